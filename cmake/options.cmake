@@ -1,0 +1,21 @@
+# Flags that every target of the project is built with.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(NEAP_CCACHE ccache)
+if(NEAP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${NEAP_CCACHE})
+endif()
+
+add_library(neap_flags INTERFACE)
+target_compile_options(neap_flags INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+  # No float may depend on the machine that compiled it.
+  -ffp-contract=off)
+target_include_directories(neap_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+if(NEAP_SANITIZE)
+  # Third-party static code must be built with the same flags, hence directory-wide.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

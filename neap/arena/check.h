@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The independent word on a placement: compares all pairs from the definition in problem.h and
+// shares no code with the solvers.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "neap/arena/problem.h"
+
+namespace neap::arena {
+
+// The first violation in one line (two buffers share bytes, an offset is negative, misaligned or not
+// where it is fixed, the height is not max(offset + bytes)); nullopt when the placement is right.
+// O(n^2) pairs.
+std::optional<std::string> FindViolation(const Problem& problem, const Placement& placement);
+
+}  // namespace neap::arena

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace neap {
+
+// What kind of answer an error is. The command line turns it into an exit code.
+enum class ErrorCode {
+  kUsage,        // the caller asked for something that does not exist; exit 2
+  kBadInput,     // a file or value is malformed; exit 1
+  kMissingSize,  // the input is well-formed but the bytes of a tensor cannot be known; exit 1
+  kIo,           // the operating system refused; exit 1
+};
+
+// One error, told in one line: where it was found, what was found, what was expected and, when
+// there is one, what to do next. The parts that do not apply stay empty.
+struct Diagnostic {
+  ErrorCode code = ErrorCode::kBadInput;
+  std::string message;  // lower case, no full stop: what was found, what was expected
+  std::string file;
+  std::string op;      // e.g. "#12 'CONV_2D'"
+  std::string tensor;  // e.g. "#7 'conv1/out'"
+  std::string hint;    // what to do next
+
+  // "file: operator ...: tensor ...: message (hint)". Control characters that a hostile file may
+  // have put into a name are escaped, so that the result is one line.
+  std::string ToString() const;
+};
+
+inline Diagnostic BadInput(std::string message) {
+  return Diagnostic{ErrorCode::kBadInput, std::move(message), {}, {}, {}, {}};
+}
+inline Diagnostic MissingSize(std::string message) {
+  return Diagnostic{ErrorCode::kMissingSize, std::move(message), {}, {}, {}, {}};
+}
+inline Diagnostic UsageError(std::string message) {
+  return Diagnostic{ErrorCode::kUsage, std::move(message), {}, {}, {}, {}};
+}
+inline Diagnostic IoError(std::string message) {
+  return Diagnostic{ErrorCode::kIo, std::move(message), {}, {}, {}, {}};
+}
+
+}  // namespace neap

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline: graph -> order -> addresses -> plan. Nothing here reads or writes files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neap/base/limits.h"
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+#include "neap/plan/plan.h"
+
+namespace neap::compile {
+
+struct Options {
+  plan::Runtime runtime = plan::Runtime::kIdeal;
+  std::string order = "exact";  // a name of schedule::Strategies()
+  std::uint64_t seed = 0;       // of --order random
+  Limits limits;                // of the order search, per subgraph
+  std::int64_t placement_states = 200'000;
+  bool place = true;  // false: order only; the plan has no addresses
+};
+
+// What an order costs without any of Neap's help: the file's own order.
+struct FileOrder {
+  std::int64_t peak_bytes = 0;
+  std::int64_t arena_bytes = 0;  // as the profile's runtime places it, or Neap where it has no own
+};
+
+struct PeakCause {
+  graph::SubgraphId subgraph;
+  graph::OpId op;
+  // The live tensors at the peak, largest first; bytes as the profile counts them.
+  struct Live {
+    graph::SubgraphId subgraph;
+    graph::TensorId tensor;
+    std::int64_t bytes = 0;
+  };
+  std::vector<Live> tensors;
+  std::int64_t scratch_bytes = 0;
+};
+
+struct Timings {
+  double order_seconds = 0;
+  double place_seconds = 0;
+};
+
+struct Compiled {
+  plan::Plan plan;  // model fields (name, hashes, dims) are the caller's to fill
+  // For the largest entry (plan::LargestEntry).
+  FileOrder file_order;
+  PeakCause peak_at;
+  // What the stock runtime will allocate for activations when it is given the planned order alone
+  // (contracts: delivered.arena_bytes); -1 where that runtime's planner is not modelled.
+  std::int64_t delivered_arena_bytes = -1;
+  // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
+  IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
+  bool interrupted = false;  // Limits::stop ended the search
+  Timings seconds;
+};
+
+// `graph` has passed graph::Verify(). Fails with kMissingSize, naming operator and tensor, when the
+// bytes of a tensor cannot be known, with kBadInput when their sum is out of range, with kUsage for
+// an unknown strategy. The result has passed plan::Check(); a violation is an InternalError.
+Result<Compiled> Compile(const graph::Graph& graph, const Options& options);
+
+// Live bytes at every step of the file order of an entry subgraph, and the cause at its peak.
+struct StepMemory {
+  graph::SubgraphId subgraph;
+  graph::OpId op;
+  std::int64_t live_bytes = 0;
+};
+struct Inspection {
+  graph::SubgraphId subgraph;
+  std::vector<StepMemory> steps;
+  std::int64_t peak_bytes = 0;
+  PeakCause peak_at;
+  std::int64_t constant_bytes = 0;
+  std::int64_t variable_bytes = 0;
+};
+Result<std::vector<Inspection>> Inspect(const graph::Graph& graph, plan::Runtime runtime);
+
+}  // namespace neap::compile

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The door to files: .tflite, .onnx and graph JSON into one graph, and reordered models out of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+
+namespace neap::formats {
+
+enum class Format : std::uint8_t { kTflite, kOnnx, kGraphJson };
+std::string_view NameOf(Format format);  // "tflite", "onnx", "graph JSON"
+
+struct LoadOptions {
+  std::map<std::string, std::int64_t> dims;  // values for symbolic dimensions
+};
+
+// A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were: writing
+// a reordered model starts from them.
+struct SourceModel {
+  std::string path;  // as given; for messages
+  Format format = Format::kTflite;
+  std::shared_ptr<const std::vector<std::byte>> bytes;
+  std::string sha256;  // lower-case hex
+  graph::Graph graph;
+  std::vector<std::string> notes;  // what a careful reader would want to know, a line each
+};
+
+// Reads a file ("-": standard input). The format is recognised by content, then by extension.
+// Every error names the file.
+Result<SourceModel> Load(const std::string& path, const LoadOptions& options);
+// The same from memory; `path` is for messages and, in .onnx, for the folder of external data.
+Result<SourceModel> LoadBytes(std::shared_ptr<const std::vector<std::byte>> bytes,
+                              const std::string& path, const LoadOptions& options);
+
+// Tells the format from the first bytes ("TFL3" at 4, '{'), then from the extension.
+Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_view path);
+
+// The same model with the operators of each subgraph in a new order, as bytes. `order[s]` is a
+// permutation of the operators of subgraph s (folded ones may be left out: they are put where their
+// inputs are ready), or empty: left as it is. Nothing else of the file changes. Fails for graph JSON
+// (kUsage).
+Result<std::vector<std::byte>> WriteReordered(
+    const SourceModel& model,
+    const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
+
+}  // namespace neap::formats

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/result.h"
+
+namespace neap::io {
+
+// Files larger than this are refused, so that no input can exhaust the machine.
+inline constexpr std::int64_t kMostFileBytes = std::int64_t{8} << 30;
+
+// The whole file ("-": standard input, read to its end). Errors name the path and the reason; a
+// directory is refused.
+Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string& path);
+
+// Writes beside the target under a temporary name, then renames: the target is either what it was
+// or complete. Refuses an existing target unless `force`. "-" is standard output.
+Status WriteFile(const std::string& path, std::span<const std::byte> bytes, bool force);
+Status WriteFile(const std::string& path, std::string_view text, bool force);
+
+// Lower-case hex.
+std::string Sha256(std::span<const std::byte> bytes);
+
+}  // namespace neap::io

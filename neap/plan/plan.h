@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan: the artefact. Everything that an executor or a checker needs, nothing that only the
+// planner understands. docs/plan-format.md describes its JSON form, schemas/plan.schema.json is the
+// machine-readable form of the same.
+//
+// Slots. An entry subgraph runs as a sequence of slots; one operator runs in each. An operator with
+// bodies (control flow) takes its own slot and then, one body after the other, the slots of its
+// bodies; its inputs and outputs are live through all of them. A body without operators takes one
+// slot in which nothing runs. All ranges of slots are half-open.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/graph/graph.h"
+#include "neap/plan/profile.h"
+
+namespace neap::plan {
+
+inline constexpr int kPlanVersion = 1;
+
+enum class BoundStatus : std::uint8_t {
+  kOptimal,  // equals its proven lower bound
+  kBounded,  // a limit ended the search; the proven bound stands beside it
+};
+
+struct Step {
+  graph::SubgraphId subgraph;
+  graph::OpId op;  // OpId(): the slot of an empty body
+};
+
+// Where one tensor lives and when. Constants, variables and tensors that no slot needs have none.
+struct TensorPlacement {
+  graph::SubgraphId subgraph;
+  graph::TensorId tensor;
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;  // exact bytes of the tensor, before rounding to the alignment
+  std::int32_t first = 0;  // live in slots [first, last)
+  std::int32_t last = 0;
+};
+
+struct ScratchPlacement {
+  std::int32_t slot = 0;
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+};
+
+// `output` is written over `input`, which dies in this slot: same offset, same bytes.
+struct Overlap {
+  std::int32_t slot = 0;
+  graph::SubgraphId subgraph;
+  graph::TensorId input;
+  graph::TensorId output;
+};
+
+// Why peak_lower_bound_bytes holds. kWitnessCut and kReplay are checked by neap::plan::Check.
+struct Certificate {
+  // "single-operator": some operator alone needs this; "cut": a witness cut of the lower-bound
+  // theorem; "search": an exhausted search; "none": no claim above the trivial bound.
+  std::string kind = "none";
+  graph::OpId op;                        // single-operator, cut: the operator that needs the bytes
+  std::vector<graph::OpId> executed;     // cut: a downset before `op` of least live bytes
+  std::int64_t states = 0;               // search: states expanded
+};
+
+struct EntryPlan {
+  graph::SubgraphId subgraph;
+  std::string signature;  // "" when it has none
+  std::vector<Step> steps;
+  std::vector<TensorPlacement> tensors;
+  std::vector<ScratchPlacement> scratch;
+  std::vector<Overlap> overlaps;
+
+  std::int64_t peak_bytes = 0;
+  std::int64_t peak_lower_bound_bytes = 0;  // no order of this subgraph has a smaller peak
+  BoundStatus order_status = BoundStatus::kBounded;
+  Certificate certificate;
+  std::int64_t arena_bytes = 0;
+  std::int64_t arena_given_order_lower_bound_bytes = 0;
+  std::int64_t arena_lower_bound_bytes = 0;
+  BoundStatus arena_status = BoundStatus::kBounded;  // against arena_lower_bound_bytes
+  std::int64_t states = 0;
+};
+
+struct Plan {
+  std::string neap_version;
+  std::string model;         // file name as given
+  std::string model_sha256;  // lower-case hex
+  std::string written_sha256;  // of the model written with this plan; "" when none was
+  Runtime runtime = Runtime::kIdeal;
+  std::string order_strategy;        // "exact", "file", ...
+  std::vector<std::string> dims;     // "batch=1": the bindings the sizes were computed with
+  std::vector<EntryPlan> entries;    // one per entry subgraph, in index order; [0] is the main one
+};
+
+// The entry with the largest arena, then peak; the first of equals. `plan` has at least one entry.
+const EntryPlan& LargestEntry(const Plan& plan);
+
+}  // namespace neap::plan

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/plan/profile.h"
+
+#include <array>
+#include <cstddef>
+
+namespace neap::plan {
+namespace {
+
+constexpr std::array<Profile, 3> kProfiles = {{
+    {Runtime::kIdeal, "ideal", "exact bytes, no alignment, nothing shares an address", 1, false,
+     false},
+    {Runtime::kIdealInPlace, "ideal-inplace",
+     "as ideal; element-wise and reshape-like operators write over an input that dies there", 1,
+     true, false},
+    {Runtime::kTflm, "tflm",
+     "TensorFlow Lite Micro: 16-byte alignment, its own greedy planner places", 16, false, true},
+}};
+
+}  // namespace
+
+std::span<const Profile> Profiles() { return kProfiles; }
+
+const Profile& ProfileOf(Runtime runtime) { return kProfiles[static_cast<std::size_t>(runtime)]; }
+
+std::optional<Runtime> RuntimeNamed(std::string_view name) {
+  for (const Profile& profile : kProfiles) {
+    if (profile.name == name) return profile.runtime;
+  }
+  return std::nullopt;
+}
+
+}  // namespace neap::plan

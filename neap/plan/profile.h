@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runtime profiles: what a runtime counts, how it rounds, who places. docs/memory-model.md says the
+// same in words. Data only; the planner and the checker each apply it with code of their own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace neap::plan {
+
+enum class Runtime : std::uint8_t { kIdeal, kIdealInPlace, kTflm };
+
+struct Profile {
+  Runtime runtime = Runtime::kIdeal;
+  std::string_view name;
+  std::string_view summary;    // one line for --help
+  std::int64_t alignment = 1;  // of offsets; sizes are rounded up to it
+  bool in_place = false;       // element-wise and reshape-like operators may write over their input
+  bool runtime_places = false;  // given an order alone, the runtime's own planner decides addresses
+};
+
+// All profiles, in the order in which --help lists them.
+std::span<const Profile> Profiles();
+const Profile& ProfileOf(Runtime runtime);
+// nullopt: no such profile.
+std::optional<Runtime> RuntimeNamed(std::string_view name);
+
+}  // namespace neap::plan

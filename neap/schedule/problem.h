@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ordering problem, without a word of neural networks: put `num_ops` operators into a
+// topological order so that the most bytes live at any step are least.
+//
+// A buffer is a hyperedge: a size and the set of *all* operators that touch it, writers and readers
+// alike. Aliases, views and in-place chains (one piece of memory, several writers) are simply larger
+// hyperedges. For a downset D (the executed operators):
+//
+//   live(D) = sum over buffers b of bytes(b) * ( [b is touched by D, or live at start]
+//                                              - [all users of b are in D, and not live at end] )
+//   hill(D, v) = live(D) + bytes of the buffers that v touches first + scratch(v)
+//                        - bytes of outputs that take over an input which dies at v (InPlace)
+//
+// The peak of an order is the largest hill. Before an operator runs everything that it writes is
+// allocated; after it has run everything that has no further user is freed. live() is submodular
+// over the lattice of downsets, which every pruning rule of the exact search rests on
+// (docs/algorithms/order.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace neap::schedule {
+
+using OpIndex = std::int32_t;
+using BufferIndex = std::int32_t;
+
+struct Buffer {
+  std::int64_t bytes = 0;
+  std::vector<OpIndex> users;  // strictly increasing; every operator that writes or reads it
+  bool live_at_start = false;  // holds a graph input: live before the first step
+  bool live_at_end = false;    // holds a graph output: never freed
+};
+
+// When `op` is the last user of `input`, its `output` may be written over it: the bytes of
+// `output` (which equal those of `input`) are not added to the hill of `op`. `op` is the first user
+// of `output`, `input` is not live at end, and every op is in at most one InPlace.
+struct InPlace {
+  OpIndex op = 0;
+  BufferIndex input = 0;
+  BufferIndex output = 0;
+};
+
+struct Problem {
+  OpIndex num_ops = 0;
+  // (before, after), any number of times; with no cycle. A buffer does not imply precedence between
+  // its users: whoever builds the problem adds writer -> reader pairs here.
+  std::vector<std::pair<OpIndex, OpIndex>> precedences;
+  std::vector<Buffer> buffers;
+  std::vector<std::int64_t> scratch_bytes;  // one per op; empty: none
+  std::vector<InPlace> in_place;
+};
+
+// What is wrong with a problem (out of range, unsorted, cyclic, negative or too large sizes), in one
+// line; nullopt when it is well-formed. O(size).
+std::optional<std::string> Validate(const Problem& problem);
+
+}  // namespace neap::schedule

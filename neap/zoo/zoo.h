@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks made here, from their published definitions, with seeded random weights: evidence and
+// tests that need no download.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+
+namespace neap::zoo {
+
+struct Recipe {
+  std::string_view name;     // "randwire-ws"
+  std::string_view summary;  // one line, with the source (paper, figure)
+};
+std::span<const Recipe> Recipes();
+
+struct ZooOptions {
+  std::uint64_t seed = 0;   // wiring of random networks, and all weights
+  std::int64_t width = 0;   // channels of the first cell; 0: the published width
+  std::int64_t nodes = 0;   // nodes of a random cell; 0: the published number
+};
+
+// A network as a graph of ONNX operators in the published construction order (topological), with
+// constant weights (Tensor::data). Fails with kUsage for an unknown name or an option out of range.
+// The same bytes for the same options on every machine.
+Result<graph::Graph> Build(std::string_view name, const ZooOptions& options);
+
+}  // namespace neap::zoo
