@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorFlow Lite files (FlatBuffers, identifier TFL3). Private to neap/formats.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/formats/formats.h"
+#include "neap/graph/graph.h"
+
+namespace neap::formats::tflite {
+
+// Runs the FlatBuffers Verifier before anything is touched.
+Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
+                          const std::string& path, const LoadOptions& options,
+                          std::vector<std::string>* notes);
+
+// See formats::WriteReordered: permutes the offsets in each operator vector in place and rewrites
+// "model_control_dependencies" to the new indices; the length of the file does not change.
+Result<std::vector<std::byte>> WriteReordered(
+    const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
+
+}  // namespace neap::formats::tflite
