@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/schedule/beam.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "neap/schedule/expander.h"
+
+namespace neap::schedule {
+namespace {
+
+class Beam {
+ public:
+  Beam(const Instance& instance, std::int64_t budget, std::size_t width, Stopper* stopper)
+      : instance_(instance),
+        expander_(instance),
+        budget_(budget),
+        width_(width),
+        stopper_(stopper),
+        levels_(static_cast<std::size_t>(instance.num_ops()) + 1) {}
+
+  std::vector<OpIndex> Run() {
+    if (instance_.num_ops() == 0) return {};
+    Node root;
+    root.executed.assign(instance_.words(), 0);
+    root.live = instance_.start_live();
+    if (root.live > budget_) return {};
+    Enter(std::move(root), true);
+    for (std::size_t count = 0; count + 1 < levels_.size(); ++count) {
+      auto level = std::move(levels_[count]);
+      if (level.empty()) continue;
+      if (!ExpandLevel(count, std::move(level))) return {};
+    }
+    auto& last = levels_.back();
+    if (last.empty()) return {};
+    std::vector<OpIndex> order = last.front().tail;
+    for (std::int32_t at = last.front().parent; at >= 0;) {
+      const Trace& trace = traces_[static_cast<std::size_t>(at)];
+      order.insert(order.end(), trace.tail.rbegin(), trace.tail.rend());
+      at = trace.parent;
+    }
+    // The first node's own tail was appended in forward order: turn it, then everything.
+    std::reverse(order.begin(),
+                 order.begin() + static_cast<std::ptrdiff_t>(last.front().tail.size()));
+    std::reverse(order.begin(), order.end());
+    return order;
+  }
+
+ private:
+  struct Node {
+    std::vector<Word> executed;
+    std::int64_t live = 0;
+    std::int32_t parent = -1;       // in traces_
+    std::vector<OpIndex> tail;      // operators since the parent
+    bool closed = false;
+  };
+  struct Trace {
+    std::int32_t parent;
+    std::vector<OpIndex> tail;
+  };
+
+  void Enter(Node node, bool close) {
+    if (close) {
+      expander_.Close(node.executed.data(), &node.live, budget_, &node.tail);
+      node.closed = true;
+    }
+    const auto count = static_cast<std::size_t>(CountBits(node.executed.data(), instance_.words()));
+    levels_[count].push_back(std::move(node));
+  }
+
+  // Keeps the best of a level, closing states only once they are chosen. False: stopped.
+  bool ExpandLevel(std::size_t count, std::vector<Node> level) {
+    std::sort(level.begin(), level.end(), [](const Node& a, const Node& b) {
+      if (a.live != b.live) return a.live < b.live;
+      return a.executed < b.executed;
+    });
+    std::size_t kept = 0;
+    const std::vector<Word>* previous = nullptr;
+    for (Node& node : level) {
+      if (kept >= width_) break;
+      if (previous != nullptr && *previous == node.executed) continue;
+      previous = &node.executed;
+      if (!node.closed) {
+        Node closed = node;
+        expander_.Close(closed.executed.data(), &closed.live, budget_, &closed.tail);
+        closed.closed = true;
+        if (static_cast<std::size_t>(CountBits(closed.executed.data(), instance_.words())) != count) {
+          Enter(std::move(closed), false);
+          ++kept;
+          continue;
+        }
+      }
+      ++kept;
+      if (stopper_->Count()) return false;
+      traces_.push_back({node.parent, node.tail});
+      const auto self = static_cast<std::int32_t>(traces_.size() - 1);
+      expander_.Moves(node.executed.data(), node.live, budget_, &moves_);
+      if (moves_.size() > width_ + 4) moves_.resize(width_ + 4);
+      for (const Move& move : moves_) {
+        Node child;
+        child.executed = node.executed;
+        for (std::size_t w = 0; w < instance_.words(); ++w) child.executed[w] |= move.ops[w];
+        child.live = move.live;
+        child.parent = self;
+        expander_.AppendInOrder(move.ops.data(), &child.tail);
+        Enter(std::move(child), width_ == 1);
+        if (width_ == 1) break;
+      }
+    }
+    return true;
+  }
+
+  const Instance& instance_;
+  Expander expander_;
+  std::int64_t budget_;
+  std::size_t width_;
+  Stopper* stopper_;
+  std::vector<std::vector<Node>> levels_;
+  std::vector<Trace> traces_;
+  std::vector<Move> moves_;
+};
+
+}  // namespace
+
+std::vector<OpIndex> BeamSearch(const Instance& instance, std::int64_t budget, std::size_t width,
+                                Stopper* stopper) {
+  return Beam(instance, budget, width, stopper).Run();
+}
+
+}  // namespace neap::schedule

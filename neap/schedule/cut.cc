@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Network. Source side = executed. Operator nodes; precedence u -> v becomes an infinite edge from v
+// to u (v executed implies u executed). A buffer costs its bytes when it is touched (some user
+// executed, or live at start) and not finished (some user waiting, or live at end):
+//   touched node a: infinite edges user -> a;  finished node b: infinite edges b -> user;
+//   edge a -> b with the bytes as capacity.
+// Where one user precedes all others that user is its own touched node.
+#include "neap/schedule/cut.h"
+
+#include <algorithm>
+
+namespace neap::schedule {
+
+CutFinder::CutFinder(const Instance& instance)
+    : instance_(instance),
+      node_of_(static_cast<std::size_t>(instance.num_ops()), kWaiting),
+      seen_(instance.buffers().size(), 0) {}
+
+void CutFinder::AddFreeOps(const std::vector<OpIndex>& free_ops) {
+  for (const OpIndex op : free_ops) node_of_[static_cast<std::size_t>(op)] = flow_.AddNode();
+  for (const OpIndex op : free_ops) {
+    for (const OpIndex before : instance_.Predecessors(op)) {
+      const int node = node_of_[static_cast<std::size_t>(before)];
+      if (node != kExecuted) {
+        flow_.AddEdge(node_of_[static_cast<std::size_t>(op)], node, MaxFlow::kInfinite);
+      }
+    }
+  }
+}
+
+int CutFinder::TouchedNode(const Instance::CompiledBuffer& buffer, bool at_start, OpIndex skip) {
+  if (at_start) return kExecuted;
+  if (buffer.first >= 0 && buffer.first != skip) {
+    return node_of_[static_cast<std::size_t>(buffer.first)];
+  }
+  int aux = kWaiting;
+  for (const OpIndex user : buffer.users) {
+    if (user != skip && node_of_[static_cast<std::size_t>(user)] == kExecuted) return kExecuted;
+  }
+  for (const OpIndex user : buffer.users) {
+    const int node = node_of_[static_cast<std::size_t>(user)];
+    if (user == skip || node == kWaiting) continue;
+    if (aux == kWaiting) aux = flow_.AddNode();
+    flow_.AddEdge(node, aux, MaxFlow::kInfinite);
+  }
+  return aux;
+}
+
+int CutFinder::FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end, OpIndex skip) {
+  if (at_end) return kWaiting;
+  int only = kExecuted;
+  int count = 0;
+  for (const OpIndex user : buffer.users) {
+    if (user == skip) continue;
+    const int node = node_of_[static_cast<std::size_t>(user)];
+    if (node == kWaiting) return kWaiting;
+    if (node != kExecuted) {
+      only = node;
+      ++count;
+    }
+  }
+  if (count <= 1) return only;
+  const int aux = flow_.AddNode();
+  for (const OpIndex user : buffer.users) {
+    const int node = node_of_[static_cast<std::size_t>(user)];
+    if (user != skip && node != kExecuted) flow_.AddEdge(aux, node, MaxFlow::kInfinite);
+  }
+  return aux;
+}
+
+std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
+  flow_.Clear();
+  free_ops_.clear();
+  const Word* ancestors = instance_.Ancestors(op);
+  const Word* descendants = instance_.Descendants(op);
+  for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
+    int& node = node_of_[static_cast<std::size_t>(other)];
+    if (TestBit(ancestors, other)) {
+      node = kExecuted;
+    } else if (other == op || TestBit(descendants, other)) {
+      node = kWaiting;
+    } else {
+      free_ops_.push_back(other);
+    }
+  }
+  AddFreeOps(free_ops_);
+  std::int64_t constant = instance_.Scratch(op);
+  // Everything that `op` touches is live while it runs, whatever came before.
+  for (const BufferIndex index : instance_.BuffersOf(op)) {
+    seen_[static_cast<std::size_t>(index)] = 1;
+    constant += instance_.buffers()[static_cast<std::size_t>(index)].bytes;
+  }
+  const InPlace& pair = instance_.InPlaceOf(op);
+  if (pair.op >= 0) {
+    // Its two buffers count once when no other user of the input is waiting and none of the output
+    // is executed (reversed instances need the second condition): cost bytes unless both hold.
+    const auto& input = instance_.buffers()[static_cast<std::size_t>(pair.input)];
+    const auto& output = instance_.buffers()[static_cast<std::size_t>(pair.output)];
+    const int finished = FinishedNode(input, input.at_end, op);
+    const int touched = TouchedNode(output, output.at_start, op);
+    constant -= output.bytes;
+    if (finished == kWaiting || touched == kExecuted) {
+      constant += output.bytes;
+    } else if (finished != kExecuted && touched == kWaiting) {
+      flow_.AddEdge(kExecuted, finished, output.bytes);
+    } else if (finished == kExecuted && touched != kWaiting) {
+      flow_.AddEdge(touched, kWaiting, output.bytes);
+    }
+    // Both open: the condition is no cut function; leaving it out only weakens the bound.
+  }
+  for (std::size_t index = 0; index < instance_.buffers().size(); ++index) {
+    if (seen_[index] != 0) continue;
+    const auto& buffer = instance_.buffers()[index];
+    if (buffer.bytes == 0) continue;
+    if (buffer.users.empty()) {
+      if (buffer.at_start && buffer.at_end) constant += buffer.bytes;
+      continue;
+    }
+    const int finished = FinishedNode(buffer, buffer.at_end, -1);
+    if (finished == kExecuted) continue;
+    const int touched = TouchedNode(buffer, buffer.at_start, -1);
+    if (touched == kWaiting) continue;
+    if (touched == kExecuted && finished == kWaiting) {
+      constant += buffer.bytes;
+    } else {
+      flow_.AddEdge(touched, finished, buffer.bytes);
+    }
+  }
+  for (const BufferIndex index : instance_.BuffersOf(op)) seen_[static_cast<std::size_t>(index)] = 0;
+  if (constant >= enough) return constant;
+  return constant + flow_.Run(enough - constant);
+}
+
+std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,
+                                         Word* out) {
+  flow_.Clear();
+  free_ops_.clear();
+  for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
+    int& node = node_of_[static_cast<std::size_t>(op)];
+    if (TestBit(from, op)) {
+      node = kExecuted;
+    } else if (!TestBit(to, op)) {
+      node = kWaiting;
+    } else {
+      free_ops_.push_back(op);
+    }
+  }
+  AddFreeOps(free_ops_);
+  // Only buffers that a free operator touches change; live(F) = from_live - the cost of these at
+  // `from` + the cut.
+  std::int64_t at_from = 0;
+  std::int64_t constant = 0;
+  std::vector<BufferIndex> touched_buffers;
+  for (const OpIndex op : free_ops_) {
+    for (const BufferIndex index : instance_.BuffersOf(op)) {
+      if (seen_[static_cast<std::size_t>(index)] != 0) continue;
+      seen_[static_cast<std::size_t>(index)] = 1;
+      touched_buffers.push_back(index);
+    }
+  }
+  for (const BufferIndex index : touched_buffers) {
+    seen_[static_cast<std::size_t>(index)] = 0;
+    const auto& buffer = instance_.buffers()[static_cast<std::size_t>(index)];
+    if (buffer.bytes == 0) continue;
+    const bool live_before =
+        buffer.at_start || Intersects(instance_.Users(index), from, instance_.words());
+    // A free user is not executed at `from`, so the buffer is not finished there.
+    if (live_before) at_from += buffer.bytes;
+    const int finished = FinishedNode(buffer, buffer.at_end, -1);
+    const int touched = TouchedNode(buffer, buffer.at_start, -1);
+    if (touched == kWaiting || finished == kExecuted) continue;
+    if (touched == kExecuted && finished == kWaiting) {
+      constant += buffer.bytes;
+    } else {
+      flow_.AddEdge(touched, finished, buffer.bytes);
+    }
+  }
+  const std::int64_t cut = flow_.Run();
+  const std::vector<char> source_side = flow_.LargestSourceSide();
+  std::copy(from, from + instance_.words(), out);
+  for (const OpIndex op : free_ops_) {
+    if (source_side[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(op)])] != 0) {
+      SetBit(out, op);
+    }
+  }
+  return from_live - at_from + constant + cut;
+}
+
+}  // namespace neap::schedule

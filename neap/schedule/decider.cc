@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/schedule/decider.h"
+
+#include <algorithm>
+
+namespace neap::schedule {
+
+Decider::Decider(const Instance& instance, std::int64_t max_table_bytes)
+    : instance_(instance),
+      expander_(instance),
+      cuts_(instance),
+      table_(instance.words(), max_table_bytes),
+      state_(instance.words(), 0),
+      waypoint_(instance.words(), 0) {}
+
+bool Decider::Complete() const {
+  return CountBits(state_.data(), instance_.words()) == instance_.num_ops();
+}
+
+// Source: the commit theorem (exact-ordering, R1 with the repair of R3). Let A be on the stack with
+// live(A) >= live(state), and let W be the largest of the cheapest downsets between A and the state.
+// Then A can be completed within the budget iff W can, and the way from A restricted to W stays
+// within the budget. So W takes the place of A and of everything above it.
+void Decider::Commit() {
+  while (depth_ > 0 && stack_[depth_ - 1].live >= live_) {
+    std::size_t at = depth_ - 1;
+    while (at > 0 && stack_[at - 1].live >= live_) --at;
+    const Frame& ancestor = stack_[at];
+    if (path_.size() > ancestor.path_end + 1) {
+      const std::int64_t least = cuts_.LargestMinimiser(ancestor.executed.data(), ancestor.live,
+                                                        state_.data(), waypoint_.data());
+      if (waypoint_ != state_) {
+        const auto outside = [&](OpIndex op) { return !TestBit(waypoint_.data(), op); };
+        path_.erase(std::remove_if(path_.begin() + static_cast<std::ptrdiff_t>(ancestor.path_end),
+                                   path_.end(), outside),
+                    path_.end());
+        state_ = waypoint_;
+        live_ = least;
+        expander_.Close(state_.data(), &live_, budget_, &path_);
+      }
+    }
+    depth_ = at;
+  }
+}
+
+void Decider::Push() {
+  if (depth_ == stack_.size()) stack_.emplace_back();
+  Frame& frame = stack_[depth_++];
+  frame.executed = state_;
+  frame.live = live_;
+  frame.path_end = path_.size();
+  frame.next = 0;
+  expander_.Moves(frame.executed.data(), frame.live, budget_, &frame.moves);
+}
+
+Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* stopper,
+                        std::vector<OpIndex>* order) {
+  budget_ = budget;
+  depth_ = 0;
+  path_.clear();
+  std::fill(state_.begin(), state_.end(), 0);
+  live_ = instance_.start_live();
+  if (live_ > budget && instance_.num_ops() > 0) {
+    // The first operator already runs above the budget.
+    return Verdict::kInfeasible;
+  }
+  std::int64_t states = 0;
+  expander_.Close(state_.data(), &live_, budget_, &path_);
+  if (Complete()) {
+    *order = path_;
+    return Verdict::kFeasible;
+  }
+  if (table_.IsRefuted(state_.data(), budget)) return Verdict::kInfeasible;
+  Push();
+  while (depth_ > 0) {
+    Frame& top = stack_[depth_ - 1];
+    if (top.next == top.moves.size()) {
+      table_.Refute(top.executed.data(), budget);
+      --depth_;
+      continue;
+    }
+    if (++states > most_states || stopper->Count()) return Verdict::kUnknown;
+    const Move& move = top.moves[top.next++];
+    path_.resize(top.path_end);
+    state_ = top.executed;
+    for (std::size_t w = 0; w < instance_.words(); ++w) state_[w] |= move.ops[w];
+    live_ = move.live;
+    expander_.AppendInOrder(move.ops.data(), &path_);
+    expander_.Close(state_.data(), &live_, budget_, &path_);
+    if (Complete()) {
+      *order = path_;
+      return Verdict::kFeasible;
+    }
+    if (table_.IsRefuted(state_.data(), budget)) continue;
+    Commit();
+    if (Complete()) {
+      *order = path_;
+      return Verdict::kFeasible;
+    }
+    // After a commitment the frame that made the move is gone; a refuted waypoint refutes it too.
+    if (table_.IsRefuted(state_.data(), budget)) continue;
+    Push();
+  }
+  return Verdict::kInfeasible;
+}
+
+}  // namespace neap::schedule

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Is there an order whose peak is at most B? Depth-first search over closed states, with a table of
+// refuted states and commitment to waypoints. Private to neap/schedule.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neap/schedule/cut.h"
+#include "neap/schedule/expander.h"
+#include "neap/schedule/instance.h"
+#include "neap/schedule/state_table.h"
+#include "neap/schedule/stopper.h"
+
+namespace neap::schedule {
+
+enum class Verdict : std::uint8_t { kFeasible, kInfeasible, kUnknown };
+
+class Decider {
+ public:
+  Decider(const Instance& instance, std::int64_t max_table_bytes);
+
+  // kFeasible: `order` receives an order with peak <= budget. kInfeasible: there is none, proven.
+  // kUnknown: `most_states` states or the stopper ended the search; what was refuted is kept for the
+  // next call, also with another budget.
+  Verdict Decide(std::int64_t budget, std::int64_t most_states, Stopper* stopper,
+                 std::vector<OpIndex>* order);
+
+ private:
+  // States on the stack have strictly increasing live bytes: a state that does not is replaced, with
+  // the ancestors it is no higher than, by the waypoint between them (the commit theorem).
+  struct Frame {
+    std::vector<Word> executed;
+    std::int64_t live = 0;
+    std::size_t path_end = 0;  // path_[0, path_end) leads here
+    std::vector<Move> moves;
+    std::size_t next = 0;
+  };
+  void Push();
+  void Commit();
+  bool Complete() const;
+
+  const Instance& instance_;
+  Expander expander_;
+  CutFinder cuts_;
+  StateTable table_;
+  std::vector<Frame> stack_;
+  std::size_t depth_ = 0;  // frames in use; the rest keep their memory
+  std::vector<OpIndex> path_;
+  std::vector<Word> state_;  // the state being entered
+  std::vector<Word> waypoint_;
+  std::int64_t live_ = 0;
+  std::int64_t budget_ = 0;
+};
+
+}  // namespace neap::schedule

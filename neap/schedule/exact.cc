@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The exact search: schedule::Solve. docs/algorithms/order.md tells method and proofs.
+//   split at hourglasses -> per segment: greedy and beam orders (upper bound), min cuts (lower
+//   bound) -> decision searches with growing limits, forward and backward, until the bounds meet.
+// Only the segments whose upper bound exceeds the best lower bound of all are searched.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "neap/base/check.h"
+#include "neap/schedule/beam.h"
+#include "neap/schedule/cut.h"
+#include "neap/schedule/decider.h"
+#include "neap/schedule/instance.h"
+#include "neap/schedule/schedule.h"
+#include "neap/schedule/segments.h"
+#include "neap/schedule/stopper.h"
+
+namespace neap::schedule {
+namespace {
+
+std::int64_t CommonUnit(const Problem& problem) {
+  std::int64_t unit = 0;
+  for (const Buffer& buffer : problem.buffers) unit = std::gcd(unit, buffer.bytes);
+  for (const std::int64_t bytes : problem.scratch_bytes) unit = std::gcd(unit, bytes);
+  return std::max<std::int64_t>(unit, 1);
+}
+
+// One segment. Bounds inside are in units; the doors speak bytes.
+class SegmentSearch {
+ public:
+  SegmentSearch(const Segment& segment, std::int64_t max_table_bytes)
+      : segment_(segment),
+        unit_(CommonUnit(segment.problem)),
+        max_table_bytes_(max_table_bytes),
+        forward_(segment.problem, unit_, false) {
+    order_ = forward_.topological();
+    upper_ = forward_.PeakOf(order_);
+    for (OpIndex op = 0; op < forward_.num_ops(); ++op) {
+      const std::int64_t alone = AloneHill(op);
+      if (alone > lower_ || bound_op_ < 0) {
+        lower_ = alone;
+        bound_op_ = op;
+      }
+    }
+  }
+
+  std::int64_t upper_bytes() const { return upper_ * unit_; }
+  std::int64_t lower_bytes() const { return lower_ * unit_; }
+  Proof proof() const { return proof_; }
+  OpIndex bound_op() const { return segment_.ops[static_cast<std::size_t>(bound_op_)]; }
+  bool Closed(std::int64_t floor_bytes) const {
+    return upper_ <= std::max(lower_, floor_bytes / unit_);
+  }
+  void AppendOrder(std::vector<OpIndex>* order) const {
+    for (const OpIndex op : order_) order->push_back(segment_.ops[static_cast<std::size_t>(op)]);
+  }
+
+  // Cheap orders, then the min-cut bound.
+  void Bound(std::int64_t floor_bytes, Stopper* stopper) {
+    if (Closed(floor_bytes)) return;
+    Improve(BeamSearch(forward_, kNoBudget, 1, stopper));
+    if (Closed(floor_bytes)) return;
+    ImproveBackward(BeamSearch(backward(), kNoBudget, 1, stopper));
+    CutBounds(floor_bytes, stopper);
+    DecisionBeam(floor_bytes, kFirstWidth, stopper);
+  }
+
+  // One round of decision searches of at most `states` states each. True: something is left to do.
+  bool Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
+    const std::int64_t floor = floor_bytes / unit_;
+    if (states == kFirstStates * kRoundFactor) DecisionBeam(floor_bytes, kSecondWidth, stopper);
+    while (!Closed(floor_bytes) && !stopper->stopped()) {
+      const std::int64_t low = std::max(lower_, floor);
+      const Verdict at_top = Decide(upper_ - 1, states, stopper);
+      if (at_top != Verdict::kUnknown) continue;
+      if (upper_ - 1 <= low) return true;
+      const std::int64_t middle = low + (upper_ - 1 - low) / 2;
+      if (Decide(middle, states, stopper) == Verdict::kUnknown) return true;
+    }
+    return !Closed(floor_bytes);
+  }
+
+  static constexpr std::int64_t kFirstStates = 500;
+  static constexpr std::int64_t kRoundFactor = 4;
+
+ private:
+  static constexpr std::int64_t kNoBudget = std::int64_t{1} << 62;
+  static constexpr std::size_t kFirstWidth = 8;
+  static constexpr std::size_t kSecondWidth = 64;
+  // Operators in all networks of the min-cut bound together; beyond, the bound stays as it is.
+  static constexpr std::int64_t kMostCutWork = 4'000'000;
+
+  const Instance& backward() {
+    if (!backward_) backward_ = std::make_unique<Instance>(segment_.problem, unit_, true);
+    return *backward_;
+  }
+
+  std::int64_t AloneHill(OpIndex op) const {
+    std::int64_t bytes = forward_.Scratch(op);
+    for (const BufferIndex index : forward_.BuffersOf(op)) {
+      bytes += forward_.buffers()[static_cast<std::size_t>(index)].bytes;
+    }
+    for (const auto& buffer : forward_.buffers()) {
+      if (buffer.users.empty() && buffer.at_start && buffer.at_end) bytes += buffer.bytes;
+    }
+    const InPlace& pair = forward_.InPlaceOf(op);
+    if (pair.op >= 0) bytes -= forward_.buffers()[static_cast<std::size_t>(pair.output)].bytes;
+    return bytes;
+  }
+
+  void Improve(std::vector<OpIndex> order) {
+    if (order.empty()) return;
+    const std::int64_t peak = forward_.PeakOf(order);
+    if (peak >= upper_) return;
+    upper_ = peak;
+    order_ = std::move(order);
+  }
+  void ImproveBackward(std::vector<OpIndex> order) {
+    std::reverse(order.begin(), order.end());
+    Improve(std::move(order));
+  }
+  void Raise(std::int64_t lower, Proof proof, OpIndex op) {
+    if (lower <= lower_) return;
+    lower_ = lower;
+    proof_ = proof;
+    bound_op_ = op;
+  }
+
+  // The hill of an operator in any order is at least its min cut, and its hill in the best order so
+  // far is at least that: operators below the current bound there cannot raise it.
+  void CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
+    std::vector<std::pair<std::int64_t, OpIndex>> hills;
+    std::vector<Word> executed(forward_.words(), 0);
+    std::int64_t live = forward_.start_live();
+    for (const OpIndex op : order_) {
+      const Effect effect = forward_.EffectOf(executed.data(), live, op);
+      hills.emplace_back(-effect.hill, op);
+      live = effect.live;
+      SetBit(executed.data(), op);
+    }
+    std::sort(hills.begin(), hills.end());
+    CutFinder cuts(forward_);
+    std::int64_t work = 0;
+    for (const auto& [negative_hill, op] : hills) {
+      if (-negative_hill <= std::max(lower_, floor_bytes / unit_) || Closed(floor_bytes)) break;
+      if (work > kMostCutWork || stopper->Look()) break;
+      Raise(std::min(cuts.LeastHill(op, upper_), upper_), Proof::kMinCut, op);
+      work += forward_.num_ops();
+    }
+  }
+
+  void DecisionBeam(std::int64_t floor_bytes, std::size_t width, Stopper* stopper) {
+    while (!Closed(floor_bytes) && !stopper->stopped()) {
+      const std::int64_t before = upper_;
+      Improve(BeamSearch(forward_, upper_ - 1, width, stopper));
+      if (upper_ < before) continue;
+      ImproveBackward(BeamSearch(backward(), upper_ - 1, width, stopper));
+      if (upper_ == before) return;
+    }
+  }
+
+  // Both directions, one after the other: hard budgets are often refuted fast from one end only.
+  Verdict Decide(std::int64_t budget, std::int64_t states, Stopper* stopper) {
+    std::vector<OpIndex> order;
+    if (!forward_search_) {
+      forward_search_ = std::make_unique<Decider>(forward_, max_table_bytes_ / 2);
+    }
+    Verdict verdict = forward_search_->Decide(budget, states, stopper, &order);
+    if (verdict == Verdict::kUnknown && !stopper->stopped()) {
+      if (!backward_search_) {
+        backward_search_ = std::make_unique<Decider>(backward(), max_table_bytes_ / 2);
+      }
+      verdict = backward_search_->Decide(budget, states, stopper, &order);
+      std::reverse(order.begin(), order.end());
+    }
+    if (verdict == Verdict::kFeasible) {
+      const std::int64_t before = upper_;
+      Improve(std::move(order));
+      NEAP_CHECK(upper_ <= budget && upper_ < before, "a feasible order is above its budget");
+    }
+    if (verdict == Verdict::kInfeasible) Raise(budget + 1, Proof::kSearch, bound_op_);
+    return verdict;
+  }
+
+  const Segment& segment_;
+  std::int64_t unit_;
+  std::int64_t max_table_bytes_;
+  Instance forward_;
+  std::unique_ptr<Instance> backward_;
+  std::unique_ptr<Decider> forward_search_;
+  std::unique_ptr<Decider> backward_search_;
+  std::vector<OpIndex> order_;
+  std::int64_t upper_ = 0;
+  std::int64_t lower_ = 0;
+  Proof proof_ = Proof::kSingleOp;
+  OpIndex bound_op_ = -1;
+};
+
+class ExactSearch {
+ public:
+  ExactSearch(const Problem& problem, const Limits& limits)
+      : stopper_(limits), segments_(SplitAtHourglasses(problem)) {
+    const auto share = limits.max_memory_bytes / 2;
+    for (const Segment& segment : segments_) searches_.emplace_back(segment, share);
+  }
+
+  Outcome Run() {
+    Publish();
+    // Highest first: what it proves spares the others.
+    std::vector<std::size_t> by_height(searches_.size());
+    std::iota(by_height.begin(), by_height.end(), std::size_t{0});
+    std::stable_sort(by_height.begin(), by_height.end(), [&](std::size_t a, std::size_t b) {
+      return searches_[a].upper_bytes() > searches_[b].upper_bytes();
+    });
+    for (const std::size_t s : by_height) {
+      if (stopper_.stopped()) break;
+      searches_[s].Bound(lower_, &stopper_);
+      Publish();
+    }
+    std::int64_t states = SegmentSearch::kFirstStates;
+    for (bool open = true; open && !stopper_.stopped(); states *= SegmentSearch::kRoundFactor) {
+      open = false;
+      for (const std::size_t s : by_height) {
+        if (stopper_.stopped() || searches_[s].Closed(lower_)) continue;
+        if (searches_[s].Search(lower_, states, &stopper_)) open = true;
+        Publish();
+      }
+    }
+    return Result();
+  }
+
+ private:
+  void Publish() {
+    upper_ = 0;
+    for (const SegmentSearch& search : searches_) {
+      upper_ = std::max(upper_, search.upper_bytes());
+      lower_ = std::max(lower_, search.lower_bytes());
+    }
+    stopper_.SetBounds(upper_, lower_);
+  }
+
+  Outcome Result() const {
+    Outcome outcome;
+    for (const SegmentSearch& search : searches_) {
+      search.AppendOrder(&outcome.order);
+      if (search.lower_bytes() > outcome.lower_bound_bytes || outcome.bound_op < 0) {
+        outcome.lower_bound_bytes = search.lower_bytes();
+        outcome.proof = search.proof();
+        outcome.bound_op = search.bound_op();
+      }
+    }
+    outcome.peak_bytes = upper_;
+    outcome.states = stopper_.states();
+    outcome.interrupted = stopper_.interrupted();
+    return outcome;
+  }
+
+  Stopper stopper_;
+  std::vector<Segment> segments_;
+  std::vector<SegmentSearch> searches_;
+  std::int64_t upper_ = 0;
+  std::int64_t lower_ = 0;
+};
+
+}  // namespace
+
+Outcome Solve(const Problem& problem, const Limits& limits) {
+  if (problem.num_ops == 0) return {};
+  return ExactSearch(problem, limits).Run();
+}
+
+}  // namespace neap::schedule

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A problem compiled for search: indices, masks and constant sums that every search step reads.
+// Private to neap/schedule.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "neap/schedule/bits.h"
+#include "neap/schedule/problem.h"
+
+namespace neap::schedule {
+
+// What running one operator after a downset does to memory.
+struct Effect {
+  std::int64_t hill = 0;  // live bytes while it runs
+  std::int64_t live = 0;  // live bytes afterwards
+};
+
+// The search sees both directions through this one type: the reversed instance has its precedences
+// turned round and live_at_start swapped with live_at_end. Hills are the same in both directions
+// (everything an operator touches is live while it runs), so a reversed order has the same peak.
+class Instance {
+ public:
+  struct CompiledBuffer {
+    std::int64_t bytes;
+    bool at_start;
+    bool at_end;
+    // The one user that precedes all others; -1 where there is none or the buffer is live at start.
+    OpIndex first;
+    std::vector<OpIndex> users;
+  };
+
+  // `problem` passes Validate(). All sizes are divided by `unit`, which divides every one of them.
+  Instance(const Problem& problem, std::int64_t unit, bool reversed);
+
+  OpIndex num_ops() const { return num_ops_; }
+  std::size_t words() const { return words_; }
+  std::int64_t start_live() const { return start_live_; }
+  // Every buffer is first touched by one certain operator, no operator has scratch, none runs in
+  // place: what the next-freed-buffer branching is proven for.
+  bool pure() const { return pure_; }
+
+  const std::vector<OpIndex>& Predecessors(OpIndex op) const { return predecessors_[At(op)]; }
+  const std::vector<OpIndex>& Successors(OpIndex op) const { return successors_[At(op)]; }
+  const Word* Ancestors(OpIndex op) const { return ancestors_.Row(op); }
+  const Word* Descendants(OpIndex op) const { return descendants_.Row(op); }
+  const std::vector<CompiledBuffer>& buffers() const { return buffers_; }
+  const std::vector<BufferIndex>& BuffersOf(OpIndex op) const { return buffers_of_[At(op)]; }
+  const Word* Users(BufferIndex buffer) const { return users_.Row(buffer); }
+  std::int64_t Scratch(OpIndex op) const { return scratch_[At(op)]; }
+  // The in-place pair of an op: {-1, -1} where it has none.
+  const InPlace& InPlaceOf(OpIndex op) const { return in_place_[At(op)]; }
+  // Bytes of the buffers that `op` touches first in every order.
+  std::int64_t FirstTouched(OpIndex op) const { return first_touched_[At(op)]; }
+  // An arbitrary but fixed topological order.
+  const std::vector<OpIndex>& topological() const { return topological_; }
+
+  bool IsReady(const Word* executed, OpIndex op) const {
+    for (const OpIndex before : Predecessors(op)) {
+      if (!TestBit(executed, before)) return false;
+    }
+    return true;
+  }
+  // Effect of the ready operator `op` after `executed`, whose live bytes are `live`.
+  Effect EffectOf(const Word* executed, std::int64_t live, OpIndex op) const;
+
+  // Largest hill of a complete order, by this instance's own arithmetic.
+  std::int64_t PeakOf(const std::vector<OpIndex>& order) const;
+
+ private:
+  static std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
+  void CompilePrecedences(const Problem& problem, bool reversed);
+  void CompileBuffers(const Problem& problem, std::int64_t unit, bool reversed);
+
+  OpIndex num_ops_ = 0;
+  std::size_t words_ = 0;
+  std::int64_t start_live_ = 0;
+  bool pure_ = true;
+  std::vector<std::vector<OpIndex>> predecessors_;
+  std::vector<std::vector<OpIndex>> successors_;
+  std::vector<OpIndex> topological_;
+  BitRows ancestors_;
+  BitRows descendants_;
+  BitRows users_;
+  std::vector<CompiledBuffer> buffers_;
+  std::vector<std::vector<BufferIndex>> buffers_of_;
+  std::vector<std::int64_t> scratch_;
+  std::vector<std::int64_t> first_touched_;
+  std::vector<InPlace> in_place_;
+};
+
+}  // namespace neap::schedule

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/schedule/max_flow.h"
+
+#include <algorithm>
+
+namespace neap::schedule {
+
+void MaxFlow::Clear() {
+  head_.assign(2, -1);
+  edges_.clear();
+  flow_ = 0;
+}
+
+int MaxFlow::AddNode() {
+  head_.push_back(-1);
+  return static_cast<int>(head_.size()) - 1;
+}
+
+void MaxFlow::AddEdge(int from, int to, std::int64_t capacity) {
+  if (from == to || capacity == 0) return;
+  const auto index = static_cast<int>(edges_.size());
+  edges_.push_back({to, index + 1, head_[static_cast<std::size_t>(from)], capacity});
+  head_[static_cast<std::size_t>(from)] = index;
+  edges_.push_back({from, index, head_[static_cast<std::size_t>(to)], 0});
+  head_[static_cast<std::size_t>(to)] = index + 1;
+}
+
+bool MaxFlow::BuildLevels() {
+  level_.assign(head_.size(), -1);
+  level_[kSource] = 0;
+  queue_.assign(1, kSource);
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    const auto node = static_cast<std::size_t>(queue_[i]);
+    for (int e = head_[node]; e >= 0; e = edges_[static_cast<std::size_t>(e)].next) {
+      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+      if (edge.residual > 0 && level_[static_cast<std::size_t>(edge.to)] < 0) {
+        level_[static_cast<std::size_t>(edge.to)] = level_[node] + 1;
+        if (edge.to == kSink) return true;
+        queue_.push_back(edge.to);
+      }
+    }
+  }
+  return false;
+}
+
+// One augmenting path in the level graph, iteratively: networks may be thousands of nodes deep.
+std::int64_t MaxFlow::Augment(std::int64_t limit) {
+  path_.clear();
+  int node = kSource;
+  while (node != kSink) {
+    int& e = at_[static_cast<std::size_t>(node)];
+    while (e >= 0) {
+      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+      if (edge.residual > 0 && level_[static_cast<std::size_t>(edge.to)] ==
+                                   level_[static_cast<std::size_t>(node)] + 1) {
+        break;
+      }
+      e = edge.next;
+    }
+    if (e >= 0) {
+      path_.push_back(e);
+      node = edges_[static_cast<std::size_t>(e)].to;
+      continue;
+    }
+    if (path_.empty()) return 0;
+    // Dead end: step back and pass over the edge that led here.
+    const int back = path_.back();
+    path_.pop_back();
+    node = edges_[static_cast<std::size_t>(edges_[static_cast<std::size_t>(back)].reverse)].to;
+    at_[static_cast<std::size_t>(node)] = edges_[static_cast<std::size_t>(back)].next;
+  }
+  std::int64_t pushed = limit;
+  for (const int e : path_) pushed = std::min(pushed, edges_[static_cast<std::size_t>(e)].residual);
+  for (const int e : path_) {
+    Edge& edge = edges_[static_cast<std::size_t>(e)];
+    edge.residual -= pushed;
+    edges_[static_cast<std::size_t>(edge.reverse)].residual += pushed;
+  }
+  return pushed;
+}
+
+std::int64_t MaxFlow::Run(std::int64_t enough) {
+  while (flow_ < enough && BuildLevels()) {
+    at_ = head_;
+    while (flow_ < enough) {
+      const std::int64_t pushed = Augment(kInfinite);
+      if (pushed == 0) break;
+      flow_ += pushed;
+    }
+  }
+  return flow_;
+}
+
+std::vector<char> MaxFlow::LargestSourceSide() {
+  std::vector<char> source_side(head_.size(), 1);
+  source_side[kSink] = 0;
+  queue_.assign(1, kSink);
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    for (int e = head_[static_cast<std::size_t>(queue_[i])]; e >= 0;
+         e = edges_[static_cast<std::size_t>(e)].next) {
+      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+      // The edge into this node is the reverse of the one that leaves it.
+      const bool reaches = edges_[static_cast<std::size_t>(edge.reverse)].residual > 0;
+      if (reaches && source_side[static_cast<std::size_t>(edge.to)] != 0) {
+        source_side[static_cast<std::size_t>(edge.to)] = 0;
+        queue_.push_back(edge.to);
+      }
+    }
+  }
+  return source_side;
+}
+
+}  // namespace neap::schedule

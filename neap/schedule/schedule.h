@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Orders of least peak. Solve() is the exact search; the other strategies are named, documented
+// baselines. Nothing here knows neural networks. Thread-safe: no global state; deterministic: the
+// same problem and the same limits (without max_seconds and stop) give the same outcome.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/limits.h"
+#include "neap/schedule/problem.h"
+
+namespace neap::schedule {
+
+// Why lower_bound_bytes holds.
+enum class Proof : std::uint8_t {
+  kSingleOp,  // one operator alone needs as much
+  kMinCut,    // every order passes `bound_op`, and no downset before it is cheaper (min cut)
+  kSearch,    // an exhausted search, or one that refuted every smaller budget
+};
+
+struct Outcome {
+  std::vector<OpIndex> order;  // always a valid order of all operators
+  std::int64_t peak_bytes = 0;
+  std::int64_t lower_bound_bytes = 0;  // proven: no order of the problem has a smaller peak
+  Proof proof = Proof::kSingleOp;
+  OpIndex bound_op = -1;      // of kSingleOp and kMinCut; -1 for a problem without operators
+  std::int64_t states = 0;    // states expanded by the search
+  bool interrupted = false;   // Limits::stop or max_seconds ended it
+  bool optimal() const { return peak_bytes == lower_bound_bytes; }
+};
+
+// The least-peak order, or, when a limit ends the search, the best order found with a proven lower
+// bound. `problem` must pass Validate(). Method and proofs: docs/algorithms/order.md.
+Outcome Solve(const Problem& problem, const Limits& limits);
+
+struct Strategy {
+  std::string_view name;
+  std::string_view summary;  // one line, with its source where it has one
+};
+// "exact" first.
+std::span<const Strategy> Strategies();
+
+struct StrategyOptions {
+  std::uint64_t seed = 0;               // of "random"
+  std::vector<OpIndex> file_order;      // of "file" and as tie-break; empty: 0, 1, 2, ...
+};
+
+// Runs a strategy by name; nullopt: no such strategy. A strategy that proves nothing returns the
+// bound of the largest single operator. `file_order`, where given, must be a valid order.
+std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, const Limits& limits,
+                           const StrategyOptions& options);
+
+}  // namespace neap::schedule

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts states and tells when a limit is reached. Private to neap/schedule.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "neap/base/limits.h"
+
+namespace neap::schedule {
+
+class Stopper {
+ public:
+  explicit Stopper(const Limits& limits) : limits_(limits), start_(Clock::now()), reported_(start_) {}
+
+  // Counts one state. True: stop now.
+  bool Count() {
+    ++states_;
+    if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
+    if ((states_ & 127) == 0) Look();
+    return exhausted_ || interrupted_;
+  }
+  // Looks at the clock and the stop flag; for work that counts no states.
+  bool Look() {
+    if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed)) interrupted_ = true;
+    if (limits_.max_seconds > 0 || limits_.observer) {
+      const auto now = Clock::now();
+      if (limits_.max_seconds > 0 && Seconds(now - start_) >= limits_.max_seconds) {
+        interrupted_ = true;
+      }
+      if (limits_.observer && Seconds(now - reported_) >= 0.1) {
+        reported_ = now;
+        limits_.observer({upper_bound_bytes_, lower_bound_bytes_, states_});
+      }
+    }
+    return exhausted_ || interrupted_;
+  }
+  void SetBounds(std::int64_t upper_bound_bytes, std::int64_t lower_bound_bytes) {
+    upper_bound_bytes_ = upper_bound_bytes;
+    lower_bound_bytes_ = lower_bound_bytes;
+  }
+  bool stopped() const { return exhausted_ || interrupted_; }
+  bool interrupted() const { return interrupted_; }
+  std::int64_t states() const { return states_; }
+  const Limits& limits() const { return limits_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double Seconds(Clock::duration duration) {
+    return std::chrono::duration<double>(duration).count();
+  }
+
+  const Limits& limits_;
+  Clock::time_point start_;
+  Clock::time_point reported_;
+  std::int64_t states_ = 0;
+  std::int64_t upper_bound_bytes_ = 0;
+  std::int64_t lower_bound_bytes_ = 0;
+  bool exhausted_ = false;
+  bool interrupted_ = false;
+};
+
+}  // namespace neap::schedule
