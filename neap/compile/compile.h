@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neap/base/limits.h"
@@ -81,5 +82,8 @@ struct Inspection {
   std::int64_t variable_bytes = 0;
 };
 Result<std::vector<Inspection>> Inspect(const graph::Graph& graph, plan::Runtime runtime);
+
+// Names that Options::order takes, "exact" first.
+std::vector<std::string_view> OrderStrategies();
 
 }  // namespace neap::compile

@@ -53,4 +53,8 @@ Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model,
     const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
 
+// A new .onnx model from a graph of ONNX operators whose constants have their data (the zoo):
+// subgraph 0, operators in the order of the graph, opset 17. Deterministic.
+Result<std::vector<std::byte>> ExportOnnx(const graph::Graph& graph, const std::string& name);
+
 }  // namespace neap::formats

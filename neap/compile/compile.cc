@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/compile/compile.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "neap/arena/arena.h"
+#include "neap/arena/check.h"
+#include "neap/base/bytes.h"
+#include "neap/base/check.h"
+#include "neap/compile/lower.h"
+#include "neap/compile/stock_runtime.h"
+#include "neap/compile/timeline.h"
+#include "neap/plan/check.h"
+#include "neap/schedule/check.h"
+#include "neap/schedule/schedule.h"
+
+namespace neap::compile {
+namespace {
+
+using graph::Graph;
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+
+class Stopwatch {
+ public:
+  double Seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Bodies before their callers. Graph::Verify has refused cycles.
+std::vector<SubgraphId> BodiesFirst(const Graph& graph) {
+  IdVector<SubgraphId, char> done(graph.subgraphs.size(), 0);
+  std::vector<SubgraphId> order;
+  std::vector<std::pair<SubgraphId, bool>> stack;
+  for (const SubgraphId root : graph.subgraphs.Ids()) stack.emplace_back(root, false);
+  std::reverse(stack.begin(), stack.end());
+  while (!stack.empty()) {
+    const auto [id, entered] = stack.back();
+    stack.pop_back();
+    if (done[id] != 0) continue;
+    if (entered) {
+      done[id] = 1;
+      order.push_back(id);
+      continue;
+    }
+    stack.emplace_back(id, true);
+    for (const Op& op : graph.subgraphs[id].ops) {
+      for (const SubgraphId body : op.bodies) {
+        if (done[body] == 0) stack.emplace_back(body, false);
+      }
+    }
+  }
+  return order;
+}
+
+std::int64_t Largest(const std::vector<std::int64_t>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+class Pipeline {
+ public:
+  Pipeline(const Graph& graph, const Options& options)
+      : graph_(graph), options_(options), profile_(plan::ProfileOf(options.runtime)) {}
+
+  Status Measure() {
+    for (const SubgraphId id : graph_.subgraphs.Ids()) {
+      NEAP_TRY(TensorSizes sizes, SizesOf(graph_.subgraphs[id], profile_));
+      sizes_.push_back(std::move(sizes));
+      file_orders_.push_back(FileOrderOf(graph_.subgraphs[id]));
+    }
+    return {};
+  }
+
+  Result<Compiled> Run() {
+    NEAP_CHECK_OK(Measure());
+    const Stopwatch order_watch;
+    NEAP_CHECK_OK(OrderAll());
+    compiled_.seconds.order_seconds = order_watch.Seconds();
+    const Stopwatch place_watch;
+    plan::Plan& plan = compiled_.plan;
+    plan.runtime = options_.runtime;
+    plan.order_strategy = options_.order;
+    std::vector<Timeline> timelines;
+    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
+      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
+      plan.entries.push_back(PlanEntry(entry, timeline));
+      timelines.push_back(std::move(timeline));
+    }
+    NEAP_CHECK_OK(Report(timelines));
+    compiled_.order = orders_;
+    compiled_.seconds.place_seconds = place_watch.Seconds();
+    const std::vector<std::string> violations = plan::Check(graph_, plan);
+    NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
+    return std::move(compiled_);
+  }
+
+  Result<std::vector<Inspection>> RunInspection() {
+    NEAP_CHECK_OK(Measure());
+    std::vector<Inspection> inspections;
+    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
+      NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, entry, file_orders_, profile_));
+      Inspection inspection;
+      inspection.subgraph = entry;
+      const auto live = LiveBytes(timeline, sizes_, profile_);
+      for (std::size_t slot = 0; slot < live.size(); ++slot) {
+        inspection.steps.push_back(
+            {timeline.steps[slot].subgraph, timeline.steps[slot].op, live[slot]});
+      }
+      inspection.peak_bytes = Largest(live);
+      inspection.peak_at = CauseOf(timeline, live);
+      for (const graph::Tensor& tensor : graph_.subgraphs[entry].tensors) {
+        const auto bytes = graph::TensorBytes(tensor);
+        if (!bytes) continue;
+        if (tensor.constant) inspection.constant_bytes += *bytes;
+        if (tensor.variable && !tensor.constant) inspection.variable_bytes += *bytes;
+      }
+      inspections.push_back(std::move(inspection));
+    }
+    return inspections;
+  }
+
+ private:
+  // What the order search of one subgraph said.
+  struct Ordered {
+    std::int64_t peak_bytes = 0;
+    std::int64_t lower_bound_bytes = 0;
+    std::int64_t states = 0;
+    plan::Certificate certificate;
+  };
+
+  Status OrderAll() {
+    orders_ = Orders(graph_.subgraphs.size());
+    ordered_ = IdVector<SubgraphId, Ordered>(graph_.subgraphs.size());
+    for (const SubgraphId id : BodiesFirst(graph_)) NEAP_CHECK_OK(OrderOne(id));
+    return {};
+  }
+
+  // Working memory of every operator: its own, and the most that one of its bodies needs.
+  IdVector<OpId, std::int64_t> ScratchOf(const Subgraph& subgraph, bool lower_bounds) const {
+    IdVector<OpId, std::int64_t> scratch(subgraph.ops.size(), 0);
+    for (const OpId id : subgraph.ops.Ids()) {
+      const Op& op = subgraph.ops[id];
+      std::int64_t body_bytes = 0;
+      for (const SubgraphId body : op.bodies) {
+        body_bytes = std::max(body_bytes, lower_bounds ? ordered_[body].lower_bound_bytes
+                                                       : ordered_[body].peak_bytes);
+      }
+      scratch[id] = AlignUp(op.scratch_bytes, profile_.alignment) + body_bytes;
+    }
+    return scratch;
+  }
+
+  Status OrderOne(SubgraphId id) {
+    const Subgraph& subgraph = graph_.subgraphs[id];
+    const auto upper_scratch = ScratchOf(subgraph, false);
+    const auto lower_scratch = ScratchOf(subgraph, true);
+    Lowered lowered = LowerOrder(subgraph, sizes_[id], upper_scratch, profile_);
+    if (const auto wrong = schedule::Validate(lowered.problem)) return Fail(BadInput(*wrong));
+    schedule::StrategyOptions strategy;
+    strategy.seed = options_.seed;
+    IdVector<OpId, schedule::OpIndex> index_of(subgraph.ops.size(), -1);
+    for (std::size_t i = 0; i < lowered.ops.size(); ++i) {
+      index_of[lowered.ops[i]] = static_cast<schedule::OpIndex>(i);
+    }
+    for (const OpId op : file_orders_[id]) strategy.file_order.push_back(index_of[op]);
+    const auto outcome =
+        schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
+    if (!outcome) {
+      return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
+    }
+    std::vector<schedule::OpIndex> order = outcome->order;
+    // Of two orders with the same peak the file's own is better: nothing moves.
+    const auto of_file = schedule::ReplayOrder(lowered.problem, strategy.file_order);
+    const auto of_plan = schedule::ReplayOrder(lowered.problem, order);
+    NEAP_CHECK(of_file && of_plan && of_plan->peak_bytes == outcome->peak_bytes,
+               "the order search returned a wrong order");
+    const bool keep_file = options_.order == "exact" && of_file->peak_bytes <= outcome->peak_bytes;
+    if (keep_file) order = strategy.file_order;
+    for (const schedule::OpIndex index : order) {
+      orders_[id].push_back(lowered.ops[static_cast<std::size_t>(index)]);
+    }
+    Ordered& ordered = ordered_[id];
+    // A body also counts at its entry and exit, where no operator runs: read it off its timeline.
+    NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, id, orders_, profile_));
+    ordered.peak_bytes = Largest(LiveBytes(timeline, sizes_, profile_));
+    ordered.lower_bound_bytes = outcome->lower_bound_bytes;
+    ordered.states = outcome->states;
+    if (lower_scratch.Items() != upper_scratch.Items()) {
+      // A body without a proven order: this subgraph's bound must not rest on the body's upper bound.
+      lowered = LowerOrder(subgraph, sizes_[id], lower_scratch, profile_);
+      const auto bound = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
+      ordered.lower_bound_bytes = bound->lower_bound_bytes;
+      ordered.states += bound->states;
+    }
+    if (lowered.ops.empty()) ordered.lower_bound_bytes = ordered.peak_bytes;
+    ordered.lower_bound_bytes = std::min(ordered.lower_bound_bytes, ordered.peak_bytes);
+    compiled_.interrupted = compiled_.interrupted || outcome->interrupted;
+    SetCertificate(*outcome, lowered, &ordered);
+    return {};
+  }
+
+  static void SetCertificate(const schedule::Outcome& outcome, const Lowered& lowered,
+                             Ordered* ordered) {
+    constexpr std::array<const char*, 3> kKinds = {"single-operator", "min-cut", "search"};
+    if (outcome.bound_op < 0) return;
+    ordered->certificate.kind = kKinds[static_cast<std::size_t>(outcome.proof)];
+    ordered->certificate.states = outcome.states;
+    if (outcome.proof != schedule::Proof::kSearch) {
+      ordered->certificate.op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
+    }
+  }
+
+  plan::EntryPlan PlanEntry(SubgraphId id, const Timeline& timeline) {
+    plan::EntryPlan entry;
+    entry.subgraph = id;
+    for (const graph::Signature& signature : graph_.signatures) {
+      if (signature.subgraph == id) entry.signature = signature.key;
+    }
+    entry.steps = timeline.steps;
+    entry.overlaps = timeline.overlaps;
+    const Ordered& ordered = ordered_[id];
+    entry.peak_bytes = Largest(LiveBytes(timeline, sizes_, profile_));
+    entry.peak_lower_bound_bytes = std::min(ordered.lower_bound_bytes, entry.peak_bytes);
+    entry.order_status = entry.peak_bytes == entry.peak_lower_bound_bytes
+                             ? plan::BoundStatus::kOptimal
+                             : plan::BoundStatus::kBounded;
+    entry.certificate = ordered.certificate;
+    entry.states = ordered.states;
+    if (!options_.place) return entry;
+    Place(timeline, &entry);
+    entry.arena_lower_bound_bytes = std::min(
+        entry.arena_bytes, std::max(entry.peak_lower_bound_bytes, LargestTensor(timeline)));
+    entry.arena_status = entry.arena_bytes == entry.arena_lower_bound_bytes
+                             ? plan::BoundStatus::kOptimal
+                             : plan::BoundStatus::kBounded;
+    return entry;
+  }
+
+  std::int64_t LargestTensor(const Timeline& timeline) const {
+    std::int64_t largest = 0;
+    for (const LiveTensor& live : timeline.tensors) {
+      largest = std::max(largest, sizes_[live.subgraph].counted[live.tensor]);
+    }
+    return largest;
+  }
+
+  // The timeline as a placement problem; tensors that share an address by an overlap are one buffer.
+  struct PlacementInput {
+    arena::Problem problem;
+    std::vector<LiveTensor> tensors;          // each tensor once, with the hull of its calls
+    std::vector<arena::BufferIndex> buffer;   // of each tensor
+    std::vector<arena::BufferIndex> scratch;  // of each LiveScratch
+  };
+
+  PlacementInput PlacementOf(const Timeline& timeline) const {
+    PlacementInput input;
+    IdVector<SubgraphId, IdVector<graph::TensorId, std::int32_t>> entry_of;
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      entry_of.push_back(IdVector<graph::TensorId, std::int32_t>(subgraph.tensors.size(), -1));
+    }
+    for (const LiveTensor& live : timeline.tensors) {
+      std::int32_t& at = entry_of[live.subgraph][live.tensor];
+      if (at < 0) {
+        at = static_cast<std::int32_t>(input.tensors.size());
+        input.tensors.push_back(live);
+      } else {
+        LiveTensor& known = input.tensors[static_cast<std::size_t>(at)];
+        known.first = std::min(known.first, live.first);
+        known.last = std::max(known.last, live.last);
+      }
+    }
+    // Overlaps form forests: every tensor is the output of at most one and the input of at most one.
+    std::vector<std::int32_t> root(input.tensors.size());
+    for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<std::int32_t>(i);
+    const auto find = [&](std::int32_t i) {
+      while (root[static_cast<std::size_t>(i)] != i) i = root[static_cast<std::size_t>(i)];
+      return i;
+    };
+    for (const plan::Overlap& overlap : timeline.overlaps) {
+      const std::int32_t a = find(entry_of[overlap.subgraph][overlap.input]);
+      const std::int32_t b = find(entry_of[overlap.subgraph][overlap.output]);
+      root[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
+    }
+    input.buffer.assign(input.tensors.size(), -1);
+    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
+      const LiveTensor& live = input.tensors[i];
+      const auto r = static_cast<std::size_t>(find(static_cast<std::int32_t>(i)));
+      if (r == i) {
+        input.buffer[i] = static_cast<arena::BufferIndex>(input.problem.buffers.size());
+        input.problem.buffers.push_back({sizes_[live.subgraph].counted[live.tensor], live.first,
+                                         live.last, profile_.alignment, std::nullopt});
+      } else {
+        input.buffer[i] = input.buffer[r];
+        arena::Buffer& shared = input.problem.buffers[static_cast<std::size_t>(input.buffer[r])];
+        shared.first = std::min(shared.first, live.first);
+        shared.last = std::max(shared.last, live.last);
+      }
+    }
+    for (const LiveScratch& scratch : timeline.scratch) {
+      input.scratch.push_back(static_cast<arena::BufferIndex>(input.problem.buffers.size()));
+      input.problem.buffers.push_back({AlignUp(scratch.bytes, profile_.alignment), scratch.first,
+                                       scratch.last, profile_.alignment, std::nullopt});
+    }
+    return input;
+  }
+
+  Limits PlacementLimits() const {
+    Limits limits = options_.limits;
+    limits.max_states = options_.placement_states;
+    limits.observer = nullptr;
+    return limits;
+  }
+
+  void Place(const Timeline& timeline, plan::EntryPlan* entry) {
+    const PlacementInput input = PlacementOf(timeline);
+    const arena::Outcome outcome = arena::Solve(input.problem, PlacementLimits());
+    const auto violation = arena::FindViolation(input.problem, outcome.placement);
+    NEAP_CHECK(!violation, "the placement is wrong: " + violation.value_or(""));
+    const auto& offsets = outcome.placement.offsets;
+    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
+      const LiveTensor& live = input.tensors[i];
+      entry->tensors.push_back({live.subgraph, live.tensor,
+                                offsets[static_cast<std::size_t>(input.buffer[i])],
+                                sizes_[live.subgraph].exact[live.tensor], live.first, live.last});
+    }
+    for (std::size_t i = 0; i < timeline.scratch.size(); ++i) {
+      entry->scratch.push_back({timeline.scratch[i].first,
+                                offsets[static_cast<std::size_t>(input.scratch[i])],
+                                timeline.scratch[i].bytes});
+    }
+    entry->arena_bytes = outcome.placement.height_bytes;
+    entry->arena_given_order_lower_bound_bytes = outcome.lower_bound_bytes;
+  }
+
+  PeakCause CauseOf(const Timeline& timeline, const std::vector<std::int64_t>& live_bytes) const {
+    PeakCause cause;
+    if (live_bytes.empty()) return cause;
+    const auto slot = static_cast<std::int32_t>(
+        std::max_element(live_bytes.begin(), live_bytes.end()) - live_bytes.begin());
+    cause.subgraph = timeline.steps[static_cast<std::size_t>(slot)].subgraph;
+    cause.op = timeline.steps[static_cast<std::size_t>(slot)].op;
+    std::vector<LiveTensor> written_over;
+    for (const LiveTensor& live : timeline.tensors) {
+      if (live.unread || live.first > slot || live.last <= slot) continue;
+      const bool free_of_charge =
+          std::any_of(timeline.overlaps.begin(), timeline.overlaps.end(), [&](const auto& overlap) {
+            return overlap.slot == slot && overlap.subgraph == live.subgraph &&
+                   overlap.output == live.tensor;
+          });
+      const std::int64_t bytes = sizes_[live.subgraph].counted[live.tensor];
+      if (!free_of_charge && bytes > 0) cause.tensors.push_back({live.subgraph, live.tensor, bytes});
+    }
+    for (const LiveScratch& scratch : timeline.scratch) {
+      if (scratch.first <= slot && slot < scratch.last) {
+        cause.scratch_bytes += AlignUp(scratch.bytes, profile_.alignment);
+      }
+    }
+    std::stable_sort(cause.tensors.begin(), cause.tensors.end(),
+                     [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    return cause;
+  }
+
+  Status Report(const std::vector<Timeline>& timelines) {
+    const plan::EntryPlan& largest = plan::LargestEntry(compiled_.plan);
+    const auto at = static_cast<std::size_t>(&largest - compiled_.plan.entries.data());
+    compiled_.peak_at = CauseOf(timelines[at], LiveBytes(timelines[at], sizes_, profile_));
+    NEAP_TRY(const Timeline file,
+             BuildTimeline(graph_, largest.subgraph, file_orders_, profile_));
+    compiled_.file_order.peak_bytes = Largest(LiveBytes(file, sizes_, profile_));
+    if (profile_.runtime == plan::Runtime::kTflm) {
+      // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
+      NEAP_TRY(const Timeline file_main,
+               BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
+      NEAP_TRY(const Timeline plan_main, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
+      NEAP_TRY(const AllSizes all, SizesOfEverything());
+      compiled_.file_order.arena_bytes = TflmArenaBytes(graph_, file_main, all);
+      compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all);
+    } else if (options_.place) {
+      compiled_.file_order.arena_bytes =
+          arena::Solve(PlacementOf(file).problem, PlacementLimits()).placement.height_bytes;
+    }
+    return {};
+  }
+
+  // TFLM gives room to tensors that nothing refers to as well.
+  Result<AllSizes> SizesOfEverything() const {
+    AllSizes all = sizes_;
+    for (const SubgraphId s : graph_.subgraphs.Ids()) {
+      const Subgraph& subgraph = graph_.subgraphs[s];
+      for (const graph::TensorId t : subgraph.tensors.Ids()) {
+        if (!IsPlanned(subgraph.tensors[t]) || all[s].counted[t] > 0) continue;
+        // One without a size is no tensor that TFLM could run with; it is not ours to refuse.
+        const auto bytes = graph::TensorBytes(subgraph.tensors[t]);
+        if (bytes) all[s].counted[t] = AlignUp(*bytes, profile_.alignment);
+      }
+    }
+    return all;
+  }
+
+  const Graph& graph_;
+  const Options& options_;
+  const plan::Profile& profile_;
+  AllSizes sizes_;
+  Orders file_orders_;
+  Orders orders_;
+  IdVector<SubgraphId, Ordered> ordered_;
+  Compiled compiled_;
+};
+
+}  // namespace
+
+Result<Compiled> Compile(const Graph& graph, const Options& options) {
+  return Pipeline(graph, options).Run();
+}
+
+Result<std::vector<Inspection>> Inspect(const Graph& graph, plan::Runtime runtime) {
+  Options options;
+  options.runtime = runtime;
+  return Pipeline(graph, options).RunInspection();
+}
+
+std::vector<std::string_view> OrderStrategies() {
+  std::vector<std::string_view> names;
+  for (const schedule::Strategy& strategy : schedule::Strategies()) names.push_back(strategy.name);
+  return names;
+}
+
+}  // namespace neap::compile
