@@ -42,7 +42,7 @@ class Randwire {
         nodes_(nodes),
         aggregation_(aggregation) {}
 
-  Builder& builder() { return builder_; }
+  Builder& Target() { return builder_; }
 
   TensorId Stage(const std::string& name, TensorId input, std::int64_t channels) {
     const Wiring wiring =
@@ -65,6 +65,7 @@ class Randwire {
   TensorId Aggregate(const std::string& prefix, const std::vector<int>& predecessors,
                      const std::vector<TensorId>& values) {
     std::vector<TensorId> terms;
+    terms.reserve(predecessors.size());
     for (const int predecessor : predecessors) {
       terms.push_back(values[static_cast<std::size_t>(predecessor)]);
     }
@@ -107,7 +108,7 @@ Result<Sizes> PickSizes(const ZooOptions& options) {
 Result<Network> BuildCell(const ZooOptions& options) {
   NEAP_TRY(const Sizes sizes, PickSizes(options));
   Randwire randwire("randwire-cell-ws", options.seed, sizes.nodes, Aggregation::kSum);
-  Builder& b = randwire.builder();
+  Builder& b = randwire.Target();
   const TensorId input = b.Input("input", {1, sizes.width, 56, 56});
   b.Output(randwire.Stage("conv3", input, sizes.width));
   return b.Finish();
@@ -117,7 +118,7 @@ Result<Network> BuildSmall(const char* name, const ZooOptions& options, Aggregat
   NEAP_TRY(const Sizes sizes, PickSizes(options));
   const std::int64_t width = sizes.width;
   Randwire randwire(name, options.seed, sizes.nodes, aggregation);
-  Builder& b = randwire.builder();
+  Builder& b = randwire.Target();
   const auto conv = [&](const std::string& stage, TensorId input, const ConvSpec& spec) {
     return b.Conv(stage + "/conv", b.Relu(stage + "/relu", input), spec);
   };

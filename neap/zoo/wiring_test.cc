@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace neap::zoo {

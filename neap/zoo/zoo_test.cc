@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -178,6 +179,32 @@ TEST(Darts, HasThePublishedOperations) {
   EXPECT_EQ(counts.at("Slice"), 3);
   EXPECT_EQ(counts.at("Concat"), 14 + 3);
   EXPECT_EQ(counts.at("Relu"), 12 * (5 * 2 + 1) + 28 + 2);
+}
+
+// Which states the two sides of every node of a cell read, by the names of the states' operators.
+std::string Sources(const Network& network, const std::string& cell) {
+  const graph::Subgraph& main = Main(network);
+  const auto producer = graph::Producers(main);
+  std::string text;
+  for (const graph::Op& op : main.ops) {
+    if (op.type != "Add" || !op.name.starts_with(cell + "/")) continue;
+    const std::string node = op.name.substr(0, op.name.rfind('/') + 1);
+    for (TensorId source : op.inputs) {
+      while (main.tensors[source].name.starts_with(node)) {
+        source = main.ops[producer[source]].inputs[0];
+      }
+      const std::string state = main.tensors[source].name.substr(cell.size() + 1);
+      text += state.substr(0, state.find('/')) + " ";
+    }
+  }
+  return text;
+}
+
+// Liu et al. 2019, figures 4 and 5.
+TEST(Darts, HasThePublishedWiring) {
+  const Network network = Make("darts-imagenet");
+  EXPECT_EQ(Sources(network, "cell0"), "input0 input1 input0 input1 input1 input0 input0 node2 ");
+  EXPECT_EQ(Sources(network, "cell4"), "input0 input1 node2 input1 input0 node2 node2 input1 ");
 }
 
 TEST(Darts, EndsInTheClassesOfItsTask) {

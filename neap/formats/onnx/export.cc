@@ -97,7 +97,7 @@ class Exporter {
   }
 
   // Domains of the operators other than the default one.
-  const std::set<std::string>& domains() const { return domains_; }
+  const std::set<std::string>& Domains() const { return domains_; }
 
  private:
   Diagnostic At(TensorId id, Diagnostic diagnostic) const {
@@ -278,7 +278,7 @@ Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::stri
   Exporter exporter(graph.subgraphs[SubgraphId(0)], model.mutable_graph());
   NEAP_CHECK_OK(exporter.Run());
   AddOpset("", kOpset, &model);
-  for (const std::string& domain : exporter.domains()) AddOpset(domain, 1, &model);
+  for (const std::string& domain : exporter.Domains()) AddOpset(domain, 1, &model);
   const std::size_t size = model.ByteSizeLong();
   if (size > kMostModelBytes) {
     return Fail(BadInput("the model has " + std::to_string(size) +
