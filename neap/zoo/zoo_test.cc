@@ -43,7 +43,7 @@ std::string Fingerprint(const Network& network) {
   for (const graph::Op& op : Main(network).ops) {
     text += op.type + " " + op.name;
     for (const auto* list : {&op.inputs, &op.outputs}) {
-      for (const TensorId id : *list) text += " " + std::to_string(id.value());
+      for (const TensorId id : *list) text.append(1, ' ').append(std::to_string(id.value()));
     }
     text += "\n";
   }

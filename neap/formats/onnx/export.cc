@@ -115,7 +115,9 @@ class Exporter {
     names_.resize(subgraph_.tensors.size());
     for (const TensorId id : subgraph_.tensors.Ids()) {
       std::string name = subgraph_.tensors[id].name;
-      while (name.empty() || !taken.insert(name).second) name += "#" + std::to_string(id.value());
+      while (name.empty() || !taken.insert(name).second) {
+        name.append(1, '#').append(std::to_string(id.value()));
+      }
       names_[id] = std::move(name);
     }
   }

@@ -207,9 +207,10 @@ TEST(Export, WritesEveryTensorOnce) {
   EXPECT_EQ(initializers[0].String(8), "weight");
   EXPECT_EQ(initializers[0].Number(2), 1U);
   EXPECT_EQ(initializers[0].Numbers(1), (std::vector<std::uint64_t>{2, 2}));
-  const float expected[] = {1, 2, 3, 4};
-  ASSERT_EQ(initializers[0].String(9).size(), sizeof(expected));
-  EXPECT_EQ(std::memcmp(initializers[0].String(9).data(), expected, sizeof(expected)), 0);
+  std::vector<float> values(4);
+  ASSERT_EQ(initializers[0].String(9).size(), values.size() * sizeof(float));
+  std::memcpy(values.data(), initializers[0].String(9).data(), values.size() * sizeof(float));
+  EXPECT_EQ(values, (std::vector<float>{1, 2, 3, 4}));
   const std::pair<int, std::string_view> places[] = {{11, "in"}, {13, "mid"}, {12, "out"}};
   for (const auto& [id, name] : places) {
     const auto infos = graph.Messages(id);
