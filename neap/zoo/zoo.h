@@ -21,14 +21,29 @@ struct Recipe {
 std::span<const Recipe> Recipes();
 
 struct ZooOptions {
-  std::uint64_t seed = 0;   // wiring of random networks, and all weights
-  std::int64_t width = 0;   // channels of the first cell; 0: the published width
-  std::int64_t nodes = 0;   // nodes of a random cell; 0: the published number
+  std::uint64_t seed = 0;  // wiring of random networks, and all weights
+  std::int64_t width = 0;  // channels of the first cell; 0: the published width
+  std::int64_t nodes = 0;  // nodes of a random cell; 0: the published number
 };
 
-// A network as a graph of ONNX operators in the published construction order (topological), with
-// constant weights (Tensor::data). Fails with kUsage for an unknown name or an option out of range.
-// The same bytes for the same options on every machine.
+// What papers print about a network. Batch normalisation is folded here: of its two numbers a
+// channel the graph keeps the shift (a bias), while the scale is part of the weights before it.
+struct Facts {
+  std::int64_t parameters = 0;            // numbers in the weights of the graph
+  std::int64_t published_parameters = 0;  // the same before folding, as papers count
+  std::int64_t multiply_accumulates = 0;  // of convolutions and fully connected layers
+};
+
+struct Network {
+  graph::Graph graph;
+  Facts facts;
+};
+
+// A network as a graph of ONNX operators (opset 17, NCHW, float32, batch 1) in the published
+// construction order (topological), every tensor with its shape, constants with their bytes
+// (Tensor::data). Fails with kUsage for an unknown name or an option out of range. The same bytes
+// for the same options on every machine.
+Result<Network> BuildNetwork(std::string_view name, const ZooOptions& options);
 Result<graph::Graph> Build(std::string_view name, const ZooOptions& options);
 
 }  // namespace neap::zoo

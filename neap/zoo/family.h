@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a family of networks hands to the registry in zoo.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "neap/base/result.h"
+#include "neap/zoo/zoo.h"
+
+namespace neap::zoo {
+
+struct Entry {
+  Recipe recipe;
+  Result<Network> (*build)(const ZooOptions& options);
+};
+
+std::span<const Entry> RandwireEntries();
+std::span<const Entry> DartsEntries();
+
+// The value of an option: `published` where it was left at 0; kUsage when it is outside
+// [low, high] or no multiple of `step`.
+struct Range {
+  std::int64_t published = 0;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t step = 1;
+};
+Result<std::int64_t> PickOption(std::string_view option, std::int64_t given, const Range& range);
+
+// kUsage when `nodes` was given for a network whose cells are not random.
+Status RefuseNodes(const ZooOptions& options);
+
+}  // namespace neap::zoo

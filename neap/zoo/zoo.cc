@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/zoo/zoo.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "neap/zoo/family.h"
+
+namespace neap::zoo {
+namespace {
+
+// One line a family; --help lists them in this order.
+const std::vector<Entry>& Registry() {
+  static const std::vector<Entry> registry = [] {
+    std::vector<Entry> entries;
+    for (const auto family : {RandwireEntries(), DartsEntries()}) {
+      entries.insert(entries.end(), family.begin(), family.end());
+    }
+    return entries;
+  }();
+  return registry;
+}
+
+}  // namespace
+
+std::span<const Recipe> Recipes() {
+  static const std::vector<Recipe> recipes = [] {
+    std::vector<Recipe> list;
+    for (const Entry& entry : Registry()) list.push_back(entry.recipe);
+    return list;
+  }();
+  return recipes;
+}
+
+Result<Network> BuildNetwork(std::string_view name, const ZooOptions& options) {
+  const auto& registry = Registry();
+  const auto entry = std::find_if(registry.begin(), registry.end(),
+                                  [&](const Entry& e) { return e.recipe.name == name; });
+  if (entry == registry.end()) {
+    Diagnostic unknown = UsageError("no network is called '" + std::string(name) + "'");
+    for (const Recipe& recipe : Recipes()) {
+      unknown.hint += (unknown.hint.empty() ? "there are " : ", ") + std::string(recipe.name);
+    }
+    return Fail(std::move(unknown));
+  }
+  return entry->build(options);
+}
+
+Result<graph::Graph> Build(std::string_view name, const ZooOptions& options) {
+  NEAP_TRY(Network network, BuildNetwork(name, options));
+  return std::move(network.graph);
+}
+
+Result<std::int64_t> PickOption(std::string_view option, std::int64_t given, const Range& range) {
+  if (given == 0) return range.published;
+  if (given >= range.low && given <= range.high && given % range.step == 0) return given;
+  std::string expected = "expected ";
+  if (range.step != 1) expected += "a multiple of " + std::to_string(range.step) + " ";
+  expected += "from " + std::to_string(range.low) + " to " + std::to_string(range.high);
+  return Fail(UsageError(std::string(option) + " is " + std::to_string(given) + ", " + expected));
+}
+
+Status RefuseNodes(const ZooOptions& options) {
+  if (options.nodes == 0) return {};
+  return Fail(UsageError("nodes is " + std::to_string(options.nodes) +
+                         ", but this network has fixed cells"));
+}
+
+}  // namespace neap::zoo
