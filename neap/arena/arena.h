@@ -11,18 +11,24 @@
 
 namespace neap::arena {
 
+// All of these take a problem for which Validate() finds nothing wrong; the two stock planners also
+// take fixed buffers that overlap one another, as the real ones do. Heights are exact: max of
+// offset
+// + bytes. A real arena that rounds every buffer up is modelled by rounded bytes in the problem.
+
 // TensorFlow Lite Micro's GreedyMemoryPlanner, bit for bit: buffers with a fixed offset first, then
 // by size, largest first, ties by *larger* index first (the real list is filled from its tail);
-// each at the lowest gap that fits. `buffers` must be in the order of TFLM's AddBuffer calls. O(n^2).
+// each at the lowest gap that fits. `buffers` must be in the order of TFLM's AddBuffer calls.
+// O(n^2).
 Placement PlaceLikeTflm(const Problem& problem);
 
 // LiteRT's ArenaPlanner with its SimpleMemoryArena: buffers with first == 0 and
-// last == whole_run_last first, in index order, then by size, largest first, ties by first step;
-// each in the *best* (smallest sufficient) gap. O(n^2).
+// last == whole_run_last first, in index order, then by size, largest first, ties by first step and
+// index; each in the *best* (smallest sufficient) gap. O(n^2).
 Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last);
 
-// The most bytes, each rounded up to its alignment as in the real arena, that are live at one step,
-// and at least the largest single buffer: no placement is lower. O(n log n).
+// The most bytes that are live at one step, every buffer but one rounded up to what all alignments
+// have in common, and at least the end of every single buffer: no placement is lower. O(n log n).
 std::int64_t LoadLowerBound(const Problem& problem);
 
 struct Outcome {
@@ -32,9 +38,14 @@ struct Outcome {
   bool optimal() const { return placement.height_bytes == lower_bound_bytes; }
 };
 
-// The best placement of a portfolio: first-fit under several priority rules, then randomised
-// repair (buffers that end too high move forward), seeded and bounded by limits.max_states; stops at
-// the lower bound. Never above PlaceLikeTflm. Deterministic unless limits.max_seconds ends it.
+// The best placement of a portfolio: first-fit under several priority rules, then repair (buffers
+// that end too high move forward in the order), then, for every part of at most 3,000 buffers, an
+// exact search whether a lower capacity suffices, restarted with random rules (decision_search.h);
+// alignments and fixed offsets included. The lower bound is LoadLowerBound, or higher where the
+// exact search refuted a capacity. Never above PlaceLikeTflm. Stops when bound and height meet.
+// Seeded and bounded by limits.max_states (counts placed buffers; with neither it nor max_seconds
+// set, a default ends the search), so deterministic unless limits.max_seconds or limits.stop ends
+// it.
 Outcome Solve(const Problem& problem, const Limits& limits);
 
 }  // namespace neap::arena

@@ -11,9 +11,9 @@
 
 namespace neap::arena {
 
-// The first violation in one line (two buffers share bytes, an offset is negative, misaligned or not
-// where it is fixed, the height is not max(offset + bytes)); nullopt when the placement is right.
-// O(n^2) pairs.
+// The first violation in one line (two buffers share bytes, an offset is negative, misaligned or
+// not where it is fixed, the height is not max(offset + bytes)); nullopt when the placement is
+// right. O(n^2) pairs.
 std::optional<std::string> FindViolation(const Problem& problem, const Placement& placement);
 
 }  // namespace neap::arena

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The exact search inside: its refutations, where the load bound alone says nothing.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "neap/arena/arena.h"
+#include "neap/arena/arena_testing.h"
+#include "neap/arena/decision_search.h"
+#include "neap/arena/sections.h"
+
+namespace neap::arena {
+namespace {
+
+TEST(Sections, KeepsMaximalSetsOnly) {
+  // Steps 0 {a}, 1 {a,b}, 2 {b}, 3 {b,c}, 4 {c}; two sections.
+  const Problem problem{{{4, 0, 2, 1, {}}, {6, 1, 4, 1, {}}, {8, 3, 5, 1, {}}}};
+  const auto parts = SplitByTime(problem);
+  ASSERT_EQ(parts.size(), 1U);
+  const auto sections = Sections::Build(problem, parts[0]);
+  ASSERT_TRUE(sections.has_value());
+  EXPECT_EQ(sections->count, 2);
+  EXPECT_EQ(sections->unit, 2);
+  EXPECT_EQ(sections->items[1].first, 0);
+  EXPECT_EQ(sections->items[1].last, 2);
+  EXPECT_EQ(sections->items[2].first, 1);
+}
+
+TEST(Sections, SplitsWhereNothingIsLive) {
+  const Problem problem{
+      {{4, 4, 6, 1, {}}, {6, 0, 2, 1, {}}, {8, 2, 3, 1, {}}, {1, 5, 5, 1, {}}, {0, 0, 9, 1, {}}}};
+  EXPECT_EQ(SplitByTime(problem), (std::vector<std::vector<BufferIndex>>{{1}, {2}, {0}}));
+}
+
+TEST(Sections, UnitDividesOnlyAlignmentsThatMatter) {
+  const auto unit = [](std::vector<Buffer> buffers) {
+    const Problem problem{std::move(buffers)};
+    return Sections::Build(problem, SplitByTime(problem)[0])->unit;
+  };
+  EXPECT_EQ(unit({{1024, 0, 2, 16, {}}, {2048, 0, 2, 16, {}}}), 1024);
+  EXPECT_EQ(unit({{1000, 0, 2, 16, {}}, {2048, 0, 2, 16, {}}}), 16);
+  EXPECT_EQ(unit({{12, 0, 2, 1, {}}, {18, 0, 2, 4, {}}}), 2);
+  EXPECT_EQ(unit({{12, 0, 2, 1, {}}, {12, 0, 2, 24, {}}}), 12);
+  EXPECT_EQ(unit({{12, 0, 2, 1, {}}, {12, 0, 2, 1, 30}}), 6);
+}
+
+Rules RulesOf(Random& random) {
+  Rules rules;
+  rules.length_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
+  rules.size_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
+  rules.noise = static_cast<std::int32_t>(random.Between(0, 2000));
+  rules.noise_per_node = random.Chance(1, 2);
+  rules.not_lowest = random.Chance(1, 2);
+  rules.learn = random.Chance(1, 2);
+  rules.lowest_level = random.Chance(1, 3);
+  return rules;
+}
+
+Verdict Decide(const Problem& problem, std::int64_t capacity, std::uint64_t seed) {
+  Random random(seed);
+  const Limits limits;
+  Budget budget(limits);
+  const auto parts = SplitByTime(problem);
+  bool undecided = false;
+  for (const auto& part : parts) {
+    const auto sections = Sections::Build(problem, part);
+    DecisionSearch search(*sections);
+    const Verdict verdict = search.Run(capacity, RulesOf(random), random, 20'000, budget);
+    if (verdict == Verdict::kImpossible) return verdict;
+    undecided = undecided || verdict == Verdict::kUndecided;
+  }
+  return undecided ? Verdict::kUndecided : Verdict::kPlaced;
+}
+
+// One run of every kind of rule is exact by itself: the verdict at the optimum and just below it.
+TEST(DecisionSearch, IsExactUnderEveryRule) {
+  Random random(21);
+  int refuted_above_load = 0;
+  for (int round = 0; round < 2000; ++round) {
+    RandomShape shape{.buffers = 7, .steps = 8, .most_bytes = 7};
+    shape.fixed_percent = round % 2 == 0 ? 0 : 30;
+    if (round % 3 == 0) shape.alignments = {1, 2, 4};
+    const Problem problem = RandomProblem(random, shape);
+    const std::int64_t optimum = BruteForceHeight(problem);
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      // A buffer that is never live is no business of the search, only of the height.
+      ASSERT_EQ(Decide(problem, optimum, seed), Verdict::kPlaced) << round << " " << seed;
+      if (Decide(problem, optimum - 1, seed) != Verdict::kImpossible) {
+        std::int64_t live_height = 0;
+        Problem live = problem;
+        std::erase_if(live.buffers,
+                      [](const Buffer& b) { return b.bytes == 0 || b.first == b.last; });
+        live_height = BruteForceHeight(live);
+        ASSERT_LT(live_height, optimum) << round << " " << seed;
+      } else if (LoadLowerBound(problem) < optimum) {
+        ++refuted_above_load;
+      }
+    }
+  }
+  EXPECT_GT(refuted_above_load, 500);
+}
+
+// Full load, no fixed offsets: here a lower bound that is too high would show, and small random
+// problems would not show it (their optimum nearly always is the load). Verdicts of unrelated rules
+// must agree.
+TEST(DecisionSearch, RulesAgreeOnFullLoad) {
+  Random random(22);
+  int impossible = 0;
+  for (int round = 0; round < 6000; ++round) {
+    const auto steps = static_cast<int>(random.Between(4, 12));
+    const std::int64_t load = random.Between(5, 16);
+    const Problem problem = RandomFullLoad(random, steps, load, random.Between(3, 7));
+    ASSERT_EQ(LoadLowerBound(problem), load);
+    bool any_placed = false;
+    bool any_impossible = false;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const Verdict verdict = Decide(problem, load, seed + 10);
+      any_placed = any_placed || verdict == Verdict::kPlaced;
+      any_impossible = any_impossible || verdict == Verdict::kImpossible;
+    }
+    ASSERT_FALSE(any_placed && any_impossible) << round;
+    impossible += any_impossible ? 1 : 0;
+  }
+  EXPECT_GT(impossible, 20);
+}
+
+}  // namespace
+}  // namespace neap::arena

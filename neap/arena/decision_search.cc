@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/arena/decision_search.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "neap/base/bytes.h"
+
+namespace neap::arena {
+namespace {
+
+constexpr std::int64_t kNoLevel = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kMostWeight = 1 << 20;
+
+// 1024 * log2(value), interpolated: the same on every machine. value >= 1.
+std::int64_t Log2(std::int64_t value) {
+  const int bits = 63 - std::countl_zero(static_cast<std::uint64_t>(value));
+  const std::int64_t rest = value - (std::int64_t{1} << bits);
+  return std::int64_t{bits} * 1024 + (bits > 10 ? rest >> (bits - 10) : rest << (10 - bits));
+}
+
+std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+}  // namespace
+
+DecisionSearch::DecisionSearch(const Sections& sections)
+    : problem_(sections),
+      row_begins_(static_cast<std::size_t>(sections.count) + 1, 0),
+      sections_(static_cast<std::size_t>(sections.count)) {
+  const std::size_t num_items = sections.items.size();
+  position_begins_.assign(num_items + 1, 0);
+  for (std::size_t i = 0; i < num_items; ++i) {
+    const Sections::Item& item = sections.items[i];
+    position_begins_[i + 1] =
+        position_begins_[i] + static_cast<std::size_t>(item.last - item.first);
+    for (Index t = item.first; t < item.last; ++t) ++row_begins_[static_cast<std::size_t>(t) + 1];
+  }
+  std::partial_sum(row_begins_.begin(), row_begins_.end(), row_begins_.begin());
+  rows_.resize(row_begins_.back());
+  positions_.resize(position_begins_.back());
+  floors_.resize(num_items);
+  ceilings_.resize(num_items);
+  is_placed_.resize(num_items);
+  priorities_.resize(num_items);
+}
+
+void DecisionSearch::ForgetFailures() {
+  for (Section& section : sections_) section.weight = 1;
+}
+
+Verdict DecisionSearch::Run(std::int64_t capacity_bytes, const Rules& rules, Random& random,
+                            std::int64_t max_nodes, Budget& budget) {
+  rules_ = rules;
+  random_ = &random;
+  budget_ = &budget;
+  nodes_left_ = max_nodes;
+  aborted_ = false;
+  most_placed_ = 0;
+  if (!Start(capacity_bytes)) return Verdict::kImpossible;
+  DrawPriorities();
+  if (Descend(0, problem_.count)) return Verdict::kPlaced;
+  return aborted_ ? Verdict::kUndecided : Verdict::kImpossible;
+}
+
+// Everything unplaced, and what follows from that; false when the capacity is refuted already.
+bool DecisionSearch::Start(std::int64_t capacity_bytes) {
+  capacity_ = CeilDiv(capacity_bytes, problem_.unit);
+  floor_trail_.clear();
+  level_trail_.clear();
+  placed_.clear();
+  DropQueue();
+  std::fill(is_placed_.begin(), is_placed_.end(), std::uint8_t{0});
+  for (Section& section : sections_) {
+    section = Section{0, kNoLevel, 0, 0, 0, section.weight, false};
+  }
+  bool fits = true;
+  for (std::size_t i = 0; i < problem_.items.size(); ++i) {
+    const Sections::Item& item = problem_.items[i];
+    if (item.bytes > capacity_bytes) return false;
+    floors_[i] = std::max<std::int64_t>(item.fixed, 0);
+    ceilings_[i] = (capacity_bytes - item.bytes) / problem_.unit;
+    if (item.fixed >= 0) ceilings_[i] = std::min(ceilings_[i], item.fixed);
+    fits = fits && floors_[i] <= ceilings_[i];
+    for (Index t = item.first; t < item.last; ++t) {
+      Section& section = At(t);
+      section.remaining += item.units;
+      Row(t)[section.unplaced] = static_cast<Index>(i);
+      positions_[position_begins_[i] + static_cast<std::size_t>(t - item.first)] =
+          section.unplaced++;
+    }
+  }
+  if (!fits) return false;
+  for (Index t = 0; t < problem_.count; ++t) MarkDirty(t);
+  for (std::size_t i = 0; i < problem_.items.size(); ++i) {
+    if (!RaiseFloor(static_cast<Index>(i), floors_[i])) return false;
+  }
+  return Propagate();
+}
+
+void DecisionSearch::DrawPriorities() {
+  for (std::size_t i = 0; i < priorities_.size(); ++i) {
+    const Sections::Item& item = problem_.items[i];
+    priorities_[i] = rules_.length_exponent * Log2(item.last - item.first) +
+                     rules_.size_exponent * Log2(item.units);
+    if (!rules_.noise_per_node) {
+      priorities_[i] += random_->Between(-rules_.noise * 1024, rules_.noise * 1024);
+    }
+  }
+}
+
+// Places everything unplaced in the sections [first, last). On false the caller undoes. At most one
+// level of recursion per placed item.
+bool DecisionSearch::Descend(Index first, Index last) {
+  while (true) {
+    while (first < last && At(first).unplaced == 0) ++first;
+    while (first < last && At(last - 1).unplaced == 0) --last;
+    if (first == last) return true;
+    // A section without unplaced items separates what is on its two sides: a failure on one side
+    // cannot be mended by another placement of the other.
+    Index cut = first;
+    while (cut < last && At(cut).unplaced > 0) ++cut;
+    if (cut < last) {
+      if (!Descend(first, cut)) return false;
+      first = cut;
+      continue;
+    }
+    if (nodes_left_-- <= 0 || !budget_->Spend(1)) {
+      aborted_ = true;
+      return false;
+    }
+    const Index item = ChooseCandidate(ChooseSection(first, last));
+    const Mark mark = Here();
+    if (Place(item) && Propagate() && Descend(first, last)) return true;
+    if (aborted_) return false;
+    DropQueue();
+    UndoTo(mark);
+    if (!RaiseAbove(item) || !Propagate()) {
+      DropQueue();
+      return false;
+    }
+  }
+}
+
+bool DecisionSearch::Place(Index item) {
+  is_placed_[static_cast<std::size_t>(item)] = 1;
+  placed_.push_back(item);
+  most_placed_ = std::max(most_placed_, static_cast<std::int32_t>(placed_.size()));
+  RemoveFromSections(item);
+  for (Index t = ItemAt(item).first; t < ItemAt(item).last; ++t) MarkDirty(t);
+  const std::int64_t top = TopOf(item);
+  for (const Index other : problem_.neighbours.Of(item)) {
+    if (is_placed_[static_cast<std::size_t>(other)] == 0 && !Raise(other, top)) return false;
+  }
+  return true;
+}
+
+// The item is not at its floor: it rests on an unplaced neighbour.
+bool DecisionSearch::RaiseAbove(Index item) {
+  std::int64_t least_top = kNoLevel;
+  for (const Index other : problem_.neighbours.Of(item)) {
+    if (is_placed_[static_cast<std::size_t>(other)] == 0) {
+      least_top = std::min(least_top, TopOf(other));
+    }
+  }
+  if (least_top == kNoLevel) return false;
+  return Raise(item, std::max(least_top, FloorOf(item) + 1));
+}
+
+bool DecisionSearch::Raise(Index item, std::int64_t floor) {
+  if (floor <= FloorOf(item)) return true;
+  return RaiseFloor(item, floor);
+}
+
+// Also where the floor stays: the twins above it follow.
+bool DecisionSearch::RaiseFloor(Index item, std::int64_t floor) {
+  while (true) {
+    const auto i = static_cast<std::size_t>(item);
+    const Sections::Item& data = ItemAt(item);
+    const std::int64_t raised = data.fixed >= 0 ? floor : AlignUp(floor, data.alignment);
+    if (raised > ceilings_[i]) return false;
+    const std::int64_t old = floors_[i];
+    if (raised > old) {
+      floor_trail_.push_back({item, old});
+      floors_[i] = raised;
+      for (Index t = data.first; t < data.last; ++t) {
+        const Section& section = At(t);
+        // Otherwise neither the level nor what follows from the sum changes.
+        if (old <= section.next_level || raised + section.remaining > capacity_) MarkDirty(t);
+      }
+    }
+    if (data.twin < 0) return true;
+    floor = floors_[i] + data.units;
+    item = data.twin;
+    if (is_placed_[static_cast<std::size_t>(item)] != 0 || floor <= FloorOf(item)) return true;
+  }
+}
+
+void DecisionSearch::MarkDirty(Index section) {
+  if (std::exchange(At(section).dirty, true)) return;
+  queue_.push_back(section);
+}
+
+void DecisionSearch::DropQueue() {
+  for (std::size_t i = queue_head_; i < queue_.size(); ++i) At(queue_[i]).dirty = false;
+  queue_.clear();
+  queue_head_ = 0;
+}
+
+bool DecisionSearch::Propagate() {
+  // Floors could creep upwards by the size of the smallest buffer; weaker, but still sound without.
+  raises_left_ = 2 * static_cast<std::int64_t>(problem_.items.size());
+  while (queue_head_ < queue_.size()) {
+    const Index t = queue_[queue_head_++];
+    At(t).dirty = false;
+    if (!Refresh(t) || !RaiseNotLowest(t)) {
+      if (rules_.learn) At(t).weight = std::min(At(t).weight + 1, kMostWeight);
+      return false;
+    }
+  }
+  DropQueue();
+  return true;
+}
+
+// Recomputes the level; false when the unplaced items of the section do not fit above it.
+bool DecisionSearch::Refresh(Index section) {
+  Section& data = At(section);
+  std::int64_t level = kNoLevel;
+  std::int64_t next_level = kNoLevel;
+  Index candidates = 0;
+  const Index* row = Row(section);
+  for (Index i = 0; i < data.unplaced; ++i) {
+    const std::int64_t floor = FloorOf(row[i]);
+    if (floor < level) {
+      next_level = level;
+      level = floor;
+      candidates = 1;
+    } else if (floor == level) {
+      ++candidates;
+    } else {
+      next_level = std::min(next_level, floor);
+    }
+  }
+  level_trail_.push_back({section, data.candidates, data.level, data.next_level});
+  data.level = level;
+  data.next_level = next_level;
+  data.candidates = candidates;
+  return data.unplaced == 0 || level + data.remaining <= capacity_;
+}
+
+// An item that does not fit with all other unplaced items of the section above it rests on one.
+bool DecisionSearch::RaiseNotLowest(Index section) {
+  if (!rules_.not_lowest || raises_left_ <= 0) return true;
+  const Section& data = At(section);
+  const Index* row = Row(section);
+  std::int64_t least_top = kNoLevel;
+  std::int64_t next_top = kNoLevel;
+  Index least = -1;
+  bool any = false;
+  for (Index i = 0; i < data.unplaced; ++i) {
+    const std::int64_t top = TopOf(row[i]);
+    any = any || FloorOf(row[i]) + data.remaining > capacity_;
+    if (top < least_top) {
+      next_top = std::exchange(least_top, top);
+      least = row[i];
+    } else {
+      next_top = std::min(next_top, top);
+    }
+  }
+  if (!any) return true;
+  for (Index i = 0; i < data.unplaced; ++i) {
+    if (FloorOf(row[i]) + data.remaining <= capacity_) continue;
+    const std::int64_t top = row[i] == least ? next_top : least_top;
+    if (top <= FloorOf(row[i])) continue;
+    --raises_left_;
+    if (!Raise(row[i], top)) return false;
+  }
+  return true;
+}
+
+void DecisionSearch::UndoTo(const Mark& mark) {
+  for (; placed_.size() > mark.placed; placed_.pop_back()) {
+    is_placed_[static_cast<std::size_t>(placed_.back())] = 0;
+    ReturnToSections(placed_.back());
+  }
+  for (; floor_trail_.size() > mark.floors; floor_trail_.pop_back()) {
+    floors_[static_cast<std::size_t>(floor_trail_.back().item)] = floor_trail_.back().floor;
+  }
+  for (; level_trail_.size() > mark.levels; level_trail_.pop_back()) {
+    const LevelChange& change = level_trail_.back();
+    Section& section = At(change.section);
+    section.level = change.level;
+    section.next_level = change.next_level;
+    section.candidates = change.candidates;
+  }
+}
+
+void DecisionSearch::RemoveFromSections(Index item) {
+  const Sections::Item& data = ItemAt(item);
+  const std::size_t begin = position_begins_[static_cast<std::size_t>(item)];
+  for (Index t = data.first; t < data.last; ++t) {
+    Section& section = At(t);
+    Index* row = Row(t);
+    Index& position = positions_[begin + static_cast<std::size_t>(t - data.first)];
+    const Index end = --section.unplaced;
+    section.remaining -= data.units;
+    const Index moved = row[end];
+    Index& moved_position = positions_[position_begins_[static_cast<std::size_t>(moved)] +
+                                       static_cast<std::size_t>(t - ItemAt(moved).first)];
+    row[position] = moved;
+    row[end] = item;
+    moved_position = position;
+    position = end;
+  }
+}
+
+// In the reverse order of removal the item is right behind the unplaced ones.
+void DecisionSearch::ReturnToSections(Index item) {
+  const Sections::Item& data = ItemAt(item);
+  for (Index t = data.first; t < data.last; ++t) {
+    ++At(t).unplaced;
+    At(t).remaining += data.units;
+  }
+}
+
+// The ripe section with the fewest ways on, those that failed often first.
+DecisionSearch::Index DecisionSearch::ChooseSection(Index first, Index last) const {
+  Index best = -1;
+  std::int64_t best_ways = 0;
+  std::int64_t best_slack = 0;
+  for (Index t = first; t < last; ++t) {
+    const Section& section = At(t);
+    const std::int64_t slack = capacity_ - section.level - section.remaining;
+    const bool may_waste = section.next_level - section.level <= slack;
+    const std::int64_t ways = section.candidates + (may_waste ? 1 : 0);
+    if (best >= 0) {
+      const Section& other = At(best);
+      if (rules_.lowest_level) {
+        if (std::pair(section.level, slack) >= std::pair(other.level, best_slack)) continue;
+      } else {
+        // ways / weight, compared without division
+        const std::int64_t mine = ways * other.weight;
+        const std::int64_t theirs = best_ways * section.weight;
+        if (mine > theirs || (mine == theirs && slack >= best_slack)) continue;
+      }
+    }
+    if (!IsRipe(t)) continue;
+    best = t;
+    best_ways = ways;
+    best_slack = slack;
+  }
+  return best;
+}
+
+bool DecisionSearch::IsRipe(Index section) const {
+  const Index* row = Row(section);
+  const std::int64_t level = At(section).level;
+  for (Index i = 0; i < At(section).unplaced; ++i) {
+    if (FloorOf(row[i]) != level) continue;
+    const Sections::Item& item = ItemAt(row[i]);
+    for (Index t = item.first; t < item.last; ++t) {
+      if (At(t).level != level) return false;
+    }
+  }
+  return true;
+}
+
+DecisionSearch::Index DecisionSearch::ChooseCandidate(Index section) {
+  const Index* row = Row(section);
+  Index best = -1;
+  std::int64_t best_priority = 0;
+  for (Index i = 0; i < At(section).unplaced; ++i) {
+    if (FloorOf(row[i]) != At(section).level) continue;
+    std::int64_t priority = priorities_[static_cast<std::size_t>(row[i])];
+    if (rules_.noise_per_node) {
+      priority += random_->Between(-rules_.noise * 1024, rules_.noise * 1024);
+    }
+    if (best < 0 || priority > best_priority || (priority == best_priority && row[i] < best)) {
+      best = row[i];
+      best_priority = priority;
+    }
+  }
+  return best;
+}
+
+}  // namespace neap::arena

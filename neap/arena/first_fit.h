@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private to this module: lowest-fit placement in a given order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "neap/arena/neighbours.h"
+#include "neap/arena/problem.h"
+
+namespace neap::arena {
+
+// Height of the arena that `offsets` make.
+std::int64_t HeightOf(const Problem& problem, std::span<const std::int64_t> offsets);
+
+// The buffers that are not fixed, in index order.
+std::vector<BufferIndex> FreeBuffers(const Problem& problem);
+
+// Places buffers one after the other, each at the lowest aligned offset where it fits among the
+// buffers placed before it; those with a fixed offset are there from the beginning. Looks only at
+// buffers that are live at the same time where their pairs fit in memory, else at all placed ones.
+// A pass costs O(sum over buffers of k log k), k the number of time-overlapping buffers, or O(n^2).
+class FirstFit {
+ public:
+  explicit FirstFit(const Problem& problem);  // keeps a reference
+
+  // `order` names every free buffer once.
+  Placement Place(std::span<const BufferIndex> order);
+
+  // Placed buffers looked at, over all passes: a measure of work that is the same everywhere.
+  std::int64_t visits() const { return visits_; }
+
+ private:
+  struct Extent {
+    std::int64_t offset = 0;
+    std::int64_t end = 0;
+  };
+  struct PlacedExtent {
+    Extent extent;
+    LiveRange live;
+  };
+
+  std::int64_t LowestAmongNeighbours(BufferIndex buffer, std::span<const std::int64_t> offsets);
+  std::int64_t LowestAmongAll(BufferIndex buffer);
+  void InsertByOffset(BufferIndex buffer, std::int64_t offset);
+
+  const Problem& problem_;
+  std::vector<LiveRange> ranges_;  // empty for a buffer that occupies nothing
+  std::optional<Neighbours> neighbours_;
+  std::vector<Extent> extents_;       // scratch, neighbours only
+  std::vector<PlacedExtent> placed_;  // sorted by offset, without neighbours only
+  std::int64_t visits_ = 0;
+};
+
+}  // namespace neap::arena

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "neap/arena/anytime.h"
+#include "neap/arena/arena.h"
+#include "neap/arena/budget.h"
+#include "neap/arena/first_fit.h"
+#include "neap/arena/sections.h"
+#include "neap/base/bytes.h"
+#include "neap/base/check.h"
+#include "neap/base/random.h"
+
+namespace neap::arena {
+namespace {
+
+constexpr std::size_t kMostExact = 3000;  // buffers of a part; also bounds the recursion
+constexpr std::int64_t kMostVisits = 300'000'000;
+constexpr int kRepairPasses = 24;
+constexpr int kRepairPassesLarge = 400;
+constexpr std::int64_t kFirstRoundNodes = 20'000;
+
+// The best placement known of every part of the problem, and the proven bound of all.
+class Incumbent {
+ public:
+  explicit Incumbent(const Problem& problem)
+      : problem_(problem), lower_(LoadLowerBound(problem)), parts_(SplitByTime(problem)) {
+    heights_.assign(parts_.size(), INT64_MAX);
+    // What occupies nothing lies at the bottom.
+    offsets_.assign(problem.buffers.size(), 0);
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      offsets_[i] = problem.buffers[i].fixed_offset.value_or(0);
+    }
+  }
+
+  // Takes over the parts that `offsets`, one per buffer, places lower.
+  void Offer(std::span<const std::int64_t> offsets) {
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      std::int64_t height = 0;
+      for (const BufferIndex i : parts_[p]) height = std::max(height, End(i, offsets));
+      if (height >= heights_[p]) continue;
+      heights_[p] = height;
+      for (const BufferIndex i : parts_[p]) {
+        offsets_[static_cast<std::size_t>(i)] = offsets[static_cast<std::size_t>(i)];
+      }
+    }
+  }
+  void OfferPart(std::size_t part, std::span<const std::int64_t> offsets, std::int64_t height) {
+    heights_[part] = height;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      offsets_[static_cast<std::size_t>(parts_[part][i])] = offsets[i];
+    }
+  }
+  void RaiseLower(std::int64_t lower) { lower_ = std::max(lower_, lower); }
+
+  Placement Best() const { return {offsets_, Height()}; }
+  std::int64_t Height() const { return HeightOf(problem_, offsets_); }
+  std::int64_t lower() const { return lower_; }
+  std::int64_t PartHeight(std::size_t part) const { return heights_[part]; }
+  const std::vector<std::vector<BufferIndex>>& parts() const { return parts_; }
+  bool Optimal() const {
+    return std::all_of(heights_.begin(), heights_.end(),
+                       [this](std::int64_t height) { return height <= lower_; });
+  }
+
+ private:
+  std::int64_t End(BufferIndex i, std::span<const std::int64_t> offsets) const {
+    return offsets[static_cast<std::size_t>(i)] +
+           problem_.buffers[static_cast<std::size_t>(i)].bytes;
+  }
+
+  const Problem& problem_;
+  std::int64_t lower_;
+  std::vector<std::vector<BufferIndex>> parts_;
+  std::vector<std::int64_t> heights_;  // one per part
+  std::vector<std::int64_t> offsets_;  // one per buffer
+};
+
+// size^a * length^b with a + b <= 3: what a priority rule sorts by, largest first.
+__extension__ using Product = unsigned __int128;
+
+std::vector<BufferIndex> OrderBy(const Problem& problem, int size_exponent, int length_exponent) {
+  std::int64_t largest = 0;
+  for (const Buffer& buffer : problem.buffers) largest = std::max(largest, buffer.bytes);
+  int shift = 0;  // 2 * 40 bits of size and 32 bits of length fit into 128
+  while ((largest >> shift) >= (std::int64_t{1} << 40)) ++shift;
+  std::vector<Product> priorities;
+  for (const Buffer& buffer : problem.buffers) {
+    Product product = 1;
+    for (int i = 0; i < size_exponent; ++i) product *= static_cast<Product>(buffer.bytes >> shift);
+    const auto length = static_cast<Product>(std::int64_t{buffer.last} - buffer.first);
+    for (int i = 0; i < length_exponent; ++i) product *= length;
+    priorities.push_back(product);
+  }
+  std::vector<BufferIndex> order = FreeBuffers(problem);
+  std::stable_sort(order.begin(), order.end(), [&](BufferIndex a, BufferIndex b) {
+    return priorities[static_cast<std::size_t>(a)] > priorities[static_cast<std::size_t>(b)];
+  });
+  return order;
+}
+
+class Portfolio {
+ public:
+  Portfolio(const Problem& problem, const Limits& limits)
+      : problem_(problem), budget_(limits), incumbent_(problem), first_fit_(problem) {}
+
+  Outcome Run() {
+    incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
+    Spend();
+    FirstFitOrders();
+    if (Unfinished()) Repair();
+    if (Unfinished()) Search();
+    return {incumbent_.Best(), std::min(incumbent_.lower(), incumbent_.Height()), budget_.states()};
+  }
+
+ private:
+  bool Unfinished() const { return !incumbent_.Optimal() && !budget_.Ended(); }
+  bool IsLarge() const { return problem_.buffers.size() > kMostExact; }
+
+  void Spend() {
+    budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
+    budget_.Spend(static_cast<std::int64_t>(problem_.buffers.size()));
+  }
+
+  std::int64_t Try(const std::vector<BufferIndex>& order) {
+    Placement placement = first_fit_.Place(order);
+    incumbent_.Offer(placement.offsets);
+    Spend();
+    last_ = std::move(placement);
+    if (last_.height_bytes < best_height_) {
+      best_height_ = last_.height_bytes;
+      best_order_ = order;
+    }
+    return last_.height_bytes;
+  }
+
+  void FirstFitOrders() {
+    constexpr std::pair<int, int> kExponents[] = {{1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};
+    for (const auto& [size, length] : kExponents) {
+      if (!Unfinished() || first_fit_.visits() > kMostVisits) return;
+      Try(OrderBy(problem_, size, length));
+    }
+  }
+
+  // Squeaky wheel: buffers that end above a random target go forward in the order.
+  void Repair() {
+    if (best_order_.empty()) return;
+    Random random(1);
+    const int passes = IsLarge() ? kRepairPassesLarge : kRepairPasses;
+    std::vector<BufferIndex> order = best_order_;
+    int fruitless = 0;
+    for (int pass = 0; pass < passes && Unfinished(); ++pass) {
+      if (first_fit_.visits() > kMostVisits) return;
+      const std::int64_t before = best_height_;
+      if (pass == 0 || fruitless > 8) {
+        order = best_order_;
+        first_fit_.Place(order).offsets.swap(last_.offsets);
+        fruitless = 0;
+      }
+      MoveForward(order, random);
+      Try(order);
+      fruitless = best_height_ < before ? 0 : fruitless + 1;
+    }
+  }
+
+  void MoveForward(std::vector<BufferIndex>& order, Random& random) {
+    const std::int64_t target =
+        random.Between(incumbent_.lower(), std::max(incumbent_.lower(), best_height_ - 1));
+    std::vector<std::pair<std::int64_t, BufferIndex>> ranked;
+    for (std::size_t rank = 0; rank < order.size(); ++rank) {
+      const auto i = static_cast<std::size_t>(order[rank]);
+      auto key = static_cast<std::int64_t>(rank);
+      if (last_.offsets[i] + problem_.buffers[i].bytes > target) {
+        key -= random.Between(1, static_cast<std::int64_t>(order.size()));
+      }
+      ranked.emplace_back(key, order[rank]);
+    }
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t rank = 0; rank < order.size(); ++rank) order[rank] = ranked[rank].second;
+  }
+
+  struct PartSearch {
+    std::size_t part = 0;
+    std::unique_ptr<Sections> sections;  // the search keeps a reference
+    std::unique_ptr<AnytimeSearch> search;
+  };
+
+  // The exact search on every part that is above the bound, in rounds that grow.
+  void Search() {
+    std::vector<PartSearch> searches;
+    for (std::size_t p = 0; p < incumbent_.parts().size(); ++p) {
+      const auto& part = incumbent_.parts()[p];
+      if (incumbent_.PartHeight(p) <= incumbent_.lower() || part.size() > kMostExact) continue;
+      auto sections = Sections::Build(problem_, part);
+      if (!sections) continue;
+      PartSearch entry{p, std::make_unique<Sections>(std::move(*sections)), nullptr};
+      entry.search = std::make_unique<AnytimeSearch>(*entry.sections, incumbent_.PartHeight(p), 1);
+      searches.push_back(std::move(entry));
+    }
+    for (std::int64_t nodes = kFirstRoundNodes; Unfinished(); nodes *= 2) {
+      bool any = false;
+      for (PartSearch& entry : searches) {
+        if (entry.search->upper_bytes() <= incumbent_.lower()) continue;
+        any = true;
+        std::int64_t lower = incumbent_.lower();
+        if (entry.search->Round(nodes, lower, budget_)) {
+          incumbent_.OfferPart(entry.part, entry.search->offsets(), entry.search->upper_bytes());
+        }
+        incumbent_.RaiseLower(lower);
+        budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
+      }
+      if (!any) return;
+    }
+  }
+
+  const Problem& problem_;
+  Budget budget_;
+  Incumbent incumbent_;
+  FirstFit first_fit_;
+  Placement last_;
+  std::vector<BufferIndex> best_order_;
+  std::int64_t best_height_ = INT64_MAX;
+};
+
+}  // namespace
+
+Outcome Solve(const Problem& problem, const Limits& limits) {
+  const auto wrong = Validate(problem);
+  NEAP_CHECK(!wrong, wrong.value_or(""));
+  return Portfolio(problem, limits).Run();
+}
+
+}  // namespace neap::arena

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/arena/sections.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "neap/base/bytes.h"
+
+namespace neap::arena {
+namespace {
+
+constexpr std::int64_t kMostPairs = 4'000'000;
+
+const Buffer& At(const Problem& problem, BufferIndex buffer) {
+  return problem.buffers[static_cast<std::size_t>(buffer)];
+}
+
+// See Sections: the common divisor of the alignments, and the unit.
+struct Grid {
+  std::int64_t rounding = 1;
+  std::int64_t unit = 1;
+};
+
+Grid FindGrid(const Problem& problem, std::span<const BufferIndex> buffers) {
+  Grid grid{0, 0};
+  for (const BufferIndex i : buffers)
+    grid.rounding = std::gcd(grid.rounding, At(problem, i).alignment);
+  for (const BufferIndex i : buffers) {
+    grid.unit = std::gcd(grid.unit, AlignUp(At(problem, i).bytes, grid.rounding));
+    grid.unit = std::gcd(grid.unit, At(problem, i).fixed_offset.value_or(0));
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const BufferIndex i : buffers) {
+      const std::int64_t alignment = At(problem, i).alignment;
+      if (grid.unit % alignment == 0 || alignment % grid.unit == 0) continue;
+      grid.unit = std::gcd(grid.unit, alignment);
+      changed = true;
+    }
+  }
+  return grid;
+}
+
+// Fills first and last of every item and returns the number of sections: one is closed before an
+// end if something started since the last one was closed.
+std::int32_t FindSections(const Problem& problem, std::span<const BufferIndex> buffers,
+                          std::vector<Sections::Item>& items) {
+  struct Event {
+    Step step;
+    bool starts;
+    std::size_t item;
+  };
+  std::vector<Event> events;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    events.push_back({At(problem, buffers[i]).first, true, i});
+    events.push_back({At(problem, buffers[i]).last, false, i});
+  }
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+    return std::tie(a.step, a.starts, a.item) < std::tie(b.step, b.starts, b.item);
+  });
+  std::int32_t closed = 0;
+  bool started = false;
+  for (const Event& event : events) {
+    if (event.starts) {
+      items[event.item].first = closed;
+      started = true;
+    } else {
+      if (std::exchange(started, false)) ++closed;
+      items[event.item].last = closed;
+    }
+  }
+  return closed;
+}
+
+void LinkTwins(std::vector<Sections::Item>& items) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].fixed < 0) order.push_back(i);
+  }
+  const auto key = [&](std::size_t i) {
+    const Sections::Item& item = items[i];
+    return std::tie(item.first, item.last, item.bytes, item.alignment);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (key(order[i - 1]) == key(order[i])) {
+      items[order[i - 1]].twin = static_cast<std::int32_t>(order[i]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<BufferIndex>> SplitByTime(const Problem& problem) {
+  std::vector<BufferIndex> order;
+  for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
+    const Buffer& buffer = problem.buffers[i];
+    if (buffer.bytes > 0 && buffer.first < buffer.last) {
+      order.push_back(static_cast<BufferIndex>(i));
+    }
+  }
+  std::stable_sort(order.begin(), order.end(), [&](BufferIndex a, BufferIndex b) {
+    return At(problem, a).first < At(problem, b).first;
+  });
+  std::vector<std::vector<BufferIndex>> parts;
+  Step end = 0;
+  for (const BufferIndex i : order) {
+    const Buffer& buffer = At(problem, i);
+    if (parts.empty() || buffer.first >= end) {
+      parts.emplace_back();
+      end = buffer.last;
+    }
+    parts.back().push_back(i);
+    end = std::max(end, buffer.last);
+  }
+  return parts;
+}
+
+std::optional<Sections> Sections::Build(const Problem& problem,
+                                        std::span<const BufferIndex> buffers) {
+  Sections result;
+  std::vector<LiveRange> ranges;
+  for (const BufferIndex i : buffers) {
+    ranges.push_back({At(problem, i).first, At(problem, i).last});
+  }
+  auto neighbours = Neighbours::Build(ranges, kMostPairs);
+  if (!neighbours) return std::nullopt;
+  result.neighbours = std::move(*neighbours);
+  const Grid grid = FindGrid(problem, buffers);
+  result.unit = grid.unit;
+  result.sources.assign(buffers.begin(), buffers.end());
+  for (const BufferIndex i : buffers) {
+    const Buffer& buffer = At(problem, i);
+    Item item;
+    item.bytes = buffer.bytes;
+    item.units = AlignUp(buffer.bytes, grid.rounding) / grid.unit;
+    item.alignment = buffer.alignment % grid.unit == 0 ? buffer.alignment / grid.unit : 1;
+    if (buffer.fixed_offset) item.fixed = *buffer.fixed_offset / grid.unit;
+    result.exact_units = result.exact_units && buffer.bytes % grid.unit == 0;
+    result.items.push_back(item);
+  }
+  result.count = FindSections(problem, buffers, result.items);
+  LinkTwins(result.items);
+  return result;
+}
+
+}  // namespace neap::arena

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The planners of the stock runtimes, against hand-made cases and literal retellings of their
+// loops.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "neap/arena/arena.h"
+#include "neap/arena/arena_testing.h"
+#include "neap/arena/check.h"
+
+namespace neap::arena {
+namespace {
+
+using Offsets = std::vector<std::int64_t>;
+
+TEST(Tflm, GivesTiesToTheLargerIndex) {
+  // All three live together: the last one of equal size lies lowest.
+  const Problem problem{{{16, 0, 2, 16, {}}, {32, 0, 2, 16, {}}, {16, 0, 2, 16, {}}}};
+  EXPECT_EQ(PlaceLikeTflm(problem).offsets, (Offsets{48, 0, 32}));
+  EXPECT_EQ(PlaceLikeTflm(problem).height_bytes, 64);
+}
+
+TEST(Tflm, TakesTheLowestGapNotTheBest) {
+  // After 40 (steps 0..1), 30 (1..2) and 24 (0) there is room for 8 at 40.. in step 2 at offset 0.
+  const Problem problem{
+      {{40, 0, 2, 1, {}}, {30, 1, 3, 1, {}}, {24, 2, 4, 1, {}}, {8, 2, 3, 1, {}}}};
+  EXPECT_EQ(PlaceLikeTflm(problem).offsets, (Offsets{0, 40, 0, 24}));
+}
+
+TEST(Tflm, PlansAroundFixedBuffers) {
+  const Problem problem{{{64, 0, 2, 16, {}}, {16, 0, 2, 16, 32}, {32, 0, 2, 16, {}}}};
+  EXPECT_EQ(PlaceLikeTflm(problem).offsets, (Offsets{48, 32, 0}));
+  // Fixed buffers may lie over one another, as in the real planner.
+  const Problem over{{{32, 0, 2, 16, 0}, {16, 0, 2, 16, 0}, {16, 0, 2, 16, {}}}};
+  EXPECT_EQ(PlaceLikeTflm(over).offsets, (Offsets{0, 0, 32}));
+}
+
+TEST(Tflm, IsNotOptimal) {
+  // First-fit by size leaves a hole below the 30 bytes; the load is 70.
+  const Problem problem{
+      {{40, 0, 2, 1, {}}, {30, 1, 3, 1, {}}, {20, 2, 4, 1, {}}, {35, 3, 5, 1, {}}}};
+  const Placement placement = PlaceLikeTflm(problem);
+  EXPECT_EQ(FindViolation(problem, placement), std::nullopt);
+  EXPECT_GE(placement.height_bytes, LoadLowerBound(problem));
+}
+
+// The real loop: lists filled from head and tail, a bubble sort, a linked list by offset.
+Offsets GreedyMemoryPlanner(const Problem& problem) {
+  const auto& buffers = problem.buffers;
+  const std::size_t n = buffers.size();
+  std::vector<std::size_t> ids(n);
+  std::size_t head = 0;
+  std::size_t tail = n;
+  for (std::size_t i = 0; i < n; ++i) ids[buffers[i].fixed_offset ? head++ : --tail] = i;
+  for (bool swapped = true; swapped;) {
+    swapped = false;
+    for (std::size_t i = head + 1; i < n; ++i) {
+      if (buffers[ids[i - 1]].bytes >= buffers[ids[i]].bytes) continue;
+      std::swap(ids[i - 1], ids[i]);
+      swapped = true;
+    }
+  }
+  Offsets offsets(n, 0);
+  std::vector<std::size_t> placed;  // by offset
+  for (const std::size_t id : ids) {
+    const Buffer& wanted = buffers[id];
+    std::int64_t candidate = wanted.fixed_offset.value_or(0);
+    for (std::size_t k = 0; !wanted.fixed_offset && k < placed.size(); ++k) {
+      const Buffer& other = buffers[placed[k]];
+      if (other.first >= wanted.last || wanted.first >= other.last) continue;
+      if (offsets[placed[k]] - candidate >= wanted.bytes) break;
+      candidate = std::max(candidate, offsets[placed[k]] + other.bytes);
+    }
+    offsets[id] = candidate;
+    std::size_t at = 0;
+    while (at < placed.size() && offsets[placed[at]] <= candidate) ++at;
+    placed.insert(placed.begin() + static_cast<std::ptrdiff_t>(at), id);
+  }
+  return offsets;
+}
+
+TEST(Tflm, EqualsTheRealLoop) {
+  Random random(3);
+  for (int round = 0; round < 2000; ++round) {
+    Problem problem = RandomProblem(random, {.buffers = 14,
+                                             .steps = 8,
+                                             .most_bytes = 5,
+                                             .alignments = {16},
+                                             .whole_alignments = true,
+                                             .fixed_percent = round % 2 == 0 ? 0 : 20});
+    std::erase_if(problem.buffers,
+                  [](const Buffer& b) { return b.bytes == 0 || b.first == b.last; });
+    const Placement placement = PlaceLikeTflm(problem);
+    ASSERT_EQ(placement.offsets, GreedyMemoryPlanner(problem)) << round;
+    ASSERT_EQ(FindViolation(problem, placement), std::nullopt);
+  }
+}
+
+// A few thousand buffers that are all live at once do not go through the table of neighbours.
+TEST(Tflm, EqualsTheRealLoopOnManyPairs) {
+  Random random(4);
+  Problem problem;
+  for (int i = 0; i < 3000; ++i) {
+    const auto first = static_cast<Step>(random.Between(0, 100));
+    problem.buffers.push_back({random.Between(1, 500), first, first + 900, 1, {}});
+  }
+  const Placement placement = PlaceLikeTflm(problem);
+  EXPECT_EQ(placement.offsets, GreedyMemoryPlanner(problem));
+  EXPECT_EQ(FindViolation(problem, placement), std::nullopt);
+}
+
+TEST(Tflite, PutsWholeRunBuffersFirst) {
+  // The input (#0, 64 bytes) and output (#2) of the run lie below the larger intermediate #1.
+  const Problem problem{{{64, 0, 3, 64, {}}, {256, 0, 2, 64, {}}, {128, 0, 3, 64, {}}}};
+  EXPECT_EQ(PlaceLikeTflite(problem, 3).offsets, (Offsets{0, 192, 64}));
+  EXPECT_EQ(PlaceLikeTflite(problem, 9).offsets, (Offsets{384, 0, 256}));
+}
+
+TEST(Tflite, TakesTheSmallestSufficientGap) {
+  // Around the buffer of 8 in step 1 are gaps of 16 at 30 and of 10 at 76.
+  const Problem problem{{{30, 1, 2, 1, 0}, {30, 1, 2, 1, 46}, {30, 1, 2, 1, 86}, {8, 1, 2, 1, {}}}};
+  EXPECT_EQ(PlaceLikeTflite(problem, 9).offsets[3], 76);
+  EXPECT_EQ(PlaceLikeTflm(problem).offsets[3], 30);
+}
+
+TEST(Tflite, AlignsOffsetsNotSizes) {
+  const Problem problem{{{100, 0, 2, 64, {}}, {10, 0, 2, 64, {}}}};
+  EXPECT_EQ(PlaceLikeTflite(problem, 9).offsets, (Offsets{0, 128}));
+  EXPECT_EQ(PlaceLikeTflite(problem, 9).height_bytes, 138);
+}
+
+TEST(Tflite, GivesTiesToTheEarlierFirstStep) {
+  const Problem problem{{{64, 1, 3, 64, {}}, {64, 0, 2, 64, {}}, {64, 1, 3, 64, {}}}};
+  EXPECT_EQ(PlaceLikeTflite(problem, 9).offsets, (Offsets{64, 0, 128}));
+}
+
+TEST(Tflite, IsValidOnRandomProblems) {
+  Random random(5);
+  for (int round = 0; round < 1000; ++round) {
+    const Problem problem = RandomProblem(random, {.buffers = 14,
+                                                   .steps = 8,
+                                                   .most_bytes = 200,
+                                                   .alignments = {1, 16, 64},
+                                                   .fixed_percent = 10});
+    const Placement placement = PlaceLikeTflite(problem, 8);
+    ASSERT_EQ(FindViolation(problem, placement), std::nullopt) << round;
+    ASSERT_GE(placement.height_bytes, LoadLowerBound(problem)) << round;
+  }
+}
+
+TEST(LoadLowerBound, CountsWhatIsLiveTogether) {
+  EXPECT_EQ(LoadLowerBound({}), 0);
+  EXPECT_EQ(LoadLowerBound({{{10, 0, 2, 1, {}}, {20, 1, 3, 1, {}}, {25, 2, 3, 1, {}}}}), 45);
+  EXPECT_EQ(LoadLowerBound({{{10, 0, 1, 1, {}}, {20, 1, 2, 1, {}}}}), 20);
+  EXPECT_EQ(LoadLowerBound({{{90, 1, 1, 1, {}}, {20, 1, 2, 1, {}}}}), 90);
+  EXPECT_EQ(LoadLowerBound({{{10, 0, 1, 1, 100}, {20, 0, 2, 1, {}}}}), 110);
+}
+
+TEST(LoadLowerBound, RoundsAllButOne) {
+  // 17 of 32 and 10 of 16: the better one on top is the one that wastes more.
+  EXPECT_EQ(LoadLowerBound({{{17, 0, 1, 16, {}}, {10, 0, 1, 16, {}}}}), 33);
+  // The byte fits behind the 17 when it has no alignment of its own.
+  EXPECT_EQ(LoadLowerBound({{{17, 0, 1, 16, {}}, {1, 0, 1, 1, {}}}}), 18);
+  EXPECT_EQ(LoadLowerBound({{{17, 0, 1, 16, {}}}}), 17);
+}
+
+}  // namespace
+}  // namespace neap::arena

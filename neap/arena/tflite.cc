@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "neap/arena/arena.h"
+#include "neap/arena/first_fit.h"
+#include "neap/base/bytes.h"
+
+namespace neap::arena {
+namespace {
+
+constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+bool Occupies(const Buffer& buffer) { return buffer.bytes > 0 && buffer.first < buffer.last; }
+
+std::vector<BufferIndex> Order(const Problem& problem, Step whole_run_last) {
+  std::vector<BufferIndex> order = FreeBuffers(problem);
+  const auto whole_run = [&](const Buffer& buffer) {
+    return buffer.first == 0 && buffer.last == whole_run_last;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](BufferIndex i, BufferIndex j) {
+    const Buffer& a = problem.buffers[static_cast<std::size_t>(i)];
+    const Buffer& b = problem.buffers[static_cast<std::size_t>(j)];
+    if (whole_run(a) != whole_run(b)) return whole_run(a);
+    if (whole_run(a)) return false;
+    if (a.bytes != b.bytes) return a.bytes > b.bytes;
+    return a.first < b.first;
+  });
+  return order;
+}
+
+// The real arena measures a candidate gap from the aligned offset but remembers the one it took
+// from the unaligned offset; kept, because it decides between gaps.
+std::int64_t BestFit(const Problem& problem, std::span<const std::int64_t> offsets,
+                     std::span<const BufferIndex> by_offset, const Buffer& wanted) {
+  std::int64_t best = kNone;
+  std::int64_t best_gap = kNone;
+  std::int64_t end = 0;
+  for (const BufferIndex i : by_offset) {
+    const Buffer& other = problem.buffers[static_cast<std::size_t>(i)];
+    if (other.last <= wanted.first || wanted.last <= other.first) continue;
+    const std::int64_t offset = offsets[static_cast<std::size_t>(i)];
+    const std::int64_t start = AlignUp(end, wanted.alignment);
+    if (start + wanted.bytes <= offset && offset - start < best_gap) {
+      best = start;
+      best_gap = offset - end;
+    }
+    end = std::max(end, offset + other.bytes);
+    if (best_gap == 0) break;
+  }
+  return best == kNone ? AlignUp(end, wanted.alignment) : best;
+}
+
+}  // namespace
+
+Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last) {
+  Placement result;
+  result.offsets.assign(problem.buffers.size(), 0);
+  std::vector<BufferIndex> by_offset;
+  const auto insert = [&](BufferIndex buffer) {
+    const auto at = std::upper_bound(by_offset.begin(), by_offset.end(), buffer,
+                                     [&](BufferIndex a, BufferIndex b) {
+                                       return result.offsets[static_cast<std::size_t>(a)] <
+                                              result.offsets[static_cast<std::size_t>(b)];
+                                     });
+    by_offset.insert(at, buffer);
+  };
+  for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
+    if (!problem.buffers[i].fixed_offset) continue;
+    result.offsets[i] = *problem.buffers[i].fixed_offset;
+    if (Occupies(problem.buffers[i])) insert(static_cast<BufferIndex>(i));
+  }
+  for (const BufferIndex i : Order(problem, whole_run_last)) {
+    const Buffer& buffer = problem.buffers[static_cast<std::size_t>(i)];
+    if (!Occupies(buffer)) continue;
+    result.offsets[static_cast<std::size_t>(i)] =
+        BestFit(problem, result.offsets, by_offset, buffer);
+    insert(i);
+  }
+  result.height_bytes = HeightOf(problem, result.offsets);
+  return result;
+}
+
+}  // namespace neap::arena
