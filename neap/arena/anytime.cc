@@ -104,7 +104,7 @@ void AnytimeSearch::Keep() {
   offsets_.resize(sections_.items.size());
   upper_bytes_ = 0;
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    offsets_[i] = search_.offsets()[i] * sections_.unit;
+    offsets_[i] = search_.OffsetOf(i) * sections_.unit;
     upper_bytes_ = std::max(upper_bytes_, offsets_[i] + sections_.items[i].bytes);
   }
 }

@@ -97,7 +97,7 @@ bool WindowRepair::PlaceAnew(std::int64_t capacity_bytes, std::vector<std::int64
     if (verdict == Verdict::kImpossible) return false;
     if (verdict == Verdict::kUndecided) continue;
     for (std::size_t i = 0; i < window_.size(); ++i) {
-      offsets[static_cast<std::size_t>(window_[i])] = search.offsets()[i] * sections->unit;
+      offsets[static_cast<std::size_t>(window_[i])] = search.OffsetOf(i) * sections->unit;
     }
     return true;
   }
