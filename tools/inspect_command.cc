@@ -75,7 +75,7 @@ int InspectCommand(std::vector<std::string> args) {
   AddModelOptions(&app, &options.model);
   app.add_option("--top", options.top, "rows of the table of the largest tensors; default: 10")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000));
   app.add_flag("--all", options.all, "every operator, also of a large model");
   app.add_flag("--ascii", options.ascii, "bars without block characters");
   AddOutputOptions(&app, &options.output);

@@ -113,8 +113,7 @@ class PlanRun {
   int ExitCodeOf() const {
     if (!report::Fits(report_)) return kOverBudget;
     if (compiled_.interrupted) return kInterrupted;
-    const report::Headline headline = report::HeadlineOf(compiled_, report_.placed);
-    const bool proven = headline.bytes <= headline.lower_bound_bytes;
+    const bool proven = report::IsProven(compiled_, report_.placed);
     return options_.require_optimal && !proven ? kUnproven : kDone;
   }
 

@@ -41,7 +41,7 @@ void AddSearchOptions(CLI::App* app, PlanOptions* options) {
   app->add_option("--max-states", options->max_states,
                   "states of the search, the same on every machine; default: 10000000")
       ->option_text("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app->add_option("--time-limit", options->time_limit_seconds,
                   "seconds of the search; results may then differ between runs; default: none")
       ->option_text("SECONDS");

@@ -105,8 +105,8 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
     // The folder of a file is where its external data is looked for.
     written = formats::LoadBytes(bytes, source.path, options);
     if (written) {
-      notes->push_back("the model refers to files beside '" + source.path +
-                       "': copy them to the folder of '" + path + "'");
+      notes->insert(notes->begin(), "the model refers to files beside '" + source.path +
+                                        "': copy them to the folder of '" + path + "'");
     }
   }
   if (!written) return Fail(std::move(written).error());

@@ -84,10 +84,10 @@ int ZooCommand(std::vector<std::string> args) {
       ->option_text("N");
   app.add_option("--width", options.zoo.width, "channels of the first cell; default: as published")
       ->option_text("C")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
   app.add_option("--nodes", options.zoo.nodes, "nodes of a random cell; default: as published")
       ->option_text("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
   app.add_flag("--force", options.force, "overwrite an output that exists");
   app.add_flag("--quiet", options.quiet, "no text, only errors");
   if (const auto code = Parse(&app, std::move(args))) return *code;

@@ -204,8 +204,7 @@ std::string InspectText(const InspectReport& report, const Style& style) {
   out += LargestText(report);
   out += fmt::format("\nConstants {}; variables {}.\n", FormatBytes(largest.constant_bytes),
                      FormatBytes(largest.variable_bytes));
-  for (const std::string& note : report.notes) out += "note: " + Printable(note, 4096) + "\n";
-  return out;
+  return out + NotesText(report.notes, "");
 }
 
 std::string CheckText(const CheckReport& report, const Style& style) {

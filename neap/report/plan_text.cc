@@ -40,10 +40,16 @@ std::string ProofText(const PlanReport& report, const Headline& headline, const 
   if (headline.bytes <= headline.lower_bound_bytes) {
     return Paint(style, Ink::kGood, "proven optimal");
   }
+  const std::string gap = Gap(headline.bytes, headline.lower_bound_bytes);
+  const std::string bound = FormatCount(headline.lower_bound_bytes);
+  const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  if (headline.by_stock_runtime && entry.arena_bytes <= entry.arena_lower_bound_bytes) {
+    // The search left nothing to find; what is above the optimum is the runtime's placement.
+    return fmt::format("gap {} left by its own planner (proven optimum {} B)", gap, bound);
+  }
   return fmt::format("{}gap {} (lower bound {} B)",
-                     report.compiled->interrupted ? "interrupted before a proof, " : "",
-                     Gap(headline.bytes, headline.lower_bound_bytes),
-                     FormatCount(headline.lower_bound_bytes));
+                     report.compiled->interrupted ? "interrupted before a proof, " : "", gap,
+                     bound);
 }
 
 std::string FirstLine(const PlanReport& report, const Style& style) {
@@ -192,6 +198,14 @@ Headline HeadlineOf(const compile::Compiled& compiled, bool placed) {
           compiled.file_order.arena_bytes, stock};
 }
 
+bool IsProven(const compile::Compiled& compiled, bool placed) {
+  const std::vector<plan::EntryPlan>& entries = compiled.plan.entries;
+  return std::all_of(entries.begin(), entries.end(), [&](const plan::EntryPlan& entry) {
+    return entry.order_status == plan::BoundStatus::kOptimal &&
+           (!placed || entry.arena_status == plan::BoundStatus::kOptimal);
+  });
+}
+
 std::string OverBudgetText(const PlanReport& report) {
   const Headline headline = HeadlineOf(*report.compiled, report.placed);
   const std::int64_t budget = report.budget_bytes.value_or(0);
@@ -219,8 +233,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
   out += EntriesText(report);
   out += OverlapsText(report);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
-  for (const std::string& note : report.notes) out += "  note: " + Printable(note, 4096) + "\n";
-  return out;
+  return out + NotesText(report.notes, "  ");
 }
 
 }  // namespace neap::report

@@ -41,6 +41,8 @@ struct Headline {
   bool by_stock_runtime = false;
 };
 Headline HeadlineOf(const compile::Compiled& compiled, bool placed);
+// The order and, where it was asked for, the placement of every entry equals its lower bound.
+bool IsProven(const compile::Compiled& compiled, bool placed);
 inline bool Fits(const PlanReport& report) {
   return !report.budget_bytes ||
          HeadlineOf(*report.compiled, report.placed).bytes <= *report.budget_bytes;

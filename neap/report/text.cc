@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "neap/base/bytes.h"
 
@@ -169,6 +168,18 @@ std::string PeakSentence(const graph::Graph& graph, const compile::PeakCause& ca
   std::string out = "Peak at operator " + OpText(graph, cause.subgraph, cause.op);
   for (std::size_t at = 0; at < terms.size(); ++at) out += (at == 0 ? ": " : " + ") + terms[at];
   return out + ".";
+}
+
+std::string NotesText(const std::vector<std::string>& notes, std::string_view indent) {
+  constexpr std::size_t kMostNotes = 5;
+  std::string out;
+  for (std::size_t at = 0; at < std::min(notes.size(), kMostNotes); ++at) {
+    out += fmt::format("{}note: {}\n", indent, Printable(notes[at], 400));
+  }
+  if (notes.size() > kMostNotes) {
+    out += fmt::format("{}note: {} more, see --json\n", indent, notes.size() - kMostNotes);
+  }
+  return out;
 }
 
 Counts CountOf(const graph::Graph& graph) {

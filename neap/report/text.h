@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "neap/base/limits.h"
 #include "neap/compile/compile.h"
@@ -46,6 +47,9 @@ std::string OpText(const graph::Graph& graph, graph::SubgraphId subgraph, graph:
 
 // "Peak at operator #12 'CONV_2D': input 'x' 150,528 + output 'y' 150,528."; "" when nothing runs.
 std::string PeakSentence(const graph::Graph& graph, const compile::PeakCause& cause);
+
+// "note: ..." for the first few, a line each, and how many more there are.
+std::string NotesText(const std::vector<std::string>& notes, std::string_view indent);
 
 // What a planner has to deal with, over all subgraphs.
 struct Counts {
