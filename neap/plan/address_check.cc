@@ -220,6 +220,7 @@ void AddressChecker::JoinOverlaps() {
 // Sweeps over the slots with the live blocks in a map by offset: O(n log n).
 void AddressChecker::CheckApart() {
   std::vector<const Block*> blocks;
+  blocks.reserve(tensors_.size() + scratch_.size());
   for (const auto& [key, block] : tensors_) blocks.push_back(&block);
   for (const Block& block : scratch_) blocks.push_back(&block);
   struct Event {

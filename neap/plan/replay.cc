@@ -406,7 +406,7 @@ std::optional<EntryReplay> Replayer::ExpandCalls(const EntryPlan& entry) {
       return std::nullopt;
     }
     for (const auto& [slot, bytes] : timeline.changes) {
-      change[static_cast<std::size_t>(call.begin + slot)] += bytes;
+      change[static_cast<std::size_t>(call.begin) + static_cast<std::size_t>(slot)] += bytes;
     }
     for (const Timeline::Call& inner : timeline.calls) {
       open.push_back({inner.body, call.begin + inner.begin});
