@@ -304,8 +304,7 @@ bool MayOverwrite(const Op& op, const Timeline& timeline) {
   if (op.inputs.empty() || op.outputs.empty()) return false;
   const Lifetime* input = timeline.Find(op.inputs[0]);
   const Lifetime* output = timeline.Find(op.outputs[0]);
-  return input != nullptr && output != nullptr && input->bytes == output->bytes && input->owned &&
-         !input->kept;
+  return input != nullptr && output != nullptr && input->bytes == output->bytes && !input->kept;
 }
 
 std::vector<Overlap> CheckOverlaps(const EntryContext& context) {

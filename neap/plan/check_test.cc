@@ -147,7 +147,8 @@ TEST(Check, RefusesOtherOverlaps) {
   chain.outputs.push_back(TensorId(1));
   refused(chain, InPlacePlan(), "may not write over this input");
   chain = Chain();
-  chain.ops[OpId(0)].outputs.clear();  // nobody's: perhaps another name for a value outside
+  chain.ops[OpId(0)].outputs.clear();
+  chain.tensors[TensorId(1)].variable = true;
   refused(chain, InPlacePlan(), "may not write over this input");
   chain = Chain();
   chain.ops[OpId(2)].inputs.push_back(TensorId(1));

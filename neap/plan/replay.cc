@@ -362,7 +362,6 @@ void Replayer::ComputeLifetimes(SubgraphId id, Timeline& timeline) {
     } else if (!needed) {
       lifetime.range.last = std::min(timeline.length, 1);
     }
-    lifetime.owned = from.valid() || is_input[tensor] != 0;
     lifetime.kept = is_output[tensor] != 0;
     if (lifetime.kept) lifetime.range.last = timeline.length;
     if (from.valid() || needed) lifetime.live_bytes = AlignUp(*bytes, profile_.alignment);
