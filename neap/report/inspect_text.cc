@@ -215,12 +215,18 @@ std::string CheckText(const CheckReport& report, const Style& style) {
     steps += each.steps.size();
     tensors += each.tensors.size();
   }
+  const bool placed = entry.arena_bytes > 0;
+  const bool is_search = entry.certificate.kind == "search";
   return Paint(style, Ink::kGood, "ok") +
          fmt::format(
-             ": peak {} B, arena {} B; verified for runtime {}: the model's hash, {} steps "
-             "in a valid order, {} placements without a shared byte, both numbers\n",
-             FormatCount(entry.peak_bytes), FormatCount(entry.arena_bytes),
-             plan::ProfileOf(report.plan->runtime).name, steps, tensors);
+             ": peak {} B{}; verified for runtime {}: the model's hash, {} steps in a valid "
+             "order, {}; the lower bound of the peak is {}\n",
+             FormatCount(entry.peak_bytes),
+             placed ? fmt::format(", arena {} B", FormatCount(entry.arena_bytes)) : "",
+             plan::ProfileOf(report.plan->runtime).name, steps,
+             placed ? fmt::format("{} placements without a shared byte, both numbers", tensors)
+                    : "the number (no addresses: an order alone)",
+             is_search ? "the planner's word (a search)" : "verified");
 }
 
 }  // namespace neap::report
