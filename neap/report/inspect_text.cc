@@ -60,6 +60,10 @@ std::vector<char> ShownSteps(const std::vector<compile::StepMemory>& steps, std:
     return steps[a].live_bytes > steps[b].live_bytes;
   });
   for (std::size_t at = 0; at < kLargestRows; ++at) shown[by_bytes[at]] = 1;
+  // A line that says "1 more" is no shorter than the one it stands for.
+  for (std::size_t at = 1; at + 1 < shown.size(); ++at) {
+    if (shown[at - 1] != 0 && shown[at + 1] != 0) shown[at] = 1;
+  }
   return shown;
 }
 
