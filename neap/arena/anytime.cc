@@ -58,10 +58,13 @@ bool AnytimeSearch::Round(std::int64_t nodes, std::int64_t& lower_bytes, Budget&
 
 Verdict AnytimeSearch::Attempt(std::int64_t capacity_bytes, std::int64_t nodes,
                                std::int64_t& restarts, Budget& budget) {
+  // Enough for a descent without a failure, and some.
+  const std::int64_t nodes_per_restart =
+      kNodesPerRestart + static_cast<std::int64_t>(sections_.items.size());
   most_placed_ = -1;
   search_.ForgetFailures();
   while (nodes > 0 && !budget.Ended()) {
-    const std::int64_t share = std::min(nodes, kNodesPerRestart * Luby(++restarts));
+    const std::int64_t share = std::min(nodes, nodes_per_restart * Luby(++restarts));
     nodes -= share;
     const Rules rules = DrawRules();
     if (random_.Chance(1, 8)) search_.ForgetFailures();
@@ -101,7 +104,7 @@ void AnytimeSearch::Keep() {
   offsets_.resize(sections_.items.size());
   upper_bytes_ = 0;
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    offsets_[i] = search_.offsets()[i] * sections_.unit;
+    offsets_[i] = search_.OffsetOf(i) * sections_.unit;
     upper_bytes_ = std::max(upper_bytes_, offsets_[i] + sections_.items[i].bytes);
   }
 }

@@ -42,7 +42,7 @@ DecisionSearch::DecisionSearch(const Sections& sections)
   std::partial_sum(row_begins_.begin(), row_begins_.end(), row_begins_.begin());
   rows_.resize(row_begins_.back());
   positions_.resize(position_begins_.back());
-  floors_.resize(num_items);
+  extents_.resize(num_items);
   ceilings_.resize(num_items);
   is_placed_.resize(num_items);
   priorities_.resize(num_items);
@@ -81,10 +81,11 @@ bool DecisionSearch::Start(std::int64_t capacity_bytes) {
   for (std::size_t i = 0; i < problem_.items.size(); ++i) {
     const Sections::Item& item = problem_.items[i];
     if (item.bytes > capacity_bytes) return false;
-    floors_[i] = std::max<std::int64_t>(item.fixed, 0);
+    const std::int64_t floor = std::max<std::int64_t>(item.fixed, 0);
+    extents_[i] = {floor, floor + item.units};
     ceilings_[i] = (capacity_bytes - item.bytes) / problem_.unit;
     if (item.fixed >= 0) ceilings_[i] = std::min(ceilings_[i], item.fixed);
-    fits = fits && floors_[i] <= ceilings_[i];
+    fits = fits && floor <= ceilings_[i];
     for (Index t = item.first; t < item.last; ++t) {
       Section& section = At(t);
       section.remaining += item.units;
@@ -96,7 +97,7 @@ bool DecisionSearch::Start(std::int64_t capacity_bytes) {
   if (!fits) return false;
   for (Index t = 0; t < problem_.count; ++t) MarkDirty(t);
   for (std::size_t i = 0; i < problem_.items.size(); ++i) {
-    if (!RaiseFloor(static_cast<Index>(i), floors_[i])) return false;
+    if (!RaiseFloor(static_cast<Index>(i), extents_[i].floor)) return false;
   }
   return Propagate();
 }
@@ -182,10 +183,10 @@ bool DecisionSearch::RaiseFloor(Index item, std::int64_t floor) {
     const Sections::Item& data = ItemAt(item);
     const std::int64_t raised = data.fixed >= 0 ? floor : AlignUp(floor, data.alignment);
     if (raised > ceilings_[i]) return false;
-    const std::int64_t old = floors_[i];
+    const std::int64_t old = extents_[i].floor;
     if (raised > old) {
       floor_trail_.push_back({item, old});
-      floors_[i] = raised;
+      extents_[i] = {raised, raised + data.units};
       for (Index t = data.first; t < data.last; ++t) {
         const Section& section = At(t);
         // Otherwise neither the level nor what follows from the sum changes.
@@ -193,15 +194,10 @@ bool DecisionSearch::RaiseFloor(Index item, std::int64_t floor) {
       }
     }
     if (data.twin < 0) return true;
-    floor = floors_[i] + data.units;
+    floor = extents_[i].top;
     item = data.twin;
     if (is_placed_[static_cast<std::size_t>(item)] != 0 || floor <= FloorOf(item)) return true;
   }
-}
-
-void DecisionSearch::MarkDirty(Index section) {
-  if (std::exchange(At(section).dirty, true)) return;
-  queue_.push_back(section);
 }
 
 void DecisionSearch::DropQueue() {
@@ -216,7 +212,7 @@ bool DecisionSearch::Propagate() {
   while (queue_head_ < queue_.size()) {
     const Index t = queue_[queue_head_++];
     At(t).dirty = false;
-    if (!Refresh(t) || !RaiseNotLowest(t)) {
+    if (!Refresh(t)) {
       if (rules_.learn) At(t).weight = std::min(At(t).weight + 1, kMostWeight);
       return false;
     }
@@ -225,55 +221,53 @@ bool DecisionSearch::Propagate() {
   return true;
 }
 
-// Recomputes the level; false when the unplaced items of the section do not fit above it.
-bool DecisionSearch::Refresh(Index section) {
-  Section& data = At(section);
-  std::int64_t level = kNoLevel;
-  std::int64_t next_level = kNoLevel;
-  Index candidates = 0;
+DecisionSearch::Survey DecisionSearch::SurveyOf(Index section) const {
+  Survey survey{kNoLevel, kNoLevel, -1, kNoLevel, kNoLevel, -1, 0};
   const Index* row = Row(section);
-  for (Index i = 0; i < data.unplaced; ++i) {
-    const std::int64_t floor = FloorOf(row[i]);
-    if (floor < level) {
-      next_level = level;
-      level = floor;
-      candidates = 1;
-    } else if (floor == level) {
-      ++candidates;
+  for (Index i = 0; i < At(section).unplaced; ++i) {
+    const auto [floor, top] = extents_[static_cast<std::size_t>(row[i])];
+    survey.greatest_floor = std::max(survey.greatest_floor, floor);
+    if (floor < survey.level) {
+      survey.next_level = std::exchange(survey.level, floor);
+      survey.candidates = 1;
+    } else if (floor == survey.level) {
+      ++survey.candidates;
     } else {
-      next_level = std::min(next_level, floor);
+      survey.next_level = std::min(survey.next_level, floor);
+    }
+    if (top < survey.least_top) {
+      survey.next_top = std::exchange(survey.least_top, top);
+      survey.least = row[i];
+    } else {
+      survey.next_top = std::min(survey.next_top, top);
     }
   }
+  return survey;
+}
+
+// Recomputes the level and what follows from it; false when the unplaced items of the section do
+// not fit above it.
+bool DecisionSearch::Refresh(Index section) {
+  Section& data = At(section);
+  const Survey survey = SurveyOf(section);
   level_trail_.push_back({section, data.candidates, data.level, data.next_level});
-  data.level = level;
-  data.next_level = next_level;
-  data.candidates = candidates;
-  return data.unplaced == 0 || level + data.remaining <= capacity_;
+  data.level = survey.level;
+  data.next_level = survey.next_level;
+  data.candidates = survey.candidates;
+  if (data.unplaced == 0) return true;
+  if (survey.level + data.remaining > capacity_) return false;
+  if (!rules_.not_lowest || raises_left_ <= 0) return true;
+  if (survey.greatest_floor + data.remaining <= capacity_) return true;
+  return RaiseNotLowest(section, survey);
 }
 
 // An item that does not fit with all other unplaced items of the section above it rests on one.
-bool DecisionSearch::RaiseNotLowest(Index section) {
-  if (!rules_.not_lowest || raises_left_ <= 0) return true;
+bool DecisionSearch::RaiseNotLowest(Index section, const Survey& survey) {
   const Section& data = At(section);
   const Index* row = Row(section);
-  std::int64_t least_top = kNoLevel;
-  std::int64_t next_top = kNoLevel;
-  Index least = -1;
-  bool any = false;
-  for (Index i = 0; i < data.unplaced; ++i) {
-    const std::int64_t top = TopOf(row[i]);
-    any = any || FloorOf(row[i]) + data.remaining > capacity_;
-    if (top < least_top) {
-      next_top = std::exchange(least_top, top);
-      least = row[i];
-    } else {
-      next_top = std::min(next_top, top);
-    }
-  }
-  if (!any) return true;
   for (Index i = 0; i < data.unplaced; ++i) {
     if (FloorOf(row[i]) + data.remaining <= capacity_) continue;
-    const std::int64_t top = row[i] == least ? next_top : least_top;
+    const std::int64_t top = row[i] == survey.least ? survey.next_top : survey.least_top;
     if (top <= FloorOf(row[i])) continue;
     --raises_left_;
     if (!Raise(row[i], top)) return false;
@@ -287,7 +281,8 @@ void DecisionSearch::UndoTo(const Mark& mark) {
     ReturnToSections(placed_.back());
   }
   for (; floor_trail_.size() > mark.floors; floor_trail_.pop_back()) {
-    floors_[static_cast<std::size_t>(floor_trail_.back().item)] = floor_trail_.back().floor;
+    const auto& [item, floor] = floor_trail_.back();
+    extents_[static_cast<std::size_t>(item)] = {floor, floor + ItemAt(item).units};
   }
   for (; level_trail_.size() > mark.levels; level_trail_.pop_back()) {
     const LevelChange& change = level_trail_.back();

@@ -53,8 +53,8 @@ class DecisionSearch {
   Verdict Run(std::int64_t capacity_bytes, const Rules& rules, Random& random,
               std::int64_t max_nodes, Budget& budget);
 
-  // After kPlaced: the offset of every item, in units.
-  const std::vector<std::int64_t>& offsets() const { return floors_; }
+  // After kPlaced: the offset of an item, in units.
+  std::int64_t OffsetOf(std::size_t item) const { return extents_[item].floor; }
   // Most items that were placed at once in the last run.
   std::int32_t most_placed() const { return most_placed_; }
   // Forgets which sections failed.
@@ -70,6 +70,20 @@ class DecisionSearch {
     Index unplaced = 0;           // the first entries of its row in rows_
     std::int64_t weight = 1;      // 1 + failures
     bool dirty = false;
+  };
+  struct Extent {
+    std::int64_t floor = 0;  // of a placed item: the offset
+    std::int64_t top = 0;    // floor + units
+  };
+  // What one look at the unplaced items of a section shows.
+  struct Survey {
+    std::int64_t level;
+    std::int64_t next_level;
+    std::int64_t greatest_floor;
+    std::int64_t least_top;
+    std::int64_t next_top;  // least of the others
+    Index least;            // the item with the least top
+    Index candidates;
   };
   struct FloorChange {
     Index item;
@@ -94,10 +108,16 @@ class DecisionSearch {
   bool RaiseAbove(Index item);
   bool Raise(Index item, std::int64_t floor);
   bool RaiseFloor(Index item, std::int64_t floor);
-  void MarkDirty(Index section);
+  void MarkDirty(Index section) {
+    Section& data = At(section);
+    if (data.dirty) return;
+    data.dirty = true;
+    queue_.push_back(section);
+  }
   bool Propagate();
+  Survey SurveyOf(Index section) const;
   bool Refresh(Index section);
-  bool RaiseNotLowest(Index section);
+  bool RaiseNotLowest(Index section, const Survey& survey);
   void DropQueue();
   Mark Here() const { return {floor_trail_.size(), level_trail_.size(), placed_.size()}; }
   void UndoTo(const Mark& mark);
@@ -118,8 +138,8 @@ class DecisionSearch {
   const Sections::Item& ItemAt(Index item) const {
     return problem_.items[static_cast<std::size_t>(item)];
   }
-  std::int64_t FloorOf(Index item) const { return floors_[static_cast<std::size_t>(item)]; }
-  std::int64_t TopOf(Index item) const { return FloorOf(item) + ItemAt(item).units; }
+  std::int64_t FloorOf(Index item) const { return extents_[static_cast<std::size_t>(item)].floor; }
+  std::int64_t TopOf(Index item) const { return extents_[static_cast<std::size_t>(item)].top; }
 
   const Sections& problem_;
   std::vector<std::size_t> row_begins_;       // section -> its row in rows_
@@ -127,7 +147,7 @@ class DecisionSearch {
   std::vector<std::size_t> position_begins_;  // item -> its positions, one per section
   std::vector<Index> positions_;              // in the row of that section
   std::vector<Section> sections_;
-  std::vector<std::int64_t> floors_;    // of placed items: the offset
+  std::vector<Extent> extents_;
   std::vector<std::int64_t> ceilings_;  // greatest offset within the capacity
   std::vector<std::uint8_t> is_placed_;
   std::vector<std::int64_t> priorities_;

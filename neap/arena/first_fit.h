@@ -30,6 +30,9 @@ class FirstFit {
   // `order` names every free buffer once.
   Placement Place(std::span<const BufferIndex> order);
 
+  // nullptr where there are too many pairs.
+  const Neighbours* neighbours() const { return neighbours_ ? &*neighbours_ : nullptr; }
+
   // Placed buffers looked at, over all passes: a measure of work that is the same everywhere.
   std::int64_t visits() const { return visits_; }
 

@@ -58,7 +58,7 @@ TEST_P(MiniMalloc, FitsIntoItsCapacity) {
 
 INSTANTIATE_TEST_SUITE_P(Challenging, MiniMalloc,
                          ::testing::Values("A", "B", "C", "D", "E", "F", "G", "H"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace
 }  // namespace neap::arena

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "neap/arena/budget.h"
 #include "neap/arena/first_fit.h"
 #include "neap/arena/sections.h"
+#include "neap/arena/window_repair.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/base/random.h"
@@ -22,7 +24,10 @@ namespace {
 constexpr std::size_t kMostExact = 3000;  // buffers of a part; also bounds the recursion
 constexpr std::int64_t kMostVisits = 300'000'000;
 constexpr int kRepairPasses = 24;
-constexpr int kRepairPassesLarge = 400;
+constexpr int kRepairPassesLarge = 12;
+constexpr std::array<std::size_t, 2> kWindows = {24, 96};
+constexpr std::int64_t kFirstFitPerState =
+    8;  // placements that cost about as much as a search node
 constexpr std::int64_t kFirstRoundNodes = 20'000;
 
 // The best placement known of every part of the problem, and the proven bound of all.
@@ -114,6 +119,7 @@ class Portfolio {
     Spend();
     FirstFitOrders();
     if (Unfinished()) Repair();
+    if (Unfinished() && IsLarge()) RepairWindows();
     if (Unfinished()) Search();
     return {incumbent_.Best(), std::min(incumbent_.lower(), incumbent_.Height()), budget_.states()};
   }
@@ -124,7 +130,7 @@ class Portfolio {
 
   void Spend() {
     budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
-    budget_.Spend(static_cast<std::int64_t>(problem_.buffers.size()));
+    budget_.Spend(static_cast<std::int64_t>(problem_.buffers.size()) / kFirstFitPerState + 1);
   }
 
   std::int64_t Try(const std::vector<BufferIndex>& order) {
@@ -183,6 +189,21 @@ class Portfolio {
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t rank = 0; rank < order.size(); ++rank) order[rank] = ranked[rank].second;
+  }
+
+  // Capacities between the bound and what is known, the bound with wider and wider windows first.
+  void RepairWindows() {
+    if (first_fit_.neighbours() == nullptr) return;
+    WindowRepair repair(problem_, *first_fit_.neighbours(), 2);
+    for (const std::size_t window : kWindows) {
+      std::vector<std::int64_t> offsets = incumbent_.Best().offsets;
+      for (int quarter = 0; quarter < 4 && Unfinished(); ++quarter) {
+        const std::int64_t gap = incumbent_.Height() - incumbent_.lower();
+        repair.Run(incumbent_.lower() + gap / 4 * quarter, window, offsets, budget_);
+        incumbent_.Offer(offsets);
+        budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
+      }
+    }
   }
 
   struct PartSearch {

@@ -56,14 +56,14 @@ struct Overlap {
   graph::TensorId output;
 };
 
-// Why peak_lower_bound_bytes holds. kWitnessCut and kReplay are checked by neap::plan::Check.
+// Why peak_lower_bound_bytes holds.
 struct Certificate {
-  // "single-operator": some operator alone needs this; "cut": a witness cut of the lower-bound
-  // theorem; "search": an exhausted search; "none": no claim above the trivial bound.
+  // "single-operator": `op` alone needs this, Check() verifies it. "search": the planner's bounds
+  // or its exhausted search say so, Check() cannot verify it. "none": no claim above what some
+  // operator of the entry subgraph needs alone, which Check() verifies.
   std::string kind = "none";
-  graph::OpId op;                        // single-operator, cut: the operator that needs the bytes
-  std::vector<graph::OpId> executed;     // cut: a downset before `op` of least live bytes
-  std::int64_t states = 0;               // search: states expanded
+  graph::OpId op;           // single-operator: an operator of the entry subgraph
+  std::int64_t states = 0;  // search: states expanded
 };
 
 struct EntryPlan {
@@ -87,13 +87,13 @@ struct EntryPlan {
 
 struct Plan {
   std::string neap_version;
-  std::string model;         // file name as given
-  std::string model_sha256;  // lower-case hex
+  std::string model;           // file name as given
+  std::string model_sha256;    // lower-case hex
   std::string written_sha256;  // of the model written with this plan; "" when none was
   Runtime runtime = Runtime::kIdeal;
-  std::string order_strategy;        // "exact", "file", ...
-  std::vector<std::string> dims;     // "batch=1": the bindings the sizes were computed with
-  std::vector<EntryPlan> entries;    // one per entry subgraph, in index order; [0] is the main one
+  std::string order_strategy;      // "exact", "file", ...
+  std::vector<std::string> dims;   // "batch=1": the bindings the sizes were computed with
+  std::vector<EntryPlan> entries;  // one per entry subgraph, in index order; [0] is the main one
 };
 
 // The entry with the largest arena, then peak; the first of equals. `plan` has at least one entry.

@@ -53,6 +53,19 @@ void Decider::Push() {
   expander_.Moves(frame.executed.data(), frame.live, budget_, &frame.moves);
 }
 
+std::int64_t Decider::Progress() const {
+  std::int64_t share = std::int64_t{1} << 30;
+  std::int64_t done = 0;
+  for (std::size_t at = 0; at < depth_ && share > 0; ++at) {
+    const Frame& frame = stack_[at];
+    const auto branches = static_cast<std::int64_t>(frame.moves.size());
+    if (branches == 0 || frame.next == 0) break;
+    done += share / branches * static_cast<std::int64_t>(frame.next - 1);
+    share /= branches;
+  }
+  return done;
+}
+
 Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* stopper,
                         std::vector<OpIndex>* order) {
   budget_ = budget;

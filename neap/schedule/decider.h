@@ -27,6 +27,10 @@ class Decider {
   Verdict Decide(std::int64_t budget, std::int64_t most_states, Stopper* stopper,
                  std::vector<OpIndex>* order);
 
+  // After kUnknown: the share of the search tree that was refuted, in 2^-30, estimated as if all
+  // branches of a state were equally large (Knuth 1975). Chooses between directions; proves nothing.
+  std::int64_t Progress() const;
+
  private:
   // States on the stack have strictly increasing live bytes: a state that does not is replaced, with
   // the ancestors it is no higher than, by the waypoint between them (the commit theorem).

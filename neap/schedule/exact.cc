@@ -78,7 +78,7 @@ class SegmentSearch {
       if (at_top != Verdict::kUnknown) continue;
       if (upper_ - 1 <= low) return true;
       const std::int64_t middle = low + (upper_ - 1 - low) / 2;
-      if (Decide(middle, states, stopper) == Verdict::kUnknown) return true;
+      if (Decide(middle, states / 4, stopper) == Verdict::kUnknown) return true;
     }
     return !Closed(floor_bytes);
   }
@@ -162,27 +162,37 @@ class SegmentSearch {
     }
   }
 
-  // Both directions, one after the other: hard budgets are often refuted fast from one end only.
-  Verdict Decide(std::int64_t budget, std::int64_t states, Stopper* stopper) {
+  Decider& Direction(bool reversed) {
+    auto& search = reversed ? backward_search_ : forward_search_;
+    if (!search) {
+      search = std::make_unique<Decider>(reversed ? backward() : forward_, max_table_bytes_ / 2);
+    }
+    return *search;
+  }
+
+  Verdict DecideOneWay(bool reversed, std::int64_t budget, std::int64_t states, Stopper* stopper) {
     std::vector<OpIndex> order;
-    if (!forward_search_) {
-      forward_search_ = std::make_unique<Decider>(forward_, max_table_bytes_ / 2);
-    }
-    Verdict verdict = forward_search_->Decide(budget, states, stopper, &order);
-    if (verdict == Verdict::kUnknown && !stopper->stopped()) {
-      if (!backward_search_) {
-        backward_search_ = std::make_unique<Decider>(backward(), max_table_bytes_ / 2);
-      }
-      verdict = backward_search_->Decide(budget, states, stopper, &order);
-      std::reverse(order.begin(), order.end());
-    }
+    const Verdict verdict = Direction(reversed).Decide(budget, states, stopper, &order);
     if (verdict == Verdict::kFeasible) {
+      if (reversed) std::reverse(order.begin(), order.end());
       const std::int64_t before = upper_;
       Improve(std::move(order));
       NEAP_CHECK(upper_ <= budget && upper_ < before, "a feasible order is above its budget");
     }
     if (verdict == Verdict::kInfeasible) Raise(budget + 1, Proof::kSearch, bound_op_);
     return verdict;
+  }
+
+  // Hard budgets are often refuted fast from one end only: a quarter of the states for each
+  // direction, then all of them for the one that got further.
+  Verdict Decide(std::int64_t budget, std::int64_t states, Stopper* stopper) {
+    const std::int64_t probe = std::max<std::int64_t>(states / 4, 1);
+    for (const bool reversed : {false, true}) {
+      const Verdict verdict = DecideOneWay(reversed, budget, probe, stopper);
+      if (verdict != Verdict::kUnknown || stopper->stopped()) return verdict;
+    }
+    const bool reversed = Direction(true).Progress() > Direction(false).Progress();
+    return DecideOneWay(reversed, budget, states, stopper);
   }
 
   const Segment& segment_;

@@ -8,10 +8,18 @@ namespace neap::schedule {
 
 Expander::Expander(const Instance& instance)
     : instance_(instance),
-      rank_(static_cast<std::size_t>(instance.num_ops()), 0),
-      is_ready_(static_cast<std::size_t>(instance.num_ops()), 0) {
+      rank_(static_cast<std::size_t>(instance.num_ops()), 0) {
   for (std::size_t at = 0; at < instance.topological().size(); ++at) {
     rank_[static_cast<std::size_t>(instance.topological()[at])] = static_cast<std::int32_t>(at);
+  }
+  // An operator that allocates more than it could ever free is never forced.
+  for (OpIndex op = 0; op < instance.num_ops(); ++op) {
+    std::int64_t frees = 0;
+    for (const BufferIndex index : instance.BuffersOf(op)) {
+      const auto& buffer = instance.buffers()[static_cast<std::size_t>(index)];
+      if (!buffer.at_end) frees += buffer.bytes;
+    }
+    can_be_forced_.push_back(instance.FirstTouched(op) <= frees ? 1 : 0);
   }
   if (!instance.pure()) return;
   needed_ = BitRows(instance.buffers().size(), instance.words());
@@ -39,7 +47,9 @@ void Expander::Close(Word* executed, std::int64_t* live, std::int64_t budget,
     for (; waiting != 0; waiting &= waiting - 1) {
       const auto op =
           static_cast<OpIndex>(w * 64 + static_cast<std::size_t>(std::countr_zero(waiting)));
-      if (instance_.IsReady(executed, op)) ready_.push_back(op);
+      if (can_be_forced_[static_cast<std::size_t>(op)] != 0 && instance_.IsReady(executed, op)) {
+        ready_.push_back(op);
+      }
     }
   }
   bool changed = true;
@@ -59,7 +69,10 @@ void Expander::Close(Word* executed, std::int64_t* live, std::int64_t budget,
       ready_[at] = ready_.back();
       ready_.pop_back();
       for (const OpIndex next : instance_.Successors(op)) {
-        if (instance_.IsReady(executed, next)) ready_.push_back(next);
+        if (can_be_forced_[static_cast<std::size_t>(next)] != 0 &&
+            instance_.IsReady(executed, next)) {
+          ready_.push_back(next);
+        }
       }
     }
   }
@@ -119,8 +132,8 @@ void Expander::NextFreedMoves(const Word* executed, std::int64_t live, std::int6
     for (std::size_t w = 0; w < words && adds <= room; ++w) {
       Word rest = needed[w] & ~executed[w];
       rows_[row + w] = rest;
-      count += std::popcount(rest);
       for (; rest != 0; rest &= rest - 1) {
+        ++count;
         adds += instance_.FirstTouched(
             static_cast<OpIndex>(w * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
       }

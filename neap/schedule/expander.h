@@ -47,7 +47,7 @@ class Expander {
   BitRows needed_;
   std::vector<BufferIndex> freeable_;
   std::vector<OpIndex> ready_;
-  std::vector<char> is_ready_;
+  std::vector<char> can_be_forced_;  // per operator
   struct Candidate {
     std::int64_t adds;
     std::int64_t frees;

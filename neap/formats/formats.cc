@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/formats/formats.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "neap/formats/json/json.h"
+#include "neap/formats/tflite/tflite.h"
+#include "neap/io/file.h"
+#if NEAP_WITH_ONNX
+#include "neap/formats/onnx/onnx.h"
+#endif
+
+namespace neap::formats {
+namespace {
+
+std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<Format> ByExtension(std::string_view path) {
+  const std::size_t dot = path.find_last_of("./");
+  if (dot == std::string_view::npos || path[dot] != '.') return std::nullopt;
+  std::string extension(path.substr(dot));
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (extension == ".tflite" || extension == ".lite") return Format::kTflite;
+  if (extension == ".onnx") return Format::kOnnx;
+  if (extension == ".json") return Format::kGraphJson;
+  return std::nullopt;
+}
+
+bool StartsAsJson(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{';
+}
+
+// An ONNX model is a protobuf without identifier. Writers put its first field, ir_version (a small
+// number), first; what follows is another field of the model: strings, messages, or model_version.
+bool StartsAsOnnx(std::string_view text) {
+  constexpr char kIrVersionTag = 0x08;
+  constexpr char kMostIrVersion = 64;
+  constexpr std::array<char, 8> kNextTags = {0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
+  return text.size() > 2 && text[0] == kIrVersionTag && text[1] > 0 && text[1] < kMostIrVersion &&
+         std::find(kNextTags.begin(), kNextTags.end(), text[2]) != kNextTags.end();
+}
+
+Diagnostic WithoutOnnx() {
+  Diagnostic error = BadInput("is an ONNX model, which this build of Neap cannot read");
+  error.hint = "build with NEAP_ONNX=ON";
+  return error;
+}
+
+Result<graph::Graph> ReadGraph(SourceModel* model, const LoadOptions& options) {
+  switch (model->format) {
+    case Format::kTflite:
+      return tflite::Read(model->bytes, model->path, options, &model->notes);
+    case Format::kGraphJson:
+      if (!options.dims.empty()) {
+        return Fail(UsageError("has no symbolic dimension '" + options.dims.begin()->first +
+                               "': tensors of graph JSON have bytes"));
+      }
+      return json::Read(*model->bytes, model->path);
+    case Format::kOnnx:
+#if NEAP_WITH_ONNX
+      return onnx::Read(model->bytes, model->path, options, &model->notes);
+#else
+      return Fail(WithoutOnnx());
+#endif
+  }
+  return Fail(UsageError("unknown format"));
+}
+
+template <typename T>
+Result<T> AtFile(Result<T> result, const std::string& path) {
+  if (!result && result.error().file.empty()) result.error().file = path;
+  return result;
+}
+
+}  // namespace
+
+std::string_view NameOf(Format format) {
+  switch (format) {
+    case Format::kTflite:
+      return "tflite";
+    case Format::kOnnx:
+      return "onnx";
+    case Format::kGraphJson:
+      return "graph JSON";
+  }
+  return "unknown";
+}
+
+Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_view path) {
+  const std::string_view text = TextOf(bytes);
+  const auto refuse = [&](std::string message, std::string hint) {
+    Diagnostic error = BadInput(std::move(message));
+    error.file = std::string(path);
+    error.hint = std::move(hint);
+    return Fail(std::move(error));
+  };
+  if (text.empty()) return refuse("is empty", "");
+  if (text.starts_with("version https://git-lfs.github.com/spec/")) {
+    return refuse("is a git-lfs pointer, not the model itself", "fetch it with git lfs pull");
+  }
+  if (text.size() >= 8 && text.substr(4, 4) == "TFL3") return Format::kTflite;
+  if (StartsAsJson(text)) return Format::kGraphJson;
+  if (const auto format = ByExtension(path)) return *format;
+  if (StartsAsOnnx(text)) return Format::kOnnx;
+  return refuse("is in no format that Neap reads", "expected .tflite, .onnx or graph JSON");
+}
+
+Result<SourceModel> Load(const std::string& path, const LoadOptions& options) {
+  NEAP_TRY(auto bytes, io::ReadFile(path));
+  return LoadBytes(std::move(bytes), path, options);
+}
+
+Result<SourceModel> LoadBytes(std::shared_ptr<const std::vector<std::byte>> bytes,
+                              const std::string& path, const LoadOptions& options) {
+  const auto load = [&]() -> Result<SourceModel> {
+    SourceModel model;
+    model.path = path;
+    model.bytes = std::move(bytes);
+    NEAP_TRY(model.format, RecogniseFormat(*model.bytes, path));
+    NEAP_TRY(model.graph, ReadGraph(&model, options));
+    NEAP_CHECK_OK(graph::Verify(model.graph));
+    model.sha256 = io::Sha256(*model.bytes);
+    return model;
+  };
+  return AtFile(load(), path);
+}
+
+Result<std::vector<std::byte>> WriteReordered(
+    const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order) {
+  const auto write = [&]() -> Result<std::vector<std::byte>> {
+    switch (model.format) {
+      case Format::kTflite:
+        return tflite::WriteReordered(model, order);
+      case Format::kOnnx:
+#if NEAP_WITH_ONNX
+        return onnx::WriteReordered(model, order);
+#else
+        return Fail(WithoutOnnx());
+#endif
+      case Format::kGraphJson:
+        break;
+    }
+    return Fail(UsageError("is graph JSON: only .tflite and .onnx can be written back"));
+  };
+  return AtFile(write(), model.path);
+}
+
+}  // namespace neap::formats

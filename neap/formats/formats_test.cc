@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/formats/formats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neap::formats {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kGraph =
+    R"( {"tensors":[{"bytes":4}],"inputs":[0],"outputs":[0],"ops":[]})";
+
+Result<Format> Recognise(std::string_view text, std::string_view path) {
+  return RecogniseFormat(std::as_bytes(std::span(text)), path);
+}
+Result<SourceModel> LoadText(std::string_view text, const std::string& path,
+                             const LoadOptions& options = {}) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return LoadBytes(std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end()), path,
+                   options);
+}
+
+TEST(Formats, RecognisesByContentThenByExtension) {
+  const std::string tflite("\x1c\0\0\0TFL3", 8);
+  EXPECT_EQ(Recognise(tflite, "-"), Format::kTflite);
+  EXPECT_EQ(Recognise(tflite, "a.onnx"), Format::kTflite);
+  EXPECT_EQ(Recognise("\n\t {", "-"), Format::kGraphJson);
+  EXPECT_EQ(Recognise("\xEF\xBB\xBF{", "-"), Format::kGraphJson);
+  EXPECT_EQ(Recognise("anything", "dir.v2/a.TFLITE"), Format::kTflite);
+  EXPECT_EQ(Recognise("anything", "a.onnx"), Format::kOnnx);
+  EXPECT_EQ(Recognise("anything", "a.json"), Format::kGraphJson);
+  EXPECT_EQ(Recognise("\x08\x07\x12\x04test", "-"), Format::kOnnx);
+  EXPECT_FALSE(Recognise("anything", "-"));
+  EXPECT_FALSE(Recognise("anything", "dir.onnx/a"));
+}
+
+TEST(Formats, TellsWhatIsNoModel) {
+  EXPECT_THAT(Recognise("", "a.onnx").error().ToString(), HasSubstr("a.onnx: is empty"));
+  EXPECT_THAT(
+      Recognise("version https://git-lfs.github.com/spec/v1\noid", "a.tflite").error().ToString(),
+      HasSubstr("git-lfs pointer"));
+  EXPECT_THAT(Recognise("\x7f"
+                        "ELF",
+                        "a.out")
+                  .error()
+                  .ToString(),
+              HasSubstr("expected .tflite, .onnx or graph JSON"));
+}
+
+TEST(Formats, LoadsWithHashAndPath) {
+  const auto model = LoadText(kGraph, "g.json");
+  ASSERT_TRUE(model) << model.error().ToString();
+  EXPECT_EQ(model->format, Format::kGraphJson);
+  EXPECT_EQ(model->path, "g.json");
+  EXPECT_EQ(model->bytes->size(), kGraph.size());
+  EXPECT_EQ(model->sha256, "34a4cd468448aedf9f1ceaface13fb5b7fff0e1ec5ce26b03a5094771de2a20b");
+}
+
+TEST(Formats, NamesTheFileInEveryError) {
+  for (const std::string_view text : {"", "{", "nothing", "\x08\x07\x12\xff\xff\xff\xff\xff"}) {
+    const auto model = LoadText(text, "some/file");
+    ASSERT_FALSE(model) << text;
+    EXPECT_EQ(model.error().file, "some/file") << text;
+  }
+  EXPECT_THAT(Load("/nonexistent/a.tflite", {}).error().ToString(),
+              HasSubstr("/nonexistent/a.tflite: cannot be opened"));
+}
+
+TEST(Formats, RefusesSizesOfSymbolsThatAFormatCannotHave) {
+  const auto model = LoadText(kGraph, "g.json", {{{"batch", 1}}});
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, ErrorCode::kUsage);
+}
+
+TEST(Formats, DoesNotWriteGraphJson) {
+  const auto model = LoadText(kGraph, "g.json");
+  ASSERT_TRUE(model);
+  const auto written = WriteReordered(*model, {});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::kUsage);
+  EXPECT_EQ(written.error().file, "g.json");
+}
+
+#if !NEAP_WITH_ONNX
+TEST(Formats, SaysThatItIsBuiltWithoutOnnx) {
+  EXPECT_THAT(LoadText("\x08\x07\x12\x04test", "a.onnx").error().ToString(),
+              HasSubstr("which this build of Neap cannot read"));
+}
+#endif
+
+}  // namespace
+}  // namespace neap::formats

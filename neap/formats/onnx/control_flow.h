@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shape inference through If, Loop and Scan. Private to neap/formats/onnx.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neap/graph/graph.h"
+
+namespace neap::formats::onnx {
+
+// A tensor of the outer scope that a body reads, and what stands for it in the body.
+struct Capture {
+  graph::TensorId outer;
+  graph::TensorId local;
+};
+
+// captures[s]: what subgraph s reads from the subgraph that holds it.
+using Captures = IdVector<graph::SubgraphId, std::vector<Capture>>;
+
+// Infers the main subgraph and, where an operator holds them, its bodies. A graph attribute is the
+// integer attribute of its name: the index of the body. Afterwards what stands for an outer tensor
+// is marked constant, without data unless the outer one is a constant: it costs nothing inside the
+// body, because the outer scope keeps it live.
+void InferGraph(graph::Graph* graph, const Captures& captures, int opset,
+                std::vector<std::string>* notes);
+
+}  // namespace neap::formats::onnx

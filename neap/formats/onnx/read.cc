@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "neap/formats/onnx/control_flow.h"
+#include "neap/formats/onnx/model.h"
+#include "neap/formats/onnx/onnx.h"
+#include "neap/formats/onnx/order.h"
+#include "neap/formats/onnx/tensor_data.h"
+#include "neap/ops/onnx_shapes.h"
+#include "neap/ops/traits.h"
+
+namespace neap::formats::onnx {
+namespace {
+
+using graph::ElementType;
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::Tensor;
+using graph::TensorId;
+
+// The newest version of the default operator set that the rules know.
+constexpr int kNewestOpset = 23;
+constexpr int kMostOpset = 1 << 20;
+
+// Names of one scope. Only looked up, never walked.
+using Names = std::unordered_map<std::string, TensorId>;
+
+class Reader {
+ public:
+  Reader(const std::string& path, const LoadOptions& options, std::vector<std::string>* notes)
+      : options_(options), notes_(*notes), external_(path) {}
+
+  Result<graph::Graph> Read(pb::ModelProto* model) {
+    NEAP_TRY(scopes_, ListScopes(model));
+    graph_.subgraphs.resize(scopes_.size());
+    captures_.resize(scopes_.size());
+    names_.resize(scopes_.size());
+    for (const SubgraphId id : graph_.subgraphs.Ids()) NEAP_CHECK_OK(DeclareTensors(id));
+    NEAP_CHECK_OK(CheckDims());
+    for (const SubgraphId id : graph_.subgraphs.Ids()) NEAP_CHECK_OK(AddOperators(id));
+    for (const SubgraphId id : graph_.subgraphs.Ids()) LinkBody(id);
+    InferGraph(&graph_, captures_, DefaultOpset(*model), &notes_);
+    for (Subgraph& subgraph : graph_.subgraphs) NEAP_CHECK_OK(AddControlEdges(&subgraph));
+    external_.Report(&notes_);
+    NoteUnsized();
+    return std::move(graph_);
+  }
+
+ private:
+  pb::GraphProto& ProtoOf(SubgraphId id) { return *scopes_[id.index()].graph; }
+
+  int DefaultOpset(const pb::ModelProto& model) {
+    std::int64_t version = 0;
+    for (const auto& import : model.opset_import()) {
+      if (import.domain().empty() || import.domain() == "ai.onnx") {
+        version = std::max(version, import.version());
+      }
+    }
+    if (version >= 1) return static_cast<int>(std::min<std::int64_t>(version, kMostOpset));
+    notes_.push_back("the model does not tell its operator set: read as version " +
+                     std::to_string(kNewestOpset));
+    return kNewestOpset;
+  }
+
+  // ---- tensors ----
+
+  // A name that is defined here for the first time.
+  Result<TensorId> Declare(SubgraphId id, const std::string& name, const std::string& by) {
+    Subgraph& subgraph = graph_.subgraphs[id];
+    const auto [at, fresh] = names_[id].try_emplace(name, TensorId(subgraph.tensors.size()));
+    if (!fresh) {
+      Diagnostic error = BadInput("is defined by " + by + " and already by " +
+                                  defined_by_[id.index()][at->second.index()]);
+      error.tensor = "'" + name + "'";
+      return Fail(std::move(error));
+    }
+    Tensor tensor;
+    tensor.name = name;
+    defined_by_[id.index()].push_back(by);
+    return subgraph.tensors.push_back(std::move(tensor));
+  }
+
+  Status DeclareTensors(SubgraphId id) {
+    const pb::GraphProto& proto = ProtoOf(id);
+    Subgraph& subgraph = graph_.subgraphs[id];
+    subgraph.name = proto.name();
+    defined_by_.resize(scopes_.size());
+    std::set<std::string> initialised;
+    for (const auto& constant : proto.initializer()) initialised.insert(constant.name());
+    for (const auto& constant : proto.sparse_initializer()) {
+      initialised.insert(constant.values().name());
+    }
+    for (const auto& input : proto.input()) {
+      // Older files list their constants among the inputs as well.
+      if (initialised.count(input.name()) != 0) continue;
+      NEAP_TRY(const TensorId tensor, Declare(id, input.name(), "a graph input"));
+      subgraph.inputs.push_back(tensor);
+    }
+    NEAP_CHECK_OK(DeclareConstants(id));
+    for (int i = 0; i < proto.node_size(); ++i) {
+      for (const std::string& output : proto.node(i).output()) {
+        if (output.empty()) continue;
+        NEAP_CHECK_OK(Declare(id, output, "operator " + DescribeNode(i, proto.node(i))));
+      }
+    }
+    for (const auto* list : {&proto.input(), &proto.output(), &proto.value_info()}) {
+      for (const auto& info : *list) ApplyInfo(id, info);
+    }
+    // Sizes of the main graph's inputs are the user's to give, by a name of ours if need be.
+    for (const TensorId input : subgraph.inputs) {
+      if (id.value() == 0) NameDimensions(&subgraph.tensors[input]);
+    }
+    return {};
+  }
+
+  Status DeclareConstants(SubgraphId id) {
+    const pb::GraphProto& proto = ProtoOf(id);
+    Subgraph& subgraph = graph_.subgraphs[id];
+    for (const auto& constant : proto.initializer()) {
+      NEAP_TRY(const TensorId tensor, Declare(id, constant.name(), "an initializer"));
+      NEAP_CHECK_OK(ReadConstant(constant, &external_, &subgraph.tensors[tensor]));
+    }
+    for (const auto& constant : proto.sparse_initializer()) {
+      NEAP_TRY(const TensorId tensor,
+               Declare(id, constant.values().name(), "a sparse initializer"));
+      SetSparse(constant, &subgraph.tensors[tensor]);
+    }
+    return {};
+  }
+
+  static void SetSparse(const pb::SparseTensorProto& proto, Tensor* tensor) {
+    tensor->constant = true;
+    tensor->type = ops::OnnxElementType(proto.values().data_type());
+    tensor->shape = graph::Shape(proto.dims().begin(), proto.dims().end());
+    for (std::int64_t& dim : *tensor->shape) dim = std::max<std::int64_t>(dim, -1);
+  }
+
+  // What the file says about a tensor that is defined here; constants know better.
+  void ApplyInfo(SubgraphId id, const pb::ValueInfoProto& info) {
+    const auto found = names_[id].find(info.name());
+    if (found == names_[id].end() || !info.has_type()) return;
+    Tensor& tensor = graph_.subgraphs[id].tensors[found->second];
+    if (tensor.constant || tensor.type != ElementType::kUnknown || tensor.shape) return;
+    const pb::TypeProto& type = info.type();
+    if (!type.has_tensor_type()) {
+      // Sequences, maps, optional and sparse values: their bytes are the runtime's.
+      if (type.value_case() != pb::TypeProto::VALUE_NOT_SET) tensor.type = ElementType::kResource;
+      return;
+    }
+    tensor.type = ops::OnnxElementType(type.tensor_type().elem_type());
+    if (!type.tensor_type().has_shape()) return;
+    graph::Shape shape;
+    for (const auto& dim : type.tensor_type().shape().dim()) {
+      std::int64_t size = dim.has_dim_value() ? std::max<std::int64_t>(dim.dim_value(), -1) : -1;
+      if (!dim.dim_param().empty()) {
+        symbols_.insert(dim.dim_param());
+        const auto given = options_.dims.find(dim.dim_param());
+        if (given != options_.dims.end()) size = given->second;
+      }
+      tensor.symbols.push_back(dim.dim_param());
+      shape.push_back(size);
+    }
+    tensor.shape = std::move(shape);
+  }
+
+  // "input.0" for dimension 0 of `input` where it is open and has no name.
+  void NameDimensions(Tensor* tensor) {
+    if (!tensor->shape) return;
+    for (std::size_t i = 0; i < tensor->shape->size(); ++i) {
+      if ((*tensor->shape)[i] >= 0 || !tensor->symbols[i].empty()) continue;
+      tensor->symbols[i] = tensor->name + "." + std::to_string(i);
+      symbols_.insert(tensor->symbols[i]);
+      const auto given = options_.dims.find(tensor->symbols[i]);
+      if (given != options_.dims.end()) (*tensor->shape)[i] = given->second;
+    }
+  }
+
+  Status CheckDims() {
+    for (const auto& [name, size] : options_.dims) {
+      if (size < 0) {
+        return Fail(UsageError("dimension '" + name + "' cannot be " + std::to_string(size)));
+      }
+      if (symbols_.count(name) != 0) continue;
+      std::string known;
+      for (const std::string& symbol : symbols_) known += (known.empty() ? "" : ", ") + symbol;
+      Diagnostic error = UsageError("the model has no symbolic dimension '" + name + "'");
+      error.hint = known.empty() ? "it has none" : "it has " + known;
+      return Fail(std::move(error));
+    }
+    return {};
+  }
+
+  // ---- operators ----
+
+  // The tensor of that name as seen from a scope; what an outer scope defines gets a tensor here
+  // that stands for it. TensorId() if nobody defines it.
+  TensorId Resolve(SubgraphId id, const std::string& name) {
+    const auto found = names_[id].find(name);
+    if (found != names_[id].end()) return found->second;
+    const int parent = scopes_[id.index()].parent;
+    if (parent < 0) return TensorId();
+    const TensorId outer = Resolve(SubgraphId(parent), name);
+    if (!outer.valid()) return TensorId();
+    Tensor tensor;
+    tensor.name = name;
+    const TensorId local = graph_.subgraphs[id].tensors.push_back(std::move(tensor));
+    names_[id].emplace(name, local);
+    captures_[id].push_back({outer, local});
+    return local;
+  }
+
+  Status AddOperators(SubgraphId id) {
+    const pb::GraphProto& proto = ProtoOf(id);
+    graph_.subgraphs[id].ops.reserve(static_cast<std::size_t>(proto.node_size()));
+    for (int i = 0; i < proto.node_size(); ++i) {
+      NEAP_TRY(Op op, MakeOp(id, i, proto.node(i)));
+      graph_.subgraphs[id].ops.push_back(std::move(op));
+    }
+    for (const auto& output : proto.output()) {
+      const TensorId tensor = Resolve(id, output.name());
+      if (!tensor.valid()) {
+        Diagnostic error = BadInput("is a graph output, but nothing defines it");
+        error.tensor = "'" + output.name() + "'";
+        return Fail(std::move(error));
+      }
+      graph_.subgraphs[id].outputs.push_back(tensor);
+    }
+    return {};
+  }
+
+  Result<Op> MakeOp(SubgraphId id, int index, const pb::NodeProto& node) {
+    Op op;
+    op.type = node.op_type();
+    op.domain = node.domain() == "ai.onnx" ? "" : node.domain();
+    op.name = node.name();
+    op.source_index = index;
+    op.stateful = ops::IsStatefulType(op.domain, op.type);
+    for (const std::string& input : node.input()) {
+      const TensorId tensor = input.empty() ? TensorId() : Resolve(id, input);
+      if (!input.empty() && !tensor.valid()) {
+        Diagnostic error = BadInput("is read here, but nothing defines it");
+        error.op = DescribeNode(index, node);
+        error.tensor = "'" + input + "'";
+        return Fail(std::move(error));
+      }
+      op.inputs.push_back(tensor);
+    }
+    for (const std::string& output : node.output()) {
+      op.outputs.push_back(output.empty() ? TensorId() : names_[id].at(output));
+    }
+    for (const auto& attribute : node.attribute()) NEAP_CHECK_OK(AddAttribute(attribute, &op));
+    if (op.domain.empty() && op.type == "Constant") NEAP_CHECK_OK(SetConstant(id, node, &op));
+    return op;
+  }
+
+  Status AddAttribute(const pb::AttributeProto& attribute, Op* op) {
+    graph::Attribute value;
+    if (attribute.has_t()) {
+      Tensor tensor;
+      tensor.name = attribute.name();
+      NEAP_CHECK_OK(ReadConstant(attribute.t(), &external_, &tensor));
+      op->attributes[attribute.name() + ".type"] = std::int64_t{attribute.t().data_type()};
+      if (!tensor.data) return {};
+      value = std::move(*tensor.data);
+    } else if (attribute.has_i()) {
+      value = attribute.i();
+    } else if (attribute.has_f()) {
+      value = static_cast<double>(attribute.f());
+    } else if (attribute.has_s()) {
+      value = attribute.s();
+    } else if (attribute.floats_size() != 0) {
+      value = std::vector<double>(attribute.floats().begin(), attribute.floats().end());
+    } else if (attribute.strings_size() != 0) {
+      value = std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
+    } else if (attribute.ints_size() != 0 || attribute.type() == 7) {
+      value = std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
+    } else {
+      return {};  // graphs become bodies; types and sparse tensors tell no shape
+    }
+    op->attributes[attribute.name()] = std::move(value);
+    return {};
+  }
+
+  // A Constant node is a constant with a name, in whichever attribute its value is.
+  Status SetConstant(SubgraphId id, const pb::NodeProto& node, Op* op) {
+    op->folded = true;
+    for (const TensorId output : op->outputs) {
+      if (!output.valid()) continue;
+      Tensor& tensor = graph_.subgraphs[id].tensors[output];
+      const std::string name = tensor.name;
+      tensor = Tensor();
+      tensor.name = name;
+      tensor.constant = true;
+      for (const auto& attribute : node.attribute()) {
+        NEAP_CHECK_OK(SetConstantFrom(attribute, &tensor));
+      }
+    }
+    // The tensor has it now.
+    op->attributes.clear();
+    return {};
+  }
+
+  Status SetConstantFrom(const pb::AttributeProto& attribute, Tensor* tensor) {
+    pb::TensorProto proto;
+    if (attribute.name() == "value" && attribute.has_t()) {
+      return ReadConstant(attribute.t(), &external_, tensor);
+    }
+    if (attribute.name() == "sparse_value" && attribute.has_sparse_tensor()) {
+      SetSparse(attribute.sparse_tensor(), tensor);
+      return {};
+    }
+    if (attribute.name() == "value_int") {
+      proto.set_data_type(7);
+      proto.add_int64_data(attribute.i());
+    } else if (attribute.name() == "value_ints") {
+      proto.set_data_type(7);
+      proto.add_dims(attribute.ints_size());
+      *proto.mutable_int64_data() = attribute.ints();
+    } else if (attribute.name() == "value_float") {
+      proto.set_data_type(1);
+      proto.add_float_data(attribute.f());
+    } else if (attribute.name() == "value_floats") {
+      proto.set_data_type(1);
+      proto.add_dims(attribute.floats_size());
+      *proto.mutable_float_data() = attribute.floats();
+    } else if (attribute.name() == "value_string") {
+      proto.set_data_type(8);
+    } else if (attribute.name() == "value_strings") {
+      proto.set_data_type(8);
+      proto.add_dims(attribute.strings_size());
+    } else {
+      return {};
+    }
+    return ReadConstant(proto, &external_, tensor);
+  }
+
+  // Tells the operator that holds a body what the body is and what it reads. Constants that the
+  // file stores are always there; what a folded operator makes is kept among the captures, because
+  // the file must still define it before.
+  void LinkBody(SubgraphId id) {
+    const Scope& scope = scopes_[id.index()];
+    if (scope.parent < 0) return;
+    Subgraph& parent = graph_.subgraphs[SubgraphId(scope.parent)];
+    Op& op = parent.ops[OpId(scope.node)];
+    op.bodies.push_back(id);
+    op.attributes[scope.attribute] = std::int64_t{id.value()};
+    for (const Capture& capture : captures_[id]) {
+      const bool stored =
+          parent.tensors[capture.outer].constant && !IsMade(scope.parent, capture.outer);
+      const bool known =
+          std::find(op.captures.begin(), op.captures.end(), capture.outer) != op.captures.end();
+      if (!stored && !known) op.captures.push_back(capture.outer);
+    }
+  }
+
+  bool IsMade(int scope, TensorId tensor) const {
+    const auto& by = defined_by_[static_cast<std::size_t>(scope)];
+    return tensor.index() < by.size() && by[tensor.index()].starts_with("operator ");
+  }
+
+  // One line for what will stop a plan, if it gets that far.
+  void NoteUnsized() {
+    std::int64_t unsized = 0;
+    std::string first;
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      for (const OpId id : subgraph.ops.Ids()) {
+        if (subgraph.ops[id].folded) continue;
+        for (const TensorId tensor : subgraph.ops[id].outputs) {
+          if (!tensor.valid() || graph::TensorBytes(subgraph.tensors[tensor])) continue;
+          if (unsized++ == 0) {
+            first = graph::Describe(tensor, subgraph.tensors[tensor]) + " of operator " +
+                    graph::Describe(id, subgraph.ops[id]);
+          }
+        }
+      }
+    }
+    if (unsized == 0) return;
+    notes_.push_back(std::to_string(unsized) + (unsized == 1 ? " tensor has" : " tensors have") +
+                     " no size that the file or the rules tell; the first is " + first);
+  }
+
+  const LoadOptions& options_;
+  std::vector<std::string>& notes_;
+  ExternalData external_;
+  graph::Graph graph_;
+  std::vector<Scope> scopes_;
+  Captures captures_;
+  IdVector<SubgraphId, Names> names_;
+  std::vector<std::vector<std::string>> defined_by_;  // by scope and tensor; for messages
+  std::set<std::string> symbols_;
+};
+
+}  // namespace
+
+Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
+                          const std::string& path, const LoadOptions& options,
+                          std::vector<std::string>* notes) {
+  NEAP_TRY(const auto model, ParseModel(*bytes, path));
+  auto graph = Reader(path, options, notes).Read(model.get());
+  if (!graph) {
+    Diagnostic error = std::move(graph).error();
+    error.file = path;
+    return Fail(std::move(error));
+  }
+  return graph;
+}
+
+}  // namespace neap::formats::onnx

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constants of a model: their type and shape, and the values of the small ones. Private to
+// neap/formats/onnx.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/formats/onnx/model.h"
+#include "neap/graph/graph.h"
+
+namespace neap::formats::onnx {
+
+// Constants with more elements keep type and shape only: weights cost no activation bytes, and no
+// shape arithmetic reads them.
+inline constexpr std::int64_t kMostConstantElements = 4096;
+
+// The files beside the model that hold the data of its constants. Nothing outside the folder of the
+// model is ever opened.
+class ExternalData {
+ public:
+  explicit ExternalData(const std::string& model_path);
+
+  // The bytes that `tensor` refers to, where `wanted` of them are asked for; nullopt: not there, or
+  // wanted is 0, which only checks the place. An error: a place outside the folder.
+  Result<std::optional<std::vector<std::byte>>> Read(const pb::TensorProto& tensor,
+                                                     std::int64_t wanted);
+  // A line for every file that is missing.
+  void Report(std::vector<std::string>* notes) const;
+
+ private:
+  bool Usable(const std::string& location);
+
+  std::filesystem::path folder_;
+  std::map<std::string, bool> usable_;
+  std::map<std::string, std::int64_t> missing_;  // constants that lack data, by file
+};
+
+// Type, shape, `constant`, and the data of small constants. The name is left alone.
+Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph::Tensor* tensor);
+
+}  // namespace neap::formats::onnx

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <string>
+#include <utility>
+
+#include "neap/formats/onnx/model.h"
+#include "neap/formats/onnx/onnx.h"
+#include "neap/formats/onnx/order.h"
+
+namespace neap::formats::onnx {
+namespace {
+
+void Permute(const std::vector<graph::OpId>& order, pb::GraphProto* graph) {
+  google::protobuf::RepeatedPtrField<pb::NodeProto> nodes;
+  nodes.Reserve(graph->node_size());
+  for (const graph::OpId id : order) nodes.Add()->Swap(graph->mutable_node(id.value()));
+  graph->mutable_node()->Swap(&nodes);
+}
+
+Result<std::vector<std::byte>> Serialise(const pb::ModelProto& model) {
+  std::string text;
+  {
+    google::protobuf::io::StringOutputStream sink(&text);
+    google::protobuf::io::CodedOutputStream stream(&sink);
+    stream.SetSerializationDeterministic(true);
+    if (!model.SerializeToCodedStream(&stream)) {
+      return Fail(BadInput("the reordered model is larger than 2 GiB"));
+    }
+  }
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return std::vector<std::byte>(begin, begin + text.size());
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> WriteReordered(
+    const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order) {
+  NEAP_TRY(const auto parsed, ParseModel(*model.bytes, model.path));
+  NEAP_TRY(const auto scopes, ListScopes(parsed.get()));
+  const auto refuse = [&model](Diagnostic error) {
+    error.file = model.path;
+    return Fail(std::move(error));
+  };
+  if (scopes.size() != model.graph.subgraphs.size() || order.size() > scopes.size()) {
+    return refuse(UsageError("an order is for " + std::to_string(order.size()) +
+                             " graphs, but the model has " + std::to_string(scopes.size())));
+  }
+  // Inner graphs first: a node that has been moved takes its bodies with it.
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const graph::SubgraphId id(i);
+    if (order[id].empty()) continue;
+    const graph::Subgraph& subgraph = model.graph.subgraphs[id];
+    if (static_cast<std::size_t>(scopes[i].graph->node_size()) != subgraph.ops.size()) {
+      return refuse(UsageError("the graph and the bytes of the model differ"));
+    }
+    auto file_order = FileOrder(subgraph, order[id]);
+    if (!file_order) return refuse(std::move(file_order).error());
+    Permute(*file_order, scopes[i].graph);
+  }
+  auto bytes = Serialise(*parsed);
+  if (!bytes) return refuse(std::move(bytes).error());
+  return bytes;
+}
+
+}  // namespace neap::formats::onnx

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/base/bytes.h"
+#include "neap/formats/tflite/model_view.h"
+#include "neap/formats/tflite/tflite.h"
+#include "neap/ops/traits.h"
+
+namespace neap::formats::tflite {
+namespace {
+
+using graph::ElementType;
+using graph::OpId;
+using graph::SubgraphId;
+using graph::TensorId;
+using Bytes = std::shared_ptr<const std::vector<std::byte>>;
+
+ElementType ElementTypeOf(schema::TensorType type) {
+  using T = schema::TensorType;
+  switch (type) {
+    case T::FLOAT32:
+      return ElementType::kFloat32;
+    case T::FLOAT16:
+      return ElementType::kFloat16;
+    case T::INT32:
+      return ElementType::kInt32;
+    case T::UINT8:
+      return ElementType::kUint8;
+    case T::INT64:
+      return ElementType::kInt64;
+    case T::STRING:
+      return ElementType::kString;
+    case T::BOOL:
+      return ElementType::kBool;
+    case T::INT16:
+      return ElementType::kInt16;
+    case T::COMPLEX64:
+      return ElementType::kComplex64;
+    case T::INT8:
+      return ElementType::kInt8;
+    case T::FLOAT64:
+      return ElementType::kFloat64;
+    case T::COMPLEX128:
+      return ElementType::kComplex128;
+    case T::UINT64:
+      return ElementType::kUint64;
+    // A handle to a variable or a table. In this format it has a size: both stock runtimes keep it
+    // as one 32-bit index, and what it stands for lies outside the activations.
+    case T::RESOURCE:
+      return ElementType::kInt32;
+    case T::VARIANT:
+      return ElementType::kResource;
+    case T::UINT32:
+      return ElementType::kUint32;
+    case T::UINT16:
+      return ElementType::kUint16;
+    case T::INT4:
+      return ElementType::kInt4;
+    case T::BFLOAT16:
+      return ElementType::kBfloat16;
+    case T::INT2:
+      return ElementType::kInt2;
+    case T::UINT4:
+      return ElementType::kUint4;
+    case T::FLOAT8_E4M3FN:
+      return ElementType::kFloat8;
+    case T::FLOAT8_E5M2:
+      return ElementType::kFloat8;
+  }
+  return ElementType::kUnknown;
+}
+
+// Offsets may lead to one name or list from many places, so a small file can stand for a large
+// graph. Honest files share a little; this is where sharing ends.
+class Budget {
+ public:
+  explicit Budget(std::size_t file_bytes) : left_(file_bytes * 4 + (std::size_t{1} << 20U)) {}
+  Status Spend(std::size_t items, std::size_t bytes_each) {
+    const std::size_t cost = items * bytes_each;
+    if (cost > left_) {
+      return Fail(BadInput("stands for a graph that is many times larger than the file"));
+    }
+    left_ -= cost;
+    return {};
+  }
+
+ private:
+  std::size_t left_;
+};
+
+class Reader {
+ public:
+  Reader(Bytes bytes, std::vector<std::string>* notes)
+      : bytes_(std::move(bytes)), file_(*bytes_), notes_(notes), budget_(bytes_->size()) {}
+
+  Result<graph::Graph> Run();
+
+ private:
+  Status ReadSubgraph(const schema::SubGraph& source);
+  Result<graph::Tensor> ReadTensor(TensorId id, const schema::Tensor& source);
+  Status ReadShape(const schema::Tensor& source, graph::Tensor* tensor);
+  Status ReadData(TensorId id, const schema::Tensor& source, graph::Tensor* tensor);
+  Result<graph::Op> ReadOp(const schema::Operator& source);
+  Status ReadBodies(const schema::Operator& source, schema::BuiltinOperator code, graph::Op* op);
+  Result<std::vector<TensorId>> ReadList(const flatbuffers::Vector<std::int32_t>* source);
+  template <typename Options>
+  Result<const Options*> OptionsAs(const schema::Operator& source, schema::OptionsKind kind);
+  template <typename Options>
+  Result<const Options*> Options2As(const schema::Operator& source, schema::OptionsKind2 kind);
+  void Settle(graph::Subgraph* subgraph);
+  void MarkStateful(graph::Graph* graph);
+  void NoteDynamic(SubgraphId id, const schema::SubGraph& source, const graph::Subgraph& subgraph);
+  void NoteOrder(const graph::Subgraph& subgraph);
+  void Note(std::string text);
+
+  Bytes bytes_;
+  std::span<const std::byte> file_;
+  std::vector<std::string>* notes_;
+  Budget budget_;
+  const schema::Model* model_ = nullptr;
+  graph::Graph graph_;
+};
+
+// A damaged file could earn as many notes as it has tensors.
+void Reader::Note(std::string text) {
+  constexpr std::size_t kMostNotes = 50;
+  if (notes_ != nullptr && notes_->size() < kMostNotes) notes_->push_back(std::move(text));
+}
+
+Result<std::vector<TensorId>> Reader::ReadList(const flatbuffers::Vector<std::int32_t>* source) {
+  NEAP_CHECK_OK(budget_.Spend(SizeOf(source), sizeof(std::int32_t)));
+  std::vector<TensorId> list;
+  list.reserve(SizeOf(source));
+  for (std::uint32_t i = 0; i < SizeOf(source); ++i) {
+    const std::int32_t index = source->Get(i);
+    if (index < -1) return Fail(BadInput("refers to tensor " + std::to_string(index)));
+    list.push_back(TensorId(index));
+  }
+  return list;
+}
+
+// The sizes as stored, which is what runtimes allocate before anybody resizes an input. An absent
+// shape is a scalar's when the file says that the rank is known, and it is one in constants and
+// handles; Settle() decides the rest.
+Status Reader::ReadShape(const schema::Tensor& source, graph::Tensor* tensor) {
+  const auto* shape = source.shape();
+  NEAP_CHECK_OK(budget_.Spend(SizeOf(shape), sizeof(std::int32_t)));
+  if (shape == nullptr) {
+    if (source.has_rank() || source.type() == schema::TensorType::RESOURCE) {
+      tensor->shape = graph::Shape{};
+    }
+    return {};
+  }
+  tensor->shape = graph::Shape{};
+  for (std::uint32_t i = 0; i < shape->size(); ++i) {
+    const std::int32_t dimension = shape->Get(i);
+    if (dimension < -1) {
+      return Fail(BadInput("dimension " + std::to_string(i) + " is " + std::to_string(dimension)));
+    }
+    tensor->shape->push_back(dimension);
+  }
+  return {};
+}
+
+// A tensor is a constant when it has data. They are handed on only where they are the plain dense
+// image of the tensor.
+Status Reader::ReadData(TensorId id, const schema::Tensor& source, graph::Tensor* tensor) {
+  NEAP_TRY(const std::span<const std::byte> data, BufferData(file_, *model_, source.buffer()));
+  tensor->variable = source.is_variable();
+  if (tensor->variable) return {};  // data, if any, are its first value
+  tensor->constant = !data.empty() || source.external_buffer() != 0;
+  if (data.empty() || source.sparsity() != nullptr) return {};
+  const auto element_bits = static_cast<std::size_t>(graph::BitsOf(tensor->type));
+  if (!tensor->shape && data.size() == (element_bits + 7) / 8) tensor->shape = graph::Shape{};
+  if (element_bits == 0 || !tensor->shape) return {};
+  const auto expected = graph::TensorBytes(*tensor);
+  if (expected && static_cast<std::size_t>(*expected) == data.size()) {
+    tensor->data = graph::ConstantData{bytes_, data};
+  } else if (expected) {
+    Note("constant " + graph::Describe(id, *tensor) + " has " + std::to_string(data.size()) +
+         " bytes of data, its shape asks for " + std::to_string(*expected));
+  }
+  return {};
+}
+
+Result<graph::Tensor> Reader::ReadTensor(TensorId id, const schema::Tensor& source) {
+  constexpr std::size_t kFewestTableBytes = 16;
+  NEAP_CHECK_OK(budget_.Spend(1, kFewestTableBytes));
+  NEAP_CHECK_OK(budget_.Spend(SizeOf(source.name()), 1));
+  graph::Tensor tensor;
+  tensor.name = TextOf(source.name());
+  tensor.type = ElementTypeOf(source.type());
+  Status status = ReadShape(source, &tensor);
+  if (status) status = ReadData(id, source, &tensor);
+  if (!status) {
+    status.error().tensor = graph::Describe(id, tensor);
+    return Fail(std::move(status).error());
+  }
+  return tensor;
+}
+
+template <typename Options>
+Result<const Options*> Reader::OptionsAs(const schema::Operator& source, schema::OptionsKind kind) {
+  const auto* options = reinterpret_cast<const Options*>(source.builtin_options());
+  if (source.builtin_options_type() != kind || !VerifyOptions(file_, options)) {
+    return Fail(
+        BadInput("does not say which subgraph it calls: its options are missing, damaged "
+                 "or of another operator"));
+  }
+  return options;
+}
+
+// nullptr: the operator has none, and so calls nothing.
+template <typename Options>
+Result<const Options*> Reader::Options2As(const schema::Operator& source,
+                                          schema::OptionsKind2 kind) {
+  const auto* options = reinterpret_cast<const Options*>(source.builtin_options_2());
+  if (source.builtin_options_2_type() != kind || options == nullptr) return nullptr;
+  if (!VerifyOptions(file_, options)) return Fail(BadInput("its options are damaged"));
+  return options;
+}
+
+// Which subgraphs run inside an operator. The decomposition of a STABLEHLO_COMPOSITE is one of
+// them: a runtime that knows the composite runs a kernel of its own instead, but the stock runtime
+// falls back to the decomposition, so its memory has to be there, and it is never run from outside.
+// The reducers of STABLEHLO_REDUCE and its like are called per element; they are bodies of scalars.
+Status Reader::ReadBodies(const schema::Operator& source, schema::BuiltinOperator code,
+                          graph::Op* op) {
+  using Code = schema::BuiltinOperator;
+  using Kind = schema::OptionsKind;
+  using Kind2 = schema::OptionsKind2;
+  std::vector<std::int32_t> bodies;
+  if (code == Code::IF) {
+    NEAP_TRY(const auto* o, OptionsAs<schema::IfOptions>(source, Kind::IfOptions));
+    bodies = {o->then_subgraph_index(), o->else_subgraph_index()};
+  } else if (code == Code::WHILE) {
+    NEAP_TRY(const auto* o, OptionsAs<schema::WhileOptions>(source, Kind::WhileOptions));
+    bodies = {o->cond_subgraph_index(), o->body_subgraph_index()};
+  } else if (code == Code::CALL) {
+    NEAP_TRY(const auto* o, OptionsAs<schema::CallOptions>(source, Kind::CallOptions));
+    bodies = {static_cast<std::int32_t>(o->subgraph())};
+  } else if (code == Code::CALL_ONCE) {
+    NEAP_TRY(const auto* o, OptionsAs<schema::CallOnceOptions>(source, Kind::CallOnceOptions));
+    bodies = {o->init_subgraph_index()};
+  } else if (code == Code::STABLEHLO_COMPOSITE) {
+    NEAP_TRY(const auto* o, Options2As<schema::StableHLOCompositeOptions>(
+                                source, Kind2::StableHLOCompositeOptions));
+    // -1: it has no decomposition.
+    if (o != nullptr && o->decomposition_subgraph_index() != -1) {
+      bodies = {o->decomposition_subgraph_index()};
+    }
+  } else if (code == Code::STABLEHLO_WHILE) {
+    NEAP_TRY(const auto* o,
+             Options2As<schema::StablehloWhileOptions>(source, Kind2::StablehloWhileOptions));
+    if (o != nullptr) bodies = {o->cond_subgraph_index(), o->body_subgraph_index()};
+  } else if (code == Code::STABLEHLO_CASE) {
+    NEAP_TRY(const auto* o,
+             Options2As<schema::StablehloCaseOptions>(source, Kind2::StablehloCaseOptions));
+    const auto* branches = o == nullptr ? nullptr : o->branch_subgraph_indices();
+    NEAP_CHECK_OK(budget_.Spend(SizeOf(branches), sizeof(std::int32_t)));
+    for (std::uint32_t i = 0; i < SizeOf(branches); ++i) bodies.push_back(branches->Get(i));
+  } else if (code == Code::STABLEHLO_REDUCE) {
+    NEAP_TRY(const auto* o,
+             Options2As<schema::StablehloReduceOptions>(source, Kind2::StablehloReduceOptions));
+    if (o != nullptr) bodies = {o->body_subgraph_index()};
+  } else if (code == Code::STABLEHLO_REDUCE_WINDOW) {
+    NEAP_TRY(const auto* o, Options2As<schema::StablehloReduceWindowOptions>(
+                                source, Kind2::StablehloReduceWindowOptions));
+    if (o != nullptr) bodies = {o->body_subgraph_index()};
+  } else if (code == Code::STABLEHLO_SORT) {
+    NEAP_TRY(const auto* o,
+             Options2As<schema::StablehloSortOptions>(source, Kind2::StablehloSortOptions));
+    if (o != nullptr) bodies = {o->comparator_subgraph_index()};
+  } else if (code == Code::STABLEHLO_SCATTER) {
+    NEAP_TRY(const auto* o,
+             Options2As<schema::StablehloScatterOptions>(source, Kind2::StablehloScatterOptions));
+    if (o != nullptr) bodies = {o->update_computation_subgraph_index()};
+  }
+  for (const std::int32_t body : bodies) op->bodies.push_back(SubgraphId(body));
+  return {};
+}
+
+// `intermediates` are left out: they carry quantisation parameters of LSTM gates, never values.
+Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
+  constexpr std::size_t kFewestTableBytes = 16;
+  NEAP_CHECK_OK(budget_.Spend(1, kFewestTableBytes));
+  if (source.opcode_index() >= SizeOf(model_->operator_codes())) {
+    return Fail(BadInput("refers to operator code " + std::to_string(source.opcode_index()) +
+                         ", but there are " + std::to_string(SizeOf(model_->operator_codes()))));
+  }
+  const schema::OperatorCode* entry = model_->operator_codes()->Get(source.opcode_index());
+  // Old files have the code in one byte; new ones have both.
+  const std::int32_t number = std::max<std::int32_t>(
+      entry->deprecated_builtin_code(), static_cast<std::int32_t>(entry->builtin_code()));
+  const auto code = static_cast<schema::BuiltinOperator>(number);
+  graph::Op op;
+  op.domain = code == schema::BuiltinOperator::CUSTOM ? "custom" : "tflite";
+  op.type = schema::EnumNameBuiltinOperator(code);
+  if (op.type.empty()) op.type = "BUILTIN_" + std::to_string(number);
+  if (op.domain == "custom" && SizeOf(entry->custom_code()) > 0) {
+    NEAP_CHECK_OK(budget_.Spend(entry->custom_code()->size(), 1));
+    op.type = TextOf(entry->custom_code());
+  }
+  NEAP_TRY(op.inputs, ReadList(source.inputs()));
+  NEAP_TRY(op.outputs, ReadList(source.outputs()));
+  if (const std::uint64_t offset = source.large_custom_options_offset(),
+      size = source.large_custom_options_size();
+      offset > 1 && size > 1 && (offset > file_.size() || size > file_.size() - offset)) {
+    return Fail(BadInput("its custom options lie outside the file"));
+  }
+  NEAP_CHECK_OK(ReadBodies(source, code, &op));
+  op.stateful = ops::IsStatefulType(op.domain, op.type);
+  for (std::uint32_t i = 0; i < SizeOf(source.mutating_variable_inputs()); ++i) {
+    if (source.mutating_variable_inputs()->Get(i) != 0) {
+      op.stateful = true;
+      break;
+    }
+  }
+  return op;
+}
+
+Status Reader::ReadSubgraph(const schema::SubGraph& source) {
+  graph::Subgraph subgraph;
+  NEAP_CHECK_OK(budget_.Spend(SizeOf(source.name()), 1));
+  subgraph.name = TextOf(source.name());
+  for (std::uint32_t i = 0; i < SizeOf(source.tensors()); ++i) {
+    NEAP_TRY(auto tensor,
+             ReadTensor(TensorId(static_cast<std::int32_t>(i)), *source.tensors()->Get(i)));
+    subgraph.tensors.push_back(std::move(tensor));
+  }
+  NEAP_TRY(subgraph.inputs, ReadList(source.inputs()));
+  NEAP_TRY(subgraph.outputs, ReadList(source.outputs()));
+  for (std::uint32_t i = 0; i < SizeOf(source.operators()); ++i) {
+    auto op = ReadOp(*source.operators()->Get(i));
+    if (!op) {
+      op.error().op =
+          "#" + std::to_string(i) + " of subgraph " + std::to_string(graph_.subgraphs.size());
+      return Fail(std::move(op).error());
+    }
+    op->source_index = static_cast<std::int32_t>(i);
+    subgraph.ops.push_back(std::move(*op));
+  }
+  graph_.subgraphs.push_back(std::move(subgraph));
+  return {};
+}
+
+// What can only be told when all operators are known. Ids have been checked.
+void Reader::Settle(graph::Subgraph* subgraph) {
+  const auto producer = graph::Producers(*subgraph);
+  IdVector<TensorId, char> is_input(subgraph->tensors.size(), 0);
+  IdVector<TensorId, char> is_read(subgraph->tensors.size(), 0);
+  for (const TensorId id : subgraph->inputs) is_input[id] = 1;
+  for (const graph::Op& op : subgraph->ops) {
+    for (const TensorId id : op.inputs) {
+      if (id.valid()) is_read[id] = 1;
+    }
+  }
+  for (const TensorId id : subgraph->tensors.Ids()) {
+    graph::Tensor& tensor = subgraph->tensors[id];
+    if (producer[id].valid()) continue;
+    // Nothing will ever infer another shape.
+    if (!tensor.shape) tensor.shape = graph::Shape{};
+    if (tensor.constant || tensor.variable || is_input[id] != 0) continue;
+    if (std::find(tensor.shape->begin(), tensor.shape->end(), 0) != tensor.shape->end()) {
+      // Writers keep no bytes for a constant without elements.
+      tensor.constant = true;
+      tensor.data = graph::ConstantData{bytes_, {}};
+    } else if (is_read[id] != 0) {
+      // Ethos-U files hand their working memory to the operator this way.
+      Note("tensor " + graph::Describe(id, tensor) + " is read, but nothing writes it");
+    }
+  }
+  // A produced tensor without shape may be a scalar or of unknown rank: writers leave out both. It
+  // is a scalar for certain where scalars are all that an element-wise operator has to work on.
+  for (const graph::Op& op : subgraph->ops) {
+    if (op.type != "DEQUANTIZE" && !ops::IsElementwise(op)) continue;
+    const bool scalars = std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
+      return !id.valid() || subgraph->tensors[id].shape == graph::Shape{};
+    });
+    if (!scalars) continue;
+    for (const TensorId id : op.outputs) {
+      if (id.valid() && !subgraph->tensors[id].shape) subgraph->tensors[id].shape = graph::Shape{};
+    }
+  }
+}
+
+// An operator is stateful, too, when it touches a variable tensor or calls a subgraph that is.
+void Reader::MarkStateful(graph::Graph* graph) {
+  IdVector<SubgraphId, std::vector<std::pair<SubgraphId, OpId>>> callers(graph->subgraphs.size());
+  IdVector<SubgraphId, char> found(graph->subgraphs.size(), 0);
+  std::vector<SubgraphId> open;
+  const auto mark = [&](SubgraphId id) {
+    if (found[id] == 0) open.push_back(id);
+    found[id] = 1;
+  };
+  for (const SubgraphId s : graph->subgraphs.Ids()) {
+    graph::Subgraph& subgraph = graph->subgraphs[s];
+    for (const OpId id : subgraph.ops.Ids()) {
+      graph::Op& op = subgraph.ops[id];
+      for (const auto* list : {&op.inputs, &op.outputs}) {
+        for (const TensorId tensor : *list) {
+          if (tensor.valid() && subgraph.tensors[tensor].variable) op.stateful = true;
+        }
+      }
+      for (const SubgraphId body : op.bodies) callers[body].emplace_back(s, id);
+      if (op.stateful) mark(s);
+    }
+  }
+  while (!open.empty()) {
+    const SubgraphId id = open.back();
+    open.pop_back();
+    for (const auto& [subgraph, op] : callers[id]) {
+      graph->subgraphs[subgraph].ops[op].stateful = true;
+      mark(subgraph);
+    }
+  }
+}
+
+void Reader::NoteDynamic(SubgraphId id, const schema::SubGraph& source,
+                         const graph::Subgraph& subgraph) {
+  for (const TensorId tensor : subgraph.inputs) {
+    const schema::Tensor* entry = source.tensors()->Get(static_cast<std::uint32_t>(tensor.value()));
+    const auto& shape = *subgraph.tensors[tensor].shape;
+    const auto* signature = entry->shape_signature();
+    for (std::uint32_t i = 0; i < SizeOf(signature) && i < shape.size(); ++i) {
+      if (signature->Get(i) != -1 || shape[i] == -1) continue;
+      Note((id.value() == 0 ? "" : "subgraph " + std::to_string(id.value()) + ": ") + "dimension " +
+           std::to_string(i) + " of input " + graph::Describe(tensor, subgraph.tensors[tensor]) +
+           " is dynamic, planned as " + std::to_string(shape[i]));
+    }
+  }
+}
+
+// Runtimes run operators in file order and trust that it can be run.
+void Reader::NoteOrder(const graph::Subgraph& subgraph) {
+  const auto producer = graph::Producers(subgraph);
+  for (const OpId id : subgraph.ops.Ids()) {
+    for (const TensorId input : subgraph.ops[id].inputs) {
+      if (!input.valid() || !producer[input].valid() || producer[input] <= id) continue;
+      Note("operator " + graph::Describe(id, subgraph.ops[id]) +
+           " reads what a later operator writes: runtimes cannot run the file as it is, a plan "
+           "repairs its order");
+      return;
+    }
+  }
+}
+
+Result<graph::Graph> Reader::Run() {
+  NEAP_TRY(model_, OpenModel(file_));
+  if (SizeOf(model_->subgraphs()) == 0) return Fail(BadInput("has no subgraph"));
+  for (std::uint32_t i = 0; i < model_->subgraphs()->size(); ++i) {
+    NEAP_CHECK_OK(ReadSubgraph(*model_->subgraphs()->Get(i)));
+  }
+  for (std::uint32_t i = 0; i < SizeOf(model_->signature_defs()); ++i) {
+    const schema::SignatureDef* signature = model_->signature_defs()->Get(i);
+    NEAP_CHECK_OK(budget_.Spend(SizeOf(signature->signature_key()) + 4, 1));
+    graph_.signatures.push_back(
+        {TextOf(signature->signature_key()),
+         SubgraphId(static_cast<std::int32_t>(signature->subgraph_index()))});
+  }
+  NEAP_TRY(const auto control, FindControlDependencies(file_, *model_));
+  for (const SubgraphId id : graph_.subgraphs.Ids()) {
+    for (const OperatorEdge& edge : control.dependencies[id.index()]) {
+      graph_.subgraphs[id].control_edges.push_back({OpId(edge.from), OpId(edge.to)});
+    }
+  }
+  NEAP_CHECK_OK(graph::Verify(graph_));
+  for (const SubgraphId id : graph_.subgraphs.Ids()) {
+    Settle(&graph_.subgraphs[id]);
+    NoteDynamic(id, *model_->subgraphs()->Get(static_cast<std::uint32_t>(id.value())),
+                graph_.subgraphs[id]);
+    NoteOrder(graph_.subgraphs[id]);
+  }
+  MarkStateful(&graph_);
+  return std::move(graph_);
+}
+
+}  // namespace
+
+Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
+                          const std::string& path, const LoadOptions& options,
+                          std::vector<std::string>* notes) {
+  auto graph = Reader(std::move(bytes), notes).Run();
+  if (graph && !options.dims.empty()) {
+    Diagnostic error = UsageError("has no symbolic dimension '" + options.dims.begin()->first +
+                                  "': sizes in TensorFlow Lite files are numbers");
+    error.hint = "leave --dim out; resize the inputs when the file is converted";
+    graph = Fail(std::move(error));
+  }
+  if (!graph) graph.error().file = path;
+  return graph;
+}
+
+}  // namespace neap::formats::tflite

@@ -1,0 +1,18 @@
+set(tflite_schema ${PROJECT_SOURCE_DIR}/schemas/tflite.fbs)
+add_custom_command(
+  OUTPUT ${generated}/tflite_generated.h
+  COMMAND ${NEAP_FLATC} --cpp --scoped-enums -o ${generated} ${tflite_schema}
+  DEPENDS ${tflite_schema}
+  COMMENT "Generating the reader of schemas/tflite.fbs")
+list(APPEND formats_sources
+  ${generated}/tflite_generated.h
+  tflite/control_dependencies.cc
+  tflite/model_view.cc
+  tflite/read.cc
+  tflite/write.cc)
+list(APPEND formats_tests
+  tflite/control_dependencies_test.cc
+  tflite/read_test.cc
+  tflite/write_test.cc
+  tflite/hostile_test.cc
+  tflite/public_models_test.cc)

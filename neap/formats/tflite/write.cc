@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A reordered file is the old file with a few words changed. The vector of operators holds unsigned
+// distances, each from its own slot to the operator's table, so moving an operator from slot j to
+// slot k changes its distance by 4 (j - k) and nothing else in the file. What counts operators by
+// index is only the metadata entry of control dependencies, whose numbers are rewritten where they
+// stand.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/formats/tflite/model_view.h"
+#include "neap/formats/tflite/tflite.h"
+
+namespace neap::formats::tflite {
+namespace {
+
+using graph::OpId;
+using graph::SubgraphId;
+using Order = std::vector<std::uint32_t>;  // by new position: the old index
+using Operators = flatbuffers::Vector<flatbuffers::Offset<schema::Operator>>;
+
+constexpr std::size_t kSlotBytes = sizeof(flatbuffers::uoffset_t);
+
+// The operators' old indices in the new order; empty: as they are. Refuses what is no order of the
+// subgraph.
+Result<Order> CheckedOrder(const graph::Subgraph& subgraph, const std::vector<OpId>& order) {
+  if (order.size() != subgraph.ops.size()) {
+    return Fail(UsageError("the new order has " + std::to_string(order.size()) +
+                           " operators, expected " + std::to_string(subgraph.ops.size())));
+  }
+  IdVector<OpId, std::int32_t> position(subgraph.ops.size(), -1);
+  Order old_indices;
+  bool moved = false;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const OpId id = order[k];
+    if (!subgraph.ops.Has(id) || position[id] >= 0) {
+      return Fail(UsageError("the new order is no permutation: operator " +
+                             std::to_string(id.value()) + " does not exist or comes twice"));
+    }
+    position[id] = static_cast<std::int32_t>(k);
+    old_indices.push_back(static_cast<std::uint32_t>(id.value()));
+    moved = moved || id.index() != k;
+  }
+  if (!moved) return Order();
+
+  const auto producer = graph::Producers(subgraph);
+  const auto out_of_order = [&](OpId id) {
+    Diagnostic error = UsageError("the new order runs it before what it depends on");
+    error.op = graph::Describe(id, subgraph.ops[id]);
+    return Fail(std::move(error));
+  };
+  std::int32_t last_stateful = -1;
+  for (const OpId id : subgraph.ops.Ids()) {
+    for (const graph::TensorId input : subgraph.ops[id].inputs) {
+      if (!input.valid() || !producer[input].valid()) continue;
+      if (position[producer[input]] > position[id]) return out_of_order(id);
+    }
+    if (!subgraph.ops[id].stateful) continue;
+    if (position[id] < last_stateful) return out_of_order(id);
+    last_stateful = position[id];
+  }
+  for (const graph::ControlEdge& edge : subgraph.control_edges) {
+    if (position[edge.before] > position[edge.after]) return out_of_order(edge.after);
+  }
+  return old_indices;
+}
+
+// Where in the file a part of the model lies.
+std::size_t PlaceOf(std::span<const std::byte> file, const void* part) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(part) - file.data());
+}
+
+Status Permute(std::span<const std::byte> file, const Operators& operators, const Order& order,
+               std::vector<std::byte>* out) {
+  for (std::uint32_t k = 0; k < order.size(); ++k) {
+    const std::size_t slot = PlaceOf(file, operators.Data()) + k * kSlotBytes;
+    const std::size_t table = PlaceOf(file, operators.Get(order[k]));
+    if (table <= slot) {
+      return Fail(BadInput("operator " + std::to_string(order[k]) +
+                           " lies among the list of operators: it cannot be moved in place"));
+    }
+    flatbuffers::WriteScalar(out->data() + slot, static_cast<flatbuffers::uoffset_t>(table - slot));
+  }
+  return {};
+}
+
+// The buffer must belong to the metadata entry alone: its bytes are about to change.
+Status CheckOwned(const schema::Model& model, std::uint32_t buffer) {
+  std::size_t users = 0;
+  for (std::uint32_t i = 0; i < SizeOf(model.metadata()); ++i) {
+    if (model.metadata()->Get(i)->buffer() == buffer) ++users;
+  }
+  for (std::uint32_t s = 0; s < SizeOf(model.subgraphs()); ++s) {
+    const auto* tensors = model.subgraphs()->Get(s)->tensors();
+    for (std::uint32_t i = 0; i < SizeOf(tensors); ++i) {
+      if (tensors->Get(i)->buffer() == buffer) ++users;
+    }
+  }
+  if (users == 1) return {};
+  return Fail(BadInput("buffer " + std::to_string(buffer) +
+                       " holds the control dependencies and something else: it cannot be changed"));
+}
+
+Status RenumberControlDependencies(std::span<const std::byte> file, const schema::Model& model,
+                                   const std::vector<Order>& orders, std::vector<std::byte>* out) {
+  NEAP_TRY(auto place, FindControlDependencies(file, model));
+  if (!place.present) return {};
+  bool changed = false;
+  for (std::size_t s = 0; s < orders.size(); ++s) {
+    if (orders[s].empty()) continue;
+    std::vector<std::int32_t> new_index(orders[s].size());
+    for (std::size_t k = 0; k < orders[s].size(); ++k) {
+      new_index[orders[s][k]] = static_cast<std::int32_t>(k);
+    }
+    for (OperatorEdge& edge : place.dependencies[s]) {
+      const OperatorEdge renumbered = {new_index[static_cast<std::size_t>(edge.from)],
+                                       new_index[static_cast<std::size_t>(edge.to)]};
+      changed = changed || !(renumbered == edge);
+      edge = renumbered;
+    }
+  }
+  if (!changed) return {};
+  NEAP_CHECK_OK(CheckOwned(model, place.buffer));
+  const auto bytes = SerializeControlDependencies(place.dependencies, place.bytes.size());
+  if (!bytes) {
+    return Fail(BadInput(
+        "the control dependencies of the new order do not fit into the bytes of the old ones: "
+        "indices above 63 take two bytes"));
+  }
+  std::copy(bytes->begin(), bytes->end(),
+            out->begin() + static_cast<std::ptrdiff_t>(PlaceOf(file, place.bytes.data())));
+  return {};
+}
+
+// That the new bytes are what was meant, whatever lay across what in the old ones.
+Status CheckResult(std::span<const std::byte> file, const schema::Model& model,
+                   const std::vector<Order>& orders, const std::vector<std::byte>& out) {
+  NEAP_TRY(const schema::Model* written, OpenModel(out));
+  bool same = SizeOf(written->subgraphs()) == orders.size();
+  for (std::uint32_t s = 0; same && s < orders.size(); ++s) {
+    const auto* before = model.subgraphs()->Get(s)->operators();
+    const auto* after = written->subgraphs()->Get(s)->operators();
+    same = SizeOf(before) == SizeOf(after);
+    for (std::uint32_t k = 0; same && k < SizeOf(after); ++k) {
+      const auto* expected = before->Get(orders[s].empty() ? k : orders[s][k]);
+      same = PlaceOf(file, expected) == PlaceOf(out, after->Get(k));
+    }
+  }
+  if (same) return {};
+  return Fail(BadInput("its lists of operators overlap: they cannot be changed in place"));
+}
+
+Result<std::vector<std::byte>> Write(const SourceModel& model,
+                                     const IdVector<SubgraphId, std::vector<OpId>>& order) {
+  const std::span<const std::byte> file = *model.bytes;
+  NEAP_TRY(const schema::Model* root, OpenModel(file));
+  const std::uint32_t subgraphs = SizeOf(root->subgraphs());
+  if (order.size() > subgraphs || model.graph.subgraphs.size() != subgraphs) {
+    return Fail(UsageError("the new order is about another file"));
+  }
+  std::vector<Order> orders(subgraphs);
+  std::vector<std::byte> out(file.begin(), file.end());
+  std::map<const Operators*, std::uint32_t> owner;  // of a vector that subgraphs may share
+  for (std::uint32_t s = 0; s < subgraphs; ++s) {
+    const SubgraphId id(static_cast<std::int32_t>(s));
+    const auto* operators = root->subgraphs()->Get(s)->operators();
+    if (SizeOf(operators) != model.graph.subgraphs[id].ops.size()) {
+      return Fail(UsageError("the new order is about another file"));
+    }
+    if (order.Has(id) && !order[id].empty()) {
+      NEAP_TRY(orders[s], CheckedOrder(model.graph.subgraphs[id], order[id]));
+    }
+    const auto [entry, first] = owner.emplace(operators, s);
+    if (operators != nullptr && !first && orders[entry->second] != orders[s]) {
+      return Fail(BadInput("subgraphs " + std::to_string(entry->second) + " and " +
+                           std::to_string(s) +
+                           " share one list of operators: it cannot have two orders"));
+    }
+    if (!orders[s].empty()) NEAP_CHECK_OK(Permute(file, *operators, orders[s], &out));
+  }
+  NEAP_CHECK_OK(RenumberControlDependencies(file, *root, orders, &out));
+  NEAP_CHECK_OK(CheckResult(file, *root, orders, out));
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> WriteReordered(
+    const SourceModel& model, const IdVector<SubgraphId, std::vector<OpId>>& order) {
+  auto out = Write(model, order);
+  if (!out) out.error().file = model.path;
+  return out;
+}
+
+}  // namespace neap::formats::tflite

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/plan/address_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/ops/traits.h"
+
+namespace neap::plan {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::TensorId;
+
+using TensorKey = std::pair<SubgraphId, TensorId>;
+
+std::string Text(SlotRange range) {
+  return "[" + std::to_string(range.first) + ", " + std::to_string(range.last) + ")";
+}
+
+std::string Differs(const char* what, std::int64_t found, std::int64_t expected) {
+  return std::string(what) + " is " + std::to_string(found) + ", expected " +
+         std::to_string(expected);
+}
+
+// Bytes that stay at one address for a while.
+struct Block {
+  SubgraphId subgraph;
+  OpId op;          // of scratch
+  TensorId tensor;  // of a tensor
+  SlotRange range;
+  std::int64_t offset = 0;
+  std::int64_t end = 0;
+};
+
+class AddressChecker {
+ public:
+  AddressChecker(const EntryContext& context, const std::vector<Overlap>& allowed)
+      : c_(context), allowed_(allowed) {}
+
+  void Run() {
+    for (const TensorPlacement& placement : c_.entry.tensors) AddTensor(placement);
+    CheckNoneMissing();
+    CheckScratch();
+    JoinOverlaps();
+    CheckApart();
+    if (c_.entry.arena_bytes != top_) {
+      c_.findings.Add(c_.entry.subgraph, Differs("arena_bytes", c_.entry.arena_bytes, top_));
+    }
+  }
+
+ private:
+  void AddTensor(const TensorPlacement& placement);
+  void CheckNoneMissing();
+  void CheckScratch();
+  void JoinOverlaps();
+  void CheckApart();
+  bool CheckOffset(std::int64_t offset, std::int64_t bytes, Block& block);
+
+  const EntryContext& c_;
+  const std::vector<Overlap>& allowed_;
+  std::map<TensorKey, Block> tensors_;  // those with bytes and a usable place
+  std::set<TensorKey> placed_;
+  std::vector<Block> scratch_;
+  std::int64_t top_ = 0;
+};
+
+// Fills in the addresses of the block; false when they are of no use.
+bool AddressChecker::CheckOffset(std::int64_t offset, std::int64_t bytes, Block& block) {
+  const auto refuse = [&](const std::string& why) {
+    c_.findings.Add(c_.graph, block.subgraph, block.op, block.tensor, why);
+    return false;
+  };
+  const auto end = CheckedAdd(offset, AlignUp(bytes, c_.profile.alignment));
+  if (offset < 0 || !end || *end > kMostBytes) {
+    return refuse("offset is " + std::to_string(offset) + ", which is out of range");
+  }
+  block.offset = offset;
+  block.end = *end;
+  top_ = std::max(top_, *end);
+  if (offset % c_.profile.alignment != 0) {
+    refuse("offset is " + std::to_string(offset) + ", expected a multiple of " +
+           std::to_string(c_.profile.alignment));
+  }
+  return true;
+}
+
+void AddressChecker::AddTensor(const TensorPlacement& placement) {
+  const auto refuse = [&](const std::string& why) {
+    c_.findings.Add(c_.graph, placement.subgraph, OpId(), placement.tensor, why);
+  };
+  const auto call = c_.replay.calls.find(placement.subgraph);
+  if (call == c_.replay.calls.end()) {
+    return refuse("has a place, but no step runs its subgraph");
+  }
+  const Lifetime* lifetime = c_.replayer.TimelineOf(placement.subgraph).Find(placement.tensor);
+  if (lifetime == nullptr) {
+    return refuse("has a place, expected none: no such tensor, or it is never in the arena");
+  }
+  const TensorKey key = {placement.subgraph, placement.tensor};
+  if (!placed_.insert(key).second) return refuse("has a second place, expected one");
+  if (placement.bytes != lifetime->bytes) {
+    return refuse(Differs("bytes", placement.bytes, lifetime->bytes));
+  }
+  const SlotRange range = {call->second.first_begin + lifetime->range.first,
+                           call->second.last_begin + lifetime->range.last};
+  const SlotRange claimed = {placement.first, placement.last};
+  if (!(claimed == range)) refuse("lives in slots " + Text(claimed) + ", expected " + Text(range));
+  Block block;
+  block.subgraph = placement.subgraph;
+  block.tensor = placement.tensor;
+  block.range = range;
+  if (CheckOffset(placement.offset, placement.bytes, block) && block.end > block.offset) {
+    tensors_.emplace(key, block);
+  }
+}
+
+void AddressChecker::CheckNoneMissing() {
+  for (const auto& [subgraph, calls] : c_.replay.calls) {
+    for (const Lifetime& lifetime : c_.replayer.TimelineOf(subgraph).lifetimes) {
+      if (c_.findings.Full()) return;
+      if (lifetime.bytes == 0 || placed_.contains({subgraph, lifetime.tensor})) continue;
+      const SlotRange range = {calls.first_begin + lifetime.range.first,
+                               calls.last_begin + lifetime.range.last};
+      c_.findings.Add(c_.graph, subgraph, OpId(), lifetime.tensor,
+                      "has no place, expected one of " + std::to_string(lifetime.bytes) +
+                          " bytes for slots " + Text(range));
+    }
+  }
+}
+
+void AddressChecker::CheckScratch() {
+  std::set<std::int32_t> seen;
+  for (const ScratchPlacement& placement : c_.entry.scratch) {
+    const std::string at = "scratch of slot " + std::to_string(placement.slot) + ": ";
+    if (placement.slot < 0 || static_cast<std::size_t>(placement.slot) >= c_.entry.steps.size()) {
+      c_.findings.Add(c_.entry.subgraph, at + "there is no such slot");
+      continue;
+    }
+    const Step& step = c_.entry.steps[static_cast<std::size_t>(placement.slot)];
+    const Op* op = step.op.valid() ? &c_.graph.subgraphs[step.subgraph].ops[step.op] : nullptr;
+    const std::int64_t bytes = op != nullptr ? op->scratch_bytes : 0;
+    if (!seen.insert(placement.slot).second || bytes == 0) {
+      c_.findings.Add(c_.graph, step.subgraph, step.op, TensorId(),
+                      at + (bytes == 0 ? "expected none" : "found a second one, expected one"));
+      continue;
+    }
+    if (placement.bytes != bytes) {
+      c_.findings.Add(c_.graph, step.subgraph, step.op, TensorId(),
+                      at + Differs("bytes", placement.bytes, bytes));
+      continue;
+    }
+    const SlotRange in_call = c_.replayer.TimelineOf(step.subgraph).ops[step.op];
+    Block block;
+    block.subgraph = step.subgraph;
+    block.op = step.op;
+    block.range = {placement.slot, placement.slot + in_call.last - in_call.first};
+    if (CheckOffset(placement.offset, placement.bytes, block)) scratch_.push_back(block);
+  }
+  for (std::size_t slot = 0; slot < c_.entry.steps.size(); ++slot) {
+    const Step& step = c_.entry.steps[slot];
+    if (!step.op.valid()) continue;
+    const std::int64_t bytes = c_.graph.subgraphs[step.subgraph].ops[step.op].scratch_bytes;
+    if (bytes == 0 || seen.contains(static_cast<std::int32_t>(slot))) continue;
+    c_.findings.Add(c_.graph, step.subgraph, step.op, TensorId(),
+                    "slot " + std::to_string(slot) + ": scratch has no place, expected one of " +
+                        std::to_string(bytes) + " bytes");
+  }
+}
+
+// Two tensors that an overlap joins are one block from there on, and so are chains of them: each
+// link dies where the next one is born, so that the bytes hold one value at a time.
+void AddressChecker::JoinOverlaps() {
+  std::map<TensorKey, std::pair<TensorId, std::int32_t>>
+      next;  // input -> output, in how many calls
+  for (const Overlap& overlap : allowed_) {
+    auto& entry = next[{overlap.subgraph, overlap.input}];
+    entry.first = overlap.output;
+    ++entry.second;
+  }
+  // Outputs are joined to inputs in the order of time, so that a chain gathers at its end.
+  std::vector<std::pair<SlotRange, TensorKey>> inputs;
+  for (const auto& [key, output] : next) {
+    const auto input_at = tensors_.find(key);
+    const auto output_at = tensors_.find({key.first, output.first});
+    if (input_at == tensors_.end() || output_at == tensors_.end()) continue;
+    if (output.second != c_.replay.calls.at(key.first).count) {
+      c_.findings.Add(c_.graph, key.first, OpId(), key.second,
+                      "is written over in " + std::to_string(output.second) +
+                          " calls of its subgraph, expected all " +
+                          std::to_string(c_.replay.calls.at(key.first).count) + " or none");
+    } else if (input_at->second.offset != output_at->second.offset) {
+      c_.findings.Add(c_.graph, key.first, OpId(), output_at->second.tensor,
+                      "is said to be written over tensor " + std::to_string(key.second.value()) +
+                          ": " +
+                          Differs("offset", output_at->second.offset, input_at->second.offset));
+    } else {
+      inputs.emplace_back(input_at->second.range, key);
+    }
+  }
+  std::sort(inputs.begin(), inputs.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.last, a.second) < std::tie(b.first.last, b.second);
+  });
+  for (const auto& [range, key] : inputs) {
+    Block& output = tensors_.at({key.first, next.at(key).first});
+    output.range.first = std::min(output.range.first, tensors_.at(key).range.first);
+    tensors_.erase(key);
+  }
+}
+
+// Sweeps over the slots with the live blocks in a map by offset: O(n log n).
+void AddressChecker::CheckApart() {
+  std::vector<const Block*> blocks;
+  for (const auto& [key, block] : tensors_) blocks.push_back(&block);
+  for (const Block& block : scratch_) blocks.push_back(&block);
+  struct Event {
+    std::int32_t slot;
+    bool begins;
+    std::size_t block;
+  };
+  std::vector<Event> events;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i]->range.first >= blocks[i]->range.last) continue;
+    events.push_back({blocks[i]->range.first, true, i});
+    events.push_back({blocks[i]->range.last, false, i});
+  }
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+    return std::tie(a.slot, a.begins, a.block) < std::tie(b.slot, b.begins, b.block);
+  });
+  const auto name = [&](const Block& block) {
+    const Subgraph& subgraph = c_.graph.subgraphs[block.subgraph];
+    return block.tensor.valid()
+               ? "tensor " + graph::Describe(block.tensor, subgraph.tensors[block.tensor])
+               : "the scratch of operator " + graph::Describe(block.op, subgraph.ops[block.op]);
+  };
+  std::map<std::int64_t, std::size_t> live;  // by offset
+  for (const Event& event : events) {
+    if (c_.findings.Full()) return;
+    const Block& block = *blocks[event.block];
+    const auto at = live.lower_bound(block.offset);
+    if (!event.begins) {
+      if (at != live.end() && at->second == event.block) live.erase(at);
+      continue;
+    }
+    const Block* hit = nullptr;
+    if (at != live.end() && blocks[at->second]->offset < block.end) hit = blocks[at->second];
+    if (at != live.begin() && blocks[std::prev(at)->second]->end > block.offset) {
+      hit = blocks[std::prev(at)->second];
+    }
+    if (hit == nullptr) {
+      live.emplace(block.offset, event.block);
+      continue;
+    }
+    c_.findings.Add(c_.graph, block.subgraph, block.op, block.tensor,
+                    "slot " + std::to_string(event.slot) + ": bytes [" +
+                        std::to_string(block.offset) + ", " + std::to_string(block.end) +
+                        ") are shared with " + name(*hit) + " at [" + std::to_string(hit->offset) +
+                        ", " + std::to_string(hit->end) + "), expected no sharing");
+  }
+}
+
+// Why an overlap is not allowed; "" when it is.
+std::string Refusal(const EntryContext& c, const Overlap& overlap) {
+  if (!c.profile.in_place) {
+    return "profile " + std::string(c.profile.name) + " writes nothing in place";
+  }
+  if (overlap.slot < 0 || static_cast<std::size_t>(overlap.slot) >= c.entry.steps.size()) {
+    return "there is no such slot";
+  }
+  const Step& step = c.entry.steps[static_cast<std::size_t>(overlap.slot)];
+  if (step.subgraph != overlap.subgraph || !step.op.valid()) {
+    return "no operator of this subgraph runs there";
+  }
+  const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
+  const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
+  if (op.inputs.empty() || op.outputs.empty() || op.inputs[0] != overlap.input ||
+      op.outputs[0] != overlap.output) {
+    return "expected the first input and the first output of operator " +
+           graph::Describe(step.op, op);
+  }
+  if (!MayOverwrite(op, timeline)) {
+    return "operator " + graph::Describe(step.op, op) + " may not write over this input";
+  }
+  if (timeline.Find(overlap.input)->range.last != timeline.ops[step.op].last) {
+    return "the input is needed after operator " + graph::Describe(step.op, op);
+  }
+  return "";
+}
+
+}  // namespace
+
+bool MayOverwrite(const Op& op, const Timeline& timeline) {
+  if (!(ops::IsElementwise(op) || ops::IsReshapeLike(op)) || !op.bodies.empty()) return false;
+  if (op.inputs.empty() || op.outputs.empty()) return false;
+  const Lifetime* input = timeline.Find(op.inputs[0]);
+  const Lifetime* output = timeline.Find(op.outputs[0]);
+  return input != nullptr && output != nullptr && input->bytes == output->bytes && input->owned &&
+         !input->kept;
+}
+
+std::vector<Overlap> CheckOverlaps(const EntryContext& context) {
+  std::vector<Overlap> allowed;
+  std::set<std::int32_t> seen;
+  for (const Overlap& overlap : context.entry.overlaps) {
+    std::string why = Refusal(context, overlap);
+    if (why.empty() && !seen.insert(overlap.slot).second) why = "the slot has one already";
+    if (why.empty()) {
+      allowed.push_back(overlap);
+    } else {
+      context.findings.Add(context.graph, overlap.subgraph, OpId(), overlap.output,
+                           "slot " + std::to_string(overlap.slot) +
+                               ": is said to be written over tensor " +
+                               std::to_string(overlap.input.value()) + ", but " + why);
+    }
+  }
+  return allowed;
+}
+
+void CheckAddresses(const EntryContext& context, const std::vector<Overlap>& allowed) {
+  AddressChecker(context, allowed).Run();
+}
+
+}  // namespace neap::plan

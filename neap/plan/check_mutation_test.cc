@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random graphs, planned by a naive planner, and what happens to their plans when they are damaged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/base/random.h"
+#include "neap/plan/check.h"
+#include "neap/plan/test_plans.h"
+
+namespace neap::plan {
+namespace {
+
+using graph::Graph;
+using graph::OpId;
+using graph::SubgraphId;
+using graph::TensorId;
+using ::testing::IsEmpty;
+
+struct Sample {
+  Graph graph;
+  Plan plan;
+};
+
+Sample RandomSample(Random& random) {
+  constexpr Runtime kRuntimes[] = {Runtime::kIdeal, Runtime::kIdealInPlace, Runtime::kTflm};
+  Sample sample;
+  sample.graph =
+      test::RandomGraph(random, static_cast<int>(random.Between(1, 14)), random.Chance(1, 2));
+  sample.plan = test::NaivePlan(sample.graph, kRuntimes[random.Below(3)]);
+  return sample;
+}
+
+TEST(CheckRandom, AcceptsWhatANaivePlannerDoes) {
+  Random random(1);
+  int overlaps = 0;
+  int calls = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Sample sample = RandomSample(random);
+    ASSERT_THAT(Check(sample.graph, sample.plan), IsEmpty()) << "sample " << i;
+    overlaps += static_cast<int>(sample.plan.entries[0].overlaps.size());
+    for (const Step& step : sample.plan.entries[0].steps) calls += step.subgraph.value() > 0;
+  }
+  EXPECT_GT(overlaps, 100);
+  EXPECT_GT(calls, 1000);
+}
+
+// Whether the addresses alone are right, pair by pair; everything else of the plan is.
+bool AddressesAreRight(const Sample& sample, const EntryPlan& entry) {
+  const std::int64_t alignment = ProfileOf(sample.plan.runtime).alignment;
+  std::set<std::pair<std::pair<SubgraphId, TensorId>, std::pair<SubgraphId, TensorId>>> joined;
+  // The overlaps and what follows from them: pairs of pairs until there are no more.
+  for (const Overlap& o : entry.overlaps) {
+    joined.insert({{o.subgraph, o.input}, {o.subgraph, o.output}});
+  }
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const auto& a : joined) {
+      for (const auto& b : joined) {
+        if (a.second == b.first) grew = joined.insert({a.first, b.second}).second || grew;
+      }
+    }
+  }
+  std::int64_t top = 0;
+  for (const TensorPlacement& a : entry.tensors) {
+    if (a.offset < 0 || a.offset % alignment != 0) return false;
+    top = std::max(top, a.offset + AlignUp(a.bytes, alignment));
+    for (const TensorPlacement& b : entry.tensors) {
+      if (&a == &b) continue;
+      const bool together = a.first < b.last && b.first < a.last &&
+                            a.offset < b.offset + AlignUp(b.bytes, alignment) &&
+                            b.offset < a.offset + AlignUp(a.bytes, alignment);
+      const bool join = joined.contains({{a.subgraph, a.tensor}, {b.subgraph, b.tensor}});
+      if (join && a.offset != b.offset) return false;
+      if (together && !join && !joined.contains({{b.subgraph, b.tensor}, {a.subgraph, a.tensor}})) {
+        return false;
+      }
+    }
+  }
+  return top == entry.arena_bytes;
+}
+
+TEST(CheckRandom, AgreesWithAllPairsOnMovedTensors) {
+  Random random(2);
+  int right = 0;
+  int wrong = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Sample sample;
+    sample.graph =
+        test::RandomGraph(random, static_cast<int>(random.Between(1, 10)), random.Chance(1, 2));
+    for (graph::Subgraph& subgraph : sample.graph.subgraphs) {
+      for (graph::Op& op : subgraph.ops) op.scratch_bytes = 0;
+    }
+    sample.plan = test::NaivePlan(sample.graph,
+                                  random.Chance(1, 2) ? Runtime::kIdealInPlace : Runtime::kTflm);
+    EntryPlan& entry = sample.plan.entries[0];
+    TensorPlacement& moved = entry.tensors[random.Below(entry.tensors.size())];
+    moved.offset = 16 * random.Between(-1, 9);
+    const bool expected = AddressesAreRight(sample, entry);
+    ASSERT_EQ(Check(sample.graph, sample.plan).empty(), expected) << "sample " << i;
+    ++(expected ? right : wrong);
+  }
+  EXPECT_GT(right, 100);
+  EXPECT_GT(wrong, 100);
+}
+
+// Changes one number that the graph and the steps determine. False: there was nothing to change.
+bool Damage(EntryPlan& entry, Random& random, std::string& what) {
+  const auto some = [&](auto& list) -> auto& { return list[random.Below(list.size())]; };
+  const auto by = static_cast<std::int32_t>(random.Chance(1, 2) ? 1 : -1);
+  const std::uint64_t kind = random.Below(16);
+  what = "kind " + std::to_string(kind);
+  switch (kind) {
+    case 0:
+      entry.peak_bytes += by;
+      return true;
+    case 1:
+      entry.arena_bytes += by;
+      return true;
+    case 2:
+      entry.peak_lower_bound_bytes += by;
+      return true;
+    case 3:
+      entry.arena_lower_bound_bytes = entry.arena_bytes + 1;
+      return true;
+    case 4:
+      some(entry.tensors).first += by;
+      return true;
+    case 5:
+      some(entry.tensors).last += by;
+      return true;
+    case 6:
+      some(entry.tensors).bytes += by;
+      return true;
+    case 7:
+      entry.tensors.erase(entry.tensors.begin() +
+                          static_cast<std::ptrdiff_t>(random.Below(entry.tensors.size())));
+      return true;
+    case 8: {
+      const TensorPlacement copy = some(entry.tensors);
+      entry.tensors.push_back(copy);
+      return true;
+    }
+    case 9:
+      some(entry.tensors).tensor = TensorId(static_cast<std::int32_t>(random.Between(-3, 99)) + 40);
+      return true;
+    case 10:
+      entry.steps.erase(entry.steps.begin() +
+                        static_cast<std::ptrdiff_t>(random.Below(entry.steps.size())));
+      return true;
+    case 11: {
+      const Step copy = some(entry.steps);
+      entry.steps.insert(
+          entry.steps.begin() + static_cast<std::ptrdiff_t>(random.Below(entry.steps.size() + 1)),
+          copy);
+      return true;
+    }
+    case 12: {
+      Step& a = some(entry.steps);
+      Step& b = some(entry.steps);
+      if (a.subgraph == b.subgraph && a.op == b.op) return false;
+      std::swap(a, b);
+      return true;
+    }
+    case 13:
+      some(entry.steps).op = OpId(static_cast<std::int32_t>(random.Between(20, 99)));
+      return true;
+    case 14:
+      if (entry.scratch.empty()) return false;
+      some(entry.scratch).bytes += by;
+      return true;
+    default:
+      if (entry.overlaps.empty()) return false;
+      some(entry.overlaps).slot += by;
+      return true;
+  }
+}
+
+TEST(CheckRandom, FindsEveryDamage) {
+  Random random(3);
+  int damaged = 0;
+  for (int i = 0; i < 4000; ++i) {
+    Sample sample = RandomSample(random);
+    std::string what;
+    EntryPlan& entry = sample.plan.entries[random.Below(sample.plan.entries.size())];
+    if (!Damage(entry, random, what)) continue;
+    ASSERT_FALSE(Check(sample.graph, sample.plan).empty()) << "sample " << i << ", " << what;
+    ++damaged;
+  }
+  EXPECT_GT(damaged, 3000);
+}
+
+// Ids and numbers of any value: whatever the answer, there is one.
+TEST(CheckRandom, SurvivesNonsense) {
+  Random random(4);
+  for (int i = 0; i < 2000; ++i) {
+    Sample sample = RandomSample(random);
+    EntryPlan& entry = sample.plan.entries[0];
+    for (int j = 0; j < 3; ++j) {
+      const auto id = static_cast<std::int32_t>(random.Next());
+      const auto number = static_cast<std::int64_t>(random.Next());
+      TensorPlacement& tensor = entry.tensors[random.Below(entry.tensors.size())];
+      Step& step = entry.steps[random.Below(entry.steps.size())];
+      switch (random.Below(9)) {
+        case 0:
+          tensor.subgraph = SubgraphId(id);
+          break;
+        case 1:
+          tensor.tensor = TensorId(id);
+          break;
+        case 2:
+          tensor.offset = number;
+          break;
+        case 3:
+          tensor.bytes = number;
+          break;
+        case 4:
+          tensor.first = id;
+          break;
+        case 5:
+          step.op = OpId(id);
+          break;
+        case 6:
+          step.subgraph = SubgraphId(id);
+          break;
+        case 7:
+          entry.scratch.push_back({id, number, number});
+          break;
+        default:
+          entry.overlaps.push_back({id, SubgraphId(id), TensorId(id), TensorId(id)});
+          break;
+      }
+    }
+    EXPECT_FALSE(Check(sample.graph, sample.plan).empty());
+  }
+}
+
+}  // namespace
+}  // namespace neap::plan

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/plan/plan.h"
+
+#include "neap/base/check.h"
+
+namespace neap::plan {
+
+const EntryPlan& LargestEntry(const Plan& plan) {
+  NEAP_CHECK(!plan.entries.empty(), "a plan has at least one entry");
+  const EntryPlan* largest = &plan.entries.front();
+  for (const EntryPlan& entry : plan.entries) {
+    if (entry.arena_bytes > largest->arena_bytes ||
+        (entry.arena_bytes == largest->arena_bytes && entry.peak_bytes > largest->peak_bytes)) {
+      largest = &entry;
+    }
+  }
+  return *largest;
+}
+
+}  // namespace neap::plan

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/plan/plan_json.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace neap::plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostInteger = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostIndex = std::numeric_limits<std::int32_t>::max();
+// The format nests four deep: plan, entries, entry, steps, step.
+constexpr int kMostDepth = 8;
+
+const char* NameOf(BoundStatus status) {
+  return status == BoundStatus::kOptimal ? "optimal" : "bounded";
+}
+
+// ---- writing
+
+// One value on one line. File names need not be UTF-8: what is not is replaced.
+std::string Line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json IdOrNull(graph::OpId id) { return id.valid() ? Json(id.value()) : Json(nullptr); }
+
+// "key": value, at an indentation, each pair on its own line.
+void AppendFields(std::string& out, const std::string& indent, const Json& fields) {
+  for (const auto& [key, value] : fields.items()) {
+    out += indent + Line(key) + ": " + Line(value) + ",\n";
+  }
+}
+
+// "key": [...], one item on a line, so that two plans can be compared line by line.
+template <typename T, typename ToLine>
+void AppendList(std::string& out, const std::string& key, const std::vector<T>& items, bool last,
+                ToLine to_line) {
+  out += "      \"" + key + "\": [";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    out += (i == 0 ? "\n        " : ",\n        ") + Line(to_line(items[i]));
+  }
+  out += items.empty() ? "]" : "\n      ]";
+  out += last ? "\n" : ",\n";
+}
+
+void AppendEntry(std::string& out, const EntryPlan& entry) {
+  out += "    {\n";
+  AppendFields(out, "      ",
+               {{"subgraph", entry.subgraph.value()},
+                {"signature", entry.signature},
+                {"peak_bytes", entry.peak_bytes},
+                {"peak_lower_bound_bytes", entry.peak_lower_bound_bytes},
+                {"order_status", NameOf(entry.order_status)},
+                {"certificate",
+                 {{"kind", entry.certificate.kind},
+                  {"op", IdOrNull(entry.certificate.op)},
+                  {"states", entry.certificate.states}}},
+                {"states", entry.states},
+                {"arena_bytes", entry.arena_bytes},
+                {"arena_given_order_lower_bound_bytes", entry.arena_given_order_lower_bound_bytes},
+                {"arena_lower_bound_bytes", entry.arena_lower_bound_bytes},
+                {"arena_status", NameOf(entry.arena_status)}});
+  AppendList(out, "steps", entry.steps, false, [](const Step& step) {
+    return Json{{"subgraph", step.subgraph.value()}, {"op", IdOrNull(step.op)}};
+  });
+  AppendList(out, "tensors", entry.tensors, false, [](const TensorPlacement& placement) {
+    return Json{{"subgraph", placement.subgraph.value()},
+                {"tensor", placement.tensor.value()},
+                {"offset", placement.offset},
+                {"bytes", placement.bytes},
+                {"first", placement.first},
+                {"last", placement.last}};
+  });
+  AppendList(out, "scratch", entry.scratch, false, [](const ScratchPlacement& placement) {
+    return Json{{"slot", placement.slot}, {"offset", placement.offset}, {"bytes", placement.bytes}};
+  });
+  AppendList(out, "overlaps", entry.overlaps, true, [](const Overlap& overlap) {
+    return Json{{"slot", overlap.slot},
+                {"subgraph", overlap.subgraph.value()},
+                {"input", overlap.input.value()},
+                {"output", overlap.output.value()}};
+  });
+  out += "    }";
+}
+
+// ---- reading
+
+// A value and the way to it, which only a message needs.
+struct Place {
+  const Json* value;
+  const Place* parent = nullptr;
+  const char* key = nullptr;  // in an object; nullptr: `index` in an array
+  std::size_t index = 0;
+
+  std::string Path() const {
+    if (parent == nullptr) return "";
+    const std::string outer = parent->Path();
+    if (key == nullptr) return outer + "[" + std::to_string(index) + "]";
+    return outer.empty() ? key : outer + "." + key;
+  }
+  Place Member(const char* name) const { return {&value->at(name), this, name, 0}; }
+};
+
+tl::unexpected<Diagnostic> Refuse(const Place& place, const std::string& expected) {
+  constexpr std::size_t kMostText = 60;
+  std::string found = Line(*place.value).substr(0, kMostText);
+  if (place.value->is_structured()) found = place.value->type_name();
+  const std::string path = place.Path();
+  return Fail(BadInput("in the plan, " + (path.empty() ? "the whole" : path) + " is " + found +
+                       ", expected " + expected));
+}
+
+// An object with exactly these members: a misspelt one must not be passed over.
+Status ExpectObject(const Place& place, std::initializer_list<const char*> keys) {
+  if (!place.value->is_object()) return Refuse(place, "an object");
+  for (const char* key : keys) {
+    if (!place.value->contains(key)) return Refuse(place, "a member '" + std::string(key) + "'");
+  }
+  for (const auto& [key, value] : place.value->items()) {
+    if (std::none_of(keys.begin(), keys.end(), [&](const char* known) { return key == known; })) {
+      return Refuse(place, "no member '" + key.substr(0, 60) + "'");
+    }
+  }
+  return {};
+}
+
+Result<std::int64_t> ReadInteger(const Place& place, std::int64_t most) {
+  const Json& value = *place.value;
+  const bool fits =
+      value.is_number_unsigned() && value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  if (!fits) return Refuse(place, "an integer from 0 to " + std::to_string(most));
+  return value.get<std::int64_t>();
+}
+
+Result<std::int64_t> ReadCount(const Place& object, const char* key) {
+  return ReadInteger(object.Member(key), kMostInteger);
+}
+
+Result<std::int32_t> ReadIndex(const Place& object, const char* key) {
+  NEAP_TRY(const std::int64_t value, ReadInteger(object.Member(key), kMostIndex));
+  return static_cast<std::int32_t>(value);
+}
+
+// null: no such thing.
+Result<graph::OpId> ReadOp(const Place& object) {
+  const Place place = object.Member("op");
+  if (place.value->is_null()) return graph::OpId();
+  NEAP_TRY(const std::int32_t value, ReadIndex(object, "op"));
+  return graph::OpId(value);
+}
+
+Result<std::string> ReadString(const Place& place) {
+  if (!place.value->is_string()) return Refuse(place, "a string");
+  return place.value->get<std::string>();
+}
+
+Result<std::string> ReadHash(const Place& object, const char* key) {
+  constexpr std::size_t kDigits = 64;
+  const Place place = object.Member(key);
+  NEAP_TRY(std::string hash, ReadString(place));
+  const bool hex = hash.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (hash.empty() || (hash.size() == kDigits && hex)) return hash;
+  return Refuse(place, "64 lower-case hexadecimal digits, or nothing");
+}
+
+Result<BoundStatus> ReadStatus(const Place& object, const char* key) {
+  const Place place = object.Member(key);
+  NEAP_TRY(const std::string word, ReadString(place));
+  for (const BoundStatus status : {BoundStatus::kOptimal, BoundStatus::kBounded}) {
+    if (word == NameOf(status)) return status;
+  }
+  return Refuse(place, "'optimal' or 'bounded'");
+}
+
+template <typename T>
+Result<std::vector<T>> ReadList(const Place& object, const char* key,
+                                Result<T> (*read)(const Place&)) {
+  const Place list = object.Member(key);
+  if (!list.value->is_array()) return Refuse(list, "an array");
+  std::vector<T> items;
+  items.reserve(list.value->size());
+  for (std::size_t i = 0; i < list.value->size(); ++i) {
+    NEAP_TRY(T item, read(Place{&(*list.value)[i], &list, nullptr, i}));
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+Result<Step> ReadStep(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"subgraph", "op"}));
+  Step step;
+  NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
+  step.subgraph = graph::SubgraphId(subgraph);
+  NEAP_TRY(step.op, ReadOp(place));
+  return step;
+}
+
+Result<TensorPlacement> ReadTensor(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"subgraph", "tensor", "offset", "bytes", "first", "last"}));
+  TensorPlacement placement;
+  NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
+  NEAP_TRY(const std::int32_t tensor, ReadIndex(place, "tensor"));
+  placement.subgraph = graph::SubgraphId(subgraph);
+  placement.tensor = graph::TensorId(tensor);
+  NEAP_TRY(placement.offset, ReadCount(place, "offset"));
+  NEAP_TRY(placement.bytes, ReadCount(place, "bytes"));
+  NEAP_TRY(placement.first, ReadIndex(place, "first"));
+  NEAP_TRY(placement.last, ReadIndex(place, "last"));
+  return placement;
+}
+
+Result<ScratchPlacement> ReadScratch(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"slot", "offset", "bytes"}));
+  ScratchPlacement placement;
+  NEAP_TRY(placement.slot, ReadIndex(place, "slot"));
+  NEAP_TRY(placement.offset, ReadCount(place, "offset"));
+  NEAP_TRY(placement.bytes, ReadCount(place, "bytes"));
+  return placement;
+}
+
+Result<Overlap> ReadOverlap(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"slot", "subgraph", "input", "output"}));
+  Overlap overlap;
+  NEAP_TRY(overlap.slot, ReadIndex(place, "slot"));
+  NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
+  NEAP_TRY(const std::int32_t input, ReadIndex(place, "input"));
+  NEAP_TRY(const std::int32_t output, ReadIndex(place, "output"));
+  overlap.subgraph = graph::SubgraphId(subgraph);
+  overlap.input = graph::TensorId(input);
+  overlap.output = graph::TensorId(output);
+  return overlap;
+}
+
+Result<Certificate> ReadCertificate(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"kind", "op", "states"}));
+  Certificate certificate;
+  NEAP_TRY(certificate.kind, ReadString(place.Member("kind")));
+  if (certificate.kind != "none" && certificate.kind != "single-operator" &&
+      certificate.kind != "search") {
+    return Refuse(place.Member("kind"), "'none', 'single-operator' or 'search'");
+  }
+  NEAP_TRY(certificate.op, ReadOp(place));
+  NEAP_TRY(certificate.states, ReadCount(place, "states"));
+  return certificate;
+}
+
+Result<EntryPlan> ReadEntry(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(
+      place,
+      {"subgraph", "signature", "peak_bytes", "peak_lower_bound_bytes", "order_status",
+       "certificate", "states", "arena_bytes", "arena_given_order_lower_bound_bytes",
+       "arena_lower_bound_bytes", "arena_status", "steps", "tensors", "scratch", "overlaps"}));
+  EntryPlan entry;
+  NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
+  entry.subgraph = graph::SubgraphId(subgraph);
+  NEAP_TRY(entry.signature, ReadString(place.Member("signature")));
+  NEAP_TRY(entry.peak_bytes, ReadCount(place, "peak_bytes"));
+  NEAP_TRY(entry.peak_lower_bound_bytes, ReadCount(place, "peak_lower_bound_bytes"));
+  NEAP_TRY(entry.order_status, ReadStatus(place, "order_status"));
+  NEAP_TRY(entry.certificate, ReadCertificate(place.Member("certificate")));
+  NEAP_TRY(entry.states, ReadCount(place, "states"));
+  NEAP_TRY(entry.arena_bytes, ReadCount(place, "arena_bytes"));
+  NEAP_TRY(entry.arena_given_order_lower_bound_bytes,
+           ReadCount(place, "arena_given_order_lower_bound_bytes"));
+  NEAP_TRY(entry.arena_lower_bound_bytes, ReadCount(place, "arena_lower_bound_bytes"));
+  NEAP_TRY(entry.arena_status, ReadStatus(place, "arena_status"));
+  NEAP_TRY(entry.steps, ReadList(place, "steps", &ReadStep));
+  NEAP_TRY(entry.tensors, ReadList(place, "tensors", &ReadTensor));
+  NEAP_TRY(entry.scratch, ReadList(place, "scratch", &ReadScratch));
+  NEAP_TRY(entry.overlaps, ReadList(place, "overlaps", &ReadOverlap));
+  return entry;
+}
+
+Status ExpectVersion(const Place& root) {
+  if (!root.value->is_object()) return Refuse(root, "an object");
+  if (!root.value->contains("version")) return Refuse(root, "a member 'version'");
+  NEAP_TRY(const std::int64_t version, ReadCount(root, "version"));
+  if (version == kPlanVersion) return {};
+  Diagnostic other = BadInput("is a plan of version " + std::to_string(version) +
+                              ", expected version " + std::to_string(kPlanVersion));
+  other.hint = "plan the model again with this version of neap";
+  return Fail(std::move(other));
+}
+
+Result<Plan> ReadPlan(const Json& json) {
+  const Place root{&json};
+  // Before the members: those of another version may be others.
+  NEAP_CHECK_OK(ExpectVersion(root));
+  NEAP_CHECK_OK(
+      ExpectObject(root, {"version", "neap_version", "model", "model_sha256", "written_sha256",
+                          "runtime", "order_strategy", "dims", "entries"}));
+  Plan plan;
+  NEAP_TRY(plan.neap_version, ReadString(root.Member("neap_version")));
+  NEAP_TRY(plan.model, ReadString(root.Member("model")));
+  NEAP_TRY(plan.model_sha256, ReadHash(root, "model_sha256"));
+  NEAP_TRY(plan.written_sha256, ReadHash(root, "written_sha256"));
+  NEAP_TRY(const std::string runtime, ReadString(root.Member("runtime")));
+  const auto known = RuntimeNamed(runtime);
+  if (!known) return Refuse(root.Member("runtime"), "a runtime profile");
+  plan.runtime = *known;
+  NEAP_TRY(plan.order_strategy, ReadString(root.Member("order_strategy")));
+  NEAP_TRY(plan.dims, ReadList(root, "dims", &ReadString));
+  NEAP_TRY(plan.entries, ReadList(root, "entries", &ReadEntry));
+  if (plan.entries.empty()) return Refuse(root.Member("entries"), "at least one entry");
+  return plan;
+}
+
+// Watches the parser for what its result no longer shows: members given twice (the later one would
+// win) and nesting that no plan has.
+class Watch {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+        keys_.emplace_back();
+        break;
+      case Json::parse_event_t::object_end:
+        if (!keys_.empty()) keys_.pop_back();
+        break;
+      case Json::parse_event_t::key:
+        if (!keys_.back().insert(parsed.get<std::string>()).second && !problem_) {
+          problem_ = "gives member '" + parsed.get<std::string>().substr(0, 60) + "' twice";
+        }
+        break;
+      default:
+        break;
+    }
+    if (depth > kMostDepth && !problem_) problem_ = "nests deeper than any plan";
+    return !problem_;  // false: what follows is parsed but not kept
+  }
+  const std::optional<std::string>& Problem() const { return problem_; }
+
+ private:
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  std::optional<std::string> problem_;
+};
+
+}  // namespace
+
+std::string ToJson(const Plan& plan) {
+  std::string out = "{\n";
+  AppendFields(out, "  ",
+               {{"version", kPlanVersion},
+                {"neap_version", plan.neap_version},
+                {"model", plan.model},
+                {"model_sha256", plan.model_sha256},
+                {"written_sha256", plan.written_sha256},
+                {"runtime", ProfileOf(plan.runtime).name},
+                {"order_strategy", plan.order_strategy},
+                {"dims", plan.dims}});
+  out += "  \"entries\": [";
+  for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+    out += i == 0 ? "\n" : ",\n";
+    AppendEntry(out, plan.entries[i]);
+  }
+  out += plan.entries.empty() ? "]\n}\n" : "\n  ]\n}\n";
+  return out;
+}
+
+Result<Plan> FromJson(std::string_view text) {
+  try {
+    Watch watch;
+    const Json json = Json::parse(text.begin(), text.end(), std::ref(watch));
+    if (watch.Problem()) return Fail(BadInput("the plan " + *watch.Problem()));
+    return ReadPlan(json);
+  } catch (const Json::parse_error& error) {
+    return Fail(
+        BadInput("the plan is not JSON: found an error at byte " + std::to_string(error.byte)));
+  } catch (const std::exception& error) {
+    return Fail(BadInput(std::string("the plan cannot be read: ") + error.what()));
+  }
+}
+
+}  // namespace neap::plan

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several JSON reports have in common. Private to neap/report.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "neap/compile/compile.h"
+#include "neap/graph/graph.h"
+
+namespace neap::report {
+
+using Json = nlohmann::ordered_json;
+
+double Microseconds(double seconds);  // rounded to what a clock can mean
+Json TensorJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::TensorId tensor);
+// null where there is no operator
+Json OpJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::OpId op);
+Json PeakJson(const graph::Graph& graph, const compile::PeakCause& cause);
+std::string Dump(const Json& json);  // indented, with a newline at the end
+
+}  // namespace neap::report

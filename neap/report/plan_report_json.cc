@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "neap/plan/profile.h"
+#include "neap/report/json_parts.h"
+#include "neap/report/report.h"
+
+namespace neap::report {
+namespace {
+
+std::string_view NameOf(plan::BoundStatus status) {
+  return status == plan::BoundStatus::kOptimal ? "optimal" : "bounded";
+}
+
+Json OverlapsJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
+  Json out = Json::array();
+  for (const plan::Overlap& overlap : entry.overlaps) {
+    Json item;
+    item["slot"] = overlap.slot;
+    item["input"] = TensorJson(graph, overlap.subgraph, overlap.input);
+    item["output"] = TensorJson(graph, overlap.subgraph, overlap.output);
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+Json ClobberedJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
+  Json out = Json::array();
+  for (const graph::TensorId id : ClobberedInputs(graph, entry)) {
+    out.push_back(TensorJson(graph, entry.subgraph, id));
+  }
+  return out;
+}
+
+// The numbers of a plan; what placement would have told is null where nothing was placed.
+Json NumbersJson(const plan::EntryPlan& entry, bool placed) {
+  const auto if_placed = [&](auto value) { return placed ? Json(value) : Json(nullptr); };
+  Json out;
+  out["peak_bytes"] = entry.peak_bytes;
+  out["peak_lower_bound_bytes"] = entry.peak_lower_bound_bytes;
+  out["order_status"] = NameOf(entry.order_status);
+  out["arena_bytes"] = if_placed(entry.arena_bytes);
+  out["arena_given_order_lower_bound_bytes"] = if_placed(entry.arena_given_order_lower_bound_bytes);
+  out["arena_lower_bound_bytes"] = if_placed(entry.arena_lower_bound_bytes);
+  out["arena_status"] = if_placed(NameOf(entry.arena_status));
+  out["states"] = entry.states;
+  return out;
+}
+
+Json DeliveredJson(const PlanReport& report) {
+  const compile::Compiled& compiled = *report.compiled;
+  const bool modelled = compiled.delivered_arena_bytes >= 0;
+  if (!modelled && report.model_file.empty()) return nullptr;
+  Json out;
+  out["file"] = report.model_file.empty() ? Json(nullptr) : Json(report.model_file);
+  out["sha256"] = report.model_file.empty() ? Json(nullptr) : Json(compiled.plan.written_sha256);
+  out["arena_bytes"] = modelled ? Json(compiled.delivered_arena_bytes) : Json(nullptr);
+  out["persistent_bytes"] = nullptr;
+  out["total_arena_bytes"] = nullptr;
+  return out;
+}
+
+Json EntriesJson(const PlanReport& report) {
+  Json out = Json::array();
+  for (const plan::EntryPlan& entry : report.compiled->plan.entries) {
+    Json item;
+    item["subgraph"] = entry.subgraph.value();
+    item["signature"] = entry.signature;
+    item["steps"] = entry.steps.size();
+    item.update(NumbersJson(entry, report.placed));
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+}  // namespace
+
+double Microseconds(double seconds) { return std::round(seconds * 1e6) / 1e6; }
+
+Json TensorJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::TensorId tensor) {
+  Json out;
+  out["subgraph"] = subgraph.value();
+  out["index"] = tensor.value();
+  out["name"] = graph.subgraphs[subgraph].tensors[tensor].name;
+  return out;
+}
+
+Json OpJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::OpId op) {
+  if (!op.valid()) return nullptr;
+  const graph::Op& known = graph.subgraphs[subgraph].ops[op];
+  Json out;
+  out["subgraph"] = subgraph.value();
+  out["index"] = op.value();
+  out["type"] = known.type;
+  out["name"] = known.name;
+  return out;
+}
+
+Json PeakJson(const graph::Graph& graph, const compile::PeakCause& cause) {
+  Json out;
+  out["operator"] = OpJson(graph, cause.subgraph, cause.op);
+  out["scratch_bytes"] = cause.scratch_bytes;
+  out["tensors"] = Json::array();
+  for (const compile::PeakCause::Live& live : cause.tensors) {
+    Json tensor = TensorJson(graph, live.subgraph, live.tensor);
+    tensor["bytes"] = live.bytes;
+    out["tensors"].push_back(std::move(tensor));
+  }
+  return out;
+}
+
+std::string Dump(const Json& json) {
+  // Names from a file need not be UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string PlanJson(const PlanReport& report) {
+  const compile::Compiled& compiled = *report.compiled;
+  const plan::Plan& planned = compiled.plan;
+  const plan::EntryPlan& entry = plan::LargestEntry(planned);
+  const Counts counts = CountOf(*report.graph);
+  const auto if_placed = [&](auto value) { return report.placed ? Json(value) : Json(nullptr); };
+  Json out;
+  out["schema_version"] = kReportVersion;
+  out["neap_version"] = planned.neap_version;
+  out["model"] = planned.model;
+  out["model_sha256"] = planned.model_sha256;
+  out["runtime"] = plan::ProfileOf(planned.runtime).name;
+  out["order"] = planned.order_strategy;
+  out["dims"] = planned.dims;
+  out["operators"] = counts.operators;
+  out["tensors"] = counts.tensors;
+  out["file_order"] = {{"peak_bytes", compiled.file_order.peak_bytes},
+                       {"arena_bytes", if_placed(compiled.file_order.arena_bytes)}};
+  out["plan"] = NumbersJson(entry, report.placed);
+  out["delivered"] = DeliveredJson(report);
+  out["peak_at"] = PeakJson(*report.graph, compiled.peak_at);
+  out["overlaps"] = OverlapsJson(*report.graph, entry);
+  out["clobbered_inputs"] = ClobberedJson(*report.graph, entry);
+  for (const char* key : {"moves", "memories", "rewrites"}) out[key] = Json::array();
+  out["cascade"] = nullptr;
+  out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
+  out["fits"] = report.budget_bytes ? Json(Fits(report)) : Json(nullptr);
+  out["interrupted"] = compiled.interrupted;
+  out["entries"] = EntriesJson(report);
+  out["notes"] = report.notes;
+  out["seconds"] = {{"read", Microseconds(report.read_seconds)},
+                    {"order", Microseconds(compiled.seconds.order_seconds)},
+                    {"place", Microseconds(compiled.seconds.place_seconds)},
+                    {"total", Microseconds(report.total_seconds)}};
+  out["written"] = report.written;
+  return Dump(out);
+}
+
+}  // namespace neap::report

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "neap/report/report.h"
+#include "neap/report/test_models.h"
+
+namespace neap::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PlanReportTest : public ::testing::Test {
+ protected:
+  PlanReportTest() {
+    report_.graph = &graph_;
+    report_.compiled = &compiled_;
+    report_.read_seconds = 0.0625;
+    report_.total_seconds = 0.5;
+  }
+  std::string FirstLine() const {
+    const std::string text = PlanText(report_, Style());
+    return text.substr(0, text.find('\n'));
+  }
+  plan::EntryPlan& Entry() { return compiled_.plan.entries[0]; }
+
+  graph::Graph graph_ = testing::TwoOperators();
+  compile::Compiled compiled_ = testing::PlanOfTwoOperators();
+  PlanReport report_;
+};
+
+TEST_F(PlanReportTest, Text) {
+  report_.written = {"plan.json"};
+  report_.notes = {"a line\nthat a file chose"};
+  EXPECT_EQ(PlanText(report_, Style()),
+            "Arena 301,056 B (294.0 KiB), was 351,232 B: 14.3 % less; proven optimal. Peak at "
+            "operator #0 'CONV_2D': input 'x' 150,528 + output 'y' 150,528.\n"
+            "\n"
+            "  bytes     plan  lower bound  file order\n"
+            "  peak   301,056      301,056     340,000\n"
+            "  arena  301,056      301,056     351,232\n"
+            "  runtime ideal, order exact: 2 operators, 3 tensors, 1,234 states\n"
+            "  0.500 s: read 0.062, order 0.250, place 0.125\n"
+            "  wrote plan.json\n"
+            "  note: a line\\x0athat a file chose\n");
+}
+
+TEST_F(PlanReportTest, StockRuntimeHasTheHeadline) {
+  compiled_.plan.runtime = plan::Runtime::kTflm;
+  compiled_.delivered_arena_bytes = 310000;
+  Entry().arena_given_order_lower_bound_bytes = 301100;
+  EXPECT_THAT(FirstLine(), HasSubstr("Arena 310,000 B (302.7 KiB) as TensorFlow Lite Micro would "
+                                     "allocate, was 351,232 B: 11.7 % less; gap 2.9 % left by its "
+                                     "own planner (proven optimum 301,056 B)."));
+  Entry().arena_bytes = 301056 + 16;
+  EXPECT_THAT(FirstLine(), HasSubstr("; gap 2.9 % (lower bound 301,056 B)."));
+  Entry().arena_bytes = 301056;
+  report_.model_file = "out.tflite";
+  EXPECT_THAT(FirstLine(), HasSubstr("as TensorFlow Lite Micro will allocate, was"));
+  EXPECT_THAT(PlanText(report_, Style()),
+              HasSubstr("  bytes                 plan  lower bound  file order\n"
+                        "  peak               301,056      301,056     340,000\n"
+                        "  arena              301,056      301,056\n"
+                        "  arena, this order               301,100\n"
+                        "  arena by tflm      310,000                  351,232\n"));
+}
+
+TEST_F(PlanReportTest, ComparesWithoutNegativeNumbers) {
+  compiled_.file_order.arena_bytes = 301056;
+  EXPECT_THAT(FirstLine(), HasSubstr("(294.0 KiB), the same as in file order; proven optimal."));
+  compiled_.file_order.arena_bytes = 301057;
+  EXPECT_THAT(FirstLine(), HasSubstr(", was 301,057 B: under 0.1 % less;"));
+  compiled_.file_order.arena_bytes = 200704;
+  EXPECT_THAT(FirstLine(), HasSubstr(", was 200,704 B: 50.0 % more;"));
+  compiled_.file_order.arena_bytes = 0;
+  EXPECT_THAT(FirstLine(), HasSubstr(", was 0 B;"));
+}
+
+TEST_F(PlanReportTest, SaysWhenItIsUnproven) {
+  Entry().arena_lower_bound_bytes = 295000;
+  Entry().arena_status = plan::BoundStatus::kBounded;
+  EXPECT_THAT(FirstLine(), HasSubstr("; gap 2.0 % (lower bound 295,000 B)."));
+  compiled_.interrupted = true;
+  EXPECT_THAT(FirstLine(),
+              HasSubstr("; interrupted before a proof, gap 2.0 % (lower bound 295,000 B)."));
+}
+
+TEST_F(PlanReportTest, OrderOnlySpeaksOfThePeak) {
+  report_.placed = false;
+  Entry().arena_bytes = 0;
+  EXPECT_THAT(FirstLine(), HasSubstr("Peak 301,056 B (294.0 KiB), was 340,000 B: 11.5 % less"));
+  EXPECT_THAT(PlanText(report_, Style()), Not(HasSubstr("  arena")));
+  const auto json = nlohmann::json::parse(PlanJson(report_));
+  EXPECT_TRUE(json["plan"]["arena_bytes"].is_null());
+  EXPECT_TRUE(json["plan"]["arena_status"].is_null());
+  EXPECT_TRUE(json["file_order"]["arena_bytes"].is_null());
+}
+
+TEST_F(PlanReportTest, ProvenMeansEveryEntryAndEveryStatus) {
+  EXPECT_TRUE(IsProven(compiled_, true));
+  compiled_.delivered_arena_bytes = 310000;  // the runtime's doing, not the search's
+  EXPECT_TRUE(IsProven(compiled_, true));
+  Entry().arena_status = plan::BoundStatus::kBounded;
+  EXPECT_FALSE(IsProven(compiled_, true));
+  EXPECT_TRUE(IsProven(compiled_, false));
+  compiled_.plan.entries.push_back(Entry());
+  compiled_.plan.entries[1].order_status = plan::BoundStatus::kBounded;
+  EXPECT_FALSE(IsProven(compiled_, false));
+}
+
+TEST_F(PlanReportTest, OverBudget) {
+  report_.budget_bytes = 301056;
+  EXPECT_TRUE(Fits(report_));
+  report_.budget_bytes = 301055;
+  EXPECT_FALSE(Fits(report_));
+  report_.budget_bytes = 256000;
+  EXPECT_EQ(
+      OverBudgetText(report_),
+      "over budget: required 301,056 B (294.0 KiB), available 256,000 B (250.0 KiB), excess "
+      "45,056 B (44.0 KiB); no order and no placement of this graph fits: each needs at least "
+      "301,056 B");
+  EXPECT_THAT(FirstLine(), HasSubstr("Over budget by 45,056 B (44.0 KiB) (required 301,056 B, "
+                                     "available 256,000 B). Arena 301,056 B"));
+  Entry().arena_lower_bound_bytes = 200000;
+  EXPECT_THAT(OverBudgetText(report_), Not(HasSubstr("no order")));
+  // What the runtime will allocate counts, where it is known.
+  report_.budget_bytes = 305000;
+  EXPECT_TRUE(Fits(report_));
+  compiled_.delivered_arena_bytes = 310000;
+  EXPECT_FALSE(Fits(report_));
+}
+
+TEST_F(PlanReportTest, NamesOverwrittenInputs) {
+  Entry().overlaps = {
+      {0, graph::SubgraphId(0), graph::TensorId(0), graph::TensorId(1)},
+      {1, graph::SubgraphId(0), graph::TensorId(1), graph::TensorId(2)},
+  };
+  EXPECT_THAT(PlanText(report_, Style()), HasSubstr("  2 outputs are written over an input\n"
+                                                    "  overwrites model input 'x'\n"));
+  const auto json = nlohmann::json::parse(PlanJson(report_));
+  EXPECT_EQ(json["overlaps"].size(), 2U);
+  ASSERT_EQ(json["clobbered_inputs"].size(), 1U);
+  EXPECT_EQ(json["clobbered_inputs"][0]["name"], "x");
+}
+
+TEST_F(PlanReportTest, ListsAllEntries) {
+  compiled_.plan.entries.push_back(Entry());
+  compiled_.plan.entries[1].signature = "encode";
+  compiled_.plan.entries[1].arena_bytes = 100;
+  compiled_.plan.entries[1].arena_lower_bound_bytes = 50;
+  compiled_.plan.entries[1].arena_status = plan::BoundStatus::kBounded;
+  EXPECT_THAT(PlanText(report_, Style()),
+              HasSubstr("    #0: peak 301,056 (optimal), arena 301,056 (optimal)\n"
+                        "    #0 'encode': peak 301,056 (optimal), arena 100 (gap 50.0 %)\n"));
+  EXPECT_EQ(nlohmann::json::parse(PlanJson(report_))["entries"].size(), 2U);
+}
+
+TEST_F(PlanReportTest, Json) {
+  report_.written = {"plan.json", "out.tflite"};
+  report_.model_file = "out.tflite";
+  report_.budget_bytes = 400000;
+  compiled_.plan.written_sha256 = "ef01";
+  compiled_.delivered_arena_bytes = 310000;
+  const std::string text = PlanJson(report_);
+  EXPECT_EQ(text.back(), '\n');
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["model"], "model.tflite");
+  EXPECT_EQ(json["runtime"], "ideal");
+  EXPECT_EQ(json["operators"], 2);
+  EXPECT_EQ(json["tensors"], 3);
+  EXPECT_EQ(json["file_order"]["peak_bytes"], 340000);
+  EXPECT_EQ(json["plan"]["order_status"], "optimal");
+  EXPECT_EQ(json["plan"]["states"], 1234);
+  EXPECT_EQ(json["delivered"]["file"], "out.tflite");
+  EXPECT_EQ(json["delivered"]["sha256"], "ef01");
+  EXPECT_EQ(json["delivered"]["arena_bytes"], 310000);
+  EXPECT_TRUE(json["delivered"]["total_arena_bytes"].is_null());
+  EXPECT_EQ(json["peak_at"]["operator"]["type"], "CONV_2D");
+  EXPECT_EQ(json["peak_at"]["tensors"][1]["bytes"], 150528);
+  EXPECT_TRUE(json["cascade"].is_null());
+  EXPECT_TRUE(json["moves"].empty());
+  EXPECT_EQ(json["fits"], true);
+  EXPECT_EQ(json["seconds"]["order"], 0.25);
+  EXPECT_EQ(json["written"].size(), 2U);
+}
+
+TEST_F(PlanReportTest, JsonOfAFileThatChoseItsNamesBadly) {
+  graph_.subgraphs[graph::SubgraphId(0)].tensors[graph::TensorId(0)].name = "\xff\x80";
+  EXPECT_TRUE(nlohmann::json::accept(PlanJson(report_)));
+  EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["delivered"].is_null());
+}
+
+}  // namespace
+}  // namespace neap::report

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// neap check: a plan and its model, judged by code that the planner does not use.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "neap/formats/formats.h"
+#include "neap/io/file.h"
+#include "neap/plan/check.h"
+#include "neap/plan/plan_json.h"
+#include "neap/report/report.h"
+#include "tools/common.h"
+
+namespace neap::tools {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  neap plan model.tflite --plan plan.json\n"
+    "  neap check model.tflite plan.json && echo 'the plan holds'\n"
+    "\n"
+    "MODEL is the model that was planned, not the one that was written with the plan.\n"
+    "Exit: 0 the plan is right, 1 it is not (a line on stderr for each violation), 2 usage.\n";
+
+struct CheckOptions {
+  std::string model;
+  std::string plan;
+  std::vector<std::string> dims;
+  OutputOptions output;
+};
+
+Result<plan::Plan> LoadPlan(const std::string& path) {
+  NEAP_TRY(const auto bytes, io::ReadFile(path));
+  auto plan =
+      plan::FromJson(std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
+  if (plan) return plan;
+  Diagnostic diagnostic = std::move(plan).error();
+  if (diagnostic.file.empty()) diagnostic.file = path;
+  return Fail(std::move(diagnostic));
+}
+
+std::string HashMismatch(const plan::Plan& plan, const formats::SourceModel& source) {
+  if (plan.written_sha256 == source.sha256) {
+    return fmt::format(
+        "this is the model that was written with the plan; the plan is about the model it was made "
+        "from, '{}' with sha256 {}",
+        plan.model, plan.model_sha256);
+  }
+  return fmt::format("the plan is for another model: it names sha256 {}, the file has {}",
+                     plan.model_sha256, source.sha256);
+}
+
+Result<int> Check(const CheckOptions& options) {
+  if (options.model == "-" && options.plan == "-") {
+    return Fail(UsageError("only one of MODEL and PLAN can be standard input"));
+  }
+  formats::LoadOptions load_options;
+  NEAP_TRY(load_options.dims, ParseDims(options.dims));
+  NEAP_TRY(const plan::Plan plan, LoadPlan(options.plan));
+  if (options.dims.empty()) {
+    auto dims = ParseDims(plan.dims);
+    if (!dims) {
+      Diagnostic diagnostic = BadInput("its dims are malformed: " + dims.error().message);
+      diagnostic.file = options.plan;
+      return Fail(std::move(diagnostic));
+    }
+    load_options.dims = std::move(*dims);
+  }
+  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model, load_options));
+  report::CheckReport report{source.path, source.sha256, options.plan, &plan, {}};
+  if (plan.model_sha256 != source.sha256) {
+    report.violations.push_back(HashMismatch(plan, source));
+  } else {
+    report.violations = plan::Check(source.graph, plan);
+  }
+  for (const std::string& violation : report.violations) {
+    fmt::print(stderr, "neap check: {}\n", report::Printable(violation, 4096));
+  }
+  if (options.output.json) {
+    NEAP_CHECK_OK(Print(stdout, report::CheckJson(report)));
+  } else if (report.violations.empty() && !options.output.quiet) {
+    NEAP_CHECK_OK(Print(stdout, report::CheckText(report, StyleFor(stdout, options.output))));
+  }
+  return report.violations.empty() ? kDone : kFailed;
+}
+
+}  // namespace
+
+int CheckCommand(std::vector<std::string> args) {
+  CheckOptions options;
+  CLI::App app("Recompute everything that a plan claims about its model.", "neap check");
+  app.footer(kFooter);
+  app.add_option("MODEL", options.model, "the model that was planned")->required();
+  app.add_option("PLAN", options.plan, "plan.json")->required();
+  app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")
+      ->option_text("NAME=N")
+      ->allow_extra_args(false);
+  AddOutputOptions(&app, &options.output);
+  if (const auto code = Parse(&app, std::move(args))) return *code;
+  const Result<int> code = Check(options);
+  return code ? *code : Report("check", code.error());
+}
+
+}  // namespace neap::tools

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/common.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace neap::tools {
+namespace {
+
+static_assert(std::atomic<bool>::is_always_lock_free, "the signal handler needs it");
+std::atomic<bool> interrupted{false};
+
+void OnInterrupt(int /*signal*/) { interrupted.store(true, std::memory_order_relaxed); }
+
+bool IsSet(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+// The first of these that is set decides, as in setlocale(3).
+bool LocaleIsUtf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!IsSet(name)) continue;
+    std::string value = std::getenv(name);
+    std::transform(value.begin(), value.end(), value.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view Version() { return NEAP_VERSION; }
+
+std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
+  app->set_help_flag("-h,--help", "this help");
+  std::reverse(args.begin(), args.end());  // CLI11 takes them off the back
+  try {
+    app->parse(std::move(args));
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    return Print(stdout, app->help()) ? kDone : kFailed;
+  } catch (const CLI::ParseError& error) {
+    Diagnostic diagnostic = UsageError(error.what());
+    diagnostic.hint = "see '" + app->get_name() + " --help'";
+    std::string_view verb = app->get_name();
+    verb.remove_prefix(std::min<std::size_t>(verb.size(), std::strlen("neap ")));
+    return Report(verb, diagnostic);
+  }
+}
+
+int Report(std::string_view verb, const Diagnostic& diagnostic) {
+  fmt::print(stderr, "neap {}: {}\n", verb, diagnostic.ToString());
+  return diagnostic.code == ErrorCode::kUsage ? kUsage : kFailed;
+}
+
+void AddModelOptions(CLI::App* app, ModelOptions* options) {
+  app->add_option("INPUT", options->input, "model: .tflite, .onnx or graph JSON; - is stdin")
+      ->required();
+  std::string runtimes = "what counts and who places; default: tflm for .tflite, else ideal";
+  for (const plan::Profile& profile : plan::Profiles()) {
+    runtimes += fmt::format("\n{}: {}", profile.name, profile.summary);
+  }
+  app->add_option("--runtime", options->runtime, runtimes)->option_text("PROFILE");
+  app->add_option("--dim", options->dims, "value of a symbolic dimension; may be repeated")
+      ->option_text("NAME=N")
+      ->allow_extra_args(false);
+}
+
+void AddOutputOptions(CLI::App* app, OutputOptions* options) {
+  app->add_flag("--json", options->json, "the report as JSON on stdout (see schemas/)");
+  app->add_flag("--quiet", options->quiet, "no text and no progress, only errors");
+  app->add_option("--color", options->color, "auto: on a terminal, unless NO_COLOR is set")
+      ->option_text("auto|never")
+      ->check(CLI::IsMember({"auto", "never"}));
+}
+
+Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::string>& dims) {
+  std::map<std::string, std::int64_t> out;
+  for (const std::string& dim : dims) {
+    const std::size_t equals = dim.rfind('=');
+    std::int64_t value = 0;
+    bool good = equals != std::string::npos && equals > 0;
+    if (good) {
+      const char* const end = dim.data() + dim.size();
+      const auto [rest, error] = std::from_chars(dim.data() + equals + 1, end, value);
+      good = error == std::errc() && rest == end && value >= 1;
+    }
+    if (!good) {
+      return Fail(UsageError("--dim '" + dim + "' is not NAME=N with a whole number N from 1 on"));
+    }
+    if (!out.emplace(dim.substr(0, equals), value).second) {
+      return Fail(UsageError("--dim '" + dim.substr(0, equals) + "' is given twice"));
+    }
+  }
+  return out;
+}
+
+Result<plan::Runtime> RuntimeFor(const std::string& name, formats::Format format) {
+  if (name.empty()) {
+    return format == formats::Format::kTflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal;
+  }
+  if (const auto runtime = plan::RuntimeNamed(name)) return *runtime;
+  Diagnostic diagnostic = UsageError("--runtime '" + name + "' is not known");
+  diagnostic.hint = "known:";
+  for (const plan::Profile& profile : plan::Profiles()) {
+    diagnostic.hint += " " + std::string(profile.name);
+  }
+  return Fail(std::move(diagnostic));
+}
+
+report::Style StyleFor(std::FILE* stream, const OutputOptions& options) {
+  report::Style style;
+  style.ascii = !LocaleIsUtf8();
+  if (::isatty(::fileno(stream)) == 0) return style;
+  const char* term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view(term) == "dumb";
+  style.color = options.color != "never" && !IsSet("NO_COLOR") && !dumb;
+  winsize size{};
+  if (::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    style.columns = std::clamp<int>(size.ws_col, 40, 160);
+  }
+  return style;
+}
+
+Status CheckOutput(const std::string& path, bool force) {
+  if (path.empty() || path == "-") return {};
+  const auto fail = [&](std::string message, std::string hint) {
+    Diagnostic diagnostic = IoError(std::move(message));
+    diagnostic.file = path;
+    diagnostic.hint = std::move(hint);
+    return Fail(std::move(diagnostic));
+  };
+  std::error_code error;
+  const std::filesystem::path target(path);
+  const auto status = std::filesystem::status(target, error);
+  if (std::filesystem::is_directory(status)) return fail("is a folder, expected a file name", "");
+  if (std::filesystem::exists(status) && !force) {
+    return fail("exists already", "--force overwrites it");
+  }
+  const auto folder = target.has_parent_path() ? target.parent_path() : ".";
+  if (!std::filesystem::is_directory(folder, error)) {
+    return fail("its folder does not exist", "create the folder first");
+  }
+  return {};
+}
+
+Status Print(std::FILE* stream, std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0) {
+    return {};
+  }
+  return Fail(IoError(std::string("cannot write to standard output: ") + std::strerror(errno)));
+}
+
+const std::atomic<bool>* StopOnInterrupt() {
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  return &interrupted;
+}
+
+void ProgressLine::Show(const Progress& progress) {
+  constexpr double kFirstSeconds = 1.0;
+  constexpr double kEverySeconds = 0.1;
+  const double now = watch_.Seconds();
+  if (!enabled_ || now < kFirstSeconds || now - last_seconds_ < kEverySeconds) return;
+  last_seconds_ = now;
+  shown_ = true;
+  // Back to the start of the line, and clear what an older, longer text left behind.
+  fmt::print(stderr, "\r{}\x1b[K", report::ProgressLine(progress, now));
+  std::fflush(stderr);
+}
+
+void ProgressLine::Erase() {
+  if (!shown_) return;
+  shown_ = false;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+}
+
+}  // namespace neap::tools

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the verbs of the command line share: exit codes, options, output, signals, progress.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/limits.h"
+#include "neap/base/result.h"
+#include "neap/formats/formats.h"
+#include "neap/plan/profile.h"
+#include "neap/report/text.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace neap::tools {
+
+enum ExitCode : int {
+  kDone = 0,
+  kFailed = 1,  // bad input, a failure, or a check that found a mismatch
+  kUsage = 2,
+  kOverBudget = 3,  // no model is written
+  kUnproven = 4,    // only with --require-optimal
+  kInterrupted = 130,
+};
+
+// One function a verb; `args` are the words after it. Returns the exit code.
+int PlanCommand(std::vector<std::string> args, bool short_form);
+int InspectCommand(std::vector<std::string> args);
+int CheckCommand(std::vector<std::string> args);
+int ZooCommand(std::vector<std::string> args);
+
+std::string_view Version();
+
+// Parses; an exit code when the verb ends here: help has been printed, or what is wrong.
+std::optional<int> Parse(CLI::App* app, std::vector<std::string> args);
+
+// Prints "neap VERB: ..." on standard error and returns the exit code of the kind of error.
+int Report(std::string_view verb, const Diagnostic& diagnostic);
+
+// Options of every verb that reads a model.
+struct ModelOptions {
+  std::string input;
+  std::string runtime;  // "": by the format of the input
+  std::vector<std::string> dims;
+};
+struct OutputOptions {
+  bool json = false;
+  bool quiet = false;
+  std::string color = "auto";
+};
+void AddModelOptions(CLI::App* app, ModelOptions* options);
+void AddOutputOptions(CLI::App* app, OutputOptions* options);
+
+// "name=N" each; a name may come once.
+Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::string>& dims);
+// The profile that was asked for, else tflm for .tflite and ideal for all others.
+Result<plan::Runtime> RuntimeFor(const std::string& name, formats::Format format);
+
+// What standard output (or `stream`) can show.
+report::Style StyleFor(std::FILE* stream, const OutputOptions& options);
+
+// Tells early what io::WriteFile would find late: the file exists (and not `force`), its folder
+// does not. "" and "-" are always fine.
+Status CheckOutput(const std::string& path, bool force);
+
+// Writes all of it, or says why not.
+Status Print(std::FILE* stream, std::string_view text);
+
+class Stopwatch {
+ public:
+  double Seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// From here on the first Ctrl-C sets the flag that is returned; the second one ends the program.
+const std::atomic<bool>* StopOnInterrupt();
+
+// One line on standard error, rewritten in place, from the second second of the work on.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool enabled) : enabled_(enabled) {}
+  ~ProgressLine() { Erase(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void Show(const Progress& progress);
+  void Erase();
+
+ private:
+  bool enabled_;
+  bool shown_ = false;
+  Stopwatch watch_;
+  double last_seconds_ = 0;
+};
+
+}  // namespace neap::tools

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// neap inspect: what the file's own order costs, and why.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "neap/compile/compile.h"
+#include "neap/formats/formats.h"
+#include "neap/report/report.h"
+#include "tools/common.h"
+
+namespace neap::tools {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  neap inspect model.tflite\n"
+    "  neap inspect model.onnx --dim batch=1 --runtime ideal --all\n"
+    "  neap inspect model.onnx --json | jq .peak_bytes\n";
+
+struct InspectOptions {
+  ModelOptions model;
+  OutputOptions output;
+  std::int64_t top = 10;
+  bool all = false;
+  bool ascii = false;
+};
+
+Status Inspect(const InspectOptions& options) {
+  const Stopwatch watch;
+  report::InspectReport report;
+  formats::LoadOptions load_options;
+  NEAP_TRY(load_options.dims, ParseDims(options.model.dims));
+  if (!options.model.runtime.empty()) {
+    NEAP_CHECK_OK(RuntimeFor(options.model.runtime, formats::Format::kOnnx));
+  }
+  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load_options));
+  report.read_seconds = watch.Seconds();
+  NEAP_TRY(report.runtime, RuntimeFor(options.model.runtime, source.format));
+  auto inspections = compile::Inspect(source.graph, report.runtime);
+  if (!inspections) {
+    Diagnostic diagnostic = std::move(inspections).error();
+    if (diagnostic.file.empty()) diagnostic.file = source.path;
+    return Fail(std::move(diagnostic));
+  }
+  report.model = source.path;
+  report.model_sha256 = source.sha256;
+  report.format = formats::NameOf(source.format);
+  report.graph = &source.graph;
+  for (const auto& [name, value] : load_options.dims) {
+    report.dims.push_back(fmt::format("{}={}", name, value));
+  }
+  report.inspections = &*inspections;
+  report.notes = source.notes;
+  report.top = options.top;
+  report.all = options.all;
+  report.total_seconds = watch.Seconds();
+  if (options.output.json) return Print(stdout, report::InspectJson(report));
+  if (options.output.quiet) return {};
+  report::Style style = StyleFor(stdout, options.output);
+  style.ascii = style.ascii || options.ascii;
+  return Print(stdout, report::InspectText(report, style));
+}
+
+}  // namespace
+
+int InspectCommand(std::vector<std::string> args) {
+  InspectOptions options;
+  CLI::App app("Show the live bytes of every operator in the order of the file, and the peak.",
+               "neap inspect");
+  app.footer(kFooter);
+  AddModelOptions(&app, &options.model);
+  app.add_option("--top", options.top, "rows of the table of the largest tensors; default: 10")
+      ->option_text("N")
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_flag("--all", options.all, "every operator, also of a large model");
+  app.add_flag("--ascii", options.ascii, "bars without block characters");
+  AddOutputOptions(&app, &options.output);
+  if (const auto code = Parse(&app, std::move(args))) return *code;
+  const Status status = Inspect(options);
+  return status ? kDone : Report("inspect", status.error());
+}
+
+}  // namespace neap::tools

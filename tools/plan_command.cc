@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// neap plan: read, plan, check, and only then write.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "neap/compile/compile.h"
+#include "neap/formats/formats.h"
+#include "neap/io/file.h"
+#include "neap/plan/plan_json.h"
+#include "neap/report/report.h"
+#include "tools/common.h"
+#include "tools/plan_options.h"
+#include "tools/written_model.h"
+
+namespace neap::tools {
+namespace {
+
+// A run of the verb from its settings to its outputs.
+class PlanRun {
+ public:
+  PlanRun(const PlanOptions& options, PlanSettings settings)
+      : options_(options), settings_(std::move(settings)) {}
+
+  Result<int> Run() {
+    NEAP_CHECK_OK(Read());
+    NEAP_CHECK_OK(Plan());
+    NEAP_CHECK_OK(Write());
+    NEAP_CHECK_OK(Tell());
+    return ExitCodeOf();
+  }
+
+ private:
+  bool WritesModel() const { return !options_.model_out.empty() && report::Fits(report_); }
+
+  Status Read() {
+    load_options_.dims = settings_.dims;
+    NEAP_TRY(source_, formats::Load(options_.model.input, load_options_));
+    report_.read_seconds = watch_.Seconds();
+    report_.notes = source_.notes;
+    if (!options_.model_out.empty() && source_.format == formats::Format::kGraphJson) {
+      Diagnostic diagnostic = UsageError("graph JSON is not a model that could be written back");
+      diagnostic.hint = "leave -o out; --plan writes the plan";
+      return Fail(std::move(diagnostic));
+    }
+    NEAP_TRY(settings_.compile.runtime, RuntimeFor(options_.model.runtime, source_.format));
+    return {};
+  }
+
+  Status Plan() {
+    ProgressLine progress(!options_.output.quiet && ::isatty(::fileno(stderr)) != 0);
+    settings_.compile.limits.stop = StopOnInterrupt();
+    settings_.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
+    auto compiled = compile::Compile(source_.graph, settings_.compile);
+    progress.Erase();
+    if (!compiled) {
+      Diagnostic diagnostic = std::move(compiled).error();
+      if (diagnostic.file.empty()) diagnostic.file = source_.path;
+      return Fail(std::move(diagnostic));
+    }
+    compiled_ = std::move(*compiled);
+    compiled_.plan.neap_version = Version();
+    compiled_.plan.model = source_.path;
+    compiled_.plan.model_sha256 = source_.sha256;
+    compiled_.plan.dims.clear();
+    for (const auto& [name, value] : settings_.dims) {
+      compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
+    }
+    report_.graph = &source_.graph;
+    report_.compiled = &compiled_;
+    report_.placed = settings_.compile.place;
+    report_.budget_bytes = settings_.budget_bytes;
+    return {};
+  }
+
+  // All that is going to be written is made and checked before the first file is touched.
+  Status Write() {
+    std::shared_ptr<const std::vector<std::byte>> model;
+    if (WritesModel()) {
+      NEAP_TRY(model, MakeOrderedModel(source_, compiled_.order, options_.model_out, load_options_,
+                                       &report_.notes));
+      compiled_.plan.written_sha256 = io::Sha256(*model);
+    }
+    if (!options_.plan_out.empty()) {
+      NEAP_CHECK_OK(io::WriteFile(options_.plan_out, plan::ToJson(compiled_.plan), options_.force));
+      report_.written.push_back(options_.plan_out);
+    }
+    if (model) {
+      NEAP_CHECK_OK(io::WriteFile(options_.model_out, std::span(*model), options_.force));
+      report_.written.push_back(options_.model_out);
+      report_.model_file = options_.model_out;
+    }
+    return {};
+  }
+
+  Status Tell() {
+    report_.total_seconds = watch_.Seconds();
+    if (!report::Fits(report_)) {
+      fmt::print(stderr, "neap plan: {}{}\n", report::OverBudgetText(report_),
+                 options_.model_out.empty() ? "" : "; no model is written");
+    }
+    if (options_.output.json) return Print(stdout, report::PlanJson(report_));
+    if (options_.output.quiet) return {};
+    std::FILE* stream = options_.StdoutIsTaken() ? stderr : stdout;
+    return Print(stream, report::PlanText(report_, StyleFor(stream, options_.output)));
+  }
+
+  int ExitCodeOf() const {
+    if (!report::Fits(report_)) return kOverBudget;
+    if (compiled_.interrupted) return kInterrupted;
+    const bool proven = report::IsProven(compiled_, report_.placed);
+    return options_.require_optimal && !proven ? kUnproven : kDone;
+  }
+
+  const PlanOptions& options_;
+  PlanSettings settings_;
+  Stopwatch watch_;
+  formats::LoadOptions load_options_;
+  formats::SourceModel source_;
+  compile::Compiled compiled_;
+  report::PlanReport report_;
+};
+
+}  // namespace
+
+int PlanCommand(std::vector<std::string> args, bool short_form) {
+  PlanOptions options;
+  if (const auto code = ParsePlanOptions(std::move(args), short_form, &options)) return *code;
+  auto settings = Understand(options);
+  if (!settings) return Report("plan", settings.error());
+  PlanRun run(options, std::move(*settings));
+  const Result<int> code = run.Run();
+  return code ? *code : Report("plan", code.error());
+}
+
+}  // namespace neap::tools

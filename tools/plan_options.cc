@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/plan_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "neap/base/bytes.h"
+
+namespace neap::tools {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  neap plan model.tflite                          how much memory a better order saves\n"
+    "  neap plan model.tflite -o small.tflite          write the same model in that order\n"
+    "  neap model.tflite small.tflite                  the same, shorter\n"
+    "  neap plan model.onnx --dim batch=1 --plan plan.json\n"
+    "  neap plan model.tflite -o small.tflite --budget 256KiB || echo 'too large'\n"
+    "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
+    "\n"
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget (no model is written),\n"
+    "4 no proof within the limits (only with --require-optimal), 130 interrupted: the best plan\n"
+    "found so far is written and said to be unproven.\n";
+
+std::string StrategyList() {
+  std::string out;
+  for (const std::string_view name : compile::OrderStrategies()) {
+    out += (out.empty() ? "" : "|") + std::string(name);
+  }
+  return out;
+}
+
+void AddSearchOptions(CLI::App* app, PlanOptions* options) {
+  app->add_option("--order", options->order, "how the order is found; default: exact")
+      ->option_text(StrategyList());
+  app->add_option("--seed", options->seed, "of an order strategy that draws")->option_text("N");
+  app->add_option("--max-states", options->max_states,
+                  "states of the search, the same on every machine; default: 10000000")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
+  app->add_option("--time-limit", options->time_limit_seconds,
+                  "seconds of the search; results may then differ between runs; default: none")
+      ->option_text("SECONDS");
+  app->add_option("--max-memory", options->max_memory, "memory of the search; default: 4GiB")
+      ->option_text("SIZE");
+  app->add_option("--threads", options->threads, "most threads; never changes the result")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1024));
+}
+
+Status CheckCombinations(const PlanOptions& options) {
+  const int on_stdout = (options.model_out == "-" ? 1 : 0) + (options.plan_out == "-" ? 1 : 0) +
+                        (options.output.json ? 1 : 0);
+  if (on_stdout > 1) {
+    return Fail(UsageError("only one of -o -, --plan - and --json can have standard output"));
+  }
+  if (!options.model_out.empty() && options.model_out != "-" &&
+      options.model_out == options.plan_out) {
+    return Fail(UsageError("-o and --plan name the same file"));
+  }
+  if (options.order_only && !options.budget.empty()) {
+    return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
+  }
+  if (options.order_only && !options.plan_out.empty()) {
+    return Fail(UsageError("--plan needs the addresses that --order-only leaves out"));
+  }
+  const auto names = compile::OrderStrategies();
+  if (std::find(names.begin(), names.end(), options.order) == names.end()) {
+    return Fail(UsageError("--order '" + options.order + "' is not one of " + StrategyList()));
+  }
+  if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
+    return Fail(UsageError("--time-limit is not a number of seconds"));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_form,
+                                    PlanOptions* options) {
+  CLI::App app("Find the order with the least peak memory, prove it, place the tensors.",
+               "neap plan");
+  app.footer(kFooter);
+  AddModelOptions(&app, &options->model);
+  app.add_option(short_form ? "-o,--output,OUTPUT" : "-o,--output", options->model_out,
+                 "the same model in the planned order; - is stdout")
+      ->option_text("OUT");
+  app.add_option("--plan", options->plan_out, "plan.json with order, addresses and bounds")
+      ->option_text("FILE");
+  app.add_option("--budget", options->budget, "most bytes of the arena, such as 256KiB")
+      ->option_text("SIZE");
+  AddSearchOptions(&app, options);
+  app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
+  app.add_flag("--order-only", options->order_only, "do not place tensors");
+  app.add_flag("--force", options->force, "overwrite outputs that exist");
+  AddOutputOptions(&app, &options->output);
+  return Parse(&app, std::move(args));
+}
+
+Result<PlanSettings> Understand(const PlanOptions& options) {
+  NEAP_CHECK_OK(CheckCombinations(options));
+  PlanSettings settings;
+  NEAP_TRY(settings.dims, ParseDims(options.model.dims));
+  if (!options.model.runtime.empty()) {
+    NEAP_CHECK_OK(RuntimeFor(options.model.runtime, formats::Format::kOnnx));
+  }
+  if (!options.budget.empty()) {
+    NEAP_TRY(settings.budget_bytes, ParseBytes(options.budget));
+  }
+  NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseBytes(options.max_memory));
+  settings.compile.limits.max_states = options.max_states;
+  settings.compile.limits.max_seconds = options.time_limit_seconds;
+  settings.compile.order = options.order;
+  settings.compile.seed = options.seed;
+  settings.compile.place = !options.order_only;
+  NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
+  NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
+  return settings;
+}
+
+}  // namespace neap::tools

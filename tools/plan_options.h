@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/compile/compile.h"
+#include "tools/common.h"
+
+namespace neap::tools {
+
+// The command line of `neap plan`, as given.
+struct PlanOptions {
+  ModelOptions model;
+  OutputOptions output;
+  std::string model_out;  // -o; "": none
+  std::string plan_out;   // --plan; "": none
+  std::string order = "exact";
+  std::uint64_t seed = 0;
+  std::string budget;
+  std::int64_t max_states = 10'000'000;
+  double time_limit_seconds = 0;  // 0: none
+  std::string max_memory = "4GiB";
+  std::int64_t threads = 1;
+  bool require_optimal = false;
+  bool order_only = false;
+  bool force = false;
+
+  // Standard output carries a file or JSON, so that the text has to go to standard error.
+  bool StdoutIsTaken() const { return model_out == "-" || plan_out == "-"; }
+};
+
+// The same, understood.
+struct PlanSettings {
+  compile::Options compile;  // runtime excepted: it may depend on the input
+  std::map<std::string, std::int64_t> dims;
+  std::optional<std::int64_t> budget_bytes;
+};
+
+// nullopt: go on with *options; else the exit code. `short_form`: `neap IN OUT`, where the second
+// word is the model to write.
+std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_form,
+                                    PlanOptions* options);
+
+// Everything that can be known to be wrong before the input is read; fails with kUsage, and with
+// kIo for outputs that exist (without --force) or whose folder does not.
+Result<PlanSettings> Understand(const PlanOptions& options);
+
+}  // namespace neap::tools

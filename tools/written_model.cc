@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/written_model.h"
+
+#include <set>
+#include <span>
+#include <utility>
+
+namespace neap::tools {
+namespace {
+
+// Compares a model that has been read back with the order it was written in.
+class OrderComparison {
+ public:
+  OrderComparison(const formats::SourceModel& source, const OperatorOrder& order,
+                  const graph::Graph& written)
+      : source_(source), order_(order), written_(written) {}
+
+  // "" when all is as planned, else what is not.
+  std::string Run() {
+    if (source_.graph.subgraphs.size() != written_.subgraphs.size()) {
+      return "it has another number of subgraphs";
+    }
+    // Subgraphs of .tflite keep their numbers. Those of .onnx are numbered as they are met, so that
+    // bodies are found through the operators that call them.
+    if (source_.format == formats::Format::kTflite) {
+      for (const graph::SubgraphId id : source_.graph.subgraphs.Ids()) Expect(id, id);
+    } else {
+      Expect(graph::SubgraphId(0), graph::SubgraphId(0));
+    }
+    for (std::size_t at = 0; at < pairs_.size(); ++at) {
+      std::string why = ComparePair(pairs_[at].first, pairs_[at].second);
+      if (!why.empty()) return why;
+    }
+    return "";
+  }
+
+ private:
+  void Expect(graph::SubgraphId source, graph::SubgraphId written) {
+    if (expected_.insert(source).second) pairs_.emplace_back(source, written);
+  }
+
+  std::vector<graph::OpId> PlannedOrder(graph::SubgraphId id) const {
+    const graph::Subgraph& subgraph = source_.graph.subgraphs[id];
+    std::vector<graph::OpId> out;
+    const bool reordered = order_.Has(id) && !order_[id].empty();
+    for (std::size_t at = 0; at < (reordered ? order_[id].size() : subgraph.ops.size()); ++at) {
+      const graph::OpId op = reordered ? order_[id][at] : graph::OpId(at);
+      if (!subgraph.ops[op].folded) out.push_back(op);
+    }
+    return out;
+  }
+
+  bool SameTensors(const graph::Subgraph& a, const std::vector<graph::TensorId>& in_a,
+                   const graph::Subgraph& b, const std::vector<graph::TensorId>& in_b) const {
+    if (in_a.size() != in_b.size()) return false;
+    for (std::size_t at = 0; at < in_a.size(); ++at) {
+      if (in_a[at].valid() != in_b[at].valid()) return false;
+      if (!in_a[at].valid()) continue;
+      if (source_.format == formats::Format::kTflite && in_a[at] != in_b[at]) return false;
+      if (a.tensors[in_a[at]].name != b.tensors[in_b[at]].name) return false;
+    }
+    return true;
+  }
+
+  std::string ComparePair(graph::SubgraphId source_id, graph::SubgraphId written_id) {
+    const graph::Subgraph& source = source_.graph.subgraphs[source_id];
+    const graph::Subgraph& written = written_.subgraphs[written_id];
+    const std::vector<graph::OpId> planned = PlannedOrder(source_id);
+    std::size_t at = 0;
+    for (const graph::Op& found : written.ops) {
+      if (found.folded) continue;
+      if (at == planned.size()) return "it has more operators";
+      const graph::OpId id = planned[at++];
+      const graph::Op& expected = source.ops[id];
+      if (found.type != expected.type || found.name != expected.name ||
+          found.bodies.size() != expected.bodies.size() ||
+          !SameTensors(source, expected.inputs, written, found.inputs) ||
+          !SameTensors(source, expected.outputs, written, found.outputs)) {
+        return "position " + std::to_string(at - 1) + " holds '" + found.type +
+               "', planned was operator " + graph::Describe(id, expected);
+      }
+      for (std::size_t body = 0; body < expected.bodies.size(); ++body) {
+        Expect(expected.bodies[body], found.bodies[body]);
+      }
+    }
+    return at == planned.size() ? "" : "it has fewer operators";
+  }
+
+  const formats::SourceModel& source_;
+  const OperatorOrder& order_;
+  const graph::Graph& written_;
+  std::set<graph::SubgraphId> expected_;
+  std::vector<std::pair<graph::SubgraphId, graph::SubgraphId>> pairs_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
+    const formats::SourceModel& source, const OperatorOrder& order, const std::string& path,
+    const formats::LoadOptions& options, std::vector<std::string>* notes) {
+  NEAP_TRY(std::vector<std::byte> raw, formats::WriteReordered(source, order));
+  auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(raw));
+  auto written = formats::LoadBytes(bytes, path == "-" ? source.path : path, options);
+  if (!written && path != "-") {
+    // The folder of a file is where its external data is looked for.
+    written = formats::LoadBytes(bytes, source.path, options);
+    if (written) {
+      notes->insert(notes->begin(), "the model refers to files beside '" + source.path +
+                                        "': copy them to the folder of '" + path + "'");
+    }
+  }
+  if (!written) return Fail(std::move(written).error());
+  const std::string why = OrderComparison(source, order, written->graph).Run();
+  if (why.empty()) return bytes;
+  Diagnostic diagnostic = BadInput("was not written: read back, " + why);
+  diagnostic.file = path;
+  diagnostic.hint = "this is a defect of Neap; please report it with the model";
+  return Fail(std::move(diagnostic));
+}
+
+}  // namespace neap::tools
