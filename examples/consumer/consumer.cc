@@ -9,8 +9,8 @@
 #include "neap/schedule/schedule.h"
 
 int main() {
-  // Two branches from operator 0, joined by operator 5. Each makes much (op 1, 3) of which little is
-  // left (op 2, 4): run depth first, only one large buffer is live at a time.
+  // Two branches from operator 0, joined by operator 5. Each makes much (op 1, 3) of which little
+  // is left (op 2, 4): run depth first, only one large buffer is live at a time.
   neap::schedule::Problem problem;
   problem.num_ops = 6;
   problem.precedences = {{0, 1}, {0, 3}, {1, 2}, {3, 4}, {2, 5}, {4, 5}};

@@ -14,7 +14,7 @@ target=$1
 seconds=${2:-20}
 seeds=build/fuzz/seeds
 if [[ ! -e $seeds/complete ]]; then
-  python3 tests/fuzz/make_seeds.py --neap build/fuzz/tools/neap --schemas schemas --out "$seeds"
+  python3 tests/fuzz/make_seeds.py --neap build/fuzz/tools/neap --out "$seeds"
   touch "$seeds/complete"
 fi
 mkdir -p "build/fuzz/corpus/$target" build/fuzz/crashes
