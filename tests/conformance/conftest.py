@@ -33,7 +33,7 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.fixture
 def table(request):
     """table(title, row): a line for people at the end of the run."""
-    return lambda title, row: request.config.tables.setdefault(title, []).append(row)
+    return lambda title, row: request.config.tables.setdefault(title, set()).add(row)
 
 
 class Neap:

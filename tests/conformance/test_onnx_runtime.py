@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reordered .onnx files in ONNX Runtime, which is told to keep the order: same bytes out."""
 
-import numpy
 import pytest
 
-from conftest import SHARED, one_in, shared_files
-from tensors import random_tensor, same_bytes
-
+numpy = pytest.importorskip("numpy", reason="no wheel of numpy")
 onnx = pytest.importorskip("onnx", reason="no wheel of onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="no wheel of onnxruntime")
+
+from conftest import SHARED, one_in, shared_files  # noqa: E402
+from tensors import random_tensor, same_bytes  # noqa: E402
 
 SEEDS = (1, 2)
 ELEMENT_TYPES = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64,
