@@ -2,7 +2,6 @@
 #include "neap/compile/compile.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -206,18 +205,20 @@ class Pipeline {
     if (lowered.ops.empty()) ordered.lower_bound_bytes = ordered.peak_bytes;
     ordered.lower_bound_bytes = std::min(ordered.lower_bound_bytes, ordered.peak_bytes);
     compiled_.interrupted = compiled_.interrupted || outcome->interrupted;
-    SetCertificate(*outcome, lowered, &ordered);
+    SetCertificate(subgraph, *outcome, lowered, &ordered);
     return {};
   }
 
-  static void SetCertificate(const schedule::Outcome& outcome, const Lowered& lowered,
-                             Ordered* ordered) {
-    constexpr std::array<const char*, 3> kKinds = {"single-operator", "min-cut", "search"};
+  static void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
+                             const Lowered& lowered, Ordered* ordered) {
     if (outcome.bound_op < 0) return;
-    ordered->certificate.kind = kKinds[static_cast<std::size_t>(outcome.proof)];
-    ordered->certificate.states = outcome.states;
-    if (outcome.proof != schedule::Proof::kSearch) {
-      ordered->certificate.op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
+    const OpId op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
+    if (outcome.proof == schedule::Proof::kSingleOp && subgraph.ops[op].bodies.empty()) {
+      ordered->certificate.kind = "single-operator";
+      ordered->certificate.op = op;
+    } else {
+      ordered->certificate.kind = "search";
+      ordered->certificate.states = outcome.states;
     }
   }
 

@@ -50,7 +50,7 @@ bool StartsAsOnnx(std::string_view text) {
          std::find(kNextTags.begin(), kNextTags.end(), text[2]) != kNextTags.end();
 }
 
-Diagnostic WithoutOnnx() {
+[[maybe_unused]] Diagnostic WithoutOnnx() {
   Diagnostic error = BadInput("is an ONNX model, which this build of Neap cannot read");
   error.hint = "build with NEAP_ONNX=ON";
   return error;
@@ -153,6 +153,15 @@ Result<std::vector<std::byte>> WriteReordered(
     return Fail(UsageError("is graph JSON: only .tflite and .onnx can be written back"));
   };
   return AtFile(write(), model.path);
+}
+
+Result<std::vector<std::byte>> ExportOnnx([[maybe_unused]] const graph::Graph& graph,
+                                          [[maybe_unused]] const std::string& name) {
+#if NEAP_WITH_ONNX
+  return onnx::Export(graph, name);
+#else
+  return Fail(WithoutOnnx());
+#endif
 }
 
 }  // namespace neap::formats

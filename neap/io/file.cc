@@ -40,7 +40,7 @@ class Descriptor {
   ~Descriptor() {
     if (owned_ && fd_ >= 0) ::close(fd_);
   }
-  int get() const { return fd_; }
+  int Number() const { return fd_; }
   // Some file systems tell only here that a write failed. 0 or errno.
   int Close() {
     const int fd = std::exchange(fd_, -1);
@@ -156,9 +156,9 @@ Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string
   const bool standard = path == "-";
   const Descriptor file(standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC),
                         !standard);
-  if (file.get() < 0) return Fail(At(path, "cannot be opened: " + Reason(errno)));
+  if (file.Number() < 0) return Fail(At(path, "cannot be opened: " + Reason(errno)));
   struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) {
+  if (::fstat(file.Number(), &status) != 0) {
     return Fail(At(path, "cannot be opened: " + Reason(errno)));
   }
   if (S_ISDIR(status.st_mode)) return Fail(At(path, "is a folder, expected a file"));
@@ -167,7 +167,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string
     auto bytes = std::make_shared<std::vector<std::byte>>();
     const std::size_t expected =
         S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
-    const int error = ReadAll(file.get(), expected, bytes.get());
+    const int error = ReadAll(file.Number(), expected, bytes.get());
     if (error == EFBIG) return Fail(TooLarge(path));
     if (error != 0) return Fail(At(path, "cannot be read: " + Reason(error)));
     return bytes;
@@ -187,7 +187,7 @@ Status WriteFile(const std::string& path, std::span<const std::byte> bytes, bool
     if (S_ISDIR(status.st_mode)) return Fail(At(path, "is a folder, expected a file"));
     if (!S_ISREG(status.st_mode)) {
       const Descriptor device(::open(target.c_str(), O_WRONLY | O_CLOEXEC));
-      return WriteThrough(path, device.get(), bytes);
+      return WriteThrough(path, device.Number(), bytes);
     }
     if (!force) return Fail(Exists(path));
   }
@@ -199,8 +199,8 @@ Status WriteFile(const std::string& path, std::span<const std::byte> bytes, bool
   }
   Temporary temporary;
   Descriptor file(temporary.Create(folder));
-  int error = file.get() < 0 ? errno : WriteAll(file.get(), bytes);
-  if (const int closed = file.get() < 0 ? 0 : file.Close(); error == 0) error = closed;
+  int error = file.Number() < 0 ? errno : WriteAll(file.Number(), bytes);
+  if (const int closed = file.Number() < 0 ? 0 : file.Close(); error == 0) error = closed;
   if (error == 0) error = temporary.MoveTo(target, force);
   if (error == EEXIST && !force) return Fail(Exists(path));
   if (error != 0) return Fail(At(path, "cannot be written: " + Reason(error)));

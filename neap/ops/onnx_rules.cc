@@ -137,8 +137,10 @@ std::string OpView::Text(const char* name, std::string_view otherwise) const {
 }
 
 std::optional<std::vector<std::int64_t>> OpView::Ints(const char* name) const {
-  const auto* value = Find<std::vector<std::int64_t>>(op_, name);
-  return value != nullptr ? std::optional(*value) : std::nullopt;
+  if (const auto* value = Find<std::vector<std::int64_t>>(op_, name)) return *value;
+  // Some exporters write a list of one as a number.
+  if (const auto* value = Find<std::int64_t>(op_, name)) return std::vector{*value};
+  return std::nullopt;
 }
 
 std::optional<std::vector<double>> OpView::Floats(const char* name) const {

@@ -22,8 +22,6 @@ using graph::Subgraph;
 using graph::Tensor;
 using graph::TensorId;
 
-constexpr std::size_t kMostNotes = 20;
-
 // Operators whose inputs come first; among those that are ready, in file order. Operators of a
 // cycle are left out: Verify() will refuse the graph.
 std::vector<OpId> TopologicalOrder(const Subgraph& subgraph) {
@@ -67,19 +65,18 @@ std::string ShapeText(const Shape& shape) {
 
 class Inference {
  public:
-  Inference(Subgraph* subgraph, int opset, std::vector<std::string>* notes)
-      : subgraph_(*subgraph), opset_(opset), notes_(notes), values_(subgraph->tensors.size()) {}
+  Inference(Subgraph* subgraph, const OnnxInference& options)
+      : subgraph_(*subgraph), options_(options), values_(subgraph->tensors.size()) {}
 
-  void Visit(OpId id, const ControlFlowInference& control_flow) {
+  void Visit(OpId id) {
     if (subgraph_.ops[id].folded) return;
     if (!subgraph_.ops[id].bodies.empty()) {
-      if (control_flow) control_flow(id);
-      values_.resize(subgraph_.tensors.size());
+      if (options_.control_flow) options_.control_flow(id);
       return;
     }
     const auto rule = onnx::FindRule(subgraph_.ops[id].domain, subgraph_.ops[id].type);
     if (rule == nullptr) return;
-    onnx::OpView view(subgraph_, subgraph_.ops[id], opset_, &values_);
+    onnx::OpView view(subgraph_, subgraph_.ops[id], options_.opset, &values_);
     rule(view);
     for (std::size_t i = 0; i < view.results().size(); ++i) {
       const TensorId tensor = subgraph_.ops[id].outputs[i];
@@ -88,11 +85,13 @@ class Inference {
     Fold(id);
   }
 
-  void Finish() {
-    if (contradictions_ > kMostNotes) {
-      notes_->push_back("and " + std::to_string(contradictions_ - kMostNotes) +
-                        " more tensors whose declared type or shape is not the one inferred");
-    }
+  void Finish(std::vector<std::string>* notes) const {
+    if (contradictions_ == 0) return;
+    notes->push_back(std::to_string(contradictions_) +
+                     (contradictions_ == 1 ? " tensor is" : " tensors are") +
+                     " declared otherwise than the operators make them, and the " +
+                     (options_.declared_shapes_win ? "declared" : "inferred") +
+                     " shapes count: " + first_contradiction_);
   }
 
  private:
@@ -109,17 +108,16 @@ class Inference {
         tensor.type = result->type;
       }
     }
-    if (result->shape) {
-      const Shape before = tensor.shape.value_or(Shape());
-      if (tensor.shape && MergeShape(&tensor, *result->shape)) {
-        declared += ShapeText(before);
-        inferred += ShapeText(*result->shape);
-      } else if (!tensor.shape) {
-        tensor.shape = result->shape;
-      }
-      if (tensor.symbols.size() != tensor.shape->size()) tensor.symbols.clear();
+    if (result->shape && !tensor.shape) tensor.shape = result->shape;
+    if (result->shape && !MergeShape(*result->shape, &*tensor.shape, &declared)) {
+      inferred += ShapeText(*result->shape);
     }
-    if (!declared.empty()) Contradiction(id, tensor_id, declared, inferred);
+    if (tensor.shape && tensor.symbols.size() != tensor.shape->size()) tensor.symbols.clear();
+    if (!declared.empty() && contradictions_++ == 0) {
+      first_contradiction_ = graph::Describe(tensor_id, tensor) + " is declared as " + declared +
+                             ", operator " + graph::Describe(id, subgraph_.ops[id]) + " makes it " +
+                             inferred;
+    }
     const auto elements = onnx::FewElements(tensor.shape);
     if (result->values && elements &&
         result->values->size() == static_cast<std::size_t>(*elements)) {
@@ -127,28 +125,24 @@ class Inference {
     }
   }
 
-  // Whether the two contradict each other.
-  static bool MergeShape(Tensor* tensor, const Shape& inferred) {
-    Shape& shape = *tensor->shape;
-    if (shape.size() != inferred.size()) {
-      shape = inferred;
-      return true;
+  // False where the two contradict each other; the text of `shape` as declared is then appended.
+  bool MergeShape(const Shape& inferred, Shape* shape, std::string* declared) const {
+    bool agree = shape->size() == inferred.size();
+    for (std::size_t i = 0; agree && i < inferred.size(); ++i) {
+      agree = inferred[i] < 0 || (*shape)[i] < 0 || (*shape)[i] == inferred[i];
     }
-    bool contradiction = false;
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      if (inferred[i] < 0) continue;
-      contradiction = contradiction || (shape[i] >= 0 && shape[i] != inferred[i]);
-      shape[i] = inferred[i];
+    if (!agree) {
+      *declared += ShapeText(*shape);
+      const bool whole =
+          std::all_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim >= 0; });
+      // What is declared in part only says too little to be believed.
+      if (!options_.declared_shapes_win || !whole) *shape = inferred;
+      return false;
     }
-    return contradiction;
-  }
-
-  void Contradiction(OpId id, TensorId tensor, const std::string& declared,
-                     const std::string& inferred) {
-    if (++contradictions_ > kMostNotes) return;
-    notes_->push_back("tensor " + graph::Describe(tensor, subgraph_.tensors[tensor]) +
-                      " is declared as " + declared + ", but operator " +
-                      graph::Describe(id, subgraph_.ops[id]) + " makes it " + inferred);
+    for (std::size_t i = 0; i < inferred.size(); ++i) {
+      if ((*shape)[i] < 0) (*shape)[i] = inferred[i];
+    }
+    return true;
   }
 
   // An operator whose outputs are all known, or that reads constants only, is no step of a plan.
@@ -185,10 +179,10 @@ class Inference {
   }
 
   Subgraph& subgraph_;
-  int opset_;
-  std::vector<std::string>* notes_;
+  const OnnxInference& options_;
   std::vector<std::optional<onnx::Values>> values_;
   std::size_t contradictions_ = 0;
+  std::string first_contradiction_;
 };
 
 }  // namespace
@@ -203,11 +197,11 @@ ElementType OnnxElementType(std::int64_t code) {
   return kTypes.at(static_cast<std::size_t>(code));
 }
 
-void InferOnnxShapes(Subgraph* subgraph, int opset, std::vector<std::string>* notes,
-                     const ControlFlowInference& control_flow) {
-  Inference inference(subgraph, opset, notes);
-  for (const OpId id : TopologicalOrder(*subgraph)) inference.Visit(id, control_flow);
-  inference.Finish();
+void InferOnnxShapes(Subgraph* subgraph, const OnnxInference& options,
+                     std::vector<std::string>* notes) {
+  Inference inference(subgraph, options);
+  for (const OpId id : TopologicalOrder(*subgraph)) inference.Visit(id);
+  inference.Finish(notes);
 }
 
 }  // namespace neap::ops

@@ -55,22 +55,20 @@ void Calculate(OpView& op, ElementType type, const MaybeShape& out, const Calcul
   op.SetValues(0, std::move(results));
 }
 
-Number Checked(bool overflow, std::int64_t value) { return overflow ? Number{} : Whole(value); }
-
 Number AddTwo(const Number& a, const Number& b, bool real) {
   std::int64_t out = 0;
   if (real) return Real(a.real + b.real);
-  return Checked(__builtin_add_overflow(a.whole, b.whole, &out), out);
+  return __builtin_add_overflow(a.whole, b.whole, &out) ? Number{} : Whole(out);
 }
 Number SubTwo(const Number& a, const Number& b, bool real) {
   std::int64_t out = 0;
   if (real) return Real(a.real - b.real);
-  return Checked(__builtin_sub_overflow(a.whole, b.whole, &out), out);
+  return __builtin_sub_overflow(a.whole, b.whole, &out) ? Number{} : Whole(out);
 }
 Number MulTwo(const Number& a, const Number& b, bool real) {
   std::int64_t out = 0;
   if (real) return Real(a.real * b.real);
-  return Checked(__builtin_mul_overflow(a.whole, b.whole, &out), out);
+  return __builtin_mul_overflow(a.whole, b.whole, &out) ? Number{} : Whole(out);
 }
 Number DivTwo(const Number& a, const Number& b, bool real) {
   if (real) return Real(a.real / b.real);

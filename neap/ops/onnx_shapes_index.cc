@@ -147,15 +147,24 @@ Range Clamp(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t
   return {from, step, (distance - 1) / stride + 1};
 }
 
-void SliceValues(OpView& op, const Range& range) {
+// The elements that `ranges` (one a dimension) pick.
+void SliceValues(OpView& op, const std::vector<Range>& ranges) {
   const Values* data = op.ValuesOf(0);
-  if (data == nullptr || range.count > kMostValues) return;
+  const auto elements = FewElements(op.results().at(0).shape);
+  if (data == nullptr || !elements) return;
+  const Shape& shape = *op.ShapeOf(0);
   Values out;
-  std::int64_t at = range.start;
-  for (std::int64_t i = 0; i < range.count; ++i) {
-    if (at < 0 || at >= static_cast<std::int64_t>(data->size())) return;
-    out.push_back((*data)[static_cast<std::size_t>(at)]);
-    if (i + 1 < range.count) at += range.step;
+  for (std::int64_t flat = 0; flat < *elements; ++flat) {
+    std::int64_t rest = flat;
+    std::int64_t stride = 1;
+    std::int64_t from = 0;
+    for (std::size_t i = ranges.size(); i-- > 0;) {
+      from += (ranges[i].start + rest % ranges[i].count * ranges[i].step) * stride;
+      rest /= ranges[i].count;
+      stride *= shape[i];
+    }
+    if (from < 0 || from >= static_cast<std::int64_t>(data->size())) return;
+    out.push_back((*data)[static_cast<std::size_t>(from)]);
   }
   op.SetValues(0, std::move(out));
 }
@@ -178,7 +187,8 @@ void InferSlice(OpView& op) {
       (ends && ends->size() != count) || (steps && steps->size() != count)) {
     return;
   }
-  Range range;
+  std::vector<Range> ranges;
+  for (const std::int64_t dim : *shape) ranges.push_back({0, 1, dim});
   for (std::size_t i = 0; i < count; ++i) {
     const auto axis = Axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), shape->size());
     if (!axis) return;
@@ -188,11 +198,11 @@ void InferSlice(OpView& op) {
       dim = -1;
       continue;
     }
-    range = Clamp(dim, (*starts)[i], (*ends)[i], step);
-    dim = range.count;
+    ranges[*axis] = Clamp(dim, (*starts)[i], (*ends)[i], step);
+    dim = ranges[*axis].count;
   }
   op.Set(0, op.TypeOf(0), shape);
-  if (shape->size() == 1 && count == 1 && shape->front() >= 0) SliceValues(op, range);
+  SliceValues(op, ranges);
 }
 
 void InferRange(OpView& op) {

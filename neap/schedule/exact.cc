@@ -45,6 +45,10 @@ class SegmentSearch {
         bound_op_ = op;
       }
     }
+    // What is live across the whole segment is live because every order passes its ends.
+    for (const auto& buffer : forward_.buffers()) {
+      if (buffer.users.empty() && buffer.bytes > 0) proof_ = Proof::kMinCut;
+    }
   }
 
   std::int64_t upper_bytes() const { return upper_ * unit_; }

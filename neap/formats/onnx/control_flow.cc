@@ -7,9 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "neap/base/bytes.h"
-#include "neap/ops/onnx_shapes.h"
-
 namespace neap::formats::onnx {
 namespace {
 
@@ -82,13 +79,15 @@ std::int64_t AxisOf(const Op& op, const char* name, std::size_t at, std::size_t 
 
 class BodyInference {
  public:
-  BodyInference(Graph* graph, const Captures& captures, int opset, std::vector<std::string>* notes)
-      : graph_(*graph), captures_(captures), opset_(opset), notes_(notes) {}
+  BodyInference(Graph* graph, const Captures& captures, const ops::OnnxInference& options,
+                std::vector<std::string>* notes)
+      : graph_(*graph), captures_(captures), options_(options), notes_(notes) {}
 
   // Recursion is as deep as bodies are nested, which the reader has limited.
   void Infer(SubgraphId id) {
-    ops::InferOnnxShapes(&graph_.subgraphs[id], opset_, notes_,
-                         [this, id](OpId op) { InferBodies(id, op); });
+    ops::OnnxInference options = options_;
+    options.control_flow = [this, id](OpId op) { InferBodies(id, op); };
+    ops::InferOnnxShapes(&graph_.subgraphs[id], options, notes_);
     // What the operators that follow the rules must not see: see InferGraph().
     for (const Capture& capture : captures_[id]) {
       graph_.subgraphs[id].tensors[capture.local].constant = true;
@@ -118,7 +117,7 @@ class BodyInference {
       InferIf(outer, op);
     } else if (standard && op.type == "Loop" && op.bodies.size() == 1) {
       InferLoop(outer, op);
-    } else if (standard && op.type == "Scan" && op.bodies.size() == 1 && opset_ >= 9) {
+    } else if (standard && op.type == "Scan" && op.bodies.size() == 1 && options_.opset >= 9) {
       InferScan(outer, op);
     } else {
       for (const SubgraphId body : op.bodies) Infer(body);
@@ -196,7 +195,7 @@ class BodyInference {
       Subgraph body = graph_.subgraphs[id];
       SetInputs(&body, states, types, shapes);
       std::vector<std::string> unused;
-      ops::InferOnnxShapes(&body, opset_, &unused);
+      ops::InferOnnxShapes(&body, options_, &unused);
       changed = false;
       for (std::size_t i = 0; i < states.count; ++i) {
         const std::size_t at = states.body_output + i;
@@ -295,15 +294,17 @@ class BodyInference {
 
   Graph& graph_;
   const Captures& captures_;
-  int opset_;
+  const ops::OnnxInference& options_;
   std::vector<std::string>* notes_;
 };
 
 }  // namespace
 
-void InferGraph(Graph* graph, const Captures& captures, int opset,
+void InferGraph(Graph* graph, const Captures& captures, ops::OnnxInference options,
                 std::vector<std::string>* notes) {
-  BodyInference(graph, captures, opset, notes).Infer(SubgraphId(0));
+  // The bodies' own hook is set at every call.
+  options.control_flow = {};
+  BodyInference(graph, captures, options, notes).Infer(SubgraphId(0));
 }
 
 }  // namespace neap::formats::onnx

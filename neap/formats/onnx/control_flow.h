@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neap/graph/graph.h"
+#include "neap/ops/onnx_shapes.h"
 
 namespace neap::formats::onnx {
 
@@ -23,7 +24,8 @@ using Captures = IdVector<graph::SubgraphId, std::vector<Capture>>;
 // integer attribute of its name: the index of the body. Afterwards what stands for an outer tensor
 // is marked constant, without data unless the outer one is a constant: it costs nothing inside the
 // body, because the outer scope keeps it live.
-void InferGraph(graph::Graph* graph, const Captures& captures, int opset,
+// `options.control_flow` is set here.
+void InferGraph(graph::Graph* graph, const Captures& captures, ops::OnnxInference options,
                 std::vector<std::string>* notes);
 
 }  // namespace neap::formats::onnx

@@ -44,13 +44,19 @@ class Reader {
     graph_.subgraphs.resize(scopes_.size());
     captures_.resize(scopes_.size());
     names_.resize(scopes_.size());
+    defined_by_.resize(scopes_.size());
+    outputs_.resize(scopes_.size());
     for (const SubgraphId id : graph_.subgraphs.Ids()) NEAP_CHECK_OK(DeclareTensors(id));
     NEAP_CHECK_OK(CheckDims());
     for (const SubgraphId id : graph_.subgraphs.Ids()) NEAP_CHECK_OK(AddOperators(id));
     for (const SubgraphId id : graph_.subgraphs.Ids()) LinkBody(id);
-    InferGraph(&graph_, captures_, DefaultOpset(*model), &notes_);
+    ops::OnnxInference inference;
+    inference.opset = DefaultOpset(*model);
+    inference.declared_shapes_win = options_.dims.empty();
+    InferGraph(&graph_, captures_, inference, &notes_);
     for (Subgraph& subgraph : graph_.subgraphs) NEAP_CHECK_OK(AddControlEdges(&subgraph));
     external_.Report(&notes_);
+    NoteRedefined();
     NoteUnsized();
     return std::move(graph_);
   }
@@ -73,27 +79,40 @@ class Reader {
 
   // ---- tensors ----
 
-  // A name that is defined here for the first time.
-  Result<TensorId> Declare(SubgraphId id, const std::string& name, const std::string& by) {
+  // A name that is defined here. Twice is an error, except for constants: there runtimes let the
+  // last definition count, and files rely on it.
+  Result<TensorId> Declare(SubgraphId id, const std::string& name, const std::string& by,
+                           bool constant) {
     Subgraph& subgraph = graph_.subgraphs[id];
     const auto [at, fresh] = names_[id].try_emplace(name, TensorId(subgraph.tensors.size()));
     if (!fresh) {
-      Diagnostic error = BadInput("is defined by " + by + " and already by " +
-                                  defined_by_[id.index()][at->second.index()]);
-      error.tensor = "'" + name + "'";
-      return Fail(std::move(error));
+      if (!constant || !subgraph.tensors[at->second].constant) {
+        Diagnostic error = BadInput("is defined by " + by + " and already by " +
+                                    defined_by_[id][at->second.index()]);
+        error.tensor = "'" + name + "'";
+        return Fail(std::move(error));
+      }
+      if (redefined_++ == 0) {
+        first_redefined_ =
+            "'" + name + "' by " + by + " and already by " + defined_by_[id][at->second.index()];
+      }
+      at->second = TensorId(subgraph.tensors.size());
     }
     Tensor tensor;
     tensor.name = name;
-    defined_by_[id.index()].push_back(by);
+    tensor.constant = constant;
+    defined_by_[id].push_back(by);
     return subgraph.tensors.push_back(std::move(tensor));
+  }
+
+  static bool IsConstantNode(const pb::NodeProto& node) {
+    return node.op_type() == "Constant" && (node.domain().empty() || node.domain() == "ai.onnx");
   }
 
   Status DeclareTensors(SubgraphId id) {
     const pb::GraphProto& proto = ProtoOf(id);
     Subgraph& subgraph = graph_.subgraphs[id];
     subgraph.name = proto.name();
-    defined_by_.resize(scopes_.size());
     std::set<std::string> initialised;
     for (const auto& constant : proto.initializer()) initialised.insert(constant.name());
     for (const auto& constant : proto.sparse_initializer()) {
@@ -102,14 +121,17 @@ class Reader {
     for (const auto& input : proto.input()) {
       // Older files list their constants among the inputs as well.
       if (initialised.count(input.name()) != 0) continue;
-      NEAP_TRY(const TensorId tensor, Declare(id, input.name(), "a graph input"));
+      NEAP_TRY(const TensorId tensor, Declare(id, input.name(), "a graph input", false));
       subgraph.inputs.push_back(tensor);
     }
     NEAP_CHECK_OK(DeclareConstants(id));
     for (int i = 0; i < proto.node_size(); ++i) {
+      const std::string by = "operator " + DescribeNode(i, proto.node(i));
+      std::vector<TensorId>& outputs = outputs_[id].emplace_back();
       for (const std::string& output : proto.node(i).output()) {
+        outputs.push_back(TensorId());
         if (output.empty()) continue;
-        NEAP_CHECK_OK(Declare(id, output, "operator " + DescribeNode(i, proto.node(i))));
+        NEAP_TRY(outputs.back(), Declare(id, output, by, IsConstantNode(proto.node(i))));
       }
     }
     for (const auto* list : {&proto.input(), &proto.output(), &proto.value_info()}) {
@@ -126,12 +148,12 @@ class Reader {
     const pb::GraphProto& proto = ProtoOf(id);
     Subgraph& subgraph = graph_.subgraphs[id];
     for (const auto& constant : proto.initializer()) {
-      NEAP_TRY(const TensorId tensor, Declare(id, constant.name(), "an initializer"));
+      NEAP_TRY(const TensorId tensor, Declare(id, constant.name(), "an initializer", true));
       NEAP_CHECK_OK(ReadConstant(constant, &external_, &subgraph.tensors[tensor]));
     }
     for (const auto& constant : proto.sparse_initializer()) {
       NEAP_TRY(const TensorId tensor,
-               Declare(id, constant.values().name(), "a sparse initializer"));
+               Declare(id, constant.values().name(), "a sparse initializer", true));
       SetSparse(constant, &subgraph.tensors[tensor]);
     }
     return {};
@@ -254,11 +276,9 @@ class Reader {
       }
       op.inputs.push_back(tensor);
     }
-    for (const std::string& output : node.output()) {
-      op.outputs.push_back(output.empty() ? TensorId() : names_[id].at(output));
-    }
+    op.outputs = outputs_[id][static_cast<std::size_t>(index)];
     for (const auto& attribute : node.attribute()) NEAP_CHECK_OK(AddAttribute(attribute, &op));
-    if (op.domain.empty() && op.type == "Constant") NEAP_CHECK_OK(SetConstant(id, node, &op));
+    if (IsConstantNode(node)) NEAP_CHECK_OK(SetConstant(id, node, &op));
     return op;
   }
 
@@ -354,17 +374,24 @@ class Reader {
     op.bodies.push_back(id);
     op.attributes[scope.attribute] = std::int64_t{id.value()};
     for (const Capture& capture : captures_[id]) {
-      const bool stored =
-          parent.tensors[capture.outer].constant && !IsMade(scope.parent, capture.outer);
+      const bool stored = parent.tensors[capture.outer].constant &&
+                          !IsMade(SubgraphId(scope.parent), capture.outer);
       const bool known =
           std::find(op.captures.begin(), op.captures.end(), capture.outer) != op.captures.end();
       if (!stored && !known) op.captures.push_back(capture.outer);
     }
   }
 
-  bool IsMade(int scope, TensorId tensor) const {
-    const auto& by = defined_by_[static_cast<std::size_t>(scope)];
-    return tensor.index() < by.size() && by[tensor.index()].starts_with("operator ");
+  bool IsMade(SubgraphId id, TensorId tensor) const {
+    return tensor.index() < defined_by_[id].size() &&
+           defined_by_[id][tensor.index()].starts_with("operator ");
+  }
+
+  void NoteRedefined() {
+    if (redefined_ == 0) return;
+    notes_.push_back(std::to_string(redefined_) +
+                     (redefined_ == 1 ? " constant is" : " constants are") +
+                     " defined more than once, the last definition counts: " + first_redefined_);
   }
 
   // One line for what will stop a plan, if it gets that far.
@@ -395,7 +422,10 @@ class Reader {
   std::vector<Scope> scopes_;
   Captures captures_;
   IdVector<SubgraphId, Names> names_;
-  std::vector<std::vector<std::string>> defined_by_;  // by scope and tensor; for messages
+  IdVector<SubgraphId, std::vector<std::string>> defined_by_;         // by tensor; for messages
+  IdVector<SubgraphId, std::vector<std::vector<TensorId>>> outputs_;  // by node
+  std::int64_t redefined_ = 0;
+  std::string first_redefined_;
   std::set<std::string> symbols_;
 };
 

@@ -196,7 +196,7 @@ Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph:
     NEAP_TRY(auto data, external->Read(proto, small ? expected : 0));
     present = data.has_value();
     if (present) bytes = std::move(*data);
-  } else if (proto.has_raw_data()) {
+  } else if (!proto.raw_data().empty()) {
     const auto found = static_cast<std::int64_t>(proto.raw_data().size());
     if (expected >= 0 && found != expected) {
       return Fail(AtConstant(tensor->name, "found " + std::to_string(found) +

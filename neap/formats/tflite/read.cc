@@ -105,12 +105,14 @@ class Reader {
   Status ReadShape(const schema::Tensor& source, graph::Tensor* tensor);
   Status ReadData(TensorId id, const schema::Tensor& source, graph::Tensor* tensor);
   Result<graph::Op> ReadOp(const schema::Operator& source);
-  Status ReadBodies(const schema::Operator& source, schema::BuiltinOperator code, graph::Op* op);
+  Result<std::vector<std::int32_t>> ReadBodies(const schema::Operator& source,
+                                               schema::BuiltinOperator code);
+  Result<std::vector<std::int32_t>> ReadStablehloBodies(const schema::Operator& source);
   Result<std::vector<TensorId>> ReadList(const flatbuffers::Vector<std::int32_t>* source);
   template <typename Options>
   Result<const Options*> OptionsAs(const schema::Operator& source, schema::OptionsKind kind);
   template <typename Options>
-  Result<const Options*> Options2As(const schema::Operator& source, schema::OptionsKind2 kind);
+  Result<const Options*> Options2As(const schema::Operator& source);
   void Settle(graph::Subgraph* subgraph);
   void MarkStateful(graph::Graph* graph);
   void NoteDynamic(SubgraphId id, const schema::SubGraph& source, const graph::Subgraph& subgraph);
@@ -214,74 +216,82 @@ Result<const Options*> Reader::OptionsAs(const schema::Operator& source, schema:
   return options;
 }
 
-// nullptr: the operator has none, and so calls nothing.
 template <typename Options>
-Result<const Options*> Reader::Options2As(const schema::Operator& source,
-                                          schema::OptionsKind2 kind) {
+Result<const Options*> Reader::Options2As(const schema::Operator& source) {
   const auto* options = reinterpret_cast<const Options*>(source.builtin_options_2());
-  if (source.builtin_options_2_type() != kind || options == nullptr) return nullptr;
-  if (!VerifyOptions(file_, options)) return Fail(BadInput("its options are damaged"));
+  if (!VerifyOptions(file_, options)) return Fail(BadInput("its options are missing or damaged"));
   return options;
 }
 
-// Which subgraphs run inside an operator. The decomposition of a STABLEHLO_COMPOSITE is one of
-// them: a runtime that knows the composite runs a kernel of its own instead, but the stock runtime
-// falls back to the decomposition, so its memory has to be there, and it is never run from outside.
-// The reducers of STABLEHLO_REDUCE and its like are called per element; they are bodies of scalars.
-Status Reader::ReadBodies(const schema::Operator& source, schema::BuiltinOperator code,
-                          graph::Op* op) {
+// Which subgraphs run inside an operator.
+Result<std::vector<std::int32_t>> Reader::ReadBodies(const schema::Operator& source,
+                                                     schema::BuiltinOperator code) {
   using Code = schema::BuiltinOperator;
   using Kind = schema::OptionsKind;
-  using Kind2 = schema::OptionsKind2;
-  std::vector<std::int32_t> bodies;
+  using Bodies = std::vector<std::int32_t>;
   if (code == Code::IF) {
     NEAP_TRY(const auto* o, OptionsAs<schema::IfOptions>(source, Kind::IfOptions));
-    bodies = {o->then_subgraph_index(), o->else_subgraph_index()};
-  } else if (code == Code::WHILE) {
-    NEAP_TRY(const auto* o, OptionsAs<schema::WhileOptions>(source, Kind::WhileOptions));
-    bodies = {o->cond_subgraph_index(), o->body_subgraph_index()};
-  } else if (code == Code::CALL) {
-    NEAP_TRY(const auto* o, OptionsAs<schema::CallOptions>(source, Kind::CallOptions));
-    bodies = {static_cast<std::int32_t>(o->subgraph())};
-  } else if (code == Code::CALL_ONCE) {
-    NEAP_TRY(const auto* o, OptionsAs<schema::CallOnceOptions>(source, Kind::CallOnceOptions));
-    bodies = {o->init_subgraph_index()};
-  } else if (code == Code::STABLEHLO_COMPOSITE) {
-    NEAP_TRY(const auto* o, Options2As<schema::StableHLOCompositeOptions>(
-                                source, Kind2::StableHLOCompositeOptions));
-    // -1: it has no decomposition.
-    if (o != nullptr && o->decomposition_subgraph_index() != -1) {
-      bodies = {o->decomposition_subgraph_index()};
-    }
-  } else if (code == Code::STABLEHLO_WHILE) {
-    NEAP_TRY(const auto* o,
-             Options2As<schema::StablehloWhileOptions>(source, Kind2::StablehloWhileOptions));
-    if (o != nullptr) bodies = {o->cond_subgraph_index(), o->body_subgraph_index()};
-  } else if (code == Code::STABLEHLO_CASE) {
-    NEAP_TRY(const auto* o,
-             Options2As<schema::StablehloCaseOptions>(source, Kind2::StablehloCaseOptions));
-    const auto* branches = o == nullptr ? nullptr : o->branch_subgraph_indices();
-    NEAP_CHECK_OK(budget_.Spend(SizeOf(branches), sizeof(std::int32_t)));
-    for (std::uint32_t i = 0; i < SizeOf(branches); ++i) bodies.push_back(branches->Get(i));
-  } else if (code == Code::STABLEHLO_REDUCE) {
-    NEAP_TRY(const auto* o,
-             Options2As<schema::StablehloReduceOptions>(source, Kind2::StablehloReduceOptions));
-    if (o != nullptr) bodies = {o->body_subgraph_index()};
-  } else if (code == Code::STABLEHLO_REDUCE_WINDOW) {
-    NEAP_TRY(const auto* o, Options2As<schema::StablehloReduceWindowOptions>(
-                                source, Kind2::StablehloReduceWindowOptions));
-    if (o != nullptr) bodies = {o->body_subgraph_index()};
-  } else if (code == Code::STABLEHLO_SORT) {
-    NEAP_TRY(const auto* o,
-             Options2As<schema::StablehloSortOptions>(source, Kind2::StablehloSortOptions));
-    if (o != nullptr) bodies = {o->comparator_subgraph_index()};
-  } else if (code == Code::STABLEHLO_SCATTER) {
-    NEAP_TRY(const auto* o,
-             Options2As<schema::StablehloScatterOptions>(source, Kind2::StablehloScatterOptions));
-    if (o != nullptr) bodies = {o->update_computation_subgraph_index()};
+    return Bodies{o->then_subgraph_index(), o->else_subgraph_index()};
   }
-  for (const std::int32_t body : bodies) op->bodies.push_back(SubgraphId(body));
-  return {};
+  if (code == Code::WHILE) {
+    NEAP_TRY(const auto* o, OptionsAs<schema::WhileOptions>(source, Kind::WhileOptions));
+    return Bodies{o->cond_subgraph_index(), o->body_subgraph_index()};
+  }
+  if (code == Code::CALL) {
+    NEAP_TRY(const auto* o, OptionsAs<schema::CallOptions>(source, Kind::CallOptions));
+    return Bodies{static_cast<std::int32_t>(o->subgraph())};
+  }
+  if (code == Code::CALL_ONCE) {
+    NEAP_TRY(const auto* o, OptionsAs<schema::CallOnceOptions>(source, Kind::CallOnceOptions));
+    return Bodies{o->init_subgraph_index()};
+  }
+  return ReadStablehloBodies(source);
+}
+
+// The decomposition of a STABLEHLO_COMPOSITE is a body: a runtime that knows the composite runs a
+// kernel of its own instead, but the stock runtime falls back to the decomposition, so its memory
+// has to be there, and it is never run from outside. The reducers of STABLEHLO_REDUCE and its like
+// are called per element; they are bodies of scalars.
+Result<std::vector<std::int32_t>> Reader::ReadStablehloBodies(const schema::Operator& source) {
+  using Kind = schema::OptionsKind2;
+  using Bodies = std::vector<std::int32_t>;
+  switch (source.builtin_options_2_type()) {
+    case Kind::NONE:
+      break;
+    case Kind::StableHLOCompositeOptions: {
+      NEAP_TRY(const auto* o, Options2As<schema::StableHLOCompositeOptions>(source));
+      if (o->decomposition_subgraph_index() == -1) break;  // it has none
+      return Bodies{o->decomposition_subgraph_index()};
+    }
+    case Kind::StablehloWhileOptions: {
+      NEAP_TRY(const auto* o, Options2As<schema::StablehloWhileOptions>(source));
+      return Bodies{o->cond_subgraph_index(), o->body_subgraph_index()};
+    }
+    case Kind::StablehloCaseOptions: {
+      NEAP_TRY(const auto* o, Options2As<schema::StablehloCaseOptions>(source));
+      const auto* branches = o->branch_subgraph_indices();
+      NEAP_CHECK_OK(budget_.Spend(SizeOf(branches), sizeof(std::int32_t)));
+      if (branches == nullptr) break;
+      return Bodies(branches->begin(), branches->end());
+    }
+    case Kind::StablehloReduceOptions: {
+      NEAP_TRY(const auto* o, Options2As<schema::StablehloReduceOptions>(source));
+      return Bodies{o->body_subgraph_index()};
+    }
+    case Kind::StablehloReduceWindowOptions: {
+      NEAP_TRY(const auto* o, Options2As<schema::StablehloReduceWindowOptions>(source));
+      return Bodies{o->body_subgraph_index()};
+    }
+    case Kind::StablehloSortOptions: {
+      NEAP_TRY(const auto* o, Options2As<schema::StablehloSortOptions>(source));
+      return Bodies{o->comparator_subgraph_index()};
+    }
+    case Kind::StablehloScatterOptions: {
+      NEAP_TRY(const auto* o, Options2As<schema::StablehloScatterOptions>(source));
+      return Bodies{o->update_computation_subgraph_index()};
+    }
+  }
+  return Bodies();
 }
 
 // `intermediates` are left out: they carry quantisation parameters of LSTM gates, never values.
@@ -312,7 +322,8 @@ Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
       offset > 1 && size > 1 && (offset > file_.size() || size > file_.size() - offset)) {
     return Fail(BadInput("its custom options lie outside the file"));
   }
-  NEAP_CHECK_OK(ReadBodies(source, code, &op));
+  NEAP_TRY(const auto bodies, ReadBodies(source, code));
+  for (const std::int32_t body : bodies) op.bodies.push_back(SubgraphId(body));
   op.stateful = ops::IsStatefulType(op.domain, op.type);
   for (std::uint32_t i = 0; i < SizeOf(source.mutating_variable_inputs()); ++i) {
     if (source.mutating_variable_inputs()->Get(i) != 0) {

@@ -273,10 +273,10 @@ TEST(ReadTflite, RefusesWhatIsBroken) {
               }),
               HasSubstr("signature 'x' refers to a subgraph out of range"));
   EXPECT_THAT(broken([](TestModel& m) {
-                m.buffers.push_back({{}, 1000, 1U << 30U});
+                m.buffers.push_back({{}, 8, 1U << 30U});
                 m.subgraphs[0].tensors[0].buffer = 1;
               }),
-              HasSubstr("buffer 1 holds bytes 1000 to +1073741824 of a file of"));
+              HasSubstr("buffer 1 holds bytes 8 to +1073741824 of a file of"));
   EXPECT_THAT(broken([](TestModel& m) {
                 m.subgraphs[0].ops[0].large_options_offset = 8;
                 m.subgraphs[0].ops[0].large_options_size = UINT64_MAX;
