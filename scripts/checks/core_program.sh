@@ -24,4 +24,4 @@ printf '\x08\x08' >model.onnx
 status=0
 "$program" plan model.onnx 2>error || status=$?
 cat error
-[[ $status -eq 1 ]] && grep -qi onnx error
+[[ $status -eq 1 ]] && grep -q NEAP_ONNX=ON error

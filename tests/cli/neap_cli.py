@@ -32,17 +32,22 @@ DIAMOND_FILE_PEAK = 320
 DIAMOND_BEST_PEAK = 180
 
 
-def wide_graph(operators, seed):
-    """A graph JSON too wide for an exact search: every operator reads 2 to 6 of all earlier ones."""
+def wide_graph(operators, seed, width=40):
+    """A graph JSON in layers: every operator reads two to four of the two layers before; the last
+    reads the whole last layer. With 200 operators no exact search ends soon."""
     draw = random.Random(seed)
     tensors = [{"name": "in", "bytes": 16}]
     ops = []
     for op in range(operators):
-        count = min(len(tensors), draw.randint(2, 6))
-        inputs = sorted(draw.sample(range(len(tensors)), count))
+        layer = op // width
+        pool = range(max(0, (layer - 2) * width + 1), layer * width + 1)
+        inputs = sorted(draw.sample(pool, min(len(pool), draw.randint(2, 4))))
         tensors.append({"name": f"t{op}", "bytes": draw.randint(1, 1000)})
-        ops.append({"name": f"op{op}", "inputs": inputs, "outputs": [len(tensors) - 1]})
-    return {"tensors": tensors, "inputs": [0], "outputs": [len(tensors) - 1], "ops": ops}
+        ops.append({"name": f"op{op}", "inputs": inputs, "outputs": [op + 1]})
+    inputs = list(range(max(1, operators - width + 1), operators + 1))
+    ops.append({"name": "last", "inputs": inputs, "outputs": [operators + 1]})
+    tensors.append({"name": "out", "bytes": 1})
+    return {"tensors": tensors, "inputs": [0], "outputs": [operators + 1], "ops": ops}
 
 
 class CliTest(unittest.TestCase):

@@ -135,7 +135,7 @@ class Conventions(CliTest):
     def test_require_optimal(self):
         self.write_json("g.json", DIAMOND)
         self.expect(DONE, "plan", "g.json", "--require-optimal")
-        self.write_json("wide.json", wide_graph(120, 1))
+        self.write_json("wide.json", wide_graph(200, 1))
         limits = ["--max-states", "50"]
         self.expect(UNPROVEN, "plan", "wide.json", *limits, "--require-optimal")
         report = self.report_of("plan", "wide.json", *limits)

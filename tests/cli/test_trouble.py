@@ -104,7 +104,7 @@ class Trouble(CliTest):
             self.assertNotIn(b"terminate", errors)
 
     def test_interrupt(self):
-        graph = self.write_json("wide.json", wide_graph(150, 3))
+        graph = self.write_json("wide.json", wide_graph(200, 1))
         run = subprocess.Popen([NEAP, "plan", graph, "--plan", "plan.json", "--max-states", str(10**12)],
                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(3)
@@ -119,7 +119,7 @@ class Trouble(CliTest):
         self.expect(DONE, "check", "wide.json", "plan.json")
 
     def test_interrupt_leaves_the_report_whole(self):
-        graph = self.write_json("wide.json", wide_graph(150, 4))
+        graph = self.write_json("wide.json", wide_graph(200, 1))
         run = subprocess.Popen([NEAP, "plan", graph, "--json", "--max-states", str(10**12)],
                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(2)
@@ -131,7 +131,7 @@ class Trouble(CliTest):
         self.assertEqual(report["plan"]["order_status"], "bounded")
 
     def test_time_limit(self):
-        self.write_json("wide.json", wide_graph(150, 5))
+        self.write_json("wide.json", wide_graph(200, 1))
         started = time.monotonic()
         report = self.report_of("plan", "wide.json", "--max-states", 10**12, "--time-limit", "2")
         self.assertLess(time.monotonic() - started, 30)

@@ -43,7 +43,7 @@ def main():
                         SOURCE / "schemas/tflite.fbs", model], check=True)
 
     for seed in range(3):
-        subprocess.run([neap, "zoo", "randwire-ws", "--nodes", "6", "--width", "2", "--quiet",
+        subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",
                         "--seed", str(seed), "-o", out / "onnx" / f"randwire{seed}.onnx"],
                        check=True)
 
