@@ -19,7 +19,7 @@
 #include "neap/plan/profile.h"
 #include "neap/report/text.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;
 }  // namespace CLI
 

@@ -65,9 +65,6 @@ Status CheckCombinations(const PlanOptions& options) {
   if (options.order_only && !options.budget.empty()) {
     return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
   }
-  if (options.order_only && !options.plan_out.empty()) {
-    return Fail(UsageError("--plan needs the addresses that --order-only leaves out"));
-  }
   const auto names = compile::OrderStrategies();
   if (std::find(names.begin(), names.end(), options.order) == names.end()) {
     return Fail(UsageError("--order '" + options.order + "' is not one of " + StrategyList()));

@@ -161,6 +161,10 @@ std::optional<std::vector<std::int64_t>> OpView::IntsOrInput(const char* name,
 void OpView::Set(std::size_t output, ElementType type, MaybeShape shape) {
   if (output >= results_.size()) return;
   if (shape && shape->size() > kMostRank) shape.reset();
+  // Attributes may say anything.
+  if (shape) {
+    for (std::int64_t& dim : *shape) dim = std::max<std::int64_t>(dim, -1);
+  }
   results_[output].type = type;
   results_[output].shape = std::move(shape);
 }

@@ -220,6 +220,7 @@ void AddressChecker::JoinOverlaps() {
 // Sweeps over the slots with the live blocks in a map by offset: O(n log n).
 void AddressChecker::CheckApart() {
   std::vector<const Block*> blocks;
+  blocks.reserve(tensors_.size() + scratch_.size());
   for (const auto& [key, block] : tensors_) blocks.push_back(&block);
   for (const Block& block : scratch_) blocks.push_back(&block);
   struct Event {
@@ -303,8 +304,7 @@ bool MayOverwrite(const Op& op, const Timeline& timeline) {
   if (op.inputs.empty() || op.outputs.empty()) return false;
   const Lifetime* input = timeline.Find(op.inputs[0]);
   const Lifetime* output = timeline.Find(op.outputs[0]);
-  return input != nullptr && output != nullptr && input->bytes == output->bytes && input->owned &&
-         !input->kept;
+  return input != nullptr && output != nullptr && input->bytes == output->bytes && !input->kept;
 }
 
 std::vector<Overlap> CheckOverlaps(const EntryContext& context) {

@@ -24,8 +24,7 @@ struct EntryContext {
 
 // Whether the rule of in-place profiles lets `op` write its first output over its first input, as
 // far as the order has no say: element-wise or reshape-like, without bodies, equal bytes, an input
-// that the subgraph owns (it is its input or produced in it), that is no constant, no variable and
-// no output of the subgraph.
+// that is no constant, no variable and no output of the subgraph. `timeline` is of its subgraph.
 bool MayOverwrite(const graph::Op& op, const Timeline& timeline);
 
 // The overlaps that the profile and the order allow; findings for the others.

@@ -101,6 +101,9 @@ TEST(Check, RefusesOtherSlotsOfBodies) {
   Plan plan = control.plan;
   plan.entries[0].tensors[1].last = 1;  // the capture dies too early
   ExpectFinding(control.graph, plan, "lives in slots [0, 1), expected [0, 4)");
+  plan = control.plan;
+  plan.entries[0].tensors[5].offset = 18;  // the caller's scratch is in use all the while
+  ExpectFinding(control.graph, plan, "shared with the scratch of operator #0 'If'");
 }
 
 // op0 and op1 both call the body, whose tensors keep their place from the first call to the last.

@@ -147,6 +147,10 @@ TEST(Check, RefusesOtherOverlaps) {
   chain.outputs.push_back(TensorId(1));
   refused(chain, InPlacePlan(), "may not write over this input");
   chain = Chain();
+  chain.ops[OpId(0)].outputs.clear();
+  chain.tensors[TensorId(1)].variable = true;
+  refused(chain, InPlacePlan(), "may not write over this input");
+  chain = Chain();
   chain.ops[OpId(2)].inputs.push_back(TensorId(1));
   refused(chain, InPlacePlan(), "the input is needed after");
   chain = Chain();

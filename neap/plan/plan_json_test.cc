@@ -50,7 +50,8 @@ TEST(PlanJson, ReadsWhatItWrote) {
   }
 }
 
-TEST(PlanJson, KeepsEveryField) {
+// Every number is another one.
+Plan WithEveryField() {
   Plan plan;
   plan.neap_version = "v";
   plan.model = "m";
@@ -76,6 +77,11 @@ TEST(PlanJson, KeepsEveryField) {
   entry.arena_status = BoundStatus::kOptimal;
   entry.states = 27;
   plan.entries = {entry};
+  return plan;
+}
+
+TEST(PlanJson, KeepsEveryField) {
+  const Plan plan = WithEveryField();
   const auto read = FromJson(ToJson(plan));
   ASSERT_TRUE(read.has_value()) << read.error().ToString();
   EXPECT_EQ(read->neap_version, "v");

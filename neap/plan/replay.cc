@@ -362,7 +362,6 @@ void Replayer::ComputeLifetimes(SubgraphId id, Timeline& timeline) {
     } else if (!needed) {
       lifetime.range.last = std::min(timeline.length, 1);
     }
-    lifetime.owned = from.valid() || is_input[tensor] != 0;
     lifetime.kept = is_output[tensor] != 0;
     if (lifetime.kept) lifetime.range.last = timeline.length;
     if (from.valid() || needed) lifetime.live_bytes = AlignUp(*bytes, profile_.alignment);
@@ -406,7 +405,7 @@ std::optional<EntryReplay> Replayer::ExpandCalls(const EntryPlan& entry) {
       return std::nullopt;
     }
     for (const auto& [slot, bytes] : timeline.changes) {
-      change[static_cast<std::size_t>(call.begin + slot)] += bytes;
+      change[static_cast<std::size_t>(call.begin) + static_cast<std::size_t>(slot)] += bytes;
     }
     for (const Timeline::Call& inner : timeline.calls) {
       open.push_back({inner.body, call.begin + inner.begin});

@@ -66,7 +66,6 @@ struct Lifetime {
   SlotRange range;              // relative to the begin of the call
   std::int64_t bytes = 0;       // exact
   std::int64_t live_bytes = 0;  // rounded as the profile does; 0 for an input that nobody reads
-  bool owned = false;           // an input of the subgraph, or produced in it
   bool kept = false;            // an output of the subgraph
 };
 

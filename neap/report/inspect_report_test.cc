@@ -122,11 +122,18 @@ TEST_F(InspectReportTest, Json) {
 }
 
 TEST(CheckReportTest, TextAndJson) {
-  const compile::Compiled compiled = testing::PlanOfTwoOperators();
+  compile::Compiled compiled = testing::PlanOfTwoOperators();
   CheckReport report{"model.tflite", "abcd", "plan.json", &compiled.plan, {}};
   EXPECT_EQ(CheckText(report, Style()),
             "ok: peak 301,056 B, arena 301,056 B; verified for runtime ideal: the model's hash, 2 "
-            "steps in a valid order, 0 placements without a shared byte, both numbers\n");
+            "steps in a valid order, 0 placements without a shared byte, both numbers; the lower "
+            "bound of the peak is verified\n");
+  compiled.plan.entries[0].certificate.kind = "search";
+  compiled.plan.entries[0].arena_bytes = 0;
+  EXPECT_EQ(CheckText(report, Style()),
+            "ok: peak 301,056 B; verified for runtime ideal: the model's hash, 2 steps in a valid "
+            "order, the number (no addresses: an order alone); the lower bound of the peak is the "
+            "planner's word (a search)\n");
   EXPECT_EQ(nlohmann::json::parse(CheckJson(report))["ok"], true);
   report.violations = {"tensor #1 overlaps tensor #2"};
   const auto json = nlohmann::json::parse(CheckJson(report));

@@ -113,6 +113,7 @@ class Reader {
   Result<const Options*> OptionsAs(const schema::Operator& source, schema::OptionsKind kind);
   template <typename Options>
   Result<const Options*> Options2As(const schema::Operator& source);
+  static void SettleWrittenInputs(graph::Subgraph* subgraph);
   void Settle(graph::Subgraph* subgraph);
   void MarkStateful(graph::Graph* graph);
   void NoteDynamic(SubgraphId id, const schema::SubGraph& source, const graph::Subgraph& subgraph);
@@ -355,8 +356,41 @@ Status Reader::ReadSubgraph(const schema::SubGraph& source) {
     op->source_index = static_cast<std::int32_t>(i);
     subgraph.ops.push_back(std::move(*op));
   }
+  SettleWrittenInputs(&subgraph);
   graph_.subgraphs.push_back(std::move(subgraph));
   return {};
+}
+
+// A graph input that operators write to is updated in place: operators before the writer in file
+// order read the old value, those behind it the new one. The graph has one value per tensor, so
+// writers are told as readers (the tensor is live from the start anyway) and the order of all who
+// touch it as control edges.
+void Reader::SettleWrittenInputs(graph::Subgraph* subgraph) {
+  const auto contains = [](const std::vector<TensorId>& list, TensorId id) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+  };
+  for (const TensorId input : subgraph->inputs) {
+    OpId writer;
+    std::vector<OpId> readers;  // since the writer
+    bool written = false;
+    for (const graph::Op& op : subgraph->ops) written = written || contains(op.outputs, input);
+    if (!written || !input.valid()) continue;
+    for (const OpId id : subgraph->ops.Ids()) {
+      graph::Op& op = subgraph->ops[id];
+      const bool writes = contains(op.outputs, input);
+      if (!writes && !contains(op.inputs, input)) continue;
+      if (writer.valid()) subgraph->control_edges.push_back({writer, id});
+      if (!writes) {
+        readers.push_back(id);
+        continue;
+      }
+      for (const OpId reader : readers) subgraph->control_edges.push_back({reader, id});
+      readers.clear();
+      writer = id;
+      std::replace(op.outputs.begin(), op.outputs.end(), input, TensorId());
+      op.inputs.push_back(input);
+    }
+  }
 }
 
 // What can only be told when all operators are known. Ids have been checked.
