@@ -21,3 +21,7 @@ if(NEAP_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
+if(NEAP_FUZZERS)
+  # Coverage of the whole tree; the targets in tests/fuzz bring libFuzzer's main.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

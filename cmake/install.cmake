@@ -1,0 +1,42 @@
+# `cmake --install`: the program, the libraries, their public headers and find_package(neap).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The public headers: what other modules, tools and users may include. The test `layering` sees to it
+# that they include each other, the standard library and tl/expected.hpp only.
+set(NEAP_PUBLIC_HEADERS
+  arena/arena.h arena/check.h arena/problem.h
+  base/bytes.h base/check.h base/diagnostic.h base/id.h base/limits.h base/random.h base/result.h
+  compile/compile.h
+  formats/formats.h
+  graph/element_type.h graph/graph.h
+  io/file.h
+  ops/onnx_shapes.h ops/traits.h
+  plan/check.h plan/plan.h plan/plan_json.h plan/profile.h
+  report/report.h report/text.h
+  schedule/check.h schedule/problem.h schedule/schedule.h
+  zoo/zoo.h)
+
+set(neap_targets)
+foreach(module IN LISTS NEAP_MODULES)
+  list(APPEND neap_targets neap_${module})
+endforeach()
+install(TARGETS ${neap_targets} EXPORT neapTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS neap RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(header IN LISTS NEAP_PUBLIC_HEADERS)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/neap/${header}
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/neap/${folder})
+endforeach()
+
+set(neap_config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/neap)
+install(EXPORT neapTargets NAMESPACE neap:: DESTINATION ${neap_config_folder})
+configure_package_config_file(cmake/neapConfig.cmake.in ${PROJECT_BINARY_DIR}/neapConfig.cmake
+  INSTALL_DESTINATION ${neap_config_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/neapConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/neapConfig.cmake ${PROJECT_BINARY_DIR}/neapConfigVersion.cmake
+        DESTINATION ${neap_config_folder})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/neap)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/neap
+        FILES_MATCHING PATTERN "*.schema.json")

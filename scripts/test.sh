@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs all tests: test.sh [--fast] [--long]. The last line is "N passed, M failed[, K skipped]", and
+# the exit status is 0 only when nothing failed. Logs: build/test-logs.
+#   --fast: only the optimised build and its tests, with the packages that are there
+#   --long: the long tests in full, not in their short form
+# What is left out because something is missing counts as skipped and is named.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fast=0
+long=0
+for argument in "$@"; do
+  case "$argument" in
+    --fast) fast=1 ;;
+    --long) long=1 ;;
+    *) echo "usage: $0 [--fast] [--long]" >&2; exit 2 ;;
+  esac
+done
+
+jobs=$(nproc)
+logs=$PWD/build/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+passed=0
+failed=0
+skipped=0
+not_passed=()
+
+# run NAME COMMAND...: runs it with its output in a log; says how long it took; shows the end of the
+# log when it fails. Counts nothing.
+run() {
+  local name=$1 start=$SECONDS status=0
+  shift
+  "$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
+  printf '%-30s %4d s  %s\n' "$name" $((SECONDS - start)) "$([[ $status -eq 0 ]] && echo ok || echo FAILED)"
+  [[ $status -eq 0 ]] || show "$name"
+  return $status
+}
+
+# What matters of a log: the lines that speak of errors, then the end.
+show() {
+  echo "----- $logs/$1.log"
+  grep -n -E '(error|warning|FAILED|\*\*\*Failed|Sanitizer|Traceback|^E  )' "$logs/$1.log" | head -n 60
+  echo "----- last lines"
+  tail -n 40 "$logs/$1.log"
+  echo "-----"
+}
+
+# check NAME COMMAND...: one test.
+check() {
+  if run "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    not_passed+=("failed: $1")
+  fi
+}
+
+skip() {
+  printf '%-30s         skipped: %s\n' "$1" "$2"
+  skipped=$((skipped + 1))
+  not_passed+=("skipped: $1: $2")
+}
+
+# counted NAME JUNIT COMMAND...: as many tests as the report in JUNIT says. A command that fails
+# without a failed test in its report (a crash of the test driver) is one failure.
+counted() {
+  local name=$1 junit=$2 status=0 counts p f s
+  shift 2
+  rm -f "$junit"
+  run "$name" "$@" || status=$?
+  counts=$(/usr/bin/env python3 scripts/junit_counts.py "$junit" 2>>"$logs/$name.log") || counts="0 0 0"
+  read -r p f s <<<"$(head -n 1 <<<"$counts")"
+  if [[ $f -eq 0 && ($status -ne 0 || $p -eq 0) ]]; then
+    f=1
+    not_passed+=("failed: $name: see $logs/$name.log")
+  fi
+  echo "    $p passed, $f failed, $s skipped"
+  while read -r line; do [[ -n $line ]] && not_passed+=("$line"); done < <(tail -n +2 <<<"$counts")
+  passed=$((passed + p))
+  failed=$((failed + f))
+  skipped=$((skipped + s))
+}
+
+build() {  # PRESET [TARGETS...]
+  local preset=$1
+  shift
+  cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs" ${@:+--target "$@"}
+}
+
+tests_of() {  # PRESET [ctest options]
+  local preset=$1
+  shift
+  counted "$preset-tests" "$logs/$preset.xml" \
+    ctest --preset "$preset" -j "$jobs" --timeout 300 --output-junit "$logs/$preset.xml" "$@"
+}
+
+finish() {
+  echo
+  if [[ ${#not_passed[@]} -gt 0 ]]; then printf '%s\n' "${not_passed[@]}"; fi
+  echo "total time: $((SECONDS / 60)) min $((SECONDS % 60)) s"
+  local line="$passed passed, $failed failed"
+  [[ $skipped -eq 0 ]] || line+=", $skipped skipped"
+  echo "$line"
+  [[ $failed -eq 0 && $passed -gt 0 ]]
+  exit
+}
+
+# Long tests read this; see tests/README.md.
+[[ $long -eq 1 ]] && export NEAP_LONG=1
+
+if [[ $fast -eq 0 ]]; then
+  run packages scripts/install_packages.sh --build --test ||
+    { failed=$((failed + 1)); not_passed+=("failed: packages"); }
+fi
+
+check release-build build release
+tests_of release
+[[ $fast -eq 1 ]] && finish
+
+check dev-build build dev
+tests_of dev
+
+check core-build build core neap
+check core-program scripts/checks/core_program.sh build/core/tools/neap
+check install-and-consume scripts/checks/install_and_consume.sh build/release
+check format scripts/checks/format.sh
+
+if command -v clang-tidy-16 >/dev/null && command -v clang++-16 >/dev/null; then
+  check tidy scripts/checks/tidy.sh
+else
+  skip tidy "clang-tidy-16 and clang-16 are not installed"
+fi
+
+if scripts/checks/venv.sh >"$logs/venv.log" 2>&1 </dev/null; then
+  while read -r name; do skip "python-package-$name" "no wheel could be installed, see $logs/venv.log"; done \
+    < <(sed -n 's/^missing: //p' "$logs/venv.log")
+  counted conformance "$logs/conformance.xml" .venv/bin/python -m pytest -q -p no:cacheprovider \
+    tests/conformance --junitxml "$logs/conformance.xml" --neap build/release/tools/neap \
+    ${NEAP_LONG:+--long}
+  sed -n '/^table:/,/^$/p' "$logs/conformance.log"
+else
+  show venv
+  skip conformance "pytest could not be installed, see $logs/venv.log"
+fi
+
+if command -v clang++-16 >/dev/null; then
+  check fuzz-build build fuzz
+  for target in $(scripts/checks/fuzz.sh --list); do
+    check "fuzz-$target" scripts/checks/fuzz.sh "$target"
+  done
+else
+  skip fuzz "clang-16 is not installed"
+fi
+
+finish

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the program share: a folder of its own for each test, models, runs."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("NEAP_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+NEAP = os.environ.get("NEAP", str(SOURCE / "build/release/tools/neap"))
+SHARED = pathlib.Path(os.environ.get("NEAP_SHARED", SOURCE / "../shared"))
+
+DONE, FAILED, USAGE, OVER_BUDGET, UNPROVEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+# Two branches: file order (breadth first) needs 320 bytes, depth first 230.
+DIAMOND = {
+    "tensors": [{"name": "in", "bytes": 20}, {"name": "wide1", "bytes": 150},
+                {"name": "wide2", "bytes": 150}, {"name": "thin1", "bytes": 10},
+                {"name": "thin2", "bytes": 10}, {"name": "out", "bytes": 5}],
+    "inputs": ["in"],
+    "outputs": ["out"],
+    "ops": [{"name": "widen1", "inputs": ["in"], "outputs": ["wide1"]},
+            {"name": "widen2", "inputs": ["in"], "outputs": ["wide2"]},
+            {"name": "narrow1", "inputs": ["wide1"], "outputs": ["thin1"]},
+            {"name": "narrow2", "inputs": ["wide2"], "outputs": ["thin2"]},
+            {"name": "join", "inputs": ["thin1", "thin2"], "outputs": ["out"]}],
+}
+DIAMOND_FILE_PEAK = 320
+DIAMOND_BEST_PEAK = 180
+
+
+def wide_graph(operators, seed, width=40):
+    """A graph JSON in layers: every operator reads two to four of the two layers before; the last
+    reads the whole last layer. With 200 operators no exact search ends soon."""
+    draw = random.Random(seed)
+    tensors = [{"name": "in", "bytes": 16}]
+    ops = []
+    for op in range(operators):
+        layer = op // width
+        pool = range(max(0, (layer - 2) * width + 1), layer * width + 1)
+        inputs = sorted(draw.sample(pool, min(len(pool), draw.randint(2, 4))))
+        tensors.append({"name": f"t{op}", "bytes": draw.randint(1, 1000)})
+        ops.append({"name": f"op{op}", "inputs": inputs, "outputs": [op + 1]})
+    inputs = list(range(max(1, operators - width + 1), operators + 1))
+    ops.append({"name": "last", "inputs": inputs, "outputs": [operators + 1]})
+    tensors.append({"name": "out", "bytes": 1})
+    return {"tensors": tensors, "inputs": [0], "outputs": [operators + 1], "ops": ops}
+
+
+class CliTest(unittest.TestCase):
+    """Every test runs in an empty folder of its own: self.folder."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def run_neap(self, *arguments, stdin=b"", timeout=120, **more):
+        return subprocess.run([NEAP, *map(str, arguments)], cwd=self.folder, input=stdin,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                              check=False, **more)
+
+    def expect(self, code, *arguments, **more):
+        """Runs, compares the exit code, and sees to it that errors are told in one line."""
+        result = self.run_neap(*arguments, **more)
+        errors = result.stderr.decode(errors="replace")
+        self.assertEqual(result.returncode, code, f"neap {' '.join(map(str, arguments))}\n{errors}")
+        if code == FAILED:
+            self.assertEqual(len(errors.splitlines()), 1, errors)
+        self.assertNotIn("internal error", errors)
+        self.assertNotIn("Sanitizer", errors)
+        self.assertNotIn("runtime error", errors)
+        return result
+
+    def report_of(self, *arguments, **more):
+        return json.loads(self.expect(DONE, *arguments, "--json", **more).stdout)
+
+    def write_json(self, name, graph):
+        path = self.folder / name
+        path.write_text(json.dumps(graph))
+        return path
+
+    def zoo(self, name="small.onnx", network="randwire-ws", **options):
+        """A network of the zoo, small unless told otherwise."""
+        options = {"seed": 1, "nodes": 8, "width": 4, **options}
+        words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        self.expect(DONE, "zoo", network, *words, "-o", name)
+        return self.folder / name
+
+    def files(self):
+        return sorted(path.name for path in self.folder.iterdir())

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every JSON that the program writes is what its schema in schemas/ says."""
+
+import json
+
+import pytest
+
+from conftest import SHARED, SOURCE, one_in, shared_files
+
+jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
+
+MODELS = [f"models/{file}" for file in shared_files("models", ".tflite", ".onnx")
+          if not file.startswith("bad/")]
+GRAPHS = [f"graphs/{file}" for file in shared_files("graphs", ".json")]
+GRAPH = {"tensors": [{"name": "a", "bytes": 8}, {"bytes": 3}], "inputs": ["a"], "outputs": [1],
+         "ops": [{"name": "op", "inputs": [0], "outputs": [1], "scratch_bytes": 5}]}
+
+
+def pytest_generate_tests(metafunc):
+    if "model" in metafunc.fixturenames:
+        files = MODELS + GRAPHS
+        files = files if metafunc.config.getoption("--long") else one_in(12, files)
+        metafunc.parametrize("model", files or [
+            pytest.param("", marks=pytest.mark.skip(f"no files in {SHARED}"))])
+
+
+def validator(name):
+    schema = json.loads((SOURCE / "schemas" / f"{name}.schema.json").read_text())
+    cls = jsonschema.validators.validator_for(schema)
+    cls.check_schema(schema)
+    return cls(schema)
+
+
+@pytest.mark.parametrize("path", sorted(path.name for path in (SOURCE / "schemas").glob("*.schema.json")))
+def test_schema_is_one(path):
+    validator(path.removesuffix(".schema.json"))
+
+
+def check_all(neap, model, tmp_path):
+    plan = tmp_path / "plan.json"
+    result = neap.run("plan", model, "--json", "--plan", plan, "--max-states", "20000")
+    if result.returncode == 1:
+        pytest.skip(result.stderr.decode(errors="replace").strip())
+    assert result.returncode == 0, result.stderr
+    validator("plan-report").validate(json.loads(result.stdout))
+    validator("plan").validate(json.loads(plan.read_text()))
+    validator("inspect-report").validate(json.loads(neap.run("inspect", model, "--json").stdout))
+    check = neap.run("check", model, plan, "--json")
+    assert check.returncode == 0, check.stderr
+    validator("check-report").validate(json.loads(check.stdout))
+    return json.loads(plan.read_text())
+
+
+def test_model(neap, model, tmp_path):
+    check_all(neap, SHARED / model, tmp_path)
+
+
+def test_graph_json(neap, tmp_path):
+    validator("graph").validate(GRAPH)
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(GRAPH))
+    plan = check_all(neap, path, tmp_path)
+    del plan["entries"][0]["peak_bytes"]
+    with pytest.raises(jsonschema.ValidationError):
+        validator("plan").validate(plan)
+
+
+@pytest.mark.parametrize("network", ["randwire-ws", "darts-cifar"])
+def test_zoo(neap, network, tmp_path):
+    path = tmp_path / "zoo.onnx"
+    assert neap.run("zoo", network, "-o", path).returncode == 0
+    check_all(neap, path, tmp_path)

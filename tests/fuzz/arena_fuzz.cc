@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Placement problems from bytes: valid ones get a right placement, never above the greedy one and
+// never below the lower bound.
+#include "neap/arena/arena.h"
+#include "neap/arena/check.h"
+#include "tests/fuzz/byte_source.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+using neap::fuzz::Require;
+
+neap::arena::Problem Decode(neap::fuzz::ByteSource* bytes) {
+  neap::arena::Problem problem;
+  const std::int32_t count = bytes->Below(24);
+  for (std::int32_t i = 0; i < count; ++i) {
+    neap::arena::Buffer buffer;
+    buffer.bytes = bytes->Byte() - 2;
+    buffer.first = bytes->Below(16);
+    buffer.last = buffer.first + bytes->Below(8);
+    const std::int32_t kind = bytes->Below(16);
+    if (kind >= 12) buffer.alignment = std::int64_t{1} << (kind - 12);
+    if (kind == 1) buffer.fixed_offset = bytes->Byte();
+    problem.buffers.push_back(buffer);
+  }
+  return problem;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  neap::fuzz::ByteSource bytes(data, size);
+  const neap::arena::Problem problem = Decode(&bytes);
+  if (neap::arena::Validate(problem)) return 0;
+  neap::Limits limits;
+  limits.max_states = 2000;
+  const auto outcome = neap::arena::Solve(problem, limits);
+  Require(!neap::arena::FindViolation(problem, outcome.placement), "the placement is right");
+  Require(outcome.lower_bound_bytes <= outcome.placement.height_bytes, "the bound is one");
+  Require(neap::arena::LoadLowerBound(problem) <= outcome.lower_bound_bytes,
+          "the best bound is told");
+  const auto greedy = neap::arena::PlaceLikeTflm(problem);
+  Require(outcome.placement.height_bytes <= greedy.height_bytes, "never above the greedy planner");
+  return 0;
+}

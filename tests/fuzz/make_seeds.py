@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes seeds for the fuzz targets, a folder each, from models that the program and flatc make.
+
+make_seeds.py --neap PROGRAM --out FOLDER [--flatc flatc]
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE / "tests/cli"))
+from neap_cli import DIAMOND, wide_graph  # noqa: E402
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--neap", required=True, type=pathlib.Path)
+    parser.add_argument("--flatc", default="flatc")
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    arguments = parser.parse_args()
+    neap, out = arguments.neap.resolve(), arguments.out
+    shutil.rmtree(out, ignore_errors=True)
+    for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "schedule"):
+        (out / name).mkdir(parents=True)
+
+    graphs = {"diamond": DIAMOND, "wide": wide_graph(12, 1),
+              "named": {"tensors": [{"name": "a", "bytes": 1}], "inputs": ["a"], "outputs": ["a"],
+                        "ops": [{"inputs": ["a"], "outputs": [], "scratch_bytes": 7}]}}
+    for name, graph in graphs.items():
+        path = out / "graph_json" / f"{name}.json"
+        path.write_text(json.dumps(graph))
+        subprocess.run([neap, "plan", path, "--plan", out / "plan_json" / f"{name}.json", "--quiet"],
+                       check=True)
+
+    for model in sorted((SOURCE / "tests/models").glob("*.tflite.json")):
+        subprocess.run([arguments.flatc, "--binary", "-o", out / "tflite",
+                        SOURCE / "schemas/tflite.fbs", model], check=True)
+
+    for seed in range(3):
+        subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",
+                        "--seed", str(seed), "-o", out / "onnx" / f"randwire{seed}.onnx"],
+                       check=True)
+
+    draw = random.Random(1)
+    for name in ("arena", "schedule"):
+        for seed in range(8):
+            (out / name / str(seed)).write_bytes(draw.randbytes(40 + 20 * seed))
+
+
+if __name__ == "__main__":
+    main()

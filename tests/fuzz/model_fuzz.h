@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What holds for the bytes of a model in any format: they are refused, or planned within limits; a
+// model that can be written is read back the same but for its order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neap/compile/compile.h"
+#include "neap/formats/formats.h"
+#include "tests/fuzz/require.h"
+
+namespace neap::fuzz {
+
+inline void TryModel(const std::uint8_t* data, std::size_t size, const std::string& name) {
+  const auto* begin = reinterpret_cast<const std::byte*>(data);
+  auto bytes = std::make_shared<const std::vector<std::byte>>(begin, begin + size);
+  const auto source = formats::LoadBytes(bytes, name, formats::LoadOptions{});
+  if (!source) {
+    const std::string told = source.error().ToString();
+    Require(!told.empty() && told.find('\n') == std::string::npos, "an error is one line");
+    return;
+  }
+  Require(graph::Verify(source->graph).has_value(),
+          "a reader returns graphs that Verify() accepts");
+  compile::Options options;
+  options.limits.max_states = 300;
+  options.placement_states = 300;
+  const auto compiled = compile::Compile(source->graph, options);
+  if (!compiled || source->format == formats::Format::kGraphJson) return;
+  const auto written = formats::WriteReordered(*source, compiled->order);
+  Require(written.has_value(), "what was planned can be written");
+  const auto again = formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(*written),
+                                        name, formats::LoadOptions{});
+  Require(again.has_value(), "what was written can be read");
+  Require(again->graph.subgraphs.size() == source->graph.subgraphs.size(), "no subgraph is lost");
+}
+
+}  // namespace neap::fuzz

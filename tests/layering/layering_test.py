@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""layering.py finds what it says it finds: each rule is broken once, in a tree of the test's own."""
+
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.dont_write_bytecode = True
+import layering  # noqa: E402
+
+TREE = {
+    "cmake/layers.cmake": "# comment\nset(NEAP_MODULES base graph compile)\nset(NEAP_MAY_USE_base)\n"
+                          "set(NEAP_MAY_USE_graph base)\nset(NEAP_MAY_USE_compile base graph)\n",
+    "cmake/install.cmake": "set(NEAP_PUBLIC_HEADERS\n  base/id.h\n  graph/graph.h)\n",
+    "neap/base/id.h": "#include <vector>\n",
+    "neap/base/id.cc": '#include "neap/base/id.h"\n#include <fmt/format.h>\n',
+    "neap/graph/graph.h": '#include <tl/expected.hpp>\n#include "neap/base/id.h"\n',
+    "neap/graph/private.h": "#include <fmt/format.h>\n",
+    "neap/graph/graph.cc": '#include "neap/graph/graph.h"\n#include "neap/graph/private.h"\n',
+    "neap/compile/compile.cc": '#include "neap/graph/graph.h"\n',
+}
+
+
+class LayeringTest(unittest.TestCase):
+    def breaches(self, **changes):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in {**TREE, **changes}.items():
+                path = root / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            output = io.StringIO()
+            with mock.patch("sys.argv", ["layering.py", folder]), contextlib.redirect_stdout(output):
+                status = layering.main()
+            lines = [line for line in output.getvalue().splitlines()[1:] if line]
+            self.assertEqual(status, 1 if lines else 0)
+            return lines
+
+    def test_accepts_a_tree_in_order(self):
+        self.assertEqual(self.breaches(), [])
+
+    def test_a_module_may_not_look_up(self):
+        lines = self.breaches(**{"neap/base/id.cc": '#include "neap/graph/graph.h"\n'})
+        self.assertEqual(lines, ["neap/base/id.cc: module base may not use graph "
+                                 "(neap/graph/graph.h)"])
+
+    def test_a_test_may_use_what_lies_below_compile(self):
+        self.assertEqual(self.breaches(**{"neap/base/id_test.cc": '#include "neap/graph/graph.h"\n'}),
+                         [])
+
+    def test_private_headers_stay_private(self):
+        for user in ("neap/compile/compile.cc", "tools/neap.cc"):
+            lines = self.breaches(**{user: '#include "neap/graph/private.h"\n'})
+            self.assertEqual(lines, [f"{user}: neap/graph/private.h is no public header of graph"])
+
+    def test_third_parties_stay_out_of_public_headers(self):
+        lines = self.breaches(**{"neap/base/id.h": "#include <fmt/format.h>\n"})
+        self.assertEqual(lines, ["neap/base/id.h: a public header includes <fmt/format.h>"])
+
+    def test_a_public_header_reaches_public_ones_only(self):
+        lines = self.breaches(**{"neap/graph/graph.h": '#include "neap/graph/private.h"\n'})
+        self.assertEqual(lines, ["neap/graph/graph.h: a public header includes "
+                                 "neap/graph/private.h, which is none"])
+
+    def test_cycles_of_the_table(self):
+        table = TREE["cmake/layers.cmake"].replace("USE_base)", "USE_base graph)")
+        lines = self.breaches(**{"cmake/layers.cmake": table})
+        self.assertEqual(lines, ["cmake/layers.cmake: base may use graph, which does not stand "
+                                 "before it"])
+
+    def test_listed_headers_exist(self):
+        text = TREE["cmake/install.cmake"].replace("base/id.h", "base/id.h base/gone.h")
+        lines = self.breaches(**{"cmake/install.cmake": text})
+        self.assertEqual(lines, ["cmake/install.cmake: neap/base/gone.h does not exist"])
+
+
+if __name__ == "__main__":
+    unittest.main()
