@@ -420,13 +420,7 @@ void Reader::Settle(graph::Subgraph* subgraph) {
     }
   }
   // A produced tensor without shape may be a scalar or of unknown rank: writers leave out both. It
-  // is a scalar where scalars are all that an element-wise operator has to work on, and where it is
-  // a whole number of 32 or 64 bits: shape arithmetic, which takes single dimensions out of lists.
-  for (graph::Tensor& tensor : subgraph->tensors) {
-    const bool whole = tensor.type == graph::ElementType::kInt32 ||
-                       tensor.type == graph::ElementType::kInt64;
-    if (whole && !tensor.shape) tensor.shape = graph::Shape{};
-  }
+  // is a scalar for certain where scalars are all that an element-wise operator has to work on.
   for (const graph::Op& op : subgraph->ops) {
     if (op.type != "DEQUANTIZE" && !ops::IsElementwise(op)) continue;
     const bool scalars = std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
