@@ -103,6 +103,18 @@ TEST(DecisionSearch, IsExactUnderEveryRule) {
   EXPECT_GT(refuted_above_load, 500);
 }
 
+// One level of recursion per item: the largest part that the search is given, all live at once.
+TEST(DecisionSearch, DescendsThroughThousandsOfBuffers) {
+  Problem problem;
+  std::int64_t load = 0;
+  for (std::int64_t i = 0; i < 2800; ++i) {
+    problem.buffers.push_back({1 + i % 97, 0, 1, 1, {}});
+    load += 1 + i % 97;
+  }
+  EXPECT_EQ(Decide(problem, load, 1), Verdict::kPlaced);
+  EXPECT_EQ(Decide(problem, load - 1, 1), Verdict::kImpossible);
+}
+
 // An independent answer for problems of full load. At every step all `load` bytes are in use, so
 // the lowest free byte at the earliest step where there is one belongs to a buffer that starts
 // there.

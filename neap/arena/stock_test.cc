@@ -144,6 +144,14 @@ TEST(Tflite, AlignsOffsetsNotSizes) {
   EXPECT_EQ(PlaceLikeTflite(problem, 9).height_bytes, 138);
 }
 
+TEST(Tflite, RemembersAGapFromItsUnalignedStart) {
+  // From 64 on there are 64 bytes, from 192 on 100: the real arena takes the first gap, remembers
+  // it as 127 bytes (from 1 to 128), and so prefers the second.
+  const Problem problem{
+      {{1, 0, 1, 1, 0}, {64, 0, 1, 1, 128}, {8, 0, 1, 1, 292}, {10, 0, 1, 64, {}}}};
+  EXPECT_EQ(PlaceLikeTflite(problem, 9).offsets[3], 192);
+}
+
 TEST(Tflite, GivesTiesToTheEarlierFirstStep) {
   const Problem problem{{{64, 1, 3, 64, {}}, {64, 0, 2, 64, {}}, {64, 1, 3, 64, {}}}};
   EXPECT_EQ(PlaceLikeTflite(problem, 9).offsets, (Offsets{64, 0, 128}));
