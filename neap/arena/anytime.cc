@@ -43,8 +43,8 @@ bool AnytimeSearch::Round(std::int64_t nodes, std::int64_t& lower_bytes, Budget&
       bound_tried_ = capacity;
       restarts_at_bound_ = 0;
     }
-    const Verdict verdict =
-        Attempt(capacity, nodes, at_bound ? restarts_at_bound_ : restarts, budget);
+    const Verdict verdict = at_bound ? Attempt(capacity, nodes, restarts_at_bound_, budget)
+                                     : Attempt(capacity, nodes / 4 + 1, restarts, budget);
     if (verdict == Verdict::kPlaced) {
       Keep();
     } else {
@@ -58,9 +58,9 @@ bool AnytimeSearch::Round(std::int64_t nodes, std::int64_t& lower_bytes, Budget&
 
 Verdict AnytimeSearch::Attempt(std::int64_t capacity_bytes, std::int64_t nodes,
                                std::int64_t& restarts, Budget& budget) {
-  // Enough for a descent without a failure, and some.
-  const std::int64_t nodes_per_restart =
-      kNodesPerRestart + static_cast<std::int64_t>(sections_.items.size());
+  // At least enough for a descent without a failure, and some.
+  const auto items = static_cast<std::int64_t>(sections_.items.size());
+  const std::int64_t nodes_per_restart = std::max(kNodesPerRestart, items + items / 4);
   most_placed_ = -1;
   search_.ForgetFailures();
   while (nodes > 0 && !budget.Ended()) {

@@ -21,9 +21,9 @@ class AnytimeSearch {
   // `upper_bytes` is the height of a placement that is known.
   AnytimeSearch(const Sections& sections, std::int64_t upper_bytes, std::uint64_t seed);
 
-  // One round: `nodes` for the lower bound, then `nodes` for each step of a bisection. True when a
-  // lower placement was found, offsets() and upper_bytes(); `lower_bytes` is raised when a capacity
-  // was refuted. Ends at once when the bounds meet or the budget ends.
+  // One round: `nodes` for the lower bound, then a quarter of it for each step of a bisection. True
+  // when a lower placement was found, offsets() and upper_bytes(); `lower_bytes` is raised when a
+  // capacity was refuted. Ends at once when the bounds meet or the budget ends.
   bool Round(std::int64_t nodes, std::int64_t& lower_bytes, Budget& budget);
 
   std::int64_t upper_bytes() const { return upper_bytes_; }

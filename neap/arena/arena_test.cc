@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <optional>
 
 #include "neap/arena/arena.h"
 #include "neap/arena/arena_testing.h"
+#include "neap/arena/check.h"
 #include "neap/arena/decision_search.h"
 #include "neap/arena/sections.h"
 
@@ -101,28 +103,99 @@ TEST(DecisionSearch, IsExactUnderEveryRule) {
   EXPECT_GT(refuted_above_load, 500);
 }
 
-// Full load, no fixed offsets: here a lower bound that is too high would show, and small random
-// problems would not show it (their optimum nearly always is the load). Verdicts of unrelated rules
-// must agree.
-TEST(DecisionSearch, RulesAgreeOnFullLoad) {
-  Random random(22);
-  int impossible = 0;
-  for (int round = 0; round < 6000; ++round) {
-    const auto steps = static_cast<int>(random.Between(4, 12));
-    const std::int64_t load = random.Between(5, 16);
-    const Problem problem = RandomFullLoad(random, steps, load, random.Between(3, 7));
-    ASSERT_EQ(LoadLowerBound(problem), load);
-    bool any_placed = false;
-    bool any_impossible = false;
-    for (std::uint64_t seed = 0; seed < 4; ++seed) {
-      const Verdict verdict = Decide(problem, load, seed + 10);
-      any_placed = any_placed || verdict == Verdict::kPlaced;
-      any_impossible = any_impossible || verdict == Verdict::kImpossible;
-    }
-    ASSERT_FALSE(any_placed && any_impossible) << round;
-    impossible += any_impossible ? 1 : 0;
+// One level of recursion per item: the largest part that the search is given, all live at once.
+TEST(DecisionSearch, DescendsThroughThousandsOfBuffers) {
+  Problem problem;
+  std::int64_t load = 0;
+  for (std::int64_t i = 0; i < 2800; ++i) {
+    problem.buffers.push_back({1 + i % 97, 0, 1, 1, {}});
+    load += 1 + i % 97;
   }
-  EXPECT_GT(impossible, 20);
+  EXPECT_EQ(Decide(problem, load, 1), Verdict::kPlaced);
+  EXPECT_EQ(Decide(problem, load - 1, 1), Verdict::kImpossible);
+}
+
+// An independent answer for problems of full load. At every step all `load` bytes are in use, so
+// the lowest free byte at the earliest step where there is one belongs to a buffer that starts
+// there.
+class FullLoadPuzzle {
+ public:
+  FullLoadPuzzle(const Problem& problem, std::int64_t load)
+      : problem_(problem), load_(load), offsets_(problem.buffers.size(), -1) {}
+
+  // nullopt: gave up.
+  std::optional<bool> Solve(Step step, Step steps) {
+    if (--looks_left_ < 0) return std::nullopt;
+    while (step < steps && LowestFree(step) == load_) ++step;
+    if (step == steps) return true;
+    const std::int64_t offset = LowestFree(step);
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      const Buffer& buffer = problem_.buffers[i];
+      if (offsets_[i] >= 0 || buffer.first != step || !IsFree(step, offset, buffer.bytes)) continue;
+      offsets_[i] = offset;
+      const auto solved = Solve(step, steps);
+      if (!solved.has_value() || *solved) return solved;
+      offsets_[i] = -1;
+    }
+    return false;
+  }
+
+ private:
+  bool Covers(std::size_t i, Step step, std::int64_t byte) const {
+    const Buffer& buffer = problem_.buffers[i];
+    return offsets_[i] >= 0 && buffer.first <= step && step < buffer.last && offsets_[i] <= byte &&
+           byte < offsets_[i] + buffer.bytes;
+  }
+  bool IsFree(Step step, std::int64_t offset, std::int64_t bytes) const {
+    if (offset + bytes > load_) return false;
+    for (std::int64_t byte = offset; byte < offset + bytes; ++byte) {
+      for (std::size_t i = 0; i < offsets_.size(); ++i) {
+        if (Covers(i, step, byte)) return false;
+      }
+    }
+    return true;
+  }
+  std::int64_t LowestFree(Step step) const {
+    std::int64_t byte = 0;
+    while (byte < load_ && !IsFree(step, byte, 1)) ++byte;
+    return byte;
+  }
+
+  const Problem& problem_;
+  std::int64_t load_;
+  std::vector<std::int64_t> offsets_;
+  int looks_left_ = 3000;
+};
+
+// Here a bound that is too high would show. Small random problems would not show it, since their
+// optimum nearly always is the load.
+TEST(DecisionSearch, IsExactOnFullLoad) {
+  Random random(22);
+  Limits limits;
+  limits.max_states = 3000;
+  int impossible = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const auto steps = static_cast<int>(random.Between(8, 10));
+    const std::int64_t load = random.Between(10, 16);
+    const Problem problem = RandomFullLoad(random, steps, load, 12);
+    ASSERT_EQ(LoadLowerBound(problem), load);
+    const auto possible = FullLoadPuzzle(problem, load).Solve(0, static_cast<Step>(steps));
+    if (!possible.has_value()) continue;
+    impossible += *possible ? 0 : 1;
+    for (std::uint64_t seed = 0; seed < 2; ++seed) {
+      const Verdict verdict = Decide(problem, load, seed + 10);
+      if (verdict == Verdict::kUndecided) continue;
+      ASSERT_EQ(verdict == Verdict::kPlaced, *possible) << round << " " << seed;
+    }
+    const Outcome outcome = Solve(problem, limits);
+    ASSERT_EQ(FindViolation(problem, outcome.placement), std::nullopt);
+    if (*possible) {
+      ASSERT_EQ(outcome.lower_bound_bytes, load) << round;
+    } else {
+      ASSERT_GT(outcome.placement.height_bytes, load) << round;
+    }
+  }
+  EXPECT_GT(impossible, 15);
 }
 
 }  // namespace

@@ -102,13 +102,18 @@ bool DecisionSearch::Start(std::int64_t capacity_bytes) {
   return Propagate();
 }
 
+std::int64_t DecisionSearch::DrawNoise() {
+  const std::int64_t most = std::int64_t{rules_.noise} * 1024;
+  return random_->Between(-most, most);
+}
+
 void DecisionSearch::DrawPriorities() {
   for (std::size_t i = 0; i < priorities_.size(); ++i) {
     const Sections::Item& item = problem_.items[i];
     priorities_[i] = rules_.length_exponent * Log2(item.last - item.first) +
                      rules_.size_exponent * Log2(item.units);
     if (!rules_.noise_per_node) {
-      priorities_[i] += random_->Between(-rules_.noise * 1024, rules_.noise * 1024);
+      priorities_[i] += DrawNoise();
     }
   }
 }
@@ -371,7 +376,7 @@ DecisionSearch::Index DecisionSearch::ChooseCandidate(Index section) {
     if (FloorOf(row[i]) != At(section).level) continue;
     std::int64_t priority = priorities_[static_cast<std::size_t>(row[i])];
     if (rules_.noise_per_node) {
-      priority += random_->Between(-rules_.noise * 1024, rules_.noise * 1024);
+      priority += DrawNoise();
     }
     if (best < 0 || priority > best_priority || (priority == best_priority && row[i] < best)) {
       best = row[i];

@@ -102,6 +102,7 @@ class DecisionSearch {
   };
 
   bool Start(std::int64_t capacity_bytes);
+  std::int64_t DrawNoise();
   void DrawPriorities();
   bool Descend(Index first, Index last);
   bool Place(Index item);

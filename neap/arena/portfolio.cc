@@ -28,6 +28,7 @@ constexpr int kRepairPassesLarge = 12;
 constexpr std::array<std::size_t, 2> kWindows = {24, 96};
 constexpr std::int64_t kFirstFitPerState =
     8;  // placements that cost about as much as a search node
+constexpr std::uint64_t kSeed = 3;
 constexpr std::int64_t kFirstRoundNodes = 20'000;
 
 // The best placement known of every part of the problem, and the proven bound of all.
@@ -221,7 +222,8 @@ class Portfolio {
       auto sections = Sections::Build(problem_, part);
       if (!sections) continue;
       PartSearch entry{p, std::make_unique<Sections>(std::move(*sections)), nullptr};
-      entry.search = std::make_unique<AnytimeSearch>(*entry.sections, incumbent_.PartHeight(p), 1);
+      entry.search =
+          std::make_unique<AnytimeSearch>(*entry.sections, incumbent_.PartHeight(p), kSeed);
       searches.push_back(std::move(entry));
     }
     for (std::int64_t nodes = kFirstRoundNodes; Unfinished(); nodes *= 2) {
