@@ -212,13 +212,32 @@ class Pipeline {
   static void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
                              const Lowered& lowered, Ordered* ordered) {
     if (outcome.bound_op < 0) return;
-    const OpId op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
-    if (outcome.proof == schedule::Proof::kSingleOp && subgraph.ops[op].bodies.empty()) {
-      ordered->certificate.kind = "single-operator";
-      ordered->certificate.op = op;
-    } else {
-      ordered->certificate.kind = "search";
-      ordered->certificate.states = outcome.states;
+    plan::Certificate& certificate = ordered->certificate;
+    certificate.op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
+    // What runs inside an operator is not in the checker's reach: only a search speaks of it.
+    const bool plain = subgraph.ops[certificate.op].bodies.empty();
+    certificate.kind = "search";
+    if (plain && outcome.proof == schedule::Proof::kSingleOp) certificate.kind = "single-operator";
+    if (plain && outcome.proof == schedule::Proof::kMinCut) {
+      certificate.kind = "cut";
+      for (const schedule::CutPath& path : outcome.witness) {
+        plan::CertificatePath out;
+        out.bytes = path.bytes;
+        for (const schedule::BufferIndex buffer : path.buffers) {
+          out.tensors.push_back(lowered.tensors[static_cast<std::size_t>(buffer)]);
+        }
+        for (const auto& ops : path.through) {
+          auto& link = out.through.emplace_back();
+          for (const schedule::OpIndex op : ops) {
+            link.push_back(lowered.ops[static_cast<std::size_t>(op)]);
+          }
+        }
+        certificate.flow.push_back(std::move(out));
+      }
+    }
+    if (certificate.kind == "search") {
+      certificate.states = outcome.states;
+      certificate.reversed = outcome.reversed;
     }
   }
 

@@ -11,6 +11,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/plan/address_check.h"
+#include "neap/plan/bound_check.h"
 #include "neap/plan/replay.h"
 
 namespace neap::plan {
@@ -156,9 +157,14 @@ void CheckCertificate(const EntryContext& c) {
     }
     return;
   }
+  if (certificate.kind == "cut") {
+    const auto wrong = RefuteCut(subgraph, c.profile, certificate, bound);
+    if (wrong) c.findings.Add(id, "the certificate does not prove peak_lower_bound_bytes: " + *wrong);
+    return;
+  }
   if (certificate.kind != "none") {
     c.findings.Add(id, "certificate.kind is '" + certificate.kind +
-                           "', expected none, single-operator or search");
+                           "', expected none, single-operator, cut or search");
     return;
   }
   if (bound <= 0) return;
@@ -240,6 +246,35 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
     findings.Add(due[plan.entries.size()], "has no plan, expected one: it runs on its own");
   }
   return findings.Take();
+}
+
+ReplayedBounds ReplayBounds(const graph::Graph& graph, const Plan& plan, std::int64_t max_states) {
+  ReplayedBounds result;
+  for (const EntryPlan& entry : plan.entries) {
+    std::int64_t states = 0;
+    const ReplayVerdict verdict =
+        ReplaySearch(graph.subgraphs[entry.subgraph], ProfileOf(plan.runtime), entry.certificate,
+                     entry.peak_lower_bound_bytes, max_states, &states);
+    result.states += states;
+    const std::string what = "subgraph " + std::to_string(entry.subgraph.value()) + ": the bound " +
+                             std::to_string(entry.peak_lower_bound_bytes);
+    switch (verdict) {
+      case ReplayVerdict::kNotASearch:
+        ++result.not_searches;
+        break;
+      case ReplayVerdict::kProven:
+        ++result.replayed;
+        break;
+      case ReplayVerdict::kRefuted:
+        result.refuted.push_back(what + " is wrong: there is an order with a smaller peak");
+        break;
+      case ReplayVerdict::kGaveUp:
+        result.unfinished.push_back(what + " could not be confirmed within " +
+                                    std::to_string(max_states) + " states");
+        break;
+    }
+  }
+  return result;
 }
 
 }  // namespace neap::plan

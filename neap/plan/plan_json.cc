@@ -2,6 +2,7 @@
 #include "neap/plan/plan_json.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -57,6 +58,26 @@ void AppendList(std::string& out, const std::string& key, const std::vector<T>& 
   out += last ? "\n" : ",\n";
 }
 
+Json ToJson(const Certificate& certificate) {
+  Json flow = Json::array();
+  for (const CertificatePath& path : certificate.flow) {
+    Json tensors = Json::array();
+    for (const graph::TensorId tensor : path.tensors) tensors.push_back(tensor.value());
+    Json through = Json::array();
+    for (const auto& ops : path.through) {
+      Json list = Json::array();
+      for (const graph::OpId op : ops) list.push_back(op.value());
+      through.push_back(std::move(list));
+    }
+    flow.push_back({{"bytes", path.bytes}, {"tensors", tensors}, {"through", through}});
+  }
+  return {{"kind", certificate.kind},
+          {"op", IdOrNull(certificate.op)},
+          {"flow", flow},
+          {"states", certificate.states},
+          {"reversed", certificate.reversed}};
+}
+
 void AppendEntry(std::string& out, const EntryPlan& entry) {
   out += "    {\n";
   AppendFields(out, "      ",
@@ -65,10 +86,7 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
                 {"peak_bytes", entry.peak_bytes},
                 {"peak_lower_bound_bytes", entry.peak_lower_bound_bytes},
                 {"order_status", NameOf(entry.order_status)},
-                {"certificate",
-                 {{"kind", entry.certificate.kind},
-                  {"op", IdOrNull(entry.certificate.op)},
-                  {"states", entry.certificate.states}}},
+                {"certificate", ToJson(entry.certificate)},
                 {"states", entry.states},
                 {"arena_bytes", entry.arena_bytes},
                 {"arena_given_order_lower_bound_bytes", entry.arena_given_order_lower_bound_bytes},
@@ -245,16 +263,45 @@ Result<Overlap> ReadOverlap(const Place& place) {
   return overlap;
 }
 
+Result<std::int32_t> ReadBareIndex(const Place& place) {
+  NEAP_TRY(const std::int64_t value, ReadInteger(place, kMostIndex));
+  return static_cast<std::int32_t>(value);
+}
+
+Result<std::vector<graph::OpId>> ReadLink(const Place& place) {
+  if (!place.value->is_array()) return Refuse(place, "an array");
+  std::vector<graph::OpId> ops;
+  for (std::size_t i = 0; i < place.value->size(); ++i) {
+    NEAP_TRY(const std::int32_t op, ReadBareIndex({&(*place.value)[i], &place, nullptr, i}));
+    ops.emplace_back(op);
+  }
+  return ops;
+}
+
+Result<CertificatePath> ReadPath(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"bytes", "tensors", "through"}));
+  CertificatePath path;
+  NEAP_TRY(path.bytes, ReadCount(place, "bytes"));
+  NEAP_TRY(const auto tensors, ReadList(place, "tensors", &ReadBareIndex));
+  for (const std::int32_t tensor : tensors) path.tensors.emplace_back(tensor);
+  NEAP_TRY(path.through, ReadList(place, "through", &ReadLink));
+  return path;
+}
+
 Result<Certificate> ReadCertificate(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(place, {"kind", "op", "states"}));
+  NEAP_CHECK_OK(ExpectObject(place, {"kind", "op", "flow", "states", "reversed"}));
   Certificate certificate;
   NEAP_TRY(certificate.kind, ReadString(place.Member("kind")));
-  if (certificate.kind != "none" && certificate.kind != "single-operator" &&
-      certificate.kind != "search") {
-    return Refuse(place.Member("kind"), "'none', 'single-operator' or 'search'");
+  constexpr std::array<std::string_view, 4> kKinds = {"none", "single-operator", "cut", "search"};
+  if (std::find(kKinds.begin(), kKinds.end(), certificate.kind) == kKinds.end()) {
+    return Refuse(place.Member("kind"), "'none', 'single-operator', 'cut' or 'search'");
   }
   NEAP_TRY(certificate.op, ReadOp(place));
+  NEAP_TRY(certificate.flow, ReadList(place, "flow", &ReadPath));
   NEAP_TRY(certificate.states, ReadCount(place, "states"));
+  const Place reversed = place.Member("reversed");
+  if (!reversed.value->is_boolean()) return Refuse(reversed, "true or false");
+  certificate.reversed = reversed.value->get<bool>();
   return certificate;
 }
 

@@ -103,9 +103,9 @@ std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
     if (finished == kWaiting || touched == kExecuted) {
       constant += output.bytes;
     } else if (finished != kExecuted && touched == kWaiting) {
-      flow_.AddEdge(kExecuted, finished, output.bytes);
+      flow_.AddEdge(kExecuted, finished, output.bytes, pair.input);
     } else if (finished == kExecuted && touched != kWaiting) {
-      flow_.AddEdge(touched, kWaiting, output.bytes);
+      flow_.AddEdge(touched, kWaiting, output.bytes, pair.output);
     }
     // Both open: the condition is no cut function; leaving it out only weakens the bound.
   }
@@ -124,12 +124,39 @@ std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
     if (touched == kExecuted && finished == kWaiting) {
       constant += buffer.bytes;
     } else {
-      flow_.AddEdge(touched, finished, buffer.bytes);
+      flow_.AddEdge(touched, finished, buffer.bytes, static_cast<int>(index));
     }
   }
   for (const BufferIndex index : instance_.BuffersOf(op)) seen_[static_cast<std::size_t>(index)] = 0;
   if (constant >= enough) return constant;
   return constant + flow_.Run(enough - constant);
+}
+
+std::vector<CutFinder::Path> CutFinder::Witness(OpIndex op, std::int64_t* hill) {
+  *hill = LeastHill(op, MaxFlow::kInfinite);
+  std::vector<OpIndex> op_of_node;
+  for (const OpIndex free_op : free_ops_) {
+    const auto node = static_cast<std::size_t>(node_of_[static_cast<std::size_t>(free_op)]);
+    if (op_of_node.size() <= node) op_of_node.resize(node + 1, -1);
+    op_of_node[node] = free_op;
+  }
+  std::vector<Path> paths;
+  for (const MaxFlow::Path& flow : flow_.TakePaths()) {
+    Path path;
+    path.bytes = flow.amount;
+    for (const MaxFlow::Path::Item& item : flow.items) {
+      if (item.is_edge) {
+        path.buffers.push_back(item.id);
+        path.through.emplace_back();
+      } else if (static_cast<std::size_t>(item.id) < op_of_node.size() &&
+                 op_of_node[static_cast<std::size_t>(item.id)] >= 0) {
+        path.through.back().push_back(op_of_node[static_cast<std::size_t>(item.id)]);
+      }
+    }
+    path.through.pop_back();  // after the last buffer comes the sink
+    paths.push_back(std::move(path));
+  }
+  return paths;
 }
 
 std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,

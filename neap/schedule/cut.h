@@ -22,6 +22,20 @@ class CutFinder {
   // Proof: docs/algorithms/order.md, "Lower bound".
   std::int64_t LeastHill(OpIndex op, std::int64_t enough);
 
+  // One unit of proof: at least one of `buffers` costs its bytes wherever `op` runs. The first is
+  // touched by then for certain; if it were finished, all its users would have run, among them
+  // through[0].front() and so its predecessors down to through[0].back(), which touches the second;
+  // and so on; the last cannot be finished. Each element of through[k] is a direct predecessor of
+  // the one before it. The amounts of all paths over one buffer are at most its bytes.
+  struct Path {
+    std::int64_t bytes = 0;
+    std::vector<BufferIndex> buffers;
+    std::vector<std::vector<OpIndex>> through;
+  };
+  // A maximal flow of LeastHill's network as paths: together with what certainly costs, they prove
+  // the bound. The value comes in `hill`.
+  std::vector<Path> Witness(OpIndex op, std::int64_t* hill);
+
   // The largest downset F with from <= F <= to whose live bytes are least. `from` and `to` are
   // downsets, from <= to. Writes it to `out` (words() words) and returns its live bytes.
   // `from_live`: live bytes of `from`.

@@ -58,6 +58,25 @@ class SegmentSearch {
   bool Closed(std::int64_t floor_bytes) const {
     return upper_ <= std::max(lower_, floor_bytes / unit_);
   }
+  bool reversed() const { return reversed_; }
+  // Of a min-cut bound, in the indices and bytes of the whole problem.
+  std::vector<CutPath> Witness() const {
+    std::vector<CutPath> witness;
+    std::int64_t hill = 0;
+    CutFinder cuts(forward_);
+    for (CutFinder::Path& path : cuts.Witness(bound_op_, &hill)) {
+      CutPath out{path.bytes * unit_, std::move(path.buffers), std::move(path.through)};
+      for (BufferIndex& buffer : out.buffers) {
+        buffer = segment_.buffers[static_cast<std::size_t>(buffer)];
+      }
+      for (auto& ops : out.through) {
+        for (OpIndex& op : ops) op = segment_.ops[static_cast<std::size_t>(op)];
+      }
+      witness.push_back(std::move(out));
+    }
+    NEAP_CHECK(hill >= lower_, "the witness of a cut is below its bound");
+    return witness;
+  }
   void AppendOrder(std::vector<OpIndex>* order) const {
     for (const OpIndex op : order_) order->push_back(segment_.ops[static_cast<std::size_t>(op)]);
   }
@@ -183,7 +202,10 @@ class SegmentSearch {
       Improve(std::move(order));
       NEAP_CHECK(upper_ <= budget && upper_ < before, "a feasible order is above its budget");
     }
-    if (verdict == Verdict::kInfeasible) Raise(budget + 1, Proof::kSearch, bound_op_);
+    if (verdict == Verdict::kInfeasible) {
+      Raise(budget + 1, Proof::kSearch, bound_op_);
+      reversed_ = reversed;
+    }
     return verdict;
   }
 
@@ -211,6 +233,7 @@ class SegmentSearch {
   std::int64_t lower_ = 0;
   Proof proof_ = Proof::kSingleOp;
   OpIndex bound_op_ = -1;
+  bool reversed_ = false;
 };
 
 class ExactSearch {
@@ -258,14 +281,18 @@ class ExactSearch {
 
   Outcome Result() const {
     Outcome outcome;
+    const SegmentSearch* best = nullptr;
     for (const SegmentSearch& search : searches_) {
       search.AppendOrder(&outcome.order);
       if (search.lower_bytes() > outcome.lower_bound_bytes || outcome.bound_op < 0) {
         outcome.lower_bound_bytes = search.lower_bytes();
         outcome.proof = search.proof();
         outcome.bound_op = search.bound_op();
+        outcome.reversed = search.reversed();
+        best = &search;
       }
     }
+    if (outcome.proof == Proof::kMinCut) outcome.witness = best->Witness();
     outcome.peak_bytes = upper_;
     outcome.states = stopper_.states();
     outcome.interrupted = stopper_.interrupted();

@@ -2,6 +2,7 @@
 #include "neap/schedule/max_flow.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace neap::schedule {
 
@@ -16,12 +17,12 @@ int MaxFlow::AddNode() {
   return static_cast<int>(head_.size()) - 1;
 }
 
-void MaxFlow::AddEdge(int from, int to, std::int64_t capacity) {
+void MaxFlow::AddEdge(int from, int to, std::int64_t capacity, int tag) {
   if (from == to || capacity == 0) return;
   const auto index = static_cast<int>(edges_.size());
-  edges_.push_back({to, index + 1, head_[static_cast<std::size_t>(from)], capacity});
+  edges_.push_back({to, index + 1, head_[static_cast<std::size_t>(from)], tag, true, capacity});
   head_[static_cast<std::size_t>(from)] = index;
-  edges_.push_back({from, index, head_[static_cast<std::size_t>(to)], 0});
+  edges_.push_back({from, index, head_[static_cast<std::size_t>(to)], tag, false, 0});
   head_[static_cast<std::size_t>(to)] = index + 1;
 }
 
@@ -89,6 +90,54 @@ std::int64_t MaxFlow::Run(std::int64_t enough) {
     }
   }
   return flow_;
+}
+
+std::vector<MaxFlow::Path> MaxFlow::TakePaths() {
+  const auto flow_on = [&](int e) -> std::int64_t& {
+    return edges_[static_cast<std::size_t>(edges_[static_cast<std::size_t>(e)].reverse)].residual;
+  };
+  const auto carries = [&](int e) {
+    return edges_[static_cast<std::size_t>(e)].forward && flow_on(e) > 0;
+  };
+  std::vector<Path> paths;
+  std::vector<int> where(head_.size(), -1);  // position of a node on the current walk
+  while (true) {
+    path_.clear();
+    std::fill(where.begin(), where.end(), -1);
+    int node = kSource;
+    where[kSource] = 0;
+    while (node != kSink) {
+      int e = head_[static_cast<std::size_t>(node)];
+      while (e >= 0 && !carries(e)) e = edges_[static_cast<std::size_t>(e)].next;
+      if (e < 0) break;  // only at the source: elsewhere what comes in goes out
+      path_.push_back(e);
+      node = edges_[static_cast<std::size_t>(e)].to;
+      if (where[static_cast<std::size_t>(node)] < 0) {
+        where[static_cast<std::size_t>(node)] = static_cast<int>(path_.size());
+        continue;
+      }
+      // A cycle: take it out of the flow and start the walk again.
+      const auto first = path_.begin() + where[static_cast<std::size_t>(node)];
+      std::int64_t around = kInfinite;
+      for (auto at = first; at != path_.end(); ++at) around = std::min(around, flow_on(*at));
+      for (auto at = first; at != path_.end(); ++at) flow_on(*at) -= around;
+      path_.clear();
+      std::fill(where.begin(), where.end(), -1);
+      node = kSource;
+      where[kSource] = 0;
+    }
+    if (path_.empty()) return paths;
+    Path path;
+    path.amount = kInfinite;
+    for (const int e : path_) path.amount = std::min(path.amount, flow_on(e));
+    for (const int e : path_) {
+      flow_on(e) -= path.amount;
+      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+      if (edge.tag >= 0) path.items.push_back({true, edge.tag});
+      if (edge.to != kSink) path.items.push_back({false, edge.to});
+    }
+    paths.push_back(std::move(path));
+  }
 }
 
 std::vector<char> MaxFlow::LargestSourceSide() {

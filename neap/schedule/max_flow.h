@@ -20,18 +20,34 @@ class MaxFlow {
   // Starts over with the source and the sink only.
   void Clear();
   int AddNode();
-  void AddEdge(int from, int to, std::int64_t capacity);
+  // `tag` comes back in Paths(); -1: of no interest.
+  void AddEdge(int from, int to, std::int64_t capacity, int tag = -1);
   // Pushes flow until it is maximal or at least `enough`. Returns the flow in total.
   std::int64_t Run(std::int64_t enough = kInfinite);
   // After a maximal Run(): the nodes from which the sink cannot be reached are the source side of
   // the largest minimum cut.
   std::vector<char> LargestSourceSide();
 
+  // The flow as paths from source to sink, cycles left out.
+  struct Path {
+    std::int64_t amount = 0;
+    // What the path passes after the source, in order: nodes, and edges with a tag.
+    struct Item {
+      bool is_edge = false;
+      int id = 0;  // node, or tag of the edge
+    };
+    std::vector<Item> items;
+  };
+  // Call after Run(); uses up the flow.
+  std::vector<Path> TakePaths();
+
  private:
   struct Edge {
     int to;
     int reverse;  // index in edges_
     int next;
+    int tag;
+    bool forward;
     std::int64_t residual;
   };
   bool BuildLevels();

@@ -23,12 +23,29 @@ enum class Proof : std::uint8_t {
   kSearch,    // an exhausted search, or one that refuted every smaller budget
 };
 
+// Witness of a min-cut bound (Proof::kMinCut): a flow as paths. Wherever `bound_op` runs, each path
+// forces one of its buffers to be live besides what `bound_op` touches: the first is touched before
+// it in every order; if it were finished, through[0].front(), a user of it, would have run, and with
+// it its predecessors down to through[0].back(), which touches the second buffer; and so on; the
+// last has a user that cannot have run, or is live at the end. Each element of through[k] is a direct
+// predecessor of the one before it. Paths over one buffer add up to at most its bytes. When bound_op
+// is in place its input may stand first: live besides the output while another user is waiting.
+struct CutPath {
+  std::int64_t bytes = 0;
+  std::vector<BufferIndex> buffers;
+  std::vector<std::vector<OpIndex>> through;  // one fewer than buffers
+};
+
 struct Outcome {
   std::vector<OpIndex> order;  // always a valid order of all operators
   std::int64_t peak_bytes = 0;
   std::int64_t lower_bound_bytes = 0;  // proven: no order of the problem has a smaller peak
   Proof proof = Proof::kSingleOp;
-  OpIndex bound_op = -1;      // of kSingleOp and kMinCut; -1 for a problem without operators
+  // kSingleOp, kMinCut: the operator that needs the bytes. kSearch: an operator of the part of the
+  // problem, between two hourglasses, whose search was exhausted. -1: a problem without operators.
+  OpIndex bound_op = -1;
+  std::vector<CutPath> witness;  // of kMinCut
+  bool reversed = false;         // of kSearch: refuted from the end backwards
   std::int64_t states = 0;    // states expanded by the search
   bool interrupted = false;   // Limits::stop or max_seconds ended it
   bool optimal() const { return peak_bytes == lower_bound_bytes; }

@@ -126,6 +126,7 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
       if (index_in[At(s)] < 0) {
         index_in[At(s)] = static_cast<BufferIndex>(inner.buffers.size());
         inner.buffers.push_back({buffer.bytes, {}, first < s, last > s});
+        segments[At(s)].buffers.push_back(static_cast<BufferIndex>(b));
         placed.emplace_back(s, index_in[At(s)]);
         across[At(s)] -= buffer.bytes;
         across[At(s) + 1] += buffer.bytes;
@@ -153,7 +154,9 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
   std::int64_t base = 0;
   for (std::size_t s = 0; s < segments.size(); ++s) {
     base += across[s];
-    if (base > 0) segments[s].problem.buffers.push_back({base, {}, true, true});
+    if (base == 0) continue;
+    segments[s].problem.buffers.push_back({base, {}, true, true});
+    segments[s].buffers.push_back(-1);
   }
   return segments;
 }

@@ -15,6 +15,7 @@ namespace neap::schedule {
 struct Segment {
   std::vector<OpIndex> ops;  // of the whole problem; position = index in `problem`
   Problem problem;           // what is live across it is a buffer without users
+  std::vector<BufferIndex> buffers;  // of the whole problem; -1: the one without users
 };
 
 // In order; the concatenation of orders of the segments is an order of the problem, its peak is the

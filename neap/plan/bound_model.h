@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the bound checker sees of a subgraph: who waits for whom, who touches what. Private to
+// neap/plan.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "neap/graph/graph.h"
+#include "neap/plan/profile.h"
+
+namespace neap::plan {
+
+// Operators keep their index in the subgraph; folded ones take no part.
+struct BoundModel {
+  struct Value {
+    std::int64_t bytes = 0;  // rounded as the profile does
+    std::vector<std::int32_t> users;
+    bool at_start = false;
+    bool at_end = false;
+  };
+  BoundModel(const graph::Subgraph& subgraph, const Profile& profile);
+
+  bool Runs(std::int32_t op) const { return runs[static_cast<std::size_t>(op)] != 0; }
+  // `before` is a direct predecessor of `after`.
+  bool IsDirect(std::int32_t before, std::int32_t after) const;
+
+  std::int32_t num_ops = 0;
+  std::vector<char> runs;
+  std::vector<Value> values;                            // by tensor id; no users: takes no part
+  std::vector<std::vector<std::int32_t>> values_of;     // by operator
+  std::vector<std::vector<std::int32_t>> predecessors;  // sorted, unique
+  std::vector<std::vector<std::int32_t>> successors;
+  std::vector<std::int64_t> scratch;
+  bool any_bodies = false;
+  // In-place candidates: the first input and the output of an operator, or -1.
+  std::vector<std::pair<std::int32_t, std::int32_t>> in_place;
+};
+
+}  // namespace neap::plan
