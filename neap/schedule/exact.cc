@@ -38,16 +38,17 @@ class SegmentSearch {
         forward_(segment.problem, unit_, false) {
     order_ = forward_.topological();
     upper_ = forward_.PeakOf(order_);
+    // What is live across the whole segment is live because every order passes its ends.
+    for (const auto& buffer : forward_.buffers()) {
+      if (buffer.users.empty() && buffer.at_start && buffer.at_end) base_ += buffer.bytes;
+    }
+    if (base_ > 0) proof_ = Proof::kMinCut;
     for (OpIndex op = 0; op < forward_.num_ops(); ++op) {
       const std::int64_t alone = AloneHill(op);
       if (alone > lower_ || bound_op_ < 0) {
         lower_ = alone;
         bound_op_ = op;
       }
-    }
-    // What is live across the whole segment is live because every order passes its ends.
-    for (const auto& buffer : forward_.buffers()) {
-      if (buffer.users.empty() && buffer.bytes > 0) proof_ = Proof::kMinCut;
     }
   }
 
@@ -81,29 +82,26 @@ class SegmentSearch {
     for (const OpIndex op : order_) order->push_back(segment_.ops[static_cast<std::size_t>(op)]);
   }
 
-  // Cheap orders, then the min-cut bound.
+  // Cheap orders, the min-cut bound, and short searches: on most networks that is all there is to
+  // do.
   void Bound(std::int64_t floor_bytes, Stopper* stopper) {
     if (Closed(floor_bytes)) return;
-    Improve(BeamSearch(forward_, kNoBudget, 1, stopper));
+    Improve(BeamSearch(forward_, upper_ - 1, 1, stopper));
     if (Closed(floor_bytes)) return;
     ImproveBackward(BeamSearch(backward(), kNoBudget, 1, stopper));
     CutBounds(floor_bytes, stopper);
-    DecisionBeam(floor_bytes, kFirstWidth, stopper);
+    SoftBisect(floor_bytes, kShortStates, kNarrow, stopper);
   }
 
   // One round of decision searches of at most `states` states each. True: something is left to do.
   bool Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
-    const std::int64_t floor = floor_bytes / unit_;
-    if (states == kFirstStates * kRoundFactor) DecisionBeam(floor_bytes, kSecondWidth, stopper);
-    while (!Closed(floor_bytes) && !stopper->stopped()) {
-      const std::int64_t low = std::max(lower_, floor);
-      const Verdict at_top = Decide(upper_ - 1, states, stopper);
-      if (at_top != Verdict::kUnknown) continue;
-      if (upper_ - 1 <= low) return true;
-      const std::int64_t middle = low + (upper_ - 1 - low) / 2;
-      if (Decide(middle, states / 4, stopper) == Verdict::kUnknown) return true;
+    if (states == kFirstStates * kRoundFactor) {
+      SoftBisect(floor_bytes, kFirstStates, kMiddling, stopper);
     }
-    return !Closed(floor_bytes);
+    if (states == kFirstStates * kRoundFactor * kRoundFactor) {
+      DecisionBeam(floor_bytes, kWide, stopper);
+    }
+    return HardBisect(floor_bytes, states, stopper);
   }
 
   static constexpr std::int64_t kFirstStates = 500;
@@ -111,8 +109,10 @@ class SegmentSearch {
 
  private:
   static constexpr std::int64_t kNoBudget = std::int64_t{1} << 62;
-  static constexpr std::size_t kFirstWidth = 8;
-  static constexpr std::size_t kSecondWidth = 64;
+  static constexpr std::int64_t kShortStates = 200;
+  static constexpr std::size_t kNarrow = 4;
+  static constexpr std::size_t kMiddling = 16;
+  static constexpr std::size_t kWide = 64;
   // Operators in all networks of the min-cut bound together; beyond, the bound stays as it is.
   static constexpr std::int64_t kMostCutWork = 4'000'000;
 
@@ -122,12 +122,9 @@ class SegmentSearch {
   }
 
   std::int64_t AloneHill(OpIndex op) const {
-    std::int64_t bytes = forward_.Scratch(op);
+    std::int64_t bytes = base_ + forward_.Scratch(op);
     for (const BufferIndex index : forward_.BuffersOf(op)) {
       bytes += forward_.buffers()[static_cast<std::size_t>(index)].bytes;
-    }
-    for (const auto& buffer : forward_.buffers()) {
-      if (buffer.users.empty() && buffer.at_start && buffer.at_end) bytes += buffer.bytes;
     }
     const InPlace& pair = forward_.InPlaceOf(op);
     if (pair.op >= 0) bytes -= forward_.buffers()[static_cast<std::size_t>(pair.output)].bytes;
@@ -178,11 +175,50 @@ class SegmentSearch {
   void DecisionBeam(std::int64_t floor_bytes, std::size_t width, Stopper* stopper) {
     while (!Closed(floor_bytes) && !stopper->stopped()) {
       const std::int64_t before = upper_;
-      Improve(BeamSearch(forward_, upper_ - 1, width, stopper));
-      if (upper_ < before) continue;
-      ImproveBackward(BeamSearch(backward(), upper_ - 1, width, stopper));
+      TryBeams(upper_ - 1, width, stopper);
       if (upper_ == before) return;
     }
+  }
+
+  void TryBeams(std::int64_t budget, std::size_t width, Stopper* stopper) {
+    const std::int64_t before = upper_;
+    Improve(BeamSearch(forward_, budget, width, stopper));
+    if (upper_ == before) ImproveBackward(BeamSearch(backward(), budget, width, stopper));
+  }
+
+  // Good orders by adaptive budgets, after SERENITY (MLSys 2020, section 3.2) but bracketed: tight
+  // budgets guide a short search better than generous ones. From the lower bound on, a budget at
+  // which short searches and narrow beams find nothing is taken for too small, without being proven
+  // so.
+  void SoftBisect(std::int64_t floor_bytes, std::int64_t states, std::size_t width,
+                  Stopper* stopper) {
+    std::int64_t soft = std::max(lower_, floor_bytes / unit_);
+    std::int64_t budget = soft;
+    for (int looks = 0; looks < kMostLooks && soft < upper_ && !stopper->stopped(); ++looks) {
+      const std::int64_t before = upper_;
+      const Verdict verdict = Decide(budget, states, stopper);
+      if (verdict == Verdict::kUnknown) TryBeams(budget, width, stopper);
+      if (upper_ == before) soft = budget + 1;
+      soft = std::max(soft, lower_);
+      budget = soft + (upper_ - 1 - soft) / 2;
+    }
+  }
+  static constexpr int kMostLooks = 12;
+
+  // Decision searches until none of them comes to an end within its states: refuting all below the
+  // best order ends everything, the middle moves one of the bounds. True: the bounds have not met.
+  bool HardBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
+    while (!Closed(floor_bytes) && !stopper->stopped()) {
+      const std::int64_t low = std::max(lower_, floor_bytes / unit_);
+      const std::int64_t top = upper_ - 1;
+      if (Decide(top, states, stopper) != Verdict::kUnknown) continue;
+      if (top <= low) return true;
+      const std::int64_t middle = low + (top - low) / 2;
+      if (Decide(middle, std::max<std::int64_t>(states / 4, 1), stopper) == Verdict::kUnknown) {
+        return true;
+      }
+    }
+    return !Closed(floor_bytes);
   }
 
   Decider& Direction(bool reversed) {
@@ -229,6 +265,7 @@ class SegmentSearch {
   std::unique_ptr<Decider> forward_search_;
   std::unique_ptr<Decider> backward_search_;
   std::vector<OpIndex> order_;
+  std::int64_t base_ = 0;
   std::int64_t upper_ = 0;
   std::int64_t lower_ = 0;
   Proof proof_ = Proof::kSingleOp;
