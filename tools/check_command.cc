@@ -21,6 +21,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  neap plan model.tflite --plan plan.json\n"
     "  neap check model.tflite plan.json && echo 'the plan holds'\n"
+    "  neap check model.tflite plan.json --replay      search again for the lower bound\n"
     "\n"
     "MODEL is the model that was planned, not the one that was written with the plan.\n"
     "Exit: 0 the plan is right, 1 it is not (a line on stderr for each violation), 2 usage.\n";
@@ -29,6 +30,8 @@ struct CheckOptions {
   std::string model;
   std::string plan;
   std::vector<std::string> dims;
+  bool replay = false;
+  std::int64_t max_states = 5'000'000;
   OutputOptions output;
 };
 
@@ -70,11 +73,15 @@ Result<int> Check(const CheckOptions& options) {
     load_options.dims = std::move(*dims);
   }
   NEAP_TRY(const formats::SourceModel source, formats::Load(options.model, load_options));
-  report::CheckReport report{source.path, source.sha256, options.plan, &plan, {}};
+  report::CheckReport report{source.path, source.sha256, options.plan, &plan, {}, {}};
   if (plan.model_sha256 != source.sha256) {
     report.violations.push_back(HashMismatch(plan, source));
   } else {
     report.violations = plan::Check(source.graph, plan);
+  }
+  if (options.replay && report.violations.empty()) {
+    report.replayed = plan::ReplayBounds(source.graph, plan, options.max_states);
+    report.violations = report.replayed->refuted;
   }
   for (const std::string& violation : report.violations) {
     fmt::print(stderr, "neap check: {}\n", report::Printable(violation, 4096));
@@ -98,6 +105,10 @@ int CheckCommand(std::vector<std::string> args) {
   app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
+  app.add_flag("--replay", options.replay, "confirm bounds that rest on a search: search again");
+  app.add_option("--max-states", options.max_states, "of --replay; default: 5000000")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Result<int> code = Check(options);

@@ -22,16 +22,16 @@ inline tl::unexpected<Diagnostic> Fail(Diagnostic diagnostic) {
 
 #define NEAP_CONCAT_INNER(a, b) a##b
 #define NEAP_CONCAT(a, b) NEAP_CONCAT_INNER(a, b)
-#define NEAP_TRY_INNER(temporary, declaration, expression)                \
-  auto temporary = (expression);                                          \
-  if (!temporary) return ::neap::Fail(std::move(temporary).error());      \
+#define NEAP_TRY_INNER(temporary, declaration, expression)           \
+  auto temporary = (expression);                                     \
+  if (!temporary) return ::neap::Fail(std::move(temporary).error()); \
   declaration = std::move(*temporary) /* NOLINT(bugprone-macro-parentheses) */
 // NEAP_TRY(auto x, F()): x = the value of F(), or return F()'s error.
 #define NEAP_TRY(declaration, expression) \
   NEAP_TRY_INNER(NEAP_CONCAT(neap_result_, __LINE__), declaration, expression)
 // NEAP_CHECK_OK(F()): return F()'s error if there is one.
-#define NEAP_CHECK_OK(expression)                                                        \
-  do {                                                                                   \
-    auto neap_status = (expression);                                                     \
-    if (!neap_status) return ::neap::Fail(std::move(neap_status).error());               \
+#define NEAP_CHECK_OK(expression)                                          \
+  do {                                                                     \
+    auto neap_status = (expression);                                       \
+    if (!neap_status) return ::neap::Fail(std::move(neap_status).error()); \
   } while (false)

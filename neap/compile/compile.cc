@@ -174,8 +174,7 @@ class Pipeline {
       index_of[lowered.ops[i]] = static_cast<schedule::OpIndex>(i);
     }
     for (const OpId op : file_orders_[id]) strategy.file_order.push_back(index_of[op]);
-    const auto outcome =
-        schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
+    const auto outcome = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
     if (!outcome) {
       return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
     }
@@ -197,7 +196,8 @@ class Pipeline {
     ordered.lower_bound_bytes = outcome->lower_bound_bytes;
     ordered.states = outcome->states;
     if (lower_scratch.Items() != upper_scratch.Items()) {
-      // A body without a proven order: this subgraph's bound must not rest on the body's upper bound.
+      // A body without a proven order: this subgraph's bound must not rest on the body's upper
+      // bound.
       lowered = LowerOrder(subgraph, sizes_[id], lower_scratch, profile_);
       const auto bound = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
       ordered.lower_bound_bytes = bound->lower_bound_bytes;
@@ -279,7 +279,8 @@ class Pipeline {
     return largest;
   }
 
-  // The timeline as a placement problem; tensors that share an address by an overlap are one buffer.
+  // The timeline as a placement problem; tensors that share an address by an overlap are one
+  // buffer.
   struct PlacementInput {
     arena::Problem problem;
     std::vector<LiveTensor> tensors;          // each tensor once, with the hull of its calls
@@ -304,7 +305,8 @@ class Pipeline {
         known.last = std::max(known.last, live.last);
       }
     }
-    // Overlaps form forests: every tensor is the output of at most one and the input of at most one.
+    // Overlaps form forests: every tensor is the output of at most one and the input of at most
+    // one.
     std::vector<std::int32_t> root(input.tensors.size());
     for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<std::int32_t>(i);
     const auto find = [&](std::int32_t i) {
@@ -383,7 +385,8 @@ class Pipeline {
                    overlap.output == live.tensor;
           });
       const std::int64_t bytes = sizes_[live.subgraph].counted[live.tensor];
-      if (!free_of_charge && bytes > 0) cause.tensors.push_back({live.subgraph, live.tensor, bytes});
+      if (!free_of_charge && bytes > 0)
+        cause.tensors.push_back({live.subgraph, live.tensor, bytes});
     }
     for (const LiveScratch& scratch : timeline.scratch) {
       if (scratch.first <= slot && slot < scratch.last) {
@@ -399,8 +402,7 @@ class Pipeline {
     const plan::EntryPlan& largest = plan::LargestEntry(compiled_.plan);
     const auto at = static_cast<std::size_t>(&largest - compiled_.plan.entries.data());
     compiled_.peak_at = CauseOf(timelines[at], LiveBytes(timelines[at], sizes_, profile_));
-    NEAP_TRY(const Timeline file,
-             BuildTimeline(graph_, largest.subgraph, file_orders_, profile_));
+    NEAP_TRY(const Timeline file, BuildTimeline(graph_, largest.subgraph, file_orders_, profile_));
     compiled_.file_order.peak_bytes = Largest(LiveBytes(file, sizes_, profile_));
     if (profile_.runtime == plan::Runtime::kTflm) {
       // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.

@@ -190,8 +190,8 @@ TEST(Compile, HandlesAGraphWithoutOperators) {
   EXPECT_EQ(MustCompile(graph).plan.entries.front().arena_bytes, 10);
 }
 
-// Random graphs with everything at once, in every profile: Compile() runs the independent checker on
-// its own result and would throw.
+// Random graphs with everything at once, in every profile: Compile() runs the independent checker
+// on its own result and would throw.
 Graph RandomGraph(Random& random) {
   Graph graph;
   const int bodies = static_cast<int>(random.Below(3));
@@ -238,6 +238,74 @@ TEST(Compile, PassesTheIndependentCheckerOnRandomGraphs) {
                 compiled->plan.entries.front().peak_bytes);
     }
   }
+}
+
+// Bounds that rest on a search are searched again by the checker; one that is a byte too high is
+// found out, whatever its certificate.
+TEST(Compile, BoundsAreConfirmedByTheCheckersOwnCode) {
+  Random random(4);
+  int cuts = 0;
+  int searches = 0;
+  for (int i = 0; i < 1500; ++i) {
+    Graph graph = RandomGraph(random);
+    for (Op& op : graph.subgraphs[SubgraphId(0)].ops) op.bodies.clear();
+    for (const plan::Profile& profile : plan::Profiles()) {
+      Options options;
+      options.runtime = profile.runtime;
+      auto compiled = Compile(graph, options);
+      ASSERT_TRUE(compiled.has_value());
+      plan::Plan& plan = compiled->plan;
+      const auto replayed = plan::ReplayBounds(graph, plan, 100'000);
+      ASSERT_TRUE(replayed.refuted.empty()) << replayed.refuted.front();
+      ASSERT_TRUE(replayed.unfinished.empty()) << replayed.unfinished.front();
+      plan::EntryPlan& entry = plan.entries.front();
+      if (entry.certificate.kind == "cut") ++cuts;
+      if (entry.certificate.kind == "search") ++searches;
+      // The same plan with a bound above its peak, as if the peak were that high.
+      if (entry.certificate.kind == "none" || entry.peak_bytes == 0) continue;
+      entry.peak_lower_bound_bytes = entry.peak_bytes + profile.alignment;
+      const bool caught = !plan::Check(graph, plan).empty();
+      EXPECT_TRUE(caught);
+      const auto again = plan::ReplayBounds(graph, plan, 100'000);
+      EXPECT_EQ(again.refuted.empty(), entry.certificate.kind != "search");
+    }
+  }
+  EXPECT_GT(cuts, 20);
+  EXPECT_GT(searches, 20);
+}
+
+// Every number of a cut matters.
+TEST(Compile, DamagedCutsAreFoundOut) {
+  Random random(5);
+  int damaged = 0;
+  for (int i = 0; i < 3000 && damaged < 100; ++i) {
+    Graph graph = RandomGraph(random);
+    for (Op& op : graph.subgraphs[SubgraphId(0)].ops) op.bodies.clear();
+    auto compiled = Compile(graph, Options{});
+    ASSERT_TRUE(compiled.has_value());
+    plan::Plan& plan = compiled->plan;
+    plan::Certificate& certificate = plan.entries.front().certificate;
+    if (certificate.kind != "cut" || certificate.flow.empty()) continue;
+    ++damaged;
+    const plan::Certificate good = certificate;
+    certificate.flow.pop_back();
+    EXPECT_FALSE(plan::Check(graph, plan).empty());
+    certificate = good;
+    certificate.flow.front().bytes += 1000;
+    EXPECT_FALSE(plan::Check(graph, plan).empty());
+    certificate = good;
+    if (good.flow.front().bytes > 1) {
+      certificate.flow.push_back(good.flow.front());
+      certificate.flow.front().bytes -= 1;
+      certificate.flow.back().bytes = 1;
+      EXPECT_TRUE(plan::Check(graph, plan).empty());  // only split: still a proof
+    }
+    certificate = good;
+    for (auto& link : certificate.flow.front().through) link.clear();
+    certificate.flow.front().tensors.front() = TensorId(1 << 20);
+    EXPECT_FALSE(plan::Check(graph, plan).empty());
+  }
+  EXPECT_GT(damaged, 10);
 }
 
 TEST(Inspect, TellsLiveBytesInFileOrder) {

@@ -155,7 +155,8 @@ Lowered LowerOrder(const Subgraph& subgraph, const TensorSizes& sizes,
     if (op.inputs.empty() || op.outputs.empty() || !op.bodies.empty()) continue;
     const TensorId input = op.inputs.front();
     const TensorId output = op.outputs.front();
-    if (!input.valid() || !output.valid() || buffer_of[input] < 0 || buffer_of[output] < 0) continue;
+    if (!input.valid() || !output.valid() || buffer_of[input] < 0 || buffer_of[output] < 0)
+      continue;
     if (pinned[input] != 0 || sizes.exact[input] != sizes.exact[output]) continue;
     problem.in_place.push_back({index_of[id], buffer_of[input], buffer_of[output]});
   }

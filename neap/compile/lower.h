@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only place that turns a graph into an ordering problem: which bytes count is decided here, per
-// profile (docs/memory-model.md). Private to neap/compile.
+// The only place that turns a graph into an ordering problem: which bytes count is decided here,
+// per profile (docs/memory-model.md). Private to neap/compile.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ bool IsPlanned(const graph::Tensor& tensor);
 // The ordering problem of one subgraph.
 struct Lowered {
   schedule::Problem problem;
-  std::vector<graph::OpId> ops;  // problem index -> operator; folded operators are left out
+  std::vector<graph::OpId> ops;          // problem index -> operator; folded operators are left out
   std::vector<graph::TensorId> tensors;  // buffer index -> tensor
   // In-place candidates: parallel to problem.in_place.
 };

@@ -42,8 +42,8 @@ class Builder {
     for (const OpId op_id : orders_[id]) {
       const Op& op = subgraph.ops[op_id];
       if (static_cast<std::int64_t>(timeline_.steps.size()) >= kMostSlots) {
-        return Fail(BadInput("control flow unfolds into more than " + FormatCount(kMostSlots) +
-                             " steps"));
+        return Fail(
+            BadInput("control flow unfolds into more than " + FormatCount(kMostSlots) + " steps"));
       }
       const std::int32_t start = Now();
       timeline_.steps.push_back({id, op_id});

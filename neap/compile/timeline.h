@@ -32,8 +32,8 @@ struct LiveScratch {
 };
 
 struct Timeline {
-  std::vector<plan::Step> steps;     // one per slot
-  std::vector<LiveTensor> tensors;   // one per tensor and call
+  std::vector<plan::Step> steps;    // one per slot
+  std::vector<LiveTensor> tensors;  // one per tensor and call
   std::vector<LiveScratch> scratch;
   std::vector<plan::Overlap> overlaps;  // in-place writes that these orders allow
 };

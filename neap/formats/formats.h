@@ -24,8 +24,8 @@ struct LoadOptions {
   std::map<std::string, std::int64_t> dims;  // values for symbolic dimensions
 };
 
-// A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were: writing
-// a reordered model starts from them.
+// A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were:
+// writing a reordered model starts from them.
 struct SourceModel {
   std::string path;  // as given; for messages
   Format format = Format::kTflite;
@@ -47,11 +47,10 @@ Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_vie
 
 // The same model with the operators of each subgraph in a new order, as bytes. `order[s]` is a
 // permutation of the operators of subgraph s (folded ones may be left out: they are put where their
-// inputs are ready), or empty: left as it is. Nothing else of the file changes. Fails for graph JSON
-// (kUsage).
+// inputs are ready), or empty: left as it is. Nothing else of the file changes. Fails for graph
+// JSON (kUsage).
 Result<std::vector<std::byte>> WriteReordered(
-    const SourceModel& model,
-    const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
+    const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
 
 // A new .onnx model from a graph of ONNX operators whose constants have their data (the zoo):
 // subgraph 0, operators in the order of the graph, opset 17. Deterministic.

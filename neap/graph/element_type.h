@@ -14,10 +14,10 @@ enum class ElementType : std::uint8_t {
   kUint2,
   kInt4,
   kUint4,
-  kFloat4,   // ONNX FLOAT4E2M1
+  kFloat4,  // ONNX FLOAT4E2M1
   kInt8,
   kUint8,
-  kFloat8,   // any of the five 8-bit floats; the format keeps the exact code
+  kFloat8,  // any of the five 8-bit floats; the format keeps the exact code
   kInt16,
   kUint16,
   kFloat16,

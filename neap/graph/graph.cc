@@ -36,11 +36,11 @@ Status VerifyReferences(const Graph& graph, const Subgraph& subgraph) {
     for (const TensorId tensor : op.outputs) {
       if (!tensor.valid()) continue;
       if (producer[tensor].valid()) {
-        return Fail(AtTensor(subgraph, tensor,
-                             At(subgraph, id,
-                                BadInput("is written here and already by operator " +
-                                         Describe(producer[tensor],
-                                                  subgraph.ops[producer[tensor]])))));
+        return Fail(
+            AtTensor(subgraph, tensor,
+                     At(subgraph, id,
+                        BadInput("is written here and already by operator " +
+                                 Describe(producer[tensor], subgraph.ops[producer[tensor]])))));
       }
       producer[tensor] = id;
       if (subgraph.tensors[tensor].constant && !op.folded) {
@@ -70,10 +70,9 @@ Status VerifyReferences(const Graph& graph, const Subgraph& subgraph) {
   }
   for (const TensorId tensor : subgraph.inputs) {
     if (producer[tensor].valid() && !subgraph.tensors[tensor].constant) {
-      return Fail(AtTensor(
-          subgraph, tensor,
-          BadInput("is a graph input but is written by operator " +
-                   Describe(producer[tensor], subgraph.ops[producer[tensor]]))));
+      return Fail(AtTensor(subgraph, tensor,
+                           BadInput("is a graph input but is written by operator " +
+                                    Describe(producer[tensor], subgraph.ops[producer[tensor]]))));
     }
   }
   for (const ControlEdge& edge : subgraph.control_edges) {
@@ -180,9 +179,9 @@ Result<std::int64_t> TensorBytes(const Tensor& tensor) {
     const std::int64_t dimension = (*tensor.shape)[i];
     if (dimension < 0) {
       const bool named = i < tensor.symbols.size() && !tensor.symbols[i].empty();
-      Diagnostic missing = MissingSize(
-          "dimension " + std::to_string(i) + " is " +
-          (named ? "the symbol '" + tensor.symbols[i] + "'" : std::string("unknown")));
+      Diagnostic missing =
+          MissingSize("dimension " + std::to_string(i) + " is " +
+                      (named ? "the symbol '" + tensor.symbols[i] + "'" : std::string("unknown")));
       if (named) missing.hint = "give it a value: --dim " + tensor.symbols[i] + "=1";
       return Fail(std::move(missing));
     }

@@ -39,9 +39,9 @@ struct ConstantData {
 struct Tensor {
   std::string name;
   ElementType type = ElementType::kUnknown;
-  std::optional<Shape> shape;  // nullopt: even the rank is unknown
-  bool constant = false;       // weights, and what is computed from constants alone
-  bool variable = false;       // keeps its value between two runs (RNN state)
+  std::optional<Shape> shape;        // nullopt: even the rank is unknown
+  bool constant = false;             // weights, and what is computed from constants alone
+  bool variable = false;             // keeps its value between two runs (RNN state)
   std::optional<ConstantData> data;  // of a constant, where it is known
   // The symbol of each dimension in the file ("batch"), "" where it has none. Empty: no symbols.
   std::vector<std::string> symbols;
@@ -52,12 +52,14 @@ using Attribute = std::variant<std::int64_t, double, std::string, std::vector<st
 
 // One operator. Inputs and outputs may hold TensorId() where an optional one is absent.
 struct Op {
-  std::string type;    // ONNX: "Conv"; TFLite: "CONV_2D" or the custom code; JSON: free
-  std::string domain;  // ONNX domain ("" is ai.onnx); "tflite" for TFLite's, "custom" for its customs
-  std::string name;    // for people; may be empty
+  std::string type;  // ONNX: "Conv"; TFLite: "CONV_2D" or the custom code; JSON: free
+  std::string
+      domain;        // ONNX domain ("" is ai.onnx); "tflite" for TFLite's, "custom" for its customs
+  std::string name;  // for people; may be empty
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
-  // Outer tensors that the bodies read (ONNX subgraphs see the scope around them): as good as inputs.
+  // Outer tensors that the bodies read (ONNX subgraphs see the scope around them): as good as
+  // inputs.
   std::vector<TensorId> captures;
   std::vector<SubgraphId> bodies;  // control flow: subgraphs that run inside this operator
   std::int64_t scratch_bytes = 0;  // working memory while it runs

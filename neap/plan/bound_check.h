@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Third part of the checker: why no order has a smaller peak. Works on the graph and the certificate
-// alone; neither the planner's lowering nor its search is used, or may be linked here.
+// Third part of the checker: why no order has a smaller peak. Works on the graph and the
+// certificate alone; neither the planner's lowering nor its search is used, or may be linked here.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ std::optional<std::string> RefuteCut(const graph::Subgraph& subgraph, const Prof
                                      const Certificate& certificate, std::int64_t bound_bytes);
 
 enum class ReplayVerdict : std::uint8_t {
-  kProven,    // searched again: no order has a peak below the bound
-  kRefuted,   // an order with a smaller peak exists: the bound is wrong
-  kGaveUp,    // more than max_states states
+  kProven,      // searched again: no order has a peak below the bound
+  kRefuted,     // an order with a smaller peak exists: the bound is wrong
+  kGaveUp,      // more than max_states states
   kNotASearch,  // the certificate is of another kind: nothing to replay
 };
 

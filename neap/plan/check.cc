@@ -159,7 +159,8 @@ void CheckCertificate(const EntryContext& c) {
   }
   if (certificate.kind == "cut") {
     const auto wrong = RefuteCut(subgraph, c.profile, certificate, bound);
-    if (wrong) c.findings.Add(id, "the certificate does not prove peak_lower_bound_bytes: " + *wrong);
+    if (wrong)
+      c.findings.Add(id, "the certificate does not prove peak_lower_bound_bytes: " + *wrong);
     return;
   }
   if (certificate.kind != "none") {

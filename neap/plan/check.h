@@ -29,10 +29,10 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan);
 
 // What became of the bounds that rest on an exhausted search.
 struct ReplayedBounds {
-  int replayed = 0;         // searched again and confirmed
-  int not_searches = 0;     // entries whose bound needs no replay: Check() has verified it
-  std::int64_t states = 0;  // of all replays
-  std::vector<std::string> refuted;     // a line each: the bound is wrong
+  int replayed = 0;                  // searched again and confirmed
+  int not_searches = 0;              // entries whose bound needs no replay: Check() has verified it
+  std::int64_t states = 0;           // of all replays
+  std::vector<std::string> refuted;  // a line each: the bound is wrong
   std::vector<std::string> unfinished;  // a line each: max_states did not suffice
 };
 // Searches again, with code of its own, for every entry of a plan that Check() accepts.

@@ -231,7 +231,7 @@ TEST(Check, VerifiesCertificates) {
   Plan plan = ChainPlan();
   const auto claim = [&](const char* kind, int op, std::int64_t bound) {
     EntryPlan& entry = plan.entries[0];
-    entry.certificate = {kind, OpId(op), 0};
+    entry.certificate = {kind, OpId(op), {}, 0, false};
     entry.peak_lower_bound_bytes = bound;
     entry.order_status = bound == entry.peak_bytes ? BoundStatus::kOptimal : BoundStatus::kBounded;
     return Check(graph, plan);
@@ -263,7 +263,7 @@ TEST(Check, CountsAnInputThatMustOutliveItsOperator) {
       Entry({Do(0), Do(1)}, {At(0, 0, 8, 0, 2), At(1, 8, 8, 0, 2), At(2, 16, 1, 1, 2)}, 17, 17);
   entry.peak_lower_bound_bytes = 16;
   entry.order_status = BoundStatus::kBounded;
-  entry.certificate = {"single-operator", OpId(0), 0};
+  entry.certificate = {"single-operator", OpId(0), {}, 0, false};
   EXPECT_THAT(Check(GraphOf({subgraph}), PlanOf(Runtime::kIdealInPlace, entry)), IsEmpty());
   // Without the later operator's other input it might run first.
   subgraph.ops[OpId(1)].inputs = Tensors({0});

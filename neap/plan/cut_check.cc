@@ -84,9 +84,8 @@ class Moment {
 
  private:
   bool UsedBy(std::size_t t, const std::vector<char>& set) const {
-    return std::any_of(
-        model_.values[t].users.begin(), model_.values[t].users.end(),
-        [&](std::int32_t user) { return set[static_cast<std::size_t>(user)] != 0; });
+    return std::any_of(model_.values[t].users.begin(), model_.values[t].users.end(),
+                       [&](std::int32_t user) { return set[static_cast<std::size_t>(user)] != 0; });
   }
   bool Uses(std::int32_t op, std::size_t t) const {
     const auto& users = model_.values[t].users;
@@ -122,8 +121,8 @@ class Moment {
   std::int32_t op_;
   std::vector<char> before_;
   std::vector<char> after_;
-  std::vector<char> certain_;  // touched before `op` in every order
-  std::vector<char> stuck_;    // never finished before `op`
+  std::vector<char> certain_;       // touched before `op` in every order
+  std::vector<char> stuck_;         // never finished before `op`
   std::vector<std::int64_t> room_;  // bytes that may still flow through a tensor
   std::int64_t live_ = 0;
 };

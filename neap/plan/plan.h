@@ -56,29 +56,30 @@ struct Overlap {
   graph::TensorId output;
 };
 
-// One path of a "cut" certificate. Wherever `op` runs, at least one of `tensors` is live besides what
-// `op` touches: the first has been written or read by then in every order; if all its users had run,
-// through[0].front(), one of them, would have, and so its direct predecessor through[0][1], and so
-// on down to through[0].back(), which touches the second tensor; and so on; the last has a user that
-// cannot have run yet, or is an output. The bytes of all paths through a tensor are at most its own.
+// One path of a "cut" certificate. Wherever `op` runs, at least one of `tensors` is live besides
+// what `op` touches: the first has been written or read by then in every order; if all its users
+// had run, through[0].front(), one of them, would have, and so its direct predecessor
+// through[0][1], and so on down to through[0].back(), which touches the second tensor; and so on;
+// the last has a user that cannot have run yet, or is an output. The bytes of all paths through a
+// tensor are at most its own.
 struct CertificatePath {
   std::int64_t bytes = 0;
-  std::vector<graph::TensorId> tensors;             // of the entry subgraph, at least one
-  std::vector<std::vector<graph::OpId>> through;    // one fewer than tensors
+  std::vector<graph::TensorId> tensors;           // of the entry subgraph, at least one
+  std::vector<std::vector<graph::OpId>> through;  // one fewer than tensors
 };
 
 // Why peak_lower_bound_bytes holds.
 struct Certificate {
   // "single-operator": `op` alone needs this. "cut": what is live for certain while `op` runs, plus
-  // the flow (a maximal flow proves a minimal cut). "none": no claim above what some operator of the
-  // entry subgraph needs alone. Check() verifies these three. "search": the orders below the bound,
-  // between the operators around `op` that are comparable with all others, were exhausted; verified
-  // by searching again: ReplayBounds().
+  // the flow (a maximal flow proves a minimal cut). "none": no claim above what some operator of
+  // the entry subgraph needs alone. Check() verifies these three. "search": the orders below the
+  // bound, between the operators around `op` that are comparable with all others, were exhausted;
+  // verified by searching again: ReplayBounds().
   std::string kind = "none";
-  graph::OpId op;                      // an operator of the entry subgraph; not of "none"
-  std::vector<CertificatePath> flow;   // cut
-  std::int64_t states = 0;             // search: states expanded
-  bool reversed = false;               // search: from the end backwards
+  graph::OpId op;                     // an operator of the entry subgraph; not of "none"
+  std::vector<CertificatePath> flow;  // cut
+  std::int64_t states = 0;            // search: states expanded
+  bool reversed = false;              // search: from the end backwards
 };
 
 struct EntryPlan {

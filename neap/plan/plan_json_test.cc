@@ -27,7 +27,7 @@ Plan Sample(std::uint64_t seed = 5) {
   plan.dims = {"batch=1", "seq=128"};
   EntryPlan& entry = plan.entries[0];
   entry.steps.push_back({graph::SubgraphId(1), graph::OpId()});
-  entry.certificate = {"single-operator", graph::OpId(2), 17};
+  entry.certificate = {"single-operator", graph::OpId(2), {}, 17, false};
   entry.states = std::int64_t{1} << 62;
   return plan;
 }
@@ -70,7 +70,7 @@ Plan WithEveryField() {
   entry.peak_bytes = 20;
   entry.peak_lower_bound_bytes = 21;
   entry.order_status = BoundStatus::kOptimal;
-  entry.certificate = {"search", graph::OpId(22), 23};
+  entry.certificate = {"search", graph::OpId(22), {}, 23, false};
   entry.arena_bytes = 24;
   entry.arena_given_order_lower_bound_bytes = 25;
   entry.arena_lower_bound_bytes = 26;
@@ -154,7 +154,7 @@ TEST(PlanJson, RefusesWhatIsNotAPlan) {
   refused("\"ideal-inplace\"", "\"magic\"", "runtime is \"magic\"");
   refused("\"ideal-inplace\"", "7", "expected a string");
   refused("\"optimal\"", "\"best\"", "'optimal' or 'bounded'");
-  refused("single-operator", "cut", "'none', 'single-operator' or 'search'");
+  refused("single-operator", "guess", "'none', 'single-operator', 'cut' or 'search'");
   refused("\"aaaa", "\"AAAA", "64 lower-case hexadecimal digits");
   refused("\"aaaa", "\"aaa", "64 lower-case hexadecimal digits");
   refused("\"steps\": [", "\"steps\": [[[[[[[[[[1]]]]]]]]],", "nests deeper than any plan");

@@ -22,7 +22,8 @@ bool Has(const Set& set, std::int32_t op) {
   return ((set[static_cast<std::size_t>(op) / 64] >> (static_cast<unsigned>(op) % 64U)) & 1U) != 0;
 }
 void Insert(Set* set, std::int32_t op) {
-  (*set)[static_cast<std::size_t>(op) / 64] |= std::uint64_t{1} << (static_cast<unsigned>(op) % 64U);
+  (*set)[static_cast<std::size_t>(op) / 64] |= std::uint64_t{1}
+                                               << (static_cast<unsigned>(op) % 64U);
 }
 bool Contains(const Set& set, const Set& part) {
   for (std::size_t w = 0; w < set.size(); ++w) {
@@ -184,8 +185,8 @@ class Search {
             return Contains(descendants_[static_cast<std::size_t>(op)], rest);
           });
       if (!one_first && value.bytes > 0) next_freed_holds_ = false;
-      const bool freeable = !value.at_end && !value.users.empty() && value.bytes > 0 &&
-                            Contains(end_, users);
+      const bool freeable =
+          !value.at_end && !value.users.empty() && value.bytes > 0 && Contains(end_, users);
       if (freeable) freeable_.emplace_back(static_cast<std::int32_t>(t), std::move(needed));
       users_.push_back(std::move(users));
     }

@@ -123,7 +123,7 @@ TEST_F(InspectReportTest, Json) {
 
 TEST(CheckReportTest, TextAndJson) {
   compile::Compiled compiled = testing::PlanOfTwoOperators();
-  CheckReport report{"model.tflite", "abcd", "plan.json", &compiled.plan, {}};
+  CheckReport report{"model.tflite", "abcd", "plan.json", &compiled.plan, {}, {}};
   EXPECT_EQ(CheckText(report, Style()),
             "ok: peak 301,056 B, arena 301,056 B; verified for runtime ideal: the model's hash, 2 "
             "steps in a valid order, 0 placements without a shared byte, both numbers; the lower "
@@ -133,7 +133,7 @@ TEST(CheckReportTest, TextAndJson) {
   EXPECT_EQ(CheckText(report, Style()),
             "ok: peak 301,056 B; verified for runtime ideal: the model's hash, 2 steps in a valid "
             "order, the number (no addresses: an order alone); the lower bound of the peak is the "
-            "planner's word (a search)\n");
+            "planner's word (a search; --replay searches again)\n");
   EXPECT_EQ(nlohmann::json::parse(CheckJson(report))["ok"], true);
   report.violations = {"tensor #1 overlaps tensor #2"};
   const auto json = nlohmann::json::parse(CheckJson(report));

@@ -220,7 +220,16 @@ std::string CheckText(const CheckReport& report, const Style& style) {
     tensors += each.tensors.size();
   }
   const bool placed = entry.arena_bytes > 0;
-  const bool is_search = entry.certificate.kind == "search";
+  std::string bound = "verified";
+  if (entry.certificate.kind == "search") {
+    bound = "the planner's word (a search; --replay searches again)";
+    if (report.replayed && report.replayed->unfinished.empty()) {
+      bound = fmt::format("confirmed by a search of its own ({} states)",
+                          FormatCount(report.replayed->states));
+    } else if (report.replayed) {
+      bound = "not confirmed: " + report.replayed->unfinished.front();
+    }
+  }
   return Paint(style, Ink::kGood, "ok") +
          fmt::format(
              ": peak {} B{}; verified for runtime {}: the model's hash, {} steps in a valid "
@@ -230,7 +239,7 @@ std::string CheckText(const CheckReport& report, const Style& style) {
              plan::ProfileOf(report.plan->runtime).name, steps,
              placed ? fmt::format("{} placements without a shared byte, both numbers", tensors)
                     : "the number (no addresses: an order alone)",
-             is_search ? "the planner's word (a search)" : "verified");
+             bound);
 }
 
 }  // namespace neap::report

@@ -11,6 +11,7 @@
 
 #include "neap/compile/compile.h"
 #include "neap/graph/graph.h"
+#include "neap/plan/check.h"
 #include "neap/plan/plan.h"
 #include "neap/report/text.h"
 
@@ -91,6 +92,7 @@ struct CheckReport {
   std::string plan_file;
   const plan::Plan* plan = nullptr;
   std::vector<std::string> violations;
+  std::optional<plan::ReplayedBounds> replayed;  // --replay
 };
 // "ok: ...", one line with a newline; there are no violations.
 std::string CheckText(const CheckReport& report, const Style& style);

@@ -51,8 +51,8 @@ class Beam {
   struct Node {
     std::vector<Word> executed;
     std::int64_t live = 0;
-    std::int32_t parent = -1;       // in traces_
-    std::vector<OpIndex> tail;      // operators since the parent
+    std::int32_t parent = -1;   // in traces_
+    std::vector<OpIndex> tail;  // operators since the parent
     bool closed = false;
   };
   struct Trace {
@@ -85,7 +85,8 @@ class Beam {
         Node closed = node;
         expander_.Close(closed.executed.data(), &closed.live, budget_, &closed.tail);
         closed.closed = true;
-        if (static_cast<std::size_t>(CountBits(closed.executed.data(), instance_.words())) != count) {
+        if (static_cast<std::size_t>(CountBits(closed.executed.data(), instance_.words())) !=
+            count) {
           Enter(std::move(closed), false);
           ++kept;
           continue;

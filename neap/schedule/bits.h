@@ -14,7 +14,8 @@ namespace neap::schedule {
 using Word = std::uint64_t;
 
 inline bool TestBit(const Word* row, std::int32_t bit) {
-  return ((row[static_cast<std::size_t>(bit) >> 6U] >> (static_cast<unsigned>(bit) & 63U)) & 1U) != 0;
+  return ((row[static_cast<std::size_t>(bit) >> 6U] >> (static_cast<unsigned>(bit) & 63U)) & 1U) !=
+         0;
 }
 inline void SetBit(Word* row, std::int32_t bit) {
   row[static_cast<std::size_t>(bit) >> 6U] |= Word{1} << (static_cast<unsigned>(bit) & 63U);

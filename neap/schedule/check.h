@@ -16,7 +16,7 @@ namespace neap::schedule {
 
 struct Replay {
   std::int64_t peak_bytes = 0;
-  OpIndex peak_step = 0;                // the first step that reaches the peak
+  OpIndex peak_step = 0;                 // the first step that reaches the peak
   std::vector<std::int64_t> live_bytes;  // per step, while its operator runs
 };
 

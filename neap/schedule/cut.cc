@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Network. Source side = executed. Operator nodes; precedence u -> v becomes an infinite edge from v
-// to u (v executed implies u executed). A buffer costs its bytes when it is touched (some user
+// Network. Source side = executed. Operator nodes; precedence u -> v becomes an infinite edge from
+// v to u (v executed implies u executed). A buffer costs its bytes when it is touched (some user
 // executed, or live at start) and not finished (some user waiting, or live at end):
 //   touched node a: infinite edges user -> a;  finished node b: infinite edges b -> user;
 //   edge a -> b with the bytes as capacity.
@@ -127,7 +127,8 @@ std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
       flow_.AddEdge(touched, finished, buffer.bytes, static_cast<int>(index));
     }
   }
-  for (const BufferIndex index : instance_.BuffersOf(op)) seen_[static_cast<std::size_t>(index)] = 0;
+  for (const BufferIndex index : instance_.BuffersOf(op))
+    seen_[static_cast<std::size_t>(index)] = 0;
   if (constant >= enough) return constant;
   return constant + flow_.Run(enough - constant);
 }

@@ -39,7 +39,8 @@ class CutFinder {
   // The largest downset F with from <= F <= to whose live bytes are least. `from` and `to` are
   // downsets, from <= to. Writes it to `out` (words() words) and returns its live bytes.
   // `from_live`: live bytes of `from`.
-  std::int64_t LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to, Word* out);
+  std::int64_t LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,
+                                Word* out);
 
  private:
   // Where an operator stands in the network: executed for sure, not executed for sure, or a node.

@@ -18,9 +18,9 @@ bool Decider::Complete() const {
 }
 
 // Source: the commit theorem (exact-ordering, R1 with the repair of R3). Let A be on the stack with
-// live(A) >= live(state), and let W be the largest of the cheapest downsets between A and the state.
-// Then A can be completed within the budget iff W can, and the way from A restricted to W stays
-// within the budget. So W takes the place of A and of everything above it.
+// live(A) >= live(state), and let W be the largest of the cheapest downsets between A and the
+// state. Then A can be completed within the budget iff W can, and the way from A restricted to W
+// stays within the budget. So W takes the place of A and of everything above it.
 void Decider::Commit() {
   while (depth_ > 0 && stack_[depth_ - 1].live >= live_) {
     std::size_t at = depth_ - 1;

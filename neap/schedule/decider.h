@@ -22,18 +22,19 @@ class Decider {
   Decider(const Instance& instance, std::int64_t max_table_bytes);
 
   // kFeasible: `order` receives an order with peak <= budget. kInfeasible: there is none, proven.
-  // kUnknown: `most_states` states or the stopper ended the search; what was refuted is kept for the
-  // next call, also with another budget.
+  // kUnknown: `most_states` states or the stopper ended the search; what was refuted is kept for
+  // the next call, also with another budget.
   Verdict Decide(std::int64_t budget, std::int64_t most_states, Stopper* stopper,
                  std::vector<OpIndex>* order);
 
   // After kUnknown: the share of the search tree that was refuted, in 2^-30, estimated as if all
-  // branches of a state were equally large (Knuth 1975). Chooses between directions; proves nothing.
+  // branches of a state were equally large (Knuth 1975). Chooses between directions; proves
+  // nothing.
   std::int64_t Progress() const;
 
  private:
-  // States on the stack have strictly increasing live bytes: a state that does not is replaced, with
-  // the ancestors it is no higher than, by the waypoint between them (the commit theorem).
+  // States on the stack have strictly increasing live bytes: a state that does not is replaced,
+  // with the ancestors it is no higher than, by the waypoint between them (the commit theorem).
   struct Frame {
     std::vector<Word> executed;
     std::int64_t live = 0;

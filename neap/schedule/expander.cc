@@ -7,8 +7,7 @@
 namespace neap::schedule {
 
 Expander::Expander(const Instance& instance)
-    : instance_(instance),
-      rank_(static_cast<std::size_t>(instance.num_ops()), 0) {
+    : instance_(instance), rank_(static_cast<std::size_t>(instance.num_ops()), 0) {
   for (std::size_t at = 0; at < instance.topological().size(); ++at) {
     rank_[static_cast<std::size_t>(instance.topological()[at])] = static_cast<std::int32_t>(at);
   }
@@ -143,8 +142,8 @@ void Expander::NextFreedMoves(const Word* executed, std::int64_t live, std::int6
       rows_.resize(row);
       continue;
     }
-    candidates_.push_back({adds, instance_.buffers()[static_cast<std::size_t>(index)].bytes, count,
-                           row});
+    candidates_.push_back(
+        {adds, instance_.buffers()[static_cast<std::size_t>(index)].bytes, count, row});
   }
   if (!any_left) {
     // Nothing can be freed any more: run the rest in any order.

@@ -27,10 +27,11 @@ class Expander {
   // docs/algorithms/order.md). Appends what it runs to `path`.
   void Close(Word* executed, std::int64_t* live, std::int64_t budget, std::vector<OpIndex>* path);
 
-  // Moves from a closed state within the budget that are enough to branch on, best first (least live
-  // bytes, then least hill, then least operators). None: the state is a dead end.
-  // On a pure instance: the next-freed-buffer moves, otherwise every ready operator by itself.
-  void Moves(const Word* executed, std::int64_t live, std::int64_t budget, std::vector<Move>* moves);
+  // Moves from a closed state within the budget that are enough to branch on, best first (least
+  // live bytes, then least hill, then least operators). None: the state is a dead end. On a pure
+  // instance: the next-freed-buffer moves, otherwise every ready operator by itself.
+  void Moves(const Word* executed, std::int64_t live, std::int64_t budget,
+             std::vector<Move>* moves);
 
   // Appends the operators of a move to `path` in topological order.
   void AppendInOrder(const Word* ops, std::vector<OpIndex>* path) const;

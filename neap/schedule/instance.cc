@@ -82,7 +82,8 @@ void Instance::CompileBuffers(const Problem& problem, std::int64_t unit, bool re
       for (const OpIndex user : buffer.users) {
         const int others = static_cast<int>(buffer.users.size()) - 1;
         int behind = 0;
-        for (const OpIndex other : buffer.users) behind += TestBit(Descendants(user), other) ? 1 : 0;
+        for (const OpIndex other : buffer.users)
+          behind += TestBit(Descendants(user), other) ? 1 : 0;
         if (behind == others) buffer.first = user;
       }
       if (buffer.first >= 0) {

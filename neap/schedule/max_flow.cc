@@ -52,8 +52,8 @@ std::int64_t MaxFlow::Augment(std::int64_t limit) {
     int& e = at_[static_cast<std::size_t>(node)];
     while (e >= 0) {
       const Edge& edge = edges_[static_cast<std::size_t>(e)];
-      if (edge.residual > 0 && level_[static_cast<std::size_t>(edge.to)] ==
-                                   level_[static_cast<std::size_t>(node)] + 1) {
+      if (edge.residual > 0 &&
+          level_[static_cast<std::size_t>(edge.to)] == level_[static_cast<std::size_t>(node)] + 1) {
         break;
       }
       e = edge.next;

@@ -4,8 +4,8 @@
 // topological order so that the most bytes live at any step are least.
 //
 // A buffer is a hyperedge: a size and the set of *all* operators that touch it, writers and readers
-// alike. Aliases, views and in-place chains (one piece of memory, several writers) are simply larger
-// hyperedges. For a downset D (the executed operators):
+// alike. Aliases, views and in-place chains (one piece of memory, several writers) are simply
+// larger hyperedges. For a downset D (the executed operators):
 //
 //   live(D) = sum over buffers b of bytes(b) * ( [b is touched by D, or live at start]
 //                                              - [all users of b are in D, and not live at end] )
@@ -55,8 +55,8 @@ struct Problem {
   std::vector<InPlace> in_place;
 };
 
-// What is wrong with a problem (out of range, unsorted, cyclic, negative or too large sizes), in one
-// line; nullopt when it is well-formed. O(size).
+// What is wrong with a problem (out of range, unsorted, cyclic, negative or too large sizes), in
+// one line; nullopt when it is well-formed. O(size).
 std::optional<std::string> Validate(const Problem& problem);
 
 }  // namespace neap::schedule

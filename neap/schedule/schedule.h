@@ -25,11 +25,12 @@ enum class Proof : std::uint8_t {
 
 // Witness of a min-cut bound (Proof::kMinCut): a flow as paths. Wherever `bound_op` runs, each path
 // forces one of its buffers to be live besides what `bound_op` touches: the first is touched before
-// it in every order; if it were finished, through[0].front(), a user of it, would have run, and with
-// it its predecessors down to through[0].back(), which touches the second buffer; and so on; the
-// last has a user that cannot have run, or is live at the end. Each element of through[k] is a direct
-// predecessor of the one before it. Paths over one buffer add up to at most its bytes. When bound_op
-// is in place its input may stand first: live besides the output while another user is waiting.
+// it in every order; if it were finished, through[0].front(), a user of it, would have run, and
+// with it its predecessors down to through[0].back(), which touches the second buffer; and so on;
+// the last has a user that cannot have run, or is live at the end. Each element of through[k] is a
+// direct predecessor of the one before it. Paths over one buffer add up to at most its bytes. When
+// bound_op is in place its input may stand first: live besides the output while another user is
+// waiting.
 struct CutPath {
   std::int64_t bytes = 0;
   std::vector<BufferIndex> buffers;
@@ -46,8 +47,8 @@ struct Outcome {
   OpIndex bound_op = -1;
   std::vector<CutPath> witness;  // of kMinCut
   bool reversed = false;         // of kSearch: refuted from the end backwards
-  std::int64_t states = 0;    // states expanded by the search
-  bool interrupted = false;   // Limits::stop or max_seconds ended it
+  std::int64_t states = 0;       // states expanded by the search
+  bool interrupted = false;      // Limits::stop or max_seconds ended it
   bool optimal() const { return peak_bytes == lower_bound_bytes; }
 };
 
@@ -63,8 +64,8 @@ struct Strategy {
 std::span<const Strategy> Strategies();
 
 struct StrategyOptions {
-  std::uint64_t seed = 0;               // of "random"
-  std::vector<OpIndex> file_order;      // of "file" and as tie-break; empty: 0, 1, 2, ...
+  std::uint64_t seed = 0;           // of "random"
+  std::vector<OpIndex> file_order;  // of "file" and as tie-break; empty: 0, 1, 2, ...
 };
 
 // Runs a strategy by name; nullopt: no such strategy. A strategy that proves nothing returns the

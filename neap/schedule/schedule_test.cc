@@ -138,7 +138,8 @@ std::string Dump(const Problem& problem) {
            (buffer.live_at_end ? " end" : "") + ":";
     for (const OpIndex op : buffer.users) out += " " + std::to_string(op);
   }
-  for (const std::int64_t bytes : problem.scratch_bytes) out += "\n  scratch " + std::to_string(bytes);
+  for (const std::int64_t bytes : problem.scratch_bytes)
+    out += "\n  scratch " + std::to_string(bytes);
   for (const InPlace& pair : problem.in_place) {
     out += "\n  in place " + std::to_string(pair.op) + ": " + std::to_string(pair.input) + " -> " +
            std::to_string(pair.output);
@@ -176,9 +177,9 @@ TEST(Solve, AgreesWithBruteForceOnPureProblems) {
   }
 }
 
-// The decision search alone, without the bounds and beams that spare Solve() most of it: feasible at
-// the optimum, refuted one below, in both directions, with and without what earlier budgets left in
-// the table.
+// The decision search alone, without the bounds and beams that spare Solve() most of it: feasible
+// at the optimum, refuted one below, in both directions, with and without what earlier budgets left
+// in the table.
 void ExpectDecides(const Problem& problem) {
   const std::int64_t best = BruteForcePeak(problem);
   for (const bool reversed : {false, true}) {

@@ -125,7 +125,7 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
       Problem& inner = segments[At(s)].problem;
       if (index_in[At(s)] < 0) {
         index_in[At(s)] = static_cast<BufferIndex>(inner.buffers.size());
-        inner.buffers.push_back({buffer.bytes, {}, first < s, last > s});
+        inner.buffers.push_back({buffer.bytes, {}, first<s, last> s});
         segments[At(s)].buffers.push_back(static_cast<BufferIndex>(b));
         placed.emplace_back(s, index_in[At(s)]);
         across[At(s)] -= buffer.bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// States (sets of executed operators) that were refuted, each with the largest budget it was refuted
-// for. Keys are compared in full: a hash collision can never make a proof wrong. Private to
+// States (sets of executed operators) that were refuted, each with the largest budget it was
+// refuted for. Keys are compared in full: a hash collision can never make a proof wrong. Private to
 // neap/schedule.
 #pragma once
 

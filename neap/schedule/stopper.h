@@ -12,7 +12,8 @@ namespace neap::schedule {
 
 class Stopper {
  public:
-  explicit Stopper(const Limits& limits) : limits_(limits), start_(Clock::now()), reported_(start_) {}
+  explicit Stopper(const Limits& limits)
+      : limits_(limits), start_(Clock::now()), reported_(start_) {}
 
   // Counts one state. True: stop now.
   bool Count() {
@@ -23,7 +24,8 @@ class Stopper {
   }
   // Looks at the clock and the stop flag; for work that counts no states.
   bool Look() {
-    if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed)) interrupted_ = true;
+    if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed))
+      interrupted_ = true;
     if (limits_.max_seconds > 0 || limits_.observer) {
       const auto now = Clock::now();
       if (limits_.max_seconds > 0 && Seconds(now - start_) >= limits_.max_seconds) {

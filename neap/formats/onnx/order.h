@@ -16,9 +16,10 @@ namespace neap::formats::onnx {
 // file would need an unreasonable number of them.
 Status AddControlEdges(graph::Subgraph* subgraph);
 
-// The whole file order for `steps`, which holds every operator that is not folded, once; folded ones
-// in it are passed over and put as early as their inputs are ready. The file's own order if `steps`
-// keeps it. Fails (kUsage) if `steps` is no such list or puts an operator before its inputs.
+// The whole file order for `steps`, which holds every operator that is not folded, once; folded
+// ones in it are passed over and put as early as their inputs are ready. The file's own order if
+// `steps` keeps it. Fails (kUsage) if `steps` is no such list or puts an operator before its
+// inputs.
 Result<std::vector<graph::OpId>> FileOrder(const graph::Subgraph& subgraph,
                                            const std::vector<graph::OpId>& steps);
 
