@@ -122,7 +122,8 @@ TEST(ReadTflite, MapsTypes) {
   EXPECT_EQ(size_of(static_cast<Type>(99)), -1);
 }
 
-// TensorFlow Lite Micro reports an arena without them (tests/conformance: resource_vars_calibrated).
+// TensorFlow Lite Micro reports an arena without them (tests/conformance:
+// resource_vars_calibrated).
 TEST(ReadTflite, HandlesOfVariablesTakeNoBytes) {
   TestModel source = test::Diamond();
   source.subgraphs[0].tensors[1].type = Type::RESOURCE;
