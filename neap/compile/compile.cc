@@ -2,6 +2,7 @@
 #include "neap/compile/compile.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -204,7 +205,10 @@ class Pipeline {
     }
     if (lowered.ops.empty()) ordered.lower_bound_bytes = ordered.peak_bytes;
     ordered.lower_bound_bytes = std::min(ordered.lower_bound_bytes, ordered.peak_bytes);
-    compiled_.interrupted = compiled_.interrupted || outcome->interrupted;
+    // A time limit ends a search, too, but interrupts nobody.
+    const std::atomic<bool>* stop = options_.limits.stop;
+    compiled_.interrupted =
+        compiled_.interrupted || (outcome->interrupted && stop != nullptr && stop->load());
     SetCertificate(subgraph, *outcome, lowered, &ordered);
     return {};
   }

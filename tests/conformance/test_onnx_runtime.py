@@ -20,12 +20,11 @@ ELEMENT_TYPES = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64
 ZOO = ["randwire-ws", "randwire-cell-ws", "darts-cifar"]
 
 MODELS = [file for file in shared_files("models", ".onnx") if not file.startswith("bad/")]
-GRAPHS = shared_files("graphs", ".onnx")
 
 
 def pytest_generate_tests(metafunc):
     long = metafunc.config.getoption("--long")
-    for name, files, share in (("model", MODELS, 4), ("graph", GRAPHS, 5), ("network", ZOO, 1)):
+    for name, files, share in (("model", MODELS, 4), ("network", ZOO, 1)):
         if name in metafunc.fixturenames:
             files = files if long else one_in(share, files)
             metafunc.parametrize(name, files or [
@@ -99,27 +98,3 @@ def test_zoo_network(neap, network, tmp_path):
     report, varies = compare(neap, original, session, before, tmp_path)
     assert varies
     assert report["plan"]["peak_bytes"] < report["file_order"]["peak_bytes"]
-
-
-def test_graph_without_weights(neap, graph, tmp_path):
-    """The irregular networks of ../shared/graphs have shapes but no weights: some are drawn here."""
-    model = onnx.load(str(SHARED / "graphs" / graph))
-    draw = numpy.random.default_rng(7)
-    for initializer in model.graph.initializer:
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(initializer.data_type)
-        if not has_data(initializer):
-            fan_in = max(1, int(numpy.prod(initializer.dims[1:])))
-            values = draw.uniform(0.1, 1, list(initializer.dims)) / numpy.sqrt(fan_in)
-            initializer.CopyFrom(onnx.numpy_helper.from_array(values.astype(dtype), initializer.name))
-    original = tmp_path / "weighted.onnx"
-    onnx.save(model, str(original))
-    session = Session(original)
-    before = {seed: session.run(seed) for seed in SEEDS}
-    _, varies = compare(neap, original, session, before, tmp_path)
-    assert varies
-
-
-def has_data(initializer):
-    return bool(initializer.raw_data) or any(
-        len(getattr(initializer, field)) for field in
-        ("float_data", "int32_data", "int64_data", "double_data", "uint64_data"))

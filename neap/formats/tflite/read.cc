@@ -49,7 +49,8 @@ ElementType ElementTypeOf(schema::TensorType type) {
     case T::UINT64:
       return ElementType::kUint64;
     // A handle to a variable or a table. In this format it has a size: both stock runtimes keep it
-    // as one 32-bit index, and what it stands for lies outside the activations.
+    // as one 32-bit index, and what it stands for lies outside the activations. Settle() has the
+    // exception.
     case T::RESOURCE:
       return ElementType::kInt32;
     case T::VARIANT:
@@ -406,7 +407,12 @@ void Reader::Settle(graph::Subgraph* subgraph) {
   }
   for (const TensorId id : subgraph->tensors.Ids()) {
     graph::Tensor& tensor = subgraph->tensors[id];
-    if (producer[id].valid()) continue;
+    if (producer[id].valid()) {
+      // The operator itself keeps the handle that it makes: no bytes among the activations.
+      const graph::Op& op = subgraph->ops[producer[id]];
+      if (op.domain == "tflite" && op.type == "VAR_HANDLE") tensor.shape = graph::Shape{0};
+      continue;
+    }
     // Nothing will ever infer another shape.
     if (!tensor.shape) tensor.shape = graph::Shape{};
     if (tensor.constant || tensor.variable || is_input[id] != 0) continue;

@@ -122,6 +122,19 @@ TEST(ReadTflite, MapsTypes) {
   EXPECT_EQ(size_of(static_cast<Type>(99)), -1);
 }
 
+// TensorFlow Lite Micro reports an arena without them (tests/conformance:
+// resource_vars_calibrated).
+TEST(ReadTflite, HandlesOfVariablesTakeNoBytes) {
+  TestModel source = test::Diamond();
+  source.subgraphs[0].tensors[1].type = Type::RESOURCE;
+  source.subgraphs[0].ops[0].code = Code::VAR_HANDLE;
+  const auto model = LoadModel(source.Build());
+  ASSERT_TRUE(model.has_value());
+  const graph::Subgraph& main = model->graph.subgraphs[kMain];
+  ASSERT_EQ(main.ops[OpId(0)].outputs, std::vector{TensorId(1)});
+  EXPECT_EQ(*graph::TensorBytes(main.tensors[TensorId(1)]), 0);
+}
+
 TEST(ReadTflite, NamesCustomAndUnknownOperators) {
   TestModel source = test::Diamond();
   source.subgraphs[0].ops[1].code = Code::CUSTOM;
