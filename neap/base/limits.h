@@ -16,9 +16,13 @@ struct Progress {
 };
 using Observer = std::function<void(const Progress&)>;
 
+// Limits::max_states: as many states as take a few seconds on a problem of that size.
+inline constexpr std::int64_t kStatesForAFewSeconds = -1;
+
 // When a search has to stop and return the best it has with its bound. max_states is counted by the
 // search itself, so it ends at the same place on every machine; max_seconds does not, and results
-// that it cut short may differ between runs. Zero means no limit.
+// that it cut short may differ between runs. Zero means no limit. kStatesForAFewSeconds is a number
+// that the search computes from the size of the problem alone.
 struct Limits {
   std::int64_t max_states = 0;
   double max_seconds = 0;

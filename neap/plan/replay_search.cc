@@ -74,6 +74,8 @@ class Search {
       return false;
     };
     const std::int64_t live = LiveAt(begin_);
+    // What is live at either end is live while the operator beside it runs.
+    if (begin_ != end_ && std::max(live, LiveAt(end_)) > budget) return ReplayVerdict::kProven;
     if (begin_ == end_) return ReplayVerdict::kRefuted;
     if (enter(begin_, live)) return ReplayVerdict::kRefuted;
     while (!stack.empty()) {

@@ -50,6 +50,8 @@ class SegmentSearch {
         bound_op_ = op;
       }
     }
+    // What is live before the first operator and after the last one is live while they run.
+    Raise(std::max(forward_.start_live(), forward_.end_live()), Proof::kSearch, bound_op_);
   }
 
   std::int64_t upper_bytes() const { return upper_ * unit_; }
@@ -345,9 +347,22 @@ class ExactSearch {
 
 }  // namespace
 
+std::int64_t StatesForAFewSeconds(OpIndex num_ops) {
+  // A state costs a look at every buffer, word by word.
+  constexpr std::int64_t kWork = 2'000'000'000;
+  constexpr std::int64_t kMost = 10'000'000;
+  constexpr std::int64_t kLeast = 500;
+  const std::int64_t ops = std::max<std::int64_t>(num_ops, 1);
+  return std::clamp(kWork / (ops * ((ops + 63) / 64)), kLeast, kMost);
+}
+
 Outcome Solve(const Problem& problem, const Limits& limits) {
   if (problem.num_ops == 0) return {};
-  return ExactSearch(problem, limits).Run();
+  Limits effective = limits;
+  if (limits.max_states == kStatesForAFewSeconds) {
+    effective.max_states = StatesForAFewSeconds(problem.num_ops);
+  }
+  return ExactSearch(problem, effective).Run();
 }
 
 }  // namespace neap::schedule

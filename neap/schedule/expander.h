@@ -53,7 +53,8 @@ class Expander {
     std::int64_t adds;
     std::int64_t frees;
     int count;
-    std::size_t row;  // in rows_
+    std::size_t row;    // in rows_
+    std::size_t pivot;  // a word of the row that is not zero
   };
   std::vector<Candidate> candidates_;
   std::vector<Word> rows_;

@@ -78,6 +78,7 @@ void Instance::CompileBuffers(const Problem& problem, std::int64_t unit, bool re
       buffers_of_[At(user)].push_back(index);
     }
     if (buffer.at_start && (!buffer.users.empty() || buffer.at_end)) start_live_ += buffer.bytes;
+    if (buffer.at_end && (!buffer.users.empty() || buffer.at_start)) end_live_ += buffer.bytes;
     if (!buffer.at_start && !buffer.users.empty()) {
       for (const OpIndex user : buffer.users) {
         const int others = static_cast<int>(buffer.users.size()) - 1;

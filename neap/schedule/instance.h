@@ -39,6 +39,7 @@ class Instance {
   OpIndex num_ops() const { return num_ops_; }
   std::size_t words() const { return words_; }
   std::int64_t start_live() const { return start_live_; }
+  std::int64_t end_live() const { return end_live_; }
   // Every buffer is first touched by one certain operator, no operator has scratch, none runs in
   // place: what the next-freed-buffer branching is proven for.
   bool pure() const { return pure_; }
@@ -78,6 +79,7 @@ class Instance {
   OpIndex num_ops_ = 0;
   std::size_t words_ = 0;
   std::int64_t start_live_ = 0;
+  std::int64_t end_live_ = 0;
   bool pure_ = true;
   std::vector<std::vector<OpIndex>> predecessors_;
   std::vector<std::vector<OpIndex>> successors_;

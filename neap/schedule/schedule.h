@@ -56,6 +56,9 @@ struct Outcome {
 // bound. `problem` must pass Validate(). Method and proofs: docs/algorithms/order.md.
 Outcome Solve(const Problem& problem, const Limits& limits);
 
+// What kStatesForAFewSeconds stands for.
+std::int64_t StatesForAFewSeconds(OpIndex num_ops);
+
 struct Strategy {
   std::string_view name;
   std::string_view summary;  // one line, with its source where it has one
