@@ -20,6 +20,9 @@ struct PlanOptions {
   std::string plan_out;   // --plan; "": none
   std::string order = "exact";
   std::uint64_t seed = 0;
+  std::string forced;  // "": not given
+  std::string slack;   // "": not given
+  std::optional<std::int64_t> step_states;
   std::string budget;
   std::int64_t max_states = 10'000'000;
   double time_limit_seconds = 0;  // 0: none

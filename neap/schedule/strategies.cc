@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/schedule/baselines.h"
 #include "neap/schedule/beam.h"
 #include "neap/schedule/best_first.h"
@@ -83,8 +84,9 @@ std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, co
   if (strategy == "best-first") {
     BestFirstOptions rules;
     rules.forced = options.forced;
-    rules.peak_slack = options.slack_bytes;
-    rules.live_slack = options.slack_bytes;
+    // More than all bytes makes no difference; less keeps sums with a peak in range.
+    rules.peak_slack = std::clamp<std::int64_t>(options.slack_bytes, 0, kMostBytes - 1);
+    rules.live_slack = rules.peak_slack;
     return BestFirst(problem, limits, file_order, rules);
   }
   if (strategy == "serenity-dp") return Serenity(problem, limits, file_order, {false, 0});
