@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "neap/schedule/baselines.h"
@@ -25,7 +26,7 @@ class Enumeration {
 
   Outcome Run() {
     stopper_.SetBounds(outcome_.peak_bytes, outcome_.lower_bound_bytes);
-    Enter(walk_.live());
+    Enter(0);
     while (!stack_.empty() && !stopper_.stopped()) {
       Frame& top = stack_.back();
       if (top.next == top.choices) {
@@ -33,6 +34,10 @@ class Enumeration {
       } else {
         Step(top.next++);
       }
+    }
+    if (best_ <= outcome_.peak_bytes) {
+      outcome_.order = std::move(best_order_);
+      outcome_.peak_bytes = best_;
     }
     if (!stopper_.stopped()) RaiseBound(outcome_.peak_bytes, &outcome_);
     outcome_.states = stopper_.states();
@@ -61,7 +66,7 @@ class Enumeration {
     const OpIndex op = ready_[choice];
     ++transitions_;
     const std::int64_t peak = std::max(stack_.back().peak, walk_.EffectOf(op).hill);
-    if (peak >= outcome_.peak_bytes) return;
+    if (peak >= best_) return;
     ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(choice));
     const std::size_t before = ready_.size();
     walk_.Run(op, &ready_);
@@ -70,9 +75,9 @@ class Enumeration {
     stack_.back().chosen = choice;
     stack_.back().appended = ready_.size() - before;
     if (prefix_.size() < ops_) return;
-    outcome_.order = prefix_;
-    outcome_.peak_bytes = peak;
-    stopper_.SetBounds(peak, outcome_.lower_bound_bytes);
+    best_order_ = prefix_;
+    best_ = peak;
+    stopper_.SetBounds(std::min(peak, outcome_.peak_bytes), outcome_.lower_bound_bytes);
   }
 
   // Takes back the operator that led to the prefix on top.
@@ -90,7 +95,9 @@ class Enumeration {
   std::size_t ops_;
   Walk walk_;
   Stopper stopper_;
-  Outcome outcome_;
+  Outcome outcome_;  // a cheap order until the end
+  std::int64_t best_ = std::numeric_limits<std::int64_t>::max();
+  std::vector<OpIndex> best_order_;
   std::vector<OpIndex> ready_;
   std::vector<OpIndex> prefix_;
   std::vector<Frame> stack_;

@@ -18,9 +18,9 @@ namespace neap::schedule {
 // Invariant: the walk holds the prefix on the stack; every order with a smaller peak than the best
 //   one has a prefix that is still to be entered.
 // Cost: as many states (prefixes) as there are, up to num_ops! ones; memory linear in the problem.
-// Proves its result when it finishes; a limit leaves the best order so far with the bound of the
-// largest single operator. Without any limit it does not end on graphs of more than some 15
-// operators.
+// Proves its result when it finishes; a limit leaves the best order so far, or a cheap one, with
+// the bound of the largest single operator. Without any limit it does not end on graphs of more
+// than some 15 operators.
 Outcome Exhaustive(const Problem& problem, const Limits& limits,
                    const std::vector<OpIndex>& file_order);
 
