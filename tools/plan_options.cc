@@ -26,20 +26,34 @@ constexpr const char* kFooter =
     "4 no proof within the limits (only with --require-optimal), 130 interrupted: the best plan\n"
     "found so far is written and said to be unproven.\n";
 
-std::string StrategyList() {
+std::string ListOf(const std::vector<std::string_view>& names) {
   std::string out;
-  for (const std::string_view name : compile::OrderStrategies()) {
-    out += (out.empty() ? "" : "|") + std::string(name);
-  }
+  for (const std::string_view name : names) out += (out.empty() ? "" : "|") + std::string(name);
   return out;
+}
+
+bool IsOneOf(const std::vector<std::string_view>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void AddSearchOptions(CLI::App* app, PlanOptions* options) {
   app->add_option("--order", options->order, "how the order is found; default: exact")
-      ->option_text(StrategyList());
+      ->option_text(ListOf(compile::OrderStrategies()));
   app->add_option("--seed", options->seed, "of an order strategy that draws")->option_text("N");
+  app->add_option("--forced", options->forced,
+                  "transitions that best-first takes without looking further; default: single; "
+                  "sets and relaxed prove nothing")
+      ->option_text(ListOf(compile::ForcedRules()));
+  app->add_option("--slack", options->slack,
+                  "bytes by which --forced relaxed lets a transition raise peak and live bytes")
+      ->option_text("SIZE");
+  app->add_option("--step-states", options->step_states,
+                  "states after which a search step of serenity times out; default: 10000")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app->add_option("--max-states", options->max_states,
-                  "states of the search, the same on every machine; default: 10000000")
+                  "states of the search, the same on every machine; default: a few seconds' worth, "
+                  "by the number of operators")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app->add_option("--time-limit", options->time_limit_seconds,
@@ -50,6 +64,28 @@ void AddSearchOptions(CLI::App* app, PlanOptions* options) {
   app->add_option("--threads", options->threads, "most threads; never changes the result")
       ->option_text("N")
       ->check(CLI::Range(1, 1024));
+}
+
+// An option of one strategy beside another would be ignored in silence.
+Status CheckOrder(const PlanOptions& options) {
+  const auto names = compile::OrderStrategies();
+  if (!IsOneOf(names, options.order)) {
+    return Fail(UsageError("--order '" + options.order + "' is not one of " + ListOf(names)));
+  }
+  const auto rules = compile::ForcedRules();
+  if (!options.forced.empty() && !IsOneOf(rules, options.forced)) {
+    return Fail(UsageError("--forced '" + options.forced + "' is not one of " + ListOf(rules)));
+  }
+  if (!options.forced.empty() && options.order != "best-first") {
+    return Fail(UsageError("--forced belongs to --order best-first"));
+  }
+  if (!options.slack.empty() && options.forced != "relaxed") {
+    return Fail(UsageError("--slack belongs to --forced relaxed"));
+  }
+  if (options.step_states && options.order != "serenity") {
+    return Fail(UsageError("--step-states belongs to --order serenity"));
+  }
+  return {};
 }
 
 Status CheckCombinations(const PlanOptions& options) {
@@ -65,10 +101,7 @@ Status CheckCombinations(const PlanOptions& options) {
   if (options.order_only && !options.budget.empty()) {
     return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
   }
-  const auto names = compile::OrderStrategies();
-  if (std::find(names.begin(), names.end(), options.order) == names.end()) {
-    return Fail(UsageError("--order '" + options.order + "' is not one of " + StrategyList()));
-  }
+  NEAP_CHECK_OK(CheckOrder(options));
   if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
     return Fail(UsageError("--time-limit is not a number of seconds"));
   }
@@ -109,10 +142,16 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
     NEAP_TRY(settings.budget_bytes, ParseBytes(options.budget));
   }
   NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseBytes(options.max_memory));
-  settings.compile.limits.max_states = options.max_states;
+  settings.compile.limits.max_states =
+      options.max_states > 0 ? options.max_states : kStatesForAFewSeconds;
   settings.compile.limits.max_seconds = options.time_limit_seconds;
   settings.compile.order = options.order;
   settings.compile.seed = options.seed;
+  if (!options.forced.empty()) settings.compile.forced = options.forced;
+  if (!options.slack.empty()) {
+    NEAP_TRY(settings.compile.slack_bytes, ParseBytes(options.slack));
+  }
+  if (options.step_states) settings.compile.step_states = *options.step_states;
   settings.compile.place = !options.order_only;
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));

@@ -20,8 +20,11 @@ struct PlanOptions {
   std::string plan_out;   // --plan; "": none
   std::string order = "exact";
   std::uint64_t seed = 0;
+  std::string forced;  // "": not given
+  std::string slack;   // "": not given
+  std::optional<std::int64_t> step_states;
   std::string budget;
-  std::int64_t max_states = 10'000'000;
+  std::int64_t max_states = 0;  // 0: by the size of the model
   double time_limit_seconds = 0;  // 0: none
   std::string max_memory = "4GiB";
   std::int64_t threads = 1;

@@ -68,6 +68,13 @@ std::int64_t Largest(const std::vector<std::int64_t>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
+Result<schedule::Forced> ForcedOf(std::string_view name) {
+  for (const schedule::ForcedRule& rule : schedule::ForcedRules()) {
+    if (rule.name == name) return rule.forced;
+  }
+  return Fail(UsageError("there is no rule '" + std::string(name) + "' for forced transitions"));
+}
+
 class Pipeline {
  public:
   Pipeline(const Graph& graph, const Options& options)
@@ -169,6 +176,9 @@ class Pipeline {
     if (const auto wrong = schedule::Validate(lowered.problem)) return Fail(BadInput(*wrong));
     schedule::StrategyOptions strategy;
     strategy.seed = options_.seed;
+    strategy.slack_bytes = options_.slack_bytes;
+    strategy.step_states = options_.step_states;
+    NEAP_TRY(strategy.forced, ForcedOf(options_.forced));
     IdVector<OpId, schedule::OpIndex> index_of(subgraph.ops.size(), -1);
     for (std::size_t i = 0; i < lowered.ops.size(); ++i) {
       index_of[lowered.ops[i]] = static_cast<schedule::OpIndex>(i);
@@ -459,6 +469,12 @@ Result<std::vector<Inspection>> Inspect(const Graph& graph, plan::Runtime runtim
 std::vector<std::string_view> OrderStrategies() {
   std::vector<std::string_view> names;
   for (const schedule::Strategy& strategy : schedule::Strategies()) names.push_back(strategy.name);
+  return names;
+}
+
+std::vector<std::string_view> ForcedRules() {
+  std::vector<std::string_view> names;
+  for (const schedule::ForcedRule& rule : schedule::ForcedRules()) names.push_back(rule.name);
   return names;
 }
 

@@ -17,9 +17,12 @@ namespace neap::compile {
 
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
-  std::string order = "exact";  // a name of schedule::Strategies()
-  std::uint64_t seed = 0;       // of --order random
-  Limits limits;                // of the order search, per subgraph
+  std::string order = "exact";        // a name of schedule::Strategies()
+  std::uint64_t seed = 0;             // of --order random
+  std::string forced = "single";      // of --order best-first: a name of schedule::ForcedRules()
+  std::int64_t slack_bytes = 0;       // of --forced relaxed
+  std::int64_t step_states = 10'000;  // of --order serenity
+  Limits limits;                      // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
   bool place = true;  // false: order only; the plan has no addresses
 };
@@ -64,7 +67,8 @@ struct Compiled {
 
 // `graph` has passed graph::Verify(). Fails with kMissingSize, naming operator and tensor, when the
 // bytes of a tensor cannot be known, with kBadInput when their sum is out of range, with kUsage for
-// an unknown strategy. The result has passed plan::Check(); a violation is an InternalError.
+// an unknown strategy or rule. The result has passed plan::Check(); a violation is an
+// InternalError.
 Result<Compiled> Compile(const graph::Graph& graph, const Options& options);
 
 // Live bytes at every step of the file order of an entry subgraph, and the cause at its peak.
@@ -85,5 +89,7 @@ Result<std::vector<Inspection>> Inspect(const graph::Graph& graph, plan::Runtime
 
 // Names that Options::order takes, "exact" first.
 std::vector<std::string_view> OrderStrategies();
+// Names that Options::forced takes.
+std::vector<std::string_view> ForcedRules();
 
 }  // namespace neap::compile

@@ -180,6 +180,22 @@ TEST(Compile, RefusesAnUnknownStrategy) {
   EXPECT_EQ(compiled.error().code, ErrorCode::kUsage);
 }
 
+TEST(Compile, PassesTheRulesOfAStrategyOn) {
+  Options options;
+  options.order = "best-first";
+  for (const std::string_view rule : ForcedRules()) {
+    options.forced = rule;
+    options.slack_bytes = rule == "relaxed" ? 1'000'000 : 0;
+    const Compiled compiled = MustCompile(TwoBranches(), options);
+    // So much slack takes the first operator every time: both wide branches first.
+    EXPECT_EQ(compiled.plan.entries.front().peak_bytes, rule == "relaxed" ? 210 : 120) << rule;
+  }
+  options.forced = "no-such";
+  const auto refused = Compile(TwoBranches(), options);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+}
+
 TEST(Compile, HandlesAGraphWithoutOperators) {
   Graph graph;
   Subgraph subgraph;

@@ -48,6 +48,7 @@ struct Outcome {
   std::vector<CutPath> witness;  // of kMinCut
   bool reversed = false;         // of kSearch: refuted from the end backwards
   std::int64_t states = 0;       // states expanded by the search
+  std::int64_t transitions = 0;  // steps from state to state that it considered; 0: not counted
   bool interrupted = false;      // Limits::stop or max_seconds ended it
   bool optimal() const { return peak_bytes == lower_bound_bytes; }
 };
@@ -66,9 +67,27 @@ struct Strategy {
 // "exact" first.
 std::span<const Strategy> Strategies();
 
+// Which transitions "best-first" takes without looking at the others
+// (docs/algorithms/strategies.md).
+enum class Forced : std::uint8_t {
+  kNone,
+  kSingle,   // an operator that raises neither the peak so far nor the live bytes; proven
+  kSets,     // also sets of operators, as the document has them; loses the optimum at times
+  kProven,   // also sets of operators, repaired; proven
+  kRelaxed,  // an operator that raises neither by more than the slack; loses the optimum at times
+};
+struct ForcedRule {
+  Forced forced;
+  std::string_view name;
+};
+std::span<const ForcedRule> ForcedRules();
+
 struct StrategyOptions {
-  std::uint64_t seed = 0;           // of "random"
-  std::vector<OpIndex> file_order;  // of "file" and as tie-break; empty: 0, 1, 2, ...
+  std::uint64_t seed = 0;             // of "random"
+  std::vector<OpIndex> file_order;    // of "file" and as tie-break; empty: 0, 1, 2, ...
+  Forced forced = Forced::kSingle;    // of "best-first"
+  std::int64_t slack_bytes = 0;       // of Forced::kRelaxed
+  std::int64_t step_states = 10'000;  // of "serenity": time-out of a search step; at least 1
 };
 
 // Runs a strategy by name; nullopt: no such strategy. A strategy that proves nothing returns the

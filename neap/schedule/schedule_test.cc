@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -12,140 +11,10 @@
 #include "neap/schedule/check.h"
 #include "neap/schedule/cut.h"
 #include "neap/schedule/decider.h"
+#include "neap/schedule/schedule_testing.h"
 
 namespace neap::schedule {
 namespace {
-
-struct Shape {
-  int max_ops = 9;
-  bool aliases = true;
-  bool scratch = true;
-  bool in_place = true;
-};
-
-void AddUser(Buffer* buffer, OpIndex op) {
-  const auto at = std::lower_bound(buffer->users.begin(), buffer->users.end(), op);
-  if (at == buffer->users.end() || *at != op) buffer->users.insert(at, op);
-}
-
-// A random problem with everything that the definition allows: several outputs, duplicate edges,
-// pinned and zero-byte buffers, aliases (several writers), scratch, in-place pairs.
-Problem RandomProblem(Random& random, const Shape& shape) {
-  Problem problem;
-  problem.num_ops = static_cast<OpIndex>(random.Between(1, shape.max_ops));
-  const std::int64_t most = random.Chance(1, 3) ? 3 : 40;
-  const std::uint64_t density = 1 + random.Below(4);
-  for (int i = static_cast<int>(random.Below(3)); i > 0; --i) {
-    problem.buffers.push_back({random.Between(0, most), {}, true, random.Chance(1, 8)});
-  }
-  for (OpIndex op = 0; op < problem.num_ops; ++op) {
-    BufferIndex first_input = -1;
-    const auto existing = static_cast<BufferIndex>(problem.buffers.size());
-    for (BufferIndex b = 0; b < existing; ++b) {
-      Buffer& buffer = problem.buffers[static_cast<std::size_t>(b)];
-      if (!random.Chance(density, 5 + static_cast<std::uint64_t>(op))) continue;
-      if (!buffer.live_at_start && !buffer.users.empty()) {
-        problem.precedences.emplace_back(buffer.users.front(), op);
-      }
-      AddUser(&buffer, op);
-      if (first_input < 0) first_input = b;
-    }
-    for (int i = 1 + static_cast<int>(random.Below(4) == 0 ? 1 : 0); i > 0; --i) {
-      problem.buffers.push_back({random.Between(0, most), {op}, false, random.Chance(1, 8)});
-    }
-    const auto output = static_cast<BufferIndex>(problem.buffers.size() - 1);
-    if (shape.in_place && first_input >= 0 && random.Chance(1, 3)) {
-      const Buffer& input = problem.buffers[static_cast<std::size_t>(first_input)];
-      if (!input.live_at_end) {
-        problem.buffers.back().bytes = input.bytes;
-        problem.in_place.push_back({op, first_input, output});
-      }
-    }
-    if (op > 0 && random.Chance(1, 10)) {
-      problem.precedences.emplace_back(
-          static_cast<OpIndex>(random.Below(static_cast<std::uint64_t>(op))), op);
-    }
-  }
-  if (shape.aliases && random.Chance(1, 2)) {
-    // A buffer with several unordered writers.
-    Buffer shared{random.Between(0, most), {}, false, random.Chance(1, 4)};
-    for (OpIndex op = 0; op < problem.num_ops; ++op) {
-      if (random.Chance(1, 3)) shared.users.push_back(op);
-    }
-    problem.buffers.push_back(shared);
-  }
-  if (shape.scratch && random.Chance(1, 2)) {
-    for (OpIndex op = 0; op < problem.num_ops; ++op) {
-      problem.scratch_bytes.push_back(random.Chance(1, 3) ? random.Between(0, most) : 0);
-    }
-  }
-  return problem;
-}
-
-// Least peak over all orders: dynamic programming over executed sets, straight from the definition.
-std::int64_t BruteForcePeak(const Problem& problem) {
-  const auto ops = static_cast<std::size_t>(problem.num_ops);
-  const std::size_t sets = std::size_t{1} << ops;
-  constexpr std::int64_t kNever = std::int64_t{1} << 60;
-  std::vector<std::uint32_t> before(ops, 0);
-  for (const auto& [a, b] : problem.precedences) {
-    before[static_cast<std::size_t>(b)] |= 1U << static_cast<unsigned>(a);
-  }
-  std::vector<std::uint32_t> users;
-  for (const Buffer& buffer : problem.buffers) {
-    std::uint32_t mask = 0;
-    for (const OpIndex op : buffer.users) mask |= 1U << static_cast<unsigned>(op);
-    users.push_back(mask);
-  }
-  std::vector<std::int64_t> best(sets, kNever);
-  best[0] = 0;
-  for (std::uint32_t set = 0; set < sets; ++set) {
-    if (best[set] == kNever) continue;
-    for (std::size_t op = 0; op < ops; ++op) {
-      const std::uint32_t bit = 1U << op;
-      if ((set & bit) != 0 || (before[op] & ~set) != 0) continue;
-      std::int64_t hill = problem.scratch_bytes.empty() ? 0 : problem.scratch_bytes[op];
-      for (std::size_t b = 0; b < users.size(); ++b) {
-        const Buffer& buffer = problem.buffers[b];
-        const bool begun = (users[b] & (set | bit)) != 0 || buffer.live_at_start;
-        const bool ended = (users[b] & ~set) == 0 && !buffer.live_at_end;
-        if (begun && !ended) hill += buffer.bytes;
-      }
-      for (const InPlace& pair : problem.in_place) {
-        if (static_cast<std::size_t>(pair.op) != op) continue;
-        const bool dies = (users[static_cast<std::size_t>(pair.input)] & ~set) == bit;
-        const bool starts = (users[static_cast<std::size_t>(pair.output)] & set) == 0;
-        if (dies && starts) hill -= problem.buffers[static_cast<std::size_t>(pair.output)].bytes;
-      }
-      best[set | bit] = std::min(best[set | bit], std::max(best[set], hill));
-    }
-  }
-  return best[sets - 1];
-}
-
-int Cases(int ordinary) {
-  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
-  return factor == nullptr ? ordinary : ordinary * std::atoi(factor);
-}
-
-std::string Dump(const Problem& problem) {
-  std::string out = std::to_string(problem.num_ops) + " ops;";
-  for (const auto& [a, b] : problem.precedences) {
-    out += " " + std::to_string(a) + "<" + std::to_string(b);
-  }
-  for (const Buffer& buffer : problem.buffers) {
-    out += "\n  " + std::to_string(buffer.bytes) + (buffer.live_at_start ? " start" : "") +
-           (buffer.live_at_end ? " end" : "") + ":";
-    for (const OpIndex op : buffer.users) out += " " + std::to_string(op);
-  }
-  for (const std::int64_t bytes : problem.scratch_bytes)
-    out += "\n  scratch " + std::to_string(bytes);
-  for (const InPlace& pair : problem.in_place) {
-    out += "\n  in place " + std::to_string(pair.op) + ": " + std::to_string(pair.input) + " -> " +
-           std::to_string(pair.output);
-  }
-  return out;
-}
 
 void ExpectOptimal(const Problem& problem, const Limits& limits) {
   ASSERT_EQ(Validate(problem), std::nullopt);
