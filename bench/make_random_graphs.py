@@ -53,10 +53,15 @@ def size(draw):
 
 def graph(draw, kind, operators):
     """As graph JSON. Tensor 0 is the input, tensor i + 1 the output of operator i; an operator that
-    reads no other reads the input, and the last operator joins all that nobody has read."""
-    reads = kind(draw, operators)
+    reads no other reads the input. What nobody has read is read by one of the next six operators, so
+    that the last one does not join half of the graph, which would make the peak easy to prove."""
+    reads = kind(draw, operators) + [[]]
     used = {i for inputs in reads for i in inputs}
-    reads.append([i for i in range(len(reads)) if i not in used])
+    for i in range(operators - 1):
+        if i not in used:
+            reader = reads[draw.randint(i + 1, min(i + 6, operators - 1))]
+            reader.append(i)
+            reader.sort()
     ops = [{"inputs": [i + 1 for i in inputs] or [0], "outputs": [j + 1]}
            for j, inputs in enumerate(reads)]
     tensors = [{"bytes": size(draw)} for _ in range(operators + 1)]

@@ -16,7 +16,8 @@ constexpr std::size_t kMostErrorBytes = 1000;
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-Diagnostic NotJson(std::size_t at) {
+Diagnostic NotJson(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return BadInput("the line is not a JSON object: it ends too early");
   return BadInput("the line is not a JSON object: unexpected text at byte " + std::to_string(at));
 }
 
@@ -34,24 +35,24 @@ class MemberScanner {
   // nullopt: the object has ended, and nothing but white space follows.
   Result<std::optional<Member>> Next() {
     SkipSpace();
-    if (at_ == 0 || !opened_) {
-      if (!Take('{')) return Fail(NotJson(at_));
+    if (!opened_) {
+      if (!Take('{')) return Fail(NotJson(text_, at_));
       opened_ = true;
       SkipSpace();
       if (Take('}')) return End();
     } else {
       if (Take('}')) return End();
-      if (!Take(',')) return Fail(NotJson(at_));
+      if (!Take(',')) return Fail(NotJson(text_, at_));
       SkipSpace();
     }
     Member member;
-    if (Peek() != '"') return Fail(NotJson(at_));
+    if (Peek() != '"') return Fail(NotJson(text_, at_));
     member.key = Value();
     SkipSpace();
-    if (!Take(':')) return Fail(NotJson(at_));
+    if (!Take(':')) return Fail(NotJson(text_, at_));
     SkipSpace();
     member.value = Value();
-    if (member.value.empty()) return Fail(NotJson(at_));
+    if (member.value.empty()) return Fail(NotJson(text_, at_));
     return std::optional(member);
   }
 
@@ -68,7 +69,7 @@ class MemberScanner {
 
   Result<std::optional<Member>> End() {
     SkipSpace();
-    if (at_ < text_.size()) return Fail(NotJson(at_));
+    if (at_ < text_.size()) return Fail(NotJson(text_, at_));
     return std::optional<Member>();
   }
 
