@@ -2,7 +2,7 @@
 # neap_library() refuses a dependency that is not listed here, and the test `layering`
 # compares the #include lines of the tree with this table.
 # schedule and arena are pure combinatorics: they know no neural network.
-set(NEAP_MODULES base io graph schedule arena ops formats plan compile zoo report)
+set(NEAP_MODULES base io graph schedule arena ops formats plan compile zoo report batch)
 
 set(NEAP_MAY_USE_base)
 set(NEAP_MAY_USE_io       base)
@@ -15,3 +15,4 @@ set(NEAP_MAY_USE_plan     base graph ops)
 set(NEAP_MAY_USE_compile  base graph ops schedule arena plan)
 set(NEAP_MAY_USE_zoo      base graph)
 set(NEAP_MAY_USE_report   base graph plan compile)
+set(NEAP_MAY_USE_batch    base io graph formats plan compile)

@@ -28,6 +28,7 @@ constexpr std::string_view kHelp =
     "  inspect   show live memory operator by operator, and what makes the peak\n"
     "  check     verify a plan against its model, independently of the planner\n"
     "  zoo       make networks from their published definitions\n"
+    "  batch     plan many graphs, a line in and a line out for each\n"
     "\n"
     "  -h, --help   this help; 'neap VERB --help' has options and examples\n"
     "  --version    the version\n"
@@ -54,6 +55,7 @@ int Run(std::vector<std::string> args) {
   if (first == "inspect") return InspectCommand(std::move(rest));
   if (first == "check") return CheckCommand(std::move(rest));
   if (first == "zoo") return ZooCommand(std::move(rest));
+  if (first == "batch") return BatchCommand(std::move(rest));
   // `neap IN OUT`, unless the word looks like a verb.
   std::error_code error;
   const bool looks_like_verb = !first.empty() && first.front() != '-' &&

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/batch/answer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "neap/batch/structure.h"
+#include "neap/compile/compile.h"
+#include "neap/formats/formats.h"
+
+namespace neap::batch {
+namespace {
+
+Result<formats::SourceModel> LoadModel(const Request& request, const Options& options) {
+  if (request.graph) {
+    const auto* data = reinterpret_cast<const std::byte*>(request.graph->data());
+    return formats::LoadBytes(
+        std::make_shared<const std::vector<std::byte>>(data, data + request.graph->size()), "graph",
+        {});
+  }
+  // A pipe or a device would block the batch, or never end.
+  std::error_code error;
+  const auto status = std::filesystem::status(*request.path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    Diagnostic diagnostic = IoError("is no regular file");
+    diagnostic.file = *request.path;
+    return Fail(std::move(diagnostic));
+  }
+  // "-" is a file of that name here.
+  return formats::Load(*request.path == "-" ? "./-" : *request.path, {options.dims});
+}
+
+Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const Options& options) {
+  compile::Options compile_options;
+  compile_options.runtime = runtime;
+  compile_options.limits = options.limits;
+  compile_options.limits.observer = nullptr;
+  compile_options.limits.stop = nullptr;
+  compile_options.placement_states = options.placement_states;
+  compile_options.place = options.place;
+  NEAP_TRY(const compile::Compiled compiled, compile::Compile(graph, compile_options));
+  Numbers numbers;
+  if (options.place) numbers.arena_bytes = 0;
+  for (const plan::EntryPlan& entry : compiled.plan.entries) {
+    numbers.peak_bytes = std::max(numbers.peak_bytes, entry.peak_bytes);
+    numbers.peak_lower_bound_bytes =
+        std::max(numbers.peak_lower_bound_bytes, entry.peak_lower_bound_bytes);
+    if (options.place) numbers.arena_bytes = std::max(*numbers.arena_bytes, entry.arena_bytes);
+  }
+  return numbers;
+}
+
+Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* answer,
+            bool* repeated) {
+  Request request;
+  const Status read = ParseRequest(line, &request);
+  answer->id = request.id;
+  NEAP_CHECK_OK(read);
+  NEAP_TRY(const formats::SourceModel model, LoadModel(request, options));
+  const bool is_tflite = model.format == formats::Format::kTflite;
+  const plan::Runtime runtime =
+      options.runtime.value_or(is_tflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal);
+  NEAP_TRY(const Numbers numbers,
+           memo->Get(
+               StructureKey(model.graph, runtime),
+               [&] { return Compute(model.graph, runtime, options); }, repeated));
+  answer->peak_bytes = numbers.peak_bytes;
+  answer->peak_lower_bound_bytes = numbers.peak_lower_bound_bytes;
+  answer->arena_bytes = numbers.arena_bytes;
+  return {};
+}
+
+}  // namespace
+
+Answer AnswerOf(std::string_view line, const Options& options, Memo* memo, bool* repeated) {
+  Answer answer;
+  try {
+    const Status status = Fill(line, options, memo, &answer, repeated);
+    if (!status) answer.error = status.error().ToString();
+  } catch (const std::bad_alloc&) {
+    answer.error = "out of memory";
+  } catch (const std::exception& error) {
+    // One bad line does not stop the rest, even where the defect is ours.
+    answer.error = std::string("internal error, please report it with the graph: ") + error.what();
+  }
+  return answer;
+}
+
+std::string AnswerLine(std::string_view line, const Options& options) {
+  Memo memo(1);
+  bool repeated = false;
+  return ToJson(AnswerOf(line, options, &memo, &repeated));
+}
+
+}  // namespace neap::batch

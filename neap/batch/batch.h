@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Many graphs in one go: a manifest of one JSON object a line in, one answer a line out, in the
+// same order. docs/batch.md and schemas/batch-*.schema.json say what the lines hold.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "neap/base/limits.h"
+#include "neap/base/result.h"
+#include "neap/plan/profile.h"
+
+namespace neap::batch {
+
+// A longer line is answered with an error, and is never held in memory.
+inline constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
+
+// What an answer depends on beside its line.
+struct Options {
+  std::optional<plan::Runtime> runtime;      // nullopt: tflm for .tflite, ideal for all others
+  std::map<std::string, std::int64_t> dims;  // symbolic dimensions of the models with a "path"
+  bool place = true;                         // false: no arena_bytes
+  Limits limits;                             // of each search; `observer` and `stop` are not used
+  std::int64_t placement_states = 10'000;
+};
+
+// The answer to one line, a line of JSON with its "\n". A pure function of its arguments and of the
+// files that the line names; whatever is wrong with the line is told in the answer. Thread-safe.
+std::string AnswerLine(std::string_view line, const Options& options);
+
+// Where lines come from and where answers go. The descriptors stay the caller's.
+struct Task {
+  int manifest = 0;
+  std::string manifest_name;  // for messages
+  int answers = 1;
+  std::string answers_name;
+  // Line k (from 0) is taken when k % shard_count == shard_index.
+  std::int64_t shard_index = 0;
+  std::int64_t shard_count = 1;
+  // `answers` is a regular file that an earlier run of the same task has written the beginning of:
+  // its whole lines are kept, a torn last line is cut off, and the run goes on behind them.
+  bool resume = false;
+  int jobs = 1;                             // threads, >= 1; never changes an answer
+  const std::atomic<bool>* stop = nullptr;  // no further line is begun when it is set
+};
+
+struct Counts {
+  std::int64_t kept = 0;      // answers of an earlier run
+  std::int64_t answered = 0;  // by this run
+  std::int64_t errors = 0;    // among both
+  std::int64_t bounded = 0;   // among those of this run
+  std::int64_t repeated = 0;  // of this run, with the structure of an earlier graph: not computed
+  bool stopped = false;       // Task::stop ended the run
+};
+
+// Called after every answer has been written, one call at a time, from any thread.
+using Observer = std::function<void(const Counts&)>;
+
+// Answers every line of the task. Graphs that are the same but for names are computed once, as far
+// as 65,536 remembered answers tell. Memory does not grow with the manifest: at most 64 lines a job
+// and, beyond the lines that are being worked on, 256 MiB of text are held. Fails when the manifest
+// cannot be read, the answers cannot be written, or, with `resume`, they are not answers to these
+// lines; what was written before that stays.
+Result<Counts> Run(const Task& task, const Options& options, const Observer& observer);
+
+}  // namespace neap::batch

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neap batch: a line in, a line out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from neap_cli import (DIAMOND, DIAMOND_BEST_PEAK, DONE, FAILED, INTERRUPTED, NEAP, SOURCE, USAGE,
+                      CliTest, wide_graph)
+
+KEYS = ["id", "peak_bytes", "peak_lower_bound_bytes", "arena_bytes", "status", "error"]
+
+
+class Batch(CliTest):
+
+    def manifest(self, lines, name="in.jsonl"):
+        """Objects become JSON, strings stay what they are."""
+        text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n"
+                       for line in lines)
+        (self.folder / name).write_text(text)
+        return text
+
+    def answers(self, *arguments, code=DONE, **more):
+        output = self.expect(code, "batch", *arguments, **more).stdout
+        self.assertTrue(not output or output.endswith(b"\n"))
+        return [json.loads(line) for line in output.splitlines()]
+
+    def graphs(self, count, operators=20):
+        return [{"id": i, "graph": wide_graph(operators, i, width=5)} for i in range(count)]
+
+    def test_numbers_of_a_graph_known_by_hand(self):
+        self.manifest([{"id": "d", "graph": DIAMOND}])
+        expected = {"id": "d", "peak_bytes": DIAMOND_BEST_PEAK,
+                    "peak_lower_bound_bytes": DIAMOND_BEST_PEAK, "arena_bytes": DIAMOND_BEST_PEAK,
+                    "status": "optimal", "error": None}
+        answers = self.answers("in.jsonl")
+        self.assertEqual(answers, [expected])
+        self.assertEqual(list(answers[0]), KEYS)
+        self.assertEqual(self.answers("in.jsonl", "--order-only"), [{**expected, "arena_bytes": None}])
+
+    def test_answers_are_those_of_plan(self):
+        self.zoo("m.onnx")
+        self.write_json("w.json", wide_graph(30, 3, width=6))
+        self.manifest([{"id": name, "path": name} for name in ("m.onnx", "w.json")])
+        for answer in self.answers("in.jsonl"):
+            plan = self.report_of("plan", answer["id"], "--max-states", 50000)["plan"]
+            for key in ("peak_bytes", "peak_lower_bound_bytes", "arena_bytes"):
+                self.assertEqual(answer[key], plan[key], key)
+            self.assertEqual(answer["status"], plan["order_status"])
+
+    def test_one_bad_line_does_not_stop_the_rest(self):
+        lines = ["", "{", "[1]", "\x00\x01", json.dumps({"id": 3, "path": "absent.onnx"}),
+                 json.dumps({"id": 4, "graph": {}}), "[" * 100000,
+                 json.dumps({"id": 5, "graph": DIAMOND, "typo": 1})]
+        good = {"id": "good", "graph": DIAMOND}
+        self.manifest([good] + [item for line in lines for item in (line, good)])
+        answers = self.answers("in.jsonl")
+        self.assertEqual(len(answers), 1 + 2 * len(lines))
+        for at, answer in enumerate(answers):
+            self.assertEqual(list(answer), KEYS)
+            if at % 2 == 0:
+                self.assertEqual((answer["id"], answer["peak_bytes"]), ("good", DIAMOND_BEST_PEAK))
+            else:
+                self.assertEqual(answer["status"], "error")
+                self.assertEqual([answer[key] for key in KEYS[1:4]], [None] * 3)
+                self.assertTrue(answer["error"])
+        self.assertIn("absent.onnx", answers[9]["error"])
+        self.assertEqual([answers[i]["id"] for i in (9, 11, 15)], [3, 4, 5])
+        self.assertEqual(self.answers("in.jsonl", "--strict", code=FAILED), answers)
+        self.manifest([good])
+        self.answers("in.jsonl", "--strict")
+
+    def test_streams_and_jobs_give_the_same_bytes(self):
+        text = self.manifest(self.graphs(60)).encode()
+        expected = self.expect(DONE, "batch", "in.jsonl", "--jobs", 1).stdout
+        self.assertEqual(len(expected.splitlines()), 60)
+        self.assertEqual([json.loads(line)["id"] for line in expected.splitlines()],
+                         list(range(60)))
+        for jobs in (2, 7):
+            self.assertEqual(self.expect(DONE, "batch", "-", "--jobs", jobs, stdin=text).stdout,
+                             expected)
+        self.assertEqual(self.expect(DONE, "batch", "-", stdin=text[:-1]).stdout, expected)
+        self.expect(DONE, "batch", "in.jsonl", "-o", "out.jsonl")
+        self.assertEqual((self.folder / "out.jsonl").read_bytes(), expected)
+        self.assertEqual(self.expect(DONE, "batch", "-").stdout, b"")
+
+    def test_answers_come_as_lines_go(self):
+        """A search asks, reads the answer, and asks again."""
+        with subprocess.Popen([NEAP, "batch", "-"], cwd=self.folder, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as run:
+            for i in range(20):
+                run.stdin.write(json.dumps({"id": i, "graph": DIAMOND}).encode() + b"\n")
+                run.stdin.flush()
+                answer = json.loads(run.stdout.readline())
+                self.assertEqual((answer["id"], answer["status"]), (i, "optimal"))
+            run.stdin.close()
+            self.assertEqual(run.stdout.read(), b"")
+            self.assertEqual(run.wait(timeout=60), DONE)
+
+    def test_shards(self):
+        self.manifest(self.graphs(11))
+        whole = self.answers("in.jsonl")
+        for count in (1, 3, 20):
+            for index in range(count):
+                part = self.answers("in.jsonl", "--shard", f"{index}/{count}")
+                self.assertEqual(part, whole[index::count])
+
+    def test_resume(self):
+        self.manifest(self.graphs(12))
+        self.expect(DONE, "batch", "in.jsonl", "-o", "whole.jsonl")
+        whole = (self.folder / "whole.jsonl").read_bytes()
+        out = self.folder / "out.jsonl"
+        self.expect(DONE, "batch", "in.jsonl", "-o", "out.jsonl", "--resume")
+        self.assertEqual(out.read_bytes(), whole)
+        for kept in (0, 1, 50, 51, len(whole) // 2, len(whole) - 1, len(whole)):
+            out.write_bytes(whole[:kept])
+            result = self.expect(DONE, "batch", "in.jsonl", "-o", "out.jsonl", "--resume")
+            self.assertEqual(out.read_bytes(), whole)
+            self.assertEqual(b"kept" in result.stdout, b"\n" in whole[:kept], result.stdout)
+        self.manifest(self.graphs(12)[::-1], "other.jsonl")
+        self.manifest(self.graphs(5), "shorter.jsonl")
+        for other in ("other.jsonl", "shorter.jsonl"):
+            self.expect(FAILED, "batch", other, "-o", "out.jsonl", "--resume")
+            self.assertEqual(out.read_bytes(), whole)
+        self.expect(FAILED, "batch", "in.jsonl", "-o", "out.jsonl", "--resume", "--shard", "1/2")
+        self.assertEqual(out.read_bytes(), whole)
+
+    def test_files_are_safe(self):
+        text = self.manifest(self.graphs(3))
+        (self.folder / "out.jsonl").write_text("precious")
+        self.expect(FAILED, "batch", "in.jsonl", "-o", "out.jsonl")
+        self.expect(FAILED, "batch", "in.jsonl", "-o", "in.jsonl", "--force")
+        os.symlink("in.jsonl", self.folder / "link.jsonl")
+        self.expect(FAILED, "batch", "in.jsonl", "-o", "link.jsonl", "--resume")
+        self.expect(FAILED, "batch", "absent.jsonl", "-o", "out.jsonl", "--force")
+        self.expect(FAILED, "batch", ".", "-o", "out.jsonl", "--force")
+        self.expect(FAILED, "batch", "in.jsonl", "-o", "absent/out.jsonl")
+        self.assertEqual((self.folder / "in.jsonl").read_text(), text)
+        self.assertEqual((self.folder / "out.jsonl").read_text(), "precious")
+        self.expect(DONE, "batch", "in.jsonl", "-o", "out.jsonl", "--force")
+        self.assertEqual(len((self.folder / "out.jsonl").read_text().splitlines()), 3)
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([NEAP, "batch", "in.jsonl"], cwd=self.folder, stdout=full,
+                                    stderr=subprocess.PIPE, check=False, timeout=60)
+        self.assertEqual(result.returncode, FAILED)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+    def test_usage(self):
+        self.manifest([])
+        for words in ([], ["in.jsonl", "--resume"], ["in.jsonl", "--jobs", "0"],
+                      ["in.jsonl", "-o", "x", "--resume", "--force"],
+                      ["in.jsonl", "--shard", "1"], ["in.jsonl", "--shard", "2/2"],
+                      ["in.jsonl", "--shard", "-1/2"], ["in.jsonl", "--shard", "0/0"],
+                      ["in.jsonl", "--shard", "0/2x"], ["in.jsonl", "--runtime", "nosuch"],
+                      ["in.jsonl", "--dim", "x"], ["in.jsonl", "--time-limit", "-1"],
+                      ["in.jsonl", "--max-states", "0"]):
+            self.assertEqual(self.expect(USAGE, "batch", *words).stdout, b"", words)
+        self.assertEqual(self.files(), ["in.jsonl"])
+        self.assertIn(b"Examples:", self.expect(DONE, "batch", "--help").stdout)
+        result = self.expect(DONE, "batch", "in.jsonl", "-o", "out.jsonl", "--quiet")
+        self.assertEqual((result.stdout, result.stderr), (b"", b""))
+
+    def test_limits_and_profiles(self):
+        self.manifest([{"id": 0, "graph": wide_graph(200, 1)}, {"id": 1, "graph": DIAMOND}])
+        few = self.answers("in.jsonl", "--order-only", "--max-states", 100)
+        self.assertEqual([answer["status"] for answer in few], ["bounded", "optimal"])
+        self.assertLess(few[0]["peak_lower_bound_bytes"], few[0]["peak_bytes"])
+        tflm = self.answers("in.jsonl", "--order-only", "--max-states", 100, "--runtime", "tflm")
+        self.assertEqual([answer["peak_bytes"] % 16 for answer in tflm], [0, 0])
+
+    def test_interrupt(self):
+        # Graphs of one size, each a little different, on a pipe that stays open.
+        with subprocess.Popen([NEAP, "batch", "-"], cwd=self.folder, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            for line in self.graphs(3):
+                run.stdin.write(json.dumps(line).encode() + b"\n")
+            run.stdin.flush()
+            output = [run.stdout.readline() for _ in range(3)]
+            run.send_signal(signal.SIGINT)
+            started = time.monotonic()
+            code = run.wait(timeout=60)
+            self.assertLess(time.monotonic() - started, 20)
+            errors = run.stderr.read()
+            output.append(run.stdout.read())
+        self.assertEqual(code, INTERRUPTED)
+        self.assertIn(b"interrupted", errors)
+        self.assertEqual([json.loads(line)["id"] for line in output[:3]], [0, 1, 2])
+        self.assertEqual(output[3], b"")
+
+    def test_memory_does_not_grow_with_the_manifest(self):
+        if not sys.platform.startswith("linux"):
+            self.skipTest("needs /proc")
+        peaks = []
+        for count in (2000, 20000):
+            script = ("import json,sys\n"
+                      "for i in range(%d): print(json.dumps({'id': i, 'path': 'absent'}))\n" % count)
+            with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as maker:
+                with subprocess.Popen([NEAP, "batch", "-", "--jobs", "2"], cwd=self.folder,
+                                      stdin=maker.stdout, stdout=subprocess.DEVNULL) as run:
+                    _, status, usage = os.wait4(run.pid, 0)
+                    run.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(run.returncode, DONE)
+            peaks.append(usage.ru_maxrss)
+        self.assertLess(peaks[1], peaks[0] + 8 * 1024, peaks)
+
+    def test_random_graphs(self):
+        """The generator of the benchmark makes different graphs, the same for the same seed."""
+        make = [sys.executable, str(SOURCE / "bench/make_random_graphs.py"), "--count", "30",
+                "--operators", "50", "--seed"]
+        texts = [subprocess.run(make + [seed], stdout=subprocess.PIPE, check=True).stdout
+                 for seed in ("1", "1", "2")]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+        lines = [json.loads(line) for line in texts[0].splitlines()]
+        self.assertEqual({len(line["graph"]["ops"]) for line in lines}, {50})
+        self.assertEqual(len({json.dumps(line["graph"]) for line in lines}), 30)
+        answers = self.answers("-", stdin=texts[0])
+        self.assertEqual({answer["status"] for answer in answers}, {"optimal"})
