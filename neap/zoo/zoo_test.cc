@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -71,7 +72,8 @@ class EveryNetwork : public testing::TestWithParam<Recipe> {};
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryNetwork, testing::ValuesIn(Recipes().begin(), Recipes().end()),
                          [](const auto& instance) {
                            std::string name(instance.param.name);
-                           std::replace(name.begin(), name.end(), '-', '_');
+                           const auto odd = [](unsigned char c) { return std::isalnum(c) == 0; };
+                           std::replace_if(name.begin(), name.end(), odd, '_');
                            return name;
                          });
 
