@@ -125,7 +125,7 @@ TensorId Builder::Gate(const std::string& name, TensorId input) {
 
 TensorId Builder::AddOp(const std::string& type, const std::string& name,
                         std::vector<TensorId> inputs, Made made) {
-  Trail trail{made.mean_square, 0};
+  Trail trail{made.mean_square, made.positive, 0};
   std::int64_t degree = 0;
   for (const TensorId input : inputs) {
     if (subgraph_.tensors[input].constant) continue;
@@ -147,7 +147,7 @@ TensorId Builder::AddOp(const std::string& type, const std::string& name,
 }
 
 TensorId Builder::Input(const std::string& name, Shape shape) {
-  const TensorId input = AddTensor(name, ElementType::kFloat32, std::move(shape), {1, 1});
+  const TensorId input = AddTensor(name, ElementType::kFloat32, std::move(shape), {1, 0, 1});
   subgraph_.inputs.push_back(input);
   ++facts_.body.layers;
   return input;
@@ -221,6 +221,8 @@ TensorId Builder::Pool(const std::string& type, const std::string& name, TensorI
   made.attributes["pads"] = Pair{rows.before, columns.before, rows.after, columns.after};
   made.attributes["strides"] = Pair{spec.stride, spec.stride};
   made.layers += spec.extra_layers;
+  made.positive =
+      MeanSquare(input) == 0 ? 0 : made.mean_square * Positive(input) / MeanSquare(input);
   return AddOp(type, name, {input}, std::move(made));
 }
 

@@ -6,8 +6,9 @@
 // Weights are uniform around zero, from seeded integers through +, *, / and sqrt only, so that they
 // have the same bits on every machine. Their scale keeps activations near unit size however deep
 // and however wired the network is: the builder carries a rough mean square of every tensor along
-// (a sum adds them, a ReLU halves it) and divides it out in the next convolution, which is what the
-// batch normalisation folded into it would have done after training. After ReLU this is He's rule.
+// (a sum adds them, a ReLU halves what has a sign) and divides it out in the next convolution,
+// which is what the batch normalisation folded into it would have done after training. After ReLU
+// this is He's rule.
 //
 // Names must be unique; the output tensor has the name of its operator, its weights that name with
 // "/weight" and "/bias". A call that a definition could not contain (shapes that do not fit) is a
@@ -143,6 +144,7 @@ class Builder {
   // What the builder knows of a tensor beside its shape.
   struct Trail {
     double mean_square = 0;
+    double positive = 0;     // the part of it that comes from values without a sign
     std::int64_t depth = 0;  // most layers of the definition on a path to it, itself included
   };
   struct Made {
@@ -150,9 +152,12 @@ class Builder {
     double mean_square = 0;
     Attributes attributes = {};
     int layers = 1;
+    double positive = 0;
   };
 
   double MeanSquare(graph::TensorId tensor) const { return trail_[tensor].mean_square; }
+  double Positive(graph::TensorId tensor) const { return trail_[tensor].positive; }
+  double Rectified(graph::TensorId tensor) const;
   graph::TensorId AddTensor(const std::string& name, graph::ElementType type, graph::Shape shape,
                             const Trail& trail);
   // A constant that holds `values` as they lie in memory.

@@ -32,16 +32,24 @@ TensorId Builder::Unary(const std::string& type, const std::string& name, Tensor
       {.shape = ShapeOf(input), .mean_square = mean_square, .attributes = std::move(attributes)});
 }
 
+// Of values with a sign, half are lost; what has been rectified before (a shortcut) stays.
+double Builder::Rectified(TensorId tensor) const {
+  return (MeanSquare(tensor) + Positive(tensor)) / 2;
+}
+
 TensorId Builder::Relu(const std::string& name, TensorId input) {
-  return Unary("Relu", name, input, MeanSquare(input) / 2);
+  const double left = Rectified(input);
+  return AddOp("Relu", name, {input},
+               {.shape = ShapeOf(input), .mean_square = left, .positive = left});
 }
 
 TensorId Builder::Relu6(const std::string& name, TensorId input) {
   // Constants of rank 0, as Clip wants them.
   const TensorId low = Constant<float>(name + "/low", ElementType::kFloat32, {}, {0});
   const TensorId high = Constant<float>(name + "/high", ElementType::kFloat32, {}, {6});
+  const double left = Rectified(input);
   return AddOp("Clip", name, {input, low, high},
-               {.shape = ShapeOf(input), .mean_square = MeanSquare(input) / 2});
+               {.shape = ShapeOf(input), .mean_square = left, .positive = left});
 }
 
 TensorId Builder::HardSwish(const std::string& name, TensorId input) {
@@ -72,17 +80,23 @@ TensorId Builder::Gelu(const std::string& name, TensorId input) {
 TensorId Builder::Add(const std::string& name, TensorId a, TensorId b) {
   NEAP_CHECK(ShapeOf(a) == ShapeOf(b), name);
   return AddOp("Add", name, {a, b},
-               {.shape = ShapeOf(a), .mean_square = MeanSquare(a) + MeanSquare(b)});
+               {.shape = ShapeOf(a),
+                .mean_square = MeanSquare(a) + MeanSquare(b),
+                .positive = Positive(a) + Positive(b)});
 }
 
 TensorId Builder::Sum(const std::string& name, const std::vector<TensorId>& inputs) {
   NEAP_CHECK(inputs.size() >= 2, name);
   double mean_square = 0;
+  double positive = 0;
   for (const TensorId input : inputs) {
     NEAP_CHECK(ShapeOf(input) == ShapeOf(inputs.front()), name);
     mean_square += MeanSquare(input);
+    positive += Positive(input);
   }
-  return AddOp("Sum", name, inputs, {.shape = ShapeOf(inputs.front()), .mean_square = mean_square});
+  return AddOp(
+      "Sum", name, inputs,
+      {.shape = ShapeOf(inputs.front()), .mean_square = mean_square, .positive = positive});
 }
 
 TensorId Builder::Mul(const std::string& name, TensorId a, TensorId b) {
@@ -101,8 +115,8 @@ TensorId Builder::Scale(const std::string& name, TensorId input, float factor) {
   return AddOp("Mul", name, {input, constant},
                {.shape = ShapeOf(input),
                 .mean_square = MeanSquare(input) * factor * factor,
-                .attributes = {},
-                .layers = 0});
+                .layers = 0,
+                .positive = Positive(input) * factor * factor});
 }
 
 TensorId Builder::Softmax(const std::string& name, TensorId input) {
@@ -116,6 +130,7 @@ TensorId Builder::Concat(const std::string& name, const std::vector<TensorId>& i
   Shape shape = ShapeOf(inputs.front());
   shape[axis] = 0;
   double squares = 0;
+  double positives = 0;
   for (const TensorId input : inputs) {
     Shape part = ShapeOf(input);
     NEAP_CHECK(part.size() == shape.size(), name);
@@ -123,12 +138,14 @@ TensorId Builder::Concat(const std::string& name, const std::vector<TensorId>& i
     NEAP_CHECK(part == shape, name);
     shape[axis] += size;
     squares += static_cast<double>(size) * MeanSquare(input);
+    positives += static_cast<double>(size) * Positive(input);
   }
-  const double mean_square = squares / static_cast<double>(shape[axis]);
+  const auto total = static_cast<double>(shape[axis]);
   return AddOp("Concat", name, inputs,
                {.shape = std::move(shape),
-                .mean_square = mean_square,
-                .attributes = {{"axis", static_cast<std::int64_t>(axis)}}});
+                .mean_square = squares / total,
+                .attributes = {{"axis", static_cast<std::int64_t>(axis)}},
+                .positive = positives / total});
 }
 
 TensorId Builder::SliceAxes(const std::string& name, TensorId input, const std::vector<Cut>& cuts) {
