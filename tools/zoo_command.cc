@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/zoo/zoo.h"
@@ -32,12 +35,50 @@ struct ZooCommandOptions {
   zoo::ZooOptions zoo;
 };
 
+// One network, built without its weights, in the order in which it would be written.
+struct Row {
+  std::string_view name;
+  std::string_view summary;
+  std::string operators;
+  std::string parameters;
+  std::string multiply_accumulates;
+  std::string peak;
+};
+
+Result<Row> RowOf(const zoo::Recipe& recipe) {
+  NEAP_TRY(const zoo::Network network, zoo::BuildNetwork(recipe.name, {.weights = false}));
+  NEAP_TRY(const auto inspections, compile::Inspect(network.graph, plan::Runtime::kIdeal));
+  Row row;
+  row.name = recipe.name;
+  row.summary = recipe.summary;
+  row.operators = FormatCount(report::CountOf(network.graph).operators);
+  row.parameters = FormatCount(network.facts.published_parameters);
+  row.multiply_accumulates = FormatCount(network.facts.multiply_accumulates);
+  row.peak = FormatCount(inspections.front().peak_bytes);
+  return row;
+}
+
 Status PrintList() {
-  std::size_t columns = 0;
-  for (const zoo::Recipe& recipe : zoo::Recipes()) columns = std::max(columns, recipe.name.size());
-  std::string out;
+  std::vector<Row> rows = {{"network", "source", "operators", "parameters", "MACs", "peak bytes"}};
   for (const zoo::Recipe& recipe : zoo::Recipes()) {
-    out += fmt::format("{:<{}}  {}\n", recipe.name, columns, recipe.summary);
+    NEAP_TRY(Row row, RowOf(recipe));
+    rows.push_back(std::move(row));
+  }
+  const auto widest = [&](auto field) {
+    std::size_t width = 0;
+    for (const Row& row : rows) width = std::max(width, (row.*field).size());
+    return width;
+  };
+  const std::size_t name = widest(&Row::name);
+  const std::size_t operators = widest(&Row::operators);
+  const std::size_t parameters = widest(&Row::parameters);
+  const std::size_t macs = widest(&Row::multiply_accumulates);
+  const std::size_t peak = widest(&Row::peak);
+  std::string out;
+  for (const Row& row : rows) {
+    out += fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {}\n", row.name, name,
+                       row.operators, operators, row.parameters, parameters,
+                       row.multiply_accumulates, macs, row.peak, peak, row.summary);
   }
   return Print(stdout, out);
 }
@@ -77,7 +118,9 @@ int ZooCommand(std::vector<std::string> args) {
                "neap zoo");
   app.footer(kFooter);
   app.add_option("NAME", options.name, "which network; see --list");
-  app.add_flag("--list", options.list, "all networks, with their sources");
+  app.add_flag("--list", options.list,
+               "all networks: operators, parameters, multiply-accumulates, peak of live "
+               "bytes in the order of the file, source");
   app.add_option("-o,--output", options.out, "the model to write; - is stdout")
       ->option_text("FILE.onnx");
   app.add_option("--seed", options.zoo.seed, "wiring of random networks, and weights; default: 0")

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Bookkeeping, weights, windows and normalisations; the other operators are in builder_ops.cc.
 #include "neap/zoo/builder.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <memory>
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/zoo/builder_constant.h"
 
 namespace neap::zoo {
-namespace {
 
 using graph::ElementType;
 using graph::Shape;
 using graph::TensorId;
 
-static_assert(std::endian::native == std::endian::little,
-              "constants are little-endian and are stored as they lie in memory");
+namespace {
 
 // Bits of a drawn weight: a float holds such an integer exactly.
 constexpr int kWeightBits = 24;
@@ -27,105 +28,162 @@ constexpr double kBiasMeanSquare = 0.01;
 // Rough growth of the mean square by taking a maximum over a window of values around zero.
 constexpr double kMaxPoolGrowth = 2;
 
-std::int64_t Elements(const Shape& shape) {
-  std::int64_t elements = 1;
-  for (const std::int64_t dimension : shape) elements *= dimension;
-  return elements;
+// One dimension of a window over one dimension of its input.
+struct Window {
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
+  Padding padding = Padding::kHalf;
+};
+struct Slid {
+  std::int64_t size = 0;  // of the output
+  std::int64_t before = 0;
+  std::int64_t after = 0;
+};
+Slid Slide(const std::string& name, std::int64_t size, const Window& window) {
+  const std::int64_t extent = window.dilation * (window.kernel - 1) + 1;
+  Slid slid;
+  if (window.padding == Padding::kHalf) {
+    NEAP_CHECK(extent % 2 == 1, name + ": no half of an even window");
+    slid.before = extent / 2;
+    slid.after = extent / 2;
+  } else if (window.padding == Padding::kSame) {
+    const std::int64_t outputs = (size - 1) / window.stride + 1;
+    const std::int64_t total =
+        std::max<std::int64_t>((outputs - 1) * window.stride + extent - size, 0);
+    slid.before = total / 2;
+    slid.after = total - slid.before;
+  }
+  const std::int64_t room = size + slid.before + slid.after - extent;
+  NEAP_CHECK(room >= 0, name + ": the window is larger than its input");
+  slid.size = room / window.stride + 1;
+  return slid;
 }
 
-// Of a window that is padded by half of its odd extent on both sides.
-std::int64_t WindowedSize(std::int64_t size, std::int64_t stride) {
-  return (size - 1) / stride + 1;
-}
-
-std::vector<std::int64_t> Fourfold(std::int64_t value) { return {value, value, value, value}; }
+using Pair = std::vector<std::int64_t>;
 
 }  // namespace
 
-Builder::Builder(std::string name, std::uint64_t weight_seed) : random_(weight_seed) {
+Builder::Builder(std::string name, std::uint64_t weight_seed, bool weights)
+    : random_(weight_seed), weights_(weights) {
   subgraph_.name = std::move(name);
 }
 
 const Shape& Builder::ShapeOf(TensorId tensor) const { return *subgraph_.tensors[tensor].shape; }
 
 TensorId Builder::AddTensor(const std::string& name, ElementType type, Shape shape,
-                            double mean_square) {
+                            const Trail& trail) {
   NEAP_CHECK(names_.insert(name).second, "two tensors are called " + name);
   graph::Tensor tensor;
   tensor.name = name;
   tensor.type = type;
   tensor.shape = std::move(shape);
-  mean_square_.push_back(mean_square);
+  trail_.push_back(trail);
   return subgraph_.tensors.push_back(std::move(tensor));
 }
 
-template <typename T>
-TensorId Builder::Constant(const std::string& name, ElementType type, Shape shape,
-                           std::vector<T> values) {
-  NEAP_CHECK(static_cast<std::int64_t>(values.size()) == Elements(shape), name);
-  const TensorId id = AddTensor(name, type, std::move(shape), 0);
-  const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-  graph::Tensor& tensor = subgraph_.tensors[id];
-  tensor.constant = true;
-  tensor.data = graph::ConstantData{owner, std::as_bytes(std::span<const T>(*owner))};
-  return id;
+template <typename F>
+TensorId Builder::Learned(const std::string& name, Shape shape, const F& next) {
+  const std::int64_t count = Elements(shape);
+  facts_.parameters += count;
+  facts_.published_parameters += count;
+  if (!weights_) {
+    const TensorId id = AddTensor(name, ElementType::kFloat32, std::move(shape), {});
+    subgraph_.tensors[id].constant = true;
+    return id;
+  }
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = static_cast<float>(next());
+  return Constant(name, ElementType::kFloat32, std::move(shape), std::move(values));
 }
 
 // Uniform in [-bound, bound) with the given mean square, bound^2 / 3.
 TensorId Builder::Weights(const std::string& name, Shape shape, double mean_square) {
   const double step = std::sqrt(3 * mean_square) / kHalfRange;
-  std::vector<float> values(static_cast<std::size_t>(Elements(shape)));
-  for (float& value : values) {
+  return Learned(name, std::move(shape), [&] {
     const auto draw = static_cast<double>(random_.Next() >> (64 - kWeightBits));
-    value = static_cast<float>((draw - kHalfRange) * step);
-  }
-  facts_.parameters += static_cast<std::int64_t>(values.size());
-  facts_.published_parameters += static_cast<std::int64_t>(values.size());
-  return Constant(name, ElementType::kFloat32, std::move(shape), std::move(values));
+    return (draw - kHalfRange) * step;
+  });
+}
+
+TensorId Builder::Filled(const std::string& name, Shape shape, double value) {
+  return Learned(name, std::move(shape), [value] { return value; });
+}
+
+TensorId Builder::Parameter(const std::string& name, Shape shape) {
+  const TensorId id = Weights(name, std::move(shape), 1);
+  trail_[id].mean_square = 1;
+  return id;
+}
+
+TensorId Builder::Gate(const std::string& name, TensorId input) {
+  const std::uint64_t draw = 1 + random_.Below((std::uint64_t{1} << kWeightBits) - 1);
+  ++facts_.parameters;
+  ++facts_.published_parameters;
+  return Scale(name, input, static_cast<float>(static_cast<double>(draw) / (2 * kHalfRange)));
 }
 
 TensorId Builder::AddOp(const std::string& type, const std::string& name,
-                        std::vector<TensorId> inputs, Shape shape, double mean_square,
-                        Attributes attributes) {
-  const TensorId output = AddTensor(name, ElementType::kFloat32, std::move(shape), mean_square);
+                        std::vector<TensorId> inputs, Made made) {
+  Trail trail{made.mean_square, made.positive, 0};
+  std::int64_t degree = 0;
+  for (const TensorId input : inputs) {
+    if (subgraph_.tensors[input].constant) continue;
+    ++degree;
+    trail.depth = std::max(trail.depth, trail_[input].depth);
+  }
+  trail.depth += made.layers;
+  facts_.body.layers += made.layers;
+  facts_.body.degree = std::max(facts_.body.degree, degree);
+  const TensorId output = AddTensor(name, ElementType::kFloat32, std::move(made.shape), trail);
   graph::Op op;
   op.type = type;
   op.name = name;
   op.inputs = std::move(inputs);
   op.outputs = {output};
-  op.attributes = std::move(attributes);
+  op.attributes = std::move(made.attributes);
   subgraph_.ops.push_back(std::move(op));
   return output;
 }
 
 TensorId Builder::Input(const std::string& name, Shape shape) {
-  const TensorId input = AddTensor(name, ElementType::kFloat32, std::move(shape), 1);
+  const TensorId input = AddTensor(name, ElementType::kFloat32, std::move(shape), {1, 0, 1});
   subgraph_.inputs.push_back(input);
+  ++facts_.body.layers;
   return input;
 }
 
 TensorId Builder::Convolve(const std::string& name, TensorId input, const ConvSpec& spec,
                            std::int64_t channels, std::int64_t groups) {
   const Shape in = ShapeOf(input);
-  NEAP_CHECK(in.size() == 4 && spec.kernel % 2 == 1 && in[1] % groups == 0, name);
-  const Shape out = {in[0], channels, WindowedSize(in[2], spec.stride),
-                     WindowedSize(in[3], spec.stride)};
-  const std::int64_t fan_in = in[1] / groups * spec.kernel * spec.kernel;
-  const double mean_square = 1 / (static_cast<double>(fan_in) * mean_square_[input]);
+  NEAP_CHECK(in.size() == 4 && in[1] % groups == 0, name);
+  const std::int64_t width = spec.kernel_width == 0 ? spec.kernel : spec.kernel_width;
+  const Slid rows = Slide(name, in[2], {spec.kernel, spec.stride, spec.dilation, spec.padding});
+  const Slid columns = Slide(name, in[3], {width, spec.stride, spec.dilation, spec.padding});
+  const Shape out = {in[0], channels, rows.size, columns.size};
+  const std::int64_t fan_in = in[1] / groups * spec.kernel * width;
+  const double mean_square = 1 / (static_cast<double>(fan_in) * MeanSquare(input));
   std::vector<TensorId> inputs = {input};
   inputs.push_back(
-      Weights(name + "/weight", {channels, in[1] / groups, spec.kernel, spec.kernel}, mean_square));
-  if (spec.batch_norm) {
+      Weights(name + "/weight", {channels, in[1] / groups, spec.kernel, width}, mean_square));
+  if (spec.batch_norm || spec.bias) {
     inputs.push_back(Weights(name + "/bias", {channels}, kBiasMeanSquare));
-    facts_.published_parameters += channels;
+  }
+  if (spec.batch_norm) {
+    facts_.published_parameters += channels * ((spec.unscaled ? 0 : 1) + (spec.bias ? 1 : 0));
+    facts_.statistics += 2 * channels;
   }
   facts_.multiply_accumulates += Elements(out) * fan_in;
-  return AddOp("Conv", name, std::move(inputs), out, 1,
-               {{"dilations", std::vector<std::int64_t>{spec.dilation, spec.dilation}},
-                {"group", groups},
-                {"kernel_shape", std::vector<std::int64_t>{spec.kernel, spec.kernel}},
-                {"pads", Fourfold(spec.dilation * (spec.kernel - 1) / 2)},
-                {"strides", std::vector<std::int64_t>{spec.stride, spec.stride}}});
+  return AddOp(
+      "Conv", name, std::move(inputs),
+      {.shape = out,
+       .mean_square = 1,
+       .attributes = {{"dilations", Pair{spec.dilation, spec.dilation}},
+                      {"group", groups},
+                      {"kernel_shape", Pair{spec.kernel, width}},
+                      {"pads", Pair{rows.before, columns.before, rows.after, columns.after}},
+                      {"strides", Pair{spec.stride, spec.stride}}},
+       .layers = 1 + (spec.batch_norm ? 1 : 0) + spec.extra_layers});
 }
 
 TensorId Builder::Conv(const std::string& name, TensorId input, const ConvSpec& spec) {
@@ -137,113 +195,113 @@ TensorId Builder::DepthwiseConv(const std::string& name, TensorId input, const C
   return Convolve(name, input, spec, channels, channels);
 }
 
-TensorId Builder::Relu(const std::string& name, TensorId input) {
-  return AddOp("Relu", name, {input}, ShapeOf(input), mean_square_[input] / 2, {});
-}
-
-TensorId Builder::Add(const std::string& name, TensorId a, TensorId b) {
-  NEAP_CHECK(ShapeOf(a) == ShapeOf(b), name);
-  return AddOp("Add", name, {a, b}, ShapeOf(a), mean_square_[a] + mean_square_[b], {});
-}
-
-TensorId Builder::Sum(const std::string& name, const std::vector<TensorId>& inputs) {
-  NEAP_CHECK(inputs.size() >= 2, name);
-  double mean_square = 0;
-  for (const TensorId input : inputs) {
-    NEAP_CHECK(ShapeOf(input) == ShapeOf(inputs.front()), name);
-    mean_square += mean_square_[input];
-  }
-  return AddOp("Sum", name, inputs, ShapeOf(inputs.front()), mean_square, {});
-}
-
-TensorId Builder::Scale(const std::string& name, TensorId input, float factor) {
-  const TensorId constant = Constant<float>(name + "/factor", ElementType::kFloat32, {1}, {factor});
-  return AddOp("Mul", name, {input, constant}, ShapeOf(input),
-               mean_square_[input] * factor * factor, {});
-}
-
-TensorId Builder::Gate(const std::string& name, TensorId input) {
-  const std::uint64_t draw = 1 + random_.Below((std::uint64_t{1} << kWeightBits) - 1);
-  ++facts_.parameters;
-  ++facts_.published_parameters;
-  return Scale(name, input, static_cast<float>(static_cast<double>(draw) / (2 * kHalfRange)));
-}
-
-TensorId Builder::Concat(const std::string& name, const std::vector<TensorId>& inputs) {
-  NEAP_CHECK(!inputs.empty(), name);
-  Shape shape = ShapeOf(inputs.front());
-  shape[1] = 0;
-  double weighted = 0;
-  for (const TensorId input : inputs) {
-    const Shape& part = ShapeOf(input);
-    NEAP_CHECK(part.size() == 4 && part[2] == shape[2] && part[3] == shape[3], name);
-    shape[1] += part[1];
-    weighted += mean_square_[input] * static_cast<double>(part[1]);
-  }
-  const double mean_square = weighted / static_cast<double>(shape[1]);
-  return AddOp("Concat", name, inputs, shape, mean_square, {{"axis", std::int64_t{1}}});
-}
-
-TensorId Builder::Crop(const std::string& name, TensorId input, std::int64_t rows) {
-  Shape shape = ShapeOf(input);
-  NEAP_CHECK(shape.size() == 4 && rows < shape[2] && rows < shape[3], name);
-  const auto list = [&](const char* what, std::int64_t height, std::int64_t width) {
-    return Constant<std::int64_t>(name + what, ElementType::kInt64, {2}, {height, width});
-  };
-  const TensorId starts = list("/starts", rows, rows);
-  const TensorId ends = list("/ends", shape[2], shape[3]);
-  const TensorId axes = list("/axes", 2, 3);
-  shape[2] -= rows;
-  shape[3] -= rows;
-  return AddOp("Slice", name, {input, starts, ends, axes}, shape, mean_square_[input], {});
+TensorId Builder::UpConv(const std::string& name, TensorId input, std::int64_t channels) {
+  const Shape in = ShapeOf(input);
+  NEAP_CHECK(in.size() == 4, name);
+  // Windows of 2 with stride 2 do not overlap: every output is a sum over the input's channels.
+  const double mean_square = 1 / (static_cast<double>(in[1]) * MeanSquare(input));
+  const TensorId weight = Weights(name + "/weight", {in[1], channels, 2, 2}, mean_square);
+  const TensorId bias = Weights(name + "/bias", {channels}, kBiasMeanSquare);
+  facts_.multiply_accumulates += Elements(in) * channels * 4;
+  return AddOp("ConvTranspose", name, {input, weight, bias},
+               {.shape = {in[0], channels, 2 * in[2], 2 * in[3]},
+                .mean_square = 1,
+                .attributes = {{"kernel_shape", Pair{2, 2}}, {"strides", Pair{2, 2}}}});
 }
 
 TensorId Builder::Pool(const std::string& type, const std::string& name, TensorId input,
-                       const PoolSpec& spec, double growth, Attributes attributes) {
+                       const PoolSpec& spec, Made made) {
   const Shape& in = ShapeOf(input);
-  NEAP_CHECK(in.size() == 4 && spec.kernel % 2 == 1, name);
-  const Shape out = {in[0], in[1], WindowedSize(in[2], spec.stride),
-                     WindowedSize(in[3], spec.stride)};
-  attributes["kernel_shape"] = std::vector<std::int64_t>{spec.kernel, spec.kernel};
-  attributes["pads"] = Fourfold((spec.kernel - 1) / 2);
-  attributes["strides"] = std::vector<std::int64_t>{spec.stride, spec.stride};
-  return AddOp(type, name, {input}, out, mean_square_[input] * growth, std::move(attributes));
+  NEAP_CHECK(in.size() == 4, name);
+  const Window window = {spec.kernel, spec.stride, 1, spec.padding};
+  const Slid rows = Slide(name, in[2], window);
+  const Slid columns = Slide(name, in[3], window);
+  made.shape = {in[0], in[1], rows.size, columns.size};
+  made.attributes["kernel_shape"] = Pair{spec.kernel, spec.kernel};
+  made.attributes["pads"] = Pair{rows.before, columns.before, rows.after, columns.after};
+  made.attributes["strides"] = Pair{spec.stride, spec.stride};
+  made.layers += spec.extra_layers;
+  made.positive =
+      MeanSquare(input) == 0 ? 0 : made.mean_square * Positive(input) / MeanSquare(input);
+  return AddOp(type, name, {input}, std::move(made));
 }
 
 TensorId Builder::MaxPool(const std::string& name, TensorId input, const PoolSpec& spec) {
-  return Pool("MaxPool", name, input, spec, kMaxPoolGrowth, {});
+  const double growth = spec.kernel == 1 ? 1 : kMaxPoolGrowth;
+  return Pool("MaxPool", name, input, spec,
+              {.shape = {}, .mean_square = MeanSquare(input) * growth});
 }
 
 TensorId Builder::AveragePool(const std::string& name, TensorId input, const PoolSpec& spec) {
-  return Pool("AveragePool", name, input, spec, 1, {{"count_include_pad", std::int64_t{0}}});
+  return Pool("AveragePool", name, input, spec,
+              {.shape = {},
+               .mean_square = MeanSquare(input),
+               .attributes = {{"count_include_pad", std::int64_t{0}}}});
 }
 
 TensorId Builder::GlobalAveragePool(const std::string& name, TensorId input) {
   const Shape& in = ShapeOf(input);
   NEAP_CHECK(in.size() == 4, name);
-  return AddOp("GlobalAveragePool", name, {input}, {in[0], in[1], 1, 1}, mean_square_[input], {});
+  return AddOp("GlobalAveragePool", name, {input},
+               {.shape = {in[0], in[1], 1, 1}, .mean_square = MeanSquare(input)});
 }
 
-TensorId Builder::Flatten(const std::string& name, TensorId input) {
-  const Shape& in = ShapeOf(input);
-  return AddOp("Flatten", name, {input}, {in[0], Elements(in) / in[0]}, mean_square_[input],
-               {{"axis", std::int64_t{1}}});
+TensorId Builder::BatchNorm(const std::string& name, TensorId input) {
+  const Shape shape = ShapeOf(input);
+  NEAP_CHECK(shape.size() == 4, name);
+  const std::int64_t channels = shape[1];
+  const std::int64_t published = facts_.published_parameters + 2 * channels;
+  const TensorId weight = Filled(name + "/weight", {channels}, 1);
+  const TensorId bias = Weights(name + "/bias", {channels}, kBiasMeanSquare);
+  const TensorId mean = Weights(name + "/mean", {channels}, kBiasMeanSquare * MeanSquare(input));
+  const TensorId variance = Filled(name + "/variance", {channels}, MeanSquare(input));
+  facts_.published_parameters = published;
+  facts_.statistics += 2 * channels;
+  return AddOp("BatchNormalization", name, {input, weight, bias, mean, variance},
+               {.shape = shape, .mean_square = 1});
+}
+
+TensorId Builder::LayerNorm(const std::string& name, TensorId input) {
+  const Shape shape = ShapeOf(input);
+  const TensorId weight = Filled(name + "/weight", {shape.back()}, 1);
+  const TensorId bias = Weights(name + "/bias", {shape.back()}, kBiasMeanSquare);
+  return AddOp("LayerNormalization", name, {input, weight, bias},
+               {.shape = shape,
+                .mean_square = 1,
+                .attributes = {{"axis", std::int64_t{-1}}, {"epsilon", 1e-5}}});
 }
 
 TensorId Builder::Gemm(const std::string& name, TensorId input, std::int64_t features) {
   const Shape in = ShapeOf(input);
   NEAP_CHECK(in.size() == 2, name);
-  const double mean_square = 1 / (static_cast<double>(in[1]) * mean_square_[input]);
+  const double mean_square = 1 / (static_cast<double>(in[1]) * MeanSquare(input));
   const TensorId weight = Weights(name + "/weight", {features, in[1]}, mean_square);
   const TensorId bias = Weights(name + "/bias", {features}, kBiasMeanSquare);
   facts_.multiply_accumulates += in[0] * in[1] * features;
-  return AddOp("Gemm", name, {input, weight, bias}, {in[0], features}, 1,
-               {{"transB", std::int64_t{1}}});
+  return AddOp(
+      "Gemm", name, {input, weight, bias},
+      {.shape = {in[0], features}, .mean_square = 1, .attributes = {{"transB", std::int64_t{1}}}});
 }
 
-TensorId Builder::Softmax(const std::string& name, TensorId input) {
-  return AddOp("Softmax", name, {input}, ShapeOf(input), mean_square_[input],
-               {{"axis", std::int64_t{1}}});
+TensorId Builder::Linear(const std::string& name, TensorId input, std::int64_t features) {
+  Shape shape = ShapeOf(input);
+  const std::int64_t fan_in = shape.back();
+  shape.back() = features;
+  const double mean_square = 1 / (static_cast<double>(fan_in) * MeanSquare(input));
+  const TensorId weight = Weights(name + "/weight", {fan_in, features}, mean_square);
+  const TensorId bias = Weights(name + "/bias", {features}, kBiasMeanSquare);
+  facts_.multiply_accumulates += Elements(shape) * fan_in;
+  const TensorId product =
+      AddOp("MatMul", name + "/matmul", {input, weight}, {.shape = shape, .mean_square = 1});
+  return AddOp("Add", name, {product, bias},
+               {.shape = shape, .mean_square = 1, .attributes = {}, .layers = 0});
+}
+
+void Builder::EndBody(TensorId features) {
+  facts_.body.depth = trail_[features].depth;
+  facts_.body.parameters = facts_.KerasParameters();
+  facts_.body.multiply_accumulates = facts_.multiply_accumulates;
+  body_ = facts_.body;
 }
 
 void Builder::Output(TensorId tensor) { subgraph_.outputs.push_back(tensor); }
@@ -252,10 +310,12 @@ Network Builder::Finish() {
   Network network;
   network.graph.subgraphs.push_back(std::move(subgraph_));
   network.facts = facts_;
+  network.facts.body = body_;
   subgraph_ = {};
-  mean_square_ = {};
+  trail_ = {};
   names_.clear();
   facts_ = {};
+  body_ = {};
   return network;
 }
 

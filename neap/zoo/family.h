@@ -19,6 +19,17 @@ struct Entry {
 
 std::span<const Entry> RandwireEntries();
 std::span<const Entry> DartsEntries();
+std::span<const Entry> NasEntries();
+std::span<const Entry> NasnetMobileEntries();
+std::span<const Entry> SwiftnetEntries();
+std::span<const Entry> MobilenetEntries();
+std::span<const Entry> ResnetEntries();
+std::span<const Entry> DensenetEntries();
+std::span<const Entry> InceptionEntries();
+std::span<const Entry> XceptionEntries();
+std::span<const Entry> UnetEntries();
+std::span<const Entry> TinyEntries();
+std::span<const Entry> TransformerEntries();
 
 // The value of an option: `published` where it was left at 0; kUsage when it is outside
 // [low, high] or no multiple of `step`.
@@ -32,5 +43,7 @@ Result<std::int64_t> PickOption(std::string_view option, std::int64_t given, con
 
 // kUsage when `nodes` was given for a network whose cells are not random.
 Status RefuseNodes(const ZooOptions& options);
+// The same for `width` as well, of a network whose sizes are all published.
+Status RefuseSizes(const ZooOptions& options);
 
 }  // namespace neap::zoo

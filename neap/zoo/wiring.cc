@@ -16,6 +16,32 @@ class Adjacency {
       : nodes_(nodes), joined_(static_cast<std::size_t>(nodes) * static_cast<std::size_t>(nodes)) {}
 
   bool Joined(int a, int b) const { return joined_[At(a, b)]; }
+  bool Connected() const {
+    std::vector<bool> reached(static_cast<std::size_t>(nodes_));
+    std::vector<int> waiting = {0};
+    reached[0] = true;
+    int count = 0;
+    while (!waiting.empty()) {
+      const int node = waiting.back();
+      waiting.pop_back();
+      ++count;
+      for (int other = 0; other < nodes_; ++other) {
+        if (reached[static_cast<std::size_t>(other)] || !Joined(node, other)) continue;
+        reached[static_cast<std::size_t>(other)] = true;
+        waiting.push_back(other);
+      }
+    }
+    return count == nodes_;
+  }
+  Edges Listed() const {
+    Edges edges;
+    for (int low = 0; low < nodes_; ++low) {
+      for (int high = low + 1; high < nodes_; ++high) {
+        if (Joined(low, high)) edges.emplace_back(low, high);
+      }
+    }
+    return edges;
+  }
   void Set(int a, int b, bool joined) {
     joined_[At(a, b)] = joined;
     joined_[At(b, a)] = joined;
@@ -57,13 +83,43 @@ Edges WattsStrogatz(int nodes, int neighbours, Probability rewire, Random* rando
       graph.Set(v, target, true);
     }
   }
-  Edges edges;
-  for (int low = 0; low < nodes; ++low) {
-    for (int high = low + 1; high < nodes; ++high) {
-      if (graph.Joined(low, high)) edges.emplace_back(low, high);
+  return graph.Listed();
+}
+
+Edges ErdosRenyi(int nodes, Probability join, Random* random) {
+  NEAP_CHECK(nodes >= 1 && join.numerator > 0, "a graph without edges is not connected");
+  while (true) {
+    Adjacency graph(nodes);
+    for (int low = 0; low < nodes; ++low) {
+      for (int high = low + 1; high < nodes; ++high) {
+        if (random->Chance(join.numerator, join.denominator)) graph.Set(low, high, true);
+      }
+    }
+    if (graph.Connected()) return graph.Listed();
+  }
+}
+
+Edges BarabasiAlbert(int nodes, int links, Random* random) {
+  NEAP_CHECK(links >= 1 && links < nodes, "a new node needs enough earlier ones");
+  Adjacency graph(nodes);
+  // Every node as often as it has edges.
+  std::vector<int> ends;
+  for (int node = links; node < nodes; ++node) {
+    std::vector<int> targets;
+    while (static_cast<int>(targets.size()) < links) {
+      const int target = node == links ? static_cast<int>(targets.size())
+                                       : ends[static_cast<std::size_t>(random->Below(ends.size()))];
+      if (std::find(targets.begin(), targets.end(), target) == targets.end()) {
+        targets.push_back(target);
+      }
+    }
+    for (const int target : targets) {
+      graph.Set(node, target, true);
+      ends.push_back(node);
+      ends.push_back(target);
     }
   }
-  return edges;
+  return graph.Listed();
 }
 
 Wiring DirectByIndex(int nodes, const Edges& edges) {

@@ -28,6 +28,16 @@ using Edges = std::vector<std::pair<int, int>>;
 // nodes * neighbours / 2 edges; it need not be connected. O(nodes^2 * neighbours).
 Edges WattsStrogatz(int nodes, int neighbours, Probability rewire, Random* random);
 
+// Erdos and Renyi (1959): every pair of nodes is joined with the given probability; drawn again
+// until the graph is connected. Expected O(nodes^2) for each attempt.
+Edges ErdosRenyi(int nodes, Probability join, Random* random);
+
+// Barabasi and Albert (1999) in the form of Xie et al. (2019), section 3.3: `links` nodes without
+// edges; every further node is joined to `links` different earlier ones, drawn in proportion to
+// their degrees (the first of them to all). 1 <= links < nodes. The result is connected and has
+// links * (nodes - links) edges. O(nodes^2 * links).
+Edges BarabasiAlbert(int nodes, int links, Random* random);
+
 // A directed acyclic graph on nodes 0, 1, ...: every edge leads from a lower to a higher node, so
 // that 0, 1, ... is a topological order. Predecessors ascend.
 struct Wiring {

@@ -80,6 +80,62 @@ TEST(WattsStrogatz, FollowsTheSeed) {
   EXPECT_NE(edges(5), edges(6));
 }
 
+// The nodes that a walk from node 0 reaches.
+std::size_t Reached(const Edges& edges) {
+  std::set<int> reached = {0};
+  for (std::size_t before = 0; before != reached.size();) {
+    before = reached.size();
+    for (const auto& [low, high] : edges) {
+      if (reached.contains(low) || reached.contains(high)) reached.insert({low, high});
+    }
+  }
+  return reached.size();
+}
+
+TEST(ErdosRenyi, IsConnectedAndJoinsAFifth) {
+  double edges = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    const Edges graph = ErdosRenyi(32, {1, 5}, &random);
+    EXPECT_EQ(Reached(graph), 32U);
+    edges += static_cast<double>(graph.size()) / 40;
+  }
+  EXPECT_NEAR(edges, 0.2 * 32 * 31 / 2, 5);
+}
+
+TEST(ErdosRenyi, DrawsAgainWhatIsNotConnected) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    EXPECT_EQ(Reached(ErdosRenyi(5, {1, 5}, &random)), 5U);
+  }
+}
+
+TEST(BarabasiAlbert, JoinsEveryNewNodeToFiveEarlierOnes) {
+  Random random(1);
+  const Edges edges = BarabasiAlbert(32, 5, &random);
+  EXPECT_EQ(edges.size(), 5U * 27);
+  std::vector<int> earlier(32);
+  for (const auto& [low, high] : edges) {
+    EXPECT_LT(low, high);
+    ++earlier[static_cast<std::size_t>(high)];
+  }
+  for (std::size_t node = 0; node < 32; ++node) EXPECT_EQ(earlier[node], node < 5 ? 0 : 5);
+}
+
+// Node 5 starts with five edges where the others start with none.
+TEST(BarabasiAlbert, PrefersTheWellConnected) {
+  double first = 0;
+  double last = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    for (const auto& [low, high] : BarabasiAlbert(32, 5, &random)) {
+      first += low == 5 ? 1 : 0;
+      last += low == 25 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(first, 5 * last);
+}
+
 TEST(DirectByIndex, LeadsUpwards) {
   const Wiring wiring = DirectByIndex(4, {{0, 3}, {0, 2}, {2, 3}});
   EXPECT_EQ(wiring.predecessors, (std::vector<std::vector<int>>{{}, {}, {0}, {0, 2}}));

@@ -14,7 +14,10 @@ namespace {
 const std::vector<Entry>& Registry() {
   static const std::vector<Entry> registry = [] {
     std::vector<Entry> entries;
-    for (const auto family : {RandwireEntries(), DartsEntries()}) {
+    for (const auto family :
+         {RandwireEntries(), DartsEntries(), NasEntries(), NasnetMobileEntries(), SwiftnetEntries(),
+          MobilenetEntries(), ResnetEntries(), DensenetEntries(), InceptionEntries(),
+          XceptionEntries(), UnetEntries(), TinyEntries(), TransformerEntries()}) {
       entries.insert(entries.end(), family.begin(), family.end());
     }
     return entries;
@@ -65,6 +68,13 @@ Status RefuseNodes(const ZooOptions& options) {
   if (options.nodes == 0) return {};
   return Fail(UsageError("nodes is " + std::to_string(options.nodes) +
                          ", but this network has fixed cells"));
+}
+
+Status RefuseSizes(const ZooOptions& options) {
+  NEAP_CHECK_OK(RefuseNodes(options));
+  if (options.width == 0) return {};
+  return Fail(UsageError("width is " + std::to_string(options.width) +
+                         ", but this network has one published width"));
 }
 
 }  // namespace neap::zoo

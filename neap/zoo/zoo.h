@@ -24,14 +24,30 @@ struct ZooOptions {
   std::uint64_t seed = 0;  // wiring of random networks, and all weights
   std::int64_t width = 0;  // channels of the first cell; 0: the published width
   std::int64_t nodes = 0;  // nodes of a random cell; 0: the published number
+  bool weights = true;     // false: shapes only, for counting; such a network cannot be written
 };
 
-// What papers print about a network. Batch normalisation is folded here: of its two numbers a
-// channel the graph keeps the shift (a bias), while the scale is part of the weights before it.
+// A network up to its classifier as a graph of the layers of its definition, in which convolution,
+// normalisation, activation and padding are one layer each. Zeros where a recipe does not say.
+struct Body {
+  std::int64_t layers = 0;      // the input included
+  std::int64_t depth = 0;       // most layers on a path
+  std::int64_t degree = 0;      // most inputs of a layer
+  std::int64_t parameters = 0;  // with the statistics of batch normalisations, as Keras counts
+  std::int64_t multiply_accumulates = 0;
+};
+
+// What papers print about a network. Batch normalisation is folded where it follows a convolution:
+// of its two numbers a channel the graph keeps the shift (a bias), while the scale is part of the
+// weights before it.
 struct Facts {
   std::int64_t parameters = 0;            // numbers in the weights of the graph
   std::int64_t published_parameters = 0;  // the same before folding, as papers count
-  std::int64_t multiply_accumulates = 0;  // of convolutions and fully connected layers
+  std::int64_t statistics = 0;            // means and variances, which Keras counts as well
+  std::int64_t multiply_accumulates = 0;  // of convolutions and matrix products
+  Body body;
+
+  std::int64_t KerasParameters() const { return published_parameters + statistics; }
 };
 
 struct Network {

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What papers and their authors' released networks say about every network: parameters,
+// multiply-accumulates, operator counts.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/zoo/zoo.h"
+
+namespace neap::zoo {
+namespace {
+
+using graph::SubgraphId;
+
+Network Make(std::string_view name, std::uint64_t seed = 0) {
+  auto network = BuildNetwork(name, {.seed = seed, .weights = false});
+  EXPECT_TRUE(network.has_value()) << network.error().ToString();
+  return std::move(network).value();
+}
+
+std::map<std::string, int> CountOps(const Network& network) {
+  std::map<std::string, int> counts;
+  for (const graph::Op& op : network.graph.subgraphs[SubgraphId(0)].ops) ++counts[op.type];
+  return counts;
+}
+
+struct Published {
+  std::string_view name;
+  std::int64_t keras_parameters;  // with the statistics of batch normalisations
+  double mega_macs;               // as printed
+  double macs_tolerance;          // share; what is left out or counted beside differs by source
+};
+
+// Parameters: the totals of keras.applications, of MLPerf Tiny's reference models, and, where there
+// is no batch normalisation, of the papers' own definitions.
+constexpr Published kPublished[] = {
+    {"mobilenet-v1", 4'253'864, 569, 0.001},
+    {"mobilenet-v1-0.25", 475'544, 41, 0.01},
+    {"mobilenet-v1-vww", 221'794, 7.49, 0.001},
+    {"mobilenet-v2", 3'538'984, 300, 0.01},
+    {"mobilenet-v3-large", 5'507'432, 219, 0.02},
+    {"mobilenet-v3-small", 2'554'968, 56, 0.01},
+    {"resnet-50", 25'636'712, 3800, 0.02},
+    {"resnet-101", 44'707'176, 7600, 0.02},
+    {"resnet-152", 60'419'944, 11300, 0.02},
+    {"resnet-50-v2", 25'613'800, 3480, 0.01},
+    {"resnet-101-v2", 44'675'560, 7190, 0.01},
+    {"resnet-152-v2", 60'380'648, 10900, 0.01},
+    {"densenet-121", 8'062'504, 2830, 0.01},
+    {"densenet-169", 14'307'880, 3360, 0.01},
+    {"densenet-201", 20'242'984, 4290, 0.01},
+    {"inception-v3", 23'851'784, 5710, 0.01},
+    {"inception-resnet-v2", 55'873'736, 13150, 0.01},
+    {"xception", 22'910'480, 8360, 0.01},
+    {"nasnet-mobile", 5'326'716, 564, 0.001},
+    {"ds-cnn", 24'908, 2.66, 0.01},
+    {"resnet8", 78'666, 12.5, 0.01},
+    // 1.3 in table 1 of Touvron et al. 2021, by one digit.
+    {"vit-tiny", 5'717'416, 1300, 0.04},
+};
+
+class PublishedFacts : public testing::TestWithParam<Published> {};
+
+std::string TestName(std::string_view network) {
+  std::string name;
+  for (const char c : network) name += c == '-' || c == '.' ? '_' : c;
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Zoo, PublishedFacts, testing::ValuesIn(kPublished),
+                         [](const auto& instance) { return TestName(instance.param.name); });
+
+TEST_P(PublishedFacts, HasThePublishedSize) {
+  const Published& published = GetParam();
+  const Facts facts = Make(published.name).facts;
+  EXPECT_EQ(facts.KerasParameters(), published.keras_parameters);
+  const double mega = static_cast<double>(facts.multiply_accumulates) / 1e6;
+  EXPECT_NEAR(mega, published.mega_macs, published.macs_tolerance * published.mega_macs);
+}
+
+// Without statistics, as torchvision and timm count.
+TEST(Facts, CountsTrainableParameters) {
+  EXPECT_EQ(Make("mobilenet-v2").facts.published_parameters, 3'504'872);
+  EXPECT_EQ(Make("mobilenet-v3-large").facts.published_parameters, 5'483'032);
+  EXPECT_EQ(Make("mobilenet-v3-small").facts.published_parameters, 2'542'856);
+  EXPECT_EQ(Make("densenet-121").facts.published_parameters, 7'978'856);
+  EXPECT_EQ(Make("densenet-169").facts.published_parameters, 14'149'480);
+  EXPECT_EQ(Make("densenet-201").facts.published_parameters, 20'013'928);
+  // Published with 407 million multiplications, elsewhere counted as 385.
+  const Facts lite = Make("efficientnet-lite0").facts;
+  EXPECT_EQ(lite.published_parameters, 4'652'008);
+  EXPECT_NEAR(static_cast<double>(lite.multiply_accumulates), 407e6, 0.06 * 407e6);
+}
+
+TEST(Facts, CountsNetworksWithoutNormalisation) {
+  // Ronneberger et al. 2015: 23 convolutional layers, of which 4 upsample; 388x388 from 572x572.
+  const Network unet = Make("unet");
+  EXPECT_EQ(unet.facts.published_parameters, 31'030'658);
+  EXPECT_EQ(CountOps(unet).at("Conv") + CountOps(unet).at("ConvTranspose"), 23);
+  const graph::Subgraph& main = unet.graph.subgraphs[SubgraphId(0)];
+  EXPECT_EQ(*main.tensors[main.outputs[0]].shape, (graph::Shape{1, 2, 388, 388}));
+  // Zhou et al. 2018, table 2: 9.04 million.
+  const Network nested = Make("unet++");
+  EXPECT_NEAR(static_cast<double>(nested.facts.published_parameters), 9.04e6, 0.005e6);
+  EXPECT_EQ(CountOps(nested).at("ConvTranspose"), 10);
+  EXPECT_EQ(CountOps(nested).at("Conv"), 15 * 2 + 4);
+}
+
+// Vaswani et al. 2017: 4 projections, 2 fully connected layers, 2 normalisations a layer.
+TEST(Facts, CountsTheTransformer) {
+  const Facts facts = Make("transformer-encoder").facts;
+  constexpr std::int64_t kWidth = 512;
+  constexpr std::int64_t kHidden = 2048;
+  constexpr std::int64_t kTokens = 128;
+  constexpr std::int64_t kProjections = 4 * (kWidth * kWidth + kWidth);
+  constexpr std::int64_t kForward = 2 * kWidth * kHidden + kHidden + kWidth;
+  EXPECT_EQ(facts.published_parameters, 6 * (kProjections + kForward + 2 * 2 * kWidth));
+  EXPECT_EQ(facts.multiply_accumulates,
+            6 * (kTokens * (4 * kWidth * kWidth + 2 * kWidth * kHidden) +
+                 2 * kTokens * kTokens * kWidth));
+}
+
+// Table 1 of "RL scheduling for pipelined Edge TPUs": |V|, deg(V) and depth of the layer graphs of
+// keras.applications without classifiers, with a source before and a sink after; beside it the
+// parameters of these networks. The depth counts edges from source to sink.
+struct Graph {
+  std::string_view name;
+  std::int64_t vertices;
+  std::int64_t degree;
+  std::int64_t depth;
+  std::int64_t parameters;
+};
+constexpr Graph kTable1[] = {
+    {"xception", 134, 2, 125, 20'861'480},      {"resnet-50", 177, 2, 168, 23'587'712},
+    {"resnet-101", 347, 2, 338, 42'658'176},    {"resnet-152", 517, 2, 508, 58'370'944},
+    {"densenet-121", 429, 2, 428, 7'037'504},   {"densenet-169", 597, 2, 596, 12'642'880},
+    {"densenet-201", 709, 2, 708, 18'321'984},  {"resnet-101-v2", 379, 2, 371, 42'626'560},
+    {"resnet-152-v2", 566, 2, 558, 58'331'648}, {"inception-resnet-v2", 782, 4, 571, 54'336'736},
+};
+
+class Table1 : public testing::TestWithParam<Graph> {};
+
+INSTANTIATE_TEST_SUITE_P(Zoo, Table1, testing::ValuesIn(kTable1),
+                         [](const auto& instance) { return TestName(instance.param.name); });
+
+TEST_P(Table1, HasThePublishedLayerGraph) {
+  const Graph& published = GetParam();
+  const Body body = Make(published.name).facts.body;
+  EXPECT_EQ(body.layers + 2, published.vertices);
+  EXPECT_EQ(body.degree, published.degree);
+  EXPECT_EQ(body.depth + 1, published.depth);
+  EXPECT_EQ(body.parameters, published.parameters);
+}
+
+// Networks beside the table that the same count fits.
+TEST(Facts, CountsTheLayersOfKeras) {
+  EXPECT_EQ(Make("resnet-50-v2").facts.body.layers + 2, 192);
+  EXPECT_EQ(Make("inception-v3").facts.body.layers + 2, 313);
+  EXPECT_EQ(Make("mobilenet-v1").facts.body.layers + 2, 88);
+  EXPECT_EQ(Make("mobilenet-v2").facts.body.layers + 2, 156);
+}
+
+// Operators of the same networks as model converters leave them, batch normalisations folded and
+// duplicates merged (the reference graphs have Squeeze where these have Flatten).
+struct Counted {
+  std::string_view name;
+  std::map<std::string, int> operators;
+};
+
+TEST(NasCells, HaveTheOperatorsOfTheReferenceGraphs) {
+  const auto counts = [](int conv, int relu, int average, int max, int add, int concat,
+                         int shifts) {
+    return std::map<std::string, int>{
+        {"Conv", conv},           {"Relu", relu},    {"AveragePool", average},
+        {"MaxPool", max},         {"Add", add},      {"Concat", concat},
+        {"Pad", shifts},          {"Slice", shifts}, {"BatchNormalization", shifts},
+        {"GlobalAveragePool", 1}, {"Flatten", 1},    {"MatMul", 1}};
+  };
+  const std::vector<Counted> reference = {
+      {"nasnet-a-cifar", counts(442, 162, 43, 2, 101, 22, 2)},
+      {"nasnet-a-imagenet", counts(356, 132, 40, 4, 81, 20, 4)},
+      {"amoebanet-a-cifar", counts(366, 162, 61, 22, 101, 22, 2)},
+      {"darts-as-nasnet-cifar", counts(438, 164, 4, 4, 79, 22, 2)},
+      {"darts-as-nasnet-imagenet", counts(300, 113, 8, 7, 61, 20, 4)},
+  };
+  for (const Counted& counted : reference) {
+    EXPECT_EQ(CountOps(Make(counted.name)), counted.operators) << counted.name;
+  }
+  EXPECT_EQ(Make("amoebanet-a-imagenet").graph.subgraphs[SubgraphId(0)].ops.size(), 618U);
+}
+
+// Tables of the papers, in millions; by one decimal, and the stems leave room.
+TEST(NasCells, HaveThePublishedSizes) {
+  const auto near = [](std::string_view name, double parameters, double tolerance) {
+    const Facts facts = Make(name).facts;
+    EXPECT_NEAR(static_cast<double>(facts.published_parameters) / 1e6, parameters,
+                tolerance * parameters)
+        << name;
+    return static_cast<double>(facts.multiply_accumulates) / 1e6;
+  };
+  near("nasnet-a-cifar", 3.3, 0.02);
+  near("nasnet-a-imagenet", 5.3, 0.02);
+  near("amoebanet-a-cifar", 3.2, 0.03);
+  near("amoebanet-a-imagenet", 5.1, 0.02);
+  near("pnasnet-cifar", 3.2, 0.02);
+  EXPECT_NEAR(near("pnasnet-imagenet", 5.1, 0.02), 588, 0.02 * 588);
+  near("darts-v1-cifar", 3.3, 0.05);
+  near("darts-v1-imagenet", 4.7, 0.05);
+}
+
+// The submitted file: 85 operators (its fully connected layer flattens by itself), and three cells.
+TEST(Swiftnet, HasTheOperatorsOfTheSubmission) {
+  const std::map<std::string, int> expected = {
+      {"Split", 1},   {"Conv", 59}, {"MaxPool", 3}, {"Concat", 16},           {"Add", 3},
+      {"Flatten", 1}, {"Gemm", 1},  {"Softmax", 1}, {"GlobalAveragePool", 1},
+  };
+  const Network network = Make("swiftnet");
+  EXPECT_EQ(CountOps(network), expected);
+  EXPECT_EQ(network.graph.subgraphs[SubgraphId(0)].ops.size(), 85U + 1);
+  // Of the file's numbers, three biases serve two convolutions each.
+  EXPECT_EQ(network.facts.parameters, 216'518 + 48 + 80 + 76);
+}
+
+// Every convolution of the submission by its output, in the order of the file.
+TEST(Swiftnet, HasTheShapesOfTheSubmission) {
+  const Network network = Make("swiftnet");
+  const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+  std::string channels;
+  for (const graph::Op& op : main.ops) {
+    if (op.type != "Concat") continue;
+    channels += std::to_string((*main.tensors[op.outputs[0]].shape)[1]) + " ";
+  }
+  EXPECT_EQ(channels, "64 64 64 128 64 64 128 160 96 96 96 192 288 144 128 512 ");
+}
+
+// For CIFAR the only printed sizes are those of table 1 of Ahn et al. 2020: 1.2 million parameters
+// and 111 million multiplications (CIFAR-10), 4.7 and 160 (CIFAR-100).
+TEST(Randwire, HasAboutTheSizesOfTheCifarNetworks) {
+  for (const char* generator : {"ws", "er", "ba"}) {
+    const auto mean = [&](const std::string& task) {
+      constexpr int kSeeds = 8;
+      Facts sum;
+      for (int seed = 0; seed < kSeeds; ++seed) {
+        const Facts facts =
+            Make("randwire-" + std::string(generator) + task, static_cast<std::uint64_t>(seed))
+                .facts;
+        sum.published_parameters += facts.published_parameters / kSeeds;
+        sum.multiply_accumulates += facts.multiply_accumulates / kSeeds;
+      }
+      return sum;
+    };
+    const Facts ten = mean("-cifar10");
+    EXPECT_NEAR(static_cast<double>(ten.published_parameters), 1.2e6, 0.1e6) << generator;
+    EXPECT_NEAR(static_cast<double>(ten.multiply_accumulates), 111e6, 11e6) << generator;
+    const Facts hundred = mean("-cifar100");
+    EXPECT_NEAR(static_cast<double>(hundred.published_parameters), 4.7e6, 0.47e6) << generator;
+    EXPECT_NEAR(static_cast<double>(hundred.multiply_accumulates), 160e6, 16e6) << generator;
+    // The small regime has one complexity for all generators (section 4.1): 583 million.
+    const Facts small = mean("");
+    EXPECT_NEAR(static_cast<double>(small.published_parameters), 5.6e6, 0.2e6) << generator;
+    EXPECT_NEAR(static_cast<double>(small.multiply_accumulates), 583e6, 20e6) << generator;
+  }
+}
+
+TEST(Facts, CoversEveryFamily) {
+  std::set<std::string_view> names;
+  for (const Recipe& recipe : Recipes()) names.insert(recipe.name);
+  EXPECT_EQ(names.size(), Recipes().size());
+  EXPECT_GE(names.size(), 30U);
+}
+
+}  // namespace
+}  // namespace neap::zoo
