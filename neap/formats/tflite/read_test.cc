@@ -225,13 +225,14 @@ TEST(ReadTflite, TellsScalarsFromUnknownShapes) {
   for (auto& tensor : tensors) tensor.shape = std::nullopt;
   tensors[2].has_rank = true;
   source.subgraphs[0].ops[0].code = Code::DEQUANTIZE;
+  source.subgraphs[0].ops[3].code = Code::GATHER;
   const auto model = LoadModel(source.Build());
   ASSERT_TRUE(model) << model.error().ToString();
   const auto& read = model->graph.subgraphs[kMain].tensors;
   EXPECT_EQ(read[TensorId(0)].shape, graph::Shape());  // a graph input
   EXPECT_EQ(read[TensorId(1)].shape, graph::Shape());  // DEQUANTIZE of a scalar
   EXPECT_EQ(read[TensorId(2)].shape, graph::Shape());  // has_rank
-  EXPECT_EQ(read[TensorId(4)].shape, std::nullopt);    // TANH might be anything's
+  EXPECT_EQ(read[TensorId(4)].shape, std::nullopt);    // GATHER might be anything's
 }
 
 TEST(ReadTflite, PlansDynamicDimensionsAsStored) {
