@@ -189,8 +189,8 @@ class Search {
   }
 
   // The commit theorem for the set in path_ and inside_: only as much of it as makes up the largest
-  // of the cheapest downsets. The rest of the path stays in order; that it fits is looked up and
-  // not taken from the theorem, because with in-place pairs it need not.
+  // of the cheapest downsets. The rest of the path stays in order; that it fits is cheap to look
+  // up, so nothing rests on that half of the proof.
   bool TakeWaypoint(StateIndex state, const Record& from) {
     const std::int64_t cheapest =
         cuts_.LargestMinimiser(executed_.data(), from.live, inside_.data(), waypoint_.data());

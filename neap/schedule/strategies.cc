@@ -31,7 +31,7 @@ constexpr std::array<Strategy, 12> kStrategies = {{
     {"kahn", "first ready operator of the file order (Kahn 1962): breadth-first"},
     {"dfs", "depth-first from the last operator backwards, inputs in their order"},
     {"greedy", "the ready operator that leaves the fewest bytes live"},
-    {"beam", "beam search, 64 states per number of operators"},
+    {"beam", "beam search, 64 states per number of operators, for ever smaller peaks"},
     {"random", "a random ready operator at every step (--seed)"},
 }};
 
@@ -43,13 +43,21 @@ constexpr std::array<ForcedRule, 5> kForcedRules = {{
     {Forced::kRelaxed, "relaxed"},
 }};
 
+// Beams for ever smaller peaks, until one finds no order.
 Outcome RunBeam(const Problem& problem, const Limits& limits,
                 const std::vector<OpIndex>& file_order) {
   if (!InstanceFits(problem, limits)) return FallbackOutcome(problem, limits, file_order);
   constexpr std::size_t kWidth = 64;
   Outcome outcome = SingleOpOutcome(problem);
   Stopper stopper(limits);
-  outcome.order = BeamSearch(Instance(problem, 1, false), std::int64_t{1} << 62, kWidth, &stopper);
+  const Instance instance(problem, 1, false);
+  std::int64_t budget = std::int64_t{1} << 62;
+  while (true) {
+    std::vector<OpIndex> order = BeamSearch(instance, budget, kWidth, &stopper);
+    if (order.empty()) break;
+    budget = instance.PeakOf(order) - 1;
+    outcome.order = std::move(order);
+  }
   outcome.states = stopper.states();
   outcome.interrupted = stopper.interrupted();
   return outcome;

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What each order strategy finds and proves, and where it stops, as Markdown tables.
+
+    bench/strategies_table.py build/tools/neap GRAPH... [--max-states N] [--time-limit S]
+
+GRAPH is a model or graph file, `zoo:NAME` or `zoo:NAME:NODES` (made by `neap zoo`), or
+`three-cells` (three randomly wired cells of 20 nodes, made here, the same every time).
+States and peaks repeat exactly where the limit on states ended a search; seconds, and everything
+that the time limit ended, depend on the machine.
+"""
+import argparse
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+STRATEGIES = [
+    ("exact", []),
+    ("serenity-dp", []),
+    ("serenity-dc", []),
+    ("serenity", []),
+    ("best-first", ["--forced", "none"]),
+    ("best-first", ["--forced", "single"]),
+    ("best-first", ["--forced", "proven"]),
+    ("best-first", ["--forced", "sets"]),
+    ("exhaustive", []),
+    ("beam", []),
+    ("greedy", []),
+    ("kahn", []),
+    ("dfs", []),
+    ("file", []),
+]
+
+
+def three_cells(seed=3, cells=3, nodes=20):
+    """A graph of cells with one input and one output each, wired at random inside."""
+    draw = random.Random(seed)
+    tensors = [{"name": "in", "bytes": 4096}]
+    operators = []
+
+    def add(inputs, size):
+        name = f"t{len(operators)}"
+        tensors.append({"name": name, "bytes": size})
+        operators.append({"name": f"op{len(operators)}", "inputs": inputs, "outputs": [name]})
+        return name
+
+    at = "in"
+    for _ in range(cells):
+        inside = [at]
+        read = set()
+        for _ in range(nodes):
+            inputs = draw.sample(inside, min(len(inside), draw.randint(1, 2)))
+            read.update(inputs)
+            inside.append(add(inputs, 1024 * draw.randint(1, 8)))
+        ends = [name for name in inside[1:] if name not in read]
+        while len(ends) > 1:
+            ends.append(add([ends.pop(0), ends.pop(0)], 1024 * draw.randint(1, 8)))
+        at = add(ends, 4096)
+    return {
+        "tensors": tensors,
+        "inputs": ["in"],
+        "outputs": [at],
+        "ops": operators,
+    }
+
+
+def file_of(graph, program, folder):
+    if graph == "three-cells":
+        path = folder / "three-cells.json"
+        path.write_text(json.dumps(three_cells()))
+        return path
+    if not graph.startswith("zoo:"):
+        return pathlib.Path(graph)
+    _, name, *nodes = graph.split(":")
+    path = folder / f"{'-'.join([name, *nodes])}.onnx"
+    command = [program, "zoo", name, "--quiet", "-o", str(path)]
+    if nodes:
+        command += ["--nodes", nodes[0]]
+    subprocess.run(command, check=True)
+    return path
+
+
+def plan(program, path, strategy, options, limits):
+    command = [program, "plan", str(path), "--order-only", "--json", "--order", strategy]
+    done = subprocess.run([*command, *options, *limits], capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 130):  # 130: the time limit ended the search
+        sys.exit(f"{path}: {strategy}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def outcome_of(strategy, options, found, seconds, arguments):
+    if strategy in ("beam", "greedy", "kahn", "dfs", "file") or "sets" in options:
+        return "meets its bound" if found["order_status"] == "optimal" else "proves nothing"
+    if found["order_status"] == "optimal":
+        if found["states"] >= arguments.max_states:
+            return f"stopped at {arguments.max_states:,} states, meets its bound"
+        return "proven"
+    if found["states"] >= arguments.max_states:
+        return f"stopped at {arguments.max_states:,} states"
+    if seconds >= arguments.time_limit:
+        return f"stopped at {arguments.time_limit:g} s"
+    return "stopped at its memory"
+
+
+def table(program, graph, path, arguments):
+    limits = ["--max-states", str(arguments.max_states), "--time-limit", str(arguments.time_limit)]
+    print(f"### {path.stem if graph.startswith('zoo:') else pathlib.Path(graph).stem}\n")
+    for row, (strategy, options) in enumerate(STRATEGIES):
+        report = plan(program, path, strategy, options, limits)
+        found = report["plan"]
+        if row == 0:
+            print(f"{report['operators']} operators, {report['tensors']} tensors.\n")
+            print("| strategy | peak bytes | proven bound | states | seconds | outcome |")
+            print("|---|---:|---:|---:|---:|---|")
+        seconds = report["seconds"]["order"]
+        outcome = outcome_of(strategy, options, found, seconds, arguments)
+        print(
+            f"| `{' '.join([strategy, *options])}` | {found['peak_bytes']:,} "
+            f"| {found['peak_lower_bound_bytes']:,} | {found['states']:,} | {seconds:.3f} | {outcome} |",
+            flush=True,
+        )
+    print()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("graphs", nargs="+")
+    parser.add_argument("--max-states", type=int, default=3_000_000)
+    parser.add_argument("--time-limit", type=float, default=20)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for graph in arguments.graphs:
+            path = file_of(graph, arguments.program, pathlib.Path(folder))
+            table(arguments.program, graph, path, arguments)
+
+
+if __name__ == "__main__":
+    main()
