@@ -67,13 +67,17 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
   const bool is_tflite = model.format == formats::Format::kTflite;
   const plan::Runtime runtime =
       options.runtime.value_or(is_tflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal);
-  NEAP_TRY(const Numbers numbers,
-           memo->Get(
-               StructureKey(model.graph, runtime),
-               [&] { return Compute(model.graph, runtime, options); }, repeated));
-  answer->peak_bytes = numbers.peak_bytes;
-  answer->peak_lower_bound_bytes = numbers.peak_lower_bound_bytes;
-  answer->arena_bytes = numbers.arena_bytes;
+  auto numbers = memo->Get(
+      StructureKey(model.graph, runtime), [&] { return Compute(model.graph, runtime, options); },
+      repeated);
+  if (!numbers) {
+    Diagnostic diagnostic = std::move(numbers).error();
+    if (diagnostic.file.empty()) diagnostic.file = model.path;
+    return Fail(std::move(diagnostic));
+  }
+  answer->peak_bytes = numbers->peak_bytes;
+  answer->peak_lower_bound_bytes = numbers->peak_lower_bound_bytes;
+  answer->arena_bytes = numbers->arena_bytes;
   return {};
 }
 

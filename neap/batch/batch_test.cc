@@ -19,10 +19,11 @@ namespace {
 
 // Two branches, wide inside and narrow at the end: 110 in the file's order, else 80 (in + wide +
 // narrow), with tensors named by `prefix`.
-std::string Branches(const std::string& prefix, int wide = 50) {
+std::string Branches(const std::string& prefix, std::int64_t wide = 50) {
   const auto name = [&](int i) { return "\"" + prefix + std::to_string(i) + "\""; };
   std::string tensors;
-  for (const int bytes : {20, wide, wide, 10, 10, 5}) {
+  for (const std::int64_t bytes :
+       {std::int64_t{20}, wide, wide, std::int64_t{10}, std::int64_t{10}, std::int64_t{5}}) {
     tensors += (tensors.empty() ? "" : ",") + std::string("{\"bytes\":") + std::to_string(bytes);
     tensors +=
         ",\"name\":" + name(static_cast<int>(std::count(tensors.begin(), tensors.end(), '}')));
@@ -61,7 +62,8 @@ TEST(AnswerLine, TellsWhatIsWrong) {
            {R"({"id":"x","path":"/dev/zero"})", "no regular file"},
            {R"({"id":"x","path":"/"})", "no regular file"},
            {R"({"id":"x","path":"-"})", "cannot be opened"},
-           {R"({"id":"x","graph":{}})", "'tensors'"},
+           {R"({"id":"x","graph":{}})", "graph: has no 'tensors'"},
+           {Line("x", Branches("t", 1'000'000'000'000'000'000)), "graph: operator #1"},
            {R"({"id":"x","graph":{"tensors":[}})", "ends too early"},
            {R"({"id":"x","graph":{"tensors":[,]}})", "is not JSON"},
            {"{\"id\":\"x\",\"graph\":{\"a\":" + std::string(100'000, '[') +
