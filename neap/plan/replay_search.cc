@@ -50,8 +50,18 @@ class Search {
     words_ = (static_cast<std::size_t>(model_.num_ops) + 63) / 64;
     Close(&ancestors_, model_.predecessors);
     Close(&descendants_, model_.successors);
-    FindSegment(around);
-    JudgeValues();
+    seen_.assign(words_, 0);
+    Enter(around);
+  }
+
+  // Goes on to a part of the problem that was not looked at yet. False: there is none.
+  bool NextSegment() {
+    for (std::int32_t op = 0; op < model_.num_ops; ++op) {
+      if (!model_.Runs(op) || Has(seen_, op)) continue;
+      Enter(op);
+      return true;
+    }
+    return false;
   }
 
   ReplayVerdict Run(std::int64_t budget, std::int64_t max_states, std::int64_t* states) {
@@ -95,6 +105,12 @@ class Search {
   }
 
  private:
+  void Enter(std::int32_t around) {
+    FindSegment(around);
+    for (std::size_t w = 0; w < words_; ++w) seen_[w] |= end_[w] & ~begin_[w];
+    JudgeValues();
+  }
+
   // Transitive closure, in topological order of `direct`.
   void Close(std::vector<Set>* closure,
              const std::vector<std::vector<std::int32_t>>& direct) const {
@@ -168,6 +184,9 @@ class Search {
   }
 
   void JudgeValues() {
+    users_.clear();
+    freeable_.clear();
+    next_freed_holds_ = true;
     for (std::size_t t = 0; t < model_.values.size(); ++t) {
       const BoundModel::Value& value = model_.values[t];
       Set users(words_, 0);
@@ -345,6 +364,7 @@ class Search {
   bool next_freed_holds_ = true;
   Set begin_;
   Set end_;
+  Set seen_;  // operators of the segments entered so far
   std::vector<Set> ancestors_;
   std::vector<Set> descendants_;
   std::vector<Set> users_;
@@ -367,7 +387,12 @@ ReplayVerdict ReplaySearch(const graph::Subgraph& subgraph, const Profile& profi
   if (model.num_ops > kMostOps) return ReplayVerdict::kGaveUp;
   const bool bodies = model.any_bodies;
   Search search(std::move(model), op.value(), certificate.reversed);
-  const ReplayVerdict verdict = search.Run(bound_bytes - 1, max_states, states);
+  ReplayVerdict verdict = search.Run(bound_bytes - 1, max_states, states);
+  // Every order passes the ends of each segment: one that cannot stay below the bound is enough, and
+  // only if all can there is an order below it.
+  while (verdict == ReplayVerdict::kRefuted && search.NextSegment()) {
+    verdict = search.Run(bound_bytes - 1, max_states, states);
+  }
   return verdict == ReplayVerdict::kRefuted && bodies ? ReplayVerdict::kGaveUp : verdict;
 }
 
