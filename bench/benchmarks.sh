@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Writes docs/benchmarks.md: bench/benchmarks.sh [PROGRAM]. Models that are not there are left out.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+neap=${1:-build/release/tools/neap}
+shared=${NEAP_SHARED:-../shared}
+page=$(mktemp)
+trap 'rm -f "$page"' EXIT
+
+section() {  # TITLE TEXT MODELS_AND_OPTIONS...
+  local title=$1 text=$2
+  shift 2
+  printf '\n## %s\n\n%s\n\n' "$title" "$text" >>"$page"
+  bench/order_table.py "$neap" "$@" >>"$page"
+}
+
+cat >"$page" <<EOF
+# Benchmarks of the order search
+
+Made by \`bench/benchmarks.sh\` with $("$neap" --version) on $(nproc) cores,
+$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(date -u +%Y-%m-%d). Seconds are those of the order search
+alone (one thread, median of three runs where a run is under five seconds), on a machine that was doing other work:
+compare states, and seconds within one table. Every plan passed the independent checkers. Graphs and models are not part
+of this repository; the sections that need them say where they come from.
+EOF
+
+zoo=$(mktemp -d)
+trap 'rm -rf "$page" "$zoo"' EXIT
+for network in randwire-ws randwire-cell-ws darts-imagenet darts-cifar; do
+  "$neap" zoo "$network" --seed 1 -o "$zoo/$network.onnx" --quiet 2>/dev/null ||
+    "$neap" zoo "$network" --seed 1 -o "$zoo/$network.onnx" >/dev/null
+done
+section "Networks of the zoo" "\`neap zoo NAME --seed 1\`, profile ideal." "$zoo"
+if [[ -d $shared/graphs ]]; then
+  section "Irregular networks" \
+    "NASNet-A, AmoebaNet-A, DARTS and RandWire as ONNX without weights; profile ideal." \
+    "$shared/graphs"/*.onnx
+  section "The same, in place" "Profile ideal-inplace." "$shared/graphs"/*.onnx -- \
+    --runtime ideal-inplace
+fi
+if [[ -d $shared/models ]]; then
+  section "SwiftNet of the Visual Wake Words challenge" "Profile ideal." \
+    "$shared/models/newwhitecheng+vwwc19-submission/swiftnet-vww-224-uint8.tflite" -- \
+    --runtime ideal
+fi
+if [[ -d $shared/graphs/hard ]]; then
+  section "Wide and large graphs, 10 seconds" \
+    "Random graphs, wide layers and whole networks as graph JSON; \`--time-limit 10\`." \
+    --runs 1 "$shared/graphs/hard" -- --time-limit 10 --max-states 1000000000
+fi
+mkdir -p docs
+cp "$page" docs/benchmarks.md
+echo "wrote docs/benchmarks.md"
