@@ -34,8 +34,10 @@ class FingerprintTable {
     return HashRow(needed, words_, HashRow(ready, words_, kSeed)) & mask_;
   }
   std::uint64_t FingerprintOf(StateIndex state) const { return fingerprints_[state]; }
-  const Word* Ready(StateIndex state) const { return &rows_[2 * state * words_]; }
-  const Word* Needed(StateIndex state) const { return &rows_[(2 * state + 1) * words_]; }
+  const Word* Ready(StateIndex state) const { return &rows_[std::size_t{state} * 2 * words_]; }
+  const Word* Needed(StateIndex state) const {
+    return &rows_[(std::size_t{state} * 2 + 1) * words_];
+  }
 
   // The state with this fingerprint and these executable operators, which alone determine a state;
   // kNone: not met.
