@@ -11,6 +11,7 @@
 
 #include "neap/base/check.h"
 #include "neap/schedule/beam.h"
+#include "neap/schedule/best_first.h"
 #include "neap/schedule/cut.h"
 #include "neap/schedule/decider.h"
 #include "neap/schedule/instance.h"
@@ -92,7 +93,9 @@ class SegmentSearch {
     if (Closed(floor_bytes)) return;
     ImproveBackward(BeamSearch(backward(), kNoBudget, 1, stopper));
     CutBounds(floor_bytes, stopper);
+    ByBestFirst(floor_bytes, 3, stopper);
     SoftBisect(floor_bytes, kShortStates, kNarrow, stopper);
+    ByBestFirst(floor_bytes, 30, stopper);
   }
 
   // One round of decision searches of at most `states` states each. True: something is left to do.
@@ -182,6 +185,20 @@ class SegmentSearch {
     }
   }
 
+  // Smallest peak first: unbeaten where few orders come close to the optimum, as in most networks,
+  // and hopeless where many do. `states_per_op` keeps it short.
+  void ByBestFirst(std::int64_t floor_bytes, std::int64_t states_per_op, Stopper* stopper) {
+    if (Closed(floor_bytes) || stopper->stopped()) return;
+    Limits limits;
+    limits.max_states = states_per_op * forward_.num_ops();
+    limits.max_memory_bytes = max_table_bytes_ / 2;
+    limits.stop = stopper->limits().stop;
+    const Outcome outcome = BestFirst(segment_.problem, limits, order_, BestFirstOptions{});
+    stopper->Charge(outcome.states);
+    Improve(outcome.order);
+    Raise(std::min(outcome.lower_bound_bytes / unit_, upper_), Proof::kSearch, bound_op_);
+  }
+
   void TryBeams(std::int64_t budget, std::size_t width, Stopper* stopper) {
     const std::int64_t before = upper_;
     Improve(BeamSearch(forward_, budget, width, stopper));
@@ -206,6 +223,7 @@ class SegmentSearch {
     }
   }
   static constexpr int kMostLooks = 12;
+  static constexpr int kMostHalvings = 4;
 
   // Decision searches until none of them comes to an end within its states: refuting all below the
   // best order ends everything, the middle moves one of the bounds. True: the bounds have not met.
@@ -214,11 +232,16 @@ class SegmentSearch {
       const std::int64_t low = std::max(lower_, floor_bytes / unit_);
       const std::int64_t top = upper_ - 1;
       if (Decide(top, states, stopper) != Verdict::kUnknown) continue;
-      if (top <= low) return true;
-      const std::int64_t middle = low + (top - low) / 2;
-      if (Decide(middle, std::max<std::int64_t>(states / 4, 1), stopper) == Verdict::kUnknown) {
-        return true;
+      // Lower budgets are refuted more easily: halve the way down until one of them moves a bound.
+      bool moved = false;
+      std::int64_t last = top;
+      for (int halving = 1; !moved && halving <= kMostHalvings && !stopper->stopped(); ++halving) {
+        const std::int64_t budget = low + ((top - low) >> halving);
+        if (budget == last) break;
+        last = budget;
+        moved = Decide(budget, std::max<std::int64_t>(states / 4, 1), stopper) != Verdict::kUnknown;
       }
+      if (!moved) return true;
     }
     return !Closed(floor_bytes);
   }

@@ -25,14 +25,17 @@ Expander::Expander(const Instance& instance)
   for (std::size_t index = 0; index < instance.buffers().size(); ++index) {
     const auto& buffer = instance.buffers()[index];
     if (buffer.at_end || buffer.users.empty() || buffer.bytes == 0) continue;
-    freeable_.push_back(static_cast<BufferIndex>(index));
     Word* row = needed_.Row(static_cast<BufferIndex>(index));
     for (const OpIndex user : buffer.users) {
       SetBit(row, user);
       const Word* ancestors = instance.Ancestors(user);
       for (std::size_t w = 0; w < instance.words(); ++w) row[w] |= ancestors[w];
     }
+    std::size_t end_word = instance.words();
+    while (end_word > 0 && row[end_word - 1] == 0) --end_word;
+    freeable_.push_back({static_cast<BufferIndex>(index), end_word});
   }
+  row_.resize(instance.words());
 }
 
 void Expander::Close(Word* executed, std::int64_t* live, std::int64_t budget,
@@ -121,17 +124,19 @@ void Expander::NextFreedMoves(const Word* executed, std::int64_t live, std::int6
   candidates_.clear();
   rows_.clear();
   bool any_left = false;
-  for (const BufferIndex index : freeable_) {
-    const Word* needed = needed_.Row(index);
-    const std::size_t row = rows_.size();
-    rows_.resize(row + words);
+  // Operators are numbered about as they run: most of what has run fills the first words.
+  std::size_t first_word = 0;
+  while (first_word < words && ~executed[first_word] == 0) ++first_word;
+  const std::int64_t room = budget - live;
+  for (const Freeable& freeable : freeable_) {
+    if (freeable.end_word <= first_word) continue;
+    const Word* needed = needed_.Row(freeable.buffer);
     std::int64_t adds = 0;
     int count = 0;
     std::size_t pivot = 0;
-    const std::int64_t room = budget - live;
-    for (std::size_t w = 0; w < words && adds <= room; ++w) {
+    for (std::size_t w = first_word; w < freeable.end_word && adds <= room; ++w) {
       Word rest = needed[w] & ~executed[w];
-      rows_[row + w] = rest;
+      row_[w] = rest;
       if (rest != 0) pivot = w;
       for (; rest != 0; rest &= rest - 1) {
         ++count;
@@ -140,12 +145,15 @@ void Expander::NextFreedMoves(const Word* executed, std::int64_t live, std::int6
       }
     }
     if (count > 0) any_left = true;
-    if (count == 0 || adds > room) {
-      rows_.resize(row);
-      continue;
-    }
-    candidates_.push_back(
-        {adds, instance_.buffers()[static_cast<std::size_t>(index)].bytes, count, row, pivot});
+    if (count == 0 || adds > room) continue;
+    const std::size_t row = rows_.size();
+    rows_.resize(row + words, 0);
+    std::copy(row_.begin() + static_cast<std::ptrdiff_t>(first_word),
+              row_.begin() + static_cast<std::ptrdiff_t>(freeable.end_word),
+              rows_.begin() + static_cast<std::ptrdiff_t>(row + first_word));
+    const std::int64_t bytes =
+        instance_.buffers()[static_cast<std::size_t>(freeable.buffer)].bytes;
+    candidates_.push_back({adds, bytes, count, row, pivot});
   }
   if (!any_left) {
     // Nothing can be freed any more: run the rest in any order.

@@ -46,7 +46,11 @@ class Expander {
   std::vector<std::int32_t> rank_;  // position in the instance's topological order
   // Per buffer that can be freed: all its users and their ancestors.
   BitRows needed_;
-  std::vector<BufferIndex> freeable_;
+  struct Freeable {
+    BufferIndex buffer;
+    std::size_t end_word;  // behind the last word of the row that is not zero
+  };
+  std::vector<Freeable> freeable_;
   std::vector<OpIndex> ready_;
   std::vector<char> can_be_forced_;  // per operator
   struct Candidate {
@@ -58,6 +62,7 @@ class Expander {
   };
   std::vector<Candidate> candidates_;
   std::vector<Word> rows_;
+  std::vector<Word> row_;
 };
 
 }  // namespace neap::schedule

@@ -108,20 +108,16 @@ Effect Instance::EffectOf(const Word* executed, std::int64_t live, OpIndex op) c
   const InPlace& pair = in_place_[At(op)];
   bool input_dies = false;
   bool output_starts = false;
-  const std::size_t own_word = At(op) >> 6U;
-  const Word own_bit = Word{1} << (static_cast<unsigned>(op) & 63U);
   for (const BufferIndex index : buffers_of_[At(op)]) {
     const CompiledBuffer& buffer = buffers_[At(index)];
-    const Word* users = users_.Row(index);
     bool untouched = buffer.first == op;
     if (buffer.first < 0 && !buffer.at_start) {
-      untouched = !Intersects(users, executed, words_);
+      untouched = !Intersects(users_.Row(index), executed, words_);
       if (untouched) newly += buffer.bytes;
     }
     bool dies = !buffer.at_end;
-    for (std::size_t w = 0; dies && w < words_; ++w) {
-      const Word left = users[w] & ~executed[w] & ~(w == own_word ? own_bit : Word{0});
-      dies = left == 0;
+    for (std::size_t at = 0; dies && at < buffer.users.size(); ++at) {
+      dies = buffer.users[at] == op || TestBit(executed, buffer.users[at]);
     }
     if (dies) freed += buffer.bytes;
     if (index == pair.input) input_dies = dies;

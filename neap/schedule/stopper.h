@@ -22,6 +22,12 @@ class Stopper {
     if ((states_ & 127) == 0) Look();
     return exhausted_ || interrupted_;
   }
+  // Counts states that another search has expanded on this one's behalf.
+  bool Charge(std::int64_t states) {
+    states_ += states;
+    if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
+    return Look();
+  }
   // Looks at the clock and the stop flag; for work that counts no states.
   bool Look() {
     if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed))
