@@ -225,16 +225,34 @@ TEST(Swiftnet, HasTheOperatorsOfTheSubmission) {
   EXPECT_EQ(network.facts.parameters, 216'518 + 48 + 80 + 76);
 }
 
-// Every convolution of the submission by its output, in the order of the file.
-TEST(Swiftnet, HasTheShapesOfTheSubmission) {
+// Who reads whom in the submission: for every operator the operators that it reads, by their place
+// in the file (-1: the input of the network). Flatten is no operator there.
+TEST(Swiftnet, HasTheWiringOfTheSubmission) {
   const Network network = Make("swiftnet");
   const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
-  std::string channels;
+  IdVector<graph::TensorId, int> place(main.tensors.size(), -1);
+  std::string concats;
+  std::string others;
+  int next = 0;
   for (const graph::Op& op : main.ops) {
-    if (op.type != "Concat") continue;
-    channels += std::to_string((*main.tensors[op.outputs[0]].shape)[1]) + " ";
+    std::string read;
+    for (const graph::TensorId input : op.inputs) {
+      if (main.tensors[input].constant) continue;
+      read += (read.empty() ? "" : "+") + std::to_string(place[input]);
+    }
+    const bool flatten = op.type == "Flatten";
+    place[op.outputs[0]] = flatten ? place[op.inputs[0]] : next++;
+    if (!flatten) (op.type == "Concat" ? concats : others) += read + " ";
   }
-  EXPECT_EQ(channels, "64 64 64 128 64 64 128 160 96 96 96 192 288 144 128 512 ");
+  EXPECT_EQ(concats,
+            "4+5 4+8 10+11 4+8+10+11 5+14 11+14 7+11+17+18 21+23+25+27+28 34+41 34+41 46+35 "
+            "33+34+41+36 37+44+48+52+49+53 57+66 58+66 69+73+74+63+75+76+77+78 ");
+  EXPECT_EQ(others,
+            "-1 0 1 2 3 4 5 4 5 6 12 15 13 11 20 17 22 16 24 9 26 19 4 29 30+31 32 33 33 33 33 33 "
+            "34 34 39 "
+            "42 43 40 47 35 50 51 45 54 38+55 56 57 57 58 58 58 58 58 58 60 67 68 61 61 62 71 72 "
+            "70 64 65 79 "
+            "59+80 81 82 83 ");
 }
 
 // For CIFAR the only printed sizes are those of table 1 of Ahn et al. 2020: 1.2 million parameters
