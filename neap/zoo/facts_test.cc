@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "neap/zoo/zoo.h"
@@ -113,12 +114,13 @@ TEST(Facts, CountsNetworksWithoutNormalisation) {
 // Vaswani et al. 2017: 4 projections, 2 fully connected layers, 2 normalisations a layer.
 TEST(Facts, CountsTheTransformer) {
   const Facts facts = Make("transformer-encoder").facts;
+  // As in section 3.1.
   constexpr std::int64_t kWidth = 512;
   constexpr std::int64_t kHidden = 2048;
   constexpr std::int64_t kTokens = 128;
-  constexpr std::int64_t kProjections = 4 * (kWidth * kWidth + kWidth);
+  constexpr std::int64_t kProjections = std::int64_t{4} * (kWidth * kWidth + kWidth);
   constexpr std::int64_t kForward = 2 * kWidth * kHidden + kHidden + kWidth;
-  EXPECT_EQ(facts.published_parameters, 6 * (kProjections + kForward + 2 * 2 * kWidth));
+  EXPECT_EQ(facts.published_parameters, 6 * (kProjections + kForward + 4 * kWidth));
   EXPECT_EQ(facts.multiply_accumulates,
             6 * (kTokens * (4 * kWidth * kWidth + 2 * kWidth * kHidden) +
                  2 * kTokens * kTokens * kWidth));
@@ -193,6 +195,60 @@ TEST(NasCells, HaveTheOperatorsOfTheReferenceGraphs) {
   EXPECT_EQ(Make("amoebanet-a-imagenet").graph.subgraphs[SubgraphId(0)].ops.size(), 618U);
 }
 
+// The two sides of every block of a cell: operation and the state that it reads.
+std::string BlocksOf(const Network& network, const std::string& cell) {
+  const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+  const auto producer = graph::Producers(main);
+  const auto is_state = [&](const std::string& name) {
+    return name == cell + "/last" || name == cell + "/before" ||
+           (name.starts_with(cell + "/block") && name.find('/', cell.size() + 1) == name.npos);
+  };
+  std::string text;
+  for (const graph::Op& op : main.ops) {
+    if (op.type != "Add" || !is_state(op.name)) continue;
+    for (graph::TensorId tensor : op.inputs) {
+      std::string operation = "skip";
+      while (!is_state(main.tensors[tensor].name)) {
+        const graph::Op& by = main.ops[producer[tensor]];
+        if (by.type != "Relu") {
+          const auto& kernel = by.attributes.at("kernel_shape");
+          operation = by.type.substr(0, 3) +
+                      std::to_string(std::get<std::vector<std::int64_t>>(kernel).back());
+        }
+        tensor = by.inputs[0];
+      }
+      text += operation + "(" + main.tensors[tensor].name.substr(cell.size() + 1) + ") ";
+    }
+  }
+  return text;
+}
+
+// Figures 4 of Zoph et al. 2018, 5 of Real et al. 2019, 1 of Liu et al. 2018.
+TEST(NasCells, HaveThePublishedWiring) {
+  const Network nasnet = Make("nasnet-a-cifar");
+  EXPECT_EQ(BlocksOf(nasnet, "cell1"),
+            "Con5(last) Con3(before) Con5(before) Con3(before) Ave3(last) skip(before) "
+            "Ave3(before) Ave3(before) Con3(last) skip(last) ");
+  EXPECT_EQ(BlocksOf(nasnet, "cell6"),
+            "Con5(last) Con7(before) Max3(last) Con7(before) Ave3(last) Con5(before) "
+            "skip(block3) Ave3(block2) Con3(block2) Max3(last) ");
+  const Network amoebanet = Make("amoebanet-a-cifar");
+  EXPECT_EQ(BlocksOf(amoebanet, "cell1"),
+            "Ave3(before) Max3(before) skip(before) Ave3(last) Con5(block2) Con3(last) "
+            "Con3(block2) skip(last) Ave3(block4) Con3(before) ");
+  EXPECT_EQ(BlocksOf(amoebanet, "cell6"),
+            "Ave3(before) Con3(last) Max3(last) Max3(before) Max3(before) Con7(block2) "
+            "Con7(before) Ave3(last) Con3(block3) Con7(before) ");
+  const Network pnasnet = Make("pnasnet-cifar");
+  for (const char* cell : {"cell1", "cell3"}) {
+    const std::string skip = std::string(cell) == "cell1" ? "skip" : "Con1";
+    EXPECT_EQ(BlocksOf(pnasnet, cell),
+              "Con5(before) Max3(before) Con7(last) Max3(last) Con5(last) Con3(last) "
+              "Con3(block4) Max3(last) Con3(before) " +
+                  skip + "(last) ");
+  }
+}
+
 // Tables of the papers, in millions; by one decimal, and the stems leave room.
 TEST(NasCells, HaveThePublishedSizes) {
   const auto near = [](std::string_view name, double parameters, double tolerance) {
@@ -225,16 +281,34 @@ TEST(Swiftnet, HasTheOperatorsOfTheSubmission) {
   EXPECT_EQ(network.facts.parameters, 216'518 + 48 + 80 + 76);
 }
 
-// Every convolution of the submission by its output, in the order of the file.
-TEST(Swiftnet, HasTheShapesOfTheSubmission) {
+// Who reads whom in the submission: for every operator the operators that it reads, by their place
+// in the file (-1: the input of the network). Flatten is no operator there.
+TEST(Swiftnet, HasTheWiringOfTheSubmission) {
   const Network network = Make("swiftnet");
   const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
-  std::string channels;
+  IdVector<graph::TensorId, int> place(main.tensors.size(), -1);
+  std::string concats;
+  std::string others;
+  int next = 0;
   for (const graph::Op& op : main.ops) {
-    if (op.type != "Concat") continue;
-    channels += std::to_string((*main.tensors[op.outputs[0]].shape)[1]) + " ";
+    std::string read;
+    for (const graph::TensorId input : op.inputs) {
+      if (main.tensors[input].constant) continue;
+      read += (read.empty() ? "" : "+") + std::to_string(place[input]);
+    }
+    const bool flatten = op.type == "Flatten";
+    place[op.outputs[0]] = flatten ? place[op.inputs[0]] : next++;
+    if (!flatten) (op.type == "Concat" ? concats : others) += read + " ";
   }
-  EXPECT_EQ(channels, "64 64 64 128 64 64 128 160 96 96 96 192 288 144 128 512 ");
+  EXPECT_EQ(concats,
+            "4+5 4+8 10+11 4+8+10+11 5+14 11+14 7+11+17+18 21+23+25+27+28 34+41 34+41 46+35 "
+            "33+34+41+36 37+44+48+52+49+53 57+66 58+66 69+73+74+63+75+76+77+78 ");
+  EXPECT_EQ(others,
+            "-1 0 1 2 3 4 5 4 5 6 12 15 13 11 20 17 22 16 24 9 26 19 4 29 30+31 32 33 33 33 33 33 "
+            "34 34 39 "
+            "42 43 40 47 35 50 51 45 54 38+55 56 57 57 58 58 58 58 58 58 60 67 68 61 61 62 71 72 "
+            "70 64 65 79 "
+            "59+80 81 82 83 ");
 }
 
 // For CIFAR the only printed sizes are those of table 1 of Ahn et al. 2020: 1.2 million parameters

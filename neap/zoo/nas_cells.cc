@@ -127,7 +127,6 @@ class Stack {
     const TensorId last = Squeezed("/last", last_, channels);
     const TensorId before = Before(channels, last);
     std::vector<TensorId> states = {before, last};
-    // PNASNet's one cell reduces by its stride alone: what skips has to be halved as well.
     const CellDefinition& cell = reduction ? genotype_.reduction : genotype_.normal;
     for (const Block& block : cell.blocks) {
       const std::string prefix = "/block" + std::to_string(states.size());
@@ -141,6 +140,7 @@ class Stack {
                             [&] { return builder_.Add(name_ + prefix, left, right); }));
     }
     std::vector<TensorId> joined;
+    joined.reserve(cell.joined.size());
     for (const std::size_t state : cell.joined) joined.push_back(states[state]);
     before_last_ = last_;
     last_ = builder_.Concat(name_ + "/concat", joined);
@@ -238,6 +238,7 @@ class Stack {
       case Operation::kMaxPool:
         return Pool(Kind::kMaxPool, x, stride);
       case Operation::kSkip:
+        // PNASNet's one cell reduces by its stride alone: what skips has to be halved as well.
         if (stride == 1) return x;
         return builder_.Conv(name, Relu(x),
                              {.channels = channels, .stride = stride, .batch_norm = true});

@@ -62,7 +62,7 @@ Result<Network> BuildEncoder(const ZooOptions& options) {
 
 Result<Network> BuildVitTiny(const ZooOptions& options) {
   NEAP_CHECK_OK(RefuseSizes(options));
-  constexpr std::int64_t kPatches = 14 * 14;
+  constexpr std::int64_t kPatches = std::int64_t{14} * 14;
   constexpr Sizes kTiny = {kPatches + 1, 192, 3, 768, 12, 0.125F};
   Builder b("vit-tiny", options.seed, options.weights);
   TensorId x = b.Conv("patches", b.Input("input", {1, 3, 224, 224}),
