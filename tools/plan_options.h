@@ -24,7 +24,7 @@ struct PlanOptions {
   std::string slack;   // "": not given
   std::optional<std::int64_t> step_states;
   std::string budget;
-  std::int64_t max_states = 0;  // 0: by the size of the model
+  std::int64_t max_states = 0;    // 0: by the size of the model
   double time_limit_seconds = 0;  // 0: none
   std::string max_memory = "4GiB";
   std::int64_t threads = 1;

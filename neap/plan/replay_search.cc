@@ -388,8 +388,8 @@ ReplayVerdict ReplaySearch(const graph::Subgraph& subgraph, const Profile& profi
   const bool bodies = model.any_bodies;
   Search search(std::move(model), op.value(), certificate.reversed);
   ReplayVerdict verdict = search.Run(bound_bytes - 1, max_states, states);
-  // Every order passes the ends of each segment: one that cannot stay below the bound is enough, and
-  // only if all can there is an order below it.
+  // Every order passes the ends of each segment: one that cannot stay below the bound is enough,
+  // and only if all can there is an order below it.
   while (verdict == ReplayVerdict::kRefuted && search.NextSegment()) {
     verdict = search.Run(bound_bytes - 1, max_states, states);
   }

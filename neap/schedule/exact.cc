@@ -95,7 +95,7 @@ class SegmentSearch {
     CutBounds(floor_bytes, stopper);
     ByBestFirst(floor_bytes, 3, stopper);
     SoftBisect(floor_bytes, kShortStates, kNarrow, stopper);
-    ByBestFirst(floor_bytes, 30, stopper);
+    ByBestFirst(floor_bytes, 50, stopper);
   }
 
   // One round of decision searches of at most `states` states each. True: something is left to do.

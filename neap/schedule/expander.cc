@@ -151,8 +151,7 @@ void Expander::NextFreedMoves(const Word* executed, std::int64_t live, std::int6
     std::copy(row_.begin() + static_cast<std::ptrdiff_t>(first_word),
               row_.begin() + static_cast<std::ptrdiff_t>(freeable.end_word),
               rows_.begin() + static_cast<std::ptrdiff_t>(row + first_word));
-    const std::int64_t bytes =
-        instance_.buffers()[static_cast<std::size_t>(freeable.buffer)].bytes;
+    const std::int64_t bytes = instance_.buffers()[static_cast<std::size_t>(freeable.buffer)].bytes;
     candidates_.push_back({adds, bytes, count, row, pivot});
   }
   if (!any_left) {
