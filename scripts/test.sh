@@ -128,10 +128,10 @@ check core-program scripts/checks/core_program.sh build/core/tools/neap
 check install-and-consume scripts/checks/install_and_consume.sh build/release
 check format scripts/checks/format.sh
 
-if command -v clang-tidy-16 >/dev/null && command -v clang++-16 >/dev/null; then
-  check tidy scripts/checks/tidy.sh
+if command -v clang-tidy-16 >/dev/null; then
+  check tidy scripts/checks/tidy.sh build/release
 else
-  skip tidy "clang-tidy-16 and clang-16 are not installed"
+  skip tidy "clang-tidy-16 is not installed"
 fi
 
 if scripts/checks/venv.sh >"$logs/venv.log" 2>&1 </dev/null; then

@@ -68,7 +68,7 @@ std::string FormatBytes(std::int64_t bytes) {
   constexpr std::array<std::string_view, 3> kNames = {"KiB", "MiB", "GiB"};
   std::size_t unit = 0;
   std::int64_t scale = 1024;
-  while (unit + 1 < kNames.size() && bytes / scale >= 10 * 1024) {
+  while (unit + 1 < kNames.size() && bytes / scale >= 10 * std::int64_t{1024}) {
     scale *= 1024;
     ++unit;
   }

@@ -22,10 +22,12 @@ inline tl::unexpected<Diagnostic> Fail(Diagnostic diagnostic) {
 
 #define NEAP_CONCAT_INNER(a, b) a##b
 #define NEAP_CONCAT(a, b) NEAP_CONCAT_INNER(a, b)
+// NOLINTBEGIN(bugprone-macro-parentheses): names and a declaration, no expressions
 #define NEAP_TRY_INNER(temporary, declaration, expression)           \
   auto temporary = (expression);                                     \
   if (!temporary) return ::neap::Fail(std::move(temporary).error()); \
-  declaration = std::move(*temporary) /* NOLINT(bugprone-macro-parentheses) */
+  declaration = std::move(*temporary)
+// NOLINTEND(bugprone-macro-parentheses)
 // NEAP_TRY(auto x, F()): x = the value of F(), or return F()'s error.
 #define NEAP_TRY(declaration, expression) \
   NEAP_TRY_INNER(NEAP_CONCAT(neap_result_, __LINE__), declaration, expression)
