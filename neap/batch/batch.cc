@@ -99,7 +99,7 @@ class BatchRun {
     Outcome outcome;
     const Answer answer = AnswerOf(line, options_, &memo_, &outcome.repeated);
     outcome.error = !answer.error.empty();
-    outcome.bounded = !outcome.error && !answer.optimal();
+    outcome.bounded = !outcome.error && !answer.IsOptimal();
     outcome.text = ToJson(answer);
     return outcome;
   }

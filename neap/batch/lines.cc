@@ -199,7 +199,7 @@ std::string ToJson(const Answer& answer) {
   out += ",\"peak_lower_bound_bytes\":" + text(OrNull(answer.peak_lower_bound_bytes));
   out += ",\"arena_bytes\":" + text(OrNull(answer.arena_bytes));
   out += ",\"status\":\"";
-  out += failed ? "error" : answer.optimal() ? "optimal" : "bounded";
+  out += failed ? "error" : answer.IsOptimal() ? "optimal" : "bounded";
   out += "\",\"error\":" + text(failed ? Json(Shortened(answer.error)) : Json());
   return out + "}\n";
 }

@@ -30,7 +30,9 @@ struct Answer {
   std::optional<std::int64_t> arena_bytes;
   std::string error;  // "": none
 
-  bool optimal() const { return peak_bytes == peak_lower_bound_bytes; }  // where there is no error
+  bool IsOptimal() const {
+    return peak_bytes == peak_lower_bound_bytes;
+  }  // where there is no error
 };
 
 // With its "\n". A long error text is cut.
