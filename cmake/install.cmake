@@ -7,6 +7,7 @@ include(CMakePackageConfigHelpers)
 set(NEAP_PUBLIC_HEADERS
   arena/arena.h arena/check.h arena/problem.h
   base/bytes.h base/check.h base/diagnostic.h base/id.h base/limits.h base/random.h base/result.h
+  batch/batch.h
   compile/compile.h
   formats/formats.h
   graph/element_type.h graph/graph.h
