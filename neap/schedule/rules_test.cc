@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each pruning rule by itself, against brute force over completions: a state that the rule replaces
+// can be completed within the budget exactly when its replacement can. And each rule with its
+// condition weakened, where the same check has to find a counterexample: a check that cannot fail
+// would prove nothing. Statements and proofs: docs/algorithms/order.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "neap/base/random.h"
+#include "neap/schedule/cut.h"
+#include "neap/schedule/expander.h"
+#include "neap/schedule/instance.h"
+#include "neap/schedule/schedule_testing.h"
+
+namespace neap::schedule {
+namespace {
+
+// For every executed set of a small problem: the least peak of what remains, by dynamic programming
+// from the end. Sets that are not downsets stay at kNever.
+class Completions {
+ public:
+  static constexpr std::int64_t kNever = std::int64_t{1} << 60;
+
+  explicit Completions(const Instance& instance) : instance_(instance) {
+    const auto ops = static_cast<unsigned>(instance.num_ops());
+    const std::size_t sets = std::size_t{1} << ops;
+    least_.assign(sets, kNever);
+    live_.assign(sets, -1);
+    live_[0] = instance.start_live();
+    for (Word set = 0; set < sets; ++set) {
+      if (live_[set] < 0) continue;
+      downsets_.push_back(set);
+      for (OpIndex op = 0; op < instance.num_ops(); ++op) {
+        if (!TestBit(&set, op) && instance.IsReady(&set, op)) {
+          live_[set | (Word{1} << static_cast<unsigned>(op))] =
+              instance.EffectOf(&set, live_[set], op).live;
+        }
+      }
+    }
+    least_[sets - 1] = 0;
+    for (auto at = downsets_.rbegin(); at != downsets_.rend(); ++at) {
+      const Word set = *at;
+      for (OpIndex op = 0; op < instance.num_ops(); ++op) {
+        if (TestBit(&set, op) || !instance.IsReady(&set, op)) continue;
+        const std::int64_t hill = instance.EffectOf(&set, live_[set], op).hill;
+        const std::int64_t after = least_[set | (Word{1} << static_cast<unsigned>(op))];
+        least_[set] = std::min(least_[set], std::max(hill, after));
+      }
+    }
+  }
+
+  bool Completable(Word set, std::int64_t budget) const { return least_[set] <= budget; }
+  std::int64_t live(Word set) const { return live_[set]; }
+  std::int64_t optimum() const { return least_[0]; }
+
+  // A downset that a random walk within the budget reaches from `set`.
+  Word Walk(Word set, std::int64_t budget, Random& random) const {
+    for (std::uint64_t steps = random.Below(6); steps > 0; --steps) {
+      std::vector<OpIndex> fits;
+      for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
+        if (TestBit(&set, op) || !instance_.IsReady(&set, op)) continue;
+        if (instance_.EffectOf(&set, live_[set], op).hill <= budget) fits.push_back(op);
+      }
+      if (fits.empty()) break;
+      SetBit(&set, fits[static_cast<std::size_t>(random.Below(fits.size()))]);
+    }
+    return set;
+  }
+
+ private:
+  const Instance& instance_;
+  std::vector<Word> downsets_;
+  std::vector<std::int64_t> least_;
+  std::vector<std::int64_t> live_;
+};
+
+// Runs `judge` on random problems, both directions, budgets around the optimum and reachable
+// states. `judge(instance, completions, state, budget)` returns whether the rule was wrong there.
+// Returns how often it was.
+template <typename Judge>
+int CountWrong(std::uint64_t seed, int cases, const Shape& shape, Judge&& judge) {
+  Random random(seed);
+  int wrong = 0;
+  for (int i = 0; i < Cases(cases); ++i) {
+    const Problem problem = RandomProblem(random, shape);
+    const Instance instance(problem, 1, random.Chance(1, 2));
+    const Completions completions(instance);
+    const std::int64_t budget =
+        std::max<std::int64_t>(completions.optimum() + random.Between(-4, 3), 0);
+    for (int walk = 0; walk < 4; ++walk) {
+      const Word state = completions.Walk(0, budget, random);
+      if (judge(instance, completions, state, budget, random)) ++wrong;
+    }
+  }
+  return wrong;
+}
+
+bool ForcedIsWrong(const Instance& instance, const Completions& completions, Word state,
+                   std::int64_t budget, std::int64_t slack) {
+  for (OpIndex op = 0; op < instance.num_ops(); ++op) {
+    if (TestBit(&state, op) || !instance.IsReady(&state, op)) continue;
+    const Effect effect = instance.EffectOf(&state, completions.live(state), op);
+    if (effect.hill > budget || effect.live > completions.live(state) + slack) continue;
+    const Word after = state | (Word{1} << static_cast<unsigned>(op));
+    if (completions.Completable(state, budget) && !completions.Completable(after, budget)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST(Rules, ForcedOperatorLosesNothing) {
+  const auto judge = [](const Instance& instance, const Completions& completions, Word state,
+                        std::int64_t budget,
+                        Random&) { return ForcedIsWrong(instance, completions, state, budget, 0); };
+  EXPECT_EQ(CountWrong(21, 6000, Shape{}, judge), 0);
+}
+
+TEST(Rules, ForcedOperatorMustNotRaiseLiveBytes) {
+  const auto judge = [](const Instance& instance, const Completions& completions, Word state,
+                        std::int64_t budget,
+                        Random&) { return ForcedIsWrong(instance, completions, state, budget, 1); };
+  EXPECT_GT(CountWrong(21, 6000, Shape{}, judge), 0);
+}
+
+TEST(Rules, WaypointIsAsGoodAsTheStateBefore) {
+  const auto judge = [](const Instance& instance, const Completions& completions, Word state,
+                        std::int64_t budget, Random& random) {
+    const Word end = completions.Walk(state, budget, random);
+    Word waypoint = 0;
+    const std::int64_t live =
+        CutFinder(instance).LargestMinimiser(&state, completions.live(state), &end, &waypoint);
+    EXPECT_EQ(live, completions.live(waypoint));
+    EXPECT_LE(live, completions.live(state));
+    EXPECT_LE(live, completions.live(end));
+    return completions.Completable(state, budget) != completions.Completable(waypoint, budget);
+  };
+  EXPECT_EQ(CountWrong(22, 4000, Shape{}, judge), 0);
+}
+
+// "Any sequence that stays within the budget and ends with no more live bytes is safe": the forced
+// transition set of the constrained-memory document as it is written. Refuted.
+TEST(Rules, CommittingToTheEndOfASequenceIsWrong) {
+  const auto judge = [](const Instance&, const Completions& completions, Word state,
+                        std::int64_t budget, Random& random) {
+    const Word end = completions.Walk(state, budget, random);
+    return completions.live(end) <= completions.live(state) &&
+           completions.Completable(state, budget) && !completions.Completable(end, budget);
+  };
+  EXPECT_GT(CountWrong(22, 8000, Shape{}, judge), 0);
+}
+
+// A state with a completion has one that begins with one of the moves.
+bool MovesAreWrong(const Instance& instance, const Completions& completions, Word state,
+                   std::int64_t budget, std::size_t kept_of_two) {
+  std::vector<Move> moves;
+  Expander(instance).Moves(&state, completions.live(state), budget, &moves);
+  const Word all = (Word{1} << static_cast<unsigned>(instance.num_ops())) - 1;
+  if (state == all || !completions.Completable(state, budget)) return false;
+  moves.resize((moves.size() * kept_of_two + 1) / 2);
+  return std::none_of(moves.begin(), moves.end(), [&](const Move& move) {
+    return completions.Completable(state | move.ops[0], budget);
+  });
+}
+
+TEST(Rules, NextFreedMovesAreEnough) {
+  const Shape pure{10, false, false, false};
+  int pure_instances = 0;
+  const auto judge = [&](const Instance& instance, const Completions& completions, Word state,
+                         std::int64_t budget, Random&) {
+    if (instance.pure()) ++pure_instances;
+    return MovesAreWrong(instance, completions, state, budget, 2);
+  };
+  EXPECT_EQ(CountWrong(23, 5000, pure, judge), 0);
+  EXPECT_GT(pure_instances, 1000);
+}
+
+TEST(Rules, HalfOfTheNextFreedMovesAreNotEnough) {
+  const Shape pure{10, false, false, false};
+  const auto judge = [&](const Instance& instance, const Completions& completions, Word state,
+                         std::int64_t budget, Random&) {
+    return MovesAreWrong(instance, completions, state, budget, 1);
+  };
+  EXPECT_GT(CountWrong(23, 5000, pure, judge), 0);
+}
+
+// What a move says of its hill and of the live bytes after it is what its operators do.
+TEST(Rules, MovesTellTheirEffect) {
+  const auto judge = [](const Instance& instance, const Completions& completions, Word state,
+                        std::int64_t budget, Random&) {
+    Expander expander(instance);
+    std::vector<Move> moves;
+    expander.Moves(&state, completions.live(state), budget, &moves);
+    for (const Move& move : moves) {
+      std::vector<OpIndex> path;
+      expander.AppendInOrder(move.ops.data(), &path);
+      Word at = state;
+      std::int64_t peak = 0;
+      for (const OpIndex op : path) {
+        EXPECT_TRUE(instance.IsReady(&at, op));
+        peak = std::max(peak, instance.EffectOf(&at, completions.live(at), op).hill);
+        SetBit(&at, op);
+      }
+      if (peak > move.hill || completions.live(at) != move.live) return true;
+    }
+    return false;
+  };
+  EXPECT_EQ(CountWrong(24, 3000, Shape{}, judge), 0);
+  EXPECT_EQ(CountWrong(25, 3000, Shape{10, false, false, false}, judge), 0);
+}
+
+// The bound of the operators together is often the optimum, so one unit more would be wrong.
+TEST(Rules, MinCutBoundCannotBeRaised) {
+  int above = 0;
+  const auto judge = [&](const Instance& instance, const Completions& completions, Word,
+                         std::int64_t, Random&) {
+    CutFinder cuts(instance);
+    bool wrong = false;
+    for (OpIndex op = 0; op < instance.num_ops(); ++op) {
+      const std::int64_t hill = cuts.LeastHill(op, MaxFlow::kInfinite);
+      wrong = wrong || hill > completions.optimum();
+      if (hill + 1 > completions.optimum()) ++above;
+    }
+    return wrong;
+  };
+  EXPECT_EQ(CountWrong(26, 1500, Shape{}, judge), 0);
+  EXPECT_GT(above, 0);
+}
+
+}  // namespace
+}  // namespace neap::schedule
