@@ -70,15 +70,36 @@ int CutFinder::FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end,
 }
 
 std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
+  return LeastHillWith(op, -1, false, enough);
+}
+
+void CutFinder::ExecutedAtCut(Word* out) {
+  const std::vector<char> source_side = flow_.LargestSourceSide();
+  std::fill(out, out + instance_.words(), 0);
+  for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
+    const int node = node_of_[static_cast<std::size_t>(op)];
+    if (node == kExecuted ||
+        (node != kWaiting && source_side[static_cast<std::size_t>(node)] != 0)) {
+      SetBit(out, op);
+    }
+  }
+}
+
+std::int64_t CutFinder::LeastHillWith(OpIndex op, OpIndex forced, bool executed,
+                                      std::int64_t enough) {
   flow_.Clear();
   free_ops_.clear();
   const Word* ancestors = instance_.Ancestors(op);
   const Word* descendants = instance_.Descendants(op);
   for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
     int& node = node_of_[static_cast<std::size_t>(other)];
-    if (TestBit(ancestors, other)) {
+    const bool in =
+        forced >= 0 && executed && (other == forced || TestBit(instance_.Ancestors(forced), other));
+    const bool out = forced >= 0 && !executed &&
+                     (other == forced || TestBit(instance_.Descendants(forced), other));
+    if (in || TestBit(ancestors, other)) {
       node = kExecuted;
-    } else if (other == op || TestBit(descendants, other)) {
+    } else if (out || other == op || TestBit(descendants, other)) {
       node = kWaiting;
     } else {
       free_ops_.push_back(other);

@@ -22,6 +22,12 @@ class CutFinder {
   // Proof: docs/algorithms/order.md, "Lower bound".
   std::int64_t LeastHill(OpIndex op, std::int64_t enough);
 
+  // The same over the orders in which `forced` (incomparable with `op`, or -1: none) runs before
+  // `op` (`executed`) or after it.
+  std::int64_t LeastHillWith(OpIndex op, OpIndex forced, bool executed, std::int64_t enough);
+  // After one of the two returned less than `enough`: the downset of that cost.
+  void ExecutedAtCut(Word* out);
+
   // One unit of proof: at least one of `buffers` costs its bytes wherever `op` runs. The first is
   // touched by then for certain; if it were finished, all its users would have run, among them
   // through[0].front() and so its predecessors down to through[0].back(), which touches the second;

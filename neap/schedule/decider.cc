@@ -66,25 +66,32 @@ std::int64_t Decider::Progress() const {
   return done;
 }
 
-Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* stopper,
-                        std::vector<OpIndex>* order) {
-  budget_ = budget;
+// The empty state, closed. kUnknown: it is on the stack, and the search may begin.
+Verdict Decider::Begin(std::vector<OpIndex>* order) {
   depth_ = 0;
   path_.clear();
   std::fill(state_.begin(), state_.end(), 0);
   live_ = instance_.start_live();
-  if (live_ > budget && instance_.num_ops() > 0) {
-    // The first operator already runs above the budget.
-    return Verdict::kInfeasible;
-  }
-  std::int64_t states = 0;
+  // The first operator already runs above the budget.
+  if (live_ > budget_ && instance_.num_ops() > 0) return Verdict::kInfeasible;
   expander_.Close(state_.data(), &live_, budget_, &path_);
   if (Complete()) {
     *order = path_;
     return Verdict::kFeasible;
   }
-  if (table_.IsRefuted(state_.data(), budget)) return Verdict::kInfeasible;
+  if (table_.IsRefuted(state_.data(), budget_)) return Verdict::kInfeasible;
   Push();
+  return Verdict::kUnknown;
+}
+
+Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* stopper,
+                        std::vector<OpIndex>* order) {
+  if (budget != budget_ || depth_ == 0) {
+    budget_ = budget;
+    const Verdict verdict = Begin(order);
+    if (verdict != Verdict::kUnknown) return verdict;
+  }
+  std::int64_t states = 0;
   while (depth_ > 0) {
     Frame& top = stack_[depth_ - 1];
     if (top.next == top.moves.size()) {
@@ -100,21 +107,18 @@ Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* 
     live_ = move.live;
     expander_.AppendInOrder(move.ops.data(), &path_);
     expander_.Close(state_.data(), &live_, budget_, &path_);
-    if (Complete()) {
-      *order = path_;
-      return Verdict::kFeasible;
-    }
+    if (Complete()) break;
     if (table_.IsRefuted(state_.data(), budget)) continue;
     Commit();
-    if (Complete()) {
-      *order = path_;
-      return Verdict::kFeasible;
-    }
+    if (Complete()) break;
     // After a commitment the frame that made the move is gone; a refuted waypoint refutes it too.
     if (table_.IsRefuted(state_.data(), budget)) continue;
     Push();
   }
-  return Verdict::kInfeasible;
+  if (!Complete()) return Verdict::kInfeasible;
+  depth_ = 0;
+  *order = path_;
+  return Verdict::kFeasible;
 }
 
 }  // namespace neap::schedule

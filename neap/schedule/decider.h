@@ -42,6 +42,7 @@ class Decider {
     std::vector<Move> moves;
     std::size_t next = 0;
   };
+  Verdict Begin(std::vector<OpIndex>* order);
   void Push();
   void Commit();
   bool Complete() const;
@@ -56,7 +57,7 @@ class Decider {
   std::vector<Word> state_;  // the state being entered
   std::vector<Word> waypoint_;
   std::int64_t live_ = 0;
-  std::int64_t budget_ = 0;
+  std::int64_t budget_ = -1;
 };
 
 }  // namespace neap::schedule

@@ -5,6 +5,7 @@
 //   bound) -> decision searches with growing limits, forward and backward, until the bounds meet.
 // Only the segments whose upper bound exceeds the best lower bound of all are searched.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "neap/schedule/best_first.h"
 #include "neap/schedule/cut.h"
 #include "neap/schedule/decider.h"
+#include "neap/schedule/inference.h"
 #include "neap/schedule/instance.h"
 #include "neap/schedule/schedule.h"
 #include "neap/schedule/segments.h"
@@ -106,7 +108,12 @@ class SegmentSearch {
     if (states == kFirstStates * kRoundFactor * kRoundFactor) {
       DecisionBeam(floor_bytes, kWide, stopper);
     }
-    return HardBisect(floor_bytes, states, stopper);
+    if (!HardBisect(floor_bytes, states, stopper)) return false;
+    const bool hopeless = top_progress_ < kHopeless;
+    if (hopeless && states >= kInferenceFrom && forward_.num_ops() <= kMostInferenceOps) {
+      InferBisect(floor_bytes, states / 2, stopper);
+    }
+    return !Closed(floor_bytes);
   }
 
   static constexpr std::int64_t kFirstStates = 500;
@@ -114,6 +121,11 @@ class SegmentSearch {
 
  private:
   static constexpr std::int64_t kNoBudget = std::int64_t{1} << 62;
+  static constexpr std::int64_t kInferenceFrom = 128'000;
+  // Below this share of its tree (in 2^-30) a search is not expected to end.
+  static constexpr std::int64_t kHopeless = std::int64_t{1} << 14U;
+  static constexpr OpIndex kMostInferenceOps = 1'000;
+  static constexpr std::int64_t kStatesPerCut = 16;  // a cut costs about as much as these
   static constexpr std::int64_t kShortStates = 200;
   static constexpr std::size_t kNarrow = 4;
   static constexpr std::size_t kMiddling = 16;
@@ -215,7 +227,7 @@ class SegmentSearch {
     std::int64_t budget = soft;
     for (int looks = 0; looks < kMostLooks && soft < upper_ && !stopper->stopped(); ++looks) {
       const std::int64_t before = upper_;
-      const Verdict verdict = Decide(budget, states, stopper);
+      const Verdict verdict = Decide(Aim::kLower, budget, states, stopper);
       if (verdict == Verdict::kUnknown) TryBeams(budget, width, stopper);
       if (upper_ == before) soft = budget + 1;
       soft = std::max(soft, lower_);
@@ -231,32 +243,85 @@ class SegmentSearch {
     while (!Closed(floor_bytes) && !stopper->stopped()) {
       const std::int64_t low = std::max(lower_, floor_bytes / unit_);
       const std::int64_t top = upper_ - 1;
-      if (Decide(top, states, stopper) != Verdict::kUnknown) continue;
+      if (Decide(Aim::kTop, top, states, stopper) != Verdict::kUnknown) continue;
+      top_progress_ =
+          std::max(Direction(Aim::kTop, true).Progress(), Direction(Aim::kTop, false).Progress());
       // Lower budgets are refuted more easily: halve the way down until one of them moves a bound.
       bool moved = false;
       std::int64_t last = top;
-      for (int halving = 1; !moved && halving <= kMostHalvings && !stopper->stopped(); ++halving) {
+      const int halvings = top_progress_ < kHopeless ? kMostHalvings : 1;
+      for (int halving = 1; !moved && halving <= halvings && !stopper->stopped(); ++halving) {
         const std::int64_t budget = low + ((top - low) >> halving);
         if (budget == last) break;
         last = budget;
-        moved = Decide(budget, std::max<std::int64_t>(states / 4, 1), stopper) != Verdict::kUnknown;
+        moved = Decide(Aim::kLower, budget, std::max<std::int64_t>(states / 4, 1), stopper) !=
+                Verdict::kUnknown;
       }
       if (!moved) return true;
     }
     return !Closed(floor_bytes);
   }
 
-  Decider& Direction(bool reversed) {
-    auto& search = reversed ? backward_search_ : forward_search_;
+  // Inferred precedences refute budgets that a search does not get through, and shrink the search
+  // where they do not. Bisects for the largest budget that is refuted this way.
+  void InferBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
+    std::int64_t low = std::max(lower_, floor_bytes / unit_);
+    std::int64_t end = upper_;
+    while (low < end && !Closed(floor_bytes) && !stopper->stopped()) {
+      const std::int64_t budget = low + (end - 1 - low) / 2;
+      const Verdict verdict = DecideWithInference(budget, states, stopper);
+      if (verdict == Verdict::kInfeasible) low = budget + 1;
+      if (verdict == Verdict::kUnknown) end = budget;
+      end = std::min(end, upper_);
+    }
+  }
+
+  Verdict DecideWithInference(std::int64_t budget, std::int64_t states, Stopper* stopper) {
+    Inference inference =
+        InferPrecedences(segment_.problem, unit_, budget, states / kStatesPerCut, stopper);
+    stopper->Charge(inference.cuts * kStatesPerCut);
+    if (inference.infeasible) {
+      Raise(budget + 1, Proof::kSearch, bound_op_);
+      reversed_ = false;
+      return Verdict::kInfeasible;
+    }
+    Problem known = segment_.problem;
+    known.precedences.insert(known.precedences.end(), inference.precedences.begin(),
+                             inference.precedences.end());
+    for (const bool reversed : {false, true}) {
+      if (stopper->stopped()) break;
+      const Instance instance(known, unit_, reversed);
+      Decider decider(instance, max_table_bytes_ / 4);
+      std::vector<OpIndex> order;
+      const Verdict verdict = decider.Decide(budget, states / 4, stopper, &order);
+      if (verdict == Verdict::kUnknown) continue;
+      if (verdict == Verdict::kFeasible) {
+        if (reversed) std::reverse(order.begin(), order.end());
+        Improve(std::move(order));
+      } else {
+        Raise(budget + 1, Proof::kSearch, bound_op_);
+        reversed_ = reversed;
+      }
+      return verdict;
+    }
+    return Verdict::kUnknown;
+  }
+
+  // Searches just below the best order go on where they were stopped; the others have deciders of
+  // their own, so as not to disturb them.
+  enum class Aim : std::uint8_t { kTop, kLower };
+  Decider& Direction(Aim aim, bool reversed) {
+    auto& search = deciders_[aim == Aim::kTop ? 0 : 1][reversed ? 1 : 0];
     if (!search) {
-      search = std::make_unique<Decider>(reversed ? backward() : forward_, max_table_bytes_ / 2);
+      search = std::make_unique<Decider>(reversed ? backward() : forward_, max_table_bytes_ / 4);
     }
     return *search;
   }
 
-  Verdict DecideOneWay(bool reversed, std::int64_t budget, std::int64_t states, Stopper* stopper) {
+  Verdict DecideOneWay(Aim aim, bool reversed, std::int64_t budget, std::int64_t states,
+                       Stopper* stopper) {
     std::vector<OpIndex> order;
-    const Verdict verdict = Direction(reversed).Decide(budget, states, stopper, &order);
+    const Verdict verdict = Direction(aim, reversed).Decide(budget, states, stopper, &order);
     if (verdict == Verdict::kFeasible) {
       if (reversed) std::reverse(order.begin(), order.end());
       const std::int64_t before = upper_;
@@ -272,14 +337,14 @@ class SegmentSearch {
 
   // Hard budgets are often refuted fast from one end only: a quarter of the states for each
   // direction, then all of them for the one that got further.
-  Verdict Decide(std::int64_t budget, std::int64_t states, Stopper* stopper) {
+  Verdict Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper* stopper) {
     const std::int64_t probe = std::max<std::int64_t>(states / 4, 1);
     for (const bool reversed : {false, true}) {
-      const Verdict verdict = DecideOneWay(reversed, budget, probe, stopper);
+      const Verdict verdict = DecideOneWay(aim, reversed, budget, probe, stopper);
       if (verdict != Verdict::kUnknown || stopper->stopped()) return verdict;
     }
-    const bool reversed = Direction(true).Progress() > Direction(false).Progress();
-    return DecideOneWay(reversed, budget, states, stopper);
+    const bool reversed = Direction(aim, true).Progress() > Direction(aim, false).Progress();
+    return DecideOneWay(aim, reversed, budget, states, stopper);
   }
 
   const Segment& segment_;
@@ -287,8 +352,7 @@ class SegmentSearch {
   std::int64_t max_table_bytes_;
   Instance forward_;
   std::unique_ptr<Instance> backward_;
-  std::unique_ptr<Decider> forward_search_;
-  std::unique_ptr<Decider> backward_search_;
+  std::array<std::array<std::unique_ptr<Decider>, 2>, 2> deciders_;  // by aim and direction
   std::vector<OpIndex> order_;
   std::int64_t base_ = 0;
   std::int64_t upper_ = 0;
@@ -296,6 +360,7 @@ class SegmentSearch {
   Proof proof_ = Proof::kSingleOp;
   OpIndex bound_op_ = -1;
   bool reversed_ = false;
+  std::int64_t top_progress_ = 0;  // of the last search just below the best order
 };
 
 class ExactSearch {

@@ -14,8 +14,10 @@
 #include "neap/base/random.h"
 #include "neap/schedule/cut.h"
 #include "neap/schedule/expander.h"
+#include "neap/schedule/inference.h"
 #include "neap/schedule/instance.h"
 #include "neap/schedule/schedule_testing.h"
+#include "neap/schedule/stopper.h"
 
 namespace neap::schedule {
 namespace {
@@ -231,6 +233,35 @@ TEST(Rules, MinCutBoundCannotBeRaised) {
   EXPECT_EQ(CountWrong(26, 1500, Shape{}, judge), 0);
   EXPECT_GT(above, 0);
 }
+
+// Every order within the budget obeys the inferred precedences, and a budget that is called
+// infeasible is. With a budget one lower the same inferences would be wrong at times.
+int CountWrongInferences(std::int64_t error) {
+  Random random(27);
+  int wrong = 0;
+  int inferred = 0;
+  for (int i = 0; i < Cases(3000); ++i) {
+    Problem problem = RandomProblem(random, Shape{});
+    const std::int64_t best = BruteForcePeak(problem);
+    const std::int64_t budget = best + random.Between(-2, 2);
+    const Limits limits;
+    Stopper stopper(limits);
+    const Inference inference = InferPrecedences(problem, 1, budget - error, 1'000'000, &stopper);
+    inferred += static_cast<int>(inference.precedences.size());
+    if (inference.infeasible) {
+      wrong += budget >= best ? 1 : 0;
+      continue;
+    }
+    problem.precedences.insert(problem.precedences.end(), inference.precedences.begin(),
+                               inference.precedences.end());
+    wrong += budget >= best && BruteForcePeak(problem) > budget ? 1 : 0;
+  }
+  EXPECT_GT(inferred, 100);
+  return wrong;
+}
+
+TEST(Rules, InferredPrecedencesHold) { EXPECT_EQ(CountWrongInferences(0), 0); }
+TEST(Rules, PrecedencesOfASmallerBudgetDoNot) { EXPECT_GT(CountWrongInferences(1), 0); }
 
 }  // namespace
 }  // namespace neap::schedule

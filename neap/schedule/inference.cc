@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/schedule/inference.h"
+
+#include <cstddef>
+
+#include "neap/schedule/cut.h"
+#include "neap/schedule/instance.h"
+
+namespace neap::schedule {
+namespace {
+
+// One pass over all operators with the precedences known so far.
+class Pass {
+ public:
+  Pass(const Problem& problem, std::int64_t unit, std::int64_t budget, std::int64_t most_cuts,
+       Stopper* stopper, Inference* inference)
+      : instance_(problem, unit, false),
+        cuts_(instance_),
+        budget_(budget),
+        most_cuts_(most_cuts),
+        stopper_(stopper),
+        inference_(inference),
+        inside_(instance_.words()),
+        can_be_in_(static_cast<std::size_t>(instance_.num_ops())),
+        can_be_out_(can_be_in_.size()) {}
+
+  // False: infeasible, or the effort is spent.
+  bool Run() {
+    for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
+      if (!Look(op)) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool Look(OpIndex op) {
+    can_be_in_.assign(can_be_in_.size(), 0);
+    can_be_out_.assign(can_be_out_.size(), 0);
+    if (!Affordable(op, -1, false)) {
+      inference_->infeasible = !Spent();
+      return false;
+    }
+    for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
+      const auto at = static_cast<std::size_t>(other);
+      if (other == op || TestBit(instance_.Ancestors(op), other) ||
+          TestBit(instance_.Descendants(op), other)) {
+        continue;
+      }
+      bool in = can_be_in_[at] != 0 || Affordable(op, other, true);
+      if (Spent()) return false;
+      bool out = can_be_out_[at] != 0 || Affordable(op, other, false);
+      if (Spent()) return false;
+      if (!in && !out) {
+        inference_->infeasible = true;
+        return false;
+      }
+      if (!in) inference_->precedences.emplace_back(op, other);
+      if (!out) inference_->precedences.emplace_back(other, op);
+    }
+    return true;
+  }
+
+  // Some downset before `op`, with or without `forced`, costs no more than the budget.
+  bool Affordable(OpIndex op, OpIndex forced, bool executed) {
+    if (Spent()) return false;
+    ++inference_->cuts;
+    const std::int64_t hill = cuts_.LeastHillWith(op, forced, executed, budget_ + 1);
+    if (hill > budget_) return false;
+    cuts_.ExecutedAtCut(inside_.data());
+    for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
+      auto& known = TestBit(inside_.data(), other) ? can_be_in_ : can_be_out_;
+      known[static_cast<std::size_t>(other)] = 1;
+    }
+    return true;
+  }
+
+  bool Spent() const { return inference_->cuts >= most_cuts_ || stopper_->stopped(); }
+
+  Instance instance_;
+  CutFinder cuts_;
+  std::int64_t budget_;
+  std::int64_t most_cuts_;
+  Stopper* stopper_;
+  Inference* inference_;
+  std::vector<Word> inside_;
+  std::vector<char> can_be_in_;
+  std::vector<char> can_be_out_;
+};
+
+}  // namespace
+
+Inference InferPrecedences(const Problem& problem, std::int64_t unit, std::int64_t budget,
+                           std::int64_t most_cuts, Stopper* stopper) {
+  Inference inference;
+  Problem known = problem;
+  while (true) {
+    const std::size_t before = inference.precedences.size();
+    const bool complete = Pass(known, unit, budget, most_cuts, stopper, &inference).Run();
+    if (inference.infeasible) return inference;
+    known.precedences.insert(known.precedences.end(),
+                             inference.precedences.begin() + static_cast<std::ptrdiff_t>(before),
+                             inference.precedences.end());
+    // A cycle of precedences that every order within the budget obeys: there is no such order.
+    if (Validate(known)) {
+      inference.infeasible = true;
+      return inference;
+    }
+    if (!complete || stopper->Look() || inference.precedences.size() == before) return inference;
+  }
+}
+
+}  // namespace neap::schedule
