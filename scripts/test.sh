@@ -147,9 +147,11 @@ else
 fi
 
 if command -v clang++-16 >/dev/null; then
-  check fuzz-build build fuzz
-  for target in $(scripts/checks/fuzz.sh --list); do
-    check "fuzz-$target" scripts/checks/fuzz.sh "$target"
+  fuzz_targets=$(scripts/checks/fuzz.sh --list)
+  # shellcheck disable=SC2086
+  check fuzz-build build fuzz $(printf 'fuzz_%s ' $fuzz_targets)
+  for target in $fuzz_targets; do
+    check "fuzz-$target" scripts/checks/fuzz.sh "$target" $((long ? 300 : 20))
   done
 else
   skip fuzz "clang-16 is not installed"

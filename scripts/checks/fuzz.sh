@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs one libFuzzer target of the preset `fuzz` for a while, from generated seeds:
+# Runs one libFuzzer target of the preset `fuzz` for a while, from seeds that the release build makes:
 # fuzz.sh TARGET [SECONDS]; fuzz.sh --list names the targets. What crashes is kept in
 # build/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 if [[ $1 == --list ]]; then
-  sed -n 's/^neap_fuzz_target(\([a-z_]*\).*/\1/p' tests/fuzz/CMakeLists.txt
+  sed -n 's/^ *neap_fuzz_target(\([a-z_]*\).*/\1/p' tests/fuzz/CMakeLists.txt
   exit 0
 fi
 target=$1
 seconds=${2:-20}
 seeds=build/fuzz/seeds
 if [[ ! -e $seeds/complete ]]; then
-  python3 tests/fuzz/make_seeds.py --neap build/fuzz/tools/neap --out "$seeds"
+  python3 tests/fuzz/make_seeds.py --neap build/release/tools/neap --out "$seeds"
   touch "$seeds/complete"
 fi
 mkdir -p "build/fuzz/corpus/$target" build/fuzz/crashes
