@@ -38,7 +38,7 @@ void Report(benchmark::State& state, const Outcome& outcome) {
                                      static_cast<double>(outcome.lower_bound_bytes);
 }
 
-void BM_Networks(benchmark::State& state) {
+void Networks(benchmark::State& state) {
   const Problem problem = RandomNetwork(static_cast<int>(state.range(0)), 1);
   Limits limits;
   limits.max_states = 200'000;
@@ -49,19 +49,14 @@ void BM_Networks(benchmark::State& state) {
   }
   Report(state, outcome);
 }
-BENCHMARK(BM_Networks)
-    ->Arg(20)
-    ->Arg(100)
-    ->Arg(500)
-    ->Arg(2000)
-    ->Arg(20000)
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(Networks)->Arg(20)->Arg(100)->Arg(500)->Arg(2000)->Arg(20000)->Unit(
+    benchmark::kMillisecond);
 
-void BM_LikeTflm(benchmark::State& state) {
+void LikeTflm(benchmark::State& state) {
   const Problem problem = RandomNetwork(static_cast<int>(state.range(0)), 1);
   for (auto _ : state) benchmark::DoNotOptimize(PlaceLikeTflm(problem));
 }
-BENCHMARK(BM_LikeTflm)->Arg(100)->Arg(2000)->Arg(20000)->Unit(benchmark::kMillisecond);
+BENCHMARK(LikeTflm)->Arg(100)->Arg(2000)->Arg(20000)->Unit(benchmark::kMillisecond);
 
 // Lines of "id,first,last,bytes" below a heading.
 Problem ReadCsv(const std::filesystem::path& path) {
@@ -102,7 +97,7 @@ void RegisterFiles() {
   }
   std::sort(files.begin(), files.end());
   for (const auto& path : files) {
-    benchmark::RegisterBenchmark(("BM_MiniMalloc/" + path.stem().string()).c_str(),
+    benchmark::RegisterBenchmark(("MiniMalloc/" + path.stem().string()).c_str(),
                                  [path](benchmark::State& state) { SolveFile(state, path); })
         ->Unit(benchmark::kMillisecond)
         ->Iterations(1);

@@ -55,63 +55,63 @@ struct Genotype {
 
 const Genotype& NasnetA() {
   using enum Operation;
-  static const Genotype genotype = {.normal = {.blocks = {{{kSep5x5, 1}, {kSep3x3, 0}},
-                                                          {{kSep5x5, 0}, {kSep3x3, 0}},
-                                                          {{kAvgPool, 1}, {kSkip, 0}},
-                                                          {{kAvgPool, 0}, {kAvgPool, 0}},
-                                                          {{kSep3x3, 1}, {kSkip, 1}}},
-                                               .joined = {0, 2, 3, 4, 5, 6}},
-                                    .reduction = {.blocks = {{{kSep5x5, 1}, {kSep7x7, 0}},
-                                                             {{kMaxPool, 1}, {kSep7x7, 0}},
-                                                             {{kAvgPool, 1}, {kSep5x5, 0}},
-                                                             {{kSkip, 3}, {kAvgPool, 2}},
-                                                             {{kSep3x3, 2}, {kMaxPool, 1}}},
-                                                  .joined = {3, 4, 5, 6}}};
-  return genotype;
+  static const Genotype kGenotype = {.normal = {.blocks = {{{kSep5x5, 1}, {kSep3x3, 0}},
+                                                           {{kSep5x5, 0}, {kSep3x3, 0}},
+                                                           {{kAvgPool, 1}, {kSkip, 0}},
+                                                           {{kAvgPool, 0}, {kAvgPool, 0}},
+                                                           {{kSep3x3, 1}, {kSkip, 1}}},
+                                                .joined = {0, 2, 3, 4, 5, 6}},
+                                     .reduction = {.blocks = {{{kSep5x5, 1}, {kSep7x7, 0}},
+                                                              {{kMaxPool, 1}, {kSep7x7, 0}},
+                                                              {{kAvgPool, 1}, {kSep5x5, 0}},
+                                                              {{kSkip, 3}, {kAvgPool, 2}},
+                                                              {{kSep3x3, 2}, {kMaxPool, 1}}},
+                                                   .joined = {3, 4, 5, 6}}};
+  return kGenotype;
 }
 
 const Genotype& AmoebanetA() {
   using enum Operation;
-  static const Genotype genotype = {.normal = {.blocks = {{{kAvgPool, 0}, {kMaxPool, 0}},
-                                                          {{kSkip, 0}, {kAvgPool, 1}},
-                                                          {{kSep5x5, 2}, {kSep3x3, 1}},
-                                                          {{kSep3x3, 2}, {kSkip, 1}},
-                                                          {{kAvgPool, 4}, {kSep3x3, 0}}},
-                                               .joined = {3, 5, 6}},
-                                    .reduction = {.blocks = {{{kAvgPool, 0}, {kSep3x3, 1}},
-                                                             {{kMaxPool, 1}, {kMaxPool, 0}},
-                                                             {{kMaxPool, 0}, {kSep7x7, 2}},
-                                                             {{kSep7x7, 0}, {kAvgPool, 1}},
-                                                             {{kSep3x3, 3}, {kConv1x7Then7x1, 0}}},
-                                                  .joined = {4, 5, 6}}};
-  return genotype;
+  static const Genotype kGenotype = {.normal = {.blocks = {{{kAvgPool, 0}, {kMaxPool, 0}},
+                                                           {{kSkip, 0}, {kAvgPool, 1}},
+                                                           {{kSep5x5, 2}, {kSep3x3, 1}},
+                                                           {{kSep3x3, 2}, {kSkip, 1}},
+                                                           {{kAvgPool, 4}, {kSep3x3, 0}}},
+                                                .joined = {3, 5, 6}},
+                                     .reduction = {.blocks = {{{kAvgPool, 0}, {kSep3x3, 1}},
+                                                              {{kMaxPool, 1}, {kMaxPool, 0}},
+                                                              {{kMaxPool, 0}, {kSep7x7, 2}},
+                                                              {{kSep7x7, 0}, {kAvgPool, 1}},
+                                                              {{kSep3x3, 3}, {kConv1x7Then7x1, 0}}},
+                                                   .joined = {4, 5, 6}}};
+  return kGenotype;
 }
 
 const Genotype& Pnasnet5() {
   using enum Operation;
-  static const CellDefinition cell = {.blocks = {{{kSep5x5, 0}, {kMaxPool, 0}},
-                                                 {{kSep7x7, 1}, {kMaxPool, 1}},
-                                                 {{kSep5x5, 1}, {kSep3x3, 1}},
-                                                 {{kSep3x3, 4}, {kMaxPool, 1}},
-                                                 {{kSep3x3, 0}, {kSkip, 1}}},
-                                      .joined = {2, 3, 4, 5, 6}};
-  static const Genotype genotype = {cell, cell};
-  return genotype;
+  static const CellDefinition kCell = {.blocks = {{{kSep5x5, 0}, {kMaxPool, 0}},
+                                                  {{kSep7x7, 1}, {kMaxPool, 1}},
+                                                  {{kSep5x5, 1}, {kSep3x3, 1}},
+                                                  {{kSep3x3, 4}, {kMaxPool, 1}},
+                                                  {{kSep3x3, 0}, {kSkip, 1}}},
+                                       .joined = {2, 3, 4, 5, 6}};
+  static const Genotype kGenotype = {kCell, kCell};
+  return kGenotype;
 }
 
 const Genotype& DartsSecondOrder() {
   using enum Operation;
-  static const Genotype genotype = {.normal = {.blocks = {{{kSep3x3, 0}, {kSep3x3, 1}},
-                                                          {{kSep3x3, 0}, {kSep3x3, 1}},
-                                                          {{kSep3x3, 1}, {kSkip, 0}},
-                                                          {{kSkip, 0}, {kDilated3x3, 2}}},
-                                               .joined = {2, 3, 4, 5}},
-                                    .reduction = {.blocks = {{{kMaxPool, 0}, {kMaxPool, 1}},
-                                                             {{kSkip, 2}, {kMaxPool, 1}},
-                                                             {{kMaxPool, 0}, {kSkip, 2}},
-                                                             {{kSkip, 2}, {kMaxPool, 1}}},
-                                                  .joined = {2, 3, 4, 5}}};
-  return genotype;
+  static const Genotype kGenotype = {.normal = {.blocks = {{{kSep3x3, 0}, {kSep3x3, 1}},
+                                                           {{kSep3x3, 0}, {kSep3x3, 1}},
+                                                           {{kSep3x3, 1}, {kSkip, 0}},
+                                                           {{kSkip, 0}, {kDilated3x3, 2}}},
+                                                .joined = {2, 3, 4, 5}},
+                                     .reduction = {.blocks = {{{kMaxPool, 0}, {kMaxPool, 1}},
+                                                              {{kSkip, 2}, {kMaxPool, 1}},
+                                                              {{kMaxPool, 0}, {kSkip, 2}},
+                                                              {{kSkip, 2}, {kMaxPool, 1}}},
+                                                   .joined = {2, 3, 4, 5}}};
+  return kGenotype;
 }
 
 class Stack {

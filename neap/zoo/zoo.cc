@@ -12,7 +12,7 @@ namespace {
 
 // One line a family; --help lists them in this order.
 const std::vector<Entry>& Registry() {
-  static const std::vector<Entry> registry = [] {
+  static const std::vector<Entry> kRegistry = [] {
     std::vector<Entry> entries;
     for (const auto family :
          {RandwireEntries(), DartsEntries(), NasEntries(), NasnetMobileEntries(), SwiftnetEntries(),
@@ -22,18 +22,18 @@ const std::vector<Entry>& Registry() {
     }
     return entries;
   }();
-  return registry;
+  return kRegistry;
 }
 
 }  // namespace
 
 std::span<const Recipe> Recipes() {
-  static const std::vector<Recipe> recipes = [] {
+  static const std::vector<Recipe> kRecipes = [] {
     std::vector<Recipe> list;
     for (const Entry& entry : Registry()) list.push_back(entry.recipe);
     return list;
   }();
-  return recipes;
+  return kRecipes;
 }
 
 Result<Network> BuildNetwork(std::string_view name, const ZooOptions& options) {

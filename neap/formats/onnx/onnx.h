@@ -16,7 +16,7 @@ namespace neap::formats::onnx {
 
 // `path` is for messages and for the folder of external data, which is the only folder that is ever
 // read from. Shapes are inferred by neap/ops/onnx_shapes.h, helped by value_info.
-Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
+Result<graph::Graph> Read(const std::shared_ptr<const std::vector<std::byte>>& bytes,
                           const std::string& path, const LoadOptions& options,
                           std::vector<std::string>* notes);
 

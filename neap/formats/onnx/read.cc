@@ -431,7 +431,7 @@ class Reader {
 
 }  // namespace
 
-Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
+Result<graph::Graph> Read(const std::shared_ptr<const std::vector<std::byte>>& bytes,
                           const std::string& path, const LoadOptions& options,
                           std::vector<std::string>* notes) {
   NEAP_TRY(const auto model, ParseModel(*bytes, path));
