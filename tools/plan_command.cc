@@ -71,6 +71,12 @@ class PlanRun {
     for (const auto& [name, value] : settings_.dims) {
       compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
     }
+    if (compiled_.kept_file_order) {
+      report_.notes.emplace_back(
+          "the order of the file is kept: for the order of least peak the runtime's own planner "
+          "would "
+          "allocate more");
+    }
     report_.graph = &source_.graph;
     report_.compiled = &compiled_;
     report_.placed = settings_.compile.place;
@@ -86,14 +92,15 @@ class PlanRun {
                                        &report_.notes));
       compiled_.plan.written_sha256 = io::Sha256(*model);
     }
-    if (!options_.plan_out.empty()) {
-      NEAP_CHECK_OK(io::WriteFile(options_.plan_out, plan::ToJson(compiled_.plan), options_.force));
-      report_.written.push_back(options_.plan_out);
-    }
+    // The plan names the model that was written with it, so the model comes first.
     if (model) {
       NEAP_CHECK_OK(io::WriteFile(options_.model_out, std::span(*model), options_.force));
       report_.written.push_back(options_.model_out);
       report_.model_file = options_.model_out;
+    }
+    if (!options_.plan_out.empty()) {
+      NEAP_CHECK_OK(io::WriteFile(options_.plan_out, plan::ToJson(compiled_.plan), options_.force));
+      report_.written.push_back(options_.plan_out);
     }
     return {};
   }
