@@ -59,7 +59,7 @@ class PlanRun {
     auto compiled = compile::Compile(source_.graph, settings_.compile);
     progress.Erase();
     if (!compiled) {
-      Diagnostic diagnostic = std::move(compiled).error();
+      Diagnostic diagnostic = WithAllSymbols(std::move(compiled).error(), source_.graph);
       if (diagnostic.file.empty()) diagnostic.file = source_.path;
       return Fail(std::move(diagnostic));
     }
@@ -70,6 +70,12 @@ class PlanRun {
     compiled_.plan.dims.clear();
     for (const auto& [name, value] : settings_.dims) {
       compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
+    }
+    if (settings_.compile.runtime == plan::Runtime::kTflm &&
+        source_.format != formats::Format::kTflite) {
+      report_.notes.emplace_back(
+          "TensorFlow Lite Micro runs .tflite only: its numbers here are for a .tflite of the same "
+          "graph");
     }
     if (compiled_.kept_file_order) {
       report_.notes.emplace_back(
