@@ -110,6 +110,25 @@ Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::str
   return out;
 }
 
+Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph) {
+  if (diagnostic.code != ErrorCode::kMissingSize || graph.subgraphs.empty()) return diagnostic;
+  const graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+  std::vector<std::string> symbols;
+  for (const graph::TensorId id : main.inputs) {
+    const graph::Tensor& tensor = main.tensors[id];
+    if (!tensor.shape) continue;
+    for (std::size_t i = 0; i < tensor.shape->size() && i < tensor.symbols.size(); ++i) {
+      const std::string& symbol = tensor.symbols[i];
+      const bool known = std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
+      if ((*tensor.shape)[i] < 0 && !symbol.empty() && !known) symbols.push_back(symbol);
+    }
+  }
+  if (symbols.empty()) return diagnostic;
+  diagnostic.hint = "give every symbol of the inputs a value:";
+  for (const std::string& symbol : symbols) diagnostic.hint += " --dim " + symbol + "=1";
+  return diagnostic;
+}
+
 Result<plan::Runtime> RuntimeFor(const std::string& name, formats::Format format) {
   if (name.empty()) {
     return format == formats::Format::kTflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal;

@@ -16,6 +16,7 @@
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
 #include "neap/formats/formats.h"
+#include "neap/graph/graph.h"
 #include "neap/plan/profile.h"
 #include "neap/report/text.h"
 
@@ -66,6 +67,10 @@ void AddOutputOptions(CLI::App* app, OutputOptions* options);
 // "name=N" each; a name may come once.
 Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::string>& dims);
 // The profile that was asked for, else tflm for .tflite and ideal for all others.
+// The hint of an error about a missing size: all symbols of the model's inputs that have no value,
+// so that one more try is enough. Other errors stay as they are.
+Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph);
+
 Result<plan::Runtime> RuntimeFor(const std::string& name, formats::Format format);
 
 // What standard output (or `stream`) can show.

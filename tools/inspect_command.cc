@@ -42,7 +42,7 @@ Status Inspect(const InspectOptions& options) {
   NEAP_TRY(report.runtime, RuntimeFor(options.model.runtime, source.format));
   auto inspections = compile::Inspect(source.graph, report.runtime);
   if (!inspections) {
-    Diagnostic diagnostic = std::move(inspections).error();
+    Diagnostic diagnostic = WithAllSymbols(std::move(inspections).error(), source.graph);
     if (diagnostic.file.empty()) diagnostic.file = source.path;
     return Fail(std::move(diagnostic));
   }

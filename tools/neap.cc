@@ -3,6 +3,7 @@
 // The program `neap`: finds the verb and hands over.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -43,6 +44,10 @@ constexpr std::string_view kHelp =
 int Run(std::vector<std::string> args) {
   if (args.empty()) {
     fmt::print(stderr, "{}", kHelp);
+    return kUsage;
+  }
+  if (std::find(args.begin(), args.end(), "") != args.end()) {
+    fmt::print(stderr, "neap: an argument is empty (an unset variable?); see 'neap --help'\n");
     return kUsage;
   }
   const std::string first = args.front();

@@ -59,7 +59,7 @@ class PlanRun {
     auto compiled = compile::Compile(source_.graph, settings_.compile);
     progress.Erase();
     if (!compiled) {
-      Diagnostic diagnostic = std::move(compiled).error();
+      Diagnostic diagnostic = WithAllSymbols(std::move(compiled).error(), source_.graph);
       if (diagnostic.file.empty()) diagnostic.file = source_.path;
       return Fail(std::move(diagnostic));
     }
@@ -70,6 +70,18 @@ class PlanRun {
     compiled_.plan.dims.clear();
     for (const auto& [name, value] : settings_.dims) {
       compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
+    }
+    if (settings_.compile.runtime == plan::Runtime::kTflm &&
+        source_.format != formats::Format::kTflite) {
+      report_.notes.emplace_back(
+          "TensorFlow Lite Micro runs .tflite only: its numbers here are for a .tflite of the same "
+          "graph");
+    }
+    if (compiled_.kept_file_order) {
+      report_.notes.emplace_back(
+          "the order of the file is kept: for the order of least peak the runtime's own planner "
+          "would "
+          "allocate more");
     }
     report_.graph = &source_.graph;
     report_.compiled = &compiled_;
@@ -86,14 +98,15 @@ class PlanRun {
                                        &report_.notes));
       compiled_.plan.written_sha256 = io::Sha256(*model);
     }
-    if (!options_.plan_out.empty()) {
-      NEAP_CHECK_OK(io::WriteFile(options_.plan_out, plan::ToJson(compiled_.plan), options_.force));
-      report_.written.push_back(options_.plan_out);
-    }
+    // The plan names the model that was written with it, so the model comes first.
     if (model) {
       NEAP_CHECK_OK(io::WriteFile(options_.model_out, std::span(*model), options_.force));
       report_.written.push_back(options_.model_out);
       report_.model_file = options_.model_out;
+    }
+    if (!options_.plan_out.empty()) {
+      NEAP_CHECK_OK(io::WriteFile(options_.plan_out, plan::ToJson(compiled_.plan), options_.force));
+      report_.written.push_back(options_.plan_out);
     }
     return {};
   }

@@ -98,6 +98,10 @@ Status CheckCombinations(const PlanOptions& options) {
       options.model_out == options.plan_out) {
     return Fail(UsageError("-o and --plan name the same file"));
   }
+  if (!options.plan_out.empty() && options.plan_out != "-" &&
+      options.plan_out == options.model.input) {
+    return Fail(UsageError("--plan names the model itself, which would be overwritten"));
+  }
   if (options.order_only && !options.budget.empty()) {
     return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
   }

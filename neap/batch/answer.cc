@@ -44,6 +44,7 @@ Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const 
   compile_options.limits.observer = nullptr;
   compile_options.limits.stop = nullptr;
   compile_options.placement_states = options.placement_states;
+  compile_options.place_file_order = false;
   compile_options.place = options.place;
   NEAP_TRY(const compile::Compiled compiled, compile::Compile(graph, compile_options));
   Numbers numbers;
@@ -53,6 +54,9 @@ Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const 
     numbers.peak_lower_bound_bytes =
         std::max(numbers.peak_lower_bound_bytes, entry.peak_lower_bound_bytes);
     if (options.place) numbers.arena_bytes = std::max(*numbers.arena_bytes, entry.arena_bytes);
+  }
+  if (compiled.delivered_arena_bytes >= 0) {
+    numbers.delivered_arena_bytes = compiled.delivered_arena_bytes;
   }
   return numbers;
 }
@@ -78,6 +82,7 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
   answer->peak_bytes = numbers->peak_bytes;
   answer->peak_lower_bound_bytes = numbers->peak_lower_bound_bytes;
   answer->arena_bytes = numbers->arena_bytes;
+  answer->delivered_arena_bytes = numbers->delivered_arena_bytes;
   return {};
 }
 

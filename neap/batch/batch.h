@@ -28,7 +28,7 @@ struct Options {
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions of the models with a "path"
   bool place = true;                         // false: no arena_bytes
   Limits limits;                             // of each search; `observer` and `stop` are not used
-  std::int64_t placement_states = 10'000;
+  std::int64_t placement_states = 200'000;
 };
 
 // The answer to one line, a line of JSON with its "\n". A pure function of its arguments and of the

@@ -44,10 +44,12 @@ TEST(AnswerLine, HasTheNumbers) {
   Options options;
   EXPECT_EQ(AnswerLine(Line("x", Branches("t")), options),
             "{\"id\":\"x\",\"peak_bytes\":80,\"peak_lower_bound_bytes\":80,\"arena_bytes\":80,"
+            "\"delivered_arena_bytes\":null,"
             "\"status\":\"optimal\",\"error\":null}\n");
   options.place = false;
   EXPECT_EQ(AnswerLine(Line("x", Branches("t")), options),
             "{\"id\":\"x\",\"peak_bytes\":80,\"peak_lower_bound_bytes\":80,\"arena_bytes\":null,"
+            "\"delivered_arena_bytes\":null,"
             "\"status\":\"optimal\",\"error\":null}\n");
   options.runtime = plan::Runtime::kTflm;
   EXPECT_NE(AnswerLine(Line("x", Branches("t")), options).find("\"peak_bytes\":112"),
@@ -71,9 +73,10 @@ TEST(AnswerLine, TellsWhatIsWrong) {
             "nested"}}) {
     const std::string answer = AnswerLine(line, options);
     EXPECT_NE(answer.find(text), std::string::npos) << answer;
-    EXPECT_NE(answer.find("\"peak_bytes\":null,\"peak_lower_bound_bytes\":null,"
-                          "\"arena_bytes\":null,\"status\":\"error\""),
-              std::string::npos)
+    EXPECT_NE(
+        answer.find("\"peak_bytes\":null,\"peak_lower_bound_bytes\":null,"
+                    "\"arena_bytes\":null,\"delivered_arena_bytes\":null,\"status\":\"error\""),
+        std::string::npos)
         << answer;
   }
 }

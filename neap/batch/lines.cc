@@ -198,6 +198,7 @@ std::string ToJson(const Answer& answer) {
   out += ",\"peak_bytes\":" + text(OrNull(answer.peak_bytes));
   out += ",\"peak_lower_bound_bytes\":" + text(OrNull(answer.peak_lower_bound_bytes));
   out += ",\"arena_bytes\":" + text(OrNull(answer.arena_bytes));
+  out += ",\"delivered_arena_bytes\":" + text(OrNull(answer.delivered_arena_bytes));
   out += ",\"status\":\"";
   out += failed ? "error" : answer.IsOptimal() ? "optimal" : "bounded";
   out += "\",\"error\":" + text(failed ? Json(Shortened(answer.error)) : Json());
@@ -208,8 +209,9 @@ std::optional<KnownAnswer> ParseAnswer(std::string_view line) {
   // Answers are flat and short; anything else is none, and is not worth parsing.
   if (line.size() > 8 * (kMostIdBytes + kMostErrorBytes)) return std::nullopt;
   const Json answer = ParseShort(line);
-  if (!answer.is_object() || answer.size() != 6) return std::nullopt;
-  for (const char* key : {"id", "peak_bytes", "peak_lower_bound_bytes", "arena_bytes", "error"}) {
+  if (!answer.is_object() || answer.size() != 7) return std::nullopt;
+  for (const char* key : {"id", "peak_bytes", "peak_lower_bound_bytes", "arena_bytes",
+                          "delivered_arena_bytes", "error"}) {
     if (!answer.contains(key)) return std::nullopt;
   }
   const auto status = answer.find("status");

@@ -28,6 +28,7 @@ struct Answer {
   std::optional<std::int64_t> peak_bytes;
   std::optional<std::int64_t> peak_lower_bound_bytes;
   std::optional<std::int64_t> arena_bytes;
+  std::optional<std::int64_t> delivered_arena_bytes;
   std::string error;  // "": none
 
   bool IsOptimal() const {

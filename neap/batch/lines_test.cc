@@ -101,10 +101,13 @@ TEST(Answer, IsOneLineOfJson) {
   answer.peak_lower_bound_bytes = 12;
   EXPECT_EQ(ToJson(answer),
             "{\"id\":\"a\",\"peak_bytes\":12,\"peak_lower_bound_bytes\":12,\"arena_bytes\":null,"
+            "\"delivered_arena_bytes\":null,"
             "\"status\":\"optimal\",\"error\":null}\n");
   answer.peak_lower_bound_bytes = 11;
   answer.arena_bytes = 13;
-  EXPECT_NE(ToJson(answer).find("\"arena_bytes\":13,\"status\":\"bounded\""), std::string::npos);
+  EXPECT_NE(ToJson(answer).find(
+                "\"arena_bytes\":13,\"delivered_arena_bytes\":null,\"status\":\"bounded\""),
+            std::string::npos);
 }
 
 TEST(Answer, KeepsErrorsShortAndValid) {

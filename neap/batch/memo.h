@@ -21,6 +21,8 @@ struct Numbers {
   std::int64_t peak_bytes = 0;
   std::int64_t peak_lower_bound_bytes = 0;
   std::optional<std::int64_t> arena_bytes;
+  // What the stock runtime of the profile will allocate for the planned order.
+  std::optional<std::int64_t> delivered_arena_bytes;
 };
 
 // Keeps the `most` numbers that were asked for last. Thread-safe.

@@ -127,7 +127,7 @@ Result<Numbers> Get(Memo* memo, const std::string& key, int* computed) {
       key,
       [&]() -> Result<Numbers> {
         ++*computed;
-        return Numbers{static_cast<std::int64_t>(key.size()), 0, {}};
+        return Numbers{static_cast<std::int64_t>(key.size()), 0, {}, {}};
       },
       &repeated);
   EXPECT_EQ(repeated, *computed == before);
@@ -175,7 +175,7 @@ TEST(Memo, ComputesOnceForAllThreads) {
             [&]() -> Result<Numbers> {
               ++computed;
               std::this_thread::yield();
-              return Numbers{k, k, {}};
+              return Numbers{k, k, {}, {}};
             },
             &repeated);
         EXPECT_EQ(numbers->peak_bytes, k);

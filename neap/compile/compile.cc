@@ -93,6 +93,7 @@ class Pipeline {
     NEAP_CHECK_OK(Measure());
     const Stopwatch order_watch;
     NEAP_CHECK_OK(OrderAll());
+    NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
     compiled_.seconds.order_seconds = order_watch.Seconds();
     const Stopwatch place_watch;
     plan::Plan& plan = compiled_.plan;
@@ -150,6 +151,18 @@ class Pipeline {
     orders_ = Orders(graph_.subgraphs.size());
     ordered_ = IdVector<SubgraphId, Ordered>(graph_.subgraphs.size());
     for (const SubgraphId id : BodiesFirst(graph_)) NEAP_CHECK_OK(OrderOne(id));
+    return {};
+  }
+
+  // What counts for a runtime that places by itself is what it will allocate.
+  Status KeepFileOrderIfDeliveredIsLess() {
+    if (profile_.runtime != plan::Runtime::kTflm || options_.order != "exact") return {};
+    NEAP_TRY(const AllSizes all, SizesOfEverything());
+    NEAP_TRY(const Timeline file, BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
+    NEAP_TRY(const Timeline plan, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
+    if (TflmArenaBytes(graph_, plan, all) <= TflmArenaBytes(graph_, file, all)) return {};
+    orders_ = file_orders_;
+    compiled_.kept_file_order = true;
     return {};
   }
 
@@ -355,6 +368,9 @@ class Pipeline {
     Limits limits = options_.limits;
     limits.max_states = std::max<std::int64_t>(states, 1);
     limits.observer = nullptr;
+    // States alone end a placement, soon: an order that was interrupted is still placed well.
+    limits.max_seconds = 0;
+    limits.stop = nullptr;
     return limits;
   }
 
@@ -423,7 +439,7 @@ class Pipeline {
       NEAP_TRY(const AllSizes all, SizesOfEverything());
       compiled_.file_order.arena_bytes = TflmArenaBytes(graph_, file_main, all);
       compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all);
-    } else if (options_.place) {
+    } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
           arena::Solve(PlacementOf(file).problem, PlacementLimits(options_.placement_states / 10))

@@ -24,7 +24,8 @@ struct Options {
   std::int64_t step_states = 10'000;  // of --order serenity
   Limits limits;                      // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
-  bool place = true;  // false: order only; the plan has no addresses
+  bool place = true;             // false: order only; the plan has no addresses
+  bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
 };
 
 // What an order costs without any of Neap's help: the file's own order.
@@ -62,6 +63,9 @@ struct Compiled {
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search
+  // The stock runtime's own planner would have needed more for the least-peak order than for the
+  // order of the file: the plan keeps the file's.
+  bool kept_file_order = false;
   Timings seconds;
 };
 

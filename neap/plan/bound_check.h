@@ -23,6 +23,7 @@ enum class ReplayVerdict : std::uint8_t {
   kProven,      // searched again: no order has a peak below the bound
   kRefuted,     // an order with a smaller peak exists: the bound is wrong
   kGaveUp,      // more than max_states states
+  kOutOfReach,  // too many operators, or the bound rests on what runs inside control flow
   kNotASearch,  // the certificate is of another kind: nothing to replay
 };
 
@@ -30,7 +31,7 @@ enum class ReplayVerdict : std::uint8_t {
 // around `certificate.op`, in the direction of the certificate. A search of its own, plainer than
 // the planner's: forced operators, next-freed tensors where their conditions hold, a table of
 // refuted states. Working memory of bodies is left out, so bounds that rest on it end in kRefuted
-// only if the rest already allows less, which is then reported as kGaveUp.
+// only if the rest already allows less, which is then reported as kOutOfReach.
 ReplayVerdict ReplaySearch(const graph::Subgraph& subgraph, const Profile& profile,
                            const Certificate& certificate, std::int64_t bound_bytes,
                            std::int64_t max_states, std::int64_t* states);

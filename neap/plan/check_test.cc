@@ -234,6 +234,8 @@ TEST(Check, VerifiesCertificates) {
     entry.certificate = {kind, OpId(op), {}, 0, false};
     entry.peak_lower_bound_bytes = bound;
     entry.order_status = bound == entry.peak_bytes ? BoundStatus::kOptimal : BoundStatus::kBounded;
+    entry.arena_lower_bound_bytes = 0;
+    entry.arena_status = BoundStatus::kBounded;
     return Check(graph, plan);
   };
   EXPECT_THAT(claim("single-operator", 1, 65), IsEmpty());
@@ -251,6 +253,19 @@ TEST(Check, VerifiesCertificates) {
   EXPECT_THAT(claim("none", -1, 50), IsEmpty());
 }
 
+TEST(Check, VerifiesTheBoundOfTheArena) {
+  const Graph graph = GraphOf({Chain()});
+  Plan plan = ChainPlan();
+  EntryPlan& entry = plan.entries[0];
+  entry.peak_lower_bound_bytes = 50;
+  entry.order_status = BoundStatus::kBounded;
+  entry.arena_lower_bound_bytes = 51;
+  entry.arena_status = entry.arena_bytes == 51 ? BoundStatus::kOptimal : BoundStatus::kBounded;
+  EXPECT_THAT(Check(graph, plan), ElementsAre(HasSubstr("arena_lower_bound_bytes is 51")));
+  entry.arena_lower_bound_bytes = 50;
+  EXPECT_THAT(Check(graph, plan), IsEmpty());
+}
+
 // Relu may not write over what a later operator has to read: then it needs both.
 TEST(Check, CountsAnInputThatMustOutliveItsOperator) {
   Subgraph subgraph;
@@ -263,6 +278,8 @@ TEST(Check, CountsAnInputThatMustOutliveItsOperator) {
       Entry({Do(0), Do(1)}, {At(0, 0, 8, 0, 2), At(1, 8, 8, 0, 2), At(2, 16, 1, 1, 2)}, 17, 17);
   entry.peak_lower_bound_bytes = 16;
   entry.order_status = BoundStatus::kBounded;
+  entry.arena_lower_bound_bytes = 16;
+  entry.arena_status = BoundStatus::kBounded;
   entry.certificate = {"single-operator", OpId(0), {}, 0, false};
   EXPECT_THAT(Check(GraphOf({subgraph}), PlanOf(Runtime::kIdealInPlace, entry)), IsEmpty());
   // Without the later operator's other input it might run first.

@@ -382,9 +382,9 @@ ReplayVerdict ReplaySearch(const graph::Subgraph& subgraph, const Profile& profi
   constexpr std::int32_t kMostOps = 20'000;  // the closures take ops^2 / 4 bytes
   const graph::OpId op = certificate.op;
   if (!op.valid() || op.value() >= model.num_ops || !model.Runs(op.value())) {
-    return ReplayVerdict::kGaveUp;
+    return ReplayVerdict::kOutOfReach;
   }
-  if (model.num_ops > kMostOps) return ReplayVerdict::kGaveUp;
+  if (model.num_ops > kMostOps) return ReplayVerdict::kOutOfReach;
   const bool bodies = model.any_bodies;
   Search search(std::move(model), op.value(), certificate.reversed);
   ReplayVerdict verdict = search.Run(bound_bytes - 1, max_states, states);
@@ -393,7 +393,7 @@ ReplayVerdict ReplaySearch(const graph::Subgraph& subgraph, const Profile& profi
   while (verdict == ReplayVerdict::kRefuted && search.NextSegment()) {
     verdict = search.Run(bound_bytes - 1, max_states, states);
   }
-  return verdict == ReplayVerdict::kRefuted && bodies ? ReplayVerdict::kGaveUp : verdict;
+  return verdict == ReplayVerdict::kRefuted && bodies ? ReplayVerdict::kOutOfReach : verdict;
 }
 
 }  // namespace neap::plan

@@ -41,6 +41,9 @@ class PaperRun {
     plan_.peak_lower_bound_bytes = plan_.peak_bytes;
     plan_.order_status = BoundStatus::kOptimal;
     plan_.certificate.kind = "search";
+    for (const Step& step : plan_.steps) {
+      if (step.subgraph == entry && !plan_.certificate.op.valid()) plan_.certificate.op = step.op;
+    }
     plan_.arena_lower_bound_bytes = plan_.peak_bytes;
     plan_.arena_given_order_lower_bound_bytes = plan_.peak_bytes;
     plan_.arena_status =
@@ -239,6 +242,7 @@ EntryPlan Entry(std::vector<Step> steps, std::vector<TensorPlacement> tensors, s
   entry.peak_lower_bound_bytes = peak;
   entry.order_status = BoundStatus::kOptimal;
   entry.certificate.kind = "search";
+  if (!entry.steps.empty()) entry.certificate.op = entry.steps.front().op;
   entry.arena_bytes = arena;
   entry.arena_lower_bound_bytes = peak;
   entry.arena_given_order_lower_bound_bytes = peak;

@@ -86,7 +86,19 @@ std::string CheckJson(const CheckReport& report) {
     item["signature"] = entry.signature;
     item["peak_bytes"] = entry.peak_bytes;
     item["arena_bytes"] = entry.arena_bytes;
+    item["peak_lower_bound_bytes"] = entry.peak_lower_bound_bytes;
+    item["order_status"] =
+        entry.order_status == plan::BoundStatus::kOptimal ? "optimal" : "bounded";
+    item["certificate"] = entry.certificate.kind;
     out["entries"].push_back(std::move(item));
+  }
+  if (report.replayed) {
+    out["replay"] = {{"confirmed", report.replayed->replayed},
+                     {"states", report.replayed->states},
+                     {"refuted", report.replayed->refuted},
+                     {"unfinished", report.replayed->unfinished}};
+  } else {
+    out["replay"] = nullptr;
   }
   return Dump(out);
 }

@@ -202,7 +202,7 @@ class SegmentSearch {
   void ByBestFirst(std::int64_t floor_bytes, std::int64_t states_per_op, Stopper* stopper) {
     if (Closed(floor_bytes) || stopper->stopped()) return;
     Limits limits;
-    limits.max_states = states_per_op * forward_.num_ops();
+    limits.max_states = stopper->Remaining(states_per_op * forward_.num_ops());
     limits.max_memory_bytes = max_table_bytes_ / 2;
     limits.stop = stopper->limits().stop;
     const Outcome outcome = BestFirst(segment_.problem, limits, order_, BestFirstOptions{});

@@ -3,6 +3,7 @@
 // Counts states and tells when a limit is reached. Private to neap/schedule.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -21,6 +22,11 @@ class Stopper {
     if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
     if ((states_ & 127) == 0) Look();
     return exhausted_ || interrupted_;
+  }
+  // `states`, or what is left of max_states if that is less.
+  std::int64_t Remaining(std::int64_t states) const {
+    if (limits_.max_states <= 0) return states;
+    return std::max<std::int64_t>(std::min(states, limits_.max_states - states_), 1);
   }
   // Counts states that another search has expanded on this one's behalf.
   bool Charge(std::int64_t states) {

@@ -11,7 +11,7 @@ import time
 from neap_cli import (DIAMOND, DIAMOND_BEST_PEAK, DONE, FAILED, INTERRUPTED, NEAP, SOURCE, USAGE,
                       CliTest, wide_graph)
 
-KEYS = ["id", "peak_bytes", "peak_lower_bound_bytes", "arena_bytes", "status", "error"]
+KEYS = ["id", "peak_bytes", "peak_lower_bound_bytes", "arena_bytes", "delivered_arena_bytes", "status", "error"]
 
 
 class Batch(CliTest):
@@ -35,6 +35,7 @@ class Batch(CliTest):
         self.manifest([{"id": "d", "graph": DIAMOND}])
         expected = {"id": "d", "peak_bytes": DIAMOND_BEST_PEAK,
                     "peak_lower_bound_bytes": DIAMOND_BEST_PEAK, "arena_bytes": DIAMOND_BEST_PEAK,
+                    "delivered_arena_bytes": None,
                     "status": "optimal", "error": None}
         answers = self.answers("in.jsonl")
         self.assertEqual(answers, [expected])

@@ -178,6 +178,11 @@ Result<std::optional<std::vector<std::byte>>> ExternalData::Read(const pb::Tenso
 }
 
 void ExternalData::Report(std::vector<std::string>* notes) const {
+  if (!usable_.empty()) {
+    notes->push_back("weights are in '" + usable_.begin()->first + "'" +
+                     (usable_.size() > 1 ? " and other files" : "") +
+                     ": they have to lie beside every copy of the model");
+  }
   for (const auto& [location, constants] : missing_) {
     notes->push_back("external data file '" + location +
                      "' is missing or too short: " + std::to_string(constants) +

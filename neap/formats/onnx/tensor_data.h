@@ -31,7 +31,7 @@ class ExternalData {
   // wanted is 0, which only checks the place. An error: a place outside the folder.
   Result<std::optional<std::vector<std::byte>>> Read(const pb::TensorProto& tensor,
                                                      std::int64_t wanted);
-  // A line for every file that is missing.
+  // A line on where the data lies, if it does, and one for every file that is missing.
   void Report(std::vector<std::string>* notes) const;
 
  private:
