@@ -109,7 +109,13 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
                                         "': copy them to the folder of '" + path + "'");
     }
   }
-  if (!written) return Fail(std::move(written).error());
+  if (!written) {
+    // Parts of a damaged file may share bytes, so that moving one breaks another.
+    Diagnostic diagnostic = std::move(written).error();
+    diagnostic.message = "was not written: read back, it " + diagnostic.message;
+    diagnostic.file = path;
+    return Fail(std::move(diagnostic));
+  }
   const std::string why = OrderComparison(source, order, written->graph).Run();
   if (why.empty()) return bytes;
   Diagnostic diagnostic = BadInput("was not written: read back, " + why);
