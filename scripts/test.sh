@@ -112,6 +112,8 @@ finish() {
 [[ $long -eq 1 ]] && export NEAP_LONG=1
 
 if [[ $fast -eq 0 ]]; then
+  # The first command of the README; it is configured without tests, which the preset turns on again.
+  check quickstart scripts/quickstart.sh
   run packages scripts/install_packages.sh --build --test ||
     { failed=$((failed + 1)); not_passed+=("failed: packages"); }
 fi

@@ -106,6 +106,7 @@ def test_tflm(neap, model, table, tmp_path):
     if model in KNOWN_TFLM_ARENAS:
         assert varies
         assert before.arena_bytes == KNOWN_TFLM_ARENAS[model]
+    assert told[1] <= told[0], "the planned order makes TFLM need more"
     if model in WITH_SCRATCH:
         assert said[0] < told[0] and said[1] < told[1], "not in need of scratch memory any more"
     else:
