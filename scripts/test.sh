@@ -73,7 +73,7 @@ counted() {
   run "$name" "$@" || status=$?
   counts=$(/usr/bin/env python3 scripts/junit_counts.py "$junit" 2>>"$logs/$name.log") || counts="0 0 0"
   read -r p f s <<<"$(head -n 1 <<<"$counts")"
-  if [[ $f -eq 0 && ($status -ne 0 || $p -eq 0) ]]; then
+  if [[ $f -eq 0 && ($status -ne 0 || $((p + s)) -eq 0) ]]; then
     f=1
     not_passed+=("failed: $name: see $logs/$name.log")
   fi

@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$1
 shift
 if [[ $# -eq 0 ]]; then
-  mapfile -t sources < <(git ls-files 'neap/*.cc' 'tools/*.cc' 'bench/*.cc' |
+  mapfile -t sources < <(git -c safe.directory='*' ls-files 'neap/*.cc' 'tools/*.cc' 'bench/*.cc' |
     grep -v -E '(_test|_testing|/test_[a-z_]*)\.cc$')
   set -- "${sources[@]}"
 fi
