@@ -28,13 +28,26 @@ failed=0
 skipped=0
 not_passed=()
 
-# run NAME COMMAND...: runs it with its output in a log; says how long it took; shows the end of the
-# log when it fails. Counts nothing.
+# Sets processor_seconds to what all commands so far have used. Not a substitution: in a subshell
+# `times` knows nothing.
+tell_processor_seconds() {
+  times >"$logs/times"
+  processor_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' \
+    "$logs/times")
+}
+
+# run NAME COMMAND...: runs it with its output in a log; says how long it took (and how much of the
+# processors, for machines that are busy); shows the end of the log when it fails. Counts nothing.
 run() {
-  local name=$1 start=$SECONDS status=0
+  local name=$1 start=$SECONDS status=0 before
   shift
+  tell_processor_seconds
+  before=$processor_seconds
   "$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
-  printf '%-30s %4d s  %s\n' "$name" $((SECONDS - start)) "$([[ $status -eq 0 ]] && echo ok || echo FAILED)"
+  tell_processor_seconds
+  printf '%-24s %4d s  (processor %4d s)  %s\n' "$name" $((SECONDS - start)) \
+    $((processor_seconds - before)) \
+    "$([[ $status -eq 0 ]] && echo ok || echo FAILED)"
   [[ $status -eq 0 ]] || show "$name"
   return $status
 }

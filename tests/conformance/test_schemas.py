@@ -24,11 +24,21 @@ def pytest_generate_tests(metafunc):
             pytest.param("", marks=pytest.mark.skip(f"no files in {SHARED}"))])
 
 
+def read_schema(path):
+    return json.loads(path.read_text())
+
+
 def validator(name):
-    schema = json.loads((SOURCE / "schemas" / f"{name}.schema.json").read_text())
+    """Schemas refer to each other by file name."""
+    from referencing import Registry, Resource
+
+    files = (SOURCE / "schemas").glob("*.schema.json")
+    registry = Registry().with_resources(
+        [(path.name, Resource.from_contents(read_schema(path))) for path in files])
+    schema = read_schema(SOURCE / "schemas" / f"{name}.schema.json")
     cls = jsonschema.validators.validator_for(schema)
     cls.check_schema(schema)
-    return cls(schema)
+    return cls(schema, registry=registry)
 
 
 @pytest.mark.parametrize("path", sorted(path.name for path in (SOURCE / "schemas").glob("*.schema.json")))
@@ -70,3 +80,17 @@ def test_zoo(neap, network, tmp_path):
     path = tmp_path / "zoo.onnx"
     assert neap.run("zoo", network, "-o", path).returncode == 0
     check_all(neap, path, tmp_path)
+
+
+def test_batch(neap, tmp_path):
+    requests = [{"id": "good", "graph": GRAPH}, {"id": 2, "path": "absent.onnx"}, {"graph": {}}]
+    for request in requests[:2]:
+        validator("batch-request").validate(request)
+    manifest = tmp_path / "manifest.jsonl"
+    manifest.write_text("".join(json.dumps(request) + "\n" for request in requests))
+    result = neap.run("batch", manifest)
+    assert result.returncode == 0, result.stderr
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [answer["status"] for answer in answers] == ["optimal", "error", "error"]
+    for answer in answers:
+        validator("batch-answer").validate(answer)
