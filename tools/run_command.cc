@@ -24,6 +24,7 @@ struct RunOptions {
   std::string save_inputs;
   std::uint64_t seed = 0;
   std::vector<std::string> dims;
+  std::string kernels = "litert";
 };
 
 Result<int> Run(const RunOptions& options) {
@@ -40,6 +41,7 @@ Result<int> Run(const RunOptions& options) {
     NEAP_TRY(inputs, execute::MatchInputs(main, std::move(arrays)));
   }
   execute::EvaluateOptions evaluate;
+  evaluate.kernels = options.kernels == "tflm" ? execute::Kernels::kTflm : execute::Kernels::kLitert;
   const Stopwatch watch;
   NEAP_TRY(auto outputs, execute::Evaluate(source.graph, graph::SubgraphId(0), inputs, evaluate));
   fmt::print(stderr, "{:.3f} s\n", watch.Seconds());
@@ -63,6 +65,7 @@ int RunCommand(std::vector<std::string> args) {
   app.add_option("MODEL", options.model, "the model")->required();
   app.add_option("--inputs", options.inputs, "the inputs");
   app.add_option("--outputs", options.outputs, "the outputs");
+  app.add_option("--kernels", options.kernels, "");
   app.add_option("--random-inputs", options.seed, "seed");
   app.add_option("--dim", options.dims, "value of a symbolic dimension")
       ->option_text("NAME=N")

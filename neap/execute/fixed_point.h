@@ -70,6 +70,13 @@ inline std::int32_t Scale(std::int32_t x, FixedFactor factor) {
   return RoundingShift(HighProduct(ShiftLeft(x, left), factor.fraction), right);
 }
 
+// The same, rounded once, half up.
+inline std::int32_t ScaleOnce(std::int32_t x, FixedFactor factor) {
+  const std::int32_t shift = 31 - factor.shift;  // in [1, 62]
+  const std::int64_t product = std::int64_t{x} * factor.fraction;
+  return static_cast<std::int32_t>((product + (std::int64_t{1} << (shift - 1))) >> shift);
+}
+
 // The same for wide sums (16-bit activations): a 16-bit fraction, rounded once, half up.
 inline std::int32_t ScaleWide(std::int64_t x, FixedFactor factor) {
   const std::int64_t fraction =

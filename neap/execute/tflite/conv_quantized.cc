@@ -15,13 +15,14 @@ struct QuantizedStage {
   const FixedFactor* factors;
   std::int32_t zero;
   Limits<std::int32_t> limits;
+  bool rounds_once;
   Out operator()(Acc sum, std::int64_t channel) const {
     if (bias != nullptr) sum = MultiplyAdd<Acc>(sum, Acc{1}, static_cast<Acc>(bias[channel].value));
     std::int32_t scaled = 0;
     if constexpr (std::is_same_v<Acc, std::int64_t>) {
       scaled = ScaleWide(sum, factors[channel]);
     } else {
-      scaled = Scale(sum, factors[channel]);
+      scaled = rounds_once ? ScaleOnce(sum, factors[channel]) : Scale(sum, factors[channel]);
     }
     return static_cast<Out>(limits(WrapAdd(scaled, zero)));
   }
@@ -34,13 +35,10 @@ struct Stages {
   std::int32_t weight_zero = 0;
   Limits<std::int32_t> limits = {0, 0};
   bool has_bias = false;
+  bool rounds_once = false;
 };
 
-// One scale for all weights makes a factor of its own: the stock kernels multiply the scales in
-// single precision then.
-enum class OneScale : bool { kSinglePrecision, kDoublePrecision };
-
-Result<Stages> MakeStages(const Node& node, std::int64_t channels, OneScale one_scale) {
+Result<Stages> MakeStages(const Node& node, std::int64_t channels) {
   Stages stages;
   NEAP_TRY(stages.in, QuantOf(node.In(0)));
   NEAP_TRY(stages.out, QuantOf(node.Out()));
@@ -48,8 +46,8 @@ Result<Stages> MakeStages(const Node& node, std::int64_t channels, OneScale one_
   NEAP_TRY(stages.weight_zero, WeightZero(node.In(1)));
   NEAP_TRY(stages.limits, QuantizedLimits(*node.op, node.Out()));
   stages.has_bias = node.Has(2);
-  const bool single =
-      one_scale == OneScale::kSinglePrecision && node.In(1).quantization->scales.size() == 1;
+  // The stock kernels multiply the scales of uint8 in single precision.
+  const bool single = node.In(0).type == kUint8;
   for (const float scale : scales) {
     const double product = single
                                ? static_cast<double>(stages.in.scale * scale)
@@ -65,7 +63,7 @@ Result<RunKernel> MakeConv(const ConvPlan& plan, Stages stages, bool depthwise) 
                     stages = std::move(stages)](const Arguments& arguments) -> Status {
     const QuantizedStage<Acc, Bias, In> stage{stages.has_bias ? Input<Bias>(arguments, 2) : nullptr,
                                               stages.factors.data(), stages.out.zero,
-                                              stages.limits};
+                                              stages.limits, stages.rounds_once};
     const auto* const input = Input<In>(arguments, 0);
     const auto* const filter = Input<Weight>(arguments, 1);
     const auto in_zero = static_cast<Acc>(stages.in.zero);
@@ -110,13 +108,15 @@ Result<RunKernel> ForTypes(const Node& node, const ConvPlan& plan, Stages stages
 }  // namespace
 
 Result<RunKernel> QuantizedConv(const Node& node, const ConvPlan& plan, bool depthwise) {
-  NEAP_TRY(Stages stages, MakeStages(node, plan.OutputChannels(), OneScale::kDoublePrecision));
+  NEAP_TRY(Stages stages, MakeStages(node, plan.OutputChannels()));
   return ForTypes(node, plan, std::move(stages), depthwise);
 }
 
 Result<RunKernel> QuantizedFullyConnected(const Node& node, std::int64_t rows, std::int64_t depth,
                                           std::int64_t columns) {
-  NEAP_TRY(Stages stages, MakeStages(node, columns, OneScale::kSinglePrecision));
+  NEAP_TRY(Stages stages, MakeStages(node, columns));
+  // LiteRT hands matrix products of int8 to a library that rounds once.
+  stages.rounds_once = node.kernels != Kernels::kTflm && node.In(0).type == kInt8;
   // A matrix product is a convolution over one row of places.
   ConvPlan plan;
   plan.window.input[2] = rows;
