@@ -144,9 +144,10 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("FILE");
   app.add_option("--budget", options->budget, "most bytes of the arena, such as 256KiB")
       ->option_text("SIZE");
-  app.add_option("--overlap", options->overlap,
-                 "let outputs lie over inputs as far as these kernels allow it; the result is right "
-                 "under them alone; default: no overlap inside operators")
+  app.add_option(
+         "--overlap", options->overlap,
+         "let outputs lie over inputs as far as these kernels allow it; the result is right "
+         "under them alone; default: no overlap inside operators")
       ->option_text(ListOf(KernelLibraryNames()));
   app.add_flag("--keep-inputs", options->keep_inputs,
                "with --overlap: nothing lies over an input of the model");

@@ -2,6 +2,7 @@
 #include "neap/execute/run.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "neap/base/bytes.h"
@@ -44,7 +45,7 @@ class Machine {
   using Outputs = std::vector<std::span<std::byte>>;
 
   void Report(std::int32_t slot, TensorId tensor, const std::string& what);
-  bool IsOverlap(std::int32_t slot, TensorId a, TensorId b) const;
+  std::vector<std::size_t> OverlapGroups() const;
   std::vector<ArenaRange> ScratchAt(std::int32_t slot) const;
 
   Status RunStep(std::int32_t slot, OpId op);
@@ -113,17 +114,31 @@ Status Machine::Prepare() {
   return {};
 }
 
-bool Machine::IsOverlap(std::int32_t slot, TensorId a, TensorId b) const {
-  return std::any_of(entry_.overlaps.begin(), entry_.overlaps.end(), [&](const auto& overlap) {
-    return overlap.slot == slot && overlap.subgraph == entry_.subgraph &&
-           ((overlap.input == a && overlap.output == b) ||
-            (overlap.input == b && overlap.output == a));
-  });
+// Tensors that overlaps join, directly or over others, share bytes on purpose: whether rightly, the
+// bytes will tell.
+std::vector<std::size_t> Machine::OverlapGroups() const {
+  std::vector<std::size_t> group(subgraph_.tensors.size());
+  std::iota(group.begin(), group.end(), std::size_t{0});
+  const auto root = [&](TensorId tensor) {
+    std::size_t at = tensor.index();
+    while (group[at] != at) at = group[at] = group[group[at]];
+    return at;
+  };
+  for (const plan::Overlap& overlap : entry_.overlaps) {
+    if (overlap.subgraph != entry_.subgraph || !subgraph_.tensors.Has(overlap.input) ||
+        !subgraph_.tensors.Has(overlap.output)) {
+      continue;
+    }
+    group[root(overlap.input)] = root(overlap.output);
+  }
+  for (const TensorId tensor : subgraph_.tensors.Ids()) group[tensor.index()] = root(tensor);
+  return group;
 }
 
 // Pairs that are live in one slot and share bytes: by address, the later one against all that begin
 // before its predecessors end.
 void Machine::CheckSharing() {
+  const std::vector<std::size_t> groups = OverlapGroups();
   std::vector<const plan::TensorPlacement*> places;
   for (const plan::TensorPlacement& place : entry_.tensors) {
     if (place.bytes > 0 && place.first < place.last) places.push_back(&place);
@@ -138,7 +153,7 @@ void Machine::CheckSharing() {
       const std::int32_t first = std::max(a.first, b.first);
       const std::int32_t last = std::min(a.last, b.last);
       if (first >= last) continue;
-      if (last - first == 1 && IsOverlap(first, a.tensor, b.tensor)) continue;
+      if (groups[a.tensor.index()] == groups[b.tensor.index()]) continue;
       Report(first, a.tensor,
              "shares bytes with " + graph::Describe(b.tensor, subgraph_.tensors[b.tensor]));
     }
@@ -167,6 +182,8 @@ Status Machine::LoadInputs(std::span<const Value> inputs) {
     const TensorId tensor = subgraph_.inputs[i];
     if (held_[tensor].place == nullptr && !entry_.steps.empty()) {
       Report(-1, tensor, "is an input and has no place in the plan");
+    } else if (held_[tensor].place != nullptr && held_[tensor].place->first > 0) {
+      Report(-1, tensor, "is an input and does not live from the start");
     }
     NEAP_CHECK_OK(load(tensor, inputs[i].bytes));
   }

@@ -58,7 +58,7 @@ inline constexpr std::size_t kMostViolations = 20;
 //  - a step reads a tensor before it is written, outside of its lifetime, or when bytes of it are
 //    not what was written;
 //  - a step writes a tensor outside of its lifetime, or changes bytes of one that is still live;
-//  - tensors that are live in one slot share bytes and are no overlap of that slot;
+//  - tensors that are live in one slot share bytes and no overlaps of the plan join them;
 //  - a step whose outputs lie over its inputs gives other outputs than apart;
 //  - bytes change that are neither outputs nor scratch, or a guard does;
 //  - an operator has no step, or two; an output is not there in the end.
