@@ -102,7 +102,7 @@ TEST(Run, PlansGiveTheBytesOfAnUnplannedRun) {
   for (int round = 0; round < 300; ++round) {
     const Sample sample = RandomSample(&random);
     overlaps += sample.plan.entries[0].overlaps.size();
-    const auto planned = Run(sample.graph, sample.plan.entries[0], sample.inputs, {});
+    const auto planned = execute::Run(sample.graph, sample.plan.entries[0], sample.inputs, {});
     ASSERT_TRUE(planned) << planned.error().ToString();
     EXPECT_THAT(planned->violations, IsEmpty()) << "round " << round;
     EXPECT_LE(planned->high_water_bytes, planned->arena_bytes);
@@ -166,7 +166,7 @@ TEST(Run, DamagedPlansAreCaught) {
     const auto kind = static_cast<std::size_t>(random.Below(kDamages));
     if (!Apply(static_cast<Damage>(kind), damaged.entries.data(), &random)) continue;
     const bool is_wrong = !plan::Check(sample.graph, damaged).empty();
-    const auto run = Run(sample.graph, damaged.entries[0], sample.inputs, {});
+    const auto run = execute::Run(sample.graph, damaged.entries[0], sample.inputs, {});
     const bool found = !run || !run->violations.empty();
     wrong[kind] += is_wrong ? 1 : 0;
     caught[kind] += is_wrong && found ? 1 : 0;
@@ -213,7 +213,7 @@ struct Small {
     inputs = {{ElementType::kFloat32, {4}, BytesOf(std::vector<float>{1, -2, 3, -4})}};
   }
   std::vector<std::string> Violations() {
-    const auto result = Run(maker.graph(), entry, inputs, {});
+    const auto result = execute::Run(maker.graph(), entry, inputs, {});
     EXPECT_TRUE(result) << result.error().ToString();
     return result ? result->violations : std::vector<std::string>();
   }
@@ -245,22 +245,22 @@ TEST(Run, TellsWhatWentWrong) {
 TEST(Run, WhatCannotBeRunIsAnError) {
   Small outside;
   outside.entry.tensors[2].offset = 33;
-  EXPECT_FALSE(Run(outside.maker.graph(), outside.entry, outside.inputs, {}));
+  EXPECT_FALSE(execute::Run(outside.maker.graph(), outside.entry, outside.inputs, {}));
   Small huge;
   huge.entry.tensors[2].offset = std::int64_t{1} << 62;
-  EXPECT_FALSE(Run(huge.maker.graph(), huge.entry, huge.inputs, {}));
+  EXPECT_FALSE(execute::Run(huge.maker.graph(), huge.entry, huge.inputs, {}));
   Small arena;
   arena.entry.arena_bytes = std::int64_t{1} << 50;
-  EXPECT_FALSE(Run(arena.maker.graph(), arena.entry, arena.inputs, {}));
+  EXPECT_FALSE(execute::Run(arena.maker.graph(), arena.entry, arena.inputs, {}));
   Small sizes;
   sizes.entry.tensors[0].bytes = 12;
-  EXPECT_FALSE(Run(sizes.maker.graph(), sizes.entry, sizes.inputs, {}));
+  EXPECT_FALSE(execute::Run(sizes.maker.graph(), sizes.entry, sizes.inputs, {}));
   Small order_only;
   order_only.entry.tensors.clear();
-  EXPECT_FALSE(Run(order_only.maker.graph(), order_only.entry, order_only.inputs, {}));
+  EXPECT_FALSE(execute::Run(order_only.maker.graph(), order_only.entry, order_only.inputs, {}));
   Small step;
   step.entry.steps[0].op = graph::OpId(7);
-  EXPECT_FALSE(Run(step.maker.graph(), step.entry, step.inputs, {}));
+  EXPECT_FALSE(execute::Run(step.maker.graph(), step.entry, step.inputs, {}));
 }
 
 TEST(Run, ObserverSeesAddressesAndWhatIsFreed) {
@@ -269,7 +269,7 @@ TEST(Run, ObserverSeesAddressesAndWhatIsFreed) {
   std::vector<StepEvent> events;
   RunOptions options;
   options.observer = [&](const StepEvent& event) { events.push_back(event); };
-  const auto result = Run(small.maker.graph(), small.entry, small.inputs, options);
+  const auto result = execute::Run(small.maker.graph(), small.entry, small.inputs, options);
   ASSERT_TRUE(result);
   ASSERT_EQ(events.size(), 2U);
   EXPECT_EQ(events[1].reads[1].offset, 16);

@@ -22,6 +22,9 @@ std::string_view NameOf(Format format);  // "tflite", "onnx", "graph JSON"
 
 struct LoadOptions {
   std::map<std::string, std::int64_t> dims;  // values for symbolic dimensions
+  // The bytes of all constants, which running a model needs; else .onnx keeps those of small ones
+  // only.
+  bool weights = false;
 };
 
 // A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were:

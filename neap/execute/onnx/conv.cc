@@ -218,8 +218,10 @@ Result<RunKernel> PrepareConvTranspose(const Node& node) {
                           "its window is out of range"));
     w.pad[d] = pads[i];
     if (sized) {
-      const std::int64_t total = strides[i] * (w.input[d] - 1) + extra[i] +
-                                 (w.kernel[d] - 1) * dilations[i] + 1 - w.output[d];
+      const std::int64_t total =
+          std::max<std::int64_t>(strides[i] * (w.input[d] - 1) + extra[i] +
+                                     (w.kernel[d] - 1) * dilations[i] + 1 - w.output[d],
+                                 0);
       w.pad[d] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
     }
   }

@@ -15,7 +15,8 @@ using enum graph::ElementType;
 Status RequireScales(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 3));
   NEAP_CHECK_OK(RequireShape(node.Out(), node.In(0).shape));
-  if (node.Has(2)) NEAP_CHECK_OK(RequireShape(node.In(2), node.In(1).shape));
+  NEAP_CHECK_OK(Require(!node.Has(2) || node.In(2).elements == node.In(1).elements,
+                        "has not as many zero points as scales"));
   return Require(IsRealType(node.In(1).type), "expected real scales");
 }
 

@@ -47,7 +47,7 @@ double PlaceOf(const ResizeOptions& options, const Dimension& d, std::int64_t at
   const double exact = in * d.scale;
   if (options.place == "asymmetric") return x / d.scale;
   if (options.place == "align_corners") {
-    return exact <= 1 || d.out == 1 ? 0 : x * (in - 1) / (static_cast<double>(d.out) - 1);
+    return exact <= 1 || d.out == 1 ? 0 : x * (in - 1) / (exact - 1);
   }
   if (options.place == "pytorch_half_pixel") {
     return d.out > 1 ? (x + 0.5) / d.scale - 0.5 : -0.5;

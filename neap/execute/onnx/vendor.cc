@@ -69,7 +69,8 @@ std::int64_t Plus(std::int64_t a, std::int64_t b) {
   return Wrap(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-// floor((x * mul + add) / div), kept in the levels; mul and add one for all or one a channel.
+// (x * mul + add) / div, rounded half up, kept in the levels; mul and add one for all or one a
+// channel.
 Result<RunKernel> PrepareRequantShift(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 3, 3));
   NEAP_CHECK_OK(RequireFloats(node));
@@ -92,8 +93,8 @@ Result<RunKernel> PrepareRequantShift(const Node& node) {
       const std::int64_t x = WholeOf(Input<float>(arguments, 0), i);
       const std::int64_t product = Plus(Times(x, WholeOf(Input<float>(arguments, 1), at.Offset(0))),
                                         WholeOf(Input<float>(arguments, 2), at.Offset(1)));
-      Output<float>(arguments)[i].value =
-          static_cast<float>(std::clamp(FloorDivide(product, divisor), low, high));
+      Output<float>(arguments)[i].value = static_cast<float>(
+          std::clamp(FloorDivide(Plus(product, divisor / 2), divisor), low, high));
     }
     return {};
   });

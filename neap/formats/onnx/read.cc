@@ -37,7 +37,7 @@ using Names = std::unordered_map<std::string, TensorId>;
 class Reader {
  public:
   Reader(const std::string& path, const LoadOptions& options, std::vector<std::string>* notes)
-      : options_(options), notes_(*notes), external_(path) {}
+      : options_(options), notes_(*notes), external_(path, options.weights) {}
 
   Result<graph::Graph> Read(pb::ModelProto* model) {
     NEAP_TRY(scopes_, ListScopes(model));
