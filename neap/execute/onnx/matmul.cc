@@ -115,22 +115,34 @@ Result<RunKernel> PrepareGemm(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 3));
   const bool turn_a = IntOr(*node.op, "transA", 0) != 0;
   const bool turn_b = IntOr(*node.op, "transB", 0) != 0;
-  const graph::Shape& a = node.In(0).shape;
-  const graph::Shape& b = node.In(1).shape;
-  NEAP_CHECK_OK(Require(a.size() == 2 && b.size() == 2, "expected matrices"));
+  graph::Shape a = node.In(0).shape;
+  graph::Shape b = node.In(1).shape;
+  // Stacks of matrices are no ONNX, but files have them.
+  NEAP_CHECK_OK(Require(a.size() >= 2 && b.size() >= 2, "expected matrices"));
   Product p;
+  graph::Shape a_stack(a.begin(), a.end() - 2);
+  graph::Shape b_stack(b.begin(), b.end() - 2);
+  a.erase(a.begin(), a.end() - 2);
+  b.erase(b.begin(), b.end() - 2);
+  NEAP_TRY(p.stack, BroadcastShape(a_stack, b_stack));
+  NEAP_TRY(p.a_stack, BroadcastStrides(a_stack, p.stack));
+  NEAP_TRY(p.b_stack, BroadcastStrides(b_stack, p.stack));
+  for (std::int64_t& stride : p.a_stack) stride *= a[0] * a[1];
+  for (std::int64_t& stride : p.b_stack) stride *= b[0] * b[1];
   p.rows = a[turn_a ? 1 : 0];
   p.depth = a[turn_a ? 0 : 1];
   p.columns = b[turn_b ? 0 : 1];
   NEAP_CHECK_OK(Require(b[turn_b ? 1 : 0] == p.depth, "its matrices do not fit together"));
-  NEAP_CHECK_OK(RequireShape(node.Out(), {p.rows, p.columns}));
+  graph::Shape out = p.stack;
+  out.insert(out.end(), {p.rows, p.columns});
+  NEAP_CHECK_OK(RequireShape(node.Out(), out));
   p.a = turn_a ? Strides{1, p.rows} : Strides{p.depth, 1};
   p.b = turn_b ? Strides{1, p.depth} : Strides{p.columns, 1};
   const bool has_bias = node.Has(2);
   Strides c = {0, 0};
   if (has_bias) {
     NEAP_CHECK_OK(RequireType(node.In(2), node.In(0).type));
-    NEAP_TRY(c, BroadcastStrides(node.In(2).shape, node.Out().shape));
+    NEAP_TRY(c, BroadcastStrides(node.In(2).shape, {p.rows, p.columns}));
   }
   NEAP_CHECK_OK(RequireType(node.In(1), node.In(0).type));
   NEAP_CHECK_OK(RequireType(node.Out(), node.In(0).type));
