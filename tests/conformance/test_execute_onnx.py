@@ -69,6 +69,7 @@ def test_node(neap, node, tmp_path):
     for a, b in zip(ours, expected):
         assert a.shape == b.shape
         if node in WRONG_NODES:
+            b = b.copy()
             b[WRONG_NODES[node]] = a[WRONG_NODES[node]]
         if b.dtype.kind == "f":
             numpy.testing.assert_allclose(a, b, rtol=RELATIVE, atol=ABSOLUTE)
@@ -125,7 +126,11 @@ def test_graph(neap, graph, tmp_path, table):
         pytest.skip(f"ONNX Runtime refuses it: {str(error)[:100]}")
     given = session.get_inputs()
     inputs = [random_tensor(one.shape, numpy.float32, 1, i) for i, one in enumerate(given)]
-    theirs = session.run(None, {one.name: value for one, value in zip(given, inputs)})
+    try:
+        theirs = session.run(None, {one.name: value for one, value in zip(given, inputs)})
+    except Exception as error:
+        # Declared sizes of convolutions without padding that the weights contradict.
+        pytest.skip(f"ONNX Runtime cannot run it: {str(error)[:200]}")
     ours, why = outputs_of(neap, path, inputs, tmp_path)
     assert ours is not None, why
     for a, b in zip(ours, theirs):

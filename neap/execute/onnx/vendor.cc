@@ -253,7 +253,7 @@ Result<RunKernel> PrepareHardSwish(const Node& node) {
   });
 }
 
-// The mean over the axes, rounded down.
+// The mean over the axes, rounded half up.
 Result<RunKernel> PrepareIntegerMean(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 1));
   NEAP_CHECK_OK(RequireFloats(node));
@@ -281,8 +281,8 @@ Result<RunKernel> PrepareIntegerMean(const Node& node) {
       for (std::int64_t i = 0; i < Elements(gone); ++i, inner.Next()) {
         sum = Plus(sum, WholeOf(Input<float>(arguments, 0), at.Offset(0) + inner.Offset(0)));
       }
-      Output<float>(arguments)[o].value =
-          static_cast<float>(FloorDivide(sum, std::max<std::int64_t>(Elements(gone), 1)));
+      Output<float>(arguments)[o].value = static_cast<float>(
+          FloorDivide(Plus(sum, Elements(gone) / 2), std::max<std::int64_t>(Elements(gone), 1)));
     }
     return {};
   });
