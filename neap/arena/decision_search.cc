@@ -232,7 +232,10 @@ bool DecisionSearch::RaiseFloor(Index item, std::int64_t floor) {
       for (Index t = data.first; t < data.last; ++t) {
         const Section& section = At(t);
         // Otherwise neither the level nor what follows from the sum changes.
-        if (old <= section.next_level || raised + section.remaining > capacity_) MarkDirty(t);
+        if (old <= section.next_level ||
+            (rules_.not_lowest && raised + section.remaining > capacity_)) {
+          MarkDirty(t);
+        }
       }
     }
     if (data.twin < 0) return true;
@@ -263,28 +266,37 @@ bool DecisionSearch::Propagate() {
   return true;
 }
 
+// The hottest loop: no branch depends on what is found.
 DecisionSearch::Survey DecisionSearch::SurveyOf(Index section) const {
-  Survey survey{kNoLevel, kNoLevel, -1, kNoLevel, kNoLevel, -1, 0};
-  const Index* row = Row(section);
-  for (Index i = 0; i < At(section).unplaced; ++i) {
-    const auto [floor, top] = extents_[static_cast<std::size_t>(row[i])];
+  Survey survey{kNoLevel, kNoLevel, -1, 0};
+  const Index* const row = Row(section);
+  const Index* const end = row + At(section).unplaced;
+  const Extent* const extents = extents_.data();
+  for (const Index* item = row; item != end; ++item) {
+    const std::int64_t floor = extents[*item].floor;
+    const bool lower = floor < survey.level;
+    const bool equal = floor == survey.level;
+    const std::int64_t second = lower ? survey.level : floor;
+    const std::int64_t next = std::min(survey.next_level, second);
+    survey.next_level = equal ? survey.next_level : next;
+    survey.candidates = lower ? 1 : survey.candidates + static_cast<Index>(equal);
+    survey.level = std::min(survey.level, floor);
     survey.greatest_floor = std::max(survey.greatest_floor, floor);
-    if (floor < survey.level) {
-      survey.next_level = std::exchange(survey.level, floor);
-      survey.candidates = 1;
-    } else if (floor == survey.level) {
-      ++survey.candidates;
-    } else {
-      survey.next_level = std::min(survey.next_level, floor);
-    }
-    if (top < survey.least_top) {
-      survey.next_top = std::exchange(survey.least_top, top);
-      survey.least = row[i];
-    } else {
-      survey.next_top = std::min(survey.next_top, top);
-    }
   }
   return survey;
+}
+
+DecisionSearch::Tops DecisionSearch::TopsOf(Index section) const {
+  Tops tops{kNoLevel, kNoLevel, -1};
+  const Index* const row = Row(section);
+  const Index* const end = row + At(section).unplaced;
+  for (const Index* item = row; item != end; ++item) {
+    const std::int64_t top = extents_[static_cast<std::size_t>(*item)].top;
+    tops.next = std::min(tops.next, std::max(tops.least, top));
+    tops.item = top < tops.least ? *item : tops.item;
+    tops.least = std::min(tops.least, top);
+  }
+  return tops;
 }
 
 // Recomputes the level and what follows from it; false when the unplaced items of the section do
@@ -300,16 +312,17 @@ bool DecisionSearch::Refresh(Index section) {
   if (survey.level + data.remaining > capacity_) return false;
   if (!rules_.not_lowest || raises_left_ <= 0) return true;
   if (survey.greatest_floor + data.remaining <= capacity_) return true;
-  return RaiseNotLowest(section, survey);
+  return RaiseNotLowest(section);
 }
 
 // An item that does not fit with all other unplaced items of the section above it rests on one.
-bool DecisionSearch::RaiseNotLowest(Index section, const Survey& survey) {
+bool DecisionSearch::RaiseNotLowest(Index section) {
+  const Tops tops = TopsOf(section);
   const Section& data = At(section);
   const Index* row = Row(section);
   for (Index i = 0; i < data.unplaced; ++i) {
     if (FloorOf(row[i]) + data.remaining <= capacity_) continue;
-    std::int64_t top = row[i] == survey.least ? survey.next_top : survey.least_top;
+    std::int64_t top = row[i] == tops.item ? tops.next : tops.least;
     for (const Sections::Gap& gap : problem_.GapsOf(row[i])) {
       const Sections::Item& other = ItemAt(gap.other);
       if (IsPlaced(gap.other) || section < other.first || section >= other.last) continue;

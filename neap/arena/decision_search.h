@@ -82,10 +82,12 @@ class DecisionSearch {
     std::int64_t level;
     std::int64_t next_level;
     std::int64_t greatest_floor;
-    std::int64_t least_top;
-    std::int64_t next_top;  // least of the others
-    Index least;            // the item with the least top
     Index candidates;
+  };
+  struct Tops {
+    std::int64_t least;
+    std::int64_t next;  // least of the others
+    Index item;         // with the least top
   };
   struct FloorChange {
     Index item;
@@ -120,7 +122,8 @@ class DecisionSearch {
   bool Propagate();
   Survey SurveyOf(Index section) const;
   bool Refresh(Index section);
-  bool RaiseNotLowest(Index section, const Survey& survey);
+  Tops TopsOf(Index section) const;
+  bool RaiseNotLowest(Index section);
   void DropQueue();
   Mark Here() const { return {floor_trail_.size(), level_trail_.size(), placed_.size()}; }
   void UndoTo(const Mark& mark);

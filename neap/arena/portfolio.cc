@@ -28,6 +28,7 @@ constexpr std::int64_t kMostVisits = 300'000'000;
 constexpr int kRepairPasses = 24;
 constexpr int kRepairPassesLarge = 12;
 constexpr std::array<std::size_t, 2> kWindows = {24, 96};
+constexpr int kMostFruitless = 3;
 constexpr std::int64_t kFirstFitPerState =
     8;  // placements that cost about as much as a search node
 constexpr std::int64_t kFirstRoundNodes = 20'000;
@@ -212,18 +213,25 @@ class Portfolio {
     for (std::size_t rank = 0; rank < order.size(); ++rank) order[rank] = ranked[rank].second;
   }
 
-  // Capacities between the bound and what is known, the bound with wider and wider windows first.
+  // Capacities between the bound and what is known, the bound with wider and wider windows first;
+  // again while that helps.
   void RepairWindows() {
     if (first_fit_.neighbours() == nullptr) return;
     WindowRepair repair(problem_, *first_fit_.neighbours(), seed_ + 2);
-    for (const std::size_t window : kWindows) {
-      std::vector<std::int64_t> offsets = incumbent_.Best().offsets;
-      for (int quarter = 0; quarter < 4 && Unfinished(); ++quarter) {
-        const std::int64_t gap = incumbent_.Height() - incumbent_.lower();
-        repair.Run(incumbent_.lower() + gap / 4 * quarter, window, offsets, budget_);
-        incumbent_.Offer(offsets);
-        budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
-      }
+    for (int fruitless = 0; fruitless < kMostFruitless && Unfinished(); ++fruitless) {
+      const std::int64_t before = incumbent_.Height();
+      for (const std::size_t window : kWindows) RepairWindows(repair, window);
+      if (incumbent_.Height() < before) fruitless = -1;
+    }
+  }
+
+  void RepairWindows(WindowRepair& repair, std::size_t window) {
+    std::vector<std::int64_t> offsets = incumbent_.Best().offsets;
+    for (int quarter = 0; quarter < 4 && Unfinished(); ++quarter) {
+      const std::int64_t gap = incumbent_.Height() - Enough();
+      repair.Run(Enough() + gap / 4 * quarter, window, offsets, budget_);
+      incumbent_.Offer(offsets);
+      budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
     }
   }
 
