@@ -30,6 +30,9 @@ class Neighbours {
     return std::span(items_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
   }
 
+  // Twice the number of pairs.
+  std::int64_t num_entries() const { return static_cast<std::int64_t>(items_.size()); }
+
   // Leaves out the pairs for which leave_out(a, b), symmetric, is true.
   template <typename LeaveOut>
   void Remove(LeaveOut leave_out) {

@@ -121,7 +121,9 @@ class Portfolio {
         table_(problem),
         budget_(options.limits),
         incumbent_(problem),
-        first_fit_(problem) {}
+        first_fit_(problem) {
+    budget_.SetFewSeconds(StatesForAFewSeconds());
+  }
 
   Outcome Run() {
     if (AllowsDisjoint()) incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
@@ -141,6 +143,16 @@ class Portfolio {
     if (goal_ && incumbent_.lower() > *goal_) return false;
     return !incumbent_.Reaches(Enough()) && !budget_.Ended();
   }
+  // A placed buffer costs microseconds in the square of the number of its neighbours.
+  std::int64_t StatesForAFewSeconds() const {
+    constexpr std::int64_t kMost = 8'000'000;
+    const Neighbours* const neighbours = first_fit_.neighbours();
+    const auto buffers = static_cast<std::int64_t>(problem_.buffers.size());
+    if (neighbours == nullptr || buffers == 0) return kMost / 100;
+    const std::int64_t average = neighbours->num_entries() / buffers;
+    return std::max(buffers * 10, kMost / (1 + average * average / 900));
+  }
+
   // Whether pairs that are disjoint break no rule.
   bool AllowsDisjoint() const {
     return std::all_of(problem_.pairs.begin(), problem_.pairs.end(), [this](const PairRule& rule) {
