@@ -70,10 +70,10 @@ class SectionsSearch final : public CapacitySearch {
       rules.size_exponent = static_cast<std::int32_t>(random.Between(0, kMostExponent));
     }
     rules.noise = kNoises[static_cast<std::size_t>(random.Below(kNoises.size()))];
-    rules.noise_per_node = random.Chance(1, 3);
+    rules.noise_per_node = random.Chance(1, 6);
     rules.not_lowest = random.Chance(2, 3);
-    rules.learn = random.Chance(1, 2);
-    rules.lowest_level = random.Chance(3, 20);
+    rules.learn = random.Chance(3, 4);
+    rules.lowest_level = random.Chance(1, 12);
     return rules;
   }
 
