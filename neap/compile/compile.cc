@@ -101,11 +101,15 @@ class Pipeline {
     plan::Plan& plan = compiled_.plan;
     plan.runtime = options_.runtime;
     plan.order_strategy = options_.order;
-    if (options_.place) plan.kernels = options_.kernels;
+    if (options_.place) {
+      plan.kernels = options_.kernels;
+      plan.memories = options_.memories;
+    }
     std::vector<Timeline> timelines;
     for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
       NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
-      plan.entries.push_back(PlanEntry(entry, &timeline));
+      NEAP_TRY(plan::EntryPlan entry_plan, PlanEntry(entry, &timeline));
+      plan.entries.push_back(std::move(entry_plan));
       timelines.push_back(std::move(timeline));
     }
     NEAP_CHECK_OK(Report(timelines));
@@ -272,14 +276,24 @@ class Pipeline {
   }
 
   // The order may give way to one that is placed lower; `timeline` is then the other one's.
-  plan::EntryPlan PlanEntry(SubgraphId id, Timeline* timeline) {
+  Result<plan::EntryPlan> PlanEntry(SubgraphId id, Timeline* timeline) {
     plan::EntryPlan entry;
     entry.subgraph = id;
     for (const graph::Signature& signature : graph_.signatures) {
       if (signature.subgraph == id) entry.signature = signature.key;
     }
     Placed placed;
-    if (options_.place) placed = PlaceEntry(id, timeline);
+    if (options_.place && options_.memories.empty()) {
+      placed = PlaceEntry(id, timeline);
+    } else if (options_.place) {
+      NEAP_TRY(placed, PlaceInMemories(graph_, id, *timeline, sizes_, profile_,
+                                       {options_.kernels, options_.keep_inputs}, options_.memories,
+                                       PlacementLimits(options_.placement_states)));
+      if (placed.access_cycles >= compiled_.access_cycles) {
+        compiled_.access_cycles = placed.access_cycles;
+        compiled_.access_cycles_lower_bound = placed.access_cycles_lower_bound;
+      }
+    }
     entry.steps = timeline->steps;
     entry.overlaps = timeline->overlaps;
     const Ordered& ordered = ordered_[id];
@@ -293,6 +307,7 @@ class Pipeline {
     entry.scratch = std::move(placed.scratch);
     entry.overlaps.insert(entry.overlaps.end(), placed.overlaps.begin(), placed.overlaps.end());
     entry.arena_bytes = placed.arena_bytes;
+    entry.memory_bytes = placed.memory_bytes;
     entry.arena_given_order_lower_bound_bytes = placed.lower_bound_bytes;
     TryMoves(*timeline, &entry);
     const std::int64_t bound =
@@ -375,6 +390,7 @@ class Pipeline {
   // except that no arena is below the peak.
   void TryMoves(const Timeline& timeline, plan::EntryPlan* entry) {
     const std::int64_t target = std::max(options_.budget_bytes, entry->peak_bytes);
+    if (!options_.memories.empty()) return;
     if (entry->arena_bytes <= target || options_.kernels != ops::KernelLibrary::kNone) return;
     constexpr std::int64_t kStatesEach = 2000;
     auto moved =

@@ -43,8 +43,11 @@ struct Options {
   bool keep_inputs = false;  // never over an input of the model
   MoveStrategy moves = MoveStrategy::kNone;
   std::int64_t budget_bytes = 0;  // of the arena: what moves have to reach, or the peak
-  bool place = true;              // false: order only; the plan has no addresses
-  bool place_file_order = true;   // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
+  // Several memories, at most plan::kMostMemories: every tensor gets one for its life, so that the
+  // time spent on reading and writing is least. Empty: one, without a limit.
+  std::vector<plan::Memory> memories;
+  bool place = true;             // false: order only; the plan has no addresses
+  bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
 };
 
 // What an order costs without any of Neap's help: the file's own order.
@@ -85,6 +88,9 @@ struct Compiled {
   // The stock runtime's own planner would have needed more for the least-peak order than for the
   // order of the file: the plan keeps the file's.
   bool kept_file_order = false;
+  // With several memories: see Placed in neap/compile/place.h. Of the largest entry.
+  std::int64_t access_cycles = 0;
+  std::int64_t access_cycles_lower_bound = 0;
   Timings seconds;
 };
 

@@ -183,6 +183,24 @@ std::string OverlapsText(const PlanReport& report) {
   return out;
 }
 
+std::string MemoriesText(const PlanReport& report) {
+  const compile::Compiled& compiled = *report.compiled;
+  if (compiled.plan.memories.empty()) return "";
+  const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
+  std::string out;
+  for (std::size_t i = 0; i < compiled.plan.memories.size(); ++i) {
+    const plan::Memory& memory = compiled.plan.memories[i];
+    out += fmt::format("  memory {}: {} of {} B\n", Printable(memory.name),
+                       FormatCount(entry.memory_bytes[i]), FormatCount(memory.capacity_bytes));
+  }
+  const std::int64_t bound = compiled.access_cycles_lower_bound;
+  return out + fmt::format("  reading and writing takes {} cycles ({})\n",
+                           FormatCount(compiled.access_cycles),
+                           compiled.access_cycles <= bound
+                               ? "least possible for this order"
+                               : "at least " + FormatCount(bound) + " for this order");
+}
+
 std::string MovesText(const PlanReport& report) {
   const std::vector<Move> moves = MovesOf(plan::LargestEntry(report.compiled->plan));
   if (moves.empty()) return "";
@@ -275,6 +293,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
   out += EntriesText(report);
   out += OverlapsText(report);
   out += MovesText(report);
+  out += MemoriesText(report);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
   return out + NotesText(report.notes, "  ");
 }
