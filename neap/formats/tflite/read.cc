@@ -323,11 +323,11 @@ std::size_t ItemsOf(const graph::Attribute& value) {
   if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
     return integers->size();
   }
+  if (const auto* text = std::get_if<std::string>(&value)) return text->size();
   const auto* floats = std::get_if<std::vector<double>>(&value);
   return floats == nullptr ? 0 : floats->size();
 }
 
-// `intermediates` are left out: they carry quantisation parameters of LSTM gates, never values.
 Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
   constexpr std::size_t kFewestTableBytes = 16;
   constexpr std::size_t kFewestOptionBytes = 8;
@@ -351,20 +351,33 @@ Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
   }
   NEAP_TRY(op.inputs, ReadList(source.inputs()));
   NEAP_TRY(op.outputs, ReadList(source.outputs()));
+  std::span<const std::byte> custom;
+  if (SizeOf(source.custom_options()) > 0) {
+    custom =
+        std::as_bytes(std::span(source.custom_options()->data(), source.custom_options()->size()));
+  }
   if (const std::uint64_t offset = source.large_custom_options_offset(),
       size = source.large_custom_options_size();
-      offset > 1 && size > 1 && (offset > file_.size() || size > file_.size() - offset)) {
-    return Fail(BadInput("its custom options lie outside the file"));
+      offset > 1 && size > 1) {
+    if (offset > file_.size() || size > file_.size() - offset) {
+      return Fail(BadInput("its custom options lie outside the file"));
+    }
+    custom = file_.subspan(offset, size);
   }
   NEAP_TRY(op.attributes, ReadOptions(file_, source));
   NEAP_CHECK_OK(budget_.Spend(op.attributes.size(), kFewestOptionBytes));
   for (const auto& [name, value] : op.attributes) {
     NEAP_CHECK_OK(budget_.Spend(ItemsOf(value), sizeof(std::int64_t)));
   }
-  if (op.domain == "custom" && SizeOf(source.custom_options()) > 0) {
-    op.attributes["custom_options"] = graph::ConstantData{
-        bytes_,
-        std::as_bytes(std::span(source.custom_options()->data(), source.custom_options()->size()))};
+  if (op.domain == "custom" && !custom.empty()) {
+    op.attributes[kCustomOptions] = graph::ConstantData{bytes_, custom};
+  }
+  // They carry quantisation parameters of LSTM gates, never values: an attribute, no operands.
+  if (SizeOf(source.intermediates()) > 0) {
+    NEAP_TRY(const auto list, ReadList(source.intermediates()));
+    std::vector<std::int64_t> numbers;
+    for (const TensorId id : list) numbers.push_back(id.value());
+    op.attributes[kIntermediates] = std::move(numbers);
   }
   NEAP_TRY(const auto bodies, ReadBodies(source, code));
   for (const std::int32_t body : bodies) op.bodies.push_back(SubgraphId(body));
