@@ -25,6 +25,8 @@ constexpr int kWeightBits = 24;
 constexpr double kHalfRange = 1 << (kWeightBits - 1);
 // What is left of a trained shift: small beside activations of unit size.
 constexpr double kBiasMeanSquare = 0.01;
+// How much larger the outputs of a classifier are than unit size, squared.
+constexpr double kClassifierGrowth = 64;
 // Rough growth of the mean square by taking a maximum over a window of values around zero.
 constexpr double kMaxPoolGrowth = 2;
 
@@ -162,7 +164,8 @@ TensorId Builder::Convolve(const std::string& name, TensorId input, const ConvSp
   const Slid columns = Slide(name, in[3], {width, spec.stride, spec.dilation, spec.padding});
   const Shape out = {in[0], channels, rows.size, columns.size};
   const std::int64_t fan_in = in[1] / groups * spec.kernel * width;
-  const double mean_square = 1 / (static_cast<double>(fan_in) * MeanSquare(input));
+  const double growth = spec.classifier ? kClassifierGrowth : 1;
+  const double mean_square = growth / (static_cast<double>(fan_in) * MeanSquare(input));
   std::vector<TensorId> inputs = {input};
   inputs.push_back(
       Weights(name + "/weight", {channels, in[1] / groups, spec.kernel, width}, mean_square));
@@ -177,7 +180,7 @@ TensorId Builder::Convolve(const std::string& name, TensorId input, const ConvSp
   return AddOp(
       "Conv", name, std::move(inputs),
       {.shape = out,
-       .mean_square = 1,
+       .mean_square = growth,
        .attributes = {{"dilations", Pair{spec.dilation, spec.dilation}},
                       {"group", groups},
                       {"kernel_shape", Pair{spec.kernel, width}},
@@ -274,13 +277,14 @@ TensorId Builder::LayerNorm(const std::string& name, TensorId input) {
 TensorId Builder::Gemm(const std::string& name, TensorId input, std::int64_t features) {
   const Shape in = ShapeOf(input);
   NEAP_CHECK(in.size() == 2, name);
-  const double mean_square = 1 / (static_cast<double>(in[1]) * MeanSquare(input));
+  const double mean_square = kClassifierGrowth / (static_cast<double>(in[1]) * MeanSquare(input));
   const TensorId weight = Weights(name + "/weight", {features, in[1]}, mean_square);
   const TensorId bias = Weights(name + "/bias", {features}, kBiasMeanSquare);
   facts_.multiply_accumulates += in[0] * in[1] * features;
-  return AddOp(
-      "Gemm", name, {input, weight, bias},
-      {.shape = {in[0], features}, .mean_square = 1, .attributes = {{"transB", std::int64_t{1}}}});
+  return AddOp("Gemm", name, {input, weight, bias},
+               {.shape = {in[0], features},
+                .mean_square = kClassifierGrowth,
+                .attributes = {{"transB", std::int64_t{1}}}});
 }
 
 TensorId Builder::Linear(const std::string& name, TensorId input, std::int64_t features) {
