@@ -85,13 +85,23 @@ T Rounded(double value, double scale, T low, T high) {
   return static_cast<T>(std::clamp(steps, static_cast<double>(low), static_cast<double>(high)));
 }
 
+// The least scale of few digits that is at least `scale`: the product of two such scales is exact
+// in a float, so that it does not matter in what precision a runtime multiplies them.
+float RoundedUp(double scale) {
+  constexpr int kDigits = 12;
+  int exponent = 0;
+  const double fraction = std::frexp(scale, &exponent);
+  return static_cast<float>(
+      std::ldexp(std::ceil(std::ldexp(fraction, kDigits)), exponent - kDigits));
+}
+
 // The parameters under which [low, high], widened to hold zero, fills the 256 values, and zero is
 // one of them.
 Quantization Asymmetric(const ValueRange& range) {
   const double low = std::min(0.0F, range.low);
   const double high = std::max(0.0F, range.high);
   if (low == high) return {{1.0F}, {0}, 0};
-  const auto scale = static_cast<float>((high - low) / kSteps);
+  const float scale = RoundedUp((high - low) / kSteps);
   const double zero = std::round(kLowest - low / scale);
   return {{scale}, {static_cast<std::int64_t>(std::clamp<double>(zero, kLowest, kHighest))}, 0};
 }
@@ -238,7 +248,7 @@ void Quantizer::QuantizeWeights(const Op& op, std::size_t input, std::size_t wei
     float& most = scales[channel_of(i)];
     most = std::max(most, std::fabs(values[i]));
   }
-  for (float& scale : scales) scale = scale == 0 ? 1 : scale / kHighest;
+  for (float& scale : scales) scale = scale == 0 ? 1 : RoundedUp(scale / kHighest);
   std::vector<std::int8_t> quantized;
   quantized.reserve(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {

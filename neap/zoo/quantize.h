@@ -37,9 +37,10 @@ Result<IdVector<graph::TensorId, ValueRange>> Calibrate(const graph::Graph& grap
 //    that an operator only moves (concatenation, pools, padding, slices, reshapes) share
 //    parameters with it, as the kernels demand;
 //  - the output of SOFTMAX and LOGISTIC has scale 1/256 and zero point -128.
-// The parameters follow from comparisons, +, *, / and rounding alone, so that they are the same on
-// every machine. Fails with kUsage and the operator's name for an operator it does not know, and
-// where Calibrate fails.
+// Scales of activations and weights have 12 binary digits: their products are exact, which leaves
+// runtimes no room to round differently. The parameters follow from comparisons, +, *, / and
+// rounding alone, so that they are the same on every machine. Fails with kUsage and the operator's
+// name for an operator it does not know, and where Calibrate fails.
 Result<graph::Graph> QuantizeToInt8(const graph::Graph& graph, const CalibrationOptions& options);
 
 }  // namespace neap::zoo
