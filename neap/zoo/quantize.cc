@@ -40,7 +40,7 @@ enum class Kind : std::uint8_t {
   kConnected,    // as kWeighted, with one scale for all weights
   kComputes,     // parameters of its own
   kProbability,  // the parameters of a probability
-  kMoves,        // inputs and output share parameters
+  kMoves,        // inputs and output share parameters: nothing is computed, or only cut off
 };
 
 struct Rule {
@@ -61,8 +61,8 @@ constexpr Rule kRules[] = {
     {"MUL", Kind::kComputes},
     {"PAD", Kind::kMoves},
     {"PADV2", Kind::kMoves},
-    {"RELU", Kind::kComputes},
-    {"RELU6", Kind::kComputes},
+    {"RELU", Kind::kMoves},
+    {"RELU6", Kind::kMoves},
     {"RESHAPE", Kind::kMoves},
     {"SLICE", Kind::kMoves},
     {"SOFTMAX", Kind::kProbability},

@@ -34,8 +34,9 @@ Result<IdVector<graph::TensorId, ValueRange>> Calibrate(const graph::Graph& grap
 //  - biases int32 with the product of the scales of input and weights;
 //  - activations asymmetric; the range of what an operator computes is what calibration saw, wider
 //    by 1/16 at both ends (a fused RELU6 ends at 6), so that other inputs do not saturate; tensors
-//    that an operator only moves (concatenation, pools, padding, slices, reshapes) share
-//    parameters with it, as the kernels demand;
+//    that an operator only moves or cuts off (concatenation, pools, padding, slices, reshapes,
+//    rectifiers that stand alone) share parameters with it: most kernels demand it, and those of
+//    rectifiers would round, and not all alike;
 //  - the output of SOFTMAX and LOGISTIC has scale 1/256 and zero point -128.
 // Scales of activations and weights have 12 binary digits: their products are exact, which leaves
 // runtimes no room to round differently. The parameters follow from comparisons, +, *, / and
