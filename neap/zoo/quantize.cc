@@ -163,7 +163,7 @@ Status Quantizer::FindGroups() {
   return {};
 }
 
-// Only what is computed: what is moved stays within, and inputs are given.
+// Only of what is computed: what is moved stays within, and inputs are given.
 void Quantizer::WidenRanges() {
   constexpr std::int64_t kFusedRelu6 = 3;
   for (const Op& op : main_.ops) {
@@ -173,8 +173,7 @@ void Quantizer::WidenRanges() {
     range.high = static_cast<float>(range.high * (1 + kMargin));
     const auto fused = op.attributes.find("fused_activation_function");
     const bool ends_at_6 =
-        op.type == "RELU6" ||
-        (fused != op.attributes.end() && std::get<std::int64_t>(fused->second) == kFusedRelu6);
+        fused != op.attributes.end() && std::get<std::int64_t>(fused->second) == kFusedRelu6;
     if (ends_at_6) range.high = std::min(range.high, 6.0F);
   }
 }
