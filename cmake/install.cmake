@@ -17,7 +17,7 @@ set(NEAP_PUBLIC_HEADERS
   plan/check.h plan/plan.h plan/plan_json.h plan/profile.h
   report/report.h report/text.h
   schedule/check.h schedule/problem.h schedule/schedule.h
-  zoo/zoo.h)
+  zoo/quantize.h zoo/tflite.h zoo/zoo.h)
 
 set(neap_targets)
 foreach(module IN LISTS NEAP_MODULES)
