@@ -17,8 +17,8 @@ using graph::Shape;
 using graph::TensorId;
 
 float Level(Random* random) {
-  constexpr int kLevels = 256;
-  return static_cast<float>(static_cast<int>(random->Below(kLevels)) - kLevels / 2) / (kLevels / 2);
+  constexpr int kHalf = 128;
+  return static_cast<float>(static_cast<int>(random->Below(2 * kHalf)) - kHalf) / kHalf;
 }
 
 std::size_t CountOf(const Shape& shape) {
@@ -88,6 +88,7 @@ Result<IdVector<TensorId, ValueRange>> Calibrate(const graph::Graph& graph,
   Random random(options.seed);
   for (int run = 0; run < options.inputs; ++run) {
     std::vector<execute::Value> inputs;
+    inputs.reserve(subgraph.inputs.size());
     for (const TensorId id : subgraph.inputs) {
       inputs.push_back(InputOf(subgraph.tensors[id], run % 2 == 1, &random));
     }

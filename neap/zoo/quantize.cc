@@ -30,7 +30,7 @@ using graph::TensorId;
 constexpr int kLowest = -128;
 constexpr int kHighest = 127;
 constexpr double kSteps = kHighest - kLowest;
-constexpr double kMargin = 1.0 / 16;
+constexpr double kMargin = 1.0 / 8;
 constexpr float kProbabilityScale = 1.0F / 256;
 
 // How int8 kernels treat an operator.
@@ -282,6 +282,7 @@ void Quantizer::QuantizeOperand(TensorId id) {
     break;
   }
   std::vector<std::int8_t> quantized;
+  quantized.reserve(values.size());
   for (const float value : values) {
     quantized.push_back(Rounded<std::int8_t>(value, scale, -kHighest, kHighest));
   }

@@ -20,7 +20,7 @@ struct ValueRange {
 
 struct CalibrationOptions {
   std::uint64_t seed = 0;
-  int inputs = 4;  // at least 1
+  int inputs = 8;  // at least 1
 };
 
 // The ranges of all activations of subgraph 0, over seeded inputs in [-1, 1 - 1/128]: by turns
@@ -33,7 +33,7 @@ Result<IdVector<graph::TensorId, ValueRange>> Calibrate(const graph::Graph& grap
 //  - weights symmetric, with a scale for each output channel, of FULLY_CONNECTED with one scale;
 //  - biases int32 with the product of the scales of input and weights;
 //  - activations asymmetric; the range of what an operator computes is what calibration saw, wider
-//    by 1/16 at both ends (a fused RELU6 ends at 6), so that other inputs do not saturate; tensors
+//    by 1/8 at both ends (a fused RELU6 ends at 6), so that other inputs do not saturate; tensors
 //    that an operator only moves or cuts off (concatenation, pools, padding, slices, reshapes,
 //    rectifiers that stand alone) share parameters with it: most kernels demand it, and those of
 //    rectifiers would round, and not all alike;

@@ -234,6 +234,7 @@ Status Converter::Concat(const Op& op) {
                                 std::to_string(kMostConcatInputs)));
   }
   std::vector<TensorId> inputs;
+  inputs.reserve(op.inputs.size());
   for (const TensorId input : op.inputs) inputs.push_back(Operand(input));
   const std::int64_t axis = MovedAxis(op, SourceShape(op.outputs[0]).size());
   Emit("CONCATENATION", op.name, std::move(inputs), Make(op.outputs[0]), {{"axis", axis}});

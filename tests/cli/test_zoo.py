@@ -8,15 +8,15 @@ from neap_cli import DONE, USAGE, CliTest
 
 # Of files that have to be the same on every machine and with every compiler.
 HASHES = {
-    ("resnet8", "resnet8.onnx"): "dc16d4e904537604",
-    ("resnet8", "resnet8.tflite"): "d20fdb6c1095d446",
-    ("resnet8", "resnet8.tflite", "--int8"): "8b25c1e7fcb40350",
-    ("ds-cnn", "ds-cnn.tflite", "--int8", "--seed", "3"): "18325be845557698",
-    ("swiftnet", "swiftnet.tflite", "--int8"): "afb0da61b26b1089",
-    ("darts-imagenet-cell", "cell.tflite", "--int8"): "29e160066d72eec8",
-    ("mobilenet-v1", "v1.tflite", "--int8"): "3e18e40d24193bcc",
-    ("mobilenet-v2", "v2.tflite", "--int8"): "83e304bca30248ff",
-    ("mobilenet-v2", "small.tflite", "--int8", "--width-multiplier", "0.35", "--resolution", "96"): "6350713cdceceedd",
+    ("resnet8", "resnet8.onnx"): "694348076ab0c7df",
+    ("resnet8", "resnet8.tflite"): "d4b34d34369caa45",
+    ("resnet8", "resnet8.tflite", "--int8"): "585251d70f090156",
+    ("ds-cnn", "ds-cnn.tflite", "--int8", "--seed", "3"): "2373a4179d079847",
+    ("swiftnet", "swiftnet.tflite", "--int8"): "c9a75a1c3585d45e",
+    ("darts-imagenet-cell", "cell.tflite", "--int8"): "b668ec1c6c79a605",
+    ("mobilenet-v1", "v1.tflite", "--int8"): "1b88fa67a58b65e4",
+    ("mobilenet-v2", "v2.tflite", "--int8"): "547a3927f4e6494f",
+    ("mobilenet-v2", "small.tflite", "--int8", "--width-multiplier", "0.35", "--resolution", "96"): "4608e7c40c30d4bc",
 }
 
 

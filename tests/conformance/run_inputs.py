@@ -3,8 +3,8 @@
 
 A process of its own, because a model that a runtime does not like may end it. INPUTS.npz has arrays
 "<run>_<input>", OUTPUTS.npz gets "<run>_<output>", and of LiteRT "saturated": for each activation of
-8 bits the share of its values, over all runs, that lie at an end of the range where the network does
-not cut them off itself.
+8 bits how many of its values, in all runs, lie at an end of the range where the network does not cut
+them off itself, and how many values it has.
 """
 
 import sys
@@ -52,7 +52,7 @@ def run_litert(model, runs):
     watched = [detail for detail in interpreter.get_tensor_details()
                if detail["index"] in made and detail["dtype"] == numpy.int8
                and detail["quantization"] not in given]
-    cut_off, results = numpy.zeros(len(watched)), {}
+    cut_off, results = numpy.zeros((len(watched), 2)), {}
     for run, inputs in runs.items():
         for detail, array in zip(interpreter.get_input_details(), inputs):
             interpreter.set_tensor(detail["index"], array)
@@ -61,7 +61,7 @@ def run_litert(model, runs):
             results[f"{run}_{index:03}"] = interpreter.get_tensor(detail["index"])
         for index, detail in enumerate(watched):
             values = interpreter.get_tensor(detail["index"])
-            cut_off[index] += numpy.isin(values, ends_of(detail)).mean() / len(runs)
+            cut_off[index] += (numpy.isin(values, ends_of(detail)).sum(), values.size)
     return {**results, "saturated": cut_off}
 
 

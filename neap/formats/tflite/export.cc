@@ -18,6 +18,7 @@
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/formats/tflite/control_dependencies.h"
+#include "neap/formats/tflite/element_types.h"
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/op_version.h"
 #include "neap/formats/tflite/options.h"
@@ -39,54 +40,6 @@ constexpr std::uint32_t kFormatVersion = 3;
 // Runtimes may map the file and read weights with vector instructions.
 constexpr std::size_t kDataAlignment = 16;
 constexpr std::array<std::string_view, 2> kNoOptions = {kCustomOptions, kIntermediates};
-
-std::optional<schema::TensorType> TypeOf(ElementType type) {
-  using T = schema::TensorType;
-  switch (type) {
-    case ElementType::kFloat32:
-      return T::FLOAT32;
-    case ElementType::kFloat16:
-      return T::FLOAT16;
-    case ElementType::kInt32:
-      return T::INT32;
-    case ElementType::kUint8:
-      return T::UINT8;
-    case ElementType::kInt64:
-      return T::INT64;
-    case ElementType::kString:
-      return T::STRING;
-    case ElementType::kBool:
-      return T::BOOL;
-    case ElementType::kInt16:
-      return T::INT16;
-    case ElementType::kComplex64:
-      return T::COMPLEX64;
-    case ElementType::kInt8:
-      return T::INT8;
-    case ElementType::kFloat64:
-      return T::FLOAT64;
-    case ElementType::kComplex128:
-      return T::COMPLEX128;
-    case ElementType::kUint64:
-      return T::UINT64;
-    case ElementType::kResource:
-      return T::VARIANT;
-    case ElementType::kUint32:
-      return T::UINT32;
-    case ElementType::kUint16:
-      return T::UINT16;
-    case ElementType::kInt4:
-      return T::INT4;
-    case ElementType::kBfloat16:
-      return T::BFLOAT16;
-    case ElementType::kInt2:
-      return T::INT2;
-    case ElementType::kUint4:
-      return T::UINT4;
-    default:
-      return std::nullopt;
-  }
-}
 
 bool MakesHandle(const graph::Op& op) { return op.type == "VAR_HANDLE" || op.type == "HASHTABLE"; }
 bool ReadsHandle(const graph::Op& op) {
@@ -242,7 +195,7 @@ Result<Offset<schema::QuantizationParameters>> Exporter::AddQuantization(const T
 // The reader makes handles 32-bit integers, and those of variables empty: here they get back what
 // the format has for them.
 Result<Offset<schema::Tensor>> Exporter::AddTensor(const Tensor& tensor, bool handle, bool made) {
-  const auto type = handle ? schema::TensorType::RESOURCE : TypeOf(tensor.type);
+  const auto type = handle ? schema::TensorType::RESOURCE : TensorTypeOf(tensor.type);
   if (!type) {
     return Fail(BadInput("has element type " + std::string(graph::NameOf(tensor.type)) +
                          ", which a tensor of this format cannot have"));
@@ -323,6 +276,7 @@ Result<Offset<schema::OperatorOptions>> Exporter::AddBodies(const graph::Op& op,
 
 std::vector<std::int32_t> NumbersOf(const std::vector<TensorId>& ids) {
   std::vector<std::int32_t> numbers;
+  numbers.reserve(ids.size());
   for (const TensorId id : ids) numbers.push_back(id.value());
   return numbers;
 }
@@ -363,6 +317,7 @@ Result<Offset<schema::Operator>> Exporter::AddOp(const Subgraph& subgraph, const
     intermediates = builder_.CreateVector(std::vector<std::int32_t>(list->begin(), list->end()));
   }
   std::vector<std::uint8_t> written;
+  written.reserve(op.inputs.size());
   for (const TensorId id : op.inputs) {
     written.push_back(id.valid() && subgraph.tensors[id].variable ? 1 : 0);
   }

@@ -358,7 +358,7 @@ TEST(TfliteExport, RefusesWhatTheFormatCannotSay) {
                    "is read before it is written"));
   Graph lost = Everything();
   lost.signatures[0].subgraph = SubgraphId(4);
-  EXPECT_TRUE(Says(WhyNot(lost), "'serving_default' has no subgraph"));
+  EXPECT_TRUE(Says(WhyNot(lost), "'serving_default' refers to a subgraph out of range"));
 }
 
 // Without touching the data, of which there are 3 GiB.

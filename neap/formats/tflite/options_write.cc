@@ -100,32 +100,24 @@ Result<Prepared> Prepare(const OptionField& field, const graph::Attribute& value
 
 void Add(const Prepared& prepared, FlatBufferBuilder* builder) {
   const OptionField& field = *prepared.field;
-  const voffset_t at = OffsetOf(field);
+  const auto add = [&](auto value) {
+    builder->AddElement(OffsetOf(field), value, static_cast<decltype(value)>(field.default_value));
+  };
   switch (field.type) {
     case OptionType::kByte:
-      builder->AddElement(at, static_cast<std::int8_t>(prepared.integer),
-                          static_cast<std::int8_t>(field.default_value));
-      return;
+      return add(static_cast<std::int8_t>(prepared.integer));
     case OptionType::kBool:
-      builder->AddElement(at, static_cast<std::uint8_t>(prepared.integer),
-                          static_cast<std::uint8_t>(field.default_value));
-      return;
+      return add(static_cast<std::uint8_t>(prepared.integer));
     case OptionType::kInt:
-      builder->AddElement(at, static_cast<std::int32_t>(prepared.integer),
-                          static_cast<std::int32_t>(field.default_value));
-      return;
+      return add(static_cast<std::int32_t>(prepared.integer));
     case OptionType::kLong:
-      builder->AddElement(at, prepared.integer, field.default_value);
-      return;
+      return add(prepared.integer);
     case OptionType::kFloat:
-      builder->AddElement(at, static_cast<float>(prepared.real),
-                          static_cast<float>(field.default_value));
-      return;
+      return add(static_cast<float>(prepared.real));
     case OptionType::kInts:
     case OptionType::kFloats:
     case OptionType::kText:
-      builder->AddOffset(at, prepared.outside);
-      return;
+      return builder->AddOffset(OffsetOf(field), prepared.outside);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/formats/tflite/element_types.h"
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/options.h"
 #include "neap/formats/tflite/tflite.h"
@@ -19,62 +20,6 @@ using graph::OpId;
 using graph::SubgraphId;
 using graph::TensorId;
 using Bytes = std::shared_ptr<const std::vector<std::byte>>;
-
-ElementType ElementTypeOf(schema::TensorType type) {
-  using T = schema::TensorType;
-  switch (type) {
-    case T::FLOAT32:
-      return ElementType::kFloat32;
-    case T::FLOAT16:
-      return ElementType::kFloat16;
-    case T::INT32:
-      return ElementType::kInt32;
-    case T::UINT8:
-      return ElementType::kUint8;
-    case T::INT64:
-      return ElementType::kInt64;
-    case T::STRING:
-      return ElementType::kString;
-    case T::BOOL:
-      return ElementType::kBool;
-    case T::INT16:
-      return ElementType::kInt16;
-    case T::COMPLEX64:
-      return ElementType::kComplex64;
-    case T::INT8:
-      return ElementType::kInt8;
-    case T::FLOAT64:
-      return ElementType::kFloat64;
-    case T::COMPLEX128:
-      return ElementType::kComplex128;
-    case T::UINT64:
-      return ElementType::kUint64;
-    // A handle to a variable or a table. In this format it has a size: both stock runtimes keep it
-    // as one 32-bit index, and what it stands for lies outside the activations. Settle() has the
-    // exception.
-    case T::RESOURCE:
-      return ElementType::kInt32;
-    case T::VARIANT:
-      return ElementType::kResource;
-    case T::UINT32:
-      return ElementType::kUint32;
-    case T::UINT16:
-      return ElementType::kUint16;
-    case T::INT4:
-      return ElementType::kInt4;
-    case T::BFLOAT16:
-      return ElementType::kBfloat16;
-    case T::INT2:
-      return ElementType::kInt2;
-    case T::UINT4:
-      return ElementType::kUint4;
-    case T::FLOAT8_E4M3FN:
-      return ElementType::kFloat8;
-    case T::FLOAT8_E5M2:
-      return ElementType::kFloat8;
-  }
-  return ElementType::kUnknown;
-}
 
 // Offsets may lead to one name or list from many places, so a small file can stand for a large
 // graph. Honest files share a little; this is where sharing ends.

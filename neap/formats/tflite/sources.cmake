@@ -7,6 +7,7 @@ add_custom_command(
 list(APPEND formats_sources
   ${generated}/tflite_generated.h
   tflite/control_dependencies.cc
+  tflite/element_types.cc
   tflite/export.cc
   tflite/model_view.cc
   tflite/op_version.cc
