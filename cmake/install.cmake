@@ -9,7 +9,7 @@ set(NEAP_PUBLIC_HEADERS
   base/bytes.h base/check.h base/diagnostic.h base/id.h base/limits.h base/random.h base/result.h
   batch/batch.h
   compile/compile.h
-  execute/evaluate.h execute/inputs.h execute/npz.h execute/value.h
+  execute/evaluate.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h

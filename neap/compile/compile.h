@@ -11,6 +11,7 @@
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/overlap.h"
 #include "neap/plan/plan.h"
 
 namespace neap::compile {
@@ -24,6 +25,9 @@ struct Options {
   std::int64_t step_states = 10'000;  // of --order serenity
   Limits limits;                      // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
+  // Outputs may lie over inputs as far as these kernels allow it; kNone: they may not.
+  ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
+  bool keep_inputs = false;      // never over an input of the model
   bool place = true;             // false: order only; the plan has no addresses
   bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
 };

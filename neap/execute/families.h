@@ -25,6 +25,8 @@ std::span<const KernelEntry> IndexKernels();
 std::span<const KernelEntry> ReduceKernels();
 std::span<const KernelEntry> SoftmaxKernels();
 std::span<const KernelEntry> ResizeKernels();
+std::span<const KernelEntry> QuantizeKernels();
+std::span<const KernelEntry> TransposeConvKernels();
 }  // namespace tflite
 
 }  // namespace neap::execute

@@ -82,8 +82,8 @@ Status Program::PrepareSizes(std::int64_t max_memory_bytes) {
     if (!bytes) return Fail(AtTensor(std::move(bytes).error(), id, tensor));
     // Kernels may keep eight bytes for each element of a dimension.
     if (*bytes > max_memory_bytes / 8) {
-      return Fail(AtTensor(BadInput("is too large to be run with the memory that is allowed"), id,
-                           tensor));
+      return Fail(
+          AtTensor(BadInput("is too large to be run with the memory that is allowed"), id, tensor));
     }
     bytes_[id] = *bytes;
     if (tensor.data) constants_[id] = tensor.data->bytes;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "neap/execute/kernel.h"
 
@@ -86,6 +87,26 @@ Acc Dot(const Cell<In>* a, const Cell<Weight>* b, std::int64_t count, Acc a_zero
     }
     for (; i < count; ++i) sums[0] += a[i].value * b[i].value;
     return sum + ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  } else if constexpr (sizeof(In) == 1 && sizeof(Weight) == 1 && sizeof(Acc) == 4) {
+    // Differences of bytes fit into 16 bits: machines multiply these in pairs.
+    const auto a_base = static_cast<std::int16_t>(a_zero);
+    const auto b_base = static_cast<std::int16_t>(b_zero);
+    std::int32_t products = 0;
+    constexpr std::int64_t kMost = 16384;  // products of 255 * 256 whose sum fits
+    while (count > 0) {
+      const std::int64_t part = std::min(count, kMost);
+      products = 0;
+      for (std::int64_t i = 0; i < part; ++i) {
+        const auto left = static_cast<std::int16_t>(a[i].value - a_base);
+        const auto right = static_cast<std::int16_t>(b[i].value - b_base);
+        products += left * right;
+      }
+      sum = MultiplyAdd<Acc>(sum, 1, products);
+      a += part;
+      b += part;
+      count -= part;
+    }
+    return sum;
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       sum = MultiplyAdd<Acc>(sum, static_cast<Acc>(a[i].value) - a_zero,

@@ -7,7 +7,7 @@
 
 #include "neap/execute/families.h"
 #include "neap/execute/loops/elementwise.h"
-#include "neap/execute/tflite/common.h"
+#include "neap/execute/tflite/quantized.h"
 
 namespace neap::execute::tflite {
 namespace {
@@ -39,6 +39,11 @@ Status RequireOneType(const Node& node) {
   return RequireType(node.Out(), node.In(0).type);
 }
 
+// Both inputs and the output of one quantised type.
+bool IsQuantized(const Node& node) {
+  return RequireOneType(node) && IsQuantizedType(node.In(0).type);
+}
+
 // float32 by f and the fused activation, int32 and int64 by g (modulo 2^n, without activation).
 template <typename F, typename G>
 Result<RunKernel> Arithmetic(const Node& node, F f, G g) {
@@ -56,15 +61,18 @@ Result<RunKernel> Arithmetic(const Node& node, F f, G g) {
 }
 
 Result<RunKernel> PrepareAdd(const Node& node) {
+  if (IsQuantized(node)) return QuantizedSum(node, Sum::kAdd);
   return Arithmetic(
       node, [](float a, float b) { return a + b; }, [](auto a, auto b) { return WrapAdd(a, b); });
 }
 Result<RunKernel> PrepareSub(const Node& node) {
+  if (IsQuantized(node)) return QuantizedSum(node, Sum::kSubtract);
   return Arithmetic(
       node, [](float a, float b) { return a - b; },
       [](auto a, auto b) { return WrapSubtract(a, b); });
 }
 Result<RunKernel> PrepareMul(const Node& node) {
+  if (IsQuantized(node)) return QuantizedMul(node);
   return Arithmetic(
       node, [](float a, float b) { return a * b; },
       [](auto a, auto b) { return WrapMultiply(a, b); });

@@ -5,7 +5,7 @@
 
 #include "neap/execute/families.h"
 #include "neap/execute/loops/conv.h"
-#include "neap/execute/tflite/common.h"
+#include "neap/execute/tflite/quantized.h"
 
 namespace neap::execute::tflite {
 namespace {
@@ -88,6 +88,7 @@ Result<RunKernel> PrepareAnyConv(const Node& node, bool depthwise) {
   if (type == kFloat32 && node.In(1).type == kFloat32 && node.Out().type == kFloat32) {
     return FloatConv(node, plan, depthwise);
   }
+  if (IsQuantizedType(type)) return QuantizedConv(node, plan, depthwise);
   return UnsupportedType(node);
 }
 

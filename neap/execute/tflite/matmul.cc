@@ -6,7 +6,7 @@
 #include "neap/execute/families.h"
 #include "neap/execute/loops/conv.h"
 #include "neap/execute/loops/strided.h"
-#include "neap/execute/tflite/common.h"
+#include "neap/execute/tflite/quantized.h"
 
 namespace neap::execute::tflite {
 namespace {
@@ -40,6 +40,9 @@ Result<Product> PlanFullyConnected(const Node& node) {
 
 Result<RunKernel> PrepareFullyConnected(const Node& node) {
   NEAP_TRY(const Product product, PlanFullyConnected(node));
+  if (IsQuantizedType(node.In(0).type)) {
+    return QuantizedFullyConnected(node, product.rows, product.depth, product.columns);
+  }
   if (node.In(0).type != kFloat32 || node.In(1).type != kFloat32) return UnsupportedType(node);
   if (node.Out().type != kFloat32 || (node.Has(2) && node.In(2).type != kFloat32)) {
     return UnsupportedType(node);

@@ -10,7 +10,7 @@
 #include "neap/execute/families.h"
 #include "neap/execute/loops/strided.h"
 #include "neap/execute/loops/take.h"
-#include "neap/execute/tflite/common.h"
+#include "neap/execute/tflite/quantized.h"
 
 namespace neap::execute::tflite {
 namespace {
@@ -38,7 +38,10 @@ Result<RunKernel> PrepareReshape(const Node& node) { return CopyKernel(node); }
 Result<RunKernel> PrepareConcatenation(const Node& node) {
   NEAP_CHECK_OK(Require(IntOr(*node.op, "fused_activation_function", kNone) == kNone,
                         "has no kernel for its fused activation"));
-  return ConcatKernel(node, IntOr(*node.op, "axis", 0));
+  const std::int64_t axis = IntOr(*node.op, "axis", 0);
+  const bool rescales =
+      node.outputs.size() == 1 && node.Out().type == kUint8 && node.Out().quantization != nullptr;
+  return rescales ? QuantizedConcat(node, axis) : ConcatKernel(node, axis);
 }
 
 Result<RunKernel> PrepareSplit(const Node& node) {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "neap/execute/families.h"
-#include "neap/execute/tflite/common.h"
+#include "neap/execute/tflite/quantized.h"
 
 namespace neap::execute::tflite {
 namespace {
@@ -24,8 +24,47 @@ Result<Window> PlanPool(const Node& node) {
   return window;
 }
 
+// Sums of integers, divided and rounded half away from zero.
+Result<RunKernel> QuantizedAverage(const Node& node, const Window& window) {
+  NEAP_TRY(const auto limits, QuantizedLimits(*node.op, node.Out()));
+  const std::int64_t batches = node.In(0).shape[0];
+  const std::int64_t channels = node.In(0).shape[3];
+  return ForType(QuantizedTypes(), node.In(0).type, node, [&](auto tag) -> Result<RunKernel> {
+    using T = typename decltype(tag)::Type;
+    return RunKernel([=](const Arguments& arguments) -> Status {
+      PoolChannelsLast<T>(
+          window, batches, channels, Input<T>(arguments, 0), Output<T>(arguments), std::int32_t{0},
+          [](std::int32_t sum, T value) { return WrapAdd(sum, value); },
+          [&](std::int32_t sum, std::int64_t cells) {
+            const std::int64_t half = sum > 0 ? cells / 2 : -(cells / 2);
+            const std::int64_t mean = cells == 0 ? 0 : (sum + half) / cells;
+            return static_cast<T>(limits(static_cast<std::int32_t>(mean)));
+          });
+      return {};
+    });
+  });
+}
+
+Result<RunKernel> QuantizedMax(const Node& node, const Window& window) {
+  NEAP_TRY(const auto limits, QuantizedLimits(*node.op, node.Out()));
+  const std::int64_t batches = node.In(0).shape[0];
+  const std::int64_t channels = node.In(0).shape[3];
+  return ForType(QuantizedTypes(), node.In(0).type, node, [&](auto tag) -> Result<RunKernel> {
+    using T = typename decltype(tag)::Type;
+    return RunKernel([=](const Arguments& arguments) -> Status {
+      PoolChannelsLast<T>(
+          window, batches, channels, Input<T>(arguments, 0), Output<T>(arguments),
+          std::numeric_limits<T>::lowest(),
+          [](T most, T value) { return value > most ? value : most; },
+          [&](T most, std::int64_t /*cells*/) { return static_cast<T>(limits(most)); });
+      return {};
+    });
+  });
+}
+
 Result<RunKernel> PrepareAverage(const Node& node) {
   NEAP_TRY(const Window window, PlanPool(node));
+  if (IsQuantizedType(node.In(0).type)) return QuantizedAverage(node, window);
   if (node.In(0).type != kFloat32) return UnsupportedType(node);
   NEAP_TRY(const auto limits, FloatLimits(*node.op));
   const std::int64_t batches = node.In(0).shape[0];
@@ -43,6 +82,7 @@ Result<RunKernel> PrepareAverage(const Node& node) {
 
 Result<RunKernel> PrepareMax(const Node& node) {
   NEAP_TRY(const Window window, PlanPool(node));
+  if (IsQuantizedType(node.In(0).type)) return QuantizedMax(node, window);
   if (node.In(0).type != kFloat32) return UnsupportedType(node);
   NEAP_TRY(const auto limits, FloatLimits(*node.op));
   const std::int64_t batches = node.In(0).shape[0];

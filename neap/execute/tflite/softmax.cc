@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "neap/execute/families.h"
-#include "neap/execute/tflite/common.h"
+#include "neap/execute/tflite/quantized.h"
 
 namespace neap::execute::tflite {
 namespace {
@@ -49,6 +49,7 @@ float MaximumOf(const Cell<float>* in, std::int64_t length) {
 // A row is read whole before it is written.
 Result<RunKernel> PrepareSoftmax(const Node& node) {
   NEAP_TRY(const Rows rows, RowsOf(node));
+  if (IsQuantizedType(node.In(0).type)) return QuantizedSoftmax(node, rows.count, rows.length);
   if (!IsFloat(node)) return UnsupportedType(node);
   const auto beta = static_cast<float>(RealOr(*node.op, "beta", 1));
   return RowKernel(rows, [beta](const Cell<float>* in, Cell<float>* out, std::int64_t length) {

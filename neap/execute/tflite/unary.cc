@@ -6,7 +6,7 @@
 
 #include "neap/execute/families.h"
 #include "neap/execute/loops/elementwise.h"
-#include "neap/execute/tflite/common.h"
+#include "neap/execute/tflite/quantized.h"
 
 namespace neap::execute::tflite {
 namespace {
@@ -26,23 +26,40 @@ Result<RunKernel> FloatMap(const Node& node, F f) {
   return MapKernel<float, float>(node.Out().elements, f);
 }
 
+bool IsQuantized(const Node& node) {
+  return RequireOneShape(node) && IsQuantizedType(node.In(0).type);
+}
+
 float HardSwish(float x) { return x * Limits<float>{0, 6}(x + 3.0F) / 6.0F; }
 
 Result<RunKernel> PrepareLogistic(const Node& node) {
+  if (IsQuantized(node)) return QuantizedLogistic(node);
   return FloatMap(node, [](float x) { return 1.0F / (1.0F + std::exp(-x)); });
 }
 Result<RunKernel> PrepareTanh(const Node& node) {
+  if (IsQuantized(node)) return QuantizedTanh(node);
   return FloatMap(node, [](float x) { return std::tanh(x); });
 }
 Result<RunKernel> PrepareRelu(const Node& node) {
+  if (IsQuantized(node)) return QuantizedRelu(node, 0, std::numeric_limits<float>::infinity());
   return FloatMap(node, [](float x) { return x < 0 ? 0 : x; });
 }
-Result<RunKernel> PrepareRelu6(const Node& node) { return FloatMap(node, Limits<float>{0, 6}); }
-Result<RunKernel> PrepareReluN1(const Node& node) { return FloatMap(node, Limits<float>{-1, 1}); }
+Result<RunKernel> PrepareRelu6(const Node& node) {
+  if (IsQuantized(node)) return QuantizedRelu(node, 0, 6);
+  return FloatMap(node, Limits<float>{0, 6});
+}
+Result<RunKernel> PrepareReluN1(const Node& node) {
+  if (IsQuantized(node)) return QuantizedRelu(node, -1, 1);
+  return FloatMap(node, Limits<float>{-1, 1});
+}
 Result<RunKernel> PrepareRelu01(const Node& node) { return FloatMap(node, Limits<float>{0, 1}); }
-Result<RunKernel> PrepareHardSwish(const Node& node) { return FloatMap(node, HardSwish); }
+Result<RunKernel> PrepareHardSwish(const Node& node) {
+  if (IsQuantized(node)) return QuantizedHardSwish(node);
+  return FloatMap(node, HardSwish);
+}
 Result<RunKernel> PrepareLeakyRelu(const Node& node) {
   const auto alpha = static_cast<float>(RealOr(*node.op, "alpha", 0));
+  if (IsQuantized(node)) return QuantizedLeakyRelu(node, alpha);
   return FloatMap(node, [alpha](float x) { return x > 0 ? x : x * alpha; });
 }
 Result<RunKernel> PrepareElu(const Node& node) {
