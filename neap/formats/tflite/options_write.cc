@@ -20,7 +20,8 @@ Diagnostic WrongValue(const OptionField& field, const char* expected) {
   return BadInput("attribute '" + std::string(field.name) + "' is not " + expected);
 }
 
-// A field with its value, where the value lies outside of the table (lists, texts), or the number.
+// A field with its value: the number, or where a list or text lies, which is outside of the table.
+// Empty ones are left out, as any default.
 struct Prepared {
   const OptionField* field = nullptr;
   flatbuffers::Offset<void> outside;
@@ -56,7 +57,7 @@ Result<Prepared> PrepareList(const OptionField& field, const graph::Attribute& v
   if (field.type == OptionType::kText) {
     const auto* text = std::get_if<std::string>(&value);
     if (text == nullptr) return Fail(WrongValue(field, "a text"));
-    prepared.outside = builder->CreateString(*text).Union();
+    if (!text->empty()) prepared.outside = builder->CreateString(*text).Union();
   } else if (field.type == OptionType::kInts) {
     const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
     const Limits limits = LimitsOf(OptionType::kInt);
@@ -64,14 +65,14 @@ Result<Prepared> PrepareList(const OptionField& field, const graph::Attribute& v
                                         [&](std::int64_t i) { return Within(i, limits); })) {
       return Fail(WrongValue(field, "a list of 32-bit integers"));
     }
-    prepared.outside =
-        builder->CreateVector(std::vector<std::int32_t>(list->begin(), list->end())).Union();
+    const std::vector<std::int32_t> numbers(list->begin(), list->end());
+    if (!numbers.empty()) prepared.outside = builder->CreateVector(numbers).Union();
   } else {
     const auto* list = std::get_if<std::vector<double>>(&value);
     if (list == nullptr) return Fail(WrongValue(field, "a list of numbers"));
     std::vector<float> floats;
     for (const double item : *list) floats.push_back(static_cast<float>(item));
-    prepared.outside = builder->CreateVector(floats).Union();
+    if (!floats.empty()) prepared.outside = builder->CreateVector(floats).Union();
   }
   return prepared;
 }
