@@ -125,10 +125,15 @@ Result<formats::Format> FormatOf(const ZooCommandOptions& options) {
   return Fail(std::move(error));
 }
 
-Result<graph::Graph> TfliteGraph(const graph::Graph& network, bool int8) {
-  NEAP_TRY(graph::Graph converted, zoo::ConvertToTflite(network));
+Result<graph::Graph> TfliteGraph(const zoo::Network& network, bool int8) {
+  NEAP_TRY(graph::Graph converted, zoo::ConvertToTflite(network.graph));
   if (!int8) return converted;
-  return zoo::QuantizeToInt8(converted, {});
+  zoo::CalibrationOptions calibration;
+  // So that no network takes minutes.
+  constexpr std::int64_t kManyMacs = 20'000'000'000;
+  constexpr int kFewInputs = 2;
+  if (network.facts.multiply_accumulates > kManyMacs) calibration.inputs = kFewInputs;
+  return zoo::QuantizeToInt8(converted, calibration);
 }
 
 Status CheckUsage(const ZooCommandOptions& options) {
@@ -158,10 +163,13 @@ Status MakeNetwork(ZooCommandOptions options) {
     }
   }
   NEAP_CHECK_OK(CheckOutput(options.out, options.force));
-  NEAP_TRY(graph::Graph graph, zoo::Build(options.name, options.zoo));
+  NEAP_TRY(zoo::Network network, zoo::BuildNetwork(options.name, options.zoo));
   const bool tflite = format == formats::Format::kTflite;
+  graph::Graph graph;
   if (tflite) {
-    NEAP_TRY(graph, TfliteGraph(graph, options.int8));
+    NEAP_TRY(graph, TfliteGraph(network, options.int8));
+  } else {
+    graph = std::move(network.graph);
   }
   NEAP_TRY(const std::vector<std::byte> bytes, tflite ? formats::ExportTflite(graph, options.name)
                                                       : formats::ExportOnnx(graph, options.name));
