@@ -24,4 +24,7 @@ Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
 
+// See formats::ExportTflite.
+Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::string& name);
+
 }  // namespace neap::formats::tflite
