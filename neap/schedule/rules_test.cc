@@ -157,63 +157,82 @@ TEST(Rules, CommittingToTheEndOfASequenceIsWrong) {
   EXPECT_GT(CountWrong(22, 8000, Shape{}, judge), 0);
 }
 
-// A state with a completion has one that begins with one of the moves.
-bool MovesAreWrong(const Instance& instance, const Completions& completions, Word state,
+State StateOf(const Expander& expander, const Completions& completions, Word set) {
+  State state{{set}, {0}, completions.live(set)};
+  expander.FindReady(&state);
+  return state;
+}
+
+// A closed state with a completion has one that begins with one of the moves.
+bool MovesAreWrong(const Instance& instance, const Completions& completions, Word set,
                    std::int64_t budget, std::size_t kept_of_two) {
-  std::vector<Move> moves;
-  Expander(instance).Moves(&state, completions.live(state), budget, &moves);
+  Expander expander(instance);
+  State state = StateOf(expander, completions, set);
+  std::vector<OpIndex> path;
+  expander.Close(&state, budget, &path);
   const Word all = (Word{1} << static_cast<unsigned>(instance.num_ops())) - 1;
-  if (state == all || !completions.Completable(state, budget)) return false;
-  moves.resize((moves.size() * kept_of_two + 1) / 2);
-  return std::none_of(moves.begin(), moves.end(), [&](const Move& move) {
-    return completions.Completable(state | move.ops[0], budget);
+  if (state.executed[0] == all || !completions.Completable(state.executed[0], budget)) return false;
+  Moves moves;
+  expander.FindMoves(state, budget, &moves);
+  moves.list.resize((moves.list.size() * kept_of_two + 1) / 2);
+  return std::none_of(moves.list.begin(), moves.list.end(), [&](const Move& move) {
+    State after = state;
+    expander.Apply(moves, move, &after, &path);
+    return completions.Completable(after.executed[0], budget);
   });
 }
 
+// Without buffers that several operators may touch first: next-freed-buffer moves.
+const Shape kOneFirstUser{10, false, true, true};
+
 TEST(Rules, NextFreedMovesAreEnough) {
-  const Shape pure{10, false, false, false};
-  int pure_instances = 0;
+  int next_freed = 0;
   const auto judge = [&](const Instance& instance, const Completions& completions, Word state,
                          std::int64_t budget, Random&) {
-    if (instance.pure()) ++pure_instances;
+    if (Expander(instance).next_freed()) ++next_freed;
     return MovesAreWrong(instance, completions, state, budget, 2);
   };
-  EXPECT_EQ(CountWrong(23, 5000, pure, judge), 0);
-  EXPECT_GT(pure_instances, 1000);
+  EXPECT_EQ(CountWrong(23, 10'000, kOneFirstUser, judge), 0);
+  EXPECT_GT(next_freed, 10'000);
 }
 
 TEST(Rules, HalfOfTheNextFreedMovesAreNotEnough) {
-  const Shape pure{10, false, false, false};
   const auto judge = [&](const Instance& instance, const Completions& completions, Word state,
                          std::int64_t budget, Random&) {
     return MovesAreWrong(instance, completions, state, budget, 1);
   };
-  EXPECT_GT(CountWrong(23, 5000, pure, judge), 0);
+  EXPECT_GT(CountWrong(23, 5000, kOneFirstUser, judge), 0);
 }
 
 // What a move says of its hill and of the live bytes after it is what its operators do.
 TEST(Rules, MovesTellTheirEffect) {
-  const auto judge = [](const Instance& instance, const Completions& completions, Word state,
+  const auto judge = [](const Instance& instance, const Completions& completions, Word set,
                         std::int64_t budget, Random&) {
     Expander expander(instance);
-    std::vector<Move> moves;
-    expander.Moves(&state, completions.live(state), budget, &moves);
-    for (const Move& move : moves) {
+    const State state = StateOf(expander, completions, set);
+    Moves moves;
+    expander.FindMoves(state, budget, &moves);
+    for (const Move& move : moves.list) {
       std::vector<OpIndex> path;
-      expander.AppendInOrder(move.ops.data(), &path);
-      Word at = state;
+      State after = state;
+      expander.Apply(moves, move, &after, &path);
+      Word at = set;
       std::int64_t peak = 0;
       for (const OpIndex op : path) {
         EXPECT_TRUE(instance.IsReady(&at, op));
         peak = std::max(peak, instance.EffectOf(&at, completions.live(at), op).hill);
         SetBit(&at, op);
       }
+      EXPECT_EQ(at, after.executed[0]);
+      const Word ready = after.ready[0];
+      expander.FindReady(&after);
+      EXPECT_EQ(ready, after.ready[0]);
       if (peak > move.hill || completions.live(at) != move.live) return true;
     }
     return false;
   };
   EXPECT_EQ(CountWrong(24, 3000, Shape{}, judge), 0);
-  EXPECT_EQ(CountWrong(25, 3000, Shape{10, false, false, false}, judge), 0);
+  EXPECT_EQ(CountWrong(25, 3000, kOneFirstUser, judge), 0);
 }
 
 // The bound of the operators together is often the optimum, so one unit more would be wrong.
