@@ -87,6 +87,23 @@ void CutFinder::ExecutedAtCut(Word* out) {
 
 std::int64_t CutFinder::LeastHillWith(OpIndex op, OpIndex forced, bool executed,
                                       std::int64_t enough) {
+  const std::vector<Instance::Stage> stages = instance_.StagesOf(op);
+  std::int64_t most = 0;
+  for (std::size_t s = 0; s < stages.size() && most < enough; ++s) {
+    // Where an in-place operator hands memory over it is no higher than in its other stage.
+    const InPlace& pair = instance_.InPlaceOf(op);
+    if (pair.op >= 0 && stages.size() == 2 && stages[s].touched.size() == 1 &&
+        stages[s].touched.front() == (instance_.reversed() ? pair.output : pair.input) &&
+        s == (instance_.reversed() ? 1U : 0U)) {
+      continue;
+    }
+    most = std::max(most, StageHill(op, stages, s, forced, executed, enough));
+  }
+  return most;
+}
+
+// Which operators have run for certain when `op` runs, which have not, and nodes for the others.
+void CutFinder::Classify(OpIndex op, OpIndex forced, bool executed) {
   flow_.Clear();
   free_ops_.clear();
   const Word* ancestors = instance_.Ancestors(op);
@@ -106,29 +123,54 @@ std::int64_t CutFinder::LeastHillWith(OpIndex op, OpIndex forced, bool executed,
     }
   }
   AddFreeOps(free_ops_);
-  std::int64_t constant = instance_.Scratch(op);
-  // Everything that `op` touches is live while it runs, whatever came before.
-  for (const BufferIndex index : instance_.BuffersOf(op)) {
-    seen_[static_cast<std::size_t>(index)] = 1;
-    constant += instance_.buffers()[static_cast<std::size_t>(index)].bytes;
+}
+
+// Adds what buffer `index` costs: bytes where it is touched and not finished.
+void CutFinder::AddCost(BufferIndex index, int touched, int finished, std::int64_t* constant) {
+  const std::int64_t bytes = instance_.buffers()[static_cast<std::size_t>(index)].bytes;
+  if (bytes == 0 || touched == kWaiting || finished == kExecuted) return;
+  if (touched == kExecuted && finished == kWaiting) {
+    *constant += bytes;
+  } else {
+    flow_.AddEdge(touched, finished, bytes, index);
   }
-  const InPlace& pair = instance_.InPlaceOf(op);
-  if (pair.op >= 0) {
-    // Its two buffers count once when no other user of the input is waiting and none of the output
-    // is executed (reversed instances need the second condition): cost bytes unless both hold.
-    const auto& input = instance_.buffers()[static_cast<std::size_t>(pair.input)];
-    const auto& output = instance_.buffers()[static_cast<std::size_t>(pair.output)];
-    const int finished = FinishedNode(input, input.at_end, op);
-    const int touched = TouchedNode(output, output.at_start, op);
-    constant -= output.bytes;
-    if (finished == kWaiting || touched == kExecuted) {
-      constant += output.bytes;
-    } else if (finished != kExecuted && touched == kWaiting) {
-      flow_.AddEdge(kExecuted, finished, output.bytes, pair.input);
-    } else if (finished == kExecuted && touched != kWaiting) {
-      flow_.AddEdge(touched, kWaiting, output.bytes, pair.output);
+}
+
+// The hill of one stage: what `op` touches up to there is live, except what has died in a stage
+// before; that does unless another user is waiting. What it touches later is live where another
+// user has run.
+std::int64_t CutFinder::StageHill(OpIndex op, const std::vector<Instance::Stage>& stages,
+                                  std::size_t stage, OpIndex forced, bool executed,
+                                  std::int64_t enough) {
+  Classify(op, forced, executed);
+  std::int64_t constant = stages[stage].peak;
+  const auto see = [&](BufferIndex index) -> const Instance::CompiledBuffer* {
+    char& seen = seen_[static_cast<std::size_t>(index)];
+    if (seen != 0) return nullptr;
+    seen = 1;
+    return &instance_.buffers()[static_cast<std::size_t>(index)];
+  };
+  for (std::size_t s = 0; s < stage; ++s) {
+    for (const BufferIndex index : stages[s].freed) {
+      if (const auto* buffer = see(index)) {
+        AddCost(index, kExecuted, FinishedNode(*buffer, buffer->at_end, op), &constant);
+      }
     }
-    // Both open: the condition is no cut function; leaving it out only weakens the bound.
+  }
+  for (std::size_t s = stages.size() - 1; s > stage; --s) {
+    for (const BufferIndex index : stages[s].touched) {
+      if (const auto* buffer = see(index)) {
+        AddCost(index, TouchedNode(*buffer, buffer->at_start, op), kWaiting, &constant);
+      }
+    }
+  }
+  for (const BufferIndex index : instance_.BuffersOf(op)) {
+    if (const auto* buffer = see(index)) constant += buffer->bytes;
+  }
+  // An in-place pair that fits into no stages: at best its buffers count once.
+  if (!instance_.IsStaged(op)) {
+    constant -=
+        instance_.buffers()[static_cast<std::size_t>(instance_.InPlaceOf(op).output)].bytes;
   }
   for (std::size_t index = 0; index < instance_.buffers().size(); ++index) {
     if (seen_[index] != 0) continue;
@@ -140,16 +182,12 @@ std::int64_t CutFinder::LeastHillWith(OpIndex op, OpIndex forced, bool executed,
     }
     const int finished = FinishedNode(buffer, buffer.at_end, -1);
     if (finished == kExecuted) continue;
-    const int touched = TouchedNode(buffer, buffer.at_start, -1);
-    if (touched == kWaiting) continue;
-    if (touched == kExecuted && finished == kWaiting) {
-      constant += buffer.bytes;
-    } else {
-      flow_.AddEdge(touched, finished, buffer.bytes, static_cast<int>(index));
-    }
+    AddCost(static_cast<BufferIndex>(index), TouchedNode(buffer, buffer.at_start, -1), finished,
+            &constant);
   }
-  for (const BufferIndex index : instance_.BuffersOf(op))
+  for (const BufferIndex index : instance_.BuffersOf(op)) {
     seen_[static_cast<std::size_t>(index)] = 0;
+  }
   if (constant >= enough) return constant;
   return constant + flow_.Run(enough - constant);
 }
@@ -185,14 +223,26 @@ std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_liv
                                          Word* out) {
   flow_.Clear();
   free_ops_.clear();
-  for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
-    int& node = node_of_[static_cast<std::size_t>(op)];
+  for (std::size_t w = 0; w < instance_.words(); ++w) {
+    for (Word rest = to[w] & ~from[w]; rest != 0; rest &= rest - 1) {
+      free_ops_.push_back(
+          static_cast<OpIndex>(w * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
+    }
+  }
+  // Only the neighbours of free operators matter.
+  const auto set_fixed = [&](OpIndex op) {
     if (TestBit(from, op)) {
-      node = kExecuted;
+      node_of_[static_cast<std::size_t>(op)] = kExecuted;
     } else if (!TestBit(to, op)) {
-      node = kWaiting;
-    } else {
-      free_ops_.push_back(op);
+      node_of_[static_cast<std::size_t>(op)] = kWaiting;
+    }
+  };
+  for (const OpIndex op : free_ops_) {
+    for (const OpIndex before : instance_.Predecessors(op)) set_fixed(before);
+    for (const BufferIndex index : instance_.BuffersOf(op)) {
+      for (const OpIndex user : instance_.buffers()[static_cast<std::size_t>(index)].users) {
+        set_fixed(user);
+      }
     }
   }
   AddFreeOps(free_ops_);
@@ -200,7 +250,8 @@ std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_liv
   // `from` + the cut.
   std::int64_t at_from = 0;
   std::int64_t constant = 0;
-  std::vector<BufferIndex> touched_buffers;
+  std::vector<BufferIndex>& touched_buffers = touched_buffers_;
+  touched_buffers.clear();
   for (const OpIndex op : free_ops_) {
     for (const BufferIndex index : instance_.BuffersOf(op)) {
       if (seen_[static_cast<std::size_t>(index)] != 0) continue;

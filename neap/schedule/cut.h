@@ -51,6 +51,10 @@ class CutFinder {
  private:
   // Where an operator stands in the network: executed for sure, not executed for sure, or a node.
   enum : int { kExecuted = MaxFlow::kSource, kWaiting = MaxFlow::kSink };
+  void Classify(OpIndex op, OpIndex forced, bool executed);
+  std::int64_t StageHill(OpIndex op, const std::vector<Instance::Stage>& stages,
+                         std::size_t stage, OpIndex forced, bool executed, std::int64_t enough);
+  void AddCost(BufferIndex index, int touched, int finished, std::int64_t* constant);
   void AddFreeOps(const std::vector<OpIndex>& free_ops);
   int TouchedNode(const Instance::CompiledBuffer& buffer, bool at_start, OpIndex skip);
   int FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end, OpIndex skip);
@@ -60,6 +64,7 @@ class CutFinder {
   std::vector<int> node_of_;
   std::vector<OpIndex> free_ops_;
   std::vector<char> seen_;  // per buffer
+  std::vector<BufferIndex> touched_buffers_;
 };
 
 }  // namespace neap::schedule

@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace neap::schedule {
+namespace {
+
+// Small searches end without waypoints, which cost a maximum flow each.
+constexpr std::int64_t kCommitFrom = 1'000;
+
+}  // namespace
 
 Decider::Decider(const Instance& instance, Expander* expander, std::int64_t max_table_bytes)
     : instance_(instance),
@@ -70,6 +76,7 @@ std::int64_t Decider::Progress() const {
 // The empty state, closed. kUnknown: it is on the stack, and the search may begin.
 Verdict Decider::Begin(std::vector<OpIndex>* order) {
   depth_ = 0;
+  since_begin_ = 0;
   path_.clear();
   state_ = expander_.Start();
   // The first operator already runs above the budget.
@@ -99,6 +106,7 @@ Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* 
       --depth_;
       continue;
     }
+    ++since_begin_;
     if (++states > most_states || stopper->Count()) return Verdict::kUnknown;
     const Move& move = top.moves.list[top.next++];
     path_.resize(top.path_end);
@@ -107,7 +115,7 @@ Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* 
     expander_.Close(&state_, budget_, &path_);
     if (Complete()) break;
     if (table_.IsRefuted(state_.executed.data(), budget)) continue;
-    Commit();
+    if (since_begin_ > kCommitFrom) Commit();
     if (Complete()) break;
     // After a commitment the frame that made the move is gone; a refuted waypoint refutes it too.
     if (table_.IsRefuted(state_.executed.data(), budget)) continue;

@@ -57,6 +57,7 @@ class Decider {
   State state_;  // the one being entered
   std::vector<Word> waypoint_;
   std::int64_t budget_ = -1;
+  std::int64_t since_begin_ = 0;  // states
 };
 
 }  // namespace neap::schedule

@@ -15,9 +15,10 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 class Fuser {
  public:
-  Fuser(const Problem& problem, const Instance& forward)
+  Fuser(const Problem& problem, const Instance& forward, std::int64_t unit)
       : problem_(problem),
         forward_(forward),
+        unit_(unit),
         words_(forward.words()),
         groups_(At(forward.num_ops())),
         before_(At(forward.num_ops()), words_),
@@ -52,10 +53,8 @@ class Fuser {
 
   std::vector<Stage> StagesInBytes(OpIndex op) {
     std::vector<Stage> stages = forward_.StagesOf(op);
-    for (Stage& stage : stages) {
-      if (stage.peak != 0) stage.peak = problem_.scratch_bytes[At(op)];
-    }
-    groups_[At(op)].is_odd = forward_.InPlaceOf(op).op >= 0 && stages.size() == 1;
+    for (Stage& stage : stages) stage.peak *= unit_;
+    groups_[At(op)].is_odd = !forward_.IsStaged(op);
     return stages;
   }
 
@@ -296,6 +295,7 @@ class Fuser {
 
   const Problem& problem_;
   const Instance& forward_;
+  std::int64_t unit_;
   std::size_t words_;
   std::vector<Group> groups_;
   BitRows before_;  // per group: operators that certainly run before it; behind it
@@ -310,8 +310,8 @@ class Fuser {
 
 }  // namespace
 
-Fusion Fuse(const Problem& problem, const Instance& forward) {
-  return Fuser(problem, forward).Run();
+Fusion Fuse(const Problem& problem, const Instance& forward, std::int64_t unit) {
+  return Fuser(problem, forward, unit).Run();
 }
 
 }  // namespace neap::schedule

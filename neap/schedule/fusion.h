@@ -25,9 +25,9 @@ struct Fusion {
 // much as possible is touched. The same with time reversed: P runs right before Q when everything
 // that waits for P is Q or behind Q, and so on.
 // For every budget, an order of `problem` within it exists exactly when one of the fused problem
-// does. `forward` is the instance of `problem` in unit 1 or any other.
+// does. `forward` is the instance of `problem` in `unit`, in stages or not.
 // O(passes x ops x operators of a group); groups have at most kMostFused operators.
-Fusion Fuse(const Problem& problem, const Instance& forward);
+Fusion Fuse(const Problem& problem, const Instance& forward, std::int64_t unit);
 
 inline constexpr std::size_t kMostFused = 64;
 

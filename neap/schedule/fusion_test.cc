@@ -72,7 +72,7 @@ TEST(Fusion, KeepsTheLeastPeak) {
     const Problem problem = random.Chance(1, 2) ? Chains(random) : RandomProblem(random, Shape{});
     ASSERT_EQ(Validate(problem), std::nullopt);
     const Instance forward(problem, 1, false);
-    const Fusion fusion = Fuse(problem, forward);
+    const Fusion fusion = Fuse(problem, forward, 1);
     ASSERT_EQ(Validate(fusion.problem), std::nullopt);
     fused_ops += problem.num_ops - fusion.problem.num_ops;
     for (const auto& stages : fusion.stages) in_stages += stages.size() > 1 ? 1 : 0;

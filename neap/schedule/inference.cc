@@ -12,9 +12,9 @@ namespace {
 // One pass over all operators with the precedences known so far.
 class Pass {
  public:
-  Pass(const Problem& problem, std::int64_t unit, std::int64_t budget, std::int64_t most_cuts,
-       Stopper* stopper, Inference* inference)
-      : instance_(problem, unit, false),
+  Pass(const Problem& problem, const Instance::Stages& stages, std::int64_t unit,
+       std::int64_t budget, std::int64_t most_cuts, Stopper* stopper, Inference* inference)
+      : instance_(problem, stages, unit, false),
         cuts_(instance_),
         budget_(budget),
         most_cuts_(most_cuts),
@@ -89,13 +89,14 @@ class Pass {
 
 }  // namespace
 
-Inference InferPrecedences(const Problem& problem, std::int64_t unit, std::int64_t budget,
-                           std::int64_t most_cuts, Stopper* stopper) {
+Inference InferPrecedences(const Problem& problem, const Instance::Stages& stages,
+                           std::int64_t unit, std::int64_t budget, std::int64_t most_cuts,
+                           Stopper* stopper) {
   Inference inference;
   Problem known = problem;
   while (true) {
     const std::size_t before = inference.precedences.size();
-    const bool complete = Pass(known, unit, budget, most_cuts, stopper, &inference).Run();
+    const bool complete = Pass(known, stages, unit, budget, most_cuts, stopper, &inference).Run();
     if (inference.infeasible) return inference;
     known.precedences.insert(known.precedences.end(),
                              inference.precedences.begin() + static_cast<std::ptrdiff_t>(before),

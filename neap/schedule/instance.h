@@ -52,6 +52,7 @@ class Instance {
   Instance(const Problem& problem, const Stages& stages, std::int64_t unit, bool reversed);
 
   OpIndex num_ops() const { return num_ops_; }
+  bool reversed() const { return reversed_; }
   std::size_t words() const { return words_; }
   std::int64_t start_live() const { return start_live_; }
   std::int64_t end_live() const { return end_live_; }

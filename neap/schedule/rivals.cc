@@ -25,11 +25,9 @@ constexpr std::int64_t kOneTallIn = 10;
 
 Rivals::Rivals(const Problem& problem, const Instance& forward, std::int64_t unit,
                std::int64_t max_table_bytes)
-    : problem_(problem),
-      forward_(forward),
-      unit_(unit),
+    : forward_(forward),
       max_table_bytes_(max_table_bytes),
-      fusion_(Fuse(problem, forward)),
+      fusion_(Fuse(problem, forward, unit)),
       fused_forward_(fusion_.problem, fusion_.stages, unit, false),
       fused_backward_(fusion_.problem, fusion_.stages, unit, true) {
   Add(&fused_forward_, false, true, false);
@@ -102,7 +100,7 @@ void Rivals::RunSlice(const std::vector<Rival*>& active, Aim aim, std::int64_t b
 }
 
 Answer Rivals::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper* stopper) {
-  if (states > kNarrowStates / 8) AddNextFreed();
+  if (states > kNarrowStates / 4) AddNextFreed();
   std::vector<Rival*> active;
   for (Rival& rival : rivals_) {
     if (!rival.narrow_only || states <= kNarrowStates) active.push_back(&rival);
@@ -138,16 +136,19 @@ Answer Rivals::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper
   return {};
 }
 
-// As operators of the problem, forward.
-std::vector<OpIndex> Rivals::InOrder(const Rival& rival, std::vector<OpIndex> order) const {
-  if (rival.reversed) std::reverse(order.begin(), order.end());
-  if (!rival.fused) return order;
+std::vector<OpIndex> Rivals::Expand(const std::vector<OpIndex>& order) const {
   std::vector<OpIndex> all;
   for (const OpIndex op : order) {
     const auto& ops = fusion_.ops[static_cast<std::size_t>(op)];
     all.insert(all.end(), ops.begin(), ops.end());
   }
   return all;
+}
+
+// As operators of the problem, forward.
+std::vector<OpIndex> Rivals::InOrder(const Rival& rival, std::vector<OpIndex> order) const {
+  if (rival.reversed) std::reverse(order.begin(), order.end());
+  return rival.fused ? Expand(order) : order;
 }
 
 std::vector<OpIndex> Rivals::BeamOf(Rival* rival, std::int64_t budget, std::size_t width,

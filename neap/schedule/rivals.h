@@ -43,6 +43,10 @@ class Rivals {
   // Of the last Decide() with that aim that found no answer: see Decider::Progress().
   std::int64_t progress(Aim aim) const { return progress_[static_cast<std::size_t>(aim)]; }
 
+  const Fusion& fusion() const { return fusion_; }
+  // An order of the fused problem as one of the problem.
+  std::vector<OpIndex> Expand(const std::vector<OpIndex>& order) const;
+
   // An order within the budget by a beam, or an empty one.
   std::vector<OpIndex> Greedy(bool reversed, std::int64_t budget, Stopper* stopper);
   std::vector<OpIndex> Beam(std::int64_t budget, std::size_t width, Stopper* stopper);
@@ -68,9 +72,7 @@ class Rivals {
   std::vector<OpIndex> BeamOf(Rival* rival, std::int64_t budget, std::size_t width,
                               Stopper* stopper);
 
-  const Problem& problem_;
   const Instance& forward_;
-  std::int64_t unit_;
   std::int64_t max_table_bytes_;
   Fusion fusion_;
   Instance fused_forward_;

@@ -265,7 +265,7 @@ int CountWrongInferences(std::int64_t error) {
     const std::int64_t budget = best + random.Between(-2, 2);
     const Limits limits;
     Stopper stopper(limits);
-    const Inference inference = InferPrecedences(problem, 1, budget - error, 1'000'000, &stopper);
+    const Inference inference = InferPrecedences(problem, {}, 1, budget - error, 1'000'000, &stopper);
     inferred += static_cast<int>(inference.precedences.size());
     if (inference.infeasible) {
       wrong += budget >= best ? 1 : 0;

@@ -53,7 +53,8 @@ void ExpectDecides(const Problem& problem) {
   const std::int64_t best = BruteForcePeak(problem);
   for (const bool reversed : {false, true}) {
     const Instance instance(problem, 1, reversed);
-    Decider decider(instance, std::int64_t{1} << 20);
+    Expander expander(instance);
+    Decider decider(instance, &expander, std::int64_t{1} << 20);
     const Limits limits;
     Stopper stopper(limits);
     constexpr std::int64_t kMany = 1'000'000;

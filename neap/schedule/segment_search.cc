@@ -28,6 +28,8 @@ constexpr std::int64_t kInferenceFrom = 128'000;
 constexpr std::int64_t kHopeless = std::int64_t{1} << 14U;
 constexpr OpIndex kMostInferenceOps = 1'000;
 constexpr std::int64_t kStatesPerCut = 16;  // a cut costs about as much as these
+// The bound of the cuts is often the optimum.
+constexpr std::int64_t kFirstLook = 512;
 constexpr std::int64_t kShortStates = 128;
 constexpr std::size_t kNarrow = 4;
 constexpr std::size_t kMiddling = 16;
@@ -106,6 +108,8 @@ void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
   TRACE("greedy");
   CutBounds(floor_bytes, stopper);
   TRACE("cuts");
+  if (!Closed(floor_bytes)) Decide(Aim::kLower, Floor(floor_bytes), kFirstLook, stopper);
+  TRACE("look");
   SoftBisect(floor_bytes, kShortStates, 1, stopper);
   TRACE("soft");
 }
@@ -258,22 +262,24 @@ void SegmentSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, S
 
 Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t states,
                                            Stopper* stopper) {
-  Inference inference =
-      InferPrecedences(segment_.problem, unit_, budget, states / kStatesPerCut, stopper);
+  const Fusion& fusion = rivals().fusion();
+  Inference inference = InferPrecedences(fusion.problem, fusion.stages, unit_, budget,
+                                         states / kStatesPerCut, stopper);
   stopper->Charge(inference.cuts * kStatesPerCut);
+  TRACE("inferred");
   if (inference.infeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);
     reversed_ = false;
     return Verdict::kInfeasible;
   }
   if (stopper->stopped()) return Verdict::kUnknown;
-  Problem known = segment_.problem;
+  Problem known = fusion.problem;
   known.precedences.insert(known.precedences.end(), inference.precedences.begin(),
                            inference.precedences.end());
-  const Instance forward(known, unit_, false);
+  const Instance forward(known, fusion.stages, unit_, false);
   Rivals search(known, forward, unit_, max_table_bytes_);
   Answer answer = search.Decide(Aim::kTop, budget, states / 4, stopper);
-  if (answer.verdict == Verdict::kFeasible) Improve(std::move(answer.order));
+  if (answer.verdict == Verdict::kFeasible) Improve(rivals().Expand(answer.order));
   if (answer.verdict == Verdict::kInfeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);
     reversed_ = answer.reversed;

@@ -39,7 +39,7 @@ class SegmentSearch {
   // One round of decision searches of at most `states` states each. True: something is left to do.
   bool Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper);
 
-  static constexpr std::int64_t kFirstStates = 1'000;
+  static constexpr std::int64_t kFirstStates = 2'000;
   static constexpr std::int64_t kRoundFactor = 4;
 
  private:
