@@ -69,12 +69,8 @@ int CutFinder::FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end,
   return aux;
 }
 
-std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
-  return LeastHillWith(op, -1, false, enough);
-}
-
 void CutFinder::ExecutedAtCut(Word* out) {
-  const std::vector<char> source_side = flow_.LargestSourceSide();
+  const std::vector<char>& source_side = flow_.LargestSourceSide(waiting_);
   std::fill(out, out + instance_.words(), 0);
   for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
     const int node = node_of_[static_cast<std::size_t>(op)];
@@ -85,38 +81,43 @@ void CutFinder::ExecutedAtCut(Word* out) {
   }
 }
 
-std::int64_t CutFinder::LeastHillWith(OpIndex op, OpIndex forced, bool executed,
-                                      std::int64_t enough) {
+std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
   const std::vector<Instance::Stage> stages = instance_.StagesOf(op);
+  const InPlace& pair = instance_.InPlaceOf(op);
   std::int64_t most = 0;
   for (std::size_t s = 0; s < stages.size() && most < enough; ++s) {
     // Where an in-place operator hands memory over it is no higher than in its other stage.
-    const InPlace& pair = instance_.InPlaceOf(op);
-    if (pair.op >= 0 && stages.size() == 2 && stages[s].touched.size() == 1 &&
-        stages[s].touched.front() == (instance_.reversed() ? pair.output : pair.input) &&
-        s == (instance_.reversed() ? 1U : 0U)) {
-      continue;
-    }
-    most = std::max(most, StageHill(op, stages, s, forced, executed, enough));
+    if (pair.op >= 0 && stages.size() == 2 && s == (instance_.reversed() ? 1U : 0U)) continue;
+    most = std::max(most, StageHill(op, stages, s, enough));
   }
   return most;
 }
 
+std::int64_t CutFinder::LeastStageHill(OpIndex op, std::size_t stage, std::int64_t enough) {
+  const std::int64_t hill = StageHill(op, instance_.StagesOf(op), stage, enough);
+  flow_.Remember();
+  return hill;
+}
+
+std::int64_t CutFinder::LeastStageHillWith(OpIndex forced, bool executed, std::int64_t enough) {
+  flow_.Return();
+  const int node = node_of_[static_cast<std::size_t>(forced)];
+  waiting_ = executed ? kWaiting : node;
+  return constant_ +
+         flow_.Run(executed ? node : int{kExecuted}, waiting_, enough - constant_);
+}
+
 // Which operators have run for certain when `op` runs, which have not, and nodes for the others.
-void CutFinder::Classify(OpIndex op, OpIndex forced, bool executed) {
+void CutFinder::Classify(OpIndex op) {
   flow_.Clear();
   free_ops_.clear();
   const Word* ancestors = instance_.Ancestors(op);
   const Word* descendants = instance_.Descendants(op);
   for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
     int& node = node_of_[static_cast<std::size_t>(other)];
-    const bool in =
-        forced >= 0 && executed && (other == forced || TestBit(instance_.Ancestors(forced), other));
-    const bool out = forced >= 0 && !executed &&
-                     (other == forced || TestBit(instance_.Descendants(forced), other));
-    if (in || TestBit(ancestors, other)) {
+    if (TestBit(ancestors, other)) {
       node = kExecuted;
-    } else if (out || other == op || TestBit(descendants, other)) {
+    } else if (other == op || TestBit(descendants, other)) {
       node = kWaiting;
     } else {
       free_ops_.push_back(other);
@@ -140,9 +141,8 @@ void CutFinder::AddCost(BufferIndex index, int touched, int finished, std::int64
 // before; that does unless another user is waiting. What it touches later is live where another
 // user has run.
 std::int64_t CutFinder::StageHill(OpIndex op, const std::vector<Instance::Stage>& stages,
-                                  std::size_t stage, OpIndex forced, bool executed,
-                                  std::int64_t enough) {
-  Classify(op, forced, executed);
+                                  std::size_t stage, std::int64_t enough) {
+  Classify(op);
   std::int64_t constant = stages[stage].peak;
   const auto see = [&](BufferIndex index) -> const Instance::CompiledBuffer* {
     char& seen = seen_[static_cast<std::size_t>(index)];
@@ -188,6 +188,8 @@ std::int64_t CutFinder::StageHill(OpIndex op, const std::vector<Instance::Stage>
   for (const BufferIndex index : instance_.BuffersOf(op)) {
     seen_[static_cast<std::size_t>(index)] = 0;
   }
+  constant_ = constant;
+  waiting_ = kWaiting;
   if (constant >= enough) return constant;
   return constant + flow_.Run(enough - constant);
 }
@@ -277,7 +279,7 @@ std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_liv
     }
   }
   const std::int64_t cut = flow_.Run();
-  const std::vector<char> source_side = flow_.LargestSourceSide();
+  const std::vector<char>& source_side = flow_.LargestSourceSide();
   std::copy(from, from + instance_.words(), out);
   for (const OpIndex op : free_ops_) {
     if (source_side[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(op)])] != 0) {

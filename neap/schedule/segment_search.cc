@@ -12,9 +12,11 @@
 
 #ifdef NEAP_TRACE
 #include <cstdio>
+#include <chrono>
+static const auto kT0 = std::chrono::steady_clock::now();
 #define TRACE(what)                                                                        \
-  std::printf("  %-12s %ld..%ld states %ld\n", what, (long)lower_, (long)upper_, \
-              (long)stopper->states())
+  std::printf("  %-12s %ld..%ld states %ld t %.3f\n", what, (long)lower_, (long)upper_, \
+              (long)stopper->states(), std::chrono::duration<double>(std::chrono::steady_clock::now() - kT0).count())
 #else
 #define TRACE(what)
 #endif
@@ -23,9 +25,7 @@ namespace neap::schedule {
 namespace {
 
 constexpr std::int64_t kNoBudget = std::int64_t{1} << 62;
-constexpr std::int64_t kInferenceFrom = 128'000;
-// Below this share of its tree (in 2^-30) a search is not expected to end.
-constexpr std::int64_t kHopeless = std::int64_t{1} << 14U;
+constexpr std::int64_t kInferenceFrom = 32'000;
 constexpr OpIndex kMostInferenceOps = 1'000;
 constexpr std::int64_t kStatesPerCut = 16;  // a cut costs about as much as these
 // The bound of the cuts is often the optimum.
@@ -36,6 +36,7 @@ constexpr std::size_t kMiddling = 16;
 constexpr std::size_t kWide = 64;
 constexpr int kMostLooks = 12;
 constexpr int kMostHalvings = 4;
+constexpr std::int64_t kFinest = 16;  // of a gap, that inference is bisected to
 // Operators in all networks of the min-cut bound together; beyond, the bound stays as it is.
 constexpr std::int64_t kMostCutWork = 4'000'000;
 
@@ -122,11 +123,12 @@ bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stoppe
   if (states == kFirstStates * kRoundFactor * kRoundFactor) {
     DecisionBeam(floor_bytes, kWide, stopper);
   }
-  if (!HardBisect(floor_bytes, states, stopper)) return false;
+  const bool infers =
+      states >= kInferenceFrom && rivals().fusion().problem.num_ops <= kMostInferenceOps;
+  if (!HardBisect(floor_bytes, states, infers, stopper)) return false;
   TRACE("hard");
-  const bool hopeless = rivals().progress(Aim::kTop) < kHopeless;
-  if (hopeless && states >= kInferenceFrom && forward_.num_ops() <= kMostInferenceOps) {
-    InferBisect(floor_bytes, states / 2, stopper);
+  if (infers && IsHopeless()) {
+    InferBisect(floor_bytes, states, stopper);
     TRACE("infer");
   }
   return !Closed(floor_bytes);
@@ -225,15 +227,19 @@ void SegmentSearch::DecisionBeam(std::int64_t floor_bytes, std::size_t width, St
 
 // Decision searches until none of them comes to an end within its states: refuting all below the
 // best order ends everything, the middle moves one of the bounds. True: the bounds have not met.
-bool SegmentSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
+bool SegmentSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, bool infers,
+                               Stopper* stopper) {
   while (!Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t low = Floor(floor_bytes);
     const std::int64_t top = upper_ - 1;
-    if (Decide(Aim::kTop, top, states, stopper) != Verdict::kUnknown) continue;
+    // Where it is not expected to end, most of the effort goes into inference.
+    const std::int64_t share = infers && IsHopeless() ? 4 : 1;
+    if (Decide(Aim::kTop, top, states / share, stopper) != Verdict::kUnknown) continue;
+    if (infers && IsHopeless()) return true;
     // Lower budgets are refuted more easily: halve the way down until one of them moves a bound.
     bool moved = false;
     std::int64_t last = top;
-    const int halvings = rivals().progress(Aim::kTop) < kHopeless ? kMostHalvings : 1;
+    const int halvings = IsHopeless() ? kMostHalvings : 1;
     for (int halving = 1; !moved && halving <= halvings && !stopper->stopped(); ++halving) {
       const std::int64_t budget = low + ((top - low) >> halving);
       if (budget == last) break;
@@ -251,7 +257,8 @@ bool SegmentSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, St
 void SegmentSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
   std::int64_t low = Floor(floor_bytes);
   std::int64_t end = upper_;
-  while (low < end && !Closed(floor_bytes) && !stopper->stopped()) {
+  const std::int64_t tolerance = (end - low) / kFinest;
+  while (low + tolerance < end && !Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t budget = low + (end - 1 - low) / 2;
     const Verdict verdict = DecideWithInference(budget, states, stopper);
     if (verdict == Verdict::kInfeasible) low = budget + 1;
@@ -263,22 +270,27 @@ void SegmentSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, S
 Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t states,
                                            Stopper* stopper) {
   const Fusion& fusion = rivals().fusion();
-  Inference inference = InferPrecedences(fusion.problem, fusion.stages, unit_, budget,
-                                         states / kStatesPerCut, stopper);
+  Problem known = fusion.problem;
+  for (const Known& earlier : known_) {
+    if (earlier.budget >= budget) known.precedences.push_back(earlier.precedence);
+  }
+  Inference inference =
+      InferPrecedences(known, fusion.stages, unit_, budget, states / kStatesPerCut, stopper);
   stopper->Charge(inference.cuts * kStatesPerCut);
-  TRACE("inferred");
+  TRACE(("inferred " + std::to_string(budget) + " edges " + std::to_string(inference.precedences.size())).c_str());
   if (inference.infeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);
     reversed_ = false;
     return Verdict::kInfeasible;
   }
+  for (const auto& precedence : inference.precedences) known_.push_back({precedence, budget});
   if (stopper->stopped()) return Verdict::kUnknown;
-  Problem known = fusion.problem;
   known.precedences.insert(known.precedences.end(), inference.precedences.begin(),
                            inference.precedences.end());
   const Instance forward(known, fusion.stages, unit_, false);
   Rivals search(known, forward, unit_, max_table_bytes_);
   Answer answer = search.Decide(Aim::kTop, budget, states / 4, stopper);
+  TRACE(("decided " + std::to_string((int)answer.verdict) + " progress " + std::to_string(search.progress(Aim::kTop)) + " ops " + std::to_string(search.fusion().problem.num_ops)).c_str());
   if (answer.verdict == Verdict::kFeasible) Improve(rivals().Expand(answer.order));
   if (answer.verdict == Verdict::kInfeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "neap/schedule/instance.h"
@@ -43,6 +44,8 @@ class SegmentSearch {
   static constexpr std::int64_t kRoundFactor = 4;
 
  private:
+  // Share of its tree, in 2^-30, that a search has to get through in a round.
+  static constexpr std::int64_t kHopeless = std::int64_t{1} << 14U;
   std::int64_t Floor(std::int64_t floor_bytes) const {
     const std::int64_t floor = floor_bytes / unit_;
     return lower_ > floor ? lower_ : floor;
@@ -56,7 +59,9 @@ class SegmentSearch {
   void SoftBisect(std::int64_t floor_bytes, std::int64_t states, std::size_t width,
                   Stopper* stopper);
   void DecisionBeam(std::int64_t floor_bytes, std::size_t width, Stopper* stopper);
-  bool HardBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper);
+  bool HardBisect(std::int64_t floor_bytes, std::int64_t states, bool infers, Stopper* stopper);
+  // The search just below the best order is not expected to end.
+  bool IsHopeless() { return rivals().progress(Aim::kTop) < kHopeless; }
   void InferBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper);
   Verdict DecideWithInference(std::int64_t budget, std::int64_t states, Stopper* stopper);
 
@@ -72,6 +77,12 @@ class SegmentSearch {
   Proof proof_ = Proof::kSingleOp;
   OpIndex bound_op_ = -1;
   bool reversed_ = false;
+  // Precedences of the fused problem that every order within a budget, or within less, obeys.
+  struct Known {
+    std::pair<OpIndex, OpIndex> precedence;
+    std::int64_t budget;
+  };
+  std::vector<Known> known_;
 };
 
 }  // namespace neap::schedule
