@@ -13,8 +13,8 @@ constexpr std::size_t kMostEarly = 10;  // buffers that die early in one operato
 
 }  // namespace
 
-Clusters::Clusters(const Instance& instance, bool wanted)
-    : instance_(instance), words_(instance.words()) {
+Clusters::Clusters(const Instance& instance, bool wanted, const Rules& rules)
+    : instance_(instance), rules_(rules), words_(instance.words()) {
   if (!wanted || !instance.one_first_user()) return;
   for (OpIndex op = 0; op < instance.num_ops(); ++op) {
     // An in-place pair that fits into no stages.
@@ -114,6 +114,7 @@ void Clusters::Compile() {
       const std::int64_t extra = early_height_[At(op)][i] - instance_.FirstTouched(op);
       std::int64_t bytes = 0;
       for (const BufferIndex index : early) bytes += instance_.buffers()[At(index)].bytes;
+      if (!rules_.early_sets) continue;
       if (early.size() == 1) {
         Cluster& cluster = clusters_[At(cluster_of[At(early[0])])];
         cluster.pins.push_back(op);
@@ -149,7 +150,7 @@ void Clusters::Compile() {
   std::int64_t least_slack = std::numeric_limits<std::int64_t>::max();
   for (const Cluster& cluster : clusters_) least_slack = std::min(least_slack, cluster.slack);
   for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
-    if (extra_[At(op)] > least_slack) tall_.push_back(op);
+    if (extra_[At(op)] > least_slack && rules_.tall_operators) tall_.push_back(op);
   }
   row_.resize(words_);
 }

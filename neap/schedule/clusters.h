@@ -25,8 +25,13 @@ namespace neap::schedule {
 // could run after it: z with its ancestors.
 class Clusters {
  public:
+  // All of them are needed; only tests, which show that, leave one out.
+  struct Rules {
+    bool early_sets = true;
+    bool tall_operators = true;
+  };
   // `wanted` false: an object that is not usable.
-  Clusters(const Instance& instance, bool wanted);
+  Clusters(const Instance& instance, bool wanted, const Rules& rules);
 
   // Each buffer has one first user, and no operator has too many early sets.
   bool usable() const { return usable_; }
@@ -79,6 +84,7 @@ class Clusters {
   void RunRest(std::int64_t live, std::int64_t budget);
 
   const Instance& instance_;
+  Rules rules_;
   std::size_t words_;
   bool usable_ = false;
   bool plain_ = true;  // no extra, no early sets: any order of a cluster will do

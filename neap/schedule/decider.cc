@@ -4,20 +4,16 @@
 #include <algorithm>
 
 namespace neap::schedule {
-namespace {
 
-// Small searches end without waypoints, which cost a maximum flow each.
-constexpr std::int64_t kCommitFrom = 1'000;
-
-}  // namespace
-
-Decider::Decider(const Instance& instance, Expander* expander, std::int64_t max_table_bytes)
+Decider::Decider(const Instance& instance, Expander* expander, std::int64_t max_table_bytes,
+                 std::int64_t commit_from)
     : instance_(instance),
       expander_(*expander),
       cuts_(instance),
       table_(instance.words(), max_table_bytes),
       state_(expander_.Start()),
-      waypoint_(instance.words(), 0) {}
+      waypoint_(instance.words(), 0),
+      commit_from_(commit_from) {}
 
 bool Decider::Complete() const {
   return CountBits(state_.executed.data(), instance_.words()) == instance_.num_ops();
@@ -115,7 +111,7 @@ Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* 
     expander_.Close(&state_, budget_, &path_);
     if (Complete()) break;
     if (table_.IsRefuted(state_.executed.data(), budget)) continue;
-    if (since_begin_ > kCommitFrom) Commit();
+    if (since_begin_ > commit_from_) Commit();
     if (Complete()) break;
     // After a commitment the frame that made the move is gone; a refuted waypoint refutes it too.
     if (table_.IsRefuted(state_.executed.data(), budget)) continue;

@@ -19,8 +19,13 @@ enum class Verdict : std::uint8_t { kFeasible, kInfeasible, kUnknown };
 
 class Decider {
  public:
+  // Small searches end without waypoints, which cost a maximum flow each.
+  static constexpr std::int64_t kCommitFrom = 1'000;
+
   // `expander`: of `instance`; both outlive this. Searches that share one do not run at once.
-  Decider(const Instance& instance, Expander* expander, std::int64_t max_table_bytes);
+  // Commits to waypoints after `commit_from` states.
+  Decider(const Instance& instance, Expander* expander, std::int64_t max_table_bytes,
+          std::int64_t commit_from = kCommitFrom);
 
   // kFeasible: `order` receives an order with peak <= budget. kInfeasible: there is none, proven.
   // kUnknown: `most_states` states or the stopper ended the search; what was refuted is kept for
@@ -58,6 +63,7 @@ class Decider {
   std::vector<Word> waypoint_;
   std::int64_t budget_ = -1;
   std::int64_t since_begin_ = 0;  // states
+  std::int64_t commit_from_;
 };
 
 }  // namespace neap::schedule

@@ -5,8 +5,8 @@
 
 namespace neap::schedule {
 
-Expander::Expander(const Instance& instance, bool next_freed)
-    : instance_(instance), clusters_(instance, next_freed) {}
+Expander::Expander(const Instance& instance, bool next_freed, const Clusters::Rules& rules)
+    : instance_(instance), clusters_(instance, next_freed, rules) {}
 
 State Expander::Start() const {
   State state{std::vector<Word>(instance_.words(), 0), std::vector<Word>(instance_.words(), 0),

@@ -35,7 +35,8 @@ struct Moves {
 class Expander {
  public:
   // `next_freed`: branch over clusters where the instance allows it (clusters.h).
-  explicit Expander(const Instance& instance, bool next_freed = true);
+  explicit Expander(const Instance& instance, bool next_freed = true,
+                    const Clusters::Rules& rules = {});
 
   State Start() const;
   // Makes `ready` agree with `executed`.

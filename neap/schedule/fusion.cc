@@ -15,8 +15,10 @@ std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 class Fuser {
  public:
-  Fuser(const Problem& problem, const Instance& forward, std::int64_t unit)
-      : problem_(problem),
+  Fuser(const Problem& problem, const Instance& forward, std::int64_t unit,
+        const FusionSlack& slack)
+      : slack_(slack),
+        problem_(problem),
         forward_(forward),
         unit_(unit),
         words_(forward.words()),
@@ -139,7 +141,7 @@ class Fuser {
         level -= problem_.buffers[At(b)].bytes;
       }
     }
-    return level <= between && most_second <= most_first;
+    return level <= between + slack_.live_bytes && most_second <= most_first + slack_.hill_bytes;
   }
   const std::vector<BufferIndex>& Touched(std::size_t stage, bool reversed) const {
     return reversed ? sequence_[stage]->freed : sequence_[stage]->touched;
@@ -293,6 +295,7 @@ class Fuser {
     stages->push_back(std::move(stage));
   }
 
+  FusionSlack slack_;
   const Problem& problem_;
   const Instance& forward_;
   std::int64_t unit_;
@@ -310,8 +313,9 @@ class Fuser {
 
 }  // namespace
 
-Fusion Fuse(const Problem& problem, const Instance& forward, std::int64_t unit) {
-  return Fuser(problem, forward, unit).Run();
+Fusion Fuse(const Problem& problem, const Instance& forward, std::int64_t unit,
+            const FusionSlack& slack) {
+  return Fuser(problem, forward, unit, slack).Run();
 }
 
 }  // namespace neap::schedule

@@ -27,7 +27,14 @@ struct Fusion {
 // For every budget, an order of `problem` within it exists exactly when one of the fused problem
 // does. `forward` is the instance of `problem` in `unit`, in stages or not.
 // O(passes x ops x operators of a group); groups have at most kMostFused operators.
-Fusion Fuse(const Problem& problem, const Instance& forward, std::int64_t unit);
+// `slack`: bytes by which the second one may be worse than the rule allows; only tests, which show
+// that the rule is needed as it is, give others than 0.
+struct FusionSlack {
+  std::int64_t live_bytes = 0;
+  std::int64_t hill_bytes = 0;
+};
+Fusion Fuse(const Problem& problem, const Instance& forward, std::int64_t unit,
+            const FusionSlack& slack = {});
 
 inline constexpr std::size_t kMostFused = 64;
 

@@ -49,41 +49,28 @@ std::int64_t LeastPeak(const Instance& instance, std::vector<OpIndex>* order) {
   return table.back().peak;
 }
 
-// Random problems with chains: most operators read what the one before wrote.
-Problem Chains(Random& random) {
-  Problem problem = RandomProblem(random, Shape{});
-  for (OpIndex op = 1; op < problem.num_ops; ++op) {
-    if (!random.Chance(1, 2)) continue;
-    for (Buffer& buffer : problem.buffers) {
-      if (buffer.users.empty() || buffer.users.front() != op - 1 || buffer.live_at_start) continue;
-      AddUser(&buffer, op);
-      problem.precedences.emplace_back(op - 1, op);
-      break;
-    }
-  }
-  return problem;
-}
-
-TEST(Fusion, KeepsTheLeastPeak) {
-  Random random(41);
+// How often the fused problem, or the order that it gives, has another peak than the best one.
+struct Losses {
+  int wrong = 0;
   int fused_ops = 0;
   int in_stages = 0;
-  for (int i = 0; i < Cases(20'000); ++i) {
-    const Problem problem = random.Chance(1, 2) ? Chains(random) : RandomProblem(random, Shape{});
-    ASSERT_EQ(Validate(problem), std::nullopt);
+};
+Losses CountLosses(int cases, const FusionSlack& slack) {
+  Random random(41);
+  Losses losses;
+  for (int i = 0; i < Cases(cases); ++i) {
+    const Problem problem =
+        random.Chance(1, 2) ? ChainedProblem(random, Shape{}) : RandomProblem(random, Shape{});
     const Instance forward(problem, 1, false);
-    const Fusion fusion = Fuse(problem, forward, 1);
-    ASSERT_EQ(Validate(fusion.problem), std::nullopt);
-    fused_ops += problem.num_ops - fusion.problem.num_ops;
-    for (const auto& stages : fusion.stages) in_stages += stages.size() > 1 ? 1 : 0;
+    const Fusion fusion = Fuse(problem, forward, 1, slack);
+    EXPECT_EQ(Validate(fusion.problem), std::nullopt);
+    losses.fused_ops += problem.num_ops - fusion.problem.num_ops;
+    for (const auto& stages : fusion.stages) losses.in_stages += stages.size() > 1 ? 1 : 0;
     const std::int64_t best = BruteForcePeak(problem);
     for (const bool reversed : {false, true}) {
       const Instance instance(fusion.problem, fusion.stages, 1, reversed);
       std::vector<OpIndex> order;
       const std::int64_t least = LeastPeak(instance, &order);
-      // What is live at the ends is live while the operators beside them run.
-      ASSERT_EQ(std::max({least, instance.start_live(), instance.end_live()}), best)
-          << reversed << " " << Dump(problem);
       if (reversed) std::reverse(order.begin(), order.end());
       std::vector<OpIndex> all;
       for (const OpIndex op : order) {
@@ -91,12 +78,41 @@ TEST(Fusion, KeepsTheLeastPeak) {
         all.insert(all.end(), ops.begin(), ops.end());
       }
       const auto replay = ReplayOrder(problem, all);
-      ASSERT_TRUE(replay.has_value()) << Dump(problem);
-      ASSERT_EQ(replay->peak_bytes, best) << Dump(problem);
+      EXPECT_TRUE(replay.has_value()) << Dump(problem);
+      if (!replay) return losses;
+      // What is live at the ends is live while the operators beside them run.
+      const std::int64_t peak = std::max({least, instance.start_live(), instance.end_live()});
+      EXPECT_EQ(peak, replay->peak_bytes) << reversed << " " << Dump(problem);
+      if (peak != best) ++losses.wrong;
     }
   }
-  EXPECT_GT(fused_ops, Cases(20'000));
-  EXPECT_GT(in_stages, 1000);
+  return losses;
+}
+
+TEST(Fusion, KeepsTheLeastPeak) {
+  const Losses losses = CountLosses(20'000, {});
+  EXPECT_EQ(losses.wrong, 0);
+  EXPECT_GT(losses.fused_ops, 20'000);
+  EXPECT_GT(losses.in_stages, 1000);
+}
+
+TEST(Fusion, TheSecondMustNotRaiseLiveBytes) { EXPECT_GT(CountLosses(5000, {2, 0}).wrong, 0); }
+TEST(Fusion, TheSecondMustNotBeHigher) { EXPECT_GT(CountLosses(5000, {0, 2}).wrong, 0); }
+
+// Fusing what has been fused, as after an inference, is as safe.
+TEST(Fusion, MayBeRepeated) {
+  Random random(42);
+  for (int i = 0; i < Cases(3000); ++i) {
+    const Problem problem = ChainedProblem(random, Shape{});
+    const Fusion once = Fuse(problem, Instance(problem, 1, false), 1);
+    const Instance forward(once.problem, once.stages, 1, false);
+    const Fusion twice = Fuse(once.problem, forward, 1);
+    const Instance instance(twice.problem, twice.stages, 1, false);
+    std::vector<OpIndex> order;
+    ASSERT_EQ(std::max({LeastPeak(instance, &order), instance.start_live(), instance.end_live()}),
+              BruteForcePeak(problem))
+        << Dump(problem);
+  }
 }
 
 }  // namespace

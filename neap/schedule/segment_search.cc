@@ -275,7 +275,8 @@ Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t sta
     if (earlier.budget >= budget) known.precedences.push_back(earlier.precedence);
   }
   Inference inference =
-      InferPrecedences(known, fusion.stages, unit_, budget, states / kStatesPerCut, stopper);
+      InferPrecedences(known, fusion.stages, unit_, budget,
+                       stopper->Remaining(states) / kStatesPerCut, stopper);
   stopper->Charge(inference.cuts * kStatesPerCut);
   TRACE(("inferred " + std::to_string(budget) + " edges " + std::to_string(inference.precedences.size())).c_str());
   if (inference.infeasible) {
