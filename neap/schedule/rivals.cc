@@ -111,6 +111,7 @@ Answer Rivals::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper
     // Where max_states ends the search, all of them stop at the same place.
     const auto rivals = static_cast<std::int64_t>(active.size());
     const std::int64_t most = stopper->Remaining(std::min(slice, states - given) * rivals);
+    if (most < rivals) active.resize(static_cast<std::size_t>(most));
     slice = std::max<std::int64_t>(most / rivals, 1);
     RunSlice(active, aim, budget, slice, stopper);
     for (Rival* rival : active) {
@@ -165,7 +166,7 @@ std::vector<OpIndex> Rivals::Beam(std::int64_t budget, std::size_t width, Stoppe
   AddNextFreed();
   for (auto rival = rivals_.rbegin(); rival != rivals_.rend(); ++rival) {
     std::vector<OpIndex> order = BeamOf(&*rival, budget, width, stopper);
-    if (!order.empty()) return order;
+    if (!order.empty() || stopper->stopped()) return order;
   }
   return {};
 }

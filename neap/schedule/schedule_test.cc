@@ -170,7 +170,7 @@ TEST(Solve, ThreadsChangeNothing) {
       EXPECT_EQ(outcome.lower_bound_bytes, one.lower_bound_bytes);
       EXPECT_EQ(outcome.reversed, one.reversed);
     }
-    EXPECT_LE(one.states, limits.max_states + limits.max_states / 100);
+    EXPECT_LE(one.states, limits.max_states);
   }
 }
 

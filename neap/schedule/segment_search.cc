@@ -104,8 +104,9 @@ Rivals& SegmentSearch::rivals() {
 void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
   if (Closed(floor_bytes)) return;
   Improve(rivals().Greedy(false, upper_ - 1, stopper));
-  if (Closed(floor_bytes)) return;
+  if (Closed(floor_bytes) || stopper->stopped()) return;
   Improve(rivals().Greedy(true, kNoBudget, stopper));
+  if (stopper->stopped()) return;
   TRACE("greedy");
   CutBounds(floor_bytes, stopper);
   TRACE("cuts");
@@ -208,7 +209,7 @@ void SegmentSearch::SoftBisect(std::int64_t floor_bytes, std::int64_t states, st
   for (int looks = 0; looks < kMostLooks && soft < upper_ && !stopper->stopped(); ++looks) {
     const std::int64_t before = upper_;
     const Verdict verdict = Decide(Aim::kLower, budget, states, stopper);
-    if (verdict == Verdict::kUnknown && width > 1) {
+    if (verdict == Verdict::kUnknown && width > 1 && !stopper->stopped()) {
       Improve(rivals().Beam(budget, width, stopper));
     }
     if (upper_ == before) soft = budget + 1;
@@ -277,7 +278,7 @@ Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t sta
   Inference inference =
       InferPrecedences(known, fusion.stages, unit_, budget,
                        stopper->Remaining(states) / kStatesPerCut, stopper);
-  stopper->Charge(inference.cuts * kStatesPerCut);
+  stopper->Charge(stopper->Remaining(inference.cuts * kStatesPerCut));
   TRACE(("inferred " + std::to_string(budget) + " edges " + std::to_string(inference.precedences.size())).c_str());
   if (inference.infeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);
