@@ -8,11 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "neap/arena/arena.h"
-#include "neap/arena/check.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/compile/joint.h"
 #include "neap/compile/lower.h"
+#include "neap/compile/moves.h"
+#include "neap/compile/overlap.h"
+#include "neap/compile/place.h"
 #include "neap/compile/stock_runtime.h"
 #include "neap/compile/timeline.h"
 #include "neap/plan/check.h"
@@ -99,10 +101,11 @@ class Pipeline {
     plan::Plan& plan = compiled_.plan;
     plan.runtime = options_.runtime;
     plan.order_strategy = options_.order;
+    if (options_.place) plan.kernels = options_.kernels;
     std::vector<Timeline> timelines;
     for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
       NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
-      plan.entries.push_back(PlanEntry(entry, timeline));
+      plan.entries.push_back(PlanEntry(entry, &timeline));
       timelines.push_back(std::move(timeline));
     }
     NEAP_CHECK_OK(Report(timelines));
@@ -268,30 +271,86 @@ class Pipeline {
     }
   }
 
-  plan::EntryPlan PlanEntry(SubgraphId id, const Timeline& timeline) {
+  // The order may give way to one that is placed lower; `timeline` is then the other one's.
+  plan::EntryPlan PlanEntry(SubgraphId id, Timeline* timeline) {
     plan::EntryPlan entry;
     entry.subgraph = id;
     for (const graph::Signature& signature : graph_.signatures) {
       if (signature.subgraph == id) entry.signature = signature.key;
     }
-    entry.steps = timeline.steps;
-    entry.overlaps = timeline.overlaps;
+    Placed placed;
+    if (options_.place) placed = PlaceEntry(id, timeline);
+    entry.steps = timeline->steps;
+    entry.overlaps = timeline->overlaps;
     const Ordered& ordered = ordered_[id];
-    entry.peak_bytes = Largest(LiveBytes(timeline, sizes_, profile_));
+    entry.peak_bytes = Largest(LiveBytes(*timeline, sizes_, profile_));
     entry.peak_lower_bound_bytes = std::min(ordered.lower_bound_bytes, entry.peak_bytes);
-    entry.order_status = entry.peak_bytes == entry.peak_lower_bound_bytes
-                             ? plan::BoundStatus::kOptimal
-                             : plan::BoundStatus::kBounded;
+    entry.order_status = StatusOf(entry.peak_bytes, entry.peak_lower_bound_bytes);
     entry.certificate = ordered.certificate;
     entry.states = ordered.states;
     if (!options_.place) return entry;
-    Place(timeline, &entry);
-    entry.arena_lower_bound_bytes = std::min(
-        entry.arena_bytes, std::max(entry.peak_lower_bound_bytes, LargestTensor(timeline)));
-    entry.arena_status = entry.arena_bytes == entry.arena_lower_bound_bytes
-                             ? plan::BoundStatus::kOptimal
-                             : plan::BoundStatus::kBounded;
+    entry.tensors = std::move(placed.tensors);
+    entry.scratch = std::move(placed.scratch);
+    entry.overlaps.insert(entry.overlaps.end(), placed.overlaps.begin(), placed.overlaps.end());
+    entry.arena_bytes = placed.arena_bytes;
+    entry.arena_given_order_lower_bound_bytes = placed.lower_bound_bytes;
+    TryMoves(*timeline, &entry);
+    const std::int64_t bound =
+        ArenaBound(*timeline, entry.peak_lower_bound_bytes, placed.lower_bound_bytes, id);
+    entry.arena_lower_bound_bytes = std::min(entry.arena_bytes, bound);
+    entry.arena_status = StatusOf(entry.arena_bytes, entry.arena_lower_bound_bytes);
     return entry;
+  }
+
+  static plan::BoundStatus StatusOf(std::int64_t bytes, std::int64_t lower_bound) {
+    return bytes == lower_bound ? plan::BoundStatus::kOptimal : plan::BoundStatus::kBounded;
+  }
+
+  Placed PlaceEntry(SubgraphId id, Timeline* timeline) {
+    const OverlapOptions overlap = {options_.kernels, options_.keep_inputs};
+    Placed placed = PlaceTimeline(graph_, id, *timeline, sizes_, profile_, overlap,
+                                  PlacementLimits(options_.placement_states));
+    if (options_.order != "exact" || compiled_.kept_file_order || IsCalled(id)) return placed;
+    const std::int64_t bound =
+        ArenaBound(*timeline, ordered_[id].lower_bound_bytes, placed.lower_bound_bytes, id);
+    // Without overlaps inside operators an arena as low as the peak leaves nothing to other
+    // addresses.
+    const std::int64_t peak = options_.kernels == ops::KernelLibrary::kNone
+                                  ? Largest(LiveBytes(*timeline, sizes_, profile_))
+                                  : 0;
+    if (placed.arena_bytes <= std::max(bound, peak)) return placed;
+    auto joint =
+        SearchLowerArena(graph_, id, orders_, sizes_, profile_, overlap, placed.arena_bytes, bound,
+                         PlacementLimits(options_.placement_states / 40));
+    if (!joint) return placed;
+    orders_[id] = std::move(joint->order);
+    *timeline = std::move(joint->timeline);
+    return std::move(joint->placed);
+  }
+
+  // A body has one order, wherever it runs.
+  bool IsCalled(SubgraphId id) const {
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      for (const Op& op : subgraph.ops) {
+        if (std::find(op.bodies.begin(), op.bodies.end(), id) != op.bodies.end()) return true;
+      }
+    }
+    return false;
+  }
+
+  // Of all orders. With overlaps inside operators the peak's bound says nothing about the arena.
+  std::int64_t ArenaBound(const Timeline& timeline, std::int64_t peak_bound,
+                          std::int64_t given_order_bound, SubgraphId id) const {
+    const std::int64_t largest = LargestTensor(timeline);
+    if (options_.kernels == ops::KernelLibrary::kNone) return std::max(peak_bound, largest);
+    const Subgraph& subgraph = graph_.subgraphs[id];
+    // That the inputs are kept is a wish; the bound is of what is possible.
+    const OverlapOptions overlap = {options_.kernels, false};
+    const std::int64_t single =
+        SingleOperatorArenaBound(subgraph, sizes_[id], profile_.alignment, overlap);
+    // What no placement of the only order is below, no placement of any order is.
+    const bool only_order = IsOnlyOrder(subgraph, orders_[id]);
+    return std::max({single, largest, only_order ? given_order_bound : 0});
   }
 
   std::int64_t LargestTensor(const Timeline& timeline) const {
@@ -300,68 +359,6 @@ class Pipeline {
       largest = std::max(largest, sizes_[live.subgraph].counted[live.tensor]);
     }
     return largest;
-  }
-
-  // The timeline as a placement problem; tensors that share an address by an overlap are one
-  // buffer.
-  struct PlacementInput {
-    arena::Problem problem;
-    std::vector<LiveTensor> tensors;          // each tensor once, with the hull of its calls
-    std::vector<arena::BufferIndex> buffer;   // of each tensor
-    std::vector<arena::BufferIndex> scratch;  // of each LiveScratch
-  };
-
-  PlacementInput PlacementOf(const Timeline& timeline) const {
-    PlacementInput input;
-    IdVector<SubgraphId, IdVector<graph::TensorId, std::int32_t>> entry_of;
-    for (const Subgraph& subgraph : graph_.subgraphs) {
-      entry_of.push_back(IdVector<graph::TensorId, std::int32_t>(subgraph.tensors.size(), -1));
-    }
-    for (const LiveTensor& live : timeline.tensors) {
-      std::int32_t& at = entry_of[live.subgraph][live.tensor];
-      if (at < 0) {
-        at = static_cast<std::int32_t>(input.tensors.size());
-        input.tensors.push_back(live);
-      } else {
-        LiveTensor& known = input.tensors[static_cast<std::size_t>(at)];
-        known.first = std::min(known.first, live.first);
-        known.last = std::max(known.last, live.last);
-      }
-    }
-    // Overlaps form forests: every tensor is the output of at most one and the input of at most
-    // one.
-    std::vector<std::int32_t> root(input.tensors.size());
-    for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<std::int32_t>(i);
-    const auto find = [&](std::int32_t i) {
-      while (root[static_cast<std::size_t>(i)] != i) i = root[static_cast<std::size_t>(i)];
-      return i;
-    };
-    for (const plan::Overlap& overlap : timeline.overlaps) {
-      const std::int32_t a = find(entry_of[overlap.subgraph][overlap.input]);
-      const std::int32_t b = find(entry_of[overlap.subgraph][overlap.output]);
-      root[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
-    }
-    input.buffer.assign(input.tensors.size(), -1);
-    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
-      const LiveTensor& live = input.tensors[i];
-      const auto r = static_cast<std::size_t>(find(static_cast<std::int32_t>(i)));
-      if (r == i) {
-        input.buffer[i] = static_cast<arena::BufferIndex>(input.problem.buffers.size());
-        input.problem.buffers.push_back({sizes_[live.subgraph].counted[live.tensor], live.first,
-                                         live.last, profile_.alignment, std::nullopt});
-      } else {
-        input.buffer[i] = input.buffer[r];
-        arena::Buffer& shared = input.problem.buffers[static_cast<std::size_t>(input.buffer[r])];
-        shared.first = std::min(shared.first, live.first);
-        shared.last = std::max(shared.last, live.last);
-      }
-    }
-    for (const LiveScratch& scratch : timeline.scratch) {
-      input.scratch.push_back(static_cast<arena::BufferIndex>(input.problem.buffers.size()));
-      input.problem.buffers.push_back({AlignUp(scratch.bytes, profile_.alignment), scratch.first,
-                                       scratch.last, profile_.alignment, std::nullopt});
-    }
-    return input;
   }
 
   Limits PlacementLimits(std::int64_t states) const {
@@ -374,26 +371,22 @@ class Pipeline {
     return limits;
   }
 
-  void Place(const Timeline& timeline, plan::EntryPlan* entry) {
-    const PlacementInput input = PlacementOf(timeline);
-    const arena::Outcome outcome =
-        arena::Solve(input.problem, PlacementLimits(options_.placement_states));
-    const auto violation = arena::FindViolation(input.problem, outcome.placement);
-    NEAP_CHECK(!violation, "the placement is wrong: " + violation.value_or(""));
-    const auto& offsets = outcome.placement.offsets;
-    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
-      const LiveTensor& live = input.tensors[i];
-      entry->tensors.push_back({live.subgraph, live.tensor,
-                                offsets[static_cast<std::size_t>(input.buffer[i])],
-                                sizes_[live.subgraph].exact[live.tensor], live.first, live.last});
-    }
-    for (std::size_t i = 0; i < timeline.scratch.size(); ++i) {
-      entry->scratch.push_back({timeline.scratch[i].first,
-                                offsets[static_cast<std::size_t>(input.scratch[i])],
-                                timeline.scratch[i].bytes});
-    }
-    entry->arena_bytes = outcome.placement.height_bytes;
-    entry->arena_given_order_lower_bound_bytes = outcome.lower_bound_bytes;
+  // Where no placement is low enough, live tensors may move. The bounds are of what needs no moves,
+  // except that no arena is below the peak.
+  void TryMoves(const Timeline& timeline, plan::EntryPlan* entry) {
+    const std::int64_t target = std::max(options_.budget_bytes, entry->peak_bytes);
+    if (entry->arena_bytes <= target || options_.kernels != ops::KernelLibrary::kNone) return;
+    constexpr std::int64_t kStatesEach = 2000;
+    auto moved =
+        PlaceWithMoves(timeline, sizes_, profile_, target, options_.moves,
+                       profile_.runtime == plan::Runtime::kTflm, PlacementLimits(kStatesEach));
+    if (!moved) return;
+    entry->steps = std::move(moved->steps);
+    entry->tensors = std::move(moved->tensors);
+    entry->scratch = std::move(moved->scratch);
+    entry->arena_bytes = moved->arena_bytes;
+    entry->arena_given_order_lower_bound_bytes =
+        std::min(entry->arena_given_order_lower_bound_bytes, entry->peak_bytes);
   }
 
   PeakCause CauseOf(const Timeline& timeline, const std::vector<std::int64_t>& live_bytes) const {
@@ -442,8 +435,9 @@ class Pipeline {
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
-          arena::Solve(PlacementOf(file).problem, PlacementLimits(options_.placement_states / 10))
-              .placement.height_bytes;
+          PlaceTimeline(graph_, largest.subgraph, file, sizes_, profile_, {},
+                        PlacementLimits(options_.placement_states / 10))
+              .arena_bytes;
     }
     return {};
   }

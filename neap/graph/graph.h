@@ -35,6 +35,14 @@ struct ConstantData {
   std::span<const std::byte> bytes;
 };
 
+// What the integers of a tensor stand for: real = scale * (integer - zero point). One scale for the
+// whole tensor, or one for every index of dimension `axis`.
+struct Quantization {
+  std::vector<float> scales;              // one, or as many as `axis` has indices
+  std::vector<std::int64_t> zero_points;  // as many as scales
+  std::int32_t axis = 0;
+};
+
 // A logical value. Its bytes in memory are never stored: TensorBytes() computes them.
 struct Tensor {
   std::string name;
@@ -43,6 +51,8 @@ struct Tensor {
   bool constant = false;             // weights, and what is computed from constants alone
   bool variable = false;             // keeps its value between two runs (RNN state)
   std::optional<ConstantData> data;  // of a constant, where it is known
+  // TensorFlow Lite only; ONNX has operators for it.
+  std::optional<Quantization> quantization;
   // The symbol of each dimension in the file ("batch"), "" where it has none. Empty: no symbols.
   std::vector<std::string> symbols;
 };

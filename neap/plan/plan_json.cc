@@ -93,7 +93,13 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
                 {"arena_lower_bound_bytes", entry.arena_lower_bound_bytes},
                 {"arena_status", NameOf(entry.arena_status)}});
   AppendList(out, "steps", entry.steps, false, [](const Step& step) {
-    return Json{{"subgraph", step.subgraph.value()}, {"op", IdOrNull(step.op)}};
+    Json line = {{"subgraph", step.subgraph.value()}};
+    if (step.moved.valid()) {
+      line["move"] = step.moved.value();
+    } else {
+      line["op"] = IdOrNull(step.op);
+    }
+    return line;
   });
   AppendList(out, "tensors", entry.tensors, false, [](const TensorPlacement& placement) {
     return Json{{"subgraph", placement.subgraph.value()},
@@ -107,10 +113,9 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
     return Json{{"slot", placement.slot}, {"offset", placement.offset}, {"bytes", placement.bytes}};
   });
   AppendList(out, "overlaps", entry.overlaps, true, [](const Overlap& overlap) {
-    return Json{{"slot", overlap.slot},
-                {"subgraph", overlap.subgraph.value()},
-                {"input", overlap.input.value()},
-                {"output", overlap.output.value()}};
+    return Json{{"slot", overlap.slot},           {"subgraph", overlap.subgraph.value()},
+                {"input", overlap.input.value()}, {"output", overlap.output.value()},
+                {"kind", NameOf(overlap.kind)},   {"bytes", overlap.bytes}};
   });
   out += "    }";
 }
@@ -219,10 +224,16 @@ Result<std::vector<T>> ReadList(const Place& object, const char* key,
 }
 
 Result<Step> ReadStep(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(place, {"subgraph", "op"}));
+  const bool move = place.value->is_object() && place.value->contains("move");
+  NEAP_CHECK_OK(ExpectObject(place, {"subgraph", move ? "move" : "op"}));
   Step step;
   NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
   step.subgraph = graph::SubgraphId(subgraph);
+  if (move) {
+    NEAP_TRY(const std::int32_t tensor, ReadIndex(place, "move"));
+    step.moved = graph::TensorId(tensor);
+    return step;
+  }
   NEAP_TRY(step.op, ReadOp(place));
   return step;
 }
@@ -251,7 +262,7 @@ Result<ScratchPlacement> ReadScratch(const Place& place) {
 }
 
 Result<Overlap> ReadOverlap(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(place, {"slot", "subgraph", "input", "output"}));
+  NEAP_CHECK_OK(ExpectObject(place, {"slot", "subgraph", "input", "output", "kind", "bytes"}));
   Overlap overlap;
   NEAP_TRY(overlap.slot, ReadIndex(place, "slot"));
   NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
@@ -260,6 +271,17 @@ Result<Overlap> ReadOverlap(const Place& place) {
   overlap.subgraph = graph::SubgraphId(subgraph);
   overlap.input = graph::TensorId(input);
   overlap.output = graph::TensorId(output);
+  const Place kind = place.Member("kind");
+  NEAP_TRY(const std::string word, ReadString(kind));
+  bool known = false;
+  for (const OverlapKind candidate :
+       {OverlapKind::kInPlace, OverlapKind::kStartsBelow, OverlapKind::kHoldsInput}) {
+    if (word != NameOf(candidate)) continue;
+    overlap.kind = candidate;
+    known = true;
+  }
+  if (!known) return Refuse(kind, "'in-place', 'starts-below' or 'holds-input'");
+  NEAP_TRY(overlap.bytes, ReadCount(place, "bytes"));
   return overlap;
 }
 
@@ -349,7 +371,7 @@ Result<Plan> ReadPlan(const Json& json) {
   NEAP_CHECK_OK(ExpectVersion(root));
   NEAP_CHECK_OK(
       ExpectObject(root, {"version", "neap_version", "model", "model_sha256", "written_sha256",
-                          "runtime", "order_strategy", "dims", "entries"}));
+                          "runtime", "order_strategy", "kernels", "dims", "entries"}));
   Plan plan;
   NEAP_TRY(plan.neap_version, ReadString(root.Member("neap_version")));
   NEAP_TRY(plan.model, ReadString(root.Member("model")));
@@ -360,6 +382,12 @@ Result<Plan> ReadPlan(const Json& json) {
   if (!known) return Refuse(root.Member("runtime"), "a runtime profile");
   plan.runtime = *known;
   NEAP_TRY(plan.order_strategy, ReadString(root.Member("order_strategy")));
+  NEAP_TRY(const std::string kernels, ReadString(root.Member("kernels")));
+  const auto library = ops::KernelLibraryNamed(kernels);
+  if (!library && kernels != ops::NameOf(ops::KernelLibrary::kNone)) {
+    return Refuse(root.Member("kernels"), "'none' or a kernel library");
+  }
+  plan.kernels = library.value_or(ops::KernelLibrary::kNone);
   NEAP_TRY(plan.dims, ReadList(root, "dims", &ReadString));
   NEAP_TRY(plan.entries, ReadList(root, "entries", &ReadEntry));
   if (plan.entries.empty()) return Refuse(root.Member("entries"), "at least one entry");
@@ -408,6 +436,7 @@ std::string ToJson(const Plan& plan) {
                 {"written_sha256", plan.written_sha256},
                 {"runtime", ProfileOf(plan.runtime).name},
                 {"order_strategy", plan.order_strategy},
+                {"kernels", ops::NameOf(plan.kernels)},
                 {"dims", plan.dims}});
   out += "  \"entries\": [";
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {

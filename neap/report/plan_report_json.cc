@@ -20,6 +20,22 @@ Json OverlapsJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
     item["slot"] = overlap.slot;
     item["input"] = TensorJson(graph, overlap.subgraph, overlap.input);
     item["output"] = TensorJson(graph, overlap.subgraph, overlap.output);
+    item["kind"] = plan::NameOf(overlap.kind);
+    item["bytes"] = overlap.bytes;
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+Json MovesJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
+  Json out = Json::array();
+  for (const Move& move : MovesOf(entry)) {
+    Json item;
+    item["slot"] = move.slot;
+    item["tensor"] = TensorJson(graph, entry.subgraph, move.tensor);
+    item["from"] = move.from;
+    item["to"] = move.to;
+    item["bytes"] = move.bytes;
     out.push_back(std::move(item));
   }
   return out;
@@ -128,6 +144,9 @@ std::string PlanJson(const PlanReport& report) {
   out["model_sha256"] = planned.model_sha256;
   out["runtime"] = plan::ProfileOf(planned.runtime).name;
   out["order"] = planned.order_strategy;
+  out["kernels"] = planned.kernels == ops::KernelLibrary::kNone
+                       ? Json(nullptr)
+                       : Json(ops::NameOf(planned.kernels));
   out["dims"] = planned.dims;
   out["operators"] = counts.operators;
   out["tensors"] = counts.tensors;
@@ -138,7 +157,8 @@ std::string PlanJson(const PlanReport& report) {
   out["peak_at"] = PeakJson(*report.graph, compiled.peak_at);
   out["overlaps"] = OverlapsJson(*report.graph, entry);
   out["clobbered_inputs"] = ClobberedJson(*report.graph, entry);
-  for (const char* key : {"moves", "memories", "rewrites"}) out[key] = Json::array();
+  out["moves"] = MovesJson(*report.graph, entry);
+  for (const char* key : {"memories", "rewrites"}) out[key] = Json::array();
   out["cascade"] = nullptr;
   out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
   out["fits"] = report.budget_bytes ? Json(Fits(report)) : Json(nullptr);

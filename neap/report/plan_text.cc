@@ -158,14 +158,24 @@ std::string EntriesText(const PlanReport& report) {
   return out;
 }
 
+// Said at the top: under other kernels the outputs would be wrong without a word.
+std::string KernelsText(const PlanReport& report) {
+  const plan::Plan& planned = report.compiled->plan;
+  if (planned.kernels == ops::KernelLibrary::kNone) return "";
+  return fmt::format("Outputs lie over inputs: right under {} kernels alone.\n",
+                     ops::NameOf(planned.kernels));
+}
+
 // What an overlap does to a caller who wants to use the inputs again has to be said.
 std::string OverlapsText(const PlanReport& report) {
   const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
   if (entry.overlaps.empty()) return "";
-  std::string out = fmt::format("  {} written over an input\n",
-                                entry.overlaps.size() == 1
-                                    ? "1 output is"
-                                    : fmt::format("{} outputs are", entry.overlaps.size()));
+  const auto written_over = std::count_if(
+      entry.overlaps.begin(), entry.overlaps.end(),
+      [](const auto& overlap) { return overlap.kind != plan::OverlapKind::kHoldsInput; });
+  std::string out =
+      fmt::format("  {} written over an input\n",
+                  written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
   for (const graph::TensorId id : ClobberedInputs(*report.graph, entry)) {
     const graph::Tensor& tensor = report.graph->subgraphs[entry.subgraph].tensors[id];
     out += fmt::format("  overwrites model input '{}'\n", Printable(tensor.name));
@@ -173,7 +183,37 @@ std::string OverlapsText(const PlanReport& report) {
   return out;
 }
 
+std::string MovesText(const PlanReport& report) {
+  const std::vector<Move> moves = MovesOf(plan::LargestEntry(report.compiled->plan));
+  if (moves.empty()) return "";
+  std::int64_t bytes = 0;
+  for (const Move& move : moves) bytes += move.bytes;
+  return fmt::format("  {} of live tensors, {} copied\n",
+                     moves.size() == 1 ? "1 move" : fmt::format("{} moves", moves.size()),
+                     FormatBytes(bytes));
+}
+
 }  // namespace
+
+std::vector<Move> MovesOf(const plan::EntryPlan& entry) {
+  std::vector<Move> moves;
+  for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
+    const graph::TensorId tensor = entry.steps[slot].moved;
+    if (!tensor.valid()) continue;
+    Move move;
+    move.slot = static_cast<std::int32_t>(slot);
+    move.tensor = tensor;
+    for (const plan::TensorPlacement& placement : entry.tensors) {
+      if (placement.tensor != tensor || placement.subgraph != entry.subgraph) continue;
+      move.bytes = placement.bytes;
+      if (placement.last == move.slot + 1 && placement.first != move.slot)
+        move.from = placement.offset;
+      if (placement.first == move.slot) move.to = placement.offset;
+    }
+    moves.push_back(move);
+  }
+  return moves;
+}
 
 std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
                                              const plan::EntryPlan& entry) {
@@ -181,6 +221,7 @@ std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
   std::set<graph::TensorId> found;
   for (const plan::Overlap& overlap : entry.overlaps) {
     if (overlap.subgraph != entry.subgraph) continue;
+    if (overlap.kind == plan::OverlapKind::kHoldsInput) continue;
     if (std::find(inputs.begin(), inputs.end(), overlap.input) != inputs.end()) {
       found.insert(overlap.input);
     }
@@ -221,7 +262,8 @@ std::string OverBudgetText(const PlanReport& report) {
 
 std::string PlanText(const PlanReport& report, const Style& style) {
   const compile::Compiled& compiled = *report.compiled;
-  std::string out = FirstLine(report, style) + "\n" + TableText(RowsOf(report));
+  std::string out =
+      FirstLine(report, style) + KernelsText(report) + "\n" + TableText(RowsOf(report));
   const Counts counts = CountOf(*report.graph);
   out += fmt::format("  runtime {}, order {}: {} operators, {} tensors, {} states\n",
                      plan::ProfileOf(compiled.plan.runtime).name, compiled.plan.order_strategy,
@@ -232,6 +274,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
                      compiled.seconds.place_seconds);
   out += EntriesText(report);
   out += OverlapsText(report);
+  out += MovesText(report);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
   return out + NotesText(report.notes, "  ");
 }

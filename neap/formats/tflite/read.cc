@@ -7,6 +7,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/formats/tflite/model_view.h"
+#include "neap/formats/tflite/options.h"
 #include "neap/formats/tflite/tflite.h"
 #include "neap/ops/traits.h"
 
@@ -105,6 +106,7 @@ class Reader {
   Result<graph::Tensor> ReadTensor(TensorId id, const schema::Tensor& source);
   Status ReadShape(const schema::Tensor& source, graph::Tensor* tensor);
   Status ReadData(TensorId id, const schema::Tensor& source, graph::Tensor* tensor);
+  Status ReadQuantization(const schema::Tensor& source, graph::Tensor* tensor);
   Result<graph::Op> ReadOp(const schema::Operator& source);
   Result<std::vector<std::int32_t>> ReadBodies(const schema::Operator& source,
                                                schema::BuiltinOperator code);
@@ -191,6 +193,26 @@ Status Reader::ReadData(TensorId id, const schema::Tensor& source, graph::Tensor
   return {};
 }
 
+// Parameters of another form (block-wise, custom) or with lists of unlike lengths are left out: no
+// plan needs them, and who computes with the values refuses the tensor by name.
+Status Reader::ReadQuantization(const schema::Tensor& source, graph::Tensor* tensor) {
+  const auto* parameters = source.quantization();
+  if (parameters == nullptr || SizeOf(parameters->scale()) == 0) return {};
+  if (parameters->details() != nullptr) return {};
+  const std::uint32_t count = SizeOf(parameters->scale());
+  const std::uint32_t zero_points = SizeOf(parameters->zero_point());
+  if (zero_points != 0 && zero_points != count) return {};
+  NEAP_CHECK_OK(budget_.Spend(count, sizeof(float) + sizeof(std::int64_t)));
+  graph::Quantization& quantization = tensor->quantization.emplace();
+  quantization.scales.assign(parameters->scale()->begin(), parameters->scale()->end());
+  quantization.zero_points.assign(count, 0);
+  for (std::uint32_t i = 0; i < zero_points; ++i) {
+    quantization.zero_points[i] = parameters->zero_point()->Get(i);
+  }
+  quantization.axis = parameters->quantized_dimension();
+  return {};
+}
+
 Result<graph::Tensor> Reader::ReadTensor(TensorId id, const schema::Tensor& source) {
   constexpr std::size_t kFewestTableBytes = 16;
   NEAP_CHECK_OK(budget_.Spend(1, kFewestTableBytes));
@@ -200,6 +222,7 @@ Result<graph::Tensor> Reader::ReadTensor(TensorId id, const schema::Tensor& sour
   tensor.type = ElementTypeOf(source.type());
   Status status = ReadShape(source, &tensor);
   if (status) status = ReadData(id, source, &tensor);
+  if (status) status = ReadQuantization(source, &tensor);
   if (!status) {
     status.error().tensor = graph::Describe(id, tensor);
     return Fail(std::move(status).error());
@@ -296,9 +319,18 @@ Result<std::vector<std::int32_t>> Reader::ReadStablehloBodies(const schema::Oper
   return Bodies();
 }
 
+std::size_t ItemsOf(const graph::Attribute& value) {
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
+    return integers->size();
+  }
+  const auto* floats = std::get_if<std::vector<double>>(&value);
+  return floats == nullptr ? 0 : floats->size();
+}
+
 // `intermediates` are left out: they carry quantisation parameters of LSTM gates, never values.
 Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
   constexpr std::size_t kFewestTableBytes = 16;
+  constexpr std::size_t kFewestOptionBytes = 8;
   NEAP_CHECK_OK(budget_.Spend(1, kFewestTableBytes));
   if (source.opcode_index() >= SizeOf(model_->operator_codes())) {
     return Fail(BadInput("refers to operator code " + std::to_string(source.opcode_index()) +
@@ -323,6 +355,16 @@ Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
       size = source.large_custom_options_size();
       offset > 1 && size > 1 && (offset > file_.size() || size > file_.size() - offset)) {
     return Fail(BadInput("its custom options lie outside the file"));
+  }
+  NEAP_TRY(op.attributes, ReadOptions(file_, source));
+  NEAP_CHECK_OK(budget_.Spend(op.attributes.size(), kFewestOptionBytes));
+  for (const auto& [name, value] : op.attributes) {
+    NEAP_CHECK_OK(budget_.Spend(ItemsOf(value), sizeof(std::int64_t)));
+  }
+  if (op.domain == "custom" && SizeOf(source.custom_options()) > 0) {
+    op.attributes["custom_options"] = graph::ConstantData{
+        bytes_,
+        std::as_bytes(std::span(source.custom_options()->data(), source.custom_options()->size()))};
   }
   NEAP_TRY(const auto bodies, ReadBodies(source, code));
   for (const std::int32_t body : bodies) op.bodies.push_back(SubgraphId(body));

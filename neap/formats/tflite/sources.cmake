@@ -8,10 +8,12 @@ list(APPEND formats_sources
   ${generated}/tflite_generated.h
   tflite/control_dependencies.cc
   tflite/model_view.cc
+  tflite/options.cc
   tflite/read.cc
   tflite/write.cc)
 list(APPEND formats_tests
   tflite/control_dependencies_test.cc
+  tflite/options_test.cc
   tflite/read_test.cc
   tflite/write_test.cc
   tflite/hostile_test.cc

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the options of TensorFlow Lite's built-in operators hold, as one table that serves reading
+// and writing alike: for every kind of options its fields by slot, type and default. A field
+// becomes the attribute of the same name (graph::Op::attributes): integers, booleans and
+// enumerations as integers, floats as doubles, lists of integers or floats as lists. Source: slot
+// numbers, names and defaults of the public format, version 3. Private to neap/formats/tflite.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "neap/base/result.h"
+#include "neap/formats/tflite/model_view.h"
+#include "neap/graph/graph.h"
+
+namespace neap::formats::tflite {
+
+enum class OptionType : std::uint8_t { kByte, kBool, kInt, kLong, kFloat, kInts, kFloats };
+
+struct OptionField {
+  std::string_view name;
+  std::uint16_t slot = 0;
+  OptionType type = OptionType::kInt;
+  std::int64_t default_value = 0;  // of numbers; lists are empty by default
+};
+
+// The number of builtin_options_type and what such a table holds.
+struct OptionTable {
+  std::uint8_t kind = 0;
+  std::span<const OptionField> fields;
+};
+
+// nullptr: options without fields that Neap knows (the subgraphs of control flow are bodies, not
+// attributes).
+const OptionTable* OptionTableOf(std::uint8_t kind);
+
+// The kind of options that operators of this type carry; 0: none.
+std::uint8_t OptionsKindOf(std::string_view op_type);
+
+// All fields of the operator's options, absent ones with their defaults. Nothing when it has no
+// options or options of a kind that has no table. Fails with kBadInput when a field lies outside
+// the file.
+Result<std::map<std::string, graph::Attribute>> ReadOptions(std::span<const std::byte> file,
+                                                            const schema::Operator& source);
+
+}  // namespace neap::formats::tflite
