@@ -64,7 +64,8 @@ class Beam {
       expander_.Close(&node.state, budget_, &node.tail);
       node.closed = true;
     }
-    const auto count = static_cast<std::size_t>(CountBits(node.state.executed.data(), instance_.words()));
+    const auto count =
+        static_cast<std::size_t>(CountBits(node.state.executed.data(), instance_.words()));
     levels_[count].push_back(std::move(node));
   }
 

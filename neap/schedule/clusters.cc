@@ -99,8 +99,7 @@ void Clusters::Compile() {
     cluster.slack = buffer.bytes + cluster.least_extra;
     for (const OpIndex user : buffer.users) {
       for (const std::int64_t height : early_height_[At(user)]) {
-        cluster.least_extra =
-            std::min(cluster.least_extra, height - instance_.FirstTouched(user));
+        cluster.least_extra = std::min(cluster.least_extra, height - instance_.FirstTouched(user));
       }
     }
     clusters_.push_back(cluster);
@@ -145,7 +144,8 @@ void Clusters::Compile() {
       }
     }
     clusters_[c].end_word = words_;
-    while (clusters_[c].end_word > 0 && row[clusters_[c].end_word - 1] == 0) --clusters_[c].end_word;
+    while (clusters_[c].end_word > 0 && row[clusters_[c].end_word - 1] == 0)
+      --clusters_[c].end_word;
   }
   std::int64_t least_slack = std::numeric_limits<std::int64_t>::max();
   for (const Cluster& cluster : clusters_) least_slack = std::min(least_slack, cluster.slack);
@@ -295,9 +295,8 @@ void Clusters::Order(const Word* row, OpIndex last, std::vector<OpIndex>* order)
     order->push_back(op);
     most_extra = std::max(most_extra, extra_[At(op)]);
   });
-  std::sort(order->begin(), order->end(), [&](OpIndex a, OpIndex b) {
-    return instance_.Rank(a) < instance_.Rank(b);
-  });
+  std::sort(order->begin(), order->end(),
+            [&](OpIndex a, OpIndex b) { return instance_.Rank(a) < instance_.Rank(b); });
   if (most_extra > 0) {
     std::vector<Word> left(row, row + words_);
     if (last >= 0) ClearBit(left.data(), last);

@@ -87,13 +87,13 @@ class Clusters {
   Rules rules_;
   std::size_t words_;
   bool usable_ = false;
-  bool plain_ = true;  // no extra, no early sets: any order of a cluster will do
-  std::vector<std::int64_t> extra_;   // per operator
+  bool plain_ = true;                // no extra, no early sets: any order of a cluster will do
+  std::vector<std::int64_t> extra_;  // per operator
   std::vector<std::vector<std::vector<BufferIndex>>> early_;  // per operator: its early sets
   std::vector<std::vector<std::int64_t>> early_height_;
-  BitRows needed_;                    // per cluster
+  BitRows needed_;  // per cluster
   std::vector<Cluster> clusters_;
-  std::vector<OpIndex> tall_;         // operators with more extra than the least slack
+  std::vector<OpIndex> tall_;  // operators with more extra than the least slack
   const Word* executed_ = nullptr;
   std::vector<Candidate> candidates_;
   std::vector<const Candidate*> fitting_;

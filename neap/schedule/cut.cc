@@ -103,8 +103,7 @@ std::int64_t CutFinder::LeastStageHillWith(OpIndex forced, bool executed, std::i
   flow_.Return();
   const int node = node_of_[static_cast<std::size_t>(forced)];
   waiting_ = executed ? kWaiting : node;
-  return constant_ +
-         flow_.Run(executed ? node : int{kExecuted}, waiting_, enough - constant_);
+  return constant_ + flow_.Run(executed ? node : int{kExecuted}, waiting_, enough - constant_);
 }
 
 // Which operators have run for certain when `op` runs, which have not, and nodes for the others.
@@ -169,8 +168,7 @@ std::int64_t CutFinder::StageHill(OpIndex op, const std::vector<Instance::Stage>
   }
   // An in-place pair that fits into no stages: at best its buffers count once.
   if (!instance_.IsStaged(op)) {
-    constant -=
-        instance_.buffers()[static_cast<std::size_t>(instance_.InPlaceOf(op).output)].bytes;
+    constant -= instance_.buffers()[static_cast<std::size_t>(instance_.InPlaceOf(op).output)].bytes;
   }
   for (std::size_t index = 0; index < instance_.buffers().size(); ++index) {
     if (seen_[index] != 0) continue;

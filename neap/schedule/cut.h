@@ -56,8 +56,8 @@ class CutFinder {
   // Where an operator stands in the network: executed for sure, not executed for sure, or a node.
   enum : int { kExecuted = MaxFlow::kSource, kWaiting = MaxFlow::kSink };
   void Classify(OpIndex op);
-  std::int64_t StageHill(OpIndex op, const std::vector<Instance::Stage>& stages,
-                         std::size_t stage, std::int64_t enough);
+  std::int64_t StageHill(OpIndex op, const std::vector<Instance::Stage>& stages, std::size_t stage,
+                         std::int64_t enough);
   void AddCost(BufferIndex index, int touched, int finished, std::int64_t* constant);
   void AddFreeOps(const std::vector<OpIndex>& free_ops);
   int TouchedNode(const Instance::CompiledBuffer& buffer, bool at_start, OpIndex skip);

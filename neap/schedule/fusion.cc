@@ -282,8 +282,8 @@ class Fuser {
   static void Append(Stage stage, std::vector<Stage>* stages) {
     if (!stages->empty()) {
       Stage& last = stages->back();
-      const bool nothing_freed = last.freed.empty() &&
-                                 (stage.touched.empty() || last.peak <= stage.peak);
+      const bool nothing_freed =
+          last.freed.empty() && (stage.touched.empty() || last.peak <= stage.peak);
       const bool nothing_touched = stage.touched.empty() && stage.peak <= last.peak;
       if (nothing_freed || nothing_touched) {
         last.touched.insert(last.touched.end(), stage.touched.begin(), stage.touched.end());

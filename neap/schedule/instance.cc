@@ -102,8 +102,8 @@ void Instance::CompileBuffers(const Problem& problem, std::int64_t unit, bool re
   buffers_.reserve(problem.buffers.size());
   for (const Buffer& source : problem.buffers) {
     const auto index = static_cast<BufferIndex>(buffers_.size());
-    CompiledBuffer buffer{
-        source.bytes / unit, source.live_at_start, source.live_at_end, -1, -1, source.users};
+    CompiledBuffer buffer{source.bytes / unit, source.live_at_start, source.live_at_end, -1, -1,
+                          source.users};
     if (reversed) std::swap(buffer.at_start, buffer.at_end);
     for (const OpIndex user : buffer.users) {
       SetBit(users_.Row(index), user);
@@ -131,9 +131,8 @@ std::vector<Instance::Stage> Instance::OrdinaryStages(OpIndex op, bool reversed)
   std::vector<Stage> stages(1);
   stages[0].peak = scratch_[At(op)];
   const InPlace& pair = in_place_[At(op)];
-  const bool in_two =
-      pair.op >= 0 && (reversed ? buffers_[At(pair.input)].last == op
-                                : buffers_[At(pair.output)].first == op);
+  const bool in_two = pair.op >= 0 && (reversed ? buffers_[At(pair.input)].last == op
+                                                : buffers_[At(pair.output)].first == op);
   for (const BufferIndex index : buffers_of_[At(op)]) {
     const bool is_late = in_two && reversed && index == pair.output;
     const bool is_early = in_two && !reversed && index == pair.input;
@@ -216,7 +215,8 @@ Effect Instance::EffectOf(const Word* executed, std::int64_t live, OpIndex op) c
     effect.live += stage.adds;
     for (std::uint32_t at = stage.touched_begin; at < stage.touched_end; ++at) {
       const BufferIndex index = stage_buffers_[at];
-      if (!Intersects(users_.Row(index), executed, words_)) effect.live += buffers_[At(index)].bytes;
+      if (!Intersects(users_.Row(index), executed, words_))
+        effect.live += buffers_[At(index)].bytes;
     }
     effect.hill = std::max(effect.hill, effect.live + stage.peak);
     effect.live -= stage.frees;

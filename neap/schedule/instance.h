@@ -136,8 +136,8 @@ class Instance {
   std::vector<std::uint32_t> stage_begin_;  // per operator, and one more
   std::vector<CompiledStage> stages_;
   std::vector<BufferIndex> stage_buffers_;
-  std::vector<char> staged_;         // per operator: its in-place pair is in its stages
-  std::vector<char> can_be_forced_;  // per operator
+  std::vector<char> staged_;               // per operator: its in-place pair is in its stages
+  std::vector<char> can_be_forced_;        // per operator
   std::vector<std::vector<Stage>> given_;  // of fused operators, in this direction and unit
 };
 

@@ -108,9 +108,7 @@ std::vector<MaxFlow::Path> MaxFlow::TakePaths() {
   const auto flow_on = [&](int e) -> std::int64_t& {
     return edges_[static_cast<std::size_t>(e ^ 1)].residual;
   };
-  const auto carries = [&](int e) {
-    return (e & 1) == 0 && flow_on(e) > 0;
-  };
+  const auto carries = [&](int e) { return (e & 1) == 0 && flow_on(e) > 0; };
   std::vector<Path> paths;
   std::vector<int> where(head_.size(), -1);  // position of a node on the current walk
   while (true) {

@@ -48,8 +48,7 @@ void Rivals::AddNextFreed() {
   if (rivals_.size() > 2) return;
   Add(&fused_forward_, false, true, true);
   const Expander& fused = *rivals_.back().expander;
-  const bool is_light =
-      fused.next_freed() && fused.tall() * kOneTallIn <= fused_forward_.num_ops();
+  const bool is_light = fused.next_freed() && fused.tall() * kOneTallIn <= fused_forward_.num_ops();
   if (!is_light) {
     rivals_.pop_back();
     Add(&forward_, false, false, true);
@@ -64,8 +63,8 @@ void Rivals::AddNextFreed() {
 Decider& Rivals::DeciderOf(Rival* rival, Aim aim) const {
   auto& decider = rival->deciders[static_cast<std::size_t>(aim)];
   if (!decider) {
-    decider = std::make_unique<Decider>(*rival->instance, rival->expander.get(),
-                                        max_table_bytes_ / 4);
+    decider =
+        std::make_unique<Decider>(*rival->instance, rival->expander.get(), max_table_bytes_ / 4);
   }
   return *decider;
 }
@@ -83,8 +82,8 @@ void Rivals::RunSlice(const std::vector<Rival*>& active, Aim aim, std::int64_t b
   const bool side_by_side =
       stopper->limits().threads > 1 && states >= kStatesWorthAThread && active.size() > 1;
   if (side_by_side) {
-    const auto threads = std::min<std::size_t>(
-        static_cast<std::size_t>(stopper->limits().threads), active.size());
+    const auto threads =
+        std::min<std::size_t>(static_cast<std::size_t>(stopper->limits().threads), active.size());
     std::vector<std::thread> workers;
     for (std::size_t t = 1; t < threads; ++t) {
       workers.emplace_back([&, t] {
@@ -127,9 +126,8 @@ Answer Rivals::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper
     is_cut = true;
     std::int64_t best = 0;
     for (Rival* rival : active) best = std::max(best, DeciderOf(rival, aim).Progress());
-    std::erase_if(active, [&](Rival* rival) {
-      return DeciderOf(rival, aim).Progress() < best / kFarBehind;
-    });
+    std::erase_if(
+        active, [&](Rival* rival) { return DeciderOf(rival, aim).Progress() < best / kFarBehind; });
   }
   std::int64_t& progress = progress_[static_cast<std::size_t>(aim)];
   progress = 0;

@@ -35,10 +35,10 @@ class Rivals {
          std::int64_t max_table_bytes);
 
   // Is there an order with a peak of at most `budget`? All searches expand the same number of
-  // states, at most `states` each, in slices that double, on up to limits().threads threads. A slice
-  // always ends for all of them, and the first in their fixed order that knows the answer gives it:
-  // the number of threads changes nothing. From a quarter of the states on, those that are far
-  // behind the best are left out.
+  // states, at most `states` each, in slices that double, on up to limits().threads threads. A
+  // slice always ends for all of them, and the first in their fixed order that knows the answer
+  // gives it: the number of threads changes nothing. From a quarter of the states on, those that
+  // are far behind the best are left out.
   Answer Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper* stopper);
   // Of the last Decide() with that aim that found no answer: see Decider::Progress().
   std::int64_t progress(Aim aim) const { return progress_[static_cast<std::size_t>(aim)]; }

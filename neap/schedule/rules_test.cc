@@ -298,8 +298,7 @@ TEST(Rules, MinCutBoundCannotBeRaised) {
 }
 
 // Least hill of an operator over all downsets that it can run at, with or without another one.
-std::int64_t LeastHillByForce(const Instance& instance, OpIndex op, OpIndex forced,
-                              bool executed) {
+std::int64_t LeastHillByForce(const Instance& instance, OpIndex op, OpIndex forced, bool executed) {
   std::int64_t least = MaxFlow::kInfinite;
   const Completions completions(instance);
   for (Word set = 0; set < Word{1} << static_cast<unsigned>(instance.num_ops()); ++set) {
@@ -321,7 +320,8 @@ TEST(Rules, CutsOfPairsAreWhatTheyClaim) {
     const Instance instance(fusion.problem, fusion.stages, 1, random.Chance(1, 2));
     if (instance.num_ops() < 2) continue;
     CutFinder cuts(instance);
-    const auto op = static_cast<OpIndex>(random.Below(static_cast<std::uint64_t>(instance.num_ops())));
+    const auto op =
+        static_cast<OpIndex>(random.Below(static_cast<std::uint64_t>(instance.num_ops())));
     EXPECT_LE(cuts.LeastHill(op, MaxFlow::kInfinite), LeastHillByForce(instance, op, -1, false));
     for (std::size_t stage = 0; stage < cuts.NumStages(op); ++stage) {
       cuts.LeastStageHill(op, stage, MaxFlow::kInfinite);
@@ -360,8 +360,8 @@ int CountWrongInferences(std::int64_t error, bool fused) {
     Stopper stopper(limits);
     Fusion fusion{problem, {}, {}};
     if (fused) fusion = Fuse(problem, Instance(problem, 1, false), 1);
-    const Inference inference = InferPrecedences(fusion.problem, fusion.stages, 1, budget - error,
-                                                 1'000'000, &stopper);
+    const Inference inference =
+        InferPrecedences(fusion.problem, fusion.stages, 1, budget - error, 1'000'000, &stopper);
     inferred += static_cast<int>(inference.precedences.size());
     if (inference.infeasible) {
       wrong += budget >= best ? 1 : 0;
@@ -371,8 +371,8 @@ int CountWrongInferences(std::int64_t error, bool fused) {
     known.precedences.insert(known.precedences.end(), inference.precedences.begin(),
                              inference.precedences.end());
     const Instance instance(known, fusion.stages, 1, false);
-    const std::int64_t least = std::max(
-        {Completions(instance).optimum(), instance.start_live(), instance.end_live()});
+    const std::int64_t least =
+        std::max({Completions(instance).optimum(), instance.start_live(), instance.end_live()});
     // Orders of less than the budget are still there, too: the best one is.
     wrong += budget >= best && least > best ? 1 : 0;
   }

@@ -10,17 +10,6 @@
 #include "neap/schedule/cut.h"
 #include "neap/schedule/inference.h"
 
-#ifdef NEAP_TRACE
-#include <cstdio>
-#include <chrono>
-static const auto kT0 = std::chrono::steady_clock::now();
-#define TRACE(what)                                                                        \
-  std::printf("  %-12s %ld..%ld states %ld t %.3f\n", what, (long)lower_, (long)upper_, \
-              (long)stopper->states(), std::chrono::duration<double>(std::chrono::steady_clock::now() - kT0).count())
-#else
-#define TRACE(what)
-#endif
-
 namespace neap::schedule {
 namespace {
 
@@ -107,17 +96,12 @@ void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
   if (Closed(floor_bytes) || stopper->stopped()) return;
   Improve(rivals().Greedy(true, kNoBudget, stopper));
   if (stopper->stopped()) return;
-  TRACE("greedy");
   CutBounds(floor_bytes, stopper);
-  TRACE("cuts");
   if (!Closed(floor_bytes)) Decide(Aim::kLower, Floor(floor_bytes), kFirstLook, stopper);
-  TRACE("look");
   SoftBisect(floor_bytes, kShortStates, 1, stopper);
-  TRACE("soft");
 }
 
 bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
-  TRACE("search");
   if (states == kFirstStates * kRoundFactor) {
     SoftBisect(floor_bytes, kFirstStates, kMiddling, stopper);
   }
@@ -127,10 +111,8 @@ bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stoppe
   const bool infers =
       states >= kInferenceFrom && rivals().fusion().problem.num_ops <= kMostInferenceOps;
   if (!HardBisect(floor_bytes, states, infers, stopper)) return false;
-  TRACE("hard");
   if (infers && IsHopeless()) {
     InferBisect(floor_bytes, states, stopper);
-    TRACE("infer");
   }
   return !Closed(floor_bytes);
 }
@@ -183,8 +165,7 @@ void SegmentSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
   }
 }
 
-Verdict SegmentSearch::Decide(Aim aim, std::int64_t budget, std::int64_t states,
-                              Stopper* stopper) {
+Verdict SegmentSearch::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper* stopper) {
   Answer answer = rivals().Decide(aim, budget, states, stopper);
   if (answer.verdict == Verdict::kFeasible) {
     const std::int64_t before = upper_;
@@ -275,11 +256,9 @@ Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t sta
   for (const Known& earlier : known_) {
     if (earlier.budget >= budget) known.precedences.push_back(earlier.precedence);
   }
-  Inference inference =
-      InferPrecedences(known, fusion.stages, unit_, budget,
-                       stopper->Remaining(states) / kStatesPerCut, stopper);
+  Inference inference = InferPrecedences(known, fusion.stages, unit_, budget,
+                                         stopper->Remaining(states) / kStatesPerCut, stopper);
   stopper->Charge(stopper->Remaining(inference.cuts * kStatesPerCut));
-  TRACE(("inferred " + std::to_string(budget) + " edges " + std::to_string(inference.precedences.size())).c_str());
   if (inference.infeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);
     reversed_ = false;
@@ -292,7 +271,6 @@ Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t sta
   const Instance forward(known, fusion.stages, unit_, false);
   Rivals search(known, forward, unit_, max_table_bytes_);
   Answer answer = search.Decide(Aim::kTop, budget, states / 4, stopper);
-  TRACE(("decided " + std::to_string((int)answer.verdict) + " progress " + std::to_string(search.progress(Aim::kTop)) + " ops " + std::to_string(search.fusion().problem.num_ops)).c_str());
   if (answer.verdict == Verdict::kFeasible) Improve(rivals().Expand(answer.order));
   if (answer.verdict == Verdict::kInfeasible) {
     Raise(budget + 1, Proof::kSearch, bound_op_);

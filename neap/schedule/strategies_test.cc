@@ -119,9 +119,8 @@ TEST(Strategies, RandomProblemsHaveEverything) {
     }
     // An operator that is related to no other is a component of its own.
     for (OpIndex op = 0; op < problem.num_ops; ++op) {
-      const bool is_alone =
-          instance.Predecessors(op).empty() && instance.Successors(op).empty() &&
-          problem.num_ops > 1;
+      const bool is_alone = instance.Predecessors(op).empty() && instance.Successors(op).empty() &&
+                            problem.num_ops > 1;
       parts += is_alone ? 1 : 0;
     }
   }
