@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/schedule/beam.h"
+#include "neap/schedule/symmetry.h"
 
 namespace neap::schedule {
 namespace {
@@ -26,10 +27,15 @@ constexpr std::int64_t kOneTallIn = 10;
 Rivals::Rivals(const Problem& problem, const Instance& forward, std::int64_t unit,
                std::int64_t max_table_bytes)
     : forward_(forward),
+      unit_(unit),
       max_table_bytes_(max_table_bytes),
       fusion_(Fuse(problem, forward, unit)),
       fused_forward_(fusion_.problem, fusion_.stages, unit, false),
       fused_backward_(fusion_.problem, fusion_.stages, unit, true) {
+  AddSingle();
+}
+
+void Rivals::AddSingle() {
   Add(&fused_forward_, false, true, false);
   rivals_.back().narrow_only = true;
   Add(&fused_backward_, true, true, false);
@@ -41,6 +47,17 @@ void Rivals::Add(const Instance* instance, bool reversed, bool fused, bool next_
   rival.reversed = reversed;
   rival.fused = fused;
   rival.expander = std::make_unique<Expander>(*instance, next_freed);
+}
+
+void Rivals::BreakSymmetries() {
+  const auto found = schedule::BreakSymmetries(fusion_.problem, fusion_.stages);
+  if (found.empty()) return;
+  auto& precedences = fusion_.problem.precedences;
+  precedences.insert(precedences.end(), found.begin(), found.end());
+  rivals_.clear();
+  fused_forward_ = Instance(fusion_.problem, fusion_.stages, unit_, false);
+  fused_backward_ = Instance(fusion_.problem, fusion_.stages, unit_, true);
+  AddSingle();
 }
 
 // Once the searches over single operators have not ended soon.

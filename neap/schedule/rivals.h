@@ -34,6 +34,10 @@ class Rivals {
   Rivals(const Problem& problem, const Instance& forward, std::int64_t unit,
          std::int64_t max_table_bytes);
 
+  // Adds precedences between interchangeable operators (symmetry.h), once; searches start over
+  // where there are any.
+  void BreakSymmetries();
+
   // Is there an order with a peak of at most `budget`? All searches expand the same number of
   // states, at most `states` each, in slices that double, on up to limits().threads threads. A
   // slice always ends for all of them, and the first in their fixed order that knows the answer
@@ -64,6 +68,7 @@ class Rivals {
     std::int64_t states = 0;
   };
   void Add(const Instance* instance, bool reversed, bool fused, bool next_freed);
+  void AddSingle();
   void AddNextFreed();
   Decider& DeciderOf(Rival* rival, Aim aim) const;
   void RunSlice(const std::vector<Rival*>& active, Aim aim, std::int64_t budget,
@@ -73,6 +78,7 @@ class Rivals {
                               Stopper* stopper);
 
   const Instance& forward_;
+  std::int64_t unit_;
   std::int64_t max_table_bytes_;
   Fusion fusion_;
   Instance fused_forward_;

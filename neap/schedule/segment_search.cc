@@ -102,6 +102,7 @@ void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
 }
 
 bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
+  if (states == kFirstStates) rivals().BreakSymmetries();
   if (states == kFirstStates * kRoundFactor) {
     SoftBisect(floor_bytes, kFirstStates, kMiddling, stopper);
   }
