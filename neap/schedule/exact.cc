@@ -89,12 +89,14 @@ class ExactSearch {
 }  // namespace
 
 std::int64_t StatesForAFewSeconds(OpIndex num_ops) {
-  // A state costs a look at every buffer, word by word.
+  // In about nanoseconds: what any state costs, and words of rows that are looked through.
   constexpr std::int64_t kWork = 2'000'000'000;
-  constexpr std::int64_t kMost = 10'000'000;
-  constexpr std::int64_t kLeast = 500;
+  constexpr std::int64_t kAnyState = 400;
+  constexpr std::int64_t kWordsAtOnce = 5;
+  constexpr std::int64_t kMost = 4'000'000;
+  constexpr std::int64_t kLeast = 1'000;
   const std::int64_t ops = std::max<std::int64_t>(num_ops, 1);
-  return std::clamp(kWork / (ops * ((ops + 63) / 64)), kLeast, kMost);
+  return std::clamp(kWork / (kAnyState + ops * ((ops + 63) / 64) / kWordsAtOnce), kLeast, kMost);
 }
 
 Outcome Solve(const Problem& problem, const Limits& limits) {

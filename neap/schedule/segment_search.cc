@@ -112,6 +112,10 @@ bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stoppe
   const bool infers =
       states >= kInferenceFrom && rivals().fusion().problem.num_ops <= kMostInferenceOps;
   if (!HardBisect(floor_bytes, states, infers, stopper)) return false;
+  if (states == kFirstStates && !stopper->stopped()) {
+    Improve(rivals().Beam(upper_ - 1, 1, stopper));
+    SoftBisect(floor_bytes, kShortStates, kNarrow, stopper);
+  }
   if (infers && IsHopeless()) {
     InferBisect(floor_bytes, states, stopper);
   }

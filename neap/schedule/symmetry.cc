@@ -72,9 +72,8 @@ class Symmetries {
  private:
   void FirstColours(const Instance::Stages& stages) {
     for (std::size_t op = 0; op < ops_; ++op) {
-      Colour colour = problem_.scratch_bytes.empty()
-                          ? 0
-                          : static_cast<Colour>(problem_.scratch_bytes[op]);
+      Colour colour =
+          problem_.scratch_bytes.empty() ? 0 : static_cast<Colour>(problem_.scratch_bytes[op]);
       if (op < stages.size()) {
         for (const Instance::Stage& stage : stages[op]) {
           colour = Mix(colour, static_cast<Colour>(stage.peak));

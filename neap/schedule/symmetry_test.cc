@@ -38,8 +38,7 @@ Problem Copies(Random& random, int copies, int part) {
     for (int op = 0; op < part; ++op) {
       const auto self = static_cast<OpIndex>(1 + copy * part + op);
       const std::int64_t more = random.Chance(1, 12) ? 1 : 0;
-      problem.buffers.push_back(
-          {bytes[static_cast<std::size_t>(op)] + more, {self}, false, false});
+      problem.buffers.push_back({bytes[static_cast<std::size_t>(op)] + more, {self}, false, false});
       if (scratch) problem.scratch_bytes[static_cast<std::size_t>(self)] = 3 * op;
       if (reads[static_cast<std::size_t>(op)].empty()) {
         AddUser(&problem.buffers[0], self);
