@@ -10,6 +10,7 @@ namespace {
 std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 constexpr std::size_t kMostEarly = 10;  // buffers that die early in one operator
+constexpr std::size_t kMostPins = 64;   // operators with one buffer as an early set
 
 }  // namespace
 
@@ -90,50 +91,63 @@ void Clusters::Compile() {
     const auto& buffer = instance_.buffers()[index];
     if (buffer.at_end || buffer.users.empty() || buffer.bytes == 0) continue;
     cluster_of[index] = static_cast<std::int32_t>(clusters_.size());
-    Cluster cluster;
-    cluster.bytes = buffer.bytes;
-    cluster.least_extra = std::numeric_limits<std::int64_t>::max();
-    for (const OpIndex user : buffer.users) {
-      cluster.least_extra = std::min(cluster.least_extra, extra_[At(user)]);
-    }
-    cluster.slack = buffer.bytes + cluster.least_extra;
-    for (const OpIndex user : buffer.users) {
-      for (const std::int64_t height : early_height_[At(user)]) {
-        cluster.least_extra = std::min(cluster.least_extra, height - instance_.FirstTouched(user));
-      }
-    }
-    clusters_.push_back(cluster);
+    AddBuffer(buffer);
     buffers_of.push_back({static_cast<BufferIndex>(index)});
   }
   for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
-    if (extra_[At(op)] != 0) plain_ = false;
-    for (std::size_t i = 0; i < early_[At(op)].size(); ++i) {
-      plain_ = false;
+    if (extra_[At(op)] != 0 || !early_[At(op)].empty()) plain_ = false;
+    for (std::size_t i = 0; i < early_[At(op)].size() && rules_.early_sets; ++i) {
       const std::vector<BufferIndex>& early = early_[At(op)][i];
-      const std::int64_t extra = early_height_[At(op)][i] - instance_.FirstTouched(op);
-      std::int64_t bytes = 0;
-      for (const BufferIndex index : early) bytes += instance_.buffers()[At(index)].bytes;
-      if (!rules_.early_sets) continue;
+      std::int64_t slack = early_height_[At(op)][i] - instance_.FirstTouched(op);
+      for (const BufferIndex index : early) slack += instance_.buffers()[At(index)].bytes;
       if (early.size() == 1) {
         Cluster& cluster = clusters_[At(cluster_of[At(early[0])])];
         cluster.pins.push_back(op);
-        cluster.slack = std::min(cluster.slack, extra + bytes);
+        cluster.slack = std::min(cluster.slack, slack);
+        if (cluster.pins.size() > kMostPins) usable_ = false;
         continue;
       }
-      Cluster cluster;
-      cluster.bytes = 0;  // its buffers have clusters of their own
-      cluster.slack = extra + bytes;
-      cluster.least_extra = extra;
-      for (const std::int64_t height : early_height_[At(op)]) {
-        cluster.least_extra = std::min(cluster.least_extra, height - instance_.FirstTouched(op));
-      }
+      Cluster cluster;  // frees no bytes: its buffers have clusters of their own
+      cluster.slack = slack;
+      cluster.least_extra = LeastExtra(op);
       cluster.pins = {op};
       cluster.is_buffer = false;
       clusters_.push_back(cluster);
       buffers_of.push_back(early);
     }
   }
+  CompileRows(buffers_of);
+  std::int64_t least_slack = std::numeric_limits<std::int64_t>::max();
+  for (const Cluster& cluster : clusters_) least_slack = std::min(least_slack, cluster.slack);
+  for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
+    if (extra_[At(op)] > least_slack && rules_.tall_operators) tall_.push_back(op);
+  }
+}
+
+void Clusters::AddBuffer(const Instance::CompiledBuffer& buffer) {
+  Cluster& cluster = clusters_.emplace_back();
+  cluster.bytes = buffer.bytes;
+  std::int64_t extra = std::numeric_limits<std::int64_t>::max();
+  cluster.least_extra = extra;
+  for (const OpIndex user : buffer.users) {
+    extra = std::min(extra, extra_[At(user)]);
+    cluster.least_extra = std::min(cluster.least_extra, LeastExtra(user));
+  }
+  cluster.slack = buffer.bytes + extra;
+}
+
+// With whatever dying early.
+std::int64_t Clusters::LeastExtra(OpIndex op) const {
+  std::int64_t least = extra_[At(op)];
+  for (const std::int64_t height : early_height_[At(op)]) {
+    least = std::min(least, height - instance_.FirstTouched(op));
+  }
+  return least;
+}
+
+void Clusters::CompileRows(const std::vector<std::vector<BufferIndex>>& buffers_of) {
   needed_ = BitRows(clusters_.size(), words_);
+  row_.resize(words_);
   for (std::size_t c = 0; c < clusters_.size(); ++c) {
     Word* row = needed_.Row(static_cast<std::int32_t>(c));
     for (const BufferIndex index : buffers_of[c]) {
@@ -143,16 +157,9 @@ void Clusters::Compile() {
         for (std::size_t w = 0; w < words_; ++w) row[w] |= ancestors[w];
       }
     }
-    clusters_[c].end_word = words_;
-    while (clusters_[c].end_word > 0 && row[clusters_[c].end_word - 1] == 0)
-      --clusters_[c].end_word;
+    std::size_t& end = clusters_[c].end_word;
+    for (end = words_; end > 0 && row[end - 1] == 0;) --end;
   }
-  std::int64_t least_slack = std::numeric_limits<std::int64_t>::max();
-  for (const Cluster& cluster : clusters_) least_slack = std::min(least_slack, cluster.slack);
-  for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
-    if (extra_[At(op)] > least_slack && rules_.tall_operators) tall_.push_back(op);
-  }
-  row_.resize(words_);
 }
 
 void Clusters::Find(const Word* executed, std::int64_t live, std::int64_t budget) {
@@ -235,7 +242,7 @@ void Clusters::KeepMinimal() {
       }
       bool is_in_all = false;
       const auto& list = candidate.cluster->pins;
-      for (std::size_t i = 0; i < list.size() && i < 64; ++i) {
+      for (std::size_t i = 0; i < list.size(); ++i) {
         const bool is_in = TestBit(other_row, list[i]);
         if (!is_in) pins &= ~(std::uint64_t{1} << i);
         if (is_in && ((pins >> i) & 1U) != 0) is_in_all = true;

@@ -71,6 +71,9 @@ class Clusters {
   };
 
   void Compile();
+  void AddBuffer(const Instance::CompiledBuffer& buffer);
+  std::int64_t LeastExtra(OpIndex op) const;
+  void CompileRows(const std::vector<std::vector<BufferIndex>>& buffers_of);
   void AddEarlySets(OpIndex op);
   std::int64_t HeightOf(const std::vector<Instance::Stage>& stages, OpIndex op,
                         const std::vector<BufferIndex>& early) const;

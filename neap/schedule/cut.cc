@@ -219,17 +219,17 @@ std::vector<CutFinder::Path> CutFinder::Witness(OpIndex op, std::int64_t* hill) 
   return paths;
 }
 
-std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,
-                                         Word* out) {
+// The operators of `to` without `from`, and where their neighbours stand: no others matter.
+void CutFinder::ClassifyBetween(const Word* from, const Word* to) {
   flow_.Clear();
   free_ops_.clear();
+  touched_buffers_.clear();
   for (std::size_t w = 0; w < instance_.words(); ++w) {
     for (Word rest = to[w] & ~from[w]; rest != 0; rest &= rest - 1) {
       free_ops_.push_back(
           static_cast<OpIndex>(w * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
     }
   }
-  // Only the neighbours of free operators matter.
   const auto set_fixed = [&](OpIndex op) {
     if (TestBit(from, op)) {
       node_of_[static_cast<std::size_t>(op)] = kExecuted;
@@ -240,26 +240,25 @@ std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_liv
   for (const OpIndex op : free_ops_) {
     for (const OpIndex before : instance_.Predecessors(op)) set_fixed(before);
     for (const BufferIndex index : instance_.BuffersOf(op)) {
+      if (seen_[static_cast<std::size_t>(index)] != 0) continue;
+      seen_[static_cast<std::size_t>(index)] = 1;
+      touched_buffers_.push_back(index);
       for (const OpIndex user : instance_.buffers()[static_cast<std::size_t>(index)].users) {
         set_fixed(user);
       }
     }
   }
   AddFreeOps(free_ops_);
+}
+
+std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,
+                                         Word* out) {
+  ClassifyBetween(from, to);
   // Only buffers that a free operator touches change; live(F) = from_live - the cost of these at
   // `from` + the cut.
   std::int64_t at_from = 0;
   std::int64_t constant = 0;
-  std::vector<BufferIndex>& touched_buffers = touched_buffers_;
-  touched_buffers.clear();
-  for (const OpIndex op : free_ops_) {
-    for (const BufferIndex index : instance_.BuffersOf(op)) {
-      if (seen_[static_cast<std::size_t>(index)] != 0) continue;
-      seen_[static_cast<std::size_t>(index)] = 1;
-      touched_buffers.push_back(index);
-    }
-  }
-  for (const BufferIndex index : touched_buffers) {
+  for (const BufferIndex index : touched_buffers_) {
     seen_[static_cast<std::size_t>(index)] = 0;
     const auto& buffer = instance_.buffers()[static_cast<std::size_t>(index)];
     if (buffer.bytes == 0) continue;
@@ -268,13 +267,7 @@ std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_liv
     // A free user is not executed at `from`, so the buffer is not finished there.
     if (live_before) at_from += buffer.bytes;
     const int finished = FinishedNode(buffer, buffer.at_end, -1);
-    const int touched = TouchedNode(buffer, buffer.at_start, -1);
-    if (touched == kWaiting || finished == kExecuted) continue;
-    if (touched == kExecuted && finished == kWaiting) {
-      constant += buffer.bytes;
-    } else {
-      flow_.AddEdge(touched, finished, buffer.bytes);
-    }
+    AddCost(index, TouchedNode(buffer, buffer.at_start, -1), finished, &constant);
   }
   const std::int64_t cut = flow_.Run();
   const std::vector<char>& source_side = flow_.LargestSourceSide();

@@ -56,6 +56,7 @@ class CutFinder {
   // Where an operator stands in the network: executed for sure, not executed for sure, or a node.
   enum : int { kExecuted = MaxFlow::kSource, kWaiting = MaxFlow::kSink };
   void Classify(OpIndex op);
+  void ClassifyBetween(const Word* from, const Word* to);
   std::int64_t StageHill(OpIndex op, const std::vector<Instance::Stage>& stages, std::size_t stage,
                          std::int64_t enough);
   void AddCost(BufferIndex index, int touched, int finished, std::int64_t* constant);
