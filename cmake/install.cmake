@@ -13,7 +13,7 @@ set(NEAP_PUBLIC_HEADERS
   graph/element_type.h graph/graph.h
   io/file.h
   ops/onnx_shapes.h ops/traits.h
-  plan/check.h plan/plan.h plan/plan_json.h plan/profile.h
+  plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
   report/report.h report/text.h
   schedule/check.h schedule/problem.h schedule/schedule.h
   zoo/zoo.h)

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "neap/plan/offsets_check.h"
+
 namespace neap::tools {
 namespace {
 
@@ -93,12 +95,29 @@ class OrderComparison {
   std::vector<std::pair<graph::SubgraphId, graph::SubgraphId>> pairs_;
 };
 
+// "" when the file carries `offsets` and they are right for its graph.
+std::string WrongPlan(const formats::SourceModel& written, const graph::TensorOffsets& offsets) {
+  if (!written.carried_plan) return "it carries no memory plan";
+  const formats::CarriedPlan& carried = *written.carried_plan;
+  if (!carried.problem.empty()) return "of its memory plan, " + carried.problem;
+  bool same = carried.offsets.size() == offsets.size();
+  for (const graph::SubgraphId id : offsets.Ids()) {
+    same = same && carried.offsets[id].Items() == offsets[id].Items();
+  }
+  if (!same) return "it carries another memory plan";
+  const plan::OffsetsVerdict verdict = plan::CheckOffsets(written.graph, carried.offsets);
+  return verdict.problems.empty() ? "" : "of its memory plan, " + verdict.problems.front();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
-    const formats::SourceModel& source, const OperatorOrder& order, const std::string& path,
+    const formats::SourceModel& source, const OperatorOrder& order,
+    const graph::TensorOffsets& offsets, const std::string& path,
     const formats::LoadOptions& options, std::vector<std::string>* notes) {
-  NEAP_TRY(std::vector<std::byte> raw, formats::WriteReordered(source, order));
+  const bool planned = !offsets.empty() && source.format == formats::Format::kTflite;
+  NEAP_TRY(std::vector<std::byte> raw, planned ? formats::WritePlanned(source, order, offsets)
+                                               : formats::WriteReordered(source, order));
   auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(raw));
   auto written = formats::LoadBytes(bytes, path == "-" ? source.path : path, options);
   if (!written && path != "-") {
@@ -116,7 +135,8 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
     diagnostic.file = path;
     return Fail(std::move(diagnostic));
   }
-  const std::string why = OrderComparison(source, order, written->graph).Run();
+  std::string why = OrderComparison(source, order, written->graph).Run();
+  if (why.empty() && planned) why = WrongPlan(*written, offsets);
   if (why.empty()) return bytes;
   Diagnostic diagnostic = BadInput("was not written: read back, " + why);
   diagnostic.file = path;

@@ -93,19 +93,19 @@ class Pipeline {
     NEAP_CHECK_OK(Measure());
     const Stopwatch order_watch;
     NEAP_CHECK_OK(OrderAll());
-    NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
+    if (!TellsOffsets()) NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
     compiled_.seconds.order_seconds = order_watch.Seconds();
     const Stopwatch place_watch;
-    plan::Plan& plan = compiled_.plan;
-    plan.runtime = options_.runtime;
-    plan.order_strategy = options_.order;
-    std::vector<Timeline> timelines;
-    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
-      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
-      plan.entries.push_back(PlanEntry(entry, timeline));
-      timelines.push_back(std::move(timeline));
+    compiled_.plan.runtime = options_.runtime;
+    compiled_.plan.order_strategy = options_.order;
+    NEAP_CHECK_OK(PlanEntries());
+    if (TellsOffsets() && options_.order == "exact" &&
+        compiled_.delivered_arena_bytes > compiled_.file_order.arena_bytes) {
+      orders_ = file_orders_;
+      compiled_.kept_file_order = true;
+      NEAP_CHECK_OK(PlanEntries());
     }
-    NEAP_CHECK_OK(Report(timelines));
+    const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
     const std::vector<std::string> violations = plan::Check(graph_, plan);
@@ -152,6 +152,22 @@ class Pipeline {
     ordered_ = IdVector<SubgraphId, Ordered>(graph_.subgraphs.size());
     for (const SubgraphId id : BodiesFirst(graph_)) NEAP_CHECK_OK(OrderOne(id));
     return {};
+  }
+
+  bool TellsOffsets() const {
+    return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets;
+  }
+
+  // Everything behind the order.
+  Status PlanEntries() {
+    compiled_.plan.entries.clear();
+    std::vector<Timeline> timelines;
+    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
+      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
+      compiled_.plan.entries.push_back(PlanEntry(entry, timeline));
+      timelines.push_back(std::move(timeline));
+    }
+    return Report(timelines);
   }
 
   // What counts for a runtime that places by itself is what it will allocate.
@@ -438,7 +454,9 @@ class Pipeline {
       NEAP_TRY(const Timeline plan_main, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
       NEAP_TRY(const AllSizes all, SizesOfEverything());
       compiled_.file_order.arena_bytes = TflmArenaBytes(graph_, file_main, all);
-      compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all);
+      compiled_.offsets = {};
+      if (TellsOffsets()) compiled_.offsets = OfflineOffsets(graph_, compiled_.plan, all);
+      compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all, compiled_.offsets);
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =

@@ -24,7 +24,10 @@ struct Options {
   std::int64_t step_states = 10'000;  // of --order serenity
   Limits limits;                      // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
-  bool place = true;             // false: order only; the plan has no addresses
+  bool place = true;  // false: order only; the plan has no addresses
+  // The model will tell a runtime that can be told (tflm) where the tensors go; false: an order
+  // alone.
+  bool tell_offsets = true;
   bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
 };
 
@@ -57,9 +60,12 @@ struct Compiled {
   // For the largest entry (plan::LargestEntry).
   FileOrder file_order;
   PeakCause peak_at;
-  // What the stock runtime will allocate for activations when it is given the planned order alone
-  // (contracts: delivered.arena_bytes); -1 where that runtime's planner is not modelled.
+  // What the stock runtime will allocate for activations when it is given the planned order and
+  // `offsets` (docs/memory-model.md: delivered); -1 where that runtime's planner is not modelled.
   std::int64_t delivered_arena_bytes = -1;
+  // The offline memory plan that formats::WritePlanned puts into the model; empty: none, the
+  // runtime gets the order alone.
+  graph::TensorOffsets offsets;
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search
