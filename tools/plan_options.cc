@@ -16,10 +16,13 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  neap plan model.tflite                          how much memory a better order saves\n"
-    "  neap plan model.tflite -o small.tflite          write the same model in that order\n"
+    "  neap plan model.tflite -o small.tflite          write the same model in that order, with "
+    "its\n"
+    "                                                  memory plan for TensorFlow Lite Micro\n"
     "  neap model.tflite small.tflite                  the same, shorter\n"
     "  neap plan model.onnx --dim batch=1 --plan plan.json\n"
     "  neap plan model.tflite -o small.tflite --budget 256KiB || echo 'too large'\n"
+    "  neap plan model.tflite -o small.tflite --emit-c model_arena.h\n"
     "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
     "\n"
     "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget (no model is written),\n"
@@ -90,9 +93,10 @@ Status CheckOrder(const PlanOptions& options) {
 
 Status CheckCombinations(const PlanOptions& options) {
   const int on_stdout = (options.model_out == "-" ? 1 : 0) + (options.plan_out == "-" ? 1 : 0) +
-                        (options.output.json ? 1 : 0);
+                        (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0);
   if (on_stdout > 1) {
-    return Fail(UsageError("only one of -o -, --plan - and --json can have standard output"));
+    return Fail(
+        UsageError("only one of -o -, --plan -, --emit-c - and --json can have standard output"));
   }
   if (!options.model_out.empty() && options.model_out != "-" &&
       options.model_out == options.plan_out) {
@@ -102,8 +106,16 @@ Status CheckCombinations(const PlanOptions& options) {
       options.plan_out == options.model.input) {
     return Fail(UsageError("--plan names the model itself, which would be overwritten"));
   }
-  if (options.order_only && !options.budget.empty()) {
+  if (!options.c_out.empty() && options.c_out != "-" &&
+      (options.c_out == options.model.input || options.c_out == options.model_out ||
+       options.c_out == options.plan_out)) {
+    return Fail(UsageError("--emit-c names a file that is read or written otherwise"));
+  }
+  if (options.order_only && !(options.budget.empty() && options.budget_total.empty())) {
     return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
+  }
+  if (options.order_only && !options.c_out.empty()) {
+    return Fail(UsageError("--emit-c writes addresses, which --order-only leaves out"));
   }
   NEAP_CHECK_OK(CheckOrder(options));
   if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
@@ -125,8 +137,16 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("OUT");
   app.add_option("--plan", options->plan_out, "plan.json with order, addresses and bounds")
       ->option_text("FILE");
+  app.add_option("--emit-c", options->c_out, "C header with arena size and offsets, for firmware")
+      ->option_text("FILE.h");
   app.add_option("--budget", options->budget, "most bytes of the arena, such as 256KiB")
       ->option_text("SIZE");
+  app.add_option("--budget-total", options->budget_total,
+                 "most bytes of TFLM's whole arena on a Cortex-M, what it keeps beside the "
+                 "activations included")
+      ->option_text("SIZE");
+  app.add_flag("--no-memory-plan", options->no_memory_plan,
+               "tflm: write the order alone and leave the addresses to TFLM");
   AddSearchOptions(&app, options);
   app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
   app.add_flag("--order-only", options->order_only, "do not place tensors");
@@ -145,6 +165,10 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   if (!options.budget.empty()) {
     NEAP_TRY(settings.budget_bytes, ParseBytes(options.budget));
   }
+  if (!options.budget_total.empty()) {
+    NEAP_TRY(settings.budget_total_bytes, ParseBytes(options.budget_total));
+  }
+  settings.compile.tell_offsets = !options.no_memory_plan;
   NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseBytes(options.max_memory));
   settings.compile.limits.max_states =
       options.max_states > 0 ? options.max_states : kStatesForAFewSeconds;
@@ -159,6 +183,7 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   settings.compile.place = !options.order_only;
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
+  NEAP_CHECK_OK(CheckOutput(options.c_out, options.force));
   return settings;
 }
 

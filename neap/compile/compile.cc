@@ -14,6 +14,8 @@
 #include "neap/base/check.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/stock_runtime.h"
+#include "neap/compile/tflm_kernels.h"
+#include "neap/compile/tflm_memory.h"
 #include "neap/compile/timeline.h"
 #include "neap/plan/check.h"
 #include "neap/schedule/check.h"
@@ -176,7 +178,10 @@ class Pipeline {
     NEAP_TRY(const AllSizes all, SizesOfEverything());
     NEAP_TRY(const Timeline file, BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
     NEAP_TRY(const Timeline plan, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
-    if (TflmArenaBytes(graph_, plan, all) <= TflmArenaBytes(graph_, file, all)) return {};
+    if (PlaceInTflm(graph_, plan, all).height_bytes <=
+        PlaceInTflm(graph_, file, all).height_bytes) {
+      return {};
+    }
     orders_ = file_orders_;
     compiled_.kept_file_order = true;
     return {};
@@ -453,10 +458,21 @@ class Pipeline {
                BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
       NEAP_TRY(const Timeline plan_main, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
       NEAP_TRY(const AllSizes all, SizesOfEverything());
-      compiled_.file_order.arena_bytes = TflmArenaBytes(graph_, file_main, all);
+      compiled_.file_order.arena_bytes = PlaceInTflm(graph_, file_main, all).height_bytes;
       compiled_.offsets = {};
-      if (TellsOffsets()) compiled_.offsets = OfflineOffsets(graph_, compiled_.plan, all);
-      compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all, compiled_.offsets);
+      arena::Placement delivered = PlaceInTflm(graph_, plan_main, all);
+      if (TellsOffsets()) {
+        graph::TensorOffsets offsets = OfflineOffsets(graph_, compiled_.plan, all);
+        arena::Placement told = PlaceInTflm(graph_, plan_main, all, offsets);
+        // Scratch of kernels is placed around what is told: TFLM may do better when left alone.
+        if (!offsets.empty() && told.height_bytes <= delivered.height_bytes) {
+          compiled_.offsets = std::move(offsets);
+          delivered = std::move(told);
+        }
+      }
+      compiled_.delivered_arena_bytes = delivered.height_bytes;
+      compiled_.buffer_offsets = std::move(delivered.offsets);
+      TellTotals();
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
@@ -464,6 +480,21 @@ class Pipeline {
               .placement.height_bytes;
     }
     return {};
+  }
+
+  void TellTotals() {
+    compiled_.totals.clear();
+    for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
+      compiled_.totals.push_back(
+          TflmTotalOf(graph_, orders_, compiled_.delivered_arena_bytes, target));
+    }
+    compiled_.unknown_kernels.clear();
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      for (const OpId id : subgraph.ops.Ids()) {
+        if (KernelMemoryOf(subgraph, subgraph.ops[id], TflmTarget::kCortexM)) continue;
+        compiled_.unknown_kernels.push_back(graph::Describe(id, subgraph.ops[id]));
+      }
+    }
   }
 
   // TFLM gives room to tensors that nothing refers to as well.
@@ -492,6 +523,10 @@ class Pipeline {
 };
 
 }  // namespace
+
+std::string_view NameOf(TflmTarget target) {
+  return target == TflmTarget::kCortexM ? "cortex-m" : "x86-64";
+}
 
 Result<Compiled> Compile(const Graph& graph, const Options& options) {
   return Pipeline(graph, options).Run();

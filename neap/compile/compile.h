@@ -55,6 +55,22 @@ struct Timings {
   double place_seconds = 0;
 };
 
+// Machines for which the whole arena of TensorFlow Lite Micro is known, with its reference kernels
+// (docs/memory-model.md says how, and what it was held against).
+enum class TflmTarget : std::uint8_t {
+  kCortexM,  // 32 bits, ARM ABI for bare metal: a firmware's MicroInterpreter
+  kHost64,   // x86-64: the interpreter of the PyPI wheel, which records what it allocates
+};
+std::string_view NameOf(TflmTarget target);  // "cortex-m", "x86-64"
+
+// What the arena of TFLM has to hold; -1 with the reason where that is not known.
+struct TflmTotal {
+  TflmTarget target = TflmTarget::kCortexM;
+  std::int64_t persistent_bytes = -1;   // beside the activations
+  std::int64_t total_arena_bytes = -1;  // the least arena that the model loads and runs with
+  std::string missing;                  // why there are no numbers
+};
+
 struct Compiled {
   plan::Plan plan;  // model fields (name, hashes, dims) are the caller's to fill
   // For the largest entry (plan::LargestEntry).
@@ -66,6 +82,13 @@ struct Compiled {
   // The offline memory plan that formats::WritePlanned puts into the model; empty: none, the
   // runtime gets the order alone.
   graph::TensorOffsets offsets;
+  // Where TFLM will put its buffers then, in the order in which it tells its planner of them.
+  std::vector<std::int64_t> buffer_offsets;
+  // Of the delivered model, a target each; empty where the runtime is not TFLM.
+  std::vector<TflmTotal> totals;
+  // Operators whose kernels may ask TFLM for scratch memory that delivered_arena_bytes lacks, a
+  // line each: their kernels are not known.
+  std::vector<std::string> unknown_kernels;
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search

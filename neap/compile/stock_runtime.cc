@@ -4,13 +4,51 @@
 #include <algorithm>
 #include <limits>
 
-#include "neap/arena/arena.h"
 #include "neap/base/bytes.h"
+#include "neap/compile/tflm_kernels.h"
 
 namespace neap::compile {
+namespace {
 
-std::int64_t TflmArenaBytes(const graph::Graph& graph, const Timeline& timeline,
-                            const AllSizes& sizes, const graph::TensorOffsets& offsets) {
+// The requests of all kernels, in the order in which TFLM prepares them: subgraph after subgraph,
+// whether it is called or not. One is live while its operator runs, bodies and all.
+void AddKernelScratch(const graph::Graph& graph, const Timeline& timeline,
+                      arena::Problem* problem) {
+  struct Request {
+    plan::Step step;
+    std::int32_t first = 0;
+  };
+  std::vector<Request> requests;
+  IdVector<graph::SubgraphId, IdVector<graph::OpId, char>> seen;
+  for (const graph::Subgraph& subgraph : graph.subgraphs) {
+    seen.push_back(IdVector<graph::OpId, char>(subgraph.ops.size(), 0));
+  }
+  for (std::size_t slot = 0; slot < timeline.steps.size(); ++slot) {
+    const plan::Step& step = timeline.steps[slot];
+    if (!step.op.valid() || seen[step.subgraph][step.op] != 0) continue;
+    seen[step.subgraph][step.op] = 1;
+    requests.push_back({step, static_cast<std::int32_t>(slot)});
+  }
+  std::stable_sort(requests.begin(), requests.end(), [](const Request& a, const Request& b) {
+    return a.step.subgraph < b.step.subgraph;
+  });
+  for (const Request& request : requests) {
+    const graph::Subgraph& subgraph = graph.subgraphs[request.step.subgraph];
+    // Scratch is of the same size for every target, and kernels that ask for it have no bodies.
+    const auto memory =
+        KernelMemoryOf(subgraph, subgraph.ops[request.step.op], TflmTarget::kHost64);
+    if (!memory) continue;
+    for (const std::int64_t bytes : memory->scratch_bytes) {
+      problem->buffers.push_back(
+          {AlignUp(bytes, 16), request.first, request.first + 1, 16, std::nullopt});
+    }
+  }
+}
+
+}  // namespace
+
+arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline,
+                             const AllSizes& sizes, const graph::TensorOffsets& offsets) {
   struct Span {
     std::int32_t first = -1;
     std::int32_t last = -1;
@@ -47,7 +85,8 @@ std::int64_t TflmArenaBytes(const graph::Graph& graph, const Timeline& timeline,
     problem.buffers.push_back(
         {AlignUp(scratch.bytes, 16), scratch.first, scratch.last, 16, std::nullopt});
   }
-  return arena::PlaceLikeTflm(problem).height_bytes;
+  AddKernelScratch(graph, timeline, &problem);
+  return arena::PlaceLikeTflm(problem);
 }
 
 graph::TensorOffsets OfflineOffsets(const graph::Graph& graph, const plan::Plan& plan,

@@ -23,11 +23,13 @@ inline constexpr int kReportVersion = 1;  // "schema_version" of every report
 struct PlanReport {
   const graph::Graph* graph = nullptr;
   const compile::Compiled* compiled = nullptr;
-  bool placed = true;                        // false: --order-only, there are no addresses
-  std::optional<std::int64_t> budget_bytes;  // --budget
-  std::string model_file;                    // the model written with this plan; "" when none is
-  std::vector<std::string> written;          // all files, in the order of writing
-  std::vector<std::string> notes;            // of the reader and of the run
+  bool placed = true;                              // false: --order-only, there are no addresses
+  std::optional<std::int64_t> budget_bytes;        // --budget
+  std::optional<std::int64_t> budget_total_bytes;  // --budget-total; the total is known then
+  bool carries_plan = false;         // the model, when it is written, tells TFLM the offsets
+  std::string model_file;            // the model written with this plan; "" when none is
+  std::vector<std::string> written;  // all files, in the order of writing
+  std::vector<std::string> notes;    // of the reader and of the run
   double read_seconds = 0;
   double total_seconds = 0;
 };
@@ -44,10 +46,10 @@ struct Headline {
 Headline HeadlineOf(const compile::Compiled& compiled, bool placed);
 // The order and, where it was asked for, the placement of every entry equals its lower bound.
 bool IsProven(const compile::Compiled& compiled, bool placed);
-inline bool Fits(const PlanReport& report) {
-  return !report.budget_bytes ||
-         HeadlineOf(*report.compiled, report.placed).bytes <= *report.budget_bytes;
-}
+// Within --budget and --budget-total, as far as they are given.
+bool Fits(const PlanReport& report);
+// TFLM's whole arena on a Cortex-M; nullptr where the runtime is another one.
+const compile::TflmTotal* TotalOf(const compile::Compiled& compiled);
 
 // The model inputs that a plan writes over, in index order: they cannot be used again after a run.
 std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
@@ -58,6 +60,9 @@ std::string PlanText(const PlanReport& report, const Style& style);
 // "over budget: required ..., available ..., excess ...", one line without a newline; the budget is
 // given and too small.
 std::string OverBudgetText(const PlanReport& report);
+// A C99 header for firmware: arena size and offsets as macros, named after the file `path`; of TFLM
+// also the offsets in the order of its NonPersistentMemoryPlannerShim. The plan is placed.
+std::string CHeader(const PlanReport& report, const std::string& path);
 // schemas/plan-report.schema.json; ends with a newline.
 std::string PlanJson(const PlanReport& report);
 
