@@ -44,7 +44,7 @@ constexpr std::array kKernels = {
     Kernel{"DIV", {4, 4}, {1, 1}, 28, 28},
     Kernel{"EQUAL", {}, {}, 32, 32},
     Kernel{"EXP", {}, {}},
-    Kernel{"FULLY_CONNECTED", {32, 8}, {12, 4}, 72, 48},
+    Kernel{"FULLY_CONNECTED", {32, 8}, {16, 4}, 72, 48},
     Kernel{"GATHER", {8, 4}, {8, 4}, 12, 12},
     Kernel{"HARD_SWISH", {}, {}, 20, 20},
     Kernel{"LEAKY_RELU", {4, 4}, {4, 4}, 24, 24},
