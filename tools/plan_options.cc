@@ -23,6 +23,7 @@ constexpr const char* kFooter =
     "  neap plan model.onnx --dim batch=1 --plan plan.json\n"
     "  neap plan model.tflite -o small.tflite --budget 256KiB || echo 'too large'\n"
     "  neap plan model.tflite -o small.tflite --emit-c model_arena.h\n"
+    "  neap plan model.tflite -o small.tflite --overlap tflm-reference\n"
     "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
     "\n"
     "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget (no model is written),\n"
@@ -37,6 +38,12 @@ std::string ListOf(const std::vector<std::string_view>& names) {
 
 bool IsOneOf(const std::vector<std::string_view>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string_view> KernelLibraryNames() {
+  std::vector<std::string_view> names;
+  for (const ops::KernelLibraryInfo& info : ops::KernelLibraries()) names.push_back(info.name);
+  return names;
 }
 
 void AddSearchOptions(CLI::App* app, PlanOptions* options) {
@@ -111,6 +118,19 @@ Status CheckCombinations(const PlanOptions& options) {
        options.c_out == options.plan_out)) {
     return Fail(UsageError("--emit-c names a file that is read or written otherwise"));
   }
+  if (!options.overlap.empty() && !IsOneOf(KernelLibraryNames(), options.overlap)) {
+    return Fail(UsageError("--overlap '" + options.overlap + "' is not one of " +
+                           ListOf(KernelLibraryNames())));
+  }
+  if (options.keep_inputs && options.overlap.empty()) {
+    return Fail(UsageError("--keep-inputs belongs to --overlap"));
+  }
+  if (options.order_only && !options.overlap.empty()) {
+    return Fail(UsageError("--overlap is about addresses, which --order-only leaves out"));
+  }
+  if (!options.overlap.empty() && options.no_memory_plan) {
+    return Fail(UsageError("--overlap is about addresses, which --no-memory-plan leaves to TFLM"));
+  }
   if (options.order_only && !(options.budget.empty() && options.budget_total.empty())) {
     return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
   }
@@ -147,6 +167,13 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("SIZE");
   app.add_flag("--no-memory-plan", options->no_memory_plan,
                "tflm: write the order alone and leave the addresses to TFLM");
+  app.add_option(
+         "--overlap", options->overlap,
+         "let outputs lie over inputs as far as these kernels allow it; the result is right "
+         "under them alone; default: no overlap inside operators")
+      ->option_text(ListOf(KernelLibraryNames()));
+  app.add_flag("--keep-inputs", options->keep_inputs,
+               "with --overlap: nothing lies over an input of the model");
   AddSearchOptions(&app, options);
   app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
   app.add_flag("--order-only", options->order_only, "do not place tensors");
@@ -181,6 +208,9 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   }
   if (options.step_states) settings.compile.step_states = *options.step_states;
   settings.compile.place = !options.order_only;
+  settings.compile.kernels =
+      ops::KernelLibraryNamed(options.overlap).value_or(ops::KernelLibrary::kNone);
+  settings.compile.keep_inputs = options.keep_inputs;
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.c_out, options.force));

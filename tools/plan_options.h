@@ -26,6 +26,8 @@ struct PlanOptions {
   std::optional<std::int64_t> step_states;
   std::string budget;
   std::string budget_total;
+  std::string overlap;  // "": none
+  bool keep_inputs = false;
   std::int64_t max_states = 0;    // 0: by the size of the model
   double time_limit_seconds = 0;  // 0: none
   std::string max_memory = "4GiB";

@@ -11,10 +11,10 @@
 
 namespace neap::arena {
 
-// All of these take a problem for which Validate() finds nothing wrong; the two stock planners also
-// take fixed buffers that overlap one another, as the real ones do. Heights are exact: max of
-// offset
-// + bytes. A real arena that rounds every buffer up is modelled by rounded bytes in the problem.
+// All of these take a problem for which Validate() finds nothing wrong; the two stock planners know
+// no pair rules (all pairs that are live together get disjoint places) and also take fixed buffers
+// that overlap one another, as the real ones do. Heights are exact: max of offset + bytes. A real
+// arena that rounds every buffer up is modelled by rounded bytes in the problem.
 
 // TensorFlow Lite Micro's GreedyMemoryPlanner, bit for bit: buffers with a fixed offset first, then
 // by size, largest first, ties by *larger* index first (the real list is filled from its tail);
@@ -28,7 +28,8 @@ Placement PlaceLikeTflm(const Problem& problem);
 Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last);
 
 // The most bytes that are live at one step, every buffer but one rounded up to what all alignments
-// have in common, and at least the end of every single buffer: no placement is lower. O(n log n).
+// have in common, less what pair rules let a buffer share at most with those that began before it,
+// and at least the end of every single buffer: no placement is lower. O((n + r) log (n + r)).
 std::int64_t LoadLowerBound(const Problem& problem);
 
 struct Outcome {
@@ -42,7 +43,8 @@ struct Outcome {
 // that end too high move forward in the order), then, for every part of at most 3,000 buffers, an
 // exact search whether a lower capacity suffices, restarted with random rules (decision_search.h);
 // alignments and fixed offsets included. The lower bound is LoadLowerBound, or higher where the
-// exact search refuted a capacity. Never above PlaceLikeTflm. Stops when bound and height meet.
+// exact search refuted a capacity. Never above PlaceLikeTflm where no pair
+// rule forbids disjoint places. Stops when bound and height meet.
 // Seeded and bounded by limits.max_states (counts placed buffers; with neither it nor max_seconds
 // set, a default ends the search), so deterministic unless limits.max_seconds or limits.stop ends
 // it.

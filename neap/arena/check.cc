@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace neap::arena {
 namespace {
@@ -17,6 +20,47 @@ std::string At(std::size_t index, const Buffer& buffer, std::int64_t offset) {
 template <typename T>
 bool Meet(T a_first, T a_last, T b_first, T b_last) {
   return std::max(a_first, b_first) < std::min(a_last, b_last);
+}
+
+// The rules of each pair, from the buffer with the smaller index to the other one.
+using RulesOfPairs = std::map<std::pair<std::size_t, std::size_t>, std::vector<PairRule>>;
+
+RulesOfPairs Collect(const Problem& problem) {
+  RulesOfPairs result;
+  for (const PairRule& rule : problem.pairs) {
+    const auto a = static_cast<std::size_t>(rule.a);
+    const auto b = static_cast<std::size_t>(rule.b);
+    if (a < b) {
+      result[{a, b}].push_back(rule);
+    } else {
+      result[{b, a}].push_back({rule.b, rule.a, -rule.high, -rule.low});
+    }
+  }
+  return result;
+}
+
+// What a pair that is live together does wrong; i < j.
+std::optional<std::string> FindViolationOfPair(const Problem& problem, const RulesOfPairs& rules,
+                                               const std::vector<std::int64_t>& offsets,
+                                               std::size_t i, std::size_t j) {
+  const Buffer& a = problem.buffers[i];
+  const Buffer& b = problem.buffers[j];
+  if (a.bytes == 0 || b.bytes == 0) return std::nullopt;
+  const auto found = rules.empty() ? rules.end() : rules.find({i, j});
+  if (found == rules.end()) {
+    if (!Meet(offsets[i], offsets[i] + a.bytes, offsets[j], offsets[j] + b.bytes)) {
+      return std::nullopt;
+    }
+    return At(i, a, offsets[i]) + " shares bytes with " + At(j, b, offsets[j]);
+  }
+  for (const PairRule& rule : found->second) {
+    const std::int64_t apart = offsets[j] - offsets[i];  // no overflow: both are >= 0
+    if (apart <= rule.low || apart >= rule.high) continue;
+    return At(j, b, offsets[j]) + " starts " + std::to_string(apart) + " bytes above " +
+           At(i, a, offsets[i]) + ", expected at most " + std::to_string(rule.low) +
+           " or at least " + std::to_string(rule.high);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -50,14 +94,11 @@ std::optional<std::string> FindViolation(const Problem& problem, const Placement
     return "found height " + std::to_string(placement.height_bytes) + ", expected " +
            std::to_string(height);
   }
+  const RulesOfPairs rules = Collect(problem);
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     for (std::size_t j = i + 1; j < buffers.size(); ++j) {
-      if (Meet(buffers[i].first, buffers[i].last, buffers[j].first, buffers[j].last) &&
-          Meet(offsets[i], offsets[i] + buffers[i].bytes, offsets[j],
-               offsets[j] + buffers[j].bytes)) {
-        return At(i, buffers[i], offsets[i]) + " shares bytes with " +
-               At(j, buffers[j], offsets[j]);
-      }
+      if (!Meet(buffers[i].first, buffers[i].last, buffers[j].first, buffers[j].last)) continue;
+      if (auto wrong = FindViolationOfPair(problem, rules, offsets, i, j)) return wrong;
     }
   }
   return std::nullopt;

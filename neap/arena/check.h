@@ -11,9 +11,11 @@
 
 namespace neap::arena {
 
-// The first violation in one line (two buffers share bytes, an offset is negative, misaligned or
+// The first violation in one line (two buffers share bytes or break the rule of their pair, an
+// offset is negative, misaligned or
 // not where it is fixed, the height is not max(offset + bytes)); nullopt when the placement is
-// right. O(n^2) pairs.
+// right. O(n^2) pairs. `problem` is one for which Validate() finds nothing wrong, except that fixed
+// buffers may collide.
 std::optional<std::string> FindViolation(const Problem& problem, const Placement& placement);
 
 }  // namespace neap::arena

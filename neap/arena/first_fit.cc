@@ -12,20 +12,19 @@ namespace {
 constexpr std::int64_t kMostPairs = 4'000'000;  // 32 MB of neighbours
 constexpr std::int64_t kUnplaced = -1;
 
-// Finds the lowest gap while occupied extents are shown in order of offset.
+// Finds the lowest offset while forbidden intervals are shown in order of their low ends.
 class GapFinder {
  public:
-  GapFinder(std::int64_t bytes, std::int64_t alignment) : bytes_(bytes), alignment_(alignment) {}
-  // False once the buffer fits below `offset`.
-  bool Pass(std::int64_t offset, std::int64_t end) {
-    if (offset - lowest_ >= bytes_) return false;
-    lowest_ = std::max(lowest_, AlignUp(end, alignment_));
+  explicit GapFinder(std::int64_t alignment) : alignment_(alignment) {}
+  // False once the offset is below all intervals that follow.
+  bool Pass(std::int64_t low, std::int64_t high) {
+    if (lowest_ <= low) return false;
+    if (high > lowest_) lowest_ = AlignUp(high, alignment_);
     return true;
   }
   std::int64_t lowest() const { return lowest_; }
 
  private:
-  std::int64_t bytes_;
   std::int64_t alignment_;
   std::int64_t lowest_ = 0;
 };
@@ -48,7 +47,8 @@ std::vector<BufferIndex> FreeBuffers(const Problem& problem) {
   return result;
 }
 
-FirstFit::FirstFit(const Problem& problem) : problem_(problem) {
+FirstFit::FirstFit(const Problem& problem, Pairs pairs) : problem_(problem) {
+  if (pairs == Pairs::kHonoured && !problem.pairs.empty()) table_.emplace(problem);
   ranges_.reserve(problem.buffers.size());
   for (const Buffer& buffer : problem.buffers) {
     ranges_.push_back(buffer.bytes > 0 ? LiveRange{buffer.first, buffer.last} : LiveRange{});
@@ -75,38 +75,65 @@ Placement FirstFit::Place(std::span<const BufferIndex> order) {
   return result;
 }
 
-std::int64_t FirstFit::LowestAmongNeighbours(BufferIndex buffer,
-                                             std::span<const std::int64_t> offsets) {
-  extents_.clear();
-  const auto neighbours = neighbours_->Of(buffer);
-  for (const BufferIndex other : neighbours) {
-    const auto i = static_cast<std::size_t>(other);
-    if (offsets[i] != kUnplaced) {
-      extents_.push_back({offsets[i], offsets[i] + problem_.buffers[i].bytes});
+// Adds what the placed `other` at `offset` forbids.
+void FirstFit::Forbid(BufferIndex buffer, BufferIndex other, std::int64_t offset) {
+  if (table_) {
+    const auto entries = table_->Between(buffer, other);
+    for (const PairTable::Entry& entry : entries) {
+      forbidden_.push_back({offset + entry.low, offset + entry.high});
     }
+    if (!entries.empty()) return;
   }
-  visits_ += static_cast<std::int64_t>(neighbours.size()) + 1;
-  std::sort(extents_.begin(), extents_.end(),
-            [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
-  const Buffer& wanted = problem_.buffers[static_cast<std::size_t>(buffer)];
-  GapFinder gap(wanted.bytes, wanted.alignment);
-  for (const Extent& extent : extents_) {
-    if (!gap.Pass(extent.offset, extent.end)) break;
+  forbidden_.push_back({offset - problem_.buffers[static_cast<std::size_t>(buffer)].bytes,
+                        offset + problem_.buffers[static_cast<std::size_t>(other)].bytes});
+}
+
+std::int64_t FirstFit::LowestAllowed(const Buffer& buffer) {
+  std::sort(forbidden_.begin(), forbidden_.end(),
+            [](const Interval& a, const Interval& b) { return a.low < b.low; });
+  GapFinder gap(buffer.alignment);
+  for (const Interval& interval : forbidden_) {
+    if (interval.high - interval.low > 1 && !gap.Pass(interval.low, interval.high)) break;
   }
   return gap.lowest();
+}
+
+std::int64_t FirstFit::LowestAmongNeighbours(BufferIndex buffer,
+                                             std::span<const std::int64_t> offsets) {
+  forbidden_.clear();
+  const auto neighbours = neighbours_->Of(buffer);
+  for (const BufferIndex other : neighbours) {
+    const std::int64_t offset = offsets[static_cast<std::size_t>(other)];
+    if (offset != kUnplaced) Forbid(buffer, other, offset);
+  }
+  visits_ += static_cast<std::int64_t>(neighbours.size()) + 1;
+  return LowestAllowed(problem_.buffers[static_cast<std::size_t>(buffer)]);
 }
 
 std::int64_t FirstFit::LowestAmongAll(BufferIndex buffer) {
   const auto b = static_cast<std::size_t>(buffer);
   const LiveRange live = ranges_[b];
-  GapFinder gap(problem_.buffers[b].bytes, problem_.buffers[b].alignment);
   if (live.empty()) return 0;
+  if (table_ && !table_->Of(buffer).empty()) return LowestAmongAllWithRules(buffer);
+  GapFinder gap(problem_.buffers[b].alignment);
   visits_ += static_cast<std::int64_t>(placed_.size()) + 1;
   for (const PlacedExtent& other : placed_) {
     if (other.live.last <= live.first || live.last <= other.live.first) continue;
-    if (!gap.Pass(other.extent.offset, other.extent.end)) break;
+    // Sorted by offset, and so by the low ends of what each forbids to this buffer.
+    if (!gap.Pass(other.offset - problem_.buffers[b].bytes, other.end)) break;
   }
   return gap.lowest();
+}
+
+std::int64_t FirstFit::LowestAmongAllWithRules(BufferIndex buffer) {
+  const LiveRange live = ranges_[static_cast<std::size_t>(buffer)];
+  forbidden_.clear();
+  visits_ += static_cast<std::int64_t>(placed_.size()) + 1;
+  for (const PlacedExtent& other : placed_) {
+    if (other.live.last <= live.first || live.last <= other.live.first) continue;
+    Forbid(buffer, other.buffer, other.offset);
+  }
+  return LowestAllowed(problem_.buffers[static_cast<std::size_t>(buffer)]);
 }
 
 void FirstFit::InsertByOffset(BufferIndex buffer, std::int64_t offset) {
@@ -114,8 +141,8 @@ void FirstFit::InsertByOffset(BufferIndex buffer, std::int64_t offset) {
   if (neighbours_ || ranges_[b].empty()) return;
   const auto at = std::upper_bound(
       placed_.begin(), placed_.end(), offset,
-      [](std::int64_t value, const PlacedExtent& other) { return value < other.extent.offset; });
-  placed_.insert(at, {{offset, offset + problem_.buffers[b].bytes}, ranges_[b]});
+      [](std::int64_t value, const PlacedExtent& other) { return value < other.offset; });
+  placed_.insert(at, {buffer, offset, offset + problem_.buffers[b].bytes, ranges_[b]});
 }
 
 }  // namespace neap::arena

@@ -116,17 +116,25 @@ class Portfolio {
       : problem_(problem), budget_(limits), incumbent_(problem), first_fit_(problem) {}
 
   Outcome Run() {
-    incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
+    if (AllowsDisjoint()) incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
+    if (!problem_.pairs.empty()) incumbent_.Offer(first_fit_.Place(TflmOrder(problem_)).offsets);
     Spend();
     FirstFitOrders();
     if (Unfinished()) Repair();
-    if (Unfinished() && IsLarge()) RepairWindows();
-    if (Unfinished()) Search();
+    if (Unfinished() && IsLarge() && problem_.pairs.empty()) RepairWindows();
+    if (Unfinished() && problem_.pairs.empty()) Search();
     return {incumbent_.Best(), std::min(incumbent_.lower(), incumbent_.Height()), budget_.states()};
   }
 
  private:
   bool Unfinished() const { return !incumbent_.Optimal() && !budget_.Ended(); }
+  // Whether pairs that are disjoint break no rule.
+  bool AllowsDisjoint() const {
+    return std::all_of(problem_.pairs.begin(), problem_.pairs.end(), [this](const PairRule& rule) {
+      return rule.low >= -problem_.buffers[static_cast<std::size_t>(rule.b)].bytes &&
+             rule.high <= problem_.buffers[static_cast<std::size_t>(rule.a)].bytes;
+    });
+  }
   bool IsLarge() const { return problem_.buffers.size() > kMostExact; }
 
   void Spend() {

@@ -8,12 +8,17 @@
 #include <map>
 #include <utility>
 
+#include "neap/arena/pair_table.h"
+
 #include "neap/base/bytes.h"
 
 namespace neap::arena {
 namespace {
 
-std::string Name(std::size_t index) { return "buffer #" + std::to_string(index); }
+template <typename Index>
+std::string Name(Index index) {
+  return "buffer #" + std::to_string(index);
+}
 
 std::optional<std::string> ValidateBuffer(const Buffer& buffer, const std::string& name) {
   if (buffer.bytes < 0) return name + ": found " + std::to_string(buffer.bytes) + " bytes";
@@ -37,8 +42,27 @@ std::optional<std::string> ValidateBuffer(const Buffer& buffer, const std::strin
   return std::nullopt;
 }
 
+std::optional<std::string> ValidatePair(const Problem& problem, const PairRule& rule,
+                                        std::size_t index) {
+  const std::string name = "pair rule #" + std::to_string(index);
+  for (const BufferIndex i : {rule.a, rule.b}) {
+    if (i < 0 || static_cast<std::size_t>(i) >= problem.buffers.size()) {
+      return name + ": found buffer #" + std::to_string(i) + ", expected less than " +
+             std::to_string(problem.buffers.size());
+    }
+  }
+  if (rule.a == rule.b) return name + ": found " + Name(rule.a) + " twice";
+  if (rule.low > rule.high) {
+    return name + ": found its low end " + std::to_string(rule.low) + " above its high end " +
+           std::to_string(rule.high);
+  }
+  if (rule.low < -kMostBytes || rule.high > kMostBytes) return name + ": reaches too far";
+  return std::nullopt;
+}
+
 // Whatever order buffers are placed in, lowest first, no offset goes above the highest fixed buffer
-// plus all others with their padding: when that fits, no sum in the solvers overflows.
+// plus all others with their padding and the reach of their rules: when that fits, no sum in the
+// solvers overflows.
 std::optional<std::string> ValidateSum(const Problem& problem) {
   std::int64_t highest_fixed = 0;
   std::int64_t total = 0;
@@ -50,18 +74,45 @@ std::optional<std::string> ValidateSum(const Problem& problem) {
     total = *sum;
     highest_fixed = std::max(highest_fixed, *end);
   }
+  for (const PairRule& rule : problem.pairs) {
+    const auto sum = CheckedAdd(total, std::max({rule.high, -rule.low, std::int64_t{0}}));
+    if (!sum) return "the pair rules together reach too far";
+    total = *sum;
+  }
   const auto most = CheckedAdd(total, highest_fixed);
   if (!most || *most > kMostBytes) return "the buffers together are too large";
   return std::nullopt;
 }
 
-// A sweep over time with the live fixed buffers sorted by offset: a new one can only collide with
-// the one below it and the one above.
-std::optional<std::string> ValidateFixed(const Problem& problem) {
+bool IsFixedAndOccupies(const Buffer& buffer) {
+  return buffer.fixed_offset && buffer.bytes > 0 && buffer.first < buffer.last;
+}
+
+// Every fixed buffer that has rules against all other fixed ones.
+std::optional<std::string> ValidateFixedWithRules(const Problem& problem, const PairTable& table) {
+  for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
+    const Buffer& a = problem.buffers[i];
+    const auto index = static_cast<BufferIndex>(i);
+    if (!IsFixedAndOccupies(a) || table.Of(index).empty()) continue;
+    for (std::size_t j = 0; j < problem.buffers.size(); ++j) {
+      const Buffer& b = problem.buffers[j];
+      if (i == j || !IsFixedAndOccupies(b) || b.last <= a.first || a.last <= b.first) continue;
+      const std::int64_t apart = *a.fixed_offset - *b.fixed_offset;
+      if (table.Forbids(problem, index, static_cast<BufferIndex>(j), apart)) {
+        return Name(i) + ": its fixed place breaks the rule with that of " + Name(j);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// Those without rules: a sweep over time with the live fixed buffers sorted by offset: a new one
+// can only collide with the one below it and the one above.
+std::optional<std::string> ValidateFixed(const Problem& problem, const PairTable& table) {
   std::vector<std::size_t> fixed;
   for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
-    const Buffer& buffer = problem.buffers[i];
-    if (buffer.fixed_offset && buffer.bytes > 0 && buffer.first < buffer.last) fixed.push_back(i);
+    if (!table.Of(static_cast<BufferIndex>(i)).empty()) continue;
+    if (IsFixedAndOccupies(problem.buffers[i])) fixed.push_back(i);
   }
   std::vector<std::size_t> by_last = fixed;
   const auto& buffers = problem.buffers;
@@ -94,6 +145,21 @@ std::optional<std::string> ValidateFixed(const Problem& problem) {
 
 }  // namespace
 
+PairRule StartsBelow(const Problem& problem, BufferIndex input, BufferIndex output,
+                     std::int64_t distance) {
+  return {input, output, -distance, problem.buffers[static_cast<std::size_t>(input)].bytes};
+}
+
+void AddExactlyAt(Problem& problem, BufferIndex whole, BufferIndex part, std::int64_t at) {
+  const std::int64_t whole_bytes = problem.buffers[static_cast<std::size_t>(whole)].bytes;
+  const std::int64_t part_bytes = problem.buffers[static_cast<std::size_t>(part)].bytes;
+  if (at <= -part_bytes || at >= whole_bytes) return;  // disjoint anyway
+  problem.pairs.push_back({whole, part, -part_bytes, at});
+  problem.pairs.push_back({whole, part, at, whole_bytes});
+}
+
+PairRule Unrelated(BufferIndex a, BufferIndex b) { return {a, b, 0, 0}; }
+
 std::optional<std::string> Validate(const Problem& problem) {
   if (problem.buffers.size() > static_cast<std::size_t>(std::numeric_limits<BufferIndex>::max())) {
     return "too many buffers";
@@ -101,8 +167,13 @@ std::optional<std::string> Validate(const Problem& problem) {
   for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
     if (auto wrong = ValidateBuffer(problem.buffers[i], Name(i))) return wrong;
   }
+  for (std::size_t i = 0; i < problem.pairs.size(); ++i) {
+    if (auto wrong = ValidatePair(problem, problem.pairs[i], i)) return wrong;
+  }
   if (auto wrong = ValidateSum(problem)) return wrong;
-  return ValidateFixed(problem);
+  const PairTable table(problem);
+  if (auto wrong = ValidateFixedWithRules(problem, table)) return wrong;
+  return ValidateFixed(problem, table);
 }
 
 }  // namespace neap::arena

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The placement problem (dynamic storage allocation), without a word of neural networks: give every
-// buffer an offset so that no two buffers that are live at the same step share a byte, and the
-// arena is as low as possible.
+// buffer an offset so that no two buffers that are live at the same step share a byte, except as
+// far as pair rules allow it, and the arena is as low as possible.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,46 @@ struct Buffer {
   std::optional<std::int64_t> fixed_offset;  // must be placed exactly here
 };
 
-struct Problem {
-  std::vector<Buffer> buffers;
+// offset(b) - offset(a) must not lie in the *open* interval (low, high), whose ends may lie
+// anywhere. A pair that is live at one step and has no rule has the interval
+// (-bytes(b), bytes(a)): the two are disjoint. One or more rules for a pair replace that interval
+// by the union of theirs; (a, b, low, high) says the same as (b, a, -high, -low). low == high
+// forbids nothing. Rules for pairs that are never live together, or where one has no bytes, say
+// nothing.
+//
+// A view that *always* lies at a fixed place inside another buffer is no pair: the caller merges
+// the two into one buffer with both lifetimes. Rules are for what may share, if that helps.
+struct PairRule {
+  BufferIndex a = 0;
+  BufferIndex b = 0;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
 };
+
+struct Problem {
+  std::vector<Buffer> buffers = {};
+  std::vector<PairRule> pairs = {};
+};
+
+// An operator that reads `input` ahead of what it writes: `output` starts at least `distance` (>=
+// 0) bytes below the input, or at or above its end. Distance 0: the same address is allowed, and
+// any below.
+PairRule StartsBelow(const Problem& problem, BufferIndex input, BufferIndex output,
+                     std::int64_t distance);
+// `part` starts exactly `at` bytes above the start of `whole`, or the two are disjoint: an operator
+// that writes over its input at the same address only (at = 0), a copy that an input already in its
+// place makes unnecessary (concatenation). Adds two rules.
+void AddExactlyAt(Problem& problem, BufferIndex whole, BufferIndex part, std::int64_t at);
+// The two may share any byte.
+PairRule Unrelated(BufferIndex a, BufferIndex b);
 
 struct Placement {
   std::vector<std::int64_t> offsets;  // one per buffer
   std::int64_t height_bytes = 0;      // max of offset + bytes
 };
 
-// What is wrong with a problem, in one line; nullopt when it is well-formed.
+// What is wrong with a problem, in one line; nullopt when it is well-formed. Fixed buffers that
+// break the rule of their pair make a problem ill-formed.
 std::optional<std::string> Validate(const Problem& problem);
 
 }  // namespace neap::arena

@@ -8,7 +8,7 @@
 
 namespace neap::arena {
 
-Placement PlaceLikeTflm(const Problem& problem) {
+std::vector<BufferIndex> TflmOrder(const Problem& problem) {
   std::vector<BufferIndex> order = FreeBuffers(problem);
   // TFLM fills its list from the tail and then bubble-sorts it, which is stable.
   std::reverse(order.begin(), order.end());
@@ -18,7 +18,11 @@ Placement PlaceLikeTflm(const Problem& problem) {
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](BufferIndex a, BufferIndex b) { return rounded(a) > rounded(b); });
-  return FirstFit(problem).Place(order);
+  return order;
+}
+
+Placement PlaceLikeTflm(const Problem& problem) {
+  return FirstFit(problem, FirstFit::Pairs::kIgnored).Place(TflmOrder(problem));
 }
 
 }  // namespace neap::arena

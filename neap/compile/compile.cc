@@ -8,11 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include "neap/arena/arena.h"
-#include "neap/arena/check.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/compile/lower.h"
+#include "neap/compile/overlap.h"
+#include "neap/compile/place.h"
 #include "neap/compile/stock_runtime.h"
 #include "neap/compile/tflm_kernels.h"
 #include "neap/compile/tflm_memory.h"
@@ -100,6 +100,7 @@ class Pipeline {
     const Stopwatch place_watch;
     compiled_.plan.runtime = options_.runtime;
     compiled_.plan.order_strategy = options_.order;
+    if (options_.place) compiled_.plan.kernels = options_.kernels;
     NEAP_CHECK_OK(PlanEntries());
     if (TellsOffsets() && options_.order == "exact" &&
         compiled_.delivered_arena_bytes > compiled_.file_order.arena_bytes) {
@@ -307,12 +308,27 @@ class Pipeline {
     entry.states = ordered.states;
     if (!options_.place) return entry;
     Place(timeline, &entry);
-    entry.arena_lower_bound_bytes = std::min(
-        entry.arena_bytes, std::max(entry.peak_lower_bound_bytes, LargestTensor(timeline)));
+    entry.arena_lower_bound_bytes = std::min(entry.arena_bytes, ArenaBound(timeline, entry));
     entry.arena_status = entry.arena_bytes == entry.arena_lower_bound_bytes
                              ? plan::BoundStatus::kOptimal
                              : plan::BoundStatus::kBounded;
     return entry;
+  }
+
+  // Of all orders. With overlaps inside operators the peak's bound says nothing about the arena.
+  std::int64_t ArenaBound(const Timeline& timeline, const plan::EntryPlan& entry) const {
+    const std::int64_t largest = LargestTensor(timeline);
+    if (options_.kernels == ops::KernelLibrary::kNone) {
+      return std::max(entry.peak_lower_bound_bytes, largest);
+    }
+    const Subgraph& subgraph = graph_.subgraphs[entry.subgraph];
+    // That the inputs are kept is a wish; the bound is of what is possible.
+    const OverlapOptions overlap = {options_.kernels, false};
+    const std::int64_t single =
+        SingleOperatorArenaBound(subgraph, sizes_[entry.subgraph], profile_.alignment, overlap);
+    // What no placement of the only order is below, no placement of any order is.
+    const bool only_order = IsOnlyOrder(subgraph, orders_[entry.subgraph]);
+    return std::max({single, largest, only_order ? entry.arena_given_order_lower_bound_bytes : 0});
   }
 
   std::int64_t LargestTensor(const Timeline& timeline) const {
@@ -321,68 +337,6 @@ class Pipeline {
       largest = std::max(largest, sizes_[live.subgraph].counted[live.tensor]);
     }
     return largest;
-  }
-
-  // The timeline as a placement problem; tensors that share an address by an overlap are one
-  // buffer.
-  struct PlacementInput {
-    arena::Problem problem;
-    std::vector<LiveTensor> tensors;          // each tensor once, with the hull of its calls
-    std::vector<arena::BufferIndex> buffer;   // of each tensor
-    std::vector<arena::BufferIndex> scratch;  // of each LiveScratch
-  };
-
-  PlacementInput PlacementOf(const Timeline& timeline) const {
-    PlacementInput input;
-    IdVector<SubgraphId, IdVector<graph::TensorId, std::int32_t>> entry_of;
-    for (const Subgraph& subgraph : graph_.subgraphs) {
-      entry_of.push_back(IdVector<graph::TensorId, std::int32_t>(subgraph.tensors.size(), -1));
-    }
-    for (const LiveTensor& live : timeline.tensors) {
-      std::int32_t& at = entry_of[live.subgraph][live.tensor];
-      if (at < 0) {
-        at = static_cast<std::int32_t>(input.tensors.size());
-        input.tensors.push_back(live);
-      } else {
-        LiveTensor& known = input.tensors[static_cast<std::size_t>(at)];
-        known.first = std::min(known.first, live.first);
-        known.last = std::max(known.last, live.last);
-      }
-    }
-    // Overlaps form forests: every tensor is the output of at most one and the input of at most
-    // one.
-    std::vector<std::int32_t> root(input.tensors.size());
-    for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<std::int32_t>(i);
-    const auto find = [&](std::int32_t i) {
-      while (root[static_cast<std::size_t>(i)] != i) i = root[static_cast<std::size_t>(i)];
-      return i;
-    };
-    for (const plan::Overlap& overlap : timeline.overlaps) {
-      const std::int32_t a = find(entry_of[overlap.subgraph][overlap.input]);
-      const std::int32_t b = find(entry_of[overlap.subgraph][overlap.output]);
-      root[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
-    }
-    input.buffer.assign(input.tensors.size(), -1);
-    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
-      const LiveTensor& live = input.tensors[i];
-      const auto r = static_cast<std::size_t>(find(static_cast<std::int32_t>(i)));
-      if (r == i) {
-        input.buffer[i] = static_cast<arena::BufferIndex>(input.problem.buffers.size());
-        input.problem.buffers.push_back({sizes_[live.subgraph].counted[live.tensor], live.first,
-                                         live.last, profile_.alignment, std::nullopt});
-      } else {
-        input.buffer[i] = input.buffer[r];
-        arena::Buffer& shared = input.problem.buffers[static_cast<std::size_t>(input.buffer[r])];
-        shared.first = std::min(shared.first, live.first);
-        shared.last = std::max(shared.last, live.last);
-      }
-    }
-    for (const LiveScratch& scratch : timeline.scratch) {
-      input.scratch.push_back(static_cast<arena::BufferIndex>(input.problem.buffers.size()));
-      input.problem.buffers.push_back({AlignUp(scratch.bytes, profile_.alignment), scratch.first,
-                                       scratch.last, profile_.alignment, std::nullopt});
-    }
-    return input;
   }
 
   Limits PlacementLimits(std::int64_t states) const {
@@ -396,25 +350,14 @@ class Pipeline {
   }
 
   void Place(const Timeline& timeline, plan::EntryPlan* entry) {
-    const PlacementInput input = PlacementOf(timeline);
-    const arena::Outcome outcome =
-        arena::Solve(input.problem, PlacementLimits(options_.placement_states));
-    const auto violation = arena::FindViolation(input.problem, outcome.placement);
-    NEAP_CHECK(!violation, "the placement is wrong: " + violation.value_or(""));
-    const auto& offsets = outcome.placement.offsets;
-    for (std::size_t i = 0; i < input.tensors.size(); ++i) {
-      const LiveTensor& live = input.tensors[i];
-      entry->tensors.push_back({live.subgraph, live.tensor,
-                                offsets[static_cast<std::size_t>(input.buffer[i])],
-                                sizes_[live.subgraph].exact[live.tensor], live.first, live.last});
-    }
-    for (std::size_t i = 0; i < timeline.scratch.size(); ++i) {
-      entry->scratch.push_back({timeline.scratch[i].first,
-                                offsets[static_cast<std::size_t>(input.scratch[i])],
-                                timeline.scratch[i].bytes});
-    }
-    entry->arena_bytes = outcome.placement.height_bytes;
-    entry->arena_given_order_lower_bound_bytes = outcome.lower_bound_bytes;
+    const Placed placed = PlaceTimeline(graph_, entry->subgraph, timeline, sizes_, profile_,
+                                        {options_.kernels, options_.keep_inputs},
+                                        PlacementLimits(options_.placement_states));
+    entry->tensors = placed.tensors;
+    entry->scratch = placed.scratch;
+    entry->overlaps.insert(entry->overlaps.end(), placed.overlaps.begin(), placed.overlaps.end());
+    entry->arena_bytes = placed.arena_bytes;
+    entry->arena_given_order_lower_bound_bytes = placed.lower_bound_bytes;
   }
 
   PeakCause CauseOf(const Timeline& timeline, const std::vector<std::int64_t>& live_bytes) const {
@@ -476,8 +419,9 @@ class Pipeline {
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
-          arena::Solve(PlacementOf(file).problem, PlacementLimits(options_.placement_states / 10))
-              .placement.height_bytes;
+          PlaceTimeline(graph_, largest.subgraph, file, sizes_, profile_, {},
+                        PlacementLimits(options_.placement_states / 10))
+              .arena_bytes;
     }
     return {};
   }

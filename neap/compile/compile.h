@@ -11,6 +11,7 @@
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/overlap.h"
 #include "neap/plan/plan.h"
 
 namespace neap::compile {
@@ -24,7 +25,10 @@ struct Options {
   std::int64_t step_states = 10'000;  // of --order serenity
   Limits limits;                      // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
-  bool place = true;  // false: order only; the plan has no addresses
+  // Outputs may lie over inputs as far as these kernels allow it; kNone: they may not.
+  ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
+  bool keep_inputs = false;  // never over an input of the model
+  bool place = true;         // false: order only; the plan has no addresses
   // The model will tell a runtime that can be told (tflm) where the tensors go; false: an order
   // alone.
   bool tell_offsets = true;

@@ -163,6 +163,17 @@ Lowered LowerOrder(const Subgraph& subgraph, const TensorSizes& sizes,
   return lowered;
 }
 
+bool IsOnlyOrder(const Subgraph& subgraph, const std::vector<OpId>& order) {
+  std::vector<std::pair<OpId, OpId>> pairs = Precedences(subgraph).All();
+  std::sort(pairs.begin(), pairs.end());
+  for (std::size_t at = 1; at < order.size(); ++at) {
+    if (!std::binary_search(pairs.begin(), pairs.end(), std::pair(order[at - 1], order[at]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::vector<OpId> FileOrderOf(const Subgraph& subgraph) {
   IdVector<OpId, std::vector<OpId>> successors(subgraph.ops.size());
   IdVector<OpId, int> missing(subgraph.ops.size(), 0);

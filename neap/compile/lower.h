@@ -41,6 +41,9 @@ Lowered LowerOrder(const graph::Subgraph& subgraph, const TensorSizes& sizes,
                    const IdVector<graph::OpId, std::int64_t>& scratch_bytes,
                    const plan::Profile& profile);
 
+// True if every operator of `order` depends directly on the one before it: there is no other order.
+bool IsOnlyOrder(const graph::Subgraph& subgraph, const std::vector<graph::OpId>& order);
+
 // A valid order that keeps the file's order wherever that is topological: by Kahn, least file
 // position first. Folded operators are left out.
 std::vector<graph::OpId> FileOrderOf(const graph::Subgraph& subgraph);

@@ -11,6 +11,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/ops/traits.h"
+#include "neap/plan/kernel_simulation.h"
 
 namespace neap::plan {
 namespace {
@@ -52,6 +53,7 @@ class AddressChecker {
     CheckNoneMissing();
     CheckScratch();
     JoinOverlaps();
+    CheckKernelOverlaps();
     CheckApart();
     if (c_.entry.arena_bytes != top_) {
       c_.findings.Add(c_.entry.subgraph, Differs("arena_bytes", c_.entry.arena_bytes, top_));
@@ -63,7 +65,11 @@ class AddressChecker {
   void CheckNoneMissing();
   void CheckScratch();
   void JoinOverlaps();
+  void CheckKernelOverlaps();
+  bool KernelOverlapHolds(const Overlap& overlap, const Block& input, const Block& output);
   void CheckApart();
+  void CheckApartBut(const std::vector<const Block*>& blocks);
+  void AddShared(std::int32_t slot, const Block& block, const Block& hit);
   bool CheckOffset(std::int64_t offset, std::int64_t bytes, Block& block);
 
   const EntryContext& c_;
@@ -71,6 +77,7 @@ class AddressChecker {
   std::map<TensorKey, Block> tensors_;  // those with bytes and a usable place
   std::set<TensorKey> placed_;
   std::vector<Block> scratch_;
+  std::set<std::pair<const Block*, const Block*>> may_share_;  // kernel overlaps, both ways round
   std::int64_t top_ = 0;
 };
 
@@ -183,6 +190,7 @@ void AddressChecker::JoinOverlaps() {
   std::map<TensorKey, std::pair<TensorId, std::int32_t>>
       next;  // input -> output, in how many calls
   for (const Overlap& overlap : allowed_) {
+    if (overlap.kind != OverlapKind::kInPlace) continue;
     auto& entry = next[{overlap.subgraph, overlap.input}];
     entry.first = overlap.output;
     ++entry.second;
@@ -217,12 +225,88 @@ void AddressChecker::JoinOverlaps() {
   }
 }
 
+// Walks the kernel with the two tensors where the plan puts them.
+bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& input,
+                                        const Block& output) {
+  const Step& step = c_.entry.steps[static_cast<std::size_t>(overlap.slot)];
+  const Subgraph& subgraph = c_.graph.subgraphs[step.subgraph];
+  const Op& op = subgraph.ops[step.op];
+  const auto at = static_cast<std::size_t>(
+      std::find(op.inputs.begin(), op.inputs.end(), overlap.input) - op.inputs.begin());
+  const std::int64_t distance = input.offset - output.offset;
+  if (overlap.kind == OverlapKind::kHoldsInput) {
+    return distance == overlap.bytes && HoldsInput(subgraph, op, at, c_.kernels, distance);
+  }
+  return distance >= overlap.bytes && ReadsSurvive(subgraph, op, at, c_.kernels, distance);
+}
+
+void AddressChecker::CheckKernelOverlaps() {
+  for (const Overlap& overlap : allowed_) {
+    if (overlap.kind == OverlapKind::kInPlace || c_.findings.Full()) continue;
+    const auto input = tensors_.find({overlap.subgraph, overlap.input});
+    const auto output = tensors_.find({overlap.subgraph, overlap.output});
+    if (input == tensors_.end() || output == tensors_.end()) continue;
+    if (!KernelOverlapHolds(overlap, input->second, output->second)) {
+      c_.findings.Add(c_.graph, overlap.subgraph, OpId(), overlap.output,
+                      "slot " + std::to_string(overlap.slot) + ": lies over tensor " +
+                          std::to_string(overlap.input.value()) + ", " +
+                          std::to_string(input->second.offset - output->second.offset) +
+                          " bytes below it, where the kernel would read what it has overwritten");
+      continue;
+    }
+    may_share_.insert({&input->second, &output->second});
+    may_share_.insert({&output->second, &input->second});
+  }
+}
+
+void AddressChecker::AddShared(std::int32_t slot, const Block& block, const Block& hit) {
+  const auto name = [&](const Block& other) {
+    const Subgraph& subgraph = c_.graph.subgraphs[other.subgraph];
+    return other.tensor.valid()
+               ? "tensor " + graph::Describe(other.tensor, subgraph.tensors[other.tensor])
+               : "the scratch of operator " + graph::Describe(other.op, subgraph.ops[other.op]);
+  };
+  c_.findings.Add(c_.graph, block.subgraph, block.op, block.tensor,
+                  "slot " + std::to_string(slot) + ": bytes [" + std::to_string(block.offset) +
+                      ", " + std::to_string(block.end) + ") are shared with " + name(hit) +
+                      " at [" + std::to_string(hit.offset) + ", " + std::to_string(hit.end) +
+                      "), expected no sharing");
+}
+
+// Where some may share bytes, every block is held against all that are live when it begins.
+void AddressChecker::CheckApartBut(const std::vector<const Block*>& blocks) {
+  constexpr std::int64_t kMostPairs = 1'000'000'000;
+  std::vector<const Block*> by_start = blocks;
+  std::stable_sort(by_start.begin(), by_start.end(),
+                   [](const Block* a, const Block* b) { return a->range.first < b->range.first; });
+  std::vector<const Block*> live;
+  std::int64_t pairs = 0;
+  for (const Block* block : by_start) {
+    if (block->range.first >= block->range.last) continue;
+    std::erase_if(live,
+                  [&](const Block* other) { return other->range.last <= block->range.first; });
+    pairs += static_cast<std::int64_t>(live.size());
+    if (pairs > kMostPairs) {
+      c_.findings.Add(c_.entry.subgraph, "has too many tensors at once to verify its overlaps");
+      return;
+    }
+    for (const Block* other : live) {
+      const bool apart = other->end <= block->offset || block->end <= other->offset;
+      if (apart || may_share_.contains({block, other})) continue;
+      AddShared(block->range.first, *block, *other);
+      if (c_.findings.Full()) return;
+    }
+    live.push_back(block);
+  }
+}
+
 // Sweeps over the slots with the live blocks in a map by offset: O(n log n).
 void AddressChecker::CheckApart() {
   std::vector<const Block*> blocks;
   blocks.reserve(tensors_.size() + scratch_.size());
   for (const auto& [key, block] : tensors_) blocks.push_back(&block);
   for (const Block& block : scratch_) blocks.push_back(&block);
+  if (!may_share_.empty()) return CheckApartBut(blocks);
   struct Event {
     std::int32_t slot;
     bool begins;
@@ -237,12 +321,6 @@ void AddressChecker::CheckApart() {
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
     return std::tie(a.slot, a.begins, a.block) < std::tie(b.slot, b.begins, b.block);
   });
-  const auto name = [&](const Block& block) {
-    const Subgraph& subgraph = c_.graph.subgraphs[block.subgraph];
-    return block.tensor.valid()
-               ? "tensor " + graph::Describe(block.tensor, subgraph.tensors[block.tensor])
-               : "the scratch of operator " + graph::Describe(block.op, subgraph.ops[block.op]);
-  };
   std::map<std::int64_t, std::size_t> live;  // by offset
   for (const Event& event : events) {
     if (c_.findings.Full()) return;
@@ -261,17 +339,34 @@ void AddressChecker::CheckApart() {
       live.emplace(block.offset, event.block);
       continue;
     }
-    c_.findings.Add(c_.graph, block.subgraph, block.op, block.tensor,
-                    "slot " + std::to_string(event.slot) + ": bytes [" +
-                        std::to_string(block.offset) + ", " + std::to_string(block.end) +
-                        ") are shared with " + name(*hit) + " at [" + std::to_string(hit->offset) +
-                        ", " + std::to_string(hit->end) + "), expected no sharing");
+    AddShared(event.slot, block, *hit);
   }
+}
+
+// The same for an overlap that rests on a kernel; the addresses are seen to later.
+std::string KernelRefusal(const EntryContext& c, const Overlap& overlap, const Step& step) {
+  const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
+  const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
+  if (c.kernels == ops::KernelLibrary::kNone) return "the plan names no kernels that allow it";
+  if (step.subgraph != c.entry.subgraph) return "its subgraph runs inside an operator";
+  if (op.outputs.empty() || op.outputs[0] != overlap.output ||
+      std::find(op.inputs.begin(), op.inputs.end(), overlap.input) == op.inputs.end()) {
+    return "expected an input and the first output of operator " + graph::Describe(step.op, op);
+  }
+  const Lifetime* input = timeline.Find(overlap.input);
+  if (input == nullptr || timeline.Find(overlap.output) == nullptr) {
+    return "one of them is not in the arena";
+  }
+  if (overlap.kind == OverlapKind::kHoldsInput) return "";
+  if (input->kept || input->range.last != timeline.ops[step.op].last) {
+    return "the input is needed after operator " + graph::Describe(step.op, op);
+  }
+  return "";
 }
 
 // Why an overlap is not allowed; "" when it is.
 std::string Refusal(const EntryContext& c, const Overlap& overlap) {
-  if (!c.profile.in_place) {
+  if (overlap.kind == OverlapKind::kInPlace && !c.profile.in_place) {
     return "profile " + std::string(c.profile.name) + " writes nothing in place";
   }
   if (overlap.slot < 0 || static_cast<std::size_t>(overlap.slot) >= c.entry.steps.size()) {
@@ -281,8 +376,10 @@ std::string Refusal(const EntryContext& c, const Overlap& overlap) {
   if (step.subgraph != overlap.subgraph || !step.op.valid()) {
     return "no operator of this subgraph runs there";
   }
+  if (overlap.kind != OverlapKind::kInPlace) return KernelRefusal(c, overlap, step);
   const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
   const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
+  if (overlap.bytes != 0) return "in place means at the same address";
   if (op.inputs.empty() || op.outputs.empty() || op.inputs[0] != overlap.input ||
       op.outputs[0] != overlap.output) {
     return "expected the first input and the first output of operator " +
@@ -309,10 +406,14 @@ bool MayOverwrite(const Op& op, const Timeline& timeline) {
 
 std::vector<Overlap> CheckOverlaps(const EntryContext& context) {
   std::vector<Overlap> allowed;
-  std::set<std::int32_t> seen;
+  std::set<std::int32_t> seen;  // slots with an overlap in place
+  std::set<std::tuple<std::int32_t, TensorId>> seen_inputs;
   for (const Overlap& overlap : context.entry.overlaps) {
     std::string why = Refusal(context, overlap);
-    if (why.empty() && !seen.insert(overlap.slot).second) why = "the slot has one already";
+    const bool first = overlap.kind == OverlapKind::kInPlace
+                           ? seen.insert(overlap.slot).second
+                           : seen_inputs.insert({overlap.slot, overlap.input}).second;
+    if (why.empty() && !first) why = "the slot has one already";
     if (why.empty()) {
       allowed.push_back(overlap);
     } else {

@@ -16,6 +16,7 @@ namespace neap::plan {
 struct EntryContext {
   const graph::Graph& graph;
   const Profile& profile;
+  ops::KernelLibrary kernels;
   const EntryPlan& entry;
   const Replayer& replayer;
   const EntryReplay& replay;

@@ -12,6 +12,7 @@
 #include "neap/base/bytes.h"
 #include "neap/plan/address_check.h"
 #include "neap/plan/bound_check.h"
+#include "neap/plan/overlap_bound.h"
 #include "neap/plan/replay.h"
 
 namespace neap::plan {
@@ -125,6 +126,7 @@ void CheckStatus(const EntryPlan& entry, const char* what, BoundStatus status, s
 void CheckPeak(const EntryContext& c, const std::vector<Overlap>& allowed) {
   std::vector<std::int64_t> live = c.replay.live_bytes;
   for (const Overlap& overlap : allowed) {
+    if (overlap.kind != OverlapKind::kInPlace) continue;
     live[static_cast<std::size_t>(overlap.slot)] -=
         c.replayer.TimelineOf(overlap.subgraph).Find(overlap.output)->live_bytes;
   }
@@ -202,6 +204,25 @@ bool IsOrderOnly(const Plan& plan) {
   });
 }
 
+// Two things bound the arena over all orders: the peak's own bound, and the largest tensor. Where
+// kernels let tensors overlap, the bound of the peak is none of the arena.
+void CheckArenaBound(const EntryContext& c) {
+  const EntryPlan& entry = c.entry;
+  const bool overlap = c.kernels != ops::KernelLibrary::kNone;
+  std::int64_t proven = overlap ? 0 : entry.peak_lower_bound_bytes;
+  for (const TensorPlacement& placement : entry.tensors) {
+    proven = std::max(proven, AlignUp(placement.bytes, c.profile.alignment));
+  }
+  if (entry.arena_lower_bound_bytes <= proven) return;
+  if (overlap && ProvesArenaBound(c, entry.arena_lower_bound_bytes)) return;
+  c.findings.Add(
+      entry.subgraph,
+      "arena_lower_bound_bytes is " + std::to_string(entry.arena_lower_bound_bytes) +
+          ", expected at most " +
+          (overlap ? "what one operator needs with every overlap that its kernel allows"
+                   : std::to_string(proven) + ": the bound of the peak, or the largest tensor"));
+}
+
 void CheckEntry(const EntryContext& c, bool order_only) {
   const EntryPlan& entry = c.entry;
   CheckSignature(c.graph, entry, c.findings);
@@ -224,17 +245,7 @@ void CheckEntry(const EntryContext& c, bool order_only) {
              entry.arena_bytes, c.findings);
   CheckStatus(entry, "arena_status", entry.arena_status, entry.arena_lower_bound_bytes,
               entry.arena_bytes, c.findings);
-  // Two things bound the arena over all orders: the peak's own bound, and the largest tensor.
-  std::int64_t proven = entry.peak_lower_bound_bytes;
-  for (const TensorPlacement& placement : entry.tensors) {
-    proven = std::max(proven, AlignUp(placement.bytes, c.profile.alignment));
-  }
-  if (entry.arena_lower_bound_bytes > proven) {
-    c.findings.Add(entry.subgraph, "arena_lower_bound_bytes is " +
-                                       std::to_string(entry.arena_lower_bound_bytes) +
-                                       ", expected at most " + std::to_string(proven) +
-                                       ": the bound of the peak, or the largest tensor");
-  }
+  CheckArenaBound(c);
 }
 
 }  // namespace
@@ -259,7 +270,7 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
     }
     const auto replay = replayer.Replay(entry);
     if (!replay) continue;  // what follows from the steps would be noise
-    CheckEntry({graph, profile, entry, replayer, *replay, findings}, order_only);
+    CheckEntry({graph, profile, plan.kernels, entry, replayer, *replay, findings}, order_only);
   }
   if (plan.entries.size() < due.size() && !findings.Full()) {
     findings.Add(due[plan.entries.size()], "has no plan, expected one: it runs on its own");

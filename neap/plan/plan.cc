@@ -17,4 +17,16 @@ const EntryPlan& LargestEntry(const Plan& plan) {
   return *largest;
 }
 
+std::string_view NameOf(OverlapKind kind) {
+  switch (kind) {
+    case OverlapKind::kInPlace:
+      return "in-place";
+    case OverlapKind::kStartsBelow:
+      return "starts-below";
+    case OverlapKind::kHoldsInput:
+      return "holds-input";
+  }
+  return "";
+}
+
 }  // namespace neap::plan

@@ -13,14 +13,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neap/graph/graph.h"
+#include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
 
 namespace neap::plan {
 
-inline constexpr int kPlanVersion = 1;
+inline constexpr int kPlanVersion = 2;
 
 enum class BoundStatus : std::uint8_t {
   kOptimal,  // equals its proven lower bound
@@ -48,12 +50,29 @@ struct ScratchPlacement {
   std::int64_t bytes = 0;
 };
 
-// `output` is written over `input`, which dies in this slot: same offset, same bytes.
+enum class OverlapKind : std::uint8_t {
+  // The profile's rule: same offset, same bytes, the input dies in this slot. The bytes of the
+  // output are not counted again.
+  kInPlace,
+  // The output starts at least `bytes` below the input, which dies in this slot; the kernels of
+  // Plan::kernels read ahead of what they write.
+  kStartsBelow,
+  // The input lies exactly `bytes` above the start of the output, as the copy that the operator
+  // would make of it; both values are there while both live.
+  kHoldsInput,
+};
+
+// "in-place", "starts-below", "holds-input": as plan.json has them.
+std::string_view NameOf(OverlapKind kind);
+
+// `input` and `output` of the operator in `slot` share bytes.
 struct Overlap {
   std::int32_t slot = 0;
   graph::SubgraphId subgraph;
   graph::TensorId input;
   graph::TensorId output;
+  OverlapKind kind = OverlapKind::kInPlace;
+  std::int64_t bytes = 0;
 };
 
 // One path of a "cut" certificate. Wherever `op` runs, at least one of `tensors` is live besides
@@ -107,7 +126,9 @@ struct Plan {
   std::string model_sha256;    // lower-case hex
   std::string written_sha256;  // of the model written with this plan; "" when none was
   Runtime runtime = Runtime::kIdeal;
-  std::string order_strategy;      // "exact", "file", ...
+  std::string order_strategy;  // "exact", "file", ...
+  // The kernels whose order of reading and writing overlaps rely on; kNone: no such overlap.
+  ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
   std::vector<std::string> dims;   // "batch=1": the bindings the sizes were computed with
   std::vector<EntryPlan> entries;  // one per entry subgraph, in index order; [0] is the main one
 };

@@ -107,10 +107,9 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
     return Json{{"slot", placement.slot}, {"offset", placement.offset}, {"bytes", placement.bytes}};
   });
   AppendList(out, "overlaps", entry.overlaps, true, [](const Overlap& overlap) {
-    return Json{{"slot", overlap.slot},
-                {"subgraph", overlap.subgraph.value()},
-                {"input", overlap.input.value()},
-                {"output", overlap.output.value()}};
+    return Json{{"slot", overlap.slot},           {"subgraph", overlap.subgraph.value()},
+                {"input", overlap.input.value()}, {"output", overlap.output.value()},
+                {"kind", NameOf(overlap.kind)},   {"bytes", overlap.bytes}};
   });
   out += "    }";
 }
@@ -251,7 +250,7 @@ Result<ScratchPlacement> ReadScratch(const Place& place) {
 }
 
 Result<Overlap> ReadOverlap(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(place, {"slot", "subgraph", "input", "output"}));
+  NEAP_CHECK_OK(ExpectObject(place, {"slot", "subgraph", "input", "output", "kind", "bytes"}));
   Overlap overlap;
   NEAP_TRY(overlap.slot, ReadIndex(place, "slot"));
   NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
@@ -260,6 +259,17 @@ Result<Overlap> ReadOverlap(const Place& place) {
   overlap.subgraph = graph::SubgraphId(subgraph);
   overlap.input = graph::TensorId(input);
   overlap.output = graph::TensorId(output);
+  const Place kind = place.Member("kind");
+  NEAP_TRY(const std::string word, ReadString(kind));
+  bool known = false;
+  for (const OverlapKind candidate :
+       {OverlapKind::kInPlace, OverlapKind::kStartsBelow, OverlapKind::kHoldsInput}) {
+    if (word != NameOf(candidate)) continue;
+    overlap.kind = candidate;
+    known = true;
+  }
+  if (!known) return Refuse(kind, "'in-place', 'starts-below' or 'holds-input'");
+  NEAP_TRY(overlap.bytes, ReadCount(place, "bytes"));
   return overlap;
 }
 
@@ -349,7 +359,7 @@ Result<Plan> ReadPlan(const Json& json) {
   NEAP_CHECK_OK(ExpectVersion(root));
   NEAP_CHECK_OK(
       ExpectObject(root, {"version", "neap_version", "model", "model_sha256", "written_sha256",
-                          "runtime", "order_strategy", "dims", "entries"}));
+                          "runtime", "order_strategy", "kernels", "dims", "entries"}));
   Plan plan;
   NEAP_TRY(plan.neap_version, ReadString(root.Member("neap_version")));
   NEAP_TRY(plan.model, ReadString(root.Member("model")));
@@ -360,6 +370,12 @@ Result<Plan> ReadPlan(const Json& json) {
   if (!known) return Refuse(root.Member("runtime"), "a runtime profile");
   plan.runtime = *known;
   NEAP_TRY(plan.order_strategy, ReadString(root.Member("order_strategy")));
+  NEAP_TRY(const std::string kernels, ReadString(root.Member("kernels")));
+  const auto library = ops::KernelLibraryNamed(kernels);
+  if (!library && kernels != ops::NameOf(ops::KernelLibrary::kNone)) {
+    return Refuse(root.Member("kernels"), "'none' or a kernel library");
+  }
+  plan.kernels = library.value_or(ops::KernelLibrary::kNone);
   NEAP_TRY(plan.dims, ReadList(root, "dims", &ReadString));
   NEAP_TRY(plan.entries, ReadList(root, "entries", &ReadEntry));
   if (plan.entries.empty()) return Refuse(root.Member("entries"), "at least one entry");
@@ -408,6 +424,7 @@ std::string ToJson(const Plan& plan) {
                 {"written_sha256", plan.written_sha256},
                 {"runtime", ProfileOf(plan.runtime).name},
                 {"order_strategy", plan.order_strategy},
+                {"kernels", ops::NameOf(plan.kernels)},
                 {"dims", plan.dims}});
   out += "  \"entries\": [";
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {

@@ -59,6 +59,7 @@ Plan WithEveryField() {
   plan.written_sha256 = std::string(64, '2');
   plan.runtime = Runtime::kTflm;
   plan.order_strategy = "exact";
+  plan.kernels = ops::KernelLibrary::kTflmReference;
   plan.dims = {"n=1"};
   EntryPlan entry;
   entry.subgraph = graph::SubgraphId(3);
@@ -66,7 +67,8 @@ Plan WithEveryField() {
   entry.steps = {{graph::SubgraphId(4), graph::OpId(5)}, {graph::SubgraphId(6), graph::OpId()}};
   entry.tensors = {{graph::SubgraphId(7), graph::TensorId(8), 9, 10, 11, 12}};
   entry.scratch = {{13, 14, 15}};
-  entry.overlaps = {{16, graph::SubgraphId(17), graph::TensorId(18), graph::TensorId(19)}};
+  entry.overlaps = {{16, graph::SubgraphId(17), graph::TensorId(18), graph::TensorId(19),
+                     OverlapKind::kHoldsInput, 28}};
   entry.peak_bytes = 20;
   entry.peak_lower_bound_bytes = 21;
   entry.order_status = BoundStatus::kOptimal;
@@ -90,6 +92,7 @@ TEST(PlanJson, KeepsEveryField) {
   EXPECT_EQ(read->written_sha256, std::string(64, '2'));
   EXPECT_EQ(read->runtime, Runtime::kTflm);
   EXPECT_EQ(read->order_strategy, "exact");
+  EXPECT_EQ(read->kernels, ops::KernelLibrary::kTflmReference);
   EXPECT_EQ(read->dims, plan.dims);
   ASSERT_EQ(read->entries.size(), 1U);
   const EntryPlan& back = read->entries[0];
@@ -115,6 +118,8 @@ TEST(PlanJson, KeepsEveryField) {
   EXPECT_EQ(back.overlaps[0].subgraph.value(), 17);
   EXPECT_EQ(back.overlaps[0].input.value(), 18);
   EXPECT_EQ(back.overlaps[0].output.value(), 19);
+  EXPECT_EQ(back.overlaps[0].kind, OverlapKind::kHoldsInput);
+  EXPECT_EQ(back.overlaps[0].bytes, 28);
   EXPECT_EQ(back.peak_bytes, 20);
   EXPECT_EQ(back.peak_lower_bound_bytes, 21);
   EXPECT_EQ(back.order_status, BoundStatus::kOptimal);
@@ -135,11 +140,11 @@ TEST(PlanJson, RefusesWhatIsNotAPlan) {
     ASSERT_FALSE(plan.has_value()) << to;
     EXPECT_THAT(plan.error().ToString(), HasSubstr(why));
   };
-  refused("\"version\": 1", "\"version\": 2", "version 2, expected version 1");
-  refused("\"version\": 1", "\"version\": \"1\"", "version is \"1\", expected an integer");
-  refused("\"version\": 1", "\"varsion\": 1", "expected a member 'version'");
-  refused("\"version\": 1", "\"version\": 1, \"more\": 1", "expected no member 'more'");
-  refused("\"version\": 1", "\"version\": 1, \"version\": 1", "gives member 'version' twice");
+  refused("\"version\": 2", "\"version\": 3", "version 3, expected version 2");
+  refused("\"version\": 2", "\"version\": \"1\"", "version is \"1\", expected an integer");
+  refused("\"version\": 2", "\"varsion\": 1", "expected a member 'version'");
+  refused("\"version\": 2", "\"version\": 2, \"more\": 1", "expected no member 'more'");
+  refused("\"version\": 2", "\"version\": 2, \"version\": 2", "gives member 'version' twice");
   refused("{\"subgraph\":0,\"op\":0}", "{\"op\":0,\"op\":0}", "gives member 'op' twice");
   refused("{\"subgraph\":0,\"op\":0}", "{\"subgraph\":0}", "expected a member 'op'");
   refused("{\"subgraph\":0,\"op\":0}", "[0, 0]",
@@ -159,7 +164,7 @@ TEST(PlanJson, RefusesWhatIsNotAPlan) {
   refused("\"aaaa", "\"aaa", "64 lower-case hexadecimal digits");
   refused("\"steps\": [", "\"steps\": [[[[[[[[[[1]]]]]]]]],", "nests deeper than any plan");
   refused("\"entries\": [", "\"entries\": [}", "not JSON: found an error at byte");
-  EXPECT_THAT(FromJson("{\"version\": 1}").error().ToString(), HasSubstr("'neap_version'"));
+  EXPECT_THAT(FromJson("{\"version\": 2}").error().ToString(), HasSubstr("'neap_version'"));
   EXPECT_THAT(FromJson("").error().ToString(), HasSubstr("not JSON"));
   EXPECT_THAT(FromJson("[]").error().ToString(), HasSubstr("the whole is array"));
   Plan no_entries = Sample();

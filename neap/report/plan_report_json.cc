@@ -20,6 +20,8 @@ Json OverlapsJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
     item["slot"] = overlap.slot;
     item["input"] = TensorJson(graph, overlap.subgraph, overlap.input);
     item["output"] = TensorJson(graph, overlap.subgraph, overlap.output);
+    item["kind"] = plan::NameOf(overlap.kind);
+    item["bytes"] = overlap.bytes;
     out.push_back(std::move(item));
   }
   return out;
@@ -140,6 +142,9 @@ std::string PlanJson(const PlanReport& report) {
   out["model_sha256"] = planned.model_sha256;
   out["runtime"] = plan::ProfileOf(planned.runtime).name;
   out["order"] = planned.order_strategy;
+  out["kernels"] = planned.kernels == ops::KernelLibrary::kNone
+                       ? Json(nullptr)
+                       : Json(ops::NameOf(planned.kernels));
   out["dims"] = planned.dims;
   out["operators"] = counts.operators;
   out["tensors"] = counts.tensors;

@@ -184,14 +184,24 @@ std::string EntriesText(const PlanReport& report) {
   return out;
 }
 
+// Said at the top: under other kernels the outputs would be wrong without a word.
+std::string KernelsText(const PlanReport& report) {
+  const plan::Plan& planned = report.compiled->plan;
+  if (planned.kernels == ops::KernelLibrary::kNone) return "";
+  return fmt::format("Outputs lie over inputs: right under {} kernels alone.\n",
+                     ops::NameOf(planned.kernels));
+}
+
 // What an overlap does to a caller who wants to use the inputs again has to be said.
 std::string OverlapsText(const PlanReport& report) {
   const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
   if (entry.overlaps.empty()) return "";
-  std::string out = fmt::format("  {} written over an input\n",
-                                entry.overlaps.size() == 1
-                                    ? "1 output is"
-                                    : fmt::format("{} outputs are", entry.overlaps.size()));
+  const auto written_over = std::count_if(
+      entry.overlaps.begin(), entry.overlaps.end(),
+      [](const auto& overlap) { return overlap.kind != plan::OverlapKind::kHoldsInput; });
+  std::string out =
+      fmt::format("  {} written over an input\n",
+                  written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
   for (const graph::TensorId id : ClobberedInputs(*report.graph, entry)) {
     const graph::Tensor& tensor = report.graph->subgraphs[entry.subgraph].tensors[id];
     out += fmt::format("  overwrites model input '{}'\n", Printable(tensor.name));
@@ -207,6 +217,7 @@ std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
   std::set<graph::TensorId> found;
   for (const plan::Overlap& overlap : entry.overlaps) {
     if (overlap.subgraph != entry.subgraph) continue;
+    if (overlap.kind == plan::OverlapKind::kHoldsInput) continue;
     if (std::find(inputs.begin(), inputs.end(), overlap.input) != inputs.end()) {
       found.insert(overlap.input);
     }
@@ -254,7 +265,8 @@ std::string OverBudgetText(const PlanReport& report) {
 
 std::string PlanText(const PlanReport& report, const Style& style) {
   const compile::Compiled& compiled = *report.compiled;
-  std::string out = FirstLine(report, style) + "\n" + TableText(RowsOf(report));
+  std::string out =
+      FirstLine(report, style) + KernelsText(report) + "\n" + TableText(RowsOf(report));
   const Counts counts = CountOf(*report.graph);
   out += fmt::format("  runtime {}, order {}: {} operators, {} tensors, {} states\n",
                      plan::ProfileOf(compiled.plan.runtime).name, compiled.plan.order_strategy,

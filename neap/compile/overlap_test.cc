@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "neap/base/random.h"
+#include "neap/compile/compile.h"
+#include "neap/plan/check.h"
+
+namespace neap::compile {
+namespace {
+
+using graph::ElementType;
+using graph::Graph;
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::TensorId;
+
+// A network of window operators and additions on 8-bit images, some of them with a skip around.
+class RandomNetwork {
+ public:
+  explicit RandomNetwork(std::uint64_t seed) : random_(seed) {
+    at_ = Add({1, random_.Between(4, 12), random_.Between(4, 12), random_.Between(1, 8)}, false);
+    subgraph_.inputs = {at_};
+    const std::int64_t layers = random_.Between(2, 6);
+    for (std::int64_t i = 0; i < layers; ++i) AddLayer();
+    subgraph_.outputs = {at_};
+  }
+  Graph Take() {
+    Graph graph;
+    graph.subgraphs.push_back(std::move(subgraph_));
+    return graph;
+  }
+
+ private:
+  TensorId Add(Shape shape, bool constant) {
+    graph::Tensor tensor;
+    tensor.name = "t" + std::to_string(subgraph_.tensors.size());
+    tensor.type = ElementType::kInt8;
+    tensor.shape = std::move(shape);
+    tensor.constant = constant;
+    subgraph_.tensors.push_back(std::move(tensor));
+    return TensorId(static_cast<std::int32_t>(subgraph_.tensors.size()) - 1);
+  }
+  const Shape& ShapeOf(TensorId id) const { return *subgraph_.tensors[id].shape; }
+
+  TensorId AddOp(const std::string& type, std::vector<TensorId> inputs, Shape shape,
+                 std::map<std::string, graph::Attribute> attributes) {
+    Op op;
+    op.domain = "tflite";
+    op.type = type;
+    op.inputs = std::move(inputs);
+    op.outputs = {Add(std::move(shape), false)};
+    op.attributes = std::move(attributes);
+    op.source_index = static_cast<std::int32_t>(subgraph_.ops.size());
+    subgraph_.ops.push_back(std::move(op));
+    return subgraph_.ops.back().outputs[0];
+  }
+
+  TensorId AddConv(TensorId input, std::int64_t channels, std::int64_t stride) {
+    const Shape in = ShapeOf(input);
+    const std::int64_t kernel = random_.Between(1, 3);
+    const bool depthwise = channels == in[3] && random_.Chance(1, 2);
+    const TensorId filter =
+        Add(depthwise ? Shape{1, kernel, kernel, channels} : Shape{channels, kernel, kernel, in[3]},
+            true);
+    return AddOp(depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", {input, filter},
+                 {1, (in[1] + stride - 1) / stride, (in[2] + stride - 1) / stride, channels},
+                 {{"padding", std::int64_t{0}}, {"stride_h", stride}, {"stride_w", stride}});
+  }
+
+  void AddLayer() {
+    const std::int64_t channels = ShapeOf(at_)[3];
+    if (random_.Chance(1, 4)) {
+      const TensorId inner = AddConv(at_, channels, 1);
+      at_ = AddOp("ADD", {at_, inner}, ShapeOf(inner), {});
+    } else if (random_.Chance(1, 4)) {
+      at_ = AddOp("RELU", {at_}, ShapeOf(at_), {});
+    } else {
+      at_ = AddConv(at_, random_.Chance(1, 2) ? channels : random_.Between(1, 12),
+                    random_.Between(1, 2));
+    }
+  }
+
+  Random random_;
+  Subgraph subgraph_;
+  TensorId at_;
+};
+
+Compiled MustCompile(const Graph& graph, ops::KernelLibrary kernels, bool keep_inputs = false) {
+  Options options;
+  options.runtime = plan::Runtime::kTflm;
+  options.kernels = kernels;
+  options.keep_inputs = keep_inputs;
+  options.placement_states = 20'000;
+  auto compiled = Compile(graph, options);
+  EXPECT_TRUE(compiled) << compiled.error().ToString();
+  return std::move(*compiled);
+}
+
+TEST(OverlapTest, IsNeverWorseAndOftenBetter) {
+  int better = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Graph graph = RandomNetwork(seed).Take();
+    const Compiled apart = MustCompile(graph, ops::KernelLibrary::kNone);
+    const Compiled over = MustCompile(graph, ops::KernelLibrary::kTflmReference);
+    const Compiled kept = MustCompile(graph, ops::KernelLibrary::kTflmReference, true);
+    const auto arena = [](const Compiled& c) { return c.plan.entries[0].arena_bytes; };
+    EXPECT_LE(arena(over), arena(apart)) << seed;
+    EXPECT_LE(arena(over), arena(kept)) << seed;
+    EXPECT_LE(over.plan.entries[0].arena_lower_bound_bytes, arena(over)) << seed;
+    better += arena(over) < arena(apart) ? 1 : 0;
+    for (const plan::Overlap& overlap : kept.plan.entries[0].overlaps) {
+      const auto& inputs = graph.subgraphs[SubgraphId(0)].inputs;
+      EXPECT_TRUE(std::find(inputs.begin(), inputs.end(), overlap.input) == inputs.end());
+    }
+  }
+  EXPECT_GT(better, 100);
+}
+
+// One unit of alignment too deep: the checker must see it wherever the plan had no unit to spare.
+TEST(OverlapTest, OneUnitTooDeepIsCaught) {
+  int caught = 0;
+  for (std::uint64_t seed = 1000; seed < 1600; ++seed) {
+    const Graph graph = RandomNetwork(seed).Take();
+    const Compiled over = MustCompile(graph, ops::KernelLibrary::kTflmReference);
+    const plan::EntryPlan& entry = over.plan.entries[0];
+    for (std::size_t i = 0; i < entry.overlaps.size(); ++i) {
+      const plan::Overlap& overlap = entry.overlaps[i];
+      const auto offset_of = [&](TensorId id) {
+        const auto found = std::find_if(entry.tensors.begin(), entry.tensors.end(),
+                                        [&](const auto& t) { return t.tensor == id; });
+        return found - entry.tensors.begin();
+      };
+      const auto in = static_cast<std::size_t>(offset_of(overlap.input));
+      const auto out = static_cast<std::size_t>(offset_of(overlap.output));
+      const std::int64_t distance = entry.tensors[in].offset - entry.tensors[out].offset;
+      if (overlap.kind != plan::OverlapKind::kStartsBelow || distance - 16 >= overlap.bytes) {
+        continue;
+      }
+      plan::Plan wrong = over.plan;
+      wrong.entries[0].tensors[out].offset += 16;
+      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << "seed " << seed;
+      // Nor does it help to claim that less is needed.
+      wrong.entries[0].overlaps[i].bytes = 0;
+      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << "seed " << seed;
+      ++caught;
+    }
+  }
+  EXPECT_GT(caught, 200);
+}
+
+TEST(OverlapTest, APlanThatNamesNoKernelsMayNotOverlap) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Graph graph = RandomNetwork(seed).Take();
+    Compiled over = MustCompile(graph, ops::KernelLibrary::kTflmReference);
+    if (over.plan.entries[0].overlaps.empty()) continue;
+    over.plan.kernels = ops::KernelLibrary::kNone;
+    EXPECT_FALSE(plan::Check(graph, over.plan).empty()) << seed;
+    return;
+  }
+  FAIL() << "no plan with an overlap";
+}
+
+// The one before last lives on: its bytes are nobody's to take.
+TEST(OverlapTest, AnInputThatIsNeededLaterIsLeftAlone) {
+  Graph graph = RandomNetwork(5).Take();
+  Subgraph& subgraph = graph.subgraphs[SubgraphId(0)];
+  subgraph.outputs.push_back(subgraph.inputs[0]);
+  const Compiled over = MustCompile(graph, ops::KernelLibrary::kTflmReference);
+  for (const plan::Overlap& overlap : over.plan.entries[0].overlaps) {
+    EXPECT_NE(overlap.input, subgraph.inputs[0]);
+  }
+}
+
+}  // namespace
+}  // namespace neap::compile

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From lifetimes to addresses: a timeline as a placement problem, and its solution in the words of
+// a plan. Private to neap/compile.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neap/base/limits.h"
+#include "neap/compile/overlap.h"
+#include "neap/compile/timeline.h"
+#include "neap/plan/plan.h"
+
+namespace neap::compile {
+
+struct Placed {
+  std::vector<plan::TensorPlacement> tensors;
+  std::vector<plan::ScratchPlacement> scratch;
+  std::vector<plan::Overlap> overlaps;  // those that the addresses make use of, by slot
+  std::int64_t arena_bytes = 0;
+  std::int64_t lower_bound_bytes = 0;  // no placement of this timeline is lower
+};
+
+// Tensors that share an address by an overlap of the timeline (in-place profiles) are one buffer.
+// The placement has passed arena::FindViolation.
+Placed PlaceTimeline(const graph::Graph& graph, graph::SubgraphId entry, const Timeline& timeline,
+                     const AllSizes& sizes, const plan::Profile& profile,
+                     const OverlapOptions& overlap, const Limits& limits);
+
+}  // namespace neap::compile

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/ops/overlap.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "neap/ops/window.h"
+
+namespace neap::ops {
+namespace {
+
+using graph::Op;
+using graph::Shape;
+using graph::Subgraph;
+using graph::Tensor;
+
+constexpr std::array<KernelLibraryInfo, 1> kLibraries = {{
+    {KernelLibrary::kTflmReference, "tflm-reference",
+     "TensorFlow Lite Micro's reference kernels; not CMSIS-NN, not ESP-NN"},
+}};
+
+// No byte is read any more.
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+// Whole bytes of an element; 0 for packed and unsized types, which kernels unpack elsewhere.
+std::int64_t ElementBytes(const Tensor& tensor) {
+  const int bits = graph::BitsOf(tensor.type);
+  return bits > 0 && bits % 8 == 0 ? bits / 8 : 0;
+}
+
+const Tensor* Find(const Subgraph& subgraph, const std::vector<graph::TensorId>& list,
+                   std::size_t at) {
+  return at < list.size() && list[at].valid() ? &subgraph.tensors[list[at]] : nullptr;
+}
+
+std::int64_t Elements(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t d : shape) count *= d;
+  return count;
+}
+
+// Gathers the distance of a kernel that writes its output from the first byte to the last: after
+// each write, the output must not have passed what the kernel still reads.
+class Distance {
+ public:
+  // The output is written up to `end`; from now on the lowest input byte that is read is `lowest`.
+  void Written(std::int64_t end, std::int64_t lowest) {
+    if (lowest != kNever) bytes_ = std::max(bytes_, end - lowest);
+  }
+  std::int64_t Bytes() const { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+};
+
+// The first index of a window that lies in the input, along one dimension; `size` when none does.
+std::int64_t FirstInside(std::int64_t start, std::int64_t kernel, std::int64_t dilation,
+                         std::int64_t size) {
+  std::int64_t first = start;
+  if (first < 0) first += (-first + dilation - 1) / dilation * dilation;
+  return first < size && first <= start + (kernel - 1) * dilation ? first : size;
+}
+
+// Lowest input byte that each output pixel reads, in the order of the output, channel 0.
+std::vector<std::int64_t> LowestReads(const Window& w, std::int64_t in_bytes) {
+  std::vector<std::int64_t> lowest;
+  lowest.reserve(static_cast<std::size_t>(w.batches * w.out_height * w.out_width));
+  for (std::int64_t b = 0; b < w.batches; ++b) {
+    for (std::int64_t y = 0; y < w.out_height; ++y) {
+      const std::int64_t row = FirstInside(y * w.stride_height - w.pad_top, w.kernel_height,
+                                           w.dilation_height, w.in_height);
+      for (std::int64_t x = 0; x < w.out_width; ++x) {
+        const std::int64_t column = FirstInside(x * w.stride_width - w.pad_left, w.kernel_width,
+                                                w.dilation_width, w.in_width);
+        const bool any = row < w.in_height && column < w.in_width;
+        const std::int64_t pixel = (b * w.in_height + row) * w.in_width + column;
+        lowest.push_back(any ? pixel * w.in_channels * in_bytes : kNever);
+      }
+    }
+  }
+  return lowest;
+}
+
+// Loops: batch, row, column, output channel; each output element after its whole window.
+std::int64_t WindowDistance(const Window& w, std::int64_t in_bytes, std::int64_t out_bytes) {
+  const std::vector<std::int64_t> lowest = LowestReads(w, in_bytes);
+  Distance distance;
+  std::int64_t later = kNever;  // of all pixels behind this one
+  for (std::size_t at = lowest.size(); at-- > 0;) {
+    const std::int64_t own = lowest[at];
+    const std::int64_t first = static_cast<std::int64_t>(at) * w.out_channels;
+    distance.Written((first + w.out_channels) * out_bytes, later);
+    if (own == kNever) continue;
+    if (w.per_channel) {
+      const std::int64_t multiplier = w.out_channels / w.in_channels;
+      for (std::int64_t c = 0; c + 1 < w.out_channels; ++c) {
+        const std::int64_t next = own + (c + 1) / multiplier * in_bytes;
+        distance.Written((first + c + 1) * out_bytes, std::min(next, later));
+      }
+    } else if (w.out_channels > 1) {
+      distance.Written((first + w.out_channels - 1) * out_bytes, std::min(own, later));
+    }
+    later = std::min(later, own);
+  }
+  return distance.Bytes();
+}
+
+// Element i is written after element i was read, before element i + 1 is.
+std::int64_t ElementwiseDistance(std::int64_t elements, std::int64_t in_bytes,
+                                 std::int64_t out_bytes) {
+  Distance distance;
+  if (elements > 1) {
+    distance.Written(out_bytes, in_bytes);
+    distance.Written((elements - 1) * out_bytes, (elements - 1) * in_bytes);
+  }
+  return distance.Bytes();
+}
+
+// Loops: batch, output; each output after the whole row of its batch.
+std::int64_t FullyConnectedDistance(std::int64_t batches, std::int64_t depth, std::int64_t outputs,
+                                    std::int64_t in_bytes, std::int64_t out_bytes) {
+  Distance distance;
+  for (std::int64_t b = 0; b < batches; ++b) {
+    if (outputs > 1) {
+      distance.Written((b * outputs + outputs - 1) * out_bytes, b * depth * in_bytes);
+    }
+    if (b + 1 < batches) {
+      distance.Written((b + 1) * outputs * out_bytes, (b + 1) * depth * in_bytes);
+    }
+  }
+  return distance.Bytes();
+}
+
+// One pass over the output; elements outside the input are filled in on the way. What lies in front
+// of an input element in the output, less what lies in front of it in the input, only grows.
+std::int64_t PadDistance(const Shape& in, const Shape& out, const std::vector<std::int64_t>& before,
+                         std::int64_t bytes) {
+  Distance distance;
+  std::int64_t last_in = 0;
+  std::int64_t last_out = 0;
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    last_in = last_in * in[d] + (in[d] - 1);
+    last_out = last_out * out[d] + (before[d] + in[d] - 1);
+  }
+  distance.Written(last_out * bytes, last_in * bytes);
+  return distance.Bytes();
+}
+
+// The amounts of padding before each dimension of a PAD whose second input is a constant.
+std::optional<std::vector<std::int64_t>> PaddingsBefore(const Tensor* paddings, std::size_t rank) {
+  if (paddings == nullptr || !paddings->data) return std::nullopt;
+  const auto bytes = paddings->data->bytes;
+  const auto element = static_cast<std::size_t>(ElementBytes(*paddings));
+  const bool integers =
+      paddings->type == graph::ElementType::kInt32 || paddings->type == graph::ElementType::kInt64;
+  if (!integers || bytes.size() != rank * 2 * element) return std::nullopt;
+  std::vector<std::int64_t> before;
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::uint64_t value = 0;
+    for (std::size_t k = element; k-- > 0;) {
+      value = value << 8U | std::to_integer<std::uint64_t>(bytes[d * 2 * element + k]);
+    }
+    before.push_back(element == 4 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(value))
+                                  : static_cast<std::int64_t>(value));
+  }
+  return before;
+}
+
+constexpr auto kUnary = std::to_array<std::string_view>({
+    "ABS",        "CAST",       "CEIL",  "COS",         "DEQUANTIZE", "ELU",    "EXP",      "FLOOR",
+    "HARD_SWISH", "LEAKY_RELU", "LOG",   "LOGICAL_NOT", "LOGISTIC",   "NEG",    "QUANTIZE", "RELU",
+    "RELU6",      "ROUND",      "RSQRT", "SIN",         "SQRT",       "SQUARE", "TANH",
+});
+constexpr auto kBinary = std::to_array<std::string_view>({"ADD", "MUL", "SUB"});
+
+template <typename List>
+bool Contains(const List& list, std::string_view type) {
+  return std::find(list.begin(), list.end(), type) != list.end();
+}
+
+// One operator, one input, with shapes known.
+struct Subject {
+  const Subgraph& subgraph;
+  const Op& op;
+  std::size_t input;
+  const Tensor& in;
+  const Tensor& out;
+  std::int64_t in_bytes;  // of an element
+  std::int64_t out_bytes;
+};
+
+// MEAN over height and width of one image: channel by channel, or all sums before the first write.
+bool IsSpatialMean(const Subject& s) {
+  const Tensor* axes = Find(s.subgraph, s.op.inputs, 1);
+  if (s.in.shape->size() != 4 || s.in.shape->front() != 1 || axes == nullptr || !axes->data) {
+    return false;
+  }
+  const auto bytes = axes->data->bytes;
+  return axes->type == graph::ElementType::kInt32 && bytes.size() == 8 &&
+         bytes[0] == std::byte{1} && bytes[4] == std::byte{2} &&
+         Elements(*s.out.shape) == s.in.shape->back();
+}
+
+// Every input of a concatenation along the outermost dimension that is not 1 is one piece of the
+// output.
+std::optional<OverlapRule> ConcatenationRule(const Subject& s) {
+  const Shape& out = *s.out.shape;
+  std::int64_t axis = IntegerAttribute(s.op, "axis", 0);
+  if (axis < 0) axis += static_cast<std::int64_t>(out.size());
+  if (axis < 0 || axis >= static_cast<std::int64_t>(out.size())) return std::nullopt;
+  for (std::int64_t d = 0; d < axis; ++d) {
+    if (out[static_cast<std::size_t>(d)] != 1) return std::nullopt;
+  }
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < s.op.inputs.size(); ++i) {
+    const Tensor* part = Find(s.subgraph, s.op.inputs, i);
+    if (part == nullptr || !part->shape || part->type != s.out.type) return std::nullopt;
+    if (i == s.input) return OverlapRule{OverlapRule::Kind::kHoldsInput, at * s.out_bytes};
+    // Twice the same tensor has no one place.
+    if (s.op.inputs[i] == s.op.inputs[s.input]) return std::nullopt;
+    at += Elements(*part->shape);
+  }
+  return std::nullopt;
+}
+
+std::optional<OverlapRule> Below(std::int64_t distance) {
+  return OverlapRule{OverlapRule::Kind::kStartsBelow, distance};
+}
+
+std::optional<OverlapRule> TflmReferenceRule(const Subject& s) {
+  const std::string& type = s.op.type;
+  const bool same_shape = *s.in.shape == *s.out.shape;
+  if (const auto window = WindowOf(s.subgraph, s.op)) {
+    if (s.input != 0) return std::nullopt;
+    return Below(WindowDistance(*window, s.in_bytes, s.out_bytes));
+  }
+  if (Contains(kUnary, type) || type == "SOFTMAX") {
+    if (!same_shape || s.input != 0) return std::nullopt;
+    return Below(ElementwiseDistance(Elements(*s.in.shape), s.in_bytes, s.out_bytes));
+  }
+  if (Contains(kBinary, type)) {
+    if (!same_shape || s.input > 1 || s.in.type != s.out.type) return std::nullopt;
+    return Below(0);
+  }
+  if (type == "FULLY_CONNECTED" && s.input == 0) {
+    const std::int64_t outputs = s.out.shape->empty() ? 0 : s.out.shape->back();
+    if (outputs <= 0) return std::nullopt;
+    const std::int64_t batches = Elements(*s.out.shape) / outputs;
+    const std::int64_t elements = Elements(*s.in.shape);
+    if (batches <= 0 || elements % batches != 0) return std::nullopt;
+    return Below(
+        FullyConnectedDistance(batches, elements / batches, outputs, s.in_bytes, s.out_bytes));
+  }
+  if ((type == "PAD" || type == "PADV2") && s.input == 0) {
+    const auto before = PaddingsBefore(Find(s.subgraph, s.op.inputs, 1), s.in.shape->size());
+    if (!before || s.in.shape->size() != s.out.shape->size() || s.in.shape->size() > 5 ||
+        s.in.type != s.out.type) {
+      return std::nullopt;
+    }
+    return Below(PadDistance(*s.in.shape, *s.out.shape, *before, s.in_bytes));
+  }
+  if (type == "MEAN" && s.input == 0 && IsSpatialMean(s) && s.in.type == s.out.type) {
+    return Below(0);
+  }
+  if (type == "CONCATENATION") return ConcatenationRule(s);
+  // Kernels that move nothing when source and destination are one.
+  if (type == "RESHAPE" && s.input == 0 && s.in_bytes == s.out_bytes &&
+      Elements(*s.in.shape) == Elements(*s.out.shape)) {
+    return OverlapRule{OverlapRule::Kind::kHoldsInput, 0};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const KernelLibraryInfo> KernelLibraries() { return kLibraries; }
+
+std::string_view NameOf(KernelLibrary library) {
+  for (const KernelLibraryInfo& info : kLibraries) {
+    if (info.library == library) return info.name;
+  }
+  return "none";
+}
+
+std::optional<KernelLibrary> KernelLibraryNamed(std::string_view name) {
+  for (const KernelLibraryInfo& info : kLibraries) {
+    if (info.name == name) return info.library;
+  }
+  return std::nullopt;
+}
+
+std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op, std::size_t input,
+                                         KernelLibrary library) {
+  if (library == KernelLibrary::kNone || op.domain != "tflite" || !op.bodies.empty()) {
+    return std::nullopt;
+  }
+  const Tensor* in = Find(subgraph, op.inputs, input);
+  const Tensor* out = Find(subgraph, op.outputs, 0);
+  if (in == nullptr || out == nullptr || op.outputs.size() != 1) return std::nullopt;
+  const auto in_total = graph::TensorBytes(*in);
+  const auto out_total = graph::TensorBytes(*out);
+  const Subject subject{subgraph, op, input, *in, *out, ElementBytes(*in), ElementBytes(*out)};
+  if (!in_total || !out_total || *in_total == 0 || *out_total == 0 || subject.in_bytes == 0 ||
+      subject.out_bytes == 0) {
+    return std::nullopt;
+  }
+  // Read in a second place, in another order.
+  const bool twice = std::count(op.inputs.begin(), op.inputs.end(), op.inputs[input]) > 1;
+  if (twice && !Contains(kBinary, op.type)) return std::nullopt;
+  const auto rule = TflmReferenceRule(subject);
+  const bool useless =
+      rule && rule->kind == OverlapRule::Kind::kStartsBelow && rule->bytes >= *out_total;
+  return useless ? std::nullopt : rule;
+}
+
+}  // namespace neap::ops

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far an operator's output may lie over an input that dies there, for one kernel library: a
+// statement about the order in which that library's kernel reads and writes, and about nothing
+// else. A plan that relies on it is wrong, silently, under a library whose kernels go another way.
+// neap/plan/kernel_simulation.h walks the same kernels byte by byte, with code of its own.
+//
+// Source: the loops of the kernels (TensorFlow Lite Micro's reference kernels), and the idea of
+// diagonal memory overlap (Blacker, Bridges, Hadfield 2020).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "neap/graph/graph.h"
+
+namespace neap::ops {
+
+enum class KernelLibrary : std::uint8_t {
+  kNone,           // nothing is known: outputs and inputs are disjoint
+  kTflmReference,  // TensorFlow Lite Micro's portable kernels, the default of its build
+};
+
+struct KernelLibraryInfo {
+  KernelLibrary library = KernelLibrary::kNone;
+  std::string_view name;
+  std::string_view summary;  // one line for --help
+};
+// Without kNone.
+std::span<const KernelLibraryInfo> KernelLibraries();
+std::string_view NameOf(KernelLibrary library);
+// nullopt: no such library.
+std::optional<KernelLibrary> KernelLibraryNamed(std::string_view name);
+
+struct OverlapRule {
+  enum class Kind : std::uint8_t {
+    // The output may start at any offset up to offset(input) - bytes; bytes >= 0. The input's value
+    // is lost.
+    kStartsBelow,
+    // The input may lie exactly `bytes` above the start of the output: the kernel copies it to
+    // where
+    // it is, which changes nothing. Both values are there afterwards.
+    kHoldsInput,
+  };
+  Kind kind = Kind::kStartsBelow;
+  std::int64_t bytes = 0;
+};
+
+// The rule for output 0 and one input of `op`; nullopt: they must be disjoint, because the kernel
+// is not known, its order does not allow it, or it would save nothing. Whether the input dies there
+// and is no constant is the caller's to see. Dimensions must be known. O(pixels of the output x
+// channels) at most.
+std::optional<OverlapRule> OverlapRuleOf(const graph::Subgraph& subgraph, const graph::Op& op,
+                                         std::size_t input, KernelLibrary library);
+
+}  // namespace neap::ops

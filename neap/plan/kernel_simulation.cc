@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/plan/kernel_simulation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "neap/ops/window.h"
+
+namespace neap::plan {
+namespace {
+
+using graph::Op;
+using graph::Subgraph;
+using graph::Tensor;
+
+// The bytes of an input with an output over it. The kernels here write their output from its first
+// byte to its last without a gap, so what is overwritten is always one range.
+class Tape {
+ public:
+  explicit Tape(std::int64_t distance) : distance_(distance) {}
+
+  // The kernel reads bytes [begin, end) of the input.
+  void Read(std::int64_t begin, std::int64_t end) {
+    intact_ = intact_ && (begin >= overwritten_ || end <= -distance_);
+  }
+  // The kernel writes the next `bytes` of the output.
+  void Write(std::int64_t bytes) {
+    written_ += bytes;
+    overwritten_ = written_ - distance_;
+  }
+  bool Intact() const { return intact_; }
+
+ private:
+  std::int64_t distance_;
+  std::int64_t written_ = 0;
+  std::int64_t overwritten_ = std::numeric_limits<std::int64_t>::min();  // input bytes below it
+  bool intact_ = true;
+};
+
+struct Sizes {
+  std::int64_t in_element = 0;
+  std::int64_t out_element = 0;
+  std::int64_t in_elements = 0;
+  std::int64_t out_elements = 0;
+};
+
+const Tensor& InputOf(const Subgraph& subgraph, const Op& op, std::size_t input) {
+  return subgraph.tensors[op.inputs[input]];
+}
+
+std::optional<Sizes> SizesOf(const Tensor& in, const Tensor& out) {
+  const auto in_bytes = graph::TensorBytes(in);
+  const auto out_bytes = graph::TensorBytes(out);
+  Sizes sizes;
+  sizes.in_element = graph::BitsOf(in.type) / 8;
+  sizes.out_element = graph::BitsOf(out.type) / 8;
+  const bool whole = graph::BitsOf(in.type) % 8 == 0 && graph::BitsOf(out.type) % 8 == 0;
+  if (!in_bytes || !out_bytes || !whole || sizes.in_element == 0 || sizes.out_element == 0) {
+    return std::nullopt;
+  }
+  sizes.in_elements = *in_bytes / sizes.in_element;
+  sizes.out_elements = *out_bytes / sizes.out_element;
+  return sizes;
+}
+
+// One output pixel: channel after channel, each after its window.
+void WalkPixel(const ops::Window& w, const Sizes& sizes, std::int64_t b, std::int64_t y,
+               std::int64_t x, Tape* tape) {
+  for (std::int64_t c = 0; c < w.out_channels; ++c) {
+    for (std::int64_t ky = 0; ky < w.kernel_height; ++ky) {
+      const std::int64_t row = y * w.stride_height - w.pad_top + ky * w.dilation_height;
+      if (row < 0 || row >= w.in_height) continue;
+      for (std::int64_t kx = 0; kx < w.kernel_width; ++kx) {
+        const std::int64_t column = x * w.stride_width - w.pad_left + kx * w.dilation_width;
+        if (column < 0 || column >= w.in_width) continue;
+        const std::int64_t pixel = (b * w.in_height + row) * w.in_width + column;
+        const std::int64_t first = pixel * w.in_channels;
+        if (w.per_channel) {
+          const std::int64_t from = first + c * w.in_channels / w.out_channels;
+          tape->Read(from * sizes.in_element, (from + 1) * sizes.in_element);
+        } else {
+          tape->Read(first * sizes.in_element, (first + w.in_channels) * sizes.in_element);
+        }
+      }
+    }
+    tape->Write(sizes.out_element);
+  }
+}
+
+bool WalkWindow(const ops::Window& w, const Sizes& sizes, Tape tape) {
+  for (std::int64_t b = 0; b < w.batches; ++b) {
+    for (std::int64_t y = 0; y < w.out_height && tape.Intact(); ++y) {
+      for (std::int64_t x = 0; x < w.out_width; ++x) WalkPixel(w, sizes, b, y, x, &tape);
+    }
+  }
+  return tape.Intact();
+}
+
+bool WalkElements(const Sizes& sizes, Tape tape) {
+  for (std::int64_t i = 0; i < sizes.out_elements; ++i) {
+    tape.Read(i * sizes.in_element, (i + 1) * sizes.in_element);
+    tape.Write(sizes.out_element);
+  }
+  return tape.Intact();
+}
+
+// Row by row: the largest, then the sum, then the quotients.
+bool WalkSoftmax(const Sizes& sizes, std::int64_t depth, Tape tape) {
+  for (std::int64_t begin = 0; begin < sizes.in_elements; begin += depth) {
+    for (int pass = 0; pass < 2; ++pass) {
+      tape.Read(begin * sizes.in_element, (begin + depth) * sizes.in_element);
+    }
+    for (std::int64_t i = begin; i < begin + depth; ++i) {
+      tape.Read(i * sizes.in_element, (i + 1) * sizes.in_element);
+      tape.Write(sizes.out_element);
+    }
+  }
+  return tape.Intact();
+}
+
+bool WalkFullyConnected(const Sizes& sizes, std::int64_t outputs, Tape tape) {
+  const std::int64_t batches = sizes.out_elements / outputs;
+  const std::int64_t depth = sizes.in_elements / batches;
+  for (std::int64_t b = 0; b < batches; ++b) {
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      tape.Read(b * depth * sizes.in_element, (b + 1) * depth * sizes.in_element);
+      tape.Write(sizes.out_element);
+    }
+  }
+  return tape.Intact();
+}
+
+// The integers of a small constant; empty where they are not known.
+std::vector<std::int64_t> ConstantIntegers(const Subgraph& subgraph, const Op& op,
+                                           std::size_t input) {
+  std::vector<std::int64_t> values;
+  if (input >= op.inputs.size() || !op.inputs[input].valid()) return values;
+  const Tensor& tensor = subgraph.tensors[op.inputs[input]];
+  if (!tensor.data) return values;
+  const auto bytes = tensor.data->bytes;
+  if (tensor.type == graph::ElementType::kInt32) {
+    for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4) {
+      std::int32_t value = 0;
+      std::memcpy(&value, bytes.data() + at, sizeof value);
+      values.push_back(value);
+    }
+  } else if (tensor.type == graph::ElementType::kInt64) {
+    for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+      std::int64_t value = 0;
+      std::memcpy(&value, bytes.data() + at, sizeof value);
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+// Output element by output element, counting up its coordinates.
+bool WalkPad(const graph::Shape& in, const graph::Shape& out,
+             const std::vector<std::int64_t>& paddings, const Sizes& sizes, Tape tape) {
+  const std::size_t rank = out.size();
+  if (in.size() != rank || paddings.size() != 2 * rank) return false;
+  graph::Shape at(rank, 0);
+  for (std::int64_t k = 0; k < sizes.out_elements; ++k) {
+    std::int64_t index = 0;
+    bool inside = true;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::int64_t coordinate = at[d] - paddings[2 * d];
+      inside = inside && coordinate >= 0 && coordinate < in[d];
+      index = index * in[d] + coordinate;
+    }
+    if (inside) tape.Read(index * sizes.in_element, (index + 1) * sizes.in_element);
+    tape.Write(sizes.out_element);
+    for (std::size_t d = rank; d-- > 0;) {
+      if (++at[d] < out[d]) break;
+      at[d] = 0;
+    }
+  }
+  return tape.Intact();
+}
+
+// The mean of every channel of one image, one channel after the other.
+bool WalkSpatialMean(const graph::Shape& in, const Sizes& sizes, Tape tape) {
+  const std::int64_t channels = in[3];
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t pixel = 0; pixel < in[1] * in[2]; ++pixel) {
+      const std::int64_t from = pixel * channels + c;
+      tape.Read(from * sizes.in_element, (from + 1) * sizes.in_element);
+    }
+    tape.Write(sizes.out_element);
+  }
+  return tape.Intact();
+}
+
+const std::set<std::string>& Pointwise() {
+  static const std::set<std::string> types = {
+      "ABS",   "ADD",        "CAST",       "CEIL",        "COS",      "DEQUANTIZE", "ELU",
+      "EXP",   "FLOOR",      "LOG",        "LOGICAL_NOT", "LOGISTIC", "MUL",        "NEG",
+      "RELU",  "HARD_SWISH", "LEAKY_RELU", "SIN",         "QUANTIZE", "RELU6",      "SUB",
+      "ROUND", "TANH",       "RSQRT",      "SQRT",        "SQUARE"};
+  return types;
+}
+
+bool WalkTflmReference(const Subgraph& subgraph, const Op& op, std::size_t input,
+                       const Sizes& sizes, const Tape& tape) {
+  const Tensor& in = InputOf(subgraph, op, input);
+  const Tensor& out = subgraph.tensors[op.outputs[0]];
+  if (Pointwise().contains(op.type)) {
+    const bool binary = op.type == "ADD" || op.type == "MUL" || op.type == "SUB";
+    return input <= (binary ? 1U : 0U) && in.shape == out.shape && WalkElements(sizes, tape);
+  }
+  if (input != 0) return false;
+  if (const auto window = ops::WindowOf(subgraph, op)) return WalkWindow(*window, sizes, tape);
+  if (op.type == "SOFTMAX") {
+    return in.shape == out.shape && !in.shape->empty() &&
+           WalkSoftmax(sizes, in.shape->back(), tape);
+  }
+  if (op.type == "FULLY_CONNECTED") {
+    const std::int64_t outputs = out.shape->empty() ? 1 : out.shape->back();
+    return outputs > 0 && sizes.out_elements >= outputs && WalkFullyConnected(sizes, outputs, tape);
+  }
+  if (op.type == "PAD" || op.type == "PADV2") {
+    return WalkPad(*in.shape, *out.shape, ConstantIntegers(subgraph, op, 1), sizes, tape);
+  }
+  if (op.type == "MEAN") {
+    return in.shape->size() == 4 && in.shape->front() == 1 &&
+           ConstantIntegers(subgraph, op, 1) == std::vector<std::int64_t>{1, 2} &&
+           sizes.out_elements == in.shape->back() && WalkSpatialMean(*in.shape, sizes, tape);
+  }
+  return false;
+}
+
+// An input that is read in two places is walked for operators that read both at once.
+bool IsWellFormed(const Op& op, std::size_t input) {
+  if (op.domain != "tflite" || !op.bodies.empty() || op.outputs.size() != 1 ||
+      !op.outputs[0].valid() || input >= op.inputs.size() || !op.inputs[input].valid()) {
+    return false;
+  }
+  const auto times = std::count(op.inputs.begin(), op.inputs.end(), op.inputs[input]);
+  return times == 1 || op.type == "ADD" || op.type == "MUL" || op.type == "SUB";
+}
+
+}  // namespace
+
+bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,
+                  ops::KernelLibrary library, std::int64_t distance_bytes) {
+  if (!IsWellFormed(op, input) || distance_bytes < 0) return false;
+  const auto sizes = SizesOf(InputOf(subgraph, op, input), subgraph.tensors[op.outputs[0]]);
+  if (!sizes) return false;
+  switch (library) {
+    case ops::KernelLibrary::kNone:
+      break;
+    case ops::KernelLibrary::kTflmReference:
+      return WalkTflmReference(subgraph, op, input, *sizes, Tape(distance_bytes));
+  }
+  return false;
+}
+
+bool HoldsInput(const Subgraph& subgraph, const Op& op, std::size_t input,
+                ops::KernelLibrary library, std::int64_t offset_bytes) {
+  if (!IsWellFormed(op, input) || library == ops::KernelLibrary::kNone) return false;
+  const Tensor& out = subgraph.tensors[op.outputs[0]];
+  if (op.type == "RESHAPE") {
+    const auto in_bytes = graph::TensorBytes(InputOf(subgraph, op, input));
+    const auto out_bytes = graph::TensorBytes(out);
+    return input == 0 && offset_bytes == 0 && in_bytes && out_bytes && *in_bytes == *out_bytes;
+  }
+  if (op.type != "CONCATENATION" || !out.shape) return false;
+  std::int64_t axis = ops::IntegerAttribute(op, "axis", 0);
+  const auto rank = static_cast<std::int64_t>(out.shape->size());
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return false;
+  // With something outside the axis every input is copied in several pieces.
+  const bool one_piece = std::all_of(out.shape->begin(), out.shape->begin() + axis,
+                                     [](std::int64_t d) { return d == 1; });
+  std::int64_t begin = 0;
+  int times = 0;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!op.inputs[i].valid()) return false;
+    const Tensor& part = subgraph.tensors[op.inputs[i]];
+    const auto bytes = graph::TensorBytes(part);
+    if (!bytes || part.type != out.type) return false;
+    if (op.inputs[i] == op.inputs[input]) ++times;
+    if (i == input && begin != offset_bytes) return false;
+    begin += *bytes;
+  }
+  return one_piece && times == 1;
+}
+
+}  // namespace neap::plan

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Walks an operator's kernel, read by read and write by write, in the order of its loops, to see
+// whether it still reads what it should when its output lies over its input. Shares nothing with
+// the distances that the planner computes (neap/ops/overlap.h) but the geometry of windows. Private
+// to neap/plan.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "neap/graph/graph.h"
+#include "neap/ops/overlap.h"
+
+namespace neap::plan {
+
+// True if `op`, run by a kernel of `library`, computes the same with output 0 starting
+// `distance_bytes` (>= 0) below its input `input` as with the two apart; false also for a kernel
+// that is not known. O(reads of the kernel), runs of neighbouring bytes counted once.
+bool ReadsSurvive(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
+                  ops::KernelLibrary library, std::int64_t distance_bytes);
+
+// True if `op` copies its input `input` unchanged to `offset_bytes` in its output and touches the
+// copy no more, in one piece.
+bool HoldsInput(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
+                ops::KernelLibrary library, std::int64_t offset_bytes);
+
+}  // namespace neap::plan

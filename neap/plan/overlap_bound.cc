@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/plan/overlap_bound.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "neap/base/bytes.h"
+#include "neap/plan/kernel_simulation.h"
+
+namespace neap::plan {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::TensorId;
+
+class Prover {
+ public:
+  explicit Prover(const EntryContext& context)
+      : c_(context),
+        subgraph_(context.graph.subgraphs[context.entry.subgraph]),
+        timeline_(context.replayer.TimelineOf(context.entry.subgraph)) {}
+
+  bool Run(std::int64_t bytes) const {
+    if (HasOnlyOrder() && bytes <= c_.entry.arena_given_order_lower_bound_bytes) return true;
+    for (const Op& op : subgraph_.ops) {
+      if (op.folded) continue;
+      const std::int64_t alone = AlignUp(op.scratch_bytes, c_.profile.alignment) + Sum(Touched(op));
+      if (SavesAtMost(op, alone - bytes)) return true;
+    }
+    return false;
+  }
+
+ private:
+  static bool Has(const std::vector<TensorId>& list, TensorId id) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+  }
+
+  std::int64_t BytesOf(TensorId id) const {
+    const Lifetime* lifetime = id.valid() ? timeline_.Find(id) : nullptr;
+    return lifetime == nullptr ? 0 : AlignUp(lifetime->bytes, c_.profile.alignment);
+  }
+  std::int64_t Sum(const std::set<TensorId>& tensors) const {
+    std::int64_t sum = 0;
+    for (const TensorId id : tensors) sum += BytesOf(id);
+    return sum;
+  }
+  static std::set<TensorId> Touched(const Op& op) {
+    std::set<TensorId> tensors(op.inputs.begin(), op.inputs.end());
+    tensors.insert(op.captures.begin(), op.captures.end());
+    tensors.insert(op.outputs.begin(), op.outputs.end());
+    return tensors;
+  }
+
+  // The output of `op` has at most `bytes` bytes in common with its inputs, wherever they lie.
+  bool SavesAtMost(const Op& op, std::int64_t bytes) const {
+    if (bytes < 0) return false;
+    const std::int64_t output = op.outputs.empty() ? 0 : BytesOf(op.outputs.front());
+    const std::int64_t inputs = Sum({op.inputs.begin(), op.inputs.end()});
+    if (std::min(inputs, output) <= bytes) return true;
+    // More in common means a smaller distance, and what a kernel survives it survives at every
+    // larger one; distances are multiples of the alignment.
+    const std::int64_t most = output - bytes - 1;
+    const std::int64_t distance = most - most % c_.profile.alignment;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (BytesOf(op.inputs[i]) == 0) continue;
+      if (MayHold(op, i)) return false;
+      if (MayDieAt(op, op.inputs[i]) && ReadsSurvive(subgraph_, op, i, c_.kernels, distance)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  bool MayDieAt(const Op& op, TensorId input) const {
+    return !Has(subgraph_.outputs, input) && !Has(op.captures, input);
+  }
+  bool MayHold(const Op& op, std::size_t input) const {
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < input; ++i) {
+      if (!op.inputs[i].valid()) return false;
+      at += graph::TensorBytes(subgraph_.tensors[op.inputs[i]]).value_or(0);
+    }
+    return HoldsInput(subgraph_, op, input, c_.kernels, at);
+  }
+
+  // Every operator waits for the one before it.
+  bool HasOnlyOrder() const {
+    std::set<std::pair<OpId, OpId>> waits;
+    for (const auto& edge : Dependencies(subgraph_)) waits.insert(edge);
+    OpId previous;
+    for (const Step& step : c_.entry.steps) {
+      if (step.subgraph != c_.entry.subgraph || !step.op.valid()) return false;
+      if (previous.valid() && !waits.contains({previous, step.op})) return false;
+      previous = step.op;
+    }
+    return true;
+  }
+
+  const EntryContext& c_;
+  const Subgraph& subgraph_;
+  const Timeline& timeline_;
+};
+
+}  // namespace
+
+bool ProvesArenaBound(const EntryContext& context, std::int64_t bytes) {
+  return Prover(context).Run(bytes);
+}
+
+}  // namespace neap::plan
