@@ -130,8 +130,8 @@ class PlanRun {
   Status Write() {
     std::shared_ptr<const std::vector<std::byte>> model;
     if (WritesModel()) {
-      NEAP_TRY(model, MakeOrderedModel(source_, compiled_.order, compiled_.offsets,
-                                       options_.model_out, load_options_, &report_.notes));
+      NEAP_TRY(model, MakeOrderedModel(source_, compiled_, options_.model_out, load_options_,
+                                       &report_.notes));
       compiled_.plan.written_sha256 = io::Sha256(*model);
     }
     // The plan names the model that was written with it, so the model comes first.

@@ -157,9 +157,9 @@ Result<std::vector<std::byte>> WriteReordered(
 
 Result<std::vector<std::byte>> WritePlanned(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
-    const graph::TensorOffsets& offsets) {
+    const graph::TensorOffsets& offsets, const std::string& kernels) {
   if (model.format == Format::kTflite) {
-    return AtFile(tflite::WritePlanned(model, order, offsets), model.path);
+    return AtFile(tflite::WritePlanned(model, order, offsets, kernels), model.path);
   }
   return AtFile<std::vector<std::byte>>(
       Fail(UsageError("is no .tflite: only those carry a memory plan")), model.path);

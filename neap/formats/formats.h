@@ -29,7 +29,10 @@ struct LoadOptions {
 // Micro: the last entry "OfflineMemoryAllocation", which is the one that it uses.
 struct CarriedPlan {
   graph::TensorOffsets offsets;  // kNoOffset: left to the runtime's own planner
-  std::string problem;           // why the entry cannot be read; the offsets are empty then
+  // The kernels under which alone the offsets are right, from the metadata entry
+  // "neap.overlap_kernels"; "": any.
+  std::string kernels;
+  std::string problem;  // why the entry cannot be read; the offsets are empty then
 };
 
 // A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were:
@@ -70,7 +73,7 @@ Result<std::vector<std::byte>> WriteReordered(
 // overlap.
 Result<std::vector<std::byte>> WritePlanned(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
-    const graph::TensorOffsets& offsets);
+    const graph::TensorOffsets& offsets, const std::string& kernels);
 
 // A new .onnx model from a graph of ONNX operators whose constants have their data (the zoo):
 // subgraph 0, operators in the order of the graph, opset 17. Deterministic.

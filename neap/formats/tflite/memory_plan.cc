@@ -25,13 +25,22 @@ CarriedPlan Unreadable(std::string problem) {
 
 }  // namespace
 
-std::vector<std::uint32_t> MemoryPlanEntries(const schema::Model& model) {
+std::vector<std::uint32_t> MetadataEntries(const schema::Model& model, std::string_view wanted) {
   std::vector<std::uint32_t> entries;
   for (std::uint32_t i = 0; i < SizeOf(model.metadata()); ++i) {
     const auto* name = model.metadata()->Get(i)->name();
-    if (name != nullptr && name->string_view() == kMemoryPlanKey) entries.push_back(i);
+    if (name != nullptr && name->string_view() == wanted) entries.push_back(i);
   }
   return entries;
+}
+
+std::string OverlapKernelsOf(std::span<const std::byte> file, const schema::Model& model) {
+  const auto entries = MetadataEntries(model, kOverlapKernelsKey);
+  if (entries.empty()) return "";
+  const auto found = BufferData(file, model, model.metadata()->Get(entries.back())->buffer());
+  constexpr std::size_t kMostNameBytes = 256;
+  if (!found || found->size() > kMostNameBytes) return "";
+  return {reinterpret_cast<const char*>(found->data()), found->size()};
 }
 
 std::optional<CarriedPlan> ReadMemoryPlan(std::span<const std::byte> file) {
@@ -62,6 +71,7 @@ std::optional<CarriedPlan> ReadMemoryPlan(std::span<const std::byte> file,
                       std::to_string(tensors) + " tensors");
   }
   CarriedPlan plan;
+  plan.kernels = OverlapKernelsOf(file, model);
   std::size_t at = kHeaderWords;
   for (std::uint32_t s = 0; s < subgraphs; ++s) {
     IdVector<graph::TensorId, std::int32_t> offsets;

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "neap/formats/formats.h"
@@ -20,8 +22,18 @@ namespace neap::formats::tflite {
 
 inline constexpr char kMemoryPlanKey[] = "OfflineMemoryAllocation";
 
-// The entries of that name, as indices of Model.metadata. TFLM uses the last one.
-std::vector<std::uint32_t> MemoryPlanEntries(const schema::Model& model);
+// Neap's own entry beside it: the name of the kernels under which alone the plan is right, because
+// outputs lie over inputs. No such entry: any kernels.
+inline constexpr char kOverlapKernelsKey[] = "neap.overlap_kernels";
+
+// The entries of that name, as indices of Model.metadata. TFLM uses the last plan.
+std::vector<std::uint32_t> MetadataEntries(const schema::Model& model, std::string_view name);
+inline std::vector<std::uint32_t> MemoryPlanEntries(const schema::Model& model) {
+  return MetadataEntries(model, kMemoryPlanKey);
+}
+
+// What the entry for kernels says; "": there is none, or nothing that can be read.
+std::string OverlapKernelsOf(std::span<const std::byte> file, const schema::Model& model);
 
 // What the last entry says; nullopt: there is none. `file` has passed OpenModel(). O(bytes).
 std::optional<CarriedPlan> ReadMemoryPlan(std::span<const std::byte> file);

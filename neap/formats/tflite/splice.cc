@@ -34,21 +34,34 @@ class Front {
  public:
   Front(std::span<const std::byte> file, const schema::Model& model) : file_(file), model_(model) {}
 
-  Result<std::vector<std::byte>> Build(std::span<const std::byte> plan) {
+  Result<std::vector<std::byte>> Build(std::span<const std::byte> plan, std::string_view kernels) {
+    entries_.push_back({kMemoryPlanKey, plan});
+    if (!kernels.empty()) {
+      entries_.push_back({kOverlapKernelsKey, std::as_bytes(std::span(kernels))});
+    }
     Put<uoffset_t>(0);
     for (const char c : std::string_view(schema::ModelIdentifier())) {
       bytes_.push_back(static_cast<std::byte>(c));
     }
     NEAP_CHECK_OK(PutRoot());
     PutLists();
-    PutMetadata();
-    PutBuffers(plan);
+    for (const Entry& entry : entries_) PutMetadata(entry);
+    for (const Entry& entry : entries_) PutBuffer(entry);
     Align(kSpliceAlignment, 0);
     for (const auto& [slot, target] : into_old_) Point(slot, bytes_.size() + target);
     return std::move(bytes_);
   }
 
  private:
+  // A new entry of metadata with its own buffer.
+  struct Entry {
+    std::string_view name;
+    std::span<const std::byte> data;
+    std::uint32_t buffer = 0;       // index
+    std::size_t buffer_slot = 0;    // in the list of buffers
+    std::size_t metadata_slot = 0;  // in the list of metadata
+  };
+
   template <typename T>
   std::size_t Put(T value) {
     const std::size_t place = bytes_.size();
@@ -123,50 +136,56 @@ class Front {
   void PutLists() {
     const std::uint32_t old_buffers = SizeOf(model_.buffers());
     // Buffer 0 is the empty one by definition: a file without any gets it, too.
-    empty_buffers_ = old_buffers == 0 ? 1 : 0;
-    plan_index_ = old_buffers + empty_buffers_;
+    const std::uint32_t empty = old_buffers == 0 ? 1 : 0;
     PointHere(buffers_slot_);
-    Put(plan_index_ + 1);
+    Put(static_cast<uoffset_t>(old_buffers + empty + entries_.size()));
     for (std::uint32_t i = 0; i < old_buffers; ++i) {
       into_old_.emplace_back(Put<uoffset_t>(0), PlaceOf(file_, model_.buffers()->Get(i)));
     }
-    for (std::uint32_t i = 0; i <= empty_buffers_; ++i) new_buffers_.push_back(Put<uoffset_t>(0));
+    std::size_t empty_slot = 0;
+    if (empty == 1) empty_slot = Put<uoffset_t>(0);
+    std::uint32_t next = old_buffers + empty;
+    for (Entry& entry : entries_) {
+      entry.buffer = next++;
+      entry.buffer_slot = Put<uoffset_t>(0);
+    }
 
-    const auto replaced = MemoryPlanEntries(model_);
+    std::vector<std::uint32_t> kept;
+    for (std::uint32_t i = 0; i < SizeOf(model_.metadata()); ++i) {
+      const std::string name = TextOf(model_.metadata()->Get(i)->name());
+      if (name != kMemoryPlanKey && name != kOverlapKernelsKey) kept.push_back(i);
+    }
     PointHere(metadata_slot_);
-    const std::uint32_t old_entries = SizeOf(model_.metadata());
-    Put(static_cast<uoffset_t>(old_entries - replaced.size() + 1));
-    for (std::uint32_t i = 0; i < old_entries; ++i) {
-      if (std::binary_search(replaced.begin(), replaced.end(), i)) continue;
+    Put(static_cast<uoffset_t>(kept.size() + entries_.size()));
+    for (const std::uint32_t i : kept) {
       into_old_.emplace_back(Put<uoffset_t>(0), PlaceOf(file_, model_.metadata()->Get(i)));
     }
-    new_metadata_ = Put<uoffset_t>(0);
+    for (Entry& entry : entries_) entry.metadata_slot = Put<uoffset_t>(0);
+    if (empty == 1) {
+      PutTable({false});
+      Point(empty_slot, table_);
+    }
   }
 
-  void PutMetadata() {
+  void PutMetadata(const Entry& entry) {
     const std::size_t fields = PutTable({true, true});
-    Point(new_metadata_, table_);
+    Point(entry.metadata_slot, table_);
     Put<uoffset_t>(0);
-    Put(plan_index_);
+    Put(entry.buffer);
     PointHere(fields);
-    const std::string_view name = kMemoryPlanKey;
-    Put(static_cast<uoffset_t>(name.size()));
-    for (const char c : name) bytes_.push_back(static_cast<std::byte>(c));
+    Put(static_cast<uoffset_t>(entry.name.size()));
+    for (const char c : entry.name) bytes_.push_back(static_cast<std::byte>(c));
     bytes_.push_back(std::byte{0});
   }
 
-  void PutBuffers(std::span<const std::byte> plan) {
-    for (const std::size_t slot : new_buffers_) {
-      const bool holds_plan = slot == new_buffers_.back();
-      const std::size_t fields = PutTable({holds_plan});
-      Point(slot, table_);
-      if (!holds_plan) continue;
-      Put<uoffset_t>(0);
-      Align(kDataAlignment, sizeof(uoffset_t));
-      PointHere(fields);
-      Put(static_cast<uoffset_t>(plan.size()));
-      bytes_.insert(bytes_.end(), plan.begin(), plan.end());
-    }
+  void PutBuffer(const Entry& entry) {
+    const std::size_t fields = PutTable({true});
+    Point(entry.buffer_slot, table_);
+    Put<uoffset_t>(0);
+    Align(kDataAlignment, sizeof(uoffset_t));
+    PointHere(fields);
+    Put(static_cast<uoffset_t>(entry.data.size()));
+    bytes_.insert(bytes_.end(), entry.data.begin(), entry.data.end());
   }
 
   std::span<const std::byte> file_;
@@ -176,10 +195,7 @@ class Front {
   std::vector<std::pair<std::size_t, std::size_t>> into_old_;  // (slot, place in the old file)
   std::size_t buffers_slot_ = 0;
   std::size_t metadata_slot_ = 0;
-  std::uint32_t empty_buffers_ = 0;
-  std::uint32_t plan_index_ = 0;
-  std::vector<std::size_t> new_buffers_;  // slots
-  std::size_t new_metadata_ = 0;          // slot
+  std::vector<Entry> entries_;
 };
 
 // Adds `shift` to the words of the old file that count from its start; each once, however many
@@ -232,8 +248,9 @@ Status ShiftZip(std::span<const std::byte> file, std::size_t shift, std::vector<
 
 Result<std::vector<std::byte>> SpliceMemoryPlan(std::span<const std::byte> file,
                                                 const schema::Model& model,
-                                                std::span<const std::byte> plan) {
-  NEAP_TRY(std::vector<std::byte> out, Front(file, model).Build(plan));
+                                                std::span<const std::byte> plan,
+                                                std::string_view kernels) {
+  NEAP_TRY(std::vector<std::byte> out, Front(file, model).Build(plan, kernels));
   const std::size_t shift = out.size();
   out.insert(out.end(), file.begin(), file.end());
   ShiftFileOffsets(file, model, shift, &out);

@@ -28,6 +28,6 @@ Result<std::vector<std::byte>> WriteReordered(
 // front (splice.h).
 Result<std::vector<std::byte>> WritePlanned(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
-    const graph::TensorOffsets& offsets);
+    const graph::TensorOffsets& offsets, const std::string& kernels);
 
 }  // namespace neap::formats::tflite

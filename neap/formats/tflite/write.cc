@@ -261,7 +261,8 @@ Status CheckOffsets(const SourceModel& model, const graph::TensorOffsets& offset
 
 Result<std::vector<std::byte>> WriteWithPlan(const SourceModel& model,
                                              const IdVector<SubgraphId, std::vector<OpId>>& order,
-                                             const graph::TensorOffsets& offsets) {
+                                             const graph::TensorOffsets& offsets,
+                                             const std::string& kernels) {
   const std::span<const std::byte> file = *model.bytes;
   NEAP_CHECK_OK(CheckOffsets(model, offsets));
   NEAP_TRY(const schema::Model* root, OpenModel(file));
@@ -271,7 +272,7 @@ Result<std::vector<std::byte>> WriteWithPlan(const SourceModel& model,
   NEAP_TRY(const schema::Model* moved, OpenModel(reordered));
   const std::vector<std::byte> plan = MemoryPlanBytes(offsets);
   const std::span<const std::byte> place = OwnMemoryPlanBytes(*moved);
-  if (place.size() == plan.size()) {
+  if (place.size() == plan.size() && OverlapKernelsOf(reordered, *moved) == kernels) {
     std::vector<std::byte> out = reordered;
     std::copy(plan.begin(), plan.end(),
               out.begin() + static_cast<std::ptrdiff_t>(PlaceOf(reordered, place.data())));
@@ -279,7 +280,7 @@ Result<std::vector<std::byte>> WriteWithPlan(const SourceModel& model,
     NEAP_CHECK_OK(CheckBuffers(reordered, *moved, out, plan));
     return out;
   }
-  NEAP_TRY(std::vector<std::byte> out, SpliceMemoryPlan(reordered, *moved, plan));
+  NEAP_TRY(std::vector<std::byte> out, SpliceMemoryPlan(reordered, *moved, plan, kernels));
   NEAP_CHECK_OK(CheckResult(file, *root, orders, out, out.size() - file.size()));
   NEAP_CHECK_OK(CheckBuffers(reordered, *moved, out, plan));
   return out;
@@ -296,8 +297,9 @@ Result<std::vector<std::byte>> WriteReordered(
 
 Result<std::vector<std::byte>> WritePlanned(const SourceModel& model,
                                             const IdVector<SubgraphId, std::vector<OpId>>& order,
-                                            const graph::TensorOffsets& offsets) {
-  auto out = WriteWithPlan(model, order, offsets);
+                                            const graph::TensorOffsets& offsets,
+                                            const std::string& kernels) {
+  auto out = WriteWithPlan(model, order, offsets, kernels);
   if (!out) out.error().file = model.path;
   return out;
 }

@@ -56,7 +56,7 @@ TEST(WriteMemoryPlan, StandsInFrontOfTheOldFile) {
   const auto model = LoadModel(bytes);
   ASSERT_TRUE(model);
   EXPECT_FALSE(model->carried_plan);
-  const auto written = WritePlanned(*model, {}, kDiamondPlan);
+  const auto written = WritePlanned(*model, {}, kDiamondPlan, "");
   const SourceModel again = Reload(written);
   EXPECT_THAT(OffsetsOf(again), ElementsAre(0, 16, 32, 48, 64, 0));
 
@@ -84,7 +84,7 @@ TEST(WriteMemoryPlan, OrderAndPlanTogether) {
   const auto model = LoadModel(test::Diamond().Build());
   ASSERT_TRUE(model);
   const Orders order = {{OpId(0), OpId(3), OpId(1), OpId(2), OpId(4)}};
-  const SourceModel again = Reload(WritePlanned(*model, order, kDiamondPlan));
+  const SourceModel again = Reload(WritePlanned(*model, order, kDiamondPlan, ""));
   std::vector<std::string> types;
   for (const auto& op : again.graph.subgraphs[SubgraphId(0)].ops) types.push_back(op.type);
   EXPECT_THAT(types, ElementsAre("RELU", "TANH", "CONV_2D", "LOGISTIC", "ADD"));
@@ -94,13 +94,13 @@ TEST(WriteMemoryPlan, OrderAndPlanTogether) {
 TEST(WriteMemoryPlan, ReplacesThePlanWhereItStands) {
   const auto model = LoadModel(test::Diamond().Build());
   ASSERT_TRUE(model);
-  const auto first = WritePlanned(*model, {}, kDiamondPlan);
+  const auto first = WritePlanned(*model, {}, kDiamondPlan, "");
   const SourceModel with_plan = Reload(first);
-  const auto second = WritePlanned(with_plan, {}, {{80, 64, 48, 32, 16, -1}});
+  const auto second = WritePlanned(with_plan, {}, {{80, 64, 48, 32, 16, -1}}, "");
   const SourceModel again = Reload(second);
   EXPECT_EQ(second->size(), first->size());
   EXPECT_THAT(OffsetsOf(again), ElementsAre(80, 64, 48, 32, 16, -1));
-  EXPECT_EQ(WritePlanned(again, {}, kDiamondPlan).value(), *first);
+  EXPECT_EQ(WritePlanned(again, {}, kDiamondPlan, "").value(), *first);
 }
 
 TEST(WriteMemoryPlan, ReplacesWhatCannotBeChangedInPlace) {
@@ -114,7 +114,7 @@ TEST(WriteMemoryPlan, ReplacesWhatCannotBeChangedInPlace) {
   ASSERT_TRUE(twice);
   ASSERT_TRUE(twice->carried_plan);
   EXPECT_EQ(twice->carried_plan->problem, "");
-  const auto written = WritePlanned(*twice, {}, kDiamondPlan);
+  const auto written = WritePlanned(*twice, {}, kDiamondPlan, "");
   const SourceModel again = Reload(written);
   EXPECT_THAT(OffsetsOf(again), ElementsAre(0, 16, 32, 48, 64, 0));
   const schema::Model& root = RootOf(*written);
@@ -127,7 +127,7 @@ TEST(WriteMemoryPlan, ReplacesWhatCannotBeChangedInPlace) {
   const auto cut = LoadModel(source.Build());
   ASSERT_TRUE(cut);
   EXPECT_THAT(cut->carried_plan->problem, HasSubstr("too short"));
-  EXPECT_THAT(OffsetsOf(Reload(WritePlanned(*cut, {}, kDiamondPlan))),
+  EXPECT_THAT(OffsetsOf(Reload(WritePlanned(*cut, {}, kDiamondPlan, ""))),
               ElementsAre(0, 16, 32, 48, 64, 0));
   source.metadata = {{kMemoryPlanKey, 1}};
   source.subgraphs[0].tensors.push_back({"weights", {{36}}, test::Type::INT8, 1});
@@ -137,7 +137,7 @@ TEST(WriteMemoryPlan, ReplacesWhatCannotBeChangedInPlace) {
   source.subgraphs[0].tensors.back().shape = {{40}};
   const auto shared = LoadModel(source.Build());
   ASSERT_TRUE(shared);
-  const SourceModel apart = Reload(WritePlanned(*shared, {}, {{0, 16, 32, 48, 64, 0, -1}}));
+  const SourceModel apart = Reload(WritePlanned(*shared, {}, {{0, 16, 32, 48, 64, 0, -1}}, ""));
   EXPECT_THAT(OffsetsOf(apart), ElementsAre(0, 16, 32, 48, 64, 0, -1));
   const auto& weights = apart.graph.subgraphs[SubgraphId(0)].tensors[graph::TensorId(6)];
   ASSERT_TRUE(weights.data);
@@ -164,7 +164,7 @@ TEST(WriteMemoryPlan, CountsAnewWhatCountsFromTheStart) {
 
   const auto model = LoadModel(bytes);
   ASSERT_TRUE(model) << model.error().ToString();
-  const auto written = WritePlanned(*model, {}, {{0, 16, 32, 48, 64, 0, -1}});
+  const auto written = WritePlanned(*model, {}, {{0, 16, 32, 48, 64, 0, -1}}, "");
   const SourceModel again = Reload(written);
   const auto& weights = again.graph.subgraphs[SubgraphId(0)].tensors[graph::TensorId(6)];
   ASSERT_TRUE(weights.data);
@@ -183,7 +183,7 @@ TEST(WriteMemoryPlan, AppendedArchive) {
     bytes.insert(bytes.end(), zip.begin(), zip.end());
     const auto model = LoadModel(bytes);
     ASSERT_TRUE(model);
-    const auto written = WritePlanned(*model, {}, kDiamondPlan);
+    const auto written = WritePlanned(*model, {}, kDiamondPlan, "");
     Reload(written);
     const auto before = FindZipOffsets(bytes);
     const auto after = FindZipOffsets(*written);  // sound from the new start
@@ -204,11 +204,25 @@ TEST(WriteMemoryPlan, SeveralSubgraphsAndNoBuffers) {
   const auto model = LoadModel(source.Build());
   ASSERT_TRUE(model);
   const auto written =
-      WritePlanned(*model, {}, {{0, 1, 2, 3, 4, 5}, {10, 11, 12, 13, 14, graph::kNoOffset}});
+      WritePlanned(*model, {}, {{0, 1, 2, 3, 4, 5}, {10, 11, 12, 13, 14, graph::kNoOffset}}, "");
   const SourceModel again = Reload(written);
   EXPECT_THAT(OffsetsOf(again), ElementsAre(0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, -1));
   EXPECT_EQ(RootOf(*written).buffers()->size(), 2U);
   EXPECT_FALSE(again.graph.subgraphs[SubgraphId(0)].tensors[graph::TensorId(0)].constant);
+}
+
+TEST(WriteMemoryPlan, NamesTheKernelsThatItReliesOn) {
+  const auto model = LoadModel(test::Diamond().Build());
+  ASSERT_TRUE(model);
+  const auto written = WritePlanned(*model, {}, kDiamondPlan, "some-kernels");
+  const SourceModel with_kernels = Reload(written);
+  EXPECT_EQ(with_kernels.carried_plan->kernels, "some-kernels");
+  EXPECT_EQ(RootOf(*written).metadata()->size(), 2U);
+  // In place for the same kernels; a plan that any kernels may run must not keep the name.
+  EXPECT_EQ(WritePlanned(with_kernels, {}, kDiamondPlan, "some-kernels").value(), *written);
+  const auto plain = WritePlanned(with_kernels, {}, kDiamondPlan, "");
+  EXPECT_EQ(Reload(plain).carried_plan->kernels, "");
+  EXPECT_EQ(RootOf(*plain).metadata()->size(), 1U);
 }
 
 TEST(WriteMemoryPlan, RefusesWhatIsAboutAnotherFile) {
@@ -216,7 +230,7 @@ TEST(WriteMemoryPlan, RefusesWhatIsAboutAnotherFile) {
   ASSERT_TRUE(model);
   for (const TensorOffsets& wrong :
        {TensorOffsets{}, TensorOffsets{{0, 0}}, TensorOffsets{{0, 1, 2, 3, 4, 5}, {}}}) {
-    const auto written = WritePlanned(*model, {}, wrong);
+    const auto written = WritePlanned(*model, {}, wrong, "");
     ASSERT_FALSE(written);
     EXPECT_THAT(written.error().ToString(), HasSubstr("another file"));
   }
@@ -225,7 +239,7 @@ TEST(WriteMemoryPlan, RefusesWhatIsAboutAnotherFile) {
 TEST(WriteMemoryPlan, AnotherOrderBlanksThePlan) {
   const auto model = LoadModel(test::Diamond().Build());
   ASSERT_TRUE(model);
-  const SourceModel with_plan = Reload(WritePlanned(*model, {}, kDiamondPlan));
+  const SourceModel with_plan = Reload(WritePlanned(*model, {}, kDiamondPlan, ""));
   EXPECT_EQ(WriteReordered(with_plan, {}).value(), *with_plan.bytes);
   const Orders order = {{OpId(0), OpId(3), OpId(1), OpId(2), OpId(4)}};
   const SourceModel blank = Reload(WriteReordered(with_plan, order));
