@@ -12,6 +12,7 @@
 #include "neap/compile/compile.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/check.h"
+#include "neap/plan/offsets_check.h"
 #include "neap/plan/plan.h"
 #include "neap/report/text.h"
 
@@ -66,6 +67,15 @@ std::string CHeader(const PlanReport& report, const std::string& path);
 // schemas/plan-report.schema.json; ends with a newline.
 std::string PlanJson(const PlanReport& report);
 
+// The offline memory plan that a .tflite carries for TFLM.
+struct MemoryPlanReport {
+  std::string problem;  // why it cannot be read; there is no verdict then
+  std::string kernels;  // it was made for these alone; "": for any
+  plan::OffsetsVerdict verdict;
+};
+// "valid"; "kernels": right under certain kernels alone; "invalid"; "unreadable".
+std::string_view StatusOf(const MemoryPlanReport& report);
+
 // Everything `neap inspect` has to tell. Pointers are not owned and not null.
 struct InspectReport {
   std::string model;  // as given
@@ -75,6 +85,7 @@ struct InspectReport {
   plan::Runtime runtime = plan::Runtime::kIdeal;
   std::vector<std::string> dims;                                  // "batch=1"
   const std::vector<compile::Inspection>* inspections = nullptr;  // one per entry, at least one
+  std::optional<MemoryPlanReport> memory_plan;
   std::vector<std::string> notes;
   std::int64_t top = 10;  // rows of the table of the largest tensors
   bool all = false;       // every operator in the chart, however many there are

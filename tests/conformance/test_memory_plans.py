@@ -153,6 +153,37 @@ def test_delivered(neap, model, table, request, tmp_path):
     table("models where no wrong offset was found that shows", f"{model}: {len(tried)} tried")
 
 
+# With outputs over inputs as far as TFLM's reference kernels allow it: at most.
+OVERLAPPED = {
+    "mlcommons+tiny/vww_96_int8.tflite": 36896,
+    "tensorflow+tflite-micro/person_detect.tflite": 36896,
+    "mlcommons+tiny/kws_ref_model.tflite": 10048,
+    "mlcommons+tiny/pretrainedResnet_quant.tflite": 33312,
+}
+
+
+def test_overlapped(neap, model, table, request, tmp_path):
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    original = SHARED / "models" / model
+    seeds = seeds_for(model, request)
+    before = Run("tflm", original, tmp_path, seeds)
+    if not before.ran:
+        pytest.skip(f"TFLM refuses the original: {before.why_not}")
+    planned = tmp_path / "planned.tflite"
+    report = plan_or_skip(neap, original, planned, table, "--overlap", "tflm-reference")
+    after = Run("tflm", planned, tmp_path, seeds)
+    assert after.ran, after.why_not
+    for seed in seeds:
+        assert same_bytes(before.outputs[seed], after.outputs[seed]), f"outputs differ for seed {seed}"
+    table("arena with outputs over inputs (--overlap tflm-reference), as TFLM itself reports it",
+          f"{model}: {before.arena_bytes} -> {after.arena_bytes}")
+    assert after.arena_bytes <= OVERLAPPED.get(model, before.arena_bytes)
+    if model not in WITH_SCRATCH:
+        assert after.arena_bytes == report["delivered"]["arena_bytes"]
+    if report["delivered"]["memory_plan"]:
+        assert b"neap.overlap_kernels" in planned.read_bytes()
+
+
 def fits(model, arena_bytes):
     """Whether TFLM loads and runs the model in an arena of that size; a process of its own."""
     code = ("import sys\nfrom tflite_micro import runtime\n"
