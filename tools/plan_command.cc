@@ -117,6 +117,9 @@ class PlanRun {
           compiled_.unknown_kernels.front();
       const std::size_t more = compiled_.unknown_kernels.size() - 1;
       if (more > 0) note += fmt::format(" and {} more", more);
+      if (settings_.compile.place && settings_.compile.tell_offsets) {
+        note += "; so TFLM places the tensors by itself";
+      }
       report_.notes.push_back(std::move(note));
     }
     if (report_.carries_plan && source_.graph.subgraphs.size() > 1) {

@@ -403,8 +403,10 @@ class Pipeline {
       NEAP_TRY(const AllSizes all, SizesOfEverything());
       compiled_.file_order.arena_bytes = PlaceInTflm(graph_, file_main, all).height_bytes;
       compiled_.offsets = {};
+      FindUnknownKernels();
       arena::Placement delivered = PlaceInTflm(graph_, plan_main, all);
-      if (TellsOffsets()) {
+      // Scratch that nobody knows of might not find room around what is told.
+      if (TellsOffsets() && compiled_.unknown_kernels.empty()) {
         graph::TensorOffsets offsets = OfflineOffsets(graph_, compiled_.plan, all);
         arena::Placement told = PlaceInTflm(graph_, plan_main, all, offsets);
         // Scratch of kernels is placed around what is told: TFLM may do better when left alone.
@@ -426,18 +428,21 @@ class Pipeline {
     return {};
   }
 
+  void FindUnknownKernels() {
+    compiled_.unknown_kernels.clear();
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      for (const OpId id : subgraph.ops.Ids()) {
+        if (ScratchIsKnown(subgraph, subgraph.ops[id])) continue;
+        compiled_.unknown_kernels.push_back(graph::Describe(id, subgraph.ops[id]));
+      }
+    }
+  }
+
   void TellTotals() {
     compiled_.totals.clear();
     for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
       compiled_.totals.push_back(
           TflmTotalOf(graph_, orders_, compiled_.delivered_arena_bytes, target));
-    }
-    compiled_.unknown_kernels.clear();
-    for (const Subgraph& subgraph : graph_.subgraphs) {
-      for (const OpId id : subgraph.ops.Ids()) {
-        if (KernelMemoryOf(subgraph, subgraph.ops[id], TflmTarget::kCortexM)) continue;
-        compiled_.unknown_kernels.push_back(graph::Describe(id, subgraph.ops[id]));
-      }
     }
   }
 

@@ -79,6 +79,44 @@ constexpr std::array kKernels = {
     Kernel{"WHILE", {8, 4}, {8, 4}, 8, 8},
 };
 
+// Kernels that ask for no scratch, though what they keep is not in the table.
+constexpr std::array<std::string_view, 36> kWithoutScratch = {"ABS",
+                                                              "ASSIGN_VARIABLE",
+                                                              "BATCH_MATMUL",
+                                                              "BROADCAST_TO",
+                                                              "CALL_ONCE",
+                                                              "CEIL",
+                                                              "ELU",
+                                                              "EXPAND_DIMS",
+                                                              "FILL",
+                                                              "FLOOR",
+                                                              "FLOOR_DIV",
+                                                              "FLOOR_MOD",
+                                                              "GATHER_ND",
+                                                              "GREATER",
+                                                              "GREATER_EQUAL",
+                                                              "IF",
+                                                              "LESS",
+                                                              "LESS_EQUAL",
+                                                              "LOG",
+                                                              "LOGICAL_AND",
+                                                              "LOGICAL_NOT",
+                                                              "LOGICAL_OR",
+                                                              "MIRROR_PAD",
+                                                              "NEG",
+                                                              "NOT_EQUAL",
+                                                              "READ_VARIABLE",
+                                                              "ROUND",
+                                                              "RSQRT",
+                                                              "SELECT_V2",
+                                                              "SPACE_TO_DEPTH",
+                                                              "SQRT",
+                                                              "SQUARE",
+                                                              "SQUARED_DIFFERENCE",
+                                                              "SQUEEZE",
+                                                              "VAR_HANDLE",
+                                                              "ZEROS_LIKE"};
+
 const graph::Tensor* InputOf(const graph::Subgraph& subgraph, const graph::Op& op,
                              std::size_t index) {
   if (index >= op.inputs.size() || !op.inputs[index].valid()) return nullptr;
@@ -190,6 +228,12 @@ std::optional<KernelMemory> KernelMemoryOf(const graph::Subgraph& subgraph, cons
   memory.data_bytes = host ? kernel->data_host : kernel->data_cortex;
   if (!AddShapes(subgraph, op, &memory)) return std::nullopt;
   return memory;
+}
+
+bool ScratchIsKnown(const graph::Subgraph& subgraph, const graph::Op& op) {
+  if (KernelMemoryOf(subgraph, op, TflmTarget::kCortexM)) return true;
+  return op.domain == "tflite" && std::find(kWithoutScratch.begin(), kWithoutScratch.end(),
+                                            op.type) != kWithoutScratch.end();
 }
 
 }  // namespace neap::compile

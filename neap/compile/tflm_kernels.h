@@ -30,4 +30,8 @@ struct KernelMemory {
 std::optional<KernelMemory> KernelMemoryOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                            TflmTarget target);
 
+// Whether it is known what scratch the kernel asks for: KernelMemoryOf() knows the kernel, or it is
+// one that asks for none.
+bool ScratchIsKnown(const graph::Subgraph& subgraph, const graph::Op& op);
+
 }  // namespace neap::compile

@@ -201,6 +201,13 @@ TEST(Tflm, SaysWhatItDoesNotKnow) {
             "what the kernel of operator #1 'MY_OPERATOR' keeps is not known");
   EXPECT_EQ(compiled.totals[0].total_arena_bytes, -1);
   EXPECT_EQ(compiled.unknown_kernels, std::vector<std::string>{"#1 'MY_OPERATOR'"});
+  EXPECT_TRUE(compiled.offsets.empty());
+  // What this one keeps is not known, but it asks for no scratch.
+  graph.subgraphs[SubgraphId(0)].ops[OpId(1)].type = "SQRT";
+  const Compiled known = MustCompile(graph);
+  EXPECT_FALSE(known.offsets.empty());
+  EXPECT_TRUE(known.unknown_kernels.empty());
+  EXPECT_NE(known.totals[0].missing, "");
   Subgraph tiny;
   tiny.inputs = {AddTensor(&tiny, {4}), AddTensor(&tiny, {4})};
   tiny.outputs = {AddOp(&tiny, "ADD", tiny.inputs, {4})};
