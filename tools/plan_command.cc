@@ -16,6 +16,7 @@
 #include "neap/report/report.h"
 #include "tools/common.h"
 #include "tools/plan_options.h"
+#include "tools/scratch_file.h"
 #include "tools/written_model.h"
 
 namespace neap::tools {
@@ -41,6 +42,9 @@ class PlanRun {
   Status Read() {
     load_options_.dims = settings_.dims;
     NEAP_TRY(source_, formats::Load(options_.model.input, load_options_));
+    if (!options_.scratch.empty()) {
+      NEAP_CHECK_OK(ApplyScratchFile(options_.scratch, &source_.graph));
+    }
     report_.read_seconds = watch_.Seconds();
     report_.notes = source_.notes;
     if (!options_.model_out.empty() && source_.format == formats::Format::kGraphJson) {

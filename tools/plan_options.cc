@@ -144,6 +144,64 @@ Status CheckCombinations(const PlanOptions& options) {
   return {};
 }
 
+// "sram=256KiB,bw=8" or "psram=8MiB,bw=0.5": bytes per cycle with at most three decimals.
+Result<plan::Memory> ParseMemory(const std::string& text) {
+  const auto refuse = [&](const char* why) {
+    return Fail(UsageError("--memory '" + text + "' " + why + ", expected NAME=SIZE,bw=N"));
+  };
+  const std::size_t equals = text.find('=');
+  const std::size_t comma = text.find(",bw=");
+  if (equals == 0 || equals == std::string::npos || comma == std::string::npos || comma < equals) {
+    return refuse("is not understood");
+  }
+  plan::Memory memory;
+  memory.name = text.substr(0, equals);
+  NEAP_TRY(memory.capacity_bytes, ParseBytes(text.substr(equals + 1, comma - equals - 1)));
+  std::string whole = text.substr(comma + 4);
+  std::string thousandths;
+  if (const std::size_t point = whole.find('.'); point != std::string::npos) {
+    thousandths = whole.substr(point + 1);
+    whole.resize(point);
+  }
+  constexpr std::size_t kMostDigits = 6;
+  thousandths.resize(std::max<std::size_t>(thousandths.size(), 3), '0');
+  const std::string digits = whole + thousandths;
+  if (whole.empty() || whole.size() > kMostDigits || thousandths.size() > 3 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    return refuse("has no bandwidth in bytes per cycle");
+  }
+  memory.bytes_per_kilocycle = std::stoll(digits);
+  if (memory.bytes_per_kilocycle == 0) return refuse("has a bandwidth of 0");
+  return memory;
+}
+
+Result<std::vector<plan::Memory>> ParseMemories(const PlanOptions& options) {
+  std::vector<plan::Memory> memories;
+  for (const std::string& text : options.memories) {
+    NEAP_TRY(plan::Memory memory, ParseMemory(text));
+    for (const plan::Memory& other : memories) {
+      if (other.name != memory.name) continue;
+      return Fail(UsageError("--memory names '" + memory.name + "' twice"));
+    }
+    memories.push_back(std::move(memory));
+  }
+  if (memories.size() > plan::kMostMemories) {
+    return Fail(UsageError("--memory is given " + std::to_string(memories.size()) +
+                           " times, expected at most " + std::to_string(plan::kMostMemories)));
+  }
+  if (!memories.empty() && !options.model_out.empty()) {
+    Diagnostic diagnostic = UsageError(
+        "stock runtimes have one arena: --memory cannot be written "
+        "into a model");
+    diagnostic.hint = "leave -o out; --plan writes the plan";
+    return Fail(std::move(diagnostic));
+  }
+  if (!memories.empty() && (options.order_only || options.moves != "none")) {
+    return Fail(UsageError("--memory goes with neither --order-only nor --moves"));
+  }
+  return memories;
+}
+
 }  // namespace
 
 std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_form,
@@ -174,6 +232,19 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text(ListOf(KernelLibraryNames()));
   app.add_flag("--keep-inputs", options->keep_inputs,
                "with --overlap: nothing lies over an input of the model");
+  app.add_option(
+         "--memory", options->memories,
+         "a memory with its bytes per cycle; several: every tensor gets the one that makes "
+         "reading and writing fastest; stock runtimes cannot execute that, plan.json tells it")
+      ->option_text("NAME=SIZE,bw=N ...");
+  app.add_option("--scratch", options->scratch,
+                 "working memory of operators: a line OPERATOR,BYTES for an index or a type")
+      ->option_text("FILE");
+  app.add_option("--moves", options->moves,
+                 "copies of live tensors where no placement fits the budget (or, without one, the "
+                 "peak): the document's left-compaction, or the fewest bytes; default: none")
+      ->option_text("none|compact|best")
+      ->check(CLI::IsMember({"none", "compact", "best"}));
   AddSearchOptions(&app, options);
   app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
   app.add_flag("--order-only", options->order_only, "do not place tensors");
@@ -211,6 +282,10 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   settings.compile.kernels =
       ops::KernelLibraryNamed(options.overlap).value_or(ops::KernelLibrary::kNone);
   settings.compile.keep_inputs = options.keep_inputs;
+  NEAP_TRY(settings.compile.memories, ParseMemories(options));
+  settings.compile.moves =
+      compile::MoveStrategyNamed(options.moves).value_or(compile::MoveStrategy::kNone);
+  settings.compile.budget_bytes = settings.budget_bytes.value_or(0);
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.c_out, options.force));

@@ -28,8 +28,11 @@ struct PlanOptions {
   std::string budget_total;
   std::string overlap;  // "": none
   bool keep_inputs = false;
-  std::int64_t max_states = 0;    // 0: by the size of the model
-  double time_limit_seconds = 0;  // 0: none
+  std::string moves = "none";
+  std::string scratch;                // "": none
+  std::vector<std::string> memories;  // "sram=256KiB,bw=8"
+  std::int64_t max_states = 0;        // 0: by the size of the model
+  double time_limit_seconds = 0;      // 0: none
   std::string max_memory = "4GiB";
   std::int64_t threads = 1;
   bool require_optimal = false;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,18 @@
 #include "neap/plan/plan.h"
 
 namespace neap::compile {
+
+enum class MoveStrategy : std::uint8_t {
+  kNone,
+  // The document's own: addresses are given in the order of the steps, each at the lowest gap that
+  // is large enough; where there is none although the free bytes would do, everything live moves
+  // down until no gap is left.
+  kCompact,
+  // The fewest bytes among: one tensor moved once, two tensors moved once each, and kCompact.
+  kBest,
+};
+// "none", "compact", "best"; nullopt: no such strategy.
+std::optional<MoveStrategy> MoveStrategyNamed(std::string_view name);
 
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
@@ -28,7 +41,12 @@ struct Options {
   // Outputs may lie over inputs as far as these kernels allow it; kNone: they may not.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
   bool keep_inputs = false;  // never over an input of the model
-  bool place = true;         // false: order only; the plan has no addresses
+  MoveStrategy moves = MoveStrategy::kNone;
+  std::int64_t budget_bytes = 0;  // of the arena: what moves have to reach, or the peak
+  // Several memories, at most plan::kMostMemories: every tensor gets one for its life, so that the
+  // time spent on reading and writing is least. Empty: one, without a limit.
+  std::vector<plan::Memory> memories;
+  bool place = true;  // false: order only; the plan has no addresses
   // The model will tell a runtime that can be told (tflm) where the tensors go; false: an order
   // alone.
   bool tell_offsets = true;
@@ -99,6 +117,9 @@ struct Compiled {
   // The stock runtime's own planner would have needed more for the least-peak order than for the
   // order of the file: the plan keeps the file's.
   bool kept_file_order = false;
+  // With several memories: see Placed in neap/compile/place.h. Of the largest entry.
+  std::int64_t access_cycles = 0;
+  std::int64_t access_cycles_lower_bound = 0;
   Timings seconds;
 };
 

@@ -34,6 +34,8 @@ void AddKernelScratch(const graph::Graph& graph, const Timeline& timeline,
   });
   for (const Request& request : requests) {
     const graph::Subgraph& subgraph = graph.subgraphs[request.step.subgraph];
+    // What the user has told of an operator's scratch stands for all of it.
+    if (subgraph.ops[request.step.op].scratch_bytes > 0) continue;
     // Scratch is of the same size for every target, and kernels that ask for it have no bodies.
     const auto memory =
         KernelMemoryOf(subgraph, subgraph.ops[request.step.op], TflmTarget::kHost64);
@@ -91,6 +93,12 @@ arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline
 
 graph::TensorOffsets OfflineOffsets(const graph::Graph& graph, const plan::Plan& plan,
                                     const AllSizes& sizes) {
+  // TFLM has one arena, and a tensor has one place in it.
+  const bool moves = std::any_of(plan.entries.begin(), plan.entries.end(), [](const auto& entry) {
+    return std::any_of(entry.steps.begin(), entry.steps.end(),
+                       [](const plan::Step& step) { return step.moved.valid(); });
+  });
+  if (moves || !plan.memories.empty()) return {};
   graph::TensorOffsets offsets;
   for (const graph::SubgraphId s : graph.subgraphs.Ids()) {
     const auto& tensors = graph.subgraphs[s].tensors;

@@ -28,7 +28,7 @@ arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline
 // kNoOffset stands for constants, variables and tensors without bytes, and where TFLM would take an
 // offset for that of a variable: it looks up the variables of *every* subgraph with their index
 // among the tensors of their own subgraph, and leaves one without memory for which it finds an
-// offset. Empty: an offset does not fit into 32 bits.
+// offset. Empty: an offset does not fit into 32 bits, or the plan has moves or several memories.
 graph::TensorOffsets OfflineOffsets(const graph::Graph& graph, const plan::Plan& plan,
                                     const AllSizes& sizes);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 
+#include "neap/base/bytes.h"
 #include "neap/plan/profile.h"
 #include "neap/report/report.h"
 
@@ -61,16 +63,37 @@ std::string TensorsText(const graph::Graph& graph, const plan::EntryPlan& entry,
   out += fmt::format("#define {}_FOR_EACH_TENSOR{}(X)", prefix, suffix);
   for (const plan::TensorPlacement& placement : entry.tensors) {
     const graph::Tensor& tensor = graph.subgraphs[placement.subgraph].tensors[placement.tensor];
-    out += fmt::format(" \\\n  X({}, {}, {}, {}, {})", placement.subgraph.value(),
-                       placement.tensor.value(), placement.offset, placement.bytes,
-                       Literal(tensor.name));
+    out += fmt::format(" \\\n  X({}, {}, {}, {}, {}, {})", placement.subgraph.value(),
+                       placement.tensor.value(), placement.memory, placement.offset,
+                       placement.bytes, Literal(tensor.name));
   }
   return out + "\n";
 }
 
+// The arena of each of several memories, over all entries.
+std::string MemoriesText(const plan::Plan& planned, const std::string& prefix) {
+  std::string out;
+  for (std::size_t at = 0; at < planned.memories.size(); ++at) {
+    std::int64_t top = 0;
+    const auto raise = [&](const auto& placement) {
+      if (static_cast<std::size_t>(placement.memory) != at) return;
+      top = std::max(top, placement.offset + placement.bytes);
+    };
+    for (const plan::EntryPlan& entry : planned.entries) {
+      for (const auto& tensor : entry.tensors) raise(tensor);
+      for (const auto& scratch : entry.scratch) raise(scratch);
+    }
+    out += Define(prefix, fmt::format("MEMORY_{}_BYTES", at),
+                  AlignUp(top, plan::ProfileOf(planned.runtime).alignment),
+                  InComment(planned.memories[at].name));
+  }
+  return out;
+}
+
 std::string ShimText(const PlanReport& report, const std::string& prefix) {
   const compile::Compiled& compiled = *report.compiled;
-  if (compiled.plan.runtime != plan::Runtime::kTflm) return "";
+  const bool moves_or_memories = compiled.offsets.empty() && !compiled.plan.memories.empty();
+  if (compiled.plan.runtime != plan::Runtime::kTflm || moves_or_memories) return "";
   if (!compiled.unknown_kernels.empty()) {
     return fmt::format(
         "/* No plan for NonPersistentMemoryPlannerShim: it would lack the scratch memory that the\n"
@@ -115,6 +138,7 @@ std::string CHeader(const PlanReport& report, const std::string& path) {
                 stock ? "activations, as TFLM allocates them" : "activations");
   out += Define(prefix, "ARENA_ALIGNMENT", plan::ProfileOf(planned.runtime).alignment,
                 "of offsets and of the arena's start");
+  out += MemoriesText(planned, prefix);
   if (const compile::TflmTotal* total = TotalOf(compiled); total != nullptr) {
     if (total->missing.empty()) {
       out += Define(prefix, "TENSOR_ARENA_BYTES", total->total_arena_bytes,
@@ -123,7 +147,9 @@ std::string CHeader(const PlanReport& report, const std::string& path) {
       out += fmt::format("/* No size of TFLM's whole arena: {}. */\n", InComment(total->missing));
     }
   }
-  out += "\n/* X(subgraph, tensor index, offset, bytes, name), in no order that matters. */\n";
+  out +=
+      "\n/* X(subgraph, tensor index, memory, offset, bytes, name); a tensor that moves comes "
+      "again. */\n";
   for (const plan::EntryPlan& entry : planned.entries) {
     const bool main = entry.subgraph.value() == 0;
     out += TensorsText(*report.graph, entry, prefix,

@@ -40,11 +40,12 @@ TEST_F(CHeaderTest, SizesAndOffsets) {
             "#define NET_1_ARENA_BYTES 301056 /* activations */\n"
             "#define NET_1_ARENA_ALIGNMENT 1 /* of offsets and of the arena's start */\n"
             "\n"
-            "/* X(subgraph, tensor index, offset, bytes, name), in no order that matters. */\n"
+            "/* X(subgraph, tensor index, memory, offset, bytes, name); a tensor that moves comes "
+            "again. */\n"
             "#define NET_1_TENSORS 2\n"
             "#define NET_1_FOR_EACH_TENSOR(X) \\\n"
-            "  X(0, 0, 0, 150528, \"x\") \\\n"
-            "  X(0, 1, 150528, 150528, \"y\")\n"
+            "  X(0, 0, 0, 0, 150528, \"x\") \\\n"
+            "  X(0, 1, 0, 150528, 150528, \"y\")\n"
             "\n"
             "#endif /* NET_1_NEAP_H */\n");
 }
@@ -74,9 +75,18 @@ TEST_F(CHeaderTest, NamesOfAFileStayInsideTheirQuotes) {
       "1";
   compiled_.plan.model = "*/ int x; /*";
   const std::string header = Header("7.h");
-  EXPECT_THAT(header, HasSubstr("X(0, 0, 0, 150528, \"a\\042\\134\\012\\077\\3771\")"));
+  EXPECT_THAT(header, HasSubstr("X(0, 0, 0, 0, 150528, \"a\\042\\134\\012\\077\\3771\")"));
   EXPECT_THAT(header, StartsWith("/* Memory of *_ int x; /_ (sha256"));
   EXPECT_THAT(header, HasSubstr("#ifndef MODEL_7_NEAP_H"));
+}
+
+TEST_F(CHeaderTest, EveryMemoryHasItsSize) {
+  compiled_.plan.memories = {{"sram", 200000, 8000}, {"psram", 400000, 1000}};
+  compiled_.plan.entries[0].tensors[1].memory = 1;
+  const std::string header = Header();
+  EXPECT_THAT(header, HasSubstr("#define NET_1_MEMORY_0_BYTES 150528 /* sram */\n"
+                                "#define NET_1_MEMORY_1_BYTES 301056 /* psram */\n"));
+  EXPECT_THAT(header, HasSubstr("X(0, 1, 1, 150528, 150528, \"y\")"));
 }
 
 TEST_F(CHeaderTest, EveryEntryHasItsOwnList) {

@@ -209,7 +209,55 @@ std::string OverlapsText(const PlanReport& report) {
   return out;
 }
 
+std::string MemoriesText(const PlanReport& report) {
+  const compile::Compiled& compiled = *report.compiled;
+  if (compiled.plan.memories.empty()) return "";
+  const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
+  std::string out;
+  for (std::size_t i = 0; i < compiled.plan.memories.size(); ++i) {
+    const plan::Memory& memory = compiled.plan.memories[i];
+    out += fmt::format("  memory {}: {} of {} B\n", Printable(memory.name),
+                       FormatCount(entry.memory_bytes[i]), FormatCount(memory.capacity_bytes));
+  }
+  const std::int64_t bound = compiled.access_cycles_lower_bound;
+  return out + fmt::format("  reading and writing takes {} cycles ({})\n",
+                           FormatCount(compiled.access_cycles),
+                           compiled.access_cycles <= bound
+                               ? "least possible for this order"
+                               : "at least " + FormatCount(bound) + " for this order");
+}
+
+std::string MovesText(const PlanReport& report) {
+  const std::vector<Move> moves = MovesOf(plan::LargestEntry(report.compiled->plan));
+  if (moves.empty()) return "";
+  std::int64_t bytes = 0;
+  for (const Move& move : moves) bytes += move.bytes;
+  return fmt::format("  {} of live tensors, {} copied\n",
+                     moves.size() == 1 ? "1 move" : fmt::format("{} moves", moves.size()),
+                     FormatBytes(bytes));
+}
+
 }  // namespace
+
+std::vector<Move> MovesOf(const plan::EntryPlan& entry) {
+  std::vector<Move> moves;
+  for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
+    const graph::TensorId tensor = entry.steps[slot].moved;
+    if (!tensor.valid()) continue;
+    Move move;
+    move.slot = static_cast<std::int32_t>(slot);
+    move.tensor = tensor;
+    for (const plan::TensorPlacement& placement : entry.tensors) {
+      if (placement.tensor != tensor || placement.subgraph != entry.subgraph) continue;
+      move.bytes = placement.bytes;
+      if (placement.last == move.slot + 1 && placement.first != move.slot)
+        move.from = placement.offset;
+      if (placement.first == move.slot) move.to = placement.offset;
+    }
+    moves.push_back(move);
+  }
+  return moves;
+}
 
 std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
                                              const plan::EntryPlan& entry) {
@@ -277,6 +325,8 @@ std::string PlanText(const PlanReport& report, const Style& style) {
                      compiled.seconds.place_seconds);
   out += EntriesText(report);
   out += OverlapsText(report);
+  out += MovesText(report);
+  out += MemoriesText(report);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
   return out + NotesText(report.notes, "  ");
 }

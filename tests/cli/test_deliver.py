@@ -111,7 +111,7 @@ class DeliverTest(CliTest):
         placed = json.loads((self.folder / "plan.json").read_text())["entries"][0]["tensors"]
         (self.folder / "main.c").write_text(
             '#include "my-net.h"\n#include "my-net.h"\n#include <stdio.h>\n'
-            "#define ROW(subgraph, tensor, offset, bytes, name) "
+            "#define ROW(subgraph, tensor, memory, offset, bytes, name) "
             'printf("%d %d %s\\n", tensor, offset, name);\n'
             'int main(void) { printf("%d\\n", MY_NET_ARENA_BYTES); MY_NET_FOR_EACH_TENSOR(ROW) '
             "return MY_NET_TENSORS; }\n")

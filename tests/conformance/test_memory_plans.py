@@ -291,7 +291,7 @@ def test_c_header(neap, tmp_path):
     report = neap.plan(model, "--runtime", "tflm", "--emit-c", header, "--plan", plan)
     program.write_text('#include "kws.h"\n#include <stdint.h>\n#include <stdio.h>\n'
                        "static const int32_t plan[] = KWS_BUFFER_PLAN;\n"
-                       "#define ROW(s, t, o, b, n) "
+                       "#define ROW(s, t, m, o, b, n) "
                        'printf("%d %d %ld %ld %s\\n", s, t, (long)(o), (long)(b), n);\n'
                        "int main(void) {\n"
                        '  printf("%d %d %d\\n", KWS_ARENA_BYTES, KWS_TENSOR_ARENA_BYTES, KWS_TENSORS);\n'
