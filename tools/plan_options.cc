@@ -17,10 +17,13 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  neap plan model.tflite                          how much memory a better order saves\n"
-    "  neap plan model.tflite -o small.tflite          write the same model in that order\n"
+    "  neap plan model.tflite -o small.tflite          write the same model in that order, with "
+    "its\n"
+    "                                                  memory plan for TensorFlow Lite Micro\n"
     "  neap model.tflite small.tflite                  the same, shorter\n"
     "  neap plan model.onnx --dim batch=1 --plan plan.json\n"
     "  neap plan model.tflite -o small.tflite --budget 256KiB || echo 'too large'\n"
+    "  neap plan model.tflite -o small.tflite --emit-c model_arena.h\n"
     "  neap plan model.tflite -o small.tflite --overlap tflm-reference\n"
     "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
     "\n"
@@ -104,9 +107,10 @@ Status CheckOrder(const PlanOptions& options) {
 
 Status CheckCombinations(const PlanOptions& options) {
   const int on_stdout = (options.model_out == "-" ? 1 : 0) + (options.plan_out == "-" ? 1 : 0) +
-                        (options.output.json ? 1 : 0);
+                        (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0);
   if (on_stdout > 1) {
-    return Fail(UsageError("only one of -o -, --plan - and --json can have standard output"));
+    return Fail(
+        UsageError("only one of -o -, --plan -, --emit-c - and --json can have standard output"));
   }
   if (!options.model_out.empty() && options.model_out != "-" &&
       options.model_out == options.plan_out) {
@@ -115,6 +119,11 @@ Status CheckCombinations(const PlanOptions& options) {
   if (!options.plan_out.empty() && options.plan_out != "-" &&
       options.plan_out == options.model.input) {
     return Fail(UsageError("--plan names the model itself, which would be overwritten"));
+  }
+  if (!options.c_out.empty() && options.c_out != "-" &&
+      (options.c_out == options.model.input || options.c_out == options.model_out ||
+       options.c_out == options.plan_out)) {
+    return Fail(UsageError("--emit-c names a file that is read or written otherwise"));
   }
   if (!options.overlap.empty() && !IsOneOf(KernelLibraryNames(), options.overlap)) {
     return Fail(UsageError("--overlap '" + options.overlap + "' is not one of " +
@@ -126,8 +135,14 @@ Status CheckCombinations(const PlanOptions& options) {
   if (options.order_only && !options.overlap.empty()) {
     return Fail(UsageError("--overlap is about addresses, which --order-only leaves out"));
   }
-  if (options.order_only && !options.budget.empty()) {
+  if (!options.overlap.empty() && options.no_memory_plan) {
+    return Fail(UsageError("--overlap is about addresses, which --no-memory-plan leaves to TFLM"));
+  }
+  if (options.order_only && !(options.budget.empty() && options.budget_total.empty())) {
     return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
+  }
+  if (options.order_only && !options.c_out.empty()) {
+    return Fail(UsageError("--emit-c writes addresses, which --order-only leaves out"));
   }
   NEAP_CHECK_OK(CheckOrder(options));
   if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
@@ -207,8 +222,16 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("OUT");
   app.add_option("--plan", options->plan_out, "plan.json with order, addresses and bounds")
       ->option_text("FILE");
+  app.add_option("--emit-c", options->c_out, "C header with arena size and offsets, for firmware")
+      ->option_text("FILE.h");
   app.add_option("--budget", options->budget, "most bytes of the arena, such as 256KiB")
       ->option_text("SIZE");
+  app.add_option("--budget-total", options->budget_total,
+                 "most bytes of TFLM's whole arena on a Cortex-M, what it keeps beside the "
+                 "activations included")
+      ->option_text("SIZE");
+  app.add_flag("--no-memory-plan", options->no_memory_plan,
+               "tflm: write the order alone and leave the addresses to TFLM");
   app.add_option(
          "--overlap", options->overlap,
          "let outputs lie over inputs as far as these kernels allow it; the result is right "
@@ -247,6 +270,10 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   if (!options.budget.empty()) {
     NEAP_TRY(settings.budget_bytes, ParseBytes(options.budget));
   }
+  if (!options.budget_total.empty()) {
+    NEAP_TRY(settings.budget_total_bytes, ParseBytes(options.budget_total));
+  }
+  settings.compile.tell_offsets = !options.no_memory_plan;
   NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseBytes(options.max_memory));
   // A limit that was asked for takes the place of the default one.
   settings.compile.limits.max_states = options.max_states > 0           ? options.max_states
@@ -273,6 +300,7 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   settings.compile.budget_bytes = settings.budget_bytes.value_or(0);
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
+  NEAP_CHECK_OK(CheckOutput(options.c_out, options.force));
   return settings;
 }
 

@@ -16,6 +16,8 @@
 #include "neap/compile/overlap.h"
 #include "neap/compile/place.h"
 #include "neap/compile/stock_runtime.h"
+#include "neap/compile/tflm_kernels.h"
+#include "neap/compile/tflm_memory.h"
 #include "neap/compile/timeline.h"
 #include "neap/plan/check.h"
 #include "neap/schedule/check.h"
@@ -95,24 +97,23 @@ class Pipeline {
     NEAP_CHECK_OK(Measure());
     const Stopwatch order_watch;
     NEAP_CHECK_OK(OrderAll());
-    NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
+    if (!TellsOffsets()) NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
     compiled_.seconds.order_seconds = order_watch.Seconds();
     const Stopwatch place_watch;
-    plan::Plan& plan = compiled_.plan;
-    plan.runtime = options_.runtime;
-    plan.order_strategy = options_.order;
+    compiled_.plan.runtime = options_.runtime;
+    compiled_.plan.order_strategy = options_.order;
     if (options_.place) {
-      plan.kernels = options_.kernels;
-      plan.memories = options_.memories;
+      compiled_.plan.kernels = options_.kernels;
+      compiled_.plan.memories = options_.memories;
     }
-    std::vector<Timeline> timelines;
-    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
-      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
-      NEAP_TRY(plan::EntryPlan entry_plan, PlanEntry(entry, &timeline));
-      plan.entries.push_back(std::move(entry_plan));
-      timelines.push_back(std::move(timeline));
+    NEAP_CHECK_OK(PlanEntries());
+    if (TellsOffsets() && options_.order == "exact" &&
+        compiled_.delivered_arena_bytes > compiled_.file_order.arena_bytes) {
+      orders_ = file_orders_;
+      compiled_.kept_file_order = true;
+      NEAP_CHECK_OK(PlanEntries());
     }
-    NEAP_CHECK_OK(Report(timelines));
+    const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
     const std::vector<std::string> violations = plan::Check(graph_, plan);
@@ -161,13 +162,33 @@ class Pipeline {
     return {};
   }
 
+  bool TellsOffsets() const {
+    return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets;
+  }
+
+  // Everything behind the order.
+  Status PlanEntries() {
+    compiled_.plan.entries.clear();
+    std::vector<Timeline> timelines;
+    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
+      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
+      NEAP_TRY(plan::EntryPlan entry_plan, PlanEntry(entry, &timeline));
+      compiled_.plan.entries.push_back(std::move(entry_plan));
+      timelines.push_back(std::move(timeline));
+    }
+    return Report(timelines);
+  }
+
   // What counts for a runtime that places by itself is what it will allocate.
   Status KeepFileOrderIfDeliveredIsLess() {
     if (profile_.runtime != plan::Runtime::kTflm || options_.order != "exact") return {};
     NEAP_TRY(const AllSizes all, SizesOfEverything());
     NEAP_TRY(const Timeline file, BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
     NEAP_TRY(const Timeline plan, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
-    if (TflmArenaBytes(graph_, plan, all) <= TflmArenaBytes(graph_, file, all)) return {};
+    if (PlaceInTflm(graph_, plan, all).height_bytes <=
+        PlaceInTflm(graph_, file, all).height_bytes) {
+      return {};
+    }
     orders_ = file_orders_;
     compiled_.kept_file_order = true;
     return {};
@@ -446,8 +467,23 @@ class Pipeline {
                BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
       NEAP_TRY(const Timeline plan_main, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
       NEAP_TRY(const AllSizes all, SizesOfEverything());
-      compiled_.file_order.arena_bytes = TflmArenaBytes(graph_, file_main, all);
-      compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all);
+      compiled_.file_order.arena_bytes = PlaceInTflm(graph_, file_main, all).height_bytes;
+      compiled_.offsets = {};
+      FindUnknownKernels();
+      arena::Placement delivered = PlaceInTflm(graph_, plan_main, all);
+      // Scratch that nobody knows of might not find room around what is told.
+      if (TellsOffsets() && compiled_.unknown_kernels.empty()) {
+        graph::TensorOffsets offsets = OfflineOffsets(graph_, compiled_.plan, all);
+        arena::Placement told = PlaceInTflm(graph_, plan_main, all, offsets);
+        // Scratch of kernels is placed around what is told: TFLM may do better when left alone.
+        if (!offsets.empty() && told.height_bytes <= delivered.height_bytes) {
+          compiled_.offsets = std::move(offsets);
+          delivered = std::move(told);
+        }
+      }
+      compiled_.delivered_arena_bytes = delivered.height_bytes;
+      compiled_.buffer_offsets = std::move(delivered.offsets);
+      TellTotals();
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
@@ -456,6 +492,24 @@ class Pipeline {
               .arena_bytes;
     }
     return {};
+  }
+
+  void FindUnknownKernels() {
+    compiled_.unknown_kernels.clear();
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      for (const OpId id : subgraph.ops.Ids()) {
+        if (ScratchIsKnown(subgraph, subgraph.ops[id])) continue;
+        compiled_.unknown_kernels.push_back(graph::Describe(id, subgraph.ops[id]));
+      }
+    }
+  }
+
+  void TellTotals() {
+    compiled_.totals.clear();
+    for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
+      compiled_.totals.push_back(
+          TflmTotalOf(graph_, orders_, compiled_.delivered_arena_bytes, target));
+    }
   }
 
   // TFLM gives room to tensors that nothing refers to as well.
@@ -484,6 +538,10 @@ class Pipeline {
 };
 
 }  // namespace
+
+std::string_view NameOf(TflmTarget target) {
+  return target == TflmTarget::kCortexM ? "cortex-m" : "x86-64";
+}
 
 Result<Compiled> Compile(const Graph& graph, const Options& options) {
   return Pipeline(graph, options).Run();

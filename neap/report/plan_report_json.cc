@@ -87,8 +87,20 @@ Json DeliveredJson(const PlanReport& report) {
   out["file"] = report.model_file.empty() ? Json(nullptr) : Json(report.model_file);
   out["sha256"] = report.model_file.empty() ? Json(nullptr) : Json(compiled.plan.written_sha256);
   out["arena_bytes"] = modelled ? Json(compiled.delivered_arena_bytes) : Json(nullptr);
-  out["persistent_bytes"] = nullptr;
-  out["total_arena_bytes"] = nullptr;
+  const compile::TflmTotal* total = TotalOf(compiled);
+  const bool known = total != nullptr && total->missing.empty();
+  out["persistent_bytes"] = known ? Json(total->persistent_bytes) : Json(nullptr);
+  out["total_arena_bytes"] = known ? Json(total->total_arena_bytes) : Json(nullptr);
+  out["memory_plan"] = report.carries_plan;
+  out["targets"] = Json::array();
+  for (const compile::TflmTotal& each : compiled.totals) {
+    const bool has = each.missing.empty();
+    out["targets"].push_back(
+        {{"target", compile::NameOf(each.target)},
+         {"persistent_bytes", has ? Json(each.persistent_bytes) : Json(nullptr)},
+         {"total_arena_bytes", has ? Json(each.total_arena_bytes) : Json(nullptr)},
+         {"missing", has ? Json(nullptr) : Json(each.missing)}});
+  }
   return out;
 }
 
@@ -181,7 +193,10 @@ std::string PlanJson(const PlanReport& report) {
       several ? Json(compiled.access_cycles_lower_bound) : Json(nullptr);
   out["cascade"] = nullptr;
   out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
-  out["fits"] = report.budget_bytes ? Json(Fits(report)) : Json(nullptr);
+  out["budget_total_bytes"] =
+      report.budget_total_bytes ? Json(*report.budget_total_bytes) : Json(nullptr);
+  const bool has_budget = report.budget_bytes || report.budget_total_bytes;
+  out["fits"] = has_budget ? Json(Fits(report)) : Json(nullptr);
   out["interrupted"] = compiled.interrupted;
   out["entries"] = EntriesJson(report);
   out["notes"] = report.notes;
