@@ -13,11 +13,11 @@ set(NEAP_PUBLIC_HEADERS
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h
-  ops/onnx_shapes.h ops/traits.h
-  plan/check.h plan/plan.h plan/plan_json.h plan/profile.h
+  ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
+  plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
   report/report.h report/text.h
   schedule/check.h schedule/problem.h schedule/schedule.h
-  zoo/zoo.h)
+  zoo/quantize.h zoo/tflite.h zoo/zoo.h)
 
 set(neap_targets)
 foreach(module IN LISTS NEAP_MODULES)

@@ -42,6 +42,7 @@ int CheckCommand(std::vector<std::string> args);
 int ZooCommand(std::vector<std::string> args);
 int BatchCommand(std::vector<std::string> args);
 int RunCommand(std::vector<std::string> args);
+int PlaceCommand(std::vector<std::string> args);
 
 std::string_view Version();
 

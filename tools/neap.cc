@@ -31,6 +31,7 @@ constexpr std::string_view kHelp =
     "  run       execute a model, and a plan of it at its addresses\n"
     "  zoo       make networks from their published definitions\n"
     "  batch     plan many graphs, a line in and a line out for each\n"
+    "  place     place buffers with lifetimes, from a CSV file\n"
     "\n"
     "  -h, --help   this help; 'neap VERB --help' has options and examples\n"
     "  --version    the version\n"
@@ -63,6 +64,7 @@ int Run(std::vector<std::string> args) {
   if (first == "zoo") return ZooCommand(std::move(rest));
   if (first == "run") return RunCommand(std::move(rest));
   if (first == "batch") return BatchCommand(std::move(rest));
+  if (first == "place") return PlaceCommand(std::move(rest));
   // `neap IN OUT`, unless the word looks like a verb.
   std::error_code error;
   const bool looks_like_verb = !first.empty() && first.front() != '-' &&

@@ -7,9 +7,11 @@
 // Slots. An entry subgraph runs as a sequence of slots; one operator runs in each. An operator with
 // bodies (control flow) takes its own slot and then, one body after the other, the slots of its
 // bodies; its inputs and outputs are live through all of them. A body without operators takes one
-// slot in which nothing runs. All ranges of slots are half-open.
+// slot in which nothing runs. A move (defragmentation) takes a slot of its own. All ranges of slots
+// are half-open.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,10 +33,13 @@ enum class BoundStatus : std::uint8_t {
 
 struct Step {
   graph::SubgraphId subgraph;
-  graph::OpId op;  // OpId(): the slot of an empty body
+  graph::OpId op;              // OpId(): the slot of an empty body, or of a move
+  graph::TensorId moved = {};  // this tensor of the entry subgraph is copied to its next place
 };
 
-// Where one tensor lives and when. Constants, variables and tensors that no slot needs have none.
+// Where one tensor lives and when. A tensor that moves has one of these for every stretch between
+// its moves, in the order of time; in the slot of a move it has both places. Constants, variables
+// and tensors that no slot needs have none.
 struct TensorPlacement {
   graph::SubgraphId subgraph;
   graph::TensorId tensor;
@@ -42,12 +47,23 @@ struct TensorPlacement {
   std::int64_t bytes = 0;  // exact bytes of the tensor, before rounding to the alignment
   std::int32_t first = 0;  // live in slots [first, last)
   std::int32_t last = 0;
+  std::int32_t memory = 0;  // index into Plan::memories; 0 where there are none
 };
 
 struct ScratchPlacement {
   std::int32_t slot = 0;
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
+  std::int32_t memory = 0;
+};
+
+inline constexpr std::size_t kMostMemories = 16;
+
+// One of several memories, each with an arena of its own.
+struct Memory {
+  std::string name;
+  std::int64_t capacity_bytes = 0;
+  std::int64_t bytes_per_kilocycle = 0;  // 8000: eight bytes a cycle
 };
 
 enum class OverlapKind : std::uint8_t {
@@ -113,7 +129,8 @@ struct EntryPlan {
   std::int64_t peak_lower_bound_bytes = 0;  // no order of this subgraph has a smaller peak
   BoundStatus order_status = BoundStatus::kBounded;
   Certificate certificate;
-  std::int64_t arena_bytes = 0;
+  std::int64_t arena_bytes = 0;            // of all memories together
+  std::vector<std::int64_t> memory_bytes;  // of each of Plan::memories
   std::int64_t arena_given_order_lower_bound_bytes = 0;
   std::int64_t arena_lower_bound_bytes = 0;
   BoundStatus arena_status = BoundStatus::kBounded;  // against arena_lower_bound_bytes
@@ -129,6 +146,7 @@ struct Plan {
   std::string order_strategy;  // "exact", "file", ...
   // The kernels whose order of reading and writing overlaps rely on; kNone: no such overlap.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
+  std::vector<Memory> memories;    // empty: one, without a limit
   std::vector<std::string> dims;   // "batch=1": the bindings the sizes were computed with
   std::vector<EntryPlan> entries;  // one per entry subgraph, in index order; [0] is the main one
 };
