@@ -244,6 +244,37 @@ TEST(Run, TellsWhatWentWrong) {
   EXPECT_THAT(scratch.Violations(), testing::Contains(HasSubstr("shares bytes with the scratch")));
 }
 
+TEST(Run, TensorsMoveAndLieInSeveralMemories) {
+  Small moved;
+  moved.entry.steps.insert(moved.entry.steps.begin() + 1,
+                           plan::Step{SubgraphId(0), graph::OpId(), TensorId(1)});
+  moved.entry.tensors = {{SubgraphId(0), TensorId(0), 0, 16, 0, 3, 0},
+                         {SubgraphId(0), TensorId(1), 16, 16, 0, 2, 0},
+                         {SubgraphId(0), TensorId(1), 24, 16, 1, 3, 0},
+                         {SubgraphId(0), TensorId(2), 0, 16, 2, 3, 1}};
+  moved.entry.memory_bytes = {40, 16};
+  moved.entry.arena_bytes = 56;
+  EXPECT_THAT(moved.Violations(), IsEmpty());
+  const auto result = execute::Run(moved.maker.graph(), moved.entry, moved.inputs, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(NumbersOf<float>(result->outputs[0].bytes), (std::vector<float>{2, -2, 6, -4}));
+  EXPECT_EQ(result->arena_bytes, 56);
+  EXPECT_EQ(result->high_water_bytes, 56);
+  // Onto a live tensor; from a place that is gone; into the wrong memory.
+  Small onto = moved;
+  onto.entry.tensors[2].offset = 8;
+  EXPECT_THAT(onto.Violations(), testing::Contains(HasSubstr("'t0' is still live and is written")));
+  Small gone = moved;
+  gone.entry.tensors[1].last = 1;
+  EXPECT_THAT(gone.Violations(), testing::Contains(HasSubstr("'t1' is read outside")));
+  Small nowhere = moved;
+  nowhere.entry.steps.push_back(plan::Step{SubgraphId(0), graph::OpId(), TensorId(1)});
+  EXPECT_THAT(nowhere.Violations(), testing::Contains(HasSubstr("no place to go")));
+  Small wrong = moved;
+  wrong.entry.tensors[3].memory = 2;
+  EXPECT_FALSE(execute::Run(wrong.maker.graph(), wrong.entry, wrong.inputs, {}));
+}
+
 TEST(Run, WhatCannotBeRunIsAnError) {
   Small outside;
   outside.entry.tensors[2].offset = 33;
