@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "neap/base/bytes.h"
@@ -49,7 +50,9 @@ std::vector<std::string_view> KernelLibraryNames() {
 void AddSearchOptions(CLI::App* app, PlanOptions* options) {
   app->add_option("--order", options->order, "how the order is found; default: exact")
       ->option_text(ListOf(compile::OrderStrategies()));
-  app->add_option("--seed", options->seed, "of an order strategy that draws")->option_text("N");
+  app->add_option("--seed", options->seed, "of an order strategy that draws; default: 0")
+      ->option_text("N")
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--forced", options->forced,
                   "transitions that best-first takes without looking further; default: single; "
                   "sets and relaxed prove nothing")
@@ -63,15 +66,19 @@ void AddSearchOptions(CLI::App* app, PlanOptions* options) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app->add_option("--max-states", options->max_states,
                   "states of the search, the same on every machine; default: a few seconds' worth, "
-                  "by the number of operators")
+                  "by the number of operators; with --time-limit: none")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app->add_option("--time-limit", options->time_limit_seconds,
-                  "seconds of the search; results may then differ between runs; default: none")
+                  "seconds of the search; results may then differ between runs; 0, the default: "
+                  "none")
       ->option_text("SECONDS");
-  app->add_option("--max-memory", options->max_memory, "memory of the search; default: 4GiB")
+  app->add_option("--max-memory", options->max_memory,
+                  "of the tables in which the search keeps its states; what does not fit is "
+                  "forgotten or ends the search, and the model itself comes on top; default: 4GiB")
       ->option_text("SIZE");
-  app->add_option("--threads", options->threads, "most threads; never changes the result")
+  app->add_option("--threads", options->threads,
+                  "most threads of the exact search; never changes the result; default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, 1024));
 }
@@ -268,9 +275,14 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   }
   settings.compile.tell_offsets = !options.no_memory_plan;
   NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseBytes(options.max_memory));
-  settings.compile.limits.max_states =
-      options.max_states > 0 ? options.max_states : kStatesForAFewSeconds;
+  // A limit that was asked for takes the place of the default one.
+  settings.compile.limits.max_states = options.max_states > 0           ? options.max_states
+                                       : options.time_limit_seconds > 0 ? 0
+                                                                        : kStatesForAFewSeconds;
   settings.compile.limits.max_seconds = options.time_limit_seconds;
+  settings.compile.limits.threads = static_cast<int>(
+      options.threads > 0 ? options.threads
+                          : std::max<std::int64_t>(std::thread::hardware_concurrency(), 1));
   settings.compile.order = options.order;
   settings.compile.seed = options.seed;
   if (!options.forced.empty()) settings.compile.forced = options.forced;

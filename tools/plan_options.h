@@ -34,7 +34,7 @@ struct PlanOptions {
   std::int64_t max_states = 0;        // 0: by the size of the model
   double time_limit_seconds = 0;      // 0: none
   std::string max_memory = "4GiB";
-  std::int64_t threads = 1;
+  std::int64_t threads = 0;  // 0: all cores
   bool require_optimal = false;
   bool order_only = false;
   bool no_memory_plan = false;

@@ -174,4 +174,8 @@ Result<std::vector<std::byte>> ExportOnnx([[maybe_unused]] const graph::Graph& g
 #endif
 }
 
+Result<std::vector<std::byte>> ExportTflite(const graph::Graph& graph, const std::string& name) {
+  return tflite::Export(graph, name);
+}
+
 }  // namespace neap::formats

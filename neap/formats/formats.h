@@ -79,4 +79,13 @@ Result<std::vector<std::byte>> WritePlanned(
 // subgraph 0, operators in the order of the graph, opset 17. Deterministic.
 Result<std::vector<std::byte>> ExportOnnx(const graph::Graph& graph, const std::string& name);
 
+// A new .tflite model from a graph of TensorFlow Lite's operators (domain "tflite") and custom ones
+// (domain "custom", attribute "custom_options"), whose constants have their data: all subgraphs,
+// operators in the order of the graph (which must be topological), attributes as options under
+// their field names, quantisation, signatures, control edges. `name` becomes the description.
+// Constants that hold the same bytes of memory share a buffer. Reading the result gives the same
+// graph, with the defaults of options that were left out. Fails with kBadInput for what the format
+// cannot say, or Neap cannot write (operators of StableHLO, more than 2 GiB). Deterministic.
+Result<std::vector<std::byte>> ExportTflite(const graph::Graph& graph, const std::string& name);
+
 }  // namespace neap::formats

@@ -90,7 +90,13 @@ std::string FirstLine(const PlanReport& report, const Style& style) {
   if (headline.by_stock_runtime) {
     out += fmt::format(" in {}", StockRuntimeName(compiled.plan.runtime));
   }
-  out += Comparison(headline.bytes, headline.file_order_bytes);
+  const std::size_t memories = compiled.plan.memories.size();
+  if (memories > 1) {
+    // More bytes in all than in one memory: what counts is another thing.
+    out += fmt::format(" in {} memories", memories);
+  } else {
+    out += Comparison(headline.bytes, headline.file_order_bytes);
+  }
   out += "; " + ProofText(report, headline, style) + ".";
   const std::string peak = PeakSentence(*report.graph, compiled.peak_at);
   return out + "\n" + DeliveryText(report, headline) + (peak.empty() ? "" : peak + "\n");

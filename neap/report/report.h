@@ -120,6 +120,30 @@ struct CheckReport {
   std::vector<std::string> violations;
   std::optional<plan::ReplayedBounds> replayed;  // --replay
 };
+// What `neap run` did.
+struct RunReport {
+  struct Output {
+    std::string name;
+    graph::ElementType type = graph::ElementType::kUnknown;
+    graph::Shape shape;
+    std::string sha256;  // of its bytes
+  };
+  std::string model;
+  std::string model_sha256;
+  std::string plan_file;         // "": run without a plan
+  std::string kernels;           // "litert"
+  std::optional<bool> equal;     // --compare: whether every output byte is that of an unplanned run
+  std::vector<Output> outputs;   // in the order of the model
+  std::int64_t arena_bytes = 0;  // with a plan
+  std::int64_t high_water_bytes = 0;  // with a plan
+  std::vector<std::string> violations;
+  double seconds = 0;  // of the run
+};
+// A line for each output, then the arena. Ends with a newline.
+std::string RunText(const RunReport& report, const Style& style);
+// schemas/run-report.schema.json; ends with a newline.
+std::string RunJson(const RunReport& report);
+
 // "ok: ...", one line with a newline; there are no violations.
 std::string CheckText(const CheckReport& report, const Style& style);
 // schemas/check-report.schema.json; ends with a newline.

@@ -56,6 +56,9 @@ def main():
         subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",
                         "--seed", str(seed), "-o", out / "onnx" / f"randwire{seed}.onnx"],
                        check=True)
+    for words in ([], ["--int8"]):
+        subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",
+                        *words, "-o", out / "tflite" / f"randwire{''.join(words)}.tflite"], check=True)
 
     tables = {"plain": "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n",
               "full": "id,start,end,size,alignment,hint,gaps,offset\n"

@@ -24,6 +24,9 @@ Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
 
+// See formats::ExportTflite.
+Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::string& name);
+
 // See formats::WritePlanned: the same, and the plan goes to the bytes of the old one or to a new
 // front (splice.h).
 Result<std::vector<std::byte>> WritePlanned(
