@@ -163,7 +163,8 @@ class Pipeline {
   }
 
   bool TellsOffsets() const {
-    return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets;
+    return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets &&
+           options_.memories.empty();
   }
 
   // Everything behind the order.
