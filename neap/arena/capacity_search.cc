@@ -57,6 +57,7 @@ class SectionsSearch final : public CapacitySearch {
  private:
   Rules DrawRules(Random& random) {
     constexpr std::array<std::int32_t, 6> kNoises = {30, 60, 120, 240, 480, 900};
+    constexpr std::array<std::int32_t, 6> kRaises = {0, 0, 1, 1, 4, 16};
     Rules rules;
     if (most_placed_ >= 0 && random.Chance(1, 2)) {
       const auto near = [&](std::int32_t exponent) {
@@ -71,7 +72,7 @@ class SectionsSearch final : public CapacitySearch {
     }
     rules.noise = kNoises[static_cast<std::size_t>(random.Below(kNoises.size()))];
     rules.noise_per_node = random.Chance(1, 6);
-    rules.not_lowest = random.Chance(2, 3);
+    rules.raises = kRaises[static_cast<std::size_t>(random.Below(kRaises.size()))];
     rules.learn = random.Chance(3, 4);
     rules.lowest_level = random.Chance(1, 12);
     return rules;

@@ -241,7 +241,7 @@ Verdict DecideBySections(const Problem& problem, std::int64_t capacity, std::uin
     rules.length_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
     rules.size_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
     rules.noise = static_cast<std::int32_t>(random.Between(0, 2000));
-    rules.not_lowest = seed % 2 == 0;
+    rules.raises = seed % 2 == 0 ? 128 : 0;
     rules.learn = seed % 4 < 2;
     rules.lowest_level = random.Chance(1, 2);
     DecisionSearch search(*sections);
