@@ -120,7 +120,8 @@ void PrintHeuristics(const std::vector<Instance>& instances, const Options& opti
       const std::int64_t height = Checked(instance, column.place(instance.problem), column.name);
       fmt::print(" {}", Percent(height, instance.bound));
       const double seconds = ProcessorSeconds() - before;
-      fmt::print(seconds < 0.01 ? " |" : " ({:.2f} s) |", seconds);
+      if (seconds >= 0.01) fmt::print(" ({:.2f} s)", seconds);
+      fmt::print(" |");
       std::fflush(stdout);
     }
     fmt::print("\n");
