@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -40,6 +41,9 @@ struct Lowered {
 Lowered LowerOrder(const graph::Subgraph& subgraph, const TensorSizes& sizes,
                    const IdVector<graph::OpId, std::int64_t>& scratch_bytes,
                    const plan::Profile& profile);
+
+// (before, after) pairs between operators that are not folded; may repeat.
+std::vector<std::pair<graph::OpId, graph::OpId>> PrecedencesOf(const graph::Subgraph& subgraph);
 
 // True if every operator of `order` depends directly on the one before it: there is no other order.
 bool IsOnlyOrder(const graph::Subgraph& subgraph, const std::vector<graph::OpId>& order);
