@@ -269,6 +269,7 @@ class Portfolio {
     }
     for (std::int64_t nodes = kFirstRoundNodes; Unfinished(); nodes *= 2) {
       bool any = false;
+      const std::int64_t states_before = budget_.states();
       for (PartSearch& entry : searches) {
         if (entry.search->upper_bytes() <= Enough()) continue;
         any = true;
@@ -279,7 +280,8 @@ class Portfolio {
         incumbent_.RaiseLower(lower);
         budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
       }
-      if (!any) return;
+      // No search has anything left to try.
+      if (!any || budget_.states() == states_before) return;
     }
   }
 
