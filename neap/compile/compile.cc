@@ -10,9 +10,11 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/compile/litert.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/overlap.h"
 #include "neap/compile/place.h"
+#include "neap/compile/runtime_graph.h"
 #include "neap/compile/stock_runtime.h"
 #include "neap/compile/timeline.h"
 #include "neap/plan/check.h"
@@ -78,7 +80,10 @@ Result<schedule::Forced> ForcedOf(std::string_view name) {
 class Pipeline {
  public:
   Pipeline(const Graph& graph, const Options& options)
-      : graph_(graph), options_(options), profile_(plan::ProfileOf(options.runtime)) {}
+      : options_(options),
+        profile_(plan::ProfileOf(options.runtime)),
+        runtime_graph_(graph, profile_),
+        graph_(runtime_graph_.merged()) {}
 
   Status Measure() {
     for (const SubgraphId id : graph_.subgraphs.Ids()) {
@@ -104,12 +109,17 @@ class Pipeline {
     for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
       NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
       plan.entries.push_back(PlanEntry(entry, timeline));
+      if (!runtime_graph_.shared().empty()) {
+        NEAP_TRY(const Timeline apart,
+                 BuildTimeline(runtime_graph_.apart(), entry, orders_, profile_));
+        AddSharedOutputs(runtime_graph_, apart, &plan.entries.back());
+      }
       timelines.push_back(std::move(timeline));
     }
     NEAP_CHECK_OK(Report(timelines));
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
-    const std::vector<std::string> violations = plan::Check(graph_, plan);
+    const std::vector<std::string> violations = plan::Check(runtime_graph_.file(), plan);
     NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
     return std::move(compiled_);
   }
@@ -128,7 +138,7 @@ class Pipeline {
       }
       inspection.peak_bytes = Largest(live);
       inspection.peak_at = CauseOf(timeline, live);
-      for (const graph::Tensor& tensor : graph_.subgraphs[entry].tensors) {
+      for (const graph::Tensor& tensor : runtime_graph_.file().subgraphs[entry].tensors) {
         const auto bytes = graph::TensorBytes(tensor);
         if (!bytes) continue;
         if (tensor.constant) inspection.constant_bytes += *bytes;
@@ -157,11 +167,10 @@ class Pipeline {
 
   // What counts for a runtime that places by itself is what it will allocate.
   Status KeepFileOrderIfDeliveredIsLess() {
-    if (profile_.runtime != plan::Runtime::kTflm || options_.order != "exact") return {};
-    NEAP_TRY(const AllSizes all, SizesOfEverything());
-    NEAP_TRY(const Timeline file, BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
-    NEAP_TRY(const Timeline plan, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
-    if (TflmArenaBytes(graph_, plan, all) <= TflmArenaBytes(graph_, file, all)) return {};
+    if (!profile_.runtime_places || options_.order != "exact") return {};
+    NEAP_TRY(const std::int64_t of_file, DeliveredBytes(file_orders_));
+    NEAP_TRY(const std::int64_t of_plan, DeliveredBytes(orders_));
+    if (of_plan <= of_file) return {};
     orders_ = file_orders_;
     compiled_.kept_file_order = true;
     return {};
@@ -374,14 +383,9 @@ class Pipeline {
     compiled_.peak_at = CauseOf(timelines[at], LiveBytes(timelines[at], sizes_, profile_));
     NEAP_TRY(const Timeline file, BuildTimeline(graph_, largest.subgraph, file_orders_, profile_));
     compiled_.file_order.peak_bytes = Largest(LiveBytes(file, sizes_, profile_));
-    if (profile_.runtime == plan::Runtime::kTflm) {
-      // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
-      NEAP_TRY(const Timeline file_main,
-               BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
-      NEAP_TRY(const Timeline plan_main, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
-      NEAP_TRY(const AllSizes all, SizesOfEverything());
-      compiled_.file_order.arena_bytes = TflmArenaBytes(graph_, file_main, all);
-      compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all);
+    NEAP_TRY(compiled_.delivered_arena_bytes, DeliveredBytes(orders_));
+    if (compiled_.delivered_arena_bytes >= 0) {
+      NEAP_TRY(compiled_.file_order.arena_bytes, DeliveredBytes(file_orders_));
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
@@ -390,6 +394,18 @@ class Pipeline {
               .arena_bytes;
     }
     return {};
+  }
+
+  // What the runtime's own planner allocates, given these orders; -1 where it is not modelled.
+  Result<std::int64_t> DeliveredBytes(const Orders& orders) const {
+    if (profile_.runtime == plan::Runtime::kLitert) {
+      return LitertArenaBytes(runtime_graph_.file(), orders);
+    }
+    if (profile_.runtime != plan::Runtime::kTflm) return -1;
+    // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
+    NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, SubgraphId(0), orders, profile_));
+    NEAP_TRY(const AllSizes all, SizesOfEverything());
+    return TflmArenaBytes(graph_, timeline, all);
   }
 
   // TFLM gives room to tensors that nothing refers to as well.
@@ -407,9 +423,10 @@ class Pipeline {
     return all;
   }
 
-  const Graph& graph_;
   const Options& options_;
   const plan::Profile& profile_;
+  const RuntimeGraph runtime_graph_;
+  const Graph& graph_;  // what is ordered and placed
   AllSizes sizes_;
   Orders file_orders_;
   Orders orders_;

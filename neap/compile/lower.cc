@@ -57,6 +57,10 @@ class Precedences {
 
 }  // namespace
 
+std::vector<std::pair<OpId, OpId>> PrecedencesOf(const Subgraph& subgraph) {
+  return Precedences(subgraph).All();
+}
+
 bool IsPlanned(const graph::Tensor& tensor) { return !tensor.constant && !tensor.variable; }
 
 Result<TensorSizes> SizesOf(const Subgraph& subgraph, const plan::Profile& profile) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -27,6 +28,10 @@ Result<TensorSizes> SizesOf(const graph::Subgraph& subgraph, const plan::Profile
 
 // True for tensors that take part in planning: neither constant nor variable.
 bool IsPlanned(const graph::Tensor& tensor);
+
+// (before, after) for everything that makes one operator that is not folded wait for another:
+// tensors, control edges, state. Pairs may repeat.
+std::vector<std::pair<graph::OpId, graph::OpId>> PrecedencesOf(const graph::Subgraph& subgraph);
 
 // The ordering problem of one subgraph.
 struct Lowered {

@@ -19,6 +19,10 @@ std::string_view StockRuntimeName(plan::Runtime runtime) {
   switch (runtime) {
     case plan::Runtime::kTflm:
       return "TensorFlow Lite Micro";
+    case plan::Runtime::kLitert:
+      return "LiteRT";
+    case plan::Runtime::kOnnxRuntime:
+      return "ONNX Runtime";
     case plan::Runtime::kIdeal:
     case plan::Runtime::kIdealInPlace:
       break;
@@ -173,9 +177,12 @@ std::string OverlapsText(const PlanReport& report) {
   const auto written_over = std::count_if(
       entry.overlaps.begin(), entry.overlaps.end(),
       [](const auto& overlap) { return overlap.kind != plan::OverlapKind::kHoldsInput; });
-  std::string out =
-      fmt::format("  {} written over an input\n",
-                  written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
+  std::string out;
+  if (written_over > 0) {
+    out += fmt::format(
+        "  {} written over an input\n",
+        written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
+  }
   for (const graph::TensorId id : ClobberedInputs(*report.graph, entry)) {
     const graph::Tensor& tensor = report.graph->subgraphs[entry.subgraph].tensors[id];
     out += fmt::format("  overwrites model input '{}'\n", Printable(tensor.name));
