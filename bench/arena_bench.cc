@@ -4,15 +4,10 @@
 // ../shared) has them. Counters: height in percent of the bound, states.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
 
+#include "bench/placement_files.h"
 #include "neap/arena/arena.h"
 #include "neap/base/random.h"
 
@@ -58,24 +53,13 @@ void LikeTflm(benchmark::State& state) {
 }
 BENCHMARK(LikeTflm)->Arg(100)->Arg(2000)->Arg(20000)->Unit(benchmark::kMillisecond);
 
-// Lines of "id,first,last,bytes" below a heading.
-Problem ReadCsv(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  Problem problem;
-  while (std::getline(file, line)) {
-    std::istringstream fields(line.substr(line.find(',') + 1));
-    Buffer buffer;
-    char comma = 0;
-    fields >> buffer.first >> comma >> buffer.last >> comma >> buffer.bytes;
-    problem.buffers.push_back(buffer);
-  }
-  return problem;
-}
-
 void SolveFile(benchmark::State& state, const std::filesystem::path& path) {
-  const Problem problem = ReadCsv(path);
+  const auto read = bench::ReadPlacement(path);
+  if (!read) {
+    state.SkipWithError("cannot be read");
+    return;
+  }
+  const Problem& problem = *read;
   Limits limits;
   limits.max_states = 200'000;
   Outcome outcome;
@@ -87,16 +71,7 @@ void SolveFile(benchmark::State& state, const std::filesystem::path& path) {
 }
 
 void RegisterFiles() {
-  const char* shared = std::getenv("NEAP_SHARED");
-  const std::filesystem::path folder =
-      std::filesystem::path(shared != nullptr ? shared : "../shared") / "buffers" / "minimalloc";
-  std::error_code error;
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".csv") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const auto& path : files) {
+  for (const auto& path : bench::PlacementFiles("minimalloc")) {
     benchmark::RegisterBenchmark(("MiniMalloc/" + path.stem().string()).c_str(),
                                  [path](benchmark::State& state) { SolveFile(state, path); })
         ->Unit(benchmark::kMillisecond)

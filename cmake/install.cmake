@@ -12,7 +12,7 @@ set(NEAP_PUBLIC_HEADERS
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h
-  ops/onnx_shapes.h ops/traits.h
+  ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
   plan/check.h plan/plan.h plan/plan_json.h plan/profile.h
   report/report.h report/text.h
   schedule/check.h schedule/problem.h schedule/schedule.h

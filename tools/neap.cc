@@ -30,6 +30,7 @@ constexpr std::string_view kHelp =
     "  check     verify a plan against its model, independently of the planner\n"
     "  zoo       make networks from their published definitions\n"
     "  batch     plan many graphs, a line in and a line out for each\n"
+    "  place     place buffers with lifetimes, from a CSV file\n"
     "\n"
     "  -h, --help   this help; 'neap VERB --help' has options and examples\n"
     "  --version    the version\n"
@@ -61,6 +62,7 @@ int Run(std::vector<std::string> args) {
   if (first == "check") return CheckCommand(std::move(rest));
   if (first == "zoo") return ZooCommand(std::move(rest));
   if (first == "batch") return BatchCommand(std::move(rest));
+  if (first == "place") return PlaceCommand(std::move(rest));
   // `neap IN OUT`, unless the word looks like a verb.
   std::error_code error;
   const bool looks_like_verb = !first.empty() && first.front() != '-' &&

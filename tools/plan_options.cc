@@ -144,12 +144,18 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("FILE");
   app.add_option("--budget", options->budget, "most bytes of the arena, such as 256KiB")
       ->option_text("SIZE");
-  app.add_option("--overlap", options->overlap,
-                 "let outputs lie over inputs as far as these kernels allow it; the result is right "
-                 "under them alone; default: no overlap inside operators")
+  app.add_option(
+         "--overlap", options->overlap,
+         "let outputs lie over inputs as far as these kernels allow it; the result is right "
+         "under them alone; default: no overlap inside operators")
       ->option_text(ListOf(KernelLibraryNames()));
   app.add_flag("--keep-inputs", options->keep_inputs,
                "with --overlap: nothing lies over an input of the model");
+  app.add_option("--moves", options->moves,
+                 "copies of live tensors where no placement fits the budget (or, without one, the "
+                 "peak): the document's left-compaction, or the fewest bytes; default: none")
+      ->option_text("none|compact|best")
+      ->check(CLI::IsMember({"none", "compact", "best"}));
   AddSearchOptions(&app, options);
   app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
   app.add_flag("--order-only", options->order_only, "do not place tensors");
@@ -183,6 +189,9 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   settings.compile.kernels =
       ops::KernelLibraryNamed(options.overlap).value_or(ops::KernelLibrary::kNone);
   settings.compile.keep_inputs = options.keep_inputs;
+  settings.compile.moves =
+      compile::MoveStrategyNamed(options.moves).value_or(compile::MoveStrategy::kNone);
+  settings.compile.budget_bytes = settings.budget_bytes.value_or(0);
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
   return settings;

@@ -26,6 +26,7 @@ struct PlanOptions {
   std::string budget;
   std::string overlap;  // "": none
   bool keep_inputs = false;
+  std::string moves = "none";
   std::int64_t max_states = 0;    // 0: by the size of the model
   double time_limit_seconds = 0;  // 0: none
   std::string max_memory = "4GiB";

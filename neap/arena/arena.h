@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 
 #include "neap/arena/problem.h"
 #include "neap/base/limits.h"
@@ -32,6 +32,13 @@ Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last);
 // and at least the end of every single buffer: no placement is lower. O((n + r) log (n + r)).
 std::int64_t LoadLowerBound(const Problem& problem);
 
+struct SolveOptions {
+  Limits limits;
+  // Enough: the search ends as soon as the height is at most this, or proven to be higher.
+  std::optional<std::int64_t> goal_bytes;
+  std::uint64_t seed = 3;  // of all random choices
+};
+
 struct Outcome {
   Placement placement;
   std::int64_t lower_bound_bytes = 0;  // proven: no placement of this problem is lower
@@ -48,6 +55,7 @@ struct Outcome {
 // Seeded and bounded by limits.max_states (counts placed buffers; with neither it nor max_seconds
 // set, a default ends the search), so deterministic unless limits.max_seconds or limits.stop ends
 // it.
+Outcome Solve(const Problem& problem, const SolveOptions& options);
 Outcome Solve(const Problem& problem, const Limits& limits);
 
 }  // namespace neap::arena

@@ -20,7 +20,7 @@ TEST(Sections, KeepsMaximalSetsOnly) {
   const Problem problem{{{4, 0, 2, 1, {}}, {6, 1, 4, 1, {}}, {8, 3, 5, 1, {}}}};
   const auto parts = SplitByTime(problem);
   ASSERT_EQ(parts.size(), 1U);
-  const auto sections = Sections::Build(problem, parts[0]);
+  const auto sections = Sections::Build(problem, PairTable(problem), parts[0]);
   ASSERT_TRUE(sections.has_value());
   EXPECT_EQ(sections->count, 2);
   EXPECT_EQ(sections->unit, 2);
@@ -38,7 +38,7 @@ TEST(Sections, SplitsWhereNothingIsLive) {
 TEST(Sections, UnitDividesOnlyAlignmentsThatMatter) {
   const auto unit = [](std::vector<Buffer> buffers) {
     const Problem problem{std::move(buffers)};
-    return Sections::Build(problem, SplitByTime(problem)[0])->unit;
+    return Sections::Build(problem, PairTable(problem), SplitByTime(problem)[0])->unit;
   };
   EXPECT_EQ(unit({{1024, 0, 2, 16, {}}, {2048, 0, 2, 16, {}}}), 1024);
   EXPECT_EQ(unit({{1000, 0, 2, 16, {}}, {2048, 0, 2, 16, {}}}), 16);
@@ -66,7 +66,7 @@ Verdict Decide(const Problem& problem, std::int64_t capacity, std::uint64_t seed
   const auto parts = SplitByTime(problem);
   bool undecided = false;
   for (const auto& part : parts) {
-    const auto sections = Sections::Build(problem, part);
+    const auto sections = Sections::Build(problem, PairTable(problem), part);
     DecisionSearch search(*sections);
     const Verdict verdict = search.Run(capacity, RulesOf(random), random, 20'000, budget);
     if (verdict == Verdict::kImpossible) return verdict;

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -16,6 +17,13 @@
 #include "neap/base/random.h"
 
 namespace neap::arena {
+
+// `ordinary` random cases times NEAP_PROPERTY_FACTOR (default 1), which may be a fraction.
+inline int Rounds(int ordinary) {
+  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
+  if (factor == nullptr) return ordinary;
+  return std::max(1, static_cast<int>(ordinary * std::strtod(factor, nullptr)));
+}
 
 struct RandomShape {
   int buffers = 6;
@@ -223,6 +231,22 @@ inline void AddRandomPairs(Random& random, Problem& problem, int percent, bool w
       }
       if (Validate(problem))
         problem.pairs.erase(problem.pairs.begin() + before, problem.pairs.end());
+    }
+  }
+}
+
+// Rules of operators whose output may start some bytes below an input that dies there: buffers that
+// end in the step after another one began.
+inline void AddOverlaps(Random& random, Problem& problem, int percent) {
+  const auto n = static_cast<BufferIndex>(problem.buffers.size());
+  for (BufferIndex input = 0; input < n; ++input) {
+    for (BufferIndex output = 0; output < n; ++output) {
+      const Buffer& from = problem.buffers[static_cast<std::size_t>(input)];
+      const Buffer& to = problem.buffers[static_cast<std::size_t>(output)];
+      if (from.last != to.first + 1 || from.first >= to.first) continue;
+      if (!random.Chance(static_cast<std::uint64_t>(percent), 100)) continue;
+      const std::int64_t distance = random.Chance(1, 2) ? 0 : random.Between(0, to.bytes);
+      problem.pairs.push_back(StartsBelow(problem, input, output, distance));
     }
   }
 }

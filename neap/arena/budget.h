@@ -23,6 +23,11 @@ class Budget {
     if (max_states_ == 0 && limits.max_seconds <= 0) max_states_ = kDefaultStates;
   }
 
+  // Where the caller asked for kStatesForAFewSeconds.
+  void SetFewSeconds(std::int64_t states) {
+    if (max_states_ == kStatesForAFewSeconds) max_states_ = states;
+  }
+
   // Counts placed buffers; false once the search has to end. Looks at the clock rarely.
   bool Spend(std::int64_t states) {
     states_ += states;

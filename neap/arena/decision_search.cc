@@ -88,18 +88,50 @@ bool DecisionSearch::Start(std::int64_t capacity_bytes) {
     fits = fits && floor <= ceilings_[i];
     for (Index t = item.first; t < item.last; ++t) {
       Section& section = At(t);
-      section.remaining += item.units;
       Row(t)[section.unplaced] = static_cast<Index>(i);
       positions_[position_begins_[i] + static_cast<std::size_t>(t - item.first)] =
           section.unplaced++;
     }
   }
   if (!fits) return false;
+  ChargeAll();
   for (Index t = 0; t < problem_.count; ++t) MarkDirty(t);
   for (std::size_t i = 0; i < problem_.items.size(); ++i) {
     if (!RaiseFloor(static_cast<Index>(i), extents_[i].floor)) return false;
   }
   return Propagate();
+}
+
+// What each section still has to hold: an item counts with what it adds to those before it.
+void DecisionSearch::ChargeAll() {
+  if (!problem_.gaps.empty()) charges_.assign(positions_.size(), 0);
+  for (Index i = 0; i < static_cast<Index>(problem_.items.size()); ++i) {
+    const Sections::Item& item = ItemAt(i);
+    for (const Sections::Gap& gap : problem_.GapsOf(i)) {
+      if (!gap.charged) continue;
+      const Sections::Item& other = ItemAt(gap.other);
+      const Index last = std::min(item.last, other.last);
+      for (Index t = std::max(item.first, other.first); t < last; ++t) {
+        charges_[PositionOf(i, t)] += gap.shared;
+      }
+    }
+    for (Index t = item.first; t < item.last; ++t) At(t).remaining += Adds(i, t);
+  }
+}
+
+// The item has just been placed, or is about to be unplaced: nothing is shared with it, or may be.
+void DecisionSearch::ChargePartners(Index item, bool placed) {
+  const Sections::Item& data = ItemAt(item);
+  for (const Sections::Gap& gap : problem_.GapsOf(item)) {
+    if (gap.charged || gap.shared == 0 || IsPlaced(gap.other)) continue;
+    const Sections::Item& other = ItemAt(gap.other);
+    const Index last = std::min(data.last, other.last);
+    for (Index t = std::max(data.first, other.first); t < last; ++t) {
+      At(t).remaining -= Adds(gap.other, t);
+      charges_[PositionOf(gap.other, t)] += placed ? -gap.shared : gap.shared;
+      At(t).remaining += Adds(gap.other, t);
+    }
+  }
 }
 
 std::int64_t DecisionSearch::DrawNoise() {
@@ -159,7 +191,10 @@ bool DecisionSearch::Place(Index item) {
   for (Index t = ItemAt(item).first; t < ItemAt(item).last; ++t) MarkDirty(t);
   const std::int64_t top = TopOf(item);
   for (const Index other : problem_.neighbours.Of(item)) {
-    if (is_placed_[static_cast<std::size_t>(other)] == 0 && !Raise(other, top)) return false;
+    if (!IsPlaced(other) && !Raise(other, top)) return false;
+  }
+  for (const Sections::Gap& gap : problem_.GapsOf(item)) {
+    if (!IsPlaced(gap.other) && !Raise(gap.other, FloorOf(item) + gap.above)) return false;
   }
   return true;
 }
@@ -168,9 +203,11 @@ bool DecisionSearch::Place(Index item) {
 bool DecisionSearch::RaiseAbove(Index item) {
   std::int64_t least_top = kNoLevel;
   for (const Index other : problem_.neighbours.Of(item)) {
-    if (is_placed_[static_cast<std::size_t>(other)] == 0) {
-      least_top = std::min(least_top, TopOf(other));
-    }
+    if (!IsPlaced(other)) least_top = std::min(least_top, TopOf(other));
+  }
+  for (const Sections::Gap& gap : problem_.GapsOf(item)) {
+    if (IsPlaced(gap.other) || !gap.forbids()) continue;
+    least_top = std::min(least_top, FloorOf(gap.other) + gap.below);
   }
   if (least_top == kNoLevel) return false;
   return Raise(item, std::max(least_top, FloorOf(item) + 1));
@@ -195,13 +232,16 @@ bool DecisionSearch::RaiseFloor(Index item, std::int64_t floor) {
       for (Index t = data.first; t < data.last; ++t) {
         const Section& section = At(t);
         // Otherwise neither the level nor what follows from the sum changes.
-        if (old <= section.next_level || raised + section.remaining > capacity_) MarkDirty(t);
+        if (old <= section.next_level ||
+            (rules_.not_lowest && raised + section.remaining > capacity_)) {
+          MarkDirty(t);
+        }
       }
     }
     if (data.twin < 0) return true;
     floor = extents_[i].top;
     item = data.twin;
-    if (is_placed_[static_cast<std::size_t>(item)] != 0 || floor <= FloorOf(item)) return true;
+    if (IsPlaced(item) || floor <= FloorOf(item)) return true;
   }
 }
 
@@ -226,28 +266,37 @@ bool DecisionSearch::Propagate() {
   return true;
 }
 
+// The hottest loop: no branch depends on what is found.
 DecisionSearch::Survey DecisionSearch::SurveyOf(Index section) const {
-  Survey survey{kNoLevel, kNoLevel, -1, kNoLevel, kNoLevel, -1, 0};
-  const Index* row = Row(section);
-  for (Index i = 0; i < At(section).unplaced; ++i) {
-    const auto [floor, top] = extents_[static_cast<std::size_t>(row[i])];
+  Survey survey{kNoLevel, kNoLevel, -1, 0};
+  const Index* const row = Row(section);
+  const Index* const end = row + At(section).unplaced;
+  const Extent* const extents = extents_.data();
+  for (const Index* item = row; item != end; ++item) {
+    const std::int64_t floor = extents[*item].floor;
+    const bool lower = floor < survey.level;
+    const bool equal = floor == survey.level;
+    const std::int64_t second = lower ? survey.level : floor;
+    const std::int64_t next = std::min(survey.next_level, second);
+    survey.next_level = equal ? survey.next_level : next;
+    survey.candidates = lower ? 1 : survey.candidates + static_cast<Index>(equal);
+    survey.level = std::min(survey.level, floor);
     survey.greatest_floor = std::max(survey.greatest_floor, floor);
-    if (floor < survey.level) {
-      survey.next_level = std::exchange(survey.level, floor);
-      survey.candidates = 1;
-    } else if (floor == survey.level) {
-      ++survey.candidates;
-    } else {
-      survey.next_level = std::min(survey.next_level, floor);
-    }
-    if (top < survey.least_top) {
-      survey.next_top = std::exchange(survey.least_top, top);
-      survey.least = row[i];
-    } else {
-      survey.next_top = std::min(survey.next_top, top);
-    }
   }
   return survey;
+}
+
+DecisionSearch::Tops DecisionSearch::TopsOf(Index section) const {
+  Tops tops{kNoLevel, kNoLevel, -1};
+  const Index* const row = Row(section);
+  const Index* const end = row + At(section).unplaced;
+  for (const Index* item = row; item != end; ++item) {
+    const std::int64_t top = extents_[static_cast<std::size_t>(*item)].top;
+    tops.next = std::min(tops.next, std::max(tops.least, top));
+    tops.item = top < tops.least ? *item : tops.item;
+    tops.least = std::min(tops.least, top);
+  }
+  return tops;
 }
 
 // Recomputes the level and what follows from it; false when the unplaced items of the section do
@@ -263,16 +312,22 @@ bool DecisionSearch::Refresh(Index section) {
   if (survey.level + data.remaining > capacity_) return false;
   if (!rules_.not_lowest || raises_left_ <= 0) return true;
   if (survey.greatest_floor + data.remaining <= capacity_) return true;
-  return RaiseNotLowest(section, survey);
+  return RaiseNotLowest(section);
 }
 
 // An item that does not fit with all other unplaced items of the section above it rests on one.
-bool DecisionSearch::RaiseNotLowest(Index section, const Survey& survey) {
+bool DecisionSearch::RaiseNotLowest(Index section) {
+  const Tops tops = TopsOf(section);
   const Section& data = At(section);
   const Index* row = Row(section);
   for (Index i = 0; i < data.unplaced; ++i) {
     if (FloorOf(row[i]) + data.remaining <= capacity_) continue;
-    const std::int64_t top = row[i] == survey.least ? survey.next_top : survey.least_top;
+    std::int64_t top = row[i] == tops.item ? tops.next : tops.least;
+    for (const Sections::Gap& gap : problem_.GapsOf(row[i])) {
+      const Sections::Item& other = ItemAt(gap.other);
+      if (IsPlaced(gap.other) || section < other.first || section >= other.last) continue;
+      top = std::min(top, FloorOf(gap.other) + gap.below);
+    }
     if (top <= FloorOf(row[i])) continue;
     --raises_left_;
     if (!Raise(row[i], top)) return false;
@@ -306,7 +361,7 @@ void DecisionSearch::RemoveFromSections(Index item) {
     Index* row = Row(t);
     Index& position = positions_[begin + static_cast<std::size_t>(t - data.first)];
     const Index end = --section.unplaced;
-    section.remaining -= data.units;
+    section.remaining -= Adds(item, t);
     const Index moved = row[end];
     Index& moved_position = positions_[position_begins_[static_cast<std::size_t>(moved)] +
                                        static_cast<std::size_t>(t - ItemAt(moved).first)];
@@ -315,14 +370,16 @@ void DecisionSearch::RemoveFromSections(Index item) {
     moved_position = position;
     position = end;
   }
+  ChargePartners(item, true);
 }
 
 // In the reverse order of removal the item is right behind the unplaced ones.
 void DecisionSearch::ReturnToSections(Index item) {
   const Sections::Item& data = ItemAt(item);
+  ChargePartners(item, false);
   for (Index t = data.first; t < data.last; ++t) {
     ++At(t).unplaced;
-    At(t).remaining += data.units;
+    At(t).remaining += Adds(item, t);
   }
 }
 
@@ -355,17 +412,28 @@ DecisionSearch::Index DecisionSearch::ChooseSection(Index first, Index last) con
   return best;
 }
 
+// An unplaced item at the same floor counts as lower at equal offsets, so it is placed first.
+bool DecisionSearch::IsBlocked(Index item) const {
+  const auto row = problem_.GapsOf(item);
+  return std::any_of(row.begin(), row.end(), [&](const Sections::Gap& gap) {
+    return gap.other_goes_first() && !IsPlaced(gap.other) && FloorOf(gap.other) == FloorOf(item);
+  });
+}
+
+// Also that one of its candidates is not blocked.
 bool DecisionSearch::IsRipe(Index section) const {
   const Index* row = Row(section);
   const std::int64_t level = At(section).level;
+  bool open = false;
   for (Index i = 0; i < At(section).unplaced; ++i) {
     if (FloorOf(row[i]) != level) continue;
     const Sections::Item& item = ItemAt(row[i]);
     for (Index t = item.first; t < item.last; ++t) {
       if (At(t).level != level) return false;
     }
+    open = open || !IsBlocked(row[i]);
   }
-  return true;
+  return open;
 }
 
 DecisionSearch::Index DecisionSearch::ChooseCandidate(Index section) {
@@ -373,7 +441,7 @@ DecisionSearch::Index DecisionSearch::ChooseCandidate(Index section) {
   Index best = -1;
   std::int64_t best_priority = 0;
   for (Index i = 0; i < At(section).unplaced; ++i) {
-    if (FloorOf(row[i]) != At(section).level) continue;
+    if (FloorOf(row[i]) != At(section).level || IsBlocked(row[i])) continue;
     std::int64_t priority = priorities_[static_cast<std::size_t>(row[i])];
     if (rules_.noise_per_node) {
       priority += DrawNoise();

@@ -16,9 +16,11 @@
 // section must fit; an item that would not fit with all others of a section above it rests on one
 // of them. Twins (equal items) keep the order of their index. An item with a fixed place is an item
 // whose floor and ceiling are that place. No table of refuted states is kept: the order of twins is
-// sound alone, not together with such a table.
+// sound alone, not together with such a table. Pair rules: docs/algorithms/placement.md.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -65,7 +67,7 @@ class DecisionSearch {
   struct Section {
     std::int64_t level = 0;       // least floor of the unplaced items
     std::int64_t next_level = 0;  // second least floor, or kNoLevel
-    std::int64_t remaining = 0;   // sum of unplaced sizes
+    std::int64_t remaining = 0;   // sum of unplaced sizes, less what they may share
     Index candidates = 0;         // items at the level
     Index unplaced = 0;           // the first entries of its row in rows_
     std::int64_t weight = 1;      // 1 + failures
@@ -80,10 +82,12 @@ class DecisionSearch {
     std::int64_t level;
     std::int64_t next_level;
     std::int64_t greatest_floor;
-    std::int64_t least_top;
-    std::int64_t next_top;  // least of the others
-    Index least;            // the item with the least top
     Index candidates;
+  };
+  struct Tops {
+    std::int64_t least;
+    std::int64_t next;  // least of the others
+    Index item;         // with the least top
   };
   struct FloorChange {
     Index item;
@@ -118,13 +122,27 @@ class DecisionSearch {
   bool Propagate();
   Survey SurveyOf(Index section) const;
   bool Refresh(Index section);
-  bool RaiseNotLowest(Index section, const Survey& survey);
+  Tops TopsOf(Index section) const;
+  bool RaiseNotLowest(Index section);
   void DropQueue();
   Mark Here() const { return {floor_trail_.size(), level_trail_.size(), placed_.size()}; }
   void UndoTo(const Mark& mark);
   Index ChooseSection(Index first, Index last) const;
   bool IsRipe(Index section) const;
   Index ChooseCandidate(Index section);
+  bool IsBlocked(Index item) const;
+  void ChargeAll();
+  void ChargePartners(Index item, bool placed);
+  std::int64_t Adds(Index item, Index section) const {
+    const std::int64_t units = ItemAt(item).units;
+    if (charges_.empty()) return units;
+    return std::max<std::int64_t>(0, units - charges_[PositionOf(item, section)]);
+  }
+  std::size_t PositionOf(Index item, Index section) const {
+    return position_begins_[static_cast<std::size_t>(item)] +
+           static_cast<std::size_t>(section - ItemAt(item).first);
+  }
+  bool IsPlaced(Index item) const { return is_placed_[static_cast<std::size_t>(item)] != 0; }
   void RemoveFromSections(Index item);
   void ReturnToSections(Index item);
 
@@ -147,6 +165,7 @@ class DecisionSearch {
   std::vector<Index> rows_;                   // unplaced items of a section first
   std::vector<std::size_t> position_begins_;  // item -> its positions, one per section
   std::vector<Index> positions_;              // in the row of that section
+  std::vector<std::int64_t> charges_;  // at the same places: may be shared with unplaced ones there
   std::vector<Section> sections_;
   std::vector<Extent> extents_;
   std::vector<std::int64_t> ceilings_;  // greatest offset within the capacity

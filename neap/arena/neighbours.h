@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "neap/arena/problem.h"
@@ -27,6 +28,24 @@ class Neighbours {
   std::span<const BufferIndex> Of(BufferIndex buffer) const {
     const auto i = static_cast<std::size_t>(buffer);
     return std::span(items_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
+  }
+
+  // Twice the number of pairs.
+  std::int64_t num_entries() const { return static_cast<std::int64_t>(items_.size()); }
+
+  // Leaves out the pairs for which leave_out(a, b), symmetric, is true.
+  template <typename LeaveOut>
+  void Remove(LeaveOut leave_out) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
+      const std::size_t begin = std::exchange(begins_[i], kept);
+      const std::size_t end = i + 2 < begins_.size() ? begins_[i + 1] : items_.size();
+      for (std::size_t k = begin; k < end; ++k) {
+        if (!leave_out(static_cast<BufferIndex>(i), items_[k])) items_[kept++] = items_[k];
+      }
+    }
+    begins_.back() = kept;
+    items_.resize(kept);
   }
 
  private:

@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "neap/arena/arena.h"
 #include "neap/arena/arena_testing.h"
 #include "neap/arena/check.h"
+#include "neap/arena/orientation_search.h"
 #include "neap/arena/pair_table.h"
+#include "neap/arena/sections.h"
 #include "neap/base/bytes.h"
 
 namespace neap::arena {
@@ -166,23 +170,160 @@ Tally CompareWithAllOffsets(std::uint64_t seed, int rounds, const RandomShape& s
     AddRandomPairs(random, problem, pair_percent, wild);
     const Outcome outcome = Solve(problem, States(20'000));
     EXPECT_EQ(FindViolation(problem, outcome.placement), std::nullopt) << "round " << round;
-    if (outcome.placement.height_bytes >= 64) continue;
+    if (outcome.placement.height_bytes >= 64) {
+      ++tally.optimal;
+      continue;
+    }
     const std::int64_t optimum = OffsetPuzzle(problem).Least(outcome.placement.height_bytes);
     EXPECT_LE(LoadLowerBound(problem), optimum) << "round " << round;
     EXPECT_LE(outcome.lower_bound_bytes, optimum) << "round " << round;
     tally.optimal += outcome.optimal() && outcome.placement.height_bytes == optimum ? 1 : 0;
+    EXPECT_TRUE(outcome.optimal()) << "round " << round << ": " << outcome.placement.height_bytes
+                                   << " " << outcome.lower_bound_bytes << " " << optimum;
     tally.above_load += optimum > LoadLowerBound(problem) ? 1 : 0;
     if (::testing::Test::HasFailure()) break;
   }
   return tally;
 }
 
-TEST(SolveWithPairs, IsRightAboutOverlap) {
-  CompareWithAllOffsets(31, 2000, {.buffers = 6, .steps = 6}, 30, false);
+TEST(SolveWithPairs, EqualsAllOffsets) {
+  const int rounds = Rounds(3000);
+  const Tally tally = CompareWithAllOffsets(31, rounds, {.buffers = 7, .steps = 6}, 25, false);
+  EXPECT_EQ(tally.optimal, rounds);
+  EXPECT_GT(tally.above_load, rounds / 20);
 }
 
-TEST(SolveWithPairs, IsRightAboutIntervalsAnywhere) {
-  CompareWithAllOffsets(32, 2000, {.buffers = 5, .steps = 5, .most_bytes = 6}, 40, true);
+TEST(SolveWithPairs, EqualsAllOffsetsWithAlignments) {
+  const int rounds = Rounds(2000);
+  const Tally tally = CompareWithAllOffsets(
+      32, rounds, {.buffers = 6, .most_bytes = 12, .alignments = {1, 4, 8}}, 30, false);
+  EXPECT_EQ(tally.optimal, rounds);
+  EXPECT_GT(tally.above_load, rounds / 20);
+}
+
+TEST(SolveWithPairs, EqualsAllOffsetsWithFixedOffsets) {
+  const int rounds = Rounds(3000);
+  const Tally tally = CompareWithAllOffsets(
+      33, rounds,
+      {.buffers = 7, .steps = 6, .most_bytes = 9, .alignments = {1, 2}, .fixed_percent = 25}, 25,
+      false);
+  EXPECT_EQ(tally.optimal, rounds);
+  EXPECT_GT(tally.above_load, rounds / 20);
+}
+
+TEST(SolveWithPairs, EqualsAllOffsetsWithIntervalsAnywhere) {
+  const int rounds = Rounds(2000);
+  const Tally tally =
+      CompareWithAllOffsets(34, rounds, {.buffers = 6, .steps = 5, .most_bytes = 6}, 30, true);
+  EXPECT_EQ(tally.optimal, rounds);
+  EXPECT_GT(tally.above_load, rounds / 20);
+}
+
+TEST(SolveWithPairs, EqualsAllOffsetsWithEverything) {
+  const int rounds = Rounds(2000);
+  const Tally tally = CompareWithAllOffsets(
+      35, rounds,
+      {.buffers = 5, .steps = 4, .most_bytes = 8, .alignments = {1, 2, 3}, .fixed_percent = 20}, 40,
+      true);
+  EXPECT_EQ(tally.optimal, rounds);
+}
+
+Verdict DecideBySections(const Problem& problem, std::int64_t capacity, std::uint64_t seed) {
+  Random random(seed);
+  const Limits limits;
+  Budget budget(limits);
+  const PairTable table(problem);
+  bool undecided = false;
+  for (const auto& part : SplitByTime(problem)) {
+    const auto sections = Sections::Build(problem, table, part);
+    if (!sections) return Verdict::kUndecided;
+    Rules rules;
+    rules.length_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
+    rules.size_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
+    rules.noise = static_cast<std::int32_t>(random.Between(0, 2000));
+    rules.not_lowest = seed % 2 == 0;
+    rules.learn = seed % 4 < 2;
+    rules.lowest_level = random.Chance(1, 2);
+    DecisionSearch search(*sections);
+    const Verdict verdict = search.Run(capacity, rules, random, 1500, budget);
+    if (verdict == Verdict::kImpossible) return verdict;
+    undecided = undecided || verdict == Verdict::kUndecided;
+  }
+  return undecided ? Verdict::kUndecided : Verdict::kPlaced;
+}
+
+Verdict DecideByOrientations(const Problem& problem, std::int64_t capacity, std::int64_t nodes) {
+  Random random(5);
+  const Limits limits;
+  Budget budget(limits);
+  const PairTable table(problem);
+  bool undecided = false;
+  for (const auto& part : SplitByTime(problem)) {
+    if (part.size() > OrientationSearch::kMostBuffers) return Verdict::kUndecided;
+    OrientationSearch search(problem, table, part);
+    const Verdict verdict = search.Run(capacity, random, nodes, budget);
+    if (verdict == Verdict::kImpossible) return verdict;
+    undecided = undecided || verdict == Verdict::kUndecided;
+  }
+  return undecided ? Verdict::kUndecided : Verdict::kPlaced;
+}
+
+struct Agreement {
+  int possible = 0;
+  int impossible = 0;
+};
+
+// Several independent configurations at one capacity; none may contradict another.
+void Compare(const Problem& problem, std::int64_t capacity, int round, Agreement& agreement) {
+  std::vector<Verdict> verdicts = {DecideByOrientations(problem, capacity, 500)};
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    verdicts.push_back(DecideBySections(problem, capacity, seed + 100));
+  }
+  const auto count = [&](Verdict verdict) {
+    return std::count(verdicts.begin(), verdicts.end(), verdict);
+  };
+  const auto placed = count(Verdict::kPlaced);
+  const auto impossible = count(Verdict::kImpossible);
+  ASSERT_TRUE(placed == 0 || impossible == 0)
+      << "round " << round << " capacity " << capacity << ": " << placed << " " << impossible;
+  agreement.possible += placed >= 2 ? 1 : 0;
+  agreement.impossible += impossible >= 2 ? 1 : 0;
+}
+
+// Full load is where a bound that is too high shows: placing at the load is a puzzle, and some have
+// no solution.
+TEST(IndependentSearches, AgreeOnFullLoad) {
+  Random random(41);
+  Agreement agreement;
+  const int rounds = Rounds(10'000);
+  for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
+    const auto steps = static_cast<int>(random.Between(4, 12));
+    const std::int64_t load = random.Between(8, 24);
+    const Problem problem = RandomFullLoad(random, steps, load, random.Between(4, load));
+    if (problem.buffers.size() < 6 || problem.buffers.size() > 40) continue;
+    Compare(problem, load, round, agreement);
+  }
+  EXPECT_GT(agreement.possible, rounds / 4);
+  EXPECT_GT(agreement.impossible, rounds / 400);
+}
+
+TEST(IndependentSearches, AgreeOnFullLoadWithOverlaps) {
+  Random random(42);
+  Agreement agreement;
+  const int rounds = Rounds(10'000);
+  for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
+    const auto steps = static_cast<int>(random.Between(3, 9));
+    const std::int64_t load = random.Between(8, 24);
+    Problem problem = RandomFullLoad(random, steps, load, random.Between(4, load));
+    // Inputs live one step longer, into the step of their outputs.
+    for (Buffer& buffer : problem.buffers) buffer.last += random.Chance(1, 2) ? 1 : 0;
+    AddOverlaps(random, problem, 70);
+    if (problem.buffers.size() < 6 || problem.buffers.size() > 40) continue;
+    const std::int64_t bound = LoadLowerBound(problem);
+    for (const std::int64_t more : {0, 1, 2}) Compare(problem, bound + more, round, agreement);
+  }
+  EXPECT_GT(agreement.possible, rounds / 4);
+  EXPECT_GT(agreement.impossible, rounds / 40);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,7 +11,9 @@
 #include "neap/arena/anytime.h"
 #include "neap/arena/arena.h"
 #include "neap/arena/budget.h"
+#include "neap/arena/capacity_search.h"
 #include "neap/arena/first_fit.h"
+#include "neap/arena/pair_table.h"
 #include "neap/arena/sections.h"
 #include "neap/arena/window_repair.h"
 #include "neap/base/bytes.h"
@@ -26,9 +28,9 @@ constexpr std::int64_t kMostVisits = 300'000'000;
 constexpr int kRepairPasses = 24;
 constexpr int kRepairPassesLarge = 12;
 constexpr std::array<std::size_t, 2> kWindows = {24, 96};
+constexpr int kMostFruitless = 3;
 constexpr std::int64_t kFirstFitPerState =
     8;  // placements that cost about as much as a search node
-constexpr std::uint64_t kSeed = 3;
 constexpr std::int64_t kFirstRoundNodes = 20'000;
 
 // The best placement known of every part of the problem, and the proven bound of all.
@@ -69,9 +71,9 @@ class Incumbent {
   std::int64_t lower() const { return lower_; }
   std::int64_t PartHeight(std::size_t part) const { return heights_[part]; }
   const std::vector<std::vector<BufferIndex>>& parts() const { return parts_; }
-  bool Optimal() const {
+  bool Reaches(std::int64_t enough) const {
     return std::all_of(heights_.begin(), heights_.end(),
-                       [this](std::int64_t height) { return height <= lower_; });
+                       [enough](std::int64_t height) { return height <= enough; });
   }
 
  private:
@@ -112,8 +114,16 @@ std::vector<BufferIndex> OrderBy(const Problem& problem, int size_exponent, int 
 
 class Portfolio {
  public:
-  Portfolio(const Problem& problem, const Limits& limits)
-      : problem_(problem), budget_(limits), incumbent_(problem), first_fit_(problem) {}
+  Portfolio(const Problem& problem, const SolveOptions& options)
+      : problem_(problem),
+        goal_(options.goal_bytes),
+        seed_(options.seed),
+        table_(problem),
+        budget_(options.limits),
+        incumbent_(problem),
+        first_fit_(problem) {
+    budget_.SetFewSeconds(StatesForAFewSeconds());
+  }
 
   Outcome Run() {
     if (AllowsDisjoint()) incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
@@ -122,12 +132,27 @@ class Portfolio {
     FirstFitOrders();
     if (Unfinished()) Repair();
     if (Unfinished() && IsLarge() && problem_.pairs.empty()) RepairWindows();
-    if (Unfinished() && problem_.pairs.empty()) Search();
+    if (Unfinished()) Search();
     return {incumbent_.Best(), std::min(incumbent_.lower(), incumbent_.Height()), budget_.states()};
   }
 
  private:
-  bool Unfinished() const { return !incumbent_.Optimal() && !budget_.Ended(); }
+  // The height from which on lower ones are not looked for.
+  std::int64_t Enough() const { return std::max(incumbent_.lower(), goal_.value_or(0)); }
+  bool Unfinished() const {
+    if (goal_ && incumbent_.lower() > *goal_) return false;
+    return !incumbent_.Reaches(Enough()) && !budget_.Ended();
+  }
+  // A placed buffer costs microseconds in the square of the number of its neighbours.
+  std::int64_t StatesForAFewSeconds() const {
+    constexpr std::int64_t kMost = 8'000'000;
+    const Neighbours* const neighbours = first_fit_.neighbours();
+    const auto buffers = static_cast<std::int64_t>(problem_.buffers.size());
+    if (neighbours == nullptr || buffers == 0) return kMost / 100;
+    const std::int64_t average = neighbours->num_entries() / buffers;
+    return std::max(buffers * 10, kMost / (1 + average * average / 900));
+  }
+
   // Whether pairs that are disjoint break no rule.
   bool AllowsDisjoint() const {
     return std::all_of(problem_.pairs.begin(), problem_.pairs.end(), [this](const PairRule& rule) {
@@ -165,7 +190,7 @@ class Portfolio {
   // Squeaky wheel: buffers that end above a random target go forward in the order.
   void Repair() {
     if (best_order_.empty()) return;
-    Random random(1);
+    Random random(seed_ + 1);
     const int passes = IsLarge() ? kRepairPassesLarge : kRepairPasses;
     std::vector<BufferIndex> order = best_order_;
     int fruitless = 0;
@@ -200,24 +225,30 @@ class Portfolio {
     for (std::size_t rank = 0; rank < order.size(); ++rank) order[rank] = ranked[rank].second;
   }
 
-  // Capacities between the bound and what is known, the bound with wider and wider windows first.
+  // Capacities between the bound and what is known, the bound with wider and wider windows first;
+  // again while that helps.
   void RepairWindows() {
     if (first_fit_.neighbours() == nullptr) return;
-    WindowRepair repair(problem_, *first_fit_.neighbours(), 2);
-    for (const std::size_t window : kWindows) {
-      std::vector<std::int64_t> offsets = incumbent_.Best().offsets;
-      for (int quarter = 0; quarter < 4 && Unfinished(); ++quarter) {
-        const std::int64_t gap = incumbent_.Height() - incumbent_.lower();
-        repair.Run(incumbent_.lower() + gap / 4 * quarter, window, offsets, budget_);
-        incumbent_.Offer(offsets);
-        budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
-      }
+    WindowRepair repair(problem_, *first_fit_.neighbours(), seed_ + 2);
+    for (int fruitless = 0; fruitless < kMostFruitless && Unfinished(); ++fruitless) {
+      const std::int64_t before = incumbent_.Height();
+      for (const std::size_t window : kWindows) RepairWindows(repair, window);
+      if (incumbent_.Height() < before) fruitless = -1;
+    }
+  }
+
+  void RepairWindows(WindowRepair& repair, std::size_t window) {
+    std::vector<std::int64_t> offsets = incumbent_.Best().offsets;
+    for (int quarter = 0; quarter < 4 && Unfinished(); ++quarter) {
+      const std::int64_t gap = incumbent_.Height() - Enough();
+      repair.Run(Enough() + gap / 4 * quarter, window, offsets, budget_);
+      incumbent_.Offer(offsets);
+      budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
     }
   }
 
   struct PartSearch {
     std::size_t part = 0;
-    std::unique_ptr<Sections> sections;  // the search keeps a reference
     std::unique_ptr<AnytimeSearch> search;
   };
 
@@ -226,21 +257,23 @@ class Portfolio {
     std::vector<PartSearch> searches;
     for (std::size_t p = 0; p < incumbent_.parts().size(); ++p) {
       const auto& part = incumbent_.parts()[p];
-      if (incumbent_.PartHeight(p) <= incumbent_.lower() || part.size() > kMostExact) continue;
-      auto sections = Sections::Build(problem_, part);
-      if (!sections) continue;
-      PartSearch entry{p, std::make_unique<Sections>(std::move(*sections)), nullptr};
-      entry.search =
-          std::make_unique<AnytimeSearch>(*entry.sections, incumbent_.PartHeight(p), kSeed);
-      searches.push_back(std::move(entry));
+      if (incumbent_.PartHeight(p) <= Enough() || part.size() > kMostExact) continue;
+      auto search = MakeCapacitySearch(problem_, table_, part);
+      if (search == nullptr) continue;
+      std::vector<std::int64_t> bytes;
+      for (const BufferIndex i : part) {
+        bytes.push_back(problem_.buffers[static_cast<std::size_t>(i)].bytes);
+      }
+      searches.push_back({p, std::make_unique<AnytimeSearch>(std::move(search), std::move(bytes),
+                                                             incumbent_.PartHeight(p), seed_)});
     }
     for (std::int64_t nodes = kFirstRoundNodes; Unfinished(); nodes *= 2) {
       bool any = false;
       for (PartSearch& entry : searches) {
-        if (entry.search->upper_bytes() <= incumbent_.lower()) continue;
+        if (entry.search->upper_bytes() <= Enough()) continue;
         any = true;
         std::int64_t lower = incumbent_.lower();
-        if (entry.search->Round(nodes, lower, budget_)) {
+        if (entry.search->Round(nodes, goal_, lower, budget_)) {
           incumbent_.OfferPart(entry.part, entry.search->offsets(), entry.search->upper_bytes());
         }
         incumbent_.RaiseLower(lower);
@@ -251,6 +284,9 @@ class Portfolio {
   }
 
   const Problem& problem_;
+  std::optional<std::int64_t> goal_;
+  std::uint64_t seed_;
+  PairTable table_;
   Budget budget_;
   Incumbent incumbent_;
   FirstFit first_fit_;
@@ -261,10 +297,16 @@ class Portfolio {
 
 }  // namespace
 
-Outcome Solve(const Problem& problem, const Limits& limits) {
+Outcome Solve(const Problem& problem, const SolveOptions& options) {
   const auto wrong = Validate(problem);
   NEAP_CHECK(!wrong, wrong.value_or(""));
-  return Portfolio(problem, limits).Run();
+  return Portfolio(problem, options).Run();
+}
+
+Outcome Solve(const Problem& problem, const Limits& limits) {
+  SolveOptions options;
+  options.limits = limits;
+  return Solve(problem, options);
 }
 
 }  // namespace neap::arena

@@ -24,13 +24,18 @@ struct Grid {
   std::int64_t unit = 1;
 };
 
-Grid FindGrid(const Problem& problem, std::span<const BufferIndex> buffers) {
+Grid FindGrid(const Problem& problem, const PairTable& table,
+              std::span<const BufferIndex> buffers) {
   Grid grid{0, 0};
   for (const BufferIndex i : buffers)
     grid.rounding = std::gcd(grid.rounding, At(problem, i).alignment);
   for (const BufferIndex i : buffers) {
     grid.unit = std::gcd(grid.unit, AlignUp(At(problem, i).bytes, grid.rounding));
     grid.unit = std::gcd(grid.unit, At(problem, i).fixed_offset.value_or(0));
+    for (const PairTable::Entry& entry : table.Of(i)) {
+      grid.unit =
+          std::gcd(grid.unit, AlignUp(std::max<std::int64_t>(entry.high, 0), grid.rounding));
+    }
   }
   for (bool changed = true; changed;) {
     changed = false;
@@ -75,10 +80,74 @@ std::int32_t FindSections(const Problem& problem, std::span<const BufferIndex> b
   return closed;
 }
 
-void LinkTwins(std::vector<Sections::Item>& items) {
+// Fills gaps and gap_begins; false when the rules are not regular.
+bool FindGaps(const Problem& problem, const PairTable& table, const Grid& grid,
+              Sections& sections) {
+  const auto& sources = sections.sources;
+  std::vector<std::int32_t> item_of(problem.buffers.size(), -1);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    item_of[static_cast<std::size_t>(sources[i])] = static_cast<std::int32_t>(i);
+  }
+  sections.gap_begins.assign(1, 0);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const BufferIndex self = sources[i];
+    for (const PairTable::Entry& entry : table.Of(self)) {
+      const std::int32_t other = item_of[static_cast<std::size_t>(entry.other)];
+      if (other < 0) continue;
+      const std::size_t begin = sections.gap_begins.back();
+      if (sections.gaps.size() > begin && sections.gaps.back().other == other) return false;
+      Sections::Gap gap;
+      gap.other = other;
+      if (entry.high - entry.low > 1) {
+        if (entry.low > 0 || entry.high < 0) return false;
+        gap.above = AlignUp(-entry.low, grid.rounding) / grid.unit;
+        gap.below = AlignUp(entry.high, grid.rounding) / grid.unit;
+      }
+      const Sections::Item& mine = sections.items[i];
+      const Sections::Item& theirs = sections.items[static_cast<std::size_t>(other)];
+      // What two extents share falls with their distance, from the nearest allowed one on.
+      gap.shared = std::max({std::min(mine.units - gap.above, theirs.units),
+                             std::min(theirs.units - gap.below, mine.units), std::int64_t{0}});
+      gap.charged = std::tie(At(problem, entry.other).first, entry.other) <
+                    std::tie(At(problem, self).first, self);
+      sections.gaps.push_back(gap);
+    }
+    sections.gap_begins.push_back(sections.gaps.size());
+  }
+  return true;
+}
+
+// Whether the items can be sorted so that at equal offsets the lower ones come first.
+bool OrdersEqualOffsets(const Sections& sections) {
+  const std::size_t num_items = sections.items.size();
+  std::vector<std::int32_t> waits(num_items, 0);
+  std::vector<std::int32_t> ready;
+  const auto first_ones = [&](std::size_t item) {
+    const auto row = sections.GapsOf(static_cast<std::int32_t>(item));
+    return std::count_if(row.begin(), row.end(),
+                         [](const Sections::Gap& gap) { return gap.other_goes_first(); });
+  };
+  for (std::size_t i = 0; i < num_items; ++i) {
+    waits[i] = static_cast<std::int32_t>(first_ones(i));
+    if (waits[i] == 0) ready.push_back(static_cast<std::int32_t>(i));
+  }
+  for (std::size_t next = 0; next < ready.size(); ++next) {
+    for (const Sections::Gap& gap : sections.GapsOf(ready[next])) {
+      const bool waits_for_this = gap.above == 0 && gap.below > 0;
+      if (waits_for_this && --waits[static_cast<std::size_t>(gap.other)] == 0) {
+        ready.push_back(gap.other);
+      }
+    }
+  }
+  return ready.size() == num_items;
+}
+
+void LinkTwins(Sections& sections) {
+  auto& items = sections.items;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].fixed < 0) order.push_back(i);
+    const bool ruled = !sections.GapsOf(static_cast<std::int32_t>(i)).empty();
+    if (items[i].fixed < 0 && !ruled) order.push_back(i);
   }
   const auto key = [&](std::size_t i) {
     const Sections::Item& item = items[i];
@@ -120,7 +189,7 @@ std::vector<std::vector<BufferIndex>> SplitByTime(const Problem& problem) {
   return parts;
 }
 
-std::optional<Sections> Sections::Build(const Problem& problem,
+std::optional<Sections> Sections::Build(const Problem& problem, const PairTable& table,
                                         std::span<const BufferIndex> buffers) {
   Sections result;
   std::vector<LiveRange> ranges;
@@ -130,7 +199,7 @@ std::optional<Sections> Sections::Build(const Problem& problem,
   auto neighbours = Neighbours::Build(ranges, kMostPairs);
   if (!neighbours) return std::nullopt;
   result.neighbours = std::move(*neighbours);
-  const Grid grid = FindGrid(problem, buffers);
+  const Grid grid = FindGrid(problem, table, buffers);
   result.unit = grid.unit;
   result.sources.assign(buffers.begin(), buffers.end());
   for (const BufferIndex i : buffers) {
@@ -144,7 +213,14 @@ std::optional<Sections> Sections::Build(const Problem& problem,
     result.items.push_back(item);
   }
   result.count = FindSections(problem, buffers, result.items);
-  LinkTwins(result.items);
+  if (!table.empty()) {
+    if (!FindGaps(problem, table, grid, result) || !OrdersEqualOffsets(result)) return std::nullopt;
+    result.neighbours.Remove([&](BufferIndex a, BufferIndex b) {
+      const auto row = result.GapsOf(a);
+      return std::any_of(row.begin(), row.end(), [b](const Gap& gap) { return gap.other == b; });
+    });
+  }
+  LinkTwins(result);
   return result;
 }
 

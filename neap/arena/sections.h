@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neap/arena/neighbours.h"
+#include "neap/arena/pair_table.h"
 #include "neap/arena/problem.h"
 
 namespace neap::arena {
@@ -22,10 +23,14 @@ std::vector<std::vector<BufferIndex>> SplitByTime(const Problem& problem);
 // A section is a maximal set of buffers that are live at once: a step whose live set is contained
 // in that of another step adds no condition. A buffer is live in the sections [first, last).
 //
+// Pair rules are kept as gaps: how far one item starts above another one at least, if it starts
+// above it. That is what they say where the forbidden offsets of a pair are one interval around 0
+// (regular rules); where they are not, or where zero gaps form a cycle, there are no Sections.
+//
 // Unit: there is a lowest placement in which every buffer rests at 0, on a fixed place or on the
 // top of another buffer (each buffer pushed down in turn until none moves). In it all offsets are
-// multiples of the unit, which divides all fixed offsets, all sizes (rounded up to the common
-// divisor of the alignments) and every alignment that it is not a multiple of.
+// multiples of the unit, which divides all fixed offsets, all sizes and gaps (rounded up to the
+// common divisor of the alignments) and every alignment that it is not a multiple of.
 struct Sections {
   struct Item {
     std::int64_t units = 0;      // size, >= 1
@@ -37,15 +42,37 @@ struct Sections {
     std::int32_t twin = -1;  // the next item that differs from this one by its index only
   };
 
+  // The item that owns the entry and another one with which it has a rule.
+  struct Gap {
+    std::int32_t other = 0;
+    std::int64_t above = 0;   // `other` starts that far above the owner, if above; >= 0
+    std::int64_t below = 0;   // the owner starts that far above `other`, if above; >= 0
+    std::int64_t shared = 0;  // most units that the two may share...
+    bool charged = false;     // ... taken off the size of the owner (else of `other`)
+
+    bool forbids() const { return above > 0 || below > 0; }
+    // At equal offsets `other` counts as the lower one of the two.
+    bool other_goes_first() const { return below == 0 && above > 0; }
+  };
+
   std::int64_t unit = 1;
   std::int32_t count = 0;  // of sections
   std::vector<Item> items;
   std::vector<BufferIndex> sources;  // item -> buffer
   bool exact_units = true;           // every size is a multiple of the unit, so every height is
-  Neighbours neighbours;             // of items
+  Neighbours neighbours;             // of items, those with rules left out
+  std::vector<Gap> gaps;             // by owner; empty: no rules
+  std::vector<std::size_t> gap_begins;
 
-  // nullopt when the part is too large for the exact search (too many pairs of neighbours).
-  static std::optional<Sections> Build(const Problem& problem,
+  std::span<const Gap> GapsOf(std::int32_t item) const {
+    if (gaps.empty()) return {};
+    const auto i = static_cast<std::size_t>(item);
+    return std::span(gaps).subspan(gap_begins[i], gap_begins[i + 1] - gap_begins[i]);
+  }
+
+  // nullopt when the part is too large for the exact search (too many pairs of neighbours) or has
+  // rules that are not regular. `table` is that of the problem.
+  static std::optional<Sections> Build(const Problem& problem, const PairTable& table,
                                        std::span<const BufferIndex> buffers);
 };
 

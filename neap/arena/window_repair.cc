@@ -82,7 +82,7 @@ bool WindowRepair::PlaceAnew(std::int64_t capacity_bytes, std::vector<std::int64
   const Problem excerpt = Excerpt(capacity_bytes, offsets);
   std::vector<BufferIndex> all(excerpt.buffers.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<BufferIndex>(i);
-  const auto sections = Sections::Build(excerpt, all);
+  const auto sections = Sections::Build(excerpt, PairTable(excerpt), all);
   if (!sections) return false;
   DecisionSearch search(*sections);
   for (int restart = 0; restart < kRestarts; ++restart) {

@@ -10,8 +10,10 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/compile/joint.h"
 #include "neap/compile/litert.h"
 #include "neap/compile/lower.h"
+#include "neap/compile/moves.h"
 #include "neap/compile/overlap.h"
 #include "neap/compile/place.h"
 #include "neap/compile/runtime_graph.h"
@@ -108,7 +110,7 @@ class Pipeline {
     std::vector<Timeline> timelines;
     for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
       NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
-      plan.entries.push_back(PlanEntry(entry, timeline));
+      plan.entries.push_back(PlanEntry(entry, &timeline));
       if (!runtime_graph_.shared().empty()) {
         NEAP_TRY(const Timeline apart,
                  BuildTimeline(runtime_graph_.apart(), entry, orders_, profile_));
@@ -278,45 +280,88 @@ class Pipeline {
     }
   }
 
-  plan::EntryPlan PlanEntry(SubgraphId id, const Timeline& timeline) {
+  // The order may give way to one that is placed lower; `timeline` is then the other one's.
+  plan::EntryPlan PlanEntry(SubgraphId id, Timeline* timeline) {
     plan::EntryPlan entry;
     entry.subgraph = id;
     for (const graph::Signature& signature : graph_.signatures) {
       if (signature.subgraph == id) entry.signature = signature.key;
     }
-    entry.steps = timeline.steps;
-    entry.overlaps = timeline.overlaps;
+    Placed placed;
+    if (options_.place) placed = PlaceEntry(id, timeline);
+    entry.steps = timeline->steps;
+    entry.overlaps = timeline->overlaps;
     const Ordered& ordered = ordered_[id];
-    entry.peak_bytes = Largest(LiveBytes(timeline, sizes_, profile_));
+    entry.peak_bytes = Largest(LiveBytes(*timeline, sizes_, profile_));
     entry.peak_lower_bound_bytes = std::min(ordered.lower_bound_bytes, entry.peak_bytes);
-    entry.order_status = entry.peak_bytes == entry.peak_lower_bound_bytes
-                             ? plan::BoundStatus::kOptimal
-                             : plan::BoundStatus::kBounded;
+    entry.order_status = StatusOf(entry.peak_bytes, entry.peak_lower_bound_bytes);
     entry.certificate = ordered.certificate;
     entry.states = ordered.states;
     if (!options_.place) return entry;
-    Place(timeline, &entry);
-    entry.arena_lower_bound_bytes = std::min(entry.arena_bytes, ArenaBound(timeline, entry));
-    entry.arena_status = entry.arena_bytes == entry.arena_lower_bound_bytes
-                             ? plan::BoundStatus::kOptimal
-                             : plan::BoundStatus::kBounded;
+    entry.tensors = std::move(placed.tensors);
+    entry.scratch = std::move(placed.scratch);
+    entry.overlaps.insert(entry.overlaps.end(), placed.overlaps.begin(), placed.overlaps.end());
+    entry.arena_bytes = placed.arena_bytes;
+    entry.arena_given_order_lower_bound_bytes = placed.lower_bound_bytes;
+    TryMoves(*timeline, &entry);
+    const std::int64_t bound =
+        ArenaBound(*timeline, entry.peak_lower_bound_bytes, placed.lower_bound_bytes, id);
+    entry.arena_lower_bound_bytes = std::min(entry.arena_bytes, bound);
+    entry.arena_status = StatusOf(entry.arena_bytes, entry.arena_lower_bound_bytes);
     return entry;
   }
 
-  // Of all orders. With overlaps inside operators the peak's bound says nothing about the arena.
-  std::int64_t ArenaBound(const Timeline& timeline, const plan::EntryPlan& entry) const {
-    const std::int64_t largest = LargestTensor(timeline);
-    if (options_.kernels == ops::KernelLibrary::kNone) {
-      return std::max(entry.peak_lower_bound_bytes, largest);
+  static plan::BoundStatus StatusOf(std::int64_t bytes, std::int64_t lower_bound) {
+    return bytes == lower_bound ? plan::BoundStatus::kOptimal : plan::BoundStatus::kBounded;
+  }
+
+  Placed PlaceEntry(SubgraphId id, Timeline* timeline) {
+    const OverlapOptions overlap = {options_.kernels, options_.keep_inputs};
+    Placed placed = PlaceTimeline(graph_, id, *timeline, sizes_, profile_, overlap,
+                                  PlacementLimits(options_.placement_states));
+    if (options_.order != "exact" || compiled_.kept_file_order || IsCalled(id)) return placed;
+    // LiteRT places by itself: an order for Neap's addresses is none for it.
+    if (profile_.runtime == plan::Runtime::kLitert) return placed;
+    const std::int64_t bound =
+        ArenaBound(*timeline, ordered_[id].lower_bound_bytes, placed.lower_bound_bytes, id);
+    // Without overlaps inside operators an arena as low as the peak leaves nothing to other
+    // addresses.
+    const std::int64_t peak = options_.kernels == ops::KernelLibrary::kNone
+                                  ? Largest(LiveBytes(*timeline, sizes_, profile_))
+                                  : 0;
+    if (placed.arena_bytes <= std::max(bound, peak)) return placed;
+    auto joint =
+        SearchLowerArena(graph_, id, orders_, sizes_, profile_, overlap, placed.arena_bytes, bound,
+                         PlacementLimits(options_.placement_states / 40));
+    if (!joint) return placed;
+    orders_[id] = std::move(joint->order);
+    *timeline = std::move(joint->timeline);
+    return std::move(joint->placed);
+  }
+
+  // A body has one order, wherever it runs.
+  bool IsCalled(SubgraphId id) const {
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      for (const Op& op : subgraph.ops) {
+        if (std::find(op.bodies.begin(), op.bodies.end(), id) != op.bodies.end()) return true;
+      }
     }
-    const Subgraph& subgraph = graph_.subgraphs[entry.subgraph];
+    return false;
+  }
+
+  // Of all orders. With overlaps inside operators the peak's bound says nothing about the arena.
+  std::int64_t ArenaBound(const Timeline& timeline, std::int64_t peak_bound,
+                          std::int64_t given_order_bound, SubgraphId id) const {
+    const std::int64_t largest = LargestTensor(timeline);
+    if (options_.kernels == ops::KernelLibrary::kNone) return std::max(peak_bound, largest);
+    const Subgraph& subgraph = graph_.subgraphs[id];
     // That the inputs are kept is a wish; the bound is of what is possible.
     const OverlapOptions overlap = {options_.kernels, false};
     const std::int64_t single =
-        SingleOperatorArenaBound(subgraph, sizes_[entry.subgraph], profile_.alignment, overlap);
+        SingleOperatorArenaBound(subgraph, sizes_[id], profile_.alignment, overlap);
     // What no placement of the only order is below, no placement of any order is.
-    const bool only_order = IsOnlyOrder(subgraph, orders_[entry.subgraph]);
-    return std::max({single, largest, only_order ? entry.arena_given_order_lower_bound_bytes : 0});
+    const bool only_order = IsOnlyOrder(subgraph, orders_[id]);
+    return std::max({single, largest, only_order ? given_order_bound : 0});
   }
 
   std::int64_t LargestTensor(const Timeline& timeline) const {
@@ -337,15 +382,23 @@ class Pipeline {
     return limits;
   }
 
-  void Place(const Timeline& timeline, plan::EntryPlan* entry) {
-    const Placed placed = PlaceTimeline(graph_, entry->subgraph, timeline, sizes_, profile_,
-                                        {options_.kernels, options_.keep_inputs},
-                                        PlacementLimits(options_.placement_states));
-    entry->tensors = placed.tensors;
-    entry->scratch = placed.scratch;
-    entry->overlaps.insert(entry->overlaps.end(), placed.overlaps.begin(), placed.overlaps.end());
-    entry->arena_bytes = placed.arena_bytes;
-    entry->arena_given_order_lower_bound_bytes = placed.lower_bound_bytes;
+  // Where no placement is low enough, live tensors may move. The bounds are of what needs no moves,
+  // except that no arena is below the peak.
+  void TryMoves(const Timeline& timeline, plan::EntryPlan* entry) {
+    if (!runtime_graph_.shared().empty()) return;  // a move would move several tensors
+    const std::int64_t target = std::max(options_.budget_bytes, entry->peak_bytes);
+    if (entry->arena_bytes <= target || options_.kernels != ops::KernelLibrary::kNone) return;
+    constexpr std::int64_t kStatesEach = 2000;
+    auto moved =
+        PlaceWithMoves(timeline, sizes_, profile_, target, options_.moves,
+                       profile_.runtime == plan::Runtime::kTflm, PlacementLimits(kStatesEach));
+    if (!moved) return;
+    entry->steps = std::move(moved->steps);
+    entry->tensors = std::move(moved->tensors);
+    entry->scratch = std::move(moved->scratch);
+    entry->arena_bytes = moved->arena_bytes;
+    entry->arena_given_order_lower_bound_bytes =
+        std::min(entry->arena_given_order_lower_bound_bytes, entry->peak_bytes);
   }
 
   PeakCause CauseOf(const Timeline& timeline, const std::vector<std::int64_t>& live_bytes) const {

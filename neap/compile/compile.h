@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,18 @@
 
 namespace neap::compile {
 
+enum class MoveStrategy : std::uint8_t {
+  kNone,
+  // The document's own: addresses are given in the order of the steps, each at the lowest gap that
+  // is large enough; where there is none although the free bytes would do, everything live moves
+  // down until no gap is left.
+  kCompact,
+  // The fewest bytes among: one tensor moved once, two tensors moved once each, and kCompact.
+  kBest,
+};
+// "none", "compact", "best"; nullopt: no such strategy.
+std::optional<MoveStrategy> MoveStrategyNamed(std::string_view name);
+
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
   std::string order = "exact";        // a name of schedule::Strategies()
@@ -27,9 +40,11 @@ struct Options {
   std::int64_t placement_states = 200'000;
   // Outputs may lie over inputs as far as these kernels allow it; kNone: they may not.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
-  bool keep_inputs = false;      // never over an input of the model
-  bool place = true;             // false: order only; the plan has no addresses
-  bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
+  bool keep_inputs = false;  // never over an input of the model
+  MoveStrategy moves = MoveStrategy::kNone;
+  std::int64_t budget_bytes = 0;  // of the arena: what moves have to reach, or the peak
+  bool place = true;              // false: order only; the plan has no addresses
+  bool place_file_order = true;   // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
 };
 
 // What an order costs without any of Neap's help: the file's own order.

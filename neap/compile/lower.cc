@@ -57,10 +57,6 @@ class Precedences {
 
 }  // namespace
 
-std::vector<std::pair<OpId, OpId>> PrecedencesOf(const Subgraph& subgraph) {
-  return Precedences(subgraph).All();
-}
-
 bool IsPlanned(const graph::Tensor& tensor) { return !tensor.constant && !tensor.variable; }
 
 Result<TensorSizes> SizesOf(const Subgraph& subgraph, const plan::Profile& profile) {
@@ -167,8 +163,12 @@ Lowered LowerOrder(const Subgraph& subgraph, const TensorSizes& sizes,
   return lowered;
 }
 
+std::vector<std::pair<OpId, OpId>> PrecedencesOf(const Subgraph& subgraph) {
+  return Precedences(subgraph).All();
+}
+
 bool IsOnlyOrder(const Subgraph& subgraph, const std::vector<OpId>& order) {
-  std::vector<std::pair<OpId, OpId>> pairs = Precedences(subgraph).All();
+  std::vector<std::pair<OpId, OpId>> pairs = PrecedencesOf(subgraph);
   std::sort(pairs.begin(), pairs.end());
   for (std::size_t at = 1; at < order.size(); ++at) {
     if (!std::binary_search(pairs.begin(), pairs.end(), std::pair(order[at - 1], order[at]))) {

@@ -29,10 +29,6 @@ Result<TensorSizes> SizesOf(const graph::Subgraph& subgraph, const plan::Profile
 // True for tensors that take part in planning: neither constant nor variable.
 bool IsPlanned(const graph::Tensor& tensor);
 
-// (before, after) for everything that makes one operator that is not folded wait for another:
-// tensors, control edges, state. Pairs may repeat.
-std::vector<std::pair<graph::OpId, graph::OpId>> PrecedencesOf(const graph::Subgraph& subgraph);
-
 // The ordering problem of one subgraph.
 struct Lowered {
   schedule::Problem problem;
@@ -45,6 +41,9 @@ struct Lowered {
 Lowered LowerOrder(const graph::Subgraph& subgraph, const TensorSizes& sizes,
                    const IdVector<graph::OpId, std::int64_t>& scratch_bytes,
                    const plan::Profile& profile);
+
+// (before, after) pairs between operators that are not folded; may repeat.
+std::vector<std::pair<graph::OpId, graph::OpId>> PrecedencesOf(const graph::Subgraph& subgraph);
 
 // True if every operator of `order` depends directly on the one before it: there is no other order.
 bool IsOnlyOrder(const graph::Subgraph& subgraph, const std::vector<graph::OpId>& order);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -49,7 +50,15 @@ class AddressChecker {
       : c_(context), allowed_(allowed) {}
 
   void Run() {
-    for (const TensorPlacement& placement : c_.entry.tensors) AddTensor(placement);
+    FindMoves();
+    for (const TensorPlacement& placement : c_.entry.tensors) {
+      if (moves_.contains({placement.subgraph, placement.tensor})) {
+        stretches_[{placement.subgraph, placement.tensor}].push_back(&placement);
+      } else {
+        AddTensor(placement);
+      }
+    }
+    for (const auto& [key, slots] : moves_) AddMoved(key, slots);
     CheckNoneMissing();
     CheckScratch();
     JoinOverlaps();
@@ -61,7 +70,9 @@ class AddressChecker {
   }
 
  private:
+  void FindMoves();
   void AddTensor(const TensorPlacement& placement);
+  void AddMoved(const TensorKey& key, const std::vector<std::int32_t>& slots);
   void CheckNoneMissing();
   void CheckScratch();
   void JoinOverlaps();
@@ -74,7 +85,10 @@ class AddressChecker {
 
   const EntryContext& c_;
   const std::vector<Overlap>& allowed_;
-  std::map<TensorKey, Block> tensors_;  // those with bytes and a usable place
+  std::map<TensorKey, Block> tensors_;                    // those with bytes and a usable place
+  std::map<TensorKey, std::vector<std::int32_t>> moves_;  // slots of the moves of a tensor
+  std::map<TensorKey, std::vector<const TensorPlacement*>> stretches_;  // of a tensor that moves
+  std::deque<Block> moved_;
   std::set<TensorKey> placed_;
   std::vector<Block> scratch_;
   std::set<std::pair<const Block*, const Block*>> may_share_;  // kernel overlaps, both ways round
@@ -128,6 +142,60 @@ void AddressChecker::AddTensor(const TensorPlacement& placement) {
   block.range = range;
   if (CheckOffset(placement.offset, placement.bytes, block) && block.end > block.offset) {
     tensors_.emplace(key, block);
+  }
+}
+
+void AddressChecker::FindMoves() {
+  for (std::size_t slot = 0; slot < c_.entry.steps.size(); ++slot) {
+    const Step& step = c_.entry.steps[slot];
+    if (!step.moved.valid()) continue;
+    moves_[{step.subgraph, step.moved}].push_back(static_cast<std::int32_t>(slot));
+  }
+}
+
+// One place for every stretch between two moves; in the slot of a move the tensor has both.
+void AddressChecker::AddMoved(const TensorKey& key, const std::vector<std::int32_t>& slots) {
+  const auto refuse = [&](const std::string& why) {
+    c_.findings.Add(c_.graph, key.first, OpId(), key.second, why);
+  };
+  const Lifetime* lifetime = c_.replayer.TimelineOf(key.first).Find(key.second);
+  if (lifetime == nullptr) return refuse("is moved, but no such tensor is in the arena");
+  const std::vector<const TensorPlacement*>& stretches = stretches_[key];
+  if (stretches.size() != slots.size() + 1) {
+    return refuse("has " + std::to_string(stretches.size()) + " places and " +
+                  std::to_string(slots.size()) + " moves, expected one place more than moves");
+  }
+  if (c_.replay.calls.at(key.first).count != 1) return refuse("is moved in several calls");
+  placed_.insert(key);
+  std::vector<const Block*> blocks;
+  for (std::size_t k = 0; k < stretches.size(); ++k) {
+    const TensorPlacement& placement = *stretches[k];
+    const SlotRange range = {k == 0 ? lifetime->range.first : slots[k - 1],
+                             k == slots.size() ? lifetime->range.last : slots[k] + 1};
+    const SlotRange claimed = {placement.first, placement.last};
+    if (!(claimed == range)) {
+      return refuse("lives in slots " + Text(claimed) + ", expected " + Text(range));
+    }
+    if (k < slots.size() &&
+        (slots[k] <= lifetime->range.first || slots[k] >= lifetime->range.last)) {
+      return refuse("is moved in slot " + std::to_string(slots[k]) + ", where it has no value");
+    }
+    if (placement.bytes != lifetime->bytes) {
+      return refuse(Differs("bytes", placement.bytes, lifetime->bytes));
+    }
+    Block block;
+    block.subgraph = key.first;
+    block.tensor = key.second;
+    block.range = range;
+    if (!CheckOffset(placement.offset, placement.bytes, block)) return;
+    if (block.end == block.offset) return;
+    moved_.push_back(block);
+    // A copy over itself is a memmove; TensorFlow Lite Micro has memcpy only.
+    if (k > 0 && c_.profile.runtime != Runtime::kTflm) {
+      may_share_.insert({blocks.back(), &moved_.back()});
+      may_share_.insert({&moved_.back(), blocks.back()});
+    }
+    blocks.push_back(&moved_.back());
   }
 }
 
@@ -306,6 +374,7 @@ void AddressChecker::CheckApart() {
   blocks.reserve(tensors_.size() + scratch_.size());
   for (const auto& [key, block] : tensors_) blocks.push_back(&block);
   for (const Block& block : scratch_) blocks.push_back(&block);
+  for (const Block& block : moved_) blocks.push_back(&block);
   if (!may_share_.empty()) return CheckApartBut(blocks);
   struct Event {
     std::int32_t slot;

@@ -92,6 +92,7 @@ class Prover {
     for (const auto& edge : Dependencies(subgraph_)) waits.insert(edge);
     OpId previous;
     for (const Step& step : c_.entry.steps) {
+      if (step.moved.valid()) continue;
       if (step.subgraph != c_.entry.subgraph || !step.op.valid()) return false;
       if (previous.valid() && !waits.contains({previous, step.op})) return false;
       previous = step.op;

@@ -7,7 +7,8 @@
 // Slots. An entry subgraph runs as a sequence of slots; one operator runs in each. An operator with
 // bodies (control flow) takes its own slot and then, one body after the other, the slots of its
 // bodies; its inputs and outputs are live through all of them. A body without operators takes one
-// slot in which nothing runs. All ranges of slots are half-open.
+// slot in which nothing runs. A move (defragmentation) takes a slot of its own. All ranges of slots
+// are half-open.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,13 @@ enum class BoundStatus : std::uint8_t {
 
 struct Step {
   graph::SubgraphId subgraph;
-  graph::OpId op;  // OpId(): the slot of an empty body
+  graph::OpId op;              // OpId(): the slot of an empty body, or of a move
+  graph::TensorId moved = {};  // this tensor of the entry subgraph is copied to its next place
 };
 
-// Where one tensor lives and when. Constants, variables and tensors that no slot needs have none.
+// Where one tensor lives and when. A tensor that moves has one of these for every stretch between
+// its moves, in the order of time; in the slot of a move it has both places. Constants, variables
+// and tensors that no slot needs have none.
 struct TensorPlacement {
   graph::SubgraphId subgraph;
   graph::TensorId tensor;

@@ -93,7 +93,13 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
                 {"arena_lower_bound_bytes", entry.arena_lower_bound_bytes},
                 {"arena_status", NameOf(entry.arena_status)}});
   AppendList(out, "steps", entry.steps, false, [](const Step& step) {
-    return Json{{"subgraph", step.subgraph.value()}, {"op", IdOrNull(step.op)}};
+    Json line = {{"subgraph", step.subgraph.value()}};
+    if (step.moved.valid()) {
+      line["move"] = step.moved.value();
+    } else {
+      line["op"] = IdOrNull(step.op);
+    }
+    return line;
   });
   AppendList(out, "tensors", entry.tensors, false, [](const TensorPlacement& placement) {
     return Json{{"subgraph", placement.subgraph.value()},
@@ -218,10 +224,16 @@ Result<std::vector<T>> ReadList(const Place& object, const char* key,
 }
 
 Result<Step> ReadStep(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(place, {"subgraph", "op"}));
+  const bool move = place.value->is_object() && place.value->contains("move");
+  NEAP_CHECK_OK(ExpectObject(place, {"subgraph", move ? "move" : "op"}));
   Step step;
   NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
   step.subgraph = graph::SubgraphId(subgraph);
+  if (move) {
+    NEAP_TRY(const std::int32_t tensor, ReadIndex(place, "move"));
+    step.moved = graph::TensorId(tensor);
+    return step;
+  }
   NEAP_TRY(step.op, ReadOp(place));
   return step;
 }

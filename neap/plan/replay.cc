@@ -21,6 +21,9 @@ std::string At(std::size_t slot) { return "slot " + std::to_string(slot) + ": ";
 
 std::string Name(const Step& step) {
   const std::string subgraph = "subgraph " + std::to_string(step.subgraph.value());
+  if (step.moved.valid()) {
+    return "a move of tensor " + std::to_string(step.moved.value()) + " of " + subgraph;
+  }
   if (!step.op.valid()) return "no operator of " + subgraph;
   return "operator " + std::to_string(step.op.value()) + " of " + subgraph;
 }
@@ -218,6 +221,13 @@ bool Replayer::RunStep(const EntryPlan& entry, Frame& frame, std::size_t slot) {
     findings_.Add(entry.subgraph, At(slot) + "found " + Name(step) + ", " + why);
     return false;
   };
+  if (step.moved.valid()) {
+    if (step.op.valid() || step.subgraph != entry.subgraph || frame.subgraph != entry.subgraph) {
+      return refuse("expected moves between operators of the entry subgraph only");
+    }
+    // Which tensor it is, and whether it lives, is seen with the addresses.
+    return true;
+  }
   if (step.subgraph != frame.subgraph) {
     return refuse("expected an operator of subgraph " + std::to_string(frame.subgraph.value()));
   }
@@ -249,7 +259,8 @@ bool Replayer::RepeatSteps(const EntryPlan& entry, SubgraphId body, std::size_t 
       return false;
     }
     const Step& found = entry.steps[slot];
-    if (found.subgraph != expected.subgraph || found.op != expected.op) {
+    if (found.subgraph != expected.subgraph || found.op != expected.op ||
+        found.moved != expected.moved) {
       findings_.Add(entry.subgraph, At(slot) + "found " + Name(found) + ", expected " +
                                         Name(expected) + " as in the first call of subgraph " +
                                         std::to_string(body.value()));

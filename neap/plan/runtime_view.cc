@@ -351,6 +351,12 @@ EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView& view,
   EntryPlan rest = entry;
   TakeOverlaps(graph, view, &rest, findings);
   if (order_only) return rest;
+  for (const Step& step : entry.steps) {
+    if (!step.moved.valid()) continue;
+    findings->Add(graph, step.subgraph, OpId(), step.moved,
+                  "is moved, expected no moves where tensors share addresses");
+    return rest;
+  }
   std::map<std::pair<SubgraphId, TensorId>, TensorPlacement> shared;
   std::map<std::pair<SubgraphId, TensorId>, std::int64_t> offsets;
   std::erase_if(rest.tensors, [&](const TensorPlacement& placement) {

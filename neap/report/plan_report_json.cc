@@ -27,6 +27,20 @@ Json OverlapsJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
   return out;
 }
 
+Json MovesJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
+  Json out = Json::array();
+  for (const Move& move : MovesOf(entry)) {
+    Json item;
+    item["slot"] = move.slot;
+    item["tensor"] = TensorJson(graph, entry.subgraph, move.tensor);
+    item["from"] = move.from;
+    item["to"] = move.to;
+    item["bytes"] = move.bytes;
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
 Json ClobberedJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
   Json out = Json::array();
   for (const graph::TensorId id : ClobberedInputs(graph, entry)) {
@@ -143,7 +157,8 @@ std::string PlanJson(const PlanReport& report) {
   out["peak_at"] = PeakJson(*report.graph, compiled.peak_at);
   out["overlaps"] = OverlapsJson(*report.graph, entry);
   out["clobbered_inputs"] = ClobberedJson(*report.graph, entry);
-  for (const char* key : {"moves", "memories", "rewrites"}) out[key] = Json::array();
+  out["moves"] = MovesJson(*report.graph, entry);
+  for (const char* key : {"memories", "rewrites"}) out[key] = Json::array();
   out["cascade"] = nullptr;
   out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
   out["fits"] = report.budget_bytes ? Json(Fits(report)) : Json(nullptr);

@@ -190,7 +190,37 @@ std::string OverlapsText(const PlanReport& report) {
   return out;
 }
 
+std::string MovesText(const PlanReport& report) {
+  const std::vector<Move> moves = MovesOf(plan::LargestEntry(report.compiled->plan));
+  if (moves.empty()) return "";
+  std::int64_t bytes = 0;
+  for (const Move& move : moves) bytes += move.bytes;
+  return fmt::format("  {} of live tensors, {} copied\n",
+                     moves.size() == 1 ? "1 move" : fmt::format("{} moves", moves.size()),
+                     FormatBytes(bytes));
+}
+
 }  // namespace
+
+std::vector<Move> MovesOf(const plan::EntryPlan& entry) {
+  std::vector<Move> moves;
+  for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
+    const graph::TensorId tensor = entry.steps[slot].moved;
+    if (!tensor.valid()) continue;
+    Move move;
+    move.slot = static_cast<std::int32_t>(slot);
+    move.tensor = tensor;
+    for (const plan::TensorPlacement& placement : entry.tensors) {
+      if (placement.tensor != tensor || placement.subgraph != entry.subgraph) continue;
+      move.bytes = placement.bytes;
+      if (placement.last == move.slot + 1 && placement.first != move.slot)
+        move.from = placement.offset;
+      if (placement.first == move.slot) move.to = placement.offset;
+    }
+    moves.push_back(move);
+  }
+  return moves;
+}
 
 std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
                                              const plan::EntryPlan& entry) {
@@ -251,6 +281,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
                      compiled.seconds.place_seconds);
   out += EntriesText(report);
   out += OverlapsText(report);
+  out += MovesText(report);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
   return out + NotesText(report.notes, "  ");
 }

@@ -49,6 +49,16 @@ inline bool Fits(const PlanReport& report) {
          HeadlineOf(*report.compiled, report.placed).bytes <= *report.budget_bytes;
 }
 
+// The copies of live tensors among the steps of an entry, in their order.
+struct Move {
+  std::int32_t slot = 0;
+  graph::TensorId tensor;
+  std::int64_t from = 0;  // offsets
+  std::int64_t to = 0;
+  std::int64_t bytes = 0;
+};
+std::vector<Move> MovesOf(const plan::EntryPlan& entry);
+
 // The model inputs that a plan writes over, in index order: they cannot be used again after a run.
 std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
                                              const plan::EntryPlan& entry);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placement problems from bytes: valid ones get a right placement, never above the greedy one and
-// never below the lower bound.
+// Placement problems from bytes, pair rules included: valid ones get a right placement, never below
+// the lower bound and, where no rule forbids disjoint places, never above the greedy one.
 #include "neap/arena/arena.h"
 #include "neap/arena/check.h"
 #include "tests/fuzz/byte_source.h"
@@ -24,7 +24,27 @@ neap::arena::Problem Decode(neap::fuzz::ByteSource* bytes) {
     if (kind == 1) buffer.fixed_offset = bytes->Byte();
     problem.buffers.push_back(buffer);
   }
+  if (count < 2) return problem;
+  for (std::int32_t left = bytes->Below(12); left > 0; --left) {
+    const std::int32_t a = bytes->Below(count);
+    const std::int32_t b = bytes->Below(count);
+    const std::int32_t kind = bytes->Below(4);
+    const std::int64_t at = bytes->Byte() - 64;
+    if (kind == 0) problem.pairs.push_back(StartsBelow(problem, a, b, at > 0 ? at : 0));
+    if (kind == 1) AddExactlyAt(problem, a, b, at);
+    if (kind == 2) problem.pairs.push_back(neap::arena::Unrelated(a, b));
+    if (kind == 3) problem.pairs.push_back({a, b, at, at + bytes->Byte() - 8});
+  }
   return problem;
+}
+
+bool AllowsDisjoint(const neap::arena::Problem& problem) {
+  for (const neap::arena::PairRule& rule : problem.pairs) {
+    const auto& a = problem.buffers[static_cast<std::size_t>(rule.a)];
+    const auto& b = problem.buffers[static_cast<std::size_t>(rule.b)];
+    if (rule.low < -b.bytes || rule.high > a.bytes) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -40,6 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Require(outcome.lower_bound_bytes <= outcome.placement.height_bytes, "the bound is one");
   Require(neap::arena::LoadLowerBound(problem) <= outcome.lower_bound_bytes,
           "the best bound is told");
+  if (!AllowsDisjoint(problem)) return 0;
   const auto greedy = neap::arena::PlaceLikeTflm(problem);
   Require(outcome.placement.height_bytes <= greedy.height_bytes, "never above the greedy planner");
   return 0;

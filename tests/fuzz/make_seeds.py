@@ -26,7 +26,7 @@ def main():
     arguments = parser.parse_args()
     neap, out = arguments.neap.resolve(), arguments.out
     shutil.rmtree(out, ignore_errors=True)
-    for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "schedule"):
+    for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "csv", "schedule"):
         (out / name).mkdir(parents=True)
 
     graphs = {"diamond": DIAMOND, "wide": wide_graph(12, 1),
@@ -46,6 +46,14 @@ def main():
         subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",
                         "--seed", str(seed), "-o", out / "onnx" / f"randwire{seed}.onnx"],
                        check=True)
+
+    tables = {"plain": "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n",
+              "full": "id,start,end,size,alignment,hint,gaps,offset\n"
+                      "a,0,9,64,16,-1,2-3 5-7,\nb,2,3,64,1,-1,,\nc,6,6,32,4,7,,128\n"
+                      "d,-9000000000,5,7,1,,,\n",
+              "bad": "id,lower,upper,size,gaps\na,0,9,1,2-4@0:3\nb,1,0,1,\n"}
+    for name, table in tables.items():
+        (out / "csv" / name).write_text(table)
 
     draw = random.Random(1)
     for name in ("arena", "schedule"):

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/arena/capacity_search.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "neap/arena/orientation_search.h"
+#include "neap/arena/sections.h"
+
+namespace neap::arena {
+namespace {
+
+constexpr std::int64_t kNodesPerRestart = 500;
+constexpr std::int32_t kMostExponent = 1300;  // in 1/1000
+
+// Luby, Sinclair, Zuckerman 1993: 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...; index >= 1.
+std::int64_t Luby(std::int64_t index) {
+  while (true) {
+    const int bits = 64 - std::countl_zero(static_cast<std::uint64_t>(index));
+    if (index == (std::int64_t{1} << bits) - 1) return std::int64_t{1} << (bits - 1);
+    index -= (std::int64_t{1} << (bits - 1)) - 1;
+  }
+}
+
+class SectionsSearch final : public CapacitySearch {
+ public:
+  explicit SectionsSearch(Sections sections) : sections_(std::move(sections)), search_(sections_) {}
+
+  Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
+                  Random& random, Budget& budget) override {
+    // At least enough for a descent without a failure, and some.
+    const auto items = static_cast<std::int64_t>(sections_.items.size());
+    const std::int64_t nodes_per_restart = std::max(kNodesPerRestart, items + items / 4);
+    most_placed_ = -1;
+    search_.ForgetFailures();
+    while (nodes > 0 && !budget.Ended()) {
+      const std::int64_t share = std::min(nodes, nodes_per_restart * Luby(++restarts));
+      nodes -= share;
+      const Rules rules = DrawRules(random);
+      if (random.Chance(1, 8)) search_.ForgetFailures();
+      const Verdict verdict = search_.Run(capacity_bytes, rules, random, share, budget);
+      if (verdict != Verdict::kUndecided) return verdict;
+      if (search_.most_placed() > most_placed_) {
+        most_placed_ = search_.most_placed();
+        best_rules_ = rules;
+      }
+    }
+    return Verdict::kUndecided;
+  }
+  std::int64_t OffsetOf(std::size_t item) const override {
+    return search_.OffsetOf(item) * sections_.unit;
+  }
+  std::int64_t step_bytes() const override { return sections_.exact_units ? sections_.unit : 1; }
+
+ private:
+  Rules DrawRules(Random& random) {
+    constexpr std::array<std::int32_t, 6> kNoises = {30, 60, 120, 240, 480, 900};
+    Rules rules;
+    if (most_placed_ >= 0 && random.Chance(1, 2)) {
+      const auto near = [&](std::int32_t exponent) {
+        const auto moved = static_cast<std::int32_t>(exponent + random.Between(-150, 150));
+        return std::clamp(moved, 0, kMostExponent);
+      };
+      rules.length_exponent = near(best_rules_.length_exponent);
+      rules.size_exponent = near(best_rules_.size_exponent);
+    } else {
+      rules.length_exponent = static_cast<std::int32_t>(random.Between(0, kMostExponent));
+      rules.size_exponent = static_cast<std::int32_t>(random.Between(0, kMostExponent));
+    }
+    rules.noise = kNoises[static_cast<std::size_t>(random.Below(kNoises.size()))];
+    rules.noise_per_node = random.Chance(1, 6);
+    rules.not_lowest = random.Chance(2, 3);
+    rules.learn = random.Chance(3, 4);
+    rules.lowest_level = random.Chance(1, 12);
+    return rules;
+  }
+
+  Sections sections_;
+  DecisionSearch search_;
+  Rules best_rules_;  // those of the run that placed most items
+  std::int32_t most_placed_ = -1;
+};
+
+class AnyRulesSearch final : public CapacitySearch {
+ public:
+  AnyRulesSearch(const Problem& problem, const PairTable& table,
+                 std::span<const BufferIndex> buffers)
+      : search_(problem, table, buffers) {}
+
+  Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
+                  Random& random, Budget& budget) override {
+    while (nodes > 0 && !budget.Ended()) {
+      const std::int64_t share = std::min(nodes, kNodesPerRestart * Luby(++restarts));
+      nodes -= share;
+      const Verdict verdict = search_.Run(capacity_bytes, random, share, budget);
+      if (verdict != Verdict::kUndecided) return verdict;
+    }
+    return Verdict::kUndecided;
+  }
+  std::int64_t OffsetOf(std::size_t item) const override { return search_.OffsetOf(item); }
+  std::int64_t step_bytes() const override { return 1; }
+
+ private:
+  OrientationSearch search_;
+};
+
+}  // namespace
+
+std::unique_ptr<CapacitySearch> MakeCapacitySearch(const Problem& problem, const PairTable& table,
+                                                   std::span<const BufferIndex> buffers) {
+  if (auto sections = Sections::Build(problem, table, buffers)) {
+    return std::make_unique<SectionsSearch>(std::move(*sections));
+  }
+  if (buffers.size() > OrientationSearch::kMostBuffers) return nullptr;
+  return std::make_unique<AnyRulesSearch>(problem, table, buffers);
+}
+
+}  // namespace neap::arena
