@@ -465,6 +465,45 @@ TEST(Litert, TheCheckerFindsDamage) {
   EXPECT_GT(damaged, 700);
 }
 
+// Ids and numbers of any value: whatever the answer, there is one.
+TEST(Litert, TheCheckerSurvivesNonsense) {
+  Random random(14);
+  for (int i = 0; i < 600; ++i) {
+    const Graph graph = RandomGraph(random, 8);
+    plan::Plan plan = MustCompile(graph).plan;
+    plan::EntryPlan& entry = plan.entries.front();
+    for (int j = 0; j < 3; ++j) {
+      const auto id = static_cast<std::int32_t>(random.Next());
+      const auto number = static_cast<std::int64_t>(random.Next());
+      plan::TensorPlacement& tensor = entry.tensors[random.Below(entry.tensors.size())];
+      switch (random.Below(7)) {
+        case 0:
+          tensor = {SubgraphId(id), TensorId(id), number, number, id, id};
+          break;
+        case 1:
+          tensor.tensor = TensorId(id);
+          break;
+        case 2:
+          tensor.offset = number;
+          break;
+        case 3:
+          tensor.last = id;
+          break;
+        case 4:
+          entry.steps[random.Below(entry.steps.size())] = {SubgraphId(id), OpId(id)};
+          break;
+        case 5:
+          entry.steps.push_back({kMain, OpId(), TensorId(id)});
+          break;
+        default:
+          entry.overlaps.push_back({id, kMain, TensorId(id), TensorId(id)});
+          break;
+      }
+    }
+    EXPECT_FALSE(plan::Check(graph, plan).empty());
+  }
+}
+
 TEST(OnnxRuntime, IsCountedAsIdealInPlace) {
   Random random(13);
   for (int i = 0; i < 200; ++i) {
