@@ -303,11 +303,12 @@ void AddSharedOutputs(const RuntimeGraph& runtime, const Timeline& apart, plan::
   const graph::Graph& graph = runtime.file();
   IdVector<SubgraphId, IdVector<OpId, const SharedOutput*>> by_op;
   IdVector<SubgraphId, IdVector<TensorId, const SharedOutput*>> by_output;
-  IdVector<SubgraphId, IdVector<TensorId, std::int64_t>> offset;
+  IdVector<SubgraphId, IdVector<TensorId, const plan::TensorPlacement*>> owner_at;
   for (const Subgraph& subgraph : graph.subgraphs) {
     by_op.push_back(IdVector<OpId, const SharedOutput*>(subgraph.ops.size(), nullptr));
     by_output.push_back(IdVector<TensorId, const SharedOutput*>(subgraph.tensors.size(), nullptr));
-    offset.push_back(IdVector<TensorId, std::int64_t>(subgraph.tensors.size(), -1));
+    owner_at.push_back(
+        IdVector<TensorId, const plan::TensorPlacement*>(subgraph.tensors.size(), nullptr));
   }
   for (const SharedOutput& shared : runtime.shared()) {
     by_op[shared.subgraph][shared.op] = &shared;
@@ -323,7 +324,7 @@ void AddSharedOutputs(const RuntimeGraph& runtime, const Timeline& apart, plan::
         {static_cast<std::int32_t>(slot), step.subgraph, shared.input, shared.output, kind, 0});
   }
   for (const plan::TensorPlacement& placement : entry->tensors) {
-    offset[placement.subgraph][placement.tensor] = placement.offset;
+    owner_at[placement.subgraph][placement.tensor] = &placement;
   }
   std::vector<plan::TensorPlacement> added;
   IdVector<SubgraphId, IdVector<TensorId, std::size_t>> known;
@@ -336,8 +337,9 @@ void AddSharedOutputs(const RuntimeGraph& runtime, const Timeline& apart, plan::
     std::size_t& at = known[live.subgraph][live.tensor];
     if (at == 0) {
       const auto bytes = graph::TensorBytes(graph.subgraphs[live.subgraph].tensors[live.tensor]);
-      added.push_back({live.subgraph, live.tensor, offset[live.subgraph][shared->owner],
-                       bytes.value_or(0), live.first, live.last});
+      const plan::TensorPlacement& owner = *owner_at[live.subgraph][shared->owner];
+      added.push_back({live.subgraph, live.tensor, owner.offset, bytes.value_or(0), live.first,
+                       live.last, owner.memory});
       at = added.size();
     } else {
       added[at - 1].first = std::min(added[at - 1].first, live.first);

@@ -279,7 +279,8 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
     }
     const auto replay = replayer.Replay(*checked);
     if (!replay) continue;  // what follows from the steps would be noise
-    CheckEntry({view.Merged(), profile, plan.kernels, *checked, replayer, *replay, findings},
+    CheckEntry({view.Merged(), profile, plan.kernels, plan.memories, *checked, replayer, *replay,
+                findings},
                order_only);
   }
   if (plan.entries.size() < due.size() && !findings.Full()) {

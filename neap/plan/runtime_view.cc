@@ -53,9 +53,9 @@ Pairs WaitsOf(const Subgraph& subgraph) {
 }
 
 // One subgraph: who reads what, and what LiteRT makes of it.
-class Memory {
+class SubgraphMemory {
  public:
-  explicit Memory(const Subgraph& subgraph)
+  explicit SubgraphMemory(const Subgraph& subgraph)
       : subgraph_(subgraph),
         readers_(subgraph.tensors.size()),
         wanted_(subgraph.tensors.size(), 0),
@@ -209,7 +209,7 @@ void Append(const std::set<TensorId>& tensors, std::vector<TensorId>* list) {
 }
 
 // The subgraph with the lifetimes of the profile.
-void ExtendLifetimes(const Memory& memory, const Profile& profile, bool called,
+void ExtendLifetimes(const SubgraphMemory& memory, const Profile& profile, bool called,
                      const std::map<TensorId, RuntimeView::Share>& shares, Subgraph* subgraph) {
   std::set<TensorId> always;
   std::set<TensorId> to_the_end;
@@ -262,9 +262,9 @@ RuntimeView::RuntimeView(const graph::Graph& graph, const Profile& profile) : gr
     for (const Op& op : subgraph.ops) called.insert(op.bodies.begin(), op.bodies.end());
   }
   apart_ = graph;
-  std::vector<Memory> memories;
+  std::vector<SubgraphMemory> memories;
   for (const SubgraphId id : graph.subgraphs.Ids()) {
-    const Memory& memory = memories.emplace_back(graph.subgraphs[id]);
+    const SubgraphMemory& memory = memories.emplace_back(graph.subgraphs[id]);
     Subgraph& apart = apart_->subgraphs[id];
     Pairs before;
     std::map<TensorId, Share> shares;
@@ -358,11 +358,11 @@ EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView& view,
     return rest;
   }
   std::map<std::pair<SubgraphId, TensorId>, TensorPlacement> shared;
-  std::map<std::pair<SubgraphId, TensorId>, std::int64_t> offsets;
+  std::map<std::pair<SubgraphId, TensorId>, TensorPlacement> owners;
   std::erase_if(rest.tensors, [&](const TensorPlacement& placement) {
     const std::pair key(placement.subgraph, placement.tensor);
     if (!view.shares().contains(key)) {
-      offsets.emplace(key, placement.offset);
+      owners.emplace(key, placement);
       return false;
     }
     return shared.emplace(key, placement).second;  // a second place is told of what is left
@@ -379,8 +379,8 @@ EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView& view,
     };
     const Lifetime* lifetime = replayer.TimelineOf(key.first).Find(key.second);
     const auto found = shared.find(key);
-    const auto owner = offsets.find({key.first, view.OwnerOf(key.first, key.second)});
-    if (lifetime == nullptr || owner == offsets.end()) continue;  // the rest has no place for it
+    const auto owner = owners.find({key.first, view.OwnerOf(key.first, key.second)});
+    if (lifetime == nullptr || owner == owners.end()) continue;  // the rest has no place for it
     if (found == shared.end()) {
       refuse("has no place, expected that of tensor " + std::to_string(share.input.value()));
       continue;
@@ -388,9 +388,12 @@ EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView& view,
     const TensorPlacement& placement = found->second;
     const SlotRange range = {call->second.first_begin + lifetime->range.first,
                              call->second.last_begin + lifetime->range.last};
-    if (placement.offset != owner->second) {
+    if (placement.memory != owner->second.memory) {
+      refuse("is in another memory than its input");
+    }
+    if (placement.offset != owner->second.offset) {
       refuse("offset is " + std::to_string(placement.offset) + ", expected " +
-             std::to_string(owner->second) + ": the runtime puts it over tensor " +
+             std::to_string(owner->second.offset) + ": the runtime puts it over tensor " +
              std::to_string(share.input.value()));
     }
     if (placement.bytes != lifetime->bytes) {
