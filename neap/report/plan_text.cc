@@ -16,7 +16,8 @@ namespace {
 
 // The runtime whose own planner places, for profiles that have one.
 std::string_view StockRuntimeName(plan::Runtime runtime) {
-  return runtime == plan::Runtime::kTflm ? "TFLM" : "the stock runtime";
+  if (runtime == plan::Runtime::kTflm) return "TFLM";
+  return runtime == plan::Runtime::kLitert ? "LiteRT" : "the stock runtime";
 }
 
 // ", was 351,232 B: 14.3 % less"
@@ -205,9 +206,12 @@ std::string OverlapsText(const PlanReport& report) {
   const auto written_over = std::count_if(
       entry.overlaps.begin(), entry.overlaps.end(),
       [](const auto& overlap) { return overlap.kind != plan::OverlapKind::kHoldsInput; });
-  std::string out =
-      fmt::format("  {} written over an input\n",
-                  written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
+  std::string out;
+  if (written_over > 0) {
+    out += fmt::format(
+        "  {} written over an input\n",
+        written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
+  }
   for (const graph::TensorId id : ClobberedInputs(*report.graph, entry)) {
     const graph::Tensor& tensor = report.graph->subgraphs[entry.subgraph].tensors[id];
     out += fmt::format("  overwrites model input '{}'\n", Printable(tensor.name));
