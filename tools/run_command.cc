@@ -101,6 +101,7 @@ Result<std::vector<execute::Value>> LoadInputs(const RunOptions& options, const 
 Result<Job> Load(const RunOptions& options) {
   Job job;
   formats::LoadOptions load_options;
+  load_options.weights = true;
   NEAP_TRY(load_options.dims, ParseDims(options.dims));
   if (!options.max_memory.empty()) {
     NEAP_TRY(job.max_memory_bytes, ParseBytes(options.max_memory));

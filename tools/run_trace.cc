@@ -15,6 +15,7 @@ Json RangesJson(const std::vector<execute::ArenaRange>& ranges) {
     item["tensor"] = range.tensor.valid() ? Json(range.tensor.value()) : Json(nullptr);
     item["offset"] = range.offset;
     item["bytes"] = range.bytes;
+    item["memory"] = range.memory;
     out.push_back(std::move(item));
   }
   return out;
@@ -25,8 +26,9 @@ Json RangesJson(const std::vector<execute::ArenaRange>& ranges) {
 std::string TraceLine(const graph::Subgraph& subgraph, const execute::StepEvent& event) {
   Json out;
   out["slot"] = event.slot;
-  out["operator"] = event.op.value();
-  out["type"] = subgraph.ops[event.op].type;
+  const bool moves = !event.op.valid();
+  out["operator"] = moves ? Json(nullptr) : Json(event.op.value());
+  out["type"] = moves ? "move" : subgraph.ops[event.op].type;
   out["reads"] = RangesJson(event.reads);
   out["writes"] = RangesJson(event.writes);
   out["freed"] = RangesJson(event.freed);

@@ -9,7 +9,8 @@
 namespace neap::tools {
 
 // One line of JSON, with its newline: {"slot", "operator", "type", "reads", "writes", "freed"}, the
-// last three lists of {"tensor", "offset", "bytes"}; a tensor of null is scratch.
+// last three lists of {"tensor", "offset", "bytes", "memory"}. A tensor of null is scratch; an
+// operator of null with the type "move" is a move of the tensor that it reads.
 std::string TraceLine(const graph::Subgraph& subgraph, const execute::StepEvent& event);
 
 }  // namespace neap::tools

@@ -34,7 +34,7 @@ class Arena {
 
   void Remember() { before_ = storage_; }
   // Whether any byte has changed since Remember(), the guards included, that is in none of
-  // `allowed`.
+  // `allowed`, which are of this memory.
   bool ChangedOutside(std::vector<ArenaRange> allowed) const;
 
  private:

@@ -29,4 +29,19 @@ std::span<const KernelEntry> QuantizeKernels();
 std::span<const KernelEntry> TransposeConvKernels();
 }  // namespace tflite
 
+namespace onnx {
+std::span<const KernelEntry> ConvKernels();
+std::span<const KernelEntry> PoolKernels();
+std::span<const KernelEntry> MatmulKernels();
+std::span<const KernelEntry> UnaryKernels();
+std::span<const KernelEntry> BinaryKernels();
+std::span<const KernelEntry> MoveKernels();
+std::span<const KernelEntry> ReduceKernels();
+std::span<const KernelEntry> NormalizeKernels();
+std::span<const KernelEntry> QuantizeKernels();
+std::span<const KernelEntry> VendorKernels();
+std::span<const KernelEntry> ResizeKernels();
+std::span<const KernelEntry> RecurrentKernels();
+}  // namespace onnx
+
 }  // namespace neap::execute

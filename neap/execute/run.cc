@@ -2,10 +2,10 @@
 #include "neap/execute/run.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
-#include "neap/base/bytes.h"
 #include "neap/execute/arena.h"
 #include "neap/execute/inputs.h"
 #include "neap/execute/program.h"
@@ -18,10 +18,21 @@ using graph::TensorId;
 
 // What is known of a tensor while the plan runs.
 struct Held {
-  const plan::TensorPlacement* place = nullptr;  // nullptr: not in the arena
+  std::vector<const plan::TensorPlacement*> stretches;  // between moves; none: not in the arena
+  std::size_t at = 0;                                   // the stretch of now
   bool written = false;
   std::vector<std::byte> copy;  // what was written, while it is live
+
+  const plan::TensorPlacement* place() const { return stretches.empty() ? nullptr : stretches[at]; }
 };
+
+ArenaRange RangeOf(const plan::TensorPlacement& place) {
+  return {place.tensor, place.offset, place.bytes, place.memory};
+}
+
+bool Shares(const ArenaRange& a, const ArenaRange& b) {
+  return a.memory == b.memory && Intersect(a.offset, a.bytes, b.offset, b.bytes);
+}
 
 class Machine {
  public:
@@ -30,7 +41,6 @@ class Machine {
         entry_(entry),
         options_(options),
         subgraph_(program.subgraph()),
-        arena_(entry.arena_bytes),
         held_(subgraph_.tensors.size()),
         has_run_(subgraph_.ops.size(), false) {}
 
@@ -48,28 +58,43 @@ class Machine {
   std::vector<std::size_t> OverlapGroups() const;
   std::vector<ArenaRange> ScratchAt(std::int32_t slot) const;
 
+  Arena& In(const ArenaRange& range) { return arenas_[static_cast<std::size_t>(range.memory)]; }
+  std::span<std::byte> At(const plan::TensorPlacement& place) {
+    return In(RangeOf(place)).At(place.offset, place.bytes);
+  }
+
   Status RunStep(std::int32_t slot, OpId op);
+  Status RunMove(std::int32_t slot, TensorId tensor);
+  Inputs TakeInputs(std::int32_t slot, const graph::Op& op);
+  Outputs TakeOutputs(std::int32_t slot, const graph::Op& op,
+                      std::vector<std::vector<std::byte>>* apart);
+  bool OutputsShareInputs() const;
+  void Remember();
+  void CheckElsewhere(std::int32_t slot, const std::string& what);
+  bool IsIntact(TensorId tensor);
   void CheckRead(std::int32_t slot, TensorId tensor);
   std::span<const std::byte> ReadApart(TensorId tensor) const;
   Status RunApart(OpId op, std::vector<std::vector<std::byte>>* results) const;
-  void KeepOutputs(std::int32_t slot, OpId op, const Outputs& outputs);
-  void CheckLive(std::int32_t slot, OpId op);
+  void KeepOutputs(OpId op, const Outputs& outputs);
+  void CheckLive(std::int32_t slot, const std::string& what);
   void EndLifetimes(std::int32_t slot);
+  void PoisonUncovered(const plan::TensorPlacement& place);
   void Touch(const ArenaRange& range) {
-    high_water_ = std::max(high_water_, range.offset + range.bytes);
+    std::int64_t& high = high_water_[static_cast<std::size_t>(range.memory)];
+    high = std::max(high, range.offset + range.bytes);
   }
 
   const Program& program_;
   const plan::EntryPlan& entry_;
   const RunOptions& options_;
   const graph::Subgraph& subgraph_;
-  Arena arena_;
+  std::vector<Arena> arenas_;  // one a memory
   IdVector<TensorId, Held> held_;
   std::vector<bool> has_run_;
-  std::vector<std::vector<TensorId>> ends_;  // by the last slot of the lifetime
-  std::vector<TensorId> live_;               // written and not ended, by id
+  std::vector<std::vector<const plan::TensorPlacement*>> ends_;  // by the last slot of the lifetime
+  std::vector<TensorId> live_;                                   // written and not ended, by id
   StepEvent event_;
-  std::int64_t high_water_ = 0;
+  std::vector<std::int64_t> high_water_;  // of each memory
   std::vector<std::string> violations_;
 };
 
@@ -85,8 +110,19 @@ Status Machine::Prepare() {
   ends_.resize(entry_.steps.size() + 1);
   NEAP_CHECK_OK(Require(!entry_.tensors.empty() || entry_.steps.empty(),
                         "the plan has no addresses: it was made with --order-only"));
-  const auto inside = [&](std::int64_t offset, std::int64_t bytes) {
-    return offset >= 0 && bytes >= 0 && bytes <= arena_.bytes() && offset <= arena_.bytes() - bytes;
+  std::vector<std::int64_t> sizes = entry_.memory_bytes;
+  if (sizes.empty()) sizes.push_back(entry_.arena_bytes);
+  const auto allowed = [&](std::int64_t bytes) {
+    return bytes >= 0 && bytes <= options_.max_memory_bytes;
+  };
+  NEAP_CHECK_OK(Require(std::all_of(sizes.begin(), sizes.end(), allowed),
+                        "an arena of the plan is larger than the memory that is allowed"));
+  for (const std::int64_t bytes : sizes) arenas_.emplace_back(bytes);
+  high_water_.assign(arenas_.size(), 0);
+  const auto inside = [&](std::int64_t offset, std::int64_t bytes, std::int32_t memory) {
+    if (memory < 0 || static_cast<std::size_t>(memory) >= arenas_.size()) return false;
+    const std::int64_t room = arenas_[static_cast<std::size_t>(memory)].bytes();
+    return offset >= 0 && bytes >= 0 && bytes <= room && offset <= room - bytes;
   };
   for (const plan::TensorPlacement& place : entry_.tensors) {
     if (place.subgraph != entry_.subgraph || !subgraph_.tensors.Has(place.tensor)) {
@@ -98,18 +134,17 @@ Status Machine::Prepare() {
       return Fail(std::move(error));
     };
     Held& held = held_[place.tensor];
-    if (held.place != nullptr) return fail("has two places in the plan");
-    if (!inside(place.offset, place.bytes)) return fail("is not inside the arena");
+    if (!inside(place.offset, place.bytes, place.memory)) return fail("is not inside the arena");
     if (place.bytes != program_.BytesOf(place.tensor)) {
       return fail("has " + std::to_string(program_.BytesOf(place.tensor)) +
                   " bytes, the plan says " + std::to_string(place.bytes));
     }
-    held.place = &place;
-    ends_[static_cast<std::size_t>(std::clamp(place.last, 0, slots))].push_back(place.tensor);
+    held.stretches.push_back(&place);
+    ends_[static_cast<std::size_t>(std::clamp(place.last, 0, slots))].push_back(&place);
   }
   for (const plan::ScratchPlacement& scratch : entry_.scratch) {
-    NEAP_CHECK_OK(
-        Require(inside(scratch.offset, scratch.bytes), "scratch is not inside the arena"));
+    NEAP_CHECK_OK(Require(inside(scratch.offset, scratch.bytes, scratch.memory),
+                          "scratch is not inside the arena"));
   }
   return {};
 }
@@ -152,14 +187,14 @@ void Machine::CheckSharing() {
       const auto& b = *places[j];
       const std::int32_t first = std::max(a.first, b.first);
       const std::int32_t last = std::min(a.last, b.last);
-      if (first >= last) continue;
+      if (first >= last || a.memory != b.memory || a.tensor == b.tensor) continue;
       if (groups[a.tensor.index()] == groups[b.tensor.index()]) continue;
       Report(first, a.tensor,
              "shares bytes with " + graph::Describe(b.tensor, subgraph_.tensors[b.tensor]));
     }
     for (const plan::ScratchPlacement& scratch : entry_.scratch) {
       if (scratch.slot >= a.first && scratch.slot < a.last &&
-          Intersect(a.offset, a.bytes, scratch.offset, scratch.bytes)) {
+          Shares(RangeOf(a), {TensorId(), scratch.offset, scratch.bytes, scratch.memory})) {
         Report(scratch.slot, a.tensor, "shares bytes with the scratch of the step");
       }
     }
@@ -171,18 +206,17 @@ Status Machine::LoadInputs(std::span<const Value> inputs) {
     Held& held = held_[tensor];
     held.copy.assign(bytes.begin(), bytes.end());
     held.written = true;
-    if (held.place == nullptr) return {};
-    const ArenaRange range{tensor, held.place->offset, held.place->bytes};
-    std::copy(bytes.begin(), bytes.end(), arena_.At(range.offset, range.bytes).begin());
-    Touch(range);
+    if (held.place() == nullptr) return {};
+    std::copy(bytes.begin(), bytes.end(), At(*held.place()).begin());
+    Touch(RangeOf(*held.place()));
     live_.push_back(tensor);
     return {};
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorId tensor = subgraph_.inputs[i];
-    if (held_[tensor].place == nullptr && !entry_.steps.empty()) {
+    if (held_[tensor].place() == nullptr && !entry_.steps.empty()) {
       Report(-1, tensor, "is an input and has no place in the plan");
-    } else if (held_[tensor].place != nullptr && held_[tensor].place->first > 0) {
+    } else if (held_[tensor].place() != nullptr && held_[tensor].place()->first > 0) {
       Report(-1, tensor, "is an input and does not live from the start");
     }
     NEAP_CHECK_OK(load(tensor, inputs[i].bytes));
@@ -203,7 +237,8 @@ Status Machine::LoadInputs(std::span<const Value> inputs) {
 std::vector<ArenaRange> Machine::ScratchAt(std::int32_t slot) const {
   std::vector<ArenaRange> ranges;
   for (const plan::ScratchPlacement& scratch : entry_.scratch) {
-    if (scratch.slot == slot) ranges.push_back({TensorId(), scratch.offset, scratch.bytes});
+    if (scratch.slot != slot) continue;
+    ranges.push_back({TensorId(), scratch.offset, scratch.bytes, scratch.memory});
   }
   return ranges;
 }
@@ -212,6 +247,10 @@ Status Machine::RunSteps() {
   for (std::size_t i = 0; i < entry_.steps.size(); ++i) {
     const plan::Step& step = entry_.steps[i];
     const auto slot = static_cast<std::int32_t>(i);
+    if (step.subgraph == entry_.subgraph && subgraph_.tensors.Has(step.moved)) {
+      NEAP_CHECK_OK(RunMove(slot, step.moved));
+      continue;
+    }
     if (step.subgraph != entry_.subgraph || !subgraph_.ops.Has(step.op) ||
         subgraph_.ops[step.op].folded) {
       return Fail(BadInput("slot " + std::to_string(slot) +
@@ -225,12 +264,11 @@ Status Machine::RunSteps() {
 void Machine::CheckRead(std::int32_t slot, TensorId tensor) {
   const Held& held = held_[tensor];
   if (!held.written) return Report(slot, tensor, "is read before it is written");
-  if (held.place == nullptr) return;
-  if (slot < held.place->first || slot >= held.place->last) {
+  if (held.place() == nullptr) return;
+  if (slot < held.place()->first || slot >= held.place()->last) {
     return Report(slot, tensor, "is read outside of its lifetime");
   }
-  const auto now = arena_.At(held.place->offset, held.place->bytes);
-  if (!std::equal(now.begin(), now.end(), held.copy.begin(), held.copy.end())) {
+  if (!IsIntact(tensor)) {
     Report(slot, tensor, "is read and has not the bytes that were written");
   }
 }
@@ -256,13 +294,13 @@ Status Machine::RunApart(OpId id, std::vector<std::vector<std::byte>>* results) 
   return program_.RunOp(id, Arguments{inputs, outputs});
 }
 
-Status Machine::RunStep(std::int32_t slot, OpId id) {
-  const graph::Op& op = subgraph_.ops[id];
-  event_ = StepEvent{slot, id, {}, {}, {}};
-  if (has_run_[id.index()]) Report(slot, TensorId(), graph::Describe(id, op) + " runs again");
-  has_run_[id.index()] = true;
-  std::vector<std::vector<std::byte>> apart;  // memory of outputs that have no place
-  apart.reserve(op.outputs.size());
+bool Machine::IsIntact(TensorId tensor) {
+  const Held& held = held_[tensor];
+  const auto now = At(*held.place());
+  return std::equal(now.begin(), now.end(), held.copy.begin(), held.copy.end());
+}
+
+Machine::Inputs Machine::TakeInputs(std::int32_t slot, const graph::Op& op) {
   Inputs inputs;
   for (const TensorId tensor : op.inputs) {
     inputs.emplace_back();
@@ -274,40 +312,75 @@ Status Machine::RunStep(std::int32_t slot, OpId id) {
     CheckRead(slot, tensor);
     Held& held = held_[tensor];
     held.copy.resize(static_cast<std::size_t>(program_.BytesOf(tensor)), kPoison);
-    if (held.place == nullptr) {
+    if (held.place() == nullptr) {
       inputs.back() = held.copy;
       continue;
     }
-    inputs.back() = arena_.At(held.place->offset, held.place->bytes);
-    event_.reads.push_back({tensor, held.place->offset, held.place->bytes});
+    inputs.back() = At(*held.place());
+    event_.reads.push_back(RangeOf(*held.place()));
   }
+  return inputs;
+}
+
+Machine::Outputs Machine::TakeOutputs(std::int32_t slot, const graph::Op& op,
+                                      std::vector<std::vector<std::byte>>* apart) {
+  apart->reserve(op.outputs.size());
   Outputs outputs;
   for (const TensorId tensor : op.outputs) {
     outputs.emplace_back();
     if (!tensor.valid()) continue;
     const Held& held = held_[tensor];
-    if (held.place == nullptr) {
+    if (held.place() == nullptr) {
       Report(slot, tensor, "is written and has no place in the plan");
-      outputs.back() = apart.emplace_back(static_cast<std::size_t>(program_.BytesOf(tensor)));
+      outputs.back() = apart->emplace_back(static_cast<std::size_t>(program_.BytesOf(tensor)));
       continue;
     }
-    if (slot < held.place->first || slot >= held.place->last) {
+    if (slot < held.place()->first || slot >= held.place()->last) {
       Report(slot, tensor, "is written outside of its lifetime");
     }
-    outputs.back() = arena_.At(held.place->offset, held.place->bytes);
-    event_.writes.push_back({tensor, held.place->offset, held.place->bytes});
+    outputs.back() = At(*held.place());
+    event_.writes.push_back(RangeOf(*held.place()));
   }
   for (const ArenaRange& scratch : ScratchAt(slot)) event_.writes.push_back(scratch);
-  const bool shared = std::any_of(event_.writes.begin(), event_.writes.end(), [&](const auto& w) {
-    return std::any_of(event_.reads.begin(), event_.reads.end(), [&](const auto& r) {
-      return Intersect(w.offset, w.bytes, r.offset, r.bytes);
-    });
+  return outputs;
+}
+
+bool Machine::OutputsShareInputs() const {
+  return std::any_of(event_.writes.begin(), event_.writes.end(), [&](const ArenaRange& write) {
+    return std::any_of(event_.reads.begin(), event_.reads.end(),
+                       [&](const ArenaRange& read) { return Shares(write, read); });
   });
+}
+
+void Machine::Remember() {
+  for (Arena& arena : arenas_) arena.Remember();
+}
+
+void Machine::CheckElsewhere(std::int32_t slot, const std::string& what) {
+  for (std::size_t memory = 0; memory < arenas_.size(); ++memory) {
+    std::vector<ArenaRange> here;
+    for (const ArenaRange& range : event_.writes) {
+      if (static_cast<std::size_t>(range.memory) == memory) here.push_back(range);
+    }
+    if (arenas_[memory].ChangedOutside(here)) {
+      Report(slot, TensorId(), what + " writes outside of its outputs");
+    }
+  }
+}
+
+Status Machine::RunStep(std::int32_t slot, OpId id) {
+  const graph::Op& op = subgraph_.ops[id];
+  event_ = StepEvent{slot, id, {}, {}, {}};
+  if (has_run_[id.index()]) Report(slot, TensorId(), graph::Describe(id, op) + " runs again");
+  has_run_[id.index()] = true;
+  const Inputs inputs = TakeInputs(slot, op);
+  std::vector<std::vector<std::byte>> apart;  // memory of outputs that have no place
+  const Outputs outputs = TakeOutputs(slot, op, &apart);
   std::vector<std::vector<std::byte>> expected;
-  if (shared) NEAP_CHECK_OK(RunApart(id, &expected));
-  arena_.Remember();
+  if (OutputsShareInputs()) NEAP_CHECK_OK(RunApart(id, &expected));
+  Remember();
   for (const ArenaRange& range : event_.writes) {
-    if (!range.tensor.valid()) arena_.Poison(range.offset, range.bytes);
+    if (!range.tensor.valid()) In(range).Poison(range.offset, range.bytes);
     Touch(range);
   }
   NEAP_CHECK_OK(program_.RunOp(id, Arguments{inputs, outputs}));
@@ -316,17 +389,43 @@ Status Machine::RunStep(std::int32_t slot, OpId id) {
       Report(slot, op.outputs[i], "is not what the step computes when it does not share bytes");
     }
   }
-  if (arena_.ChangedOutside(event_.writes)) {
-    Report(slot, TensorId(), graph::Describe(id, op) + " writes outside of its outputs");
-  }
-  KeepOutputs(slot, id, outputs);
-  CheckLive(slot, id);
+  CheckElsewhere(slot, graph::Describe(id, op));
+  KeepOutputs(id, outputs);
+  CheckLive(slot, graph::Describe(id, op));
   EndLifetimes(slot);
   if (options_.observer) options_.observer(event_);
   return {};
 }
 
-void Machine::KeepOutputs(std::int32_t /*slot*/, OpId id, const Outputs& outputs) {
+// Source and destination may share bytes.
+Status Machine::RunMove(std::int32_t slot, TensorId tensor) {
+  Held& held = held_[tensor];
+  event_ = StepEvent{slot, OpId(), {}, {}, {}};
+  if (held.at + 1 >= held.stretches.size()) {
+    Report(slot, tensor, "is moved and has no place to go");
+    return {};
+  }
+  CheckRead(slot, tensor);
+  const plan::TensorPlacement& from = *held.place();
+  const plan::TensorPlacement& to = *held.stretches[++held.at];
+  if (slot < to.first || slot >= to.last) {
+    Report(slot, tensor, "is moved to a place outside of its lifetime");
+  }
+  event_.reads.push_back(RangeOf(from));
+  event_.writes.push_back(RangeOf(to));
+  Touch(RangeOf(to));
+  Remember();
+  const auto source = At(from);
+  if (!source.empty()) std::memmove(At(to).data(), source.data(), source.size());
+  CheckElsewhere(slot, "the move");
+  if (held.written && !IsIntact(tensor)) Report(slot, tensor, "does not arrive where it is moved");
+  CheckLive(slot, "the move of " + graph::Describe(tensor, subgraph_.tensors[tensor]));
+  EndLifetimes(slot);
+  if (options_.observer) options_.observer(event_);
+  return {};
+}
+
+void Machine::KeepOutputs(OpId id, const Outputs& outputs) {
   const graph::Op& op = subgraph_.ops[id];
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!op.outputs[i].valid()) continue;
@@ -334,60 +433,56 @@ void Machine::KeepOutputs(std::int32_t /*slot*/, OpId id, const Outputs& outputs
     held.copy.assign(outputs[i].begin(), outputs[i].end());
     held.written = true;
     const auto at = std::lower_bound(live_.begin(), live_.end(), op.outputs[i]);
-    if (held.place != nullptr && (at == live_.end() || *at != op.outputs[i])) {
+    if (held.place() != nullptr && (at == live_.end() || *at != op.outputs[i])) {
       live_.insert(at, op.outputs[i]);
     }
   }
 }
 
 // What lives on after this step is what it was.
-void Machine::CheckLive(std::int32_t slot, OpId id) {
+void Machine::CheckLive(std::int32_t slot, const std::string& what) {
   for (const TensorId tensor : live_) {
-    const Held& held = held_[tensor];
-    if (held.place->last <= slot + 1) continue;
+    const plan::TensorPlacement& place = *held_[tensor].place();
+    if (place.last <= slot + 1) continue;
     const bool touched =
-        std::any_of(event_.writes.begin(), event_.writes.end(), [&](const ArenaRange& range) {
-          return Intersect(range.offset, range.bytes, held.place->offset, held.place->bytes);
-        });
-    if (!touched) continue;
-    const auto now = arena_.At(held.place->offset, held.place->bytes);
-    if (!std::equal(now.begin(), now.end(), held.copy.begin(), held.copy.end())) {
-      Report(slot, tensor,
-             "is still live and is written over by " + graph::Describe(id, subgraph_.ops[id]));
+        std::any_of(event_.writes.begin(), event_.writes.end(),
+                    [&](const ArenaRange& range) { return Shares(range, RangeOf(place)); });
+    if (touched && !IsIntact(tensor)) {
+      Report(slot, tensor, "is still live and is written over by " + what);
     }
   }
 }
 
 void Machine::EndLifetimes(std::int32_t slot) {
   if (static_cast<std::size_t>(slot) + 1 >= entry_.steps.size()) return;  // outputs are read yet
-  const std::vector<TensorId>& ending = ends_[static_cast<std::size_t>(slot) + 1];
-  for (const TensorId tensor : ending) {
-    const auto at = std::lower_bound(live_.begin(), live_.end(), tensor);
-    if (at != live_.end() && *at == tensor) live_.erase(at);
+  const auto& ending = ends_[static_cast<std::size_t>(slot) + 1];
+  for (const plan::TensorPlacement* place : ending) {
+    if (held_[place->tensor].place() != place) continue;  // it has moved on
+    const auto at = std::lower_bound(live_.begin(), live_.end(), place->tensor);
+    if (at != live_.end() && *at == place->tensor) live_.erase(at);
   }
-  for (const TensorId tensor : ending) {
-    Held& held = held_[tensor];
-    if (!held.written) continue;
-    // Only what no live tensor has taken over by now.
-    const std::int64_t end = held.place->offset + held.place->bytes;
-    std::vector<ArenaRange> others;
-    for (const TensorId other : live_) {
-      const plan::TensorPlacement& place = *held_[other].place;
-      if (Intersect(place.offset, place.bytes, held.place->offset, held.place->bytes)) {
-        others.push_back({other, place.offset, place.bytes});
-      }
+  for (const plan::TensorPlacement* place : ending) {
+    if (held_[place->tensor].written) PoisonUncovered(*place);
+  }
+}
+
+// Only what no live tensor has taken over by now.
+void Machine::PoisonUncovered(const plan::TensorPlacement& place) {
+  std::vector<ArenaRange> others;
+  for (const TensorId other : live_) {
+    const ArenaRange range = RangeOf(*held_[other].place());
+    if (Shares(range, RangeOf(place))) others.push_back(range);
+  }
+  std::sort(others.begin(), others.end(),
+            [](const ArenaRange& a, const ArenaRange& b) { return a.offset < b.offset; });
+  others.push_back({TensorId(), place.offset + place.bytes, 0, place.memory});
+  std::int64_t from = place.offset;
+  for (const ArenaRange& other : others) {
+    if (other.offset > from) {
+      In(other).Poison(from, other.offset - from);
+      event_.freed.push_back({place.tensor, from, other.offset - from, place.memory});
     }
-    std::sort(others.begin(), others.end(),
-              [](const ArenaRange& a, const ArenaRange& b) { return a.offset < b.offset; });
-    others.push_back({TensorId(), end, 0});
-    std::int64_t from = held.place->offset;
-    for (const ArenaRange& other : others) {
-      if (other.offset > from) {
-        arena_.Poison(from, other.offset - from);
-        event_.freed.push_back({tensor, from, other.offset - from});
-      }
-      from = std::max(from, other.offset + other.bytes);
-    }
+    from = std::max(from, other.offset + other.bytes);
   }
 }
 
@@ -403,13 +498,13 @@ RunResult Machine::Finish() {
     Value value{subgraph_.tensors[tensor].type, *subgraph_.tensors[tensor].shape, {}};
     const Held& held = held_[tensor];
     std::span<const std::byte> bytes = ReadApart(tensor);
-    if (!program_.IsConstant(tensor) && held.place != nullptr) {
-      const auto now = arena_.At(held.place->offset, held.place->bytes);
+    if (!program_.IsConstant(tensor) && held.place() != nullptr) {
+      const auto now = At(*held.place());
       if (!held.written) {
         Report(-1, tensor, "is an output and was never written");
-      } else if (held.place->last < slots) {
+      } else if (held.place()->last < slots) {
         Report(-1, tensor, "is an output and does not live to the end");
-      } else if (!std::equal(now.begin(), now.end(), held.copy.begin(), held.copy.end())) {
+      } else if (!IsIntact(tensor)) {
         Report(-1, tensor, "is an output and has not the bytes that were written");
       }
       bytes = now;
@@ -421,8 +516,8 @@ RunResult Machine::Finish() {
     result.outputs.push_back(std::move(value));
   }
   result.violations = std::move(violations_);
-  result.arena_bytes = arena_.bytes();
-  result.high_water_bytes = high_water_;
+  for (const Arena& arena : arenas_) result.arena_bytes += arena.bytes();
+  for (const std::int64_t bytes : high_water_) result.high_water_bytes += bytes;
   return result;
 }
 
@@ -432,10 +527,6 @@ Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
                       std::span<const Value> inputs, const RunOptions& options) {
   if (!graph.subgraphs.Has(entry.subgraph)) {
     return Fail(BadInput("the plan is about a subgraph that the model does not have"));
-  }
-  if (entry.arena_bytes < 0 || entry.arena_bytes > options.max_memory_bytes) {
-    return Fail(BadInput("the arena of the plan, " + FormatBytes(entry.arena_bytes) +
-                         ", is larger than the memory that is allowed"));
   }
   NEAP_TRY(const Program program,
            Program::Prepare(graph, entry.subgraph, options.kernels, options.max_memory_bytes));

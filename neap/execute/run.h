@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a model as a plan says: in the plan's order, every tensor at its address, in one arena of
-// exactly the planned size. Shares no code with the planner and the checker; what it reports has
-// happened.
+// Runs a model as a plan says: in the plan's order, every tensor at its address, in an arena of
+// exactly the planned size for each memory. Shares no code with the planner and the checker; what
+// it reports has happened.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,13 @@ struct ArenaRange {
   graph::TensorId tensor;
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
+  std::int32_t memory = 0;
 };
 
 // What happened in one slot, told after it.
 struct StepEvent {
   std::int32_t slot = 0;
-  graph::OpId op;
+  graph::OpId op;  // OpId(): a tensor was moved, the one that was written
   std::vector<ArenaRange> reads;
   std::vector<ArenaRange> writes;
   std::vector<ArenaRange> freed;  // filled with poison
@@ -47,7 +48,8 @@ struct RunResult {
   // an unplanned run.
   std::vector<std::string> violations;
   std::int64_t arena_bytes = 0;
-  std::int64_t high_water_bytes = 0;  // end of the highest byte that was written
+  std::int64_t high_water_bytes = 0;  // end of the highest byte that was written; of all memories
+                                      // together
 };
 inline constexpr std::size_t kMostViolations = 20;
 
@@ -60,6 +62,7 @@ inline constexpr std::size_t kMostViolations = 20;
 //  - a step writes a tensor outside of its lifetime, or changes bytes of one that is still live;
 //  - tensors that are live in one slot share bytes and no overlaps of the plan join them;
 //  - a step whose outputs lie over its inputs gives other outputs than apart;
+//  - a move has no place to go, or what it copies does not arrive;
 //  - bytes change that are neither outputs nor scratch, or a guard does;
 //  - an operator has no step, or two; an output is not there in the end.
 // The run goes on after a violation as far as it can. Fails when the plan cannot be run at all: it

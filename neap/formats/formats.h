@@ -23,6 +23,9 @@ std::string_view NameOf(Format format);  // "tflite", "onnx", "graph JSON"
 
 struct LoadOptions {
   std::map<std::string, std::int64_t> dims;  // values for symbolic dimensions
+  // The bytes of all constants, which running a model needs; else .onnx keeps those of small ones
+  // only.
+  bool weights = false;
 };
 
 // The offline memory plan that a TensorFlow Lite file carries in its metadata for TensorFlow Lite

@@ -80,6 +80,9 @@ struct Op {
   bool folded = false;
   std::int32_t source_index = -1;  // position in the file's operator list; -1: not from a file
   std::map<std::string, Attribute> attributes;
+  // ONNX: the version of its domain that the file uses, which decides what defaults mean; 0: not
+  // known.
+  std::int32_t version = 0;
 };
 
 // `before` must run before `after` for a reason that no tensor shows.

@@ -58,6 +58,9 @@ def check_all(neap, model, tmp_path):
     check = neap.run("check", model, plan, "--json")
     assert check.returncode == 0, check.stderr
     validator("check-report").validate(json.loads(check.stdout))
+    run = neap.run("run", model, "--plan", plan, "--json")
+    if b"no kernel for" not in run.stderr and run.stdout:
+        validator("run-report").validate(json.loads(run.stdout))
     return json.loads(plan.read_text())
 
 

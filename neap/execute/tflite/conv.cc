@@ -88,6 +88,7 @@ Result<RunKernel> PrepareAnyConv(const Node& node, bool depthwise) {
   if (type == kFloat32 && node.In(1).type == kFloat32 && node.Out().type == kFloat32) {
     return FloatConv(node, plan, depthwise);
   }
+  if (type == kFloat32 && node.In(1).type == kInt8 && !depthwise) return HybridConv(node, plan);
   if (IsQuantizedType(type)) return QuantizedConv(node, plan, depthwise);
   return UnsupportedType(node);
 }

@@ -62,8 +62,8 @@ Result<RunKernel> MakeConv(const ConvPlan& plan, Stages stages, bool depthwise) 
   return RunKernel([plan, depthwise,
                     stages = std::move(stages)](const Arguments& arguments) -> Status {
     const QuantizedStage<Acc, Bias, In> stage{stages.has_bias ? Input<Bias>(arguments, 2) : nullptr,
-                                              stages.factors.data(), stages.out.zero,
-                                              stages.limits, stages.rounds_once};
+                                              stages.factors.data(), stages.out.zero, stages.limits,
+                                              stages.rounds_once};
     const auto* const input = Input<In>(arguments, 0);
     const auto* const filter = Input<Weight>(arguments, 1);
     const auto in_zero = static_cast<Acc>(stages.in.zero);

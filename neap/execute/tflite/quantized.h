@@ -67,6 +67,7 @@ Result<RunKernel> TableKernel(const Node& node, F f) {
 }
 
 // Kernels of one file each, called by those of the operator's family when its type is quantised.
+Result<RunKernel> HybridConv(const Node& node, const ConvPlan& plan);
 Result<RunKernel> QuantizedConv(const Node& node, const ConvPlan& plan, bool depthwise);
 Result<RunKernel> QuantizedFullyConnected(const Node& node, std::int64_t rows, std::int64_t depth,
                                           std::int64_t columns);

@@ -37,7 +37,7 @@ using Names = std::unordered_map<std::string, TensorId>;
 class Reader {
  public:
   Reader(const std::string& path, const LoadOptions& options, std::vector<std::string>* notes)
-      : options_(options), notes_(*notes), external_(path) {}
+      : options_(options), notes_(*notes), external_(path, options.weights) {}
 
   Result<graph::Graph> Read(pb::ModelProto* model) {
     NEAP_TRY(scopes_, ListScopes(model));
@@ -54,7 +54,12 @@ class Reader {
     inference.opset = DefaultOpset(*model);
     inference.declared_shapes_win = options_.dims.empty();
     InferGraph(&graph_, captures_, inference, &notes_);
-    for (Subgraph& subgraph : graph_.subgraphs) NEAP_CHECK_OK(AddControlEdges(&subgraph));
+    for (Subgraph& subgraph : graph_.subgraphs) {
+      for (Op& op : subgraph.ops) {
+        if (op.domain.empty()) op.version = inference.opset;
+      }
+      NEAP_CHECK_OK(AddControlEdges(&subgraph));
+    }
     external_.Report(&notes_);
     NoteRedefined();
     NoteUnsized();

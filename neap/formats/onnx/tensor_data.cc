@@ -136,8 +136,9 @@ Result<std::int64_t> ReadType(const pb::TensorProto& proto, graph::Tensor* tenso
 
 }  // namespace
 
-ExternalData::ExternalData(const std::string& model_path)
-    : folder_(model_path == "-" ? fs::path() : fs::path(model_path).parent_path()) {
+ExternalData::ExternalData(const std::string& model_path, bool weights)
+    : folder_(model_path == "-" ? fs::path() : fs::path(model_path).parent_path()),
+      weights_(weights) {
   if (folder_.empty()) folder_ = ".";
 }
 
@@ -194,7 +195,9 @@ Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph:
   tensor->constant = true;
   NEAP_TRY(const std::int64_t expected, ReadType(proto, tensor));
   const int bits = graph::BitsOf(tensor->type);
-  const bool small = bits >= 8 && bits <= 64 && expected / (bits / 8) <= kMostConstantElements;
+  const bool small = external->weights() ? bits > 0 && bits <= 64
+                                         : bits >= 8 && bits <= 64 &&
+                                               expected / (bits / 8) <= kMostConstantElements;
   std::vector<std::byte> bytes;
   bool present = false;
   if (proto.data_location() == kExternal) {

@@ -25,7 +25,9 @@ inline constexpr std::int64_t kMostConstantElements = 4096;
 // model is ever opened.
 class ExternalData {
  public:
-  explicit ExternalData(const std::string& model_path);
+  // `weights`: constants of any size keep their data.
+  ExternalData(const std::string& model_path, bool weights);
+  bool weights() const { return weights_; }
 
   // The bytes that `tensor` refers to, where `wanted` of them are asked for; nullopt: not there, or
   // wanted is 0, which only checks the place. An error: a place outside the folder.
@@ -38,11 +40,13 @@ class ExternalData {
   bool Usable(const std::string& location);
 
   std::filesystem::path folder_;
+  bool weights_;
   std::map<std::string, bool> usable_;
   std::map<std::string, std::int64_t> missing_;  // constants that lack data, by file
 };
 
-// Type, shape, `constant`, and the data of small constants. The name is left alone.
+// Type, shape, `constant`, and the data of small constants; of all where the external data says so.
+// The name is left alone.
 Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph::Tensor* tensor);
 
 }  // namespace neap::formats::onnx

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neap run on ONNX models: operator vectors, golden outputs, ONNX Runtime."""
+
+import numpy
+import pytest
+
+from conftest import SHARED, one_in, shared_files
+from test_execute import SECONDS, outputs_of
+from tensors import random_tensor
+
+onnx = pytest.importorskip("onnx", reason="no wheel of onnx")
+
+NODES = sorted({file.split("/")[0] for file in shared_files("onnx_node_tests", ".onnx")})
+GRAPHS = shared_files("graphs", ".onnx")
+DEEPLOY = "models/pulp-platform+Deeploy"
+GOLDEN = [file.removesuffix(".inputs.npz") for file in shared_files(DEEPLOY, ".npz")
+          if file.endswith(".inputs.npz")]
+# What neap run refuses by name, and why.
+REFUSED_NODES = {
+    "test_identity_sequence": "sequences have no bytes",
+    "test_if": "control flow",
+    "test_loop11": "control flow",
+}
+REFUSED_GOLDEN = {"microLlama8_parallel_int8": "TrueIntegerDiv"}
+# The vector's int8 output wraps around where the operator's text and ONNX Runtime saturate.
+WRONG_NODES = {"test_qlinearmatmul_2D_int8_float32": (1, 2)}
+# Version 10 of Softmax without an axis takes all dimensions from the first on together; these
+# outputs were made along the last one.
+LAST_AXIS_SOFTMAX = {"microLlama1_fp32"}
+# The bounds that the ONNX project gives its own vectors.
+RELATIVE, ABSOLUTE = 1e-3, 1e-7
+
+
+def pytest_generate_tests(metafunc):
+    lists = {"node": NODES, "graph": GRAPHS, "golden": GOLDEN}
+    for name, files in lists.items():
+        if name in metafunc.fixturenames:
+            short = not metafunc.config.getoption("--long")
+            chosen = one_in(6, files) if short and name == "graph" else files
+            metafunc.parametrize(name, chosen or [
+                pytest.param("", marks=pytest.mark.skip(f"no files in {SHARED}"))])
+
+
+def tensor_of(path):
+    proto = onnx.TensorProto()
+    proto.ParseFromString(path.read_bytes())
+    return onnx.numpy_helper.to_array(proto)
+
+
+def as_bytes(array):
+    """Four-bit integers as bytes, as neap reads and writes them."""
+    if array.dtype.itemsize == 1 and array.dtype.kind not in "iub":
+        return array.astype(numpy.int8 if "u" not in str(array.dtype) else numpy.uint8)
+    return array
+
+
+def test_node(neap, node, tmp_path):
+    folder = SHARED / "onnx_node_tests" / node
+    data = folder / "test_data_set_0"
+    count = len(list(data.glob("input_*.pb")))
+    if node in REFUSED_NODES:
+        result = neap.run("run", folder / "model.onnx")
+        assert result.returncode == 1 and b"internal error" not in result.stderr
+        return
+    inputs = [as_bytes(tensor_of(data / f"input_{i}.pb")) for i in range(count)]
+    ours, why = outputs_of(neap, folder / "model.onnx", inputs, tmp_path)
+    assert ours is not None, why
+    expected = [as_bytes(tensor_of(data / f"output_{i}.pb")) for i in range(len(ours))]
+    for a, b in zip(ours, expected):
+        assert a.shape == b.shape
+        if node in WRONG_NODES:
+            b = b.copy()
+            b[WRONG_NODES[node]] = a[WRONG_NODES[node]]
+        if b.dtype.kind == "f":
+            numpy.testing.assert_allclose(a, b, rtol=RELATIVE, atol=ABSOLUTE)
+        else:
+            numpy.testing.assert_array_equal(a, b)
+
+
+def test_golden(neap, golden, tmp_path):
+    path = SHARED / DEEPLOY / f"{golden}.onnx"
+    with numpy.load(SHARED / DEEPLOY / f"{golden}.inputs.npz") as arrays:
+        inputs = [arrays[name].astype(numpy.float32) for name in arrays.files]
+    with numpy.load(SHARED / DEEPLOY / f"{golden}.outputs.npz") as arrays:
+        expected = [arrays[name] for name in arrays.files]
+    if golden in LAST_AXIS_SOFTMAX:
+        model = onnx.load(path)
+        for one in model.graph.node:
+            if one.op_type == "Softmax":
+                one.attribute.append(onnx.helper.make_attribute("axis", -1))
+        path = tmp_path / path.name
+        onnx.save(model, path)
+    ours, why = outputs_of(neap, path, inputs, tmp_path)
+    if golden in REFUSED_GOLDEN:
+        assert ours is None
+        return
+    assert ours is not None, why
+    for a, b in zip(ours, expected):
+        if b.dtype.kind == "f":
+            numpy.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        else:
+            numpy.testing.assert_array_equal(a.astype(numpy.int64), b)
+
+
+def with_weights(path, copy):
+    """The file has none: seeded ones, small enough that values stay finite."""
+    draw = numpy.random.default_rng(7)
+    model = onnx.load(path, load_external_data=False)
+    for constant in model.graph.initializer:
+        if constant.data_type == onnx.TensorProto.FLOAT and not constant.float_data:
+            fan_in = max(int(numpy.prod(constant.dims[1:])), 1)
+            values = draw.uniform(0.5, 1, constant.dims) if len(constant.dims) == 1 else \
+                draw.normal(0, fan_in ** -0.5, constant.dims)
+            constant.ClearField("raw_data")
+            constant.raw_data = values.astype(numpy.float32).tobytes()
+    onnx.save(model, copy)
+    return copy
+
+
+def test_graph(neap, graph, tmp_path, table):
+    runtime = pytest.importorskip("onnxruntime", reason="no wheel of onnxruntime")
+    path = with_weights(SHARED / "graphs" / graph, tmp_path / "model.onnx")
+    try:
+        session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    except Exception as error:
+        pytest.skip(f"ONNX Runtime refuses it: {str(error)[:100]}")
+    given = session.get_inputs()
+    inputs = [random_tensor(one.shape, numpy.float32, 1, i) for i, one in enumerate(given)]
+    try:
+        theirs = session.run(None, {one.name: value for one, value in zip(given, inputs)})
+    except Exception as error:
+        # Declared sizes of convolutions without padding that the weights contradict.
+        pytest.skip(f"ONNX Runtime cannot run it: {str(error)[:200]}")
+    ours, why = outputs_of(neap, path, inputs, tmp_path)
+    assert ours is not None, why
+    for a, b in zip(ours, theirs):
+        scale = max(float(numpy.max(numpy.abs(b))), 1e-30)
+        worst = float(numpy.max(numpy.abs(a - b))) / scale
+        table("largest difference to ONNX Runtime", f"{graph}: {worst:.1e}")
+        assert worst <= 1e-4
