@@ -15,7 +15,6 @@
 namespace neap::formats::tflite {
 namespace {
 
-using graph::ElementType;
 using graph::OpId;
 using graph::SubgraphId;
 using graph::TensorId;
