@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of order searches: peak, proven bound, states, seconds, for files or folders of models.
 
-    bench/order_table.py build/release/tools/neap FILE_OR_FOLDER... [--runs N] [-- OPTIONS OF neap plan]
+    bench/order_table.py build/release/tools/neap FILE_OR_FOLDER... [--runs N] [--beside FILE]
+        [-- OPTIONS OF neap plan]
 
 Prints Markdown. Seconds are those of the order search alone (median of the runs), on whatever machine
 this runs on: compare within one table only. Every row's plan has passed `plan`'s own checkers.
+--beside adds the columns of a .tsv file whose first column is the graph.
 """
 import argparse
 import json
@@ -25,6 +27,14 @@ def models(paths):
             yield path
 
 
+def beside_of(path):
+    """Titles of the columns, and the cells of each graph."""
+    if path is None:
+        return [], {}
+    lines = [line.rstrip("\n").split("\t") for line in open(path) if not line.startswith("#")]
+    return lines[0][1:], {line[0]: line[1:] for line in lines[1:]}
+
+
 def plan(program, model, options):
     command = [program, "plan", str(model), "--order-only", "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -42,10 +52,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("models", nargs="+")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=11)
+    parser.add_argument("--beside")
     options_of_table = parser.parse_args(arguments)
-    print("| graph | operators | file order | peak | proven bound | status | states | seconds |")
-    print("|---|---|---|---|---|---|---|---|")
+    titles, cells = beside_of(options_of_table.beside)
+    more = "".join(f" {title} |" for title in titles)
+    print(f"| graph | operators | file order | peak | proven bound | status | states | seconds |{more}")
+    print("|---|---|---|---|---|---|---|---|" + "---|" * len(titles))
     proven = rows = 0
     for model in models(options_of_table.models):
         seconds = []
@@ -55,7 +68,7 @@ def main():
             if error:
                 break
             seconds.append(report["seconds"]["order"])
-            if seconds[-1] > 5:
+            if seconds[-1] > 1:
                 break  # a search that long is not worth repeating for its median
         if error:
             print(f"| {model.stem} | {error} | | | | | | |")
@@ -66,7 +79,8 @@ def main():
         print(
             f"| {model.stem} | {report['operators']} | {report['file_order']['peak_bytes']:,}"
             f" | {found['peak_bytes']:,} | {found['peak_lower_bound_bytes']:,}"
-            f" | {found['order_status']} | {found['states']:,} | {statistics.median(seconds):.3f} |",
+            f" | {found['order_status']} | {found['states']:,} | {statistics.median(seconds):.4f} |"
+            + "".join(f" {cell} |" for cell in cells.get(model.stem, ["-"] * len(titles))),
             flush=True,
         )
     print(f"\n{proven} of {rows} proven optimal.")

@@ -5,9 +5,11 @@
     bench/strategies_table.py build/tools/neap GRAPH... [--max-states N] [--time-limit S]
 
 GRAPH is a model or graph file, `zoo:NAME` or `zoo:NAME:NODES` (made by `neap zoo`), or
-`three-cells` (three randomly wired cells of 20 nodes, made here, the same every time).
-States and peaks repeat exactly where the limit on states ended a search; seconds, and everything
-that the time limit ended, depend on the machine.
+`three-cells:OPERATORS` (three randomly wired cells with about so many operators in all, made here, the
+same every time).
+--compact: one table for all graphs, a row each, of the strategies that prove. States and peaks repeat
+exactly where the limit on states ended a search; seconds, and everything that the time limit ended,
+depend on the machine.
 """
 import argparse
 import json
@@ -35,7 +37,15 @@ STRATEGIES = [
 ]
 
 
-def three_cells(seed=3, cells=3, nodes=20):
+def three_cells(operators):
+    """The first network of three cells that has at least so many operators."""
+    nodes = 1
+    while len((graph := cells_of(nodes))["ops"]) < operators:
+        nodes += 1
+    return graph
+
+
+def cells_of(nodes, seed=3, cells=3):
     """A graph of cells with one input and one output each, wired at random inside."""
     draw = random.Random(seed)
     tensors = [{"name": "in", "bytes": 4096}]
@@ -68,9 +78,9 @@ def three_cells(seed=3, cells=3, nodes=20):
 
 
 def file_of(graph, program, folder):
-    if graph == "three-cells":
-        path = folder / "three-cells.json"
-        path.write_text(json.dumps(three_cells()))
+    if graph.startswith("three-cells:"):
+        path = folder / f"{graph.replace(':', '-')}.json"
+        path.write_text(json.dumps(three_cells(int(graph.split(":")[1]))))
         return path
     if not graph.startswith("zoo:"):
         return pathlib.Path(graph)
@@ -107,7 +117,7 @@ def outcome_of(strategy, options, found, seconds, arguments):
 
 def table(program, graph, path, arguments):
     limits = ["--max-states", str(arguments.max_states), "--time-limit", str(arguments.time_limit)]
-    print(f"### {path.stem if graph.startswith('zoo:') else pathlib.Path(graph).stem}\n")
+    print(f"### {path.stem}\n")
     for row, (strategy, options) in enumerate(STRATEGIES):
         report = plan(program, path, strategy, options, limits)
         found = report["plan"]
@@ -125,14 +135,44 @@ def table(program, graph, path, arguments):
     print()
 
 
+PROVING = [
+    (strategy, options)
+    for strategy, options in STRATEGIES
+    if strategy in ("exact", "serenity-dp", "serenity-dc", "serenity")
+    or (strategy == "best-first" and "sets" not in options)
+]
+
+
+def compact(program, graphs, folder, arguments):
+    limits = ["--max-states", str(arguments.max_states), "--time-limit", str(arguments.time_limit)]
+    names = [f"`{' '.join([strategy, *options[1:]])}`" for strategy, options in PROVING]
+    print("| graph | operators | " + " | ".join(names) + " |")
+    print("|---|---:|" + "---|" * len(PROVING))
+    for graph in graphs:
+        path = file_of(graph, program, folder)
+        cells = []
+        for strategy, options in PROVING:
+            report = plan(program, path, strategy, options, limits)
+            found = report["plan"]
+            seconds = report["seconds"]["order"]
+            proven = found["order_status"] == "optimal"
+            what = "" if proven else f", stopped; bound {found['peak_lower_bound_bytes']:,}"
+            cells.append(f"{found['peak_bytes']:,} ({found['states']:,} states, {seconds:.3f} s{what})")
+        print(f"| {path.stem} | {report['operators']} | " + " | ".join(cells) + " |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--max-states", type=int, default=3_000_000)
     parser.add_argument("--time-limit", type=float, default=20)
+    parser.add_argument("--compact", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.compact:
+            compact(arguments.program, arguments.graphs, pathlib.Path(folder), arguments)
+            return
         for graph in arguments.graphs:
             path = file_of(graph, arguments.program, pathlib.Path(folder))
             table(arguments.program, graph, path, arguments)

@@ -12,6 +12,7 @@
 #include "neap/report/report.h"
 #include "tools/common.h"
 #include "tools/plan_file.h"
+#include "tools/scratch_file.h"
 
 namespace neap::tools {
 namespace {
@@ -29,6 +30,7 @@ struct CheckOptions {
   std::string model;
   std::string plan;
   std::vector<std::string> dims;
+  std::string scratch;
   bool replay = false;
   std::int64_t max_states = 5'000'000;
   OutputOptions output;
@@ -50,7 +52,8 @@ Result<int> Check(const CheckOptions& options) {
     }
     load_options.dims = std::move(*dims);
   }
-  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model, load_options));
+  NEAP_TRY(formats::SourceModel source, formats::Load(options.model, load_options));
+  if (!options.scratch.empty()) NEAP_CHECK_OK(ApplyScratchFile(options.scratch, &source.graph));
   report::CheckReport report{source.path, source.sha256, options.plan, &plan, {}, {}};
   if (plan.model_sha256 != source.sha256) {
     report.violations.push_back(HashMismatch(plan, source));
@@ -83,6 +86,8 @@ int CheckCommand(std::vector<std::string> args) {
   app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
+  app.add_option("--scratch", options.scratch, "the file that was given to neap plan")
+      ->option_text("FILE");
   app.add_flag("--replay", options.replay, "confirm bounds that rest on a search: search again");
   app.add_option("--max-states", options.max_states, "of --replay; default: 5000000")
       ->option_text("N")

@@ -26,7 +26,8 @@ inline constexpr std::int64_t kStatesForAFewSeconds = -1;
 struct Limits {
   std::int64_t max_states = 0;
   double max_seconds = 0;
-  std::int64_t max_memory_bytes = std::int64_t{4} << 30;
+  std::int64_t max_memory_bytes = std::int64_t{4} << 30;  // of tables of states; see each search
+  int threads = 1;                                        // at most; never changes a result
   const std::atomic<bool>* stop = nullptr;  // not owned; set by a signal handler
   Observer observer;
 };

@@ -12,9 +12,10 @@ namespace {
 
 class Beam {
  public:
-  Beam(const Instance& instance, std::int64_t budget, std::size_t width, Stopper* stopper)
+  Beam(const Instance& instance, Expander* expander, std::int64_t budget, std::size_t width,
+       Stopper* stopper)
       : instance_(instance),
-        expander_(instance),
+        expander_(*expander),
         budget_(budget),
         width_(width),
         stopper_(stopper),
@@ -23,9 +24,8 @@ class Beam {
   std::vector<OpIndex> Run() {
     if (instance_.num_ops() == 0) return {};
     Node root;
-    root.executed.assign(instance_.words(), 0);
-    root.live = instance_.start_live();
-    if (root.live > budget_) return {};
+    root.state = expander_.Start();
+    if (root.state.live > budget_) return {};
     Enter(std::move(root), true);
     for (std::size_t count = 0; count + 1 < levels_.size(); ++count) {
       auto level = std::move(levels_[count]);
@@ -49,8 +49,7 @@ class Beam {
 
  private:
   struct Node {
-    std::vector<Word> executed;
-    std::int64_t live = 0;
+    State state;
     std::int32_t parent = -1;   // in traces_
     std::vector<OpIndex> tail;  // operators since the parent
     bool closed = false;
@@ -62,30 +61,31 @@ class Beam {
 
   void Enter(Node node, bool close) {
     if (close) {
-      expander_.Close(node.executed.data(), &node.live, budget_, &node.tail);
+      expander_.Close(&node.state, budget_, &node.tail);
       node.closed = true;
     }
-    const auto count = static_cast<std::size_t>(CountBits(node.executed.data(), instance_.words()));
+    const auto count =
+        static_cast<std::size_t>(CountBits(node.state.executed.data(), instance_.words()));
     levels_[count].push_back(std::move(node));
   }
 
   // Keeps the best of a level, closing states only once they are chosen. False: stopped.
   bool ExpandLevel(std::size_t count, std::vector<Node> level) {
     std::sort(level.begin(), level.end(), [](const Node& a, const Node& b) {
-      if (a.live != b.live) return a.live < b.live;
-      return a.executed < b.executed;
+      if (a.state.live != b.state.live) return a.state.live < b.state.live;
+      return a.state.executed < b.state.executed;
     });
     std::size_t kept = 0;
     const std::vector<Word>* previous = nullptr;
     for (Node& node : level) {
       if (kept >= width_) break;
-      if (previous != nullptr && *previous == node.executed) continue;
-      previous = &node.executed;
+      if (previous != nullptr && *previous == node.state.executed) continue;
+      previous = &node.state.executed;
       if (!node.closed) {
         Node closed = node;
-        expander_.Close(closed.executed.data(), &closed.live, budget_, &closed.tail);
+        expander_.Close(&closed.state, budget_, &closed.tail);
         closed.closed = true;
-        if (static_cast<std::size_t>(CountBits(closed.executed.data(), instance_.words())) !=
+        if (static_cast<std::size_t>(CountBits(closed.state.executed.data(), instance_.words())) !=
             count) {
           Enter(std::move(closed), false);
           ++kept;
@@ -96,15 +96,13 @@ class Beam {
       if (stopper_->Count()) return false;
       traces_.push_back({node.parent, node.tail});
       const auto self = static_cast<std::int32_t>(traces_.size() - 1);
-      expander_.Moves(node.executed.data(), node.live, budget_, &moves_);
-      if (moves_.size() > width_ + 4) moves_.resize(width_ + 4);
-      for (const Move& move : moves_) {
+      expander_.FindMoves(node.state, budget_, &moves_);
+      if (moves_.list.size() > width_ + 4) moves_.list.resize(width_ + 4);
+      for (const Move& move : moves_.list) {
         Node child;
-        child.executed = node.executed;
-        for (std::size_t w = 0; w < instance_.words(); ++w) child.executed[w] |= move.ops[w];
-        child.live = move.live;
+        child.state = node.state;
         child.parent = self;
-        expander_.AppendInOrder(move.ops.data(), &child.tail);
+        expander_.Apply(moves_, move, &child.state, &child.tail);
         Enter(std::move(child), width_ == 1);
         if (width_ == 1) break;
       }
@@ -113,20 +111,20 @@ class Beam {
   }
 
   const Instance& instance_;
-  Expander expander_;
+  Expander& expander_;
   std::int64_t budget_;
   std::size_t width_;
   Stopper* stopper_;
   std::vector<std::vector<Node>> levels_;
   std::vector<Trace> traces_;
-  std::vector<Move> moves_;
+  Moves moves_;
 };
 
 }  // namespace
 
-std::vector<OpIndex> BeamSearch(const Instance& instance, std::int64_t budget, std::size_t width,
-                                Stopper* stopper) {
-  return Beam(instance, budget, width, stopper).Run();
+std::vector<OpIndex> BeamSearch(const Instance& instance, Expander* expander, std::int64_t budget,
+                                std::size_t width, Stopper* stopper) {
+  return Beam(instance, expander, budget, width, stopper).Run();
 }
 
 }  // namespace neap::schedule

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "neap/schedule/expander.h"
 #include "neap/schedule/instance.h"
 #include "neap/schedule/stopper.h"
 
@@ -14,7 +15,8 @@ namespace neap::schedule {
 // An order with peak <= budget, or an empty vector when the beam found none (which says nothing).
 // Keeps the `width` states of least live bytes for each number of executed operators.
 // O(num_ops x width x moves x words).
-std::vector<OpIndex> BeamSearch(const Instance& instance, std::int64_t budget, std::size_t width,
-                                Stopper* stopper);
+// `expander`: of `instance`.
+std::vector<OpIndex> BeamSearch(const Instance& instance, Expander* expander, std::int64_t budget,
+                                std::size_t width, Stopper* stopper);
 
 }  // namespace neap::schedule

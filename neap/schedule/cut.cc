@@ -69,12 +69,8 @@ int CutFinder::FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end,
   return aux;
 }
 
-std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
-  return LeastHillWith(op, -1, false, enough);
-}
-
 void CutFinder::ExecutedAtCut(Word* out) {
-  const std::vector<char> source_side = flow_.LargestSourceSide();
+  const std::vector<char>& source_side = flow_.LargestSourceSide(waiting_);
   std::fill(out, out + instance_.words(), 0);
   for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
     const int node = node_of_[static_cast<std::size_t>(op)];
@@ -85,50 +81,94 @@ void CutFinder::ExecutedAtCut(Word* out) {
   }
 }
 
-std::int64_t CutFinder::LeastHillWith(OpIndex op, OpIndex forced, bool executed,
-                                      std::int64_t enough) {
+std::int64_t CutFinder::LeastHill(OpIndex op, std::int64_t enough) {
+  const std::vector<Instance::Stage> stages = instance_.StagesOf(op);
+  const InPlace& pair = instance_.InPlaceOf(op);
+  std::int64_t most = 0;
+  for (std::size_t s = 0; s < stages.size() && most < enough; ++s) {
+    // Where an in-place operator hands memory over it is no higher than in its other stage.
+    if (pair.op >= 0 && stages.size() == 2 && s == (instance_.reversed() ? 1U : 0U)) continue;
+    most = std::max(most, StageHill(op, stages, s, enough));
+  }
+  return most;
+}
+
+std::int64_t CutFinder::LeastStageHill(OpIndex op, std::size_t stage, std::int64_t enough) {
+  const std::int64_t hill = StageHill(op, instance_.StagesOf(op), stage, enough);
+  flow_.Remember();
+  return hill;
+}
+
+std::int64_t CutFinder::LeastStageHillWith(OpIndex forced, bool executed, std::int64_t enough) {
+  flow_.Return();
+  const int node = node_of_[static_cast<std::size_t>(forced)];
+  waiting_ = executed ? kWaiting : node;
+  return constant_ + flow_.Run(executed ? node : int{kExecuted}, waiting_, enough - constant_);
+}
+
+// Which operators have run for certain when `op` runs, which have not, and nodes for the others.
+void CutFinder::Classify(OpIndex op) {
   flow_.Clear();
   free_ops_.clear();
   const Word* ancestors = instance_.Ancestors(op);
   const Word* descendants = instance_.Descendants(op);
   for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
     int& node = node_of_[static_cast<std::size_t>(other)];
-    const bool in =
-        forced >= 0 && executed && (other == forced || TestBit(instance_.Ancestors(forced), other));
-    const bool out = forced >= 0 && !executed &&
-                     (other == forced || TestBit(instance_.Descendants(forced), other));
-    if (in || TestBit(ancestors, other)) {
+    if (TestBit(ancestors, other)) {
       node = kExecuted;
-    } else if (out || other == op || TestBit(descendants, other)) {
+    } else if (other == op || TestBit(descendants, other)) {
       node = kWaiting;
     } else {
       free_ops_.push_back(other);
     }
   }
   AddFreeOps(free_ops_);
-  std::int64_t constant = instance_.Scratch(op);
-  // Everything that `op` touches is live while it runs, whatever came before.
-  for (const BufferIndex index : instance_.BuffersOf(op)) {
-    seen_[static_cast<std::size_t>(index)] = 1;
-    constant += instance_.buffers()[static_cast<std::size_t>(index)].bytes;
+}
+
+// Adds what buffer `index` costs: bytes where it is touched and not finished.
+void CutFinder::AddCost(BufferIndex index, int touched, int finished, std::int64_t* constant) {
+  const std::int64_t bytes = instance_.buffers()[static_cast<std::size_t>(index)].bytes;
+  if (bytes == 0 || touched == kWaiting || finished == kExecuted) return;
+  if (touched == kExecuted && finished == kWaiting) {
+    *constant += bytes;
+  } else {
+    flow_.AddEdge(touched, finished, bytes, index);
   }
-  const InPlace& pair = instance_.InPlaceOf(op);
-  if (pair.op >= 0) {
-    // Its two buffers count once when no other user of the input is waiting and none of the output
-    // is executed (reversed instances need the second condition): cost bytes unless both hold.
-    const auto& input = instance_.buffers()[static_cast<std::size_t>(pair.input)];
-    const auto& output = instance_.buffers()[static_cast<std::size_t>(pair.output)];
-    const int finished = FinishedNode(input, input.at_end, op);
-    const int touched = TouchedNode(output, output.at_start, op);
-    constant -= output.bytes;
-    if (finished == kWaiting || touched == kExecuted) {
-      constant += output.bytes;
-    } else if (finished != kExecuted && touched == kWaiting) {
-      flow_.AddEdge(kExecuted, finished, output.bytes, pair.input);
-    } else if (finished == kExecuted && touched != kWaiting) {
-      flow_.AddEdge(touched, kWaiting, output.bytes, pair.output);
+}
+
+// The hill of one stage: what `op` touches up to there is live, except what has died in a stage
+// before; that does unless another user is waiting. What it touches later is live where another
+// user has run.
+std::int64_t CutFinder::StageHill(OpIndex op, const std::vector<Instance::Stage>& stages,
+                                  std::size_t stage, std::int64_t enough) {
+  Classify(op);
+  std::int64_t constant = stages[stage].peak;
+  const auto see = [&](BufferIndex index) -> const Instance::CompiledBuffer* {
+    char& seen = seen_[static_cast<std::size_t>(index)];
+    if (seen != 0) return nullptr;
+    seen = 1;
+    return &instance_.buffers()[static_cast<std::size_t>(index)];
+  };
+  for (std::size_t s = 0; s < stage; ++s) {
+    for (const BufferIndex index : stages[s].freed) {
+      if (const auto* buffer = see(index)) {
+        AddCost(index, kExecuted, FinishedNode(*buffer, buffer->at_end, op), &constant);
+      }
     }
-    // Both open: the condition is no cut function; leaving it out only weakens the bound.
+  }
+  for (std::size_t s = stages.size() - 1; s > stage; --s) {
+    for (const BufferIndex index : stages[s].touched) {
+      if (const auto* buffer = see(index)) {
+        AddCost(index, TouchedNode(*buffer, buffer->at_start, op), kWaiting, &constant);
+      }
+    }
+  }
+  for (const BufferIndex index : instance_.BuffersOf(op)) {
+    if (const auto* buffer = see(index)) constant += buffer->bytes;
+  }
+  // An in-place pair that fits into no stages: at best its buffers count once.
+  if (!instance_.IsStaged(op)) {
+    constant -= instance_.buffers()[static_cast<std::size_t>(instance_.InPlaceOf(op).output)].bytes;
   }
   for (std::size_t index = 0; index < instance_.buffers().size(); ++index) {
     if (seen_[index] != 0) continue;
@@ -140,16 +180,14 @@ std::int64_t CutFinder::LeastHillWith(OpIndex op, OpIndex forced, bool executed,
     }
     const int finished = FinishedNode(buffer, buffer.at_end, -1);
     if (finished == kExecuted) continue;
-    const int touched = TouchedNode(buffer, buffer.at_start, -1);
-    if (touched == kWaiting) continue;
-    if (touched == kExecuted && finished == kWaiting) {
-      constant += buffer.bytes;
-    } else {
-      flow_.AddEdge(touched, finished, buffer.bytes, static_cast<int>(index));
-    }
+    AddCost(static_cast<BufferIndex>(index), TouchedNode(buffer, buffer.at_start, -1), finished,
+            &constant);
   }
-  for (const BufferIndex index : instance_.BuffersOf(op))
+  for (const BufferIndex index : instance_.BuffersOf(op)) {
     seen_[static_cast<std::size_t>(index)] = 0;
+  }
+  constant_ = constant;
+  waiting_ = kWaiting;
   if (constant >= enough) return constant;
   return constant + flow_.Run(enough - constant);
 }
@@ -181,34 +219,46 @@ std::vector<CutFinder::Path> CutFinder::Witness(OpIndex op, std::int64_t* hill) 
   return paths;
 }
 
-std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,
-                                         Word* out) {
+// The operators of `to` without `from`, and where their neighbours stand: no others matter.
+void CutFinder::ClassifyBetween(const Word* from, const Word* to) {
   flow_.Clear();
   free_ops_.clear();
-  for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
-    int& node = node_of_[static_cast<std::size_t>(op)];
+  touched_buffers_.clear();
+  for (std::size_t w = 0; w < instance_.words(); ++w) {
+    for (Word rest = to[w] & ~from[w]; rest != 0; rest &= rest - 1) {
+      free_ops_.push_back(
+          static_cast<OpIndex>(w * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
+    }
+  }
+  const auto set_fixed = [&](OpIndex op) {
     if (TestBit(from, op)) {
-      node = kExecuted;
+      node_of_[static_cast<std::size_t>(op)] = kExecuted;
     } else if (!TestBit(to, op)) {
-      node = kWaiting;
-    } else {
-      free_ops_.push_back(op);
+      node_of_[static_cast<std::size_t>(op)] = kWaiting;
+    }
+  };
+  for (const OpIndex op : free_ops_) {
+    for (const OpIndex before : instance_.Predecessors(op)) set_fixed(before);
+    for (const BufferIndex index : instance_.BuffersOf(op)) {
+      if (seen_[static_cast<std::size_t>(index)] != 0) continue;
+      seen_[static_cast<std::size_t>(index)] = 1;
+      touched_buffers_.push_back(index);
+      for (const OpIndex user : instance_.buffers()[static_cast<std::size_t>(index)].users) {
+        set_fixed(user);
+      }
     }
   }
   AddFreeOps(free_ops_);
+}
+
+std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,
+                                         Word* out) {
+  ClassifyBetween(from, to);
   // Only buffers that a free operator touches change; live(F) = from_live - the cost of these at
   // `from` + the cut.
   std::int64_t at_from = 0;
   std::int64_t constant = 0;
-  std::vector<BufferIndex> touched_buffers;
-  for (const OpIndex op : free_ops_) {
-    for (const BufferIndex index : instance_.BuffersOf(op)) {
-      if (seen_[static_cast<std::size_t>(index)] != 0) continue;
-      seen_[static_cast<std::size_t>(index)] = 1;
-      touched_buffers.push_back(index);
-    }
-  }
-  for (const BufferIndex index : touched_buffers) {
+  for (const BufferIndex index : touched_buffers_) {
     seen_[static_cast<std::size_t>(index)] = 0;
     const auto& buffer = instance_.buffers()[static_cast<std::size_t>(index)];
     if (buffer.bytes == 0) continue;
@@ -217,16 +267,10 @@ std::int64_t CutFinder::LargestMinimiser(const Word* from, std::int64_t from_liv
     // A free user is not executed at `from`, so the buffer is not finished there.
     if (live_before) at_from += buffer.bytes;
     const int finished = FinishedNode(buffer, buffer.at_end, -1);
-    const int touched = TouchedNode(buffer, buffer.at_start, -1);
-    if (touched == kWaiting || finished == kExecuted) continue;
-    if (touched == kExecuted && finished == kWaiting) {
-      constant += buffer.bytes;
-    } else {
-      flow_.AddEdge(touched, finished, buffer.bytes);
-    }
+    AddCost(index, TouchedNode(buffer, buffer.at_start, -1), finished, &constant);
   }
   const std::int64_t cut = flow_.Run();
-  const std::vector<char> source_side = flow_.LargestSourceSide();
+  const std::vector<char>& source_side = flow_.LargestSourceSide();
   std::copy(from, from + instance_.words(), out);
   for (const OpIndex op : free_ops_) {
     if (source_side[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(op)])] != 0) {

@@ -22,9 +22,13 @@ class CutFinder {
   // Proof: docs/algorithms/order.md, "Lower bound".
   std::int64_t LeastHill(OpIndex op, std::int64_t enough);
 
-  // The same over the orders in which `forced` (incomparable with `op`, or -1: none) runs before
-  // `op` (`executed`) or after it.
-  std::int64_t LeastHillWith(OpIndex op, OpIndex forced, bool executed, std::int64_t enough);
+  // Pairs of operators: the network of one stage of `op` first, by itself, then with one more
+  // operator (incomparable with `op`) that runs before it (`executed`) or after it, as often as
+  // wanted; each starts from the flow of the first. All return what LeastHill() would over the
+  // orders in question, for that stage.
+  std::size_t NumStages(OpIndex op) const { return instance_.StagesOf(op).size(); }
+  std::int64_t LeastStageHill(OpIndex op, std::size_t stage, std::int64_t enough);
+  std::int64_t LeastStageHillWith(OpIndex forced, bool executed, std::int64_t enough);
   // After one of the two returned less than `enough`: the downset of that cost.
   void ExecutedAtCut(Word* out);
 
@@ -51,6 +55,11 @@ class CutFinder {
  private:
   // Where an operator stands in the network: executed for sure, not executed for sure, or a node.
   enum : int { kExecuted = MaxFlow::kSource, kWaiting = MaxFlow::kSink };
+  void Classify(OpIndex op);
+  void ClassifyBetween(const Word* from, const Word* to);
+  std::int64_t StageHill(OpIndex op, const std::vector<Instance::Stage>& stages, std::size_t stage,
+                         std::int64_t enough);
+  void AddCost(BufferIndex index, int touched, int finished, std::int64_t* constant);
   void AddFreeOps(const std::vector<OpIndex>& free_ops);
   int TouchedNode(const Instance::CompiledBuffer& buffer, bool at_start, OpIndex skip);
   int FinishedNode(const Instance::CompiledBuffer& buffer, bool at_end, OpIndex skip);
@@ -60,6 +69,10 @@ class CutFinder {
   std::vector<int> node_of_;
   std::vector<OpIndex> free_ops_;
   std::vector<char> seen_;  // per buffer
+  // Of the last network of StageHill(): what it costs besides the cut, and a node of the far side.
+  std::int64_t constant_ = 0;
+  int waiting_ = kWaiting;
+  std::vector<BufferIndex> touched_buffers_;
 };
 
 }  // namespace neap::schedule

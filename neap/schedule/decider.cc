@@ -5,16 +5,18 @@
 
 namespace neap::schedule {
 
-Decider::Decider(const Instance& instance, std::int64_t max_table_bytes)
+Decider::Decider(const Instance& instance, Expander* expander, std::int64_t max_table_bytes,
+                 std::int64_t commit_from)
     : instance_(instance),
-      expander_(instance),
+      expander_(*expander),
       cuts_(instance),
       table_(instance.words(), max_table_bytes),
-      state_(instance.words(), 0),
-      waypoint_(instance.words(), 0) {}
+      state_(expander_.Start()),
+      waypoint_(instance.words(), 0),
+      commit_from_(commit_from) {}
 
 bool Decider::Complete() const {
-  return CountBits(state_.data(), instance_.words()) == instance_.num_ops();
+  return CountBits(state_.executed.data(), instance_.words()) == instance_.num_ops();
 }
 
 // Source: the commit theorem (exact-ordering, R1 with the repair of R3). Let A be on the stack with
@@ -22,21 +24,23 @@ bool Decider::Complete() const {
 // state. Then A can be completed within the budget iff W can, and the way from A restricted to W
 // stays within the budget. So W takes the place of A and of everything above it.
 void Decider::Commit() {
-  while (depth_ > 0 && stack_[depth_ - 1].live >= live_) {
+  while (depth_ > 0 && stack_[depth_ - 1].state.live >= state_.live) {
     std::size_t at = depth_ - 1;
-    while (at > 0 && stack_[at - 1].live >= live_) --at;
+    while (at > 0 && stack_[at - 1].state.live >= state_.live) --at;
     const Frame& ancestor = stack_[at];
     if (path_.size() > ancestor.path_end + 1) {
-      const std::int64_t least = cuts_.LargestMinimiser(ancestor.executed.data(), ancestor.live,
-                                                        state_.data(), waypoint_.data());
-      if (waypoint_ != state_) {
+      const std::int64_t least =
+          cuts_.LargestMinimiser(ancestor.state.executed.data(), ancestor.state.live,
+                                 state_.executed.data(), waypoint_.data());
+      if (waypoint_ != state_.executed) {
         const auto outside = [&](OpIndex op) { return !TestBit(waypoint_.data(), op); };
         path_.erase(std::remove_if(path_.begin() + static_cast<std::ptrdiff_t>(ancestor.path_end),
                                    path_.end(), outside),
                     path_.end());
-        state_ = waypoint_;
-        live_ = least;
-        expander_.Close(state_.data(), &live_, budget_, &path_);
+        state_.executed = waypoint_;
+        state_.live = least;
+        expander_.FindReady(&state_);
+        expander_.Close(&state_, budget_, &path_);
       }
     }
     depth_ = at;
@@ -46,11 +50,10 @@ void Decider::Commit() {
 void Decider::Push() {
   if (depth_ == stack_.size()) stack_.emplace_back();
   Frame& frame = stack_[depth_++];
-  frame.executed = state_;
-  frame.live = live_;
+  frame.state = state_;
   frame.path_end = path_.size();
   frame.next = 0;
-  expander_.Moves(frame.executed.data(), frame.live, budget_, &frame.moves);
+  expander_.FindMoves(frame.state, budget_, &frame.moves);
 }
 
 std::int64_t Decider::Progress() const {
@@ -58,7 +61,7 @@ std::int64_t Decider::Progress() const {
   std::int64_t done = 0;
   for (std::size_t at = 0; at < depth_ && share > 0; ++at) {
     const Frame& frame = stack_[at];
-    const auto branches = static_cast<std::int64_t>(frame.moves.size());
+    const auto branches = static_cast<std::int64_t>(frame.moves.list.size());
     if (branches == 0 || frame.next == 0) break;
     done += share / branches * static_cast<std::int64_t>(frame.next - 1);
     share /= branches;
@@ -69,17 +72,17 @@ std::int64_t Decider::Progress() const {
 // The empty state, closed. kUnknown: it is on the stack, and the search may begin.
 Verdict Decider::Begin(std::vector<OpIndex>* order) {
   depth_ = 0;
+  since_begin_ = 0;
   path_.clear();
-  std::fill(state_.begin(), state_.end(), 0);
-  live_ = instance_.start_live();
+  state_ = expander_.Start();
   // The first operator already runs above the budget.
-  if (live_ > budget_ && instance_.num_ops() > 0) return Verdict::kInfeasible;
-  expander_.Close(state_.data(), &live_, budget_, &path_);
+  if (state_.live > budget_ && instance_.num_ops() > 0) return Verdict::kInfeasible;
+  expander_.Close(&state_, budget_, &path_);
   if (Complete()) {
     *order = path_;
     return Verdict::kFeasible;
   }
-  if (table_.IsRefuted(state_.data(), budget_)) return Verdict::kInfeasible;
+  if (table_.IsRefuted(state_.executed.data(), budget_)) return Verdict::kInfeasible;
   Push();
   return Verdict::kUnknown;
 }
@@ -94,25 +97,24 @@ Verdict Decider::Decide(std::int64_t budget, std::int64_t most_states, Stopper* 
   std::int64_t states = 0;
   while (depth_ > 0) {
     Frame& top = stack_[depth_ - 1];
-    if (top.next == top.moves.size()) {
-      table_.Refute(top.executed.data(), budget);
+    if (top.next == top.moves.list.size()) {
+      table_.Refute(top.state.executed.data(), budget);
       --depth_;
       continue;
     }
+    ++since_begin_;
     if (++states > most_states || stopper->Count()) return Verdict::kUnknown;
-    const Move& move = top.moves[top.next++];
+    const Move& move = top.moves.list[top.next++];
     path_.resize(top.path_end);
-    state_ = top.executed;
-    for (std::size_t w = 0; w < instance_.words(); ++w) state_[w] |= move.ops[w];
-    live_ = move.live;
-    expander_.AppendInOrder(move.ops.data(), &path_);
-    expander_.Close(state_.data(), &live_, budget_, &path_);
+    state_ = top.state;
+    expander_.Apply(top.moves, move, &state_, &path_);
+    expander_.Close(&state_, budget_, &path_);
     if (Complete()) break;
-    if (table_.IsRefuted(state_.data(), budget)) continue;
-    Commit();
+    if (table_.IsRefuted(state_.executed.data(), budget)) continue;
+    if (since_begin_ > commit_from_) Commit();
     if (Complete()) break;
     // After a commitment the frame that made the move is gone; a refuted waypoint refutes it too.
-    if (table_.IsRefuted(state_.data(), budget)) continue;
+    if (table_.IsRefuted(state_.executed.data(), budget)) continue;
     Push();
   }
   if (!Complete()) return Verdict::kInfeasible;

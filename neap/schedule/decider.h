@@ -19,7 +19,13 @@ enum class Verdict : std::uint8_t { kFeasible, kInfeasible, kUnknown };
 
 class Decider {
  public:
-  Decider(const Instance& instance, std::int64_t max_table_bytes);
+  // Small searches end without waypoints, which cost a maximum flow each.
+  static constexpr std::int64_t kCommitFrom = 1'000;
+
+  // `expander`: of `instance`; both outlive this. Searches that share one do not run at once.
+  // Commits to waypoints after `commit_from` states.
+  Decider(const Instance& instance, Expander* expander, std::int64_t max_table_bytes,
+          std::int64_t commit_from = kCommitFrom);
 
   // kFeasible: `order` receives an order with peak <= budget. kInfeasible: there is none, proven.
   // kUnknown: `most_states` states or the stopper ended the search; what was refuted is kept for
@@ -36,10 +42,9 @@ class Decider {
   // States on the stack have strictly increasing live bytes: a state that does not is replaced,
   // with the ancestors it is no higher than, by the waypoint between them (the commit theorem).
   struct Frame {
-    std::vector<Word> executed;
-    std::int64_t live = 0;
+    State state;
     std::size_t path_end = 0;  // path_[0, path_end) leads here
-    std::vector<Move> moves;
+    Moves moves;
     std::size_t next = 0;
   };
   Verdict Begin(std::vector<OpIndex>* order);
@@ -48,16 +53,17 @@ class Decider {
   bool Complete() const;
 
   const Instance& instance_;
-  Expander expander_;
+  Expander& expander_;
   CutFinder cuts_;
   StateTable table_;
   std::vector<Frame> stack_;
   std::size_t depth_ = 0;  // frames in use; the rest keep their memory
   std::vector<OpIndex> path_;
-  std::vector<Word> state_;  // the state being entered
+  State state_;  // the one being entered
   std::vector<Word> waypoint_;
-  std::int64_t live_ = 0;
   std::int64_t budget_ = -1;
+  std::int64_t since_begin_ = 0;  // states
+  std::int64_t commit_from_;
 };
 
 }  // namespace neap::schedule

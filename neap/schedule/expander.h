@@ -4,65 +4,68 @@
 // moves that are enough to branch on. Private to neap/schedule.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "neap/schedule/clusters.h"
 #include "neap/schedule/instance.h"
 
 namespace neap::schedule {
 
-// A set of operators to run next, in any topological order.
+// What has run, what may run next, and what is live.
+struct State {
+  std::vector<Word> executed;
+  std::vector<Word> ready;
+  std::int64_t live = 0;
+};
+
+// One operator, or a set of operators with everything that they wait for.
 struct Move {
   std::int64_t hill = 0;  // most live bytes while they run
   std::int64_t live = 0;  // live bytes afterwards
-  std::vector<Word> ops;
+  OpIndex op = -1;        // the one that runs last; -1: any
+  std::int32_t row = -1;  // of Moves::rows; -1: `op` alone
+};
+struct Moves {
+  std::vector<Move> list;
+  std::vector<Word> rows;
 };
 
 class Expander {
  public:
-  explicit Expander(const Instance& instance);
+  // `next_freed`: branch over clusters where the instance allows it (clusters.h).
+  explicit Expander(const Instance& instance, bool next_freed = true,
+                    const Clusters::Rules& rules = {});
+
+  State Start() const;
+  // Makes `ready` agree with `executed`.
+  void FindReady(State* state) const;
 
   // Runs every operator that is ready, fits (hill <= budget) and leaves no more bytes live than
   // before, until there is none: such an operator may always come next (single forced operator;
   // docs/algorithms/order.md). Appends what it runs to `path`.
-  void Close(Word* executed, std::int64_t* live, std::int64_t budget, std::vector<OpIndex>* path);
+  void Close(State* state, std::int64_t budget, std::vector<OpIndex>* path);
 
   // Moves from a closed state within the budget that are enough to branch on, best first (least
-  // live bytes, then least hill, then least operators). None: the state is a dead end. On a pure
-  // instance: the next-freed-buffer moves, otherwise every ready operator by itself.
-  void Moves(const Word* executed, std::int64_t live, std::int64_t budget,
-             std::vector<Move>* moves);
+  // live bytes, then least hill). None: the state is a dead end. Next-freed-buffer moves, or else
+  // every ready operator by itself.
+  void FindMoves(const State& state, std::int64_t budget, Moves* moves);
 
-  // Appends the operators of a move to `path` in topological order.
-  void AppendInOrder(const Word* ops, std::vector<OpIndex>* path) const;
+  // Runs a move of `state`, appending its operators to `path`.
+  void Apply(const Moves& moves, const Move& move, State* state, std::vector<OpIndex>* path);
+
+  bool next_freed() const { return clusters_.usable(); }
+  std::int64_t tall() const { return clusters_.tall(); }
 
  private:
-  void SingleMoves(const Word* executed, std::int64_t live, std::int64_t budget,
-                   std::vector<Move>* moves);
-  void NextFreedMoves(const Word* executed, std::int64_t live, std::int64_t budget,
-                      std::vector<Move>* moves);
+  void SingleMoves(const State& state, std::int64_t budget, Moves* moves) const;
+  void MarkExecuted(OpIndex op, State* state) const;
 
   const Instance& instance_;
-  std::vector<std::int32_t> rank_;  // position in the instance's topological order
-  // Per buffer that can be freed: all its users and their ancestors.
-  BitRows needed_;
-  struct Freeable {
-    BufferIndex buffer;
-    std::size_t end_word;  // behind the last word of the row that is not zero
-  };
-  std::vector<Freeable> freeable_;
+  Clusters clusters_;
   std::vector<OpIndex> ready_;
-  std::vector<char> can_be_forced_;  // per operator
-  struct Candidate {
-    std::int64_t adds;
-    std::int64_t frees;
-    int count;
-    std::size_t row;    // in rows_
-    std::size_t pivot;  // a word of the row that is not zero
-  };
-  std::vector<Candidate> candidates_;
-  std::vector<Word> rows_;
-  std::vector<Word> row_;
+  std::vector<OpIndex> order_;
 };
 
 }  // namespace neap::schedule

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/schedule/inference.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "neap/schedule/cut.h"
 #include "neap/schedule/instance.h"
@@ -12,9 +14,9 @@ namespace {
 // One pass over all operators with the precedences known so far.
 class Pass {
  public:
-  Pass(const Problem& problem, std::int64_t unit, std::int64_t budget, std::int64_t most_cuts,
-       Stopper* stopper, Inference* inference)
-      : instance_(problem, unit, false),
+  Pass(const Problem& problem, const Instance::Stages& stages, std::int64_t unit,
+       std::int64_t budget, std::int64_t most_cuts, Stopper* stopper, Inference* inference)
+      : instance_(problem, stages, unit, false),
         cuts_(instance_),
         budget_(budget),
         most_cuts_(most_cuts),
@@ -26,18 +28,34 @@ class Pass {
 
   // False: infeasible, or the effort is spent.
   bool Run() {
+    // Operators that are high in every order rule out most.
+    std::vector<std::pair<std::int64_t, OpIndex>> by_hill;
     for (OpIndex op = 0; op < instance_.num_ops(); ++op) {
-      if (!Look(op)) return false;
+      if (Spent()) return false;
+      ++inference_->cuts;
+      const std::int64_t hill = cuts_.LeastHill(op, budget_ + 1);
+      if (hill > budget_) {
+        inference_->infeasible = true;
+        return false;
+      }
+      by_hill.emplace_back(-hill, op);
+    }
+    std::sort(by_hill.begin(), by_hill.end());
+    for (const auto& [negative_hill, op] : by_hill) {
+      for (std::size_t stage = 0; stage < cuts_.NumStages(op); ++stage) {
+        if (!Look(op, stage)) return false;
+      }
     }
     return true;
   }
 
  private:
-  bool Look(OpIndex op) {
+  bool Look(OpIndex op, std::size_t stage) {
     can_be_in_.assign(can_be_in_.size(), 0);
     can_be_out_.assign(can_be_out_.size(), 0);
-    if (!Affordable(op, -1, false)) {
-      inference_->infeasible = !Spent();
+    ++inference_->cuts;
+    if (!IsAffordable(cuts_.LeastStageHill(op, stage, budget_ + 1))) {
+      inference_->infeasible = true;
       return false;
     }
     for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
@@ -46,10 +64,9 @@ class Pass {
           TestBit(instance_.Descendants(op), other)) {
         continue;
       }
-      bool in = can_be_in_[at] != 0 || Affordable(op, other, true);
       if (Spent()) return false;
-      bool out = can_be_out_[at] != 0 || Affordable(op, other, false);
-      if (Spent()) return false;
+      const bool in = can_be_in_[at] != 0 || CanBe(other, true);
+      const bool out = can_be_out_[at] != 0 || CanBe(other, false);
       if (!in && !out) {
         inference_->infeasible = true;
         return false;
@@ -60,11 +77,13 @@ class Pass {
     return true;
   }
 
-  // Some downset before `op`, with or without `forced`, costs no more than the budget.
-  bool Affordable(OpIndex op, OpIndex forced, bool executed) {
-    if (Spent()) return false;
+  bool CanBe(OpIndex other, bool executed) {
     ++inference_->cuts;
-    const std::int64_t hill = cuts_.LeastHillWith(op, forced, executed, budget_ + 1);
+    return IsAffordable(cuts_.LeastStageHillWith(other, executed, budget_ + 1));
+  }
+
+  // Of the downset of the last cut; what it contains may be in, the rest may be out.
+  bool IsAffordable(std::int64_t hill) {
     if (hill > budget_) return false;
     cuts_.ExecutedAtCut(inside_.data());
     for (OpIndex other = 0; other < instance_.num_ops(); ++other) {
@@ -74,7 +93,10 @@ class Pass {
     return true;
   }
 
-  bool Spent() const { return inference_->cuts >= most_cuts_ || stopper_->stopped(); }
+  bool Spent() const {
+    if (inference_->cuts % 64 == 0) stopper_->Look();
+    return inference_->cuts >= most_cuts_ || stopper_->stopped();
+  }
 
   Instance instance_;
   CutFinder cuts_;
@@ -89,13 +111,14 @@ class Pass {
 
 }  // namespace
 
-Inference InferPrecedences(const Problem& problem, std::int64_t unit, std::int64_t budget,
-                           std::int64_t most_cuts, Stopper* stopper) {
+Inference InferPrecedences(const Problem& problem, const Instance::Stages& stages,
+                           std::int64_t unit, std::int64_t budget, std::int64_t most_cuts,
+                           Stopper* stopper) {
   Inference inference;
   Problem known = problem;
   while (true) {
     const std::size_t before = inference.precedences.size();
-    const bool complete = Pass(known, unit, budget, most_cuts, stopper, &inference).Run();
+    const bool complete = Pass(known, stages, unit, budget, most_cuts, stopper, &inference).Run();
     if (inference.infeasible) return inference;
     known.precedences.insert(known.precedences.end(),
                              inference.precedences.begin() + static_cast<std::ptrdiff_t>(before),

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/schedule/instance.h"
 #include "neap/schedule/problem.h"
 #include "neap/schedule/stopper.h"
 
@@ -23,8 +24,10 @@ struct Inference {
 // where every one without u does, u runs before v (docs/algorithms/order.md, "Inference"). One
 // affordable downset speaks for all operators inside and outside it at once, which spares most
 // cuts. Repeats with what it has found until nothing is new, `most_cuts` are spent or `stopper`
-// stops. `budget` is in units of `unit`, which divides all sizes. O(num_ops^2) cuts at worst.
-Inference InferPrecedences(const Problem& problem, std::int64_t unit, std::int64_t budget,
-                           std::int64_t most_cuts, Stopper* stopper);
+// stops. `stages`: as of Instance, or empty. `budget` is in units of `unit`, which divides all
+// sizes. O(num_ops^2) cuts at worst.
+Inference InferPrecedences(const Problem& problem, const Instance::Stages& stages,
+                           std::int64_t unit, std::int64_t budget, std::int64_t most_cuts,
+                           Stopper* stopper);
 
 }  // namespace neap::schedule

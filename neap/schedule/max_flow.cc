@@ -9,6 +9,7 @@ namespace neap::schedule {
 void MaxFlow::Clear() {
   head_.assign(2, -1);
   edges_.clear();
+  tags_.clear();
   flow_ = 0;
 }
 
@@ -20,23 +21,24 @@ int MaxFlow::AddNode() {
 void MaxFlow::AddEdge(int from, int to, std::int64_t capacity, int tag) {
   if (from == to || capacity == 0) return;
   const auto index = static_cast<int>(edges_.size());
-  edges_.push_back({to, index + 1, head_[static_cast<std::size_t>(from)], tag, true, capacity});
+  edges_.push_back({to, head_[static_cast<std::size_t>(from)], capacity});
   head_[static_cast<std::size_t>(from)] = index;
-  edges_.push_back({from, index, head_[static_cast<std::size_t>(to)], tag, false, 0});
+  edges_.push_back({from, head_[static_cast<std::size_t>(to)], 0});
   head_[static_cast<std::size_t>(to)] = index + 1;
+  tags_.push_back(tag);
 }
 
-bool MaxFlow::BuildLevels() {
+bool MaxFlow::BuildLevels(int from, int to) {
   level_.assign(head_.size(), -1);
-  level_[kSource] = 0;
-  queue_.assign(1, kSource);
+  level_[static_cast<std::size_t>(from)] = 0;
+  queue_.assign(1, from);
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const auto node = static_cast<std::size_t>(queue_[i]);
     for (int e = head_[node]; e >= 0; e = edges_[static_cast<std::size_t>(e)].next) {
       const Edge& edge = edges_[static_cast<std::size_t>(e)];
       if (edge.residual > 0 && level_[static_cast<std::size_t>(edge.to)] < 0) {
         level_[static_cast<std::size_t>(edge.to)] = level_[node] + 1;
-        if (edge.to == kSink) return true;
+        if (edge.to == to) return true;
         queue_.push_back(edge.to);
       }
     }
@@ -45,10 +47,10 @@ bool MaxFlow::BuildLevels() {
 }
 
 // One augmenting path in the level graph, iteratively: networks may be thousands of nodes deep.
-std::int64_t MaxFlow::Augment(std::int64_t limit) {
+std::int64_t MaxFlow::Augment(int from, int to) {
   path_.clear();
-  int node = kSource;
-  while (node != kSink) {
+  int node = from;
+  while (node != to) {
     int& e = at_[static_cast<std::size_t>(node)];
     while (e >= 0) {
       const Edge& edge = edges_[static_cast<std::size_t>(e)];
@@ -67,24 +69,23 @@ std::int64_t MaxFlow::Augment(std::int64_t limit) {
     // Dead end: step back and pass over the edge that led here.
     const int back = path_.back();
     path_.pop_back();
-    node = edges_[static_cast<std::size_t>(edges_[static_cast<std::size_t>(back)].reverse)].to;
+    node = edges_[static_cast<std::size_t>(back ^ 1)].to;
     at_[static_cast<std::size_t>(node)] = edges_[static_cast<std::size_t>(back)].next;
   }
-  std::int64_t pushed = limit;
+  std::int64_t pushed = kInfinite;
   for (const int e : path_) pushed = std::min(pushed, edges_[static_cast<std::size_t>(e)].residual);
   for (const int e : path_) {
-    Edge& edge = edges_[static_cast<std::size_t>(e)];
-    edge.residual -= pushed;
-    edges_[static_cast<std::size_t>(edge.reverse)].residual += pushed;
+    edges_[static_cast<std::size_t>(e)].residual -= pushed;
+    edges_[static_cast<std::size_t>(e ^ 1)].residual += pushed;
   }
   return pushed;
 }
 
-std::int64_t MaxFlow::Run(std::int64_t enough) {
-  while (flow_ < enough && BuildLevels()) {
+std::int64_t MaxFlow::Run(int from, int to, std::int64_t enough) {
+  while (flow_ < enough && BuildLevels(from, to)) {
     at_ = head_;
     while (flow_ < enough) {
-      const std::int64_t pushed = Augment(kInfinite);
+      const std::int64_t pushed = Augment(from, to);
       if (pushed == 0) break;
       flow_ += pushed;
     }
@@ -92,13 +93,22 @@ std::int64_t MaxFlow::Run(std::int64_t enough) {
   return flow_;
 }
 
+void MaxFlow::Remember() {
+  remembered_flow_ = flow_;
+  remembered_residual_.clear();
+  for (const Edge& edge : edges_) remembered_residual_.push_back(edge.residual);
+}
+
+void MaxFlow::Return() {
+  flow_ = remembered_flow_;
+  for (std::size_t e = 0; e < edges_.size(); ++e) edges_[e].residual = remembered_residual_[e];
+}
+
 std::vector<MaxFlow::Path> MaxFlow::TakePaths() {
   const auto flow_on = [&](int e) -> std::int64_t& {
-    return edges_[static_cast<std::size_t>(edges_[static_cast<std::size_t>(e)].reverse)].residual;
+    return edges_[static_cast<std::size_t>(e ^ 1)].residual;
   };
-  const auto carries = [&](int e) {
-    return edges_[static_cast<std::size_t>(e)].forward && flow_on(e) > 0;
-  };
+  const auto carries = [&](int e) { return (e & 1) == 0 && flow_on(e) > 0; };
   std::vector<Path> paths;
   std::vector<int> where(head_.size(), -1);  // position of a node on the current walk
   while (true) {
@@ -133,30 +143,35 @@ std::vector<MaxFlow::Path> MaxFlow::TakePaths() {
     for (const int e : path_) {
       flow_on(e) -= path.amount;
       const Edge& edge = edges_[static_cast<std::size_t>(e)];
-      if (edge.tag >= 0) path.items.push_back({true, edge.tag});
+      const int tag = tags_[static_cast<std::size_t>(e) / 2];
+      if (tag >= 0) path.items.push_back({true, tag});
       if (edge.to != kSink) path.items.push_back({false, edge.to});
     }
     paths.push_back(std::move(path));
   }
 }
 
-std::vector<char> MaxFlow::LargestSourceSide() {
-  std::vector<char> source_side(head_.size(), 1);
-  source_side[kSink] = 0;
+const std::vector<char>& MaxFlow::LargestSourceSide(int to) {
+  source_side_.assign(head_.size(), 1);
+  source_side_[kSink] = 0;
   queue_.assign(1, kSink);
+  if (to != kSink) {
+    source_side_[static_cast<std::size_t>(to)] = 0;
+    queue_.push_back(to);
+  }
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     for (int e = head_[static_cast<std::size_t>(queue_[i])]; e >= 0;
          e = edges_[static_cast<std::size_t>(e)].next) {
-      const Edge& edge = edges_[static_cast<std::size_t>(e)];
+      const int other = edges_[static_cast<std::size_t>(e)].to;
       // The edge into this node is the reverse of the one that leaves it.
-      const bool reaches = edges_[static_cast<std::size_t>(edge.reverse)].residual > 0;
-      if (reaches && source_side[static_cast<std::size_t>(edge.to)] != 0) {
-        source_side[static_cast<std::size_t>(edge.to)] = 0;
-        queue_.push_back(edge.to);
+      const bool reaches = edges_[static_cast<std::size_t>(e ^ 1)].residual > 0;
+      if (reaches && source_side_[static_cast<std::size_t>(other)] != 0) {
+        source_side_[static_cast<std::size_t>(other)] = 0;
+        queue_.push_back(other);
       }
     }
   }
-  return source_side;
+  return source_side_;
 }
 
 }  // namespace neap::schedule

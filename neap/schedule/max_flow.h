@@ -23,10 +23,16 @@ class MaxFlow {
   // `tag` comes back in Paths(); -1: of no interest.
   void AddEdge(int from, int to, std::int64_t capacity, int tag = -1);
   // Pushes flow until it is maximal or at least `enough`. Returns the flow in total.
-  std::int64_t Run(std::int64_t enough = kInfinite);
-  // After a maximal Run(): the nodes from which the sink cannot be reached are the source side of
-  // the largest minimum cut.
-  std::vector<char> LargestSourceSide();
+  std::int64_t Run(std::int64_t enough = kInfinite) { return Run(kSource, kSink, enough); }
+  // After a maximal Run(): the same as if `from` were joined to the source and `to` to the sink
+  // (one of them is that anyway).
+  std::int64_t Run(int from, int to, std::int64_t enough);
+  // Remembers the flow; Return() goes back to it as often as wanted.
+  void Remember();
+  void Return();
+  // After a maximal Run() to `to`: the nodes from which it and the sink cannot be reached are the
+  // source side of the largest minimum cut. Valid until the next call.
+  const std::vector<char>& LargestSourceSide(int to = kSink);
 
   // The flow as paths from source to sink, cycles left out.
   struct Path {
@@ -42,24 +48,26 @@ class MaxFlow {
   std::vector<Path> TakePaths();
 
  private:
+  // Edge e and its reverse, e ^ 1, stand side by side, the given one first.
   struct Edge {
     int to;
-    int reverse;  // index in edges_
     int next;
-    int tag;
-    bool forward;
     std::int64_t residual;
   };
-  bool BuildLevels();
-  std::int64_t Augment(std::int64_t limit);
+  bool BuildLevels(int from, int to);
+  std::int64_t Augment(int from, int to);
 
   std::vector<int> head_;
   std::vector<Edge> edges_;
+  std::vector<int> tags_;  // per pair of edges
+  std::vector<char> source_side_;
   std::vector<int> level_;
   std::vector<int> at_;
   std::vector<int> queue_;
   std::vector<int> path_;
   std::int64_t flow_ = 0;
+  std::vector<std::int64_t> remembered_residual_;
+  std::int64_t remembered_flow_ = 0;
 };
 
 }  // namespace neap::schedule

@@ -11,6 +11,8 @@
 #include "neap/schedule/check.h"
 #include "neap/schedule/cut.h"
 #include "neap/schedule/decider.h"
+#include "neap/schedule/fusion.h"
+#include "neap/schedule/rivals.h"
 #include "neap/schedule/schedule_testing.h"
 
 namespace neap::schedule {
@@ -47,26 +49,44 @@ TEST(Solve, AgreesWithBruteForceOnPureProblems) {
 }
 
 // The decision search alone, without the bounds and beams that spare Solve() most of it: feasible
-// at the optimum, refuted one below, in both directions, with and without what earlier budgets left
-// in the table.
+// at the optimum, refuted one below, in both directions, with all kinds of moves, fused or not,
+// committing to waypoints from the start, with and without what earlier budgets left in the table.
 void ExpectDecides(const Problem& problem) {
   const std::int64_t best = BruteForcePeak(problem);
-  for (const bool reversed : {false, true}) {
-    const Instance instance(problem, 1, reversed);
-    Decider decider(instance, std::int64_t{1} << 20);
+  const Instance plain(problem, 1, false);
+  const Fusion fusion = Fuse(problem, plain, 1);
+  for (int kind = 0; kind < 8; ++kind) {
+    const bool reversed = (kind & 1) != 0;
+    const bool fused = (kind & 2) != 0;
+    const Instance instance = fused ? Instance(fusion.problem, fusion.stages, 1, reversed)
+                                    : Instance(problem, 1, reversed);
+    Expander expander(instance, (kind & 4) != 0);
+    Decider decider(instance, &expander, std::int64_t{1} << 20, 0);
     const Limits limits;
     Stopper stopper(limits);
     constexpr std::int64_t kMany = 1'000'000;
+    // What is live at the ends is no business of the decider's.
+    const std::int64_t ends = std::max(instance.start_live(), instance.end_live());
     for (const std::int64_t budget : {best - 3, best + 2, best - 1, best}) {
+      if (budget < ends) continue;
       std::vector<OpIndex> order;
       const Verdict verdict = decider.Decide(budget, kMany, &stopper, &order);
       if (budget < best) {
-        ASSERT_EQ(verdict, Verdict::kInfeasible) << reversed << " " << Dump(problem);
+        ASSERT_EQ(verdict, Verdict::kInfeasible) << kind << " " << Dump(problem);
         continue;
       }
-      ASSERT_EQ(verdict, Verdict::kFeasible) << reversed << " " << budget << " " << Dump(problem);
+      ASSERT_EQ(verdict, Verdict::kFeasible) << kind << " " << budget << " " << Dump(problem);
       if (reversed) std::reverse(order.begin(), order.end());
-      const auto replay = ReplayOrder(problem, order);
+      std::vector<OpIndex> all;
+      for (const OpIndex op : order) {
+        if (!fused) {
+          all.push_back(op);
+          continue;
+        }
+        const auto& ops = fusion.ops[static_cast<std::size_t>(op)];
+        all.insert(all.end(), ops.begin(), ops.end());
+      }
+      const auto replay = ReplayOrder(problem, all);
       ASSERT_TRUE(replay.has_value()) << Dump(problem);
       ASSERT_LE(replay->peak_bytes, budget) << Dump(problem);
     }
@@ -75,16 +95,82 @@ void ExpectDecides(const Problem& problem) {
 
 TEST(Decider, AgreesWithBruteForceOnAnyProblem) {
   Random random(11);
-  for (int i = 0; i < Cases(4000); ++i) {
+  for (int i = 0; i < Cases(2000); ++i) {
     ASSERT_NO_FATAL_FAILURE(ExpectDecides(RandomProblem(random, Shape{})));
+    ASSERT_NO_FATAL_FAILURE(ExpectDecides(ChainedProblem(random, Shape{})));
   }
 }
 
 TEST(Decider, AgreesWithBruteForceOnPureProblems) {
   Random random(12);
   const Shape pure{12, false, false, false};
-  for (int i = 0; i < Cases(2000); ++i) {
+  for (int i = 0; i < Cases(1000); ++i) {
     ASSERT_NO_FATAL_FAILURE(ExpectDecides(RandomProblem(random, pure)));
+  }
+}
+
+// All searches side by side, a state at a time.
+TEST(Rivals, AgreeWithBruteForce) {
+  Random random(14);
+  for (int i = 0; i < Cases(1000); ++i) {
+    const Problem problem = ChainedProblem(random, Shape{});
+    const std::int64_t best = BruteForcePeak(problem);
+    const Instance forward(problem, 1, false);
+    Rivals rivals(problem, forward, 1, std::int64_t{1} << 20);
+    const Limits limits;
+    Stopper stopper(limits);
+    const std::int64_t ends = std::max(forward.start_live(), forward.end_live());
+    for (const std::int64_t budget : {best - 1, best}) {
+      if (budget < ends) continue;
+      Answer answer;
+      for (int round = 0; round < 10'000 && answer.verdict == Verdict::kUnknown; ++round) {
+        answer = rivals.Decide(Aim::kTop, budget, 1, &stopper);
+      }
+      ASSERT_EQ(answer.verdict, budget < best ? Verdict::kInfeasible : Verdict::kFeasible)
+          << Dump(problem);
+      if (budget < best) continue;
+      const auto replay = ReplayOrder(problem, answer.order);
+      ASSERT_TRUE(replay.has_value()) << Dump(problem);
+      ASSERT_LE(replay->peak_bytes, budget) << Dump(problem);
+    }
+  }
+}
+
+// Layers of random operators: wide enough for all stages of the search.
+Problem Layered(std::uint64_t seed, OpIndex ops, OpIndex width) {
+  Random random(seed);
+  Problem problem;
+  problem.num_ops = ops;
+  for (OpIndex op = 0; op < ops; ++op) {
+    problem.buffers.push_back({random.Between(1, 100), {op}, false, false});
+    if (op < width) continue;
+    const OpIndex before = op / width * width - width;
+    for (int reads = 0; reads < 3; ++reads) {
+      const auto read = before + static_cast<OpIndex>(random.Between(0, width - 1));
+      Buffer& buffer = problem.buffers[static_cast<std::size_t>(read)];
+      if (buffer.users.back() == op) continue;
+      buffer.users.push_back(op);
+      problem.precedences.emplace_back(read, op);
+    }
+  }
+  return problem;
+}
+
+TEST(Solve, ThreadsChangeNothing) {
+  for (const OpIndex width : {8, 14, 24}) {
+    const Problem problem = Layered(5, 5 * width, width);
+    Limits limits;
+    limits.max_states = 60'000;
+    const Outcome one = Solve(problem, limits);
+    for (const int threads : {2, 3, 8}) {
+      limits.threads = threads;
+      const Outcome outcome = Solve(problem, limits);
+      EXPECT_EQ(outcome.order, one.order);
+      EXPECT_EQ(outcome.states, one.states);
+      EXPECT_EQ(outcome.lower_bound_bytes, one.lower_bound_bytes);
+      EXPECT_EQ(outcome.reversed, one.reversed);
+    }
+    EXPECT_LE(one.states, limits.max_states);
   }
 }
 

@@ -81,6 +81,21 @@ inline Problem RandomProblem(Random& random, const Shape& shape) {
   return problem;
 }
 
+// The same with chains, which fuse: half of the operators read what the one before wrote.
+inline Problem ChainedProblem(Random& random, const Shape& shape) {
+  Problem problem = RandomProblem(random, shape);
+  for (OpIndex op = 1; op < problem.num_ops; ++op) {
+    if (!random.Chance(1, 2)) continue;
+    for (Buffer& buffer : problem.buffers) {
+      if (buffer.users.empty() || buffer.users.front() != op - 1 || buffer.live_at_start) continue;
+      AddUser(&buffer, op);
+      problem.precedences.emplace_back(op - 1, op);
+      break;
+    }
+  }
+  return problem;
+}
+
 // Least peak over all orders: dynamic programming over executed sets, straight from the definition.
 inline std::int64_t BruteForcePeak(const Problem& problem) {
   const auto ops = static_cast<std::size_t>(problem.num_ops);

@@ -16,6 +16,16 @@ class Stopper {
   explicit Stopper(const Limits& limits)
       : limits_(limits), start_(Clock::now()), reported_(start_) {}
 
+  // For a search on another thread on this one's behalf: the same clock and stop flag, states of
+  // its own, which Charge() tells this one of.
+  Stopper Child() const {
+    Stopper child(*this);
+    child.limits_.max_states = 0;
+    child.limits_.observer = nullptr;
+    child.states_ = 0;
+    return child;
+  }
+
   // Counts one state. True: stop now.
   bool Count() {
     ++states_;
@@ -65,7 +75,7 @@ class Stopper {
     return std::chrono::duration<double>(duration).count();
   }
 
-  const Limits& limits_;
+  Limits limits_;
   Clock::time_point start_;
   Clock::time_point reported_;
   std::int64_t states_ = 0;

@@ -51,9 +51,10 @@ Outcome RunBeam(const Problem& problem, const Limits& limits,
   Outcome outcome = SingleOpOutcome(problem);
   Stopper stopper(limits);
   const Instance instance(problem, 1, false);
+  Expander expander(instance);
   std::int64_t budget = std::int64_t{1} << 62;
   while (true) {
-    std::vector<OpIndex> order = BeamSearch(instance, budget, kWidth, &stopper);
+    std::vector<OpIndex> order = BeamSearch(instance, &expander, budget, kWidth, &stopper);
     if (order.empty()) break;
     budget = instance.PeakOf(order) - 1;
     outcome.order = std::move(order);

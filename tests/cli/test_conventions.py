@@ -29,6 +29,9 @@ class Conventions(CliTest):
                       ["plan", "g.json", "--budget", "-1"],
                       ["plan", "g.json", "--dim", "batch"],
                       ["plan", "g.json", "--max-states", "0"],
+                      ["plan", "g.json", "--seed", "-1", "--order", "random"],
+                      ["plan", "g.json", "--threads", "0"],
+                      ["plan", "g.json", "--time-limit", "-1"],
                       ["plan", "g.json", "--json", "--plan", "-"],
                       ["plan", "g.json", "-o", "out.onnx"],
                       ["inspect"], ["check", "g.json"], ["zoo", "nosuch", "-o", "x.onnx"],
@@ -146,14 +149,15 @@ class Conventions(CliTest):
         self.write_json("wide.json", wide_graph(60, 2))
         self.zoo("m.onnx")
         for model in ("wide.json", "m.onnx"):
-            words = ["plan", model, "--max-states", "2000"]
             runs = []
-            for run in range(2):
+            for threads in ("1", "1", "2", "3"):
+                words = ["plan", model, "--max-states", "20000", "--threads", threads]
                 plan = self.expect(DONE, *words, "--plan", "-").stdout
                 report = self.report_of(*words)
                 del report["seconds"]
                 runs.append((plan, report))
-            self.assertEqual(runs[0], runs[1], model)
+            for run in runs[1:]:
+                self.assertEqual(runs[0], run, model)
 
     def test_check(self):
         self.zoo("m.onnx")

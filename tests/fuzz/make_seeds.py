@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
@@ -41,6 +42,15 @@ def main():
     for model in sorted((SOURCE / "tests/models").glob("*.tflite.json")):
         subprocess.run([arguments.flatc, "--binary", "-o", out / "tflite",
                         SOURCE / "schemas/tflite.fbs", model], check=True)
+
+    # With a memory plan, and with an archive behind it.
+    for model in sorted((out / "tflite").glob("*.tflite")):
+        planned = out / "tflite" / f"planned-{model.name}"
+        subprocess.run([neap, "plan", model, "-o", planned, "--quiet"], check=True)
+        archived = out / "tflite" / f"archived-{model.name}"
+        archived.write_bytes(model.read_bytes())
+        with zipfile.ZipFile(archived, "a") as archive:
+            archive.writestr(zipfile.ZipInfo("labels.txt"), "a\nb\n")
 
     for seed in range(3):
         subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",

@@ -7,6 +7,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/formats/tflite/element_types.h"
+#include "neap/formats/tflite/memory_plan.h"
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/options.h"
 #include "neap/formats/tflite/tflite.h"
@@ -532,9 +533,9 @@ Result<graph::Graph> Reader::Run() {
 }  // namespace
 
 Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
-                          const std::string& path, const LoadOptions& options,
-                          std::vector<std::string>* notes) {
-  auto graph = Reader(std::move(bytes), notes).Run();
+                          const std::string& path, const LoadOptions& options, SourceModel* model) {
+  auto graph = Reader(bytes, &model->notes).Run();
+  if (graph) model->carried_plan = ReadMemoryPlan(*bytes);
   if (graph && !options.dims.empty()) {
     Diagnostic error = UsageError("has no symbolic dimension '" + options.dims.begin()->first +
                                   "': sizes in TensorFlow Lite files are numbers");
