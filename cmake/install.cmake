@@ -9,14 +9,15 @@ set(NEAP_PUBLIC_HEADERS
   base/bytes.h base/check.h base/diagnostic.h base/id.h base/limits.h base/random.h base/result.h
   batch/batch.h
   compile/compile.h
+  execute/evaluate.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h
   ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
-  plan/check.h plan/plan.h plan/plan_json.h plan/profile.h
+  plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
   report/report.h report/text.h
   schedule/check.h schedule/problem.h schedule/schedule.h
-  zoo/zoo.h)
+  zoo/quantize.h zoo/tflite.h zoo/zoo.h)
 
 set(neap_targets)
 foreach(module IN LISTS NEAP_MODULES)

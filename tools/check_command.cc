@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "neap/formats/formats.h"
-#include "neap/io/file.h"
 #include "neap/plan/check.h"
-#include "neap/plan/plan_json.h"
 #include "neap/report/report.h"
 #include "tools/common.h"
+#include "tools/plan_file.h"
+#include "tools/scratch_file.h"
 
 namespace neap::tools {
 namespace {
@@ -30,31 +30,11 @@ struct CheckOptions {
   std::string model;
   std::string plan;
   std::vector<std::string> dims;
+  std::string scratch;
   bool replay = false;
   std::int64_t max_states = 5'000'000;
   OutputOptions output;
 };
-
-Result<plan::Plan> LoadPlan(const std::string& path) {
-  NEAP_TRY(const auto bytes, io::ReadFile(path));
-  auto plan =
-      plan::FromJson(std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size()));
-  if (plan) return plan;
-  Diagnostic diagnostic = std::move(plan).error();
-  if (diagnostic.file.empty()) diagnostic.file = path;
-  return Fail(std::move(diagnostic));
-}
-
-std::string HashMismatch(const plan::Plan& plan, const formats::SourceModel& source) {
-  if (plan.written_sha256 == source.sha256) {
-    return fmt::format(
-        "this is the model that was written with the plan; the plan is about the model it was made "
-        "from, '{}' with sha256 {}",
-        plan.model, plan.model_sha256);
-  }
-  return fmt::format("the plan is for another model: it names sha256 {}, the file has {}",
-                     plan.model_sha256, source.sha256);
-}
 
 Result<int> Check(const CheckOptions& options) {
   if (options.model == "-" && options.plan == "-") {
@@ -72,7 +52,8 @@ Result<int> Check(const CheckOptions& options) {
     }
     load_options.dims = std::move(*dims);
   }
-  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model, load_options));
+  NEAP_TRY(formats::SourceModel source, formats::Load(options.model, load_options));
+  if (!options.scratch.empty()) NEAP_CHECK_OK(ApplyScratchFile(options.scratch, &source.graph));
   report::CheckReport report{source.path, source.sha256, options.plan, &plan, {}, {}};
   if (plan.model_sha256 != source.sha256) {
     report.violations.push_back(HashMismatch(plan, source));
@@ -105,6 +86,8 @@ int CheckCommand(std::vector<std::string> args) {
   app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
+  app.add_option("--scratch", options.scratch, "the file that was given to neap plan")
+      ->option_text("FILE");
   app.add_flag("--replay", options.replay, "confirm bounds that rest on a search: search again");
   app.add_option("--max-states", options.max_states, "of --replay; default: 5000000")
       ->option_text("N")

@@ -65,6 +65,7 @@ std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
 
 int Report(std::string_view verb, const Diagnostic& diagnostic) {
   fmt::print(stderr, "neap {}: {}\n", verb, diagnostic.ToString());
+  if (diagnostic.code == ErrorCode::kOverBudget) return kOverBudget;
   return diagnostic.code == ErrorCode::kUsage ? kUsage : kFailed;
 }
 

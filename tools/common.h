@@ -41,6 +41,7 @@ int InspectCommand(std::vector<std::string> args);
 int CheckCommand(std::vector<std::string> args);
 int ZooCommand(std::vector<std::string> args);
 int BatchCommand(std::vector<std::string> args);
+int RunCommand(std::vector<std::string> args);
 int PlaceCommand(std::vector<std::string> args);
 
 std::string_view Version();

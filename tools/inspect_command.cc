@@ -54,6 +54,14 @@ Status Inspect(const InspectOptions& options) {
     report.dims.push_back(fmt::format("{}={}", name, value));
   }
   report.inspections = &*inspections;
+  if (source.carried_plan) {
+    report::MemoryPlanReport& plan = report.memory_plan.emplace();
+    plan.problem = source.carried_plan->problem;
+    plan.kernels = source.carried_plan->kernels;
+    if (plan.problem.empty()) {
+      plan.verdict = plan::CheckOffsets(source.graph, source.carried_plan->offsets);
+    }
+  }
   report.notes = source.notes;
   report.top = options.top;
   report.all = options.all;

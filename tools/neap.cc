@@ -28,6 +28,7 @@ constexpr std::string_view kHelp =
     "  plan      find the best order, place the tensors, write model and plan\n"
     "  inspect   show live memory operator by operator, and what makes the peak\n"
     "  check     verify a plan against its model, independently of the planner\n"
+    "  run       execute a model, and a plan of it at its addresses\n"
     "  zoo       make networks from their published definitions\n"
     "  batch     plan many graphs, a line in and a line out for each\n"
     "  place     place buffers with lifetimes, from a CSV file\n"
@@ -61,6 +62,7 @@ int Run(std::vector<std::string> args) {
   if (first == "inspect") return InspectCommand(std::move(rest));
   if (first == "check") return CheckCommand(std::move(rest));
   if (first == "zoo") return ZooCommand(std::move(rest));
+  if (first == "run") return RunCommand(std::move(rest));
   if (first == "batch") return BatchCommand(std::move(rest));
   if (first == "place") return PlaceCommand(std::move(rest));
   // `neap IN OUT`, unless the word looks like a verb.

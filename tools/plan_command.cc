@@ -16,6 +16,7 @@
 #include "neap/report/report.h"
 #include "tools/common.h"
 #include "tools/plan_options.h"
+#include "tools/scratch_file.h"
 #include "tools/written_model.h"
 
 namespace neap::tools {
@@ -41,6 +42,9 @@ class PlanRun {
   Status Read() {
     load_options_.dims = settings_.dims;
     NEAP_TRY(source_, formats::Load(options_.model.input, load_options_));
+    if (!options_.scratch.empty()) {
+      NEAP_CHECK_OK(ApplyScratchFile(options_.scratch, &source_.graph));
+    }
     report_.read_seconds = watch_.Seconds();
     report_.notes = source_.notes;
     if (!options_.model_out.empty() && source_.format == formats::Format::kGraphJson) {
@@ -71,8 +75,12 @@ class PlanRun {
     for (const auto& [name, value] : settings_.dims) {
       compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
     }
-    if (settings_.compile.runtime == plan::Runtime::kTflm &&
-        source_.format != formats::Format::kTflite) {
+    const bool tflm = settings_.compile.runtime == plan::Runtime::kTflm;
+    if (options_.no_memory_plan && !tflm) {
+      return Fail(UsageError("--no-memory-plan belongs to --runtime tflm"));
+    }
+    if (settings_.budget_total_bytes) NEAP_CHECK_OK(CheckTotalIsKnown());
+    if (tflm && source_.format != formats::Format::kTflite) {
       report_.notes.emplace_back(
           "TensorFlow Lite Micro runs .tflite only: its numbers here are for a .tflite of the same "
           "graph");
@@ -87,14 +95,49 @@ class PlanRun {
     report_.compiled = &compiled_;
     report_.placed = settings_.compile.place;
     report_.budget_bytes = settings_.budget_bytes;
+    report_.budget_total_bytes = settings_.budget_total_bytes;
+    report_.carries_plan = source_.format == formats::Format::kTflite && !compiled_.offsets.empty();
+    if (tflm) NoteWhatIsMissing();
     return {};
+  }
+
+  // A budget that cannot be compared must not look as if it were met.
+  Status CheckTotalIsKnown() const {
+    if (settings_.compile.runtime != plan::Runtime::kTflm) {
+      return Fail(UsageError("--budget-total belongs to --runtime tflm"));
+    }
+    const std::string& missing = compiled_.totals.front().missing;
+    if (missing.empty()) return {};
+    Diagnostic diagnostic = UsageError("--budget-total cannot be compared: " + missing);
+    diagnostic.file = source_.path;
+    diagnostic.hint = "--budget compares the activations alone";
+    return Fail(std::move(diagnostic));
+  }
+
+  void NoteWhatIsMissing() {
+    if (!compiled_.unknown_kernels.empty()) {
+      std::string note =
+          "scratch memory that TFLM's kernels may ask for is not counted: operator " +
+          compiled_.unknown_kernels.front();
+      const std::size_t more = compiled_.unknown_kernels.size() - 1;
+      if (more > 0) note += fmt::format(" and {} more", more);
+      if (settings_.compile.place && settings_.compile.tell_offsets) {
+        note += "; so TFLM places the tensors by itself";
+      }
+      report_.notes.push_back(std::move(note));
+    }
+    if (report_.carries_plan && source_.graph.subgraphs.size() > 1) {
+      report_.notes.emplace_back(
+          "the memory plan covers several subgraphs: early releases of TFLM read only that of the "
+          "first (see docs/memory-model.md)");
+    }
   }
 
   // All that is going to be written is made and checked before the first file is touched.
   Status Write() {
     std::shared_ptr<const std::vector<std::byte>> model;
     if (WritesModel()) {
-      NEAP_TRY(model, MakeOrderedModel(source_, compiled_.order, options_.model_out, load_options_,
+      NEAP_TRY(model, MakeOrderedModel(source_, compiled_, options_.model_out, load_options_,
                                        &report_.notes));
       compiled_.plan.written_sha256 = io::Sha256(*model);
     }
@@ -107,6 +150,11 @@ class PlanRun {
     if (!options_.plan_out.empty()) {
       NEAP_CHECK_OK(io::WriteFile(options_.plan_out, plan::ToJson(compiled_.plan), options_.force));
       report_.written.push_back(options_.plan_out);
+    }
+    if (!options_.c_out.empty() && report::Fits(report_)) {
+      NEAP_CHECK_OK(
+          io::WriteFile(options_.c_out, report::CHeader(report_, options_.c_out), options_.force));
+      report_.written.push_back(options_.c_out);
     }
     return {};
   }

@@ -17,10 +17,13 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  neap plan model.tflite                          how much memory a better order saves\n"
-    "  neap plan model.tflite -o small.tflite          write the same model in that order\n"
+    "  neap plan model.tflite -o small.tflite          write the same model in that order, with "
+    "its\n"
+    "                                                  memory plan for TensorFlow Lite Micro\n"
     "  neap model.tflite small.tflite                  the same, shorter\n"
     "  neap plan model.onnx --dim batch=1 --plan plan.json\n"
     "  neap plan model.tflite -o small.tflite --budget 256KiB || echo 'too large'\n"
+    "  neap plan model.tflite -o small.tflite --emit-c model_arena.h\n"
     "  neap plan model.tflite -o small.tflite --overlap tflm-reference\n"
     "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
     "\n"
@@ -104,9 +107,10 @@ Status CheckOrder(const PlanOptions& options) {
 
 Status CheckCombinations(const PlanOptions& options) {
   const int on_stdout = (options.model_out == "-" ? 1 : 0) + (options.plan_out == "-" ? 1 : 0) +
-                        (options.output.json ? 1 : 0);
+                        (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0);
   if (on_stdout > 1) {
-    return Fail(UsageError("only one of -o -, --plan - and --json can have standard output"));
+    return Fail(
+        UsageError("only one of -o -, --plan -, --emit-c - and --json can have standard output"));
   }
   if (!options.model_out.empty() && options.model_out != "-" &&
       options.model_out == options.plan_out) {
@@ -115,6 +119,11 @@ Status CheckCombinations(const PlanOptions& options) {
   if (!options.plan_out.empty() && options.plan_out != "-" &&
       options.plan_out == options.model.input) {
     return Fail(UsageError("--plan names the model itself, which would be overwritten"));
+  }
+  if (!options.c_out.empty() && options.c_out != "-" &&
+      (options.c_out == options.model.input || options.c_out == options.model_out ||
+       options.c_out == options.plan_out)) {
+    return Fail(UsageError("--emit-c names a file that is read or written otherwise"));
   }
   if (!options.overlap.empty() && !IsOneOf(KernelLibraryNames(), options.overlap)) {
     return Fail(UsageError("--overlap '" + options.overlap + "' is not one of " +
@@ -126,14 +135,78 @@ Status CheckCombinations(const PlanOptions& options) {
   if (options.order_only && !options.overlap.empty()) {
     return Fail(UsageError("--overlap is about addresses, which --order-only leaves out"));
   }
-  if (options.order_only && !options.budget.empty()) {
+  if (!options.overlap.empty() && options.no_memory_plan) {
+    return Fail(UsageError("--overlap is about addresses, which --no-memory-plan leaves to TFLM"));
+  }
+  if (options.order_only && !(options.budget.empty() && options.budget_total.empty())) {
     return Fail(UsageError("--budget compares an arena, which --order-only leaves out"));
+  }
+  if (options.order_only && !options.c_out.empty()) {
+    return Fail(UsageError("--emit-c writes addresses, which --order-only leaves out"));
   }
   NEAP_CHECK_OK(CheckOrder(options));
   if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
     return Fail(UsageError("--time-limit is not a number of seconds"));
   }
   return {};
+}
+
+// "sram=256KiB,bw=8" or "psram=8MiB,bw=0.5": bytes per cycle with at most three decimals.
+Result<plan::Memory> ParseMemory(const std::string& text) {
+  const auto refuse = [&](const char* why) {
+    return Fail(UsageError("--memory '" + text + "' " + why + ", expected NAME=SIZE,bw=N"));
+  };
+  const std::size_t equals = text.find('=');
+  const std::size_t comma = text.find(",bw=");
+  if (equals == 0 || equals == std::string::npos || comma == std::string::npos || comma < equals) {
+    return refuse("is not understood");
+  }
+  plan::Memory memory;
+  memory.name = text.substr(0, equals);
+  NEAP_TRY(memory.capacity_bytes, ParseBytes(text.substr(equals + 1, comma - equals - 1)));
+  std::string whole = text.substr(comma + 4);
+  std::string thousandths;
+  if (const std::size_t point = whole.find('.'); point != std::string::npos) {
+    thousandths = whole.substr(point + 1);
+    whole.resize(point);
+  }
+  constexpr std::size_t kMostDigits = 6;
+  thousandths.resize(std::max<std::size_t>(thousandths.size(), 3), '0');
+  const std::string digits = whole + thousandths;
+  if (whole.empty() || whole.size() > kMostDigits || thousandths.size() > 3 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    return refuse("has no bandwidth in bytes per cycle");
+  }
+  memory.bytes_per_kilocycle = std::stoll(digits);
+  if (memory.bytes_per_kilocycle == 0) return refuse("has a bandwidth of 0");
+  return memory;
+}
+
+Result<std::vector<plan::Memory>> ParseMemories(const PlanOptions& options) {
+  std::vector<plan::Memory> memories;
+  for (const std::string& text : options.memories) {
+    NEAP_TRY(plan::Memory memory, ParseMemory(text));
+    for (const plan::Memory& other : memories) {
+      if (other.name != memory.name) continue;
+      return Fail(UsageError("--memory names '" + memory.name + "' twice"));
+    }
+    memories.push_back(std::move(memory));
+  }
+  if (memories.size() > plan::kMostMemories) {
+    return Fail(UsageError("--memory is given " + std::to_string(memories.size()) +
+                           " times, expected at most " + std::to_string(plan::kMostMemories)));
+  }
+  if (!memories.empty() && !options.model_out.empty()) {
+    Diagnostic diagnostic = UsageError(
+        "stock runtimes have one arena: --memory cannot be written "
+        "into a model");
+    diagnostic.hint = "leave -o out; --plan writes the plan";
+    return Fail(std::move(diagnostic));
+  }
+  if (!memories.empty() && (options.order_only || options.moves != "none")) {
+    return Fail(UsageError("--memory goes with neither --order-only nor --moves"));
+  }
+  return memories;
 }
 
 }  // namespace
@@ -149,8 +222,16 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("OUT");
   app.add_option("--plan", options->plan_out, "plan.json with order, addresses and bounds")
       ->option_text("FILE");
+  app.add_option("--emit-c", options->c_out, "C header with arena size and offsets, for firmware")
+      ->option_text("FILE.h");
   app.add_option("--budget", options->budget, "most bytes of the arena, such as 256KiB")
       ->option_text("SIZE");
+  app.add_option("--budget-total", options->budget_total,
+                 "most bytes of TFLM's whole arena on a Cortex-M, what it keeps beside the "
+                 "activations included")
+      ->option_text("SIZE");
+  app.add_flag("--no-memory-plan", options->no_memory_plan,
+               "tflm: write the order alone and leave the addresses to TFLM");
   app.add_option(
          "--overlap", options->overlap,
          "let outputs lie over inputs as far as these kernels allow it; the result is right "
@@ -158,6 +239,14 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text(ListOf(KernelLibraryNames()));
   app.add_flag("--keep-inputs", options->keep_inputs,
                "with --overlap: nothing lies over an input of the model");
+  app.add_option(
+         "--memory", options->memories,
+         "a memory with its bytes per cycle; several: every tensor gets the one that makes "
+         "reading and writing fastest; stock runtimes cannot execute that, plan.json tells it")
+      ->option_text("NAME=SIZE,bw=N ...");
+  app.add_option("--scratch", options->scratch,
+                 "working memory of operators: a line OPERATOR,BYTES for an index or a type")
+      ->option_text("FILE");
   app.add_option("--moves", options->moves,
                  "copies of live tensors where no placement fits the budget (or, without one, the "
                  "peak): the document's left-compaction, or the fewest bytes; default: none")
@@ -181,6 +270,10 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   if (!options.budget.empty()) {
     NEAP_TRY(settings.budget_bytes, ParseBytes(options.budget));
   }
+  if (!options.budget_total.empty()) {
+    NEAP_TRY(settings.budget_total_bytes, ParseBytes(options.budget_total));
+  }
+  settings.compile.tell_offsets = !options.no_memory_plan;
   NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseBytes(options.max_memory));
   // A limit that was asked for takes the place of the default one.
   settings.compile.limits.max_states = options.max_states > 0           ? options.max_states
@@ -201,11 +294,13 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   settings.compile.kernels =
       ops::KernelLibraryNamed(options.overlap).value_or(ops::KernelLibrary::kNone);
   settings.compile.keep_inputs = options.keep_inputs;
+  NEAP_TRY(settings.compile.memories, ParseMemories(options));
   settings.compile.moves =
       compile::MoveStrategyNamed(options.moves).value_or(compile::MoveStrategy::kNone);
   settings.compile.budget_bytes = settings.budget_bytes.value_or(0);
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
+  NEAP_CHECK_OK(CheckOutput(options.c_out, options.force));
   return settings;
 }
 

@@ -18,25 +18,30 @@ struct PlanOptions {
   OutputOptions output;
   std::string model_out;  // -o; "": none
   std::string plan_out;   // --plan; "": none
+  std::string c_out;      // --emit-c; "": none
   std::string order = "exact";
   std::uint64_t seed = 0;
   std::string forced;  // "": not given
   std::string slack;   // "": not given
   std::optional<std::int64_t> step_states;
   std::string budget;
+  std::string budget_total;
   std::string overlap;  // "": none
   bool keep_inputs = false;
   std::string moves = "none";
-  std::int64_t max_states = 0;    // 0: by the size of the model
-  double time_limit_seconds = 0;  // 0: none
+  std::string scratch;                // "": none
+  std::vector<std::string> memories;  // "sram=256KiB,bw=8"
+  std::int64_t max_states = 0;        // 0: by the size of the model
+  double time_limit_seconds = 0;      // 0: none
   std::string max_memory = "4GiB";
   std::int64_t threads = 0;  // 0: all cores
   bool require_optimal = false;
   bool order_only = false;
+  bool no_memory_plan = false;
   bool force = false;
 
   // Standard output carries a file or JSON, so that the text has to go to standard error.
-  bool StdoutIsTaken() const { return model_out == "-" || plan_out == "-"; }
+  bool StdoutIsTaken() const { return model_out == "-" || plan_out == "-" || c_out == "-"; }
 };
 
 // The same, understood.
@@ -44,6 +49,7 @@ struct PlanSettings {
   compile::Options compile;  // runtime excepted: it may depend on the input
   std::map<std::string, std::int64_t> dims;
   std::optional<std::int64_t> budget_bytes;
+  std::optional<std::int64_t> budget_total_bytes;
 };
 
 // nullopt: go on with *options; else the exit code. `short_form`: `neap IN OUT`, where the second

@@ -5,8 +5,12 @@
 #include <span>
 #include <utility>
 
+#include "neap/plan/offsets_check.h"
+
 namespace neap::tools {
 namespace {
+
+using OperatorOrder = IdVector<graph::SubgraphId, std::vector<graph::OpId>>;
 
 // Compares a model that has been read back with the order it was written in.
 class OrderComparison {
@@ -93,12 +97,39 @@ class OrderComparison {
   std::vector<std::pair<graph::SubgraphId, graph::SubgraphId>> pairs_;
 };
 
+std::string KernelsOf(const plan::Plan& plan) {
+  return plan.kernels == ops::KernelLibrary::kNone ? "" : std::string(ops::NameOf(plan.kernels));
+}
+
+// "" when the file carries the offsets and they are right for its graph.
+std::string WrongPlan(const formats::SourceModel& written, const compile::Compiled& compiled) {
+  if (!written.carried_plan) return "it carries no memory plan";
+  const formats::CarriedPlan& carried = *written.carried_plan;
+  if (!carried.problem.empty()) return "of its memory plan, " + carried.problem;
+  bool same = carried.offsets.size() == compiled.offsets.size() &&
+              carried.kernels == KernelsOf(compiled.plan);
+  for (const graph::SubgraphId id : compiled.offsets.Ids()) {
+    same = same && carried.offsets[id].Items() == compiled.offsets[id].Items();
+  }
+  if (!same) return "it carries another memory plan";
+  if (!carried.kernels.empty()) return "";
+  const plan::OffsetsVerdict verdict = plan::CheckOffsets(written.graph, carried.offsets);
+  if (!verdict.problems.empty()) return "of its memory plan, " + verdict.problems.front();
+  return verdict.inside_operators.empty()
+             ? ""
+             : "of its memory plan, " + verdict.inside_operators.front();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
-    const formats::SourceModel& source, const OperatorOrder& order, const std::string& path,
+    const formats::SourceModel& source, const compile::Compiled& compiled, const std::string& path,
     const formats::LoadOptions& options, std::vector<std::string>* notes) {
-  NEAP_TRY(std::vector<std::byte> raw, formats::WriteReordered(source, order));
+  const bool planned = !compiled.offsets.empty() && source.format == formats::Format::kTflite;
+  NEAP_TRY(std::vector<std::byte> raw,
+           planned ? formats::WritePlanned(source, compiled.order, compiled.offsets,
+                                           KernelsOf(compiled.plan))
+                   : formats::WriteReordered(source, compiled.order));
   auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(raw));
   auto written = formats::LoadBytes(bytes, path == "-" ? source.path : path, options);
   if (!written && path != "-") {
@@ -116,7 +147,8 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
     diagnostic.file = path;
     return Fail(std::move(diagnostic));
   }
-  const std::string why = OrderComparison(source, order, written->graph).Run();
+  std::string why = OrderComparison(source, compiled.order, written->graph).Run();
+  if (why.empty() && planned) why = WrongPlan(*written, compiled);
   if (why.empty()) return bytes;
   Diagnostic diagnostic = BadInput("was not written: read back, " + why);
   diagnostic.file = path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// neap zoo: networks from their published definitions, as .onnx files with seeded weights.
+// neap zoo: networks from their published definitions, as files with seeded weights.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,8 @@
 #include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
+#include "neap/zoo/quantize.h"
+#include "neap/zoo/tflite.h"
 #include "neap/zoo/zoo.h"
 #include "tools/common.h"
 
@@ -24,11 +26,16 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  neap zoo --list\n"
-    "  neap zoo randwire-ws --seed 1 --nodes 32 -o randwire.onnx\n";
+    "  neap zoo randwire-ws --seed 1 --nodes 32 -o randwire.onnx\n"
+    "  neap zoo mobilenet-v2 --width-multiplier 0.35 --resolution 96 --int8 -o small.tflite\n"
+    "  neap zoo ds-cnn --format tflite -o - > ds-cnn.tflite\n";
 
 struct ZooCommandOptions {
   std::string name;
   std::string out;
+  std::string format;  // "": by the extension of `out`
+  std::string width_multiplier;
+  bool int8 = false;
   bool list = false;
   bool force = false;
   bool quiet = false;
@@ -43,6 +50,7 @@ struct Row {
   std::string parameters;
   std::string multiply_accumulates;
   std::string peak;
+  std::string formats;
 };
 
 Result<Row> RowOf(const zoo::Recipe& recipe) {
@@ -55,11 +63,13 @@ Result<Row> RowOf(const zoo::Recipe& recipe) {
   row.parameters = FormatCount(network.facts.published_parameters);
   row.multiply_accumulates = FormatCount(network.facts.multiply_accumulates);
   row.peak = FormatCount(inspections.front().peak_bytes);
+  row.formats = zoo::ConvertToTflite(network.graph) ? "onnx tflite int8" : "onnx";
   return row;
 }
 
 Status PrintList() {
-  std::vector<Row> rows = {{"network", "source", "operators", "parameters", "MACs", "peak bytes"}};
+  std::vector<Row> rows = {
+      {"network", "source", "operators", "parameters", "MACs", "peak bytes", "formats"}};
   for (const zoo::Recipe& recipe : zoo::Recipes()) {
     NEAP_TRY(Row row, RowOf(recipe));
     rows.push_back(std::move(row));
@@ -74,17 +84,59 @@ Status PrintList() {
   const std::size_t parameters = widest(&Row::parameters);
   const std::size_t macs = widest(&Row::multiply_accumulates);
   const std::size_t peak = widest(&Row::peak);
+  const std::size_t formats = widest(&Row::formats);
   std::string out;
   for (const Row& row : rows) {
-    out += fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {}\n", row.name, name,
-                       row.operators, operators, row.parameters, parameters,
-                       row.multiply_accumulates, macs, row.peak, peak, row.summary);
+    out +=
+        fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {:<{}}  {}\n", row.name, name,
+                    row.operators, operators, row.parameters, parameters, row.multiply_accumulates,
+                    macs, row.peak, peak, row.formats, formats, row.summary);
   }
   return Print(stdout, out);
 }
 
-Status MakeNetwork(const ZooCommandOptions& options) {
-  if (options.list) return PrintList();
+// "0.35" as 350.
+Result<std::int64_t> ThousandthsOf(const std::string& text) {
+  constexpr std::size_t kMostDigits = 3;
+  const std::size_t point = std::min(text.find('.'), text.size());
+  std::string digits = text.substr(0, point);
+  std::string fraction = point < text.size() ? text.substr(point + 1) : "";
+  const bool whole = !digits.empty() && digits.size() <= kMostDigits &&
+                     fraction.size() <= kMostDigits &&
+                     (digits + fraction).find_first_not_of("0123456789") == std::string::npos;
+  if (!whole || (point < text.size() && fraction.empty())) {
+    return Fail(UsageError("--width-multiplier is '" + text +
+                           "', expected a number with at most three decimals"));
+  }
+  fraction.resize(kMostDigits, '0');
+  return std::stoll(digits + fraction);
+}
+
+// Onnx where neither the option nor the name of the file says otherwise.
+Result<formats::Format> FormatOf(const ZooCommandOptions& options) {
+  const auto dot = options.out.find_last_of("./");
+  const std::string extension = dot == std::string::npos ? "" : options.out.substr(dot);
+  const bool tflite = options.format.empty() ? extension == ".tflite" || extension == ".lite"
+                                             : options.format == "tflite";
+  if (tflite) return formats::Format::kTflite;
+  if (!options.int8) return formats::Format::kOnnx;
+  Diagnostic error = UsageError("--int8 is for .tflite");
+  error.hint = "write to FILE.tflite, or give --format tflite";
+  return Fail(std::move(error));
+}
+
+Result<graph::Graph> TfliteGraph(const zoo::Network& network, bool int8) {
+  NEAP_TRY(graph::Graph converted, zoo::ConvertToTflite(network.graph));
+  if (!int8) return converted;
+  zoo::CalibrationOptions calibration;
+  // So that no network takes minutes.
+  constexpr std::int64_t kManyMacs = 20'000'000'000;
+  constexpr int kFewInputs = 2;
+  if (network.facts.multiply_accumulates > kManyMacs) calibration.inputs = kFewInputs;
+  return zoo::QuantizeToInt8(converted, calibration);
+}
+
+Status CheckUsage(const ZooCommandOptions& options) {
   const auto recipes = zoo::Recipes();
   const auto is_it = [&](const zoo::Recipe& recipe) { return recipe.name == options.name; };
   Diagnostic diagnostic = UsageError("");
@@ -93,15 +145,34 @@ Status MakeNetwork(const ZooCommandOptions& options) {
   } else if (std::none_of(recipes.begin(), recipes.end(), is_it)) {
     diagnostic.message = "there is no network '" + options.name + "'";
   } else if (options.out.empty()) {
-    diagnostic.message = "-o FILE.onnx is needed";
+    diagnostic.message = "-o FILE is needed";
   }
-  if (!diagnostic.message.empty()) {
-    diagnostic.hint = "see 'neap zoo --list' and 'neap zoo --help'";
-    return Fail(std::move(diagnostic));
+  if (diagnostic.message.empty()) return {};
+  diagnostic.hint = "see 'neap zoo --list' and 'neap zoo --help'";
+  return Fail(std::move(diagnostic));
+}
+
+Status MakeNetwork(ZooCommandOptions options) {
+  if (options.list) return PrintList();
+  NEAP_CHECK_OK(CheckUsage(options));
+  NEAP_TRY(const formats::Format format, FormatOf(options));
+  if (!options.width_multiplier.empty()) {
+    NEAP_TRY(options.zoo.width_thousandths, ThousandthsOf(options.width_multiplier));
+    if (options.zoo.width_thousandths == 0) {
+      return Fail(UsageError("--width-multiplier is 0, expected more"));
+    }
   }
   NEAP_CHECK_OK(CheckOutput(options.out, options.force));
-  NEAP_TRY(const graph::Graph graph, zoo::Build(options.name, options.zoo));
-  NEAP_TRY(const std::vector<std::byte> bytes, formats::ExportOnnx(graph, options.name));
+  NEAP_TRY(zoo::Network network, zoo::BuildNetwork(options.name, options.zoo));
+  const bool tflite = format == formats::Format::kTflite;
+  graph::Graph graph;
+  if (tflite) {
+    NEAP_TRY(graph, TfliteGraph(network, options.int8));
+  } else {
+    graph = std::move(network.graph);
+  }
+  NEAP_TRY(const std::vector<std::byte> bytes, tflite ? formats::ExportTflite(graph, options.name)
+                                                      : formats::ExportOnnx(graph, options.name));
   NEAP_CHECK_OK(io::WriteFile(options.out, std::span(bytes), options.force));
   if (options.quiet || options.out == "-") return {};
   return Print(stdout,
@@ -120,15 +191,27 @@ int ZooCommand(std::vector<std::string> args) {
   app.add_option("NAME", options.name, "which network; see --list");
   app.add_flag("--list", options.list,
                "all networks: operators, parameters, multiply-accumulates, peak of live "
-               "bytes in the order of the file, source");
+               "bytes in the order of the .onnx file, formats, source");
   app.add_option("-o,--output", options.out, "the model to write; - is stdout")
-      ->option_text("FILE.onnx");
+      ->option_text("FILE");
+  app.add_option("--format", options.format, "default: by the extension of FILE, else onnx")
+      ->option_text("onnx|tflite")
+      ->check(CLI::IsMember({"onnx", "tflite"}));
+  app.add_flag("--int8", options.int8,
+               "with tflite: weights and activations in 8 bits, input and output, too");
   app.add_option("--seed", options.zoo.seed, "wiring of random networks, and weights; default: 0")
       ->option_text("N");
   app.add_option("--width", options.zoo.width, "channels of the first cell; default: as published")
       ->option_text("C")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--nodes", options.zoo.nodes, "nodes of a random cell; default: as published")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--width-multiplier", options.width_multiplier,
+                 "of mobilenet-v1 and -v2: channels as a share of the published ones")
+      ->option_text("X");
+  app.add_option("--resolution", options.zoo.resolution,
+                 "of mobilenet-v1 and -v2: height and width of the input; default: 224")
       ->option_text("N")
       ->check(CLI::Range(1, 1'000'000));
   app.add_flag("--force", options.force, "overwrite an output that exists");

@@ -12,6 +12,7 @@ enum class ErrorCode {
   kBadInput,     // a file or value is malformed; exit 1
   kMissingSize,  // the input is well-formed but the bytes of a tensor cannot be known; exit 1
   kIo,           // the operating system refused; exit 1
+  kOverBudget,   // it does not fit into what was given; exit 3
 };
 
 // One error, told in one line: where it was found, what was found, what was expected and, when
@@ -37,6 +38,9 @@ inline Diagnostic MissingSize(std::string message) {
 }
 inline Diagnostic UsageError(std::string message) {
   return Diagnostic{ErrorCode::kUsage, std::move(message), {}, {}, {}, {}};
+}
+inline Diagnostic OverBudget(std::string message) {
+  return Diagnostic{ErrorCode::kOverBudget, std::move(message), {}, {}, {}, {}};
 }
 inline Diagnostic IoError(std::string message) {
   return Diagnostic{ErrorCode::kIo, std::move(message), {}, {}, {}, {}};

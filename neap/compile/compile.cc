@@ -16,6 +16,8 @@
 #include "neap/compile/overlap.h"
 #include "neap/compile/place.h"
 #include "neap/compile/stock_runtime.h"
+#include "neap/compile/tflm_kernels.h"
+#include "neap/compile/tflm_memory.h"
 #include "neap/compile/timeline.h"
 #include "neap/plan/check.h"
 #include "neap/schedule/check.h"
@@ -95,20 +97,23 @@ class Pipeline {
     NEAP_CHECK_OK(Measure());
     const Stopwatch order_watch;
     NEAP_CHECK_OK(OrderAll());
-    NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
+    if (!TellsOffsets()) NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
     compiled_.seconds.order_seconds = order_watch.Seconds();
     const Stopwatch place_watch;
-    plan::Plan& plan = compiled_.plan;
-    plan.runtime = options_.runtime;
-    plan.order_strategy = options_.order;
-    if (options_.place) plan.kernels = options_.kernels;
-    std::vector<Timeline> timelines;
-    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
-      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
-      plan.entries.push_back(PlanEntry(entry, &timeline));
-      timelines.push_back(std::move(timeline));
+    compiled_.plan.runtime = options_.runtime;
+    compiled_.plan.order_strategy = options_.order;
+    if (options_.place) {
+      compiled_.plan.kernels = options_.kernels;
+      compiled_.plan.memories = options_.memories;
     }
-    NEAP_CHECK_OK(Report(timelines));
+    NEAP_CHECK_OK(PlanEntries());
+    if (TellsOffsets() && options_.order == "exact" &&
+        compiled_.delivered_arena_bytes > compiled_.file_order.arena_bytes) {
+      orders_ = file_orders_;
+      compiled_.kept_file_order = true;
+      NEAP_CHECK_OK(PlanEntries());
+    }
+    const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
     const std::vector<std::string> violations = plan::Check(graph_, plan);
@@ -157,13 +162,33 @@ class Pipeline {
     return {};
   }
 
+  bool TellsOffsets() const {
+    return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets;
+  }
+
+  // Everything behind the order.
+  Status PlanEntries() {
+    compiled_.plan.entries.clear();
+    std::vector<Timeline> timelines;
+    for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
+      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
+      NEAP_TRY(plan::EntryPlan entry_plan, PlanEntry(entry, &timeline));
+      compiled_.plan.entries.push_back(std::move(entry_plan));
+      timelines.push_back(std::move(timeline));
+    }
+    return Report(timelines);
+  }
+
   // What counts for a runtime that places by itself is what it will allocate.
   Status KeepFileOrderIfDeliveredIsLess() {
     if (profile_.runtime != plan::Runtime::kTflm || options_.order != "exact") return {};
     NEAP_TRY(const AllSizes all, SizesOfEverything());
     NEAP_TRY(const Timeline file, BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
     NEAP_TRY(const Timeline plan, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
-    if (TflmArenaBytes(graph_, plan, all) <= TflmArenaBytes(graph_, file, all)) return {};
+    if (PlaceInTflm(graph_, plan, all).height_bytes <=
+        PlaceInTflm(graph_, file, all).height_bytes) {
+      return {};
+    }
     orders_ = file_orders_;
     compiled_.kept_file_order = true;
     return {};
@@ -272,14 +297,24 @@ class Pipeline {
   }
 
   // The order may give way to one that is placed lower; `timeline` is then the other one's.
-  plan::EntryPlan PlanEntry(SubgraphId id, Timeline* timeline) {
+  Result<plan::EntryPlan> PlanEntry(SubgraphId id, Timeline* timeline) {
     plan::EntryPlan entry;
     entry.subgraph = id;
     for (const graph::Signature& signature : graph_.signatures) {
       if (signature.subgraph == id) entry.signature = signature.key;
     }
     Placed placed;
-    if (options_.place) placed = PlaceEntry(id, timeline);
+    if (options_.place && options_.memories.empty()) {
+      placed = PlaceEntry(id, timeline);
+    } else if (options_.place) {
+      NEAP_TRY(placed, PlaceInMemories(graph_, id, *timeline, sizes_, profile_,
+                                       {options_.kernels, options_.keep_inputs}, options_.memories,
+                                       PlacementLimits(options_.placement_states)));
+      if (placed.access_cycles >= compiled_.access_cycles) {
+        compiled_.access_cycles = placed.access_cycles;
+        compiled_.access_cycles_lower_bound = placed.access_cycles_lower_bound;
+      }
+    }
     entry.steps = timeline->steps;
     entry.overlaps = timeline->overlaps;
     const Ordered& ordered = ordered_[id];
@@ -293,6 +328,7 @@ class Pipeline {
     entry.scratch = std::move(placed.scratch);
     entry.overlaps.insert(entry.overlaps.end(), placed.overlaps.begin(), placed.overlaps.end());
     entry.arena_bytes = placed.arena_bytes;
+    entry.memory_bytes = placed.memory_bytes;
     entry.arena_given_order_lower_bound_bytes = placed.lower_bound_bytes;
     TryMoves(*timeline, &entry);
     const std::int64_t bound =
@@ -375,6 +411,7 @@ class Pipeline {
   // except that no arena is below the peak.
   void TryMoves(const Timeline& timeline, plan::EntryPlan* entry) {
     const std::int64_t target = std::max(options_.budget_bytes, entry->peak_bytes);
+    if (!options_.memories.empty()) return;
     if (entry->arena_bytes <= target || options_.kernels != ops::KernelLibrary::kNone) return;
     constexpr std::int64_t kStatesEach = 2000;
     auto moved =
@@ -430,8 +467,23 @@ class Pipeline {
                BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
       NEAP_TRY(const Timeline plan_main, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
       NEAP_TRY(const AllSizes all, SizesOfEverything());
-      compiled_.file_order.arena_bytes = TflmArenaBytes(graph_, file_main, all);
-      compiled_.delivered_arena_bytes = TflmArenaBytes(graph_, plan_main, all);
+      compiled_.file_order.arena_bytes = PlaceInTflm(graph_, file_main, all).height_bytes;
+      compiled_.offsets = {};
+      FindUnknownKernels();
+      arena::Placement delivered = PlaceInTflm(graph_, plan_main, all);
+      // Scratch that nobody knows of might not find room around what is told.
+      if (TellsOffsets() && compiled_.unknown_kernels.empty()) {
+        graph::TensorOffsets offsets = OfflineOffsets(graph_, compiled_.plan, all);
+        arena::Placement told = PlaceInTflm(graph_, plan_main, all, offsets);
+        // Scratch of kernels is placed around what is told: TFLM may do better when left alone.
+        if (!offsets.empty() && told.height_bytes <= delivered.height_bytes) {
+          compiled_.offsets = std::move(offsets);
+          delivered = std::move(told);
+        }
+      }
+      compiled_.delivered_arena_bytes = delivered.height_bytes;
+      compiled_.buffer_offsets = std::move(delivered.offsets);
+      TellTotals();
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
@@ -440,6 +492,24 @@ class Pipeline {
               .arena_bytes;
     }
     return {};
+  }
+
+  void FindUnknownKernels() {
+    compiled_.unknown_kernels.clear();
+    for (const Subgraph& subgraph : graph_.subgraphs) {
+      for (const OpId id : subgraph.ops.Ids()) {
+        if (ScratchIsKnown(subgraph, subgraph.ops[id])) continue;
+        compiled_.unknown_kernels.push_back(graph::Describe(id, subgraph.ops[id]));
+      }
+    }
+  }
+
+  void TellTotals() {
+    compiled_.totals.clear();
+    for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
+      compiled_.totals.push_back(
+          TflmTotalOf(graph_, orders_, compiled_.delivered_arena_bytes, target));
+    }
   }
 
   // TFLM gives room to tensors that nothing refers to as well.
@@ -468,6 +538,10 @@ class Pipeline {
 };
 
 }  // namespace
+
+std::string_view NameOf(TflmTarget target) {
+  return target == TflmTarget::kCortexM ? "cortex-m" : "x86-64";
+}
 
 Result<Compiled> Compile(const Graph& graph, const Options& options) {
   return Pipeline(graph, options).Run();

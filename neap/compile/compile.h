@@ -43,8 +43,14 @@ struct Options {
   bool keep_inputs = false;  // never over an input of the model
   MoveStrategy moves = MoveStrategy::kNone;
   std::int64_t budget_bytes = 0;  // of the arena: what moves have to reach, or the peak
-  bool place = true;              // false: order only; the plan has no addresses
-  bool place_file_order = true;   // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
+  // Several memories, at most plan::kMostMemories: every tensor gets one for its life, so that the
+  // time spent on reading and writing is least. Empty: one, without a limit.
+  std::vector<plan::Memory> memories;
+  bool place = true;  // false: order only; the plan has no addresses
+  // The model will tell a runtime that can be told (tflm) where the tensors go; false: an order
+  // alone.
+  bool tell_offsets = true;
+  bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
 };
 
 // What an order costs without any of Neap's help: the file's own order.
@@ -71,20 +77,49 @@ struct Timings {
   double place_seconds = 0;
 };
 
+// Machines for which the whole arena of TensorFlow Lite Micro is known, with its reference kernels
+// (docs/memory-model.md says how, and what it was held against).
+enum class TflmTarget : std::uint8_t {
+  kCortexM,  // 32 bits, ARM ABI for bare metal: a firmware's MicroInterpreter
+  kHost64,   // x86-64: the interpreter of the PyPI wheel, which records what it allocates
+};
+std::string_view NameOf(TflmTarget target);  // "cortex-m", "x86-64"
+
+// What the arena of TFLM has to hold; -1 with the reason where that is not known.
+struct TflmTotal {
+  TflmTarget target = TflmTarget::kCortexM;
+  std::int64_t persistent_bytes = -1;   // beside the activations
+  std::int64_t total_arena_bytes = -1;  // the least arena that the model loads and runs with
+  std::string missing;                  // why there are no numbers
+};
+
 struct Compiled {
   plan::Plan plan;  // model fields (name, hashes, dims) are the caller's to fill
   // For the largest entry (plan::LargestEntry).
   FileOrder file_order;
   PeakCause peak_at;
-  // What the stock runtime will allocate for activations when it is given the planned order alone
-  // (contracts: delivered.arena_bytes); -1 where that runtime's planner is not modelled.
+  // What the stock runtime will allocate for activations when it is given the planned order and
+  // `offsets` (docs/memory-model.md: delivered); -1 where that runtime's planner is not modelled.
   std::int64_t delivered_arena_bytes = -1;
+  // The offline memory plan that formats::WritePlanned puts into the model; empty: none, the
+  // runtime gets the order alone.
+  graph::TensorOffsets offsets;
+  // Where TFLM will put its buffers then, in the order in which it tells its planner of them.
+  std::vector<std::int64_t> buffer_offsets;
+  // Of the delivered model, a target each; empty where the runtime is not TFLM.
+  std::vector<TflmTotal> totals;
+  // Operators whose kernels may ask TFLM for scratch memory that delivered_arena_bytes lacks, a
+  // line each: their kernels are not known.
+  std::vector<std::string> unknown_kernels;
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search
   // The stock runtime's own planner would have needed more for the least-peak order than for the
   // order of the file: the plan keeps the file's.
   bool kept_file_order = false;
+  // With several memories: see Placed in neap/compile/place.h. Of the largest entry.
+  std::int64_t access_cycles = 0;
+  std::int64_t access_cycles_lower_bound = 0;
   Timings seconds;
 };
 

@@ -7,6 +7,7 @@
 
 #include "neap/arena/arena.h"
 #include "neap/arena/check.h"
+#include "neap/arena/memories.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 
@@ -47,29 +48,112 @@ class Placer {
     const arena::Outcome outcome = arena::Solve(problem_, limits);
     const auto violation = arena::FindViolation(problem_, outcome.placement);
     NEAP_CHECK(!violation, "the placement is wrong: " + violation.value_or(""));
-    const auto& offsets = outcome.placement.offsets;
-    Placed placed;
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const LiveTensor& live = tensors_[i];
-      placed.tensors.push_back({live.subgraph, live.tensor,
-                                offsets[static_cast<std::size_t>(buffer_[i])],
-                                sizes_[live.subgraph].exact[live.tensor], live.first, live.last});
-    }
-    for (std::size_t i = 0; i < timeline_.scratch.size(); ++i) {
-      placed.scratch.push_back({timeline_.scratch[i].first,
-                                offsets[static_cast<std::size_t>(scratch_[i])],
-                                timeline_.scratch[i].bytes});
-    }
-    for (const plan::Overlap& overlap : allowed_) {
-      if (Share(overlap, offsets)) placed.overlaps.push_back(overlap);
-    }
+    Placed placed = Told(outcome.placement.offsets, {});
     placed.arena_bytes = outcome.placement.height_bytes;
     // All heights are multiples of the alignment.
     placed.lower_bound_bytes = AlignUp(outcome.lower_bound_bytes, profile_.alignment);
     return placed;
   }
 
+  Result<Placed> SolveInMemories(const graph::Graph& graph,
+                                 const std::vector<plan::Memory>& memories,
+                                 const Limits& limits) const {
+    arena::MemoryProblem problem;
+    problem.problem = problem_;
+    constexpr std::int64_t kMostUnit = 1'000'000'000'000;
+    // In units in which a byte takes a whole number in every memory.
+    std::int64_t unit = 1;
+    for (const plan::Memory& memory : memories) {
+      problem.capacities_bytes.push_back(memory.capacity_bytes);
+      const std::int64_t shared = std::gcd(unit, memory.bytes_per_kilocycle);
+      const auto both = CheckedMultiply(unit, memory.bytes_per_kilocycle / shared);
+      if (!both || *both > kMostUnit) {
+        return Fail(UsageError("the bandwidths of the memories are too fine to be compared"));
+      }
+      unit = *both;
+    }
+    for (const std::int64_t accessed : AccessedBytes(graph)) {
+      for (const plan::Memory& memory : memories) {
+        const auto cost = CheckedMultiply(accessed, unit / memory.bytes_per_kilocycle);
+        if (!cost || *cost > kMostBytes / static_cast<std::int64_t>(problem_.buffers.size() + 1)) {
+          return Fail(BadInput("the bytes that operators access are out of range"));
+        }
+        problem.costs.push_back(*cost);
+      }
+    }
+    if (const auto wrong = arena::Validate(problem)) return Fail(BadInput(*wrong));
+    const arena::MemoryOutcome outcome = arena::SolveMemories(problem, limits);
+    if (!outcome.best) {
+      return Fail(OverBudget(outcome.impossible
+                                 ? "no placement fits into the memories"
+                                 : "no placement that fits into the memories was found"));
+    }
+    const auto violation = arena::FindViolation(problem, *outcome.best);
+    NEAP_CHECK(!violation, "the placement is wrong: " + violation.value_or(""));
+    Placed placed = Told(outcome.best->offsets, outcome.best->memories);
+    placed.memory_bytes = outcome.best->heights_bytes;
+    placed.arena_bytes =
+        std::accumulate(placed.memory_bytes.begin(), placed.memory_bytes.end(), std::int64_t{0});
+    placed.lower_bound_bytes =
+        std::min(placed.arena_bytes, AlignUp(arena::LoadLowerBound(problem_), profile_.alignment));
+    const auto cycles = [&](std::int64_t cost) {
+      constexpr std::int64_t kKilo = 1000;
+      return cost / unit * kKilo + (cost % unit * kKilo + unit - 1) / unit;
+    };
+    placed.access_cycles = cycles(outcome.best->cost);
+    placed.access_cycles_lower_bound = cycles(outcome.lower_bound_cost);
+    return placed;
+  }
+
  private:
+  Placed Told(const std::vector<std::int64_t>& offsets,
+              const std::vector<arena::MemoryIndex>& memories) const {
+    const auto memory = [&](arena::BufferIndex buffer) {
+      return memories.empty() ? 0 : memories[static_cast<std::size_t>(buffer)];
+    };
+    Placed placed;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const LiveTensor& live = tensors_[i];
+      placed.tensors.push_back(
+          {live.subgraph, live.tensor, offsets[static_cast<std::size_t>(buffer_[i])],
+           sizes_[live.subgraph].exact[live.tensor], live.first, live.last, memory(buffer_[i])});
+    }
+    for (std::size_t i = 0; i < timeline_.scratch.size(); ++i) {
+      placed.scratch.push_back({timeline_.scratch[i].first,
+                                offsets[static_cast<std::size_t>(scratch_[i])],
+                                timeline_.scratch[i].bytes, memory(scratch_[i])});
+    }
+    for (const plan::Overlap& overlap : allowed_) {
+      if (memory(BufferOf(overlap.subgraph, overlap.input)) ==
+              memory(BufferOf(overlap.subgraph, overlap.output)) &&
+          Share(overlap, offsets)) {
+        placed.overlaps.push_back(overlap);
+      }
+    }
+    return placed;
+  }
+
+  // Of every buffer, the bytes that operators read and write; scratch is written and read once.
+  std::vector<std::int64_t> AccessedBytes(const graph::Graph& graph) const {
+    std::vector<std::int64_t> accessed(problem_.buffers.size(), 0);
+    for (const plan::Step& step : timeline_.steps) {
+      if (!step.op.valid()) continue;
+      const graph::Op& op = graph.subgraphs[step.subgraph].ops[step.op];
+      for (const auto* list : {&op.inputs, &op.captures, &op.outputs}) {
+        for (const TensorId tensor : *list) {
+          if (!tensor.valid()) continue;
+          const arena::BufferIndex buffer = BufferOf(step.subgraph, tensor);
+          if (buffer < 0) continue;
+          accessed[static_cast<std::size_t>(buffer)] += sizes_[step.subgraph].exact[tensor];
+        }
+      }
+    }
+    for (std::size_t i = 0; i < scratch_.size(); ++i) {
+      accessed[static_cast<std::size_t>(scratch_[i])] += 2 * timeline_.scratch[i].bytes;
+    }
+    return accessed;
+  }
+
   // Each tensor once, with the hull of its calls.
   void CollectTensors() {
     for (const LiveTensor& live : timeline_.tensors) {
@@ -157,6 +241,15 @@ Placed PlaceTimeline(const graph::Graph& graph, SubgraphId entry, const Timeline
   Placer placer(graph, timeline, sizes, profile);
   placer.Allow(AllowedOverlaps(graph, entry, timeline, overlap));
   return placer.Solve(limits);
+}
+
+Result<Placed> PlaceInMemories(const graph::Graph& graph, SubgraphId entry,
+                               const Timeline& timeline, const AllSizes& sizes,
+                               const plan::Profile& profile, const OverlapOptions& overlap,
+                               const std::vector<plan::Memory>& memories, const Limits& limits) {
+  Placer placer(graph, timeline, sizes, profile);
+  placer.Allow(AllowedOverlaps(graph, entry, timeline, overlap));
+  return placer.SolveInMemories(graph, memories, limits);
 }
 
 }  // namespace neap::compile

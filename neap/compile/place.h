@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neap/base/limits.h"
+#include "neap/base/result.h"
 #include "neap/compile/overlap.h"
 #include "neap/compile/timeline.h"
 #include "neap/plan/plan.h"
@@ -18,8 +19,13 @@ struct Placed {
   std::vector<plan::TensorPlacement> tensors;
   std::vector<plan::ScratchPlacement> scratch;
   std::vector<plan::Overlap> overlaps;  // those that the addresses make use of, by slot
-  std::int64_t arena_bytes = 0;
-  std::int64_t lower_bound_bytes = 0;  // no placement of this timeline is lower
+  std::int64_t arena_bytes = 0;         // of all memories together
+  std::int64_t lower_bound_bytes = 0;   // no placement of this timeline is lower
+  // With several memories: the height of each, and the cycles that operators' reads and writes
+  // take, rounded up; no placement that fits takes fewer than the bound.
+  std::vector<std::int64_t> memory_bytes;
+  std::int64_t access_cycles = 0;
+  std::int64_t access_cycles_lower_bound = 0;
 };
 
 // Tensors that share an address by an overlap of the timeline (in-place profiles) are one buffer.
@@ -27,5 +33,13 @@ struct Placed {
 Placed PlaceTimeline(const graph::Graph& graph, graph::SubgraphId entry, const Timeline& timeline,
                      const AllSizes& sizes, const plan::Profile& profile,
                      const OverlapOptions& overlap, const Limits& limits);
+
+// The same in several memories, with the least time spent on reading and writing; overlaps and
+// addresses serve to make room. Fails with kOverBudget where nothing fits, or nothing was found
+// that does.
+Result<Placed> PlaceInMemories(const graph::Graph& graph, graph::SubgraphId entry,
+                               const Timeline& timeline, const AllSizes& sizes,
+                               const plan::Profile& profile, const OverlapOptions& overlap,
+                               const std::vector<plan::Memory>& memories, const Limits& limits);
 
 }  // namespace neap::compile

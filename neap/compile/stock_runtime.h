@@ -6,16 +6,30 @@
 
 #include <cstdint>
 
+#include "neap/arena/arena.h"
 #include "neap/compile/timeline.h"
 
 namespace neap::compile {
 
-// TensorFlow Lite Micro: the arena head that its allocation-info builder and greedy planner reserve
-// for the timeline of subgraph 0 (with everything it calls). Every tensor of every subgraph takes
-// part, those that nothing refers to included. Kernels' own scratch requests are not modelled: the
-// reference kernels of the common operators make none. `sizes`: counted with 16-byte alignment, of
-// every tensor of every subgraph that is neither constant nor variable.
-std::int64_t TflmArenaBytes(const graph::Graph& graph, const Timeline& timeline,
-                            const AllSizes& sizes);
+// TensorFlow Lite Micro: the arena head (height) that its allocation-info builder and greedy
+// planner reserve for the timeline of subgraph 0 (with everything it calls). Every tensor of every
+// subgraph takes part, those that nothing refers to included. Kernels' own scratch requests are not
+// modelled: the reference kernels of the common operators make none. `sizes`: counted with 16-byte
+// alignment, of every tensor of every subgraph that is neither constant nor variable. `offsets`:
+// the offline plan that the file carries, around which the rest is placed; empty: none. Offsets
+// come in the order in which TFLM tells its planner of the buffers (AddBuffer): tensors of every
+// subgraph by index, then scratch.
+arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline,
+                             const AllSizes& sizes, const graph::TensorOffsets& offsets = {});
+
+// The offline plan for TFLM that says what `plan` says: an entry for every tensor of every
+// subgraph. Where several entries place a tensor, the first one decides, which is the one that TFLM
+// runs. Tensors that nothing refers to get offset 0: TFLM gives them room, but nobody looks at it.
+// kNoOffset stands for constants, variables and tensors without bytes, and where TFLM would take an
+// offset for that of a variable: it looks up the variables of *every* subgraph with their index
+// among the tensors of their own subgraph, and leaves one without memory for which it finds an
+// offset. Empty: an offset does not fit into 32 bits, or the plan has moves or several memories.
+graph::TensorOffsets OfflineOffsets(const graph::Graph& graph, const plan::Plan& plan,
+                                    const AllSizes& sizes);
 
 }  // namespace neap::compile

@@ -59,7 +59,7 @@ bool StartsAsOnnx(std::string_view text) {
 Result<graph::Graph> ReadGraph(SourceModel* model, const LoadOptions& options) {
   switch (model->format) {
     case Format::kTflite:
-      return tflite::Read(model->bytes, model->path, options, &model->notes);
+      return tflite::Read(model->bytes, model->path, options, model);
     case Format::kGraphJson:
       if (!options.dims.empty()) {
         return Fail(UsageError("has no symbolic dimension '" + options.dims.begin()->first +
@@ -155,6 +155,16 @@ Result<std::vector<std::byte>> WriteReordered(
   return AtFile(write(), model.path);
 }
 
+Result<std::vector<std::byte>> WritePlanned(
+    const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
+    const graph::TensorOffsets& offsets, const std::string& kernels) {
+  if (model.format == Format::kTflite) {
+    return AtFile(tflite::WritePlanned(model, order, offsets, kernels), model.path);
+  }
+  return AtFile<std::vector<std::byte>>(
+      Fail(UsageError("is no .tflite: only those carry a memory plan")), model.path);
+}
+
 Result<std::vector<std::byte>> ExportOnnx([[maybe_unused]] const graph::Graph& graph,
                                           [[maybe_unused]] const std::string& name) {
 #if NEAP_WITH_ONNX
@@ -162,6 +172,10 @@ Result<std::vector<std::byte>> ExportOnnx([[maybe_unused]] const graph::Graph& g
 #else
   return Fail(WithoutOnnx());
 #endif
+}
+
+Result<std::vector<std::byte>> ExportTflite(const graph::Graph& graph, const std::string& name) {
+  return tflite::Export(graph, name);
 }
 
 }  // namespace neap::formats

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,16 @@ struct LoadOptions {
   std::map<std::string, std::int64_t> dims;  // values for symbolic dimensions
 };
 
+// The offline memory plan that a TensorFlow Lite file carries in its metadata for TensorFlow Lite
+// Micro: the last entry "OfflineMemoryAllocation", which is the one that it uses.
+struct CarriedPlan {
+  graph::TensorOffsets offsets;  // kNoOffset: left to the runtime's own planner
+  // The kernels under which alone the offsets are right, from the metadata entry
+  // "neap.overlap_kernels"; "": any.
+  std::string kernels;
+  std::string problem;  // why the entry cannot be read; the offsets are empty then
+};
+
 // A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were:
 // writing a reordered model starts from them.
 struct SourceModel {
@@ -32,7 +43,8 @@ struct SourceModel {
   std::shared_ptr<const std::vector<std::byte>> bytes;
   std::string sha256;  // lower-case hex
   graph::Graph graph;
-  std::vector<std::string> notes;  // what a careful reader would want to know, a line each
+  std::vector<std::string> notes;           // what a careful reader would want to know, a line each
+  std::optional<CarriedPlan> carried_plan;  // of .tflite
 };
 
 // Reads a file ("-": standard input). The format is recognised by content, then by extension.
@@ -47,13 +59,33 @@ Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_vie
 
 // The same model with the operators of each subgraph in a new order, as bytes. `order[s]` is a
 // permutation of the operators of subgraph s (folded ones may be left out: they are put where their
-// inputs are ready), or empty: left as it is. Nothing else of the file changes. Fails for graph
-// JSON (kUsage).
+// inputs are ready), or empty: left as it is. Nothing else of the file changes, except that an
+// offline memory plan in a .tflite whose operators move is blanked: it was made for another order.
+// Fails for graph JSON (kUsage).
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
+
+// The same with an offline memory plan for TensorFlow Lite Micro in place of what the file carries;
+// .tflite only (kUsage). `offsets` has an entry for every tensor of every subgraph. A file that
+// holds one plan of the right size keeps its length; otherwise everything in the file moves back by
+// a multiple of 64 bytes, and what counts from the start of the file (buffers and options behind
+// the FlatBuffer, an appended ZIP) is counted anew. Fails with kBadInput for a file whose parts
+// overlap.
+Result<std::vector<std::byte>> WritePlanned(
+    const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
+    const graph::TensorOffsets& offsets, const std::string& kernels);
 
 // A new .onnx model from a graph of ONNX operators whose constants have their data (the zoo):
 // subgraph 0, operators in the order of the graph, opset 17. Deterministic.
 Result<std::vector<std::byte>> ExportOnnx(const graph::Graph& graph, const std::string& name);
+
+// A new .tflite model from a graph of TensorFlow Lite's operators (domain "tflite") and custom ones
+// (domain "custom", attribute "custom_options"), whose constants have their data: all subgraphs,
+// operators in the order of the graph (which must be topological), attributes as options under
+// their field names, quantisation, signatures, control edges. `name` becomes the description.
+// Constants that hold the same bytes of memory share a buffer. Reading the result gives the same
+// graph, with the defaults of options that were left out. Fails with kBadInput for what the format
+// cannot say, or Neap cannot write (operators of StableHLO, more than 2 GiB). Deterministic.
+Result<std::vector<std::byte>> ExportTflite(const graph::Graph& graph, const std::string& name);
 
 }  // namespace neap::formats

@@ -107,6 +107,10 @@ struct Graph {
   std::vector<Signature> signatures;
 };
 
+// A byte offset in one arena for every tensor of every subgraph, or kNoOffset.
+using TensorOffsets = IdVector<SubgraphId, IdVector<TensorId, std::int32_t>>;
+inline constexpr std::int32_t kNoOffset = -1;
+
 // Exact bytes of a tensor: elements x bits, rounded up to a whole byte. Fails with kMissingSize and
 // the tensor's name when type or shape do not tell, and with kBadInput when the product overflows.
 Result<std::int64_t> TensorBytes(const Tensor& tensor);

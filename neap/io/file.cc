@@ -130,7 +130,7 @@ class Temporary {
 
 Diagnostic Exists(const std::string& path) {
   Diagnostic error = At(path, "exists already");
-  error.hint = "overwrite it with --force";
+  error.hint = "--force overwrites it";
   return error;
 }
 

@@ -40,6 +40,7 @@ struct Block {
   OpId op;          // of scratch
   TensorId tensor;  // of a tensor
   SlotRange range;
+  std::size_t memory = 0;
   std::int64_t offset = 0;
   std::int64_t end = 0;
 };
@@ -47,7 +48,7 @@ struct Block {
 class AddressChecker {
  public:
   AddressChecker(const EntryContext& context, const std::vector<Overlap>& allowed)
-      : c_(context), allowed_(allowed) {}
+      : c_(context), allowed_(allowed), tops_(std::max<std::size_t>(c_.memories.size(), 1), 0) {}
 
   void Run() {
     FindMoves();
@@ -63,10 +64,8 @@ class AddressChecker {
     CheckScratch();
     JoinOverlaps();
     CheckKernelOverlaps();
-    CheckApart();
-    if (c_.entry.arena_bytes != top_) {
-      c_.findings.Add(c_.entry.subgraph, Differs("arena_bytes", c_.entry.arena_bytes, top_));
-    }
+    for (std::size_t memory = 0; memory < tops_.size(); ++memory) CheckApart(memory);
+    CheckHeights();
   }
 
  private:
@@ -78,10 +77,11 @@ class AddressChecker {
   void JoinOverlaps();
   void CheckKernelOverlaps();
   bool KernelOverlapHolds(const Overlap& overlap, const Block& input, const Block& output);
-  void CheckApart();
+  void CheckApart(std::size_t memory);
+  void CheckHeights();
   void CheckApartBut(const std::vector<const Block*>& blocks);
   void AddShared(std::int32_t slot, const Block& block, const Block& hit);
-  bool CheckOffset(std::int64_t offset, std::int64_t bytes, Block& block);
+  bool CheckOffset(std::int64_t offset, std::int64_t bytes, std::int32_t memory, Block& block);
 
   const EntryContext& c_;
   const std::vector<Overlap>& allowed_;
@@ -92,11 +92,12 @@ class AddressChecker {
   std::set<TensorKey> placed_;
   std::vector<Block> scratch_;
   std::set<std::pair<const Block*, const Block*>> may_share_;  // kernel overlaps, both ways round
-  std::int64_t top_ = 0;
+  std::vector<std::int64_t> tops_;                             // of each memory
 };
 
 // Fills in the addresses of the block; false when they are of no use.
-bool AddressChecker::CheckOffset(std::int64_t offset, std::int64_t bytes, Block& block) {
+bool AddressChecker::CheckOffset(std::int64_t offset, std::int64_t bytes, std::int32_t memory,
+                                 Block& block) {
   const auto refuse = [&](const std::string& why) {
     c_.findings.Add(c_.graph, block.subgraph, block.op, block.tensor, why);
     return false;
@@ -105,9 +106,14 @@ bool AddressChecker::CheckOffset(std::int64_t offset, std::int64_t bytes, Block&
   if (offset < 0 || !end || *end > kMostBytes) {
     return refuse("offset is " + std::to_string(offset) + ", which is out of range");
   }
+  if (memory < 0 || static_cast<std::size_t>(memory) >= tops_.size()) {
+    return refuse("memory is " + std::to_string(memory) + ", expected one of " +
+                  std::to_string(tops_.size()));
+  }
+  block.memory = static_cast<std::size_t>(memory);
   block.offset = offset;
   block.end = *end;
-  top_ = std::max(top_, *end);
+  tops_[block.memory] = std::max(tops_[block.memory], *end);
   if (offset % c_.profile.alignment != 0) {
     refuse("offset is " + std::to_string(offset) + ", expected a multiple of " +
            std::to_string(c_.profile.alignment));
@@ -140,7 +146,8 @@ void AddressChecker::AddTensor(const TensorPlacement& placement) {
   block.subgraph = placement.subgraph;
   block.tensor = placement.tensor;
   block.range = range;
-  if (CheckOffset(placement.offset, placement.bytes, block) && block.end > block.offset) {
+  if (CheckOffset(placement.offset, placement.bytes, placement.memory, block) &&
+      block.end > block.offset) {
     tensors_.emplace(key, block);
   }
 }
@@ -187,7 +194,7 @@ void AddressChecker::AddMoved(const TensorKey& key, const std::vector<std::int32
     block.subgraph = key.first;
     block.tensor = key.second;
     block.range = range;
-    if (!CheckOffset(placement.offset, placement.bytes, block)) return;
+    if (!CheckOffset(placement.offset, placement.bytes, placement.memory, block)) return;
     if (block.end == block.offset) return;
     moved_.push_back(block);
     // A copy over itself is a memmove; TensorFlow Lite Micro has memcpy only.
@@ -239,7 +246,9 @@ void AddressChecker::CheckScratch() {
     block.subgraph = step.subgraph;
     block.op = step.op;
     block.range = {placement.slot, placement.slot + in_call.last - in_call.first};
-    if (CheckOffset(placement.offset, placement.bytes, block)) scratch_.push_back(block);
+    if (CheckOffset(placement.offset, placement.bytes, placement.memory, block)) {
+      scratch_.push_back(block);
+    }
   }
   for (std::size_t slot = 0; slot < c_.entry.steps.size(); ++slot) {
     const Step& step = c_.entry.steps[slot];
@@ -274,6 +283,10 @@ void AddressChecker::JoinOverlaps() {
                       "is written over in " + std::to_string(output.second) +
                           " calls of its subgraph, expected all " +
                           std::to_string(c_.replay.calls.at(key.first).count) + " or none");
+    } else if (input_at->second.memory != output_at->second.memory) {
+      c_.findings.Add(c_.graph, key.first, OpId(), output_at->second.tensor,
+                      "is said to be written over tensor " + std::to_string(key.second.value()) +
+                          ", which is in another memory");
     } else if (input_at->second.offset != output_at->second.offset) {
       c_.findings.Add(c_.graph, key.first, OpId(), output_at->second.tensor,
                       "is said to be written over tensor " + std::to_string(key.second.value()) +
@@ -314,6 +327,7 @@ void AddressChecker::CheckKernelOverlaps() {
     const auto input = tensors_.find({overlap.subgraph, overlap.input});
     const auto output = tensors_.find({overlap.subgraph, overlap.output});
     if (input == tensors_.end() || output == tensors_.end()) continue;
+    if (input->second.memory != output->second.memory) continue;  // nothing is shared
     if (!KernelOverlapHolds(overlap, input->second, output->second)) {
       c_.findings.Add(c_.graph, overlap.subgraph, OpId(), overlap.output,
                       "slot " + std::to_string(overlap.slot) + ": lies over tensor " +
@@ -369,12 +383,14 @@ void AddressChecker::CheckApartBut(const std::vector<const Block*>& blocks) {
 }
 
 // Sweeps over the slots with the live blocks in a map by offset: O(n log n).
-void AddressChecker::CheckApart() {
+void AddressChecker::CheckApart(std::size_t memory) {
   std::vector<const Block*> blocks;
-  blocks.reserve(tensors_.size() + scratch_.size());
-  for (const auto& [key, block] : tensors_) blocks.push_back(&block);
-  for (const Block& block : scratch_) blocks.push_back(&block);
-  for (const Block& block : moved_) blocks.push_back(&block);
+  const auto add = [&](const Block& block) {
+    if (block.memory == memory) blocks.push_back(&block);
+  };
+  for (const auto& [key, block] : tensors_) add(block);
+  for (const Block& block : scratch_) add(block);
+  for (const Block& block : moved_) add(block);
   if (!may_share_.empty()) return CheckApartBut(blocks);
   struct Event {
     std::int32_t slot;
@@ -431,6 +447,27 @@ std::string KernelRefusal(const EntryContext& c, const Overlap& overlap, const S
     return "the input is needed after operator " + graph::Describe(step.op, op);
   }
   return "";
+}
+
+void AddressChecker::CheckHeights() {
+  std::int64_t sum = 0;
+  for (const std::int64_t top : tops_) sum = CheckedAdd(sum, top).value_or(kMostBytes);
+  if (c_.entry.arena_bytes != sum) {
+    c_.findings.Add(c_.entry.subgraph, Differs("arena_bytes", c_.entry.arena_bytes, sum));
+  }
+  if (c_.memories.empty()) {
+    if (c_.entry.memory_bytes.empty()) return;
+    c_.findings.Add(c_.entry.subgraph, "has memory_bytes, but the plan has no memories");
+  } else if (c_.entry.memory_bytes != tops_) {
+    c_.findings.Add(c_.entry.subgraph, "memory_bytes are not the heights of its memories");
+  }
+  for (std::size_t memory = 0; memory < c_.memories.size(); ++memory) {
+    if (tops_[memory] <= c_.memories[memory].capacity_bytes) continue;
+    c_.findings.Add(c_.entry.subgraph,
+                    "memory '" + c_.memories[memory].name + "': " +
+                        Differs("height", tops_[memory], c_.memories[memory].capacity_bytes) +
+                        " at most");
+  }
 }
 
 // Why an overlap is not allowed; "" when it is.

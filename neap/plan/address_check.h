@@ -17,6 +17,7 @@ struct EntryContext {
   const graph::Graph& graph;
   const Profile& profile;
   ops::KernelLibrary kernels;
+  const std::vector<Memory>& memories;  // of the plan
   const EntryPlan& entry;
   const Replayer& replayer;
   const EntryReplay& replay;

@@ -270,7 +270,8 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
     }
     const auto replay = replayer.Replay(entry);
     if (!replay) continue;  // what follows from the steps would be noise
-    CheckEntry({graph, profile, plan.kernels, entry, replayer, *replay, findings}, order_only);
+    CheckEntry({graph, profile, plan.kernels, plan.memories, entry, replayer, *replay, findings},
+               order_only);
   }
   if (plan.entries.size() < due.size() && !findings.Full()) {
     findings.Add(due[plan.entries.size()], "has no plan, expected one: it runs on its own");

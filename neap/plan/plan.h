@@ -11,6 +11,7 @@
 // are half-open.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,12 +47,23 @@ struct TensorPlacement {
   std::int64_t bytes = 0;  // exact bytes of the tensor, before rounding to the alignment
   std::int32_t first = 0;  // live in slots [first, last)
   std::int32_t last = 0;
+  std::int32_t memory = 0;  // index into Plan::memories; 0 where there are none
 };
 
 struct ScratchPlacement {
   std::int32_t slot = 0;
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
+  std::int32_t memory = 0;
+};
+
+inline constexpr std::size_t kMostMemories = 16;
+
+// One of several memories, each with an arena of its own.
+struct Memory {
+  std::string name;
+  std::int64_t capacity_bytes = 0;
+  std::int64_t bytes_per_kilocycle = 0;  // 8000: eight bytes a cycle
 };
 
 enum class OverlapKind : std::uint8_t {
@@ -117,7 +129,8 @@ struct EntryPlan {
   std::int64_t peak_lower_bound_bytes = 0;  // no order of this subgraph has a smaller peak
   BoundStatus order_status = BoundStatus::kBounded;
   Certificate certificate;
-  std::int64_t arena_bytes = 0;
+  std::int64_t arena_bytes = 0;            // of all memories together
+  std::vector<std::int64_t> memory_bytes;  // of each of Plan::memories
   std::int64_t arena_given_order_lower_bound_bytes = 0;
   std::int64_t arena_lower_bound_bytes = 0;
   BoundStatus arena_status = BoundStatus::kBounded;  // against arena_lower_bound_bytes
@@ -133,6 +146,7 @@ struct Plan {
   std::string order_strategy;  // "exact", "file", ...
   // The kernels whose order of reading and writing overlaps rely on; kNone: no such overlap.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
+  std::vector<Memory> memories;    // empty: one, without a limit
   std::vector<std::string> dims;   // "batch=1": the bindings the sizes were computed with
   std::vector<EntryPlan> entries;  // one per entry subgraph, in index order; [0] is the main one
 };

@@ -78,6 +78,16 @@ Json ToJson(const Certificate& certificate) {
           {"reversed", certificate.reversed}};
 }
 
+Json MemoriesJson(const std::vector<Memory>& memories) {
+  Json list = Json::array();
+  for (const Memory& memory : memories) {
+    list.push_back({{"name", memory.name},
+                    {"capacity_bytes", memory.capacity_bytes},
+                    {"bytes_per_kilocycle", memory.bytes_per_kilocycle}});
+  }
+  return list;
+}
+
 void AppendEntry(std::string& out, const EntryPlan& entry) {
   out += "    {\n";
   AppendFields(out, "      ",
@@ -89,6 +99,7 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
                 {"certificate", ToJson(entry.certificate)},
                 {"states", entry.states},
                 {"arena_bytes", entry.arena_bytes},
+                {"memory_bytes", entry.memory_bytes},
                 {"arena_given_order_lower_bound_bytes", entry.arena_given_order_lower_bound_bytes},
                 {"arena_lower_bound_bytes", entry.arena_lower_bound_bytes},
                 {"arena_status", NameOf(entry.arena_status)}});
@@ -107,10 +118,14 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
                 {"offset", placement.offset},
                 {"bytes", placement.bytes},
                 {"first", placement.first},
-                {"last", placement.last}};
+                {"last", placement.last},
+                {"memory", placement.memory}};
   });
   AppendList(out, "scratch", entry.scratch, false, [](const ScratchPlacement& placement) {
-    return Json{{"slot", placement.slot}, {"offset", placement.offset}, {"bytes", placement.bytes}};
+    return Json{{"slot", placement.slot},
+                {"offset", placement.offset},
+                {"bytes", placement.bytes},
+                {"memory", placement.memory}};
   });
   AppendList(out, "overlaps", entry.overlaps, true, [](const Overlap& overlap) {
     return Json{{"slot", overlap.slot},           {"subgraph", overlap.subgraph.value()},
@@ -239,7 +254,8 @@ Result<Step> ReadStep(const Place& place) {
 }
 
 Result<TensorPlacement> ReadTensor(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(place, {"subgraph", "tensor", "offset", "bytes", "first", "last"}));
+  NEAP_CHECK_OK(
+      ExpectObject(place, {"subgraph", "tensor", "offset", "bytes", "first", "last", "memory"}));
   TensorPlacement placement;
   NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
   NEAP_TRY(const std::int32_t tensor, ReadIndex(place, "tensor"));
@@ -249,15 +265,17 @@ Result<TensorPlacement> ReadTensor(const Place& place) {
   NEAP_TRY(placement.bytes, ReadCount(place, "bytes"));
   NEAP_TRY(placement.first, ReadIndex(place, "first"));
   NEAP_TRY(placement.last, ReadIndex(place, "last"));
+  NEAP_TRY(placement.memory, ReadIndex(place, "memory"));
   return placement;
 }
 
 Result<ScratchPlacement> ReadScratch(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(place, {"slot", "offset", "bytes"}));
+  NEAP_CHECK_OK(ExpectObject(place, {"slot", "offset", "bytes", "memory"}));
   ScratchPlacement placement;
   NEAP_TRY(placement.slot, ReadIndex(place, "slot"));
   NEAP_TRY(placement.offset, ReadCount(place, "offset"));
   NEAP_TRY(placement.bytes, ReadCount(place, "bytes"));
+  NEAP_TRY(placement.memory, ReadIndex(place, "memory"));
   return placement;
 }
 
@@ -327,12 +345,23 @@ Result<Certificate> ReadCertificate(const Place& place) {
   return certificate;
 }
 
+Result<std::int64_t> ReadBareCount(const Place& place) { return ReadInteger(place, kMostInteger); }
+
+Result<Memory> ReadMemory(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"name", "capacity_bytes", "bytes_per_kilocycle"}));
+  Memory memory;
+  NEAP_TRY(memory.name, ReadString(place.Member("name")));
+  NEAP_TRY(memory.capacity_bytes, ReadCount(place, "capacity_bytes"));
+  NEAP_TRY(memory.bytes_per_kilocycle, ReadCount(place, "bytes_per_kilocycle"));
+  return memory;
+}
+
 Result<EntryPlan> ReadEntry(const Place& place) {
-  NEAP_CHECK_OK(ExpectObject(
-      place,
-      {"subgraph", "signature", "peak_bytes", "peak_lower_bound_bytes", "order_status",
-       "certificate", "states", "arena_bytes", "arena_given_order_lower_bound_bytes",
-       "arena_lower_bound_bytes", "arena_status", "steps", "tensors", "scratch", "overlaps"}));
+  NEAP_CHECK_OK(
+      ExpectObject(place, {"subgraph", "signature", "peak_bytes", "peak_lower_bound_bytes",
+                           "order_status", "certificate", "states", "arena_bytes", "memory_bytes",
+                           "arena_given_order_lower_bound_bytes", "arena_lower_bound_bytes",
+                           "arena_status", "steps", "tensors", "scratch", "overlaps"}));
   EntryPlan entry;
   NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
   entry.subgraph = graph::SubgraphId(subgraph);
@@ -343,6 +372,7 @@ Result<EntryPlan> ReadEntry(const Place& place) {
   NEAP_TRY(entry.certificate, ReadCertificate(place.Member("certificate")));
   NEAP_TRY(entry.states, ReadCount(place, "states"));
   NEAP_TRY(entry.arena_bytes, ReadCount(place, "arena_bytes"));
+  NEAP_TRY(entry.memory_bytes, ReadList(place, "memory_bytes", &ReadBareCount));
   NEAP_TRY(entry.arena_given_order_lower_bound_bytes,
            ReadCount(place, "arena_given_order_lower_bound_bytes"));
   NEAP_TRY(entry.arena_lower_bound_bytes, ReadCount(place, "arena_lower_bound_bytes"));
@@ -371,7 +401,7 @@ Result<Plan> ReadPlan(const Json& json) {
   NEAP_CHECK_OK(ExpectVersion(root));
   NEAP_CHECK_OK(
       ExpectObject(root, {"version", "neap_version", "model", "model_sha256", "written_sha256",
-                          "runtime", "order_strategy", "kernels", "dims", "entries"}));
+                          "runtime", "order_strategy", "kernels", "memories", "dims", "entries"}));
   Plan plan;
   NEAP_TRY(plan.neap_version, ReadString(root.Member("neap_version")));
   NEAP_TRY(plan.model, ReadString(root.Member("model")));
@@ -388,6 +418,10 @@ Result<Plan> ReadPlan(const Json& json) {
     return Refuse(root.Member("kernels"), "'none' or a kernel library");
   }
   plan.kernels = library.value_or(ops::KernelLibrary::kNone);
+  NEAP_TRY(plan.memories, ReadList(root, "memories", &ReadMemory));
+  if (plan.memories.size() > kMostMemories) {
+    return Refuse(root.Member("memories"), "at most " + std::to_string(kMostMemories));
+  }
   NEAP_TRY(plan.dims, ReadList(root, "dims", &ReadString));
   NEAP_TRY(plan.entries, ReadList(root, "entries", &ReadEntry));
   if (plan.entries.empty()) return Refuse(root.Member("entries"), "at least one entry");
@@ -437,6 +471,7 @@ std::string ToJson(const Plan& plan) {
                 {"runtime", ProfileOf(plan.runtime).name},
                 {"order_strategy", plan.order_strategy},
                 {"kernels", ops::NameOf(plan.kernels)},
+                {"memories", MemoriesJson(plan.memories)},
                 {"dims", plan.dims}});
   out += "  \"entries\": [";
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {

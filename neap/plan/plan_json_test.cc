@@ -60,13 +60,17 @@ Plan WithEveryField() {
   plan.runtime = Runtime::kTflm;
   plan.order_strategy = "exact";
   plan.kernels = ops::KernelLibrary::kTflmReference;
+  plan.memories = {{"fast", 29, 30}};
   plan.dims = {"n=1"};
   EntryPlan entry;
   entry.subgraph = graph::SubgraphId(3);
   entry.signature = "serve";
-  entry.steps = {{graph::SubgraphId(4), graph::OpId(5)}, {graph::SubgraphId(6), graph::OpId()}};
-  entry.tensors = {{graph::SubgraphId(7), graph::TensorId(8), 9, 10, 11, 12}};
-  entry.scratch = {{13, 14, 15}};
+  entry.steps = {{graph::SubgraphId(4), graph::OpId(5)},
+                 {graph::SubgraphId(6), graph::OpId()},
+                 {graph::SubgraphId(33), graph::OpId(), graph::TensorId(34)}};
+  entry.memory_bytes = {35};
+  entry.tensors = {{graph::SubgraphId(7), graph::TensorId(8), 9, 10, 11, 12, 31}};
+  entry.scratch = {{13, 14, 15, 32}};
   entry.overlaps = {{16, graph::SubgraphId(17), graph::TensorId(18), graph::TensorId(19),
                      OverlapKind::kHoldsInput, 28}};
   entry.peak_bytes = 20;
@@ -94,11 +98,19 @@ TEST(PlanJson, KeepsEveryField) {
   EXPECT_EQ(read->order_strategy, "exact");
   EXPECT_EQ(read->kernels, ops::KernelLibrary::kTflmReference);
   EXPECT_EQ(read->dims, plan.dims);
+  ASSERT_EQ(read->memories.size(), 1U);
+  EXPECT_EQ(read->memories[0].name, "fast");
+  EXPECT_EQ(read->memories[0].capacity_bytes, 29);
+  EXPECT_EQ(read->memories[0].bytes_per_kilocycle, 30);
   ASSERT_EQ(read->entries.size(), 1U);
   const EntryPlan& back = read->entries[0];
   EXPECT_EQ(back.subgraph.value(), 3);
   EXPECT_EQ(back.signature, "serve");
-  ASSERT_EQ(back.steps.size(), 2U);
+  ASSERT_EQ(back.steps.size(), 3U);
+  EXPECT_EQ(back.steps[2].subgraph.value(), 33);
+  EXPECT_EQ(back.steps[2].moved.value(), 34);
+  EXPECT_FALSE(back.steps[2].op.valid());
+  EXPECT_EQ(back.memory_bytes, std::vector<std::int64_t>{35});
   EXPECT_EQ(back.steps[0].subgraph.value(), 4);
   EXPECT_EQ(back.steps[0].op.value(), 5);
   EXPECT_FALSE(back.steps[1].op.valid());
@@ -109,10 +121,12 @@ TEST(PlanJson, KeepsEveryField) {
   EXPECT_EQ(back.tensors[0].bytes, 10);
   EXPECT_EQ(back.tensors[0].first, 11);
   EXPECT_EQ(back.tensors[0].last, 12);
+  EXPECT_EQ(back.tensors[0].memory, 31);
   ASSERT_EQ(back.scratch.size(), 1U);
   EXPECT_EQ(back.scratch[0].slot, 13);
   EXPECT_EQ(back.scratch[0].offset, 14);
   EXPECT_EQ(back.scratch[0].bytes, 15);
+  EXPECT_EQ(back.scratch[0].memory, 32);
   ASSERT_EQ(back.overlaps.size(), 1U);
   EXPECT_EQ(back.overlaps[0].slot, 16);
   EXPECT_EQ(back.overlaps[0].subgraph.value(), 17);

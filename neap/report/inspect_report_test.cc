@@ -141,5 +141,30 @@ TEST(CheckReportTest, TextAndJson) {
   EXPECT_EQ(json["violations"][0], "tensor #1 overlaps tensor #2");
 }
 
+TEST_F(InspectReportTest, MemoryPlanOfTheFile) {
+  EXPECT_THAT(InspectText(report_, Style()), Not(HasSubstr("memory plan")));
+  EXPECT_TRUE(nlohmann::json::parse(InspectJson(report_))["memory_plan"].is_null());
+  report_.memory_plan = MemoryPlanReport{"", "", {301056, 3, 0, {}, {}}};
+  EXPECT_THAT(InspectText(report_, Style()),
+              HasSubstr("Carries an offline memory plan for TFLM: 301,056 B (294.0 KiB), 3 tensors "
+                        "placed; valid.\n"));
+  report_.memory_plan->verdict.online = 1;
+  report_.memory_plan->verdict.inside_operators = {"operator a"};
+  EXPECT_THAT(InspectText(report_, Style()),
+              HasSubstr("placed, 1 left to TFLM; right only with kernels that read ahead of what "
+                        "they write: operator a.\n"));
+  report_.memory_plan->verdict.problems = {"tensors a and b", "c"};
+  EXPECT_THAT(InspectText(report_, Style()),
+              HasSubstr("; invalid because tensors a and b (and 1 more).\n"));
+  const auto json = nlohmann::json::parse(InspectJson(report_))["memory_plan"];
+  EXPECT_EQ(json["status"], "invalid");
+  EXPECT_EQ(json["problems"].size(), 2U);
+  report_.memory_plan->kernels = "some-kernels";
+  EXPECT_THAT(InspectText(report_, Style()),
+              HasSubstr("; right under the kernels of some-kernels"));
+  report_.memory_plan->problem = "it is cut off";
+  EXPECT_THAT(InspectText(report_, Style()), HasSubstr("for TFLM: unreadable: it is cut off.\n"));
+}
+
 }  // namespace
 }  // namespace neap::report

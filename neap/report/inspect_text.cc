@@ -153,6 +153,35 @@ std::string LargestText(const InspectReport& report) {
   return out;
 }
 
+// "Carries an offline memory plan for TFLM: ..."
+std::string MemoryPlanText(const MemoryPlanReport& plan, const Style& style) {
+  std::string out = "Carries an offline memory plan for TFLM: ";
+  const std::string_view status = StatusOf(plan);
+  if (status == "unreadable") {
+    return out + Paint(style, Ink::kBad, "unreadable") + ": " + Printable(plan.problem, 4096) +
+           ".\n";
+  }
+  out += fmt::format("{}, {} tensors placed", FormatBytes(plan.verdict.arena_bytes),
+                     FormatCount(plan.verdict.placed));
+  if (plan.verdict.online > 0) {
+    out += fmt::format(", {} left to TFLM", FormatCount(plan.verdict.online));
+  }
+  if (status == "valid") return out + "; " + Paint(style, Ink::kGood, "valid") + ".\n";
+  if (!plan.kernels.empty()) {
+    return out +
+           fmt::format("; right under the kernels of {} alone, where its tensors share bytes.\n",
+                       Printable(plan.kernels));
+  }
+  const bool invalid = status == "invalid";
+  const auto& lines = invalid ? plan.verdict.problems : plan.verdict.inside_operators;
+  out += "; ";
+  out += invalid ? Paint(style, Ink::kBad, "invalid") + " because "
+                 : "right only with kernels that read ahead of what they write: ";
+  out += Printable(lines.front(), 4096);
+  if (lines.size() > 1) out += fmt::format(" (and {} more)", lines.size() - 1);
+  return out + ".\n";
+}
+
 }  // namespace
 
 const compile::Inspection& LargestInspection(const InspectReport& report) {
@@ -186,6 +215,13 @@ std::vector<SizedTensor> LargestTensors(const InspectReport& report) {
   return out;
 }
 
+std::string_view StatusOf(const MemoryPlanReport& report) {
+  if (!report.problem.empty()) return "unreadable";
+  if (!report.kernels.empty()) return "kernels";
+  if (!report.verdict.problems.empty()) return "invalid";
+  return report.verdict.inside_operators.empty() ? "valid" : "kernels";
+}
+
 std::string InspectText(const InspectReport& report, const Style& style) {
   const graph::Graph& graph = *report.graph;
   const compile::Inspection& largest = LargestInspection(report);
@@ -208,6 +244,7 @@ std::string InspectText(const InspectReport& report, const Style& style) {
   out += LargestText(report);
   out += fmt::format("\nConstants {}; variables {}.\n", FormatBytes(largest.constant_bytes),
                      FormatBytes(largest.variable_bytes));
+  if (report.memory_plan) out += MemoryPlanText(*report.memory_plan, style);
   return out + NotesText(report.notes, "");
 }
 

@@ -32,6 +32,21 @@ Json InspectionJson(const graph::Graph& graph, const compile::Inspection& inspec
   return out;
 }
 
+Json MemoryPlanJson(const InspectReport& report) {
+  if (!report.memory_plan) return nullptr;
+  const MemoryPlanReport& plan = *report.memory_plan;
+  const bool read = plan.problem.empty();
+  Json out;
+  out["status"] = StatusOf(plan);
+  out["kernels"] = plan.kernels.empty() ? Json(nullptr) : Json(plan.kernels);
+  out["arena_bytes"] = read ? Json(plan.verdict.arena_bytes) : Json(nullptr);
+  out["placed"] = plan.verdict.placed;
+  out["online"] = plan.verdict.online;
+  out["problems"] = read ? Json(plan.verdict.problems) : Json::array({plan.problem});
+  out["inside_operators"] = plan.verdict.inside_operators;
+  return out;
+}
+
 }  // namespace
 
 std::string InspectJson(const InspectReport& report) {
@@ -64,6 +79,7 @@ std::string InspectJson(const InspectReport& report) {
   for (const compile::Inspection& inspection : *report.inspections) {
     out["entries"].push_back(InspectionJson(graph, inspection));
   }
+  out["memory_plan"] = MemoryPlanJson(report);
   out["notes"] = report.notes;
   out["seconds"] = {{"read", Microseconds(report.read_seconds)},
                     {"total", Microseconds(report.total_seconds)}};

@@ -27,6 +27,21 @@ Json OverlapsJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
   return out;
 }
 
+Json MemoriesJson(const PlanReport& report) {
+  const compile::Compiled& compiled = *report.compiled;
+  const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
+  Json out = Json::array();
+  for (std::size_t i = 0; i < compiled.plan.memories.size(); ++i) {
+    Json item;
+    item["name"] = compiled.plan.memories[i].name;
+    item["capacity_bytes"] = compiled.plan.memories[i].capacity_bytes;
+    item["bytes_per_kilocycle"] = compiled.plan.memories[i].bytes_per_kilocycle;
+    item["arena_bytes"] = entry.memory_bytes[i];
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
 Json MovesJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
   Json out = Json::array();
   for (const Move& move : MovesOf(entry)) {
@@ -72,8 +87,20 @@ Json DeliveredJson(const PlanReport& report) {
   out["file"] = report.model_file.empty() ? Json(nullptr) : Json(report.model_file);
   out["sha256"] = report.model_file.empty() ? Json(nullptr) : Json(compiled.plan.written_sha256);
   out["arena_bytes"] = modelled ? Json(compiled.delivered_arena_bytes) : Json(nullptr);
-  out["persistent_bytes"] = nullptr;
-  out["total_arena_bytes"] = nullptr;
+  const compile::TflmTotal* total = TotalOf(compiled);
+  const bool known = total != nullptr && total->missing.empty();
+  out["persistent_bytes"] = known ? Json(total->persistent_bytes) : Json(nullptr);
+  out["total_arena_bytes"] = known ? Json(total->total_arena_bytes) : Json(nullptr);
+  out["memory_plan"] = report.carries_plan;
+  out["targets"] = Json::array();
+  for (const compile::TflmTotal& each : compiled.totals) {
+    const bool has = each.missing.empty();
+    out["targets"].push_back(
+        {{"target", compile::NameOf(each.target)},
+         {"persistent_bytes", has ? Json(each.persistent_bytes) : Json(nullptr)},
+         {"total_arena_bytes", has ? Json(each.total_arena_bytes) : Json(nullptr)},
+         {"missing", has ? Json(nullptr) : Json(each.missing)}});
+  }
   return out;
 }
 
@@ -158,10 +185,18 @@ std::string PlanJson(const PlanReport& report) {
   out["overlaps"] = OverlapsJson(*report.graph, entry);
   out["clobbered_inputs"] = ClobberedJson(*report.graph, entry);
   out["moves"] = MovesJson(*report.graph, entry);
-  for (const char* key : {"memories", "rewrites"}) out[key] = Json::array();
+  out["memories"] = MemoriesJson(report);
+  out["rewrites"] = Json::array();
+  const bool several = !planned.memories.empty();
+  out["access_cycles"] = several ? Json(compiled.access_cycles) : Json(nullptr);
+  out["access_cycles_lower_bound"] =
+      several ? Json(compiled.access_cycles_lower_bound) : Json(nullptr);
   out["cascade"] = nullptr;
   out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
-  out["fits"] = report.budget_bytes ? Json(Fits(report)) : Json(nullptr);
+  out["budget_total_bytes"] =
+      report.budget_total_bytes ? Json(*report.budget_total_bytes) : Json(nullptr);
+  const bool has_budget = report.budget_bytes || report.budget_total_bytes;
+  out["fits"] = has_budget ? Json(Fits(report)) : Json(nullptr);
   out["interrupted"] = compiled.interrupted;
   out["entries"] = EntriesJson(report);
   out["notes"] = report.notes;

@@ -36,8 +36,8 @@ TEST_F(PlanReportTest, Text) {
   report_.written = {"plan.json"};
   report_.notes = {"a line\nthat a file chose"};
   EXPECT_EQ(PlanText(report_, Style()),
-            "Arena 301,056 B (294.0 KiB), was 351,232 B: 14.3 % less; proven optimal. Peak at "
-            "operator #0 'CONV_2D': input 'x' 150,528 + output 'y' 150,528.\n"
+            "Arena 301,056 B (294.0 KiB), was 351,232 B: 14.3 % less; proven optimal.\n"
+            "Peak at operator #0 'CONV_2D': input 'x' 150,528 + output 'y' 150,528.\n"
             "\n"
             "  bytes     plan  lower bound  file order\n"
             "  peak   301,056      301,056     340,000\n"
@@ -52,20 +52,50 @@ TEST_F(PlanReportTest, StockRuntimeHasTheHeadline) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.delivered_arena_bytes = 310000;
   Entry().arena_given_order_lower_bound_bytes = 301100;
-  EXPECT_THAT(FirstLine(), HasSubstr("Arena 310,000 B (302.7 KiB) as TensorFlow Lite Micro would "
-                                     "allocate, was 351,232 B: 11.7 % less; gap 2.9 % left by its "
-                                     "own planner (proven optimum 301,056 B)."));
+  EXPECT_EQ(
+      FirstLine(),
+      "Arena 310,000 B (302.7 KiB) in TFLM, was 351,232 B: 11.7 % less; gap 2.9 % left by its "
+      "own planner (proven optimum 301,056 B).");
   Entry().arena_bytes = 301056 + 16;
   EXPECT_THAT(FirstLine(), HasSubstr("; gap 2.9 % (lower bound 301,056 B)."));
   Entry().arena_bytes = 301056;
-  report_.model_file = "out.tflite";
-  EXPECT_THAT(FirstLine(), HasSubstr("as TensorFlow Lite Micro will allocate, was"));
+  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""}};
   EXPECT_THAT(PlanText(report_, Style()),
-              HasSubstr("  bytes                 plan  lower bound  file order\n"
-                        "  peak               301,056      301,056     340,000\n"
-                        "  arena              301,056      301,056\n"
-                        "  arena, this order               301,100\n"
-                        "  arena by tflm      310,000                  351,232\n"));
+              HasSubstr("  bytes                   plan  lower bound  file order\n"
+                        "  peak                 301,056      301,056     340,000\n"
+                        "  arena                301,056      301,056\n"
+                        "  arena, this order                 301,100\n"
+                        "  arena by tflm        310,000                  351,232\n"
+                        "  all of it, Cortex-M  312,000\n"));
+  compiled_.totals[0].missing = "a reason";
+  EXPECT_THAT(PlanText(report_, Style()), Not(HasSubstr("all of it")));
+}
+
+TEST_F(PlanReportTest, SaysWhatWasDelivered) {
+  compiled_.plan.runtime = plan::Runtime::kTflm;
+  compiled_.delivered_arena_bytes = 301056;
+  report_.carries_plan = true;
+  EXPECT_LE(FirstLine().size(), 80U);
+  EXPECT_THAT(PlanText(report_, Style()),
+              HasSubstr("\nThat is what TensorFlow Lite Micro would allocate for a model written "
+                        "with -o, which carries this memory plan.\n"));
+  report_.model_file = "out.tflite";
+  EXPECT_THAT(PlanText(report_, Style()),
+              HasSubstr("will allocate for out.tflite, which carries this memory plan.\n"));
+  report_.carries_plan = false;
+  EXPECT_THAT(PlanText(report_, Style()), HasSubstr("which carries the order alone.\n"));
+}
+
+TEST_F(PlanReportTest, BudgetOfTheWholeArena) {
+  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""}};
+  report_.budget_total_bytes = 312000;
+  EXPECT_TRUE(Fits(report_));
+  report_.budget_total_bytes = 311999;
+  EXPECT_FALSE(Fits(report_));
+  EXPECT_EQ(OverBudgetText(report_),
+            "over budget: required 312,000 B (304.7 KiB) for the whole arena of TFLM, available "
+            "311,999 B (304.7 KiB), excess 1 B");
+  EXPECT_THAT(FirstLine(), HasSubstr("Over budget by 1 B (required 312,000 B in all, available"));
 }
 
 TEST_F(PlanReportTest, ComparesWithoutNegativeNumbers) {
@@ -179,6 +209,15 @@ TEST_F(PlanReportTest, Json) {
   EXPECT_EQ(json["delivered"]["sha256"], "ef01");
   EXPECT_EQ(json["delivered"]["arena_bytes"], 310000);
   EXPECT_TRUE(json["delivered"]["total_arena_bytes"].is_null());
+  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""},
+                      {compile::TflmTarget::kHost64, -1, -1, "a reason"}};
+  const auto delivered = nlohmann::json::parse(PlanJson(report_))["delivered"];
+  EXPECT_EQ(delivered["persistent_bytes"], 2000);
+  EXPECT_EQ(delivered["total_arena_bytes"], 312000);
+  EXPECT_EQ(delivered["memory_plan"], false);
+  EXPECT_EQ(delivered["targets"][1]["target"], "x86-64");
+  EXPECT_TRUE(delivered["targets"][1]["total_arena_bytes"].is_null());
+  EXPECT_EQ(delivered["targets"][1]["missing"], "a reason");
   EXPECT_EQ(json["peak_at"]["operator"]["type"], "CONV_2D");
   EXPECT_EQ(json["peak_at"]["tensors"][1]["bytes"], 150528);
   EXPECT_TRUE(json["cascade"].is_null());

@@ -16,14 +16,7 @@ namespace {
 
 // The runtime whose own planner places, for profiles that have one.
 std::string_view StockRuntimeName(plan::Runtime runtime) {
-  switch (runtime) {
-    case plan::Runtime::kTflm:
-      return "TensorFlow Lite Micro";
-    case plan::Runtime::kIdeal:
-    case plan::Runtime::kIdealInPlace:
-      break;
-  }
-  return "the stock runtime";
+  return runtime == plan::Runtime::kTflm ? "TFLM" : "the stock runtime";
 }
 
 // ", was 351,232 B: 14.3 % less"
@@ -52,27 +45,61 @@ std::string ProofText(const PlanReport& report, const Headline& headline, const 
                      bound);
 }
 
+// The budget that is too small: of the activations, else of the whole arena.
+struct Excess {
+  std::int64_t required = 0;
+  std::int64_t available = 0;
+  bool total = false;
+};
+
+std::optional<Excess> ExcessOf(const PlanReport& report) {
+  const std::int64_t arena = HeadlineOf(*report.compiled, report.placed).bytes;
+  if (report.budget_bytes && arena > *report.budget_bytes) {
+    return Excess{arena, *report.budget_bytes, false};
+  }
+  const compile::TflmTotal* total = TotalOf(*report.compiled);
+  if (report.budget_total_bytes && total != nullptr &&
+      total->total_arena_bytes > *report.budget_total_bytes) {
+    return Excess{total->total_arena_bytes, *report.budget_total_bytes, true};
+  }
+  return std::nullopt;
+}
+
+// Where the number of the first line will hold: in the file that was written for the runtime.
+std::string DeliveryText(const PlanReport& report, const Headline& headline) {
+  if (!headline.by_stock_runtime) return "";
+  const std::string file =
+      report.model_file.empty() ? "a model written with -o" : Printable(report.model_file, 4096);
+  return fmt::format("That is what TensorFlow Lite Micro {} for {}, which carries {}.\n",
+                     report.model_file.empty() ? "would allocate" : "will allocate", file,
+                     report.carries_plan ? "this memory plan" : "the order alone");
+}
+
 std::string FirstLine(const PlanReport& report, const Style& style) {
   const compile::Compiled& compiled = *report.compiled;
   const Headline headline = HeadlineOf(compiled, report.placed);
   std::string out;
-  if (!Fits(report)) {
+  if (const auto over = ExcessOf(report)) {
     out = Paint(style, Ink::kBad,
-                fmt::format("Over budget by {}",
-                            FormatBytes(headline.bytes - *report.budget_bytes))) +
-          fmt::format(" (required {} B, available {} B). ", FormatCount(headline.bytes),
-                      FormatCount(*report.budget_bytes));
+                fmt::format("Over budget by {}", FormatBytes(over->required - over->available))) +
+          fmt::format(" (required {} B{}, available {} B). ", FormatCount(over->required),
+                      over->total ? " in all" : "", FormatCount(over->available));
   }
   out += Paint(style, Ink::kBold,
                fmt::format("{} {}", report.placed ? "Arena" : "Peak", FormatBytes(headline.bytes)));
   if (headline.by_stock_runtime) {
-    out += fmt::format(" as {} {} allocate", StockRuntimeName(compiled.plan.runtime),
-                       report.model_file.empty() ? "would" : "will");
+    out += fmt::format(" in {}", StockRuntimeName(compiled.plan.runtime));
   }
-  out += Comparison(headline.bytes, headline.file_order_bytes);
+  const std::size_t memories = compiled.plan.memories.size();
+  if (memories > 1) {
+    // More bytes in all than in one memory: what counts is another thing.
+    out += fmt::format(" in {} memories", memories);
+  } else {
+    out += Comparison(headline.bytes, headline.file_order_bytes);
+  }
   out += "; " + ProofText(report, headline, style) + ".";
   const std::string peak = PeakSentence(*report.graph, compiled.peak_at);
-  return out + (peak.empty() ? "" : " " + peak) + "\n";
+  return out + "\n" + DeliveryText(report, headline) + (peak.empty() ? "" : peak + "\n");
 }
 
 struct Row {
@@ -128,6 +155,11 @@ std::vector<Row> RowsOf(const PlanReport& report) {
     rows.push_back(
         {fmt::format("arena by {}", plan::ProfileOf(compiled.plan.runtime).name),
          {compiled.delivered_arena_bytes, std::nullopt, compiled.file_order.arena_bytes}});
+    const compile::TflmTotal* total = TotalOf(compiled);
+    if (total != nullptr && total->missing.empty()) {
+      rows.push_back(
+          {"all of it, Cortex-M", {total->total_arena_bytes, std::nullopt, std::nullopt}});
+    }
   }
   return rows;
 }
@@ -181,6 +213,24 @@ std::string OverlapsText(const PlanReport& report) {
     out += fmt::format("  overwrites model input '{}'\n", Printable(tensor.name));
   }
   return out;
+}
+
+std::string MemoriesText(const PlanReport& report) {
+  const compile::Compiled& compiled = *report.compiled;
+  if (compiled.plan.memories.empty()) return "";
+  const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
+  std::string out;
+  for (std::size_t i = 0; i < compiled.plan.memories.size(); ++i) {
+    const plan::Memory& memory = compiled.plan.memories[i];
+    out += fmt::format("  memory {}: {} of {} B\n", Printable(memory.name),
+                       FormatCount(entry.memory_bytes[i]), FormatCount(memory.capacity_bytes));
+  }
+  const std::int64_t bound = compiled.access_cycles_lower_bound;
+  return out + fmt::format("  reading and writing takes {} cycles ({})\n",
+                           FormatCount(compiled.access_cycles),
+                           compiled.access_cycles <= bound
+                               ? "least possible for this order"
+                               : "at least " + FormatCount(bound) + " for this order");
 }
 
 std::string MovesText(const PlanReport& report) {
@@ -239,6 +289,12 @@ Headline HeadlineOf(const compile::Compiled& compiled, bool placed) {
           compiled.file_order.arena_bytes, stock};
 }
 
+const compile::TflmTotal* TotalOf(const compile::Compiled& compiled) {
+  return compiled.totals.empty() ? nullptr : &compiled.totals.front();
+}
+
+bool Fits(const PlanReport& report) { return !ExcessOf(report); }
+
 bool IsProven(const compile::Compiled& compiled, bool placed) {
   const std::vector<plan::EntryPlan>& entries = compiled.plan.entries;
   return std::all_of(entries.begin(), entries.end(), [&](const plan::EntryPlan& entry) {
@@ -249,11 +305,12 @@ bool IsProven(const compile::Compiled& compiled, bool placed) {
 
 std::string OverBudgetText(const PlanReport& report) {
   const Headline headline = HeadlineOf(*report.compiled, report.placed);
-  const std::int64_t budget = report.budget_bytes.value_or(0);
+  const Excess over = ExcessOf(report).value_or(Excess());
   std::string out =
-      fmt::format("over budget: required {}, available {}, excess {}", FormatBytes(headline.bytes),
-                  FormatBytes(budget), FormatBytes(headline.bytes - budget));
-  if (headline.lower_bound_bytes > budget) {
+      fmt::format("over budget: required {}{}, available {}, excess {}", FormatBytes(over.required),
+                  over.total ? " for the whole arena of TFLM" : "", FormatBytes(over.available),
+                  FormatBytes(over.required - over.available));
+  if (!over.total && headline.lower_bound_bytes > over.available) {
     out += fmt::format("; no order and no placement of this graph fits: each needs at least {} B",
                        FormatCount(headline.lower_bound_bytes));
   }
@@ -275,6 +332,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
   out += EntriesText(report);
   out += OverlapsText(report);
   out += MovesText(report);
+  out += MemoriesText(report);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
   return out + NotesText(report.notes, "  ");
 }

@@ -12,6 +12,7 @@
 #include "neap/compile/compile.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/check.h"
+#include "neap/plan/offsets_check.h"
 #include "neap/plan/plan.h"
 #include "neap/report/text.h"
 
@@ -23,11 +24,13 @@ inline constexpr int kReportVersion = 1;  // "schema_version" of every report
 struct PlanReport {
   const graph::Graph* graph = nullptr;
   const compile::Compiled* compiled = nullptr;
-  bool placed = true;                        // false: --order-only, there are no addresses
-  std::optional<std::int64_t> budget_bytes;  // --budget
-  std::string model_file;                    // the model written with this plan; "" when none is
-  std::vector<std::string> written;          // all files, in the order of writing
-  std::vector<std::string> notes;            // of the reader and of the run
+  bool placed = true;                              // false: --order-only, there are no addresses
+  std::optional<std::int64_t> budget_bytes;        // --budget
+  std::optional<std::int64_t> budget_total_bytes;  // --budget-total; the total is known then
+  bool carries_plan = false;         // the model, when it is written, tells TFLM the offsets
+  std::string model_file;            // the model written with this plan; "" when none is
+  std::vector<std::string> written;  // all files, in the order of writing
+  std::vector<std::string> notes;    // of the reader and of the run
   double read_seconds = 0;
   double total_seconds = 0;
 };
@@ -44,10 +47,10 @@ struct Headline {
 Headline HeadlineOf(const compile::Compiled& compiled, bool placed);
 // The order and, where it was asked for, the placement of every entry equals its lower bound.
 bool IsProven(const compile::Compiled& compiled, bool placed);
-inline bool Fits(const PlanReport& report) {
-  return !report.budget_bytes ||
-         HeadlineOf(*report.compiled, report.placed).bytes <= *report.budget_bytes;
-}
+// Within --budget and --budget-total, as far as they are given.
+bool Fits(const PlanReport& report);
+// TFLM's whole arena on a Cortex-M; nullptr where the runtime is another one.
+const compile::TflmTotal* TotalOf(const compile::Compiled& compiled);
 
 // The copies of live tensors among the steps of an entry, in their order.
 struct Move {
@@ -68,8 +71,20 @@ std::string PlanText(const PlanReport& report, const Style& style);
 // "over budget: required ..., available ..., excess ...", one line without a newline; the budget is
 // given and too small.
 std::string OverBudgetText(const PlanReport& report);
+// A C99 header for firmware: arena size and offsets as macros, named after the file `path`; of TFLM
+// also the offsets in the order of its NonPersistentMemoryPlannerShim. The plan is placed.
+std::string CHeader(const PlanReport& report, const std::string& path);
 // schemas/plan-report.schema.json; ends with a newline.
 std::string PlanJson(const PlanReport& report);
+
+// The offline memory plan that a .tflite carries for TFLM.
+struct MemoryPlanReport {
+  std::string problem;  // why it cannot be read; there is no verdict then
+  std::string kernels;  // it was made for these alone; "": for any
+  plan::OffsetsVerdict verdict;
+};
+// "valid"; "kernels": right under certain kernels alone; "invalid"; "unreadable".
+std::string_view StatusOf(const MemoryPlanReport& report);
 
 // Everything `neap inspect` has to tell. Pointers are not owned and not null.
 struct InspectReport {
@@ -80,6 +95,7 @@ struct InspectReport {
   plan::Runtime runtime = plan::Runtime::kIdeal;
   std::vector<std::string> dims;                                  // "batch=1"
   const std::vector<compile::Inspection>* inspections = nullptr;  // one per entry, at least one
+  std::optional<MemoryPlanReport> memory_plan;
   std::vector<std::string> notes;
   std::int64_t top = 10;  // rows of the table of the largest tensors
   bool all = false;       // every operator in the chart, however many there are
@@ -104,6 +120,30 @@ struct CheckReport {
   std::vector<std::string> violations;
   std::optional<plan::ReplayedBounds> replayed;  // --replay
 };
+// What `neap run` did.
+struct RunReport {
+  struct Output {
+    std::string name;
+    graph::ElementType type = graph::ElementType::kUnknown;
+    graph::Shape shape;
+    std::string sha256;  // of its bytes
+  };
+  std::string model;
+  std::string model_sha256;
+  std::string plan_file;         // "": run without a plan
+  std::string kernels;           // "litert"
+  std::optional<bool> equal;     // --compare: whether every output byte is that of an unplanned run
+  std::vector<Output> outputs;   // in the order of the model
+  std::int64_t arena_bytes = 0;  // with a plan
+  std::int64_t high_water_bytes = 0;  // with a plan
+  std::vector<std::string> violations;
+  double seconds = 0;  // of the run
+};
+// A line for each output, then the arena. Ends with a newline.
+std::string RunText(const RunReport& report, const Style& style);
+// schemas/run-report.schema.json; ends with a newline.
+std::string RunJson(const RunReport& report);
+
 // "ok: ...", one line with a newline; there are no violations.
 std::string CheckText(const CheckReport& report, const Style& style);
 // schemas/check-report.schema.json; ends with a newline.

@@ -25,6 +25,15 @@ constexpr int kWeightBits = 24;
 constexpr double kHalfRange = 1 << (kWeightBits - 1);
 // What is left of a trained shift: small beside activations of unit size.
 constexpr double kBiasMeanSquare = 0.01;
+// Of rectified values: the square of their mean as a share of their mean square. Averages keep it,
+// while values with a sign cancel out.
+constexpr double kSquareOfMean = 0.32;
+// How much larger the outputs of a classifier are than unit size, squared: the more classes, the
+// more the likely one has to stand out. About 2 ln(classes), where unit normal values would have
+// their maximum, in whole numbers.
+double ClassifierGrowth(std::int64_t classes) {
+  return 1.5 * static_cast<double>(std::bit_width(static_cast<std::uint64_t>(classes)));
+}
 // Rough growth of the mean square by taking a maximum over a window of values around zero.
 constexpr double kMaxPoolGrowth = 2;
 
@@ -162,7 +171,8 @@ TensorId Builder::Convolve(const std::string& name, TensorId input, const ConvSp
   const Slid columns = Slide(name, in[3], {width, spec.stride, spec.dilation, spec.padding});
   const Shape out = {in[0], channels, rows.size, columns.size};
   const std::int64_t fan_in = in[1] / groups * spec.kernel * width;
-  const double mean_square = 1 / (static_cast<double>(fan_in) * MeanSquare(input));
+  const double growth = spec.classifier ? ClassifierGrowth(channels) : 1;
+  const double mean_square = growth / (static_cast<double>(fan_in) * MeanSquare(input));
   std::vector<TensorId> inputs = {input};
   inputs.push_back(
       Weights(name + "/weight", {channels, in[1] / groups, spec.kernel, width}, mean_square));
@@ -177,7 +187,7 @@ TensorId Builder::Convolve(const std::string& name, TensorId input, const ConvSp
   return AddOp(
       "Conv", name, std::move(inputs),
       {.shape = out,
-       .mean_square = 1,
+       .mean_square = growth,
        .attributes = {{"dilations", Pair{spec.dilation, spec.dilation}},
                       {"group", groups},
                       {"kernel_shape", Pair{spec.kernel, width}},
@@ -242,8 +252,10 @@ TensorId Builder::AveragePool(const std::string& name, TensorId input, const Poo
 TensorId Builder::GlobalAveragePool(const std::string& name, TensorId input) {
   const Shape& in = ShapeOf(input);
   NEAP_CHECK(in.size() == 4, name);
+  const double mean = kSquareOfMean * Positive(input);
+  const double noise = (MeanSquare(input) - Positive(input)) / static_cast<double>(in[2] * in[3]);
   return AddOp("GlobalAveragePool", name, {input},
-               {.shape = {in[0], in[1], 1, 1}, .mean_square = MeanSquare(input)});
+               {.shape = {in[0], in[1], 1, 1}, .mean_square = mean + noise, .positive = mean});
 }
 
 TensorId Builder::BatchNorm(const std::string& name, TensorId input) {
@@ -274,13 +286,15 @@ TensorId Builder::LayerNorm(const std::string& name, TensorId input) {
 TensorId Builder::Gemm(const std::string& name, TensorId input, std::int64_t features) {
   const Shape in = ShapeOf(input);
   NEAP_CHECK(in.size() == 2, name);
-  const double mean_square = 1 / (static_cast<double>(in[1]) * MeanSquare(input));
+  const double growth = ClassifierGrowth(features);
+  const double mean_square = growth / (static_cast<double>(in[1]) * MeanSquare(input));
   const TensorId weight = Weights(name + "/weight", {features, in[1]}, mean_square);
   const TensorId bias = Weights(name + "/bias", {features}, kBiasMeanSquare);
   facts_.multiply_accumulates += in[0] * in[1] * features;
-  return AddOp(
-      "Gemm", name, {input, weight, bias},
-      {.shape = {in[0], features}, .mean_square = 1, .attributes = {{"transB", std::int64_t{1}}}});
+  return AddOp("Gemm", name, {input, weight, bias},
+               {.shape = {in[0], features},
+                .mean_square = growth,
+                .attributes = {{"transB", std::int64_t{1}}}});
 }
 
 TensorId Builder::Linear(const std::string& name, TensorId input, std::int64_t features) {

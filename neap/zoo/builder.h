@@ -8,7 +8,9 @@
 // and however wired the network is: the builder carries a rough mean square of every tensor along
 // (a sum adds them, a ReLU halves what has a sign) and divides it out in the next convolution,
 // which is what the batch normalisation folded into it would have done after training. After ReLU
-// this is He's rule.
+// this is He's rule. Classifiers are the exception: their outputs are larger, because classes of
+// unit size would leave a softmax over a thousand of them without a winner, and in 8 bits with
+// nothing but zeros.
 //
 // Names must be unique; the output tensor has the name of its operator, its weights that name with
 // "/weight" and "/bias". A call that a definition could not contain (shapes that do not fit) is a
@@ -47,6 +49,7 @@ struct ConvSpec {
   bool bias = false;      // of its own; with a batch normalisation only the count tells
   bool unscaled = false;  // the batch normalisation has no learned scale
   int extra_layers = 0;   // see Body: 1 for a padding, -1 where it is one layer with the next
+  bool classifier = false;  // its outputs are larger: see above
 };
 
 struct PoolSpec {
@@ -120,7 +123,7 @@ class Builder {
   graph::TensorId Transpose(const std::string& name, graph::TensorId input,
                             const std::vector<std::int64_t>& permutation);
 
-  // Fully connected, with bias, of a flat input.
+  // A fully connected classifier, with bias, of a flat input.
   graph::TensorId Gemm(const std::string& name, graph::TensorId input, std::int64_t features);
   // The same of the last dimension of any input, as a MatMul and an Add.
   graph::TensorId Linear(const std::string& name, graph::TensorId input, std::int64_t features);

@@ -83,6 +83,53 @@ TEST_P(PublishedFacts, HasThePublishedSize) {
   EXPECT_NEAR(mega, published.mega_macs, published.macs_tolerance * published.mega_macs);
 }
 
+struct Scaled {
+  std::string_view name;
+  std::int64_t thousandths;
+  std::int64_t resolution;
+  double mega_parameters;
+  double mega_macs;
+};
+
+// As printed by the papers (tables 6 and 7 of MobileNet, table 4 of MobileNetV2) and in the lists
+// of their authors' released networks; rounded there. The published counts of MobileNetV2 leave out
+// some of the biases of normalisations.
+constexpr Scaled kScaled[] = {
+    {"mobilenet-v1", 1000, 192, 4.2, 418},  {"mobilenet-v1", 1000, 160, 4.2, 290},
+    {"mobilenet-v1", 1000, 128, 4.2, 186},  {"mobilenet-v1", 750, 224, 2.6, 325},
+    {"mobilenet-v1", 500, 224, 1.3, 149},   {"mobilenet-v1", 250, 224, 0.5, 41},
+    {"mobilenet-v1", 250, 128, 0.47, 14},   {"mobilenet-v2", 1400, 224, 6.06, 582},
+    {"mobilenet-v2", 1300, 224, 5.34, 509}, {"mobilenet-v2", 1000, 192, 3.47, 221},
+    {"mobilenet-v2", 1000, 96, 3.47, 56},   {"mobilenet-v2", 750, 224, 2.61, 209},
+    {"mobilenet-v2", 500, 224, 1.95, 97},   {"mobilenet-v2", 350, 224, 1.66, 59},
+    {"mobilenet-v2", 350, 96, 1.66, 11},
+};
+
+TEST(Facts, WidthMultipliersAndResolutions) {
+  for (const Scaled& s : kScaled) {
+    const auto network = BuildNetwork(
+        s.name, {.width_thousandths = s.thousandths, .resolution = s.resolution, .weights = false});
+    ASSERT_TRUE(network) << network.error().ToString();
+    const Facts& facts = network->facts;
+    const double mega = static_cast<double>(facts.published_parameters) / 1e6;
+    const double macs = static_cast<double>(facts.multiply_accumulates) / 1e6;
+    EXPECT_NEAR(mega, s.mega_parameters, 0.06 * s.mega_parameters + 0.005)
+        << s.name << " " << s.thousandths;
+    EXPECT_NEAR(macs, s.mega_macs, 0.035 * s.mega_macs + 1)
+        << s.name << " " << s.thousandths << " " << s.resolution;
+  }
+}
+
+// By the totals of keras.applications.
+TEST(Facts, ScaledNetworksOfKeras) {
+  const auto parameters = [](std::string_view name, std::int64_t thousandths) {
+    return BuildNetwork(name, {.width_thousandths = thousandths, .weights = false})
+        ->facts.KerasParameters();
+  };
+  EXPECT_EQ(parameters("mobilenet-v2", 1000), 3'538'984);
+  EXPECT_EQ(parameters("mobilenet-v2", 1400), 6'156'712);
+}
+
 // Without statistics, as torchvision and timm count.
 TEST(Facts, CountsTrainableParameters) {
   EXPECT_EQ(Make("mobilenet-v2").facts.published_parameters, 3'504'872);

@@ -31,10 +31,28 @@ TensorId Activate(Builder* b, const std::string& name, Activation activation, Te
   return x;
 }
 
-// Channel counts are multiples of 8 that lose at most a tenth.
-std::int64_t Rounded(std::int64_t channels) {
-  const std::int64_t rounded = std::max<std::int64_t>(8, (channels + 4) / 8 * 8);
-  return 10 * rounded < 9 * channels ? rounded + 8 : rounded;
+constexpr std::int64_t kWhole = 1000;
+
+// Channel counts are multiples of 8 that lose at most a tenth of channels * thousandths / 1000.
+std::int64_t Rounded(std::int64_t channels, std::int64_t thousandths = kWhole) {
+  const std::int64_t exact = channels * thousandths;
+  const std::int64_t rounded = std::max<std::int64_t>(8, (exact + 4 * kWhole) / (8 * kWhole) * 8);
+  return 10 * rounded * kWhole < 9 * exact ? rounded + 8 : rounded;
+}
+
+// What a caller may change of a network, and what its paper says.
+struct Scale {
+  std::int64_t thousandths = kWhole;
+  std::int64_t size = 224;
+};
+Result<Scale> PickScale(const ZooOptions& options, const Scale& published) {
+  Scale scale;
+  NEAP_TRY(scale.thousandths,
+           PickOption("width multiplier in thousandths", options.width_thousandths,
+                      {.published = published.thousandths, .low = 10, .high = 10 * kWhole}));
+  NEAP_TRY(scale.size, PickOption("resolution", options.resolution,
+                                  {.published = published.size, .low = 32, .high = 2048}));
+  return scale;
 }
 
 // Padded as in Keras, folded.
@@ -97,21 +115,22 @@ TensorId InvertedResidual(Builder* b, const std::string& name, TensorId input,
 
 struct V1Shape {
   const char* name;
-  std::int64_t quarters;  // of the width of the paper
-  std::int64_t size;
+  Scale scale;
   std::int64_t classes;
   bool tiny;  // as in MLPerf Tiny: biases beside normalisations, a fully connected classifier
 };
 
 Result<Network> BuildV1(const ZooOptions& options, const V1Shape& shape) {
   NEAP_CHECK_OK(RefuseSizes(options));
+  NEAP_TRY(const Scale scale, PickScale(options, shape.scale));
   Builder b(shape.name, options.seed, options.weights);
   const auto spec = [&](std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
-    ConvSpec conv = Normalised(channels * shape.quarters / 4, kernel, stride);
+    const std::int64_t scaled = std::max<std::int64_t>(8, channels * scale.thousandths / kWhole);
+    ConvSpec conv = Normalised(scaled, kernel, stride);
     conv.bias = shape.tiny;
     return conv;
   };
-  TensorId x = ConvNorm(&b, "conv1", b.Input("input", {1, 3, shape.size, shape.size}),
+  TensorId x = ConvNorm(&b, "conv1", b.Input("input", {1, 3, scale.size, scale.size}),
                         Activation::kRelu6, spec(32, 3, 2));
   constexpr std::array<std::pair<std::int64_t, std::int64_t>, 13> kBlocks = {{{64, 1},
                                                                               {128, 2},
@@ -134,7 +153,8 @@ Result<Network> BuildV1(const ZooOptions& options, const V1Shape& shape) {
   }
   x = Pooled(&b, x);
   if (!shape.tiny) {
-    x = b.Flatten("flat", b.Conv("logits", x, {.channels = shape.classes, .bias = true}));
+    x = b.Conv("logits", x, {.channels = shape.classes, .bias = true, .classifier = true});
+    x = b.Flatten("flat", x);
   } else {
     x = b.Gemm("logits", b.Flatten("flat", x), shape.classes);
   }
@@ -154,20 +174,23 @@ struct Stage {
 Result<Network> BuildStaged(const char* name, const ZooOptions& options,
                             std::span<const Stage> stages) {
   NEAP_CHECK_OK(RefuseSizes(options));
+  NEAP_TRY(const Scale scale, PickScale(options, {}));
   Builder b(name, options.seed, options.weights);
-  TensorId x = ConvNorm(&b, "stem", b.Input("input", {1, 3, 224, 224}), Activation::kRelu6,
-                        Normalised(32, 3, 2));
+  TensorId x = ConvNorm(&b, "stem", b.Input("input", {1, 3, scale.size, scale.size}),
+                        Activation::kRelu6, Normalised(Rounded(32, scale.thousandths), 3, 2));
   int block = 0;
   for (const Stage& stage : stages) {
     for (int i = 0; i < stage.repeats; ++i) {
       x = InvertedResidual(&b, "block" + std::to_string(block++), x,
                            {.kernel = stage.kernel,
                             .expanded = stage.expansion * b.Channels(x),
-                            .channels = stage.channels,
+                            .channels = Rounded(stage.channels, scale.thousandths),
                             .stride = i == 0 ? stage.stride : 1});
     }
   }
-  x = Pooled(&b, ConvNorm(&b, "last", x, Activation::kRelu6, Normalised(1280)));
+  // Narrower networks keep the width of the last layer.
+  const std::int64_t last = Rounded(1280, std::max(scale.thousandths, kWhole));
+  x = Pooled(&b, ConvNorm(&b, "last", x, Activation::kRelu6, Normalised(last)));
   b.Output(b.Softmax("probabilities", b.Gemm("logits", b.Flatten("flat", x), 1000)));
   return b.Finish();
 }
@@ -203,25 +226,26 @@ Result<Network> BuildV3(const char* name, const ZooOptions& options,
   }
   x = Pooled(&b, ConvNorm(&b, "last", x, kHs, Normalised(blocks.back().expanded)));
   x = b.Conv("hidden", x, {.channels = hidden, .bias = true});
-  x = b.Conv("logits", b.HardSwish("hidden/act", x), {.channels = 1000, .bias = true});
+  x = b.Conv("logits", b.HardSwish("hidden/act", x),
+             {.channels = 1000, .bias = true, .classifier = true});
   b.Output(b.Softmax("probabilities", b.Flatten("flat", x)));
   return b.Finish();
 }
 
 constexpr Entry kEntries[] = {
-    {{"mobilenet-v1", "MobileNet 1.0, 224x224 (Howard et al. 2017, table 1)"},
+    {{"mobilenet-v1", "MobileNet 1.0, 224x224 (Howard et al. 2017, table 1)", true},
      [](const ZooOptions& o) {
-       return BuildV1(o, {"mobilenet-v1", 4, 224, 1000, false});
+       return BuildV1(o, {"mobilenet-v1", {}, 1000, false});
      }},
     {{"mobilenet-v1-0.25", "MobileNet 0.25, 224x224 (Howard et al. 2017, section 3.3)"},
      [](const ZooOptions& o) {
-       return BuildV1(o, {"mobilenet-v1-0.25", 1, 224, 1000, false});
+       return BuildV1(o, {"mobilenet-v1-0.25", {250, 224}, 1000, false});
      }},
     {{"mobilenet-v1-vww", "MobileNet 0.25, 96x96, persons, of MLPerf Tiny (Banbury et al. 2021)"},
      [](const ZooOptions& o) {
-       return BuildV1(o, {"mobilenet-v1-vww", 1, 96, 2, true});
+       return BuildV1(o, {"mobilenet-v1-vww", {250, 96}, 2, true});
      }},
-    {{"mobilenet-v2", "MobileNetV2 1.0, 224x224 (Sandler et al. 2018, table 2)"},
+    {{"mobilenet-v2", "MobileNetV2 1.0, 224x224 (Sandler et al. 2018, table 2)", true},
      [](const ZooOptions& o) { return BuildStaged("mobilenet-v2", o, kV2Stages); }},
     {{"mobilenet-v3-large", "MobileNetV3-Large 1.0, 224x224 (Howard et al. 2019, table 1)"},
      [](const ZooOptions& o) { return BuildV3("mobilenet-v3-large", o, kV3Large, 1280); }},

@@ -47,6 +47,10 @@ Result<Network> BuildNetwork(std::string_view name, const ZooOptions& options) {
     }
     return Fail(std::move(unknown));
   }
+  if (!entry->recipe.scales && (options.width_thousandths != 0 || options.resolution != 0)) {
+    return Fail(UsageError("'" + std::string(name) +
+                           "' has no width multiplier and no other resolution than its own"));
+  }
   return entry->build(options);
 }
 

@@ -17,6 +17,7 @@ namespace neap::zoo {
 struct Recipe {
   std::string_view name;     // "randwire-ws"
   std::string_view summary;  // one line, with the source (paper, figure)
+  bool scales = false;       // has a width multiplier and a resolution
 };
 std::span<const Recipe> Recipes();
 
@@ -24,7 +25,10 @@ struct ZooOptions {
   std::uint64_t seed = 0;  // wiring of random networks, and all weights
   std::int64_t width = 0;  // channels of the first cell; 0: the published width
   std::int64_t nodes = 0;  // nodes of a random cell; 0: the published number
-  bool weights = true;     // false: shapes only, for counting; such a network cannot be written
+  // Of the networks whose recipe says so (Recipe::scales); 0: as published.
+  std::int64_t width_thousandths = 0;  // of the channels of the paper: its width multiplier
+  std::int64_t resolution = 0;         // height and width of the input
+  bool weights = true;  // false: shapes only, for counting; such a network cannot be written
 };
 
 // A network up to its classifier as a graph of the layers of its definition, in which convolution,

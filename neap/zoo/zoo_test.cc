@@ -201,6 +201,14 @@ TEST(Zoo, RefusesWhatItDoesNotHave) {
   EXPECT_NE(code("randwire-ws", {.width = -2}).find("width is -2"), std::string::npos);
   EXPECT_NE(code("randwire-ws", {.nodes = 4}).find("from 5 to 256"), std::string::npos);
   EXPECT_NE(code("darts-imagenet", {.nodes = 8}).find("fixed cells"), std::string::npos);
+  EXPECT_NE(code("resnet-50", {.resolution = 96}).find("no width multiplier"), std::string::npos);
+  EXPECT_NE(code("randwire-ws", {.width_thousandths = 500}).find("no width multiplier"),
+            std::string::npos);
+  EXPECT_NE(code("mobilenet-v1-vww", {.resolution = 64}).find("no width"), std::string::npos);
+  EXPECT_NE(code("mobilenet-v2", {.resolution = 8}).find("from 32 to 2048"), std::string::npos);
+  EXPECT_NE(code("mobilenet-v2", {.width = 8}).find("one published width"), std::string::npos);
+  EXPECT_EQ(code("mobilenet-v2", {.width_thousandths = 100, .resolution = 33, .weights = false}),
+            "built");
   EXPECT_EQ(code("randwire-ws", {.width = 2, .nodes = 5}), "built");
   EXPECT_EQ(code("darts-cifar", {.width = 2}), "built");
 }

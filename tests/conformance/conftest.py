@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options and models of the conformance tests; see tests/README.md."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -23,6 +24,11 @@ def pytest_configure(config):
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    for module, runtime in (("tflite_micro", "TensorFlow Lite Micro"), ("ai_edge_litert", "LiteRT"),
+                            ("onnxruntime", "ONNX Runtime")):
+        if importlib.util.find_spec(module) is None:
+            terminalreporter.write_line(f"NOT TESTED: {runtime}, there is no wheel {module} here; run "
+                                        "scripts/checks/venv.sh", red=True, bold=True)
     for title, rows in config.tables.items():
         terminalreporter.write_line(f"table: {title}")
         for row in sorted(rows):

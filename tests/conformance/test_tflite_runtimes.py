@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reordered .tflite files in the stock runtimes: same bytes out, and the arena that was said.
 
+Orders alone, without the memory plan: test_memory_plans.py has those.
+
 TensorFlow Lite Micro is the judge of the profile `tflm`; LiteRT with its reference kernels is asked
 as well. A model that a runtime refuses in its original form tells nothing and skips.
 """
@@ -29,8 +31,6 @@ KNOWN_TFLM_ARENAS = {
 }
 # Models with kernels that ask TFLM for scratch memory in the arena, which no file tells.
 WITH_SCRATCH = {
-    "anilsathyan7+Portrait-Segmentation/prisma_quant.tflite",  # TRANSPOSE_CONV
-    "gicLAB+SECDA-TFLite/dcgan_gen.tflite",  # TRANSPOSE_CONV
     "tensorflow+flutter-tflite/custom_ssd_mobilenet_v2_fpn_lite_320x320.tflite",  # DETECTION_POSTPROCESS
     "tensorflow+tflite-micro/trained_lstm.tflite",  # UNIDIRECTIONAL_SEQUENCE_LSTM
     "tensorflow+tflite-micro/trained_lstm_int8.tflite",  # UNIDIRECTIONAL_SEQUENCE_LSTM
@@ -51,12 +51,12 @@ def pytest_generate_tests(metafunc):
 class Run:
     """A model in a stock runtime: outputs by seed and, of TFLM, the bytes of its activation arena."""
 
-    def __init__(self, runtime, model, folder):
+    def __init__(self, runtime, model, folder, seeds=SEEDS):
         output = folder / "outputs.npz"
         program = pathlib.Path(__file__).with_name("run_tflite.py")
         self.ran, self.arena_bytes = False, None
         try:
-            run = subprocess.run([sys.executable, "-B", program, runtime, model, output, *map(str, SEEDS)],
+            run = subprocess.run([sys.executable, "-B", program, runtime, model, output, *map(str, seeds)],
                                  capture_output=True, timeout=SECONDS, check=False,
                                  stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
@@ -71,7 +71,7 @@ class Run:
         self.arena_bytes = int(head.group(1)) if head else None
         with numpy.load(output, allow_pickle=True) as arrays:
             self.outputs = {seed: [arrays[name] for name in sorted(arrays.files)
-                                   if name.startswith(f"{seed}_")] for seed in SEEDS}
+                                   if name.startswith(f"{seed}_")] for seed in seeds}
         self.ran = any(self.outputs.values())
         self.why_not = "it has no outputs"
         output.unlink()
@@ -95,7 +95,7 @@ def test_tflm(neap, model, table, tmp_path):
     if not before.ran:
         pytest.skip(f"TFLM refuses the original: {before.why_not}")
     planned = tmp_path / "planned.tflite"
-    report = plan_or_skip(neap, original, planned, table)
+    report = plan_or_skip(neap, original, planned, table, "--no-memory-plan")
     after = Run("tflm", planned, tmp_path)
     assert after.ran, after.why_not
     varies = same_and_different(before.outputs, after.outputs, model, table)
@@ -126,9 +126,9 @@ def test_litert(neap, model, table, tmp_path):
     same_and_different(before.outputs, after.outputs, model, table)
 
 
-def plan_or_skip(neap, original, planned, table):
+def plan_or_skip(neap, original, planned, table, *words):
     """The report; skips for a model whose tensors have no known sizes, which neap says."""
-    result = neap.run("plan", original, "--runtime", "tflm", "--json", "-o", planned)
+    result = neap.run("plan", original, "--runtime", "tflm", "--json", "-o", planned, *words)
     if result.returncode == 1:
         told = result.stderr.decode(errors="replace").strip().replace(f"{SHARED}/", "")
         table(".tflite models that a runtime runs and neap refuses", told)

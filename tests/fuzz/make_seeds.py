@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
@@ -42,10 +43,22 @@ def main():
         subprocess.run([arguments.flatc, "--binary", "-o", out / "tflite",
                         SOURCE / "schemas/tflite.fbs", model], check=True)
 
+    # With a memory plan, and with an archive behind it.
+    for model in sorted((out / "tflite").glob("*.tflite")):
+        planned = out / "tflite" / f"planned-{model.name}"
+        subprocess.run([neap, "plan", model, "-o", planned, "--quiet"], check=True)
+        archived = out / "tflite" / f"archived-{model.name}"
+        archived.write_bytes(model.read_bytes())
+        with zipfile.ZipFile(archived, "a") as archive:
+            archive.writestr(zipfile.ZipInfo("labels.txt"), "a\nb\n")
+
     for seed in range(3):
         subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",
                         "--seed", str(seed), "-o", out / "onnx" / f"randwire{seed}.onnx"],
                        check=True)
+    for words in ([], ["--int8"]):
+        subprocess.run([neap, "zoo", "randwire-cell-ws", "--nodes", "6", "--width", "2", "--quiet",
+                        *words, "-o", out / "tflite" / f"randwire{''.join(words)}.tflite"], check=True)
 
     tables = {"plain": "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n",
               "full": "id,start,end,size,alignment,hint,gaps,offset\n"

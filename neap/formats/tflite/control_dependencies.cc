@@ -74,8 +74,9 @@ std::optional<ControlDependencies> ParseControlDependencies(std::span<const std:
   return dependencies;
 }
 
-std::optional<std::vector<std::byte>> SerializeControlDependencies(
-    const ControlDependencies& dependencies, std::size_t size) {
+namespace {
+
+std::vector<std::uint32_t> NumbersOf(const ControlDependencies& dependencies) {
   std::vector<std::uint32_t> numbers = {kVersion, static_cast<std::uint32_t>(dependencies.size())};
   for (const auto& edges : dependencies) {
     numbers.push_back(static_cast<std::uint32_t>(edges.size()));
@@ -84,8 +85,25 @@ std::optional<std::vector<std::byte>> SerializeControlDependencies(
       numbers.push_back(Zigzag(edge.to));
     }
   }
-  std::size_t needed = 0;
-  for (const std::uint32_t number : numbers) needed += VarintBytes(number);
+  return numbers;
+}
+
+std::size_t ShortestBytes(const std::vector<std::uint32_t>& numbers) {
+  std::size_t bytes = 0;
+  for (const std::uint32_t number : numbers) bytes += VarintBytes(number);
+  return bytes;
+}
+
+}  // namespace
+
+std::size_t ShortestControlDependencies(const ControlDependencies& dependencies) {
+  return ShortestBytes(NumbersOf(dependencies));
+}
+
+std::optional<std::vector<std::byte>> SerializeControlDependencies(
+    const ControlDependencies& dependencies, std::size_t size) {
+  const std::vector<std::uint32_t> numbers = NumbersOf(dependencies);
+  const std::size_t needed = ShortestBytes(numbers);
   if (needed > size || size > numbers.size() * kMostVarintBytes) return std::nullopt;
 
   std::size_t padding = size - needed;

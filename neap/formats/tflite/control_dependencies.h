@@ -32,4 +32,7 @@ std::optional<ControlDependencies> ParseControlDependencies(std::span<const std:
 std::optional<std::vector<std::byte>> SerializeControlDependencies(
     const ControlDependencies& dependencies, std::size_t size);
 
+// The fewest bytes that say it.
+std::size_t ShortestControlDependencies(const ControlDependencies& dependencies);
+
 }  // namespace neap::formats::tflite

@@ -175,6 +175,7 @@ constexpr OptionField kHashtable[] = {
     {"key_dtype", 1, kByte},
     {"value_dtype", 2, kByte},
 };
+constexpr OptionField kVarHandle[] = {{"container", 0, kText}, {"shared_name", 1, kText}};
 constexpr OptionField kRandom[] = {{"seed", 0, kLong}, {"seed2", 1, kLong}};
 constexpr OptionField kBucketize[] = {{"boundaries", 0, kFloats}};
 constexpr OptionField kGelu[] = {{"approximate", 0, kBool}};
@@ -233,6 +234,7 @@ constexpr OptionTable kTables[] = {
     {102, kCumsum},
     {106, kConv3d},
     {107, kHashtable},
+    {111, kVarHandle},
     {114, kRandom},
     {115, kBucketize},
     {116, kGelu},
@@ -412,6 +414,14 @@ bool ReadNumbers(const OptionsView& view, const OptionField& field, graph::Attri
   return true;
 }
 
+bool ReadText(const OptionsView& view, const OptionField& field, graph::Attribute* value) {
+  if (!view.table.VerifyOffset(view.verifier, OffsetOf(field))) return false;
+  const auto* text = view.table.GetPointer<const flatbuffers::String*>(OffsetOf(field));
+  if (!view.verifier.VerifyString(text)) return false;
+  *value = TextOf(text);
+  return true;
+}
+
 bool ReadField(const OptionsView& view, const OptionField& field, graph::Attribute* value) {
   switch (field.type) {
     case kByte:
@@ -428,6 +438,8 @@ bool ReadField(const OptionsView& view, const OptionField& field, graph::Attribu
       return ReadNumbers<std::int32_t, std::int64_t>(view, field, value);
     case kFloats:
       return ReadNumbers<float, double>(view, field, value);
+    case kText:
+      return ReadText(view, field, value);
   }
   return false;
 }

@@ -3,7 +3,7 @@
 // What the options of TensorFlow Lite's built-in operators hold, as one table that serves reading
 // and writing alike: for every kind of options its fields by slot, type and default. A field
 // becomes the attribute of the same name (graph::Op::attributes): integers, booleans and
-// enumerations as integers, floats as doubles, lists of integers or floats as lists. Source: slot
+// enumerations as integers, floats as doubles, lists and texts as such. Source: slot
 // numbers, names and defaults of the public format, version 3. Private to neap/formats/tflite.
 #pragma once
 
@@ -19,13 +19,18 @@
 
 namespace neap::formats::tflite {
 
-enum class OptionType : std::uint8_t { kByte, kBool, kInt, kLong, kFloat, kInts, kFloats };
+// Attributes of operators that are not in their options: the bytes of a custom operator, and the
+// tensors (as numbers) whose quantisation an LSTM of integers needs.
+inline constexpr char kCustomOptions[] = "custom_options";
+inline constexpr char kIntermediates[] = "intermediates";
+
+enum class OptionType : std::uint8_t { kByte, kBool, kInt, kLong, kFloat, kInts, kFloats, kText };
 
 struct OptionField {
   std::string_view name;
   std::uint16_t slot = 0;
   OptionType type = OptionType::kInt;
-  std::int64_t default_value = 0;  // of numbers; lists are empty by default
+  std::int64_t default_value = 0;  // of numbers; lists and texts are empty by default
 };
 
 // The number of builtin_options_type and what such a table holds.
@@ -46,5 +51,13 @@ std::uint8_t OptionsKindOf(std::string_view op_type);
 // the file.
 Result<std::map<std::string, graph::Attribute>> ReadOptions(std::span<const std::byte> file,
                                                             const schema::Operator& source);
+
+// The options of a built-in operator as a table in the file that `builder` makes; a null offset for
+// operators without options. Fields without an attribute get their default. Fails with kBadInput
+// when an attribute is no option of operators of this type, or has a value that its field cannot
+// hold; the attributes named in `elsewhere` are not for the table.
+Result<flatbuffers::Offset<schema::OperatorOptions>> WriteOptions(
+    const graph::Op& op, std::span<const std::string_view> elsewhere,
+    flatbuffers::FlatBufferBuilder* builder);
 
 }  // namespace neap::formats::tflite

@@ -64,8 +64,9 @@ std::vector<std::byte> ModelWithOptions(schema::BuiltinOperator code, std::uint8
 }
 
 Result<graph::Graph> ReadBytes(std::vector<std::byte> bytes) {
+  SourceModel model;
   return Read(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), "m.tflite", {},
-              nullptr);
+              &model);
 }
 
 std::int64_t Integer(const graph::Op& op, const std::string& name) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/formats/tflite/element_types.h"
+#include "neap/formats/tflite/memory_plan.h"
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/options.h"
 #include "neap/formats/tflite/tflite.h"
@@ -19,62 +21,6 @@ using graph::OpId;
 using graph::SubgraphId;
 using graph::TensorId;
 using Bytes = std::shared_ptr<const std::vector<std::byte>>;
-
-ElementType ElementTypeOf(schema::TensorType type) {
-  using T = schema::TensorType;
-  switch (type) {
-    case T::FLOAT32:
-      return ElementType::kFloat32;
-    case T::FLOAT16:
-      return ElementType::kFloat16;
-    case T::INT32:
-      return ElementType::kInt32;
-    case T::UINT8:
-      return ElementType::kUint8;
-    case T::INT64:
-      return ElementType::kInt64;
-    case T::STRING:
-      return ElementType::kString;
-    case T::BOOL:
-      return ElementType::kBool;
-    case T::INT16:
-      return ElementType::kInt16;
-    case T::COMPLEX64:
-      return ElementType::kComplex64;
-    case T::INT8:
-      return ElementType::kInt8;
-    case T::FLOAT64:
-      return ElementType::kFloat64;
-    case T::COMPLEX128:
-      return ElementType::kComplex128;
-    case T::UINT64:
-      return ElementType::kUint64;
-    // A handle to a variable or a table. In this format it has a size: both stock runtimes keep it
-    // as one 32-bit index, and what it stands for lies outside the activations. Settle() has the
-    // exception.
-    case T::RESOURCE:
-      return ElementType::kInt32;
-    case T::VARIANT:
-      return ElementType::kResource;
-    case T::UINT32:
-      return ElementType::kUint32;
-    case T::UINT16:
-      return ElementType::kUint16;
-    case T::INT4:
-      return ElementType::kInt4;
-    case T::BFLOAT16:
-      return ElementType::kBfloat16;
-    case T::INT2:
-      return ElementType::kInt2;
-    case T::UINT4:
-      return ElementType::kUint4;
-    case T::FLOAT8_E4M3FN:
-      return ElementType::kFloat8;
-    case T::FLOAT8_E5M2:
-      return ElementType::kFloat8;
-  }
-  return ElementType::kUnknown;
-}
 
 // Offsets may lead to one name or list from many places, so a small file can stand for a large
 // graph. Honest files share a little; this is where sharing ends.
@@ -323,11 +269,11 @@ std::size_t ItemsOf(const graph::Attribute& value) {
   if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
     return integers->size();
   }
+  if (const auto* text = std::get_if<std::string>(&value)) return text->size();
   const auto* floats = std::get_if<std::vector<double>>(&value);
   return floats == nullptr ? 0 : floats->size();
 }
 
-// `intermediates` are left out: they carry quantisation parameters of LSTM gates, never values.
 Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
   constexpr std::size_t kFewestTableBytes = 16;
   constexpr std::size_t kFewestOptionBytes = 8;
@@ -351,20 +297,33 @@ Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
   }
   NEAP_TRY(op.inputs, ReadList(source.inputs()));
   NEAP_TRY(op.outputs, ReadList(source.outputs()));
+  std::span<const std::byte> custom;
+  if (SizeOf(source.custom_options()) > 0) {
+    custom =
+        std::as_bytes(std::span(source.custom_options()->data(), source.custom_options()->size()));
+  }
   if (const std::uint64_t offset = source.large_custom_options_offset(),
       size = source.large_custom_options_size();
-      offset > 1 && size > 1 && (offset > file_.size() || size > file_.size() - offset)) {
-    return Fail(BadInput("its custom options lie outside the file"));
+      offset > 1 && size > 1) {
+    if (offset > file_.size() || size > file_.size() - offset) {
+      return Fail(BadInput("its custom options lie outside the file"));
+    }
+    custom = file_.subspan(offset, size);
   }
   NEAP_TRY(op.attributes, ReadOptions(file_, source));
   NEAP_CHECK_OK(budget_.Spend(op.attributes.size(), kFewestOptionBytes));
   for (const auto& [name, value] : op.attributes) {
     NEAP_CHECK_OK(budget_.Spend(ItemsOf(value), sizeof(std::int64_t)));
   }
-  if (op.domain == "custom" && SizeOf(source.custom_options()) > 0) {
-    op.attributes["custom_options"] = graph::ConstantData{
-        bytes_,
-        std::as_bytes(std::span(source.custom_options()->data(), source.custom_options()->size()))};
+  if (op.domain == "custom" && !custom.empty()) {
+    op.attributes[kCustomOptions] = graph::ConstantData{bytes_, custom};
+  }
+  // They carry quantisation parameters of LSTM gates, never values: an attribute, no operands.
+  if (SizeOf(source.intermediates()) > 0) {
+    NEAP_TRY(const auto list, ReadList(source.intermediates()));
+    std::vector<std::int64_t> numbers;
+    for (const TensorId id : list) numbers.push_back(id.value());
+    op.attributes[kIntermediates] = std::move(numbers);
   }
   NEAP_TRY(const auto bodies, ReadBodies(source, code));
   for (const std::int32_t body : bodies) op.bodies.push_back(SubgraphId(body));
@@ -575,9 +534,9 @@ Result<graph::Graph> Reader::Run() {
 }  // namespace
 
 Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
-                          const std::string& path, const LoadOptions& options,
-                          std::vector<std::string>* notes) {
-  auto graph = Reader(std::move(bytes), notes).Run();
+                          const std::string& path, const LoadOptions& options, SourceModel* model) {
+  auto graph = Reader(bytes, &model->notes).Run();
+  if (graph) model->carried_plan = ReadMemoryPlan(*bytes);
   if (graph && !options.dims.empty()) {
     Diagnostic error = UsageError("has no symbolic dimension '" + options.dims.begin()->first +
                                   "': sizes in TensorFlow Lite files are numbers");

@@ -7,14 +7,24 @@ add_custom_command(
 list(APPEND formats_sources
   ${generated}/tflite_generated.h
   tflite/control_dependencies.cc
+  tflite/element_types.cc
+  tflite/export.cc
+  tflite/memory_plan.cc
   tflite/model_view.cc
+  tflite/op_version.cc
   tflite/options.cc
+  tflite/options_write.cc
   tflite/read.cc
-  tflite/write.cc)
+  tflite/splice.cc
+  tflite/write.cc
+  tflite/zip_shift.cc)
 list(APPEND formats_tests
   tflite/control_dependencies_test.cc
+  tflite/export_test.cc
   tflite/options_test.cc
   tflite/read_test.cc
   tflite/write_test.cc
+  tflite/write_plan_test.cc
+  tflite/zip_shift_test.cc
   tflite/hostile_test.cc
   tflite/public_models_test.cc)

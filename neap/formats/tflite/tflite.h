@@ -14,14 +14,23 @@
 
 namespace neap::formats::tflite {
 
-// Runs the FlatBuffers Verifier before anything is touched.
+// Runs the FlatBuffers Verifier before anything is touched. Notes and the memory plan that the file
+// carries go to `model`.
 Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
-                          const std::string& path, const LoadOptions& options,
-                          std::vector<std::string>* notes);
+                          const std::string& path, const LoadOptions& options, SourceModel* model);
 
 // See formats::WriteReordered: permutes the offsets in each operator vector in place and rewrites
 // "model_control_dependencies" to the new indices; the length of the file does not change.
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
+
+// See formats::ExportTflite.
+Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::string& name);
+
+// See formats::WritePlanned: the same, and the plan goes to the bytes of the old one or to a new
+// front (splice.h).
+Result<std::vector<std::byte>> WritePlanned(
+    const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
+    const graph::TensorOffsets& offsets, const std::string& kernels);
 
 }  // namespace neap::formats::tflite

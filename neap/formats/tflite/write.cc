@@ -4,14 +4,17 @@
 // distances, each from its own slot to the operator's table, so moving an operator from slot j to
 // slot k changes its distance by 4 (j - k) and nothing else in the file. What counts operators by
 // index is only the metadata entry of control dependencies, whose numbers are rewritten where they
-// stand.
+// stand. A memory plan for TFLM is about an order: it is blanked where operators move, and a new
+// one is written over the old one or into a new front (splice.h).
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "neap/formats/tflite/memory_plan.h"
 #include "neap/formats/tflite/model_view.h"
+#include "neap/formats/tflite/splice.h"
 #include "neap/formats/tflite/tflite.h"
 
 namespace neap::formats::tflite {
@@ -135,9 +138,11 @@ Status RenumberControlDependencies(std::span<const std::byte> file, const schema
   return {};
 }
 
-// That the new bytes are what was meant, whatever lay across what in the old ones.
+// That the new bytes are what was meant, whatever lay across what in the old ones; all of the old
+// file stands `shift` bytes further back.
 Status CheckResult(std::span<const std::byte> file, const schema::Model& model,
-                   const std::vector<Order>& orders, const std::vector<std::byte>& out) {
+                   const std::vector<Order>& orders, const std::vector<std::byte>& out,
+                   std::size_t shift) {
   NEAP_TRY(const schema::Model* written, OpenModel(out));
   bool same = SizeOf(written->subgraphs()) == orders.size();
   for (std::uint32_t s = 0; same && s < orders.size(); ++s) {
@@ -146,22 +151,47 @@ Status CheckResult(std::span<const std::byte> file, const schema::Model& model,
     same = SizeOf(before) == SizeOf(after);
     for (std::uint32_t k = 0; same && k < SizeOf(after); ++k) {
       const auto* expected = before->Get(orders[s].empty() ? k : orders[s][k]);
-      same = PlaceOf(file, expected) == PlaceOf(out, after->Get(k));
+      same = PlaceOf(file, expected) + shift == PlaceOf(out, after->Get(k));
     }
   }
   if (same) return {};
   return Fail(BadInput("its lists of operators overlap: they cannot be changed in place"));
 }
 
-Result<std::vector<std::byte>> Write(const SourceModel& model,
-                                     const IdVector<SubgraphId, std::vector<OpId>>& order) {
+// What an existing memory plan says of another order would be obeyed, and wrong.
+Status BlankMemoryPlan(std::span<const std::byte> file, const schema::Model& model,
+                       std::vector<std::byte>* out) {
+  const auto carried = ReadMemoryPlan(file, model);
+  // TFLM refuses the file for a plan that cannot be read: it is no danger.
+  if (!carried || !carried->problem.empty()) return {};
+  graph::TensorOffsets blank = carried->offsets;
+  for (auto& of_subgraph : blank) {
+    for (std::int32_t& offset : of_subgraph) offset = graph::kNoOffset;
+  }
+  const std::span<const std::byte> place = OwnMemoryPlanBytes(model);
+  const std::vector<std::byte> bytes = MemoryPlanBytes(blank);
+  if (place.size() < bytes.size()) {
+    return Fail(
+        BadInput("carries an offline memory plan for the old order that cannot be blanked: its "
+                 "bytes serve something else, too"));
+  }
+  std::copy(bytes.begin(), bytes.end(),
+            out->begin() + static_cast<std::ptrdiff_t>(PlaceOf(file, place.data())));
+  return {};
+}
+
+// The file with its operators in the new order, of the same length. What orders move goes to
+// `orders`.
+Result<std::vector<std::byte>> Reorder(const SourceModel& model, const schema::Model* root,
+                                       const IdVector<SubgraphId, std::vector<OpId>>& order,
+                                       std::vector<Order>* reordered) {
   const std::span<const std::byte> file = *model.bytes;
-  NEAP_TRY(const schema::Model* root, OpenModel(file));
+  std::vector<Order>& orders = *reordered;
   const std::uint32_t subgraphs = SizeOf(root->subgraphs());
   if (order.size() > subgraphs || model.graph.subgraphs.size() != subgraphs) {
     return Fail(UsageError("the new order is about another file"));
   }
-  std::vector<Order> orders(subgraphs);
+  orders.assign(subgraphs, Order());
   std::vector<std::byte> out(file.begin(), file.end());
   std::map<const Operators*, std::uint32_t> owner;  // of a vector that subgraphs may share
   for (std::uint32_t s = 0; s < subgraphs; ++s) {
@@ -182,7 +212,77 @@ Result<std::vector<std::byte>> Write(const SourceModel& model,
     if (!orders[s].empty()) NEAP_CHECK_OK(Permute(file, *operators, orders[s], &out));
   }
   NEAP_CHECK_OK(RenumberControlDependencies(file, *root, orders, &out));
-  NEAP_CHECK_OK(CheckResult(file, *root, orders, out));
+  return out;
+}
+
+Result<std::vector<std::byte>> Write(const SourceModel& model,
+                                     const IdVector<SubgraphId, std::vector<OpId>>& order) {
+  const std::span<const std::byte> file = *model.bytes;
+  NEAP_TRY(const schema::Model* root, OpenModel(file));
+  std::vector<Order> orders;
+  NEAP_TRY(std::vector<std::byte> out, Reorder(model, root, order, &orders));
+  if (std::any_of(orders.begin(), orders.end(), [](const Order& one) { return !one.empty(); })) {
+    NEAP_CHECK_OK(BlankMemoryPlan(file, *root, &out));
+  }
+  NEAP_CHECK_OK(CheckResult(file, *root, orders, out, 0));
+  return out;
+}
+
+// That every buffer holds what it held, but for the plan and the control dependencies.
+Status CheckBuffers(std::span<const std::byte> before, const schema::Model& old_model,
+                    std::span<const std::byte> after, const std::vector<std::byte>& plan) {
+  NEAP_TRY(const schema::Model* model, OpenModel(after));
+  const auto entries = MemoryPlanEntries(*model);
+  bool same = entries.size() == 1;
+  const std::uint32_t plan_index = same ? model->metadata()->Get(entries.front())->buffer() : 0;
+  const auto equal = [](std::span<const std::byte> a, std::span<const std::byte> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  };
+  for (std::uint32_t i = 0; same && i < SizeOf(old_model.buffers()); ++i) {
+    if (i == plan_index) continue;
+    const auto old_data = BufferData(before, old_model, i);
+    if (!old_data) continue;  // nothing refers to it, or the file would not have been read
+    NEAP_TRY(const auto new_data, BufferData(after, *model, i));
+    same = equal(*old_data, new_data);
+  }
+  NEAP_TRY(const auto new_plan, BufferData(after, *model, plan_index));
+  if (same && equal(new_plan.first(std::min(new_plan.size(), plan.size())), plan)) return {};
+  return Fail(BadInput("its parts overlap: no memory plan can be added"));
+}
+
+Status CheckOffsets(const SourceModel& model, const graph::TensorOffsets& offsets) {
+  bool fits = offsets.size() == model.graph.subgraphs.size();
+  for (const SubgraphId id : model.graph.subgraphs.Ids()) {
+    fits = fits && offsets[id].size() == model.graph.subgraphs[id].tensors.size();
+  }
+  if (fits) return {};
+  return Fail(UsageError("the memory plan is about another file"));
+}
+
+Result<std::vector<std::byte>> WriteWithPlan(const SourceModel& model,
+                                             const IdVector<SubgraphId, std::vector<OpId>>& order,
+                                             const graph::TensorOffsets& offsets,
+                                             const std::string& kernels) {
+  const std::span<const std::byte> file = *model.bytes;
+  NEAP_CHECK_OK(CheckOffsets(model, offsets));
+  NEAP_TRY(const schema::Model* root, OpenModel(file));
+  std::vector<Order> orders;
+  NEAP_TRY(std::vector<std::byte> reordered, Reorder(model, root, order, &orders));
+  NEAP_CHECK_OK(CheckResult(file, *root, orders, reordered, 0));
+  NEAP_TRY(const schema::Model* moved, OpenModel(reordered));
+  const std::vector<std::byte> plan = MemoryPlanBytes(offsets);
+  const std::span<const std::byte> place = OwnMemoryPlanBytes(*moved);
+  if (place.size() == plan.size() && OverlapKernelsOf(reordered, *moved) == kernels) {
+    std::vector<std::byte> out = reordered;
+    std::copy(plan.begin(), plan.end(),
+              out.begin() + static_cast<std::ptrdiff_t>(PlaceOf(reordered, place.data())));
+    NEAP_CHECK_OK(CheckResult(file, *root, orders, out, 0));
+    NEAP_CHECK_OK(CheckBuffers(reordered, *moved, out, plan));
+    return out;
+  }
+  NEAP_TRY(std::vector<std::byte> out, SpliceMemoryPlan(reordered, *moved, plan, kernels));
+  NEAP_CHECK_OK(CheckResult(file, *root, orders, out, out.size() - file.size()));
+  NEAP_CHECK_OK(CheckBuffers(reordered, *moved, out, plan));
   return out;
 }
 
@@ -191,6 +291,15 @@ Result<std::vector<std::byte>> Write(const SourceModel& model,
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<SubgraphId, std::vector<OpId>>& order) {
   auto out = Write(model, order);
+  if (!out) out.error().file = model.path;
+  return out;
+}
+
+Result<std::vector<std::byte>> WritePlanned(const SourceModel& model,
+                                            const IdVector<SubgraphId, std::vector<OpId>>& order,
+                                            const graph::TensorOffsets& offsets,
+                                            const std::string& kernels) {
+  auto out = WriteWithPlan(model, order, offsets, kernels);
   if (!out) out.error().file = model.path;
   return out;
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the reference kernels of TensorFlow Lite Micro keep for themselves, operator by operator.
+// Private to neap/compile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neap/compile/compile.h"
+#include "neap/graph/graph.h"
+
+namespace neap::compile {
+
+struct KernelMemory {
+  // The options of the operator, parsed; none: options_bytes is 0.
+  std::int64_t options_bytes = 0;
+  std::int64_t options_alignment = 1;
+  // Kept from loading on: the kernel's own data, then what it keeps per output channel. Each is
+  // aligned to 16.
+  std::int64_t data_bytes = 0;
+  std::vector<std::int64_t> channel_bytes;
+  // Needed while it runs, in the order of the kernel's requests.
+  std::vector<std::int64_t> scratch_bytes;
+};
+
+// nullopt: the kernel is not known, or its shapes are not. Of kHost64, sizes as the PyPI wheel has
+// them, which is built with support for compressed weights; of kCortexM without.
+std::optional<KernelMemory> KernelMemoryOf(const graph::Subgraph& subgraph, const graph::Op& op,
+                                           TflmTarget target);
+
+// Whether it is known what scratch the kernel asks for: KernelMemoryOf() knows the kernel, or it is
+// one that asks for none.
+bool ScratchIsKnown(const graph::Subgraph& subgraph, const graph::Op& op);
+
+}  // namespace neap::compile

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rest of TensorFlow Lite Micro's arena: what it keeps beside the activations, and how large
+// the arena has to be for a model to load. Private to neap/compile.
+#pragma once
+
+#include <cstdint>
+
+#include "neap/compile/compile.h"
+#include "neap/compile/timeline.h"
+
+namespace neap::compile {
+
+// For the operators of `orders` and activations of `arena_bytes`. The allocations of MicroAllocator
+// are replayed one by one, with their alignments: from the end of the arena its own objects, the
+// eval tensors, the nodes, parsed options, the kernels' data, handles of scratch, variables, the
+// tensors of inputs and outputs; from its start what is needed while the memory is being planned.
+// No numbers, and the reason, where an operator's kernel is not known, where resources are used
+// (their memory is the application's business), or where loading one operator may take more than
+// everything else.
+TflmTotal TflmTotalOf(const graph::Graph& graph, const Orders& orders, std::int64_t arena_bytes,
+                      TflmTarget target);
+
+}  // namespace neap::compile

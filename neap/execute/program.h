@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A subgraph with a prepared kernel for each of its operators: what the planned and the unplanned
+// run share. Private to neap/execute.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/execute/kernel.h"
+#include "neap/execute/value.h"
+#include "neap/graph/graph.h"
+
+namespace neap::execute {
+
+// Immutable once prepared, so that any number of threads may run it.
+class Program {
+ public:
+  // `graph` has passed graph::Verify() and outlives the program. Folded operators are computed
+  // here. Fails, naming the operator, when one has no kernel, when its kernel does not do its types
+  // or attributes, or when the bytes of a tensor are not known. `max_memory_bytes` bounds what
+  // folded operators may allocate.
+  static Result<Program> Prepare(const graph::Graph& graph, graph::SubgraphId subgraph,
+                                 Kernels kernels, std::int64_t max_memory_bytes);
+
+  const graph::Subgraph& subgraph() const { return *subgraph_; }
+  // Operators that are not folded, each after what it depends on, the first in the file first.
+  const std::vector<graph::OpId>& order() const { return order_; }
+  // 0 for tensors that no operator touches.
+  std::int64_t BytesOf(graph::TensorId tensor) const { return bytes_[tensor]; }
+  bool IsConstant(graph::TensorId tensor) const { return subgraph_->tensors[tensor].constant; }
+  // Of a constant.
+  std::span<const std::byte> ConstantBytes(graph::TensorId tensor) const {
+    return constants_[tensor];
+  }
+  // The error names the operator.
+  Status RunOp(graph::OpId op, const Arguments& arguments) const;
+
+ private:
+  Status PrepareSizes(std::int64_t max_memory_bytes);
+  Status PrepareOrder();
+  Status PrepareOps(Kernels kernels, std::int64_t max_memory_bytes);
+  Result<Node> NodeOf(const graph::Op& op, Kernels kernels) const;
+  Status Fold(graph::OpId id, std::int64_t* memory_left);
+
+  const graph::Subgraph* subgraph_ = nullptr;
+  std::vector<graph::OpId> order_;         // without folded operators
+  std::vector<graph::OpId> folded_order_;  // these
+  IdVector<graph::TensorId, std::int64_t> bytes_;
+  IdVector<graph::TensorId, std::span<const std::byte>> constants_;
+  IdVector<graph::OpId, RunKernel> kernels_;
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> folded_values_;
+};
+
+}  // namespace neap::execute

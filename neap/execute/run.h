@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a model as a plan says: in the plan's order, every tensor at its address, in one arena of
+// exactly the planned size. Shares no code with the planner and the checker; what it reports has
+// happened.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/execute/value.h"
+#include "neap/graph/graph.h"
+#include "neap/plan/plan.h"
+
+namespace neap::execute {
+
+// Bytes of the arena that belong to one tensor; TensorId() is scratch.
+struct ArenaRange {
+  graph::TensorId tensor;
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+};
+
+// What happened in one slot, told after it.
+struct StepEvent {
+  std::int32_t slot = 0;
+  graph::OpId op;
+  std::vector<ArenaRange> reads;
+  std::vector<ArenaRange> writes;
+  std::vector<ArenaRange> freed;  // filled with poison
+};
+using StepObserver = std::function<void(const StepEvent&)>;
+
+struct RunOptions {
+  Kernels kernels = Kernels::kLitert;
+  std::int64_t max_memory_bytes = std::int64_t{4} << 30;  // of arena and copies, each
+  StepObserver observer;                                  // may be empty
+};
+
+struct RunResult {
+  std::vector<Value> outputs;
+  // What the plan does wrong, a line each, at most kMostViolations. Empty: the outputs are those of
+  // an unplanned run.
+  std::vector<std::string> violations;
+  std::int64_t arena_bytes = 0;
+  std::int64_t high_water_bytes = 0;  // end of the highest byte that was written
+};
+inline constexpr std::size_t kMostViolations = 20;
+
+// Runs one entry of a plan on the inputs of its subgraph, in its order. The arena lies between
+// guard bytes and is filled with poison; so are the bytes of a tensor when its planned lifetime
+// ends, and scratch before its step. Beside the arena a copy of every live tensor is kept.
+// Violations:
+//  - a step reads a tensor before it is written, outside of its lifetime, or when bytes of it are
+//    not what was written;
+//  - a step writes a tensor outside of its lifetime, or changes bytes of one that is still live;
+//  - tensors that are live in one slot share bytes and no overlaps of the plan join them;
+//  - a step whose outputs lie over its inputs gives other outputs than apart;
+//  - bytes change that are neither outputs nor scratch, or a guard does;
+//  - an operator has no step, or two; an output is not there in the end.
+// The run goes on after a violation as far as it can. Fails when the plan cannot be run at all: it
+// has no addresses, an address is outside of the arena, a step names no operator, an operator has
+// no kernel (control flow has none), the data is wrong for an operator. Thread-safe.
+// O(slots x arena) beside the kernels.
+Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
+                      std::span<const Value> inputs, const RunOptions& options);
+
+}  // namespace neap::execute

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a .tflite that was written for TensorFlow Lite Micro carries, and what firmware is told."""
+
+import json
+import shutil
+import struct
+import subprocess
+import unittest
+import zipfile
+
+from neap_cli import DONE, FAILED, OVER_BUDGET, SOURCE, USAGE, CliTest
+
+KEY = b"OfflineMemoryAllocation\0"
+
+
+class DeliverTest(CliTest):
+    def model(self):
+        flatc = shutil.which("flatc")
+        if flatc is None:
+            raise unittest.SkipTest("flatc is not installed")
+        subprocess.run([flatc, "--binary", "-o", self.folder, SOURCE / "schemas/tflite.fbs",
+                        "--root-type", "neap.formats.tflite.schema.Model",
+                        SOURCE / "tests/models/branches.tflite.json"],
+                       check=True, stdout=subprocess.DEVNULL)
+        made = [path for path in self.folder.iterdir() if path.name != "m.tflite"]
+        return made[0].rename(self.folder / "m.tflite")
+
+    def test_memory_plan_is_written_once(self):
+        model = self.model()
+        report = self.report_of("plan", "m.tflite", "-o", "out.tflite", "--plan", "plan.json")
+        self.assertTrue(report["delivered"]["memory_plan"])
+        first = (self.folder / "out.tflite").read_bytes()
+        self.assertEqual(first.count(KEY), 1)
+        self.assertEqual((len(first) - model.stat().st_size) % 64, 0)
+        self.assertEqual(first[-64:], model.read_bytes()[-64:])
+        # The offsets are those of plan.json.
+        plan = json.loads((self.folder / "plan.json").read_text())
+        offsets = {t["tensor"]: t["offset"] for t in plan["entries"][0]["tensors"]}
+        carried = json.loads(self.expect(DONE, "inspect", "out.tflite", "--json").stdout)["memory_plan"]
+        self.assertEqual(carried["status"], "valid")
+        # What kernels ask for comes on top of what the plan places.
+        self.assertLessEqual(carried["arena_bytes"], report["delivered"]["arena_bytes"])
+        self.assertGreaterEqual(carried["placed"], len(offsets))
+        self.expect(DONE, "plan", "out.tflite", "-o", "again.tflite")
+        self.assertEqual((self.folder / "again.tflite").read_bytes(), first)
+
+    def test_inspect_finds_a_wrong_plan(self):
+        self.model()
+        self.expect(DONE, "plan", "m.tflite", "-o", "out.tflite")
+        text = self.expect(DONE, "inspect", "out.tflite").stdout.decode()
+        self.assertIn("Carries an offline memory plan for TFLM: ", text)
+        self.assertIn("; valid.", text)
+        self.assertNotIn("memory plan", self.expect(DONE, "inspect", "m.tflite").stdout.decode())
+        data = bytearray((self.folder / "out.tflite").read_bytes())
+        plan = next(at for at in range(0, len(data), 16)
+                    if struct.unpack_from("<ii", data, at) == (0, 1) and data[at - 4:at] != bytes(4))
+        (tensors,) = struct.unpack_from("<i", data, plan + 8)
+        struct.pack_into(f"<{tensors}i", data, plan + 12, *[0] * tensors)
+        (self.folder / "wrong.tflite").write_bytes(data)
+        report = json.loads(self.expect(DONE, "inspect", "wrong.tflite", "--json").stdout)
+        self.assertEqual(report["memory_plan"]["status"], "invalid")
+        self.assertIn("share bytes", report["memory_plan"]["problems"][0])
+        # Planning it anew mends it.
+        self.expect(DONE, "plan", "wrong.tflite", "-o", "mended.tflite")
+        self.assertEqual((self.folder / "mended.tflite").read_bytes(),
+                         (self.folder / "out.tflite").read_bytes())
+
+    def test_order_alone(self):
+        model = self.model()
+        report = self.report_of("plan", "m.tflite", "-o", "out.tflite", "--no-memory-plan")
+        self.assertFalse(report["delivered"]["memory_plan"])
+        self.assertEqual((self.folder / "out.tflite").stat().st_size, model.stat().st_size)
+        self.expect(DONE, "plan", "m.tflite", "-o", "ideal.tflite", "--runtime", "ideal")
+        self.assertNotIn(KEY, (self.folder / "ideal.tflite").read_bytes())
+        self.expect(USAGE, "plan", "m.tflite", "--runtime", "ideal", "--no-memory-plan")
+        self.expect(USAGE, "plan", "m.tflite", "--no-memory-plan", "--overlap", "tflm-reference")
+
+    def test_appended_archive(self):
+        model = self.model()
+        with zipfile.ZipFile(model, "a") as archive:
+            archive.writestr("labels.txt", "cat\ndog\n")
+        self.expect(DONE, "plan", "m.tflite", "-o", "out.tflite")
+        data = (self.folder / "out.tflite").read_bytes()
+        directory = struct.unpack_from("<I", data, data.rfind(b"PK\x05\x06") + 16)[0]
+        self.assertEqual(data[directory:directory + 4], b"PK\x01\x02")
+        local = struct.unpack_from("<I", data, directory + 42)[0]
+        self.assertEqual(data[local:local + 4], b"PK\x03\x04")
+        with zipfile.ZipFile(self.folder / "out.tflite") as archive:
+            self.assertEqual(archive.read("labels.txt"), b"cat\ndog\n")
+
+    def test_whole_arena(self):
+        self.model()
+        delivered = self.report_of("plan", "m.tflite")["delivered"]
+        self.assertEqual([one["target"] for one in delivered["targets"]], ["cortex-m", "x86-64"])
+        total = delivered["total_arena_bytes"]
+        if total is None:
+            self.expect(USAGE, "plan", "m.tflite", "--budget-total", "1MiB")
+            return
+        self.assertGreaterEqual(total, delivered["arena_bytes"] + delivered["persistent_bytes"])
+        self.expect(DONE, "plan", "m.tflite", "--budget-total", total)
+        self.expect(OVER_BUDGET, "plan", "m.tflite", "-o", "out.tflite", "--budget-total", total - 1)
+        self.assertEqual(self.files(), ["m.tflite"])
+        self.expect(USAGE, "plan", "m.tflite", "--runtime", "ideal", "--budget-total", total)
+
+    def test_header_compiles(self):
+        compiler = shutil.which("cc")
+        if compiler is None:
+            raise unittest.SkipTest("no C compiler")
+        self.model()
+        report = self.report_of("plan", "m.tflite", "--emit-c", "my-net.h", "--plan", "plan.json")
+        placed = json.loads((self.folder / "plan.json").read_text())["entries"][0]["tensors"]
+        (self.folder / "main.c").write_text(
+            '#include "my-net.h"\n#include "my-net.h"\n#include <stdio.h>\n'
+            "#define ROW(subgraph, tensor, memory, offset, bytes, name) "
+            'printf("%d %d %s\\n", tensor, offset, name);\n'
+            'int main(void) { printf("%d\\n", MY_NET_ARENA_BYTES); MY_NET_FOR_EACH_TENSOR(ROW) '
+            "return MY_NET_TENSORS; }\n")
+        subprocess.run([compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-o", "main",
+                        "main.c"], cwd=self.folder, check=True)
+        result = subprocess.run([self.folder / "main"], stdout=subprocess.PIPE, check=False)
+        self.assertEqual(result.returncode, len(placed))
+        lines = result.stdout.decode().splitlines()
+        self.assertEqual(int(lines[0]), report["delivered"]["arena_bytes"])
+        self.assertEqual([line.split(" ")[:2] for line in lines[1:]],
+                         [[str(t["tensor"]), str(t["offset"])] for t in placed])
+
+    def test_header_like_any_output(self):
+        self.model()
+        (self.folder / "a.h").write_text("precious")
+        self.expect(FAILED, "plan", "m.tflite", "--emit-c", "a.h")
+        self.assertEqual((self.folder / "a.h").read_text(), "precious")
+        self.expect(DONE, "plan", "m.tflite", "--emit-c", "a.h", "--force")
+        self.assertIn(b"#ifndef", self.expect(DONE, "plan", "m.tflite", "--emit-c", "-").stdout)
+        self.expect(USAGE, "plan", "m.tflite", "--emit-c", "m.tflite", "--force")
+        self.expect(USAGE, "plan", "m.tflite", "--emit-c", "-", "--json")
+        self.expect(USAGE, "plan", "m.tflite", "--emit-c", "b.h", "--order-only")
+
+
+if __name__ == "__main__":
+    unittest.main()
