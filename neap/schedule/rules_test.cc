@@ -335,7 +335,9 @@ TEST(Rules, CutsOfPairsAreWhatTheyClaim) {
           const std::int64_t truth = LeastHillByForce(instance, op, other, executed);
           ASSERT_LE(hill, truth) << Dump(problem);
           const bool one_stage = cuts.NumStages(op) == 1 && instance.IsStaged(op);
-          if (one_stage) ASSERT_EQ(hill, truth) << Dump(problem);
+          if (one_stage) {
+            ASSERT_EQ(hill, truth) << Dump(problem);
+          }
           exact += one_stage ? 1 : 0;
         }
       }
