@@ -13,7 +13,7 @@ set(NEAP_PUBLIC_HEADERS
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h io/gzip.h
-  ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
+  ops/litert.h ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
   plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
   report/report.h report/text.h
   schedule/check.h schedule/problem.h schedule/schedule.h

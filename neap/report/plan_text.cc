@@ -71,7 +71,9 @@ std::string DeliveryText(const PlanReport& report, const Headline& headline) {
   if (!headline.by_stock_runtime) return "";
   const std::string file =
       report.model_file.empty() ? "a model written with -o" : Printable(report.model_file, 4096);
-  return fmt::format("That is what TensorFlow Lite Micro {} for {}, which carries {}.\n",
+  const bool tflm = report.compiled->plan.runtime == plan::Runtime::kTflm;
+  return fmt::format("That is what {} {} for {}, which carries {}.\n",
+                     tflm ? "TensorFlow Lite Micro" : "LiteRT",
                      report.model_file.empty() ? "would allocate" : "will allocate", file,
                      report.carries_plan ? "this memory plan" : "the order alone");
 }
