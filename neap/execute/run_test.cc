@@ -89,6 +89,11 @@ Sample RandomSample(Random* random) {
   // The two kinds of overlaps are not planned together here.
   const bool in_place = options.runtime == plan::Runtime::kIdealInPlace;
   if (!in_place && random->Chance(1, 2)) options.kernels = ops::KernelLibrary::kTflmReference;
+  const std::uint64_t more = random->Below(3);
+  if (options.runtime == plan::Runtime::kIdeal && options.kernels == ops::KernelLibrary::kNone) {
+    if (more == 0) options.moves = compile::MoveStrategy::kBest;
+    if (more == 1) options.memories = {{"fast", 700, 8000}, {"slow", 1 << 20, 1000}};
+  }
   auto compiled = compile::Compile(sample.graph, options);
   EXPECT_TRUE(compiled) << compiled.error().ToString();
   sample.plan = std::move(compiled->plan);
@@ -101,9 +106,11 @@ Sample RandomSample(Random* random) {
 TEST(Run, PlansGiveTheBytesOfAnUnplannedRun) {
   Random random(2);
   std::size_t overlaps = 0;
+  std::size_t memories = 0;
   for (int round = 0; round < 300; ++round) {
     const Sample sample = RandomSample(&random);
     overlaps += sample.plan.entries[0].overlaps.size();
+    memories += sample.plan.memories.size();
     const auto planned = execute::Run(sample.graph, sample.plan.entries[0], sample.inputs, {});
     ASSERT_TRUE(planned) << planned.error().ToString();
     EXPECT_THAT(planned->violations, IsEmpty()) << "round " << round;
@@ -116,6 +123,7 @@ TEST(Run, PlansGiveTheBytesOfAnUnplannedRun) {
     }
   }
   EXPECT_GT(overlaps, 200U);
+  EXPECT_GT(memories, 20U);
 }
 
 enum class Damage : std::uint8_t { kOffset, kOrder, kLifetimeEnd, kLifetimeBegin, kTooDeep };
