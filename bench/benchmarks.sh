@@ -22,7 +22,7 @@ cat >"$page" <<EOF
 Made by \`bench/benchmarks.sh\` with $("$neap" --version) on $(nproc) cores,
 $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(date -u +%Y-%m-%d). Seconds are those of the order search
 alone (median of eleven runs where a run is under a second, all cores), on a machine that was doing other work: compare
-states, and seconds within one table. Every plan passed the independent checkers. Graphs and models are not part
+states, and seconds within one table (load average at the start: $(cut -d' ' -f1 /proc/loadavg)). Every plan passed the independent checkers. Graphs and models are not part
 of this repository; the sections that need them say where they come from.
 EOF
 

@@ -244,7 +244,7 @@ Placement PlaceLikeTvmHillClimb(const Problem& problem, int attempts, Random& ra
     Placement next = placer.LowestFit(order);
     const double worse = static_cast<double>(next.height_bytes - current.height_bytes) /
                          static_cast<double>(current.height_bytes);
-    const double heat = 0.1 * (1.0 - static_cast<double>(attempt) / attempts);
+    const double heat = 0.01 * (1.0 - static_cast<double>(attempt) / attempts);
     if (worse > 0 && random.Unit() >= std::exp(-worse / std::max(heat, 1e-9))) {
       SwapInOrder(order, first, second);
       continue;

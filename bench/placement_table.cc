@@ -43,9 +43,11 @@ std::vector<Instance> Load(const std::string& folder, std::size_t least_buffers)
   for (const auto& path : PlacementFiles(folder)) {
     auto problem = ReadPlacement(path);
     if (!problem || problem->buffers.size() < least_buffers) continue;
-    const std::string file = path.filename().string();
+    std::string name = path.filename().string();
+    name.erase(name.find(".csv"));
+    if (name.ends_with(".1048576")) name.erase(name.find('.'));  // MiniMalloc's capacity
     const std::int64_t bound = arena::LoadLowerBound(*problem);
-    instances.push_back({file.substr(0, file.find('.')), std::move(*problem), bound});
+    instances.push_back({std::move(name), std::move(*problem), bound});
   }
   return instances;
 }
@@ -116,7 +118,10 @@ void PrintHeuristics(const std::vector<Instance>& instances, const Options& opti
       }
       const double before = ProcessorSeconds();
       const std::int64_t height = Checked(instance, column.place(instance.problem), column.name);
-      fmt::print(" {} ({:.2g} s) |", Percent(height, instance.bound), ProcessorSeconds() - before);
+      fmt::print(" {}", Percent(height, instance.bound));
+      const double seconds = ProcessorSeconds() - before;
+      if (seconds >= 0.01) fmt::print(" ({:.2f} s)", seconds);
+      fmt::print(" |");
       std::fflush(stdout);
     }
     fmt::print("\n");
@@ -212,7 +217,8 @@ int Run(const Options& options) {
   fmt::print(
       "## Percent over the load bound\n\nHeuristics of other tools as Neap retells them from "
       "descriptions (`bench/placement_baselines.h`),\nnot runs of those tools; 500 swaps of TVM's "
-      "hill climbing, {} of Vela's. Neap: `neap place FILE\n--seed {}`.\n\n",
+      "hill climbing, {} of Vela's. Neap: `neap place FILE\n--seed {}`. Seconds where there are "
+      "more than 0.01.\n\n",
       FormatCount(options.vela_attempts), options.first_seed);
   PrintHeuristics(all, options);
   fmt::print(

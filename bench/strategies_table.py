@@ -155,8 +155,11 @@ def compact(program, graphs, folder, arguments):
             report = plan(program, path, strategy, options, limits)
             found = report["plan"]
             seconds = report["seconds"]["order"]
-            proven = found["order_status"] == "optimal"
-            what = "" if proven else f", stopped; bound {found['peak_lower_bound_bytes']:,}"
+            what = ""
+            if found["order_status"] != "optimal":
+                what = f", stopped; bound {found['peak_lower_bound_bytes']:,}"
+            elif found["states"] >= arguments.max_states:
+                what = ", stopped; meets a bound"
             cells.append(f"{found['peak_bytes']:,} ({found['states']:,} states, {seconds:.3f} s{what})")
         print(f"| {path.stem} | {report['operators']} | " + " | ".join(cells) + " |", flush=True)
 

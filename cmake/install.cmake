@@ -5,15 +5,15 @@ include(CMakePackageConfigHelpers)
 # The public headers: what other modules, tools and users may include. The test `layering` sees to it
 # that they include each other, the standard library and tl/expected.hpp only.
 set(NEAP_PUBLIC_HEADERS
-  arena/arena.h arena/check.h arena/problem.h
+  arena/arena.h arena/check.h arena/csv.h arena/memories.h arena/problem.h
   base/bytes.h base/check.h base/diagnostic.h base/id.h base/limits.h base/random.h base/result.h
   batch/batch.h
   compile/compile.h
   execute/evaluate.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
-  io/file.h
-  ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
+  io/file.h io/gzip.h
+  ops/litert.h ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
   plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
   report/report.h report/text.h
   schedule/check.h schedule/problem.h schedule/schedule.h

@@ -53,6 +53,14 @@ class PlanRun {
       return Fail(std::move(diagnostic));
     }
     NEAP_TRY(settings_.compile.runtime, RuntimeFor(options_.model.runtime, source_.format));
+    const plan::Runtime runtime = settings_.compile.runtime;
+    const bool other_kernels =
+        runtime == plan::Runtime::kLitert || runtime == plan::Runtime::kOnnxRuntime;
+    if (other_kernels && settings_.compile.kernels != ops::KernelLibrary::kNone) {
+      return Fail(UsageError("--overlap " + options_.overlap + " is not for --runtime " +
+                             std::string(plan::ProfileOf(runtime).name) +
+                             ", which has other kernels"));
+    }
     return {};
   }
 
@@ -75,16 +83,12 @@ class PlanRun {
     for (const auto& [name, value] : settings_.dims) {
       compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
     }
+    NoteRuntime();
     const bool tflm = settings_.compile.runtime == plan::Runtime::kTflm;
     if (options_.no_memory_plan && !tflm) {
       return Fail(UsageError("--no-memory-plan belongs to --runtime tflm"));
     }
     if (settings_.budget_total_bytes) NEAP_CHECK_OK(CheckTotalIsKnown());
-    if (tflm && source_.format != formats::Format::kTflite) {
-      report_.notes.emplace_back(
-          "TensorFlow Lite Micro runs .tflite only: its numbers here are for a .tflite of the same "
-          "graph");
-    }
     if (compiled_.kept_file_order) {
       report_.notes.emplace_back(
           "the order of the file is kept: for the order of least peak the runtime's own planner "
@@ -99,6 +103,26 @@ class PlanRun {
     report_.carries_plan = source_.format == formats::Format::kTflite && !compiled_.offsets.empty();
     if (tflm) NoteWhatIsMissing();
     return {};
+  }
+
+  // What the numbers of a runtime are not.
+  void NoteRuntime() {
+    const plan::Runtime runtime = settings_.compile.runtime;
+    const bool tflite = source_.format == formats::Format::kTflite;
+    const bool onnx = source_.format == formats::Format::kOnnx;
+    std::string_view only;
+    if (runtime == plan::Runtime::kTflm && !tflite) only = "TensorFlow Lite Micro runs .tflite";
+    if (runtime == plan::Runtime::kLitert && !tflite) only = "LiteRT runs .tflite";
+    if (runtime == plan::Runtime::kOnnxRuntime && !onnx) only = "ONNX Runtime runs .onnx";
+    if (!only.empty()) {
+      report_.notes.push_back(
+          fmt::format("{} only: its numbers here are for such a file of the same graph", only));
+    }
+    if (runtime == plan::Runtime::kLitert && compiled_.delivered_arena_bytes < 0) {
+      report_.notes.emplace_back(
+          "what LiteRT itself will allocate is not known where control flow calls subgraphs: each "
+          "has an arena of its own, filled when its operator wants it");
+    }
   }
 
   // A budget that cannot be compared must not look as if it were met.

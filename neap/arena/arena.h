@@ -51,10 +51,10 @@ struct Outcome {
 // exact search whether a lower capacity suffices, restarted with random rules (decision_search.h);
 // alignments and fixed offsets included. The lower bound is LoadLowerBound, or higher where the
 // exact search refuted a capacity. Never above PlaceLikeTflm where no pair
-// rule forbids disjoint places. Stops when bound and height meet.
-// Seeded and bounded by limits.max_states (counts placed buffers; with neither it nor max_seconds
-// set, a default ends the search), so deterministic unless limits.max_seconds or limits.stop ends
-// it.
+// rule forbids disjoint places (above 60,000 buffers with millions of pairs, which get places on
+// top of each other in O(n log n), no such promise). Stops when bound and height meet. Seeded and
+// bounded by limits.max_states (counts placed buffers; with neither it nor max_seconds set, a
+// default ends the search), so deterministic unless limits.max_seconds or limits.stop ends it.
 Outcome Solve(const Problem& problem, const SolveOptions& options);
 Outcome Solve(const Problem& problem, const Limits& limits);
 

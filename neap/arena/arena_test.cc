@@ -53,7 +53,7 @@ Rules RulesOf(Random& random) {
   rules.size_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
   rules.noise = static_cast<std::int32_t>(random.Between(0, 2000));
   rules.noise_per_node = random.Chance(1, 2);
-  rules.not_lowest = random.Chance(1, 2);
+  rules.raises = random.Chance(1, 2) ? 0 : static_cast<std::int32_t>(random.Between(1, 128));
   rules.learn = random.Chance(1, 2);
   rules.lowest_level = random.Chance(1, 3);
   return rules;

@@ -30,6 +30,7 @@ class SectionsSearch final : public CapacitySearch {
 
   Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
                   Random& random, Budget& budget) override {
+    if (capacity_bytes <= left_out_) return Verdict::kUndecided;
     // At least enough for a descent without a failure, and some.
     const auto items = static_cast<std::int64_t>(sections_.items.size());
     const std::int64_t nodes_per_restart = std::max(kNodesPerRestart, items + items / 4);
@@ -41,6 +42,10 @@ class SectionsSearch final : public CapacitySearch {
       const Rules rules = DrawRules(random);
       if (random.Chance(1, 8)) search_.ForgetFailures();
       const Verdict verdict = search_.Run(capacity_bytes, rules, random, share, budget);
+      if (verdict == Verdict::kImpossible && sections_.tightened) {
+        left_out_ = capacity_bytes;
+        return Verdict::kUndecided;
+      }
       if (verdict != Verdict::kUndecided) return verdict;
       if (search_.most_placed() > most_placed_) {
         most_placed_ = search_.most_placed();
@@ -52,11 +57,14 @@ class SectionsSearch final : public CapacitySearch {
   std::int64_t OffsetOf(std::size_t item) const override {
     return search_.OffsetOf(item) * sections_.unit;
   }
-  std::int64_t step_bytes() const override { return sections_.exact_units ? sections_.unit : 1; }
+  std::int64_t step_bytes() const override {
+    return sections_.exact_units && !sections_.tightened ? sections_.unit : 1;
+  }
 
  private:
   Rules DrawRules(Random& random) {
     constexpr std::array<std::int32_t, 6> kNoises = {30, 60, 120, 240, 480, 900};
+    constexpr std::array<std::int32_t, 6> kRaises = {0, 0, 1, 1, 4, 16};
     Rules rules;
     if (most_placed_ >= 0 && random.Chance(1, 2)) {
       const auto near = [&](std::int32_t exponent) {
@@ -71,7 +79,7 @@ class SectionsSearch final : public CapacitySearch {
     }
     rules.noise = kNoises[static_cast<std::size_t>(random.Below(kNoises.size()))];
     rules.noise_per_node = random.Chance(1, 6);
-    rules.not_lowest = random.Chance(2, 3);
+    rules.raises = kRaises[static_cast<std::size_t>(random.Below(kRaises.size()))];
     rules.learn = random.Chance(3, 4);
     rules.lowest_level = random.Chance(1, 12);
     return rules;
@@ -81,6 +89,7 @@ class SectionsSearch final : public CapacitySearch {
   DecisionSearch search_;
   Rules best_rules_;  // those of the run that placed most items
   std::int32_t most_placed_ = -1;
+  std::int64_t left_out_ = -1;  // no placement within this capacity is among those looked at
 };
 
 class AnyRulesSearch final : public CapacitySearch {
@@ -106,6 +115,31 @@ class AnyRulesSearch final : public CapacitySearch {
   OrientationSearch search_;
 };
 
+// Among tightened rules first, where the search is strong; the other one knows all placements.
+class TwoSearches final : public CapacitySearch {
+ public:
+  TwoSearches(std::unique_ptr<CapacitySearch> tightened, std::unique_ptr<CapacitySearch> complete)
+      : tightened_(std::move(tightened)), complete_(std::move(complete)) {}
+
+  Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
+                  Random& random, Budget& budget) override {
+    std::int64_t tightened_restarts = restarts;
+    last_ = tightened_.get();
+    const Verdict verdict =
+        tightened_->Attempt(capacity_bytes, nodes / 2 + 1, tightened_restarts, random, budget);
+    if (verdict == Verdict::kPlaced || budget.Ended()) return verdict;
+    last_ = complete_.get();
+    return complete_->Attempt(capacity_bytes, nodes / 2 + 1, restarts, random, budget);
+  }
+  std::int64_t OffsetOf(std::size_t item) const override { return last_->OffsetOf(item); }
+  std::int64_t step_bytes() const override { return 1; }
+
+ private:
+  std::unique_ptr<CapacitySearch> tightened_;
+  std::unique_ptr<CapacitySearch> complete_;
+  const CapacitySearch* last_ = nullptr;
+};
+
 }  // namespace
 
 std::unique_ptr<CapacitySearch> MakeCapacitySearch(const Problem& problem, const PairTable& table,
@@ -113,8 +147,15 @@ std::unique_ptr<CapacitySearch> MakeCapacitySearch(const Problem& problem, const
   if (auto sections = Sections::Build(problem, table, buffers)) {
     return std::make_unique<SectionsSearch>(std::move(*sections));
   }
-  if (buffers.size() > OrientationSearch::kMostBuffers) return nullptr;
-  return std::make_unique<AnyRulesSearch>(problem, table, buffers);
+  std::unique_ptr<CapacitySearch> complete;
+  if (buffers.size() <= OrientationSearch::kMostBuffers) {
+    complete = std::make_unique<AnyRulesSearch>(problem, table, buffers);
+  }
+  auto sections = Sections::Build(problem, table, buffers, Sections::Irregular::kTighten);
+  if (!sections) return complete;
+  auto tightened = std::make_unique<SectionsSearch>(std::move(*sections));
+  if (complete == nullptr) return tightened;
+  return std::make_unique<TwoSearches>(std::move(tightened), std::move(complete));
 }
 
 }  // namespace neap::arena

@@ -30,7 +30,8 @@ class CapacitySearch {
                           Random& random, Budget& budget) = 0;
   // After kPlaced: the offset of an item, in bytes.
   virtual std::int64_t OffsetOf(std::size_t item) const = 0;
-  // Every height of this part is a multiple of it: other capacities say nothing new.
+  // Every height of this part is a multiple of it: other capacities say nothing new. 1 where that
+  // is not known of every placement.
   virtual std::int64_t step_bytes() const = 0;
 };
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -63,7 +65,75 @@ std::optional<std::string> FindViolationOfPair(const Problem& problem, const Rul
   return std::nullopt;
 }
 
+constexpr std::size_t kMostForAllPairs = 30'000;
+
 }  // namespace
+
+std::optional<std::string> FindCollision(const Problem& problem,
+                                         const std::vector<std::int64_t>& offsets) {
+  const auto& buffers = problem.buffers;
+  const RulesOfPairs rules = Collect(problem);
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    for (std::size_t j = i + 1; j < buffers.size(); ++j) {
+      if (!Meet(buffers[i].first, buffers[i].last, buffers[j].first, buffers[j].last)) continue;
+      if (auto wrong = FindViolationOfPair(problem, rules, offsets, i, j)) return wrong;
+    }
+  }
+  return std::nullopt;
+}
+
+// While all live buffers without rules are disjoint, a new one can only meet the one below it and
+// the one above. Those with rules are compared with all that are live.
+std::optional<std::string> FindCollisionBySweep(const Problem& problem,
+                                                const std::vector<std::int64_t>& offsets) {
+  const auto& buffers = problem.buffers;
+  const RulesOfPairs rules = Collect(problem);
+  std::vector<bool> ruled(buffers.size(), false);
+  for (const auto& [pair, rule] : rules) ruled[pair.first] = ruled[pair.second] = true;
+  std::vector<std::pair<Step, std::size_t>> starts;
+  std::multimap<Step, std::size_t> ends;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].bytes > 0 && buffers[i].first < buffers[i].last) {
+      starts.emplace_back(buffers[i].first, i);
+    }
+  }
+  std::sort(starts.begin(), starts.end());
+  std::map<std::int64_t, std::size_t> plain;  // by offset
+  std::set<std::size_t> with_rules;
+  const auto judge = [&](std::size_t a, std::size_t b) {
+    return FindViolationOfPair(problem, rules, offsets, std::min(a, b), std::max(a, b));
+  };
+  for (const auto& [step, i] : starts) {
+    for (; !ends.empty() && ends.begin()->first <= step; ends.erase(ends.begin())) {
+      const std::size_t ended = ends.begin()->second;
+      if (ruled[ended]) {
+        with_rules.erase(ended);
+      } else {
+        plain.erase(offsets[ended]);
+      }
+    }
+    for (const std::size_t other : with_rules) {
+      if (auto wrong = judge(i, other)) return wrong;
+    }
+    ends.emplace(buffers[i].last, i);
+    if (ruled[i]) {
+      for (const auto& [offset, other] : plain) {
+        if (auto wrong = judge(i, other)) return wrong;
+      }
+      with_rules.insert(i);
+      continue;
+    }
+    const auto above = plain.lower_bound(offsets[i]);
+    if (above != plain.end()) {
+      if (auto wrong = judge(i, above->second)) return wrong;
+    }
+    if (above != plain.begin()) {
+      if (auto wrong = judge(i, std::prev(above)->second)) return wrong;
+    }
+    plain.emplace(offsets[i], i);
+  }
+  return std::nullopt;
+}
 
 std::optional<std::string> FindViolation(const Problem& problem, const Placement& placement) {
   const auto& buffers = problem.buffers;
@@ -94,14 +164,8 @@ std::optional<std::string> FindViolation(const Problem& problem, const Placement
     return "found height " + std::to_string(placement.height_bytes) + ", expected " +
            std::to_string(height);
   }
-  const RulesOfPairs rules = Collect(problem);
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    for (std::size_t j = i + 1; j < buffers.size(); ++j) {
-      if (!Meet(buffers[i].first, buffers[i].last, buffers[j].first, buffers[j].last)) continue;
-      if (auto wrong = FindViolationOfPair(problem, rules, offsets, i, j)) return wrong;
-    }
-  }
-  return std::nullopt;
+  return buffers.size() <= kMostForAllPairs ? FindCollision(problem, offsets)
+                                            : FindCollisionBySweep(problem, offsets);
 }
 
 }  // namespace neap::arena

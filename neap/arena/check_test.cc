@@ -112,5 +112,26 @@ TEST(FindViolation, CatchesMutations) {
   EXPECT_GT(caught, 100);
 }
 
+// What large problems are judged by finds exactly what the comparison of all pairs finds.
+TEST(FindViolation, IsTheSameByTheSweep) {
+  Random random(12);
+  Limits limits;
+  limits.max_states = 50;
+  int wrong = 0;
+  for (int round = 0; round < 3000; ++round) {
+    Problem problem = RandomProblem(random, {.buffers = 14, .steps = 10, .most_bytes = 20});
+    if (round % 2 == 0) AddRandomPairs(random, problem, 10, round % 4 == 0);
+    std::vector<std::int64_t> offsets = Solve(problem, limits).placement.offsets;
+    ASSERT_EQ(FindCollisionBySweep(problem, offsets), std::nullopt) << round;
+    for (std::uint64_t moves = random.Below(3); moves > 0; --moves) {
+      offsets[random.Below(14)] = random.Between(0, 80);
+    }
+    const bool collides = FindCollision(problem, offsets).has_value();
+    wrong += collides ? 1 : 0;
+    ASSERT_EQ(FindCollisionBySweep(problem, offsets).has_value(), collides) << round;
+  }
+  EXPECT_GT(wrong, 500);
+}
+
 }  // namespace
 }  // namespace neap::arena

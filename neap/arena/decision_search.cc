@@ -23,6 +23,32 @@ std::int64_t Log2(std::int64_t value) {
   return std::int64_t{bits} * 1024 + (bits > 10 ? rest >> (bits - 10) : rest << (10 - bits));
 }
 
+// The least of the floors, the least of the others that is not equal to it, how often the first
+// comes, and the greatest. Two passes without branches, which compilers make vectors of.
+template <typename Floor>
+struct Levels {
+  Floor least;
+  Floor next;
+  Floor greatest;
+  std::int32_t count;
+};
+
+template <typename Floor>
+Levels<Floor> FindLevels(const Floor* floors, std::size_t size) {
+  constexpr Floor kNone = std::numeric_limits<Floor>::max();
+  Levels<Floor> levels{kNone, kNone, -1, 0};
+  for (std::size_t i = 0; i < size; ++i) {
+    levels.least = std::min(levels.least, floors[i]);
+    levels.greatest = std::max(levels.greatest, floors[i]);
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool equal = floors[i] == levels.least;
+    levels.count += equal ? 1 : 0;
+    levels.next = std::min(levels.next, equal ? kNone : floors[i]);
+  }
+  return levels;
+}
+
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 }  // namespace
@@ -69,6 +95,9 @@ Verdict DecisionSearch::Run(std::int64_t capacity_bytes, const Rules& rules, Ran
 // Everything unplaced, and what follows from that; false when the capacity is refuted already.
 bool DecisionSearch::Start(std::int64_t capacity_bytes) {
   capacity_ = CeilDiv(capacity_bytes, problem_.unit);
+  narrow_ = capacity_ < std::numeric_limits<std::int32_t>::max();
+  narrow_floors_.resize(narrow_ ? rows_.size() : 0);
+  wide_floors_.resize(narrow_ ? 0 : rows_.size());
   floor_trail_.clear();
   level_trail_.clear();
   placed_.clear();
@@ -88,9 +117,10 @@ bool DecisionSearch::Start(std::int64_t capacity_bytes) {
     fits = fits && floor <= ceilings_[i];
     for (Index t = item.first; t < item.last; ++t) {
       Section& section = At(t);
-      Row(t)[section.unplaced] = static_cast<Index>(i);
-      positions_[position_begins_[i] + static_cast<std::size_t>(t - item.first)] =
-          section.unplaced++;
+      const std::size_t slot = RowBegin(t) + static_cast<std::size_t>(section.unplaced++);
+      rows_[slot] = static_cast<Index>(i);
+      SetRowFloor(slot, floor);
+      positions_[PositionOf(static_cast<Index>(i), t)] = static_cast<Index>(slot);
     }
   }
   if (!fits) return false;
@@ -229,11 +259,13 @@ bool DecisionSearch::RaiseFloor(Index item, std::int64_t floor) {
     if (raised > old) {
       floor_trail_.push_back({item, old});
       extents_[i] = {raised, raised + data.units};
+      const Index* const positions = positions_.data() + position_begins_[i];
       for (Index t = data.first; t < data.last; ++t) {
         const Section& section = At(t);
+        SetRowFloor(static_cast<std::size_t>(positions[t - data.first]), raised);
         // Otherwise neither the level nor what follows from the sum changes.
         if (old <= section.next_level ||
-            (rules_.not_lowest && raised + section.remaining > capacity_)) {
+            (rules_.raises > 0 && raised + section.remaining > capacity_)) {
           MarkDirty(t);
         }
       }
@@ -253,7 +285,7 @@ void DecisionSearch::DropQueue() {
 
 bool DecisionSearch::Propagate() {
   // Floors could creep upwards by the size of the smallest buffer; weaker, but still sound without.
-  raises_left_ = 2 * static_cast<std::int64_t>(problem_.items.size());
+  raises_left_ = static_cast<std::int64_t>(problem_.items.size()) * rules_.raises / 64;
   while (queue_head_ < queue_.size()) {
     const Index t = queue_[queue_head_++];
     At(t).dirty = false;
@@ -266,24 +298,17 @@ bool DecisionSearch::Propagate() {
   return true;
 }
 
-// The hottest loop: no branch depends on what is found.
 DecisionSearch::Survey DecisionSearch::SurveyOf(Index section) const {
-  Survey survey{kNoLevel, kNoLevel, -1, 0};
-  const Index* const row = Row(section);
-  const Index* const end = row + At(section).unplaced;
-  const Extent* const extents = extents_.data();
-  for (const Index* item = row; item != end; ++item) {
-    const std::int64_t floor = extents[*item].floor;
-    const bool lower = floor < survey.level;
-    const bool equal = floor == survey.level;
-    const std::int64_t second = lower ? survey.level : floor;
-    const std::int64_t next = std::min(survey.next_level, second);
-    survey.next_level = equal ? survey.next_level : next;
-    survey.candidates = lower ? 1 : survey.candidates + static_cast<Index>(equal);
-    survey.level = std::min(survey.level, floor);
-    survey.greatest_floor = std::max(survey.greatest_floor, floor);
-  }
-  return survey;
+  const auto size = static_cast<std::size_t>(At(section).unplaced);
+  const auto survey = [size](const auto* floors) {
+    const auto levels = FindLevels(floors, size);
+    const auto level = [](auto value) {
+      return value == std::numeric_limits<decltype(value)>::max() ? kNoLevel : std::int64_t{value};
+    };
+    return Survey{level(levels.least), level(levels.next), levels.greatest, levels.count};
+  };
+  const std::size_t begin = RowBegin(section);
+  return narrow_ ? survey(narrow_floors_.data() + begin) : survey(wide_floors_.data() + begin);
 }
 
 DecisionSearch::Tops DecisionSearch::TopsOf(Index section) const {
@@ -310,7 +335,7 @@ bool DecisionSearch::Refresh(Index section) {
   data.candidates = survey.candidates;
   if (data.unplaced == 0) return true;
   if (survey.level + data.remaining > capacity_) return false;
-  if (!rules_.not_lowest || raises_left_ <= 0) return true;
+  if (raises_left_ <= 0) return true;
   if (survey.greatest_floor + data.remaining <= capacity_) return true;
   return RaiseNotLowest(section);
 }
@@ -321,14 +346,15 @@ bool DecisionSearch::RaiseNotLowest(Index section) {
   const Section& data = At(section);
   const Index* row = Row(section);
   for (Index i = 0; i < data.unplaced; ++i) {
-    if (FloorOf(row[i]) + data.remaining <= capacity_) continue;
+    const std::int64_t floor = RowFloor(RowBegin(section) + static_cast<std::size_t>(i));
+    if (floor + data.remaining <= capacity_) continue;
     std::int64_t top = row[i] == tops.item ? tops.next : tops.least;
     for (const Sections::Gap& gap : problem_.GapsOf(row[i])) {
       const Sections::Item& other = ItemAt(gap.other);
       if (IsPlaced(gap.other) || section < other.first || section >= other.last) continue;
       top = std::min(top, FloorOf(gap.other) + gap.below);
     }
-    if (top <= FloorOf(row[i])) continue;
+    if (top <= floor) continue;
     --raises_left_;
     if (!Raise(row[i], top)) return false;
   }
@@ -343,6 +369,7 @@ void DecisionSearch::UndoTo(const Mark& mark) {
   for (; floor_trail_.size() > mark.floors; floor_trail_.pop_back()) {
     const auto& [item, floor] = floor_trail_.back();
     extents_[static_cast<std::size_t>(item)] = {floor, floor + ItemAt(item).units};
+    SetRowFloors(item, floor);
   }
   for (; level_trail_.size() > mark.levels; level_trail_.pop_back()) {
     const LevelChange& change = level_trail_.back();
@@ -353,22 +380,30 @@ void DecisionSearch::UndoTo(const Mark& mark) {
   }
 }
 
+void DecisionSearch::SetRowFloors(Index item, std::int64_t floor) {
+  const std::size_t end = position_begins_[static_cast<std::size_t>(item) + 1];
+  for (std::size_t p = position_begins_[static_cast<std::size_t>(item)]; p < end; ++p) {
+    SetRowFloor(static_cast<std::size_t>(positions_[p]), floor);
+  }
+}
+
 void DecisionSearch::RemoveFromSections(Index item) {
   const Sections::Item& data = ItemAt(item);
   const std::size_t begin = position_begins_[static_cast<std::size_t>(item)];
   for (Index t = data.first; t < data.last; ++t) {
     Section& section = At(t);
-    Index* row = Row(t);
-    Index& position = positions_[begin + static_cast<std::size_t>(t - data.first)];
-    const Index end = --section.unplaced;
     section.remaining -= Adds(item, t);
-    const Index moved = row[end];
-    Index& moved_position = positions_[position_begins_[static_cast<std::size_t>(moved)] +
-                                       static_cast<std::size_t>(t - ItemAt(moved).first)];
-    row[position] = moved;
-    row[end] = item;
-    moved_position = position;
-    position = end;
+    Index& position = positions_[begin + static_cast<std::size_t>(t - data.first)];
+    const auto mine = static_cast<std::size_t>(position);
+    const std::size_t last = RowBegin(t) + static_cast<std::size_t>(--section.unplaced);
+    const Index moved = rows_[last];
+    const std::int64_t moved_floor = RowFloor(last);
+    positions_[PositionOf(moved, t)] = position;
+    position = static_cast<Index>(last);
+    rows_[mine] = moved;
+    rows_[last] = item;
+    SetRowFloor(last, RowFloor(mine));
+    SetRowFloor(mine, moved_floor);
   }
   ChargePartners(item, true);
 }
@@ -426,7 +461,7 @@ bool DecisionSearch::IsRipe(Index section) const {
   const std::int64_t level = At(section).level;
   bool open = false;
   for (Index i = 0; i < At(section).unplaced; ++i) {
-    if (FloorOf(row[i]) != level) continue;
+    if (RowFloor(RowBegin(section) + static_cast<std::size_t>(i)) != level) continue;
     const Sections::Item& item = ItemAt(row[i]);
     for (Index t = item.first; t < item.last; ++t) {
       if (At(t).level != level) return false;

@@ -166,19 +166,22 @@ TEST(Memories, BoundIsNearOnNetworks) {
   Random random(52);
   for (int round = 0; round < 10; ++round) {
     MemoryProblem problem;
+    std::int64_t all_fast = 0;
     for (Step op = 0; op < 100; ++op) {
       const std::int64_t bytes = 16 * random.Between(1, 1 << random.Between(2, 10));
       const auto reach = static_cast<Step>(random.Chance(1, 4) ? random.Between(2, 10) : 1);
       problem.problem.buffers.push_back({bytes, op, op + 1 + reach, 16, {}});
       problem.costs.push_back(bytes / 8);
+      all_fast += bytes / 8;
       problem.costs.push_back(bytes);
     }
-    problem.capacities_bytes = {16'384, 1 << 20};
+    problem.capacities_bytes = {10'240, 1 << 20};
     const MemoryOutcome outcome = SolveMemories(problem, States(20'000));
     ASSERT_TRUE(outcome.best.has_value());
     ASSERT_EQ(FindViolation(problem, *outcome.best), std::nullopt);
     EXPECT_LE(outcome.lower_bound_cost, outcome.best->cost);
     EXPECT_LE(outcome.best->cost, outcome.lower_bound_cost * 11 / 10) << round;
+    EXPECT_GT(outcome.best->cost, all_fast) << round;  // not all of it fits into the fast one
   }
 }
 

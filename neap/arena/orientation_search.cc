@@ -70,6 +70,7 @@ void OrientationSearch::AddRanges(const Problem& problem, const PairTable& table
 
 Verdict OrientationSearch::Run(std::int64_t capacity_bytes, Random& random, std::int64_t max_nodes,
                                Budget& budget) {
+  if (!budget.Spend(1)) return Verdict::kUndecided;
   for (Item& item : items_) item.priority = random.Between(0, 1 + item.bytes / 4) + item.bytes;
   if (!Start(capacity_bytes)) return gave_up_ ? Verdict::kUndecided : Verdict::kImpossible;
   while (true) {
@@ -83,9 +84,13 @@ Verdict OrientationSearch::Run(std::int64_t capacity_bytes, Random& random, std:
         branches_.pop_back();
       }
     }
-    if (gave_up_) return Verdict::kUndecided;
+    if (gave_up_) {
+      budget.Spend(kMostRaises / 256);
+      return Verdict::kUndecided;
+    }
     if (branches_.empty()) return Verdict::kImpossible;
-    if (max_nodes-- <= 0 || !budget.Spend(1)) return Verdict::kUndecided;
+    const std::int64_t moved = kMostRaises - std::max<std::int64_t>(raises_left_, 0);
+    if (max_nodes-- <= 0 || !budget.Spend(1 + moved / 256)) return Verdict::kUndecided;
   }
 }
 

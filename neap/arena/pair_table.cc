@@ -13,6 +13,9 @@ bool LiveTogether(const Buffer& a, const Buffer& b) {
   return Occupies(a) && Occupies(b) && a.first < b.last && b.first < a.last;
 }
 
+// Whether an offset lies inside.
+bool ForbidsAny(const PairTable::Entry& entry) { return entry.high - entry.low > 1; }
+
 struct Row {
   BufferIndex self;
   PairTable::Entry entry;
@@ -39,16 +42,12 @@ PairTable::PairTable(const Problem& problem) {
     const bool same_pair = owner == self && entries_.back().other == entry.other;
     Entry* const last = same_pair ? &entries_.back() : nullptr;
     self = owner;
-    if (last == nullptr) {
+    if (last != nullptr && !ForbidsAny(*last)) {
+      *last = entry;
+    } else if (last == nullptr || (ForbidsAny(entry) && entry.low >= last->high)) {
       entries_.push_back(entry);
-    } else if (last->high - last->low <= 1) {
-      *last = entry;  // the one before forbids nothing
-    } else if (entry.high - entry.low <= 1) {
-      continue;
-    } else if (entry.low < last->high) {
+    } else if (ForbidsAny(entry)) {
       last->high = std::max(last->high, entry.high);
-    } else {
-      entries_.push_back(entry);
     }
     begins_[static_cast<std::size_t>(owner) + 1] = entries_.size();
   }

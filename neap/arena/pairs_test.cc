@@ -241,7 +241,7 @@ Verdict DecideBySections(const Problem& problem, std::int64_t capacity, std::uin
     rules.length_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
     rules.size_exponent = static_cast<std::int32_t>(random.Between(0, 1300));
     rules.noise = static_cast<std::int32_t>(random.Between(0, 2000));
-    rules.not_lowest = seed % 2 == 0;
+    rules.raises = seed % 2 == 0 ? 128 : 0;
     rules.learn = seed % 4 < 2;
     rules.lowest_level = random.Chance(1, 2);
     DecisionSearch search(*sections);
@@ -295,7 +295,7 @@ void Compare(const Problem& problem, std::int64_t capacity, int round, Agreement
 TEST(IndependentSearches, AgreeOnFullLoad) {
   Random random(41);
   Agreement agreement;
-  const int rounds = Rounds(10'000);
+  const int rounds = Rounds(2500);
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
     const auto steps = static_cast<int>(random.Between(4, 12));
     const std::int64_t load = random.Between(8, 24);
@@ -310,7 +310,7 @@ TEST(IndependentSearches, AgreeOnFullLoad) {
 TEST(IndependentSearches, AgreeOnFullLoadWithOverlaps) {
   Random random(42);
   Agreement agreement;
-  const int rounds = Rounds(10'000);
+  const int rounds = Rounds(1000);
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
     const auto steps = static_cast<int>(random.Between(3, 9));
     const std::int64_t load = random.Between(8, 24);
@@ -324,6 +324,28 @@ TEST(IndependentSearches, AgreeOnFullLoadWithOverlaps) {
   }
   EXPECT_GT(agreement.possible, rounds / 4);
   EXPECT_GT(agreement.impossible, rounds / 40);
+}
+
+// Larger problems of all kinds: the placement is right, the bound is one.
+TEST(SolveWithPairs, PassesTheCheckerOnLargerProblems) {
+  Random random(43);
+  const int rounds = Rounds(1000);
+  int optimal = 0;
+  for (int round = 0; round < rounds; ++round) {
+    RandomShape shape{.buffers = static_cast<int>(random.Between(10, 80)), .steps = 25};
+    shape.most_bytes = random.Chance(1, 2) ? 40 : 100'000;
+    if (round % 3 == 0) shape.alignments = {1, 16, 64};
+    if (round % 5 == 0) shape.fixed_percent = 10;
+    Problem problem = RandomProblem(random, shape);
+    if (round % 2 == 0) AddOverlaps(random, problem, 60);
+    if (round % 7 == 0) AddRandomPairs(random, problem, 3, round % 14 == 0);
+    const Outcome outcome = Solve(problem, States(300));
+    ASSERT_EQ(FindViolation(problem, outcome.placement), std::nullopt) << round;
+    ASSERT_LE(outcome.lower_bound_bytes, outcome.placement.height_bytes) << round;
+    ASSERT_GE(outcome.lower_bound_bytes, LoadLowerBound(problem)) << round;
+    optimal += outcome.optimal() ? 1 : 0;
+  }
+  EXPECT_GT(optimal, rounds / 3);
 }
 
 }  // namespace

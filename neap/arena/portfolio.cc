@@ -15,6 +15,7 @@
 #include "neap/arena/first_fit.h"
 #include "neap/arena/pair_table.h"
 #include "neap/arena/sections.h"
+#include "neap/arena/skyline.h"
 #include "neap/arena/window_repair.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
@@ -29,6 +30,9 @@ constexpr int kRepairPasses = 24;
 constexpr int kRepairPassesLarge = 12;
 constexpr std::array<std::size_t, 2> kWindows = {24, 96};
 constexpr int kMostFruitless = 3;
+constexpr std::size_t kMostScanned = 60'000;
+constexpr std::pair<int, int> kExponents[] = {
+    {1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};  // size, life
 constexpr std::int64_t kFirstFitPerState =
     8;  // placements that cost about as much as a search node
 constexpr std::int64_t kFirstRoundNodes = 20'000;
@@ -126,6 +130,7 @@ class Portfolio {
   }
 
   Outcome Run() {
+    if (IsHuge()) return RunHuge();
     if (AllowsDisjoint()) incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
     if (!problem_.pairs.empty()) incumbent_.Offer(first_fit_.Place(TflmOrder(problem_)).offsets);
     Spend();
@@ -133,10 +138,29 @@ class Portfolio {
     if (Unfinished()) Repair();
     if (Unfinished() && IsLarge() && problem_.pairs.empty()) RepairWindows();
     if (Unfinished()) Search();
-    return {incumbent_.Best(), std::min(incumbent_.lower(), incumbent_.Height()), budget_.states()};
+    return Result();
   }
 
  private:
+  Outcome Result() const {
+    return {incumbent_.Best(), std::min(incumbent_.lower(), incumbent_.Height()), budget_.states()};
+  }
+
+  // First-fit would look at all pairs.
+  bool IsHuge() const {
+    return first_fit_.neighbours() == nullptr && problem_.buffers.size() > kMostScanned &&
+           AllowsDisjoint();
+  }
+  Outcome RunHuge() {
+    for (const auto& [size, length] : kExponents) {
+      incumbent_.Offer(PlaceOnSkyline(problem_, OrderBy(problem_, size, length)).offsets);
+      Spend();
+      if (!Unfinished()) return Result();
+    }
+    Search();
+    return Result();
+  }
+
   // The height from which on lower ones are not looked for.
   std::int64_t Enough() const { return std::max(incumbent_.lower(), goal_.value_or(0)); }
   bool Unfinished() const {
@@ -180,7 +204,6 @@ class Portfolio {
   }
 
   void FirstFitOrders() {
-    constexpr std::pair<int, int> kExponents[] = {{1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};
     for (const auto& [size, length] : kExponents) {
       if (!Unfinished() || first_fit_.visits() > kMostVisits) return;
       Try(OrderBy(problem_, size, length));
@@ -269,6 +292,7 @@ class Portfolio {
     }
     for (std::int64_t nodes = kFirstRoundNodes; Unfinished(); nodes *= 2) {
       bool any = false;
+      const std::int64_t states_before = budget_.states();
       for (PartSearch& entry : searches) {
         if (entry.search->upper_bytes() <= Enough()) continue;
         any = true;
@@ -279,7 +303,8 @@ class Portfolio {
         incumbent_.RaiseLower(lower);
         budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
       }
-      if (!any) return;
+      // No search has anything left to try.
+      if (!any || budget_.states() == states_before) return;
     }
   }
 

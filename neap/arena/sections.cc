@@ -80,9 +80,27 @@ std::int32_t FindSections(const Problem& problem, std::span<const BufferIndex> b
   return closed;
 }
 
-// Fills gaps and gap_begins; false when the rules are not regular.
+// What the entries of one pair say as gaps between two items; nullopt when they are not regular.
+std::optional<Sections::Gap> GapOf(std::span<const PairTable::Entry> entries, const Grid& grid,
+                                   const Sections::Item& mine, const Sections::Item& theirs) {
+  Sections::Gap gap;
+  const std::int64_t low = entries.front().low;
+  const std::int64_t high = entries.back().high;
+  if (high - low > 1) {
+    if (low > 0 || high < 0) return std::nullopt;
+    gap.above = AlignUp(-low, grid.rounding) / grid.unit;
+    gap.below = AlignUp(high, grid.rounding) / grid.unit;
+  }
+  // What two extents share falls with their distance, from the nearest allowed one on.
+  gap.shared = std::max({std::min(mine.units - gap.above, theirs.units),
+                         std::min(theirs.units - gap.below, mine.units), std::int64_t{0}});
+  return gap;
+}
+
+// Fills gaps, gap_begins and tightened; false when the rules are not regular and must not be
+// tightened, or cannot.
 bool FindGaps(const Problem& problem, const PairTable& table, const Grid& grid,
-              Sections& sections) {
+              Sections::Irregular irregular, Sections& sections) {
   const auto& sources = sections.sources;
   std::vector<std::int32_t> item_of(problem.buffers.size(), -1);
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -91,26 +109,21 @@ bool FindGaps(const Problem& problem, const PairTable& table, const Grid& grid,
   sections.gap_begins.assign(1, 0);
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const BufferIndex self = sources[i];
-    for (const PairTable::Entry& entry : table.Of(self)) {
-      const std::int32_t other = item_of[static_cast<std::size_t>(entry.other)];
+    for (auto row = table.Of(self); !row.empty();) {
+      const BufferIndex partner = row.front().other;
+      const auto entries = table.Between(self, partner);
+      row = row.subspan(entries.size());
+      const std::int32_t other = item_of[static_cast<std::size_t>(partner)];
       if (other < 0) continue;
-      const std::size_t begin = sections.gap_begins.back();
-      if (sections.gaps.size() > begin && sections.gaps.back().other == other) return false;
-      Sections::Gap gap;
-      gap.other = other;
-      if (entry.high - entry.low > 1) {
-        if (entry.low > 0 || entry.high < 0) return false;
-        gap.above = AlignUp(-entry.low, grid.rounding) / grid.unit;
-        gap.below = AlignUp(entry.high, grid.rounding) / grid.unit;
-      }
-      const Sections::Item& mine = sections.items[i];
-      const Sections::Item& theirs = sections.items[static_cast<std::size_t>(other)];
-      // What two extents share falls with their distance, from the nearest allowed one on.
-      gap.shared = std::max({std::min(mine.units - gap.above, theirs.units),
-                             std::min(theirs.units - gap.below, mine.units), std::int64_t{0}});
-      gap.charged = std::tie(At(problem, entry.other).first, entry.other) <
-                    std::tie(At(problem, self).first, self);
-      sections.gaps.push_back(gap);
+      if (entries.size() > 1 && irregular == Sections::Irregular::kRefuse) return false;
+      sections.tightened = sections.tightened || entries.size() > 1;
+      auto gap =
+          GapOf(entries, grid, sections.items[i], sections.items[static_cast<std::size_t>(other)]);
+      if (!gap) return false;
+      gap->other = other;
+      gap->charged =
+          std::tie(At(problem, partner).first, partner) < std::tie(At(problem, self).first, self);
+      sections.gaps.push_back(*gap);
     }
     sections.gap_begins.push_back(sections.gaps.size());
   }
@@ -190,7 +203,7 @@ std::vector<std::vector<BufferIndex>> SplitByTime(const Problem& problem) {
 }
 
 std::optional<Sections> Sections::Build(const Problem& problem, const PairTable& table,
-                                        std::span<const BufferIndex> buffers) {
+                                        std::span<const BufferIndex> buffers, Irregular irregular) {
   Sections result;
   std::vector<LiveRange> ranges;
   for (const BufferIndex i : buffers) {
@@ -214,7 +227,8 @@ std::optional<Sections> Sections::Build(const Problem& problem, const PairTable&
   }
   result.count = FindSections(problem, buffers, result.items);
   if (!table.empty()) {
-    if (!FindGaps(problem, table, grid, result) || !OrdersEqualOffsets(result)) return std::nullopt;
+    if (!FindGaps(problem, table, grid, irregular, result)) return std::nullopt;
+    if (!OrdersEqualOffsets(result)) return std::nullopt;
     result.neighbours.Remove([&](BufferIndex a, BufferIndex b) {
       const auto row = result.GapsOf(a);
       return std::any_of(row.begin(), row.end(), [b](const Gap& gap) { return gap.other == b; });

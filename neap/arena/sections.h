@@ -70,10 +70,17 @@ struct Sections {
     return std::span(gaps).subspan(gap_begins[i], gap_begins[i + 1] - gap_begins[i]);
   }
 
+  // Some placements that the rules allow are left out: what fits, fits, but a refutation says
+  // nothing.
+  bool tightened = false;
+
   // nullopt when the part is too large for the exact search (too many pairs of neighbours) or has
-  // rules that are not regular. `table` is that of the problem.
+  // rules that are not regular. `table` is that of the problem. With kTighten, pairs with several
+  // forbidden intervals get the one from the lowest to the highest end instead.
+  enum class Irregular { kRefuse, kTighten };
   static std::optional<Sections> Build(const Problem& problem, const PairTable& table,
-                                       std::span<const BufferIndex> buffers);
+                                       std::span<const BufferIndex> buffers,
+                                       Irregular irregular = Irregular::kRefuse);
 };
 
 }  // namespace neap::arena

@@ -176,5 +176,27 @@ TEST(Solve, FinishesLongChainsInSeconds) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
+// No pass over all pairs, in the solver or the checker.
+TEST(Solve, TakesHugeProblems) {
+  Random random(15);
+  Problem problem;
+  for (int i = 0; i < 200'000; ++i) {
+    const auto first = static_cast<Step>(random.Between(0, 1000));
+    problem.buffers.push_back({random.Between(1, 1000),
+                               first,
+                               first + static_cast<Step>(random.Between(1, 1000)),
+                               16,
+                               {}});
+  }
+  problem.buffers[7].fixed_offset = 4096;
+  const Outcome outcome = Solve(problem, States(100));
+  EXPECT_EQ(FindViolation(problem, outcome.placement), std::nullopt);
+  EXPECT_LT(outcome.placement.height_bytes, 2 * outcome.lower_bound_bytes);
+  std::vector<std::int64_t> offsets = outcome.placement.offsets;
+  offsets[100'000] = offsets[100'001];
+  problem.buffers[100'000] = problem.buffers[100'001];
+  EXPECT_TRUE(FindCollisionBySweep(problem, offsets).has_value());
+}
+
 }  // namespace
 }  // namespace neap::arena

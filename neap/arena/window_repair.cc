@@ -90,7 +90,7 @@ bool WindowRepair::PlaceAnew(std::int64_t capacity_bytes, std::vector<std::int64
     rules.length_exponent = static_cast<std::int32_t>(random_.Between(0, 1000));
     rules.size_exponent = static_cast<std::int32_t>(random_.Between(0, 1000));
     rules.noise = 100;
-    rules.not_lowest = restart % 2 == 0;
+    rules.raises = restart % 2 == 0 ? 64 : 0;
     const Verdict verdict =
         search.Run(capacity_bytes, rules, random_,
                    kNodesPerBuffer * static_cast<std::int64_t>(all.size()), budget);

@@ -11,10 +11,12 @@
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/compile/joint.h"
+#include "neap/compile/litert.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/moves.h"
 #include "neap/compile/overlap.h"
 #include "neap/compile/place.h"
+#include "neap/compile/runtime_graph.h"
 #include "neap/compile/stock_runtime.h"
 #include "neap/compile/tflm_kernels.h"
 #include "neap/compile/tflm_memory.h"
@@ -82,7 +84,10 @@ Result<schedule::Forced> ForcedOf(std::string_view name) {
 class Pipeline {
  public:
   Pipeline(const Graph& graph, const Options& options)
-      : graph_(graph), options_(options), profile_(plan::ProfileOf(options.runtime)) {}
+      : options_(options),
+        profile_(plan::ProfileOf(options.runtime)),
+        runtime_graph_(graph, profile_),
+        graph_(runtime_graph_.merged()) {}
 
   Status Measure() {
     for (const SubgraphId id : graph_.subgraphs.Ids()) {
@@ -116,7 +121,7 @@ class Pipeline {
     const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
-    const std::vector<std::string> violations = plan::Check(graph_, plan);
+    const std::vector<std::string> violations = plan::Check(runtime_graph_.file(), plan);
     NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
     return std::move(compiled_);
   }
@@ -135,7 +140,7 @@ class Pipeline {
       }
       inspection.peak_bytes = Largest(live);
       inspection.peak_at = CauseOf(timeline, live);
-      for (const graph::Tensor& tensor : graph_.subgraphs[entry].tensors) {
+      for (const graph::Tensor& tensor : runtime_graph_.file().subgraphs[entry].tensors) {
         const auto bytes = graph::TensorBytes(tensor);
         if (!bytes) continue;
         if (tensor.constant) inspection.constant_bytes += *bytes;
@@ -163,7 +168,8 @@ class Pipeline {
   }
 
   bool TellsOffsets() const {
-    return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets;
+    return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets &&
+           options_.memories.empty();
   }
 
   // Everything behind the order.
@@ -173,6 +179,11 @@ class Pipeline {
     for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
       NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
       NEAP_TRY(plan::EntryPlan entry_plan, PlanEntry(entry, &timeline));
+      if (!runtime_graph_.shared().empty()) {
+        NEAP_TRY(const Timeline apart,
+                 BuildTimeline(runtime_graph_.apart(), entry, orders_, profile_));
+        AddSharedOutputs(runtime_graph_, apart, &entry_plan);
+      }
       compiled_.plan.entries.push_back(std::move(entry_plan));
       timelines.push_back(std::move(timeline));
     }
@@ -181,14 +192,10 @@ class Pipeline {
 
   // What counts for a runtime that places by itself is what it will allocate.
   Status KeepFileOrderIfDeliveredIsLess() {
-    if (profile_.runtime != plan::Runtime::kTflm || options_.order != "exact") return {};
-    NEAP_TRY(const AllSizes all, SizesOfEverything());
-    NEAP_TRY(const Timeline file, BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
-    NEAP_TRY(const Timeline plan, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
-    if (PlaceInTflm(graph_, plan, all).height_bytes <=
-        PlaceInTflm(graph_, file, all).height_bytes) {
-      return {};
-    }
+    if (!profile_.runtime_places || options_.order != "exact") return {};
+    NEAP_TRY(const std::int64_t of_file, DeliveredBytes(file_orders_));
+    NEAP_TRY(const std::int64_t of_plan, DeliveredBytes(orders_));
+    if (of_plan <= of_file) return {};
     orders_ = file_orders_;
     compiled_.kept_file_order = true;
     return {};
@@ -347,6 +354,8 @@ class Pipeline {
     Placed placed = PlaceTimeline(graph_, id, *timeline, sizes_, profile_, overlap,
                                   PlacementLimits(options_.placement_states));
     if (options_.order != "exact" || compiled_.kept_file_order || IsCalled(id)) return placed;
+    // LiteRT places by itself: an order for Neap's addresses is none for it.
+    if (profile_.runtime == plan::Runtime::kLitert) return placed;
     const std::int64_t bound =
         ArenaBound(*timeline, ordered_[id].lower_bound_bytes, placed.lower_bound_bytes, id);
     // Without overlaps inside operators an arena as low as the peak leaves nothing to other
@@ -410,6 +419,7 @@ class Pipeline {
   // Where no placement is low enough, live tensors may move. The bounds are of what needs no moves,
   // except that no arena is below the peak.
   void TryMoves(const Timeline& timeline, plan::EntryPlan* entry) {
+    if (!runtime_graph_.shared().empty()) return;  // a move would move several tensors
     const std::int64_t target = std::max(options_.budget_bytes, entry->peak_bytes);
     if (!options_.memories.empty()) return;
     if (entry->arena_bytes <= target || options_.kernels != ops::KernelLibrary::kNone) return;
@@ -461,6 +471,14 @@ class Pipeline {
     compiled_.peak_at = CauseOf(timelines[at], LiveBytes(timelines[at], sizes_, profile_));
     NEAP_TRY(const Timeline file, BuildTimeline(graph_, largest.subgraph, file_orders_, profile_));
     compiled_.file_order.peak_bytes = Largest(LiveBytes(file, sizes_, profile_));
+    if (profile_.runtime == plan::Runtime::kLitert) {
+      const Graph& given = runtime_graph_.file();
+      compiled_.delivered_arena_bytes = LitertArenaBytes(given, orders_);
+      if (compiled_.delivered_arena_bytes >= 0) {
+        compiled_.file_order.arena_bytes = LitertArenaBytes(given, file_orders_);
+        return {};
+      }
+    }
     if (profile_.runtime == plan::Runtime::kTflm) {
       // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
       NEAP_TRY(const Timeline file_main,
@@ -492,6 +510,17 @@ class Pipeline {
               .arena_bytes;
     }
     return {};
+  }
+
+  // What the runtime's own planner allocates, given these orders; -1 where it is not modelled.
+  Result<std::int64_t> DeliveredBytes(const Orders& orders) const {
+    if (profile_.runtime == plan::Runtime::kLitert) {
+      return LitertArenaBytes(runtime_graph_.file(), orders);
+    }
+    if (profile_.runtime != plan::Runtime::kTflm) return -1;
+    NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, SubgraphId(0), orders, profile_));
+    NEAP_TRY(const AllSizes all, SizesOfEverything());
+    return PlaceInTflm(graph_, timeline, all).height_bytes;
   }
 
   void FindUnknownKernels() {
@@ -527,9 +556,10 @@ class Pipeline {
     return all;
   }
 
-  const Graph& graph_;
   const Options& options_;
   const plan::Profile& profile_;
+  const RuntimeGraph runtime_graph_;
+  const Graph& graph_;  // what is ordered and placed
   AllSizes sizes_;
   Orders file_orders_;
   Orders orders_;

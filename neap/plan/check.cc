@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "neap/plan/bound_check.h"
 #include "neap/plan/overlap_bound.h"
 #include "neap/plan/replay.h"
+#include "neap/plan/runtime_view.h"
 
 namespace neap::plan {
 namespace {
@@ -258,7 +260,9 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
       graph.subgraphs.empty() ? std::vector<SubgraphId>() : graph::EntrySubgraphs(graph);
   const Profile& profile = ProfileOf(plan.runtime);
   const bool order_only = IsOrderOnly(plan);
-  Replayer replayer(graph, profile, &findings);
+  const RuntimeView view(graph, profile);
+  std::deque<EntryPlan> merged;  // plans of the merged graph; the replayer refers to them
+  Replayer replayer(view.Merged(), profile, &findings);
   for (std::size_t i = 0; i < plan.entries.size() && !findings.Full(); ++i) {
     const EntryPlan& entry = plan.entries[i];
     if (i >= due.size() || entry.subgraph != due[i]) {
@@ -268,9 +272,15 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
                                        : "only " + std::to_string(due.size()) + " entries"));
       return findings.Take();
     }
-    const auto replay = replayer.Replay(entry);
+    const EntryPlan* checked = &entry;
+    if (!view.shares().empty()) {
+      checked = &merged.emplace_back(
+          CheckSharedOutputs(graph, view, profile, entry, order_only, &findings));
+    }
+    const auto replay = replayer.Replay(*checked);
     if (!replay) continue;  // what follows from the steps would be noise
-    CheckEntry({graph, profile, plan.kernels, plan.memories, entry, replayer, *replay, findings},
+    CheckEntry({view.Merged(), profile, plan.kernels, plan.memories, *checked, replayer, *replay,
+                findings},
                order_only);
   }
   if (plan.entries.size() < due.size() && !findings.Full()) {
@@ -281,11 +291,12 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
 
 ReplayedBounds ReplayBounds(const graph::Graph& graph, const Plan& plan, std::int64_t max_states) {
   ReplayedBounds result;
+  const RuntimeView view(graph, ProfileOf(plan.runtime));
   for (const EntryPlan& entry : plan.entries) {
     std::int64_t states = 0;
     const ReplayVerdict verdict =
-        ReplaySearch(graph.subgraphs[entry.subgraph], ProfileOf(plan.runtime), entry.certificate,
-                     entry.peak_lower_bound_bytes, max_states, &states);
+        ReplaySearch(view.Merged().subgraphs[entry.subgraph], ProfileOf(plan.runtime),
+                     entry.certificate, entry.peak_lower_bound_bytes, max_states, &states);
     result.states += states;
     const std::string what = "subgraph " + std::to_string(entry.subgraph.value()) + ": the bound " +
                              std::to_string(entry.peak_lower_bound_bytes);

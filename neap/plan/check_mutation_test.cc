@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,11 +31,12 @@ struct Sample {
 };
 
 Sample RandomSample(Random& random) {
-  constexpr Runtime kRuntimes[] = {Runtime::kIdeal, Runtime::kIdealInPlace, Runtime::kTflm};
+  constexpr Runtime kRuntimes[] = {Runtime::kIdeal, Runtime::kIdealInPlace, Runtime::kTflm,
+                                   Runtime::kLitert, Runtime::kOnnxRuntime};
   Sample sample;
   sample.graph =
       test::RandomGraph(random, static_cast<int>(random.Between(1, 14)), random.Chance(1, 2));
-  sample.plan = test::NaivePlan(sample.graph, kRuntimes[random.Below(3)]);
+  sample.plan = test::NaivePlan(sample.graph, kRuntimes[random.Below(std::size(kRuntimes))]);
   return sample;
 }
 

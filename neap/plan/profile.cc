@@ -7,7 +7,7 @@
 namespace neap::plan {
 namespace {
 
-constexpr std::array<Profile, 3> kProfiles = {{
+constexpr std::array<Profile, 5> kProfiles = {{
     {Runtime::kIdeal, "ideal", "exact bytes, no alignment, nothing shares an address", 1, false,
      false},
     {Runtime::kIdealInPlace, "ideal-inplace",
@@ -15,6 +15,11 @@ constexpr std::array<Profile, 3> kProfiles = {{
      true, false},
     {Runtime::kTflm, "tflm",
      "TensorFlow Lite Micro: 16-byte alignment, its own greedy planner places", 16, false, true},
+    {Runtime::kLitert, "litert",
+     "LiteRT without delegates: 64-byte alignment, inputs kept, its own best-fit planner places",
+     64, false, true, true, true, true, true},
+    {Runtime::kOnnxRuntime, "onnxruntime",
+     "ONNX Runtime: as ideal-inplace; where it puts tensors is not modelled", 1, true, true},
 }};
 
 }  // namespace

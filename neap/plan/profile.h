@@ -11,7 +11,7 @@
 
 namespace neap::plan {
 
-enum class Runtime : std::uint8_t { kIdeal, kIdealInPlace, kTflm };
+enum class Runtime : std::uint8_t { kIdeal, kIdealInPlace, kTflm, kLitert, kOnnxRuntime };
 
 struct Profile {
   Runtime runtime = Runtime::kIdeal;
@@ -20,6 +20,12 @@ struct Profile {
   std::int64_t alignment = 1;  // of offsets; sizes are rounded up to it
   bool in_place = false;       // element-wise and reshape-like operators may write over their input
   bool runtime_places = false;  // given an order alone, the runtime's own planner decides addresses
+  // Of a runtime that gives some tensors their bytes for the whole run (docs/memory-model.md).
+  bool keeps_inputs = false;      // inputs of a subgraph live to the end of its call
+  bool keeps_unread = false;      // so do outputs of operators that nobody reads
+  bool counts_variables = false;  // variables of subgraphs that no operator calls live all the time
+  bool shares_as_litert =
+      false;  // LiteRT's in-place operators, and its kept outputs (ops/litert.h)
 };
 
 // All profiles, in the order in which --help lists them.

@@ -89,22 +89,25 @@ class PaperRun {
     const Subgraph& subgraph = graph_.subgraphs[id];
     const graph::Tensor& what = subgraph.tensors[tensor];
     if (what.constant || what.variable) return;
+    bool read = false;
     std::set<std::size_t> slots;
     bool produced = false;
     for (const auto& [op, span] : spans) {
       const Op& node = subgraph.ops[op];
       const bool makes = Contains(node.outputs, tensor);
       produced = produced || makes;
+      read = read || Contains(node.inputs, tensor) || Contains(node.captures, tensor);
       if (!makes && !Contains(node.inputs, tensor) && !Contains(node.captures, tensor)) continue;
       for (std::size_t s = span.first; s < span.last; ++s) slots.insert(s);
     }
     const bool output = Contains(subgraph.outputs, tensor);
     const bool input = Contains(subgraph.inputs, tensor);
     if (slots.empty() && !output && !input) return;
-    const bool counted = !slots.empty() || output;
+    const bool stays = produced ? profile_.keeps_unread && !read : profile_.keeps_inputs;
+    const bool counted = !slots.empty() || output || stays;
     std::size_t first = produced ? *slots.begin() : begin;
     std::size_t last = slots.empty() ? std::min(begin + 1, end) : *slots.rbegin() + 1;
-    if (output) last = end;
+    if (output || stays) last = end;
     const std::int64_t bytes = graph::TensorBytes(what).value();
     for (std::size_t s = first; s < last && counted; ++s) live_[s] += Rounded(bytes);
     ends_[{id, tensor}] = {first, last};

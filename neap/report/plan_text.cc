@@ -16,7 +16,8 @@ namespace {
 
 // The runtime whose own planner places, for profiles that have one.
 std::string_view StockRuntimeName(plan::Runtime runtime) {
-  return runtime == plan::Runtime::kTflm ? "TFLM" : "the stock runtime";
+  if (runtime == plan::Runtime::kTflm) return "TFLM";
+  return runtime == plan::Runtime::kLitert ? "LiteRT" : "the stock runtime";
 }
 
 // ", was 351,232 B: 14.3 % less"
@@ -70,7 +71,9 @@ std::string DeliveryText(const PlanReport& report, const Headline& headline) {
   if (!headline.by_stock_runtime) return "";
   const std::string file =
       report.model_file.empty() ? "a model written with -o" : Printable(report.model_file, 4096);
-  return fmt::format("That is what TensorFlow Lite Micro {} for {}, which carries {}.\n",
+  const bool tflm = report.compiled->plan.runtime == plan::Runtime::kTflm;
+  return fmt::format("That is what {} {} for {}, which carries {}.\n",
+                     tflm ? "TensorFlow Lite Micro" : "LiteRT",
                      report.model_file.empty() ? "would allocate" : "will allocate", file,
                      report.carries_plan ? "this memory plan" : "the order alone");
 }
@@ -205,9 +208,12 @@ std::string OverlapsText(const PlanReport& report) {
   const auto written_over = std::count_if(
       entry.overlaps.begin(), entry.overlaps.end(),
       [](const auto& overlap) { return overlap.kind != plan::OverlapKind::kHoldsInput; });
-  std::string out =
-      fmt::format("  {} written over an input\n",
-                  written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
+  std::string out;
+  if (written_over > 0) {
+    out += fmt::format(
+        "  {} written over an input\n",
+        written_over == 1 ? "1 output is" : fmt::format("{} outputs are", written_over));
+  }
   for (const graph::TensorId id : ClobberedInputs(*report.graph, entry)) {
     const graph::Tensor& tensor = report.graph->subgraphs[entry.subgraph].tensors[id];
     out += fmt::format("  overwrites model input '{}'\n", Printable(tensor.name));

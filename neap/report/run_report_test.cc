@@ -45,7 +45,7 @@ TEST(RunReport, TellsArenaViolationsAndComparison) {
   const std::string text = RunText(report, {});
   EXPECT_THAT(text, HasSubstr("1 violations"));
   EXPECT_THAT(text, HasSubstr("outputs differ"));
-  EXPECT_THAT(text, HasSubstr("out\\n: int8 [1,2]"));
+  EXPECT_THAT(text, HasSubstr("out\\x0a: int8 [1,2]"));
 }
 
 }  // namespace

@@ -35,8 +35,11 @@ void ExpectOptimal(const Problem& problem, const Limits& limits) {
 
 TEST(Solve, AgreesWithBruteForceOnAnyProblem) {
   Random random(7);
-  for (int i = 0; i < Cases(6000); ++i) {
-    ASSERT_NO_FATAL_FAILURE(ExpectOptimal(RandomProblem(random, Shape{}), Limits{}));
+  const Shape any{12, true, true, true};
+  for (int i = 0; i < Cases(4000); ++i) {
+    const Problem problem =
+        random.Chance(1, 3) ? ChainedProblem(random, any) : RandomProblem(random, any);
+    ASSERT_NO_FATAL_FAILURE(ExpectOptimal(problem, Limits{}));
   }
 }
 

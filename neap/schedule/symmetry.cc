@@ -264,6 +264,7 @@ class Symmetries {
         return false;
       }
       std::vector<OpIndex> users;
+      users.reserve(from.users.size());
       for (const OpIndex user : from.users) users.push_back(op_of(user));
       std::sort(users.begin(), users.end());
       if (users != to.users) return false;

@@ -17,8 +17,8 @@ using graph::Shape;
 using graph::TensorId;
 
 float Level(Random* random) {
-  constexpr int kHalf = 128;
-  return static_cast<float>(static_cast<int>(random->Below(2 * kHalf)) - kHalf) / kHalf;
+  constexpr std::int64_t kHalf = 128;
+  return static_cast<float>(random->Between(-kHalf, kHalf - 1)) / static_cast<float>(kHalf);
 }
 
 std::size_t CountOf(const Shape& shape) {

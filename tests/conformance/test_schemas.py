@@ -97,3 +97,12 @@ def test_batch(neap, tmp_path):
     assert [answer["status"] for answer in answers] == ["optimal", "error", "error"]
     for answer in answers:
         validator("batch-answer").validate(answer)
+
+
+def test_place(neap, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("id,lower,upper,size\na,0,2,4\nb,1,3,4\n")
+    for options, code in (([], 0), (["--capacity", "8"], 0), (["--capacity", "7"], 3)):
+        result = neap.run("place", table, "--json", *options)
+        assert result.returncode == code, result.stderr
+        validator("place").validate(json.loads(result.stdout))

@@ -16,7 +16,6 @@
 namespace neap::formats::tflite {
 namespace {
 
-using graph::ElementType;
 using graph::OpId;
 using graph::SubgraphId;
 using graph::TensorId;

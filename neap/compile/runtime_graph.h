@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A graph as the runtime of a profile keeps it in memory, said in the words of a plain graph, so
+// that orders and placements need to know nothing of it. Private to neap/compile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neap/compile/timeline.h"
+#include "neap/graph/graph.h"
+#include "neap/plan/plan.h"
+#include "neap/plan/profile.h"
+
+namespace neap::compile {
+
+// An output that the runtime puts at the address of an input.
+struct SharedOutput {
+  graph::SubgraphId subgraph;
+  graph::OpId op;
+  graph::TensorId input;
+  graph::TensorId output;
+  graph::TensorId owner;    // the tensor that the address belongs to; no shared output itself
+  bool overwrites = false;  // the operator writes over the input's bytes
+};
+
+// Ids are those of the graph given. What is said differently:
+//  - a tensor that lives to the end of the call is an output as well (inputs, unread outputs);
+//  - one that lives the whole run is an input and an output (variables that count, kept outputs),
+//    its producer does not write it any more, its readers follow that operator by control edges;
+//  - before an operator writes over a value, all others have read it: control edges. Where that
+//    cannot be, the output is not shared.
+class RuntimeGraph {
+ public:
+  // `graph` outlives this. O(graph), and once more for each value written over that has other
+  // readers.
+  RuntimeGraph(const graph::Graph& graph, const plan::Profile& profile);
+
+  const graph::Graph& file() const { return file_; }
+  // Shared outputs have an address of their own.
+  const graph::Graph& apart() const { return apart_ ? *apart_ : file_; }
+  // A shared output is its owner: nothing writes or reads it, and its readers follow its operator
+  // by control edges.
+  const graph::Graph& merged() const { return merged_ ? *merged_ : file_; }
+  const std::vector<SharedOutput>& shared() const { return shared_; }
+
+ private:
+  const graph::Graph& file_;
+  std::optional<graph::Graph> apart_;
+  std::optional<graph::Graph> merged_;
+  std::vector<SharedOutput> shared_;
+};
+
+// Adds the shared outputs to a plan of merged(), whose owners have their places: where they are and
+// what lies over what. `apart`: the timeline of the same entry and orders of apart(). A plan
+// without places gets the overlaps alone.
+void AddSharedOutputs(const RuntimeGraph& runtime, const Timeline& apart, plan::EntryPlan* entry);
+
+}  // namespace neap::compile

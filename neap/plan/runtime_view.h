@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the checker sees what a runtime keeps in memory: lifetimes to the end, and outputs at the
+// address of an input, as docs/memory-model.md defines them for `litert`. Private to neap/plan; the
+// planner has code of its own for it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "neap/graph/graph.h"
+#include "neap/plan/plan.h"
+#include "neap/plan/profile.h"
+#include "neap/plan/replay.h"
+
+namespace neap::plan {
+
+class RuntimeView {
+ public:
+  struct Share {
+    graph::OpId op;
+    graph::TensorId input;  // the output lies where this one does
+    bool overwrites = false;
+  };
+  // By the output.
+  using Shares = std::map<std::pair<graph::SubgraphId, graph::TensorId>, Share>;
+
+  // `graph` is well-formed and outlives this.
+  RuntimeView(const graph::Graph& graph, const Profile& profile);
+
+  // Same ids; every lifetime is the plain one of replay.h. In Merged() a shared output is the
+  // tensor whose address it has, in Apart() it is itself.
+  const graph::Graph& Merged() const { return merged_ ? *merged_ : graph_; }
+  const graph::Graph& Apart() const { return apart_ ? *apart_ : graph_; }
+  const Shares& shares() const { return shares_; }
+  // The tensor to which the address of a shared output belongs; any other one's own is its own.
+  graph::TensorId OwnerOf(graph::SubgraphId subgraph, graph::TensorId tensor) const;
+
+ private:
+  const graph::Graph& graph_;
+  std::optional<graph::Graph> apart_;
+  std::optional<graph::Graph> merged_;
+  Shares shares_;
+  std::map<std::pair<graph::SubgraphId, graph::TensorId>, graph::TensorId> owners_;
+};
+
+// Every shared output lies at the address of its owner, in the slots in which it lives, and the
+// plan says so by an overlap for every slot of its operator, no more and no less. `order_only`:
+// there are no addresses. Gives the plan of Merged(), which is left to be checked.
+EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView& view,
+                             const Profile& profile, const EntryPlan& entry, bool order_only,
+                             Findings* findings);
+
+}  // namespace neap::plan
