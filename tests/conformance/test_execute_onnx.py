@@ -138,3 +138,23 @@ def test_graph(neap, graph, tmp_path, table):
         worst = float(numpy.max(numpy.abs(a - b))) / scale
         table("largest difference to ONNX Runtime", f"{graph}: {worst:.1e}")
         assert worst <= 1e-4
+
+
+@pytest.mark.parametrize("network", ["randwire-ws", "darts-cifar"])
+def test_zoo(neap, network, tmp_path, table):
+    """Networks with seeded weights, which ONNX Runtime runs as well."""
+    runtime = pytest.importorskip("onnxruntime", reason="no wheel of onnxruntime")
+    path = tmp_path / "zoo.onnx"
+    made = neap.run("zoo", network, "--width", "8", "-o", path)
+    assert made.returncode == 0, made.stderr
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    given = session.get_inputs()
+    inputs = [random_tensor(one.shape, numpy.float32, 1, i) for i, one in enumerate(given)]
+    theirs = session.run(None, {one.name: value for one, value in zip(given, inputs)})
+    ours, why = outputs_of(neap, path, inputs, tmp_path)
+    assert ours is not None, why
+    for a, b in zip(ours, theirs):
+        scale = max(float(numpy.max(numpy.abs(b))), 1e-30)
+        worst = float(numpy.max(numpy.abs(a - b))) / scale
+        table("largest difference to ONNX Runtime", f"{network}: {worst:.1e}")
+        assert worst <= 1e-4
