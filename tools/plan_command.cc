@@ -54,8 +54,10 @@ class PlanRun {
     }
     NEAP_TRY(settings_.compile.runtime, RuntimeFor(options_.model.runtime, source_.format));
     const plan::Runtime runtime = settings_.compile.runtime;
-    const bool other_kernels =
-        runtime == plan::Runtime::kLitert || runtime == plan::Runtime::kOnnxRuntime;
+    const bool neap = runtime == plan::Runtime::kNeap;
+    const bool other_kernels = runtime == plan::Runtime::kLitert ||
+                               runtime == plan::Runtime::kOnnxRuntime ||
+                               neap != (settings_.compile.kernels == ops::KernelLibrary::kNeap);
     if (other_kernels && settings_.compile.kernels != ops::KernelLibrary::kNone) {
       return Fail(UsageError("--overlap " + options_.overlap + " is not for --runtime " +
                              std::string(plan::ProfileOf(runtime).name) +

@@ -86,6 +86,7 @@ class Pipeline {
   Pipeline(const Graph& graph, const Options& options)
       : options_(options),
         profile_(plan::ProfileOf(options.runtime)),
+        kernels_(options.kernels == ops::KernelLibrary::kNone ? profile_.kernels : options.kernels),
         runtime_graph_(graph, profile_),
         graph_(runtime_graph_.merged()) {}
 
@@ -108,7 +109,7 @@ class Pipeline {
     compiled_.plan.runtime = options_.runtime;
     compiled_.plan.order_strategy = options_.order;
     if (options_.place) {
-      compiled_.plan.kernels = options_.kernels;
+      compiled_.plan.kernels = kernels_;
       compiled_.plan.memories = options_.memories;
     }
     NEAP_CHECK_OK(PlanEntries());
@@ -315,7 +316,7 @@ class Pipeline {
       placed = PlaceEntry(id, timeline);
     } else if (options_.place) {
       NEAP_TRY(placed, PlaceInMemories(graph_, id, *timeline, sizes_, profile_,
-                                       {options_.kernels, options_.keep_inputs}, options_.memories,
+                                       {kernels_, options_.keep_inputs}, options_.memories,
                                        PlacementLimits(options_.placement_states)));
       if (placed.access_cycles >= compiled_.access_cycles) {
         compiled_.access_cycles = placed.access_cycles;
@@ -350,7 +351,7 @@ class Pipeline {
   }
 
   Placed PlaceEntry(SubgraphId id, Timeline* timeline) {
-    const OverlapOptions overlap = {options_.kernels, options_.keep_inputs};
+    const OverlapOptions overlap = {kernels_, options_.keep_inputs};
     Placed placed = PlaceTimeline(graph_, id, *timeline, sizes_, profile_, overlap,
                                   PlacementLimits(options_.placement_states));
     if (options_.order != "exact" || compiled_.kept_file_order || IsCalled(id)) return placed;
@@ -360,9 +361,8 @@ class Pipeline {
         ArenaBound(*timeline, ordered_[id].lower_bound_bytes, placed.lower_bound_bytes, id);
     // Without overlaps inside operators an arena as low as the peak leaves nothing to other
     // addresses.
-    const std::int64_t peak = options_.kernels == ops::KernelLibrary::kNone
-                                  ? Largest(LiveBytes(*timeline, sizes_, profile_))
-                                  : 0;
+    const std::int64_t peak =
+        kernels_ == ops::KernelLibrary::kNone ? Largest(LiveBytes(*timeline, sizes_, profile_)) : 0;
     if (placed.arena_bytes <= std::max(bound, peak)) return placed;
     auto joint =
         SearchLowerArena(graph_, id, orders_, sizes_, profile_, overlap, placed.arena_bytes, bound,
@@ -387,12 +387,11 @@ class Pipeline {
   std::int64_t ArenaBound(const Timeline& timeline, std::int64_t peak_bound,
                           std::int64_t given_order_bound, SubgraphId id) const {
     const std::int64_t largest = LargestTensor(timeline);
-    if (options_.kernels == ops::KernelLibrary::kNone) return std::max(peak_bound, largest);
+    if (kernels_ == ops::KernelLibrary::kNone) return std::max(peak_bound, largest);
     const Subgraph& subgraph = graph_.subgraphs[id];
     // That the inputs are kept is a wish; the bound is of what is possible.
-    const OverlapOptions overlap = {options_.kernels, false};
-    const std::int64_t single =
-        SingleOperatorArenaBound(subgraph, sizes_[id], profile_.alignment, overlap);
+    const OverlapOptions overlap = {kernels_, false};
+    const std::int64_t single = SingleOperatorArenaBound(subgraph, sizes_[id], profile_, overlap);
     // What no placement of the only order is below, no placement of any order is.
     const bool only_order = IsOnlyOrder(subgraph, orders_[id]);
     return std::max({single, largest, only_order ? given_order_bound : 0});
@@ -422,7 +421,7 @@ class Pipeline {
     if (!runtime_graph_.shared().empty()) return;  // a move would move several tensors
     const std::int64_t target = std::max(options_.budget_bytes, entry->peak_bytes);
     if (!options_.memories.empty()) return;
-    if (entry->arena_bytes <= target || options_.kernels != ops::KernelLibrary::kNone) return;
+    if (entry->arena_bytes <= target || kernels_ != ops::KernelLibrary::kNone) return;
     constexpr std::int64_t kStatesEach = 2000;
     auto moved =
         PlaceWithMoves(timeline, sizes_, profile_, target, options_.moves,
@@ -558,6 +557,8 @@ class Pipeline {
 
   const Options& options_;
   const plan::Profile& profile_;
+  // What was asked for, else what the profile has of itself.
+  const ops::KernelLibrary kernels_;
   const RuntimeGraph runtime_graph_;
   const Graph& graph_;  // what is ordered and placed
   AllSizes sizes_;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/traits.h"
 
 namespace neap::compile {
 namespace {
@@ -41,7 +42,13 @@ bool IsRepeated(const Op& op, std::size_t input) {
 
 // Bytes that the output may have in common with inputs, at most.
 std::int64_t MostSaved(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
-                       std::int64_t alignment, const OverlapOptions& options) {
+                       const plan::Profile& profile, const OverlapOptions& options) {
+  // In place, the whole output.
+  const bool in_place = profile.in_place && (ops::IsElementwise(op) || ops::IsReshapeLike(op));
+  if (in_place && !op.inputs.empty() && !op.outputs.empty() && op.inputs[0].valid() &&
+      op.outputs[0].valid() && IsPlanned(subgraph.tensors[op.inputs[0]])) {
+    return sizes.counted[op.outputs[0]];
+  }
   std::int64_t saved = 0;
   std::int64_t most = 0;  // of the output that inputs can cover
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -50,7 +57,7 @@ std::int64_t MostSaved(const Subgraph& subgraph, const Op& op, const TensorSizes
     if (!rule) continue;
     std::int64_t covered = sizes.counted[op.outputs.front()];
     if (rule->kind == ops::OverlapRule::Kind::kStartsBelow) {
-      covered = std::max<std::int64_t>(covered - AlignUp(rule->bytes, alignment), 0);
+      covered = std::max<std::int64_t>(covered - AlignUp(rule->bytes, profile.alignment), 0);
     }
     most = std::max(most, covered);
     saved += std::min(sizes.counted[op.inputs[i]], covered);
@@ -97,7 +104,7 @@ std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::Sub
 }
 
 std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSizes& sizes,
-                                      std::int64_t alignment, const OverlapOptions& options) {
+                                      const plan::Profile& profile, const OverlapOptions& options) {
   std::int64_t bound = 0;
   for (const Op& op : subgraph.ops) {
     if (op.folded) continue;
@@ -106,11 +113,11 @@ std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSize
     tensors.insert(tensors.end(), op.outputs.begin(), op.outputs.end());
     std::sort(tensors.begin(), tensors.end());
     tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
-    std::int64_t bytes = AlignUp(op.scratch_bytes, alignment);
+    std::int64_t bytes = AlignUp(op.scratch_bytes, profile.alignment);
     for (const TensorId id : tensors) {
       if (id.valid() && IsPlanned(subgraph.tensors[id])) bytes += sizes.counted[id];
     }
-    bound = std::max(bound, bytes - MostSaved(subgraph, op, sizes, alignment, options));
+    bound = std::max(bound, bytes - MostSaved(subgraph, op, sizes, profile, options));
   }
   return bound;
 }

@@ -27,6 +27,6 @@ std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::Sub
 // everything that it reads and writes, less the most that its output could save by lying over its
 // inputs (which are disjoint).
 std::int64_t SingleOperatorArenaBound(const graph::Subgraph& subgraph, const TensorSizes& sizes,
-                                      std::int64_t alignment, const OverlapOptions& options);
+                                      const plan::Profile& profile, const OverlapOptions& options);
 
 }  // namespace neap::compile

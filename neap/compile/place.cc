@@ -34,7 +34,7 @@ class Placer {
     for (const plan::Overlap& overlap : overlaps) {
       const arena::BufferIndex input = BufferOf(overlap.subgraph, overlap.input);
       const arena::BufferIndex output = BufferOf(overlap.subgraph, overlap.output);
-      if (input < 0 || output < 0 || input == output) continue;
+      if (input < 0 || output < 0 || input == output || !MayShare(overlap)) continue;
       if (overlap.kind == plan::OverlapKind::kHoldsInput) {
         arena::AddExactlyAt(problem_, output, input, overlap.bytes);
       } else {
@@ -210,6 +210,22 @@ class Placer {
   arena::BufferIndex BufferOf(SubgraphId subgraph, TensorId tensor) const {
     const std::int32_t at = index_[subgraph][tensor];
     return at < 0 ? -1 : buffer_[static_cast<std::size_t>(at)];
+  }
+
+  // A rule holds for two buffers as long as both live. Where tensors that are written in place are
+  // one buffer, that is longer than the operator lets the two share.
+  bool MayShare(const plan::Overlap& overlap) const {
+    const LiveTensor& in = TensorOf(overlap.subgraph, overlap.input);
+    const LiveTensor& out = TensorOf(overlap.subgraph, overlap.output);
+    const arena::Buffer& input =
+        problem_.buffers[static_cast<std::size_t>(BufferOf(overlap.subgraph, overlap.input))];
+    const arena::Buffer& output =
+        problem_.buffers[static_cast<std::size_t>(BufferOf(overlap.subgraph, overlap.output))];
+    if (input.last != in.last || output.first != out.first) return false;
+    return overlap.kind != plan::OverlapKind::kHoldsInput || output.last == out.last;
+  }
+  const LiveTensor& TensorOf(SubgraphId subgraph, TensorId tensor) const {
+    return tensors_[static_cast<std::size_t>(index_[subgraph][tensor])];
   }
 
   bool Share(const plan::Overlap& overlap, const std::vector<std::int64_t>& offsets) const {

@@ -83,12 +83,12 @@ Sample RandomSample(Random* random) {
   sample.graph = RandomNetwork(random);
   compile::Options options;
   constexpr plan::Runtime kRuntimes[] = {plan::Runtime::kIdeal, plan::Runtime::kIdealInPlace,
-                                         plan::Runtime::kTflm};
-  options.runtime = kRuntimes[random->Below(3)];
+                                         plan::Runtime::kTflm, plan::Runtime::kNeap};
+  options.runtime = kRuntimes[random->Below(4)];
   options.order = random->Chance(1, 2) ? "exact" : "file";
-  // The two kinds of overlaps are not planned together here.
-  const bool in_place = options.runtime == plan::Runtime::kIdealInPlace;
-  if (!in_place && random->Chance(1, 2)) options.kernels = ops::KernelLibrary::kTflmReference;
+  if (options.runtime != plan::Runtime::kNeap && random->Chance(1, 2)) {
+    options.kernels = ops::KernelLibrary::kTflmReference;
+  }
   const std::uint64_t more = random->Below(3);
   if (options.runtime == plan::Runtime::kIdeal && options.kernels == ops::KernelLibrary::kNone) {
     if (more == 0) options.moves = compile::MoveStrategy::kBest;

@@ -16,9 +16,10 @@ using graph::Shape;
 using graph::Subgraph;
 using graph::Tensor;
 
-constexpr std::array<KernelLibraryInfo, 1> kLibraries = {{
+constexpr std::array<KernelLibraryInfo, 2> kLibraries = {{
     {KernelLibrary::kTflmReference, "tflm-reference",
      "TensorFlow Lite Micro's reference kernels; not CMSIS-NN, not ESP-NN"},
+    {KernelLibrary::kNeap, "neap", "Neap's own executor (neap run)"},
 }};
 
 // No byte is read any more.
@@ -229,7 +230,8 @@ std::optional<OverlapRule> Below(std::int64_t distance) {
   return OverlapRule{OverlapRule::Kind::kStartsBelow, distance};
 }
 
-std::optional<OverlapRule> TflmReferenceRule(const Subject& s) {
+// Of kernels that go through their output from its first element to its last.
+std::optional<OverlapRule> ForwardRule(const Subject& s) {
   const std::string& type = s.op.type;
   const bool same_shape = *s.in.shape == *s.out.shape;
   if (const auto window = WindowOf(s.subgraph, s.op)) {
@@ -309,7 +311,7 @@ std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op,
   // Read in a second place, in another order.
   const bool twice = std::count(op.inputs.begin(), op.inputs.end(), op.inputs[input]) > 1;
   if (twice && !Contains(kBinary, op.type)) return std::nullopt;
-  const auto rule = TflmReferenceRule(subject);
+  const auto rule = ForwardRule(subject);
   const bool useless =
       rule && rule->kind == OverlapRule::Kind::kStartsBelow && rule->bytes >= *out_total;
   return useless ? std::nullopt : rule;

@@ -22,6 +22,10 @@ namespace neap::ops {
 enum class KernelLibrary : std::uint8_t {
   kNone,           // nothing is known: outputs and inputs are disjoint
   kTflmReference,  // TensorFlow Lite Micro's portable kernels, the default of its build
+  // Neap's executor (neap/execute): every element is written once, in order, after all reads that
+  // it needs, and what is read early is read whole, so that what holds for kTflmReference holds
+  // here.
+  kNeap,
 };
 
 struct KernelLibraryInfo {

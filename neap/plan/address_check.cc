@@ -76,6 +76,12 @@ class AddressChecker {
   void CheckScratch();
   void JoinOverlaps();
   void CheckKernelOverlaps();
+  std::map<TensorKey, Block>::const_iterator BlockOf(TensorKey key) const {
+    for (auto next = joined_.find(key); next != joined_.end(); next = joined_.find(key)) {
+      key = next->second;
+    }
+    return tensors_.find(key);
+  }
   bool KernelOverlapHolds(const Overlap& overlap, const Block& input, const Block& output);
   void CheckApart(std::size_t memory);
   void CheckHeights();
@@ -91,6 +97,7 @@ class AddressChecker {
   std::deque<Block> moved_;
   std::set<TensorKey> placed_;
   std::vector<Block> scratch_;
+  std::map<TensorKey, TensorKey> joined_;  // a tensor that is written over -> the one that did it
   std::set<std::pair<const Block*, const Block*>> may_share_;  // kernel overlaps, both ways round
   std::vector<std::int64_t> tops_;                             // of each memory
 };
@@ -303,6 +310,7 @@ void AddressChecker::JoinOverlaps() {
     Block& output = tensors_.at({key.first, next.at(key).first});
     output.range.first = std::min(output.range.first, tensors_.at(key).range.first);
     tensors_.erase(key);
+    joined_.emplace(key, TensorKey{key.first, next.at(key).first});
   }
 }
 
@@ -324,9 +332,18 @@ bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& inp
 void AddressChecker::CheckKernelOverlaps() {
   for (const Overlap& overlap : allowed_) {
     if (overlap.kind == OverlapKind::kInPlace || c_.findings.Full()) continue;
-    const auto input = tensors_.find({overlap.subgraph, overlap.input});
-    const auto output = tensors_.find({overlap.subgraph, overlap.output});
+    const auto input = BlockOf({overlap.subgraph, overlap.input});
+    const auto output = BlockOf({overlap.subgraph, overlap.output});
     if (input == tensors_.end() || output == tensors_.end()) continue;
+    // With others that are written in place the block may live longer than the two may share.
+    const Timeline& timeline = c_.replayer.TimelineOf(overlap.subgraph);
+    const SlotRange in = timeline.Find(overlap.input)->range;
+    const SlotRange out = timeline.Find(overlap.output)->range;
+    const bool holds = overlap.kind == OverlapKind::kHoldsInput;
+    if (input->second.range.last != in.last || output->second.range.first != out.first ||
+        (holds && output->second.range.last != out.last)) {
+      continue;
+    }
     if (input->second.memory != output->second.memory) continue;  // nothing is shared
     if (!KernelOverlapHolds(overlap, input->second, output->second)) {
       c_.findings.Add(c_.graph, overlap.subgraph, OpId(), overlap.output,

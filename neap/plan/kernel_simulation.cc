@@ -205,8 +205,8 @@ const std::set<std::string>& Pointwise() {
   return types;
 }
 
-bool WalkTflmReference(const Subgraph& subgraph, const Op& op, std::size_t input,
-                       const Sizes& sizes, const Tape& tape) {
+bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, const Sizes& sizes,
+                 const Tape& tape) {
   const Tensor& in = InputOf(subgraph, op, input);
   const Tensor& out = subgraph.tensors[op.outputs[0]];
   if (Pointwise().contains(op.type)) {
@@ -255,7 +255,8 @@ bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,
     case ops::KernelLibrary::kNone:
       break;
     case ops::KernelLibrary::kTflmReference:
-      return WalkTflmReference(subgraph, op, input, *sizes, Tape(distance_bytes));
+    case ops::KernelLibrary::kNeap:
+      return WalkForward(subgraph, op, input, *sizes, Tape(distance_bytes));
   }
   return false;
 }

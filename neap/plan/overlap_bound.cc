@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/plan/bound_model.h"
 #include "neap/plan/kernel_simulation.h"
 
 namespace neap::plan {
@@ -61,6 +61,7 @@ class Prover {
     const std::int64_t output = op.outputs.empty() ? 0 : BytesOf(op.outputs.front());
     const std::int64_t inputs = Sum({op.inputs.begin(), op.inputs.end()});
     if (std::min(inputs, output) <= bytes) return true;
+    if (c_.profile.in_place && MayOverwrite(op, timeline_)) return false;
     // More in common means a smaller distance, and what a kernel survives it survives at every
     // larger one; distances are multiples of the alignment.
     const std::int64_t most = output - bytes - 1;
@@ -88,13 +89,12 @@ class Prover {
 
   // Every operator waits for the one before it.
   bool HasOnlyOrder() const {
-    std::set<std::pair<OpId, OpId>> waits;
-    for (const auto& edge : Dependencies(subgraph_)) waits.insert(edge);
+    const BoundModel model(subgraph_, c_.profile);
     OpId previous;
     for (const Step& step : c_.entry.steps) {
-      if (step.moved.valid()) continue;
-      if (step.subgraph != c_.entry.subgraph || !step.op.valid()) return false;
-      if (previous.valid() && !waits.contains({previous, step.op})) return false;
+      if (step.moved.valid() || step.subgraph != c_.entry.subgraph) continue;
+      if (!step.op.valid()) return false;
+      if (previous.valid() && !model.IsDirect(previous.value(), step.op.value())) return false;
       previous = step.op;
     }
     return true;

@@ -7,7 +7,7 @@
 namespace neap::plan {
 namespace {
 
-constexpr std::array<Profile, 5> kProfiles = {{
+constexpr std::array<Profile, 6> kProfiles = {{
     {Runtime::kIdeal, "ideal", "exact bytes, no alignment, nothing shares an address", 1, false,
      false},
     {Runtime::kIdealInPlace, "ideal-inplace",
@@ -20,6 +20,9 @@ constexpr std::array<Profile, 5> kProfiles = {{
      64, false, true, true, true, true, true},
     {Runtime::kOnnxRuntime, "onnxruntime",
      "ONNX Runtime: as ideal-inplace; where it puts tensors is not modelled", 1, true, true},
+    {Runtime::kNeap, "neap",
+     "neap run: 16-byte alignment, outputs over inputs as its own kernels allow, variables kept",
+     16, true, false, false, false, true, false, ops::KernelLibrary::kNeap},
 }};
 
 }  // namespace

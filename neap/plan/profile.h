@@ -9,9 +9,11 @@
 #include <span>
 #include <string_view>
 
+#include "neap/ops/overlap.h"
+
 namespace neap::plan {
 
-enum class Runtime : std::uint8_t { kIdeal, kIdealInPlace, kTflm, kLitert, kOnnxRuntime };
+enum class Runtime : std::uint8_t { kIdeal, kIdealInPlace, kTflm, kLitert, kOnnxRuntime, kNeap };
 
 struct Profile {
   Runtime runtime = Runtime::kIdeal;
@@ -26,6 +28,8 @@ struct Profile {
   bool counts_variables = false;  // variables of subgraphs that no operator calls live all the time
   bool shares_as_litert =
       false;  // LiteRT's in-place operators, and its kept outputs (ops/litert.h)
+  // Outputs may lie over inputs as far as these kernels allow it, without being asked.
+  ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
 };
 
 // All profiles, in the order in which --help lists them.
