@@ -394,7 +394,8 @@ class Pipeline {
     const std::int64_t single = SingleOperatorArenaBound(subgraph, sizes_[id], profile_, overlap);
     // What no placement of the only order is below, no placement of any order is.
     const bool only_order = IsOnlyOrder(subgraph, orders_[id]);
-    return std::max({single, largest, only_order ? given_order_bound : 0});
+    return std::max({single, largest, only_order ? given_order_bound : 0,
+                     MayOverlap(subgraph, overlap) ? 0 : peak_bound});
   }
 
   std::int64_t LargestTensor(const Timeline& timeline) const {

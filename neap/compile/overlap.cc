@@ -103,6 +103,15 @@ std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::Sub
   return allowed;
 }
 
+bool MayOverlap(const Subgraph& subgraph, const OverlapOptions& options) {
+  for (const Op& op : subgraph.ops) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!op.folded && RuleOf(subgraph, op, i, options)) return true;
+    }
+  }
+  return false;
+}
+
 std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSizes& sizes,
                                       const plan::Profile& profile, const OverlapOptions& options) {
   std::int64_t bound = 0;

@@ -23,6 +23,10 @@ struct OverlapOptions {
 std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::SubgraphId entry,
                                            const Timeline& timeline, const OverlapOptions& options);
 
+// Whether any operator could have such an overlap, in any order. Where none can, no arena is below
+// the peak.
+bool MayOverlap(const graph::Subgraph& subgraph, const OverlapOptions& options);
+
 // No order and no placement with such overlaps needs less, because one operator alone does:
 // everything that it reads and writes, less the most that its output could save by lying over its
 // inputs (which are disjoint).

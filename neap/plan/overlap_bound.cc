@@ -26,6 +26,7 @@ class Prover {
 
   bool Run(std::int64_t bytes) const {
     if (HasOnlyOrder() && bytes <= c_.entry.arena_given_order_lower_bound_bytes) return true;
+    if (bytes <= c_.entry.peak_lower_bound_bytes && !AnyMayOverlap()) return true;
     for (const Op& op : subgraph_.ops) {
       if (op.folded) continue;
       const std::int64_t alone = AlignUp(op.scratch_bytes, c_.profile.alignment) + Sum(Touched(op));
@@ -74,6 +75,21 @@ class Prover {
       }
     }
     return true;
+  }
+  // At the largest distance that would still save something.
+  bool AnyMayOverlap() const {
+    for (const Op& op : subgraph_.ops) {
+      if (op.folded || op.outputs.empty()) continue;
+      const std::int64_t distance = BytesOf(op.outputs.front()) - c_.profile.alignment;
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (BytesOf(op.inputs[i]) == 0 || distance < 0) continue;
+        if (MayHold(op, i)) return true;
+        if (MayDieAt(op, op.inputs[i]) && ReadsSurvive(subgraph_, op, i, c_.kernels, distance)) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
   bool MayDieAt(const Op& op, TensorId input) const {
     return !Has(subgraph_.outputs, input) && !Has(op.captures, input);

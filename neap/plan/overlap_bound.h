@@ -11,7 +11,8 @@ namespace neap::plan {
 
 // True if some operator shows that no arena is below `bytes`, whatever the order: what it reads and
 // writes does not fit. Every overlap that kernels could allow is granted; how far a kernel goes is
-// seen by walking it. Where no other order is possible, what holds for this one holds for all.
+// seen by walking it. Where no other order is possible, what holds for this one holds for all;
+// where no kernel allows any overlap, the bound of the peak is one of the arena.
 bool ProvesArenaBound(const EntryContext& context, std::int64_t bytes);
 
 }  // namespace neap::plan
