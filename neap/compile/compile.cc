@@ -14,6 +14,7 @@
 #include "neap/compile/litert.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/moves.h"
+#include "neap/compile/order.h"
 #include "neap/compile/overlap.h"
 #include "neap/compile/place.h"
 #include "neap/compile/runtime_graph.h"
@@ -44,43 +45,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Bodies before their callers. Graph::Verify has refused cycles.
-std::vector<SubgraphId> BodiesFirst(const Graph& graph) {
-  IdVector<SubgraphId, char> done(graph.subgraphs.size(), 0);
-  std::vector<SubgraphId> order;
-  std::vector<std::pair<SubgraphId, bool>> stack;
-  for (const SubgraphId root : graph.subgraphs.Ids()) stack.emplace_back(root, false);
-  std::reverse(stack.begin(), stack.end());
-  while (!stack.empty()) {
-    const auto [id, entered] = stack.back();
-    stack.pop_back();
-    if (done[id] != 0) continue;
-    if (entered) {
-      done[id] = 1;
-      order.push_back(id);
-      continue;
-    }
-    stack.emplace_back(id, true);
-    for (const Op& op : graph.subgraphs[id].ops) {
-      for (const SubgraphId body : op.bodies) {
-        if (done[body] == 0) stack.emplace_back(body, false);
-      }
-    }
-  }
-  return order;
-}
-
-std::int64_t Largest(const std::vector<std::int64_t>& values) {
-  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
-}
-
-Result<schedule::Forced> ForcedOf(std::string_view name) {
-  for (const schedule::ForcedRule& rule : schedule::ForcedRules()) {
-    if (rule.name == name) return rule.forced;
-  }
-  return Fail(UsageError("there is no rule '" + std::string(name) + "' for forced transitions"));
-}
-
 class Pipeline {
  public:
   Pipeline(const Graph& graph, const Options& options)
@@ -102,7 +66,11 @@ class Pipeline {
   Result<Compiled> Run() {
     NEAP_CHECK_OK(Measure());
     const Stopwatch order_watch;
-    NEAP_CHECK_OK(OrderAll());
+    NEAP_TRY(SubgraphOrders found,
+             OrderSubgraphs(graph_, sizes_, file_orders_, profile_, options_));
+    orders_ = std::move(found.orders);
+    ordered_ = std::move(found.proofs);
+    compiled_.interrupted = found.interrupted;
     if (!TellsOffsets()) NEAP_CHECK_OK(KeepFileOrderIfDeliveredIsLess());
     compiled_.seconds.order_seconds = order_watch.Seconds();
     const Stopwatch place_watch;
@@ -153,21 +121,6 @@ class Pipeline {
   }
 
  private:
-  // What the order search of one subgraph said.
-  struct Ordered {
-    std::int64_t peak_bytes = 0;
-    std::int64_t lower_bound_bytes = 0;
-    std::int64_t states = 0;
-    plan::Certificate certificate;
-  };
-
-  Status OrderAll() {
-    orders_ = Orders(graph_.subgraphs.size());
-    ordered_ = IdVector<SubgraphId, Ordered>(graph_.subgraphs.size());
-    for (const SubgraphId id : BodiesFirst(graph_)) NEAP_CHECK_OK(OrderOne(id));
-    return {};
-  }
-
   bool TellsOffsets() const {
     return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets &&
            options_.memories.empty();
@@ -202,108 +155,6 @@ class Pipeline {
     return {};
   }
 
-  // Working memory of every operator: its own, and the most that one of its bodies needs.
-  IdVector<OpId, std::int64_t> ScratchOf(const Subgraph& subgraph, bool lower_bounds) const {
-    IdVector<OpId, std::int64_t> scratch(subgraph.ops.size(), 0);
-    for (const OpId id : subgraph.ops.Ids()) {
-      const Op& op = subgraph.ops[id];
-      std::int64_t body_bytes = 0;
-      for (const SubgraphId body : op.bodies) {
-        body_bytes = std::max(body_bytes, lower_bounds ? ordered_[body].lower_bound_bytes
-                                                       : ordered_[body].peak_bytes);
-      }
-      scratch[id] = AlignUp(op.scratch_bytes, profile_.alignment) + body_bytes;
-    }
-    return scratch;
-  }
-
-  Status OrderOne(SubgraphId id) {
-    const Subgraph& subgraph = graph_.subgraphs[id];
-    const auto upper_scratch = ScratchOf(subgraph, false);
-    const auto lower_scratch = ScratchOf(subgraph, true);
-    Lowered lowered = LowerOrder(subgraph, sizes_[id], upper_scratch, profile_);
-    if (const auto wrong = schedule::Validate(lowered.problem)) return Fail(BadInput(*wrong));
-    schedule::StrategyOptions strategy;
-    strategy.seed = options_.seed;
-    strategy.slack_bytes = options_.slack_bytes;
-    strategy.step_states = options_.step_states;
-    NEAP_TRY(strategy.forced, ForcedOf(options_.forced));
-    IdVector<OpId, schedule::OpIndex> index_of(subgraph.ops.size(), -1);
-    for (std::size_t i = 0; i < lowered.ops.size(); ++i) {
-      index_of[lowered.ops[i]] = static_cast<schedule::OpIndex>(i);
-    }
-    for (const OpId op : file_orders_[id]) strategy.file_order.push_back(index_of[op]);
-    const auto outcome = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
-    if (!outcome) {
-      return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
-    }
-    std::vector<schedule::OpIndex> order = outcome->order;
-    // Of two orders with the same peak the file's own is better: nothing moves.
-    const auto of_file = schedule::ReplayOrder(lowered.problem, strategy.file_order);
-    const auto of_plan = schedule::ReplayOrder(lowered.problem, order);
-    NEAP_CHECK(of_file && of_plan && of_plan->peak_bytes == outcome->peak_bytes,
-               "the order search returned a wrong order");
-    const bool keep_file = options_.order == "exact" && of_file->peak_bytes <= outcome->peak_bytes;
-    if (keep_file) order = strategy.file_order;
-    for (const schedule::OpIndex index : order) {
-      orders_[id].push_back(lowered.ops[static_cast<std::size_t>(index)]);
-    }
-    Ordered& ordered = ordered_[id];
-    // A body also counts at its entry and exit, where no operator runs: read it off its timeline.
-    NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, id, orders_, profile_));
-    ordered.peak_bytes = Largest(LiveBytes(timeline, sizes_, profile_));
-    ordered.lower_bound_bytes = outcome->lower_bound_bytes;
-    ordered.states = outcome->states;
-    if (lower_scratch.Items() != upper_scratch.Items()) {
-      // A body without a proven order: this subgraph's bound must not rest on the body's upper
-      // bound.
-      lowered = LowerOrder(subgraph, sizes_[id], lower_scratch, profile_);
-      const auto bound = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
-      ordered.lower_bound_bytes = bound->lower_bound_bytes;
-      ordered.states += bound->states;
-    }
-    if (lowered.ops.empty()) ordered.lower_bound_bytes = ordered.peak_bytes;
-    ordered.lower_bound_bytes = std::min(ordered.lower_bound_bytes, ordered.peak_bytes);
-    // A time limit ends a search, too, but interrupts nobody.
-    const std::atomic<bool>* stop = options_.limits.stop;
-    compiled_.interrupted =
-        compiled_.interrupted || (outcome->interrupted && stop != nullptr && stop->load());
-    SetCertificate(subgraph, *outcome, lowered, &ordered);
-    return {};
-  }
-
-  static void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
-                             const Lowered& lowered, Ordered* ordered) {
-    if (outcome.bound_op < 0) return;
-    plan::Certificate& certificate = ordered->certificate;
-    certificate.op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
-    // What runs inside an operator is not in the checker's reach: only a search speaks of it.
-    const bool plain = subgraph.ops[certificate.op].bodies.empty();
-    certificate.kind = "search";
-    if (plain && outcome.proof == schedule::Proof::kSingleOp) certificate.kind = "single-operator";
-    if (plain && outcome.proof == schedule::Proof::kMinCut) {
-      certificate.kind = "cut";
-      for (const schedule::CutPath& path : outcome.witness) {
-        plan::CertificatePath out;
-        out.bytes = path.bytes;
-        for (const schedule::BufferIndex buffer : path.buffers) {
-          out.tensors.push_back(lowered.tensors[static_cast<std::size_t>(buffer)]);
-        }
-        for (const auto& ops : path.through) {
-          auto& link = out.through.emplace_back();
-          for (const schedule::OpIndex op : ops) {
-            link.push_back(lowered.ops[static_cast<std::size_t>(op)]);
-          }
-        }
-        certificate.flow.push_back(std::move(out));
-      }
-    }
-    if (certificate.kind == "search") {
-      certificate.states = outcome.states;
-      certificate.reversed = outcome.reversed;
-    }
-  }
-
   // The order may give way to one that is placed lower; `timeline` is then the other one's.
   Result<plan::EntryPlan> PlanEntry(SubgraphId id, Timeline* timeline) {
     plan::EntryPlan entry;
@@ -325,7 +176,7 @@ class Pipeline {
     }
     entry.steps = timeline->steps;
     entry.overlaps = timeline->overlaps;
-    const Ordered& ordered = ordered_[id];
+    const OrderProof& ordered = ordered_[id];
     entry.peak_bytes = Largest(LiveBytes(*timeline, sizes_, profile_));
     entry.peak_lower_bound_bytes = std::min(ordered.lower_bound_bytes, entry.peak_bytes);
     entry.order_status = StatusOf(entry.peak_bytes, entry.peak_lower_bound_bytes);
@@ -565,7 +416,7 @@ class Pipeline {
   AllSizes sizes_;
   Orders file_orders_;
   Orders orders_;
-  IdVector<SubgraphId, Ordered> ordered_;
+  IdVector<SubgraphId, OrderProof> ordered_;
   Compiled compiled_;
 };
 

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/compile/order.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/base/check.h"
+#include "neap/compile/lower.h"
+#include "neap/schedule/check.h"
+#include "neap/schedule/schedule.h"
+
+namespace neap::compile {
+namespace {
+
+using graph::Graph;
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+
+// Bodies before their callers. Graph::Verify has refused cycles.
+std::vector<SubgraphId> BodiesFirst(const Graph& graph) {
+  IdVector<SubgraphId, char> done(graph.subgraphs.size(), 0);
+  std::vector<SubgraphId> order;
+  std::vector<std::pair<SubgraphId, bool>> stack;
+  for (const SubgraphId root : graph.subgraphs.Ids()) stack.emplace_back(root, false);
+  std::reverse(stack.begin(), stack.end());
+  while (!stack.empty()) {
+    const auto [id, entered] = stack.back();
+    stack.pop_back();
+    if (done[id] != 0) continue;
+    if (entered) {
+      done[id] = 1;
+      order.push_back(id);
+      continue;
+    }
+    stack.emplace_back(id, true);
+    for (const Op& op : graph.subgraphs[id].ops) {
+      for (const SubgraphId body : op.bodies) {
+        if (done[body] == 0) stack.emplace_back(body, false);
+      }
+    }
+  }
+  return order;
+}
+
+Result<schedule::Forced> ForcedOf(std::string_view name) {
+  for (const schedule::ForcedRule& rule : schedule::ForcedRules()) {
+    if (rule.name == name) return rule.forced;
+  }
+  return Fail(UsageError("there is no rule '" + std::string(name) + "' for forced transitions"));
+}
+
+void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
+                    const Lowered& lowered, OrderProof* proof) {
+  if (outcome.bound_op < 0) return;
+  plan::Certificate& certificate = proof->certificate;
+  certificate.op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
+  // What runs inside an operator is not in the checker's reach: only a search speaks of it.
+  const bool plain = subgraph.ops[certificate.op].bodies.empty();
+  certificate.kind = "search";
+  if (plain && outcome.proof == schedule::Proof::kSingleOp) certificate.kind = "single-operator";
+  if (plain && outcome.proof == schedule::Proof::kMinCut) {
+    certificate.kind = "cut";
+    for (const schedule::CutPath& path : outcome.witness) {
+      plan::CertificatePath out;
+      out.bytes = path.bytes;
+      for (const schedule::BufferIndex buffer : path.buffers) {
+        out.tensors.push_back(lowered.tensors[static_cast<std::size_t>(buffer)]);
+      }
+      for (const auto& ops : path.through) {
+        auto& link = out.through.emplace_back();
+        for (const schedule::OpIndex op : ops) {
+          link.push_back(lowered.ops[static_cast<std::size_t>(op)]);
+        }
+      }
+      certificate.flow.push_back(std::move(out));
+    }
+  }
+  if (certificate.kind == "search") {
+    certificate.states = outcome.states;
+    certificate.reversed = outcome.reversed;
+  }
+}
+
+class Orderer {
+ public:
+  Orderer(const Graph& graph, const AllSizes& sizes, const Orders& file_orders,
+          const plan::Profile& profile, const Options& options)
+      : graph_(graph),
+        sizes_(sizes),
+        file_orders_(file_orders),
+        profile_(profile),
+        options_(options) {}
+
+  Result<SubgraphOrders> Run() {
+    found_.orders = Orders(graph_.subgraphs.size());
+    found_.proofs = IdVector<SubgraphId, OrderProof>(graph_.subgraphs.size());
+    for (const SubgraphId id : BodiesFirst(graph_)) NEAP_CHECK_OK(OrderOne(id));
+    return std::move(found_);
+  }
+
+ private:
+  // Working memory of every operator: its own, and the most that one of its bodies needs.
+  IdVector<OpId, std::int64_t> ScratchOf(const Subgraph& subgraph, bool lower_bounds) const {
+    IdVector<OpId, std::int64_t> scratch(subgraph.ops.size(), 0);
+    for (const OpId id : subgraph.ops.Ids()) {
+      const Op& op = subgraph.ops[id];
+      std::int64_t body_bytes = 0;
+      for (const SubgraphId body : op.bodies) {
+        const OrderProof& proof = found_.proofs[body];
+        body_bytes =
+            std::max(body_bytes, lower_bounds ? proof.lower_bound_bytes : proof.peak_bytes);
+      }
+      scratch[id] = AlignUp(op.scratch_bytes, profile_.alignment) + body_bytes;
+    }
+    return scratch;
+  }
+
+  Result<schedule::StrategyOptions> StrategyOf(SubgraphId id, const Lowered& lowered) const {
+    schedule::StrategyOptions strategy;
+    strategy.seed = options_.seed;
+    strategy.slack_bytes = options_.slack_bytes;
+    strategy.step_states = options_.step_states;
+    NEAP_TRY(strategy.forced, ForcedOf(options_.forced));
+    IdVector<OpId, schedule::OpIndex> index_of(graph_.subgraphs[id].ops.size(), -1);
+    for (std::size_t i = 0; i < lowered.ops.size(); ++i) {
+      index_of[lowered.ops[i]] = static_cast<schedule::OpIndex>(i);
+    }
+    for (const OpId op : file_orders_[id]) strategy.file_order.push_back(index_of[op]);
+    return strategy;
+  }
+
+  // Of two orders with the same peak the file's own is better: nothing moves.
+  void TakeOrder(SubgraphId id, const Lowered& lowered, const schedule::Outcome& outcome,
+                 const std::vector<schedule::OpIndex>& file_order) {
+    const auto of_file = schedule::ReplayOrder(lowered.problem, file_order);
+    const auto of_plan = schedule::ReplayOrder(lowered.problem, outcome.order);
+    NEAP_CHECK(of_file && of_plan && of_plan->peak_bytes == outcome.peak_bytes,
+               "the order search returned a wrong order");
+    const bool keep_file = options_.order == "exact" && of_file->peak_bytes <= outcome.peak_bytes;
+    for (const schedule::OpIndex index : keep_file ? file_order : outcome.order) {
+      found_.orders[id].push_back(lowered.ops[static_cast<std::size_t>(index)]);
+    }
+  }
+
+  Status OrderOne(SubgraphId id) {
+    const Subgraph& subgraph = graph_.subgraphs[id];
+    const auto upper_scratch = ScratchOf(subgraph, false);
+    const auto lower_scratch = ScratchOf(subgraph, true);
+    Lowered lowered = LowerOrder(subgraph, sizes_[id], upper_scratch, profile_);
+    if (const auto wrong = schedule::Validate(lowered.problem)) return Fail(BadInput(*wrong));
+    NEAP_TRY(const schedule::StrategyOptions strategy, StrategyOf(id, lowered));
+    const auto outcome = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
+    if (!outcome) {
+      return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
+    }
+    TakeOrder(id, lowered, *outcome, strategy.file_order);
+    OrderProof& proof = found_.proofs[id];
+    // A body also counts at its entry and exit, where no operator runs: read it off its timeline.
+    NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, id, found_.orders, profile_));
+    proof.peak_bytes = Largest(LiveBytes(timeline, sizes_, profile_));
+    proof.lower_bound_bytes = outcome->lower_bound_bytes;
+    proof.states = outcome->states;
+    if (lower_scratch.Items() != upper_scratch.Items()) {
+      // A body without a proven order: this subgraph's bound must not rest on the body's upper
+      // bound.
+      lowered = LowerOrder(subgraph, sizes_[id], lower_scratch, profile_);
+      const auto bound = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
+      proof.lower_bound_bytes = bound->lower_bound_bytes;
+      proof.states += bound->states;
+    }
+    if (lowered.ops.empty()) proof.lower_bound_bytes = proof.peak_bytes;
+    proof.lower_bound_bytes = std::min(proof.lower_bound_bytes, proof.peak_bytes);
+    // A time limit ends a search, too, but interrupts nobody.
+    const std::atomic<bool>* stop = options_.limits.stop;
+    found_.interrupted =
+        found_.interrupted || (outcome->interrupted && stop != nullptr && stop->load());
+    SetCertificate(subgraph, *outcome, lowered, &proof);
+    return {};
+  }
+
+  const Graph& graph_;
+  const AllSizes& sizes_;
+  const Orders& file_orders_;
+  const plan::Profile& profile_;
+  const Options& options_;
+  SubgraphOrders found_;
+};
+
+}  // namespace
+
+Result<SubgraphOrders> OrderSubgraphs(const Graph& graph, const AllSizes& sizes,
+                                      const Orders& file_orders, const plan::Profile& profile,
+                                      const Options& options) {
+  return Orderer(graph, sizes, file_orders, profile, options).Run();
+}
+
+std::int64_t Largest(const std::vector<std::int64_t>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+}  // namespace neap::compile
