@@ -207,7 +207,7 @@ bool AddShapes(const graph::Subgraph& subgraph, const graph::Op& op, KernelMemor
   if (op.type == "SOFTMAX") {
     const graph::Tensor* input = InputOf(subgraph, op, 0);
     if (input == nullptr) return false;
-    constexpr std::int64_t kTableBytes = 513 * 2;
+    constexpr std::int64_t kTableBytes = std::int64_t{513} * 2;
     if (input->type == graph::ElementType::kInt16) memory->channel_bytes.assign(2, kTableBytes);
   }
   return true;

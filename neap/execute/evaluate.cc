@@ -64,6 +64,7 @@ class Tensors {
 Status RunOne(const Program& program, OpId id, const TensorObserver& observer, Tensors* tensors) {
   const graph::Op& op = program.subgraph().ops[id];
   std::vector<std::span<const std::byte>> inputs;
+  inputs.reserve(op.inputs.size());
   for (const TensorId input : op.inputs) inputs.push_back(tensors->Read(input));
   std::vector<std::span<std::byte>> outputs;
   for (const TensorId output : op.outputs) {

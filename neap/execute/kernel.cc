@@ -10,11 +10,16 @@ namespace neap::execute {
 namespace {
 
 template <typename T>
+std::int64_t Wide(T value) {
+  return static_cast<std::int64_t>(value);  // NOLINT(bugprone-signed-char-misuse): int8 is a number
+}
+
+template <typename T>
 std::vector<std::int64_t> Widen(std::span<const std::byte> bytes) {
   const Cell<T>* const cells = CellsOf<T>(bytes);
   std::vector<std::int64_t> values(bytes.size() / sizeof(T));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<std::int64_t>(cells[i].value);
+    values[i] = Wide(cells[i].value);
   }
   return values;
 }
@@ -109,13 +114,13 @@ double RealOr(const graph::Op& op, const char* name, double value) {
   return found == nullptr ? value : *found;
 }
 
-std::string TextOr(const graph::Op& op, const char* name, std::string value) {
+std::string TextOr(const graph::Op& op, const char* name, const std::string& value) {
   const auto* found = AttributeOf<std::string>(op, name);
   return found == nullptr ? value : *found;
 }
 
 std::vector<std::int64_t> IntsOr(const graph::Op& op, const char* name,
-                                 std::vector<std::int64_t> value) {
+                                 const std::vector<std::int64_t>& value) {
   const auto* found = AttributeOf<std::vector<std::int64_t>>(op, name);
   return found == nullptr ? value : *found;
 }

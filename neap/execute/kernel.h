@@ -105,9 +105,9 @@ Result<RunKernel> UnsupportedType(const Node& node);
 // Attributes; the default when the operator has none of this name, or one of another kind.
 std::int64_t IntOr(const graph::Op& op, const char* name, std::int64_t value);
 double RealOr(const graph::Op& op, const char* name, double value);
-std::string TextOr(const graph::Op& op, const char* name, std::string value);
+std::string TextOr(const graph::Op& op, const char* name, const std::string& value);
 std::vector<std::int64_t> IntsOr(const graph::Op& op, const char* name,
-                                 std::vector<std::int64_t> value);
+                                 const std::vector<std::int64_t>& value);
 bool HasAttribute(const graph::Op& op, const char* name);
 
 // The values of an operand of integers (int32 or int64, or of any other width).

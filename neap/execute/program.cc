@@ -189,6 +189,7 @@ Status Program::PrepareOps(Kernels kernels, std::int64_t max_memory_bytes) {
 Status Program::Fold(OpId id, std::int64_t* memory_left) {
   const graph::Op& op = subgraph_->ops[id];
   std::vector<std::span<const std::byte>> inputs;
+  inputs.reserve(op.inputs.size());
   for (const TensorId input : op.inputs) {
     inputs.push_back(input.valid() ? constants_[input] : std::span<const std::byte>());
   }

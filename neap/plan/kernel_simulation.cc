@@ -197,12 +197,12 @@ bool WalkSpatialMean(const graph::Shape& in, const Sizes& sizes, Tape tape) {
 }
 
 const std::set<std::string>& Pointwise() {
-  static const std::set<std::string> types = {
+  static const std::set<std::string> kTypes = {
       "ABS",   "ADD",        "CAST",       "CEIL",        "COS",      "DEQUANTIZE", "ELU",
       "EXP",   "FLOOR",      "LOG",        "LOGICAL_NOT", "LOGISTIC", "MUL",        "NEG",
       "RELU",  "HARD_SWISH", "LEAKY_RELU", "SIN",         "QUANTIZE", "RELU6",      "SUB",
       "ROUND", "TANH",       "RSQRT",      "SQRT",        "SQUARE"};
-  return types;
+  return kTypes;
 }
 
 bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, const Sizes& sizes,

@@ -184,6 +184,7 @@ Status ReadScales(const Plan& plan, const std::vector<double>& scales,
 Status RunResize(const Plan& plan, const std::vector<Dimension>& dimensions,
                  const Arguments& arguments) {
   std::vector<std::vector<Mix>> mixes;
+  mixes.reserve(dimensions.size());
   for (const Dimension& d : dimensions) mixes.push_back(MixesOf(plan.options, d));
   const Strides strides = DenseStrides(plan.in);
   const Strides dense = DenseStrides(plan.out);

@@ -82,7 +82,8 @@ Result<RunKernel> PrepareArgMin(const Node& node) {
 }
 
 // A copy whose two sides see the same elements in `shape` by other strides.
-Result<RunKernel> Rearranged(const Node& node, graph::Shape shape, Strides from, Strides to) {
+Result<RunKernel> Rearranged(const Node& node, const graph::Shape& shape, const Strides& from,
+                             const Strides& to) {
   NEAP_TRY(const std::size_t size, ElementBytes(node.In(0).type));
   NEAP_CHECK_OK(RequireType(node.Out(), node.In(0).type));
   return RunKernel([=](const Arguments& arguments) -> Status {

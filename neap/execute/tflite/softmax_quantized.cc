@@ -25,10 +25,11 @@ struct SoftmaxPlan {
 
 template <typename In, typename Out>
 void SoftmaxRow(const SoftmaxPlan& plan, const Cell<In>* in, Cell<Out>* out) {
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 is a number
   constexpr std::int32_t kLow = std::numeric_limits<Out>::min();
   constexpr std::int32_t kHigh = std::numeric_limits<Out>::max();
-  std::int32_t most = in[0].value;
-  for (std::int64_t i = 1; i < plan.length; ++i) {
+  std::int32_t most = std::numeric_limits<std::int32_t>::min();
+  for (std::int64_t i = 0; i < plan.length; ++i) {
     most = std::max<std::int32_t>(most, in[i].value);
   }
   const auto exp = [&](std::int32_t difference) {

@@ -532,7 +532,7 @@ Result<graph::Graph> Reader::Run() {
 
 }  // namespace
 
-Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
+Result<graph::Graph> Read(const std::shared_ptr<const std::vector<std::byte>>& bytes,
                           const std::string& path, const LoadOptions& options, SourceModel* model) {
   auto graph = Reader(bytes, &model->notes).Run();
   if (graph) model->carried_plan = ReadMemoryPlan(*bytes);

@@ -16,7 +16,7 @@ namespace neap::formats::tflite {
 
 // Runs the FlatBuffers Verifier before anything is touched. Notes and the memory plan that the file
 // carries go to `model`.
-Result<graph::Graph> Read(std::shared_ptr<const std::vector<std::byte>> bytes,
+Result<graph::Graph> Read(const std::shared_ptr<const std::vector<std::byte>>& bytes,
                           const std::string& path, const LoadOptions& options, SourceModel* model);
 
 // See formats::WriteReordered: permutes the offsets in each operator vector in place and rewrites
