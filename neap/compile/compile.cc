@@ -141,7 +141,14 @@ class Pipeline {
       compiled_.plan.entries.push_back(std::move(entry_plan));
       timelines.push_back(std::move(timeline));
     }
-    return Report(timelines);
+    NEAP_CHECK_OK(Report(timelines));
+    if (!options_.memories.empty()) {
+      // No stock runtime spreads tensors over memories: there is nothing that it would allocate.
+      compiled_.delivered_arena_bytes = -1;
+      compiled_.buffer_offsets.clear();
+      compiled_.totals.clear();
+    }
+    return {};
   }
 
   // What counts for a runtime that places by itself is what it will allocate.
