@@ -28,7 +28,7 @@ struct Limits {
   double max_seconds = 0;
   std::int64_t max_memory_bytes = std::int64_t{4} << 30;  // of tables of states; see each search
   int threads = 1;                                        // at most; never changes a result
-  const std::atomic<bool>* stop = nullptr;  // not owned; set by a signal handler
+  const std::atomic<bool>* stop = nullptr;                // not owned; set by a signal handler
   Observer observer;
 };
 

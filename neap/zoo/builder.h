@@ -46,9 +46,9 @@ struct ConvSpec {
   bool batch_norm = false;  // followed by a batch normalisation: folded, hence a bias
   Padding padding = Padding::kHalf;
   std::int64_t kernel_width = 0;
-  bool bias = false;      // of its own; with a batch normalisation only the count tells
-  bool unscaled = false;  // the batch normalisation has no learned scale
-  int extra_layers = 0;   // see Body: 1 for a padding, -1 where it is one layer with the next
+  bool bias = false;        // of its own; with a batch normalisation only the count tells
+  bool unscaled = false;    // the batch normalisation has no learned scale
+  int extra_layers = 0;     // see Body: 1 for a padding, -1 where it is one layer with the next
   bool classifier = false;  // its outputs are larger: see above
 };
 
