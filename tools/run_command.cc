@@ -233,6 +233,7 @@ int RunCommand(std::vector<std::string> args) {
                      ->option_text("FILE.npz");
   app.add_option("--random-inputs", options.seed, "seeded inputs; the default, with seed 0")
       ->option_text("SEED")
+      ->check(CLI::NonNegativeNumber)
       ->excludes(inputs);
   app.add_option("--save-inputs", options.save_inputs, "write the inputs of this run")
       ->option_text("FILE.npz");
