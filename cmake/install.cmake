@@ -8,15 +8,29 @@ set(NEAP_PUBLIC_HEADERS
   arena/arena.h arena/check.h arena/csv.h arena/memories.h arena/problem.h
   base/bytes.h base/check.h base/diagnostic.h base/id.h base/limits.h base/random.h base/result.h
   batch/batch.h
-  compile/compile.h
+  bench/bench.h
+  cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h
+  census/census.h census/natural.h
+  compile/compile.h compile/entry_memory.h compile/stream.h
   execute/evaluate.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h io/gzip.h
-  ops/litert.h ops/onnx_shapes.h ops/overlap.h ops/traits.h ops/window.h
+  learn/dag.h learn/embedding.h learn/labels.h learn/model.h learn/network.h learn/peak.h
+  learn/reference_cases.h learn/repair.h learn/sampler.h learn/stages.h
+  ops/dependence.h ops/litert.h ops/macs.h ops/onnx_shapes.h ops/overlap.h ops/resize.h ops/traits.h
+  ops/window.h
+  picture/chart.h picture/picture.h
+  pipeline/baselines.h pipeline/certificate.h pipeline/check.h pipeline/cut.h pipeline/pipeline.h
+  pipeline/problem.h pipeline/simulate.h
   plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
-  report/report.h report/text.h
+  plan/stream.h
+  report/report.h report/text.h report/traffic_report.h
+  rewrite/rewrite.h
   schedule/check.h schedule/problem.h schedule/schedule.h
+  stages/assign.h stages/device.h stages/lower.h stages/parts.h
+  stream/options.h stream/stream.h
+  traffic/blocks.h traffic/check.h traffic/optimum.h traffic/policy.h traffic/problem.h traffic/traffic.h
   zoo/quantize.h zoo/tflite.h zoo/zoo.h)
 
 set(neap_targets)

@@ -9,7 +9,8 @@ build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev 
   nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler libprotobuf-dev protobuf-compiler
   libssl-dev zlib1g-dev)
 test_packages=(git python3 python3-venv libgtest-dev libgmock-dev libbenchmark-dev
-  clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev)
+  clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev coinor-cbc
+  chromium chromium-driver)
 
 packages=("${build_packages[@]}")
 for argument in "$@"; do

@@ -19,6 +19,7 @@
 #include "neap/base/bytes.h"
 #include "neap/batch/batch.h"
 #include "tools/common.h"
+#include "tools/rewriting.h"
 
 namespace neap::tools {
 namespace {
@@ -52,6 +53,7 @@ struct BatchOptions {
   std::int64_t max_states = 50'000;
   double time_limit_seconds = 0;
   std::string max_memory = "1GiB";
+  RewriteWords rewriting{"none", {}, 0, 0};  // a search through many graphs wants to be quick
   bool order_only = false;
   bool resume = false;
   bool strict = false;
@@ -189,9 +191,26 @@ class BatchSession {
     settings_.limits.max_states = options_.max_states;
     settings_.limits.max_seconds = options_.time_limit_seconds;
     settings_.place = !options_.order_only;
+    NEAP_CHECK_OK(UnderstandRewriting());
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     task_.jobs = options_.jobs > 0 ? options_.jobs : static_cast<int>(cores);
     task_.resume = options_.resume;
+    return {};
+  }
+
+  Status UnderstandRewriting() {
+    const bool neap = settings_.runtime == plan::Runtime::kNeap;
+    if (options_.rewriting.accumulator_bytes != 0 && !neap) {
+      return Fail(UsageError("--accumulator-bytes belongs to --runtime neap"));
+    }
+    NEAP_TRY(const RewriteSettings wanted, ParseRewriting(options_.rewriting));
+    if (!wanted.any) return {};
+    rewrite::SearchOptions search;
+    search.exactness = wanted.exactness;
+    search.rules = wanted.rules;
+    search.settings.accumulator_bytes = wanted.accumulator_bytes;
+    if (wanted.work > 0) search.max_work = wanted.work;
+    settings_.rewrite = std::move(search);
     return {};
   }
 
@@ -267,6 +286,7 @@ void AddOptions(CLI::App* app, BatchOptions* options) {
                   "states of the search for each graph; default: 50000")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
+  AddRewriteOptions(app, &options->rewriting);
   app->add_option("--time-limit", options->time_limit_seconds,
                   "seconds of each search; answers may then differ between runs; default: none")
       ->option_text("SECONDS");

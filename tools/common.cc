@@ -214,4 +214,18 @@ void ProgressLine::Erase() {
   std::fflush(stderr);
 }
 
+CLI::Option* AddSeedOption(CLI::App* app, const std::string& names, std::uint64_t* seed,
+                           const std::string& description) {
+  constexpr std::size_t kMostDigits = 19;  // of 64 bits, all values
+  const CLI::Validator whole(
+      [](const std::string& text) {
+        const bool digits = !text.empty() && text.size() <= kMostDigits &&
+                            text.find_first_not_of("0123456789") == std::string::npos;
+        return digits ? std::string()
+                      : "'" + text + "' is no whole number from 0 on, of at most 19 digits";
+      },
+      "");
+  return app->add_option(names, *seed, description)->option_text("N")->check(whole);
+}
+
 }  // namespace neap::tools

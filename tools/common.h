@@ -22,6 +22,7 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;
+class Option;
 }  // namespace CLI
 
 namespace neap::tools {
@@ -43,6 +44,10 @@ int ZooCommand(std::vector<std::string> args);
 int BatchCommand(std::vector<std::string> args);
 int RunCommand(std::vector<std::string> args);
 int PlaceCommand(std::vector<std::string> args);
+int PipelineCommand(std::vector<std::string> args);
+int TrafficCommand(std::vector<std::string> args);
+int ParetoCommand(std::vector<std::string> args);
+int BenchCommand(std::vector<std::string> args);
 
 std::string_view Version();
 
@@ -115,5 +120,9 @@ class ProgressLine {
   Stopwatch watch_;
   double last_seconds_ = 0;
 };
+
+// --seed and its like: a whole number from 0 on, told in one short line where it is none.
+CLI::Option* AddSeedOption(CLI::App* app, const std::string& names, std::uint64_t* seed,
+                           const std::string& description);
 
 }  // namespace neap::tools

@@ -11,6 +11,7 @@
 #include "neap/formats/formats.h"
 #include "neap/report/report.h"
 #include "tools/common.h"
+#include "tools/pictures.h"
 
 namespace neap::tools {
 namespace {
@@ -19,18 +20,52 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  neap inspect model.tflite\n"
     "  neap inspect model.onnx --dim batch=1 --runtime ideal --all\n"
-    "  neap inspect model.onnx --json | jq .peak_bytes\n";
+    "  neap inspect model.onnx --json | jq .peak_bytes\n"
+    "  neap inspect model.tflite --html memory.html        before and after, in a browser\n"
+    "  neap inspect model.tflite --trace map.json --csv tables\n"
+    "\n"
+    "--html plans the model as well; all other files show the order of the file.\n";
 
 struct InspectOptions {
   ModelOptions model;
   OutputOptions output;
+  PictureOptions pictures;
+  bool force = false;
   std::int64_t top = 10;
   bool all = false;
   bool ascii = false;
 };
 
+// The order of the file and, for the page, a plan with the limits of `neap plan`.
+Status Draw(const InspectOptions& options, const formats::SourceModel& source,
+            plan::Runtime runtime) {
+  compile::Options compile_options;
+  compile_options.runtime = runtime;
+  compile_options.limits.max_states = kStatesForAFewSeconds;
+  compile_options.limits.stop = StopOnInterrupt();
+  NEAP_TRY(const compile::Compiled file, CompileFileOrder(source.graph, compile_options));
+  PictureInput input{&source, &file, nullptr, {}, false};
+  compile::Compiled planned;
+  if (!options.pictures.html.empty()) {
+    NEAP_TRY(planned, compile::Compile(source.graph, compile_options));
+    input.planned = &planned;
+  }
+  std::vector<std::string> written;
+  NEAP_CHECK_OK(WritePictures(options.pictures, input, options.force, &written));
+  if (options.output.json || options.output.quiet || options.pictures.TakesStdout()) return {};
+  std::string text;
+  for (const std::string& path : written) {
+    text += fmt::format("wrote {}\n", report::Printable(path, 4096));
+  }
+  return Print(stdout, text);
+}
+
 Status Inspect(const InspectOptions& options) {
   const Stopwatch watch;
+  if (options.output.json && options.pictures.TakesStdout()) {
+    return Fail(UsageError("only one of --json and a file named - can have standard output"));
+  }
+  NEAP_CHECK_OK(CheckPictures(options.pictures, options.force));
   report::InspectReport report;
   formats::LoadOptions load_options;
   NEAP_TRY(load_options.dims, ParseDims(options.model.dims));
@@ -66,8 +101,9 @@ Status Inspect(const InspectOptions& options) {
   report.top = options.top;
   report.all = options.all;
   report.total_seconds = watch.Seconds();
+  if (options.pictures.Any()) NEAP_CHECK_OK(Draw(options, source, report.runtime));
   if (options.output.json) return Print(stdout, report::InspectJson(report));
-  if (options.output.quiet) return {};
+  if (options.output.quiet || options.pictures.TakesStdout()) return {};
   report::Style style = StyleFor(stdout, options.output);
   style.ascii = style.ascii || options.ascii;
   return Print(stdout, report::InspectText(report, style));
@@ -86,6 +122,9 @@ int InspectCommand(std::vector<std::string> args) {
       ->check(CLI::Range(0, 1'000'000));
   app.add_flag("--all", options.all, "every operator, also of a large model");
   app.add_flag("--ascii", options.ascii, "bars without block characters");
+  AddPageOptions(&app, &options.pictures);
+  AddViewerOptions(&app, &options.pictures);
+  app.add_flag("--force", options.force, "overwrite files that exist");
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Status status = Inspect(options);

@@ -32,6 +32,10 @@ constexpr std::string_view kHelp =
     "  zoo       make networks from their published definitions\n"
     "  batch     plan many graphs, a line in and a line out for each\n"
     "  place     place buffers with lifetimes, from a CSV file\n"
+    "  pareto    memory against time: all ways to run the model in tiles\n"
+    "  bench     run a suite of measurements, such as the tables of a paper\n"
+    "  pipeline  assign operators to a pipeline of accelerators\n"
+    "  traffic   off-chip bytes when activations live in a small on-chip memory\n"
     "\n"
     "  -h, --help   this help; 'neap VERB --help' has options and examples\n"
     "  --version    the version\n"
@@ -65,6 +69,10 @@ int Run(std::vector<std::string> args) {
   if (first == "run") return RunCommand(std::move(rest));
   if (first == "batch") return BatchCommand(std::move(rest));
   if (first == "place") return PlaceCommand(std::move(rest));
+  if (first == "bench") return BenchCommand(std::move(rest));
+  if (first == "pipeline") return PipelineCommand(std::move(rest));
+  if (first == "traffic") return TrafficCommand(std::move(rest));
+  if (first == "pareto") return ParetoCommand(std::move(rest));
   // `neap IN OUT`, unless the word looks like a verb.
   std::error_code error;
   const bool looks_like_verb = !first.empty() && first.front() != '-' &&

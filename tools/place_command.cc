@@ -224,7 +224,7 @@ int PlaceCommand(std::vector<std::string> args) {
   app.add_option("--time-limit", options.time_limit_seconds,
                  "seconds of the search; results may then differ between runs; default: none")
       ->option_text("SECONDS");
-  app.add_option("--seed", options.seed, "of the random choices; default: 3")->option_text("N");
+  AddSeedOption(&app, "--seed", &options.seed, "of the random choices; default: 3");
   app.add_flag("--require-optimal", options.require_optimal, "exit 4 without a proof");
   app.add_flag("--force", options.force, "overwrite OUT");
   AddOutputOptions(&app, &options.out);

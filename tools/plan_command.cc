@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -14,13 +16,18 @@
 #include "neap/io/file.h"
 #include "neap/plan/plan_json.h"
 #include "neap/report/report.h"
+#include "tools/cascading.h"
 #include "tools/common.h"
 #include "tools/plan_options.h"
+#include "tools/rewriting.h"
 #include "tools/scratch_file.h"
 #include "tools/written_model.h"
 
 namespace neap::tools {
 namespace {
+
+// Of the order search that tells whether rewriting is worth a look at the model as it is.
+constexpr std::int64_t kStatesOfALook = 20'000;
 
 // A run of the verb from its settings to its outputs.
 class PlanRun {
@@ -30,6 +37,8 @@ class PlanRun {
 
   Result<int> Run() {
     NEAP_CHECK_OK(Read());
+    NEAP_CHECK_OK(Rewrite());
+    NEAP_CHECK_OK(Cascade());
     NEAP_CHECK_OK(Plan());
     NEAP_CHECK_OK(Write());
     NEAP_CHECK_OK(Tell());
@@ -55,6 +64,11 @@ class PlanRun {
     NEAP_TRY(settings_.compile.runtime, RuntimeFor(options_.model.runtime, source_.format));
     const plan::Runtime runtime = settings_.compile.runtime;
     const bool neap = runtime == plan::Runtime::kNeap;
+    if (settings_.compile.stream && !neap) {
+      return Fail(
+          UsageError("--stream belongs to --runtime neap: stock runtimes execute no such "
+                     "plan"));
+    }
     const bool other_kernels = runtime == plan::Runtime::kLitert ||
                                runtime == plan::Runtime::kOnnxRuntime ||
                                neap != (settings_.compile.kernels == ops::KernelLibrary::kNeap);
@@ -66,11 +80,146 @@ class PlanRun {
     return {};
   }
 
+  // From here on the model is the one whose operators run in tiles.
+  Status Cascade() {
+    if (!settings_.device) return {};
+    cascade::PlanOptions options;
+    options.compile = settings_.compile;
+    options.device = *settings_.device;
+    options.budget_is_total = settings_.budget_total_bytes.has_value();
+    options.budget_bytes =
+        settings_.budget_total_bytes.value_or(settings_.budget_bytes.value_or(0));
+    options.compile.limits.stop = StopOnInterrupt();
+    CascadeProgressLine progress(!options_.output.quiet && ::isatty(::fileno(stderr)) != 0);
+    options.observer = [&](const cascade::PlanProgress& seen) { progress.Show(seen); };
+    auto found = tools::Cascade(source_, options, load_options_);
+    progress.Erase();
+    if (!found) {
+      Diagnostic diagnostic = WithAllSymbols(std::move(found).error(), source_.graph);
+      if (diagnostic.file.empty()) diagnostic.file = source_.path;
+      return Fail(std::move(diagnostic));
+    }
+    cascading_ = std::move(*found);
+    if (!cascading_->outcome.note.empty()) report_.notes.push_back(cascading_->outcome.note);
+    if (!cascading_->model) return {};
+    const std::string path = source_.path;
+    const std::string sha256 = source_.sha256;
+    source_ = std::move(*cascading_->model);
+    source_.path = path;
+    source_.sha256 = sha256;  // the plan is about the model that was given
+    settings_.compile = cascading_->compile;
+    return {};
+  }
+
+  // Other operators with the same outputs, where that lowers the peak. What the command line says
+  // of operators by index or order is about the model as it is.
+  Status Rewrite() {
+    const plan::Runtime runtime = settings_.compile.runtime;
+    const bool sums_in_place = runtime == plan::Runtime::kNeap && options_.model_out.empty();
+    if (options_.rewriting.accumulator_bytes != 0 && !sums_in_place) {
+      return Fail(UsageError(
+          "--accumulator-bytes belongs to --runtime neap without -o: no file holds accumulators"));
+    }
+    given_sha256_ = source_.sha256;
+    const bool as_it_is = settings_.device || !settings_.rewriting.any ||
+                          settings_.compile.order != "exact" || !options_.scratch.empty() ||
+                          !settings_.compile.memories.empty() || settings_.compile.stream;
+    if (as_it_is) return {};
+    const Stopwatch watch;
+    settings_.compile.limits.stop = StopOnInterrupt();
+    RewriteSettings wanted = settings_.rewriting;
+    for (;;) {
+      auto rewritten = tools::Rewrite(source_, settings_.compile, wanted,
+                                      {sums_in_place, !options_.model_out.empty()}, load_options_);
+      if (!rewritten) return NotRewritten(std::move(rewritten).error());
+      if (rewritten->applications.empty()) break;
+      NEAP_TRY(const bool better, IsBetter(*rewritten));
+      if (better) {
+        Take(std::move(*rewritten));
+        break;
+      }
+      // Perhaps what can only help does.
+      if (!OnlyWhatHelps(&wanted)) break;
+    }
+    rewriting_.seconds = watch.Seconds();
+    return {};
+  }
+
+  // A graph that cannot be measured fails in Plan(), with a better message; a file that cannot be
+  // edited is planned as it is.
+  Status NotRewritten(const Diagnostic& error) {
+    if (error.code == ErrorCode::kBadInput) {
+      report_.notes.push_back("the graph is not rewritten: " + error.message);
+    }
+    return {};
+  }
+
+  // Rules that never raise a peak. False: they were all that was asked for.
+  static bool OnlyWhatHelps(RewriteSettings* settings) {
+    std::vector<std::string> names;
+    bool fewer = false;
+    for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
+      const std::string name(rule.name);
+      const bool on =
+          settings->rules.empty() ||
+          std::find(settings->rules.begin(), settings->rules.end(), name) != settings->rules.end();
+      if (on && rule.always) names.push_back(name);
+      fewer = fewer || (on && !rule.always);
+    }
+    settings->rules = std::move(names);
+    return fewer && !settings->rules.empty();
+  }
+
+  // Whether the rewritten model has the smaller arena, or as large a one with fewer operators.
+  // Where nothing overlaps inside operators, the arena of the model as it is is at least its peak,
+  // so that it need not be placed as a rule.
+  Result<bool> IsBetter(const Rewritten& rewritten) {
+    compile::Options options = settings_.compile;
+    options.limits.observer = nullptr;
+    auto after = compile::Compile(rewritten.model.graph, options);
+    if (!after) return false;
+    const std::int64_t bytes = report::HeadlineOf(*after, options.place).bytes;
+    precompiled_ = std::move(*after);
+    const bool overlaps =
+        options.place && (options.kernels != ops::KernelLibrary::kNone ||
+                          plan::ProfileOf(options.runtime).kernels != ops::KernelLibrary::kNone);
+    if (!overlaps) {
+      compile::Options quick = options;
+      quick.limits.max_states = kStatesOfALook;
+      const auto before = compile::FindPeak(source_.graph, quick, false);
+      if (before && bytes < before->lower_bound_bytes) return true;
+    }
+    const auto as_it_is = compile::Compile(source_.graph, options);
+    if (!as_it_is) return false;
+    const std::int64_t bytes_before = report::HeadlineOf(*as_it_is, options.place).bytes;
+    const std::size_t ops_before = source_.graph.subgraphs[graph::SubgraphId(0)].ops.size();
+    const std::size_t ops = rewritten.model.graph.subgraphs[graph::SubgraphId(0)].ops.size();
+    return bytes < bytes_before || (bytes == bytes_before && ops < ops_before);
+  }
+
+  void Take(Rewritten rewritten) {
+    given_ = std::move(source_);
+    source_ = std::move(rewritten.model);
+    source_.path = given_->path;
+    rewrites_ = std::move(rewritten.applications);
+    accumulator_bytes_ = rewritten.accumulator_bytes;
+    rewritten_sha256_ = rewritten.rewritten_sha256;
+    rewriting_.source = &given_->graph;
+    rewriting_.peak_lower_bound_bytes = rewritten.lower_bound_bytes;
+    rewriting_.growth_bytes = rewritten.growth_bytes;
+    rewriting_.evaluations = rewritten.evaluations;
+    if (!rewritten.without_weights) return;
+    report_.notes.emplace_back(
+        "the file lacks weights that the rewrites cut: the rewritten graph can be planned, not "
+        "written or run");
+  }
+
   Status Plan() {
     ProgressLine progress(!options_.output.quiet && ::isatty(::fileno(stderr)) != 0);
     settings_.compile.limits.stop = StopOnInterrupt();
     settings_.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-    auto compiled = compile::Compile(source_.graph, settings_.compile);
+    auto compiled = given_ ? Result<compile::Compiled>(std::move(precompiled_))
+                           : compile::Compile(source_.graph, settings_.compile);
     progress.Erase();
     if (!compiled) {
       Diagnostic diagnostic = WithAllSymbols(std::move(compiled).error(), source_.graph);
@@ -78,13 +227,16 @@ class PlanRun {
       return Fail(std::move(diagnostic));
     }
     compiled_ = std::move(*compiled);
+    TellCascade();
     compiled_.plan.neap_version = Version();
     compiled_.plan.model = source_.path;
-    compiled_.plan.model_sha256 = source_.sha256;
+    compiled_.plan.model_sha256 = given_sha256_;
+    NEAP_CHECK_OK(TellRewriting());
     compiled_.plan.dims.clear();
     for (const auto& [name, value] : settings_.dims) {
       compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
     }
+    for (const std::string& note : compiled_.notes) report_.notes.push_back(note);
     NoteRuntime();
     const bool tflm = settings_.compile.runtime == plan::Runtime::kTflm;
     if (options_.no_memory_plan && !tflm) {
@@ -97,6 +249,7 @@ class PlanRun {
           "would "
           "allocate more");
     }
+    if (!options_.model_out.empty()) NoteMoves();
     report_.graph = &source_.graph;
     report_.compiled = &compiled_;
     report_.placed = settings_.compile.place;
@@ -105,6 +258,66 @@ class PlanRun {
     report_.carries_plan = source_.format == formats::Format::kTflite && !compiled_.offsets.empty();
     if (tflm) NoteWhatIsMissing();
     return {};
+  }
+
+  void TellCascade() {
+    if (!cascading_) return;
+    const cascade::PlanOutcome& outcome = cascading_->outcome;
+    const cascade::Proposal& chosen = outcome.front[outcome.chosen];
+    compiled_.file_order = outcome.file_order;
+    NoteRegions(chosen, &compiled_.plan);
+    compiled_.interrupted = compiled_.interrupted || outcome.interrupted;
+    if (outcome.interrupted) {
+      report_.notes.emplace_back(
+          "interrupted before all tiles were tried: there may be a plan of less memory");
+    }
+    report::CascadeReport cascade;
+    cascade.device = settings_.device->name;
+    cascade.tiles = chosen.tiles;
+    cascade.macs = chosen.macs;
+    cascade.uncut_macs = outcome.macs;
+    cascade.cycles = chosen.cycles;
+    cascade.uncut_cycles = outcome.uncut.cycles;
+    cascade.uncut_arena_bytes = outcome.uncut.arena_bytes;
+    cascade.uncut_total_arena_bytes = outcome.uncut.total_arena_bytes;
+    cascade.regions = RegionsText(chosen);
+    report_.cascade = std::move(cascade);
+  }
+
+  // The numbers of the file order are those of the file as it was given.
+  Status TellRewriting() {
+    if (!given_) return {};
+    compiled_.plan.rewrites = rewrites_;
+    compiled_.plan.accumulator_bytes = accumulator_bytes_;
+    compiled_.plan.rewritten_sha256 = rewritten_sha256_;
+    report_.rewriting = &rewriting_;
+    compile::Options options = settings_.compile;
+    options.order = "file";
+    options.limits.observer = nullptr;
+    options.moves = compile::MoveStrategy::kNone;
+    options.placement_states /= 10;
+    NEAP_TRY(const compile::Compiled given, compile::Compile(given_->graph, options));
+    compiled_.file_order = given.file_order;
+    return {};
+  }
+
+  // What becomes of moves in the written model.
+  void NoteMoves() {
+    std::ptrdiff_t moves = 0;
+    for (const plan::EntryPlan& entry : compiled_.plan.entries) {
+      moves += std::count_if(entry.steps.begin(), entry.steps.end(),
+                             [](const plan::Step& step) { return step.moved.valid(); });
+    }
+    if (moves == 0) return;
+    if (compiled_.edited) {
+      report_.notes.push_back(
+          fmt::format("{} {} in the written model: the application must have that operator", moves,
+                      moves == 1 ? "move is a RESHAPE" : "moves are RESHAPEs"));
+    } else {
+      report_.notes.emplace_back(
+          "the moves are in plan.json (--plan) alone: the written model carries the order, not the "
+          "addresses");
+    }
   }
 
   // What the numbers of a runtime are not.
@@ -182,7 +395,15 @@ class PlanRun {
           io::WriteFile(options_.c_out, report::CHeader(report_, options_.c_out), options_.force));
       report_.written.push_back(options_.c_out);
     }
-    return {};
+    return Draw();
+  }
+
+  Status Draw() {
+    if (!options_.pictures.Any()) return {};
+    NEAP_TRY(const compile::Compiled file_order,
+             CompileFileOrder(source_.graph, settings_.compile));
+    const PictureInput input{&source_, &file_order, &compiled_, settings_.budget_bytes, true};
+    return WritePictures(options_.pictures, input, options_.force, &report_.written);
   }
 
   Status Tell() {
@@ -208,9 +429,17 @@ class PlanRun {
   PlanSettings settings_;
   Stopwatch watch_;
   formats::LoadOptions load_options_;
-  formats::SourceModel source_;
+  formats::SourceModel source_;                // what is planned: rewritten, where that helps
+  std::optional<formats::SourceModel> given_;  // as it was read, where it was rewritten
+  std::string given_sha256_;
+  compile::Compiled precompiled_;  // of the rewritten model
+  std::vector<plan::Rewrite> rewrites_;
+  std::int64_t accumulator_bytes_ = 0;
+  std::string rewritten_sha256_;
+  report::RewriteReport rewriting_;
   compile::Compiled compiled_;
   report::PlanReport report_;
+  std::optional<Cascading> cascading_;
 };
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/stream/options.h"
+#include "tools/cascading.h"
 
 namespace neap::tools {
 namespace {
@@ -25,6 +27,10 @@ constexpr const char* kFooter =
     "  neap plan model.tflite -o small.tflite --budget 256KiB || echo 'too large'\n"
     "  neap plan model.tflite -o small.tflite --emit-c model_arena.h\n"
     "  neap plan model.tflite -o small.tflite --overlap tflm-reference\n"
+    "  neap plan model.tflite --runtime neap --stream auto --plan plan.json\n"
+    "  neap plan model.tflite -o small.tflite --cascade auto --budget 64KiB\n"
+    "  neap plan model.tflite -o small.tflite --rewrite reassociate\n"
+    "  neap plan model.tflite --runtime neap --rewrite bitwise --plan plan.json\n"
     "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
     "\n"
     "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget (no model is written),\n"
@@ -50,9 +56,7 @@ std::vector<std::string_view> KernelLibraryNames() {
 void AddSearchOptions(CLI::App* app, PlanOptions* options) {
   app->add_option("--order", options->order, "how the order is found; default: exact")
       ->option_text(ListOf(compile::OrderStrategies()));
-  app->add_option("--seed", options->seed, "of an order strategy that draws; default: 0")
-      ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+  AddSeedOption(app, "--seed", &options->seed, "of an order strategy that draws; default: 0");
   app->add_option("--forced", options->forced,
                   "transitions that best-first takes without looking further; default: single; "
                   "sets and relaxed prove nothing")
@@ -83,6 +87,76 @@ void AddSearchOptions(CLI::App* app, PlanOptions* options) {
       ->check(CLI::Range(1, 1024));
 }
 
+void AddStreamOptions(CLI::App* app, PlanOptions* options) {
+  app->add_option("--stream", options->stream,
+                  "neap: compute parts of the network block by block, so that a few rows of most "
+                  "tensors are enough; default: off")
+      ->option_text("auto|off")
+      ->check(CLI::IsMember({"auto", "off"}));
+  app->add_option("--input", options->input,
+                  "with --stream, where the inputs are: in the arena and counted (the default), in "
+                  "other memory that can be read at any place, or fed row by row")
+      ->option_text("resident|external|rows")
+      ->check(CLI::IsMember({"resident", "external", "rows"}));
+  app->add_option("--max-macs", options->max_macs,
+                  "with --stream: multiply-accumulates of the plan, as a multiple of the "
+                  "network's, such as 1.02; default: 1")
+      ->option_text("RATIO");
+  app->add_option("--block-columns", options->block_columns,
+                  "with --stream: columns of a segment's result that a block computes; default: "
+                  "chosen for each segment")
+      ->option_text("N|row");
+}
+
+// "1.02" as 1020; at most three decimals.
+Result<std::int64_t> ParsePermille(const std::string& text) {
+  const std::size_t point = text.find('.');
+  const std::string whole = text.substr(0, point);
+  std::string thousandths = point == std::string::npos ? "" : text.substr(point + 1);
+  thousandths.resize(std::max<std::size_t>(thousandths.size(), 3), '0');
+  const std::string digits = whole + thousandths;
+  if (whole.empty() || whole.size() > 3 || thousandths.size() > 3 ||
+      digits.find_first_not_of("0123456789") != std::string::npos || std::stoll(digits) < 1000) {
+    return Fail(UsageError("--max-macs '" + text + "' is no ratio of 1 or more, such as 1.02"));
+  }
+  return std::stoll(digits);
+}
+
+Status UnderstandStream(const PlanOptions& options, compile::Options* compile) {
+  compile->stream = options.stream == "auto";
+  const bool detail =
+      options.input != "resident" || !options.max_macs.empty() || !options.block_columns.empty();
+  if (!compile->stream) {
+    if (!detail) return {};
+    return Fail(UsageError("--input, --max-macs and --block-columns belong to --stream auto"));
+  }
+  if (options.order_only || !options.model_out.empty() || !options.c_out.empty() ||
+      options.moves != "none" || !options.memories.empty()) {
+    return Fail(
+        UsageError("--stream goes with none of -o, --emit-c, --order-only, --moves and --memory"));
+  }
+  for (const auto input :
+       {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
+    if (plan::NameOf(input) == options.input) compile->stream_input = input;
+  }
+  if (!options.max_macs.empty()) {
+    NEAP_TRY(compile->most_macs_permille, ParsePermille(options.max_macs));
+  } else if (!options.budget.empty()) {
+    compile->most_macs_permille = 1'000'000;  // whatever the budget needs
+  }
+  const std::string& columns = options.block_columns;
+  if (columns == "row") {
+    compile->stream_columns = stream::kFullRow;
+  } else if (!columns.empty()) {
+    if (columns.size() > 6 || columns.find_first_not_of("0123456789") != std::string::npos ||
+        std::stoll(columns) < 1) {
+      return Fail(UsageError("--block-columns '" + columns + "' is neither a number nor 'row'"));
+    }
+    compile->stream_columns = std::stoll(columns);
+  }
+  return {};
+}
+
 // An option of one strategy beside another would be ignored in silence.
 Status CheckOrder(const PlanOptions& options) {
   const auto names = compile::OrderStrategies();
@@ -107,10 +181,12 @@ Status CheckOrder(const PlanOptions& options) {
 
 Status CheckCombinations(const PlanOptions& options) {
   const int on_stdout = (options.model_out == "-" ? 1 : 0) + (options.plan_out == "-" ? 1 : 0) +
-                        (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0);
+                        (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0) +
+                        (options.pictures.TakesStdout() ? 1 : 0);
   if (on_stdout > 1) {
     return Fail(
-        UsageError("only one of -o -, --plan -, --emit-c - and --json can have standard output"));
+        UsageError("only one of -o -, --plan -, --emit-c -, --html - and --json can have standard "
+                   "output"));
   }
   if (!options.model_out.empty() && options.model_out != "-" &&
       options.model_out == options.plan_out) {
@@ -145,6 +221,15 @@ Status CheckCombinations(const PlanOptions& options) {
     return Fail(UsageError("--emit-c writes addresses, which --order-only leaves out"));
   }
   NEAP_CHECK_OK(CheckOrder(options));
+  if (options.cascade == "off" && !options.device.empty()) {
+    return Fail(UsageError("--device belongs to --cascade auto"));
+  }
+  if (options.cascade == "auto" &&
+      (options.order_only || options.order != "exact" || !options.scratch.empty() ||
+       !options.memories.empty() || options.moves != "none")) {
+    return Fail(UsageError(
+        "--cascade auto goes with none of --order-only, --order, --scratch, --memory, --moves"));
+  }
   if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
     return Fail(UsageError("--time-limit is not a number of seconds"));
   }
@@ -224,6 +309,7 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("FILE");
   app.add_option("--emit-c", options->c_out, "C header with arena size and offsets, for firmware")
       ->option_text("FILE.h");
+  AddPageOptions(&app, &options->pictures);
   app.add_option("--budget", options->budget, "most bytes of the arena, such as 256KiB")
       ->option_text("SIZE");
   app.add_option("--budget-total", options->budget_total,
@@ -244,6 +330,7 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
          "a memory with its bytes per cycle; several: every tensor gets the one that makes "
          "reading and writing fastest; stock runtimes cannot execute that, plan.json tells it")
       ->option_text("NAME=SIZE,bw=N ...");
+  AddRewriteOptions(&app, &options->rewriting);
   app.add_option("--scratch", options->scratch,
                  "working memory of operators: a line OPERATOR,BYTES for an index or a type")
       ->option_text("FILE");
@@ -252,6 +339,13 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
                  "peak): the document's left-compaction, or the fewest bytes; default: none")
       ->option_text("none|compact|best")
       ->check(CLI::IsMember({"none", "compact", "best"}));
+  AddStreamOptions(&app, options);
+  app.add_option("--cascade", options->cascade,
+                 "run operators tile by tile where that needs less memory: the written model has "
+                 "slices, operators on tiles and concatenations; default: off")
+      ->option_text("auto|off")
+      ->check(CLI::IsMember({"auto", "off"}));
+  AddDeviceOption(&app, &options->device);
   AddSearchOptions(&app, options);
   app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
   app.add_flag("--order-only", options->order_only, "do not place tensors");
@@ -264,6 +358,7 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   NEAP_CHECK_OK(CheckCombinations(options));
   PlanSettings settings;
   NEAP_TRY(settings.dims, ParseDims(options.model.dims));
+  NEAP_TRY(settings.rewriting, ParseRewriting(options.rewriting));
   if (!options.model.runtime.empty()) {
     NEAP_CHECK_OK(RuntimeFor(options.model.runtime, formats::Format::kOnnx));
   }
@@ -295,12 +390,17 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
       ops::KernelLibraryNamed(options.overlap).value_or(ops::KernelLibrary::kNone);
   settings.compile.keep_inputs = options.keep_inputs;
   NEAP_TRY(settings.compile.memories, ParseMemories(options));
+  if (options.cascade == "auto") {
+    NEAP_TRY(settings.device, DeviceFor(options.device));
+  }
   settings.compile.moves =
       compile::MoveStrategyNamed(options.moves).value_or(compile::MoveStrategy::kNone);
   settings.compile.budget_bytes = settings.budget_bytes.value_or(0);
+  NEAP_CHECK_OK(UnderstandStream(options, &settings.compile));
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.c_out, options.force));
+  NEAP_CHECK_OK(CheckPictures(options.pictures, options.force));
   return settings;
 }
 

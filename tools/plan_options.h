@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/cascade/device.h"
 #include "neap/compile/compile.h"
 #include "tools/common.h"
+#include "tools/pictures.h"
+#include "tools/rewriting.h"
 
 namespace neap::tools {
 
@@ -19,6 +22,7 @@ struct PlanOptions {
   std::string model_out;  // -o; "": none
   std::string plan_out;   // --plan; "": none
   std::string c_out;      // --emit-c; "": none
+  PictureOptions pictures;
   std::string order = "exact";
   std::uint64_t seed = 0;
   std::string forced;  // "": not given
@@ -29,6 +33,11 @@ struct PlanOptions {
   std::string overlap;  // "": none
   bool keep_inputs = false;
   std::string moves = "none";
+  std::string stream = "off";
+  std::string input = "resident";
+  std::string block_columns;  // "": chosen; "row"; a number
+  std::string max_macs;       // "": 1
+  RewriteWords rewriting{"bitwise", {}, 0, 0};
   std::string scratch;                // "": none
   std::vector<std::string> memories;  // "sram=256KiB,bw=8"
   std::int64_t max_states = 0;        // 0: by the size of the model
@@ -36,20 +45,26 @@ struct PlanOptions {
   std::string max_memory = "4GiB";
   std::int64_t threads = 0;  // 0: all cores
   bool require_optimal = false;
+  std::string cascade = "off";
+  std::string device;  // "": the default preset
   bool order_only = false;
   bool no_memory_plan = false;
   bool force = false;
 
   // Standard output carries a file or JSON, so that the text has to go to standard error.
-  bool StdoutIsTaken() const { return model_out == "-" || plan_out == "-" || c_out == "-"; }
+  bool StdoutIsTaken() const {
+    return model_out == "-" || plan_out == "-" || c_out == "-" || pictures.TakesStdout();
+  }
 };
 
 // The same, understood.
 struct PlanSettings {
   compile::Options compile;  // runtime excepted: it may depend on the input
   std::map<std::string, std::int64_t> dims;
+  RewriteSettings rewriting;
   std::optional<std::int64_t> budget_bytes;
   std::optional<std::int64_t> budget_total_bytes;
+  std::optional<cascade::Device> device;  // of --cascade auto
 };
 
 // nullopt: go on with *options; else the exit code. `short_form`: `neap IN OUT`, where the second

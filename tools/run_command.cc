@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "neap/base/bytes.h"
@@ -15,8 +17,10 @@
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/report/report.h"
+#include "tools/cascading.h"
 #include "tools/common.h"
 #include "tools/plan_file.h"
+#include "tools/rewriting.h"
 #include "tools/run_trace.h"
 
 namespace neap::tools {
@@ -59,7 +63,8 @@ constexpr std::pair<std::string_view, execute::Kernels> kKernels[] = {
 
 // Everything that a run needs, loaded and checked.
 struct Job {
-  formats::SourceModel source;
+  formats::SourceModel source;                // what the plan is about
+  std::optional<formats::SourceModel> given;  // the model as it is, where the plan rewrites it
   std::optional<plan::Plan> plan;
   graph::SubgraphId subgraph;
   std::vector<execute::Value> inputs;
@@ -118,6 +123,14 @@ Result<Job> Load(const RunOptions& options) {
     error.file = options.plan;
     return Fail(std::move(error));
   }
+  if (job.plan && !job.plan->tiled_regions.empty()) {
+    NEAP_TRY(job.source, CascadedModel(std::move(job.source), *job.plan, load_options));
+  }
+  if (job.plan && !job.plan->rewrites.empty()) {
+    job.given = job.source;
+    NEAP_TRY(job.source, RewrittenModel(*job.given, *job.plan, load_options));
+    job.source.sha256 = job.given->sha256;
+  }
   job.subgraph = graph::SubgraphId(options.subgraph);
   if (!job.source.graph.subgraphs.Has(job.subgraph)) {
     return Fail(UsageError(fmt::format("there is no subgraph {}", options.subgraph)));
@@ -148,11 +161,22 @@ Result<execute::RunResult> RunPlanned(const Job& job, const RunOptions& options)
   return Fail(BadInput(fmt::format("the plan has no entry of subgraph {}", options.subgraph)));
 }
 
-Result<std::vector<execute::Value>> RunUnplanned(const Job& job) {
+// What the outputs of the plan are compared with: those of the model as it is, unless the plan says
+// that its rewrites change them.
+const graph::Graph& GraphToCompareWith(const Job& job) {
+  if (!job.given) return job.source.graph;
+  const auto& rewrites = job.plan->rewrites;
+  const bool bitwise = std::all_of(rewrites.begin(), rewrites.end(), [](const auto& rewrite) {
+    return rewrite.exactness == plan::Exactness::kBitwise;
+  });
+  return bitwise ? job.given->graph : job.source.graph;
+}
+
+Result<std::vector<execute::Value>> RunUnplanned(const Job& job, const graph::Graph& graph) {
   execute::EvaluateOptions evaluate;
   evaluate.kernels = job.kernels;
   evaluate.max_memory_bytes = job.max_memory_bytes;
-  return execute::Evaluate(job.source.graph, job.subgraph, job.inputs, evaluate);
+  return execute::Evaluate(graph, job.subgraph, job.inputs, evaluate);
 }
 
 Status WriteArrays(const std::string& path, std::vector<std::string> names,
@@ -189,11 +213,11 @@ Result<int> Run(const RunOptions& options) {
   if (job.plan) {
     NEAP_TRY(result, RunPlanned(job, options));
   } else {
-    NEAP_TRY(result.outputs, RunUnplanned(job));
+    NEAP_TRY(result.outputs, RunUnplanned(job, job.source.graph));
   }
   report.seconds = watch.Seconds();
   if (options.compare) {
-    NEAP_TRY(const auto apart, RunUnplanned(job));
+    NEAP_TRY(const auto apart, RunUnplanned(job, GraphToCompareWith(job)));
     report.equal = SameBytes(result.outputs, apart);
   }
   const std::vector<std::string> names = execute::NamesOf(job.part(), job.part().outputs);
@@ -204,6 +228,15 @@ Result<int> Run(const RunOptions& options) {
   NEAP_CHECK_OK(WriteArrays(options.outputs, names, result.outputs, options.force));
   report.arena_bytes = result.arena_bytes;
   report.high_water_bytes = result.high_water_bytes;
+  const bool streamed =
+      job.plan && std::any_of(job.plan->entries.begin(), job.plan->entries.end(),
+                              [&](const plan::EntryPlan& entry) {
+                                return entry.subgraph == job.subgraph && entry.stream.has_value();
+                              });
+  if (streamed) {
+    report.macs = result.macs;
+    report.kernel_bytes = result.kernel_bytes;
+  }
   report.violations = std::move(result.violations);
   for (const std::string& violation : report.violations) {
     fmt::print(stderr, "neap run: {}\n", report::Printable(violation, 4096));
@@ -231,9 +264,8 @@ int RunCommand(std::vector<std::string> args) {
       ->option_text("FILE");
   auto* inputs = app.add_option("--inputs", options.inputs, "arrays by the names of the inputs")
                      ->option_text("FILE.npz");
-  app.add_option("--random-inputs", options.seed, "seeded inputs; the default, with seed 0")
+  AddSeedOption(&app, "--random-inputs", &options.seed, "seeded inputs; the default, with seed 0")
       ->option_text("SEED")
-      ->check(CLI::NonNegativeNumber)
       ->excludes(inputs);
   app.add_option("--save-inputs", options.save_inputs, "write the inputs of this run")
       ->option_text("FILE.npz");

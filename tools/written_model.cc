@@ -120,16 +120,18 @@ std::string WrongPlan(const formats::SourceModel& written, const compile::Compil
              : "of its memory plan, " + verdict.inside_operators.front();
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
-    const formats::SourceModel& source, const compile::Compiled& compiled, const std::string& path,
-    const formats::LoadOptions& options, std::vector<std::string>* notes) {
+// The model with its operators in this order and, where there are any, the planned offsets.
+Result<std::shared_ptr<const std::vector<std::byte>>> MakeModel(const formats::SourceModel& source,
+                                                                const OperatorOrder& order,
+                                                                const compile::Compiled& compiled,
+                                                                const std::string& path,
+                                                                const formats::LoadOptions& options,
+                                                                std::vector<std::string>* notes) {
   const bool planned = !compiled.offsets.empty() && source.format == formats::Format::kTflite;
   NEAP_TRY(std::vector<std::byte> raw,
-           planned ? formats::WritePlanned(source, compiled.order, compiled.offsets,
-                                           KernelsOf(compiled.plan))
-                   : formats::WriteReordered(source, compiled.order));
+           planned
+               ? formats::WritePlanned(source, order, compiled.offsets, KernelsOf(compiled.plan))
+               : formats::WriteReordered(source, order));
   auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(raw));
   auto written = formats::LoadBytes(bytes, path == "-" ? source.path : path, options);
   if (!written && path != "-") {
@@ -147,13 +149,28 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
     diagnostic.file = path;
     return Fail(std::move(diagnostic));
   }
-  std::string why = OrderComparison(source, compiled.order, written->graph).Run();
+  std::string why = OrderComparison(source, order, written->graph).Run();
   if (why.empty() && planned) why = WrongPlan(*written, compiled);
   if (why.empty()) return bytes;
   Diagnostic diagnostic = BadInput("was not written: read back, " + why);
   diagnostic.file = path;
   diagnostic.hint = "this is a defect of Neap; please report it with the model";
   return Fail(std::move(diagnostic));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
+    const formats::SourceModel& source, const compile::Compiled& compiled, const std::string& path,
+    const formats::LoadOptions& options, std::vector<std::string>* notes) {
+  if (compiled.edited && source.format == formats::Format::kTflite) {
+    // First the moves as operators, then addresses for the file that has them.
+    NEAP_TRY(const formats::SourceModel edited,
+             formats::WriteEdited(source, *compiled.edited, options));
+    return MakeModel(edited, OperatorOrder(edited.graph.subgraphs.size()), compiled, path, options,
+                     notes);
+  }
+  return MakeModel(source, compiled.order, compiled, path, options, notes);
 }
 
 }  // namespace neap::tools

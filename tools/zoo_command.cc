@@ -199,8 +199,8 @@ int ZooCommand(std::vector<std::string> args) {
       ->check(CLI::IsMember({"onnx", "tflite"}));
   app.add_flag("--int8", options.int8,
                "with tflite: weights and activations in 8 bits, input and output, too");
-  app.add_option("--seed", options.zoo.seed, "wiring of random networks, and weights; default: 0")
-      ->option_text("N");
+  AddSeedOption(&app, "--seed", &options.zoo.seed,
+                "wiring of random networks, and weights; default: 0");
   app.add_option("--width", options.zoo.width, "channels of the first cell; default: as published")
       ->option_text("C")
       ->check(CLI::Range(1, 1'000'000));

@@ -37,7 +37,7 @@ Result<formats::SourceModel> LoadModel(const Request& request, const Options& op
   return formats::Load(*request.path == "-" ? "./-" : *request.path, {options.dims});
 }
 
-Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const Options& options) {
+compile::Options CompileOptions(plan::Runtime runtime, const Options& options) {
   compile::Options compile_options;
   compile_options.runtime = runtime;
   compile_options.limits = options.limits;
@@ -46,7 +46,12 @@ Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const 
   compile_options.placement_states = options.placement_states;
   compile_options.place_file_order = false;
   compile_options.place = options.place;
-  NEAP_TRY(const compile::Compiled compiled, compile::Compile(graph, compile_options));
+  return compile_options;
+}
+
+Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const Options& options) {
+  NEAP_TRY(const compile::Compiled compiled,
+           compile::Compile(graph, CompileOptions(runtime, options)));
   Numbers numbers;
   if (options.place) numbers.arena_bytes = 0;
   for (const plan::EntryPlan& entry : compiled.plan.entries) {
@@ -61,6 +66,45 @@ Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const 
   return numbers;
 }
 
+// What a plan is judged by: what the stock runtime allocates where that is known.
+std::int64_t BytesOf(const Numbers& numbers) {
+  return numbers.delivered_arena_bytes.value_or(numbers.arena_bytes.value_or(numbers.peak_bytes));
+}
+
+// Of the rules asked for those that never raise a peak.
+std::vector<std::string> HarmlessRules(const std::vector<std::string>& wanted) {
+  std::vector<std::string> rules;
+  for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
+    const std::string name(rule.name);
+    const bool on = wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    if (on && rule.always) rules.push_back(name);
+  }
+  return rules;
+}
+
+// The numbers of the rewritten graph where they are better; what cannot be rewritten is planned as
+// it is.
+Result<Numbers> ComputeRewritten(const graph::Graph& graph, plan::Runtime runtime,
+                                 const Options& options) {
+  NEAP_TRY(const Numbers given, Compute(graph, runtime, options));
+  rewrite::SearchOptions search = *options.rewrite;
+  const bool neap = runtime == plan::Runtime::kNeap;
+  search.settings.sums = neap ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
+  search.settings.own_kernels = neap;
+  search.settings.keep_order = search.exactness == plan::Exactness::kBitwise;
+  search.settings = rewrite::SettingsFor(runtime, search.settings);
+  for (const bool all : {true, false}) {
+    // A smaller peak may have a larger arena; perhaps what can only help does.
+    if (!all) search.rules = HarmlessRules(search.rules);
+    if (!all && search.rules.empty()) break;
+    const auto found = rewrite::Search(graph, CompileOptions(runtime, options), search);
+    if (!found || found->applications.empty()) break;
+    const auto rewritten = Compute(found->graph, runtime, options);
+    if (rewritten && BytesOf(*rewritten) < BytesOf(given)) return *rewritten;
+  }
+  return given;
+}
+
 Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* answer,
             bool* repeated) {
   Request request;
@@ -71,9 +115,11 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
   const bool is_tflite = model.format == formats::Format::kTflite;
   const plan::Runtime runtime =
       options.runtime.value_or(is_tflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal);
-  auto numbers = memo->Get(
-      StructureKey(model.graph, runtime), [&] { return Compute(model.graph, runtime, options); },
-      repeated);
+  auto numbers = options.rewrite
+                     ? ComputeRewritten(model.graph, runtime, options)
+                     : memo->Get(
+                           StructureKey(model.graph, runtime),
+                           [&] { return Compute(model.graph, runtime, options); }, repeated);
   if (!numbers) {
     Diagnostic diagnostic = std::move(numbers).error();
     if (diagnostic.file.empty()) diagnostic.file = model.path;

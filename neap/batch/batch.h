@@ -16,6 +16,7 @@
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
 #include "neap/plan/profile.h"
+#include "neap/rewrite/rewrite.h"
 
 namespace neap::batch {
 
@@ -29,6 +30,9 @@ struct Options {
   bool place = true;                         // false: no arena_bytes
   Limits limits;                             // of each search; `observer` and `stop` are not used
   std::int64_t placement_states = 200'000;
+  // Other operators with the same outputs where that needs less (neap/rewrite): numbers are then
+  // those of the rewritten graph. nullopt: every graph stays as it is.
+  std::optional<rewrite::SearchOptions> rewrite;
 };
 
 // The answer to one line, a line of JSON with its "\n". A pure function of its arguments and of the
@@ -64,10 +68,11 @@ struct Counts {
 using Observer = std::function<void(const Counts&)>;
 
 // Answers every line of the task. Graphs that are the same but for names are computed once, as far
-// as 65,536 remembered answers tell. Memory does not grow with the manifest: at most 64 lines a job
-// and, beyond the lines that are being worked on, 256 MiB of text are held. Fails when the manifest
-// cannot be read, the answers cannot be written, or, with `resume`, they are not answers to these
-// lines; what was written before that stays.
+// as 65,536 remembered answers tell (with Options::rewrite every graph on its own: what can be
+// rewritten depends on constants, too). Memory does not grow with the manifest: at most 64 lines a
+// job and, beyond the lines that are being worked on, 256 MiB of text are held. Fails when the
+// manifest cannot be read, the answers cannot be written, or, with `resume`, they are not answers
+// to these lines; what was written before that stays.
 Result<Counts> Run(const Task& task, const Options& options, const Observer& observer);
 
 }  // namespace neap::batch

@@ -10,15 +10,18 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/compile/arena_order.h"
 #include "neap/compile/joint.h"
 #include "neap/compile/litert.h"
 #include "neap/compile/lower.h"
+#include "neap/compile/moved_model.h"
 #include "neap/compile/moves.h"
 #include "neap/compile/order.h"
 #include "neap/compile/overlap.h"
 #include "neap/compile/place.h"
 #include "neap/compile/runtime_graph.h"
 #include "neap/compile/stock_runtime.h"
+#include "neap/compile/stream.h"
 #include "neap/compile/tflm_kernels.h"
 #include "neap/compile/tflm_memory.h"
 #include "neap/compile/timeline.h"
@@ -59,6 +62,7 @@ class Pipeline {
       NEAP_TRY(TensorSizes sizes, SizesOf(graph_.subgraphs[id], profile_));
       sizes_.push_back(std::move(sizes));
       file_orders_.push_back(FileOrderOf(graph_.subgraphs[id]));
+      arena_orders_.push_back(std::nullopt);
     }
     return {};
   }
@@ -87,6 +91,7 @@ class Pipeline {
       compiled_.kept_file_order = true;
       NEAP_CHECK_OK(PlanEntries());
     }
+    if (options_.stream) NEAP_CHECK_OK(StreamEntries(graph_, options_, &compiled_));
     const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
@@ -170,6 +175,7 @@ class Pipeline {
       if (signature.subgraph == id) entry.signature = signature.key;
     }
     Placed placed;
+    if (options_.place) FindArenaOrder(id);
     if (options_.place && options_.memories.empty()) {
       placed = PlaceEntry(id, timeline);
     } else if (options_.place) {
@@ -200,6 +206,9 @@ class Pipeline {
     const std::int64_t bound =
         ArenaBound(*timeline, entry.peak_lower_bound_bytes, placed.lower_bound_bytes, id);
     entry.arena_lower_bound_bytes = std::min(entry.arena_bytes, bound);
+    const bool rests_on_search =
+        arena_orders_[id] && entry.arena_lower_bound_bytes > ArenaBoundSeen(*timeline, id);
+    if (rests_on_search) entry.arena_certificate = arena_orders_[id]->certificate;
     entry.arena_status = StatusOf(entry.arena_bytes, entry.arena_lower_bound_bytes);
     return entry;
   }
@@ -222,6 +231,7 @@ class Pipeline {
     const std::int64_t peak =
         kernels_ == ops::KernelLibrary::kNone ? Largest(LiveBytes(*timeline, sizes_, profile_)) : 0;
     if (placed.arena_bytes <= std::max(bound, peak)) return placed;
+    TakeArenaOrder(id, timeline, &placed);
     auto joint =
         SearchLowerArena(graph_, id, orders_, sizes_, profile_, overlap, placed.arena_bytes, bound,
                          PlacementLimits(options_.placement_states / 40));
@@ -229,6 +239,54 @@ class Pipeline {
     orders_[id] = std::move(joint->order);
     *timeline = std::move(joint->timeline);
     return std::move(joint->placed);
+  }
+
+  // The order that needs least with every overlap counted, where it is placed lower.
+  void TakeArenaOrder(SubgraphId id, Timeline* timeline, Placed* placed) {
+    if (!arena_orders_[id]) return;
+    Orders other = orders_;
+    other[id] = arena_orders_[id]->order;
+    auto its = BuildTimeline(graph_, id, other, profile_);
+    if (!its) return;
+    Placed lower =
+        PlaceTimeline(graph_, id, *its, sizes_, profile_, {kernels_, options_.keep_inputs},
+                      PlacementLimits(options_.placement_states));
+    if (lower.arena_bytes >= placed->arena_bytes) return;
+    orders_[id] = std::move(other[id]);
+    *timeline = std::move(*its);
+    *placed = std::move(lower);
+  }
+
+  // Bytes of a tensor that no slice reads any more may hold others: live bytes are no bound there.
+  static bool HasDeadParts(const Subgraph& subgraph) {
+    return std::any_of(subgraph.ops.begin(), subgraph.ops.end(), [&](const Op& op) {
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (ops::FirstByteRead(subgraph, op, i) > 0) return true;
+      }
+      return false;
+    });
+  }
+
+  // Where several orders are possible and kernels let outputs lie over inputs; once per entry.
+  void FindArenaOrder(SubgraphId id) {
+    const Subgraph& subgraph = graph_.subgraphs[id];
+    // That the inputs are kept is a wish; the bound is of what is possible.
+    const OverlapOptions overlap = {kernels_, false};
+    if (arena_orders_[id] || kernels_ == ops::KernelLibrary::kNone || options_.order != "exact" ||
+        !MayOverlap(subgraph, overlap) || IsOnlyOrder(subgraph, orders_[id]) ||
+        HasDeadParts(subgraph)) {
+      return;
+    }
+    IdVector<OpId, std::int64_t> scratch(subgraph.ops.size(), 0);
+    for (const OpId op : subgraph.ops.Ids()) {
+      std::int64_t body_bytes = 0;
+      for (const SubgraphId body : subgraph.ops[op].bodies) {
+        body_bytes = std::max(body_bytes, ordered_[body].lower_bound_bytes);
+      }
+      scratch[op] = AlignUp(subgraph.ops[op].scratch_bytes, profile_.alignment) + body_bytes;
+    }
+    arena_orders_[id] =
+        SearchArenaOrder(subgraph, sizes_[id], scratch, profile_, overlap, options_.limits);
   }
 
   // A body has one order, wherever it runs.
@@ -244,16 +302,23 @@ class Pipeline {
   // Of all orders. With overlaps inside operators the peak's bound says nothing about the arena.
   std::int64_t ArenaBound(const Timeline& timeline, std::int64_t peak_bound,
                           std::int64_t given_order_bound, SubgraphId id) const {
-    const std::int64_t largest = LargestTensor(timeline);
-    if (kernels_ == ops::KernelLibrary::kNone) return std::max(peak_bound, largest);
+    const std::int64_t seen = ArenaBoundSeen(timeline, id);
+    if (kernels_ == ops::KernelLibrary::kNone) return std::max(peak_bound, seen);
     const Subgraph& subgraph = graph_.subgraphs[id];
-    // That the inputs are kept is a wish; the bound is of what is possible.
-    const OverlapOptions overlap = {kernels_, false};
-    const std::int64_t single = SingleOperatorArenaBound(subgraph, sizes_[id], profile_, overlap);
     // What no placement of the only order is below, no placement of any order is.
     const bool only_order = IsOnlyOrder(subgraph, orders_[id]);
-    return std::max({single, largest, only_order ? given_order_bound : 0,
-                     MayOverlap(subgraph, overlap) ? 0 : peak_bound});
+    const std::int64_t searched = arena_orders_[id] ? arena_orders_[id]->lower_bound_bytes : 0;
+    return std::max({seen, searched, only_order ? given_order_bound : 0,
+                     MayOverlap(subgraph, {kernels_, false}) ? 0 : peak_bound});
+  }
+
+  // What one tensor needs, or one operator.
+  std::int64_t ArenaBoundSeen(const Timeline& timeline, SubgraphId id) const {
+    const std::int64_t largest = LargestTensor(timeline);
+    if (kernels_ == ops::KernelLibrary::kNone) return largest;
+    // That the inputs are kept is a wish; the bound is of what is possible.
+    return std::max(largest, SingleOperatorArenaBound(graph_.subgraphs[id], sizes_[id], profile_,
+                                                      {kernels_, false}));
   }
 
   std::int64_t LargestTensor(const Timeline& timeline) const {
@@ -342,24 +407,9 @@ class Pipeline {
       NEAP_TRY(const Timeline file_main,
                BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
       NEAP_TRY(const Timeline plan_main, BuildTimeline(graph_, SubgraphId(0), orders_, profile_));
-      NEAP_TRY(const AllSizes all, SizesOfEverything());
+      const AllSizes all = SizesOfEverything(graph_, sizes_, profile_);
       compiled_.file_order.arena_bytes = PlaceInTflm(graph_, file_main, all).height_bytes;
-      compiled_.offsets = {};
-      FindUnknownKernels();
-      arena::Placement delivered = PlaceInTflm(graph_, plan_main, all);
-      // Scratch that nobody knows of might not find room around what is told.
-      if (TellsOffsets() && compiled_.unknown_kernels.empty()) {
-        graph::TensorOffsets offsets = OfflineOffsets(graph_, compiled_.plan, all);
-        arena::Placement told = PlaceInTflm(graph_, plan_main, all, offsets);
-        // Scratch of kernels is placed around what is told: TFLM may do better when left alone.
-        if (!offsets.empty() && told.height_bytes <= delivered.height_bytes) {
-          compiled_.offsets = std::move(offsets);
-          delivered = std::move(told);
-        }
-      }
-      compiled_.delivered_arena_bytes = delivered.height_bytes;
-      compiled_.buffer_offsets = std::move(delivered.offsets);
-      TellTotals();
+      ReportTflm(plan_main, all);
     } else if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
@@ -370,6 +420,43 @@ class Pipeline {
     return {};
   }
 
+  // What TFLM makes of the order, and of what it can be told.
+  void ReportTflm(const Timeline& timeline, const AllSizes& all) {
+    compiled_.offsets = {};
+    compiled_.edited.reset();
+    FindUnknownKernels();
+    arena::Placement delivered = PlaceInTflm(graph_, timeline, all);
+    // Scratch that nobody knows of might not find room around what is told.
+    const bool tells = TellsOffsets() && compiled_.unknown_kernels.empty();
+    const Orders* orders = &orders_;
+    std::optional<MovedModel> moved;
+    if (tells && HasMoves(compiled_.plan)) {
+      moved = MovesAsOperators(graph_, compiled_.plan, orders_, profile_);
+      if (moved && moved->placement.height_bytes <= delivered.height_bytes) {
+        compiled_.offsets = std::move(moved->offsets);
+        compiled_.edited = std::move(moved->graph);
+        delivered = std::move(moved->placement);
+        orders = &moved->orders;
+      }
+    } else if (tells) {
+      graph::TensorOffsets offsets = OfflineOffsets(graph_, compiled_.plan, all);
+      arena::Placement told = PlaceInTflm(graph_, timeline, all, offsets);
+      // Scratch of kernels is placed around what is told: TFLM may do better when left alone.
+      if (!offsets.empty() && told.height_bytes <= delivered.height_bytes) {
+        compiled_.offsets = std::move(offsets);
+        delivered = std::move(told);
+      }
+    }
+    compiled_.delivered_arena_bytes = delivered.height_bytes;
+    compiled_.buffer_offsets = std::move(delivered.offsets);
+    compiled_.totals.clear();
+    const Graph& written = compiled_.edited ? *compiled_.edited : graph_;
+    for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
+      compiled_.totals.push_back(
+          TflmTotalOf(written, *orders, compiled_.delivered_arena_bytes, target));
+    }
+  }
+
   // What the runtime's own planner allocates, given these orders; -1 where it is not modelled.
   Result<std::int64_t> DeliveredBytes(const Orders& orders) const {
     if (profile_.runtime == plan::Runtime::kLitert) {
@@ -377,8 +464,7 @@ class Pipeline {
     }
     if (profile_.runtime != plan::Runtime::kTflm) return -1;
     NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, SubgraphId(0), orders, profile_));
-    NEAP_TRY(const AllSizes all, SizesOfEverything());
-    return PlaceInTflm(graph_, timeline, all).height_bytes;
+    return PlaceInTflm(graph_, timeline, SizesOfEverything(graph_, sizes_, profile_)).height_bytes;
   }
 
   void FindUnknownKernels() {
@@ -391,29 +477,6 @@ class Pipeline {
     }
   }
 
-  void TellTotals() {
-    compiled_.totals.clear();
-    for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
-      compiled_.totals.push_back(
-          TflmTotalOf(graph_, orders_, compiled_.delivered_arena_bytes, target));
-    }
-  }
-
-  // TFLM gives room to tensors that nothing refers to as well.
-  Result<AllSizes> SizesOfEverything() const {
-    AllSizes all = sizes_;
-    for (const SubgraphId s : graph_.subgraphs.Ids()) {
-      const Subgraph& subgraph = graph_.subgraphs[s];
-      for (const graph::TensorId t : subgraph.tensors.Ids()) {
-        if (!IsPlanned(subgraph.tensors[t]) || all[s].counted[t] > 0) continue;
-        // One without a size is no tensor that TFLM could run with; it is not ours to refuse.
-        const auto bytes = graph::TensorBytes(subgraph.tensors[t]);
-        if (bytes) all[s].counted[t] = AlignUp(*bytes, profile_.alignment);
-      }
-    }
-    return all;
-  }
-
   const Options& options_;
   const plan::Profile& profile_;
   // What was asked for, else what the profile has of itself.
@@ -424,6 +487,7 @@ class Pipeline {
   Orders file_orders_;
   Orders orders_;
   IdVector<SubgraphId, OrderProof> ordered_;
+  IdVector<SubgraphId, std::optional<ArenaOrder>> arena_orders_;
   Compiled compiled_;
 };
 
@@ -446,6 +510,7 @@ Result<std::vector<Inspection>> Inspect(const Graph& graph, plan::Runtime runtim
 std::vector<std::string_view> OrderStrategies() {
   std::vector<std::string_view> names;
   for (const schedule::Strategy& strategy : schedule::Strategies()) names.push_back(strategy.name);
+  names.push_back(kLearned);
   return names;
 }
 

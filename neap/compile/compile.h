@@ -31,7 +31,7 @@ std::optional<MoveStrategy> MoveStrategyNamed(std::string_view name);
 
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
-  std::string order = "exact";        // a name of schedule::Strategies()
+  std::string order = "exact";        // a name of schedule::Strategies(), or "learned"
   std::uint64_t seed = 0;             // of --order random
   std::string forced = "single";      // of --order best-first: a name of schedule::ForcedRules()
   std::int64_t slack_bytes = 0;       // of --forced relaxed
@@ -46,7 +46,13 @@ struct Options {
   // Several memories, at most plan::kMostMemories: every tensor gets one for its life, so that the
   // time spent on reading and writing is least. Empty: one, without a limit.
   std::vector<plan::Memory> memories;
-  bool place = true;  // false: order only; the plan has no addresses
+  // Of the profile neap: parts of the network are computed block by block where that needs less
+  // memory (neap/stream/stream.h).
+  bool stream = false;
+  plan::StreamInput stream_input = plan::StreamInput::kResident;
+  std::int64_t stream_columns = 0;         // see stream::SearchOptions::column_block
+  std::int64_t most_macs_permille = 1000;  // of streamed plans, in thousandths of the network's
+  bool place = true;                       // false: order only; the plan has no addresses
   // The model will tell a runtime that can be told (tflm) where the tensors go; false: an order
   // alone.
   bool tell_offsets = true;
@@ -104,6 +110,10 @@ struct Compiled {
   // The offline memory plan that formats::WritePlanned puts into the model; empty: none, the
   // runtime gets the order alone.
   graph::TensorOffsets offsets;
+  // Where tensors move under TFLM: the model to write, an edited graph of the given one with its
+  // operators in the planned order and a RESHAPE for each move. `offsets`, `buffer_offsets`,
+  // `totals` and delivered_arena_bytes are of it.
+  std::optional<graph::Graph> edited;
   // Where TFLM will put its buffers then, in the order in which it tells its planner of them.
   std::vector<std::int64_t> buffer_offsets;
   // Of the delivered model, a target each; empty where the runtime is not TFLM.
@@ -121,6 +131,7 @@ struct Compiled {
   std::int64_t access_cycles = 0;
   std::int64_t access_cycles_lower_bound = 0;
   Timings seconds;
+  std::vector<std::string> notes;  // a line each
 };
 
 // `graph` has passed graph::Verify(). Fails with kMissingSize, naming operator and tensor, when the
@@ -144,6 +155,17 @@ struct Inspection {
   std::int64_t variable_bytes = 0;
 };
 Result<std::vector<Inspection>> Inspect(const graph::Graph& graph, plan::Runtime runtime);
+
+// The least peak of all orders, and no plan: what a search over graphs asks many times.
+struct PeakOfOrder {
+  std::int64_t peak_bytes = 0;         // of the largest entry, as the profile counts
+  std::int64_t lower_bound_bytes = 0;  // no order of the graph has less
+  std::int64_t states = 0;
+  std::vector<graph::OpId> order;  // of the main subgraph, without folded operators
+};
+// `exact_bytes`: without the alignment of the profile. Only runtime, order and limits of `options`
+// count. Fails as Compile().
+Result<PeakOfOrder> FindPeak(const graph::Graph& graph, const Options& options, bool exact_bytes);
 
 // Names that Options::order takes, "exact" first.
 std::vector<std::string_view> OrderStrategies();

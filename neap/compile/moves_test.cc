@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "neap/base/random.h"
 #include "neap/compile/compile.h"
+#include "neap/compile/moved_model.h"
 #include "neap/plan/check.h"
+#include "neap/plan/offsets_check.h"
 
 namespace neap::compile {
 namespace {
@@ -181,6 +184,42 @@ TEST(MovesTest, WrongMovesAreCaught) {
     }
   }
   EXPECT_GT(caught, 20);
+}
+
+// For TensorFlow Lite Micro: copies are operators, whose inputs and outputs lie apart.
+TEST(MovesTest, AreOperatorsWithOffsetsOfTheirOwn) {
+  const plan::Profile& profile = plan::ProfileOf(plan::Runtime::kTflm);
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
+    Graph graph = RandomGraph(seed);
+    Subgraph& main = graph.subgraphs[SubgraphId(0)];
+    for (graph::Tensor& tensor : main.tensors) tensor.shape->front() *= 16;
+    for (Op& op : main.ops) op.domain = "tflite";
+    const Compiled compiled = MustCompile(graph, plan::Runtime::kTflm, MoveStrategy::kBest);
+    if (!HasMoves(compiled.plan)) continue;
+    ++moved;
+    const plan::EntryPlan& entry = compiled.plan.entries[0];
+    const auto model = MovesAsOperators(graph, compiled.plan, compiled.order, profile);
+    ASSERT_TRUE(model) << seed;
+    ASSERT_TRUE(graph::Verify(model->graph)) << seed;
+    const Subgraph& edited = model->graph.subgraphs[SubgraphId(0)];
+    EXPECT_EQ(edited.inputs, main.inputs);
+    EXPECT_EQ(edited.outputs, main.outputs);
+    EXPECT_EQ(edited.ops.size(), entry.steps.size());
+    EXPECT_EQ(model->placement.height_bytes, entry.arena_bytes) << seed;
+    EXPECT_TRUE(plan::CheckOffsets(model->graph, model->offsets).problems.empty()) << seed;
+    for (const OpId id : edited.ops.Ids()) {
+      const Op& op = edited.ops[id];
+      EXPECT_EQ(op.type == "RESHAPE", entry.steps[id.index()].moved.valid()) << seed;
+      EXPECT_EQ(op.type == "RESHAPE", op.source_index < 0) << seed;
+      if (op.type != "RESHAPE") continue;
+      const auto offset = [&](TensorId t) { return model->offsets[SubgraphId(0)][t]; };
+      const std::int64_t bytes = *graph::TensorBytes(edited.tensors[op.inputs[0]]);
+      EXPECT_EQ(edited.tensors[op.inputs[0]].shape, edited.tensors[op.outputs[0]].shape);
+      EXPECT_GE(std::abs(offset(op.inputs[0]) - offset(op.outputs[0])), bytes) << seed;
+    }
+  }
+  EXPECT_GT(moved, 10);
 }
 
 TEST(MovesTest, StrategiesHaveNames) {

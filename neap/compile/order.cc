@@ -11,6 +11,7 @@
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/compile/lower.h"
+#include "neap/learn/peak.h"
 #include "neap/schedule/check.h"
 #include "neap/schedule/schedule.h"
 
@@ -136,6 +137,24 @@ class Orderer {
     return strategy;
   }
 
+  Result<schedule::Outcome> Search(const schedule::Problem& problem,
+                                   const schedule::StrategyOptions& strategy) const {
+    if (options_.order == kLearned) {
+      if (problem.num_ops > learn::kMostLearnedNodes) {
+        return Fail(UsageError("--order learned is for at most " +
+                               std::to_string(learn::kMostLearnedNodes) + " operators, found " +
+                               std::to_string(problem.num_ops)));
+      }
+      const learn::Network network(learn::BuiltinModel(learn::Task::kPeak));
+      return learn::LearnedOrder(network, problem, options_.limits);
+    }
+    auto outcome = schedule::Run(options_.order, problem, options_.limits, strategy);
+    if (!outcome) {
+      return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
+    }
+    return std::move(*outcome);
+  }
+
   // Of two orders with the same peak the file's own is better: nothing moves.
   void TakeOrder(SubgraphId id, const Lowered& lowered, const schedule::Outcome& outcome,
                  const std::vector<schedule::OpIndex>& file_order) {
@@ -156,32 +175,29 @@ class Orderer {
     Lowered lowered = LowerOrder(subgraph, sizes_[id], upper_scratch, profile_);
     if (const auto wrong = schedule::Validate(lowered.problem)) return Fail(BadInput(*wrong));
     NEAP_TRY(const schedule::StrategyOptions strategy, StrategyOf(id, lowered));
-    const auto outcome = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
-    if (!outcome) {
-      return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
-    }
-    TakeOrder(id, lowered, *outcome, strategy.file_order);
+    NEAP_TRY(const schedule::Outcome outcome, Search(lowered.problem, strategy));
+    TakeOrder(id, lowered, outcome, strategy.file_order);
     OrderProof& proof = found_.proofs[id];
     // A body also counts at its entry and exit, where no operator runs: read it off its timeline.
     NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, id, found_.orders, profile_));
     proof.peak_bytes = Largest(LiveBytes(timeline, sizes_, profile_));
-    proof.lower_bound_bytes = outcome->lower_bound_bytes;
-    proof.states = outcome->states;
+    proof.lower_bound_bytes = outcome.lower_bound_bytes;
+    proof.states = outcome.states;
     if (lower_scratch.Items() != upper_scratch.Items()) {
       // A body without a proven order: this subgraph's bound must not rest on the body's upper
       // bound.
       lowered = LowerOrder(subgraph, sizes_[id], lower_scratch, profile_);
-      const auto bound = schedule::Run(options_.order, lowered.problem, options_.limits, strategy);
-      proof.lower_bound_bytes = bound->lower_bound_bytes;
-      proof.states += bound->states;
+      NEAP_TRY(const schedule::Outcome bound, Search(lowered.problem, strategy));
+      proof.lower_bound_bytes = bound.lower_bound_bytes;
+      proof.states += bound.states;
     }
     if (lowered.ops.empty()) proof.lower_bound_bytes = proof.peak_bytes;
     proof.lower_bound_bytes = std::min(proof.lower_bound_bytes, proof.peak_bytes);
     // A time limit ends a search, too, but interrupts nobody.
     const std::atomic<bool>* stop = options_.limits.stop;
     found_.interrupted =
-        found_.interrupted || (outcome->interrupted && stop != nullptr && stop->load());
-    SetCertificate(subgraph, *outcome, lowered, &proof);
+        found_.interrupted || (outcome.interrupted && stop != nullptr && stop->load());
+    SetCertificate(subgraph, outcome, lowered, &proof);
     return {};
   }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -11,6 +12,9 @@
 #include "neap/compile/timeline.h"
 
 namespace neap::compile {
+
+// The strategy that is not schedule's: the network of neap/learn.
+inline constexpr std::string_view kLearned = "learned";
 
 // What the order search of one subgraph said.
 struct OrderProof {

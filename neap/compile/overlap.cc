@@ -40,32 +40,96 @@ bool IsRepeated(const Op& op, std::size_t input) {
                    op.inputs[input]) != op.inputs.begin() + static_cast<std::ptrdiff_t>(input);
 }
 
-// Bytes that the output may have in common with inputs, at most.
-std::int64_t MostSaved(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
-                       const plan::Profile& profile, const OverlapOptions& options) {
-  // In place, the whole output.
-  const bool in_place = profile.in_place && (ops::IsElementwise(op) || ops::IsReshapeLike(op));
-  if (in_place && !op.inputs.empty() && !op.outputs.empty() && op.inputs[0].valid() &&
-      op.outputs[0].valid() && IsPlanned(subgraph.tensors[op.inputs[0]])) {
-    return sizes.counted[op.outputs[0]];
-  }
-  std::int64_t saved = 0;
-  std::int64_t most = 0;  // of the output that inputs can cover
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    if (IsRepeated(op, i)) continue;
-    const auto rule = RuleOf(subgraph, op, i, options);
-    if (!rule) continue;
-    std::int64_t covered = sizes.counted[op.outputs.front()];
-    if (rule->kind == ops::OverlapRule::Kind::kStartsBelow) {
-      covered = std::max<std::int64_t>(covered - AlignUp(rule->bytes, profile.alignment), 0);
+// The input that the profile lets output 0 be written over.
+bool IsInPlace(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
+               const plan::Profile& profile) {
+  if (!profile.in_place || !ops::WritesOverFirstInput(op)) return false;
+  if (op.inputs.empty() || op.outputs.empty() || !op.bodies.empty()) return false;
+  const TensorId input = op.inputs.front();
+  const TensorId output = op.outputs.front();
+  return input.valid() && output.valid() && IsPlanned(subgraph.tensors[input]) &&
+         IsPlanned(subgraph.tensors[output]) && !Contains(subgraph.outputs, input) &&
+         sizes.exact[input] == sizes.exact[output];
+}
+
+// Tensors that only slices read from some step on may be written over by what is born then, as far
+// as none of these slices reaches back.
+void AddDeadParts(const graph::Graph& graph, graph::SubgraphId entry, const Timeline& timeline,
+                  std::vector<plan::Overlap>* allowed) {
+  const Subgraph& subgraph = graph.subgraphs[entry];
+  struct Read {
+    std::int32_t slot;
+    std::int64_t first_byte;
+  };
+  IdVector<TensorId, std::vector<Read>> reads(subgraph.tensors.size());
+  IdVector<TensorId, bool> sliced(subgraph.tensors.size(), false);
+  for (std::size_t slot = 0; slot < timeline.steps.size(); ++slot) {
+    const plan::Step& step = timeline.steps[slot];
+    if (step.subgraph != entry || !step.op.valid()) continue;
+    const Op& op = subgraph.ops[step.op];
+    for (const auto* list : {&op.inputs, &op.captures}) {
+      for (std::size_t i = 0; i < list->size(); ++i) {
+        const TensorId id = (*list)[i];
+        if (!id.valid() || !IsPlanned(subgraph.tensors[id])) continue;
+        const std::int64_t first =
+            list == &op.inputs ? ops::FirstByteRead(subgraph, op, i) : std::int64_t{0};
+        reads[id].push_back({static_cast<std::int32_t>(slot), first});
+        sliced[id] = sliced[id] || first > 0;
+      }
     }
-    most = std::max(most, covered);
-    saved += std::min(sizes.counted[op.inputs[i]], covered);
   }
-  return std::min(saved, most);
+  const auto exactly = [&](TensorId input, TensorId output) {
+    return std::any_of(allowed->begin(), allowed->end(), [&](const plan::Overlap& other) {
+      return other.input == input && other.output == output;
+    });
+  };
+  for (const LiveTensor& live : timeline.tensors) {
+    if (live.subgraph != entry || !sliced[live.tensor]) continue;
+    if (Contains(subgraph.outputs, live.tensor)) continue;
+    for (const LiveTensor& other : timeline.tensors) {
+      if (other.subgraph != entry || other.first <= live.first || other.first >= live.last)
+        continue;
+      std::int64_t dead = 0;
+      bool read = false;
+      for (const Read& one : reads[live.tensor]) {
+        if (one.slot < other.first) continue;
+        dead = read ? std::min(dead, one.first_byte) : one.first_byte;
+        read = true;
+      }
+      if (dead <= 0 || exactly(live.tensor, other.tensor)) continue;
+      allowed->push_back(
+          {other.first, entry, live.tensor, other.tensor, plan::OverlapKind::kDeadPart, dead});
+    }
+  }
+}
+
+void AddViews(const Subgraph& subgraph, const Op& op, std::int32_t slot, graph::SubgraphId entry,
+              const OverlapOptions& options, std::vector<plan::Overlap>* allowed) {
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    const auto view = ViewOf(subgraph, op, i, options);
+    if (!view) continue;
+    plan::Overlap overlap;
+    overlap.slot = slot;
+    overlap.subgraph = entry;
+    overlap.input = op.inputs[view->input];
+    overlap.output = op.outputs[i];
+    overlap.bytes = view->bytes;
+    overlap.kind = plan::OverlapKind::kHoldsOutput;
+    allowed->push_back(overlap);
+  }
 }
 
 }  // namespace
+
+std::optional<ops::ViewRule> ViewOf(const Subgraph& subgraph, const Op& op, std::size_t output,
+                                    const OverlapOptions& options) {
+  if (!op.outputs[output].valid() || !IsPlanned(subgraph.tensors[op.outputs[output]])) {
+    return std::nullopt;
+  }
+  const auto view = ops::ViewRuleOf(subgraph, op, output, options.kernels);
+  if (!view || !IsPlanned(subgraph.tensors[op.inputs[view->input]])) return std::nullopt;
+  return view;
+}
 
 std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::SubgraphId entry,
                                            const Timeline& timeline,
@@ -99,14 +163,53 @@ std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::Sub
       }
       allowed.push_back(overlap);
     }
+    AddViews(subgraph, op, static_cast<std::int32_t>(slot), entry, options, &allowed);
   }
+  AddDeadParts(graph, entry, timeline, &allowed);
   return allowed;
 }
 
+OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
+                    const plan::Profile& profile, const OverlapOptions& options) {
+  OpSavings savings;
+  std::int64_t sum = 0;
+  const auto add = [&](std::size_t input, std::int64_t covered, bool held) {
+    const std::int64_t bytes = std::min(sizes.counted[op.inputs[input]], covered);
+    if (bytes <= 0) return;
+    savings.inputs.push_back({input, bytes, held});
+    savings.most_bytes = std::max(savings.most_bytes, covered);
+    sum += bytes;
+  };
+  const bool in_place = IsInPlace(subgraph, op, sizes, profile);
+  if (in_place) add(0, sizes.counted[op.outputs.front()], false);
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (IsRepeated(op, i)) continue;
+    const auto rule = RuleOf(subgraph, op, i, options);
+    if (!rule) continue;
+    const std::int64_t output = sizes.counted[op.outputs.front()];
+    const bool held = rule->kind == ops::OverlapRule::Kind::kHoldsInput;
+    // In place takes all that a distance could; what is held is held whether it dies or not.
+    if (in_place && i == 0 && !held) continue;
+    if (in_place && i == 0) {
+      sum = 0;
+      savings = {};
+    }
+    add(i, held ? output : output - AlignUp(rule->bytes, profile.alignment), held);
+  }
+  savings.most_bytes = std::min(savings.most_bytes, sum);
+  return savings;
+}
+
 bool MayOverlap(const Subgraph& subgraph, const OverlapOptions& options) {
+  if (options.kernels == ops::KernelLibrary::kNone) return false;
   for (const Op& op : subgraph.ops) {
+    // Beside a slice lies what nobody reads any more.
+    if (op.type == "SLICE") return true;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.folded && RuleOf(subgraph, op, i, options)) return true;
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (!op.folded && ViewOf(subgraph, op, i, options)) return true;
     }
   }
   return false;
@@ -114,9 +217,32 @@ bool MayOverlap(const Subgraph& subgraph, const OverlapOptions& options) {
 
 std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSizes& sizes,
                                       const plan::Profile& profile, const OverlapOptions& options) {
+  // Where an operator holds an input in its output both may be inputs of another one.
+  IdVector<TensorId, std::vector<OpId>> holders(subgraph.tensors.size());
+  for (const OpId id : subgraph.ops.Ids()) {
+    const Op& op = subgraph.ops[id];
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      // A slice is a piece of its input, and what lies beside it may be over dead rows of that.
+      if (op.type == "SLICE" && i == 0 && options.kernels != ops::KernelLibrary::kNone) {
+        if (op.inputs[0].valid()) holders[op.inputs[0]].push_back(id);
+        if (!op.outputs.empty() && op.outputs[0].valid()) holders[op.outputs[0]].push_back(id);
+        continue;
+      }
+      const auto rule = op.folded ? std::nullopt : RuleOf(subgraph, op, i, options);
+      if (rule && rule->kind == ops::OverlapRule::Kind::kHoldsInput) {
+        holders[op.inputs[i]].push_back(id);
+      }
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      // A piece of something else: not to be counted anywhere.
+      if (!op.folded && ViewOf(subgraph, op, i, options)) holders[op.outputs[i]].push_back(OpId());
+    }
+  }
   std::int64_t bound = 0;
-  for (const Op& op : subgraph.ops) {
+  for (const OpId op_id : subgraph.ops.Ids()) {
+    const Op& op = subgraph.ops[op_id];
     if (op.folded) continue;
+    if (op.type == "SLICE" && options.kernels != ops::KernelLibrary::kNone) continue;
     std::vector<TensorId> tensors = op.inputs;
     tensors.insert(tensors.end(), op.captures.begin(), op.captures.end());
     tensors.insert(tensors.end(), op.outputs.begin(), op.outputs.end());
@@ -124,9 +250,12 @@ std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSize
     tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
     std::int64_t bytes = AlignUp(op.scratch_bytes, profile.alignment);
     for (const TensorId id : tensors) {
-      if (id.valid() && IsPlanned(subgraph.tensors[id])) bytes += sizes.counted[id];
+      if (!id.valid() || !IsPlanned(subgraph.tensors[id])) continue;
+      const bool held_elsewhere = std::any_of(holders[id].begin(), holders[id].end(),
+                                              [&](OpId holder) { return holder != op_id; });
+      if (!held_elsewhere) bytes += sizes.counted[id];
     }
-    bound = std::max(bound, bytes - MostSaved(subgraph, op, sizes, profile, options));
+    bound = std::max(bound, bytes - SavingsOf(subgraph, op, sizes, profile, options).most_bytes);
   }
   return bound;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "neap/compile/timeline.h"
@@ -27,9 +28,27 @@ std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::Sub
 // the peak.
 bool MayOverlap(const graph::Subgraph& subgraph, const OverlapOptions& options);
 
+// Where an output lies in an input of which it is a piece; nullopt: it is none, or not planned.
+std::optional<ops::ViewRule> ViewOf(const graph::Subgraph& subgraph, const graph::Op& op,
+                                    std::size_t output, const OverlapOptions& options);
+
+// What output 0 of an operator may have in common with one of its inputs, at most.
+struct Saving {
+  std::size_t input = 0;  // index into Op::inputs
+  std::int64_t bytes = 0;
+  bool held = false;  // both values are there afterwards; false: only an input that dies there
+};
+struct OpSavings {
+  std::vector<Saving> inputs;   // with bytes > 0, each tensor once
+  std::int64_t most_bytes = 0;  // with all of them together
+};
+// Whatever the order, with what the profile does in place.
+OpSavings SavingsOf(const graph::Subgraph& subgraph, const graph::Op& op, const TensorSizes& sizes,
+                    const plan::Profile& profile, const OverlapOptions& options);
+
 // No order and no placement with such overlaps needs less, because one operator alone does:
 // everything that it reads and writes, less the most that its output could save by lying over its
-// inputs (which are disjoint).
+// inputs (which are disjoint, but for those that another operator may hold in its output).
 std::int64_t SingleOperatorArenaBound(const graph::Subgraph& subgraph, const TensorSizes& sizes,
                                       const plan::Profile& profile, const OverlapOptions& options);
 

@@ -7,6 +7,7 @@
 
 #include "neap/base/random.h"
 #include "neap/compile/compile.h"
+#include "neap/graph/sketch_testing.h"
 #include "neap/plan/check.h"
 
 namespace neap::compile {
@@ -17,6 +18,7 @@ using graph::Graph;
 using graph::Op;
 using graph::OpId;
 using graph::Shape;
+using graph::Sketch;
 using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
@@ -25,41 +27,22 @@ using graph::TensorId;
 class RandomNetwork {
  public:
   explicit RandomNetwork(std::uint64_t seed) : random_(seed) {
-    at_ = Add({1, random_.Between(4, 12), random_.Between(4, 12), random_.Between(1, 8)}, false);
-    subgraph_.inputs = {at_};
+    at_ = sketch_.Input(ElementType::kInt8,
+                        {1, random_.Between(4, 12), random_.Between(4, 12), random_.Between(1, 8)});
     const std::int64_t layers = random_.Between(2, 6);
     for (std::int64_t i = 0; i < layers; ++i) AddLayer();
-    subgraph_.outputs = {at_};
+    sketch_.Output(at_);
   }
-  Graph Take() {
-    Graph graph;
-    graph.subgraphs.push_back(std::move(subgraph_));
-    return graph;
-  }
+  Graph Take() { return sketch_.graph(); }
 
  private:
-  TensorId Add(Shape shape, bool constant) {
-    graph::Tensor tensor;
-    tensor.name = "t" + std::to_string(subgraph_.tensors.size());
-    tensor.type = ElementType::kInt8;
-    tensor.shape = std::move(shape);
-    tensor.constant = constant;
-    subgraph_.tensors.push_back(std::move(tensor));
-    return TensorId(static_cast<std::int32_t>(subgraph_.tensors.size()) - 1);
-  }
-  const Shape& ShapeOf(TensorId id) const { return *subgraph_.tensors[id].shape; }
+  const Shape& ShapeOf(TensorId id) { return *sketch_.Main().tensors[id].shape; }
 
   TensorId AddOp(const std::string& type, std::vector<TensorId> inputs, Shape shape,
                  std::map<std::string, graph::Attribute> attributes) {
-    Op op;
-    op.domain = "tflite";
-    op.type = type;
-    op.inputs = std::move(inputs);
-    op.outputs = {Add(std::move(shape), false)};
-    op.attributes = std::move(attributes);
-    op.source_index = static_cast<std::int32_t>(subgraph_.ops.size());
-    subgraph_.ops.push_back(std::move(op));
-    return subgraph_.ops.back().outputs[0];
+    const TensorId output = sketch_.Tensor(ElementType::kInt8, std::move(shape));
+    sketch_.Op("tflite", type, std::move(inputs), {output}, std::move(attributes));
+    return output;
   }
 
   TensorId AddConv(TensorId input, std::int64_t channels, std::int64_t stride) {
@@ -67,8 +50,9 @@ class RandomNetwork {
     const std::int64_t kernel = random_.Between(1, 3);
     const bool depthwise = channels == in[3] && random_.Chance(1, 2);
     const TensorId filter =
-        Add(depthwise ? Shape{1, kernel, kernel, channels} : Shape{channels, kernel, kernel, in[3]},
-            true);
+        sketch_.Tensor(ElementType::kInt8, depthwise ? Shape{1, kernel, kernel, channels}
+                                                     : Shape{channels, kernel, kernel, in[3]});
+    sketch_.Main().tensors[filter].constant = true;
     return AddOp(depthwise ? "DEPTHWISE_CONV_2D" : "CONV_2D", {input, filter},
                  {1, (in[1] + stride - 1) / stride, (in[2] + stride - 1) / stride, channels},
                  {{"padding", std::int64_t{0}}, {"stride_h", stride}, {"stride_w", stride}});
@@ -88,7 +72,7 @@ class RandomNetwork {
   }
 
   Random random_;
-  Subgraph subgraph_;
+  Sketch sketch_;
   TensorId at_;
 };
 

@@ -37,6 +37,14 @@ class Placer {
       if (input < 0 || output < 0 || input == output || !MayShare(overlap)) continue;
       if (overlap.kind == plan::OverlapKind::kHoldsInput) {
         arena::AddExactlyAt(problem_, output, input, overlap.bytes);
+      } else if (overlap.kind == plan::OverlapKind::kHoldsOutput) {
+        arena::AddExactlyAt(problem_, input, output, overlap.bytes);
+      } else if (overlap.kind == plan::OverlapKind::kDeadPart) {
+        // The output ends where the input is still read, at most, or is above it.
+        const auto at = [&](arena::BufferIndex buffer) {
+          return problem_.buffers[static_cast<std::size_t>(buffer)].bytes;
+        };
+        problem_.pairs.push_back({input, output, overlap.bytes - at(output), at(input)});
       } else {
         problem_.pairs.push_back(arena::StartsBelow(problem_, input, output, overlap.bytes));
       }
@@ -222,7 +230,21 @@ class Placer {
     const arena::Buffer& output =
         problem_.buffers[static_cast<std::size_t>(BufferOf(overlap.subgraph, overlap.output))];
     if (input.last != in.last || output.first != out.first) return false;
-    return overlap.kind != plan::OverlapKind::kHoldsInput || output.last == out.last;
+    if (overlap.kind == plan::OverlapKind::kStartsBelow) return true;
+    if (overlap.kind == plan::OverlapKind::kHoldsOutput) {
+      // A piece may be written over in place when the whole is not needed any more.
+      const bool in_time = !IsWrittenOver(overlap.subgraph, overlap.output) || out.last > in.last;
+      return in_time && !IsWrittenOver(overlap.subgraph, overlap.input);
+    }
+    return output.last == out.last && !IsWrittenOver(overlap.subgraph, overlap.input) &&
+           !IsWrittenOver(overlap.subgraph, overlap.output);
+  }
+  // By an operator in place: what else holds the value would lose it.
+  bool IsWrittenOver(SubgraphId subgraph, TensorId tensor) const {
+    return std::any_of(timeline_.overlaps.begin(), timeline_.overlaps.end(),
+                       [&](const plan::Overlap& other) {
+                         return other.subgraph == subgraph && other.input == tensor;
+                       });
   }
   const LiveTensor& TensorOf(SubgraphId subgraph, TensorId tensor) const {
     return tensors_[static_cast<std::size_t>(index_[subgraph][tensor])];

@@ -94,13 +94,13 @@ Result<std::vector<Value>> Evaluate(const graph::Graph& graph, graph::SubgraphId
     std::copy(inputs[i].bytes.begin(), inputs[i].bytes.end(), bytes.begin());
     if (options.observer) options.observer(part.inputs[i], bytes);
   }
-  // Variables, and what nothing writes, are zeros.
+  // Variables, and what nothing writes.
   const auto producers = graph::Producers(part);
   for (const TensorId id : part.tensors.Ids()) {
     const bool given = std::find(part.inputs.begin(), part.inputs.end(), id) != part.inputs.end();
     if (producers[id].valid() || given || program.IsConstant(id)) continue;
     NEAP_TRY(const auto bytes, tensors.Make(id));
-    static_cast<void>(bytes);
+    std::fill(bytes.begin(), bytes.end(), program.InitialByte(id));
   }
   for (const OpId op : program.order()) {
     NEAP_CHECK_OK(RunOne(program, op, options.observer, &tensors));

@@ -14,6 +14,10 @@ using KernelFamily = std::span<const KernelEntry> (*)();
 std::span<const KernelFamily> TfliteFamilies();
 std::span<const KernelFamily> OnnxFamilies();
 
+// Operators that only Neap's executor has (domain "neap"): partial convolutions that add to an
+// accumulator in place.
+std::span<const KernelEntry> NeapKernels();
+
 namespace tflite {
 std::span<const KernelEntry> ConvKernels();
 std::span<const KernelEntry> MatmulKernels();
@@ -27,6 +31,7 @@ std::span<const KernelEntry> SoftmaxKernels();
 std::span<const KernelEntry> ResizeKernels();
 std::span<const KernelEntry> QuantizeKernels();
 std::span<const KernelEntry> TransposeConvKernels();
+std::span<const KernelEntry> RecurrentKernels();
 }  // namespace tflite
 
 namespace onnx {

@@ -30,6 +30,13 @@ const T* AttributeOf(const graph::Op& op, const char* name) {
   return found == op.attributes.end() ? nullptr : std::get_if<T>(&found->second);
 }
 
+const KernelEntry* FindIn(std::span<const KernelEntry> entries, std::string_view type) {
+  for (const KernelEntry& entry : entries) {
+    if (entry.type == type) return &entry;
+  }
+  return nullptr;
+}
+
 bool IsOnnxDomain(std::string_view domain) {
   return domain != "tflite" && domain != "custom" && domain != "json";
 }
@@ -37,14 +44,16 @@ bool IsOnnxDomain(std::string_view domain) {
 }  // namespace
 
 PrepareKernel FindKernel(std::string_view domain, std::string_view type) {
+  if (domain == "neap") {
+    const KernelEntry* entry = FindIn(NeapKernels(), type);
+    return entry == nullptr ? nullptr : entry->prepare;
+  }
   const std::span<const KernelFamily> families = domain == "tflite" ? TfliteFamilies()
                                                  : IsOnnxDomain(domain)
                                                      ? OnnxFamilies()
                                                      : std::span<const KernelFamily>();
   for (const KernelFamily family : families) {
-    for (const KernelEntry& entry : family()) {
-      if (entry.type == type) return entry.prepare;
-    }
+    if (const KernelEntry* entry = FindIn(family(), type)) return entry->prepare;
   }
   return nullptr;
 }

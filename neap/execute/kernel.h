@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,14 @@
 
 namespace neap::execute {
 
+// Rows and columns that a window reaches beyond its input.
+struct Padding {
+  std::int64_t top = 0;
+  std::int64_t bottom = 0;
+  std::int64_t left = 0;
+  std::int64_t right = 0;
+};
+
 // One input or output of an operator. All dimensions are known.
 struct Operand {
   bool present = false;  // false: an optional one that is left out; all else is empty then
@@ -35,6 +44,9 @@ struct Operand {
   const graph::Quantization* quantization = nullptr;  // nullptr: none
   bool constant = false;
   std::span<const std::byte> data;  // of a constant; `bytes` long
+  // Of the first input, where the output is a part of the operator's: shapes are those of the part,
+  // and the attributes no longer tell the padding.
+  std::optional<Padding> part_padding;
 
   std::size_t Rank() const { return shape.size(); }
 };
@@ -43,6 +55,8 @@ struct Node {
   const graph::Op* op = nullptr;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
+  // Of tensors that only tell how values in between are quantised (LSTM gates); nullptr: not told.
+  std::vector<const graph::Quantization*> between;
   Kernels kernels = Kernels::kLitert;
 
   bool Has(std::size_t input) const { return input < inputs.size() && inputs[input].present; }

@@ -44,6 +44,8 @@ class CaseMaker {
       Pad();
     } else if (type == "MEAN") {
       Mean();
+    } else if (type.starts_with("RESIZE")) {
+      Resize(type);
     } else {
       Pointwise(type);
     }
@@ -154,6 +156,19 @@ class CaseMaker {
        {{"keep_dims", std::int64_t{0}}});
   }
 
+  void Resize(const std::string& type) {
+    const Shape in = {1, random_.Between(1, 6), random_.Between(1, 6), random_.Between(1, 3)};
+    const auto rows = static_cast<std::int32_t>(random_.Between(1, 9));
+    const auto columns = static_cast<std::int32_t>(random_.Between(1, 9));
+    const bool corners = random_.Chance(1, 2);
+    AddInput(in);
+    AddOutput({1, rows, columns, in[3]});
+    Op(type,
+       {case_.maker.Constant(ElementType::kInt32, {2}, std::vector<std::int32_t>{rows, columns})},
+       {{"align_corners", std::int64_t{corners}},
+        {"half_pixel_centers", std::int64_t{!corners && random_.Chance(1, 2)}}});
+  }
+
   void Pointwise(const std::string& type) {
     const Shape shape = {random_.Between(1, 3), random_.Between(2, 12)};
     AddInput(shape);
@@ -210,6 +225,52 @@ Result<std::vector<std::string>> RunAt(Case& c, std::size_t over, std::int64_t d
   return result.violations;
 }
 
+// SPLIT along the outermost dimension: pieces where they are in the whole, which stays what it was.
+TEST(KernelViewTest, PiecesMayLieInTheWhole) {
+  Random random(3);
+  for (int round = 0; round < 100; ++round) {
+    GraphMaker maker;
+    const std::int64_t first = random.Between(1, 5);
+    const std::int64_t second = random.Between(1, 5);
+    const std::int64_t width = random.Between(2, 6);
+    const TensorId whole = maker.Input(ElementType::kFloat32, {first + second, width});
+    const TensorId axis = maker.Constant(ElementType::kInt32, {}, std::vector<std::int32_t>{0});
+    const TensorId sizes =
+        maker.Constant(ElementType::kInt32, {2},
+                       std::vector<std::int32_t>{static_cast<std::int32_t>(first),
+                                                 static_cast<std::int32_t>(second)});
+    const TensorId a = maker.Tensor(ElementType::kFloat32, {first, width});
+    const TensorId b = maker.Tensor(ElementType::kFloat32, {second, width});
+    maker.Op("tflite", "SPLIT_V", {whole, sizes, axis}, {a, b}, {});
+    for (const TensorId output : {whole, a, b}) maker.Output(output);
+    const graph::Subgraph& main = maker.Main();
+    const auto rule = ops::ViewRuleOf(main, main.ops[graph::OpId(0)], 1, ops::KernelLibrary::kNeap);
+    ASSERT_TRUE(rule);
+    const auto inputs = RandomInputs(main, static_cast<std::uint64_t>(round), kMemory);
+    ASSERT_TRUE(inputs);
+    for (const std::int64_t off : {0, 4}) {
+      plan::EntryPlan entry;
+      entry.subgraph = graph::SubgraphId(0);
+      entry.steps = {{graph::SubgraphId(0), graph::OpId(0)}};
+      entry.arena_bytes = (first + second) * width * 4 + 4;
+      const auto place = [&](TensorId id, std::int64_t offset) {
+        entry.tensors.push_back(
+            {graph::SubgraphId(0), id, offset, *graph::TensorBytes(main.tensors[id]), 0, 1});
+      };
+      place(whole, 0);
+      place(a, 0);
+      place(b, rule->bytes + off);
+      for (const TensorId piece : {a, b}) {
+        entry.overlaps.push_back({0, graph::SubgraphId(0), whole, piece,
+                                  plan::OverlapKind::kHoldsOutput, piece == a ? 0 : rule->bytes});
+      }
+      const auto result = execute::Run(maker.graph(), entry, *inputs, {});
+      ASSERT_TRUE(result) << result.error().ToString();
+      EXPECT_EQ(result->violations.empty(), off == 0);
+    }
+  }
+}
+
 struct Kernel {
   const char* type;
   bool floats;
@@ -244,7 +305,7 @@ TEST_P(KernelOrderTest, TheRuleHoldsAndIsTight) {
   EXPECT_GT(ruled, 20);
   // Where kernels write behind what they read, some distance is needed, and less is seen to fail.
   const std::string type = GetParam().type;
-  if (type == "CONV_2D" || type == "PAD" || type == "DEQUANTIZE") {
+  if (type == "CONV_2D" || type == "PAD" || type == "DEQUANTIZE" || type.starts_with("RESIZE")) {
     EXPECT_GT(tight, 10);
   }
 }
@@ -254,7 +315,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Kernel{"CONV_2D", true, true}, Kernel{"DEPTHWISE_CONV_2D", true, true},
                     Kernel{"MAX_POOL_2D", true, true}, Kernel{"AVERAGE_POOL_2D", true, true},
                     Kernel{"FULLY_CONNECTED", true, true}, Kernel{"PAD", true, true},
-                    Kernel{"MEAN", true, true}, Kernel{"SOFTMAX", true, true},
+                    Kernel{"MEAN", true, true}, Kernel{"RESIZE_BILINEAR", true, true},
+                    Kernel{"RESIZE_NEAREST_NEIGHBOR", true, true}, Kernel{"SOFTMAX", true, true},
                     Kernel{"ADD", true, true}, Kernel{"SUB", true, true}, Kernel{"MUL", true, true},
                     Kernel{"LOGISTIC", true, true}, Kernel{"TANH", true, true},
                     Kernel{"RELU", true, true}, Kernel{"RELU6", true, true},

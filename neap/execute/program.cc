@@ -147,11 +147,20 @@ Result<Node> Program::NodeOf(const graph::Op& op, Kernels kernels) const {
     NEAP_TRY(Operand operand, operand_of(id, false));
     node.outputs.push_back(std::move(operand));
   }
+  for (const std::int64_t index : IntsOr(op, "intermediates", {})) {
+    const bool known = op.domain == "tflite" && index >= 0 &&
+                       index < static_cast<std::int64_t>(subgraph_->tensors.size());
+    const graph::Tensor* const tensor =
+        known ? &subgraph_->tensors[TensorId(static_cast<std::int32_t>(index))] : nullptr;
+    const bool told = tensor != nullptr && tensor->quantization;
+    node.between.push_back(told ? &*tensor->quantization : nullptr);
+  }
   return node;
 }
 
 Status Program::PrepareOps(Kernels kernels, std::int64_t max_memory_bytes) {
   kernels_ = IdVector<OpId, RunKernel>(subgraph_->ops.size());
+  kernels_of_ = kernels;
   const auto prepare = [&](OpId id) -> Status {
     const graph::Op& op = subgraph_->ops[id];
     const PrepareKernel kernel = FindKernel(op.domain, op.type);
@@ -177,13 +186,66 @@ Status Program::PrepareOps(Kernels kernels, std::int64_t max_memory_bytes) {
     NEAP_CHECK_OK(prepare(id));
     NEAP_CHECK_OK(Fold(id, &memory_left));
   }
-  for (const OpId id : order_) NEAP_CHECK_OK(prepare(id));
+  // What an operator leaves in a variable is not kept, so no other one may look there.
+  IdVector<TensorId, bool> read(subgraph_->tensors.size(), false);
+  for (const OpId id : order_) {
+    NEAP_CHECK_OK(prepare(id));
+    for (const TensorId input : subgraph_->ops[id].inputs) {
+      if (!input.valid() || !subgraph_->tensors[input].variable) continue;
+      if (read[input]) {
+        return Fail(
+            AtOp(BadInput("has no kernel for state that operators share"), id, subgraph_->ops[id]));
+      }
+      read[input] = true;
+    }
+  }
   for (const TensorId id : subgraph_->outputs) {
     const bool known =
         !IsConstant(id) || static_cast<std::int64_t>(constants_[id].size()) == bytes_[id];
     if (!known) return Fail(AtTensor(BadInput("has no data"), id, subgraph_->tensors[id]));
   }
   return {};
+}
+
+Result<RunKernel> Program::PreparePart(OpId id, const PartShapes& shapes, bool pads) const {
+  const graph::Op& op = subgraph_->ops[id];
+  const auto fail = [&](Diagnostic error) { return Fail(AtOp(std::move(error), id, op)); };
+  auto node = NodeOf(op, kernels_of_);
+  if (!node) return fail(std::move(node).error());
+  const auto resize = [](Operand& operand, const graph::Shape& shape) {
+    const std::int64_t bytes = operand.elements == 0 ? 0 : operand.bytes / operand.elements;
+    operand.shape = shape;
+    operand.elements = Elements(shape);
+    operand.bytes = operand.elements * bytes;
+  };
+  for (std::size_t i = 0; i < node->inputs.size() && i < shapes.inputs.size(); ++i) {
+    Operand& operand = node->inputs[i];
+    if (operand.present && !operand.constant) resize(operand, shapes.inputs[i]);
+  }
+  resize(node->outputs[0], shapes.output);
+  node->inputs[0].part_padding = shapes.pad;
+  std::vector<std::int64_t> amounts(8);  // pairs for each dimension; lives while the kernel is made
+  std::vector<std::byte> data;
+  if (pads && shapes.pad && node->Has(1)) {
+    amounts[2] = shapes.pad->top;
+    amounts[3] = shapes.pad->bottom;
+    amounts[4] = shapes.pad->left;
+    amounts[5] = shapes.pad->right;
+    const bool wide = node->In(1).type == graph::ElementType::kInt64;
+    for (const std::int64_t amount : amounts) {
+      const auto narrow = static_cast<std::int32_t>(amount);
+      const auto* const from = wide ? reinterpret_cast<const std::byte*>(&amount)
+                                    : reinterpret_cast<const std::byte*>(&narrow);
+      data.insert(data.end(), from, from + (wide ? sizeof amount : sizeof narrow));
+    }
+    if (static_cast<std::int64_t>(data.size()) != node->In(1).bytes) {
+      return fail(BadInput("has amounts of padding for other than four dimensions"));
+    }
+    node->inputs[1].data = data;
+  }
+  auto kernel = FindKernel(op.domain, op.type)(*node);
+  if (!kernel) return fail(std::move(kernel).error());
+  return kernel;
 }
 
 Status Program::Fold(OpId id, std::int64_t* memory_left) {
@@ -207,6 +269,13 @@ Status Program::Fold(OpId id, std::int64_t* memory_left) {
     folded_values_.push_back(std::move(value));
   }
   return RunOp(id, Arguments{inputs, outputs});
+}
+
+std::byte Program::InitialByte(TensorId tensor) const {
+  const graph::Tensor& data = subgraph_->tensors[tensor];
+  const bool shifted = data.type == graph::ElementType::kInt8 && data.quantization &&
+                       data.quantization->zero_points.size() == 1;
+  return static_cast<std::byte>(shifted ? data.quantization->zero_points[0] : 0);
 }
 
 Status Program::RunOp(OpId op, const Arguments& arguments) const {

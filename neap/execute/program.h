@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,11 +32,24 @@ class Program {
   const std::vector<graph::OpId>& order() const { return order_; }
   // 0 for tensors that no operator touches.
   std::int64_t BytesOf(graph::TensorId tensor) const { return bytes_[tensor]; }
+  // What variables, and tensors that nothing writes, are full of: zero in real numbers.
+  std::byte InitialByte(graph::TensorId tensor) const;
   bool IsConstant(graph::TensorId tensor) const { return subgraph_->tensors[tensor].constant; }
   // Of a constant.
   std::span<const std::byte> ConstantBytes(graph::TensorId tensor) const {
     return constants_[tensor];
   }
+  // The shapes of a part of an operator's only output and of what it needs of its inputs; empty for
+  // constants, which are as they are.
+  struct PartShapes {
+    std::vector<graph::Shape> inputs;
+    graph::Shape output;
+    std::optional<Padding> pad;
+  };
+  // The operator's kernel for a part. `pads`: its second input, the amounts of padding, is that of
+  // the part. The error names the operator.
+  Result<RunKernel> PreparePart(graph::OpId op, const PartShapes& shapes, bool pads) const;
+
   // The error names the operator.
   Status RunOp(graph::OpId op, const Arguments& arguments) const;
 
@@ -53,6 +67,7 @@ class Program {
   IdVector<graph::TensorId, std::span<const std::byte>> constants_;
   IdVector<graph::OpId, RunKernel> kernels_;
   std::vector<std::shared_ptr<const std::vector<std::byte>>> folded_values_;
+  Kernels kernels_of_ = Kernels::kLitert;
 };
 
 }  // namespace neap::execute

@@ -3,107 +3,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
-#include "neap/execute/arena.h"
 #include "neap/execute/inputs.h"
-#include "neap/execute/program.h"
+#include "neap/execute/machine.h"
+#include "neap/execute/stream_run.h"
 
 namespace neap::execute {
-namespace {
 
 using graph::OpId;
 using graph::TensorId;
-
-// What is known of a tensor while the plan runs.
-struct Held {
-  std::vector<const plan::TensorPlacement*> stretches;  // between moves; none: not in the arena
-  std::size_t at = 0;                                   // the stretch of now
-  bool written = false;
-  std::vector<std::byte> copy;  // what was written, while it is live
-
-  const plan::TensorPlacement* place() const { return stretches.empty() ? nullptr : stretches[at]; }
-};
-
-ArenaRange RangeOf(const plan::TensorPlacement& place) {
-  return {place.tensor, place.offset, place.bytes, place.memory};
-}
-
-bool Shares(const ArenaRange& a, const ArenaRange& b) {
-  return a.memory == b.memory && Intersect(a.offset, a.bytes, b.offset, b.bytes);
-}
-
-class Machine {
- public:
-  Machine(const Program& program, const plan::EntryPlan& entry, const RunOptions& options)
-      : program_(program),
-        entry_(entry),
-        options_(options),
-        subgraph_(program.subgraph()),
-        held_(subgraph_.tensors.size()),
-        has_run_(subgraph_.ops.size(), false) {}
-
-  Status Prepare();
-  void CheckSharing();
-  Status LoadInputs(std::span<const Value> inputs);
-  Status RunSteps();
-  RunResult Finish();
-
- private:
-  using Inputs = std::vector<std::span<const std::byte>>;
-  using Outputs = std::vector<std::span<std::byte>>;
-
-  void Report(std::int32_t slot, TensorId tensor, const std::string& what);
-  std::vector<std::size_t> OverlapGroups() const;
-  std::vector<ArenaRange> ScratchAt(std::int32_t slot) const;
-
-  Arena& In(const ArenaRange& range) { return arenas_[static_cast<std::size_t>(range.memory)]; }
-  std::span<std::byte> At(const plan::TensorPlacement& place) {
-    return In(RangeOf(place)).At(place.offset, place.bytes);
-  }
-
-  Status RunStep(std::int32_t slot, OpId op);
-  Status RunMove(std::int32_t slot, TensorId tensor);
-  Inputs TakeInputs(std::int32_t slot, const graph::Op& op);
-  Outputs TakeOutputs(std::int32_t slot, const graph::Op& op,
-                      std::vector<std::vector<std::byte>>* apart);
-  bool OutputsShareInputs() const;
-  void Remember();
-  void CheckElsewhere(std::int32_t slot, const std::string& what);
-  bool IsIntact(TensorId tensor);
-  void CheckRead(std::int32_t slot, TensorId tensor);
-  std::span<const std::byte> ReadApart(TensorId tensor) const;
-  Status RunApart(OpId op, std::vector<std::vector<std::byte>>* results) const;
-  void KeepOutputs(OpId op, const Outputs& outputs);
-  void CheckLive(std::int32_t slot, const std::string& what);
-  void EndLifetimes(std::int32_t slot);
-  void PoisonUncovered(const plan::TensorPlacement& place);
-  void Touch(const ArenaRange& range) {
-    std::int64_t& high = high_water_[static_cast<std::size_t>(range.memory)];
-    high = std::max(high, range.offset + range.bytes);
-  }
-
-  const Program& program_;
-  const plan::EntryPlan& entry_;
-  const RunOptions& options_;
-  const graph::Subgraph& subgraph_;
-  std::vector<Arena> arenas_;  // one a memory
-  IdVector<TensorId, Held> held_;
-  std::vector<bool> has_run_;
-  std::vector<std::vector<const plan::TensorPlacement*>> ends_;  // by the last slot of the lifetime
-  std::vector<TensorId> live_;                                   // written and not ended, by id
-  StepEvent event_;
-  std::vector<std::int64_t> high_water_;  // of each memory
-  std::vector<std::string> violations_;
-};
-
-void Machine::Report(std::int32_t slot, TensorId tensor, const std::string& what) {
-  if (violations_.size() >= kMostViolations) return;
-  std::string line = slot < 0 ? "" : "slot " + std::to_string(slot) + ": ";
-  if (tensor.valid()) line += graph::Describe(tensor, subgraph_.tensors[tensor]) + " ";
-  violations_.push_back(line + what);
-}
 
 Status Machine::Prepare() {
   const auto slots = static_cast<std::int32_t>(entry_.steps.size());
@@ -149,58 +58,6 @@ Status Machine::Prepare() {
   return {};
 }
 
-// Tensors that overlaps join, directly or over others, share bytes on purpose: whether rightly, the
-// bytes will tell.
-std::vector<std::size_t> Machine::OverlapGroups() const {
-  std::vector<std::size_t> group(subgraph_.tensors.size());
-  std::iota(group.begin(), group.end(), std::size_t{0});
-  const auto root = [&](TensorId tensor) {
-    std::size_t at = tensor.index();
-    while (group[at] != at) at = group[at] = group[group[at]];
-    return at;
-  };
-  for (const plan::Overlap& overlap : entry_.overlaps) {
-    if (overlap.subgraph != entry_.subgraph || !subgraph_.tensors.Has(overlap.input) ||
-        !subgraph_.tensors.Has(overlap.output)) {
-      continue;
-    }
-    group[root(overlap.input)] = root(overlap.output);
-  }
-  for (const TensorId tensor : subgraph_.tensors.Ids()) group[tensor.index()] = root(tensor);
-  return group;
-}
-
-// Pairs that are live in one slot and share bytes: by address, the later one against all that begin
-// before its predecessors end.
-void Machine::CheckSharing() {
-  const std::vector<std::size_t> groups = OverlapGroups();
-  std::vector<const plan::TensorPlacement*> places;
-  for (const plan::TensorPlacement& place : entry_.tensors) {
-    if (place.bytes > 0 && place.first < place.last) places.push_back(&place);
-  }
-  std::sort(places.begin(), places.end(), [](const auto* a, const auto* b) {
-    return a->offset != b->offset ? a->offset < b->offset : a->tensor < b->tensor;
-  });
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto& a = *places[i];
-    for (std::size_t j = i + 1; j < places.size() && places[j]->offset < a.offset + a.bytes; ++j) {
-      const auto& b = *places[j];
-      const std::int32_t first = std::max(a.first, b.first);
-      const std::int32_t last = std::min(a.last, b.last);
-      if (first >= last || a.memory != b.memory || a.tensor == b.tensor) continue;
-      if (groups[a.tensor.index()] == groups[b.tensor.index()]) continue;
-      Report(first, a.tensor,
-             "shares bytes with " + graph::Describe(b.tensor, subgraph_.tensors[b.tensor]));
-    }
-    for (const plan::ScratchPlacement& scratch : entry_.scratch) {
-      if (scratch.slot >= a.first && scratch.slot < a.last &&
-          Shares(RangeOf(a), {TensorId(), scratch.offset, scratch.bytes, scratch.memory})) {
-        Report(scratch.slot, a.tensor, "shares bytes with the scratch of the step");
-      }
-    }
-  }
-}
-
 Status Machine::LoadInputs(std::span<const Value> inputs) {
   const auto load = [&](TensorId tensor, std::span<const std::byte> bytes) -> Status {
     Held& held = held_[tensor];
@@ -221,13 +78,14 @@ Status Machine::LoadInputs(std::span<const Value> inputs) {
     }
     NEAP_CHECK_OK(load(tensor, inputs[i].bytes));
   }
-  // Variables, and what nothing writes, are zeros.
+  // Variables, and what nothing writes.
   const auto producers = graph::Producers(subgraph_);
   for (const TensorId tensor : subgraph_.tensors.Ids()) {
     if (producers[tensor].valid() || held_[tensor].written || program_.IsConstant(tensor)) continue;
     if (program_.BytesOf(tensor) == 0) continue;
     NEAP_CHECK_OK(
-        load(tensor, std::vector<std::byte>(static_cast<std::size_t>(program_.BytesOf(tensor)))));
+        load(tensor, std::vector<std::byte>(static_cast<std::size_t>(program_.BytesOf(tensor)),
+                                            program_.InitialByte(tensor))));
   }
   // Inputs that were written over by others are found where they are read.
   std::sort(live_.begin(), live_.end());
@@ -261,18 +119,6 @@ Status Machine::RunSteps() {
   return {};
 }
 
-void Machine::CheckRead(std::int32_t slot, TensorId tensor) {
-  const Held& held = held_[tensor];
-  if (!held.written) return Report(slot, tensor, "is read before it is written");
-  if (held.place() == nullptr) return;
-  if (slot < held.place()->first || slot >= held.place()->last) {
-    return Report(slot, tensor, "is read outside of its lifetime");
-  }
-  if (!IsIntact(tensor)) {
-    Report(slot, tensor, "is read and has not the bytes that were written");
-  }
-}
-
 // What an unplanned run would read; zeros for what is not there.
 std::span<const std::byte> Machine::ReadApart(TensorId tensor) const {
   return program_.IsConstant(tensor) ? program_.ConstantBytes(tensor)
@@ -292,12 +138,6 @@ Status Machine::RunApart(OpId id, std::vector<std::vector<std::byte>>* results) 
   }
   Outputs outputs(results->begin(), results->end());
   return program_.RunOp(id, Arguments{inputs, outputs});
-}
-
-bool Machine::IsIntact(TensorId tensor) {
-  const Held& held = held_[tensor];
-  const auto now = At(*held.place());
-  return std::equal(now.begin(), now.end(), held.copy.begin(), held.copy.end());
 }
 
 Machine::Inputs Machine::TakeInputs(std::int32_t slot, const graph::Op& op) {
@@ -345,27 +185,8 @@ Machine::Outputs Machine::TakeOutputs(std::int32_t slot, const graph::Op& op,
   return outputs;
 }
 
-bool Machine::OutputsShareInputs() const {
-  return std::any_of(event_.writes.begin(), event_.writes.end(), [&](const ArenaRange& write) {
-    return std::any_of(event_.reads.begin(), event_.reads.end(),
-                       [&](const ArenaRange& read) { return Shares(write, read); });
-  });
-}
-
 void Machine::Remember() {
   for (Arena& arena : arenas_) arena.Remember();
-}
-
-void Machine::CheckElsewhere(std::int32_t slot, const std::string& what) {
-  for (std::size_t memory = 0; memory < arenas_.size(); ++memory) {
-    std::vector<ArenaRange> here;
-    for (const ArenaRange& range : event_.writes) {
-      if (static_cast<std::size_t>(range.memory) == memory) here.push_back(range);
-    }
-    if (arenas_[memory].ChangedOutside(here)) {
-      Report(slot, TensorId(), what + " writes outside of its outputs");
-    }
-  }
 }
 
 Status Machine::RunStep(std::int32_t slot, OpId id) {
@@ -418,7 +239,8 @@ Status Machine::RunMove(std::int32_t slot, TensorId tensor) {
   const auto source = At(from);
   if (!source.empty()) std::memmove(At(to).data(), source.data(), source.size());
   CheckElsewhere(slot, "the move");
-  if (held.written && !IsIntact(tensor)) Report(slot, tensor, "does not arrive where it is moved");
+  if (held.written && !IsIntact(tensor, slot + 1))
+    Report(slot, tensor, "does not arrive where it is moved");
   CheckLive(slot, "the move of " + graph::Describe(tensor, subgraph_.tensors[tensor]));
   EndLifetimes(slot);
   if (options_.observer) options_.observer(event_);
@@ -435,20 +257,6 @@ void Machine::KeepOutputs(OpId id, const Outputs& outputs) {
     const auto at = std::lower_bound(live_.begin(), live_.end(), op.outputs[i]);
     if (held.place() != nullptr && (at == live_.end() || *at != op.outputs[i])) {
       live_.insert(at, op.outputs[i]);
-    }
-  }
-}
-
-// What lives on after this step is what it was.
-void Machine::CheckLive(std::int32_t slot, const std::string& what) {
-  for (const TensorId tensor : live_) {
-    const plan::TensorPlacement& place = *held_[tensor].place();
-    if (place.last <= slot + 1) continue;
-    const bool touched =
-        std::any_of(event_.writes.begin(), event_.writes.end(),
-                    [&](const ArenaRange& range) { return Shares(range, RangeOf(place)); });
-    if (touched && !IsIntact(tensor)) {
-      Report(slot, tensor, "is still live and is written over by " + what);
     }
   }
 }
@@ -504,7 +312,7 @@ RunResult Machine::Finish() {
         Report(-1, tensor, "is an output and was never written");
       } else if (held.place()->last < slots) {
         Report(-1, tensor, "is an output and does not live to the end");
-      } else if (!IsIntact(tensor)) {
+      } else if (!IsIntact(tensor, slots)) {
         Report(-1, tensor, "is an output and has not the bytes that were written");
       }
       bytes = now;
@@ -521,8 +329,6 @@ RunResult Machine::Finish() {
   return result;
 }
 
-}  // namespace
-
 Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
                       std::span<const Value> inputs, const RunOptions& options) {
   if (!graph.subgraphs.Has(entry.subgraph)) {
@@ -531,6 +337,7 @@ Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
   NEAP_TRY(const Program program,
            Program::Prepare(graph, entry.subgraph, options.kernels, options.max_memory_bytes));
   NEAP_CHECK_OK(CheckInputs(program.subgraph(), inputs));
+  if (entry.stream) return RunStream(program, entry, inputs, options);
   Machine machine(program, entry, options);
   NEAP_CHECK_OK(machine.Prepare());
   machine.CheckSharing();

@@ -36,10 +36,17 @@ struct StepEvent {
 };
 using StepObserver = std::function<void(const StepEvent&)>;
 
+// Fills in row `row` of input `input` of the subgraph (of an image: all its pixels; of any other
+// tensor all its bytes). Called once for every row, in their order, when a plan whose input comes
+// in rows needs it.
+using RowSource =
+    std::function<Status(std::size_t input, std::int64_t row, std::span<std::byte> bytes)>;
+
 struct RunOptions {
   Kernels kernels = Kernels::kLitert;
   std::int64_t max_memory_bytes = std::int64_t{4} << 30;  // of arena and copies, each
   StepObserver observer;                                  // may be empty
+  RowSource rows;  // of a streamed plan with rows; empty: they are taken from the inputs
 };
 
 struct RunResult {
@@ -50,6 +57,9 @@ struct RunResult {
   std::int64_t arena_bytes = 0;
   std::int64_t high_water_bytes = 0;  // end of the highest byte that was written; of all memories
                                       // together
+  std::int64_t macs = 0;              // multiply-accumulates of a streamed plan, counted as it ran
+  std::int64_t kernel_bytes = 0;      // of a streamed plan: the largest working memory of a kernel,
+                                      // the block's inputs and outputs side by side; not counted
 };
 inline constexpr std::size_t kMostViolations = 20;
 
@@ -68,7 +78,8 @@ inline constexpr std::size_t kMostViolations = 20;
 // The run goes on after a violation as far as it can. Fails when the plan cannot be run at all: it
 // has no addresses, an address is outside of the arena, a step names no operator, an operator has
 // no kernel (control flow has none), the data is wrong for an operator. Thread-safe.
-// O(slots x arena) beside the kernels.
+// O(slots x arena) beside the kernels. A streamed plan runs block by block; what a box reads is
+// compared with what was written, pixel by pixel, and every operator has to compute all its output.
 Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
                       std::span<const Value> inputs, const RunOptions& options);
 

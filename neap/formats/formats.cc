@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "neap/formats/edit_check.h"
 #include "neap/formats/json/json.h"
 #include "neap/formats/tflite/tflite.h"
 #include "neap/io/file.h"
@@ -163,6 +164,48 @@ Result<std::vector<std::byte>> WritePlanned(
   }
   return AtFile<std::vector<std::byte>>(
       Fail(UsageError("is no .tflite: only those carry a memory plan")), model.path);
+}
+
+Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& edited,
+                                const LoadOptions& options) {
+  const auto write = [&]() -> Result<std::vector<std::byte>> {
+    NEAP_CHECK_OK(CheckEdit(model, edited));
+    if (model.format == Format::kTflite) return tflite::WriteEdited(model, edited);
+#if NEAP_WITH_ONNX
+    if (model.format == Format::kOnnx) {
+      return onnx::WriteEdited(model, edited, options.dims.empty());
+    }
+#endif
+    return Fail(UsageError("is graph JSON: only .tflite and .onnx can be written back"));
+  };
+  NEAP_TRY(std::vector<std::byte> bytes, AtFile(write(), model.path));
+  auto written = LoadBytes(std::make_shared<const std::vector<std::byte>>(std::move(bytes)),
+                           model.path, options);
+  std::string why;
+  if (written) {
+    why = FindDifference(model, edited, written->graph);
+    if (why.empty()) return written;
+  } else {
+    why = "it " + written.error().message;
+  }
+  Diagnostic error = BadInput("could not be edited: read back, " + why);
+  error.file = model.path;
+  return Fail(std::move(error));
+}
+
+Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part) {
+  const auto write = [&]() -> Result<std::vector<std::byte>> {
+    if (model.format == Format::kTflite) return tflite::WritePart(model, part);
+#if NEAP_WITH_ONNX
+    if (model.format == Format::kOnnx) return onnx::WritePart(model, part);
+#endif
+    return Fail(UsageError("is graph JSON: only .tflite and .onnx can be written back"));
+  };
+  NEAP_TRY(std::vector<std::byte> bytes, AtFile(write(), model.path));
+  const auto written =
+      LoadBytes(std::make_shared<const std::vector<std::byte>>(bytes), model.path, {});
+  if (written) return bytes;
+  return Fail(written.error());
 }
 
 Result<std::vector<std::byte>> ExportOnnx([[maybe_unused]] const graph::Graph& graph,

@@ -78,6 +78,43 @@ Result<std::vector<std::byte>> WritePlanned(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
     const graph::TensorOffsets& offsets, const std::string& kernels);
 
+// The same file with other operators: `edited` as a change of the very file. An edited graph is
+// model.graph with
+//  - operators removed, added, moved within their subgraph, or reading and writing other tensors;
+//    one that comes from the file has its index there as `source_index`, and the type, attributes
+//    and bodies that it has there; a new one has source_index -1 and no bodies;
+//  - tensors added behind those of the file, which keep their indices and all that they are (those
+//    that nothing refers to any more are left out of the file, or have no elements in it); new
+//    constants bring their data, new tensors of .onnx a name that no other tensor has;
+//  - the same subgraphs, inputs, outputs, signatures and control edges (by new indices).
+// Operators must stand in an order that can be run. What is not changed stays as it is in the file:
+// options, buffers, metadata, signatures, fields that Neap does not know. A memory plan for
+// TensorFlow Lite Micro is left out: it was made for other operators.
+// The result has been read back: it has the operators of `edited` at the same indices, and in
+// .tflite the tensors, too, which has been checked by code that shares nothing with the writer.
+// Fails with kUsage for graph JSON and for what is no edited graph of this model, with kBadInput
+// for what the format or the file does not allow. Deterministic. `options` are those that `model`
+// was read with.
+Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& edited,
+                                const LoadOptions& options);
+
+// A part of a model that is a model itself: operators of subgraph 0, none of them folded, in an
+// order that can be run; `inputs` are all that they read and do not compute (no constants, no
+// variables), `outputs` what others want of what they compute.
+struct ModelPart {
+  std::vector<graph::OpId> ops;
+  std::vector<graph::TensorId> inputs;
+  std::vector<graph::TensorId> outputs;
+};
+
+// The part as a file of the same format, with the names and types of the tensors, the constants and
+// options that it needs, and nothing else: no signatures, no memory plan. .onnx keeps operator
+// sets, functions and metadata. `model` was read with its weights. The result has been read back.
+// Fails with kUsage for graph JSON, with kBadInput, naming tensor or operator, for what cannot be
+// carried over: data in other files, sparse constants, custom quantisation, unknown element types.
+// Deterministic.
+Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part);
+
 // A new .onnx model from a graph of ONNX operators whose constants have their data (the zoo):
 // subgraph 0, operators in the order of the graph, opset 17. Deterministic.
 Result<std::vector<std::byte>> ExportOnnx(const graph::Graph& graph, const std::string& name);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "neap/ops/dependence.h"
+#include "neap/ops/resize.h"
 #include "neap/ops/window.h"
 
 namespace neap::ops {
@@ -16,7 +18,8 @@ using graph::Shape;
 using graph::Subgraph;
 using graph::Tensor;
 
-constexpr std::array<KernelLibraryInfo, 2> kLibraries = {{
+constexpr std::array<KernelLibraryInfo, 3> kLibraries = {{
+    {KernelLibrary::kCopies, "copies", "any library: only copies that stay where they are"},
     {KernelLibrary::kTflmReference, "tflm-reference",
      "TensorFlow Lite Micro's reference kernels; not CMSIS-NN, not ESP-NN"},
     {KernelLibrary::kNeap, "neap", "Neap's own executor (neap run)"},
@@ -84,26 +87,63 @@ std::vector<std::int64_t> LowestReads(const Window& w, std::int64_t in_bytes) {
   return lowest;
 }
 
-// Loops: batch, row, column, output channel; each output element after its whole window.
-std::int64_t WindowDistance(const Window& w, std::int64_t in_bytes, std::int64_t out_bytes) {
-  const std::vector<std::int64_t> lowest = LowestReads(w, in_bytes);
+struct PixelChannels {
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+  bool per_channel = false;  // an output channel reads one channel of the input
+};
+
+// Loops: batch, row, column, output channel; each output element after all that it reads, of which
+// `lowest` has the first byte for each pixel.
+std::int64_t PixelDistance(const std::vector<std::int64_t>& lowest, const PixelChannels& channels,
+                           std::int64_t in_bytes, std::int64_t out_bytes) {
   Distance distance;
   std::int64_t later = kNever;  // of all pixels behind this one
   for (std::size_t at = lowest.size(); at-- > 0;) {
     const std::int64_t own = lowest[at];
-    const std::int64_t first = static_cast<std::int64_t>(at) * w.out_channels;
-    distance.Written((first + w.out_channels) * out_bytes, later);
+    const std::int64_t first = static_cast<std::int64_t>(at) * channels.out;
+    distance.Written((first + channels.out) * out_bytes, later);
     if (own == kNever) continue;
-    if (w.per_channel) {
-      const std::int64_t multiplier = w.out_channels / w.in_channels;
-      for (std::int64_t c = 0; c + 1 < w.out_channels; ++c) {
+    if (channels.per_channel) {
+      const std::int64_t multiplier = channels.out / channels.in;
+      for (std::int64_t c = 0; c + 1 < channels.out; ++c) {
         const std::int64_t next = own + (c + 1) / multiplier * in_bytes;
         distance.Written((first + c + 1) * out_bytes, std::min(next, later));
       }
-    } else if (w.out_channels > 1) {
-      distance.Written((first + w.out_channels - 1) * out_bytes, std::min(own, later));
+    } else if (channels.out > 1) {
+      distance.Written((first + channels.out - 1) * out_bytes, std::min(own, later));
     }
     later = std::min(later, own);
+  }
+  return distance.Bytes();
+}
+
+std::int64_t WindowDistance(const Window& w, std::int64_t in_bytes, std::int64_t out_bytes) {
+  return PixelDistance(LowestReads(w, in_bytes), {w.in_channels, w.out_channels, w.per_channel},
+                       in_bytes, out_bytes);
+}
+
+// Bilinear: as above, channel by channel. Nearest: a pixel is copied as a whole, by memcpy, which
+// must not meet its own source.
+std::int64_t ResizeDistance(const Resize& resize, const Shape& in, const Shape& out,
+                            std::int64_t bytes) {
+  const std::vector<std::int64_t> rows = LowestIndices(resize, in[1], out[1]);
+  const std::vector<std::int64_t> columns = LowestIndices(resize, in[2], out[2]);
+  const std::int64_t pixel = in[3] * bytes;
+  std::vector<std::int64_t> lowest;
+  for (std::int64_t b = 0; b < in[0]; ++b) {
+    for (const std::int64_t row : rows) {
+      for (const std::int64_t column : columns) {
+        lowest.push_back(((b * in[1] + row) * in[2] + column) * pixel);
+      }
+    }
+  }
+  if (!resize.nearest) return PixelDistance(lowest, {in[3], out[3], true}, bytes, bytes);
+  Distance distance;
+  std::int64_t later = kNever;
+  for (std::size_t at = lowest.size(); at-- > 0;) {
+    later = std::min(later, lowest[at]);
+    distance.Written((static_cast<std::int64_t>(at) + 1) * pixel, later);
   }
   return distance.Bytes();
 }
@@ -230,6 +270,17 @@ std::optional<OverlapRule> Below(std::int64_t distance) {
   return OverlapRule{OverlapRule::Kind::kStartsBelow, distance};
 }
 
+// Of kernels that copy.
+std::optional<OverlapRule> CopyRule(const Subject& s) {
+  if (s.op.type == "CONCATENATION") return ConcatenationRule(s);
+  // Kernels that move nothing when source and destination are one.
+  if (s.op.type == "RESHAPE" && s.input == 0 && s.in_bytes == s.out_bytes &&
+      Elements(*s.in.shape) == Elements(*s.out.shape)) {
+    return OverlapRule{OverlapRule::Kind::kHoldsInput, 0};
+  }
+  return std::nullopt;
+}
+
 // Of kernels that go through their output from its first element to its last.
 std::optional<OverlapRule> ForwardRule(const Subject& s) {
   const std::string& type = s.op.type;
@@ -237,6 +288,10 @@ std::optional<OverlapRule> ForwardRule(const Subject& s) {
   if (const auto window = WindowOf(s.subgraph, s.op)) {
     if (s.input != 0) return std::nullopt;
     return Below(WindowDistance(*window, s.in_bytes, s.out_bytes));
+  }
+  if (const auto resize = ResizeOf(s.subgraph, s.op)) {
+    if (s.input != 0) return std::nullopt;
+    return Below(ResizeDistance(*resize, *s.in.shape, *s.out.shape, s.in_bytes));
   }
   if (Contains(kUnary, type) || type == "SOFTMAX") {
     if (!same_shape || s.input != 0) return std::nullopt;
@@ -265,12 +320,6 @@ std::optional<OverlapRule> ForwardRule(const Subject& s) {
   }
   if (type == "MEAN" && s.input == 0 && IsSpatialMean(s) && s.in.type == s.out.type) {
     return Below(0);
-  }
-  if (type == "CONCATENATION") return ConcatenationRule(s);
-  // Kernels that move nothing when source and destination are one.
-  if (type == "RESHAPE" && s.input == 0 && s.in_bytes == s.out_bytes &&
-      Elements(*s.in.shape) == Elements(*s.out.shape)) {
-    return OverlapRule{OverlapRule::Kind::kHoldsInput, 0};
   }
   return std::nullopt;
 }
@@ -311,10 +360,26 @@ std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op,
   // Read in a second place, in another order.
   const bool twice = std::count(op.inputs.begin(), op.inputs.end(), op.inputs[input]) > 1;
   if (twice && !Contains(kBinary, op.type)) return std::nullopt;
-  const auto rule = ForwardRule(subject);
+  auto rule = CopyRule(subject);
+  if (!rule && library != KernelLibrary::kCopies) rule = ForwardRule(subject);
   const bool useless =
       rule && rule->kind == OverlapRule::Kind::kStartsBelow && rule->bytes >= *out_total;
   return useless ? std::nullopt : rule;
+}
+
+std::int64_t FirstByteRead(const Subgraph& subgraph, const Op& op, std::size_t input) {
+  if (op.domain != "tflite" || op.type != "SLICE" || input != 0 || op.outputs.size() != 1) return 0;
+  const Tensor* in = Find(subgraph, op.inputs, 0);
+  const Tensor* out = Find(subgraph, op.outputs, 0);
+  if (in == nullptr || out == nullptr || !in->shape || !out->shape) return 0;
+  const auto bytes = graph::TensorBytes(*in);
+  const auto need = NeedOf(subgraph, op, 0, WholeBox(*out->shape));
+  if (!bytes || !need || IsEmpty(need->box)) return 0;
+  std::int64_t first = 0;
+  for (std::size_t d = 0; d < need->box.size(); ++d) {
+    first = first * (*in->shape)[d] + need->box[d].begin;
+  }
+  return first * ElementBytes(*in);
 }
 
 }  // namespace neap::ops

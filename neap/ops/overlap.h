@@ -20,7 +20,11 @@
 namespace neap::ops {
 
 enum class KernelLibrary : std::uint8_t {
-  kNone,           // nothing is known: outputs and inputs are disjoint
+  kNone,  // nothing is known: outputs and inputs are disjoint
+  // Any: what an operator only copies may be where its copy belongs, since no library changes bytes
+  // by copying them onto themselves; and what no slice reads any more is free. Nothing is known of
+  // operators that compute.
+  kCopies,
   kTflmReference,  // TensorFlow Lite Micro's portable kernels, the default of its build
   // Neap's executor (neap/execute): every element is written once, in order, after all reads that
   // it needs, and what is read early is read whole, so that what holds for kTflmReference holds
@@ -45,8 +49,7 @@ struct OverlapRule {
     // is lost.
     kStartsBelow,
     // The input may lie exactly `bytes` above the start of the output: the kernel copies it to
-    // where
-    // it is, which changes nothing. Both values are there afterwards.
+    // where it is, which changes nothing. Both values are there afterwards.
     kHoldsInput,
   };
   Kind kind = Kind::kStartsBelow;
@@ -59,5 +62,21 @@ struct OverlapRule {
 // channels) at most.
 std::optional<OverlapRule> OverlapRuleOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                          std::size_t input, KernelLibrary library);
+
+// The first byte of its input `input` that `op` reads: that of a SLICE whose begin is a constant; 0
+// of every other operator, and where it is not known. TensorFlow Lite's operators.
+std::int64_t FirstByteRead(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input);
+
+// An output that is `bytes` above the start of input `input`: the copy of a piece that is there
+// anyway.
+struct ViewRule {
+  std::size_t input = 0;
+  std::int64_t bytes = 0;
+};
+// Of SPLIT, SPLIT_V, SLICE and STRIDED_SLICE (steps of one) under kNeap, of SLICE under every
+// library, where the piece is one stretch of bytes; nullopt elsewhere. Both values are there
+// afterwards.
+std::optional<ViewRule> ViewRuleOf(const graph::Subgraph& subgraph, const graph::Op& op,
+                                   std::size_t output, KernelLibrary library);
 
 }  // namespace neap::ops

@@ -207,6 +207,11 @@ bool IsReshapeLike(const graph::Op& op) {
   return false;
 }
 
+bool WritesOverFirstInput(const graph::Op& op) {
+  const bool accumulates = op.domain == "neap" && op.type == "ACCUMULATE";
+  return accumulates || IsElementwise(op) || IsReshapeLike(op);
+}
+
 bool IsStatefulType(std::string_view domain, std::string_view type) {
   switch (FamilyOf(domain)) {
     case Family::kTflite:

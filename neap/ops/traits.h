@@ -16,6 +16,11 @@ bool IsElementwise(const graph::Op& op);
 // The output holds the bytes of the first input, under another shape.
 bool IsReshapeLike(const graph::Op& op);
 
+// The output may be written over the first input, where both have as many bytes and the input dies:
+// element-wise and reshape-like operators, and those of Neap's executor that add to an accumulator
+// ("neap", ACCUMULATE).
+bool WritesOverFirstInput(const graph::Op& op);
+
 // Reads or writes something outside its tensors (variables, resources, hash tables, random state,
 // print), or may do so (custom operators, calls): keeps its place among such operators. Readers of
 // files use it to set Op::stateful.

@@ -83,6 +83,7 @@ class AddressChecker {
     return tensors_.find(key);
   }
   bool KernelOverlapHolds(const Overlap& overlap, const Block& input, const Block& output);
+  bool DeadPartHolds(const Overlap& overlap, const Block& input, const Block& output);
   void CheckApart(std::size_t memory);
   void CheckHeights();
   void CheckApartBut(const std::vector<const Block*>& blocks);
@@ -314,6 +315,27 @@ void AddressChecker::JoinOverlaps() {
   }
 }
 
+// Every step from the slot on that reads the input is a slice of what lies behind the output.
+bool AddressChecker::DeadPartHolds(const Overlap& overlap, const Block& input,
+                                   const Block& output) {
+  const std::int64_t covered = output.end - input.offset;
+  if (output.offset >= input.end || covered <= 0) return true;
+  if (covered > overlap.bytes) return false;
+  for (auto slot = static_cast<std::size_t>(overlap.slot); slot < c_.entry.steps.size(); ++slot) {
+    const Step& step = c_.entry.steps[slot];
+    if (step.moved.valid() || step.subgraph != c_.entry.subgraph || !step.op.valid()) continue;
+    const Subgraph& subgraph = c_.graph.subgraphs[step.subgraph];
+    const Op& op = subgraph.ops[step.op];
+    if (std::find(op.captures.begin(), op.captures.end(), overlap.input) != op.captures.end()) {
+      return false;
+    }
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i] == overlap.input && LowestRead(subgraph, op, i) < covered) return false;
+    }
+  }
+  return true;
+}
+
 // Walks the kernel with the two tensors where the plan puts them.
 bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& input,
                                         const Block& output) {
@@ -323,6 +345,13 @@ bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& inp
   const auto at = static_cast<std::size_t>(
       std::find(op.inputs.begin(), op.inputs.end(), overlap.input) - op.inputs.begin());
   const std::int64_t distance = input.offset - output.offset;
+  if (overlap.kind == OverlapKind::kDeadPart) return DeadPartHolds(overlap, input, output);
+  if (overlap.kind == OverlapKind::kHoldsOutput) {
+    const auto which = static_cast<std::size_t>(
+        std::find(op.outputs.begin(), op.outputs.end(), overlap.output) - op.outputs.begin());
+    return -distance == overlap.bytes &&
+           HoldsOutput(subgraph, op, at, which, c_.kernels, overlap.bytes);
+  }
   if (overlap.kind == OverlapKind::kHoldsInput) {
     return distance == overlap.bytes && HoldsInput(subgraph, op, at, c_.kernels, distance);
   }
@@ -339,9 +368,16 @@ void AddressChecker::CheckKernelOverlaps() {
     const Timeline& timeline = c_.replayer.TimelineOf(overlap.subgraph);
     const SlotRange in = timeline.Find(overlap.input)->range;
     const SlotRange out = timeline.Find(overlap.output)->range;
-    const bool holds = overlap.kind == OverlapKind::kHoldsInput;
-    if (input->second.range.last != in.last || output->second.range.first != out.first ||
-        (holds && output->second.range.last != out.last)) {
+    if (input->second.range.last != in.last || output->second.range.first != out.first) continue;
+    // What holds a value must not be written over while somebody else holds it.
+    const bool in_is_lost = joined_.contains({overlap.subgraph, overlap.input});
+    const bool out_is_lost = joined_.contains({overlap.subgraph, overlap.output});
+    if (overlap.kind == OverlapKind::kHoldsInput &&
+        (output->second.range.last != out.last || in_is_lost || out_is_lost)) {
+      continue;
+    }
+    if (overlap.kind == OverlapKind::kHoldsOutput &&
+        (in_is_lost || (out_is_lost && out.last <= in.last))) {
       continue;
     }
     if (input->second.memory != output->second.memory) continue;  // nothing is shared
@@ -350,7 +386,7 @@ void AddressChecker::CheckKernelOverlaps() {
                       "slot " + std::to_string(overlap.slot) + ": lies over tensor " +
                           std::to_string(overlap.input.value()) + ", " +
                           std::to_string(input->second.offset - output->second.offset) +
-                          " bytes below it, where the kernel would read what it has overwritten");
+                          " bytes below it, where what is still to be read would be written over");
       continue;
     }
     may_share_.insert({&input->second, &output->second});
@@ -451,15 +487,23 @@ std::string KernelRefusal(const EntryContext& c, const Overlap& overlap, const S
   const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
   if (c.kernels == ops::KernelLibrary::kNone) return "the plan names no kernels that allow it";
   if (step.subgraph != c.entry.subgraph) return "its subgraph runs inside an operator";
-  if (op.outputs.empty() || op.outputs[0] != overlap.output ||
-      std::find(op.inputs.begin(), op.inputs.end(), overlap.input) == op.inputs.end()) {
-    return "expected an input and the first output of operator " + graph::Describe(step.op, op);
+  const bool dead_part = overlap.kind == OverlapKind::kDeadPart;
+  const bool any_output = dead_part || overlap.kind == OverlapKind::kHoldsOutput;
+  const auto which = std::find(op.outputs.begin(), op.outputs.end(), overlap.output);
+  const bool reads =
+      std::find(op.inputs.begin(), op.inputs.end(), overlap.input) != op.inputs.end();
+  if (which == op.outputs.end() || (!any_output && which != op.outputs.begin()) ||
+      (!dead_part && !reads)) {
+    return "expected " + std::string(dead_part ? "" : "an input and ") +
+           (any_output ? "an" : "the first") + " output of operator " +
+           graph::Describe(step.op, op);
   }
   const Lifetime* input = timeline.Find(overlap.input);
   if (input == nullptr || timeline.Find(overlap.output) == nullptr) {
     return "one of them is not in the arena";
   }
-  if (overlap.kind == OverlapKind::kHoldsInput) return "";
+  if (dead_part) return input->kept ? "the input is wanted in the end" : "";
+  if (overlap.kind != OverlapKind::kStartsBelow) return "";
   if (input->kept || input->range.last != timeline.ops[step.op].last) {
     return "the input is needed after operator " + graph::Describe(step.op, op);
   }
@@ -520,7 +564,7 @@ std::string Refusal(const EntryContext& c, const Overlap& overlap) {
 }  // namespace
 
 bool MayOverwrite(const Op& op, const Timeline& timeline) {
-  if (!(ops::IsElementwise(op) || ops::IsReshapeLike(op)) || !op.bodies.empty()) return false;
+  if (!ops::WritesOverFirstInput(op) || !op.bodies.empty()) return false;
   if (op.inputs.empty() || op.outputs.empty()) return false;
   const Lifetime* input = timeline.Find(op.inputs[0]);
   const Lifetime* output = timeline.Find(op.outputs[0]);
@@ -530,12 +574,13 @@ bool MayOverwrite(const Op& op, const Timeline& timeline) {
 std::vector<Overlap> CheckOverlaps(const EntryContext& context) {
   std::vector<Overlap> allowed;
   std::set<std::int32_t> seen;  // slots with an overlap in place
-  std::set<std::tuple<std::int32_t, TensorId>> seen_inputs;
+  std::set<std::tuple<std::int32_t, TensorId, TensorId>> seen_inputs;
   for (const Overlap& overlap : context.entry.overlaps) {
     std::string why = Refusal(context, overlap);
-    const bool first = overlap.kind == OverlapKind::kInPlace
-                           ? seen.insert(overlap.slot).second
-                           : seen_inputs.insert({overlap.slot, overlap.input}).second;
+    const bool first =
+        overlap.kind == OverlapKind::kInPlace
+            ? seen.insert(overlap.slot).second
+            : seen_inputs.insert({overlap.slot, overlap.input, overlap.output}).second;
     if (why.empty() && !first) why = "the slot has one already";
     if (why.empty()) {
       allowed.push_back(overlap);

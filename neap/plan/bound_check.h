@@ -9,6 +9,7 @@
 #include <string>
 
 #include "neap/graph/graph.h"
+#include "neap/plan/bound_model.h"
 #include "neap/plan/plan.h"
 
 namespace neap::plan {
@@ -32,8 +33,7 @@ enum class ReplayVerdict : std::uint8_t {
 // the planner's: forced operators, next-freed tensors where their conditions hold, a table of
 // refuted states. Working memory of bodies is left out, so bounds that rest on it end in kRefuted
 // only if the rest already allows less, which is then reported as kOutOfReach.
-ReplayVerdict ReplaySearch(const graph::Subgraph& subgraph, const Profile& profile,
-                           const Certificate& certificate, std::int64_t bound_bytes,
-                           std::int64_t max_states, std::int64_t* states);
+ReplayVerdict ReplaySearch(const BoundModel& model, const Certificate& certificate,
+                           std::int64_t bound_bytes, std::int64_t max_states, std::int64_t* states);
 
 }  // namespace neap::plan

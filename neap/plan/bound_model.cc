@@ -114,7 +114,7 @@ BoundModel::BoundModel(const graph::Subgraph& subgraph, const Profile& profile)
   for (const OpId id : subgraph.ops.Ids()) {
     const Op& op = subgraph.ops[id];
     if (op.folded || !op.bodies.empty() || op.inputs.empty() || op.outputs.empty()) continue;
-    if (!ops::IsElementwise(op) && !ops::IsReshapeLike(op)) continue;
+    if (!ops::WritesOverFirstInput(op)) continue;
     const TensorId input = op.inputs.front();
     const TensorId output = op.outputs.front();
     if (!input.valid() || !output.valid()) continue;

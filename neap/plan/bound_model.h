@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neap/graph/graph.h"
+#include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
 
 namespace neap::plan {
@@ -37,6 +38,19 @@ struct BoundModel {
   bool any_bodies = false;
   // In-place candidates: the first input and the output of an operator, or -1.
   std::vector<std::pair<std::int32_t, std::int32_t>> in_place;
+  // What output 0 of an operator may have in common with inputs that die there, by operator; empty
+  // unless GrantOverlaps() was called.
+  struct Savings {
+    std::vector<std::pair<std::int32_t, std::int64_t>> inputs;  // values and bytes
+    std::int64_t most = 0;                                      // of all of them together
+  };
+  std::vector<Savings> savings;
 };
+
+// Turns a model of live bytes into one of bytes in use under every order and every placement: each
+// overlap that `kernels` or the profile allow is granted, at its best. Values that a kernel may
+// hold in its output end there. O(reads of all kernels x log(bytes)).
+void GrantOverlaps(const graph::Subgraph& subgraph, const Profile& profile,
+                   ops::KernelLibrary kernels, BoundModel* model);
 
 }  // namespace neap::plan

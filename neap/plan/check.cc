@@ -13,9 +13,11 @@
 #include "neap/base/bytes.h"
 #include "neap/plan/address_check.h"
 #include "neap/plan/bound_check.h"
+#include "neap/plan/kernel_simulation.h"
 #include "neap/plan/overlap_bound.h"
 #include "neap/plan/replay.h"
 #include "neap/plan/runtime_view.h"
+#include "neap/plan/stream_check.h"
 
 namespace neap::plan {
 namespace {
@@ -118,9 +120,8 @@ void CheckBound(const EntryPlan& entry, const char* what, std::int64_t bound, co
 
 void CheckStatus(const EntryPlan& entry, const char* what, BoundStatus status, std::int64_t bound,
                  std::int64_t value, Findings& findings) {
-  const bool optimal = status == BoundStatus::kOptimal;
-  if (optimal == (bound == value)) return;
-  findings.Add(entry.subgraph, std::string(what) + " is " + (optimal ? "optimal" : "bounded") +
+  if ((status == BoundStatus::kOptimal) == (bound == value)) return;
+  findings.Add(entry.subgraph, std::string(what) + " is " + std::string(NameOf(status)) +
                                    ", but the bound is " + std::to_string(bound) +
                                    " and the plan has " + std::to_string(value));
 }
@@ -187,6 +188,17 @@ void CheckCertificate(const EntryContext& c) {
                          " without a certificate, expected at most what one operator needs");
 }
 
+void CheckArenaCertificate(const EntryContext& c) {
+  const Certificate& certificate = c.entry.arena_certificate;
+  if (certificate.kind == "none") return;
+  const Subgraph& subgraph = c.graph.subgraphs[c.entry.subgraph];
+  const bool runs = subgraph.ops.Has(certificate.op) && !subgraph.ops[certificate.op].folded;
+  if (certificate.kind == "search" && runs && certificate.states >= 0) return;
+  c.findings.Add(c.entry.subgraph,
+                 "arena_certificate is of kind '" + certificate.kind +
+                     "', expected none, or search with an operator that runs in this subgraph");
+}
+
 void CheckSignature(const graph::Graph& graph, const EntryPlan& entry, Findings& findings) {
   bool any = false;
   for (const graph::Signature& signature : graph.signatures) {
@@ -202,8 +214,18 @@ void CheckSignature(const graph::Graph& graph, const EntryPlan& entry, Findings&
 // An order alone: nothing has a place.
 bool IsOrderOnly(const Plan& plan) {
   return std::all_of(plan.entries.begin(), plan.entries.end(), [](const EntryPlan& entry) {
-    return entry.tensors.empty() && entry.scratch.empty() && entry.arena_bytes == 0;
+    return entry.tensors.empty() && entry.scratch.empty() && entry.arena_bytes == 0 &&
+           !entry.stream;
   });
+}
+
+bool HasDeadParts(const Subgraph& subgraph) {
+  for (const Op& op : subgraph.ops) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].valid() && LowestRead(subgraph, op, i) > 0) return true;
+    }
+  }
+  return false;
 }
 
 // Two things bound the arena over all orders: the peak's own bound, and the largest tensor. Where
@@ -217,6 +239,12 @@ void CheckArenaBound(const EntryContext& c) {
   }
   if (entry.arena_lower_bound_bytes <= proven) return;
   if (overlap && ProvesArenaBound(c, entry.arena_lower_bound_bytes)) return;
+  // Verified by searching again. Where slices leave bytes of a live tensor to others, what is live
+  // bounds nothing.
+  if (overlap && entry.arena_certificate.kind == "search" &&
+      !HasDeadParts(c.graph.subgraphs[entry.subgraph])) {
+    return;
+  }
   c.findings.Add(
       entry.subgraph,
       "arena_lower_bound_bytes is " + std::to_string(entry.arena_lower_bound_bytes) +
@@ -247,6 +275,7 @@ void CheckEntry(const EntryContext& c, bool order_only) {
              entry.arena_bytes, c.findings);
   CheckStatus(entry, "arena_status", entry.arena_status, entry.arena_lower_bound_bytes,
               entry.arena_bytes, c.findings);
+  CheckArenaCertificate(c);
   CheckArenaBound(c);
 }
 
@@ -279,6 +308,14 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
     }
     const auto replay = replayer.Replay(*checked);
     if (!replay) continue;  // what follows from the steps would be noise
+    if (entry.stream) {
+      CheckSignature(graph, entry, findings);
+      if (plan.runtime != Runtime::kNeap) {
+        findings.Add(entry.subgraph, "is streamed, which only the profile neap executes");
+      }
+      CheckStream(graph, entry, &findings);
+      continue;
+    }
     CheckEntry({view.Merged(), profile, plan.kernels, plan.memories, *checked, replayer, *replay,
                 findings},
                order_only);
@@ -289,37 +326,53 @@ std::vector<std::string> Check(const graph::Graph& graph, const Plan& plan) {
   return findings.Take();
 }
 
+namespace {
+
+// One bound and what became of it.
+void Count(ReplayVerdict verdict, const std::string& what, std::int64_t max_states,
+           ReplayedBounds* result) {
+  switch (verdict) {
+    case ReplayVerdict::kNotASearch:
+      ++result->not_searches;
+      break;
+    case ReplayVerdict::kProven:
+      ++result->replayed;
+      break;
+    case ReplayVerdict::kRefuted:
+      result->refuted.push_back(what + " is wrong: there is an order that needs less");
+      break;
+    case ReplayVerdict::kOutOfReach:
+      result->unfinished.push_back(
+          what + " is out of reach of a replay: more than 20000 operators, or control flow");
+      break;
+    case ReplayVerdict::kGaveUp:
+      result->unfinished.push_back(what + " could not be confirmed within " +
+                                   std::to_string(max_states) + " states");
+      break;
+  }
+}
+
+}  // namespace
+
 ReplayedBounds ReplayBounds(const graph::Graph& graph, const Plan& plan, std::int64_t max_states) {
   ReplayedBounds result;
-  const RuntimeView view(graph, ProfileOf(plan.runtime));
+  const Profile& profile = ProfileOf(plan.runtime);
+  const RuntimeView view(graph, profile);
   for (const EntryPlan& entry : plan.entries) {
+    const graph::Subgraph& subgraph = view.Merged().subgraphs[entry.subgraph];
+    const std::string where = "subgraph " + std::to_string(entry.subgraph.value()) + ": the bound ";
+    BoundModel model(subgraph, profile);
     std::int64_t states = 0;
-    const ReplayVerdict verdict =
-        ReplaySearch(view.Merged().subgraphs[entry.subgraph], ProfileOf(plan.runtime),
-                     entry.certificate, entry.peak_lower_bound_bytes, max_states, &states);
+    Count(ReplaySearch(model, entry.certificate, entry.peak_lower_bound_bytes, max_states, &states),
+          where + std::to_string(entry.peak_lower_bound_bytes), max_states, &result);
     result.states += states;
-    const std::string what = "subgraph " + std::to_string(entry.subgraph.value()) + ": the bound " +
-                             std::to_string(entry.peak_lower_bound_bytes);
-    switch (verdict) {
-      case ReplayVerdict::kNotASearch:
-        ++result.not_searches;
-        break;
-      case ReplayVerdict::kProven:
-        ++result.replayed;
-        break;
-      case ReplayVerdict::kRefuted:
-        result.refuted.push_back(what + " is wrong: there is an order with a smaller peak");
-        break;
-      case ReplayVerdict::kOutOfReach:
-        result.unfinished.push_back(what +
-                                    " is out of reach of a replay: more than 20000 operators, "
-                                    "or control flow");
-        break;
-      case ReplayVerdict::kGaveUp:
-        result.unfinished.push_back(what + " could not be confirmed within " +
-                                    std::to_string(max_states) + " states");
-        break;
-    }
+    if (entry.arena_certificate.kind != "search") continue;
+    GrantOverlaps(subgraph, profile, plan.kernels, &model);
+    Count(ReplaySearch(model, entry.arena_certificate, entry.arena_lower_bound_bytes, max_states,
+                       &states),
+          where + std::to_string(entry.arena_lower_bound_bytes) + " of the arena", max_states,
+          &result);
+    result.states += states;
   }
   return result;
 }

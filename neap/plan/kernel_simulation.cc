@@ -2,6 +2,7 @@
 #include "neap/plan/kernel_simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "neap/ops/resize.h"
 #include "neap/ops/window.h"
 
 namespace neap::plan {
@@ -196,6 +198,67 @@ bool WalkSpatialMean(const graph::Shape& in, const Sizes& sizes, Tape tape) {
   return tape.Intact();
 }
 
+// Between which rows (or columns) of `in` each of `out` lies, as the kernel computes it; in single
+// precision with and without fused multiplication, the lower of the two.
+std::vector<std::int64_t> LowerNeighbours(const Op& op, graph::ElementType type, std::int64_t in,
+                                          std::int64_t out) {
+  const bool nearest = op.type == "RESIZE_NEAREST_NEIGHBOR";
+  const bool corners = ops::IntegerAttribute(op, "align_corners", 0) != 0;
+  const bool centers = ops::IntegerAttribute(op, "half_pixel_centers", 0) != 0;
+  const bool inner = corners && out > 1;
+  std::vector<std::int64_t> lower;
+  if (!nearest && (type == graph::ElementType::kInt8 || type == graph::ElementType::kInt16)) {
+    const std::int64_t steps = inner ? out - 1 : out;
+    const std::int64_t scale = (1024 * (inner ? in - 1 : in) + steps / 2) / steps;
+    for (std::int64_t o = 0; o < out; ++o) {
+      const std::int64_t place = o * scale + (centers ? scale / 2 - 512 : 0);
+      lower.push_back(std::max<std::int64_t>(place, 0) / 1024);
+    }
+  } else {
+    const float scale = inner ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+                              : static_cast<float>(in) / static_cast<float>(out);
+    for (std::int64_t o = 0; o < out; ++o) {
+      const float from = static_cast<float>(o) + (centers ? 0.5F : 0.0F);
+      const float back = centers && !nearest ? -0.5F : 0.0F;
+      const auto round = [&](float place) {
+        return static_cast<std::int64_t>(nearest && corners ? std::round(place)
+                                                            : std::floor(place));
+      };
+      lower.push_back(std::min(round(from * scale + back), round(std::fma(from, scale, back))));
+    }
+  }
+  for (std::int64_t& index : lower) index = std::clamp<std::int64_t>(index, 0, in - 1);
+  return lower;
+}
+
+// Nearest: pixel by pixel, each copied at once. Bilinear: channel by channel of four pixels, of
+// which the one above on the left comes first in memory.
+bool WalkResize(const Op& op, const Tensor& in, const Tensor& out, const Sizes& sizes, Tape tape) {
+  const graph::Shape& from = *in.shape;
+  const graph::Shape& to = *out.shape;
+  const bool nearest = op.type == "RESIZE_NEAREST_NEIGHBOR";
+  const auto rows = LowerNeighbours(op, in.type, from[1], to[1]);
+  const auto columns = LowerNeighbours(op, in.type, from[2], to[2]);
+  const std::int64_t element = sizes.in_element;
+  for (std::int64_t b = 0; b < to[0]; ++b) {
+    for (const std::int64_t row : rows) {
+      for (const std::int64_t column : columns) {
+        const std::int64_t first = ((b * from[1] + row) * from[2] + column) * from[3] * element;
+        if (nearest) {
+          tape.Write(from[3] * element);
+          tape.Read(first, first + from[3] * element);
+          continue;
+        }
+        for (std::int64_t c = 0; c < from[3]; ++c) {
+          tape.Read(first + c * element, first + (c + 1) * element);
+          tape.Write(element);
+        }
+      }
+    }
+  }
+  return tape.Intact();
+}
+
 const std::set<std::string>& Pointwise() {
   static const std::set<std::string> kTypes = {
       "ABS",   "ADD",        "CAST",       "CEIL",        "COS",      "DEQUANTIZE", "ELU",
@@ -215,6 +278,7 @@ bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, cons
   }
   if (input != 0) return false;
   if (const auto window = ops::WindowOf(subgraph, op)) return WalkWindow(*window, sizes, tape);
+  if (ops::ResizeOf(subgraph, op)) return WalkResize(op, in, out, sizes, tape);
   if (op.type == "SOFTMAX") {
     return in.shape == out.shape && !in.shape->empty() &&
            WalkSoftmax(sizes, in.shape->back(), tape);
@@ -232,6 +296,36 @@ bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, cons
            sizes.out_elements == in.shape->back() && WalkSpatialMean(*in.shape, sizes, tape);
   }
   return false;
+}
+
+// Where in the input, in elements, each element of a SLICE's output comes from; none where that is
+// not known. Grows with the output.
+std::vector<std::int64_t> SlicedFrom(const Subgraph& subgraph, const Op& op) {
+  if (op.inputs.size() < 2 || op.outputs.size() != 1 || !op.inputs[0].valid()) return {};
+  const Tensor& in = subgraph.tensors[op.inputs[0]];
+  const Tensor& out = subgraph.tensors[op.outputs[0]];
+  const std::vector<std::int64_t> begins = ConstantIntegers(subgraph, op, 1);
+  if (!in.shape || !out.shape || in.shape->size() != out.shape->size() ||
+      begins.size() != in.shape->size() || !graph::TensorBytes(out) || !graph::TensorBytes(in)) {
+    return {};
+  }
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < begins.size(); ++d) {
+    if (begins[d] < 0 || begins[d] + (*out.shape)[d] > (*in.shape)[d]) return {};
+    count *= (*out.shape)[d];
+  }
+  std::vector<std::int64_t> from;
+  graph::Shape at(out.shape->size(), 0);
+  for (std::int64_t k = 0; k < count; ++k) {
+    std::int64_t index = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) index = index * (*in.shape)[d] + begins[d] + at[d];
+    from.push_back(index);
+    for (std::size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < (*out.shape)[d]) break;
+      at[d] = 0;
+    }
+  }
+  return from;
 }
 
 // An input that is read in two places is walked for operators that read both at once.
@@ -253,12 +347,20 @@ bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,
   if (!sizes) return false;
   switch (library) {
     case ops::KernelLibrary::kNone:
+    case ops::KernelLibrary::kCopies:
       break;
     case ops::KernelLibrary::kTflmReference:
     case ops::KernelLibrary::kNeap:
       return WalkForward(subgraph, op, input, *sizes, Tape(distance_bytes));
   }
   return false;
+}
+
+std::int64_t LowestRead(const Subgraph& subgraph, const Op& op, std::size_t input) {
+  if (op.domain != "tflite" || op.type != "SLICE" || input != 0) return 0;
+  const std::vector<std::int64_t> from = SlicedFrom(subgraph, op);
+  const int bits = graph::BitsOf(subgraph.tensors[op.inputs[0]].type);
+  return from.empty() || bits % 8 != 0 ? 0 : from.front() * (bits / 8);
 }
 
 bool HoldsInput(const Subgraph& subgraph, const Op& op, std::size_t input,

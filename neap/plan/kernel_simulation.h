@@ -25,4 +25,16 @@ bool ReadsSurvive(const graph::Subgraph& subgraph, const graph::Op& op, std::siz
 bool HoldsInput(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
                 ops::KernelLibrary library, std::int64_t offset_bytes);
 
+// The lowest byte of its input `input` that `op` reads: of a SLICE with constant begins; else 0.
+std::int64_t LowestRead(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input);
+
+// Whether an output is such a piece of an input, wherever it begins.
+bool MayBePiece(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t output,
+                ops::KernelLibrary library);
+
+// True if output `output` of `op` is, element by element, the piece of input `input` that begins
+// `offset_bytes` above its start. O(elements of the output).
+bool HoldsOutput(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
+                 std::size_t output, ops::KernelLibrary library, std::int64_t offset_bytes);
+
 }  // namespace neap::plan

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -27,7 +28,8 @@ using graph::TensorId;
 
 constexpr auto kLibrary = ops::KernelLibrary::kTflmReference;
 
-// What a kernel does, element by element: the elements that it reads, then the one that it writes.
+// What a kernel does, element by element: the elements that it reads, then the one that it writes;
+// -1: none.
 struct Event {
   std::vector<std::int64_t> reads;
   std::int64_t write = 0;
@@ -248,6 +250,86 @@ Case MeanCase(Random* random) {
   return c;
 }
 
+// The lower and the upper neighbour of a place, as the kernels round.
+std::pair<std::int64_t, std::int64_t> Neighbours(std::int64_t o, std::int64_t in, std::int64_t out,
+                                                 bool corners, bool centers, bool whole) {
+  if (whole) {
+    std::int64_t scale = (1024 * in + out / 2) / out;
+    if (corners && out > 1) scale = (1024 * (in - 1) + (out - 1) / 2) / (out - 1);
+    const std::int64_t place = centers ? o * scale + scale / 2 - 512 : o * scale;
+    return {std::max<std::int64_t>(place / 1024, 0), std::min((place + 1023) / 1024, in - 1)};
+  }
+  float scale = static_cast<float>(in) / static_cast<float>(out);
+  if (corners && out > 1) scale = static_cast<float>(in - 1) / static_cast<float>(out - 1);
+  const float place =
+      centers ? (static_cast<float>(o) + 0.5F) * scale - 0.5F : static_cast<float>(o) * scale;
+  return {std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(place)), 0),
+          std::min<std::int64_t>(static_cast<std::int64_t>(std::ceil(place)), in - 1)};
+}
+
+std::int64_t Nearest(std::int64_t o, std::int64_t in, std::int64_t out, bool corners,
+                     bool centers) {
+  float scale = static_cast<float>(in) / static_cast<float>(out);
+  if (corners && out > 1) scale = static_cast<float>(in - 1) / static_cast<float>(out - 1);
+  const float place = (static_cast<float>(o) + (centers ? 0.5F : 0.0F)) * scale;
+  const float rounded = corners ? std::round(place) : std::floor(place);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(rounded), 0, in - 1);
+}
+
+// A pixel is copied at once: what comes of a copy onto itself is anybody's guess.
+void AddCopiedPixel(std::int64_t from, std::int64_t depth, Case* c) {
+  const auto at = static_cast<std::int64_t>(c->events.size()) / (depth + 1) * depth;
+  for (std::int64_t i = 0; i < depth; ++i) c->events.push_back({{}, at + i});
+  Event last;
+  last.write = -1;
+  for (std::int64_t i = 0; i < depth; ++i) last.reads.push_back(from * depth + i);
+  c->events.push_back(std::move(last));
+}
+
+Case ResizeCase(Random* random) {
+  Case c;
+  const bool nearest = random->Below(2) == 0;
+  const bool floats = random->Below(2) == 0;
+  const bool corners = random->Below(2) == 0;
+  const bool centers = !corners && random->Below(2) == 0;
+  const Shape in = {random->Between(1, 2), random->Between(1, 7), random->Between(1, 7),
+                    random->Between(1, 3)};
+  const Shape out = {in[0], random->Between(1, 12), random->Between(1, 12), in[3]};
+  const ElementType type = floats ? ElementType::kFloat32 : ElementType::kInt8;
+  c.op.type = nearest ? "RESIZE_NEAREST_NEIGHBOR" : "RESIZE_BILINEAR";
+  SetIo(&c, in, out, type, type);
+  c.op.inputs.push_back(AddIntegers(
+      &c.subgraph, {2}, {static_cast<std::int32_t>(out[1]), static_cast<std::int32_t>(out[2])}));
+  c.op.attributes = {{"align_corners", std::int64_t{corners}},
+                     {"half_pixel_centers", std::int64_t{centers}}};
+  std::int64_t written = 0;
+  for (std::int64_t b = 0; b < out[0]; ++b)
+    for (std::int64_t y = 0; y < out[1]; ++y)
+      for (std::int64_t x = 0; x < out[2]; ++x) {
+        const auto pixel = [&](std::int64_t row, std::int64_t column) {
+          return (b * in[1] + row) * in[2] + column;
+        };
+        if (nearest) {
+          AddCopiedPixel(pixel(Nearest(y, in[1], out[1], corners, centers),
+                               Nearest(x, in[2], out[2], corners, centers)),
+                         in[3], &c);
+          continue;
+        }
+        const auto [y0, y1] = Neighbours(y, in[1], out[1], corners, centers, !floats);
+        const auto [x0, x1] = Neighbours(x, in[2], out[2], corners, centers, !floats);
+        for (std::int64_t i = 0; i < in[3]; ++i) {
+          Event event;
+          for (const std::int64_t row : {y0, y1})
+            for (const std::int64_t column : {x0, x1})
+              event.reads.push_back(pixel(row, column) * in[3] + i);
+          event.write = written++;
+          c.events.push_back(std::move(event));
+        }
+      }
+  c.what = c.op.type + (floats ? " float" : " int8");
+  return c;
+}
+
 // ---- every byte
 
 bool SurvivesByBytes(const Case& c, std::int64_t distance) {
@@ -258,7 +340,7 @@ bool SurvivesByBytes(const Case& c, std::int64_t distance) {
         if (clobbered[static_cast<std::size_t>(element * c.in_element + k)] != 0) return false;
       }
     }
-    for (std::int64_t k = 0; k < c.out_element; ++k) {
+    for (std::int64_t k = 0; event.write >= 0 && k < c.out_element; ++k) {
       const std::int64_t at = event.write * c.out_element + k - distance;
       if (at >= 0 && at < static_cast<std::int64_t>(clobbered.size())) {
         clobbered[static_cast<std::size_t>(at)] = 1;
@@ -312,6 +394,37 @@ INSTANTIATE_TEST_SUITE_P(Operators, KernelSimulationTest,
                                          std::pair("Pad", &PadCase), std::pair("Mean", &MeanCase)),
                          [](const auto& test) { return std::string(test.param.first); });
 
+// Single precision may round a place down: there rule and walk may keep more distance than these
+// loops need, never less.
+TEST(KernelSimulationTest, ResizedImagesAreSafeAndNearlyAlwaysTight) {
+  Random random(9);
+  int tight = 0;
+  for (int i = 0; i < Repetitions(); ++i) {
+    const Case c = ResizeCase(&random);
+    const std::int64_t out_bytes = c.out_elements * c.out_element;
+    std::int64_t least = 0;
+    for (std::int64_t d = 0; d <= out_bytes; ++d) {
+      const bool survives = SurvivesByBytes(c, d);
+      if (!survives) {
+        ASSERT_FALSE(ReadsSurvive(c.subgraph, c.op, 0, kLibrary, d)) << c.what << " at " << d;
+      }
+      if (!survives) least = d + 1;
+    }
+    const auto rule = ops::OverlapRuleOf(c.subgraph, c.op, 0, kLibrary);
+    if (!rule) {
+      tight += least >= out_bytes ? 1 : 0;
+      continue;
+    }
+    ASSERT_GE(rule->bytes, least) << c.what;
+    ASSERT_TRUE(ReadsSurvive(c.subgraph, c.op, 0, kLibrary, rule->bytes)) << c.what;
+    tight += rule->bytes == least ? 1 : 0;
+    if (c.what == "RESIZE_BILINEAR int8") {
+      ASSERT_EQ(rule->bytes, least);
+    }
+  }
+  EXPECT_GT(tight, Repetitions() * 7 / 10);
+}
+
 Case ConcatenationOf(const std::vector<std::int64_t>& parts, std::int64_t outside) {
   Case c;
   std::int64_t total = 0;
@@ -347,6 +460,136 @@ TEST(KernelHoldsInputTest, NotInPiecesAndNotTwice) {
   twice.op.inputs[1] = twice.op.inputs[0];
   EXPECT_FALSE(ops::OverlapRuleOf(twice.subgraph, twice.op, 0, kLibrary));
   EXPECT_FALSE(HoldsInput(twice.subgraph, twice.op, 0, kLibrary, 0));
+}
+
+// A piece of a tensor, and which element of the tensor each of its elements is.
+struct Piece {
+  Case c;
+  std::size_t output = 0;
+  std::vector<std::int64_t> sources;
+};
+
+std::vector<std::int64_t> SourcesOf(const Shape& in, const Shape& begin, const Shape& size) {
+  std::vector<std::int64_t> sources;
+  Shape at(in.size(), 0);
+  for (std::int64_t k = Count(size); k > 0; --k) {
+    std::int64_t source = 0;
+    for (std::size_t d = 0; d < in.size(); ++d) source = source * in[d] + begin[d] + at[d];
+    sources.push_back(source);
+    for (std::size_t d = in.size(); d-- > 0 && ++at[d] == size[d];) at[d] = 0;
+  }
+  return sources;
+}
+
+std::vector<std::int32_t> Words(const Shape& values) { return {values.begin(), values.end()}; }
+
+Piece PieceCase(Random* random) {
+  Piece piece;
+  Case& c = piece.c;
+  Shape in;
+  Shape begin;
+  Shape size;
+  for (std::int64_t d = random->Between(1, 4); d > 0; --d) {
+    in.push_back(random->Between(1, 4));
+    begin.push_back(random->Chance(1, 2) ? 0 : random->Between(0, in.back() - 1));
+    size.push_back(random->Chance(1, 2) ? in.back() - begin.back()
+                                        : random->Between(1, in.back() - begin.back()));
+  }
+  const auto rank = static_cast<std::int32_t>(in.size());
+  const ElementType type = random->Chance(1, 2) ? ElementType::kInt8 : ElementType::kFloat32;
+  const auto kind = random->Below(4);
+  if (kind < 2) {
+    const auto axis = static_cast<std::size_t>(random->Below(in.size()));
+    begin.assign(in.size(), 0);
+    size = in;
+    size[axis] = random->Between(1, in[axis]);
+    SetIo(&c, in, size, type, type);
+    Shape rest = in;
+    rest[axis] -= size[axis];
+    if (rest[axis] > 0) {
+      c.op.outputs.push_back(Add(&c.subgraph, rest, type));
+      if (random->Chance(1, 2)) {
+        piece.output = 1;
+        begin[axis] = size[axis];
+        size = rest;
+      }
+    }
+    const auto along = static_cast<std::int32_t>(axis) - (random->Chance(1, 3) ? rank : 0);
+    const TensorId axis_id = AddIntegers(&c.subgraph, {}, {along});
+    c.op.type = kind == 0 ? "SPLIT" : "SPLIT_V";
+    if (kind == 0) {
+      c.op.inputs = {axis_id, c.op.inputs[0]};
+    } else {
+      c.op.inputs.push_back(AddIntegers(&c.subgraph, {2}, {1, 1}));  // the shapes tell
+      c.op.inputs.push_back(axis_id);
+    }
+  } else if (kind == 2) {
+    c.op.type = "SLICE";
+    SetIo(&c, in, size, type, type);
+    c.op.inputs.push_back(AddIntegers(&c.subgraph, {rank}, Words(begin)));
+    c.op.inputs.push_back(AddIntegers(&c.subgraph, {rank}, Words(size)));
+  } else {
+    c.op.type = "STRIDED_SLICE";
+    Shape end = begin;
+    std::int64_t ends_masked = 0;
+    std::int64_t gone = 0;
+    Shape out;
+    for (std::size_t d = 0; d < in.size(); ++d) {
+      end[d] += size[d];
+      if (end[d] == in[d] && random->Chance(1, 2)) ends_masked |= std::int64_t{1} << d;
+      if (size[d] == 1 && random->Chance(1, 3)) {
+        gone |= std::int64_t{1} << d;
+      } else {
+        out.push_back(size[d]);
+      }
+    }
+    SetIo(&c, in, out, type, type);
+    Shape steps(in.size(), 1);
+    if (random->Chance(1, 8)) steps[0] = 2;
+    c.op.inputs.push_back(AddIntegers(&c.subgraph, {rank}, Words(begin)));
+    c.op.inputs.push_back(AddIntegers(&c.subgraph, {rank}, Words(end)));
+    c.op.inputs.push_back(AddIntegers(&c.subgraph, {rank}, Words(steps)));
+    c.op.attributes = {{"end_mask", ends_masked}, {"shrink_axis_mask", gone}};
+    if (steps[0] != 1) {
+      piece.sources = {0, 2};  // no stretch, whatever it is
+      return piece;
+    }
+  }
+  piece.sources = SourcesOf(in, begin, size);
+  return piece;
+}
+
+TEST(KernelHoldsOutputTest, ThePiecesThatAreOneStretch) {
+  constexpr auto kNeap = ops::KernelLibrary::kNeap;
+  Random random(4);
+  int stretches = 0;
+  for (int i = 0; i < 4 * Repetitions(); ++i) {
+    const Piece piece = PieceCase(&random);
+    const Case& c = piece.c;
+    bool stretch = true;
+    for (std::size_t k = 1; k < piece.sources.size(); ++k) {
+      stretch = stretch && piece.sources[k] == piece.sources[k - 1] + 1;
+    }
+    const auto rule = ops::ViewRuleOf(c.subgraph, c.op, piece.output, kNeap);
+    ASSERT_EQ(MayBePiece(c.subgraph, c.op, piece.output, kNeap), stretch) << c.op.type << i;
+    // Other libraries are asked for slices alone.
+    const bool elsewhere = ops::ViewRuleOf(c.subgraph, c.op, piece.output, kLibrary).has_value();
+    ASSERT_EQ(elsewhere, stretch && c.op.type == "SLICE");
+    ASSERT_EQ(MayBePiece(c.subgraph, c.op, piece.output, kLibrary), elsewhere);
+    if (!stretch) {
+      ASSERT_FALSE(rule) << c.op.type;
+      continue;
+    }
+    ++stretches;
+    // One dimension in part behind single indices: one element alone may have several.
+    ASSERT_TRUE(rule) << c.op.type;
+    ASSERT_EQ(rule->bytes, piece.sources.front() * c.in_element) << c.op.type;
+    for (const std::int64_t by : {-1, 0, 1}) {
+      EXPECT_EQ(HoldsOutput(c.subgraph, c.op, rule->input, piece.output, kNeap, rule->bytes + by),
+                by == 0);
+    }
+  }
+  EXPECT_GT(stretches, Repetitions());
 }
 
 TEST(KernelSimulationTest, UnknownKernelsAllowNothing) {

@@ -22,14 +22,46 @@ class Prover {
   explicit Prover(const EntryContext& context)
       : c_(context),
         subgraph_(context.graph.subgraphs[context.entry.subgraph]),
-        timeline_(context.replayer.TimelineOf(context.entry.subgraph)) {}
+        timeline_(context.replayer.TimelineOf(context.entry.subgraph)),
+        holders_(subgraph_.tensors.size()) {
+    for (const OpId id : subgraph_.ops.Ids()) {
+      const Op& op = subgraph_.ops[id];
+      if (op.type == "SLICE") {
+        // Input and piece may be one, and others over dead rows of the input.
+        for (const TensorId id_of : {op.inputs.empty() ? TensorId() : op.inputs[0],
+                                     op.outputs.empty() ? TensorId() : op.outputs[0]}) {
+          if (id_of.valid()) holders_[id_of].insert(id);
+        }
+        continue;
+      }
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (!op.folded && BytesOf(op.inputs[i]) > 0 && MayHold(op, i)) {
+          holders_[op.inputs[i]].insert(id);
+        }
+      }
+      // A piece of something else: not to be counted anywhere.
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        if (!op.folded && MayBePiece(subgraph_, op, i, c_.kernels)) {
+          holders_[op.outputs[i]].insert(OpId());
+        }
+      }
+    }
+  }
 
   bool Run(std::int64_t bytes) const {
     if (HasOnlyOrder() && bytes <= c_.entry.arena_given_order_lower_bound_bytes) return true;
     if (bytes <= c_.entry.peak_lower_bound_bytes && !AnyMayOverlap()) return true;
-    for (const Op& op : subgraph_.ops) {
-      if (op.folded) continue;
-      const std::int64_t alone = AlignUp(op.scratch_bytes, c_.profile.alignment) + Sum(Touched(op));
+    for (const OpId id : subgraph_.ops.Ids()) {
+      const Op& op = subgraph_.ops[id];
+      if (op.folded || op.type == "SLICE") continue;
+      std::set<TensorId> touched = Touched(op);
+      // What another operator holds in its output may be part of something else here.
+      std::erase_if(touched, [&](TensorId tensor) {
+        if (!tensor.valid()) return true;
+        const std::set<OpId>& holders = holders_[tensor];
+        return holders.size() > holders.count(id);
+      });
+      const std::int64_t alone = AlignUp(op.scratch_bytes, c_.profile.alignment) + Sum(touched);
       if (SavesAtMost(op, alone - bytes)) return true;
     }
     return false;
@@ -80,7 +112,11 @@ class Prover {
   bool AnyMayOverlap() const {
     for (const Op& op : subgraph_.ops) {
       if (op.folded || op.outputs.empty()) continue;
+      if (op.type == "SLICE") return true;
       const std::int64_t distance = BytesOf(op.outputs.front()) - c_.profile.alignment;
+      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+        if (MayBePiece(subgraph_, op, i, c_.kernels)) return true;
+      }
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (BytesOf(op.inputs[i]) == 0 || distance < 0) continue;
         if (MayHold(op, i)) return true;
@@ -95,6 +131,7 @@ class Prover {
     return !Has(subgraph_.outputs, input) && !Has(op.captures, input);
   }
   bool MayHold(const Op& op, std::size_t input) const {
+    if (op.type == "SLICE") return input == 0;
     std::int64_t at = 0;
     for (std::size_t i = 0; i < input; ++i) {
       if (!op.inputs[i].valid()) return false;
@@ -119,6 +156,7 @@ class Prover {
   const EntryContext& c_;
   const Subgraph& subgraph_;
   const Timeline& timeline_;
+  IdVector<TensorId, std::set<OpId>> holders_;
 };
 
 }  // namespace

@@ -5,6 +5,14 @@
 
 namespace neap::plan {
 
+std::string_view NameOf(BoundStatus status) {
+  return status == BoundStatus::kOptimal ? "optimal" : "bounded";
+}
+
+std::string_view NameOf(Exactness exactness) {
+  return exactness == Exactness::kBitwise ? "bitwise" : "reassociates";
+}
+
 const EntryPlan& LargestEntry(const Plan& plan) {
   NEAP_CHECK(!plan.entries.empty(), "a plan has at least one entry");
   const EntryPlan* largest = &plan.entries.front();
@@ -25,6 +33,10 @@ std::string_view NameOf(OverlapKind kind) {
       return "starts-below";
     case OverlapKind::kHoldsInput:
       return "holds-input";
+    case OverlapKind::kDeadPart:
+      return "dead-part";
+    case OverlapKind::kHoldsOutput:
+      return "holds-output";
   }
   return "";
 }

@@ -21,6 +21,7 @@
 #include "neap/graph/graph.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
+#include "neap/plan/stream.h"
 
 namespace neap::plan {
 
@@ -30,6 +31,8 @@ enum class BoundStatus : std::uint8_t {
   kOptimal,  // equals its proven lower bound
   kBounded,  // a limit ended the search; the proven bound stands beside it
 };
+// "optimal", "bounded".
+std::string_view NameOf(BoundStatus status);
 
 struct Step {
   graph::SubgraphId subgraph;
@@ -76,9 +79,15 @@ enum class OverlapKind : std::uint8_t {
   // The input lies exactly `bytes` above the start of the output, as the copy that the operator
   // would make of it; both values are there while both live.
   kHoldsInput,
+  // The output lies exactly `bytes` above the start of the input, as the copy of a piece that the
+  // operator would make of it; both values are there while both live. Any output of the operator.
+  kHoldsOutput,
+  // `output`, which the operator in `slot` writes, lies over the first `bytes` bytes of `input`, a
+  // tensor that is still live: from this slot on only slices read it, and none of them these bytes.
+  kDeadPart,
 };
 
-// "in-place", "starts-below", "holds-input": as plan.json has them.
+// "in-place", "starts-below", "holds-input", "holds-output", "dead-part": as plan.json has them.
 std::string_view NameOf(OverlapKind kind);
 
 // `input` and `output` of the operator in `slot` share bytes.
@@ -133,8 +142,46 @@ struct EntryPlan {
   std::vector<std::int64_t> memory_bytes;  // of each of Plan::memories
   std::int64_t arena_given_order_lower_bound_bytes = 0;
   std::int64_t arena_lower_bound_bytes = 0;
+  // Why arena_lower_bound_bytes holds where kernels let outputs lie over inputs. "none": Check()
+  // sees for itself. "search": the orders that need less were exhausted, with every such overlap
+  // counted at its best; verified by searching again.
+  Certificate arena_certificate;
   BoundStatus arena_status = BoundStatus::kBounded;  // against arena_lower_bound_bytes
   std::int64_t states = 0;
+  // A streamed plan (profile kNeap): what runs and where everything lies is here; tensors, scratch
+  // and overlaps are empty, steps say in which order the operators run for the first time, and peak
+  // and arena are the bytes of the arena.
+  std::optional<Stream> stream;
+};
+
+// Operators that were cut into tiles before planning: `ops` of the main subgraph of the given
+// model, their output cut along each axis before the indices `cuts`.
+struct TiledRegion {
+  struct Split {
+    std::int32_t axis = 0;
+    std::vector<std::int64_t> cuts;
+  };
+  std::vector<graph::OpId> ops;
+  std::vector<Split> splits;
+};
+
+// What a rewrite of the graph does to the outputs.
+enum class Exactness : std::uint8_t {
+  kBitwise,       // the same bytes on the runtime of the profile
+  kReassociates,  // floats are summed in another order; partial sums of integers are requantised
+};
+// "bitwise", "reassociates": as plan.json has them.
+std::string_view NameOf(Exactness exactness);
+
+// One application of a rule of neap/rewrite, by name, at an operator of the main subgraph of the
+// model as it was given.
+struct Rewrite {
+  std::string rule;
+  graph::OpId op;
+  std::vector<std::int64_t> parameters;  // what the rule knows: an order of parts, their number
+  Exactness exactness = Exactness::kBitwise;
+  // Of the peak, by this application when all others are there; found by a short search.
+  std::int64_t bytes_saved = 0;
 };
 
 struct Plan {
@@ -146,8 +193,17 @@ struct Plan {
   std::string order_strategy;  // "exact", "file", ...
   // The kernels whose order of reading and writing overlaps rely on; kNone: no such overlap.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
-  std::vector<Memory> memories;    // empty: one, without a limit
-  std::vector<std::string> dims;   // "batch=1": the bindings the sizes were computed with
+  std::vector<Memory> memories;  // empty: one, without a limit
+  // Empty: nothing was cut. Otherwise steps and tensors below are those of the model that regions
+  // in tiles make of the given one, whose operators run in `tiled_order`.
+  std::vector<TiledRegion> tiled_regions;
+  std::vector<graph::OpId> tiled_order;
+  std::vector<std::string> dims;  // "batch=1": the bindings the sizes were computed with
+  // The plan is about the model that these make of the given one: operators and tensors of steps
+  // are those of the rewritten graph. Empty: the model as it is.
+  std::vector<Rewrite> rewrites;
+  std::int64_t accumulator_bytes = 0;  // of partial sums held in place; 0: there are none
+  std::string rewritten_sha256;        // of the rewritten model as a file; "": it is none
   std::vector<EntryPlan> entries;  // one per entry subgraph, in index order; [0] is the main one
 };
 

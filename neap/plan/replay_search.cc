@@ -41,7 +41,8 @@ struct HashSet {
 class Search {
  public:
   // A backward search is a forward one with everything turned round.
-  Search(BoundModel model, std::int32_t around, bool reversed) : model_(std::move(model)) {
+  Search(BoundModel model, std::int32_t around, bool reversed)
+      : model_(std::move(model)), reversed_(reversed) {
     if (reversed) {
       std::swap(model_.predecessors, model_.successors);
       for (auto& value : model_.values) std::swap(value.at_start, value.at_end);
@@ -217,6 +218,7 @@ class Search {
     for (const auto& pair : model_.in_place) {
       if (pair.first >= 0) next_freed_holds_ = false;
     }
+    if (!model_.savings.empty()) next_freed_holds_ = false;
   }
 
   bool Touched(std::size_t t, const Set& done) const {
@@ -264,7 +266,21 @@ class Search {
     }
     std::int64_t hill = live + adds + model_.scratch[static_cast<std::size_t>(op)];
     if (input_ends && output_begins) hill -= model_.values[static_cast<std::size_t>(output)].bytes;
+    if (!model_.savings.empty()) hill -= Saved(op, done, after);
     return {hill, live + adds - frees};
+  }
+
+  // An input that dies where `op` runs begins there when everything is turned round.
+  std::int64_t Saved(std::int32_t op, const Set& done, const Set& after) const {
+    const BoundModel::Savings& savings = model_.savings[static_cast<std::size_t>(op)];
+    std::int64_t saved = 0;
+    for (const auto& [value, bytes] : savings.inputs) {
+      const auto t = static_cast<std::size_t>(value);
+      const auto& users = model_.values[t].users;
+      if (std::find(users.begin(), users.end(), op) == users.end()) continue;
+      if (reversed_ ? !Touched(t, done) : Finished(t, after)) saved += bytes;
+    }
+    return std::min(saved, savings.most);
   }
 
   std::int64_t RunForced(Set* done, std::int64_t live) const {
@@ -359,6 +375,7 @@ class Search {
   }
 
   BoundModel model_;
+  bool reversed_;
   std::size_t words_ = 0;
   std::int64_t budget_ = 0;
   bool next_freed_holds_ = true;
@@ -373,27 +390,26 @@ class Search {
 
 }  // namespace
 
-ReplayVerdict ReplaySearch(const graph::Subgraph& subgraph, const Profile& profile,
-                           const Certificate& certificate, std::int64_t bound_bytes,
-                           std::int64_t max_states, std::int64_t* states) {
+ReplayVerdict ReplaySearch(const BoundModel& model, const Certificate& certificate,
+                           std::int64_t bound_bytes, std::int64_t max_states,
+                           std::int64_t* states) {
   *states = 0;
   if (certificate.kind != "search") return ReplayVerdict::kNotASearch;
-  BoundModel model(subgraph, profile);
   constexpr std::int32_t kMostOps = 20'000;  // the closures take ops^2 / 4 bytes
   const graph::OpId op = certificate.op;
   if (!op.valid() || op.value() >= model.num_ops || !model.Runs(op.value())) {
     return ReplayVerdict::kOutOfReach;
   }
   if (model.num_ops > kMostOps) return ReplayVerdict::kOutOfReach;
-  const bool bodies = model.any_bodies;
-  Search search(std::move(model), op.value(), certificate.reversed);
+  Search search(model, op.value(), certificate.reversed);
   ReplayVerdict verdict = search.Run(bound_bytes - 1, max_states, states);
   // Every order passes the ends of each segment: one that cannot stay below the bound is enough,
   // and only if all can there is an order below it.
   while (verdict == ReplayVerdict::kRefuted && search.NextSegment()) {
     verdict = search.Run(bound_bytes - 1, max_states, states);
   }
-  return verdict == ReplayVerdict::kRefuted && bodies ? ReplayVerdict::kOutOfReach : verdict;
+  return verdict == ReplayVerdict::kRefuted && model.any_bodies ? ReplayVerdict::kOutOfReach
+                                                                : verdict;
 }
 
 }  // namespace neap::plan

@@ -182,6 +182,17 @@ std::string MemoryPlanText(const MemoryPlanReport& plan, const Style& style) {
   return out + ".\n";
 }
 
+// What became of a bound.
+std::string WordOn(const CheckReport& report, const plan::Certificate& certificate) {
+  if (certificate.kind != "search") return "verified";
+  if (!report.replayed) return "the planner's word (a search; --replay searches again)";
+  if (!report.replayed->unfinished.empty()) {
+    return "not confirmed: " + report.replayed->unfinished.front();
+  }
+  return fmt::format("confirmed by a search of its own ({} states)",
+                     FormatCount(report.replayed->states));
+}
+
 }  // namespace
 
 const compile::Inspection& LargestInspection(const InspectReport& report) {
@@ -257,20 +268,14 @@ std::string CheckText(const CheckReport& report, const Style& style) {
     tensors += each.tensors.size();
   }
   const bool placed = entry.arena_bytes > 0;
-  std::string bound = "verified";
-  if (entry.certificate.kind == "search") {
-    bound = "the planner's word (a search; --replay searches again)";
-    if (report.replayed && report.replayed->unfinished.empty()) {
-      bound = fmt::format("confirmed by a search of its own ({} states)",
-                          FormatCount(report.replayed->states));
-    } else if (report.replayed) {
-      bound = "not confirmed: " + report.replayed->unfinished.front();
-    }
+  std::string bound = "the lower bound of the peak is " + WordOn(report, entry.certificate);
+  if (entry.arena_certificate.kind != "none") {
+    bound += ", that of the arena " + WordOn(report, entry.arena_certificate);
   }
   return Paint(style, Ink::kGood, "ok") +
          fmt::format(
              ": peak {} B{}; verified for runtime {}: the model's hash, {} steps in a valid "
-             "order, {}; the lower bound of the peak is {}\n",
+             "order, {}; {}\n",
              FormatCount(entry.peak_bytes),
              placed ? fmt::format(", arena {} B", FormatCount(entry.arena_bytes)) : "",
              plan::ProfileOf(report.plan->runtime).name, steps,

@@ -103,9 +103,9 @@ std::string CheckJson(const CheckReport& report) {
     item["peak_bytes"] = entry.peak_bytes;
     item["arena_bytes"] = entry.arena_bytes;
     item["peak_lower_bound_bytes"] = entry.peak_lower_bound_bytes;
-    item["order_status"] =
-        entry.order_status == plan::BoundStatus::kOptimal ? "optimal" : "bounded";
+    item["order_status"] = NameOf(entry.order_status);
     item["certificate"] = entry.certificate.kind;
+    item["arena_certificate"] = entry.arena_certificate.kind;
     out["entries"].push_back(std::move(item));
   }
   if (report.replayed) {

@@ -9,10 +9,6 @@
 namespace neap::report {
 namespace {
 
-std::string_view NameOf(plan::BoundStatus status) {
-  return status == plan::BoundStatus::kOptimal ? "optimal" : "bounded";
-}
-
 Json OverlapsJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
   Json out = Json::array();
   for (const plan::Overlap& overlap : entry.overlaps) {
@@ -76,6 +72,23 @@ Json NumbersJson(const plan::EntryPlan& entry, bool placed) {
   out["arena_lower_bound_bytes"] = if_placed(entry.arena_lower_bound_bytes);
   out["arena_status"] = if_placed(NameOf(entry.arena_status));
   out["states"] = entry.states;
+  return out;
+}
+
+Json StreamJson(const plan::EntryPlan& entry) {
+  if (!entry.stream) return nullptr;
+  const plan::Stream& stream = *entry.stream;
+  std::size_t streamed = 0;
+  for (const plan::StreamSegment& segment : stream.segments) streamed += segment.whole ? 0 : 1;
+  Json out;
+  out["input"] = plan::NameOf(stream.input);
+  out["segments"] = stream.segments.size();
+  out["streamed_segments"] = streamed;
+  out["macs"] = stream.macs;
+  out["layerwise_macs"] = stream.layerwise_macs;
+  out["lower_bound_bytes"] = stream.lower_bound_bytes;
+  out["cycles"] = stream.cycles;
+  out["layerwise_cycles"] = stream.layerwise_cycles;
   return out;
 }
 
@@ -158,6 +171,52 @@ std::string Dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Json CascadeJson(const PlanReport& report) {
+  if (!report.cascade) return nullptr;
+  const CascadeReport& cascade = *report.cascade;
+  Json out;
+  out["device"] = cascade.device;
+  out["stripes"] = cascade.tiles;
+  out["macs"] = cascade.macs;
+  out["macs_ratio"] = cascade.uncut_macs == 0 ? 1.0
+                                              : static_cast<double>(cascade.macs) /
+                                                    static_cast<double>(cascade.uncut_macs);
+  out["cycles"] = cascade.cycles;
+  out["uncut"] = {{"cycles", cascade.uncut_cycles},
+                  {"arena_bytes", cascade.uncut_arena_bytes},
+                  {"total_arena_bytes", cascade.uncut_total_arena_bytes < 0
+                                            ? Json(nullptr)
+                                            : Json(cascade.uncut_total_arena_bytes)}};
+  out["regions"] = cascade.regions;
+  return out;
+}
+
+Json RewritesJson(const PlanReport& report) {
+  Json out = Json::array();
+  if (report.rewriting == nullptr) return out;
+  for (const plan::Rewrite& rewrite : report.compiled->plan.rewrites) {
+    Json item;
+    item["rule"] = rewrite.rule;
+    const graph::Subgraph& main = report.rewriting->source->subgraphs[graph::SubgraphId(0)];
+    item["where"] = graph::Describe(rewrite.op, main.ops[rewrite.op]);
+    item["exactness"] = plan::NameOf(rewrite.exactness);
+    item["bytes_saved"] = rewrite.bytes_saved;
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+Json RewritingJson(const PlanReport& report) {
+  if (report.rewriting == nullptr) return nullptr;
+  const RewriteReport& rewriting = *report.rewriting;
+  return {{"operators_before", CountOf(*rewriting.source).operators},
+          {"accumulator_bytes", report.compiled->plan.accumulator_bytes},
+          {"peak_lower_bound_bytes", rewriting.peak_lower_bound_bytes},
+          {"growth_bytes", rewriting.growth_bytes},
+          {"evaluations", rewriting.evaluations},
+          {"seconds", Microseconds(rewriting.seconds)}};
+}
+
 std::string PlanJson(const PlanReport& report) {
   const compile::Compiled& compiled = *report.compiled;
   const plan::Plan& planned = compiled.plan;
@@ -186,12 +245,14 @@ std::string PlanJson(const PlanReport& report) {
   out["clobbered_inputs"] = ClobberedJson(*report.graph, entry);
   out["moves"] = MovesJson(*report.graph, entry);
   out["memories"] = MemoriesJson(report);
-  out["rewrites"] = Json::array();
+  out["rewrites"] = RewritesJson(report);
+  out["rewriting"] = RewritingJson(report);
   const bool several = !planned.memories.empty();
   out["access_cycles"] = several ? Json(compiled.access_cycles) : Json(nullptr);
   out["access_cycles_lower_bound"] =
       several ? Json(compiled.access_cycles_lower_bound) : Json(nullptr);
-  out["cascade"] = nullptr;
+  out["cascade"] = CascadeJson(report);
+  out["stream"] = StreamJson(entry);
   out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
   out["budget_total_bytes"] =
       report.budget_total_bytes ? Json(*report.budget_total_bytes) : Json(nullptr);

@@ -78,10 +78,10 @@ TEST_F(PlanReportTest, SaysWhatWasDelivered) {
   EXPECT_LE(FirstLine().size(), 80U);
   EXPECT_THAT(PlanText(report_, Style()),
               HasSubstr("\nThat is what TensorFlow Lite Micro would allocate for a model written "
-                        "with -o, which carries this memory plan.\n"));
+                        "with -o,\nwhich carries this memory plan.\n"));
   report_.model_file = "out.tflite";
   EXPECT_THAT(PlanText(report_, Style()),
-              HasSubstr("will allocate for out.tflite, which carries this memory plan.\n"));
+              HasSubstr("will allocate for out.tflite,\nwhich carries this memory plan.\n"));
   report_.carries_plan = false;
   EXPECT_THAT(PlanText(report_, Style()), HasSubstr("which carries the order alone.\n"));
 }

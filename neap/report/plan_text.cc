@@ -66,16 +66,20 @@ std::optional<Excess> ExcessOf(const PlanReport& report) {
   return std::nullopt;
 }
 
-// Where the number of the first line will hold: in the file that was written for the runtime.
-std::string DeliveryText(const PlanReport& report, const Headline& headline) {
+// Where the number of the first line will hold: in the file that was written for the runtime. Two
+// lines where one would be too long.
+std::string DeliveryText(const PlanReport& report, const Headline& headline, const Style& style) {
   if (!headline.by_stock_runtime) return "";
   const std::string file =
       report.model_file.empty() ? "a model written with -o" : Printable(report.model_file, 4096);
   const bool tflm = report.compiled->plan.runtime == plan::Runtime::kTflm;
-  return fmt::format("That is what {} {} for {}, which carries {}.\n",
-                     tflm ? "TensorFlow Lite Micro" : "LiteRT",
-                     report.model_file.empty() ? "would allocate" : "will allocate", file,
-                     report.carries_plan ? "this memory plan" : "the order alone");
+  const std::string who =
+      fmt::format("That is what {} {} for {},", tflm ? "TensorFlow Lite Micro" : "LiteRT",
+                  report.model_file.empty() ? "would allocate" : "will allocate", file);
+  const std::string why = fmt::format("which carries {}.",
+                                      report.carries_plan ? "this memory plan" : "the order alone");
+  const bool fits = ColumnsOf(who) + 1 + ColumnsOf(why) <= static_cast<std::size_t>(style.columns);
+  return who + (fits ? " " : "\n") + why + "\n";
 }
 
 std::string FirstLine(const PlanReport& report, const Style& style) {
@@ -102,7 +106,7 @@ std::string FirstLine(const PlanReport& report, const Style& style) {
   }
   out += "; " + ProofText(report, headline, style) + ".";
   const std::string peak = PeakSentence(*report.graph, compiled.peak_at);
-  return out + "\n" + DeliveryText(report, headline) + (peak.empty() ? "" : peak + "\n");
+  return out + "\n" + DeliveryText(report, headline, style) + (peak.empty() ? "" : peak + "\n");
 }
 
 struct Row {
@@ -197,17 +201,23 @@ std::string EntriesText(const PlanReport& report) {
 std::string KernelsText(const PlanReport& report) {
   const plan::Plan& planned = report.compiled->plan;
   if (planned.kernels == ops::KernelLibrary::kNone) return "";
+  if (planned.kernels == ops::KernelLibrary::kCopies) return "";
   return fmt::format("Outputs lie over inputs: right under {} kernels alone.\n",
                      ops::NameOf(planned.kernels));
+}
+
+// The input's value is lost.
+bool IsWrittenOver(plan::OverlapKind kind) {
+  return kind == plan::OverlapKind::kInPlace || kind == plan::OverlapKind::kStartsBelow;
 }
 
 // What an overlap does to a caller who wants to use the inputs again has to be said.
 std::string OverlapsText(const PlanReport& report) {
   const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
   if (entry.overlaps.empty()) return "";
-  const auto written_over = std::count_if(
-      entry.overlaps.begin(), entry.overlaps.end(),
-      [](const auto& overlap) { return overlap.kind != plan::OverlapKind::kHoldsInput; });
+  const auto written_over =
+      std::count_if(entry.overlaps.begin(), entry.overlaps.end(),
+                    [](const plan::Overlap& overlap) { return IsWrittenOver(overlap.kind); });
   std::string out;
   if (written_over > 0) {
     out += fmt::format(
@@ -237,6 +247,49 @@ std::string MemoriesText(const PlanReport& report) {
                            compiled.access_cycles <= bound
                                ? "least possible for this order"
                                : "at least " + FormatCount(bound) + " for this order");
+}
+
+// What is computed block by block, and what it costs.
+std::string StreamText(const PlanReport& report) {
+  const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  if (!entry.stream) return "";
+  const plan::Stream& stream = *entry.stream;
+  const auto streamed =
+      std::count_if(stream.segments.begin(), stream.segments.end(),
+                    [](const plan::StreamSegment& segment) { return !segment.whole; });
+  const auto ratio = [](std::int64_t part, std::int64_t whole) {
+    return whole <= 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
+  };
+  std::string_view input = ", counted";
+  if (stream.input == plan::StreamInput::kExternal) input = ", not counted";
+  if (stream.input == plan::StreamInput::kRows) input = ", rows that are kept are counted";
+  // A plan that computes pixels again may need less.
+  const std::string gap =
+      entry.arena_bytes < stream.lower_bound_bytes
+          ? ""
+          : fmt::format(" (gap {})", Gap(entry.arena_bytes, stream.lower_bound_bytes));
+  return fmt::format(
+      "  {} of {} segments streamed; input {}{}\n"
+      "  {:.4f} x the multiply-accumulates of layer by layer, {:.3f} x the modelled cycles\n"
+      "  with every pixel computed once at least {} B{}\n",
+      streamed, stream.segments.size(), plan::NameOf(stream.input), input,
+      ratio(stream.macs, stream.layerwise_macs), ratio(stream.cycles, stream.layerwise_cycles),
+      FormatCount(stream.lower_bound_bytes), gap);
+}
+
+std::string CascadeText(const PlanReport& report) {
+  if (!report.cascade || report.cascade->tiles == 0) return "";
+  const CascadeReport& cascade = *report.cascade;
+  const double ratio = cascade.uncut_macs == 0 ? 1.0
+                                               : static_cast<double>(cascade.macs) /
+                                                     static_cast<double>(cascade.uncut_macs);
+  std::string out = fmt::format(
+      "  cascade: {} tiles, {:.3f} times the multiplications, {} cycles on {} by a model (whole: "
+      "{}); whole, the arena is {} B\n",
+      cascade.tiles, ratio, FormatCount(cascade.cycles), Printable(cascade.device),
+      FormatCount(cascade.uncut_cycles), FormatCount(cascade.uncut_arena_bytes));
+  for (const std::string& region : cascade.regions) out += "    " + region + "\n";
+  return out;
 }
 
 std::string MovesText(const PlanReport& report) {
@@ -277,7 +330,7 @@ std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
   std::set<graph::TensorId> found;
   for (const plan::Overlap& overlap : entry.overlaps) {
     if (overlap.subgraph != entry.subgraph) continue;
-    if (overlap.kind == plan::OverlapKind::kHoldsInput) continue;
+    if (!IsWrittenOver(overlap.kind)) continue;
     if (std::find(inputs.begin(), inputs.end(), overlap.input) != inputs.end()) {
       found.insert(overlap.input);
     }
@@ -323,6 +376,48 @@ std::string OverBudgetText(const PlanReport& report) {
   return out;
 }
 
+namespace {
+
+// "  rewritten: 85 -> 84 operators (no-op 1): the same bytes out; proven least peak of these
+// rules".
+std::string RewritesText(const PlanReport& report) {
+  if (report.rewriting == nullptr) return "";
+  const RewriteReport& rewriting = *report.rewriting;
+  const plan::Plan& plan = report.compiled->plan;
+  std::vector<std::pair<std::string, int>> rules;
+  bool bitwise = true;
+  for (const plan::Rewrite& rewrite : plan.rewrites) {
+    bitwise = bitwise && rewrite.exactness == plan::Exactness::kBitwise;
+    const auto known = std::find_if(rules.begin(), rules.end(),
+                                    [&](const auto& rule) { return rule.first == rewrite.rule; });
+    if (known == rules.end()) {
+      rules.emplace_back(rewrite.rule, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::string list;
+  for (const auto& [rule, count] : rules) {
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", rule, count);
+  }
+  std::string out = fmt::format("  rewritten, {} -> {} operators ({}): {}",
+                                FormatCount(CountOf(*rewriting.source).operators),
+                                FormatCount(CountOf(*report.graph).operators), list,
+                                bitwise ? "the same bytes out" : "sums in another order");
+  if (plan.accumulator_bytes == 1) out += ", 8-bit partial sums are rounded";
+  const std::int64_t bound = rewriting.peak_lower_bound_bytes;
+  const std::int64_t peak = plan::LargestEntry(plan).peak_bytes;
+  out += bound >= peak
+             ? "; no choice of these rules has a smaller peak"
+             : fmt::format("; no choice of these rules has a peak below {} B", FormatCount(bound));
+  if (rewriting.growth_bytes > 0) {
+    out += fmt::format("; the file grows by {} B", FormatCount(rewriting.growth_bytes));
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
 std::string PlanText(const PlanReport& report, const Style& style) {
   const compile::Compiled& compiled = *report.compiled;
   std::string out =
@@ -335,10 +430,13 @@ std::string PlanText(const PlanReport& report, const Style& style) {
   out += fmt::format("  {:.3f} s: read {:.3f}, order {:.3f}, place {:.3f}\n", report.total_seconds,
                      report.read_seconds, compiled.seconds.order_seconds,
                      compiled.seconds.place_seconds);
+  out += RewritesText(report);
   out += EntriesText(report);
   out += OverlapsText(report);
+  out += StreamText(report);
   out += MovesText(report);
   out += MemoriesText(report);
+  out += CascadeText(report);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
   return out + NotesText(report.notes, "  ");
 }

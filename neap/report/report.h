@@ -20,6 +20,28 @@ namespace neap::report {
 
 inline constexpr int kReportVersion = 1;  // "schema_version" of every report
 
+// What --cascade did.
+struct CascadeReport {
+  std::string device;
+  std::int64_t tiles = 0;  // 0: nothing is cut
+  std::int64_t macs = 0;
+  std::int64_t uncut_macs = 0;
+  std::int64_t cycles = 0;  // by the model of the device
+  std::int64_t uncut_cycles = 0;
+  std::int64_t uncut_arena_bytes = 0;         // of the model as it is, planned
+  std::int64_t uncut_total_arena_bytes = -1;  // likewise; -1: not known
+  std::vector<std::string> regions;           // a line each
+};
+
+// What rewriting did before the plan was made. Pointers are not owned and not null.
+struct RewriteReport {
+  const graph::Graph* source = nullptr;  // the model as it was given; rewrites name its operators
+  std::int64_t peak_lower_bound_bytes = 0;  // no choice of these rules has a smaller peak
+  std::int64_t growth_bytes = 0;            // of the file; 0 when there is none
+  std::int64_t evaluations = 0;
+  double seconds = 0;
+};
+
 // Everything `neap plan` has to tell. Pointers are not owned and not null.
 struct PlanReport {
   const graph::Graph* graph = nullptr;
@@ -27,7 +49,10 @@ struct PlanReport {
   bool placed = true;                              // false: --order-only, there are no addresses
   std::optional<std::int64_t> budget_bytes;        // --budget
   std::optional<std::int64_t> budget_total_bytes;  // --budget-total; the total is known then
-  bool carries_plan = false;         // the model, when it is written, tells TFLM the offsets
+  std::optional<CascadeReport> cascade;
+  bool carries_plan = false;  // the model, when it is written, tells TFLM the offsets
+  // What rewriting did; nullptr: the model is planned as it is. Not owned.
+  const RewriteReport* rewriting = nullptr;
   std::string model_file;            // the model written with this plan; "" when none is
   std::vector<std::string> written;  // all files, in the order of writing
   std::vector<std::string> notes;    // of the reader and of the run
@@ -135,7 +160,9 @@ struct RunReport {
   std::optional<bool> equal;     // --compare: whether every output byte is that of an unplanned run
   std::vector<Output> outputs;   // in the order of the model
   std::int64_t arena_bytes = 0;  // with a plan
-  std::int64_t high_water_bytes = 0;  // with a plan
+  std::int64_t high_water_bytes = 0;         // with a plan
+  std::optional<std::int64_t> macs;          // of a streamed plan, counted as it ran
+  std::optional<std::int64_t> kernel_bytes;  // of a streamed plan: largest working memory of a box
   std::vector<std::string> violations;
   double seconds = 0;  // of the run
 };

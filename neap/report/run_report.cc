@@ -28,6 +28,10 @@ std::string RunText(const RunReport& report, const Style& /*style*/) {
                             ? "no violation"
                             : fmt::format("{} violations", report.violations.size()));
   }
+  if (report.macs) {
+    text += fmt::format("{} multiply-accumulates; a kernel's blocks take at most {} beside\n",
+                        FormatCount(*report.macs), FormatBytes(report.kernel_bytes.value_or(0)));
+  }
   if (report.equal) {
     text += *report.equal ? "every output byte is that of an unplanned run\n"
                           : "outputs differ from those of an unplanned run\n";
@@ -53,6 +57,8 @@ std::string RunJson(const RunReport& report) {
   }
   out["arena_bytes"] = planned ? Json(report.arena_bytes) : Json(nullptr);
   out["high_water_bytes"] = planned ? Json(report.high_water_bytes) : Json(nullptr);
+  out["macs"] = report.macs ? Json(*report.macs) : Json(nullptr);
+  out["kernel_bytes"] = report.kernel_bytes ? Json(*report.kernel_bytes) : Json(nullptr);
   out["violations"] = report.violations;
   out["seconds"] = Microseconds(report.seconds);
   return Dump(out);

@@ -76,6 +76,19 @@ std::optional<Replay> ReplayOrder(const Problem& problem, std::span<const OpInde
           problem.buffers[static_cast<std::size_t>(pair.output)].bytes;
     }
   }
+  for (const TakeOver& part : problem.take_over) {
+    const OpIndex step = step_of[static_cast<std::size_t>(part.op)];
+    std::int64_t written = 0;
+    std::int64_t dying = 0;
+    for (const BufferIndex output : part.outputs) {
+      written += problem.buffers[static_cast<std::size_t>(output)].bytes;
+    }
+    for (const BufferIndex input : part.inputs) {
+      if (ranges[static_cast<std::size_t>(input)].last != step) continue;
+      dying += problem.buffers[static_cast<std::size_t>(input)].bytes;
+    }
+    replay.live_bytes[static_cast<std::size_t>(step)] -= std::min(written, dying);
+  }
   for (std::size_t step = 0; step < ops; ++step) {
     if (replay.live_bytes[step] > replay.peak_bytes) {
       replay.peak_bytes = replay.live_bytes[step];

@@ -19,7 +19,9 @@ namespace {
 class ExactSearch {
  public:
   ExactSearch(const Problem& problem, const Limits& limits)
-      : stopper_(limits), segments_(SplitAtHourglasses(problem)) {
+      : takes_over_(!problem.take_over.empty()),
+        stopper_(limits),
+        segments_(SplitAtHourglasses(problem)) {
     const auto share = limits.max_memory_bytes / 2;
     for (const Segment& segment : segments_) searches_.emplace_back(segment, share);
   }
@@ -72,13 +74,14 @@ class ExactSearch {
         best = &search;
       }
     }
-    if (outcome.proof == Proof::kMinCut) outcome.witness = best->Witness();
+    if (outcome.proof == Proof::kMinCut && !takes_over_) outcome.witness = best->Witness();
     outcome.peak_bytes = upper_;
     outcome.states = stopper_.states();
     outcome.interrupted = stopper_.interrupted();
     return outcome;
   }
 
+  bool takes_over_;
   Stopper stopper_;
   std::vector<Segment> segments_;
   std::vector<SegmentSearch> searches_;

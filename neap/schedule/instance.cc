@@ -123,6 +123,28 @@ void Instance::CompileBuffers(const Problem& problem, std::int64_t unit, bool re
     if (reversed) std::swap(pair.input, pair.output);
     in_place_[At(pair.op)] = pair;
   }
+  take_over_ = problem.take_over;
+  take_over_index_.assign(ops, -1);
+  for (std::size_t at = 0; at < take_over_.size(); ++at) {
+    take_over_index_[At(take_over_[at].op)] = static_cast<std::int32_t>(at);
+  }
+}
+
+// First everything but the outputs that take over, then everything but the inputs that died.
+std::vector<Instance::Stage> Instance::TakeOverStages(OpIndex op, const TakeOver& part) const {
+  const auto has = [](const std::vector<BufferIndex>& list, BufferIndex index) {
+    return std::binary_search(list.begin(), list.end(), index);
+  };
+  Stage early{scratch_[At(op)], {}, part.inputs};
+  Stage late{scratch_[At(op)], part.outputs, {}};
+  for (const BufferIndex index : buffers_of_[At(op)]) {
+    if (!has(part.outputs, index)) early.touched.push_back(index);
+    if (!has(part.inputs, index)) late.freed.push_back(index);
+  }
+  if (!reversed_) return {early, late};
+  std::swap(early.touched, early.freed);
+  std::swap(late.touched, late.freed);
+  return {late, early};
 }
 
 // An in-place operator whose output certainly starts with it frees its input, if that dies, before
@@ -205,6 +227,7 @@ void Instance::CompileStages(const Stages& stages, std::int64_t unit, bool rever
 
 std::vector<Instance::Stage> Instance::StagesOf(OpIndex op) const {
   if (At(op) < given_.size() && !given_[At(op)].empty()) return given_[At(op)];
+  if (const TakeOver* part = TakeOverOf(op)) return TakeOverStages(op, *part);
   return OrdinaryStages(op, reversed_);
 }
 

@@ -24,8 +24,9 @@ struct Effect {
 // (everything an operator touches is live while it runs), so a reversed order has the same peak.
 //
 // Running an operator is a list of stages. Each touches some buffers, then reaches its peak, then
-// frees what nobody needs any more. Ordinary operators have one stage, in-place operators two (the
-// input dies before the output starts), fused operators (fusion.h) as many as it takes.
+// frees what nobody needs any more. Ordinary operators have one stage, in-place operators and those
+// that take over two (the input dies before the output starts), fused operators (fusion.h) as many
+// as it takes.
 class Instance {
  public:
   struct CompiledBuffer {
@@ -68,6 +69,11 @@ class Instance {
   const std::vector<BufferIndex>& BuffersOf(OpIndex op) const { return buffers_of_[At(op)]; }
   const Word* Users(BufferIndex buffer) const { return users_.Row(buffer); }
   std::int64_t Scratch(OpIndex op) const { return scratch_[At(op)]; }
+  // What an op takes over; nullptr where it takes over nothing.
+  const TakeOver* TakeOverOf(OpIndex op) const {
+    const std::int32_t index = take_over_index_[At(op)];
+    return index < 0 ? nullptr : &take_over_[At(index)];
+  }
   // The in-place pair of an op: {-1, -1} where it has none.
   const InPlace& InPlaceOf(OpIndex op) const { return in_place_[At(op)]; }
   // Bytes of the buffers that `op` touches first in every order.
@@ -101,6 +107,7 @@ class Instance {
   void FindEnds(CompiledBuffer* buffer, BufferIndex index);
   void CompileStages(const Stages& stages, std::int64_t unit, bool reversed);
   std::vector<Stage> OrdinaryStages(OpIndex op, bool reversed) const;
+  std::vector<Stage> TakeOverStages(OpIndex op, const TakeOver& part) const;
   void CompileStage(OpIndex op, const Stage& stage);
   std::int64_t SharedBytes(const Word* executed, OpIndex op) const;
 
@@ -122,6 +129,8 @@ class Instance {
   std::vector<std::int64_t> scratch_;
   std::vector<std::int64_t> first_touched_;
   std::vector<InPlace> in_place_;
+  std::vector<TakeOver> take_over_;            // of the problem
+  std::vector<std::int32_t> take_over_index_;  // per operator: into take_over_, or -1
 
   // What is certain of a stage is summed up; the lists hold what depends on the executed set.
   struct CompiledStage {

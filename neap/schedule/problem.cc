@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/schedule/problem.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "neap/base/bytes.h"
@@ -64,6 +65,53 @@ std::optional<std::string> ValidateInPlace(const Problem& problem) {
   return std::nullopt;
 }
 
+// Strictly increasing, in range, and all of them used by `op`.
+bool AreOf(const Problem& problem, OpIndex op, const std::vector<BufferIndex>& list) {
+  BufferIndex previous = -1;
+  for (const BufferIndex index : list) {
+    if (index <= previous || index >= static_cast<BufferIndex>(problem.buffers.size())) {
+      return false;
+    }
+    if (!Uses(problem.buffers[static_cast<std::size_t>(index)], op)) return false;
+    previous = index;
+  }
+  return true;
+}
+
+std::optional<std::string> ValidateTakeOver(const Problem& problem) {
+  if (problem.take_over.empty()) return std::nullopt;
+  std::vector<char> seen(static_cast<std::size_t>(problem.num_ops), 0);
+  for (const InPlace& pair : problem.in_place) seen[static_cast<std::size_t>(pair.op)] = 1;
+  std::vector<std::pair<OpIndex, OpIndex>> stated = problem.precedences;
+  std::sort(stated.begin(), stated.end());
+  for (const TakeOver& part : problem.take_over) {
+    if (part.op < 0 || part.op >= problem.num_ops || !AreOf(problem, part.op, part.inputs) ||
+        !AreOf(problem, part.op, part.outputs)) {
+      return "what an operator takes over is out of range, out of order or not its own";
+    }
+    const std::string name = "operator " + std::to_string(part.op);
+    if (seen[static_cast<std::size_t>(part.op)] != 0) return name + " takes over twice";
+    seen[static_cast<std::size_t>(part.op)] = 1;
+    for (const BufferIndex index : part.inputs) {
+      const bool both = std::binary_search(part.outputs.begin(), part.outputs.end(), index);
+      if (both || problem.buffers[static_cast<std::size_t>(index)].live_at_end) {
+        return name + " takes over buffer " + std::to_string(index) + ", which does not die there";
+      }
+    }
+    for (const BufferIndex index : part.outputs) {
+      const Buffer& output = problem.buffers[static_cast<std::size_t>(index)];
+      const bool begins =
+          !output.live_at_start &&
+          std::all_of(output.users.begin(), output.users.end(), [&](OpIndex user) {
+            return user == part.op ||
+                   std::binary_search(stated.begin(), stated.end(), std::pair(part.op, user));
+          });
+      if (!begins) return name + " does not begin buffer " + std::to_string(index);
+    }
+  }
+  return std::nullopt;
+}
+
 bool IsAcyclic(const Problem& problem) {
   const auto ops = static_cast<std::size_t>(problem.num_ops);
   std::vector<std::vector<OpIndex>> successors(ops);
@@ -99,6 +147,7 @@ std::optional<std::string> Validate(const Problem& problem) {
   }
   if (auto wrong = ValidateBuffers(problem)) return wrong;
   if (auto wrong = ValidateInPlace(problem)) return wrong;
+  if (auto wrong = ValidateTakeOver(problem)) return wrong;
   if (!IsAcyclic(problem)) return "the precedences have a cycle";
   return std::nullopt;
 }

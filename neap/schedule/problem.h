@@ -10,7 +10,8 @@
 //   live(D) = sum over buffers b of bytes(b) * ( [b is touched by D, or live at start]
 //                                              - [all users of b are in D, and not live at end] )
 //   hill(D, v) = live(D) + bytes of the buffers that v touches first + scratch(v)
-//                        - bytes of outputs that take over an input which dies at v (InPlace)
+//                        - bytes of outputs that take over inputs which die at v (InPlace,
+//                        TakeOver)
 //
 // The peak of an order is the largest hill. Before an operator runs everything that it writes is
 // allocated; after it has run everything that has no further user is freed. live() is submodular
@@ -45,6 +46,17 @@ struct InPlace {
   BufferIndex output = 0;
 };
 
+// Part of what `op` writes may lie where part of what it reads was: the bytes of `outputs` count in
+// the hill of `op` only as far as they are more than the bytes of those `inputs` whose last user is
+// `op`. A tensor of which a part may be taken over is several buffers with the same users. Every
+// other user of an output is stated to run after `op`; outputs are not live at start, inputs not
+// live at end; no buffer is in both lists. An op is in at most one TakeOver or InPlace.
+struct TakeOver {
+  OpIndex op = 0;
+  std::vector<BufferIndex> inputs;   // strictly increasing
+  std::vector<BufferIndex> outputs;  // strictly increasing
+};
+
 struct Problem {
   OpIndex num_ops = 0;
   // (before, after), any number of times; with no cycle. A buffer does not imply precedence between
@@ -53,6 +65,7 @@ struct Problem {
   std::vector<Buffer> buffers;
   std::vector<std::int64_t> scratch_bytes;  // one per op; empty: none
   std::vector<InPlace> in_place;
+  std::vector<TakeOver> take_over;
 };
 
 // What is wrong with a problem (out of range, unsorted, cyclic, negative or too large sizes), in

@@ -45,7 +45,7 @@ struct Outcome {
   // kSingleOp, kMinCut: the operator that needs the bytes. kSearch: an operator of the part of the
   // problem, between two hourglasses, whose search was exhausted. -1: a problem without operators.
   OpIndex bound_op = -1;
-  std::vector<CutPath> witness;  // of kMinCut
+  std::vector<CutPath> witness;  // of kMinCut, unless the problem has a TakeOver
   bool reversed = false;         // of kSearch: refuted from the end backwards
   std::int64_t states = 0;       // states expanded by the search
   std::int64_t transitions = 0;  // steps from state to state that it considered; 0: not counted

@@ -43,6 +43,25 @@ TEST(Solve, AgreesWithBruteForceOnAnyProblem) {
   }
 }
 
+TEST(Solve, AgreesWithBruteForceWhereOutputsTakeOver) {
+  Random random(9);
+  Shape any{12, true, true, true};
+  any.take_over = true;
+  Shape pure{12, false, false, false};
+  pure.take_over = true;
+  int lower = 0;
+  for (int i = 0; i < Cases(4000); ++i) {
+    const Shape& shape = random.Chance(1, 2) ? any : pure;
+    Problem problem =
+        random.Chance(1, 3) ? ChainedProblem(random, shape) : RandomProblem(random, shape);
+    ASSERT_NO_FATAL_FAILURE(ExpectOptimal(problem, Limits{}));
+    const std::int64_t with = BruteForcePeak(problem);
+    problem.take_over.clear();
+    if (with < BruteForcePeak(problem)) ++lower;
+  }
+  EXPECT_GT(lower, Cases(4000) / 10);
+}
+
 TEST(Solve, AgreesWithBruteForceOnPureProblems) {
   Random random(8);
   const Shape pure{12, false, false, false};
@@ -101,6 +120,16 @@ TEST(Decider, AgreesWithBruteForceOnAnyProblem) {
   for (int i = 0; i < Cases(2000); ++i) {
     ASSERT_NO_FATAL_FAILURE(ExpectDecides(RandomProblem(random, Shape{})));
     ASSERT_NO_FATAL_FAILURE(ExpectDecides(ChainedProblem(random, Shape{})));
+  }
+}
+
+TEST(Decider, AgreesWithBruteForceWhereOutputsTakeOver) {
+  Random random(21);
+  Shape shape;
+  shape.take_over = true;
+  for (int i = 0; i < Cases(2000); ++i) {
+    ASSERT_NO_FATAL_FAILURE(ExpectDecides(RandomProblem(random, shape)));
+    ASSERT_NO_FATAL_FAILURE(ExpectDecides(ChainedProblem(random, shape)));
   }
 }
 

@@ -20,11 +20,43 @@ struct Shape {
   bool aliases = true;
   bool scratch = true;
   bool in_place = true;
+  bool take_over = false;
 };
 
 inline void AddUser(Buffer* buffer, OpIndex op) {
   const auto at = std::lower_bound(buffer->users.begin(), buffer->users.end(), op);
   if (at == buffer->users.end() || *at != op) buffer->users.insert(at, op);
+}
+
+// Parts of what operators write may lie where parts of what they read were. Buffers that another
+// operator was stated to begin only.
+inline void AddTakeOvers(Random& random, Problem* problem) {
+  const auto ops = static_cast<std::size_t>(problem->num_ops);
+  std::vector<TakeOver> parts(ops);
+  std::vector<char> taken(ops, 0);
+  for (const InPlace& pair : problem->in_place) taken[static_cast<std::size_t>(pair.op)] = 1;
+  for (std::size_t b = 0; b < problem->buffers.size(); ++b) {
+    const Buffer& buffer = problem->buffers[b];
+    for (std::size_t u = 0; u < buffer.users.size(); ++u) {
+      TakeOver& part = parts[static_cast<std::size_t>(buffer.users[u])];
+      const bool writes = !buffer.live_at_start && u == 0;
+      if (random.Chance(1, 3)) continue;
+      if (writes) {
+        part.outputs.push_back(static_cast<BufferIndex>(b));
+      } else if (!buffer.live_at_end) {
+        part.inputs.push_back(static_cast<BufferIndex>(b));
+      }
+    }
+  }
+  for (OpIndex op = 0; op < problem->num_ops; ++op) {
+    TakeOver& part = parts[static_cast<std::size_t>(op)];
+    if (part.inputs.empty() || part.outputs.empty() || taken[static_cast<std::size_t>(op)] != 0 ||
+        random.Chance(1, 3)) {
+      continue;
+    }
+    part.op = op;
+    problem->take_over.push_back(std::move(part));
+  }
 }
 
 // A random problem with everything that the definition allows: several outputs, duplicate edges,
@@ -65,6 +97,7 @@ inline Problem RandomProblem(Random& random, const Shape& shape) {
           static_cast<OpIndex>(random.Below(static_cast<std::uint64_t>(op))), op);
     }
   }
+  if (shape.take_over) AddTakeOvers(random, &problem);
   if (shape.aliases && random.Chance(1, 2)) {
     // A buffer with several unordered writers.
     Buffer shared{random.Between(0, most), {}, false, random.Chance(1, 4)};
@@ -131,6 +164,19 @@ inline std::int64_t BruteForcePeak(const Problem& problem) {
         const bool starts = (users[static_cast<std::size_t>(pair.output)] & set) == 0;
         if (dies && starts) hill -= problem.buffers[static_cast<std::size_t>(pair.output)].bytes;
       }
+      for (const TakeOver& part : problem.take_over) {
+        if (static_cast<std::size_t>(part.op) != op) continue;
+        std::int64_t dying = 0;
+        std::int64_t written = 0;
+        for (const BufferIndex b : part.inputs) {
+          const auto at = static_cast<std::size_t>(b);
+          if ((users[at] & ~set) == bit) dying += problem.buffers[at].bytes;
+        }
+        for (const BufferIndex b : part.outputs) {
+          written += problem.buffers[static_cast<std::size_t>(b)].bytes;
+        }
+        hill -= std::min(dying, written);
+      }
       best[set | bit] = std::min(best[set | bit], std::max(best[set], hill));
     }
   }
@@ -158,6 +204,12 @@ inline std::string Dump(const Problem& problem) {
   for (const InPlace& pair : problem.in_place) {
     out += "\n  in place " + std::to_string(pair.op) + ": " + std::to_string(pair.input) + " -> " +
            std::to_string(pair.output);
+  }
+  for (const TakeOver& part : problem.take_over) {
+    out += "\n  takes over " + std::to_string(part.op) + ":";
+    for (const BufferIndex b : part.inputs) out += " " + std::to_string(b);
+    out += " ->";
+    for (const BufferIndex b : part.outputs) out += " " + std::to_string(b);
   }
   return out;
 }

@@ -129,6 +129,16 @@ std::int64_t SegmentSearch::AloneHill(OpIndex op) const {
   }
   const InPlace& pair = forward_.InPlaceOf(op);
   if (pair.op >= 0) bytes -= forward_.buffers()[static_cast<std::size_t>(pair.output)].bytes;
+  if (const TakeOver* part = forward_.TakeOverOf(op)) {
+    const auto sum = [&](const std::vector<BufferIndex>& list) {
+      std::int64_t total = 0;
+      for (const BufferIndex index : list) {
+        total += forward_.buffers()[static_cast<std::size_t>(index)].bytes;
+      }
+      return total;
+    };
+    bytes -= std::min(sum(part->inputs), sum(part->outputs));
+  }
   return bytes;
 }
 

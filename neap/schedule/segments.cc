@@ -101,7 +101,7 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
   std::vector<std::pair<std::int32_t, BufferIndex>> placed;  // (segment, index there) of a buffer
   std::vector<BufferIndex> index_in(At(count), -1);
   std::vector<std::vector<std::pair<std::int32_t, BufferIndex>>> where(
-      problem.in_place.empty() ? 0 : problem.buffers.size());
+      problem.in_place.empty() && problem.take_over.empty() ? 0 : problem.buffers.size());
   for (std::size_t b = 0; b < problem.buffers.size(); ++b) {
     const Buffer& buffer = problem.buffers[b];
     std::int32_t first = count;
@@ -136,14 +136,29 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
     for (const auto& [s, index] : placed) index_in[At(s)] = -1;
     if (!where.empty()) where[b] = placed;
   }
+  const auto find_in = [&](std::int32_t s, BufferIndex b) {
+    for (const auto& [segment, index] : where[At(b)]) {
+      if (segment == s) return index;
+    }
+    return BufferIndex{-1};
+  };
+  for (const TakeOver& part : problem.take_over) {
+    const std::int32_t s = segment_of[At(part.op)];
+    Problem& inner = segments[At(s)].problem;
+    TakeOver out;
+    out.op = local[At(part.op)];
+    for (const BufferIndex b : part.inputs) {
+      const BufferIndex index = find_in(s, b);
+      if (!inner.buffers[At(index)].live_at_end) out.inputs.push_back(index);
+    }
+    for (const BufferIndex b : part.outputs) out.outputs.push_back(find_in(s, b));
+    std::sort(out.inputs.begin(), out.inputs.end());
+    std::sort(out.outputs.begin(), out.outputs.end());
+    if (!out.inputs.empty()) inner.take_over.push_back(std::move(out));
+  }
   for (const InPlace& pair : problem.in_place) {
     const std::int32_t s = segment_of[At(pair.op)];
-    const auto find = [&](BufferIndex b) {
-      for (const auto& [segment, index] : where[At(b)]) {
-        if (segment == s) return index;
-      }
-      return BufferIndex{-1};
-    };
+    const auto find = [&](BufferIndex b) { return find_in(s, b); };
     // A buffer that is also used by later segments never dies in this one.
     const BufferIndex input = find(pair.input);
     const BufferIndex output = find(pair.output);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/schedule/walk.h"
 
+#include <algorithm>
+
 namespace neap::schedule {
 
 Walk::Walk(const Problem& problem)
@@ -9,7 +11,8 @@ Walk::Walk(const Problem& problem)
       buffers_of_(At(problem.num_ops)),
       missing_(At(problem.num_ops), 0),
       touched_(problem.buffers.size(), 0),
-      in_place_(At(problem.num_ops), InPlace{-1, -1, -1}) {
+      in_place_(At(problem.num_ops), InPlace{-1, -1, -1}),
+      take_over_(At(problem.num_ops), -1) {
   for (const auto& [before, after] : problem.precedences) {
     successors_[At(before)].push_back(after);  // as often as it is stated
     ++missing_[At(after)];
@@ -27,6 +30,20 @@ Walk::Walk(const Problem& problem)
     }
   }
   for (const InPlace& pair : problem.in_place) in_place_[At(pair.op)] = pair;
+  for (std::size_t at = 0; at < problem.take_over.size(); ++at) {
+    take_over_[At(problem.take_over[at].op)] = static_cast<std::int32_t>(at);
+  }
+}
+
+std::int64_t Walk::TakenOver(const TakeOver& part) const {
+  std::int64_t dying = 0;
+  for (const BufferIndex index : part.inputs) {
+    const Buffer& buffer = problem_.buffers[At(index)];
+    if (touched_[At(index)] + 1 == buffer.users.size()) dying += buffer.bytes;
+  }
+  std::int64_t written = 0;
+  for (const BufferIndex index : part.outputs) written += problem_.buffers[At(index)].bytes;
+  return std::min(dying, written);
 }
 
 Effect Walk::EffectOf(OpIndex op) const {
@@ -48,6 +65,9 @@ Effect Walk::EffectOf(OpIndex op) const {
   effect.hill = live_ + newly;
   if (!problem_.scratch_bytes.empty()) effect.hill += problem_.scratch_bytes[At(op)];
   if (input_dies && output_starts) effect.hill -= problem_.buffers[At(pair.output)].bytes;
+  if (take_over_[At(op)] >= 0) {
+    effect.hill -= TakenOver(problem_.take_over[At(take_over_[At(op)])]);
+  }
   effect.live = live_ + newly - freed;
   return effect;
 }

@@ -33,15 +33,17 @@ class Walk {
 
  private:
   static std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
+  std::int64_t TakenOver(const TakeOver& part) const;
 
   const Problem& problem_;
   std::int64_t live_ = 0;
   std::vector<OpIndex> sources_;
   std::vector<std::vector<OpIndex>> successors_;
   std::vector<std::vector<BufferIndex>> buffers_of_;
-  std::vector<std::int32_t> missing_;  // per operator: predecessors that have not run
-  std::vector<std::size_t> touched_;   // per buffer: users that have run
-  std::vector<InPlace> in_place_;      // per operator
+  std::vector<std::int32_t> missing_;    // per operator: predecessors that have not run
+  std::vector<std::size_t> touched_;     // per buffer: users that have run
+  std::vector<InPlace> in_place_;        // per operator
+  std::vector<std::int32_t> take_over_;  // per operator: index into the problem's, or -1
 };
 
 }  // namespace neap::schedule

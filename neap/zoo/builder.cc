@@ -151,13 +151,36 @@ TensorId Builder::AddOp(const std::string& type, const std::string& name,
   op.inputs = std::move(inputs);
   op.outputs = {output};
   op.attributes = std::move(made.attributes);
+  Record(type, name, op, made);
   subgraph_.ops.push_back(std::move(op));
   return output;
+}
+
+void Builder::Record(const std::string& type, const std::string& name, const graph::Op& op,
+                     const Made& made) {
+  RecordedLayers layers;
+  layers.type = type;
+  layers.name = name;
+  layers.output = op.outputs[0];
+  for (const TensorId input : op.inputs) {
+    if (!subgraph_.tensors[input].constant) layers.inputs.push_back(input);
+  }
+  layers.shape = ShapeOf(op.outputs[0]);
+  layers.layers = made.layers;
+  if (made.layers > 1 + (made.normalised ? 1 : 0)) layers.padded = made.padded;
+  layers.normalised = made.normalised && made.layers > 1;
+  layers.norm_parameters = layers.normalised ? made.norm_parameters : 0;
+  layers.parameters = facts_.KerasParameters() - recorded_parameters_;
+  layers.multiply_accumulates = facts_.multiply_accumulates - recorded_macs_;
+  recorded_parameters_ = facts_.KerasParameters();
+  recorded_macs_ = facts_.multiply_accumulates;
+  layers_.Add(layers);
 }
 
 TensorId Builder::Input(const std::string& name, Shape shape) {
   const TensorId input = AddTensor(name, ElementType::kFloat32, std::move(shape), {1, 0, 1});
   subgraph_.inputs.push_back(input);
+  layers_.AddInput(input, name, ShapeOf(input));
   ++facts_.body.layers;
   return input;
 }
@@ -184,6 +207,7 @@ TensorId Builder::Convolve(const std::string& name, TensorId input, const ConvSp
     facts_.statistics += 2 * channels;
   }
   facts_.multiply_accumulates += Elements(out) * fan_in;
+  const std::int64_t norm_parameters = channels * (spec.unscaled ? 3 : 4);
   return AddOp(
       "Conv", name, std::move(inputs),
       {.shape = out,
@@ -193,7 +217,11 @@ TensorId Builder::Convolve(const std::string& name, TensorId input, const ConvSp
                       {"kernel_shape", Pair{spec.kernel, width}},
                       {"pads", Pair{rows.before, columns.before, rows.after, columns.after}},
                       {"strides", Pair{spec.stride, spec.stride}}},
-       .layers = 1 + (spec.batch_norm ? 1 : 0) + spec.extra_layers});
+       .layers = 1 + (spec.batch_norm ? 1 : 0) + spec.extra_layers,
+       .padded = {in[0], in[1], in[2] + rows.before + rows.after,
+                  in[3] + columns.before + columns.after},
+       .normalised = spec.batch_norm,
+       .norm_parameters = norm_parameters});
 }
 
 TensorId Builder::Conv(const std::string& name, TensorId input, const ConvSpec& spec) {
@@ -231,6 +259,8 @@ TensorId Builder::Pool(const std::string& type, const std::string& name, TensorI
   made.attributes["pads"] = Pair{rows.before, columns.before, rows.after, columns.after};
   made.attributes["strides"] = Pair{spec.stride, spec.stride};
   made.layers += spec.extra_layers;
+  made.padded = {in[0], in[1], in[2] + rows.before + rows.after,
+                 in[3] + columns.before + columns.after};
   made.positive =
       MeanSquare(input) == 0 ? 0 : made.mean_square * Positive(input) / MeanSquare(input);
   return AddOp(type, name, {input}, std::move(made));
@@ -316,6 +346,7 @@ void Builder::EndBody(TensorId features) {
   facts_.body.parameters = facts_.KerasParameters();
   facts_.body.multiply_accumulates = facts_.multiply_accumulates;
   body_ = facts_.body;
+  layers_.End(features);
 }
 
 void Builder::Output(TensorId tensor) { subgraph_.outputs.push_back(tensor); }
@@ -325,11 +356,14 @@ Network Builder::Finish() {
   network.graph.subgraphs.push_back(std::move(subgraph_));
   network.facts = facts_;
   network.facts.body = body_;
+  network.layers = layers_.Take();
   subgraph_ = {};
   trail_ = {};
   names_.clear();
   facts_ = {};
   body_ = {};
+  recorded_parameters_ = 0;
+  recorded_macs_ = 0;
   return network;
 }
 

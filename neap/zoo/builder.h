@@ -27,6 +27,7 @@
 
 #include "neap/base/random.h"
 #include "neap/graph/graph.h"
+#include "neap/zoo/layer_recorder.h"
 #include "neap/zoo/zoo.h"
 
 namespace neap::zoo {
@@ -156,6 +157,10 @@ class Builder {
     Attributes attributes = {};
     int layers = 1;
     double positive = 0;
+    // Of the layer graph: see RecordedLayers.
+    graph::Shape padded = {};
+    bool normalised = false;
+    std::int64_t norm_parameters = 0;
   };
 
   double MeanSquare(graph::TensorId tensor) const { return trail_[tensor].mean_square; }
@@ -176,6 +181,8 @@ class Builder {
   graph::TensorId Filled(const std::string& name, graph::Shape shape, double value);
   graph::TensorId AddOp(const std::string& type, const std::string& name,
                         std::vector<graph::TensorId> inputs, Made made);
+  void Record(const std::string& type, const std::string& name, const graph::Op& op,
+              const Made& made);
   graph::TensorId Convolve(const std::string& name, graph::TensorId input, const ConvSpec& spec,
                            std::int64_t channels, std::int64_t groups);
   graph::TensorId Pool(const std::string& type, const std::string& name, graph::TensorId input,
@@ -197,6 +204,10 @@ class Builder {
   bool weights_;
   Facts facts_;
   Body body_;
+  LayerRecorder layers_;
+  // What the layer graph has been told of.
+  std::int64_t recorded_parameters_ = 0;
+  std::int64_t recorded_macs_ = 0;
 };
 
 }  // namespace neap::zoo

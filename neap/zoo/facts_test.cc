@@ -4,6 +4,7 @@
 // multiply-accumulates, operator counts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -203,6 +204,40 @@ TEST_P(Table1, HasThePublishedLayerGraph) {
   EXPECT_EQ(body.degree, published.degree);
   EXPECT_EQ(body.depth + 1, published.depth);
   EXPECT_EQ(body.parameters, published.parameters);
+}
+
+// The layer graph itself has all that is counted.
+TEST_P(Table1, HasALayerGraphOfTheSameFacts) {
+  const Network network = Make(GetParam().name);
+  ASSERT_TRUE(graph::Verify(network.layers));
+  const graph::Subgraph& layers = network.layers.subgraphs[SubgraphId(0)];
+  const Body& body = network.facts.body;
+  EXPECT_EQ(static_cast<std::int64_t>(layers.ops.size()), body.layers);
+  std::int64_t parameters = 0;
+  std::int64_t multiply_accumulates = 0;
+  std::size_t degree = 0;
+  IdVector<graph::TensorId, std::int64_t> depth(layers.tensors.size(), 0);
+  for (const graph::Op& op : layers.ops) {
+    std::size_t inputs = 0;
+    std::int64_t deepest = 0;
+    for (const graph::TensorId input : op.inputs) {
+      const graph::Tensor& tensor = layers.tensors[input];
+      if (tensor.constant) {
+        parameters += tensor.shape->at(0);
+      } else {
+        ++inputs;
+        deepest = std::max(deepest, depth[input]);
+      }
+    }
+    degree = std::max(degree, inputs);
+    depth[op.outputs[0]] = deepest + 1;
+    multiply_accumulates += std::get<std::int64_t>(op.attributes.at("multiply_accumulates"));
+  }
+  EXPECT_EQ(parameters, body.parameters);
+  EXPECT_EQ(multiply_accumulates, body.multiply_accumulates);
+  EXPECT_EQ(static_cast<std::int64_t>(degree), body.degree);
+  ASSERT_EQ(layers.outputs.size(), 1U);
+  EXPECT_EQ(depth[layers.outputs[0]], body.depth);
 }
 
 // Networks beside the table that the same count fits.

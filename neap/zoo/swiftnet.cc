@@ -148,10 +148,18 @@ Result<Network> BuildSwiftnet(const ZooOptions& options) {
   return b.Finish();
 }
 
+Result<Network> BuildCellA(const ZooOptions& options) {
+  NEAP_CHECK_OK(RefuseSizes(options));
+  Builder b("swiftnet-cell-a", options.seed, options.weights);
+  b.Output(CellA(&b, b.Input("input", {1, 32, 28, 28})));
+  return b.Finish();
+}
+
 constexpr Entry kEntries[] = {
     {{"swiftnet",
       "SwiftNet of the Visual Wake Words Challenge, three cells, 224x224 (Zhang et al. 2019)"},
      BuildSwiftnet},
+    {{"swiftnet-cell-a", "the first cell of swiftnet alone, input 1x32x28x28"}, BuildCellA},
 };
 
 }  // namespace

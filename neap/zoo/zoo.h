@@ -57,6 +57,10 @@ struct Facts {
 struct Network {
   graph::Graph graph;
   Facts facts;
+  // The graph that Facts::body counts, operators of domain "layer" with the attribute
+  // "multiply_accumulates", all tensors int8, constants without data. The first operator is the
+  // input layer. Without subgraphs where a recipe does not say.
+  graph::Graph layers;
 };
 
 // A network as a graph of ONNX operators (opset 17, NCHW, float32, batch 1) in the published

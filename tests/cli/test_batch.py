@@ -52,6 +52,29 @@ class Batch(CliTest):
                 self.assertEqual(answer[key], plan[key], key)
             self.assertEqual(answer["status"], plan["order_status"])
 
+    def test_rewriting_is_asked_for(self):
+        self.expect(DONE, "zoo", "swiftnet-cell-a", "-o", "a.onnx")
+        self.expect(DONE, "zoo", "swiftnet", "-o", "s.onnx")
+        self.manifest([{"id": name, "path": name} for name in ("a.onnx", "s.onnx")] * 2)
+        plain = self.answers("in.jsonl")
+        self.assertEqual(plain, self.answers("in.jsonl", "--rewrite", "none"))
+        bitwise = self.answers("in.jsonl", "--rewrite", "bitwise", "--jobs", 1)
+        self.assertEqual(bitwise, self.answers("in.jsonl", "--rewrite", "bitwise", "--jobs", 2))
+        self.assertEqual(bitwise[:2], bitwise[2:])
+        for answer in bitwise[:2]:
+            plan = self.report_of("plan", answer["id"], "--max-states", 50000)["plan"]
+            self.assertEqual([answer["peak_bytes"], answer["arena_bytes"]],
+                             [plan["peak_bytes"], plan["arena_bytes"]])
+        self.assertLess(bitwise[1]["peak_bytes"], plain[1]["peak_bytes"])
+        # The paper's accounting, four bytes an element.
+        sums = self.answers("in.jsonl", "--rewrite", "reassociate", "--runtime", "neap", "--order-only",
+                            "--rules", "concat,kernel-wise,channel-wise")
+        self.assertEqual(sums[0]["peak_bytes"], 4 * 188_160)
+        self.assertIsNone(sums[0]["arena_bytes"])
+        for words in (["--rewrite", "fully"], ["--rewrite", "bitwise", "--rules", "nonsense"],
+                      ["--rewrite", "bitwise", "--accumulator-bytes", "4"]):
+            self.expect(USAGE, "batch", "in.jsonl", *words)
+
     def test_one_bad_line_does_not_stop_the_rest(self):
         lines = ["", "{", "[1]", "\x00\x01", json.dumps({"id": 3, "path": "absent.onnx"}),
                  json.dumps({"id": 4, "graph": {}}), "[" * 100000,

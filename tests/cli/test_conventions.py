@@ -15,7 +15,8 @@ class Conventions(CliTest):
     def test_version_and_help(self):
         self.assertRegex(self.expect(DONE, "--version").stdout.decode(), r"^neap \d+\.\d+\.\d+\n$")
         for words in (["--help"], ["plan", "--help"], ["inspect", "--help"], ["check", "--help"],
-                      ["zoo", "--help"], ["batch", "--help"], ["place", "--help"]):
+                      ["zoo", "--help"], ["batch", "--help"], ["place", "--help"],
+                      ["traffic", "--help"], ["bench", "--help"]):
             result = self.expect(DONE, *words)
             self.assertIn(b"Examples:", result.stdout, words)
             self.assertEqual(result.stderr, b"", words)

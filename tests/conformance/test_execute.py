@@ -19,6 +19,7 @@ MODELS = [file for file in shared_files("models", ".tflite") if not file.startsw
 NAMED = {
     "mlcommons+tiny/ad01_int8.tflite",
     "mlcommons+tiny/kws_ref_model.tflite",
+    "mlcommons+tiny/kws_ref_model_float32.tflite",
     "mlcommons+tiny/pretrainedResnet.tflite",
     "mlcommons+tiny/pretrainedResnet_quant.tflite",
     "mlcommons+tiny/str_ww_ref_model.tflite",
@@ -26,6 +27,8 @@ NAMED = {
     "mlcommons+tiny/vww_96_int8.tflite",
     "newwhitecheng+vwwc19-submission/swiftnet-vww-224-uint8.tflite",
     "tensorflow+tflite-micro/person_detect.tflite",
+    "tensorflow+tflite-micro/trained_lstm.tflite",
+    "tensorflow+tflite-micro/trained_lstm_int8.tflite",
 }
 SHORT_SEEDS, LONG_SEEDS = range(1, 4), range(1, 21)
 

@@ -58,6 +58,9 @@ def check_all(neap, model, tmp_path):
     check = neap.run("check", model, plan, "--json")
     assert check.returncode == 0, check.stderr
     validator("check-report").validate(json.loads(check.stdout))
+    traffic = neap.run("traffic", model, "--plan", plan, "--json", "--max-states", "5000")
+    assert traffic.returncode == 0, traffic.stderr
+    validator("traffic").validate(json.loads(traffic.stdout))
     run = neap.run("run", model, "--plan", plan, "--json")
     if b"no kernel for" not in run.stderr and run.stdout:
         validator("run-report").validate(json.loads(run.stdout))
@@ -106,3 +109,23 @@ def test_place(neap, tmp_path):
         result = neap.run("place", table, "--json", *options)
         assert result.returncode == code, result.stderr
         validator("place").validate(json.loads(result.stdout))
+
+
+def test_bench(neap, tmp_path):
+    path = tmp_path / "report.json"
+    result = neap.run("bench", "place", "--quick", "--json", path)
+    assert result.returncode == 0, result.stderr
+    validator("bench").validate(json.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("words", [[], ["--method", "compiler", "--no-simulation"],
+                                   ["--objective", "parameters", "--shared-link"]])
+def test_pipeline(neap, tmp_path, words):
+    result = neap.run("pipeline", "resnet8", "--stages", "3", "--json", *words)
+    assert result.returncode == 0, result.stderr
+    validator("pipeline-report").validate(json.loads(result.stdout))
+    result = neap.run("pipeline", "resnet8", "--stages", "3", "--json", "-o", tmp_path / "stages", *words)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    validator("pipeline-report").validate(report)
+    assert len(report["written"]) == len(report["stages"])

@@ -9,6 +9,7 @@ import json
 import pathlib
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
@@ -19,6 +20,32 @@ sys.path.insert(0, str(SOURCE / "tests/cli"))
 from neap_cli import DIAMOND, wide_graph  # noqa: E402
 
 
+def npy(kind, shape, data):
+    """The bytes of a .npy file, version 1."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + data
+
+
+def write_weights(folder):
+    """Networks of width 8, one of each configuration (neap/learn/model.h)."""
+    draw = random.Random(2)
+    for bits in range(16):
+        encoder, decoder, embedding, mask = (bits >> i & 1 for i in range(4))
+        hidden = 8
+        lstm = 8 * hidden * hidden + 4 * hidden
+        layer = 8 * hidden * hidden + 11 * hidden
+        count = (25 if embedding else 15) * hidden + hidden + (layer if encoder else lstm)
+        count += (2 * layer + hidden + 1 if decoder else
+                  hidden + lstm + 2 * (2 * hidden * hidden + 2 * hidden))
+        header = b"NEAPNET1" + struct.pack("<8I", encoder, decoder, embedding, 1, mask, 0, hidden, count)
+        weights = struct.pack(f"<{count}f", *(draw.uniform(-0.4, 0.4) for _ in range(count)))
+        checksum = 0xcbf29ce484222325
+        for byte in header + weights:
+            checksum = (checksum ^ byte) * 0x100000001b3 % 2**64
+        (folder / str(bits)).write_bytes(header + struct.pack("<Q", checksum) + weights)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--neap", required=True, type=pathlib.Path)
@@ -27,7 +54,7 @@ def main():
     arguments = parser.parse_args()
     neap, out = arguments.neap.resolve(), arguments.out
     shutil.rmtree(out, ignore_errors=True)
-    for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "csv", "schedule"):
+    for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "csv", "schedule", "npz", "weights"):
         (out / name).mkdir(parents=True)
 
     graphs = {"diamond": DIAMOND, "wide": wide_graph(12, 1),
@@ -67,6 +94,13 @@ def main():
               "bad": "id,lower,upper,size,gaps\na,0,9,1,2-4@0:3\nb,1,0,1,\n"}
     for name, table in tables.items():
         (out / "csv" / name).write_text(table)
+
+    for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
+        with zipfile.ZipFile(out / "npz" / name, "w", method) as archive:
+            for member, kind, shape, data in (("x", "<f4", "(2, 3)", bytes(24)), ("flag", "|b1", "()", b"\1"),
+                                              ("n", "<i8", "(2,)", bytes(range(16))), ("none", "|i1", "(0, 4)", b"")):
+                archive.writestr(zipfile.ZipInfo(f"{member}.npy"), npy(kind, shape, data), method)
+    write_weights(out / "weights")
 
     draw = random.Random(1)
     for name in ("arena", "schedule"):

@@ -6,9 +6,11 @@ The rules:
    neap/.
 2. From another module, or from tools/, bench/, tests/ and examples/, only public headers are
    included: those that cmake/install.cmake lists as NEAP_PUBLIC_HEADERS. Files of a module's own
-   tests may include what it keeps private.
+   tests may include what it keeps private, and those of any test *_testing.h.
 3. Tests (*_test.cc, *_testing.h, *_testing.cc, test_*.h, test_*.cc) may make use of every module
-   that is no higher than `compile` is, so that a checker can be tried on what the planner makes;
+   that is no higher than `compile` is, so that a checker can be tried on what the planner makes,
+   and of `execute` and `formats`, so that graphs can be held against what they compute, here and in
+   stock runtimes;
    and any module may use headers of `base`, `io` and `graph` in its tests.
 4. A public header includes public headers, the standard library and tl/expected.hpp, so that no
    third-party type reaches a user.
@@ -44,14 +46,14 @@ def module_of(path):
 
 
 def below_compile(modules, may_use):
-    """Every module that `compile` stands on, directly or not, and `compile` itself."""
+    """Every module that `compile` stands on, directly or not, `compile` itself, `execute`, `formats`."""
     reached, todo = set(), ["compile"]
     while todo:
         module = todo.pop()
         if module not in reached:
             reached.add(module)
             todo += may_use[module]
-    return reached | {"io"}
+    return reached | {"io", "execute", "formats"}
 
 
 def check_table(modules, may_use):
@@ -73,7 +75,8 @@ def check_file(root, path, modules, may_use, public):
         if used is not None:
             if used not in allowed:
                 yield f"{name}: module {module} may not use {used} ({included})"
-            elif used != module and included not in public:
+            elif (used != module and included not in public
+                  and not (is_test and included.endswith("_testing.h"))):
                 yield f"{name}: {included} is no public header of {used}"
         if name not in public:
             continue

@@ -58,6 +58,12 @@ class LayeringTest(unittest.TestCase):
             lines = self.breaches(**{user: '#include "neap/graph/private.h"\n'})
             self.assertEqual(lines, [f"{user}: neap/graph/private.h is no public header of graph"])
 
+    def test_only_tests_use_what_is_for_tests(self):
+        for user, allowed in (("neap/compile/compile_test.cc", True), ("neap/compile/compile.cc", False)):
+            lines = self.breaches(**{"neap/graph/sketch_testing.h": "",
+                                     user: '#include "neap/graph/sketch_testing.h"\n'})
+            self.assertEqual(lines == [], allowed)
+
     def test_third_parties_stay_out_of_public_headers(self):
         lines = self.breaches(**{"neap/base/id.h": "#include <fmt/format.h>\n"})
         self.assertEqual(lines, ["neap/base/id.h: a public header includes <fmt/format.h>"])

@@ -22,6 +22,9 @@ std::int64_t VersionOf(const graph::Op& op);
 Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Operand& output,
                           const std::vector<std::int64_t>& kernel, Space* pad_end);
 
+// The geometry of a convolution of this input by this filter to output 0.
+Result<ConvPlan> PlanConv(const Node& node, const Operand& input, const Operand& filter);
+
 // The integers of an input in a run; empty where it is absent.
 std::vector<std::int64_t> Integers(const Node& node, const Arguments& arguments, std::size_t input);
 

@@ -14,27 +14,6 @@ namespace {
 
 using enum graph::ElementType;
 
-Result<ConvPlan> PlanConv(const Node& node, const Operand& input, const Operand& filter) {
-  const Operand& output = node.Out();
-  NEAP_CHECK_OK(
-      Require(filter.Rank() >= 3 && input.Rank() == filter.Rank() && output.Rank() == filter.Rank(),
-              "input, weights and output have not the same rank"));
-  ConvPlan plan;
-  const std::vector<std::int64_t> kernel(filter.shape.begin() + 2, filter.shape.end());
-  NEAP_TRY(plan.window, MakeWindow(*node.op, input, output, kernel, nullptr));
-  plan.batches = input.shape[0];
-  plan.groups = IntOr(*node.op, "group", 1);
-  plan.group_inputs = filter.shape[1];
-  NEAP_CHECK_OK(Require(plan.groups >= 1 && plan.groups < 1 << 28 &&
-                            filter.shape[0] % plan.groups == 0 && filter.shape[0] > 0 &&
-                            input.shape[1] % plan.groups == 0 &&
-                            input.shape[1] / plan.groups == plan.group_inputs &&
-                            filter.shape[0] == output.shape[1] && input.shape[0] == output.shape[0],
-                        "the channels of input, weights and output do not fit together"));
-  plan.group_outputs = filter.shape[0] / plan.groups;
-  return plan;
-}
-
 Result<RunKernel> PrepareConv(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 3));
   NEAP_TRY(const ConvPlan plan, PlanConv(node, node.In(0), node.In(1)));
@@ -258,6 +237,27 @@ constexpr KernelEntry kKernels[] = {
 };
 
 }  // namespace
+
+Result<ConvPlan> PlanConv(const Node& node, const Operand& input, const Operand& filter) {
+  const Operand& output = node.Out();
+  NEAP_CHECK_OK(
+      Require(filter.Rank() >= 3 && input.Rank() == filter.Rank() && output.Rank() == filter.Rank(),
+              "input, weights and output have not the same rank"));
+  ConvPlan plan;
+  const std::vector<std::int64_t> kernel(filter.shape.begin() + 2, filter.shape.end());
+  NEAP_TRY(plan.window, MakeWindow(*node.op, input, output, kernel, nullptr));
+  plan.batches = input.shape[0];
+  plan.groups = IntOr(*node.op, "group", 1);
+  plan.group_inputs = filter.shape[1];
+  NEAP_CHECK_OK(Require(plan.groups >= 1 && plan.groups < 1 << 28 &&
+                            filter.shape[0] % plan.groups == 0 && filter.shape[0] > 0 &&
+                            input.shape[1] % plan.groups == 0 &&
+                            input.shape[1] / plan.groups == plan.group_inputs &&
+                            filter.shape[0] == output.shape[1] && input.shape[0] == output.shape[0],
+                        "the channels of input, weights and output do not fit together"));
+  plan.group_outputs = filter.shape[0] / plan.groups;
+  return plan;
+}
 
 std::span<const KernelEntry> ConvKernels() { return kKernels; }
 

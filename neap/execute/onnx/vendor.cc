@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "neap/execute/families.h"
+#include "neap/execute/loops/elementwise.h"
 #include "neap/execute/loops/strided.h"
 #include "neap/execute/onnx/common.h"
 
@@ -121,11 +122,13 @@ Result<Rows> LastRows(const Node& node) {
 }
 
 // Mean, deviation and quotients truncated to integers; weight and bias one for each element.
+// Without mean and bias the result is kept in the levels.
 Result<RunKernel> LayerNormKernel(const Node& node, bool centered) {
   NEAP_CHECK_OK(RequireOperands(node, centered ? 3 : 2, centered ? 3 : 2));
   NEAP_TRY(const Rows rows, LastRows(node));
   NEAP_TRY(const std::int64_t divisor, RequiredParameter(*node.op, "D"));
-  NEAP_CHECK_OK(Require(divisor > 0, "its divisor is out of range"));
+  const std::int64_t levels = Parameter(*node.op, "n_levels").value_or(256);
+  NEAP_CHECK_OK(Require(divisor > 0 && levels > 0, "its divisor or levels are out of range"));
   for (std::size_t i = 1; i < node.inputs.size(); ++i) {
     NEAP_CHECK_OK(Require(node.In(i).elements == rows.length,
                           "expected one number for each element of a row"));
@@ -147,8 +150,9 @@ Result<RunKernel> LayerNormKernel(const Node& node, bool centered) {
         const std::int64_t x = Plus(WholeOf(in, i), -mean);
         std::int64_t value = Times(x, WholeOf(Input<float>(arguments, 1), i)) / deviation;
         if (centered) value = Plus(value, WholeOf(Input<float>(arguments, 2), i));
-        Output<float>(arguments)[r * rows.length + i].value =
-            static_cast<float>(FloorDivide(value, divisor));
+        value = FloorDivide(value, divisor);
+        if (!centered) value = std::clamp(value, -(levels / 2), (levels + 1) / 2 - 1);
+        Output<float>(arguments)[r * rows.length + i].value = static_cast<float>(value);
       }
     }
     return {};
@@ -288,7 +292,51 @@ Result<RunKernel> PrepareIntegerMean(const Node& node) {
   });
 }
 
+// x * Delta * eta / (y * eta + eps), rounded down.
+struct Division {
+  std::int64_t delta = 1;
+  std::int64_t eta = 1;
+  std::int64_t eps = 0;
+
+  std::int64_t Of(std::int64_t x, std::int64_t y) const {
+    const std::int64_t above = Times(Times(x, delta), eta);
+    const std::int64_t below = Plus(Times(y, eta), eps);
+    if (below == 0) return 0;
+    return below == -1 ? Times(above, -1) : FloorDivide(above, below);
+  }
+};
+
+Result<Division> DivisionOf(const Node& node) {
+  NEAP_CHECK_OK(RequireFloats(node));
+  Division division;
+  NEAP_TRY(division.delta, RequiredParameter(*node.op, "Delta"));
+  NEAP_TRY(division.eta, RequiredParameter(*node.op, "eta"));
+  NEAP_TRY(division.eps, RequiredParameter(*node.op, "eps"));
+  return division;
+}
+
+Result<RunKernel> PrepareIntegerDiv(const Node& node) {
+  NEAP_CHECK_OK(RequireOperands(node, 2, 2));
+  NEAP_TRY(const Division division, DivisionOf(node));
+  return BinaryKernel<float, float, float>(node, [division](float x, float y) {
+    const Cell<float> cells[] = {{x}, {y}};
+    return static_cast<float>(division.Of(WholeOf(cells, 0), WholeOf(cells, 1)));
+  });
+}
+
+Result<RunKernel> PrepareTrueIntegerDiv(const Node& node) {
+  NEAP_CHECK_OK(RequireOperands(node, 1, 1));
+  NEAP_CHECK_OK(RequireShape(node.Out(), node.In(0).shape));
+  NEAP_TRY(const Division division, DivisionOf(node));
+  NEAP_TRY(const std::int64_t y, RequiredParameter(*node.op, "y"));
+  return MapKernel<float, float>(node.In(0).elements, [division, y](float x) {
+    const Cell<float> cells[] = {{x}};
+    return static_cast<float>(division.Of(WholeOf(cells, 0), y));
+  });
+}
+
 constexpr KernelEntry kKernels[] = {
+    {"IntegerDiv", PrepareIntegerDiv},     {"TrueIntegerDiv", PrepareTrueIntegerDiv},
     {"RequantShift", PrepareRequantShift}, {"iLayerNorm", PrepareLayerNorm},
     {"iRMSNorm", PrepareRmsNorm},          {"ITAMax", PrepareItaMax},
     {"iSoftmax", PrepareSoftmax},          {"iGELU", PrepareGelu},

@@ -44,6 +44,10 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
                               w.stride[d] < kMost && w.dilation[d] < kMost && w.kernel[d] < kMost &&
                               w.input[d] < kMost && w.output[d] < kMost,
                           "its window, strides or dilation are out of range"));
+    if (input.part_padding) {
+      w.pad[d] = i == 0 ? input.part_padding->top : input.part_padding->left;
+      continue;
+    }
     const std::int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
     const std::int64_t places = same ? (w.input[d] + w.stride[d] - 1) / w.stride[d]
                                      : (w.input[d] - reach + w.stride[d]) / w.stride[d];

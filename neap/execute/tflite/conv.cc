@@ -20,25 +20,6 @@ struct FloatStage {
   }
 };
 
-Result<ConvPlan> PlanConv(const Node& node) {
-  const Operand& input = node.In(0);
-  const Operand& filter = node.In(1);
-  const Operand& output = node.Out();
-  NEAP_CHECK_OK(Require(filter.Rank() == 4, "expected a filter of rank 4"));
-  ConvPlan plan;
-  NEAP_TRY(plan.window, MakeWindow(*node.op, input, output, filter.shape[1], filter.shape[2]));
-  plan.batches = input.shape[0];
-  plan.group_inputs = filter.shape[3];
-  NEAP_CHECK_OK(Require(plan.group_inputs > 0 && input.shape[3] % plan.group_inputs == 0,
-                        "the channels of its input are no multiple of its filter's"));
-  plan.groups = input.shape[3] / plan.group_inputs;
-  NEAP_CHECK_OK(Require(
-      plan.groups > 0 && filter.shape[0] % plan.groups == 0 && filter.shape[0] == output.shape[3],
-      "the channels of its output are not those of its filter"));
-  plan.group_outputs = filter.shape[0] / plan.groups;
-  return plan;
-}
-
 Result<ConvPlan> PlanDepthwise(const Node& node) {
   const Operand& input = node.In(0);
   const Operand& filter = node.In(1);
@@ -102,6 +83,25 @@ constexpr KernelEntry kKernels[] = {
 };
 
 }  // namespace
+
+Result<ConvPlan> PlanConv(const Node& node) {
+  const Operand& input = node.In(0);
+  const Operand& filter = node.In(1);
+  const Operand& output = node.Out();
+  NEAP_CHECK_OK(Require(filter.Rank() == 4, "expected a filter of rank 4"));
+  ConvPlan plan;
+  NEAP_TRY(plan.window, MakeWindow(*node.op, input, output, filter.shape[1], filter.shape[2]));
+  plan.batches = input.shape[0];
+  plan.group_inputs = filter.shape[3];
+  NEAP_CHECK_OK(Require(plan.group_inputs > 0 && input.shape[3] % plan.group_inputs == 0,
+                        "the channels of its input are no multiple of its filter's"));
+  plan.groups = input.shape[3] / plan.group_inputs;
+  NEAP_CHECK_OK(Require(
+      plan.groups > 0 && filter.shape[0] % plan.groups == 0 && filter.shape[0] == output.shape[3],
+      "the channels of its output are not those of its filter"));
+  plan.group_outputs = filter.shape[0] / plan.groups;
+  return plan;
+}
 
 std::span<const KernelEntry> ConvKernels() { return kKernels; }
 

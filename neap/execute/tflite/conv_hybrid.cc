@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CONV_2D of float32 inputs with int8 weights, a scale for each output channel: the inputs of a
-// batch are brought to int8 first, by their own range, as the stock kernels do. Keeps a copy of a
-// batch in int8 while it runs.
+// CONV_2D of float32 inputs with int8 weights: the inputs of a batch are brought to int8 first, by
+// their own range, as the stock kernels do: around a zero of their own where the weights have a
+// scale for each output channel, around 0 where they have one for all. Keeps a copy of a batch in
+// int8 while it runs.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -50,6 +51,24 @@ Quantized QuantizeBatch(const Cell<float>* in, std::int64_t count) {
   return out;
 }
 
+// The largest absolute value is 127.
+Quantized QuantizeSymmetric(const Cell<float>* in, std::int64_t count) {
+  Quantized out;
+  out.values.assign(static_cast<std::size_t>(count), 0);
+  float range = 0;
+  for (std::int64_t i = 0; i < count; ++i) range = std::max(range, std::fabs(in[i].value));
+  if (range == 0) return out;
+  constexpr float kMost = 127;
+  out.scale = range / kMost;
+  const float inverse = kMost / range;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto value = static_cast<std::int32_t>(std::round(in[i].value * inverse));
+    out.values[static_cast<std::size_t>(i)] =
+        static_cast<std::int8_t>(std::clamp(value, -127, 127));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<RunKernel> HybridConv(const Node& node, const ConvPlan& plan) {
@@ -58,19 +77,24 @@ Result<RunKernel> HybridConv(const Node& node, const ConvPlan& plan) {
   NEAP_TRY(const std::int32_t weight_zero, WeightZero(node.In(1)));
   const bool has_bias = node.Has(2);
   if (node.Out().type != kFloat32 || weight_zero != 0 ||
-      node.In(1).quantization->scales.size() == 1 || (has_bias && node.In(2).type != kFloat32)) {
+      (has_bias && node.In(2).type != kFloat32)) {
     return UnsupportedType(node);
   }
+  const bool one_scale = node.In(1).quantization->scales.size() == 1;
   ConvPlan one = plan;
   one.batches = 1;
   const std::int64_t in_batch = plan.InputChannels() * Volume(plan.window.input);
   const std::int64_t out_batch = plan.OutputChannels() * Volume(plan.window.output);
   return RunKernel([=, batches = plan.batches](const Arguments& arguments) -> Status {
     for (std::int64_t n = 0; n < batches; ++n) {
-      const Quantized input = QuantizeBatch(Input<float>(arguments, 0) + n * in_batch, in_batch);
+      const Cell<float>* const from = Input<float>(arguments, 0) + n * in_batch;
+      const Quantized input =
+          one_scale ? QuantizeSymmetric(from, in_batch) : QuantizeBatch(from, in_batch);
       const auto stage = [&](std::int32_t sum, std::int64_t c) {
-        const float value =
-            static_cast<float>(sum) * scales[static_cast<std::size_t>(c)] * input.scale;
+        // The stock kernels round after each product: a later layer's integers may hang on it.
+        const float scale = scales[static_cast<std::size_t>(c)];
+        const float value = one_scale ? static_cast<float>(sum) * (input.scale * scale)
+                                      : static_cast<float>(sum) * scale * input.scale;
         return limits(has_bias ? value + Input<float>(arguments, 2)[c].value : value);
       };
       ConvChannelsLast<std::int8_t, std::int8_t, std::int32_t>(

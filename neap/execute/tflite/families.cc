@@ -5,10 +5,11 @@ namespace neap::execute {
 
 std::span<const KernelFamily> TfliteFamilies() {
   static constexpr KernelFamily kFamilies[] = {
-      tflite::ConvKernels,   tflite::MatmulKernels,   tflite::PoolKernels,
-      tflite::BinaryKernels, tflite::UnaryKernels,    tflite::MoveKernels,
-      tflite::ReduceKernels, tflite::SoftmaxKernels,  tflite::IndexKernels,
-      tflite::ResizeKernels, tflite::QuantizeKernels, tflite::TransposeConvKernels,
+      tflite::ConvKernels,      tflite::MatmulKernels,   tflite::PoolKernels,
+      tflite::BinaryKernels,    tflite::UnaryKernels,    tflite::MoveKernels,
+      tflite::ReduceKernels,    tflite::SoftmaxKernels,  tflite::IndexKernels,
+      tflite::ResizeKernels,    tflite::QuantizeKernels, tflite::TransposeConvKernels,
+      tflite::RecurrentKernels,
   };
   return kFamilies;
 }

@@ -66,6 +66,9 @@ Result<RunKernel> TableKernel(const Node& node, F f) {
   });
 }
 
+// The geometry of CONV_2D: input 0, filter 1, output 0.
+Result<ConvPlan> PlanConv(const Node& node);
+
 // Kernels of one file each, called by those of the operator's family when its type is quantised.
 Result<RunKernel> HybridConv(const Node& node, const ConvPlan& plan);
 Result<RunKernel> QuantizedConv(const Node& node, const ConvPlan& plan, bool depthwise);

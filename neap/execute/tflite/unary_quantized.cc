@@ -15,9 +15,9 @@ using enum graph::ElementType;
 
 // What TensorFlow Lite Micro does with int8: the argument with four integer bits, then fixed-point
 // functions; arguments beyond the range saturate.
-template <typename F>
 Result<RunKernel> FixedKernel(const Node& node, std::int32_t result_shift, std::int32_t low,
-                              std::int32_t high, std::int32_t shift_zero, F f) {
+                              std::int32_t high, std::int32_t shift_zero,
+                              std::int32_t (*f)(std::int32_t, std::int32_t)) {
   constexpr std::int32_t kIntegerBits = 4;
   NEAP_TRY(const Quant in, QuantOf(node.In(0)));
   const FixedFactor factor =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neap/formats/onnx/onnx.h"
+#include "neap/formats/onnx/parts.h"
 #include "neap_onnx.pb.h"
 
 namespace neap::formats::onnx {
@@ -25,60 +26,11 @@ using neap::onnx::AttributeProto;
 using neap::onnx::GraphProto;
 using neap::onnx::ModelProto;
 using neap::onnx::NodeProto;
-using neap::onnx::TypeProto;
 using neap::onnx::ValueInfoProto;
 
 constexpr std::int64_t kIrVersion = 8;  // the one that came with opset 17
 constexpr std::int64_t kOpset = 17;
 constexpr std::size_t kMostModelBytes = std::numeric_limits<std::int32_t>::max();
-
-// Codes of AttributeProto.type.
-enum AttributeCode : std::int32_t {
-  kFloat = 1,
-  kInt = 2,
-  kString = 3,
-  kFloats = 6,
-  kInts = 7,
-  kStrings = 8,
-};
-
-// Codes of TensorProto.data_type that IR version 8 knows and that raw bytes can hold.
-std::optional<std::int32_t> CodeOf(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat32:
-      return 1;
-    case ElementType::kUint8:
-      return 2;
-    case ElementType::kInt8:
-      return 3;
-    case ElementType::kUint16:
-      return 4;
-    case ElementType::kInt16:
-      return 5;
-    case ElementType::kInt32:
-      return 6;
-    case ElementType::kInt64:
-      return 7;
-    case ElementType::kBool:
-      return 9;
-    case ElementType::kFloat16:
-      return 10;
-    case ElementType::kFloat64:
-      return 11;
-    case ElementType::kUint32:
-      return 12;
-    case ElementType::kUint64:
-      return 13;
-    case ElementType::kComplex64:
-      return 14;
-    case ElementType::kComplex128:
-      return 15;
-    case ElementType::kBfloat16:
-      return 16;
-    default:
-      return std::nullopt;
-  }
-}
 
 class Exporter {
  public:
@@ -124,20 +76,8 @@ class Exporter {
 
   Status FillValueInfo(TensorId id, ValueInfoProto* info) const {
     const Tensor& tensor = subgraph_.tensors[id];
-    const auto code = CodeOf(tensor.type);
-    if (!code) return Fail(At(id, NoSuchType(tensor.type)));
-    info->set_name(names_[id]);
-    TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
-    type->set_elem_type(*code);
-    if (!tensor.shape) return {};
-    auto* shape = type->mutable_shape();
-    for (std::size_t i = 0; i < tensor.shape->size(); ++i) {
-      auto* dimension = shape->add_dim();
-      if ((*tensor.shape)[i] >= 0) {
-        dimension->set_dim_value((*tensor.shape)[i]);
-      } else if (i < tensor.symbols.size() && !tensor.symbols[i].empty()) {
-        dimension->set_dim_param(tensor.symbols[i]);
-      }
+    if (!onnx::FillValueInfo(tensor, names_[id], info)) {
+      return Fail(At(id, NoSuchType(tensor.type)));
     }
     return {};
   }
@@ -159,21 +99,10 @@ class Exporter {
     for (const TensorId id : subgraph_.tensors.Ids()) {
       const Tensor& tensor = subgraph_.tensors[id];
       if (!tensor.constant || producer_[id].valid()) continue;
-      const auto code = CodeOf(tensor.type);
-      if (!code) return Fail(At(id, NoSuchType(tensor.type)));
-      auto bytes = graph::TensorBytes(tensor);
-      if (!bytes) return Fail(At(id, std::move(bytes).error()));
-      if (!tensor.data) return Fail(At(id, BadInput("is a constant without its data")));
-      const auto& data = tensor.data->bytes;
-      if (static_cast<std::int64_t>(data.size()) != *bytes) {
-        return Fail(At(id, BadInput("holds " + std::to_string(data.size()) + " bytes, expected " +
-                                    std::to_string(*bytes))));
+      if (!TypeCodeOf(tensor.type)) return Fail(At(id, NoSuchType(tensor.type)));
+      if (Status filled = FillInitializer(tensor, names_[id], out_->add_initializer()); !filled) {
+        return Fail(At(id, std::move(filled).error()));
       }
-      auto* initializer = out_->add_initializer();
-      initializer->set_name(names_[id]);
-      initializer->set_data_type(*code);
-      for (const std::int64_t dimension : *tensor.shape) initializer->add_dims(dimension);
-      initializer->set_raw_data(data.data(), data.size());
       written_[id] = true;
     }
     return {};
@@ -226,32 +155,6 @@ class Exporter {
       NEAP_CHECK_OK(FillValueInfo(id, out_->add_output()));
     }
     return {};
-  }
-
-  // False for raw bytes, whose type and shape an attribute of the graph does not tell.
-  static bool SetAttribute(const graph::Attribute& value, AttributeProto* out) {
-    if (const auto* i = std::get_if<std::int64_t>(&value)) {
-      out->set_type(kInt);
-      out->set_i(*i);
-    } else if (const auto* f = std::get_if<double>(&value)) {
-      out->set_type(kFloat);
-      out->set_f(static_cast<float>(*f));
-    } else if (const auto* s = std::get_if<std::string>(&value)) {
-      out->set_type(kString);
-      out->set_s(*s);
-    } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&value)) {
-      out->set_type(kInts);
-      for (const std::int64_t item : *ints) out->add_ints(item);
-    } else if (const auto* floats = std::get_if<std::vector<double>>(&value)) {
-      out->set_type(kFloats);
-      for (const double item : *floats) out->add_floats(static_cast<float>(item));
-    } else if (const auto* strings = std::get_if<std::vector<std::string>>(&value)) {
-      out->set_type(kStrings);
-      for (const std::string& item : *strings) out->add_strings(item);
-    } else {
-      return false;
-    }
-    return true;
   }
 
   const Subgraph& subgraph_;

@@ -24,6 +24,14 @@ Result<graph::Graph> Read(const std::shared_ptr<const std::vector<std::byte>>& b
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
 
+// See formats::WriteEdited; `edited` has been checked against `model`. Without `declare_shapes` new
+// tensors get no shape: it follows from sizes that were given for symbols.
+Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph::Graph& edited,
+                                           bool declare_shapes);
+
+// See formats::WritePart.
+Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part);
+
 // A new model from a graph of ONNX operators whose constants have their data: subgraph 0, its
 // operators in the order of the graph, opset 17, value_info for every tensor. Deterministic.
 Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::string& name);

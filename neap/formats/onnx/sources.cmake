@@ -11,6 +11,6 @@ target_link_libraries(neap_onnx_proto PUBLIC protobuf::libprotobuf-lite)
 
 list(APPEND formats_sources
   onnx/model.cc onnx/read.cc onnx/tensor_data.cc onnx/control_flow.cc onnx/order.cc onnx/write.cc)
-list(APPEND formats_sources onnx/export.cc)
+list(APPEND formats_sources onnx/edit.cc onnx/export.cc onnx/part.cc onnx/parts.cc)
 list(APPEND formats_tests onnx/onnx_test.cc onnx/corpus_test.cc onnx/export_test.cc)
 list(APPEND formats_libs $<BUILD_INTERFACE:neap_onnx_proto> protobuf::libprotobuf-lite)

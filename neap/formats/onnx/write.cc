@@ -8,6 +8,7 @@
 #include "neap/formats/onnx/model.h"
 #include "neap/formats/onnx/onnx.h"
 #include "neap/formats/onnx/order.h"
+#include "neap/formats/onnx/serialise.h"
 
 namespace neap::formats::onnx {
 namespace {
@@ -19,6 +20,8 @@ void Permute(const std::vector<graph::OpId>& order, pb::GraphProto* graph) {
   graph->mutable_node()->Swap(&nodes);
 }
 
+}  // namespace
+
 Result<std::vector<std::byte>> Serialise(const pb::ModelProto& model) {
   std::string text;
   {
@@ -26,14 +29,12 @@ Result<std::vector<std::byte>> Serialise(const pb::ModelProto& model) {
     google::protobuf::io::CodedOutputStream stream(&sink);
     stream.SetSerializationDeterministic(true);
     if (!model.SerializeToCodedStream(&stream)) {
-      return Fail(BadInput("the reordered model is larger than 2 GiB"));
+      return Fail(BadInput("the model to write is larger than 2 GiB"));
     }
   }
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
   return std::vector<std::byte>(begin, begin + text.size());
 }
-
-}  // namespace
 
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order) {

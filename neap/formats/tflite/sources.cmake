@@ -7,6 +7,7 @@ add_custom_command(
 list(APPEND formats_sources
   ${generated}/tflite_generated.h
   tflite/control_dependencies.cc
+  tflite/edit.cc
   tflite/element_types.cc
   tflite/export.cc
   tflite/memory_plan.cc
@@ -14,6 +15,8 @@ list(APPEND formats_sources
   tflite/op_version.cc
   tflite/options.cc
   tflite/options_write.cc
+  tflite/part.cc
+  tflite/parts.cc
   tflite/read.cc
   tflite/splice.cc
   tflite/write.cc

@@ -246,6 +246,12 @@ Status ShiftZip(std::span<const std::byte> file, std::size_t shift, std::vector<
 
 }  // namespace
 
+Status ShiftOldFile(std::span<const std::byte> file, const schema::Model& model, std::size_t shift,
+                    std::vector<std::byte>* out) {
+  ShiftFileOffsets(file, model, shift, out);
+  return ShiftZip(file, shift, out);
+}
+
 Result<std::vector<std::byte>> SpliceMemoryPlan(std::span<const std::byte> file,
                                                 const schema::Model& model,
                                                 std::span<const std::byte> plan,
@@ -253,8 +259,7 @@ Result<std::vector<std::byte>> SpliceMemoryPlan(std::span<const std::byte> file,
   NEAP_TRY(std::vector<std::byte> out, Front(file, model).Build(plan, kernels));
   const std::size_t shift = out.size();
   out.insert(out.end(), file.begin(), file.end());
-  ShiftFileOffsets(file, model, shift, &out);
-  NEAP_CHECK_OK(ShiftZip(file, shift, &out));
+  NEAP_CHECK_OK(ShiftOldFile(file, model, shift, &out));
   return out;
 }
 

@@ -30,4 +30,10 @@ Result<std::vector<std::byte>> SpliceMemoryPlan(std::span<const std::byte> file,
                                                 std::span<const std::byte> plan,
                                                 std::string_view kernels);
 
+// `out` ends with a copy of `file` that stands `shift` bytes further back: adds that to every word
+// of the copy that counts from the start of the file (those that SpliceMemoryPlan names). Fails as
+// there.
+Status ShiftOldFile(std::span<const std::byte> file, const schema::Model& model, std::size_t shift,
+                    std::vector<std::byte>* out);
+
 }  // namespace neap::formats::tflite

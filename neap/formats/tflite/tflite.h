@@ -27,6 +27,13 @@ Result<std::vector<std::byte>> WriteReordered(
 // See formats::ExportTflite.
 Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::string& name);
 
+// See formats::WriteEdited; `edited` has been checked against `model`. A tensor that nothing refers
+// to any more stays in the list with no elements.
+Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph::Graph& edited);
+
+// See formats::WritePart.
+Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part);
+
 // See formats::WritePlanned: the same, and the plan goes to the bytes of the old one or to a new
 // front (splice.h).
 Result<std::vector<std::byte>> WritePlanned(

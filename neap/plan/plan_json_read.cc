@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/plan/plan_json.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "neap/plan/plan_json.h"
+#include "neap/plan/stream_json.h"
+
 namespace neap::plan {
 namespace {
 
@@ -23,119 +23,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostInteger = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostIndex = std::numeric_limits<std::int32_t>::max();
-// The format nests four deep: plan, entries, entry, steps, step.
-constexpr int kMostDepth = 8;
-
-const char* NameOf(BoundStatus status) {
-  return status == BoundStatus::kOptimal ? "optimal" : "bounded";
-}
-
-// ---- writing
-
-// One value on one line. File names need not be UTF-8: what is not is replaced.
-std::string Line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Json IdOrNull(graph::OpId id) { return id.valid() ? Json(id.value()) : Json(nullptr); }
-
-// "key": value, at an indentation, each pair on its own line.
-void AppendFields(std::string& out, const std::string& indent, const Json& fields) {
-  for (const auto& [key, value] : fields.items()) {
-    out += indent + Line(key) + ": " + Line(value) + ",\n";
-  }
-}
-
-// "key": [...], one item on a line, so that two plans can be compared line by line.
-template <typename T, typename ToLine>
-void AppendList(std::string& out, const std::string& key, const std::vector<T>& items, bool last,
-                ToLine to_line) {
-  out += "      \"" + key + "\": [";
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    out += (i == 0 ? "\n        " : ",\n        ") + Line(to_line(items[i]));
-  }
-  out += items.empty() ? "]" : "\n      ]";
-  out += last ? "\n" : ",\n";
-}
-
-Json ToJson(const Certificate& certificate) {
-  Json flow = Json::array();
-  for (const CertificatePath& path : certificate.flow) {
-    Json tensors = Json::array();
-    for (const graph::TensorId tensor : path.tensors) tensors.push_back(tensor.value());
-    Json through = Json::array();
-    for (const auto& ops : path.through) {
-      Json list = Json::array();
-      for (const graph::OpId op : ops) list.push_back(op.value());
-      through.push_back(std::move(list));
-    }
-    flow.push_back({{"bytes", path.bytes}, {"tensors", tensors}, {"through", through}});
-  }
-  return {{"kind", certificate.kind},
-          {"op", IdOrNull(certificate.op)},
-          {"flow", flow},
-          {"states", certificate.states},
-          {"reversed", certificate.reversed}};
-}
-
-Json MemoriesJson(const std::vector<Memory>& memories) {
-  Json list = Json::array();
-  for (const Memory& memory : memories) {
-    list.push_back({{"name", memory.name},
-                    {"capacity_bytes", memory.capacity_bytes},
-                    {"bytes_per_kilocycle", memory.bytes_per_kilocycle}});
-  }
-  return list;
-}
-
-void AppendEntry(std::string& out, const EntryPlan& entry) {
-  out += "    {\n";
-  AppendFields(out, "      ",
-               {{"subgraph", entry.subgraph.value()},
-                {"signature", entry.signature},
-                {"peak_bytes", entry.peak_bytes},
-                {"peak_lower_bound_bytes", entry.peak_lower_bound_bytes},
-                {"order_status", NameOf(entry.order_status)},
-                {"certificate", ToJson(entry.certificate)},
-                {"states", entry.states},
-                {"arena_bytes", entry.arena_bytes},
-                {"memory_bytes", entry.memory_bytes},
-                {"arena_given_order_lower_bound_bytes", entry.arena_given_order_lower_bound_bytes},
-                {"arena_lower_bound_bytes", entry.arena_lower_bound_bytes},
-                {"arena_status", NameOf(entry.arena_status)}});
-  AppendList(out, "steps", entry.steps, false, [](const Step& step) {
-    Json line = {{"subgraph", step.subgraph.value()}};
-    if (step.moved.valid()) {
-      line["move"] = step.moved.value();
-    } else {
-      line["op"] = IdOrNull(step.op);
-    }
-    return line;
-  });
-  AppendList(out, "tensors", entry.tensors, false, [](const TensorPlacement& placement) {
-    return Json{{"subgraph", placement.subgraph.value()},
-                {"tensor", placement.tensor.value()},
-                {"offset", placement.offset},
-                {"bytes", placement.bytes},
-                {"first", placement.first},
-                {"last", placement.last},
-                {"memory", placement.memory}};
-  });
-  AppendList(out, "scratch", entry.scratch, false, [](const ScratchPlacement& placement) {
-    return Json{{"slot", placement.slot},
-                {"offset", placement.offset},
-                {"bytes", placement.bytes},
-                {"memory", placement.memory}};
-  });
-  AppendList(out, "overlaps", entry.overlaps, true, [](const Overlap& overlap) {
-    return Json{{"slot", overlap.slot},           {"subgraph", overlap.subgraph.value()},
-                {"input", overlap.input.value()}, {"output", overlap.output.value()},
-                {"kind", NameOf(overlap.kind)},   {"bytes", overlap.bytes}};
-  });
-  out += "    }";
-}
-
-// ---- reading
+// Nests deepest: plan, entries, entry, stream, segments, segment, ops, op, rows, range.
+constexpr int kMostDepth = 12;
 
 // A value and the way to it, which only a message needs.
 struct Place {
@@ -155,7 +44,8 @@ struct Place {
 
 tl::unexpected<Diagnostic> Refuse(const Place& place, const std::string& expected) {
   constexpr std::size_t kMostText = 60;
-  std::string found = Line(*place.value).substr(0, kMostText);
+  std::string found = place.value->dump(-1, ' ', false, Json::error_handler_t::replace);
+  found.resize(std::min(found.size(), kMostText));
   if (place.value->is_structured()) found = place.value->type_name();
   const std::string path = place.Path();
   return Fail(BadInput("in the plan, " + (path.empty() ? "the whole" : path) + " is " + found +
@@ -163,7 +53,7 @@ tl::unexpected<Diagnostic> Refuse(const Place& place, const std::string& expecte
 }
 
 // An object with exactly these members: a misspelt one must not be passed over.
-Status ExpectObject(const Place& place, std::initializer_list<const char*> keys) {
+Status ExpectObject(const Place& place, const std::vector<const char*>& keys) {
   if (!place.value->is_object()) return Refuse(place, "an object");
   for (const char* key : keys) {
     if (!place.value->contains(key)) return Refuse(place, "a member '" + std::string(key) + "'");
@@ -293,27 +183,31 @@ Result<Overlap> ReadOverlap(const Place& place) {
   NEAP_TRY(const std::string word, ReadString(kind));
   bool known = false;
   for (const OverlapKind candidate :
-       {OverlapKind::kInPlace, OverlapKind::kStartsBelow, OverlapKind::kHoldsInput}) {
+       {OverlapKind::kInPlace, OverlapKind::kStartsBelow, OverlapKind::kHoldsInput,
+        OverlapKind::kHoldsOutput, OverlapKind::kDeadPart}) {
     if (word != NameOf(candidate)) continue;
     overlap.kind = candidate;
     known = true;
   }
-  if (!known) return Refuse(kind, "'in-place', 'starts-below' or 'holds-input'");
+  if (!known) {
+    return Refuse(kind, "'in-place', 'starts-below', 'holds-input', 'holds-output' or 'dead-part'");
+  }
   NEAP_TRY(overlap.bytes, ReadCount(place, "bytes"));
   return overlap;
 }
 
-Result<std::int32_t> ReadBareIndex(const Place& place) {
+template <typename Id>
+Result<Id> ReadId(const Place& place) {
   NEAP_TRY(const std::int64_t value, ReadInteger(place, kMostIndex));
-  return static_cast<std::int32_t>(value);
+  return Id(static_cast<std::int32_t>(value));
 }
 
 Result<std::vector<graph::OpId>> ReadLink(const Place& place) {
   if (!place.value->is_array()) return Refuse(place, "an array");
   std::vector<graph::OpId> ops;
   for (std::size_t i = 0; i < place.value->size(); ++i) {
-    NEAP_TRY(const std::int32_t op, ReadBareIndex({&(*place.value)[i], &place, nullptr, i}));
-    ops.emplace_back(op);
+    NEAP_TRY(const graph::OpId op, ReadId<graph::OpId>({&(*place.value)[i], &place, nullptr, i}));
+    ops.push_back(op);
   }
   return ops;
 }
@@ -322,8 +216,7 @@ Result<CertificatePath> ReadPath(const Place& place) {
   NEAP_CHECK_OK(ExpectObject(place, {"bytes", "tensors", "through"}));
   CertificatePath path;
   NEAP_TRY(path.bytes, ReadCount(place, "bytes"));
-  NEAP_TRY(const auto tensors, ReadList(place, "tensors", &ReadBareIndex));
-  for (const std::int32_t tensor : tensors) path.tensors.emplace_back(tensor);
+  NEAP_TRY(path.tensors, ReadList(place, "tensors", &ReadId<graph::TensorId>));
   NEAP_TRY(path.through, ReadList(place, "through", &ReadLink));
   return path;
 }
@@ -356,13 +249,51 @@ Result<Memory> ReadMemory(const Place& place) {
   return memory;
 }
 
+Result<Rewrite> ReadRewrite(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"rule", "op", "parameters", "exactness", "bytes_saved"}));
+  Rewrite rewrite;
+  NEAP_TRY(rewrite.rule, ReadString(place.Member("rule")));
+  NEAP_TRY(const std::int32_t op, ReadIndex(place, "op"));
+  rewrite.op = graph::OpId(op);
+  NEAP_TRY(rewrite.parameters, ReadList(place, "parameters", &ReadBareCount));
+  NEAP_TRY(const std::string exactness, ReadString(place.Member("exactness")));
+  if (exactness != NameOf(Exactness::kBitwise) && exactness != NameOf(Exactness::kReassociates)) {
+    return Refuse(place.Member("exactness"), "'bitwise' or 'reassociates'");
+  }
+  rewrite.exactness =
+      exactness == NameOf(Exactness::kBitwise) ? Exactness::kBitwise : Exactness::kReassociates;
+  NEAP_TRY(rewrite.bytes_saved, ReadCount(place, "bytes_saved"));
+  return rewrite;
+}
+
 Result<EntryPlan> ReadEntry(const Place& place) {
-  NEAP_CHECK_OK(
-      ExpectObject(place, {"subgraph", "signature", "peak_bytes", "peak_lower_bound_bytes",
-                           "order_status", "certificate", "states", "arena_bytes", "memory_bytes",
-                           "arena_given_order_lower_bound_bytes", "arena_lower_bound_bytes",
-                           "arena_status", "steps", "tensors", "scratch", "overlaps"}));
+  std::vector<const char*> keys = {"subgraph",
+                                   "signature",
+                                   "peak_bytes",
+                                   "peak_lower_bound_bytes",
+                                   "order_status",
+                                   "certificate",
+                                   "states",
+                                   "arena_bytes",
+                                   "memory_bytes",
+                                   "arena_given_order_lower_bound_bytes",
+                                   "arena_lower_bound_bytes",
+                                   "arena_status",
+                                   "steps",
+                                   "tensors",
+                                   "scratch",
+                                   "overlaps"};
+  // These may be left out.
+  constexpr const char* kArenaCertificate = "arena_certificate";
+  const bool certified = place.value->is_object() && place.value->contains(kArenaCertificate);
+  const bool streamed = place.value->is_object() && place.value->contains("stream");
+  if (streamed) keys.push_back("stream");
+  if (certified) keys.push_back(kArenaCertificate);
+  NEAP_CHECK_OK(ExpectObject(place, keys));
   EntryPlan entry;
+  if (streamed) {
+    NEAP_TRY(entry.stream, ReadStream(*place.Member("stream").value));
+  }
   NEAP_TRY(const std::int32_t subgraph, ReadIndex(place, "subgraph"));
   entry.subgraph = graph::SubgraphId(subgraph);
   NEAP_TRY(entry.signature, ReadString(place.Member("signature")));
@@ -377,6 +308,9 @@ Result<EntryPlan> ReadEntry(const Place& place) {
            ReadCount(place, "arena_given_order_lower_bound_bytes"));
   NEAP_TRY(entry.arena_lower_bound_bytes, ReadCount(place, "arena_lower_bound_bytes"));
   NEAP_TRY(entry.arena_status, ReadStatus(place, "arena_status"));
+  if (certified) {
+    NEAP_TRY(entry.arena_certificate, ReadCertificate(place.Member(kArenaCertificate)));
+  }
   NEAP_TRY(entry.steps, ReadList(place, "steps", &ReadStep));
   NEAP_TRY(entry.tensors, ReadList(place, "tensors", &ReadTensor));
   NEAP_TRY(entry.scratch, ReadList(place, "scratch", &ReadScratch));
@@ -395,13 +329,39 @@ Status ExpectVersion(const Place& root) {
   return Fail(std::move(other));
 }
 
+Result<TiledRegion::Split> ReadSplit(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"axis", "cuts"}));
+  TiledRegion::Split split;
+  NEAP_TRY(split.axis, ReadIndex(place, "axis"));
+  NEAP_TRY(split.cuts, ReadList(place, "cuts", &ReadBareCount));
+  return split;
+}
+
+Result<TiledRegion> ReadRegion(const Place& place) {
+  NEAP_CHECK_OK(ExpectObject(place, {"operators", "splits"}));
+  TiledRegion region;
+  NEAP_TRY(region.ops, ReadList(place, "operators", &ReadId<graph::OpId>));
+  NEAP_TRY(region.splits, ReadList(place, "splits", &ReadSplit));
+  return region;
+}
+
+Status ReadCascade(const Place& place, Plan* plan) {
+  if (place.value->is_null()) return {};
+  NEAP_CHECK_OK(ExpectObject(place, {"order", "regions"}));
+  NEAP_TRY(plan->tiled_order, ReadList(place, "order", &ReadId<graph::OpId>));
+  NEAP_TRY(plan->tiled_regions, ReadList(place, "regions", &ReadRegion));
+  if (plan->tiled_regions.empty()) return Refuse(place.Member("regions"), "at least one region");
+  return {};
+}
+
 Result<Plan> ReadPlan(const Json& json) {
   const Place root{&json};
   // Before the members: those of another version may be others.
   NEAP_CHECK_OK(ExpectVersion(root));
   NEAP_CHECK_OK(
       ExpectObject(root, {"version", "neap_version", "model", "model_sha256", "written_sha256",
-                          "runtime", "order_strategy", "kernels", "memories", "dims", "entries"}));
+                          "runtime", "order_strategy", "kernels", "memories", "cascade", "dims",
+                          "rewrites", "accumulator_bytes", "rewritten_sha256", "entries"}));
   Plan plan;
   NEAP_TRY(plan.neap_version, ReadString(root.Member("neap_version")));
   NEAP_TRY(plan.model, ReadString(root.Member("model")));
@@ -422,7 +382,11 @@ Result<Plan> ReadPlan(const Json& json) {
   if (plan.memories.size() > kMostMemories) {
     return Refuse(root.Member("memories"), "at most " + std::to_string(kMostMemories));
   }
+  NEAP_CHECK_OK(ReadCascade(root.Member("cascade"), &plan));
   NEAP_TRY(plan.dims, ReadList(root, "dims", &ReadString));
+  NEAP_TRY(plan.rewrites, ReadList(root, "rewrites", &ReadRewrite));
+  NEAP_TRY(plan.accumulator_bytes, ReadCount(root, "accumulator_bytes"));
+  NEAP_TRY(plan.rewritten_sha256, ReadHash(root, "rewritten_sha256"));
   NEAP_TRY(plan.entries, ReadList(root, "entries", &ReadEntry));
   if (plan.entries.empty()) return Refuse(root.Member("entries"), "at least one entry");
   return plan;
@@ -459,28 +423,6 @@ class Watch {
 };
 
 }  // namespace
-
-std::string ToJson(const Plan& plan) {
-  std::string out = "{\n";
-  AppendFields(out, "  ",
-               {{"version", kPlanVersion},
-                {"neap_version", plan.neap_version},
-                {"model", plan.model},
-                {"model_sha256", plan.model_sha256},
-                {"written_sha256", plan.written_sha256},
-                {"runtime", ProfileOf(plan.runtime).name},
-                {"order_strategy", plan.order_strategy},
-                {"kernels", ops::NameOf(plan.kernels)},
-                {"memories", MemoriesJson(plan.memories)},
-                {"dims", plan.dims}});
-  out += "  \"entries\": [";
-  for (std::size_t i = 0; i < plan.entries.size(); ++i) {
-    out += i == 0 ? "\n" : ",\n";
-    AppendEntry(out, plan.entries[i]);
-  }
-  out += plan.entries.empty() ? "]\n}\n" : "\n  ]\n}\n";
-  return out;
-}
 
 Result<Plan> FromJson(std::string_view text) {
   try {

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the learned scheduler adds, as Markdown tables, with the same repair and cut on orders that
+// nobody has learned beside it:
+//
+//   learned_table networks [WEIGHTS]   ten networks, 4 to 6 stages
+//   learned_table stages [WEIGHTS]     wide synthetic graphs, 4 stages
+//   learned_table peak [WEIGHTS]       peak memory: wide synthetic graphs
+//   learned_table zoo [NETWORK...]     peak memory: networks of the zoo
+//
+// WEIGHTS: a file; default: what comes with the program. Gaps are (found - bound) / bound.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/compile/compile.h"
+#include "neap/io/file.h"
+#include "neap/learn/peak.h"
+#include "neap/learn/repair.h"
+#include "neap/learn/sampler.h"
+#include "neap/learn/stages.h"
+#include "neap/pipeline/cut.h"
+#include "neap/pipeline/pipeline.h"
+#include "neap/schedule/check.h"
+#include "neap/stages/lower.h"
+#include "neap/zoo/zoo.h"
+
+namespace neap {
+namespace {
+
+using learn::Node;
+
+class Clock {
+ public:
+  double Seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+constexpr int kRandomOrders = 10;  // their mean stands in the tables
+
+const std::vector<std::string>& Methods() {
+  static const std::vector<std::string> kMethods = {"learned", "ASAP", "height", "random",
+                                                    "local search"};
+  return kMethods;
+}
+
+// One row of a table: what each method reached, and a bound.
+struct Row {
+  std::vector<double> values;  // one per method
+  double bound = 0;
+  double best = 0;  // of the exact search
+  double learned_seconds = 0;
+  double exact_seconds = 0;
+  std::int32_t violations = 0;
+};
+
+Limits LimitsOf(std::int64_t states) {
+  Limits limits;
+  limits.max_states = states;
+  return limits;
+}
+
+// In percent; what rounding of means leaves below nothing is nothing.
+double Gap(double value, double bound) {
+  return bound > 0 ? std::max(100 * (value / bound - 1), 0.0) : 0;
+}
+
+std::string HeaderOf(const std::string& first) {
+  std::string head = "| " + first + " | exact search |";
+  std::string line = "|---|---|";
+  for (const std::string& method : Methods()) {
+    head += " " + method + " |";
+    line += "---|";
+  }
+  return head + " broken before repair | learned s | exact s |\n" + line + "---|---|---|\n";
+}
+
+std::string LineOf(const std::string& name, const Row& row) {
+  std::string line = fmt::format("| {} | {:.2f} |", name, Gap(row.best, row.bound));
+  for (const double value : row.values) line += fmt::format(" {:.2f} |", Gap(value, row.bound));
+  return line + fmt::format(" {} | {:.4f} | {:.4f} |\n", row.violations, row.learned_seconds,
+                            row.exact_seconds);
+}
+
+// Means of gaps, as a row whose bound is 100.
+Row MeanOf(const std::vector<Row>& rows) {
+  Row mean;
+  mean.bound = 100;
+  mean.best = 100;
+  mean.values.assign(Methods().size(), 100);
+  const auto count = static_cast<double>(rows.size());
+  for (const Row& row : rows) {
+    mean.best += Gap(row.best, row.bound) / count;
+    mean.learned_seconds += row.learned_seconds / count;
+    mean.exact_seconds += row.exact_seconds / count;
+    mean.violations += row.violations;
+    for (std::size_t i = 0; i < row.values.size(); ++i) {
+      mean.values[i] += Gap(row.values[i], row.bound) / count;
+    }
+  }
+  return mean;
+}
+
+// Cuts and improves orders of other seeds until the time is used.
+double LocalSearchStages(const pipeline::Problem& problem, double seconds) {
+  constexpr std::int64_t kSteps = 2'000;
+  const Clock clock;
+  auto best = pipeline::Improve(problem, *pipeline::CutOrder(problem, pipeline::AsapOrder(problem)),
+                                kSteps);
+  for (std::uint64_t seed = 1; clock.Seconds() < seconds; ++seed) {
+    const auto cut = pipeline::CutOrder(problem, pipeline::RandomOrder(problem, seed));
+    const auto tried = pipeline::Improve(problem, *cut, kSteps);
+    if (tried.bottleneck < best.bottleneck) best = tried;
+  }
+  return static_cast<double>(best.bottleneck);
+}
+
+Row StagesRow(const learn::Network& network, const pipeline::Problem& problem,
+              std::int64_t exact_states) {
+  const auto cut = [&](const std::vector<Node>& order) {
+    return static_cast<double>(pipeline::CutOrder(problem, order)->bottleneck);
+  };
+  Row row;
+  const Clock learned_clock;
+  const auto learned = learn::AssignStages(network, problem);
+  row.learned_seconds = learned_clock.Seconds();
+  row.violations = learned.violations;
+  const Clock exact_clock;
+  const auto exact = pipeline::Solve(problem, LimitsOf(exact_states));
+  row.exact_seconds = exact_clock.Seconds();
+  row.best = static_cast<double>(exact->best.bottleneck);
+  row.bound = static_cast<double>(exact->lower_bound);
+  double random = 0;
+  for (std::uint64_t seed = 1; seed <= kRandomOrders; ++seed) {
+    random += cut(pipeline::RandomOrder(problem, seed)) / kRandomOrders;
+  }
+  row.values = {static_cast<double>(learned.best->bottleneck), cut(pipeline::AsapOrder(problem)),
+                cut(pipeline::HeightOrder(problem)), random,
+                LocalSearchStages(problem, row.learned_seconds)};
+  return row;
+}
+
+int Networks(const learn::Network& network) {
+  fmt::print("{}", HeaderOf("network, stages"));
+  std::vector<Row> rows;
+  for (const char* name :
+       {"xception", "resnet-50", "resnet-101", "resnet-152", "densenet-121", "resnet-101-v2",
+        "resnet-152-v2", "densenet-169", "densenet-201", "inception-resnet-v2"}) {
+    zoo::ZooOptions options;
+    options.weights = false;
+    const auto made = zoo::BuildNetwork(name, options);
+    if (!made) return 1;
+    for (const pipeline::Stage stages : {4, 5, 6}) {
+      const auto lowered = stages::Lower(
+          made->layers, {.device = *stages::DeviceNamed("edgetpu-usb"), .stages = stages});
+      if (!lowered) return 1;
+      rows.push_back(StagesRow(network, lowered->problem, kStatesForAFewSeconds));
+      fmt::print("{}", LineOf(fmt::format("{}, {}", name, stages), rows.back()));
+      std::fflush(stdout);
+    }
+  }
+  fmt::print("{}", LineOf("mean", MeanOf(rows)));
+  return 0;
+}
+
+// Graphs with about five nodes on a level, where there are many orders.
+learn::Dag Wide(std::int32_t nodes, Random* random) {
+  learn::SamplerOptions options;
+  options.nodes = nodes;
+  options.least_levels = nodes / 6;
+  options.most_levels = nodes / 4;
+  return learn::Sample(options, random);
+}
+
+struct WideSize {
+  std::int32_t nodes;
+  int graphs;
+};
+// Of the exact search on wide graphs.
+constexpr std::int64_t kWideStates = 5'000'000;
+constexpr WideSize kWideSizes[] = {{30, 50}, {50, 30}, {100, 20}, {782, 3}};
+
+int WideStages(const learn::Network& network) {
+  fmt::print("{}", HeaderOf("nodes (graphs)"));
+  for (const auto& [nodes, graphs] : kWideSizes) {
+    Random random(static_cast<std::uint64_t>(nodes) + 1'000'000);
+    std::vector<Row> rows;
+    rows.reserve(static_cast<std::size_t>(graphs));
+    for (int i = 0; i < graphs; ++i) {
+      const learn::Dag dag = Wide(nodes, &random);
+      rows.push_back(StagesRow(network, learn::StagesOfDag(dag, 4, &random), kWideStates));
+    }
+    fmt::print("{}", LineOf(fmt::format("{} ({})", nodes, graphs), MeanOf(rows)));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+// Moves one operator at a time to another place between its last parent and its first child; keeps
+// what does not raise the peak.
+double LocalSearchPeak(const schedule::Problem& problem, const learn::Dag& dag,
+                       std::vector<Node> order, double seconds) {
+  const Clock clock;
+  Random random(1);
+  std::int64_t best = schedule::ReplayOrder(problem, order)->peak_bytes;
+  while (clock.Seconds() < seconds && order.size() > 1) {
+    std::vector<Node> tried = order;
+    const auto from = static_cast<std::ptrdiff_t>(random.Below(order.size()));
+    const auto to = static_cast<std::ptrdiff_t>(random.Below(order.size()));
+    const Node moved = tried[static_cast<std::size_t>(from)];
+    tried.erase(tried.begin() + from);
+    tried.insert(tried.begin() + to, moved);
+    if (learn::Violations(dag, tried) > 0) continue;
+    const std::int64_t peak = schedule::ReplayOrder(problem, tried)->peak_bytes;
+    if (peak > best) continue;
+    best = peak;
+    order = std::move(tried);
+  }
+  return static_cast<double>(best);
+}
+
+Row PeakRow(const learn::Network& network, const schedule::Problem& problem) {
+  const learn::Dag dag = learn::DagOfProblem(problem);
+  const auto peak = [&](const std::vector<Node>& order) {
+    return static_cast<double>(schedule::ReplayOrder(problem, order)->peak_bytes);
+  };
+  Row row;
+  const Clock learned_clock;
+  const auto sequence = learn::GreedyNodes(network, dag);
+  const auto learned = learn::Repair(dag, sequence);
+  row.learned_seconds = learned_clock.Seconds();
+  row.violations = learn::Violations(dag, sequence);
+  const Clock exact_clock;
+  const auto exact = schedule::Solve(problem, LimitsOf(kStatesForAFewSeconds));
+  row.exact_seconds = exact_clock.Seconds();
+  row.best = static_cast<double>(exact.peak_bytes);
+  row.bound = static_cast<double>(exact.lower_bound_bytes);
+  const std::vector<std::int32_t> levels = learn::LevelsOf(dag);
+  std::vector<std::int32_t> heights = learn::HeightsOf(dag);
+  for (std::int32_t& height : heights) height = -height;
+  const auto sorted = [&](const std::vector<std::int32_t>& keys) {
+    std::vector<Node> order = learn::TopologicalOrder(dag);
+    std::stable_sort(order.begin(), order.end(), [&](Node a, Node b) {
+      return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)];
+    });
+    return order;
+  };
+  double random_peak = 0;
+  for (std::uint64_t seed = 1; seed <= kRandomOrders; ++seed) {
+    std::vector<Node> order = learn::TopologicalOrder(dag);
+    Random(seed).Shuffle(order);
+    random_peak += peak(learn::Repair(dag, order)) / kRandomOrders;
+  }
+  const std::vector<Node> asap = sorted(levels);
+  row.values = {peak(learned), peak(asap), peak(sorted(heights)), random_peak,
+                LocalSearchPeak(problem, dag, asap, row.learned_seconds)};
+  return row;
+}
+
+int WidePeak(const learn::Network& network) {
+  fmt::print("{}", HeaderOf("nodes (graphs)"));
+  for (const auto& [nodes, graphs] : kWideSizes) {
+    Random random(static_cast<std::uint64_t>(nodes) + 2'000'000);
+    std::vector<Row> rows;
+    rows.reserve(static_cast<std::size_t>(graphs));
+    for (int i = 0; i < graphs; ++i) {
+      rows.push_back(PeakRow(network, learn::ProblemOfDag(Wide(nodes, &random))));
+    }
+    fmt::print("{}", LineOf(fmt::format("{} ({})", nodes, graphs), MeanOf(rows)));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+int Zoo(std::vector<std::string> names) {
+  if (names.empty()) {
+    names = {"randwire-cell-ws", "randwire-cell-er", "randwire-cell-ba",
+             "randwire-ws",      "swiftnet",         "darts-imagenet-cell",
+             "darts-imagenet",   "nasnet-mobile",    "inception-resnet-v2"};
+  }
+  const std::vector<std::string> orders = {"exact", "learned", "file",  "kahn",
+                                           "dfs",   "greedy",  "random"};
+  fmt::print("| network | operators | bound, B |");
+  for (const std::string& order : orders) fmt::print(" {} |", order);
+  fmt::print(" learned s | exact s |\n|---|---|---|");
+  for (std::size_t i = 0; i < orders.size() + 2; ++i) fmt::print("---|");
+  fmt::print("\n");
+  for (const std::string& name : names) {
+    zoo::ZooOptions zoo_options;
+    zoo_options.weights = false;
+    const auto graph = zoo::Build(name, zoo_options);
+    if (!graph) return 1;
+    std::string gaps;
+    double bound = 0;
+    double learned_seconds = 0;
+    double exact_seconds = 0;
+    for (const std::string& order : orders) {
+      compile::Options options;
+      options.order = order;
+      options.place = options.place_file_order = false;
+      options.limits.max_states = kStatesForAFewSeconds;
+      const Clock clock;
+      const auto compiled = compile::Compile(*graph, options);
+      if (!compiled) return 1;
+      const plan::EntryPlan& plan = plan::LargestEntry(compiled->plan);
+      if (order == "exact") bound = static_cast<double>(plan.peak_lower_bound_bytes);
+      if (order == "exact") exact_seconds = clock.Seconds();
+      if (order == "learned") learned_seconds = clock.Seconds();
+      gaps += fmt::format(" {:.2f} |", Gap(static_cast<double>(plan.peak_bytes), bound));
+    }
+    fmt::print("| {} | {} | {:.0f} |{} {:.3f} | {:.3f} |\n", name,
+               graph->subgraphs[graph::SubgraphId(0)].ops.size(), bound, gaps, learned_seconds,
+               exact_seconds);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+int Run(const std::vector<std::string>& args) {
+  if (args.empty()) return 2;
+  if (args[0] == "zoo") return Zoo({args.begin() + 1, args.end()});
+  learn::Model model =
+      learn::BuiltinModel(args[0] == "peak" ? learn::Task::kPeak : learn::Task::kStages);
+  if (args.size() > 1) {
+    const auto bytes = io::ReadFile(args[1]);
+    if (!bytes) return 1;
+    auto read = learn::ParseModel(**bytes);
+    if (!read) return 1;
+    model = std::move(*read);
+  }
+  const learn::Network network(model);
+  if (args[0] == "networks") return Networks(network);
+  if (args[0] == "stages") return WideStages(network);
+  if (args[0] == "peak") return WidePeak(network);
+  return 2;
+}
+
+}  // namespace
+}  // namespace neap
+
+int main(int argc, char** argv) { return neap::Run({argv + 1, argv + argc}); }

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fronts of streamed plans: memory against work, every point executed and compared.
+
+    python3 bench/stream_table.py --neap build/release/tools/neap > docs/benchmarks-stream.md
+    python3 bench/stream_table.py --neap build/release/tools/neap MODEL.tflite ... --rows-only
+
+Without models: networks of the zoo in int8 and, where the folder of shared models is there
+($NEAP_SHARED, else ../shared), public ones. For each network and each place of its input, `neap
+pareto --runtime neap` gives the whole front, every plan checked; of it the smallest arena within each
+of some multiples of the work is run (neap run --compare). "Touched" is the highest byte that the run
+wrote.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ZOO = [("mobilenet-v1", []), ("mobilenet-v2", []), ("mobilenet-v1-0.25", []),
+       ("mobilenet-v2 0.35 at 144", ["--width-multiplier", "0.35", "--resolution", "144"]),
+       ("mobilenet-v3-small", []), ("ds-cnn", []), ("efficientnet-lite0", [])]
+SHARED = ["tensorflow+tflite-micro/person_detect.tflite", "mlcommons+tiny/vww_96_int8.tflite",
+          "mlcommons+tiny/pretrainedResnet_quant.tflite",
+          "newwhitecheng+vwwc19-submission/swiftnet-vww-224-uint8.tflite",
+          "mit-han-lab+tinyengine/mcunetv2_large.tflite",
+          "mit-han-lab+tinyengine/mcunet_detection.tflite"]
+RATIOS = [1.0, 1.01, 1.02, 1.05, 1.1, 1.15, 1.25, 1.5]
+
+HEAD = """# Streamed plans: what was measured
+
+This page is what `python3 bench/stream_table.py --neap build/release/tools/neap` printed. Every point was
+planned, checked and run, and its bytes were compared with a run layer by layer; *touched* is the highest
+byte that the run wrote, which is the arena of the plan. int8 with seeded weights for the networks of the
+zoo; the others as they were published. *Layer by layer* is the peak of the order of the file. MACs and
+modelled cycles are multiples of those layer by layer; the bound is for plans at 1.0
+([stream.md](stream.md)). Seconds are those of finding the whole front, on a machine that did other things,
+too.
+"""
+
+PEERS = """
+## What others say of the same networks
+
+| network | who | bytes | of the work | input |
+|---|---|---|---|---|
+| mobilenet-v1 | Vela 3.10, cascades | 451,584 | 1.0 | counted |
+| mobilenet-v2 | Vela 3.10, cascades | 361,984 | 1.0 | counted |
+| mobilenet-v2 | MCUNetV2, patches | 172,000 | about 1.1 | not counted |
+| person_detect | Vela 3.10, cascades | 30,720 | 1.0 | counted |
+| vww_96_int8 | Vela 3.10, cascades | 49,152 | 1.0 | counted |
+| pretrainedResnet_quant | Vela 3.10, cascades | 35,840 | 1.0 | counted |
+
+mcunetv2_large and mcunet_detection take float input, which counts four bytes a value when it is resident.
+"""
+
+
+def report(neap, *words):
+    done = subprocess.run([neap, *words, "--json"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return None, " ".join(done.stderr.strip().splitlines()[-1:])
+    return json.loads(done.stdout), None
+
+
+def chosen(points):
+    """The smallest arena within each ratio, each once, with its index."""
+    found = []
+    for ratio in RATIOS:
+        fits = [i for i, point in enumerate(points) if point["macs_ratio"] <= ratio]
+        if not fits:
+            continue
+        least = min(fits, key=lambda i: (points[i]["arena_bytes"], points[i]["macs"],
+                                         points[i]["cycles"]))
+        if least not in found:
+            found.append(least)
+    return found
+
+
+def rows_of(neap, name, model, folder, sources):
+    layers, _ = report(neap, "plan", model, "--order-only", "--max-states", "1000")
+    peak = f"{layers['file_order']['peak_bytes']:,}" if layers else ""
+    for source in sources:
+        front, problem = report(neap, "pareto", model, "--runtime", "neap", "--input", source,
+                                "--plans", str(folder))
+        if front is None:
+            yield f"| {name} | {source} | {peak} | not streamed: {problem} | | | | | |"
+            continue
+        for i in chosen(front["points"]):
+            point = front["points"][i]
+            ran, problem = report(neap, "run", model, "--plan", str(folder / f"{i}.json"),
+                                  "--compare", "--random-inputs", "1")
+            right = ran is not None and ran["equal"] and not ran["violations"]
+            touched = f"{ran['high_water_bytes']:,}" if ran else problem
+            bound = point["lower_bound_bytes"]
+            gap = point["arena_bytes"] / bound - 1 if bound else 0
+            # A plan that computes rows again is no plan that the bound is about.
+            bound = f"{bound:,} ({gap:.1%})" if point["macs_ratio"] <= 1 else ""
+            yield (f"| {name} | {source} | {peak} | {touched} | {point['macs_ratio']:.4f} "
+                   f"| {point['cycles_ratio']:.3f} | {bound} | {'yes' if right else 'NO'} "
+                   f"| {front['seconds']:.1f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--neap", default="build/release/tools/neap")
+    parser.add_argument("--inputs", default="resident,external,rows")
+    parser.add_argument("--rows-only", action="store_true", help="no text around the table")
+    parser.add_argument("models", nargs="*")
+    options = parser.parse_args()
+    shared = pathlib.Path(os.environ.get("NEAP_SHARED", "../shared")) / "models"
+    if not options.rows_only:
+        print(HEAD)
+    print("| network | input | layer by layer | touched | MACs | cycles | bound at 1.0 (gap) "
+          "| same bytes | s |\n|---|---|---|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        models = [(pathlib.Path(model).stem, model) for model in options.models]
+        if not models:
+            models = [(path.split("/")[1].removesuffix(".tflite"), str(shared / path))
+                      for path in SHARED if (shared / path).is_file()]
+            for network, words in ZOO:
+                path = str(folder / (network.replace(" ", "-") + ".tflite"))
+                subprocess.run([options.neap, "zoo", network.split()[0], "--int8", "-o", path,
+                                "--quiet", *words], check=True)
+                models.append((network, path))
+        for network, path in models:
+            for row in rows_of(options.neap, network, path, folder, options.inputs.split(",")):
+                print(row, flush=True)
+    if not options.rows_only:
+        print(PEERS, end="")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One tile along one axis, for operators that pad by themselves (TensorFlow Lite): which indices of
+// every tensor the tile holds, and which of them are right. Private to neap/cascade.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/graph/graph.h"
+#include "neap/ops/dependence.h"
+
+namespace neap::cascade {
+
+struct AxisFlow {
+  std::map<graph::TensorId, ops::Interval> held;  // of every tensor that is cut
+  // What an operator reads of an input that holds more: a slice.
+  std::map<std::pair<graph::OpId, std::size_t>, ops::Interval> read;
+};
+
+// `needed[t]`: what the operators behind t need of it, for every tensor of the region that is cut;
+// the region's inputs are `inputs`. Finds the least parts of the inputs from which the operators,
+// with the padding that they choose for such sizes, compute all that is needed. nullopt with the
+// reason: an operator cannot be cut along the axis, or no part that is a little larger will do.
+std::optional<AxisFlow> FlowAlong(const graph::Subgraph& subgraph,
+                                  const std::vector<graph::OpId>& ops,
+                                  const std::vector<graph::TensorId>& inputs, std::size_t axis,
+                                  const std::map<graph::TensorId, ops::Interval>& needed,
+                                  std::string* why);
+
+}  // namespace neap::cascade

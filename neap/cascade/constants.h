@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small constants of operators, read and made. Private to neap/cascade.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/graph/graph.h"
+
+namespace neap::cascade {
+
+// The integers (32 or 64 bits) of a constant input; nullopt: no such input, or not known.
+std::optional<std::vector<std::int64_t>> IntegersOf(const graph::Subgraph& subgraph,
+                                                    const graph::Op& op, std::size_t input);
+
+// A constant of integers of 32 or of 64 bits; of the shape {values} or {values / 2, 2}.
+graph::Tensor IntegerConstant(std::string name, const std::vector<std::int64_t>& values, bool wide,
+                              bool pairs);
+
+}  // namespace neap::cascade

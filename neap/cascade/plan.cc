@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/cascade/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/cascade/cost.h"
+#include "neap/cascade/region_search.h"
+#include "neap/plan/profile.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Graph;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+
+std::int64_t ArenaOf(const compile::Compiled& compiled) {
+  if (compiled.delivered_arena_bytes >= 0) return compiled.delivered_arena_bytes;
+  return plan::LargestEntry(compiled.plan).arena_bytes;
+}
+
+std::int64_t TotalOf(const compile::Compiled& compiled) {
+  return compiled.totals.empty() ? -1 : compiled.totals.front().total_arena_bytes;
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const PlanOptions& options) : graph_(graph), options_(options) {
+    const plan::Profile& profile = plan::ProfileOf(options.compile.runtime);
+    rules_.alignment = profile.alignment;
+    rules_.kernels = options.compile.kernels == ops::KernelLibrary::kNone ? profile.kernels
+                                                                          : options.compile.kernels;
+    const bool tflm = options.compile.runtime == plan::Runtime::kTflm;
+    if (tflm && rules_.kernels == ops::KernelLibrary::kNone && options.compile.tell_offsets) {
+      rules_.kernels = ops::KernelLibrary::kCopies;
+    }
+    rules_.charges_operators = tflm;
+  }
+
+  Result<PlanOutcome> Run() {
+    NEAP_TRY(const compile::Compiled base, compile::Compile(graph_, options_.compile));
+    outcome_.interrupted = base.interrupted;
+    outcome_.macs = MacsOf(Main());
+    outcome_.file_order = base.file_order;
+    outcome_.uncut.arena_bytes = ArenaOf(base);
+    outcome_.uncut.total_arena_bytes = TotalOf(base);
+    outcome_.uncut.macs = outcome_.macs;
+    outcome_.uncut.cycles = CyclesOf(Main(), options_.device);
+    outcome_.uncut.keeps_order = false;
+    proposals_ = {outcome_.uncut};
+    order_ = base.order[SubgraphId(0)];
+    NEAP_CHECK_OK(Search());
+    Finish();
+    return std::move(outcome_);
+  }
+
+ private:
+  const Subgraph& Main() const { return graph_.subgraphs[SubgraphId(0)]; }
+
+  bool Stopped() const {
+    const auto* stop = options_.compile.limits.stop;
+    return stop != nullptr && stop->load();
+  }
+
+  void Tell(const char* phase, std::size_t done, std::size_t of) const {
+    if (!options_.observer) return;
+    const Proposal& best = proposals_[Best()];
+    options_.observer(
+        {phase, static_cast<std::int64_t>(done), static_cast<std::int64_t>(of), ScoreOf(best)});
+  }
+
+  // What is to be small: the total, where it is known.
+  std::int64_t ScoreOf(const Proposal& proposal) const {
+    const bool total = outcome_.uncut.total_arena_bytes >= 0 &&
+                       (options_.budget_bytes == 0 || options_.budget_is_total);
+    if (!total) return proposal.arena_bytes;
+    // What is not known is no improvement.
+    return proposal.total_arena_bytes >= 0 ? proposal.total_arena_bytes : kMostBytes;
+  }
+  bool Fits(const Proposal& proposal) const {
+    return options_.budget_bytes == 0 || ScoreOf(proposal) <= options_.budget_bytes;
+  }
+
+  // Without a budget the least bytes, then the fewest cycles; with one the fewest cycles that fit.
+  bool IsBetter(const Proposal& a, const Proposal& b) const {
+    const bool cheap = options_.budget_bytes > 0 && Fits(a) && Fits(b);
+    if (Fits(a) != Fits(b)) return Fits(a);
+    const auto key = [&](const Proposal& p) {
+      return cheap ? std::tuple(p.cycles, ScoreOf(p), p.tiles)
+                   : std::tuple(ScoreOf(p), p.cycles, p.tiles);
+    };
+    return key(a) < key(b);
+  }
+  std::size_t Best() const {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < proposals_.size(); ++i) {
+      if (IsBetter(proposals_[i], proposals_[best])) best = i;
+    }
+    return best;
+  }
+
+  Status Search() {
+    RegionSearch search(Main(), order_, rules_, {options_.most_operators, options_.most_tiles});
+    std::vector<Combination> front = search.Run([&](std::size_t done, std::size_t of) {
+      Tell("regions", done, of);
+      return !Stopped();
+    });
+    outcome_.regions_searched = search.Searched();
+    outcome_.arena_lower_bound_bytes =
+        rules_.kernels == ops::KernelLibrary::kNone ? search.LeastPossible() : 0;
+    outcome_.proposals = static_cast<std::int64_t>(front.size());
+    // By what the model says of them, the best first: it is no more than what a placement needs,
+    // up to overlaps inside operators.
+    const std::int64_t kept = outcome_.uncut.total_arena_bytes < 0
+                                  ? 0
+                                  : outcome_.uncut.total_arena_bytes - outcome_.uncut.arena_bytes;
+    const bool total = kept > 0 && (options_.budget_bytes == 0 || options_.budget_is_total);
+    const auto expected = [&](const Combination& c) {
+      return c.cost.bytes + (total ? kept + c.cost.kept_bytes : 0);
+    };
+    std::stable_sort(front.begin(), front.end(), [&](const Combination& a, const Combination& b) {
+      const bool fits_a = options_.budget_bytes > 0 && expected(a) <= options_.budget_bytes;
+      const bool fits_b = options_.budget_bytes > 0 && expected(b) <= options_.budget_bytes;
+      if (fits_a != fits_b) return fits_a;
+      if (fits_a) {
+        return std::tuple(a.cost.macs, expected(a)) < std::tuple(b.cost.macs, expected(b));
+      }
+      return std::tuple(expected(a), a.cost.macs) < std::tuple(expected(b), b.cost.macs);
+    });
+    int since_best = 0;
+    for (std::size_t i = 0; i < front.size() && !Stopped(); ++i) {
+      Tell("proposals", i, front.size());
+      if (front[i].regions.empty()) continue;
+      if (!options_.whole_front && since_best >= kPatience) break;
+      const Proposal best = proposals_[Best()];
+      tried_.insert(KeyOf(front[i].regions));
+      NEAP_CHECK_OK(Price(front[i].regions));
+      since_best = IsBetter(proposals_[Best()], best) ? 0 : since_best + 1;
+    }
+    if (!Stopped()) NEAP_CHECK_OK(Improve(search.Plans()));
+    if (!Stopped()) NEAP_CHECK_OK(Refine(&search));
+    outcome_.interrupted = outcome_.interrupted || Stopped();
+    if (!Stopped()) NEAP_CHECK_OK(ReorderBest());
+    return {};
+  }
+
+  // The model is no more than what a placement needs, so that what it thinks worse may be better:
+  // a plan of one run after the other takes the place of the regions that it touches in the best
+  // proposal, as long as that helps and an effort is left.
+  Status Improve(std::vector<RegionCandidate> plans) {
+    SortByModel(&plans);
+    int left = kMostImprovements;
+    for (bool improved = true; improved && left > 0 && !Stopped();) {
+      improved = false;
+      for (const RegionCandidate& plan : plans) {
+        if (--left < 0 || Stopped()) break;
+        const Proposal best = proposals_[Best()];
+        Tell("proposals", static_cast<std::size_t>(kMostImprovements - left),
+             static_cast<std::size_t>(kMostImprovements));
+        const std::vector<RegionPlan> regions = WithPlan(best.regions, plan);
+        if (!tried_.insert(KeyOf(regions)).second) {
+          ++left;
+          continue;
+        }
+        NEAP_CHECK_OK(Price(regions));
+        improved = improved || IsBetter(proposals_[Best()], best);
+      }
+    }
+    return {};
+  }
+
+  // Bands of other heights in the regions of the best proposal.
+  Status Refine(RegionSearch* search) {
+    std::map<Stretch, std::vector<RegionCandidate>> uneven;
+    for (bool improved = true; improved && !Stopped();) {
+      const Proposal best = proposals_[Best()];
+      for (const Stretch& run : StretchesToRefine(best)) {
+        if (Stopped()) return {};
+        if (!uneven.contains(run)) {
+          std::vector<RegionCandidate> plans = search->Uneven(run.first, run.second);
+          SortByModel(&plans);
+          if (plans.size() > kMostUneven) plans.resize(kMostUneven);
+          uneven.emplace(run, std::move(plans));
+        }
+        for (const RegionCandidate& plan : uneven.at(run)) {
+          const std::vector<RegionPlan> regions = WithPlan(best.regions, plan);
+          if (tried_.insert(KeyOf(regions)).second) NEAP_CHECK_OK(Price(regions));
+        }
+      }
+      improved = IsBetter(proposals_[Best()], best);
+    }
+    return {};
+  }
+
+  using Stretch = std::pair<std::size_t, std::size_t>;  // positions in the order, half-open
+  std::vector<Stretch> StretchesToRefine(const Proposal& best) const {
+    std::vector<Stretch> runs;
+    for (const RegionPlan& region : best.regions) {
+      const auto at = std::find(order_.begin(), order_.end(), region.ops.front());
+      const auto begin = static_cast<std::size_t>(at - order_.begin());
+      runs.emplace_back(begin, begin + region.ops.size());
+    }
+    return runs;
+  }
+
+  void SortByModel(std::vector<RegionCandidate>* plans) const {
+    const bool total = outcome_.uncut.total_arena_bytes > 0;
+    std::stable_sort(
+        plans->begin(), plans->end(), [&](const RegionCandidate& a, const RegionCandidate& b) {
+          const auto key = [&](const RegionCandidate& p) {
+            return std::tuple(p.cost.bytes + (total ? p.cost.kept_bytes : 0), p.cost.macs);
+          };
+          return key(a) < key(b);
+        });
+  }
+
+  using Key = std::vector<std::vector<std::int64_t>>;
+  static Key KeyOf(const std::vector<RegionPlan>& regions) {
+    Key key;
+    for (const RegionPlan& region : regions) {
+      std::vector<std::int64_t> one;
+      one.reserve(region.ops.size());
+      for (const OpId id : region.ops) one.push_back(id.value());
+      for (const Split& split : region.splits) {
+        one.push_back(-1 - static_cast<std::int64_t>(split.axis));
+        one.insert(one.end(), split.cuts.begin(), split.cuts.end());
+      }
+      key.push_back(std::move(one));
+    }
+    return key;
+  }
+
+  std::vector<RegionPlan> WithPlan(const std::vector<RegionPlan>& regions,
+                                   const RegionCandidate& plan) const {
+    const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(plan.begin);
+    const auto end = order_.begin() + static_cast<std::ptrdiff_t>(plan.end);
+    std::vector<RegionPlan> result;
+    bool placed = false;
+    for (const RegionPlan& region : regions) {
+      const auto at = std::find(order_.begin(), order_.end(), region.ops.front());
+      const bool apart = at >= end || at + static_cast<std::ptrdiff_t>(region.ops.size()) <= begin;
+      if (!placed && at >= begin) {
+        result.push_back({{begin, end}, plan.splits});
+        placed = true;
+      }
+      if (apart) result.push_back(region);
+    }
+    if (!placed) result.push_back({{begin, end}, plan.splits});
+    return result;
+  }
+
+  // A realised graph, in its own order, with a fraction of the effort.
+  Status Price(const std::vector<RegionPlan>& regions) {
+    Proposal proposal;
+    proposal.regions = regions;
+    proposal.order = order_;
+    return Add(std::move(proposal), kQuickStates);
+  }
+
+  // The exact search may know a better order of the tiles, and the full effort a lower placement.
+  Status ReorderBest() {
+    const Proposal best = proposals_[Best()];
+    if (best.regions.empty()) return {};
+    NEAP_CHECK_OK(Add(best, options_.compile.placement_states));
+    Proposal searched = best;
+    searched.keeps_order = false;
+    return Add(std::move(searched), options_.compile.placement_states);
+  }
+
+  Status Add(Proposal proposal, std::int64_t states) {
+    auto realised = GraphOf(graph_, proposal);
+    if (!realised) return {};  // the edges of a region forbid it: no proposal
+    const Graph planned = WithoutUnused(std::move(*realised));
+    compile::Options with = OptionsFor(options_, proposal);
+    with.placement_states = std::min(with.placement_states, states);
+    with.place_file_order = false;
+    with.limits.observer = nullptr;
+    NEAP_TRY(const compile::Compiled compiled, compile::Compile(planned, with));
+    const Subgraph& main = planned.subgraphs[SubgraphId(0)];
+    proposal.arena_bytes = ArenaOf(compiled);
+    proposal.total_arena_bytes = TotalOf(compiled);
+    proposal.macs = MacsOf(main);
+    proposal.cycles = CyclesOf(main, options_.device);
+    proposal.tiles = 0;
+    for (const RegionPlan& region : proposal.regions) {
+      std::int64_t tiles = 1;
+      for (const Split& split : region.splits) {
+        tiles *= static_cast<std::int64_t>(split.cuts.size()) + 1;
+      }
+      proposal.tiles += tiles;
+    }
+    proposals_.push_back(std::move(proposal));
+    return {};
+  }
+
+  void Finish() {
+    const Proposal chosen = proposals_[Best()];
+    outcome_.fits = Fits(chosen);
+    const auto no_worse = [](const Proposal& a, const Proposal& b) {
+      return a.arena_bytes <= b.arena_bytes && a.total_arena_bytes <= b.total_arena_bytes &&
+             a.cycles <= b.cycles && a.macs <= b.macs;
+    };
+    for (std::size_t i = 0; i < proposals_.size(); ++i) {
+      bool beaten = false;
+      for (std::size_t j = 0; j < proposals_.size() && !beaten; ++j) {
+        if (i == j || !no_worse(proposals_[j], proposals_[i])) continue;
+        beaten = !no_worse(proposals_[i], proposals_[j]) || j < i;
+      }
+      if (!beaten) outcome_.front.push_back(proposals_[i]);
+    }
+    std::stable_sort(
+        outcome_.front.begin(), outcome_.front.end(), [](const Proposal& a, const Proposal& b) {
+          return std::tuple(-a.arena_bytes, a.cycles) < std::tuple(-b.arena_bytes, b.cycles);
+        });
+    outcome_.chosen = 0;
+    for (std::size_t i = 1; i < outcome_.front.size(); ++i) {
+      if (IsBetter(outcome_.front[i], outcome_.front[outcome_.chosen])) outcome_.chosen = i;
+    }
+    if (!outcome_.front[outcome_.chosen].regions.empty()) return;
+    outcome_.note = outcome_.proposals <= 1
+                        ? "nothing is cut: no region of operators in tiles needs less"
+                        : "nothing is cut: with what tiles cost, none of " +
+                              std::to_string(proposals_.size() - 1) +
+                              " proposals that were realised is better";
+  }
+
+  static constexpr int kPatience = 24;
+  static constexpr int kMostImprovements = 160;
+  static constexpr std::size_t kMostUneven = 24;
+  static constexpr std::int64_t kQuickStates = 4000;
+
+  const Graph& graph_;
+  const PlanOptions& options_;
+  Rules rules_;
+  std::vector<OpId> order_;
+  std::vector<Proposal> proposals_;  // [0]: nothing is cut
+  std::set<Key> tried_;
+  PlanOutcome outcome_;
+};
+
+}  // namespace
+
+compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal) {
+  compile::Options with = options.compile;
+  if (proposal.regions.empty()) return with;
+  with.order = proposal.keeps_order ? "file" : "exact";
+  const bool tflm = with.runtime == plan::Runtime::kTflm;
+  if (tflm && with.kernels == ops::KernelLibrary::kNone && with.tell_offsets && with.place) {
+    with.kernels = ops::KernelLibrary::kCopies;
+  }
+  return with;
+}
+
+Result<Graph> GraphOf(const Graph& graph, const Proposal& proposal) {
+  if (proposal.regions.empty()) return graph;
+  return Realise(graph, proposal.regions, proposal.order);
+}
+
+Result<PlanOutcome> FindPlan(const Graph& graph, const PlanOptions& options) {
+  return Planner(graph, options).Run();
+}
+
+}  // namespace neap::cascade

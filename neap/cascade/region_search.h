@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans of regions and their combinations, by the model of neap/cascade/cost.h. Private to
+// neap/cascade.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "neap/cascade/cost.h"
+#include "neap/cascade/region.h"
+#include "neap/graph/graph.h"
+
+namespace neap::cascade {
+
+struct RegionLimits {
+  std::size_t most_operators = 24;
+  std::int64_t most_tiles = 64;
+};
+
+// One way to run a run of operators in tiles; the bytes are of all that lives then.
+struct RegionCandidate {
+  std::size_t begin = 0;  // positions in the order, half-open
+  std::size_t end = 0;
+  std::vector<Split> splits;
+  Cost cost;
+};
+
+// A way through the whole order: regions, and the other operators one after the other.
+struct Combination {
+  Cost cost;
+  std::vector<RegionPlan> regions;
+};
+
+// Of costs, those that no other dominates; of equal ones the first. Sorted by bytes, then
+// multiplications, then what is kept.
+template <typename T>
+void KeepUndominated(std::vector<T>* items);
+
+class RegionSearch {
+ public:
+  // Called after each operator that a run may begin with; false: stop.
+  using Progress = std::function<bool(std::size_t done, std::size_t of)>;
+
+  RegionSearch(const graph::Subgraph& subgraph, std::vector<graph::OpId> order, const Rules& rules,
+               const RegionLimits& limits);
+
+  // Every combination of plans of disjoint runs that no other dominates. The search of runs is done
+  // once; whatever the budget, it is in here.
+  std::vector<Combination> Run(const Progress& progress);
+
+  // Plans of one run in bands of rows of different heights: at borders of an image there is less
+  // around them. Those that no other of them dominates.
+  std::vector<RegionCandidate> Uneven(std::size_t begin, std::size_t end);
+
+  // Bytes at once at each position, nothing cut.
+  const std::vector<std::int64_t>& Loads() const { return loads_; }
+  const std::vector<RegionCandidate>& Plans() const { return plans_; }
+  std::int64_t Searched() const { return searched_; }
+  // What some operator that cannot be cut needs, and what the inputs and outputs of all need.
+  std::int64_t LeastPossible() const { return floor_; }
+
+ private:
+  struct Life {
+    std::size_t first = 0;
+    std::size_t last = 0;  // inclusive
+    bool used = false;
+  };
+  void FindLives();
+  void FindLoads();
+  void FindBarriers();
+  void SearchFrom(std::size_t begin);
+  void TryGrids(std::size_t begin, std::size_t end, const RegionPlan& region);
+  bool TryGrid(std::size_t begin, std::size_t end, RegionPlan region, std::vector<Split> splits);
+  std::vector<Combination> Combine() const;
+
+  const graph::Subgraph& subgraph_;
+  const std::vector<graph::OpId> order_;
+  const Rules rules_;
+  const RegionLimits limits_;
+  IdVector<graph::TensorId, Life> lives_;
+  std::vector<std::int64_t> loads_;
+  std::vector<bool> cuttable_;
+  std::int64_t floor_ = 0;
+  std::int64_t searched_ = 0;
+  std::vector<RegionCandidate> plans_;
+};
+
+template <typename T>
+void KeepUndominated(std::vector<T>* items) {
+  std::stable_sort(items->begin(), items->end(), [](const T& a, const T& b) {
+    return std::tie(a.cost.bytes, a.cost.macs, a.cost.kept_bytes) <
+           std::tie(b.cost.bytes, b.cost.macs, b.cost.kept_bytes);
+  });
+  std::vector<T> kept;
+  for (T& item : *items) {
+    bool beaten = false;
+    for (const T& other : kept) beaten = beaten || Dominates(other.cost, item.cost);
+    if (!beaten) kept.push_back(std::move(item));
+  }
+  *items = std::move(kept);
+}
+
+}  // namespace neap::cascade

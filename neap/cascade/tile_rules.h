@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operators of ONNX run on parts of their tensors, and how they are told. Private to
+// neap/cascade.
+#pragma once
+
+#include "neap/cascade/region.h"
+#include "neap/graph/graph.h"
+#include "neap/ops/dependence.h"
+
+namespace neap::cascade {
+
+// True if the operator, given the parts that a part of its output needs, computes that part; with
+// its padding told anew, where it has any.
+bool RunsOnParts(const graph::Op& op);
+
+// Sets the padding of a window to what `need` leaves; nothing for other operators. False: it cannot
+// be told.
+bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step);
+
+}  // namespace neap::cascade

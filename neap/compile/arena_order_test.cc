@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/compile/arena_order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "neap/base/random.h"
+#include "neap/compile/compile.h"
+#include "neap/compile/place.h"
+#include "neap/graph/sketch_testing.h"
+#include "neap/plan/check.h"
+#include "neap/schedule/check.h"
+
+namespace neap::compile {
+namespace {
+
+using graph::ElementType;
+using graph::Graph;
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Sketch;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::TensorId;
+
+int Repetitions(int ordinary) {
+  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
+  return ordinary * (factor == nullptr ? 1 : std::max(1, std::atoi(factor)));
+}
+
+// Branches that join again: windows, additions, concatenations and reshapes on 8-bit images.
+class BranchedNetwork {
+ public:
+  explicit BranchedNetwork(std::uint64_t seed) : random_(seed) {
+    const int inputs = static_cast<int>(random_.Between(1, 2));
+    for (int i = 0; i < inputs; ++i) {
+      sketch_.Input(ElementType::kInt8, {1, random_.Between(2, 6), 4, random_.Between(1, 12)});
+    }
+    live_ = sketch_.Main().inputs;
+    const std::int64_t ops = random_.Between(3, 7);
+    for (std::int64_t i = 0; i < ops; ++i) AddOp();
+    std::vector<TensorId>& outputs = sketch_.Main().outputs;
+    outputs = {live_.back()};
+    if (random_.Chance(1, 4)) outputs.push_back(live_[random_.Below(live_.size())]);
+    std::sort(outputs.begin(), outputs.end());
+    outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
+  }
+  Graph Take() { return sketch_.graph(); }
+
+ private:
+  TensorId Add(Shape shape) { return sketch_.Tensor(ElementType::kInt8, std::move(shape)); }
+  const Shape& ShapeOf(TensorId id) { return *sketch_.Main().tensors[id].shape; }
+  // Its values do not matter here.
+  TensorId Filter(Shape shape) {
+    const TensorId filter = Add(std::move(shape));
+    sketch_.Main().tensors[filter].constant = true;
+    return filter;
+  }
+  TensorId Pick() { return live_[random_.Below(live_.size())]; }
+
+  void Put(const std::string& type, std::vector<TensorId> inputs, Shape shape,
+           std::map<std::string, graph::Attribute> attributes) {
+    live_.push_back(Add(std::move(shape)));
+    sketch_.Op("tflite", type, std::move(inputs), {live_.back()}, std::move(attributes));
+  }
+
+  void PutSplit(TensorId input, const Shape& in) {
+    const TensorId axis = sketch_.Constant<std::int32_t>(ElementType::kInt32, {}, {1});
+    const std::int64_t rows = random_.Between(1, in[1] - 1);
+    Put("SPLIT", {axis, input}, {1, rows, in[2], in[3]}, {});
+    const TensorId rest = Add({1, in[1] - rows, in[2], in[3]});
+    sketch_.Main().ops.back().outputs.push_back(rest);
+    live_.push_back(rest);
+  }
+
+  void AddOp() {
+    const TensorId first = Pick();
+    const TensorId second = Pick();
+    const Shape in = ShapeOf(first);
+    const Shape other = ShapeOf(second);
+    const auto kind = random_.Below(7);
+    if (kind == 6 && in[1] > 1) return PutSplit(first, in);
+    if (kind == 0 && in == other) return Put("ADD", {first, second}, in, {});
+    if (kind == 1 && in[2] == other[2] && in[3] == other[3]) {
+      return Put("CONCATENATION", {first, second}, {1, in[1] + other[1], in[2], in[3]},
+                 {{"axis", std::int64_t{1}}});
+    }
+    if (kind == 2) return Put("RESHAPE", {first}, {1, in[2], in[1], in[3]}, {});
+    if (kind == 3) return Put("RELU", {first}, in, {});
+    const std::int64_t kernel = random_.Between(1, 3);
+    const std::int64_t channels = random_.Chance(1, 2) ? in[3] : random_.Between(1, 12);
+    const TensorId filter = Filter({channels, kernel, kernel, in[3]});
+    Put("CONV_2D", {first, filter}, {1, in[1], in[2], channels},
+        {{"padding", std::int64_t{0}},
+         {"stride_h", std::int64_t{1}},
+         {"stride_w", std::int64_t{1}}});
+  }
+
+  Random random_;
+  Sketch sketch_;
+  std::vector<TensorId> live_;
+};
+
+// Every order, up to `most` of them.
+void AllOrders(const std::vector<std::pair<OpId, OpId>>& before, std::size_t ops, std::size_t most,
+               std::vector<OpId>* order, std::vector<std::vector<OpId>>* all) {
+  if (all->size() >= most) return;
+  if (order->size() == ops) {
+    all->push_back(*order);
+    return;
+  }
+  const auto has = [&](OpId op) {
+    return std::find(order->begin(), order->end(), op) != order->end();
+  };
+  for (std::size_t i = 0; i < ops; ++i) {
+    const OpId op(static_cast<std::int32_t>(i));
+    const bool ready = !has(op) && std::all_of(before.begin(), before.end(), [&](const auto& pair) {
+      return pair.second != op || has(pair.first);
+    });
+    if (!ready) continue;
+    order->push_back(op);
+    AllOrders(before, ops, most, order, all);
+    order->pop_back();
+  }
+}
+
+class ArenaOrderTest : public testing::TestWithParam<plan::Runtime> {
+ protected:
+  ops::KernelLibrary Kernels() const {
+    return GetParam() == plan::Runtime::kNeap ? ops::KernelLibrary::kNeap
+                                              : ops::KernelLibrary::kTflmReference;
+  }
+};
+
+// All orders, each placed by the exact search: none is below the bound, and the bound is often
+// met (what may be held in two outputs, and pieces of a tensor, count for less than they should).
+// The checker's own search finds the same number: it confirms it and refutes one unit more.
+TEST_P(ArenaOrderTest, NoOrderAndNoPlacementIsBelowTheBound) {
+  const plan::Profile& profile = plan::ProfileOf(GetParam());
+  int cases = 0;
+  int met = 0;
+  int searched = 0;
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(Repetitions(400)); ++seed) {
+    const Graph graph = BranchedNetwork(seed).Take();
+    const SubgraphId main(0);
+    const Subgraph& subgraph = graph.subgraphs[main];
+    AllSizes sizes;
+    sizes.push_back(*SizesOf(subgraph, profile));
+    std::vector<std::vector<OpId>> orders;
+    std::vector<OpId> order;
+    constexpr std::size_t kMost = 300;
+    AllOrders(PrecedencesOf(subgraph), subgraph.ops.size(), kMost, &order, &orders);
+    if (orders.size() < 2 || orders.size() == kMost) continue;
+    ++cases;
+    const ArenaOrder found = SearchArenaOrder(subgraph, sizes[main],
+                                              IdVector<OpId, std::int64_t>(subgraph.ops.size(), 0),
+                                              profile, {Kernels(), false}, Limits{});
+    Limits limits;
+    limits.max_states = 20'000;
+    std::int64_t least = -1;
+    for (const auto& each : orders) {
+      Orders all;
+      all.push_back(each);
+      const Timeline timeline = *BuildTimeline(graph, main, all, profile);
+      const Placed placed =
+          PlaceTimeline(graph, main, timeline, sizes, profile, {Kernels(), false}, limits);
+      ASSERT_GE(placed.arena_bytes, found.lower_bound_bytes) << seed;
+      least = least < 0 ? placed.arena_bytes : std::min(least, placed.arena_bytes);
+    }
+    met += least == found.lower_bound_bytes ? 1 : 0;
+
+    Options options;
+    options.runtime = GetParam();
+    options.kernels = Kernels();
+    auto compiled = Compile(graph, options);
+    ASSERT_TRUE(compiled) << compiled.error().ToString();
+    plan::EntryPlan& entry = compiled->plan.entries[0];
+    ASSERT_LE(entry.arena_lower_bound_bytes, least) << seed;
+    ASSERT_GE(entry.arena_lower_bound_bytes, std::min(found.lower_bound_bytes, entry.arena_bytes));
+    if (entry.arena_certificate.kind != "search") continue;
+    ++searched;
+    ASSERT_TRUE(plan::Check(graph, compiled->plan).empty());
+    const auto replayed = plan::ReplayBounds(graph, compiled->plan, 1'000'000);
+    ASSERT_TRUE(replayed.refuted.empty() && replayed.unfinished.empty()) << seed;
+    entry.arena_lower_bound_bytes = found.lower_bound_bytes + 1;
+    ASSERT_FALSE(plan::ReplayBounds(graph, compiled->plan, 1'000'000).refuted.empty()) << seed;
+  }
+  EXPECT_GT(cases, Repetitions(400) / 3);
+  EXPECT_GT(met, cases / 3);
+  EXPECT_GT(searched, cases / 20);
+}
+
+// The order that the search returns has the bytes that it says, by the replay of the very problem.
+TEST_P(ArenaOrderTest, TheOrderHasWhatTheSearchSays) {
+  const plan::Profile& profile = plan::ProfileOf(GetParam());
+  for (std::uint64_t seed = 5000; seed < 5100; ++seed) {
+    const Graph graph = BranchedNetwork(seed).Take();
+    const Subgraph& subgraph = graph.subgraphs[SubgraphId(0)];
+    const TensorSizes sizes = *SizesOf(subgraph, profile);
+    const IdVector<OpId, std::int64_t> scratch(subgraph.ops.size(), 0);
+    const OverlapOptions overlap = {Kernels(), false};
+    const Lowered lowered = LowerArena(subgraph, sizes, scratch, profile, overlap);
+    ASSERT_FALSE(schedule::Validate(lowered.problem));
+    const ArenaOrder found = SearchArenaOrder(subgraph, sizes, scratch, profile, overlap, Limits{});
+    std::vector<schedule::OpIndex> order;
+    for (const OpId op : found.order) {
+      const auto at = std::find(lowered.ops.begin(), lowered.ops.end(), op);
+      order.push_back(static_cast<schedule::OpIndex>(at - lowered.ops.begin()));
+    }
+    const auto replay = schedule::ReplayOrder(lowered.problem, order);
+    ASSERT_TRUE(replay) << seed;
+    EXPECT_EQ(replay->peak_bytes, found.lower_bound_bytes) << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Profiles, ArenaOrderTest,
+                         testing::Values(plan::Runtime::kTflm, plan::Runtime::kNeap),
+                         [](const auto& test) {
+                           return test.param == plan::Runtime::kTflm ? "Tflm" : "Neap";
+                         });
+
+}  // namespace
+}  // namespace neap::compile

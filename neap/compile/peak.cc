@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "neap/compile/compile.h"
+#include "neap/compile/lower.h"
+#include "neap/compile/order.h"
+#include "neap/compile/runtime_graph.h"
+#include "neap/compile/timeline.h"
+
+namespace neap::compile {
+
+Result<PeakOfOrder> FindPeak(const graph::Graph& graph, const Options& options, bool exact_bytes) {
+  plan::Profile profile = plan::ProfileOf(options.runtime);
+  if (exact_bytes) profile.alignment = 1;
+  const RuntimeGraph runtime_graph(graph, profile);
+  const graph::Graph& merged = runtime_graph.merged();
+  AllSizes sizes;
+  Orders file_orders;
+  for (const graph::SubgraphId id : merged.subgraphs.Ids()) {
+    NEAP_TRY(TensorSizes of, SizesOf(merged.subgraphs[id], profile));
+    sizes.push_back(std::move(of));
+    file_orders.push_back(FileOrderOf(merged.subgraphs[id]));
+  }
+  NEAP_TRY(SubgraphOrders found, OrderSubgraphs(merged, sizes, file_orders, profile, options));
+  PeakOfOrder peak;
+  for (const graph::SubgraphId entry : graph::EntrySubgraphs(merged)) {
+    peak.peak_bytes = std::max(peak.peak_bytes, found.proofs[entry].peak_bytes);
+    peak.lower_bound_bytes =
+        std::max(peak.lower_bound_bytes, found.proofs[entry].lower_bound_bytes);
+    peak.states += found.proofs[entry].states;
+  }
+  peak.order = std::move(found.orders[graph::SubgraphId(0)]);
+  return peak;
+}
+
+}  // namespace neap::compile

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/execute/box.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "neap/execute/loops/strided.h"
+#include "neap/ops/dependence.h"
+#include "neap/ops/traits.h"
+
+namespace neap::execute {
+namespace {
+
+using graph::OpId;
+using graph::TensorId;
+
+constexpr std::size_t kRank = 4;
+
+bool IsWindow(const graph::Op& op) {
+  return op.type == "CONV_2D" || op.type == "DEPTHWISE_CONV_2D" || op.type == "MAX_POOL_2D" ||
+         op.type == "AVERAGE_POOL_2D";
+}
+
+bool IsPad(const graph::Op& op) { return op.type == "PAD" || op.type == "PADV2"; }
+
+// A constant beside an image must be the same at every place.
+bool VariesInSpace(const graph::Tensor& tensor) {
+  if (!tensor.shape || tensor.shape->empty()) return false;
+  const graph::Shape& shape = *tensor.shape;
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d) {
+    if (shape[d] != 1) return true;
+  }
+  return false;
+}
+
+bool JoinsChannels(const graph::Op& op) {
+  const std::int64_t axis = IntOr(op, "axis", 0);
+  return op.type == "CONCATENATION" && (axis == 3 || axis == -1);
+}
+
+Status RequireParts(const graph::Subgraph& subgraph, const graph::Op& op) {
+  const bool single_split = op.type == "SPLIT" && op.outputs.size() == 1;
+  const bool elementwise = ops::IsElementwise(op);
+  const bool known = op.domain == "tflite" && op.outputs.size() == 1 && op.outputs[0].valid() &&
+                     (IsWindow(op) || IsPad(op) || elementwise || JoinsChannels(op) ||
+                      single_split || op.type == "MEAN");
+  NEAP_CHECK_OK(Require(known, "has no kernel for a part of its output"));
+  for (const TensorId tensor : op.inputs) {
+    const bool varies = elementwise && tensor.valid() && subgraph.tensors[tensor].constant &&
+                        VariesInSpace(subgraph.tensors[tensor]);
+    NEAP_CHECK_OK(Require(!varies, "has a constant that is not the same at every place"));
+  }
+  return {};
+}
+
+graph::Shape Cut(graph::Shape shape, const ImagePart& part) {
+  if (shape.size() != kRank || shape[0] != 1) return shape;
+  shape[1] = part.rows.size();
+  shape[2] = part.columns.size();
+  return shape;
+}
+
+}  // namespace
+
+struct BoxKernels::Shapes {
+  std::vector<ImagePart> needs;
+  std::vector<ops::Need::Padding> padding;  // of input 0, by dimension
+};
+
+Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) const {
+  const graph::Subgraph& subgraph = program_.subgraph();
+  const graph::Op& op = subgraph.ops[id];
+  const graph::Shape& shape = *subgraph.tensors[op.outputs[0]].shape;
+  ops::Box box = ops::WholeBox(shape);
+  if (shape.size() == kRank && shape[0] == 1) {
+    box[1] = {part.rows.first, part.rows.last};
+    box[2] = {part.columns.first, part.columns.last};
+  }
+  Shapes shapes;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    shapes.needs.emplace_back();
+    if (!op.inputs[i].valid() || program_.IsConstant(op.inputs[i])) continue;
+    const auto need = ops::NeedOf(subgraph, op, i, box);
+    NEAP_CHECK_OK(Require(need.has_value(), "has no dependence map"));
+    if (i == 0) shapes.padding = need->padding;
+    if (ops::IsEmpty(need->box)) continue;
+    const plan::StreamImage& image = images_[op.inputs[i]];
+    const bool whole = need->box.size() != kRank || (image.height == 1 && image.width == 1);
+    shapes.needs.back() = whole ? ImagePart{{0, image.height}, {0, image.width}}
+                                : ImagePart{{need->box[1].begin, need->box[1].end},
+                                            {need->box[2].begin, need->box[2].end}};
+  }
+  return shapes;
+}
+
+Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
+  NEAP_TRY(Shapes shapes, ShapesOf(id, part));
+  if (IsPad(program_.subgraph().ops[id]) && shapes.padding.size() == kRank &&
+      shapes.needs[0].empty()) {
+    // Nothing but padding.
+    shapes.padding[1] = {part.rows.size(), 0};
+    shapes.padding[2] = {part.columns.size(), 0};
+  }
+  std::vector<std::int64_t> key = {id.value(), part.rows.size(), part.columns.size()};
+  for (const ImagePart& need : shapes.needs) {
+    key.push_back(need.rows.size());
+    key.push_back(need.columns.size());
+  }
+  for (const auto& padding : shapes.padding) {
+    key.push_back(padding.before);
+    key.push_back(padding.after);
+  }
+  auto found = kernels_.find(key);
+  if (found == kernels_.end()) {
+    const graph::Op& op = program_.subgraph().ops[id];
+    NEAP_CHECK_OK(RequireParts(program_.subgraph(), op));
+    Program::PartShapes prepared;
+    std::vector<std::byte> paddings;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const bool cut = op.inputs[i].valid() && !program_.IsConstant(op.inputs[i]);
+      prepared.inputs.push_back(
+          cut ? Cut(*program_.subgraph().tensors[op.inputs[i]].shape, shapes.needs[i])
+              : graph::Shape());
+    }
+    prepared.output = Cut(*program_.subgraph().tensors[op.outputs[0]].shape, part);
+    if (shapes.padding.size() == kRank) {
+      prepared.pad = Padding{shapes.padding[1].before, shapes.padding[1].after,
+                             shapes.padding[2].before, shapes.padding[2].after};
+    }
+    NEAP_TRY(RunKernel kernel, program_.PreparePart(id, prepared, IsPad(op)));
+    found = kernels_.emplace(std::move(key), std::move(kernel)).first;
+  }
+  return BoxNeed{std::move(shapes.needs), &found->second};
+}
+
+}  // namespace neap::execute

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels for parts of an operator's output: the operator's own kernel, prepared for the shapes of
+// the part and of what the part needs, so that every element is computed by the same operations in
+// the same order as in a run of the whole. Private to neap/execute.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/execute/program.h"
+#include "neap/plan/stream.h"
+
+namespace neap::execute {
+
+// Rows and columns of an image (neap/plan/stream.h).
+struct ImagePart {
+  plan::StreamRange rows;
+  plan::StreamRange columns;
+  bool empty() const { return rows.empty() || columns.empty(); }
+  std::int64_t pixels() const { return rows.size() * columns.size(); }
+};
+
+struct BoxNeed {
+  std::vector<ImagePart> inputs;  // of every input; empty for constants and absent ones
+  const RunKernel* kernel = nullptr;
+};
+
+class BoxKernels {
+ public:
+  // Both outlive it.
+  BoxKernels(const Program& program, const IdVector<graph::TensorId, plan::StreamImage>& images)
+      : program_(program), images_(images) {}
+
+  // For a part of the only output of `op`. Fails when the operator's kernel cannot compute parts:
+  // only .tflite operators can whose output at a place depends on their inputs around that place
+  // (windows, element-wise operators, concatenation of channels, spatial padding, means).
+  Result<BoxNeed> Prepare(graph::OpId op, const ImagePart& part);
+
+ private:
+  struct Shapes;
+  Result<Shapes> ShapesOf(graph::OpId op, const ImagePart& part) const;
+
+  const Program& program_;
+  const IdVector<graph::TensorId, plan::StreamImage>& images_;
+  std::map<std::vector<std::int64_t>, RunKernel> kernels_;
+};
+
+}  // namespace neap::execute

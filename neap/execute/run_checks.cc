@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a planned run watches.
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+#include "neap/execute/machine.h"
+
+namespace neap::execute {
+
+using graph::TensorId;
+
+void Machine::Report(std::int32_t slot, TensorId tensor, const std::string& what) {
+  if (violations_.size() >= kMostViolations) return;
+  std::string line = slot < 0 ? "" : "slot " + std::to_string(slot) + ": ";
+  if (tensor.valid()) line += graph::Describe(tensor, subgraph_.tensors[tensor]) + " ";
+  violations_.push_back(line + what);
+}
+
+// Tensors that overlaps join, directly or over others, share bytes on purpose: whether rightly, the
+// bytes will tell.
+std::vector<std::size_t> Machine::OverlapGroups() const {
+  std::vector<std::size_t> group(subgraph_.tensors.size());
+  std::iota(group.begin(), group.end(), std::size_t{0});
+  const auto root = [&](TensorId tensor) {
+    std::size_t at = tensor.index();
+    while (group[at] != at) at = group[at] = group[group[at]];
+    return at;
+  };
+  for (const plan::Overlap& overlap : entry_.overlaps) {
+    if (overlap.subgraph != entry_.subgraph || !subgraph_.tensors.Has(overlap.input) ||
+        !subgraph_.tensors.Has(overlap.output)) {
+      continue;
+    }
+    group[root(overlap.input)] = root(overlap.output);
+  }
+  for (const TensorId tensor : subgraph_.tensors.Ids()) group[tensor.index()] = root(tensor);
+  return group;
+}
+
+// Pairs that are live in one slot and share bytes: by address, the later one against all that begin
+// before its predecessors end.
+void Machine::CheckSharing() {
+  const std::vector<std::size_t> groups = OverlapGroups();
+  std::vector<const plan::TensorPlacement*> places;
+  for (const plan::TensorPlacement& place : entry_.tensors) {
+    if (place.bytes > 0 && place.first < place.last) places.push_back(&place);
+  }
+  std::sort(places.begin(), places.end(), [](const auto* a, const auto* b) {
+    return a->offset != b->offset ? a->offset < b->offset : a->tensor < b->tensor;
+  });
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto& a = *places[i];
+    for (std::size_t j = i + 1; j < places.size() && places[j]->offset < a.offset + a.bytes; ++j) {
+      const auto& b = *places[j];
+      const std::int32_t first = std::max(a.first, b.first);
+      const std::int32_t last = std::min(a.last, b.last);
+      if (first >= last || a.memory != b.memory || a.tensor == b.tensor) continue;
+      if (groups[a.tensor.index()] == groups[b.tensor.index()]) continue;
+      Report(first, a.tensor,
+             "shares bytes with " + graph::Describe(b.tensor, subgraph_.tensors[b.tensor]));
+    }
+    for (const plan::ScratchPlacement& scratch : entry_.scratch) {
+      if (scratch.slot >= a.first && scratch.slot < a.last &&
+          Shares(RangeOf(a), {TensorId(), scratch.offset, scratch.bytes, scratch.memory})) {
+        Report(scratch.slot, a.tensor, "shares bytes with the scratch of the step");
+      }
+    }
+  }
+}
+
+void Machine::CheckRead(std::int32_t slot, TensorId tensor) {
+  const Held& held = held_[tensor];
+  if (!held.written) return Report(slot, tensor, "is read before it is written");
+  if (held.place() == nullptr) return;
+  if (slot < held.place()->first || slot >= held.place()->last) {
+    return Report(slot, tensor, "is read outside of its lifetime");
+  }
+  if (!IsIntact(tensor, slot)) {
+    Report(slot, tensor, "is read and has not the bytes that were written");
+  }
+}
+
+bool Machine::IsIntact(TensorId tensor, std::int32_t slot) {
+  const Held& held = held_[tensor];
+  const auto now = At(*held.place());
+  const std::int64_t dead = std::min(dead_.Of(tensor, slot), held.place()->bytes);
+  return now.size() == held.copy.size() &&
+         std::equal(now.begin() + dead, now.end(), held.copy.begin() + dead);
+}
+
+bool Machine::OutputsShareInputs() const {
+  return std::any_of(event_.writes.begin(), event_.writes.end(), [&](const ArenaRange& write) {
+    return std::any_of(event_.reads.begin(), event_.reads.end(),
+                       [&](const ArenaRange& read) { return Shares(write, read); });
+  });
+}
+
+void Machine::CheckElsewhere(std::int32_t slot, const std::string& what) {
+  for (std::size_t memory = 0; memory < arenas_.size(); ++memory) {
+    std::vector<ArenaRange> here;
+    for (const ArenaRange& range : event_.writes) {
+      if (static_cast<std::size_t>(range.memory) == memory) here.push_back(range);
+    }
+    if (arenas_[memory].ChangedOutside(here)) {
+      Report(slot, TensorId(), what + " writes outside of its outputs");
+    }
+  }
+}
+
+// What lives on after this step is what it was.
+void Machine::CheckLive(std::int32_t slot, const std::string& what) {
+  for (const TensorId tensor : live_) {
+    const plan::TensorPlacement& place = *held_[tensor].place();
+    if (place.last <= slot + 1) continue;
+    const bool touched =
+        std::any_of(event_.writes.begin(), event_.writes.end(),
+                    [&](const ArenaRange& range) { return Shares(range, RangeOf(place)); });
+    if (touched && !IsIntact(tensor, slot + 1)) {
+      Report(slot, tensor, "is still live and is written over by " + what);
+    }
+  }
+}
+
+}  // namespace neap::execute

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random networks, streamed in every way: the bytes of a run layer by layer, the arena that was
+// promised, and a checker that agrees with the run.
+#include "neap/stream/stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/execute/evaluate.h"
+#include "neap/execute/inputs.h"
+#include "neap/execute/run.h"
+#include "neap/execute/stream_testing.h"
+#include "neap/plan/check.h"
+#include "neap/plan/plan_json.h"
+
+namespace neap::execute {
+namespace {
+
+using plan::StreamInput;
+using stream::Candidate;
+using stream::EntryOf;
+using stream::kFullRow;
+using stream::Objective;
+using stream::PlanStream;
+using testing::IsEmpty;
+
+constexpr graph::SubgraphId kMain(0);
+constexpr std::int64_t kMemory = 1 << 24;
+
+// `ordinary` random cases times NEAP_PROPERTY_FACTOR.
+int Rounds(int ordinary) {
+  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
+  if (factor == nullptr) return ordinary;
+  return std::max(1, static_cast<int>(ordinary * std::strtod(factor, nullptr)));
+}
+
+plan::Plan PlanOf(plan::EntryPlan entry) {
+  plan::Plan plan;
+  plan.runtime = plan::Runtime::kNeap;
+  plan.entries.push_back(std::move(entry));
+  return plan;
+}
+
+std::vector<Value> InputsOf(const graph::Graph& graph, std::uint64_t seed) {
+  return *RandomInputs(graph.subgraphs[kMain], seed, kMemory);
+}
+
+// Checked, executed, compared.
+void ExpectExact(const graph::Graph& graph, const Candidate& candidate, std::uint64_t seed) {
+  const plan::EntryPlan entry = EntryOf(graph, kMain, candidate);
+  ASSERT_THAT(plan::Check(graph, PlanOf(entry)), IsEmpty());
+  const auto inputs = InputsOf(graph, seed);
+  const auto run = execute::Run(graph, entry, inputs, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_THAT(run->violations, IsEmpty());
+  EXPECT_EQ(run->high_water_bytes, candidate.arena_bytes);
+  EXPECT_EQ(run->macs, candidate.stream.macs);
+  const auto apart = Evaluate(graph, kMain, inputs, {});
+  ASSERT_TRUE(apart) << apart.error().ToString();
+  ASSERT_EQ(run->outputs.size(), apart->size());
+  for (std::size_t i = 0; i < apart->size(); ++i) {
+    EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
+  }
+}
+
+TEST(Stream, RandomNetworksAreExact) {
+  Random random(1);
+  const int rounds = Rounds(300);
+  std::int64_t streamed = 0;
+  std::int64_t sums = 0;
+  std::int64_t by_channel = 0;
+  std::int64_t twice = 0;  // plans that compute some rows more than once
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 14)));
+    ASSERT_TRUE(graph::Verify(graph));
+    stream::Options options;
+    const std::int64_t columns[] = {0, 1, 2, 3, kFullRow};
+    options.search.column_block = columns[random.Below(std::size(columns))];
+    options.search.input = random.Below(2) == 0 ? StreamInput::kResident : StreamInput::kExternal;
+    options.search.objective = random.Below(2) == 0 ? Objective::kMacs : Objective::kCycles;
+    // With gates in two passes.
+    if (random.Below(3) == 0) options.most_macs_permille = 100'000;
+    const auto planned = PlanStream(graph, kMain, FileOrder(graph), options);
+    ASSERT_TRUE(planned) << planned.error().ToString();
+    for (const Candidate& candidate : planned->front) {
+      ExpectExact(graph, candidate, static_cast<std::uint64_t>(n));
+      twice += candidate.stream.macs > candidate.stream.layerwise_macs ? 1 : 0;
+      for (const plan::StreamSegment& segment : candidate.stream.segments) {
+        streamed += segment.whole ? 0 : 1;
+        by_channel += segment.channel_plane ? 1 : 0;
+        for (const plan::StreamOp& op : segment.ops) sums += op.sums ? 1 : 0;
+      }
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(streamed, rounds);
+  EXPECT_GT(sums, rounds / 10);
+  EXPECT_GT(by_channel, rounds / 10);
+  EXPECT_GT(twice, rounds / 50);
+}
+
+// Rows through a callback: each once, in order, and nothing else of the input is touched.
+TEST(Stream, RowsComeOnce) {
+  Random random(2);
+  int runs = 0;
+  const int rounds = Rounds(150);
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 10)));
+    stream::Options options;
+    options.search.input = StreamInput::kRows;
+    const auto planned = PlanStream(graph, kMain, FileOrder(graph), options);
+    if (!planned) continue;  // the first operator reads all of it
+    ++runs;
+    const Candidate& candidate = planned->front[planned->chosen];
+    ExpectExact(graph, candidate, 7);
+    auto inputs = InputsOf(graph, 7);
+    const std::vector<std::byte> image = inputs[0].bytes;
+    const auto apart = Evaluate(graph, kMain, inputs, {});
+    std::fill(inputs[0].bytes.begin(), inputs[0].bytes.end(), std::byte{0});
+    RunOptions run_options;
+    std::int64_t next = 0;
+    run_options.rows = [&](std::size_t input, std::int64_t row, std::span<std::byte> bytes) {
+      EXPECT_EQ(input, 0U);
+      EXPECT_EQ(row, next++);
+      std::copy_n(image.begin() + row * static_cast<std::int64_t>(bytes.size()), bytes.size(),
+                  bytes.begin());
+      return Status();
+    };
+    const auto run = execute::Run(graph, EntryOf(graph, kMain, candidate), inputs, run_options);
+    ASSERT_TRUE(run) << run.error().ToString();
+    EXPECT_THAT(run->violations, IsEmpty());
+    for (std::size_t i = 0; i < apart->size(); ++i) {
+      EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes);
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(runs, rounds / 4);
+}
+
+// The same plan through its file.
+TEST(Stream, PlansSurviveTheirFile) {
+  Random random(3);
+  for (int n = 0; n < 50; ++n) {
+    const graph::Graph graph = RandomNetwork(&random, 8);
+    const auto planned = PlanStream(graph, kMain, FileOrder(graph), {});
+    ASSERT_TRUE(planned);
+    const plan::Plan plan = PlanOf(EntryOf(graph, kMain, planned->front[0]));
+    const std::string text = plan::ToJson(plan);
+    const auto again = plan::FromJson(text);
+    ASSERT_TRUE(again) << again.error().ToString();
+    EXPECT_EQ(plan::ToJson(*again), text);
+    EXPECT_THAT(plan::Check(graph, *again), IsEmpty());
+  }
+}
+
+// One number of a plan, changed.
+bool Mutate(Random* random, plan::EntryPlan* entry) {
+  plan::Stream& stream = *entry->stream;
+  plan::StreamSegment& segment = stream.segments[random->Below(stream.segments.size())];
+  plan::StreamOp& op = segment.ops[random->Below(segment.ops.size())];
+  const std::int64_t change = random->Below(2) == 0 ? 1 : -1;
+  switch (random->Below(8)) {
+    case 0: {
+      if (segment.areas.empty()) return false;
+      auto& rings = segment.areas[random->Below(segment.areas.size())].rings;
+      rings[random->Below(rings.size())].offset += change * random->Between(1, 9);
+      return true;
+    }
+    case 1: {
+      if (segment.areas.empty()) return false;
+      auto& rings = segment.areas[random->Below(segment.areas.size())].rings;
+      rings[random->Below(rings.size())].pixels -= 1;
+      return true;
+    }
+    case 2: {
+      if (op.rows.empty()) return false;
+      auto& range = op.rows[random->Below(op.rows.size())];
+      (random->Below(2) == 0 ? range.first : range.last) += change;
+      return true;
+    }
+    case 3: {
+      if (op.columns.empty()) return false;
+      auto& range = op.columns[random->Below(op.columns.size())];
+      (random->Below(2) == 0 ? range.first : range.last) += change;
+      return true;
+    }
+    case 4:
+      if (segment.moves.empty()) return false;
+      segment.moves[random->Below(segment.moves.size())].to += change;
+      return true;
+    case 5:
+      if (!segment.channel_plane) return false;
+      *segment.channel_plane += random->Between(1, 9);
+      return true;
+    case 6:
+      if (!op.sums) return false;
+      op.sums = false;
+      return true;
+    default:
+      if (segment.ops.size() < 2) return false;
+      std::swap(segment.ops[0], segment.ops.back());
+      return true;
+  }
+}
+
+// What is wrong but for the height: an offset that was moved down may leave the top untouched.
+bool IsWrong(const std::vector<std::string>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const std::string& finding) {
+    return finding.find("arena_bytes is") == std::string::npos &&
+           finding.find("peak_bytes is") == std::string::npos;
+  });
+}
+
+bool RunsRight(const graph::Graph& graph, const plan::EntryPlan& entry) {
+  const auto inputs = InputsOf(graph, 5);
+  const auto run = execute::Run(graph, entry, inputs, {});
+  const auto apart = Evaluate(graph, kMain, inputs, {});
+  if (!run || !run->violations.empty()) return false;
+  for (std::size_t i = 0; i < apart->size(); ++i) {
+    if (run->outputs[i].bytes != (*apart)[i].bytes) return false;
+  }
+  return true;
+}
+
+// Whatever the run finds wrong, the checker has found before; and most of what is changed is wrong.
+TEST(Stream, CheckerFindsWhatRunsFind) {
+  Random random(4);
+  int mutants = 0;
+  int wrong = 0;
+  int caught = 0;
+  const int rounds = Rounds(700);
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("mutant " + std::to_string(n));
+    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 8)));
+    const auto planned = PlanStream(graph, kMain, FileOrder(graph), {});
+    ASSERT_TRUE(planned);
+    plan::EntryPlan entry = EntryOf(graph, kMain, planned->front[0]);
+    if (!Mutate(&random, &entry)) continue;
+    ++mutants;
+    const bool accepted = plan::Check(graph, PlanOf(entry)).empty();
+    caught += accepted ? 0 : 1;
+    const bool right = RunsRight(graph, entry);
+    wrong += right ? 0 : 1;
+    EXPECT_TRUE(right || !accepted);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(mutants, rounds / 2);
+  EXPECT_GT(wrong, mutants / 2);
+  EXPECT_GE(caught, wrong);
+}
+
+// Every number in a plan that says where a channel or sums are, by name.
+std::vector<std::pair<const char*, std::int64_t*>> PlacesOf(const graph::Graph& graph,
+                                                            plan::Stream* stream) {
+  std::vector<std::pair<const char*, std::int64_t*>> places;
+  for (plan::StreamSegment& segment : stream->segments) {
+    if (segment.channel_plane) places.emplace_back("plane", &*segment.channel_plane);
+    for (const plan::StreamOp& op : segment.ops) {
+      if (!op.sums) continue;
+      for (plan::StreamArea& area : segment.areas) {
+        const bool summed = area.tensor == graph.subgraphs[kMain].ops[op.op].outputs[0];
+        if (summed) places.emplace_back("sums", &area.rings[0].offset);
+      }
+    }
+  }
+  return places;
+}
+
+// Planes and sums at every offset of the arena: what the run finds wrong, the checker has found.
+TEST(Stream, PlanesAndSumsAreCheckedWhereverTheyLie) {
+  Random random(6);
+  const int rounds = Rounds(60);
+  std::map<std::string, int> wrong;
+  std::map<std::string, int> right;
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 8)));
+    const auto planned = PlanStream(graph, kMain, FileOrder(graph), {});
+    ASSERT_TRUE(planned);
+    plan::EntryPlan entry = EntryOf(graph, kMain, planned->front[planned->chosen]);
+    for (const auto& [what, offset] : PlacesOf(graph, &*entry.stream)) {
+      const std::int64_t planned_offset = *offset;
+      const std::int64_t step = std::max<std::int64_t>(1, entry.arena_bytes / 40);
+      for (*offset = 0; *offset < entry.arena_bytes; *offset += step) {
+        const bool runs = RunsRight(graph, entry);
+        (runs ? right : wrong)[what] += 1;
+        EXPECT_TRUE(runs || IsWrong(plan::Check(graph, PlanOf(entry))))
+            << what << " at " << *offset;
+      }
+      *offset = planned_offset;
+    }
+    if (HasFailure()) return;
+  }
+  for (const char* const what : {"plane", "sums"}) {
+    EXPECT_GT(wrong[what], rounds / 2) << what;
+    EXPECT_GT(right[what], 0) << what;
+  }
+}
+
+}  // namespace
+}  // namespace neap::execute

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random int8 networks for the tests of this module.
+#pragma once
+
+#include "neap/base/random.h"
+#include "neap/graph/graph.h"
+
+namespace neap::execute {
+
+// A network of images with one input: convolutions and pooling of many shapes, strides and
+// paddings, element-wise operators, concatenations, skips that are joined again later, and
+// sometimes a gate (a mean, a convolution of one pixel, a product with the image) or a classifier
+// at the end. Every result but the last is read by somebody.
+graph::Graph RandomNetwork(Random* random, int operators);
+
+// The order of the file.
+std::vector<graph::OpId> FileOrder(const graph::Graph& graph);
+
+}  // namespace neap::execute

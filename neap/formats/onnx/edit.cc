@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An edited .onnx file: the parsed message with nodes moved, dropped, added or renamed at their
+// ends. In ONNX a tensor is its name, so that a node that reads another tensor gets another name;
+// what nothing refers to any more is left out.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/formats/onnx/model.h"
+#include "neap/formats/onnx/onnx.h"
+#include "neap/formats/onnx/parts.h"
+#include "neap/formats/onnx/serialise.h"
+
+namespace neap::formats::onnx {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::Tensor;
+using graph::TensorId;
+
+// Initializers have to be graph inputs, too, in files of older versions.
+constexpr std::int64_t kFirstIrVersionWithoutInputs = 4;
+
+Diagnostic At(const Subgraph& subgraph, OpId id, Diagnostic diagnostic) {
+  diagnostic.op = graph::Describe(id, subgraph.ops[id]);
+  return diagnostic;
+}
+
+class ScopeEditor {
+ public:
+  ScopeEditor(const Subgraph& before, const Subgraph& after, bool declare_shapes,
+              bool initializers_are_inputs, pb::GraphProto* graph)
+      : before_(before),
+        after_(after),
+        declare_shapes_(declare_shapes),
+        initializers_are_inputs_(initializers_are_inputs),
+        graph_(graph) {}
+
+  Status Run(std::set<std::string>* domains) {
+    NEAP_CHECK_OK(EditNodes(domains));
+    DropUnused();
+    return AddTensors();
+  }
+
+ private:
+  Status EditNodes(std::set<std::string>* domains) {
+    google::protobuf::RepeatedPtrField<pb::NodeProto> nodes;
+    nodes.Reserve(static_cast<int>(after_.ops.size()));
+    for (const OpId id : after_.ops.Ids()) {
+      const Op& op = after_.ops[id];
+      pb::NodeProto* node = nodes.Add();
+      if (op.source_index >= 0) {
+        node->Swap(graph_->mutable_node(op.source_index));
+        NEAP_CHECK_OK(Rewire(id, before_.ops[OpId(op.source_index)], node));
+        continue;
+      }
+      NEAP_CHECK_OK(FillNode(id, node));
+      if (!op.domain.empty()) domains->insert(op.domain);
+    }
+    graph_->mutable_node()->Swap(&nodes);
+    return {};
+  }
+
+  const std::string& NameOf(TensorId id) const { return after_.tensors[id].name; }
+
+  Status Rewire(OpId id, const Op& before, pb::NodeProto* node) const {
+    const Op& op = after_.ops[id];
+    const bool same_ends = op.inputs.size() == before.inputs.size() &&
+                           op.outputs.size() == before.outputs.size() &&
+                           op.inputs.size() == static_cast<std::size_t>(node->input_size()) &&
+                           op.outputs.size() == static_cast<std::size_t>(node->output_size());
+    if (!same_ends) {
+      return Fail(At(after_, id, UsageError("has another number of inputs or outputs")));
+    }
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i] == before.inputs[i]) continue;
+      node->set_input(static_cast<int>(i), op.inputs[i].valid() ? NameOf(op.inputs[i]) : "");
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (op.outputs[i] == before.outputs[i]) continue;
+      node->set_output(static_cast<int>(i), op.outputs[i].valid() ? NameOf(op.outputs[i]) : "");
+    }
+    return {};
+  }
+
+  Status FillNode(OpId id, pb::NodeProto* node) const {
+    const Op& op = after_.ops[id];
+    node->set_op_type(op.type);
+    if (!op.name.empty()) node->set_name(op.name);
+    if (!op.domain.empty()) node->set_domain(op.domain);
+    for (const TensorId input : op.inputs) node->add_input(input.valid() ? NameOf(input) : "");
+    for (const TensorId output : op.outputs) node->add_output(output.valid() ? NameOf(output) : "");
+    for (const auto& [name, value] : op.attributes) {
+      pb::AttributeProto* attribute = node->add_attribute();
+      attribute->set_name(name);
+      if (!SetAttribute(value, attribute)) {
+        return Fail(At(after_, id, BadInput("attribute '" + name + "' is bytes of unknown type")));
+      }
+    }
+    return {};
+  }
+
+  // Names that some node of this graph, or of a body in it, still reads or writes.
+  static void CollectNames(const pb::GraphProto& graph, std::set<std::string>* names) {
+    for (const auto& output : graph.output()) names->insert(output.name());
+    for (const pb::NodeProto& node : graph.node()) {
+      names->insert(node.input().begin(), node.input().end());
+      names->insert(node.output().begin(), node.output().end());
+      for (const auto& attribute : node.attribute()) {
+        if (attribute.has_g()) CollectNames(attribute.g(), names);
+        for (const auto& body : attribute.graphs()) CollectNames(body, names);
+      }
+    }
+  }
+
+  template <typename Items>
+  static void KeepIf(Items* items, const std::set<std::string>& names,
+                     const std::set<std::string>& dropped) {
+    Items kept;
+    for (auto& item : *items) {
+      if (dropped.count(item.name()) == 0 || names.count(item.name()) != 0) kept.Add()->Swap(&item);
+    }
+    items->Swap(&kept);
+  }
+
+  // Only what the edit has made useless: the rest is the file's.
+  void DropUnused() {
+    std::set<std::string> dropped;
+    const auto note = [&](TensorId id) {
+      if (id.valid()) dropped.insert(before_.tensors[id].name);
+    };
+    for (const Op& op : before_.ops) {
+      std::for_each(op.inputs.begin(), op.inputs.end(), note);
+      std::for_each(op.outputs.begin(), op.outputs.end(), note);
+    }
+    std::set<std::string> names;
+    CollectNames(*graph_, &names);
+    for (const TensorId input : after_.inputs) names.insert(after_.tensors[input].name);
+    KeepIf(graph_->mutable_initializer(), names, dropped);
+    KeepIf(graph_->mutable_value_info(), names, dropped);
+    KeepIf(graph_->mutable_input(), names, dropped);
+  }
+
+  Status AddTensors() {
+    const auto producer = graph::Producers(after_);
+    for (std::size_t i = before_.tensors.size(); i < after_.tensors.size(); ++i) {
+      const TensorId id(i);
+      const Tensor& tensor = after_.tensors[id];
+      const auto refuse = [&](Diagnostic error) {
+        error.tensor = graph::Describe(id, tensor);
+        return Fail(std::move(error));
+      };
+      if (tensor.constant && !producer[id].valid()) {
+        if (Status filled = FillInitializer(tensor, tensor.name, graph_->add_initializer());
+            !filled) {
+          return refuse(std::move(filled).error());
+        }
+        if (initializers_are_inputs_) FillValueInfo(tensor, tensor.name, graph_->add_input());
+        continue;
+      }
+      pb::ValueInfoProto* info = graph_->add_value_info();
+      if (!FillValueInfo(tensor, tensor.name, info)) {
+        return refuse(BadInput("has an element type that the format does not have"));
+      }
+      if (!declare_shapes_) info->mutable_type()->mutable_tensor_type()->clear_shape();
+    }
+    return {};
+  }
+
+  const Subgraph& before_;
+  const Subgraph& after_;
+  bool declare_shapes_;
+  bool initializers_are_inputs_;
+  pb::GraphProto* graph_;
+};
+
+bool IsChanged(const Subgraph& before, const Subgraph& after) {
+  if (before.ops.size() != after.ops.size() || before.tensors.size() != after.tensors.size()) {
+    return true;
+  }
+  for (const OpId id : after.ops.Ids()) {
+    const Op& op = after.ops[id];
+    if (op.source_index != id.value() || op.inputs != before.ops[id].inputs ||
+        op.outputs != before.ops[id].outputs) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void CollectAllNames(const pb::GraphProto& graph, std::set<std::string>* names) {
+  for (const auto& input : graph.input()) names->insert(input.name());
+  for (const auto& constant : graph.initializer()) names->insert(constant.name());
+  for (const auto& constant : graph.sparse_initializer()) names->insert(constant.values().name());
+  for (const pb::NodeProto& node : graph.node()) {
+    names->insert(node.input().begin(), node.input().end());
+    names->insert(node.output().begin(), node.output().end());
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) CollectAllNames(attribute.g(), names);
+      for (const auto& body : attribute.graphs()) CollectAllNames(body, names);
+    }
+  }
+}
+
+// A body sees the names around it, so that a new one must be new in the whole file.
+Status CheckNewNames(const SourceModel& model, const graph::Graph& edited,
+                     const pb::GraphProto& graph) {
+  std::set<std::string> names;
+  CollectAllNames(graph, &names);
+  for (const SubgraphId s : edited.subgraphs.Ids()) {
+    const Subgraph& subgraph = edited.subgraphs[s];
+    for (std::size_t i = model.graph.subgraphs[s].tensors.size(); i < subgraph.tensors.size();
+         ++i) {
+      const TensorId id(i);
+      const std::string& name = subgraph.tensors[id].name;
+      if (!name.empty() && names.insert(name).second) continue;
+      Diagnostic error = UsageError("a new tensor has no name, or one that is taken");
+      error.tensor = graph::Describe(id, subgraph.tensors[id]);
+      return Fail(std::move(error));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph::Graph& edited,
+                                           bool declare_shapes) {
+  NEAP_TRY(const auto parsed, ParseModel(*model.bytes, model.path));
+  NEAP_TRY(const auto scopes, ListScopes(parsed.get()));
+  if (scopes.size() != edited.subgraphs.size()) {
+    return Fail(UsageError("the edited graph is about another file"));
+  }
+  NEAP_CHECK_OK(CheckNewNames(model, edited, parsed->graph()));
+  const bool old_file = parsed->ir_version() < kFirstIrVersionWithoutInputs;
+  std::set<std::string> domains;
+  // Inner graphs first: a node that is moved takes its bodies with it.
+  for (std::size_t i = scopes.size(); i-- > 0;) {
+    const SubgraphId id(i);
+    const Subgraph& before = model.graph.subgraphs[id];
+    const Subgraph& after = edited.subgraphs[id];
+    if (!IsChanged(before, after)) continue;
+    if (static_cast<std::size_t>(scopes[i].graph->node_size()) != before.ops.size()) {
+      return Fail(UsageError("the graph and the bytes of the model differ"));
+    }
+    ScopeEditor editor(before, after, declare_shapes, old_file && i == 0, scopes[i].graph);
+    NEAP_CHECK_OK(editor.Run(&domains));
+  }
+  for (const std::string& domain : domains) {
+    const auto& imports = parsed->opset_import();
+    if (std::any_of(imports.begin(), imports.end(),
+                    [&](const auto& import) { return import.domain() == domain; })) {
+      continue;
+    }
+    return Fail(BadInput("has no operator set '" + domain + "' for a new operator"));
+  }
+  return Serialise(*parsed);
+}
+
+}  // namespace neap::formats::onnx

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of an .onnx file: the parsed message with fewer nodes, and other inputs and outputs.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/formats/onnx/model.h"
+#include "neap/formats/onnx/onnx.h"
+#include "neap/formats/onnx/parts.h"
+#include "neap/formats/onnx/serialise.h"
+
+namespace neap::formats::onnx {
+namespace {
+
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::TensorId;
+
+constexpr std::int64_t kFirstIrVersionWithoutInputs = 4;
+constexpr int kExternal = 1;  // TensorProto.data_location
+
+// Every name that nodes and their bodies read: of bodies also what they make, which is no harm.
+void CollectReads(const pb::NodeProto& node, std::set<std::string>* names) {
+  names->insert(node.input().begin(), node.input().end());
+  std::vector<const pb::GraphProto*> bodies;
+  const auto add_bodies = [&](const pb::NodeProto& of) {
+    for (const auto& attribute : of.attribute()) {
+      if (attribute.has_g()) bodies.push_back(&attribute.g());
+      for (const auto& body : attribute.graphs()) bodies.push_back(&body);
+    }
+  };
+  add_bodies(node);
+  while (!bodies.empty()) {
+    const pb::GraphProto* body = bodies.back();
+    bodies.pop_back();
+    for (const auto& output : body->output()) names->insert(output.name());
+    for (const pb::NodeProto& inner : body->node()) {
+      names->insert(inner.input().begin(), inner.input().end());
+      add_bodies(inner);
+    }
+  }
+}
+
+class Part {
+ public:
+  Part(const Subgraph& subgraph, const ModelPart& part, bool old_file, pb::GraphProto* graph)
+      : subgraph_(subgraph), part_(part), old_file_(old_file), graph_(graph) {}
+
+  Status Run() {
+    KeepNodes(WithFolded());
+    KeepNamed(graph_->mutable_initializer());
+    NEAP_CHECK_OK(CheckInitializers());
+    KeepSparse();
+    const auto declared = Declared();
+    NEAP_CHECK_OK(Declare(part_.inputs, declared, &inputs_));
+    NEAP_CHECK_OK(Declare(part_.outputs, declared, &outputs_));
+    if (old_file_) {
+      for (const auto& initializer : graph_->initializer()) {
+        const auto found = declared.find(initializer.name());
+        if (found != declared.end()) *inputs_.Add() = found->second;
+      }
+    }
+    graph_->mutable_input()->Swap(&inputs_);
+    graph_->mutable_output()->Swap(&outputs_);
+    KeepNamed(graph_->mutable_value_info());
+    return {};
+  }
+
+ private:
+  // The operators of the part after those that compute its constants, which have to be here, too.
+  std::vector<OpId> WithFolded() const {
+    const auto producers = graph::Producers(subgraph_);
+    IdVector<OpId, char> needed(subgraph_.ops.size(), 0);
+    std::vector<OpId> open = part_.ops;
+    std::vector<OpId> folded;
+    while (!open.empty()) {
+      const OpId id = open.back();
+      open.pop_back();
+      const graph::Op& op = subgraph_.ops[id];
+      for (const auto* list : {&op.inputs, &op.captures}) {
+        for (const TensorId tensor : *list) {
+          const OpId producer = tensor.valid() ? producers[tensor] : OpId();
+          if (!producer.valid() || !subgraph_.ops[producer].folded || needed[producer] != 0) {
+            continue;
+          }
+          needed[producer] = 1;
+          folded.push_back(producer);
+          open.push_back(producer);
+        }
+      }
+    }
+    // What is computed first comes first: by Kahn among the folded ones.
+    std::map<OpId, int> waiting;
+    std::map<OpId, std::vector<OpId>> readers;
+    std::vector<OpId> order;
+    std::sort(folded.begin(), folded.end());
+    for (const OpId id : folded) {
+      int before = 0;
+      for (const TensorId tensor : subgraph_.ops[id].inputs) {
+        const OpId producer = tensor.valid() ? producers[tensor] : OpId();
+        if (!producer.valid()) continue;
+        readers[producer].push_back(id);
+        ++before;
+      }
+      waiting[id] = before;
+      if (before == 0) order.push_back(id);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      for (const OpId reader : readers[order[i]]) {
+        if (--waiting[reader] == 0) order.push_back(reader);
+      }
+    }
+    order.insert(order.end(), part_.ops.begin(), part_.ops.end());
+    return order;
+  }
+
+  void KeepNodes(const std::vector<OpId>& ops) {
+    google::protobuf::RepeatedPtrField<pb::NodeProto> nodes;
+    for (const OpId id : ops) {
+      nodes.Add()->Swap(graph_->mutable_node(subgraph_.ops[id].source_index));
+      const pb::NodeProto& node = nodes.Get(nodes.size() - 1);
+      CollectReads(node, &names_);
+      names_.insert(node.output().begin(), node.output().end());
+    }
+    graph_->mutable_node()->Swap(&nodes);
+  }
+
+  template <typename Items>
+  void KeepNamed(Items* items) const {
+    Items kept;
+    for (auto& item : *items) {
+      if (names_.count(item.name()) != 0) kept.Add()->Swap(&item);
+    }
+    items->Swap(&kept);
+  }
+
+  void KeepSparse() {
+    google::protobuf::RepeatedPtrField<pb::SparseTensorProto> kept;
+    for (auto& item : *graph_->mutable_sparse_initializer()) {
+      if (names_.count(item.values().name()) != 0) kept.Add()->Swap(&item);
+    }
+    graph_->mutable_sparse_initializer()->Swap(&kept);
+  }
+
+  Status CheckInitializers() const {
+    for (const auto& initializer : graph_->initializer()) {
+      if (initializer.data_location() != kExternal) continue;
+      Diagnostic error = BadInput("has its data in another file, which a part would not find");
+      error.tensor = "'" + initializer.name() + "'";
+      error.hint = "save the model with all data inside";
+      return Fail(std::move(error));
+    }
+    return {};
+  }
+
+  std::map<std::string, pb::ValueInfoProto> Declared() const {
+    std::map<std::string, pb::ValueInfoProto> declared;
+    for (const auto* list : {&graph_->input(), &graph_->output(), &graph_->value_info()}) {
+      for (const auto& info : *list) declared.emplace(info.name(), info);
+    }
+    return declared;
+  }
+
+  // As the file has it, and from what is known of the tensor where the file says nothing.
+  Status Declare(const std::vector<TensorId>& tensors,
+                 const std::map<std::string, pb::ValueInfoProto>& declared,
+                 google::protobuf::RepeatedPtrField<pb::ValueInfoProto>* list) const {
+    for (const TensorId id : tensors) {
+      const graph::Tensor& tensor = subgraph_.tensors[id];
+      const auto found = declared.find(tensor.name);
+      if (found != declared.end()) {
+        *list->Add() = found->second;
+      } else if (!FillValueInfo(tensor, tensor.name, list->Add())) {
+        Diagnostic error = BadInput("has an element type that the format does not have");
+        error.tensor = graph::Describe(id, tensor);
+        return Fail(std::move(error));
+      }
+    }
+    return {};
+  }
+
+  const Subgraph& subgraph_;
+  const ModelPart& part_;
+  bool old_file_;
+  pb::GraphProto* graph_;
+  std::set<std::string> names_;
+  google::protobuf::RepeatedPtrField<pb::ValueInfoProto> inputs_;
+  google::protobuf::RepeatedPtrField<pb::ValueInfoProto> outputs_;
+};
+
+}  // namespace
+
+Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part) {
+  NEAP_TRY(const auto parsed, ParseModel(*model.bytes, model.path));
+  const Subgraph& subgraph = model.graph.subgraphs[SubgraphId(0)];
+  if (static_cast<std::size_t>(parsed->graph().node_size()) != subgraph.ops.size()) {
+    return Fail(UsageError("the graph and the bytes of the model differ"));
+  }
+  const bool old_file = parsed->ir_version() < kFirstIrVersionWithoutInputs;
+  NEAP_CHECK_OK(Part(subgraph, part, old_file, parsed->mutable_graph()).Run());
+  return Serialise(*parsed);
+}
+
+}  // namespace neap::formats::onnx

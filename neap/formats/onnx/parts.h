@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of an .onnx file that are made from a graph, whether the file is new (export.cc) or an
+// old one that gets a few of them (edit.cc). Private to neap/formats/onnx.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+#include "neap_onnx.pb.h"
+
+namespace neap::formats::onnx {
+
+// The number in TensorProto.data_type, of those that IR version 8 knows and that raw bytes can
+// hold.
+std::optional<std::int32_t> TypeCodeOf(graph::ElementType type);
+
+// Name, element type and shape, with symbols where a dimension is not known. False: the format has
+// no such element type.
+bool FillValueInfo(const graph::Tensor& tensor, const std::string& name,
+                   neap::onnx::ValueInfoProto* info);
+
+// A constant with its data. Fails with kBadInput where there is none, or not as many bytes as the
+// shape says.
+Status FillInitializer(const graph::Tensor& tensor, const std::string& name,
+                       neap::onnx::TensorProto* initializer);
+
+// False for raw bytes, whose type and shape an attribute of the graph does not tell.
+bool SetAttribute(const graph::Attribute& value, neap::onnx::AttributeProto* out);
+
+}  // namespace neap::formats::onnx

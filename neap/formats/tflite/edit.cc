@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An edited file is the old file with a new front. A FlatBuffer is built from its end, so the old
+// file goes in first, byte for byte, and what is new is built before it: lists that refer to old
+// parts where they lie and to new ones, the tables of the subgraphs that change, new operators,
+// tensors, codes and buffers, and a root. What nothing refers to any more stays behind as bytes,
+// as in any edited FlatBuffer.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "neap/base/bytes.h"
+#include "neap/formats/tflite/control_dependencies.h"
+#include "neap/formats/tflite/memory_plan.h"
+#include "neap/formats/tflite/model_view.h"
+#include "neap/formats/tflite/parts.h"
+#include "neap/formats/tflite/splice.h"
+#include "neap/formats/tflite/tflite.h"
+
+namespace neap::formats::tflite {
+namespace {
+
+using flatbuffers::Offset;
+using flatbuffers::voffset_t;
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::TensorId;
+
+template <typename T>
+using Offsets = PartWriter::Offsets<T>;
+
+std::size_t PlaceOf(std::span<const std::byte> file, const void* part) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(part) - file.data());
+}
+
+// Whether `table` says nothing in fields that this program does not know.
+bool IsKnown(const void* table, std::size_t fields) {
+  const auto* as_table = static_cast<const flatbuffers::Table*>(table);
+  const auto* vtable = as_table->GetVTable();
+  const std::size_t slots = flatbuffers::ReadScalar<voffset_t>(vtable) / sizeof(voffset_t) - 2;
+  for (std::size_t field = fields; field < slots; ++field) {
+    const auto at = static_cast<voffset_t>((2 + field) * sizeof(voffset_t));
+    if (as_table->GetOptionalFieldOffset(at) != 0) return false;
+  }
+  return true;
+}
+
+std::vector<PartWriter::CodeKey> CodesOf(const schema::Model& model) {
+  std::vector<PartWriter::CodeKey> codes;
+  for (std::uint32_t i = 0; i < SizeOf(model.operator_codes()); ++i) {
+    const schema::OperatorCode* code = model.operator_codes()->Get(i);
+    const std::int32_t number = std::max<std::int32_t>(
+        code->deprecated_builtin_code(), static_cast<std::int32_t>(code->builtin_code()));
+    codes.emplace_back(static_cast<schema::BuiltinOperator>(number), TextOf(code->custom_code()),
+                       code->version());
+  }
+  return codes;
+}
+
+// Which tensors anything of a subgraph refers to.
+IdVector<TensorId, char> Referred(const Subgraph& subgraph) {
+  IdVector<TensorId, char> referred(subgraph.tensors.size(), 0);
+  const auto mark = [&](const std::vector<TensorId>& list) {
+    for (const TensorId id : list) {
+      if (referred.Has(id)) referred[id] = 1;
+    }
+  };
+  mark(subgraph.inputs);
+  mark(subgraph.outputs);
+  for (const Op& op : subgraph.ops) {
+    mark(op.inputs);
+    mark(op.outputs);
+    const auto found = op.attributes.find("intermediates");
+    if (found == op.attributes.end()) continue;
+    const auto* list = std::get_if<std::vector<std::int64_t>>(&found->second);
+    if (list == nullptr) continue;
+    for (const std::int64_t number : *list) {
+      const TensorId id(static_cast<std::int32_t>(number));
+      if (referred.Has(id)) referred[id] = 1;
+    }
+  }
+  return referred;
+}
+
+class Editor {
+ public:
+  Editor(const SourceModel& source, const graph::Graph& edited, const schema::Model& model)
+      : source_(source),
+        edited_(edited),
+        model_(model),
+        file_(*source.bytes),
+        padded_bytes_(static_cast<std::size_t>(
+            AlignUp(static_cast<std::int64_t>(file_.size()), kSpliceAlignment))),
+        parts_(&builder_, CodesOf(model), SizeOf(model.buffers())) {}
+
+  Result<std::vector<std::byte>> Run() {
+    NEAP_CHECK_OK(CheckFits());
+    builder_.PushBytes(std::vector<std::uint8_t>(padded_bytes_ - file_.size(), 0).data(),
+                       padded_bytes_ - file_.size());
+    builder_.PushBytes(reinterpret_cast<const std::uint8_t*>(file_.data()), file_.size());
+    builder_.Align(kSpliceAlignment);
+    Offsets<schema::SubGraph> subgraphs;
+    for (const SubgraphId id : edited_.subgraphs.Ids()) {
+      NEAP_TRY(const auto subgraph, AddSubgraph(id));
+      subgraphs.push_back(subgraph);
+    }
+    NEAP_TRY(const Offsets<schema::Metadata> metadata, AddMetadata());
+    const auto codes = WithOld(model_.operator_codes(), parts_.AddCodes());
+    const auto buffers = WithOld(model_.buffers(), parts_.AddBuffers());
+    const auto subgraph_list = builder_.CreateVector(subgraphs);
+    const auto metadata_list = model_.metadata() == nullptr && metadata.empty()
+                                   ? Offset<flatbuffers::Vector<Offset<schema::Metadata>>>()
+                                   : builder_.CreateVector(metadata);
+    builder_.Finish(
+        schema::CreateModel(builder_, model_.version(), codes, subgraph_list,
+                            Old(model_.description()), buffers, Old(model_.metadata_buffer()),
+                            metadata_list, Old(model_.signature_defs()),
+                            Old(model_.external_buffer_groups()), Old(model_.external_buffers())),
+        schema::ModelIdentifier());
+    const auto* begin = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
+    std::vector<std::byte> out(begin, begin + builder_.GetSize() - (padded_bytes_ - file_.size()));
+    NEAP_CHECK_OK(ShiftOldFile(file_, model_, out.size() - file_.size(), &out));
+    return out;
+  }
+
+ private:
+  // A part of the old file, for the builder: how far from the end it lies.
+  template <typename T>
+  Offset<T> Old(const T* part) const {
+    if (part == nullptr) return Offset<T>();
+    return Offset<T>(static_cast<flatbuffers::uoffset_t>(padded_bytes_ - PlaceOf(file_, part)));
+  }
+
+  template <typename T>
+  Offset<flatbuffers::Vector<Offset<T>>> WithOld(const flatbuffers::Vector<Offset<T>>* old,
+                                                 const Offsets<T>& added) {
+    if (added.empty()) return Old(old);
+    Offsets<T> all;
+    for (std::uint32_t i = 0; i < SizeOf(old); ++i) all.push_back(Old(old->Get(i)));
+    all.insert(all.end(), added.begin(), added.end());
+    return builder_.CreateVector(all);
+  }
+
+  // The builder ends the program when a file outgrows the format; every item is taken for larger
+  // than it can be.
+  Status CheckFits() const {
+    constexpr std::int64_t kRootFields = 10;
+    if (!IsKnown(&model_, kRootFields)) {
+      return Fail(BadInput("has fields in its root table that are newer than this program"));
+    }
+    constexpr std::int64_t kTableBytes = 1024;
+    std::int64_t total = static_cast<std::int64_t>(padded_bytes_) + kTableBytes;
+    const auto add = [&](std::int64_t bytes) {
+      total = CheckedAdd(total, bytes).value_or(kMostBytes);
+    };
+    for (const SubgraphId id : edited_.subgraphs.Ids()) {
+      const Subgraph& subgraph = edited_.subgraphs[id];
+      const std::size_t old = source_.graph.subgraphs[id].tensors.size();
+      for (std::size_t t = old; t < subgraph.tensors.size(); ++t) {
+        const graph::Tensor& tensor = subgraph.tensors[TensorId(t)];
+        add(static_cast<std::int64_t>(tensor.name.size()) + kTableBytes);
+        if (tensor.shape) add(static_cast<std::int64_t>(tensor.shape->size() * 8));
+        if (tensor.data) add(static_cast<std::int64_t>(tensor.data->bytes.size()));
+        if (tensor.quantization) {
+          add(static_cast<std::int64_t>(tensor.quantization->scales.size() * 16));
+        }
+      }
+      for (const Op& op : subgraph.ops) {
+        add(kTableBytes + static_cast<std::int64_t>((op.inputs.size() + op.outputs.size()) * 16));
+        for (const auto& [key, value] : op.attributes) {
+          add(kTableBytes);
+          if (const auto* text = std::get_if<std::string>(&value)) {
+            add(static_cast<std::int64_t>(text->size()));
+          }
+          if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&value)) {
+            add(static_cast<std::int64_t>(ints->size() * 8));
+          }
+          if (const auto* data = std::get_if<graph::ConstantData>(&value)) {
+            add(static_cast<std::int64_t>(data->bytes.size()));
+          }
+        }
+      }
+      add(static_cast<std::int64_t>(old) * kTableBytes / 8);
+      add(static_cast<std::int64_t>(subgraph.control_edges.size() * 16));
+    }
+    add(static_cast<std::int64_t>(SizeOf(model_.buffers())) * 8);
+    if (total < static_cast<std::int64_t>(FLATBUFFERS_MAX_BUFFER_SIZE)) return {};
+    return Fail(BadInput("the edited model needs more than the 2 GiB that one file can hold"));
+  }
+
+  static bool SameWiring(const Op& a, const Op& b) {
+    return a.inputs == b.inputs && a.outputs == b.outputs;
+  }
+
+  bool IsChanged(SubgraphId id) const {
+    const Subgraph& before = source_.graph.subgraphs[id];
+    const Subgraph& after = edited_.subgraphs[id];
+    if (before.ops.size() != after.ops.size() || before.tensors.size() != after.tensors.size()) {
+      return true;
+    }
+    for (const OpId op : after.ops.Ids()) {
+      if (after.ops[op].source_index != op.value() || !SameWiring(before.ops[op], after.ops[op])) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Result<Offset<schema::SubGraph>> AddSubgraph(SubgraphId id) {
+    const auto* old = model_.subgraphs()->Get(static_cast<std::uint32_t>(id.value()));
+    if (!IsChanged(id)) return Old(old);
+    constexpr std::size_t kSubgraphFields = 6;
+    if (!IsKnown(old, kSubgraphFields)) {
+      return Fail(BadInput("has fields in a subgraph that are newer than this program"));
+    }
+    NEAP_TRY(const auto tensors, AddTensors(id, *old));
+    const Subgraph& subgraph = edited_.subgraphs[id];
+    Offsets<schema::Operator> operators;
+    for (const OpId op : subgraph.ops.Ids()) {
+      auto added = AddOperator(id, *old, subgraph.ops[op]);
+      if (!added) {
+        added.error().op = graph::Describe(op, subgraph.ops[op]);
+        return Fail(std::move(added).error());
+      }
+      operators.push_back(*added);
+    }
+    const auto tensor_list = builder_.CreateVector(tensors);
+    const auto operator_list = builder_.CreateVector(operators);
+    return schema::CreateSubGraph(builder_, tensor_list, Old(old->inputs()), Old(old->outputs()),
+                                  operator_list, Old(old->name()), old->debug_metadata_index());
+  }
+
+  Result<Offsets<schema::Tensor>> AddTensors(SubgraphId id, const schema::SubGraph& old) {
+    const Subgraph& before = source_.graph.subgraphs[id];
+    const Subgraph& after = edited_.subgraphs[id];
+    const auto was = Referred(before);
+    const auto is = Referred(after);
+    const std::vector<std::int32_t> no_elements = {0};
+    Offsets<schema::Tensor> tensors;
+    for (const TensorId t : after.tensors.Ids()) {
+      if (t.index() >= before.tensors.size()) {
+        auto added = parts_.AddTensor(after.tensors[t], false, false);
+        if (!added) {
+          added.error().tensor = graph::Describe(t, after.tensors[t]);
+          return Fail(std::move(added).error());
+        }
+        tensors.push_back(*added);
+        continue;
+      }
+      const auto* tensor = old.tensors()->Get(static_cast<std::uint32_t>(t.value()));
+      const bool left = was[t] != 0 && is[t] == 0 && !before.tensors[t].variable;
+      // Runtimes give room to every tensor of the list: one that nothing needs holds nothing.
+      tensors.push_back(left ? schema::CreateTensor(builder_, builder_.CreateVector(no_elements),
+                                                    tensor->type(), 0, Old(tensor->name()))
+                             : Old(tensor));
+    }
+    return tensors;
+  }
+
+  Result<Offset<schema::Operator>> AddOperator(SubgraphId id, const schema::SubGraph& old,
+                                               const Op& op) {
+    if (op.source_index < 0) return parts_.AddOp(edited_.subgraphs[id], op);
+    const Op& before = source_.graph.subgraphs[id].ops[OpId(op.source_index)];
+    const auto* source = old.operators()->Get(static_cast<std::uint32_t>(op.source_index));
+    if (SameWiring(before, op)) return Old(source);
+    constexpr std::size_t kOperatorFields = 14;
+    const bool plain = SizeOf(source->inputs()) == before.inputs.size() &&
+                       SizeOf(source->outputs()) == before.outputs.size();
+    if (!plain || source->large_custom_options_offset() > 1 || !IsKnown(source, kOperatorFields)) {
+      return Fail(BadInput(
+          "cannot get other inputs or outputs: it writes over an input, has options behind the "
+          "model, or fields that are newer than this program"));
+    }
+    const auto inputs = builder_.CreateVector(NumbersOf(op.inputs));
+    const auto outputs = builder_.CreateVector(NumbersOf(op.outputs));
+    return schema::CreateOperator(
+        builder_, source->opcode_index(), inputs, outputs, source->builtin_options_type(),
+        Old(source->builtin_options()), Old(source->custom_options()),
+        source->custom_options_format(), Old(source->mutating_variable_inputs()),
+        Old(source->intermediates()), 0, 0, source->builtin_options_2_type(),
+        Old(source->builtin_options_2()), source->debug_metadata_index());
+  }
+
+  // The old entries, but for memory plans, which are about other operators, and for control
+  // dependencies, whose operators have other numbers.
+  Result<Offsets<schema::Metadata>> AddMetadata() {
+    NEAP_TRY(auto control, FindControlDependencies(file_, model_));
+    if (control.present) NEAP_CHECK_OK(Renumber(&control.dependencies));
+    Offsets<schema::Metadata> list;
+    for (std::uint32_t i = 0; i < SizeOf(model_.metadata()); ++i) {
+      const schema::Metadata* entry = model_.metadata()->Get(i);
+      const std::string name = TextOf(entry->name());
+      if (name == kMemoryPlanKey || name == kOverlapKernelsKey) continue;
+      if (control.present && entry->buffer() == control.buffer && name == kControlDependenciesKey) {
+        const auto bytes = SerializeControlDependencies(
+            control.dependencies, ShortestControlDependencies(control.dependencies));
+        if (!bytes) return Fail(BadInput("its control dependencies cannot be written"));
+        control_ = *bytes;
+        const std::uint32_t buffer = parts_.NewBuffer(control_);
+        list.push_back(schema::CreateMetadata(builder_, Old(entry->name()), buffer));
+        continue;
+      }
+      list.push_back(Old(entry));
+    }
+    return list;
+  }
+
+  Status Renumber(ControlDependencies* dependencies) const {
+    for (const SubgraphId id : edited_.subgraphs.Ids()) {
+      const Subgraph& after = edited_.subgraphs[id];
+      std::vector<std::int32_t> new_index(source_.graph.subgraphs[id].ops.size(), -1);
+      for (const OpId op : after.ops.Ids()) {
+        const std::int32_t from = after.ops[op].source_index;
+        if (from >= 0) new_index[static_cast<std::size_t>(from)] = op.value();
+      }
+      for (OperatorEdge& edge : (*dependencies)[id.index()]) {
+        edge = {new_index[static_cast<std::size_t>(edge.from)],
+                new_index[static_cast<std::size_t>(edge.to)]};
+        if (edge.from < 0 || edge.to < 0) {
+          return Fail(BadInput("an operator of its control dependencies was removed"));
+        }
+      }
+    }
+    return {};
+  }
+
+  const SourceModel& source_;
+  const graph::Graph& edited_;
+  const schema::Model& model_;
+  std::span<const std::byte> file_;
+  std::size_t padded_bytes_;
+  flatbuffers::FlatBufferBuilder builder_;
+  PartWriter parts_;
+  std::vector<std::byte> control_;
+};
+
+}  // namespace
+
+Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph::Graph& edited) {
+  NEAP_TRY(const schema::Model* root, OpenModel(*model.bytes));
+  if (SizeOf(root->subgraphs()) != model.graph.subgraphs.size()) {
+    return Fail(UsageError("the edited graph is about another file"));
+  }
+  return Editor(model, edited, *root).Run();
+}
+
+}  // namespace neap::formats::tflite

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/learn/stages.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "neap/base/check.h"
+#include "neap/learn/peak.h"
+#include "neap/learn/repair.h"
+#include "neap/pipeline/cut.h"
+
+namespace neap::learn {
+
+Dag DagOfStages(const pipeline::Problem& problem) {
+  Dag dag;
+  dag.parents = pipeline::Relations(problem).before;
+  dag.weights[0] = problem.parameter_bytes;
+  dag.weights[1] = problem.compute_cost;
+  dag.weights[2].assign(dag.parents.size(), 0);
+  for (const pipeline::SharedParameters& shared : problem.shared) {
+    if (shared.users.empty()) continue;
+    dag.weights[0][static_cast<std::size_t>(shared.users.front())] += shared.bytes;
+  }
+  for (const pipeline::Tensor& tensor : problem.tensors) {
+    if (tensor.producer == pipeline::kOutside) continue;
+    dag.weights[2][static_cast<std::size_t>(tensor.producer)] += tensor.bytes;
+  }
+  return dag;
+}
+
+pipeline::Problem StagesOfDag(const Dag& dag, pipeline::Stage stages, Random* random) {
+  pipeline::Problem problem;
+  problem.num_ops = dag.NumNodes();
+  problem.num_stages = stages;
+  problem.compute_cost = dag.weights[1];
+  const auto children = ChildrenOf(dag);
+  std::int64_t parameters = 0;
+  for (std::size_t node = 0; node < dag.parents.size(); ++node) {
+    problem.parameter_bytes.push_back(dag.weights[0][node] * dag.weights[0][node] / 1'000);
+    parameters += problem.parameter_bytes.back();
+    pipeline::Tensor tensor;
+    tensor.bytes = dag.weights[2][node] * dag.weights[2][node] / 8'000;
+    tensor.producer = static_cast<Node>(node);
+    tensor.consumers = children[node];
+    tensor.output = children[node].empty();
+    problem.tensors.push_back(std::move(tensor));
+  }
+  problem.machine.cache_bytes = parameters * random->Between(100, 400) / 1'000;
+  problem.machine.stream_cost_per_byte = 2;
+  problem.machine.link_cost_per_byte = 2;
+  problem.machine.fixed_cost = 1'000;
+  return problem;
+}
+
+LearnedStages AssignStages(const Network& network, const pipeline::Problem& problem) {
+  NEAP_CHECK(problem.num_ops <= kMostLearnedNodes, "too many operators for the network");
+  const Dag dag = DagOfStages(problem);
+  const auto sequence = GreedyNodes(network, dag);
+  LearnedStages found;
+  found.violations = Violations(dag, sequence);
+  found.best = pipeline::CutOrder(problem, Repair(dag, sequence));
+  return found;
+}
+
+}  // namespace neap::learn

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/ops/dependence.h"
+
+#include <algorithm>
+
+#include "neap/ops/dependence_rules.h"
+#include "neap/ops/onnx_rules.h"
+#include "neap/ops/window.h"
+
+namespace neap::ops {
+namespace dependence {
+
+using graph::Shape;
+
+bool Subject::Has(std::size_t other) const {
+  return other < op.inputs.size() && op.inputs[other].valid();
+}
+
+const Shape* Subject::ShapeOf(std::size_t other) const {
+  if (!Has(other)) return nullptr;
+  const auto& shape = subgraph.tensors[op.inputs[other]].shape;
+  const bool known = shape && std::all_of(shape->begin(), shape->end(),
+                                          [](auto d) { return d >= 0 && d <= kMostIndex; });
+  return known ? &*shape : nullptr;
+}
+
+std::int64_t Subject::Int(const char* name, std::int64_t otherwise) const {
+  return IntegerAttribute(op, name, otherwise);
+}
+
+std::optional<Integers> Subject::Ints(const char* name) const {
+  const auto found = op.attributes.find(name);
+  if (found == op.attributes.end()) return std::nullopt;
+  const auto* values = std::get_if<Integers>(&found->second);
+  return values == nullptr ? std::nullopt : std::optional(*values);
+}
+
+std::string_view Subject::Text(const char* name, std::string_view otherwise) const {
+  const auto found = op.attributes.find(name);
+  if (found == op.attributes.end()) return otherwise;
+  const auto* text = std::get_if<std::string>(&found->second);
+  return text == nullptr ? otherwise : std::string_view(*text);
+}
+
+std::optional<Integers> Subject::Values(std::size_t other) const {
+  if (!Has(other)) return std::nullopt;
+  const graph::Tensor& tensor = subgraph.tensors[op.inputs[other]];
+  if (!tensor.constant || !onnx::IsWhole(tensor.type)) return std::nullopt;
+  const auto decoded = onnx::Decode(tensor);
+  if (!decoded) return std::nullopt;
+  Integers values;
+  for (const onnx::Number& number : *decoded) values.push_back(number.whole);
+  return values;
+}
+
+std::optional<std::size_t> Subject::Axis(std::int64_t axis, std::size_t rank) {
+  return onnx::Axis(axis, rank);
+}
+
+Rule FindRule(const graph::Op& op, std::span<const Named> tflite, std::span<const Named> onnx) {
+  std::span<const Named> table;
+  if (op.domain == "tflite") table = tflite;
+  if (op.domain.empty() || op.domain == "ai.onnx") table = onnx;
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const Named& named) { return named.type == op.type; });
+  return found == table.end() ? nullptr : found->rule;
+}
+
+Need Clipped(const Shape& in, const Box& wanted) {
+  Need need;
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    const Interval& want = wanted[d];
+    const std::int64_t size = in[d];
+    Interval have = {std::clamp<std::int64_t>(want.begin, 0, size),
+                     std::clamp<std::int64_t>(want.end, 0, size)};
+    have.end = std::max(have.begin, have.end);
+    need.box.push_back(have);
+    Need::Padding padding;
+    if (!want.empty()) {
+      padding.before = std::max<std::int64_t>(std::min<std::int64_t>(want.end, 0) - want.begin, 0);
+      padding.after = std::max<std::int64_t>(want.end - std::max(want.begin, size), 0);
+    }
+    need.padding.push_back(padding);
+  }
+  return need;
+}
+
+Need Whole(const Shape& in) { return Clipped(in, WholeBox(in)); }
+
+namespace {
+
+Rule FindRule(const graph::Op& op) {
+  for (const auto find : {FindWindowRule, FindMoveRule, FindMixRule}) {
+    if (const Rule rule = find(op)) return rule;
+  }
+  return nullptr;
+}
+
+const Shape* KnownShape(const graph::Subgraph& subgraph, const std::vector<graph::TensorId>& list,
+                        std::size_t at) {
+  if (at >= list.size() || !list[at].valid()) return nullptr;
+  const auto& shape = subgraph.tensors[list[at]].shape;
+  const bool known =
+      shape && shape->size() <= onnx::kMostRank &&
+      std::all_of(shape->begin(), shape->end(), [](auto d) { return d >= 0 && d <= kMostIndex; });
+  return known ? &*shape : nullptr;
+}
+
+bool Within(const Box& box, const Shape& shape) {
+  if (box.size() != shape.size()) return false;
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    if (box[d].begin < 0 || box[d].end > shape[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace dependence
+
+Box WholeBox(const graph::Shape& shape) {
+  Box box;
+  for (const std::int64_t d : shape) box.push_back({0, d});
+  return box;
+}
+
+bool IsEmpty(const Box& box) {
+  return std::any_of(box.begin(), box.end(), [](const Interval& i) { return i.empty(); });
+}
+
+Box Hull(const Box& a, const Box& b) {
+  if (IsEmpty(a)) return b;
+  if (IsEmpty(b)) return a;
+  Box hull = a;
+  for (std::size_t d = 0; d < hull.size(); ++d) {
+    hull[d].begin = std::min(hull[d].begin, b[d].begin);
+    hull[d].end = std::max(hull[d].end, b[d].end);
+  }
+  return hull;
+}
+
+std::int64_t ElementsOf(const Box& box) {
+  std::int64_t elements = 1;
+  for (const Interval& interval : box) elements *= interval.size();
+  return elements;
+}
+
+std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
+                           const Box& output_box, std::size_t output) {
+  using namespace dependence;
+  if (!op.bodies.empty() || op.stateful) return std::nullopt;
+  const graph::Shape* in = KnownShape(subgraph, op.inputs, input);
+  const graph::Shape* out = KnownShape(subgraph, op.outputs, output);
+  if (in == nullptr || out == nullptr || !Within(output_box, *out)) return std::nullopt;
+  const Rule rule = FindRule(op);
+  if (rule == nullptr) return std::nullopt;
+  const Subject subject{subgraph, op, input, output, *in, *out, output_box};
+  if (IsEmpty(output_box)) return Clipped(*in, Box(in->size()));
+  MaybeNeed need = rule(subject);
+  if (need && IsEmpty(need->box)) {
+    for (Interval& interval : need->box) interval.end = interval.begin;
+  }
+  return need;
+}
+
+bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
+  constexpr std::size_t kRank = 4;
+  constexpr std::int64_t kMostPlaces = 1 << 22;
+  const bool known = op.domain == "tflite" && (op.type == "MEAN" || op.type == "AVERAGE_POOL_2D") &&
+                     op.outputs.size() == 1 && op.outputs[0].valid() && !op.inputs.empty() &&
+                     op.inputs[0].valid() && !subgraph.tensors[op.inputs[0]].constant;
+  if (!known) return false;
+  const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
+  const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+  const bool small = in.type == out.type && (in.type == graph::ElementType::kInt8 ||
+                                             in.type == graph::ElementType::kUint8);
+  if (!small || !in.shape || !out.shape || in.shape->size() != kRank || (*in.shape)[0] != 1 ||
+      graph::BitsOf(in.type) % 8 != 0) {
+    return false;
+  }
+  const std::int64_t places = (*in.shape)[1] * (*in.shape)[2];
+  std::int64_t channels = 1;
+  for (const std::int64_t d : *out.shape) channels *= d;
+  if (places < 1 || places > kMostPlaces || channels != (*in.shape)[3]) return false;
+  // Every axis but the last is reduced to one index, and that one needs all of the input.
+  if (out.shape->empty() || out.shape->back() != channels) return false;
+  const auto need = NeedOf(subgraph, op, 0, WholeBox(*out.shape));
+  return need && need->box == WholeBox(*in.shape);
+}
+
+std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op) {
+  constexpr std::int64_t kMostPlacesOfTwoBytes = 256;
+  const graph::Shape& in = *subgraph.tensors[op.inputs[0]].shape;
+  return in[1] * in[2] <= kMostPlacesOfTwoBytes ? 2 : 4;
+}
+
+bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op) {
+  constexpr std::size_t kRank = 4;
+  if (op.domain != "tflite" || op.outputs.size() != 1 || !op.outputs[0].valid()) return false;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const bool value = op.inputs[i].valid() && !subgraph.tensors[op.inputs[i]].constant;
+    if (value != (i == 0)) return false;
+  }
+  if (op.inputs.empty()) return false;
+  const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
+  const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+  if (in.type != out.type || !in.shape || !out.shape || *in.shape != *out.shape ||
+      in.shape->size() != kRank || (*in.shape)[0] != 1 || graph::BitsOf(in.type) % 8 != 0) {
+    return false;
+  }
+  const std::int64_t channels = (*in.shape)[3];
+  for (std::int64_t c = 0; c < channels; ++c) {
+    Box box = WholeBox(*out.shape);
+    box[3] = {c, c + 1};
+    const auto need = NeedOf(subgraph, op, 0, box);
+    if (!need || need->box[3] != Interval{c, c + 1}) return false;
+  }
+  return true;
+}
+
+}  // namespace neap::ops

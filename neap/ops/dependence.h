@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dependence maps: which elements of an input an operator needs for a part of its output. Parts are
+// boxes: an interval of indices for every axis. Intervals are those of the kernels, in exact
+// integers, clipped to the input; how far a window reaches beyond it is told beside them, so that a
+// part can be computed from a part with that padding and no other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neap/graph/graph.h"
+
+namespace neap::ops {
+
+// Indices [begin, end); empty when end <= begin.
+struct Interval {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end > begin ? end - begin : 0; }
+  bool empty() const { return end <= begin; }
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+// An interval for every axis, outermost first; as many as the tensor has dimensions.
+using Box = std::vector<Interval>;
+
+// The whole tensor.
+Box WholeBox(const graph::Shape& shape);
+bool IsEmpty(const Box& box);
+// The least box that holds both; an empty one adds nothing. Of equal rank.
+Box Hull(const Box& a, const Box& b);
+// Elements in the box; 0 of an empty one. The box lies within a tensor whose bytes are known.
+std::int64_t ElementsOf(const Box& box);
+
+struct Need {
+  Box box;  // of the input, clipped
+  // For every axis of the input, how many indices the operator would read in front of the input and
+  // behind it: residual padding of windows and of PAD. 0 elsewhere.
+  struct Padding {
+    std::int64_t before = 0;
+    std::int64_t after = 0;
+    friend bool operator==(const Padding&, const Padding&) = default;
+  };
+  std::vector<Padding> padding;
+};
+
+// What `op` needs of its input `input` to compute `output_box` of its output `output`. The box of
+// the result holds every element that any element of `output_box` may depend on, and for windows,
+// element-wise operators, moves of data and reductions it is the least such box; resampling may add
+// one index on either side, where a float decides between two. An empty output box needs nothing.
+// nullopt: the operator is not known, takes part in control flow or keeps a state, its parameters
+// (axes, amounts of padding, starts) are not constants with known data, or shapes are not known or
+// contradict it. Both formats: domains "tflite" and ONNX. O(rank), with constants decoded anew.
+std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
+                           const Box& output_box, std::size_t output = 0);
+
+// Whether the only output of `op` is one pixel, of which every channel is a function of the exact
+// sum of that channel over all places of input 0, in whatever order they are added: means over rows
+// and columns and pooling of a whole image (1, height, width, channels) of 8 bits. Sums fit 32
+// bits.
+bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op);
+// Bytes of an exact sum of one channel over all places, of values from -128 to 127 (unsigned ones
+// less 128): 2 up to 256 places, else 4. Of an operator that is a mean of places.
+std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op);
+
+// Whether `op` has one input that is no constant and one output, both images (1, height, width,
+// channels) of the same shape and type, and every channel of the output needs nothing but the same
+// channel of the input.
+bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op);
+
+}  // namespace neap::ops

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dependence of single operators, by hand. neap/execute/dependence_test.cc holds the maps against
+// kernels, by the thousand.
+#include "neap/ops/dependence.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace neap::ops {
+namespace {
+
+using graph::ElementType;
+using graph::Op;
+using graph::Shape;
+using graph::Subgraph;
+using graph::TensorId;
+using Padding = Need::Padding;
+
+TensorId Add(Subgraph* subgraph, const Shape& shape) {
+  graph::Tensor tensor;
+  tensor.type = ElementType::kInt8;
+  tensor.shape = shape;
+  return subgraph->tensors.push_back(std::move(tensor));
+}
+
+// An operator over tensors of these shapes, the last one its output.
+struct Single {
+  Subgraph subgraph;
+  Op op;
+};
+Single Make(const std::string& domain, const std::string& type, const std::vector<Shape>& shapes) {
+  Single single;
+  single.op.domain = domain;
+  single.op.type = type;
+  for (const Shape& shape : shapes) single.op.inputs.push_back(Add(&single.subgraph, shape));
+  single.op.outputs = {single.op.inputs.back()};
+  single.op.inputs.pop_back();
+  return single;
+}
+
+TEST(Dependence, ConvolutionOfStrideTwoWithOnePaddedRow) {
+  // SAME of 8 rows by stride 2 and 3 taps: no row above, one below.
+  Single conv = Make("tflite", "CONV_2D", {{1, 8, 8, 3}, {5, 3, 3, 3}, {5}, {1, 4, 4, 5}});
+  conv.op.attributes = {
+      {"padding", std::int64_t{0}}, {"stride_h", std::int64_t{2}}, {"stride_w", std::int64_t{2}}};
+  const auto first = NeedOf(conv.subgraph, conv.op, 0, {{0, 1}, {0, 2}, {0, 4}, {0, 5}});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->box, (Box{{0, 1}, {0, 5}, {0, 8}, {0, 3}}));
+  EXPECT_EQ(first->padding, (std::vector<Padding>{{}, {0, 0}, {0, 1}, {}}));
+  const auto last = NeedOf(conv.subgraph, conv.op, 0, {{0, 1}, {3, 4}, {1, 2}, {2, 3}});
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->box, (Box{{0, 1}, {6, 8}, {2, 5}, {0, 3}}));
+  EXPECT_EQ(last->padding[1], (Padding{0, 1}));
+  const auto weights = NeedOf(conv.subgraph, conv.op, 1, {{0, 1}, {3, 4}, {1, 2}, {2, 3}});
+  ASSERT_TRUE(weights);
+  EXPECT_EQ(weights->box, (Box{{2, 3}, {0, 3}, {0, 3}, {0, 3}}));
+}
+
+TEST(Dependence, DepthwiseKeepsChannels) {
+  Single conv =
+      Make("tflite", "DEPTHWISE_CONV_2D", {{1, 5, 5, 4}, {1, 3, 3, 8}, {8}, {1, 5, 5, 8}});
+  conv.op.attributes = {{"padding", std::int64_t{0}},
+                        {"stride_h", std::int64_t{1}},
+                        {"stride_w", std::int64_t{1}},
+                        {"depth_multiplier", std::int64_t{2}}};
+  const auto need = NeedOf(conv.subgraph, conv.op, 0, {{0, 1}, {0, 1}, {4, 5}, {3, 5}});
+  ASSERT_TRUE(need);
+  EXPECT_EQ(need->box, (Box{{0, 1}, {0, 2}, {3, 5}, {1, 3}}));
+  EXPECT_EQ(need->padding, (std::vector<Padding>{{}, {1, 0}, {0, 1}, {}}));
+}
+
+TEST(Dependence, BroadcastingRepeats) {
+  const Single add = Make("tflite", "ADD", {{1, 4, 4, 8}, {8}, {1, 4, 4, 8}});
+  const Box box = {{0, 1}, {1, 2}, {2, 4}, {3, 6}};
+  EXPECT_EQ(NeedOf(add.subgraph, add.op, 0, box)->box, box);
+  EXPECT_EQ(NeedOf(add.subgraph, add.op, 1, box)->box, (Box{{3, 6}}));
+  const Single scalar = Make("", "Mul", {{2, 3}, {}, {2, 3}});
+  EXPECT_TRUE(NeedOf(scalar.subgraph, scalar.op, 1, {{0, 1}, {0, 1}})->box.empty());
+}
+
+TEST(Dependence, ReshapeIsHonest) {
+  const Single merge = Make("tflite", "RESHAPE", {{1, 4, 6, 5}, {1, 24, 5}});
+  // Within one row, and over the end of one.
+  EXPECT_EQ(NeedOf(merge.subgraph, merge.op, 0, {{0, 1}, {7, 9}, {2, 3}})->box,
+            (Box{{0, 1}, {1, 2}, {1, 3}, {2, 3}}));
+  EXPECT_EQ(NeedOf(merge.subgraph, merge.op, 0, {{0, 1}, {5, 7}, {0, 5}})->box,
+            (Box{{0, 1}, {0, 2}, {0, 6}, {0, 5}}));
+}
+
+TEST(Dependence, ConcatenationNeedsTheInputsThatItTouches) {
+  Single concat = Make("tflite", "CONCATENATION", {{1, 2, 3}, {1, 4, 3}, {1, 6, 3}});
+  concat.op.attributes["axis"] = std::int64_t{1};
+  EXPECT_TRUE(IsEmpty(NeedOf(concat.subgraph, concat.op, 0, {{0, 1}, {3, 5}, {0, 3}})->box));
+  EXPECT_EQ(NeedOf(concat.subgraph, concat.op, 1, {{0, 1}, {1, 5}, {0, 3}})->box,
+            (Box{{0, 1}, {0, 3}, {0, 3}}));
+}
+
+TEST(Dependence, WhatIsNotKnownHasNoMap) {
+  const Single custom = Make("custom", "Mine", {{1, 4}, {1, 4}});
+  EXPECT_FALSE(NeedOf(custom.subgraph, custom.op, 0, {{0, 1}, {0, 4}}));
+  const Single conv = Make("tflite", "CONV_2D", {{1, 8, 8, 3}, {5, 3, 3, 3}, {5}, {1, 4, 4, 5}});
+  EXPECT_FALSE(NeedOf(conv.subgraph, conv.op, 0, {{0, 1}, {0, 1}, {0, 1}, {0, 1}})) << "no strides";
+  const Single slice = Make("tflite", "SLICE", {{8}, {1}, {1}, {2}});
+  EXPECT_FALSE(NeedOf(slice.subgraph, slice.op, 0, {{0, 1}})) << "begin is not a constant";
+  Single add = Make("tflite", "ADD", {{4}, {4}, {4}});
+  EXPECT_FALSE(NeedOf(add.subgraph, add.op, 0, {{0, 5}})) << "outside of the output";
+  add.subgraph.tensors[add.op.inputs[0]].shape = Shape{-1};
+  EXPECT_FALSE(NeedOf(add.subgraph, add.op, 0, {{0, 1}})) << "shape not known";
+}
+
+TEST(Dependence, HugeShapesAndAttributesAreRefused) {
+  const std::int64_t huge = std::int64_t{1} << 62;
+  Single conv = Make("", "Conv", {{1, 1, 8, 8}, {1, 1, 3, 3}, {1, 1, 8, 8}});
+  conv.op.attributes = {{"strides", std::vector<std::int64_t>{huge, 1}},
+                        {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}};
+  EXPECT_FALSE(NeedOf(conv.subgraph, conv.op, 0, {{0, 1}, {0, 1}, {0, 2}, {0, 2}}));
+  conv.op.attributes = {{"pads", std::vector<std::int64_t>{-huge, huge, 1, 1}}};
+  EXPECT_FALSE(NeedOf(conv.subgraph, conv.op, 0, {{0, 1}, {0, 1}, {0, 2}, {0, 2}}));
+  const Single add = Make("tflite", "ADD", {{huge}, {huge}, {huge}});
+  EXPECT_FALSE(NeedOf(add.subgraph, add.op, 0, {{0, 1}}));
+}
+
+TEST(Dependence, MeansOfAllPlaces) {
+  Single pool = Make("tflite", "AVERAGE_POOL_2D", {{1, 6, 5, 3}, {1, 1, 1, 3}});
+  pool.op.attributes = {{"padding", std::int64_t{1}},
+                        {"stride_h", std::int64_t{1}},
+                        {"stride_w", std::int64_t{1}},
+                        {"filter_height", std::int64_t{6}},
+                        {"filter_width", std::int64_t{5}}};
+  EXPECT_TRUE(IsMeanOfPlaces(pool.subgraph, pool.op));
+  pool.op.type = "MAX_POOL_2D";
+  EXPECT_FALSE(IsMeanOfPlaces(pool.subgraph, pool.op));
+  pool.op.type = "AVERAGE_POOL_2D";
+  pool.subgraph.tensors[pool.op.inputs[0]].type = ElementType::kFloat32;
+  pool.subgraph.tensors[pool.op.outputs[0]].type = ElementType::kFloat32;
+  EXPECT_FALSE(IsMeanOfPlaces(pool.subgraph, pool.op));  // the order of a sum of floats matters
+}
+
+TEST(Dependence, AveragesOfAPartAreNoMeansOfAllPlaces) {
+  Single pool = Make("tflite", "AVERAGE_POOL_2D", {{1, 6, 5, 3}, {1, 1, 1, 3}});
+  pool.op.attributes = {{"padding", std::int64_t{1}},
+                        {"stride_h", std::int64_t{6}},
+                        {"stride_w", std::int64_t{5}},
+                        {"filter_height", std::int64_t{5}},
+                        {"filter_width", std::int64_t{5}}};
+  EXPECT_FALSE(IsMeanOfPlaces(pool.subgraph, pool.op));
+}
+
+}  // namespace
+}  // namespace neap::ops

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/ops/resize.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "neap/ops/window.h"
+
+namespace neap::ops {
+namespace {
+
+// Products of two sizes, doubled, are exact in single precision.
+constexpr std::int64_t kMostInSinglePrecision = 2048;
+constexpr std::int64_t kMost = std::int64_t{1} << 20;
+
+std::vector<std::int64_t> LowestInUnits(const Resize& resize, std::int64_t in, std::int64_t out) {
+  constexpr std::int64_t kUnit = 1 << 10;
+  const std::int64_t scale = resize.align_corners && out > 1
+                                 ? (kUnit * (in - 1) + (out - 1) / 2) / (out - 1)
+                                 : (kUnit * in + out / 2) / out;
+  std::vector<std::int64_t> lowest;
+  for (std::int64_t o = 0; o < out; ++o) {
+    const std::int64_t place =
+        resize.half_pixel_centers ? o * scale + scale / 2 - kUnit / 2 : o * scale;
+    lowest.push_back(std::clamp<std::int64_t>(place / kUnit, 0, in - 1));
+  }
+  return lowest;
+}
+
+}  // namespace
+
+std::optional<Resize> ResizeOf(const graph::Subgraph& subgraph, const graph::Op& op) {
+  Resize resize;
+  resize.nearest = op.type == "RESIZE_NEAREST_NEIGHBOR";
+  if (!resize.nearest && op.type != "RESIZE_BILINEAR") return std::nullopt;
+  if (op.inputs.empty() || op.outputs.empty()) return std::nullopt;
+  const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
+  const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+  if (!in.shape || !out.shape || in.shape->size() != 4 || out.shape->size() != 4 ||
+      in.type != out.type || in.shape->front() != out.shape->front() ||
+      in.shape->back() != out.shape->back()) {
+    return std::nullopt;
+  }
+  resize.whole_numbers = !resize.nearest && (in.type == graph::ElementType::kInt8 ||
+                                             in.type == graph::ElementType::kInt16);
+  const std::int64_t most = resize.whole_numbers ? kMost : kMostInSinglePrecision;
+  for (const graph::Shape* shape : {&*in.shape, &*out.shape}) {
+    for (const std::size_t d : {1U, 2U}) {
+      if ((*shape)[d] < 1 || (*shape)[d] > most) return std::nullopt;
+    }
+  }
+  resize.align_corners = IntegerAttribute(op, "align_corners", 0) != 0;
+  resize.half_pixel_centers = IntegerAttribute(op, "half_pixel_centers", 0) != 0;
+  return resize;
+}
+
+// The place of index o is (o + h) n / d - h', h and h' being 0 or 1/2; nearest rounds it down or,
+// with corners aligned, to the nearest.
+std::vector<std::int64_t> LowestIndices(const Resize& resize, std::int64_t in, std::int64_t out) {
+  if (resize.whole_numbers) return LowestInUnits(resize, in, out);
+  std::int64_t n = in;
+  std::int64_t d = out;
+  if (resize.align_corners && out > 1) {
+    n = in - 1;
+    d = out - 1;
+  }
+  // A scale that is a power of two below a whole number, and every place, are exact.
+  const auto reduced = static_cast<std::uint64_t>(d / std::gcd(n, d));
+  const bool exact = n == 0 || std::has_single_bit(reduced);
+  std::int64_t shift = 0;  // in units of 1 / 2d
+  if (!resize.nearest && resize.half_pixel_centers) shift = -d;
+  if (resize.nearest && resize.align_corners) shift = d;
+  std::vector<std::int64_t> lowest;
+  for (std::int64_t o = 0; o < out; ++o) {
+    constexpr std::int64_t kMargin = 1024;
+    const std::int64_t above =
+        (resize.half_pixel_centers ? 2 * o + 1 : 2 * o) * n + shift;  // of the place times 2d
+    std::int64_t index = above < 0 ? -1 : above / (2 * d);
+    if (!exact && above >= 0 && above % (2 * d) * kMargin < 2 * d) --index;
+    lowest.push_back(std::clamp<std::int64_t>(index, 0, in - 1));
+  }
+  return lowest;
+}
+
+}  // namespace neap::ops

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streamed plans: segments of the order that are computed block by block, so that most tensors are
+// never there as a whole. What a plan says is explicit: which box of its output every operator
+// computes in every block, and where every pixel lies. Neither the executor nor the checker needs
+// to know how the boxes were chosen.
+//
+// An image is a tensor of four dimensions with batch 1 (1, height, width, channels); any other
+// tensor is an image of one pixel that holds all its bytes. A pixel is all channels at one place.
+//
+// Blocks. A segment has row steps and column steps; for each row step, for each column step, the
+// operators of the segment run in their order, each on the box rows[row step] x columns[column
+// step] of its output, which may be empty. Operators read what they need of their inputs
+// (neap/ops/dependence.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "neap/graph/graph.h"
+
+namespace neap::plan {
+
+// Where the inputs of the model are.
+enum class StreamInput : std::uint8_t {
+  kResident,  // in the arena before the first segment, and counted
+  kExternal,  // in other memory that can be read at any place, any number of times: not counted
+  kRows,      // they come row by row, each once; the rows that are kept are counted
+};
+// "resident", "external", "rows": as plan.json and the command line have them.
+std::string_view NameOf(StreamInput input);
+
+// Half-open.
+struct StreamRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  bool empty() const { return first >= last; }
+  std::int64_t size() const { return empty() ? 0 : last - first; }
+  friend bool operator==(const StreamRange&, const StreamRange&) = default;
+};
+
+// `pixels` pixels one after the other from `offset`; what would come behind the last lies at the
+// first again.
+struct StreamRing {
+  std::int64_t offset = 0;
+  std::int64_t pixels = 0;
+};
+
+// Where the pixels of a tensor lie during a segment. Row y is in ring y % rings.size(); there pixel
+// (y, x) is number (y / rings.size()) * width + x, modulo the ring's pixels. One ring of all pixels
+// is the whole tensor in row-major order.
+struct StreamArea {
+  graph::TensorId tensor;
+  std::vector<StreamRing> rings;
+};
+
+struct StreamOp {
+  // OpId(): the rows of the model's input `fed` are delivered instead (kRows).
+  graph::OpId op;
+  graph::TensorId fed;
+  // A mean over all places (ops::IsMeanOfPlaces) that takes its input part by part: boxes are those
+  // of its input, each pixel in one of them. Its sums, ops::SumBytesOf for each channel, lie
+  // from the output's place on; when the last pixel has been added the output takes their place.
+  bool sums = false;
+  std::vector<StreamRange> rows;     // of the output, one for each row step
+  std::vector<StreamRange> columns;  // one for each column step
+};
+
+// A whole tensor is copied to another place before a segment begins (a memmove).
+struct StreamMove {
+  graph::TensorId tensor;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+
+struct StreamSegment {
+  // Without steps: its one operator runs once and as a whole.
+  bool whole = false;
+  // Of a whole: it runs channel by channel (ops::IsByChannel). Each channel of its input is copied
+  // to this offset, row by row, before the same channel of its output is written, which may lie
+  // over that of the input.
+  std::optional<std::int64_t> channel_plane;
+  std::vector<StreamMove> moves;  // in their order
+  std::vector<StreamArea> areas;  // of everything that is in the arena during the segment
+  std::vector<StreamOp> ops;
+};
+
+// What the executor and the checker accept: bytes of the arena and of one tensor, boxes in all, and
+// how many times the pixels of the model may be computed.
+inline constexpr std::int64_t kMostStreamBytes = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMostStreamBoxes = std::int64_t{1} << 23;
+inline constexpr std::int64_t kMostStreamRepeats = 64;
+
+struct Stream {
+  StreamInput input = StreamInput::kResident;
+  std::vector<StreamSegment> segments;
+  std::int64_t macs = 0;            // multiply-accumulates of the plan
+  std::int64_t layerwise_macs = 0;  // of the model, every operator once
+  // No plan that computes every pixel once, each tensor in row-major order, in this order of
+  // operators, has a smaller arena.
+  std::int64_t lower_bound_bytes = 0;
+  std::int64_t cycles = 0;  // modelled (docs/stream.md), for comparison only
+  std::int64_t layerwise_cycles = 0;
+};
+
+// What a tensor is as an image.
+struct StreamImage {
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::int64_t pixel_bytes = 0;
+  std::int64_t bytes() const { return height * width * pixel_bytes; }
+};
+// `bytes` is of the whole tensor.
+StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes);
+
+// Multiply-accumulates of one pixel of the output of `op` (ops/macs.h), at most 2^40.
+std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const graph::Op& op);
+
+}  // namespace neap::plan

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/plan/stream_json.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace neap::plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<StreamInput, 3> kInputs = {StreamInput::kResident, StreamInput::kExternal,
+                                                StreamInput::kRows};
+
+// ---- writing
+
+Json RangesJson(const std::vector<StreamRange>& ranges) {
+  Json list = Json::array();
+  for (const StreamRange& range : ranges) list.push_back(Json::array({range.first, range.last}));
+  return list;
+}
+
+Json ToJson(const StreamMove& move) {
+  return {{"tensor", move.tensor.value()}, {"from", move.from}, {"to", move.to}};
+}
+
+Json ToJson(const StreamArea& area) {
+  Json rings = Json::array();
+  for (const StreamRing& ring : area.rings) {
+    rings.push_back({{"offset", ring.offset}, {"pixels", ring.pixels}});
+  }
+  return {{"tensor", area.tensor.value()}, {"rings", rings}};
+}
+
+Json ToJson(const StreamOp& op) {
+  Json line;
+  if (op.op.valid()) {
+    line["op"] = op.op.value();
+  } else {
+    line["fed"] = op.fed.value();
+  }
+  if (op.sums) line["sums"] = true;
+  line["rows"] = RangesJson(op.rows);
+  line["columns"] = RangesJson(op.columns);
+  return line;
+}
+
+template <typename T>
+void AppendLines(std::string& out, const char* key, const std::vector<T>& items, bool last) {
+  out += std::string("            \"") + key + "\": [";
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    out += (i == 0 ? "\n              " : ",\n              ") + ToJson(items[i]).dump();
+  }
+  out += items.empty() ? "]" : "\n            ]";
+  out += last ? "\n" : ",\n";
+}
+
+// ---- reading
+
+tl::unexpected<Diagnostic> Refuse(const std::string& what, const std::string& expected) {
+  return Fail(BadInput("in the plan, stream: " + what + ", expected " + expected));
+}
+
+Status ExpectMembers(const Json& json, const char* what, std::initializer_list<const char*> keys) {
+  if (!json.is_object()) return Refuse(std::string(what) + " is no object", "one");
+  for (const char* key : keys) {
+    if (!json.contains(key)) {
+      return Refuse(std::string(what) + " has no member '" + key + "'", "it");
+    }
+  }
+  if (json.size() != keys.size()) {
+    return Refuse(std::string(what) + " has unknown members",
+                  std::to_string(keys.size()) + " members");
+  }
+  return {};
+}
+
+Result<std::int64_t> ReadCount(const Json& json, const char* what,
+                               std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  const bool fits =
+      json.is_number_unsigned() && json.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+  if (!fits) {
+    return Refuse(std::string(what) + " is wrong", "an integer from 0 to " + std::to_string(most));
+  }
+  return json.get<std::int64_t>();
+}
+
+template <typename IdType>
+Result<IdType> ReadId(const Json& json, const char* what) {
+  NEAP_TRY(const std::int64_t value,
+           ReadCount(json, what, std::numeric_limits<std::int32_t>::max()));
+  return IdType(static_cast<std::int32_t>(value));
+}
+
+template <typename T, typename Read>
+Result<std::vector<T>> ReadAll(const Json& json, const char* what, Read read) {
+  if (!json.is_array()) return Refuse(std::string(what) + " is no array", "one");
+  std::vector<T> items;
+  items.reserve(json.size());
+  for (const Json& item : json) {
+    NEAP_TRY(T value, read(item));
+    items.push_back(std::move(value));
+  }
+  return items;
+}
+
+Result<StreamRange> ReadRange(const Json& json) {
+  if (!json.is_array() || json.size() != 2) {
+    return Refuse("a range is no pair", "[first, last]");
+  }
+  StreamRange range;
+  NEAP_TRY(range.first, ReadCount(json[0], "a range"));
+  NEAP_TRY(range.last, ReadCount(json[1], "a range"));
+  return range;
+}
+
+Result<StreamRing> ReadRing(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "a ring", {"offset", "pixels"}));
+  StreamRing ring;
+  NEAP_TRY(ring.offset, ReadCount(json["offset"], "offset"));
+  NEAP_TRY(ring.pixels, ReadCount(json["pixels"], "pixels"));
+  return ring;
+}
+
+Result<StreamArea> ReadArea(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "an area", {"tensor", "rings"}));
+  StreamArea area;
+  NEAP_TRY(area.tensor, ReadId<graph::TensorId>(json["tensor"], "tensor"));
+  NEAP_TRY(area.rings, ReadAll<StreamRing>(json["rings"], "rings", ReadRing));
+  return area;
+}
+
+Result<StreamMove> ReadMove(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "a move", {"tensor", "from", "to"}));
+  StreamMove move;
+  NEAP_TRY(move.tensor, ReadId<graph::TensorId>(json["tensor"], "tensor"));
+  NEAP_TRY(move.from, ReadCount(json["from"], "from"));
+  NEAP_TRY(move.to, ReadCount(json["to"], "to"));
+  return move;
+}
+
+Result<StreamOp> ReadOp(const Json& json) {
+  const bool fed = json.is_object() && json.contains("fed");
+  const bool sums = !fed && json.is_object() && json.contains("sums");
+  StreamOp op;
+  if (sums) {
+    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {"op", "sums", "rows", "columns"}));
+    if (!json["sums"].is_boolean()) return Refuse("sums is wrong", "true or false");
+    op.sums = json["sums"].get<bool>();
+  } else {
+    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {fed ? "fed" : "op", "rows", "columns"}));
+  }
+  if (fed) {
+    NEAP_TRY(op.fed, ReadId<graph::TensorId>(json["fed"], "fed"));
+  } else {
+    NEAP_TRY(op.op, ReadId<graph::OpId>(json["op"], "op"));
+  }
+  NEAP_TRY(op.rows, ReadAll<StreamRange>(json["rows"], "rows", ReadRange));
+  NEAP_TRY(op.columns, ReadAll<StreamRange>(json["columns"], "columns", ReadRange));
+  return op;
+}
+
+Result<StreamSegment> ReadSegment(const Json& json) {
+  StreamSegment segment;
+  if (json.is_object() && json.contains("channel_plane")) {
+    NEAP_CHECK_OK(
+        ExpectMembers(json, "a segment", {"whole", "channel_plane", "moves", "areas", "ops"}));
+    NEAP_TRY(segment.channel_plane, ReadCount(json["channel_plane"], "channel_plane"));
+  } else {
+    NEAP_CHECK_OK(ExpectMembers(json, "a segment", {"whole", "moves", "areas", "ops"}));
+  }
+  if (!json["whole"].is_boolean()) return Refuse("whole is wrong", "true or false");
+  segment.whole = json["whole"].get<bool>();
+  NEAP_TRY(segment.moves, ReadAll<StreamMove>(json["moves"], "moves", ReadMove));
+  NEAP_TRY(segment.areas, ReadAll<StreamArea>(json["areas"], "areas", ReadArea));
+  NEAP_TRY(segment.ops, ReadAll<StreamOp>(json["ops"], "ops", ReadOp));
+  return segment;
+}
+
+}  // namespace
+
+std::string StreamText(const Stream& stream) {
+  std::string out = "      \"stream\": {\n";
+  const Json fields = {{"input", NameOf(stream.input)},
+                       {"macs", stream.macs},
+                       {"layerwise_macs", stream.layerwise_macs},
+                       {"lower_bound_bytes", stream.lower_bound_bytes},
+                       {"cycles", stream.cycles},
+                       {"layerwise_cycles", stream.layerwise_cycles}};
+  for (const auto& [key, value] : fields.items()) {
+    out += "        \"" + key + "\": " + value.dump() + ",\n";
+  }
+  out += "        \"segments\": [";
+  for (std::size_t i = 0; i < stream.segments.size(); ++i) {
+    const StreamSegment& segment = stream.segments[i];
+    out += i == 0 ? "\n          {\n" : ",\n          {\n";
+    out += std::string("            \"whole\": ") + (segment.whole ? "true" : "false") + ",\n";
+    if (segment.channel_plane) {
+      out += "            \"channel_plane\": " + std::to_string(*segment.channel_plane) + ",\n";
+    }
+    AppendLines(out, "moves", segment.moves, false);
+    AppendLines(out, "areas", segment.areas, false);
+    AppendLines(out, "ops", segment.ops, true);
+    out += "          }";
+  }
+  out += stream.segments.empty() ? "]\n" : "\n        ]\n";
+  return out + "      }\n";
+}
+
+Result<Stream> ReadStream(const nlohmann::ordered_json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "the whole",
+                              {"input", "macs", "layerwise_macs", "lower_bound_bytes", "cycles",
+                               "layerwise_cycles", "segments"}));
+  Stream stream;
+  const auto named = std::find_if(kInputs.begin(), kInputs.end(), [&](StreamInput input) {
+    return json["input"].is_string() && json["input"].get<std::string>() == NameOf(input);
+  });
+  if (named == kInputs.end()) return Refuse("input is wrong", "resident, external or rows");
+  stream.input = *named;
+  NEAP_TRY(stream.macs, ReadCount(json["macs"], "macs"));
+  NEAP_TRY(stream.layerwise_macs, ReadCount(json["layerwise_macs"], "layerwise_macs"));
+  NEAP_TRY(stream.lower_bound_bytes, ReadCount(json["lower_bound_bytes"], "lower_bound_bytes"));
+  NEAP_TRY(stream.cycles, ReadCount(json["cycles"], "cycles"));
+  NEAP_TRY(stream.layerwise_cycles, ReadCount(json["layerwise_cycles"], "layerwise_cycles"));
+  NEAP_TRY(stream.segments, ReadAll<StreamSegment>(json["segments"], "segments", ReadSegment));
+  return stream;
+}
+
+}  // namespace neap::plan

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From choices to a graph. Private to neap/rewrite.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "neap/graph/graph.h"
+#include "neap/rewrite/draft.h"
+#include "neap/rewrite/rule.h"
+
+namespace neap::rewrite {
+
+// What becomes of one operator; a rule that does not fit when its turn comes leaves it as it is.
+struct Choice {
+  const Rule* rule = nullptr;
+  Parameters parameters;
+  bool relaxed = false;  // neither decided for nor against: a bound (Rule::relax)
+};
+using Choices = std::map<graph::OpId, Choice>;
+
+struct Composed {
+  graph::Graph graph;
+  std::vector<graph::OpId> applied;
+  std::map<graph::OpId, std::vector<Draft::Term>> terms;  // Draft::NoteTerms()
+  std::optional<graph::OpId> refused;  // its parameters were none; there is no graph then
+};
+
+// `order`: RunnableOrder() of the main subgraph. O(graph + bytes cut).
+Composed Compose(const Facts& facts, const std::vector<graph::OpId>& order, const Choices& choices,
+                 const Settings& settings, Purpose purpose);
+
+std::vector<graph::OpId> RunnableOrder(const graph::Subgraph& subgraph);
+
+}  // namespace neap::rewrite

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/rewrite/rewrite.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "neap/rewrite/compose.h"
+#include "neap/rewrite/draft.h"
+#include "neap/rewrite/rule.h"
+#include "neap/rewrite/rules/rules.h"
+
+namespace neap::rewrite {
+
+using graph::OpId;
+using graph::SubgraphId;
+
+std::span<const Rule> AllRules() {
+  static const std::vector<Rule> kRules = {NoOpRule(),       ConcatRule(),      SliceRule(),
+                                           KernelWiseRule(), ChannelWiseRule(), SumRule(),
+                                           SplitConvRule()};
+  return kRules;
+}
+
+std::span<const RuleInfo> Rules() {
+  static const std::vector<RuleInfo> kInfos = [] {
+    std::vector<RuleInfo> infos;
+    for (const Rule& rule : AllRules()) infos.push_back(rule.info);
+    return infos;
+  }();
+  return kInfos;
+}
+
+const Rule* RuleNamed(std::string_view name) {
+  for (const Rule& rule : AllRules()) {
+    if (rule.info.name == name) return &rule;
+  }
+  return nullptr;
+}
+
+Settings SettingsFor(plan::Runtime runtime, Settings base) {
+  constexpr std::size_t kMostOfTflm = 10;  // kMaxInputNum of its concatenation kernel
+  if (runtime == plan::Runtime::kTflm) base.most_concat_inputs = kMostOfTflm;
+  return base;
+}
+
+namespace {
+
+// One pass over the operators; the draft says then what was needed whole.
+std::optional<OpId> Pass(Draft* draft, const std::vector<OpId>& order, const Choices& choices,
+                         std::vector<OpId>* applied) {
+  for (const OpId id : order) {
+    const auto chosen = choices.find(id);
+    const Choice* choice = chosen == choices.end() ? nullptr : &chosen->second;
+    const bool fits = choice != nullptr && choice->rule != nullptr && draft->IsPlain(id) &&
+                      choice->rule->match(*draft, id).has_value();
+    if (!fits) {
+      draft->Keep(id);
+    } else if (choice->relaxed && choice->rule->relax != nullptr) {
+      choice->rule->relax(draft, id);
+      applied->push_back(id);
+    } else {
+      if (!choice->rule->apply(draft, id, choice->parameters)) return id;
+      applied->push_back(id);
+    }
+    draft->Settle(id);
+  }
+  for (const graph::TensorId output : draft->from().outputs) draft->Readable(output);
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Operators in an order that can be run: the file's where it is one. ONNX files may have another.
+std::vector<OpId> RunnableOrder(const graph::Subgraph& subgraph) {
+  IdVector<OpId, std::vector<OpId>> successors(subgraph.ops.size());
+  IdVector<OpId, int> missing(subgraph.ops.size(), 0);
+  const auto producer = graph::Producers(subgraph);
+  for (const OpId id : subgraph.ops.Ids()) {
+    for (const auto* list : {&subgraph.ops[id].inputs, &subgraph.ops[id].captures}) {
+      for (const graph::TensorId input : *list) {
+        if (!input.valid() || !producer[input].valid()) continue;
+        successors[producer[input]].push_back(id);
+        ++missing[id];
+      }
+    }
+  }
+  std::vector<OpId> order;
+  std::vector<OpId> ready;
+  const auto later = [](OpId a, OpId b) { return a > b; };
+  for (const OpId id : subgraph.ops.Ids()) {
+    if (missing[id] == 0) ready.push_back(id);
+  }
+  std::make_heap(ready.begin(), ready.end(), later);
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), later);
+    const OpId id = ready.back();
+    ready.pop_back();
+    order.push_back(id);
+    for (const OpId next : successors[id]) {
+      if (--missing[next] > 0) continue;
+      ready.push_back(next);
+      std::push_heap(ready.begin(), ready.end(), later);
+    }
+  }
+  return order;
+}
+
+Composed Compose(const Facts& facts, const std::vector<OpId>& order, const Choices& choices,
+                 const Settings& settings, Purpose purpose) {
+  // What is needed whole shows only at the end, and changes of how many parts a value is: orders of
+  // parts are for the second time.
+  Choices any_order = choices;
+  for (auto& [op, choice] : any_order) {
+    if (choice.rule->variants == nullptr) choice.parameters.clear();
+  }
+  Composed composed;
+  std::vector<OpId> unused;
+  Draft first(facts, settings, Purpose::kOrder);
+  composed.refused = Pass(&first, order, any_order, &unused);
+  if (composed.refused) return composed;
+  Draft second(facts, settings, purpose);
+  second.ExpectNeeded(first.needed());
+  composed.refused = Pass(&second, order, choices, &composed.applied);
+  composed.terms = second.terms();
+  if (!composed.refused) composed.graph = second.Finish();
+  return composed;
+}
+
+Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewrite> applications,
+                           const Settings& settings) {
+  if (graph.subgraphs.empty()) return Fail(BadInput("has no subgraph"));
+  const graph::Subgraph& subgraph = graph.subgraphs[SubgraphId(0)];
+  Choices choices;
+  for (const plan::Rewrite& application : applications) {
+    const Rule* rule = RuleNamed(application.rule);
+    if (rule == nullptr) return Fail(BadInput("names a rewrite '" + application.rule + "'"));
+    if (!subgraph.ops.Has(application.op) ||
+        !choices.emplace(application.op, Choice{rule, application.parameters, false}).second) {
+      return Fail(BadInput("rewrites operator " + std::to_string(application.op.value()) +
+                           ", which does not exist or is rewritten twice"));
+    }
+  }
+  Composed composed =
+      Compose(Facts(graph), RunnableOrder(subgraph), choices, settings, Purpose::kGraph);
+  const bool all = !composed.refused && composed.applied.size() == choices.size();
+  if (!all) {
+    Diagnostic error = BadInput("a rewrite does not fit its operator");
+    for (const auto& [op, choice] : choices) {
+      const bool done =
+          std::find(composed.applied.begin(), composed.applied.end(), op) != composed.applied.end();
+      if (done && composed.refused != op) continue;
+      error.op = graph::Describe(op, subgraph.ops[op]);
+      break;
+    }
+    return Fail(std::move(error));
+  }
+  NEAP_CHECK_OK(graph::Verify(composed.graph));
+  return std::move(composed.graph);
+}
+
+}  // namespace neap::rewrite

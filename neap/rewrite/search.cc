@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where to rewrite. A choice for every operator that some rule fits, in the order of the operators;
+// a prefix of choices has a bound: the least peak of the graph in which every operator behind the
+// prefix is relaxed (Rule::relax), which no completion is below. Branch and bound over that, from a
+// start that local search has found; then whatever can be left out without harm is left out.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/base/check.h"
+#include "neap/rewrite/compose.h"
+#include "neap/rewrite/rewrite.h"
+#include "neap/rewrite/rule.h"
+
+namespace neap::rewrite {
+namespace {
+
+using graph::OpId;
+using graph::TensorId;
+
+// Most states of one order search inside: a graph that needs more is bounded, not proven.
+constexpr std::int64_t kStatesEach = 20'000;
+// Of a first look.
+constexpr std::int64_t kFewStates = 64;
+constexpr std::int64_t kMoreStates = 4;
+constexpr std::int64_t kStatesOfQuestion = 4096;
+
+// How many applications are told what they save.
+constexpr std::size_t kMostExplained = 64;
+
+constexpr int kWhole = -1;
+constexpr int kOpen = -2;
+
+// An operator that can be rewritten in one of several ways, or left whole.
+struct Variable {
+  OpId op;
+  const Rule* rule = nullptr;
+  std::vector<Parameters> alternatives;
+};
+
+using Assignment = std::vector<int>;  // by variable: an alternative, kWhole or kOpen
+
+class Searcher {
+ public:
+  Searcher(const graph::Graph& graph, const compile::Options& options, const SearchOptions& search)
+      : graph_(graph),
+        options_(options),
+        search_(search),
+        order_(RunnableOrder(graph.subgraphs[graph::SubgraphId(0)])),
+        facts_(graph) {
+    options_.limits.max_states = kStatesEach;
+    options_.limits.max_seconds = 0;
+    options_.limits.threads = 1;
+    options_.limits.observer = nullptr;
+    options_.order = "exact";
+  }
+
+  Result<Found> Run() {
+    FindVariables();
+    Assignment none(variables_.size(), kWhole);
+    NEAP_TRY(best_peak_, PeakOf(none));
+    best_ = none;
+    lower_bound_ = best_peak_;
+    if (!variables_.empty()) NEAP_CHECK_OK(SearchChoices());
+    return MakeFound();
+  }
+
+ private:
+  bool IsOn(const Rule& rule) const {
+    const auto& names = search_.rules;
+    return names.empty() || std::find(names.begin(), names.end(), rule.info.name) != names.end();
+  }
+
+  bool Allows(std::optional<plan::Exactness> exactness) const {
+    if (!exactness) return false;
+    return search_.exactness == plan::Exactness::kReassociates ||
+           *exactness == plan::Exactness::kBitwise;
+  }
+
+  // Everything on: the first rule that fits an operator when all before it are rewritten, in the
+  // finest way, is its rule.
+  void FindVariables() {
+    Draft draft(facts_, search_.settings, Purpose::kOrder);
+    for (const OpId id : order_) {
+      const Rule* fits = nullptr;
+      for (const Rule& rule : AllRules()) {
+        if (!draft.IsPlain(id) || !IsOn(rule) || !Allows(rule.match(draft, id))) continue;
+        fits = &rule;
+        break;
+      }
+      if (fits == nullptr) {
+        draft.Keep(id);
+        continue;
+      }
+      if (fits->info.always) {
+        always_[id] = {fits, {}, false};
+        fits->apply(&draft, id, {});
+        continue;
+      }
+      Variable variable{id, fits, {{}}};
+      if (fits->variants != nullptr) variable.alternatives = fits->variants(draft, id);
+      fits->apply(&draft, id, variable.alternatives.back());
+      variables_.push_back(std::move(variable));
+    }
+  }
+
+  Choices ChoicesOf(const Assignment& assignment) const {
+    Choices choices = always_;
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      const Variable& variable = variables_[i];
+      if (assignment[i] == kWhole) continue;
+      if (assignment[i] == kOpen) {
+        choices[variable.op] = {variable.rule, variable.alternatives.back(), true};
+        continue;
+      }
+      choices[variable.op] = {
+          variable.rule, variable.alternatives[static_cast<std::size_t>(assignment[i])], false};
+    }
+    return choices;
+  }
+
+  bool HasWork() const { return work_ < search_.max_work && !Stopped(); }
+  // About microseconds: an evaluation costs as much as its operators, a state a few words a row.
+  void Count(std::int64_t states) {
+    constexpr std::int64_t kEachOperator = 16;
+    const auto ops = static_cast<std::int64_t>(order_.size());
+    work_ += kEachOperator * ops + states * (2 + ops / 64);
+  }
+  bool Stopped() const { return options_.limits.stop != nullptr && options_.limits.stop->load(); }
+
+  // The least peak of the graph of these choices. With `question`, only whether it is below that:
+  // the bounds of a short search answer it most of the time.
+  Result<compile::PeakOfOrder> Evaluate(const Choices& choices, bool exact,
+                                        std::optional<std::int64_t> question = std::nullopt) {
+    const Composed composed = Compose(facts_, order_, choices, search_.settings, Purpose::kOrder);
+    NEAP_CHECK(!composed.refused, "rule " +
+                                      std::string(choices.at(*composed.refused).rule->info.name) +
+                                      " refuses its own parameters");
+    ++evaluations_;
+    Count(0);
+    if (question) {
+      std::optional<compile::PeakOfOrder> last;
+      for (std::int64_t states = kFewStates; states <= kStatesOfQuestion; states *= kMoreStates) {
+        options_.limits.max_states = states;
+        auto quick = compile::FindPeak(composed.graph, options_, exact);
+        options_.limits.max_states = kStatesEach;
+        if (!quick) return quick;
+        Count(quick->states);
+        last = std::move(*quick);
+        if (last->lower_bound_bytes >= *question || last->peak_bytes < *question) break;
+      }
+      return *last;
+    }
+    NEAP_TRY(compile::PeakOfOrder peak, compile::FindPeak(composed.graph, options_, exact));
+    Count(peak.states);
+    return peak;
+  }
+
+  Result<std::int64_t> PeakOf(const Assignment& assignment) {
+    NEAP_TRY(const auto peak, Evaluate(ChoicesOf(assignment), false));
+    return peak.peak_bytes;
+  }
+
+  Result<std::int64_t> BoundOf(const Assignment& assignment) {
+    NEAP_TRY(const auto peak, Evaluate(ChoicesOf(assignment), true, best_peak_));
+    return peak.lower_bound_bytes;
+  }
+
+  Status Offer(const Assignment& assignment) {
+    if (!offered_.insert(assignment).second) return {};
+    const Choices choices = ChoicesOf(assignment);
+    NEAP_TRY(const auto quick, Evaluate(choices, false, best_peak_));
+    if (quick.peak_bytes >= best_peak_) return {};
+    // How much better, it is worth to know.
+    NEAP_TRY(const auto peak, Evaluate(choices, false));
+    best_peak_ = peak.peak_bytes;
+    best_ = assignment;
+    return {};
+  }
+
+  Status SearchChoices() {
+    const Assignment open(variables_.size(), kOpen);
+    NEAP_TRY(const auto root, Evaluate(ChoicesOf(open), true));
+    lower_bound_ = std::min(root.lower_bound_bytes, best_peak_);
+    if (lower_bound_ >= best_peak_) return {};
+    Assignment all(variables_.size(), kWhole);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] = static_cast<int>(variables_[i].alternatives.size()) - 1;
+    }
+    NEAP_CHECK_OK(Offer(all));
+    NEAP_CHECK_OK(Climb(search_.max_work / 2));
+    if (best_peak_ > lower_bound_) NEAP_CHECK_OK(BranchAndBound());
+    return Trim();
+  }
+
+  // Changes of one choice, and of two at the same operator's neighbours in the list, while they
+  // help.
+  Status Climb(std::int64_t work_limit) {
+    bool better = true;
+    while (better && best_peak_ > lower_bound_) {
+      better = false;
+      const std::int64_t before = best_peak_;
+      for (std::size_t i = 0; i < variables_.size() && best_peak_ > lower_bound_; ++i) {
+        if (work_ >= work_limit || Stopped()) return {};
+        for (int value = kWhole; value < static_cast<int>(variables_[i].alternatives.size());
+             ++value) {
+          Assignment next = best_;
+          if (next[i] == value) continue;
+          next[i] = value;
+          NEAP_CHECK_OK(Offer(next));
+        }
+      }
+      better = best_peak_ < before;
+    }
+    return {};
+  }
+
+  // Whether a rule gives its operator's output in pieces, so that what may become of the readers
+  // depends on it.
+  static bool MakesPieces(const Variable& variable) {
+    return variable.rule->info.name == "kernel-wise" || variable.rule->info.name == "split-conv";
+  }
+
+  // Variables on which the pieces that a variable sees depend, by index.
+  std::vector<std::set<std::size_t>> Dependencies() const {
+    const graph::Subgraph& subgraph = graph_.subgraphs[graph::SubgraphId(0)];
+    const auto producer = graph::Producers(subgraph);
+    std::map<OpId, std::size_t> index;
+    for (std::size_t i = 0; i < variables_.size(); ++i) index[variables_[i].op] = i;
+    std::map<OpId, std::set<std::size_t>> seen;  // by what an operator's output depends on
+    std::vector<std::set<std::size_t>> dependencies(variables_.size());
+    for (const OpId id : order_) {
+      std::set<std::size_t> from;
+      for (const TensorId input : subgraph.ops[id].inputs) {
+        if (!input.valid() || !producer[input].valid()) continue;
+        const auto known = seen.find(producer[input]);
+        if (known != seen.end()) from.insert(known->second.begin(), known->second.end());
+      }
+      const auto variable = index.find(id);
+      if (variable != index.end()) {
+        dependencies[variable->second] = from;
+        if (!MakesPieces(variables_[variable->second])) continue;
+        from.insert(variable->second);
+        seen[id] = std::move(from);
+      } else if (always_.count(id) != 0) {
+        seen[id] = std::move(from);
+      }
+    }
+    return dependencies;
+  }
+
+  // Those first that raise the bound most when they are decided: the others are left open where
+  // the bound has been reached. What others depend on comes before them.
+  Status OrderVariables() {
+    const auto dependencies = Dependencies();
+    std::vector<std::int64_t> score(variables_.size(), 0);
+    for (std::size_t i = variables_.size(); i-- > 0;) {
+      Assignment one(variables_.size(), kOpen);
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (int value = kWhole;
+           HasWork() && value < static_cast<int>(variables_[i].alternatives.size()); ++value) {
+        one[i] = value;
+        NEAP_TRY(const std::int64_t bound, BoundOf(one));
+        least = std::min(least, bound);
+      }
+      if (HasWork()) score[i] = std::max(score[i], least);
+      for (const std::size_t before : dependencies[i]) {
+        score[before] = std::max(score[before], score[i]);
+      }
+    }
+    branch_order_.resize(variables_.size());
+    for (std::size_t i = 0; i < branch_order_.size(); ++i) branch_order_[i] = i;
+    // A dependency has at least the score and a smaller index.
+    std::stable_sort(branch_order_.begin(), branch_order_.end(),
+                     [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
+    return {};
+  }
+
+  Status BranchAndBound() {
+    NEAP_CHECK_OK(OrderVariables());
+    Assignment prefix(variables_.size(), kOpen);
+    std::int64_t open_bound = std::numeric_limits<std::int64_t>::max();
+    NEAP_CHECK_OK(Branch(0, lower_bound_, &prefix, &open_bound));
+    // What was not explored is not below its own bounds.
+    lower_bound_ = std::max(lower_bound_, std::min(best_peak_, open_bound));
+    return {};
+  }
+
+  // All completions of the first `depth` choices, none of which is below `bound`. Recursion is as
+  // deep as the work limit allows evaluations, at most.
+  Status Branch(std::size_t depth, std::int64_t bound, Assignment* prefix,
+                std::int64_t* open_bound) {
+    if (bound >= best_peak_) return {};
+    if (!HasWork()) {
+      *open_bound = std::min(*open_bound, bound);
+      return {};
+    }
+    if (depth == variables_.size()) return Offer(*prefix);
+    const std::size_t at = branch_order_[depth];
+    std::vector<std::pair<std::int64_t, int>> children;
+    for (int value = kWhole; value < static_cast<int>(variables_[at].alternatives.size());
+         ++value) {
+      (*prefix)[at] = value;
+      NEAP_TRY(const std::int64_t child, BoundOf(*prefix));
+      children.emplace_back(std::max(child, bound), value);
+    }
+    std::stable_sort(children.begin(), children.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [child_bound, value] : children) {
+      (*prefix)[at] = value;
+      NEAP_CHECK_OK(Branch(depth + 1, child_bound, prefix, open_bound));
+    }
+    (*prefix)[at] = kOpen;
+    return {};
+  }
+
+  // Leaves out what is not needed for the peak, later operators first.
+  Status Trim() {
+    for (std::size_t i = variables_.size(); i-- > 0;) {
+      if (best_[i] == kWhole || work_ > 2 * search_.max_work) continue;
+      for (int value = kWhole; value < best_[i]; ++value) {
+        Assignment next = best_;
+        next[i] = value;
+        NEAP_TRY(const auto peak, Evaluate(ChoicesOf(next), false, best_peak_ + 1));
+        if (peak.peak_bytes > best_peak_) continue;
+        best_ = next;
+        break;
+      }
+    }
+    return {};
+  }
+
+  // In which order the terms of every sum come.
+  Status TakeArrivals(Choices* choices) {
+    const Composed composed = Compose(facts_, order_, *choices, search_.settings, Purpose::kOrder);
+    NEAP_TRY(const auto peak, Evaluate(*choices, false));
+    const graph::Subgraph& subgraph = composed.graph.subgraphs[graph::SubgraphId(0)];
+    IdVector<OpId, std::int64_t> position(subgraph.ops.size(), -1);
+    for (std::size_t k = 0; k < peak.order.size(); ++k) {
+      position[peak.order[k]] = static_cast<std::int64_t>(k);
+    }
+    const auto producer = graph::Producers(subgraph);
+    for (auto& [op, choice] : *choices) {
+      const auto terms = composed.terms.find(op);
+      if (terms == composed.terms.end()) continue;
+      std::vector<std::pair<std::int64_t, std::int64_t>> arrivals;
+      for (std::size_t k = 0; k < terms->second.size(); ++k) {
+        const Draft::Term& term = terms->second[k];
+        const OpId by = term.part.valid() ? term.part : producer[term.tensor];
+        arrivals.emplace_back(by.valid() ? position[by] : -1, static_cast<std::int64_t>(k));
+      }
+      std::sort(arrivals.begin(), arrivals.end());
+      choice.parameters.clear();
+      for (const auto& [when, which] : arrivals) choice.parameters.push_back(which);
+    }
+    return {};
+  }
+
+  // Applications that change nothing are none: a concatenation that is made as it was, and whose
+  // readers take it whole.
+  void DropIdle(Choices* choices, const graph::Graph& result) const {
+    const graph::Subgraph& before = graph_.subgraphs[graph::SubgraphId(0)];
+    IdVector<OpId, char> kept(before.ops.size(), 0);
+    for (const graph::Op& op : result.subgraphs[graph::SubgraphId(0)].ops) {
+      if (op.source_index < 0) continue;
+      const OpId id(op.source_index);
+      if (op.inputs == before.ops[id].inputs) kept[id] = 1;
+    }
+    IdVector<TensorId, char> taken(before.tensors.size(), 0);  // in pieces, by somebody
+    for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
+      const auto found = choices->find(*at);
+      if (found == choices->end()) continue;
+      const graph::Op& op = before.ops[*at];
+      const bool read = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                    [&](TensorId id) { return id.valid() && taken[id] != 0; });
+      if (found->second.rule->info.name == "concat" && kept[*at] != 0 && !read) {
+        choices->erase(found);
+        continue;
+      }
+      for (const TensorId input : op.inputs) {
+        if (input.valid()) taken[input] = 1;
+      }
+    }
+  }
+
+  // Choices that fit in the end, each with what it saves.
+  Result<Found> MakeFound() {
+    Choices choices = ChoicesOf(best_);
+    if (!search_.settings.keep_order || search_.settings.sums == Sums::kInPlace) {
+      NEAP_CHECK_OK(TakeArrivals(&choices));
+    }
+    Composed composed = Compose(facts_, order_, choices, search_.settings, Purpose::kGraph);
+    NEAP_CHECK(!composed.refused, "a rule refuses the order of its parts");
+    std::erase_if(choices, [&](const auto& entry) {
+      return std::find(composed.applied.begin(), composed.applied.end(), entry.first) ==
+             composed.applied.end();
+    });
+    DropIdle(&choices, composed.graph);
+    composed = Compose(facts_, order_, choices, search_.settings, Purpose::kGraph);
+    NEAP_TRY(const auto real, compile::FindPeak(composed.graph, options_, false));
+    Found found;
+    found.peak_bytes = real.peak_bytes;
+    found.lower_bound_bytes = std::min(lower_bound_, real.peak_bytes);
+    NEAP_CHECK_OK(Describe(choices, real.peak_bytes, &found));
+    found.graph = std::move(composed.graph);
+    found.evaluations = evaluations_;
+    return found;
+  }
+
+  Status Describe(const Choices& choices, std::int64_t peak, Found* found) {
+    // The exactness of a rule is told where its inputs have their values.
+    Draft draft(facts_, search_.settings, Purpose::kOrder);
+    std::map<OpId, plan::Exactness> exactness;
+    for (const OpId id : order_) {
+      const auto chosen = choices.find(id);
+      if (chosen == choices.end()) {
+        draft.Keep(id);
+        continue;
+      }
+      const auto of = chosen->second.rule->match(draft, id);
+      NEAP_CHECK(of, "a chosen rule does not fit");
+      exactness[id] = *of;
+      chosen->second.rule->apply(&draft, id, chosen->second.parameters);
+    }
+    for (const auto& [op, choice] : choices) {
+      plan::Rewrite rewrite;
+      rewrite.rule = std::string(choice.rule->info.name);
+      rewrite.op = op;
+      rewrite.parameters = choice.parameters;
+      rewrite.exactness = exactness[op];
+      if (found->applications.size() < kMostExplained && work_ < 2 * search_.max_work) {
+        Choices without = choices;
+        without.erase(op);
+        // There may be fewer parts now: an order of them says nothing.
+        for (auto& [other, left] : without) {
+          if (left.rule->variants == nullptr) left.parameters.clear();
+        }
+        NEAP_TRY(const auto less, Evaluate(without, false, peak + 1));
+        rewrite.bytes_saved = std::max<std::int64_t>(less.peak_bytes - peak, 0);
+      }
+      found->applications.push_back(std::move(rewrite));
+    }
+    return {};
+  }
+
+  const graph::Graph& graph_;
+  compile::Options options_;
+  const SearchOptions& search_;
+  const std::vector<OpId> order_;
+  const Facts facts_;
+  Choices always_;
+  std::vector<std::size_t> branch_order_;  // of variables
+  std::vector<Variable> variables_;
+  std::set<Assignment> offered_;
+  Assignment best_;
+  std::int64_t best_peak_ = 0;
+  std::int64_t lower_bound_ = 0;
+  std::int64_t work_ = 0;
+  std::int64_t evaluations_ = 0;
+};
+
+}  // namespace
+
+Result<Found> Search(const graph::Graph& graph, const compile::Options& options,
+                     const SearchOptions& search) {
+  if (graph.subgraphs.empty()) return Fail(BadInput("has no subgraph"));
+  return Searcher(graph, options, search).Run();
+}
+
+}  // namespace neap::rewrite

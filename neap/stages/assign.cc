@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/stages/assign.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/base/check.h"
+#include "neap/learn/peak.h"
+#include "neap/learn/stages.h"
+#include "neap/pipeline/baselines.h"
+#include "neap/pipeline/cut.h"
+
+namespace neap::stages {
+namespace {
+
+using pipeline::OpIndex;
+using pipeline::Stage;
+
+// Of the profiling partitioner, as it is published: 1 ms.
+constexpr std::int64_t kProfilingPicoseconds = 1'000'000'000;
+// Of the order of a stage where it is only told: what most networks need is a fraction of it.
+constexpr std::int64_t kStatesToTell = 20'000;
+// Of a search with a limit of activations.
+constexpr int kMostRounds = 200;
+
+constexpr std::array<MethodEntry, 6> kMethods = {{
+    {Method::kExact, "exact", "the optimum, proven"},
+    {Method::kContiguous, "contiguous", "the best cut of the file's own order"},
+    {Method::kCompiler, "compiler", "the parameter count rule that edgetpu_compiler documents"},
+    {Method::kProfile, "profile", "libcoral's profiling partitioner, with modelled latencies"},
+    {Method::kBalanced, "balanced",
+     "ranges of depth with balanced parameters (Villarrubia et al.)"},
+    {Method::kLearned, "learned", "a pointer network's order, repaired and cut (docs/learned.md)"},
+}};
+
+class Clock {
+ public:
+  double Seconds() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+class Assigner {
+ public:
+  Assigner(const graph::Graph& graph, const AssignOptions& options)
+      : graph_(graph), options_(options) {}
+
+  Result<Assigned> Run() {
+    NEAP_TRY(out_.lowered, Lower(graph_, options_.lower));
+    LowerOptions time = options_.lower;
+    time.objective = Objective::kTime;
+    NEAP_TRY(Lowered timed, Lower(graph_, time));
+    out_.time_problem = std::move(timed.problem);
+    NEAP_CHECK_OK(Prove());
+    if (options_.method != Method::kExact) {
+      NEAP_CHECK_OK(Cut());
+      const auto wrong = pipeline::FindViolation(out_.lowered.problem, out_.assignment);
+      if (wrong) return Fail(OverBudget("the method keeps no limits: " + *wrong));
+    }
+    return Describe();
+  }
+
+ private:
+  pipeline::Problem& problem() { return out_.lowered.problem; }
+
+  Limits SearchLimits() const {
+    Limits limits = options_.limits;
+    limits.observer = nullptr;
+    return limits;
+  }
+
+  // The optimum or a bound, and for the exact method the assignment. A limit of activations is kept
+  // by excluding stages that exceed it, one after the other.
+  Status Prove() {
+    const bool limited = options_.activation_limit_bytes >= 0;
+    Clock clock;
+    for (int round = 0;; ++round) {
+      auto outcome = pipeline::Solve(problem(), SearchLimits());
+      out_.solve_seconds += clock.Seconds();
+      if (!outcome) return Fail(Impossible());
+      Check(*outcome);
+      out_.check_seconds += clock.Seconds();
+      Take(std::move(*outcome));
+      if (!limited || options_.method != Method::kExact) return {};
+      NEAP_TRY(const bool excluded, Exclude());
+      out_.activation_seconds += clock.Seconds();
+      if (!excluded) return {};
+      if (round == kMostRounds || out_.interrupted) {
+        return Fail(OverBudget(
+            "found no assignment whose stages keep --activation-limit, and no proof that there is "
+            "none"));
+      }
+    }
+  }
+
+  Diagnostic Impossible() const {
+    if (out_.excluded_stages > 0) {
+      return OverBudget("no assignment keeps the limits of parameters and activations");
+    }
+    return OverBudget(
+        "no assignment keeps the limit of parameters, or none was found in the limits of the "
+        "search");
+  }
+
+  void Check(const pipeline::Outcome& outcome) {
+    const auto wrong = pipeline::FindViolation(problem(), outcome.best);
+    NEAP_CHECK(!wrong, wrong.value_or(""));
+    const auto flaw = pipeline::FindFlaw(problem(), outcome.certificate, 0);
+    NEAP_CHECK(!flaw, flaw.value_or(""));
+    NEAP_CHECK(outcome.certificate.bound == outcome.lower_bound, "a bound without its certificate");
+  }
+
+  void Take(pipeline::Outcome outcome) {
+    out_.assignment = std::move(outcome.best);
+    // Stages that were excluded without a proof that they have to be make no bound.
+    if (proven_exclusions_) out_.lower_bound = outcome.lower_bound;
+    out_.states += outcome.states;
+    out_.downsets = std::max(out_.downsets, outcome.downsets);
+    out_.merged_operators = outcome.operators;
+    out_.certificate_downsets = 0;
+    for (const auto& layer : outcome.certificate.layers) {
+      out_.certificate_downsets += static_cast<std::int64_t>(layer.size());
+    }
+    out_.interrupted = out_.interrupted || outcome.interrupted;
+  }
+
+  Result<ActivationPeak> PeakOfPart(const StagePart& part) {
+    const auto known = peaks_.find(part.ops);
+    if (known != peaks_.end()) return known->second;
+    Limits limits;
+    limits.max_states =
+        options_.activation_limit_bytes >= 0 ? kStatesForAFewSeconds : kStatesToTell;
+    limits.stop = options_.limits.stop;
+    NEAP_TRY(const ActivationPeak peak, PeakOf(graph_, part, options_.lower.device, limits));
+    return peaks_[part.ops] = peak;
+  }
+
+  // True: some stage of the assignment needs too much, and may not be one any more.
+  Result<bool> Exclude() {
+    bool excluded = false;
+    std::map<graph::OpId, OpIndex> index;
+    for (std::size_t i = 0; i < out_.lowered.ops.size(); ++i) {
+      index[out_.lowered.ops[i]] = static_cast<OpIndex>(i);
+    }
+    for (const StagePart& part : PartsOf(out_.lowered, out_.assignment.stage_of)) {
+      NEAP_TRY(const ActivationPeak peak, PeakOfPart(part));
+      if (peak.peak_bytes <= options_.activation_limit_bytes) continue;
+      if (peak.lower_bound_bytes <= options_.activation_limit_bytes) proven_exclusions_ = false;
+      std::vector<OpIndex> stage;
+      stage.reserve(part.ops.size());
+      for (const graph::OpId op : part.ops) stage.push_back(index[op]);
+      std::sort(stage.begin(), stage.end());
+      problem().forbidden.push_back(std::move(stage));
+      ++out_.excluded_stages;
+      excluded = true;
+    }
+    return excluded;
+  }
+
+  Status Cut() {
+    Clock clock;
+    const std::vector<OpIndex> order = pipeline::IndexOrder(problem());
+    switch (options_.method) {
+      case Method::kContiguous: {
+        auto cut = pipeline::CutOrder(problem(), order);
+        if (!cut) return Fail(OverBudget("no cut of this order keeps the limit of parameters"));
+        out_.assignment = std::move(*cut);
+        break;
+      }
+      case Method::kCompiler:
+        out_.assignment = pipeline::CutByParameterCount(problem(), order);
+        break;
+      case Method::kProfile:
+        out_.assignment = pipeline::CutByProfiling(out_.time_problem, order, kProfilingPicoseconds);
+        break;
+      case Method::kBalanced:
+        out_.assignment = pipeline::CutByLevels(out_.time_problem);
+        break;
+      case Method::kLearned: {
+        if (problem().num_ops > learn::kMostLearnedNodes) {
+          return Fail(UsageError("--method learned is for at most " +
+                                 std::to_string(learn::kMostLearnedNodes) + " operators, found " +
+                                 std::to_string(problem().num_ops)));
+        }
+        const learn::Network network(options_.network ? *options_.network
+                                                      : learn::BuiltinModel(learn::Task::kStages));
+        auto learned = learn::AssignStages(network, problem());
+        if (!learned.best) {
+          return Fail(OverBudget("no cut of the learned order keeps the limit of parameters"));
+        }
+        out_.assignment = std::move(*learned.best);
+        break;
+      }
+      case Method::kExact:
+        break;
+    }
+    out_.assignment.bottleneck = pipeline::Evaluate(problem(), out_.assignment.stage_of).bottleneck;
+    out_.method_seconds = clock.Seconds();
+    return {};
+  }
+
+  Result<Assigned> Describe() {
+    const auto evaluation = pipeline::Evaluate(out_.time_problem, out_.assignment.stage_of);
+    out_.picoseconds = evaluation.bottleneck;
+    if (options_.method == Method::kExact) out_.method_seconds = out_.solve_seconds;
+    Clock clock;
+    for (StagePart& part : PartsOf(out_.lowered, out_.assignment.stage_of)) {
+      AssignedStage stage;
+      stage.cost = evaluation.stages[static_cast<std::size_t>(part.stage)];
+      stage.cached_bytes = std::min(stage.cost.parameter_bytes, options_.lower.device.cache_bytes);
+      if (options_.activations) {
+        NEAP_TRY(stage.activations, PeakOfPart(part));
+      }
+      stage.part = std::move(part);
+      out_.stages.push_back(std::move(stage));
+    }
+    out_.activation_seconds += clock.Seconds();
+    return std::move(out_);
+  }
+
+  const graph::Graph& graph_;
+  const AssignOptions& options_;
+  Assigned out_;
+  bool proven_exclusions_ = true;
+  std::map<std::vector<graph::OpId>, ActivationPeak> peaks_;
+};
+
+}  // namespace
+
+std::span<const MethodEntry> Methods() { return kMethods; }
+
+std::optional<Method> MethodNamed(std::string_view name) {
+  for (const MethodEntry& entry : kMethods) {
+    if (entry.name == name) return entry.method;
+  }
+  return std::nullopt;
+}
+
+std::string_view NameOf(Method method) {
+  for (const MethodEntry& entry : kMethods) {
+    if (entry.method == method) return entry.name;
+  }
+  return "";
+}
+
+Result<Assigned> Assign(const graph::Graph& graph, const AssignOptions& options) {
+  return Assigner(graph, options).Run();
+}
+
+}  // namespace neap::stages

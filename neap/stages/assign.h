@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a graph to the stages of a pipeline: the door of this module.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/limits.h"
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+#include "neap/learn/model.h"
+#include "neap/pipeline/check.h"
+#include "neap/pipeline/pipeline.h"
+#include "neap/stages/lower.h"
+#include "neap/stages/parts.h"
+
+namespace neap::stages {
+
+enum class Method : std::uint8_t { kExact, kContiguous, kCompiler, kProfile, kBalanced, kLearned };
+struct MethodEntry {
+  Method method;
+  std::string_view name;
+  std::string_view summary;
+};
+// "exact" first.
+std::span<const MethodEntry> Methods();
+std::optional<Method> MethodNamed(std::string_view name);
+std::string_view NameOf(Method method);
+
+struct AssignOptions {
+  LowerOptions lower;
+  Method method = Method::kExact;
+  Limits limits;  // of the exact search
+  // No stage needs more for its activations in its best order; -1: no limit. Of kExact.
+  std::int64_t activation_limit_bytes = -1;
+  // Of kLearned, trained for it; null: the network that comes with the program.
+  std::shared_ptr<const learn::Model> network;
+  bool activations = true;  // tell what every stage needs
+};
+
+struct AssignedStage {
+  StagePart part;
+  pipeline::StageCost cost;  // in picoseconds, whatever the objective is
+  std::int64_t cached_bytes = 0;
+  ActivationPeak activations;
+};
+
+struct Assigned {
+  Lowered lowered;                    // by the objective
+  pipeline::Assignment assignment;    // bottleneck: by the objective
+  std::int64_t lower_bound = 0;       // of the objective: no assignment is cheaper
+  std::int64_t picoseconds = 0;       // of the slowest stage
+  std::vector<AssignedStage> stages;  // those with operators
+  pipeline::Problem time_problem;     // costs in picoseconds
+  // Of the search for the bound.
+  std::int64_t states = 0;
+  std::int64_t downsets = 0;
+  pipeline::OpIndex merged_operators = 0;
+  std::int64_t certificate_downsets = 0;
+  std::int64_t excluded_stages = 0;  // that the limit of activations ruled out
+  bool interrupted = false;
+  double solve_seconds = 0;   // the search for the bound
+  double method_seconds = 0;  // the method itself
+  double check_seconds = 0;
+  double activation_seconds = 0;
+  bool optimal() const { return assignment.bottleneck == lower_bound; }
+};
+
+// The result has passed pipeline::FindViolation and pipeline::FindFlaw; what they find is an
+// InternalError. Fails where Lower does, with kOverBudget where no assignment keeps the limits, or
+// none was found that does (the message says which).
+Result<Assigned> Assign(const graph::Graph& graph, const AssignOptions& options);
+
+}  // namespace neap::stages

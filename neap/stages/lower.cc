@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/stages/lower.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/ops/macs.h"
+
+namespace neap::stages {
+namespace {
+
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::Tensor;
+using graph::TensorId;
+using pipeline::OpIndex;
+
+constexpr std::int64_t kFemtosecondsPerPicosecond = 1000;
+
+template <typename T>
+void SortUnique(std::vector<T>* list) {
+  std::sort(list->begin(), list->end());
+  list->erase(std::unique(list->begin(), list->end()), list->end());
+}
+
+class Lowering {
+ public:
+  Lowering(const graph::Graph& graph, const LowerOptions& options)
+      : graph_(graph), main_(graph.subgraphs[SubgraphId(0)]), options_(options) {}
+
+  Result<Lowered> Run() {
+    NEAP_CHECK_OK(AddOperators());
+    NEAP_CHECK_OK(AddParameters());
+    NEAP_CHECK_OK(AddTensors());
+    AddRules();
+    pipeline::Problem& problem = lowered_.problem;
+    problem.num_stages = options_.stages;
+    pipeline::Machine& machine = problem.machine;
+    machine.parameter_limit_bytes = options_.parameter_limit_bytes;
+    if (options_.objective == Objective::kParameters) {
+      machine.stream_cost_per_byte = 1;
+      std::fill(problem.compute_cost.begin(), problem.compute_cost.end(), 0);
+    } else {
+      machine.fixed_cost = options_.device.fixed_picoseconds;
+      machine.cache_bytes = options_.device.cache_bytes;
+      machine.stream_cost_per_byte = options_.device.stream_picoseconds_per_byte;
+      machine.link_cost_per_byte = options_.device.link_picoseconds_per_byte;
+    }
+    if (const auto wrong = pipeline::Validate(problem)) return Fail(BadInput(*wrong));
+    return std::move(lowered_);
+  }
+
+ private:
+  static constexpr OpIndex kNoOp = -1;
+
+  Diagnostic At(Diagnostic diagnostic, OpId op, TensorId tensor) const {
+    diagnostic.op = graph::Describe(op, main_.ops[op]);
+    diagnostic.tensor = graph::Describe(tensor, main_.tensors[tensor]);
+    return diagnostic;
+  }
+
+  // Multiply-accumulates of an operator and of its bodies, each run once.
+  std::int64_t MacsOf(const Subgraph& subgraph, const graph::Op& op) const {
+    std::int64_t macs = ops::MultiplyAccumulates(subgraph, op);
+    std::vector<SubgraphId> waiting = op.bodies;
+    std::size_t left = graph_.subgraphs.size();  // bodies do not nest deeper
+    while (!waiting.empty() && left-- > 0) {
+      const Subgraph& body = graph_.subgraphs[waiting.back()];
+      waiting.pop_back();
+      for (const graph::Op& inner : body.ops) {
+        macs =
+            std::min(CheckedAdd(macs, ops::MultiplyAccumulates(body, inner)).value_or(kMostBytes),
+                     kMostBytes);
+        waiting.insert(waiting.end(), inner.bodies.begin(), inner.bodies.end());
+      }
+    }
+    return macs;
+  }
+
+  Status AddOperators() {
+    index_of_ = IdVector<OpId, OpIndex>(main_.ops.size(), kNoOp);
+    for (const OpId id : main_.ops.Ids()) {
+      if (main_.ops[id].folded) continue;
+      if (lowered_.ops.size() >= static_cast<std::size_t>(pipeline::kMostOps)) {
+        return Fail(BadInput("more than " + std::to_string(pipeline::kMostOps) +
+                             " operators cannot be assigned to stages"));
+      }
+      index_of_[id] = static_cast<OpIndex>(lowered_.ops.size());
+      lowered_.ops.push_back(id);
+      const auto femtoseconds =
+          CheckedMultiply(MacsOf(main_, main_.ops[id]), options_.device.femtoseconds_per_mac);
+      lowered_.problem.compute_cost.push_back(femtoseconds.value_or(kMostBytes) /
+                                              kFemtosecondsPerPicosecond);
+    }
+    lowered_.problem.num_ops = static_cast<OpIndex>(lowered_.ops.size());
+    lowered_.problem.parameter_bytes.assign(lowered_.ops.size(), 0);
+    return {};
+  }
+
+  // What an operator reads: inputs and captures, each once.
+  std::vector<TensorId> ReadsOf(const graph::Op& op) const {
+    std::vector<TensorId> reads;
+    for (const auto* list : {&op.inputs, &op.captures}) {
+      for (const TensorId tensor : *list) {
+        if (tensor.valid()) reads.push_back(tensor);
+      }
+    }
+    SortUnique(&reads);
+    return reads;
+  }
+
+  // Constants of the bodies of an operator, each where it is.
+  Result<std::int64_t> BodyParameters(const graph::Op& op) const {
+    std::vector<SubgraphId> bodies = op.bodies;
+    std::vector<bool> seen(graph_.subgraphs.size(), false);
+    std::int64_t bytes = 0;
+    while (!bodies.empty()) {
+      const SubgraphId id = bodies.back();
+      bodies.pop_back();
+      if (seen[id.index()]) continue;
+      seen[id.index()] = true;
+      for (const Tensor& tensor : graph_.subgraphs[id].tensors) {
+        if (!tensor.constant) continue;
+        NEAP_TRY(const std::int64_t more, BytesOn(options_.device, tensor));
+        bytes = std::min(CheckedAdd(bytes, more).value_or(kMostBytes), kMostBytes);
+      }
+      for (const graph::Op& inner : graph_.subgraphs[id].ops) {
+        bodies.insert(bodies.end(), inner.bodies.begin(), inner.bodies.end());
+      }
+    }
+    return bytes;
+  }
+
+  Status AddParameters() {
+    std::map<TensorId, std::vector<OpIndex>> users;
+    for (std::size_t i = 0; i < lowered_.ops.size(); ++i) {
+      const graph::Op& op = main_.ops[lowered_.ops[i]];
+      for (const TensorId tensor : ReadsOf(op)) {
+        if (main_.tensors[tensor].constant) users[tensor].push_back(static_cast<OpIndex>(i));
+      }
+      NEAP_TRY(lowered_.problem.parameter_bytes[i], BodyParameters(op));
+    }
+    for (const auto& [tensor, readers] : users) {
+      auto bytes = BytesOn(options_.device, main_.tensors[tensor]);
+      const auto first = static_cast<std::size_t>(readers.front());
+      if (!bytes) return Fail(At(std::move(bytes).error(), lowered_.ops[first], tensor));
+      std::int64_t& own = lowered_.problem.parameter_bytes[first];
+      if (readers.size() == 1) {
+        own = std::min(CheckedAdd(own, *bytes).value_or(kMostBytes), kMostBytes);
+      } else {
+        lowered_.problem.shared.push_back({*bytes, readers});
+      }
+    }
+    return {};
+  }
+
+  Status AddTensors() {
+    const auto producers = graph::Producers(main_);
+    IdVector<TensorId, pipeline::Tensor> tensors(main_.tensors.size());
+    IdVector<TensorId, bool> touched(main_.tensors.size(), false);
+    for (std::size_t i = 0; i < lowered_.ops.size(); ++i) {
+      for (const TensorId tensor : ReadsOf(main_.ops[lowered_.ops[i]])) {
+        touched[tensor] = true;
+        tensors[tensor].consumers.push_back(static_cast<OpIndex>(i));
+      }
+    }
+    for (const TensorId output : main_.outputs) {
+      if (!output.valid()) continue;
+      touched[output] = true;
+      tensors[output].output = true;
+    }
+    for (const TensorId id : main_.tensors.Ids()) {
+      const Tensor& tensor = main_.tensors[id];
+      if (!touched[id] || tensor.constant) continue;
+      if (tensor.variable) {
+        if (tensors[id].consumers.size() > 1) {
+          lowered_.problem.together.push_back(tensors[id].consumers);
+        }
+        continue;
+      }
+      const OpId producer = producers[id];
+      if (producer.valid()) tensors[id].producer = index_of_[producer];
+      auto bytes = BytesOn(options_.device, tensor);
+      if (!bytes) {
+        const auto& readers = tensors[id].consumers;
+        const OpId by = producer.valid() || readers.empty()
+                            ? producer
+                            : lowered_.ops[static_cast<std::size_t>(readers.front())];
+        if (!by.valid()) return Fail(std::move(bytes).error());
+        return Fail(At(std::move(bytes).error(), by, id));
+      }
+      tensors[id].bytes = *bytes;
+      lowered_.problem.tensors.push_back(std::move(tensors[id]));
+      lowered_.tensors.push_back(id);
+    }
+    return {};
+  }
+
+  void AddRules() {
+    pipeline::Problem& problem = lowered_.problem;
+    for (const graph::ControlEdge& edge : main_.control_edges) {
+      const OpIndex before = index_of_[edge.before];
+      const OpIndex after = index_of_[edge.after];
+      if (before != kNoOp && after != kNoOp) problem.precedences.emplace_back(before, after);
+    }
+    std::vector<OpIndex> stateful;
+    for (std::size_t i = 0; i < lowered_.ops.size(); ++i) {
+      if (main_.ops[lowered_.ops[i]].stateful) stateful.push_back(static_cast<OpIndex>(i));
+    }
+    if (stateful.size() > 1) problem.together.push_back(std::move(stateful));
+    if (!options_.children_together) return;
+    std::vector<std::vector<OpIndex>> children(lowered_.ops.size());
+    for (const pipeline::Tensor& tensor : problem.tensors) {
+      if (tensor.producer == pipeline::kOutside) continue;
+      auto& list = children[static_cast<std::size_t>(tensor.producer)];
+      list.insert(list.end(), tensor.consumers.begin(), tensor.consumers.end());
+    }
+    for (auto& list : children) {
+      SortUnique(&list);
+      if (list.size() > 1) problem.together.push_back(std::move(list));
+    }
+  }
+
+  const graph::Graph& graph_;
+  const Subgraph& main_;
+  const LowerOptions& options_;
+  Lowered lowered_;
+  IdVector<OpId, OpIndex> index_of_;
+};
+
+}  // namespace
+
+bool IsFloat(graph::ElementType type) {
+  return type == graph::ElementType::kFloat16 || type == graph::ElementType::kFloat32 ||
+         type == graph::ElementType::kFloat64 || type == graph::ElementType::kBfloat16;
+}
+
+Result<std::int64_t> BytesOn(const Device& device, const Tensor& tensor) {
+  NEAP_TRY(const std::int64_t bytes, graph::TensorBytes(tensor));
+  return device.int8 && IsFloat(tensor.type) ? ops::ElementCount(tensor) : bytes;
+}
+
+Result<Lowered> Lower(const graph::Graph& graph, const LowerOptions& options) {
+  if (graph.subgraphs.empty()) return Fail(BadInput("the model has no operators"));
+  return Lowering(graph, options).Run();
+}
+
+}  // namespace neap::stages

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "neap/plan/stream.h"
+
+namespace neap::stream {
+
+enum class Objective : std::uint8_t { kMacs, kCycles };
+
+struct SearchOptions {
+  plan::StreamInput input = plan::StreamInput::kResident;
+  Objective objective = Objective::kMacs;
+  // 0: chosen for each segment; else so many columns of what a segment leaves are computed in a
+  // block; kFullRow: all of them.
+  std::int64_t column_block = 0;
+  bool recompute = true;
+  std::int64_t most_layouts = 400'000;  // that are made; the same on every machine
+  const std::atomic<bool>* stop = nullptr;
+};
+inline constexpr std::int64_t kFullRow = -1;
+
+}  // namespace neap::stream

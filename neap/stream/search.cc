@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/stream/search.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace neap::stream {
+namespace {
+
+using plan::StreamInput;
+
+constexpr int kMostRounds = 4;
+constexpr int kMostBases = 60;
+constexpr int kMostRecomputed = 6;
+constexpr int kSwitchStep = 8;  // of 256
+constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 4;
+
+// saved / work > other_saved / other_work, exactly.
+bool MoreFor(std::int64_t saved, std::int64_t work, std::int64_t other_saved,
+             std::int64_t other_work) {
+  return static_cast<__int128>(saved) * other_work > static_cast<__int128>(other_saved) * work;
+}
+
+// One way to run nodes [choice.first, choice.last).
+struct Edge {
+  std::int64_t bytes = 0;
+  std::int64_t macs = 0;
+  std::int64_t cycles = 0;
+  SegmentChoice choice;
+};
+
+class Searcher {
+ public:
+  Searcher(const Network& network, const SearchOptions& options)
+      : network_(network),
+        options_(options),
+        size_(static_cast<int>(network.nodes.size())),
+        edges_(network.nodes.size()) {}
+
+  Front Run() {
+    FindFloors();
+    for (int n = 0; n < size_; ++n) AddWhole(n);
+    for (int n = 0; n < size_; ++n) AddStretch(n, n + 1);
+    best_bytes_ = ShortestWithin(kInfinite).second;
+    TightenBest();
+    AddStretches();
+    if (options_.recompute) Recompute();
+    Sweep();
+    front_.interrupted = Stopped();
+    return std::move(front_);
+  }
+
+ private:
+  std::int64_t CostOf(const Edge& edge) const {
+    return options_.objective == Objective::kMacs ? edge.macs : edge.cycles;
+  }
+  bool Stopped() const {
+    return front_.layouts >= options_.most_layouts ||
+           (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed));
+  }
+
+  // Bytes that are there before each node whatever the plan.
+  void FindFloors() {
+    floors_.assign(static_cast<std::size_t>(size_) + 1, 0);
+    for (int at = 0; at <= size_; ++at) {
+      for (const int image : LiveAt(network_, at)) {
+        const Image& value = network_.image(image);
+        if (value.is_input && options_.input != StreamInput::kResident) continue;
+        floors_[static_cast<std::size_t>(at)] += value.shape.bytes();
+      }
+    }
+  }
+
+  // Rows that come one after the other are taken by segments that stream.
+  bool ReadsFed(int n) const {
+    if (options_.input != StreamInput::kRows) return false;
+    const auto& reads = network_.node(n).reads;
+    return std::any_of(reads.begin(), reads.end(), [&](const Read& read) {
+      return network_.image(read.image).is_input && network_.image(read.image).readers[0] == n;
+    });
+  }
+
+  void AddWhole(int n) {
+    if (ReadsFed(n)) return;
+    Edge edge;
+    edge.choice.first = n;
+    edge.choice.last = n + 1;
+    edge.choice.whole = true;
+    edge.bytes = MakeWholeLayout(network_, n, options_.input).bytes;
+    const Layout by_channel = MakeChannelLayout(network_, n, options_.input);
+    const Node& node = network_.node(n);
+    const std::int64_t pixels = PixelsOf(network_, node);
+    edge.macs = pixels * node.macs_per_pixel;
+    edge.cycles = CyclesOf(network_, node, pixels) + kCyclesPerCall;
+    Keep(edge);
+    if (by_channel.bytes == 0) return;
+    edge.choice.by_channel = true;
+    edge.bytes = by_channel.bytes;
+    edge.cycles += node.outputs.empty() ? 0 : ChannelCycles(network_, node);
+    Keep(std::move(edge));
+  }
+
+  void Keep(Edge edge) {
+    auto& list = edges_[static_cast<std::size_t>(edge.choice.first)];
+    for (const Edge& other : list) {
+      if (other.choice.last == edge.choice.last && other.bytes <= edge.bytes &&
+          CostOf(other) <= CostOf(edge)) {
+        return;
+      }
+    }
+    std::erase_if(list, [&](const Edge& other) {
+      return other.choice.last == edge.choice.last && edge.bytes <= other.bytes &&
+             CostOf(edge) <= CostOf(other);
+    });
+    list.push_back(std::move(edge));
+  }
+
+  // False: it cannot be streamed.
+  bool Price(const SegmentChoice& choice, Edge* edge) {
+    const Schedule schedule = MakeSchedule(network_, choice, options_.input);
+    ++front_.layouts;
+    if (!schedule.valid) return false;
+    edge->choice = choice;
+    edge->macs = schedule.macs;
+    edge->cycles = schedule.cycles;
+    edge->bytes = MakeLayout(network_, schedule).bytes;
+    return true;
+  }
+
+  std::vector<std::pair<std::int64_t, std::int64_t>> ColumnBlocks(
+      const plan::StreamImage& driver) const {
+    const std::int64_t width = driver.width;
+    if (options_.column_block == kFullRow) return {{width, 1}};
+    if (options_.column_block > 0) return {{std::min(options_.column_block, width), 1}};
+    std::vector<std::pair<std::int64_t, std::int64_t>> blocks = {{1, 1}};
+    if (width > 1) blocks.emplace_back(std::min<std::int64_t>(4, width), 1);
+    return blocks;
+  }
+
+  // Nodes [first, last) in every block size; false: they cannot be streamed.
+  bool AddStretch(int first, int last) {
+    SegmentChoice choice;
+    choice.first = first;
+    choice.last = last;
+    bool any = false;
+    if (!network_.node(last - 1).streams) return false;
+    const plan::StreamImage& driver = BoxesOf(network_, network_.node(last - 1));
+    for (const auto& [columns, parts] : ColumnBlocks(driver)) {
+      for (const auto& [rows, row_parts] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{1, 2}}) {
+        choice.column_block = columns;
+        choice.column_parts = parts;
+        choice.row_block = rows;
+        choice.row_parts = row_parts;
+        Edge edge;
+        if (Stopped() || !Price(choice, &edge)) return any;
+        any = true;
+        // No other blocks make half of it.
+        const bool hopeless = best_bytes_ < kInfinite && edge.bytes / 2 > best_bytes_;
+        Keep(std::move(edge));
+        if (hopeless) return any;
+        if (driver.height == 1) break;
+      }
+    }
+    return any;
+  }
+
+  void AddStretches() {
+    for (int span = 2; span <= size_ && !Stopped(); ++span) {
+      for (int first = 0; first + span <= size_ && !Stopped(); ++first) {
+        const int last = first + span;
+        if (floors_[static_cast<std::size_t>(first)] > best_bytes_ ||
+            floors_[static_cast<std::size_t>(last)] > best_bytes_) {
+          continue;
+        }
+        const bool streams = [&] {
+          for (int n = first; n < last; ++n) {
+            if (!network_.node(n).streams) return false;
+          }
+          return true;
+        }();
+        if (streams) AddStretch(first, last);
+      }
+      TightenBest();
+    }
+  }
+
+  void TightenBest() {
+    for (;;) {
+      const auto [cost, bytes] = ShortestWithin(best_bytes_ - 1);
+      if (cost >= kInfinite) return;
+      best_bytes_ = bytes;
+    }
+  }
+
+  // The least cost of a plan whose segments all fit into `most`, and the bytes of that plan.
+  std::pair<std::int64_t, std::int64_t> ShortestWithin(std::int64_t most) {
+    const auto count = static_cast<std::size_t>(size_) + 1;
+    costs_.assign(count, kInfinite);
+    peaks_.assign(count, 0);
+    from_.assign(count, nullptr);
+    costs_[0] = 0;
+    for (int at = 0; at < size_; ++at) {
+      const auto here = static_cast<std::size_t>(at);
+      if (costs_[here] >= kInfinite) continue;
+      for (const Edge& edge : edges_[here]) {
+        if (edge.bytes > most) continue;
+        const auto to = static_cast<std::size_t>(edge.choice.last);
+        const std::int64_t cost = costs_[here] + CostOf(edge);
+        const std::int64_t peak = std::max(peaks_[here], edge.bytes);
+        if (cost > costs_[to] || (cost == costs_[to] && peak >= peaks_[to])) continue;
+        costs_[to] = cost;
+        peaks_[to] = peak;
+        from_[to] = &edge;
+      }
+    }
+    return {costs_.back(), peaks_.back()};
+  }
+
+  // Rows of some tensors computed again, in the stretches that stand in the way of a smaller arena:
+  // greedily the tensor that saves most bytes for its work, each for a part of the steps.
+  void Recompute() {
+    std::set<std::pair<int, int>> tried;
+    for (int round = 0; round < kMostRounds && !Stopped(); ++round) {
+      FindAround();
+      std::vector<Edge> bases;
+      for (const auto& list : edges_) {
+        for (const Edge& edge : list) {
+          // What a plan of that size would go over.
+          const bool near = edge.bytes <= best_bytes_ + best_bytes_ / 4;
+          const bool plain = !edge.choice.whole && edge.choice.recomputed.empty();
+          const bool larger = edge.choice.last - edge.choice.first > 1;
+          if (near && plain && larger && IsUseful(edge)) bases.push_back(edge);
+        }
+      }
+      std::stable_sort(bases.begin(), bases.end(),
+                       [](const Edge& a, const Edge& b) { return a.bytes < b.bytes; });
+      int done = 0;
+      for (const Edge& base : bases) {
+        if (Stopped() || done >= kMostBases) break;
+        if (!tried.insert({base.choice.first, base.choice.last}).second) continue;
+        ++done;
+        for (const Edge& shaped : InShapes(base)) RecomputeIn(shaped);
+      }
+      const std::int64_t before = best_bytes_;
+      TightenBest();
+      if (best_bytes_ == before || done == 0) return;
+    }
+  }
+
+  // The least bytes of plans for all before each node, and for all from it on.
+  void FindAround() {
+    const auto count = static_cast<std::size_t>(size_) + 1;
+    before_.assign(count, kInfinite);
+    behind_.assign(count, kInfinite);
+    before_[0] = 0;
+    behind_.back() = 0;
+    for (std::size_t at = 0; at + 1 < count; ++at) {
+      for (const Edge& edge : edges_[at]) {
+        auto& to = before_[static_cast<std::size_t>(edge.choice.last)];
+        to = std::min(to, std::max(before_[at], edge.bytes));
+      }
+    }
+    for (std::size_t at = count - 1; at-- > 0;) {
+      for (const Edge& edge : edges_[at]) {
+        behind_[at] = std::min(
+            behind_[at], std::max(behind_[static_cast<std::size_t>(edge.choice.last)], edge.bytes));
+      }
+    }
+  }
+
+  // With fewer bytes for this stretch there would be a smaller plan.
+  bool IsUseful(const Edge& edge) const {
+    return std::max(before_[static_cast<std::size_t>(edge.choice.first)],
+                    behind_[static_cast<std::size_t>(edge.choice.last)]) < best_bytes_;
+  }
+
+  // The same stretch in blocks of other heights, each with the columns that need the fewest bytes.
+  // Higher blocks have fewer rows in common, lower ones shorter rings where there are more rows
+  // before.
+  std::vector<Edge> InShapes(const Edge& base) {
+    std::vector<Edge> shaped;
+    constexpr std::pair<int, int> kRows[] = {{1, 4}, {1, 2}, {1, 1}, {2, 1}, {4, 1}};
+    for (const auto& [rows, row_parts] : kRows) {
+      Edge least;
+      for (const std::int64_t parts : {1, 2, 4}) {
+        if (options_.column_block != 0 && parts != 1) break;
+        Edge edge;
+        SegmentChoice choice = base.choice;
+        choice.row_block = rows;
+        choice.row_parts = row_parts;
+        if (parts != 1) choice.column_block = 1;
+        choice.column_parts = parts;
+        if (Stopped() || !Price(choice, &edge)) break;
+        Keep(edge);
+        if (parts == 1 || edge.bytes < least.bytes) least = std::move(edge);
+      }
+      const bool near = least.bytes <= best_bytes_ + best_bytes_ / 2;
+      if (least.bytes > 0 && near) shaped.push_back(std::move(least));
+    }
+    return shaped;
+  }
+
+  // The same recomputed images for other parts of the steps.
+  void RefineSwitch(const Edge& edge) {
+    for (int step = kSwitchStep; step < 256; step += kSwitchStep) {
+      SegmentChoice choice = edge.choice;
+      choice.switch_step = step;
+      Edge other;
+      if (Stopped() || !Price(choice, &other)) return;
+      Keep(std::move(other));
+    }
+  }
+
+  void RecomputeIn(const Edge& base) {
+    Edge now = base;
+    for (int round = 0; round < kMostRecomputed; ++round) {
+      const Schedule schedule = MakeSchedule(network_, now.choice, options_.input);
+      Edge best;
+      Edge least;
+      std::int64_t best_saved = 0;  // of the one with the most bytes for its work
+      std::int64_t best_work = 1;
+      for (const Lane& lane : schedule.lanes) {
+        const auto& done = now.choice.recomputed;
+        const bool again = std::find(done.begin(), done.end(), lane.image) != done.end();
+        if (lane.node < 0 || again || !HasRowsToKeep(schedule, lane)) continue;
+        for (const int step : {256, 64, 128, 192}) {
+          SegmentChoice choice = now.choice;
+          choice.recomputed.push_back(lane.image);
+          choice.switch_step = step;
+          Edge edge;
+          if (Stopped() || !Price(choice, &edge)) break;
+          // No plan is worth many times the work.
+          if (edge.macs > base.macs * 2) continue;
+          const std::int64_t saved = now.bytes - edge.bytes;
+          const std::int64_t work = std::max<std::int64_t>(CostOf(edge) - CostOf(base), 1);
+          if (saved > 0) Keep(edge);
+          if (saved > 0 && (least.bytes == 0 || edge.bytes < least.bytes)) least = edge;
+          if (saved > 0 && MoreFor(saved, work, best_saved, best_work)) {
+            best_saved = saved;
+            best_work = work;
+            best = std::move(edge);
+          }
+        }
+      }
+      if (best_saved <= 0) return;
+      const bool other = least.choice.recomputed != best.choice.recomputed;
+      if (other && least.bytes <= best_bytes_ + best_bytes_ / 8) RefineSwitch(least);
+      now = std::move(best);
+      if (now.bytes <= best_bytes_ + best_bytes_ / 8) RefineSwitch(now);
+    }
+  }
+
+  // Somebody reads its rows in more than one step.
+  bool HasRowsToKeep(const Schedule& schedule, const Lane& lane) const {
+    for (const Lane& reader : schedule.lanes) {
+      if (reader.node < 0) continue;
+      for (const Read& read : network_.node(reader.node).reads) {
+        const AxisMap& rows = RowsOf(network_.node(reader.node), read);
+        if (read.image == lane.image && rows.extent > rows.scale) {
+          return std::find(schedule.drivers.begin(), schedule.drivers.end(), lane.image) ==
+                 schedule.drivers.end();
+        }
+      }
+    }
+    return false;
+  }
+
+  void Sweep() {
+    std::int64_t most = kInfinite;
+    for (;;) {
+      const auto [cost, bytes] = ShortestWithin(most);
+      if (cost >= kInfinite) return;
+      Point point;
+      for (int at = size_; at > 0; at = from_[static_cast<std::size_t>(at)]->choice.first) {
+        const Edge& edge = *from_[static_cast<std::size_t>(at)];
+        point.bytes = std::max(point.bytes, edge.bytes);
+        point.macs += edge.macs;
+        point.cycles += edge.cycles;
+        point.segments.push_back(edge.choice);
+      }
+      std::reverse(point.segments.begin(), point.segments.end());
+      most = point.bytes - 1;
+      front_.points.push_back(std::move(point));
+      (void)bytes;
+    }
+  }
+
+  const Network& network_;
+  const SearchOptions& options_;
+  int size_;
+  std::vector<std::vector<Edge>> edges_;  // by their first node
+  std::vector<std::int64_t> floors_;
+  std::vector<std::int64_t> before_;
+  std::vector<std::int64_t> behind_;
+  std::int64_t best_bytes_ = kInfinite;
+  std::vector<std::int64_t> costs_;
+  std::vector<std::int64_t> peaks_;
+  std::vector<const Edge*> from_;
+  Front front_;
+};
+
+}  // namespace
+
+Front Search(const Network& network, const SearchOptions& options) {
+  return Searcher(network, options).Run();
+}
+
+}  // namespace neap::stream

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which segments, and how. Every stretch of the order that can be streamed is laid out for real, in
+// several block sizes, and where it helps with rows computed again; the plans put together from
+// these are searched exactly: for every arena the one of the least cost.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neap/stream/layout.h"
+#include "neap/stream/options.h"
+#include "neap/stream/schedule.h"
+
+namespace neap::stream {
+
+// A plan: its segments cover the order.
+struct Point {
+  std::int64_t bytes = 0;
+  std::int64_t macs = 0;
+  std::int64_t cycles = 0;
+  std::vector<SegmentChoice> segments;
+};
+
+struct Front {
+  std::vector<Point> points;  // fewer bytes, higher cost
+  std::int64_t layouts = 0;
+  bool interrupted = false;
+};
+
+// Bytes are those of the segments alone: copies of tensors between them may need more where their
+// order changes (Assemble()). Empty where the input cannot come as it is asked to.
+Front Search(const Network& network, const SearchOptions& options);
+
+}  // namespace neap::stream

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/stream/stream.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "neap/stream/assemble.h"
+#include "neap/stream/bound.h"
+#include "neap/stream/search.h"
+#include "neap/stream/twice.h"
+
+namespace neap::stream {
+namespace {
+
+constexpr std::int64_t kLayerwise = 1000;  // permille
+
+std::int64_t CostOf(const plan::Stream& stream, Objective objective) {
+  return objective == Objective::kMacs ? stream.macs : stream.cycles;
+}
+
+bool Allowed(const Candidate& candidate, const Options& options) {
+  // Overflow is out of reach: images have at most 2^28 bytes, pixels at most 2^40 products.
+  return candidate.stream.macs / 1000 * 1000 <=
+         candidate.stream.layerwise_macs / 1000 * options.most_macs_permille +
+             candidate.stream.layerwise_macs % 1000;
+}
+
+// Within what executor and checker accept.
+bool IsExecutable(const Assembled& assembled) {
+  std::int64_t boxes = 0;
+  for (const plan::StreamSegment& segment : assembled.stream.segments) {
+    for (const plan::StreamOp& op : segment.ops) {
+      boxes += static_cast<std::int64_t>(op.rows.size() * op.columns.size());
+    }
+  }
+  return boxes <= plan::kMostStreamBoxes && assembled.arena_bytes <= plan::kMostStreamBytes;
+}
+
+// Keeps what no other candidate beats in both; by arena.
+std::vector<Candidate> Undominated(std::vector<Candidate> all, Objective objective) {
+  std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
+    if (a.arena_bytes != b.arena_bytes) return a.arena_bytes < b.arena_bytes;
+    return CostOf(a.stream, objective) < CostOf(b.stream, objective);
+  });
+  std::vector<Candidate> front;
+  for (Candidate& candidate : all) {
+    if (!front.empty() &&
+        CostOf(front.back().stream, objective) <= CostOf(candidate.stream, objective)) {
+      continue;
+    }
+    front.push_back(std::move(candidate));
+  }
+  return front;
+}
+
+std::size_t Choose(const std::vector<Candidate>& front, const Options& options) {
+  // The front goes from few bytes and much work to many bytes and little work.
+  std::size_t least_work = front.size() - 1;
+  if (options.budget_bytes > 0) {
+    for (std::size_t i = front.size(); i-- > 0;) {
+      const bool fits = front[i].arena_bytes <= options.budget_bytes;
+      if (fits && Allowed(front[i], options)) return i;
+    }
+  }
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    if (Allowed(front[i], options)) return i;
+  }
+  return least_work;
+}
+
+// Most rows of a block of each image, whichever time it is computed.
+std::vector<std::int64_t> HeightsOf(const Network& network, const Network& searched,
+                                    const Assembled& assembled) {
+  std::vector<std::int64_t> heights(network.images.size(), 1);
+  std::map<graph::TensorId, std::size_t> index;
+  for (std::size_t i = 0; i < network.images.size(); ++i) index[network.images[i].tensor] = i;
+  for (std::size_t i = 0; i < searched.images.size(); ++i) {
+    std::int64_t& height = heights[index.at(searched.images[i].tensor)];
+    height = std::max(height, assembled.heights[i]);
+  }
+  return heights;
+}
+
+std::int64_t LeastBytes(const std::vector<Candidate>& all) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const Candidate& candidate : all) least = std::min(least, candidate.arena_bytes);
+  return least;
+}
+
+// Plans with gates in two passes: all of those that stand in the way, then those alone that do so
+// at the size that was reached, and those in the way of half of that gain.
+template <typename Add>
+Status AddTwoPasses(const graph::Graph& graph, graph::SubgraphId subgraph, const Network& network,
+                    const std::vector<Candidate>& all, const Add& add) {
+  const std::int64_t before = LeastBytes(all);
+  const std::vector<Gate> gates = FindGates(network);
+  std::size_t tried = 0;
+  const auto with = [&](std::int64_t bytes) -> Status {
+    std::vector<Gate> some;
+    for (const Gate& gate : gates) {
+      if (gate.held_bytes > bytes) some.push_back(gate);
+    }
+    if (some.empty() || some.size() == tried) return {};
+    tried = some.size();
+    NEAP_TRY(const Network twice,
+             MakeNetwork(graph, subgraph, OrderWithBodiesTwice(network, some)));
+    add(twice);
+    return {};
+  };
+  if (gates.empty() || gates[0].held_bytes < before / 2) return {};
+  NEAP_CHECK_OK(with(before / 4));
+  const std::int64_t after = LeastBytes(all);
+  if (after >= before) return {};
+  NEAP_CHECK_OK(with(after));
+  return with(after + (before - after) / 2);
+}
+
+}  // namespace
+
+Result<Planned> PlanStream(const graph::Graph& graph, graph::SubgraphId subgraph,
+                           const std::vector<graph::OpId>& order, const Options& options) {
+  NEAP_TRY(const Network network, MakeNetwork(graph, subgraph, order));
+  Planned planned;
+  std::vector<Candidate> all;
+  const auto add = [&](const Network& searched) {
+    const Front found = Search(searched, options.search);
+    planned.interrupted = planned.interrupted || found.interrupted;
+    for (const Point& point : found.points) {
+      Assembled assembled = Assemble(searched, point.segments, options.search.input);
+      if (!IsExecutable(assembled)) continue;
+      assembled.stream.lower_bound_bytes =
+          LowerBound(network, options.search.input, HeightsOf(network, searched, assembled));
+      all.push_back({std::move(assembled.stream), assembled.arena_bytes});
+    }
+    return !found.points.empty();
+  };
+  if (!add(network)) {
+    return Fail(BadInput("cannot be streamed: an input that comes row by row is read as a whole"));
+  }
+  if (options.most_macs_permille > kLayerwise) {
+    NEAP_CHECK_OK(AddTwoPasses(graph, subgraph, network, all, add));
+  }
+  if (all.empty()) return Fail(BadInput("cannot be streamed: it would be too large a plan"));
+  planned.front = Undominated(std::move(all), options.search.objective);
+  planned.chosen = Choose(planned.front, options);
+  return planned;
+}
+
+plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
+                        const Candidate& candidate) {
+  const graph::Subgraph& entry_graph = graph.subgraphs[subgraph];
+  plan::EntryPlan entry;
+  entry.subgraph = subgraph;
+  for (const graph::Signature& signature : graph.signatures) {
+    if (signature.subgraph == subgraph) entry.signature = signature.key;
+  }
+  entry.stream = candidate.stream;
+  entry.arena_bytes = entry.peak_bytes = candidate.arena_bytes;
+  IdVector<graph::OpId, bool> seen(entry_graph.ops.size(), false);
+  for (const plan::StreamSegment& segment : candidate.stream.segments) {
+    for (const plan::StreamOp& op : segment.ops) {
+      if (!op.op.valid() || seen[op.op]) continue;
+      seen[op.op] = true;
+      entry.steps.push_back({subgraph, op.op, {}});
+    }
+  }
+  // Whatever the order and the blocks: inputs are there before the first of them, outputs after the
+  // last.
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  for (const graph::TensorId tensor : entry_graph.inputs) {
+    const bool read = std::any_of(
+        candidate.stream.segments[0].areas.begin(), candidate.stream.segments[0].areas.end(),
+        [&](const plan::StreamArea& area) { return area.tensor == tensor; });
+    if (read) in += graph::TensorBytes(entry_graph.tensors[tensor]).value_or(0);
+  }
+  if (candidate.stream.input != plan::StreamInput::kResident) in = 0;
+  for (const graph::TensorId tensor : entry_graph.outputs) {
+    if (entry_graph.tensors[tensor].constant) continue;
+    out = std::max(out, graph::TensorBytes(entry_graph.tensors[tensor]).value_or(0));
+  }
+  const std::int64_t bound = std::max(in, out);
+  entry.peak_lower_bound_bytes = bound;
+  entry.arena_lower_bound_bytes = entry.arena_given_order_lower_bound_bytes = bound;
+  entry.order_status = entry.arena_status =
+      bound == entry.arena_bytes ? plan::BoundStatus::kOptimal : plan::BoundStatus::kBounded;
+  return entry;
+}
+
+}  // namespace neap::stream

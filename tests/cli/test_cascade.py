@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neap plan --cascade, neap pareto: operators in tiles."""
+
+import json
+
+from neap_cli import DONE, FAILED, OVER_BUDGET, USAGE, CliTest
+
+
+class Cascade(CliTest):
+
+    def setUp(self):
+        super().setUp()
+        self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64",
+                    "--int8", "-o", "m.tflite")
+
+    def test_less_memory_and_the_same_outputs(self):
+        report = self.report_of("plan", "m.tflite", "--cascade", "auto", "-o", "cut.tflite",
+                                "--plan", "p.json")
+        cascade = report["cascade"]
+        self.assertGreater(cascade["stripes"], 1)
+        self.assertGreaterEqual(cascade["macs_ratio"], 1)
+        self.assertLess(report["delivered"]["total_arena_bytes"],
+                        cascade["uncut"]["total_arena_bytes"])
+        self.assertEqual(report["kernels"], "copies")
+        self.expect(DONE, "check", "m.tflite", "p.json")
+        run = self.report_of("run", "m.tflite", "--plan", "p.json", "--compare")
+        self.assertTrue(run["equal"])
+        self.assertEqual(run["violations"], [])
+        # A cut that is not there makes another model, for which nothing of the plan is right.
+        plan = json.loads((self.folder / "p.json").read_text())
+        plan["cascade"]["regions"][0]["splits"][0]["cuts"][0] += 1
+        (self.folder / "p.json").write_text(json.dumps(plan))
+        self.assertEqual(self.run_neap("check", "m.tflite", "p.json").returncode, FAILED)
+
+    def test_the_cheapest_plan_that_fits(self):
+        front = self.report_of("pareto", "m.tflite")["points"]
+        self.assertGreater(len(front), 1)
+        arenas = [point["arena_bytes"] for point in front]
+        self.assertEqual(arenas, sorted(arenas, reverse=True))
+        middle = front[len(front) // 2]
+        report = self.report_of("plan", "m.tflite", "--cascade", "auto", "--budget",
+                                str(middle["arena_bytes"]))
+        self.assertTrue(report["fits"])
+        self.assertLessEqual(report["delivered"]["arena_bytes"], middle["arena_bytes"])
+
+    def test_too_small_a_budget(self):
+        result = self.expect(OVER_BUDGET, "plan", "m.tflite", "--cascade", "auto", "--budget", "1KiB",
+                             "-o", "cut.tflite")
+        self.assertIn(b"over budget", result.stderr)
+        self.assertFalse((self.folder / "cut.tflite").exists())
+
+    def test_devices(self):
+        self.expect(USAGE, "plan", "m.tflite", "--device", "cortex-m7")
+        self.expect(USAGE, "plan", "m.tflite", "--cascade", "auto", "--device", "cortex-m99")
+        (self.folder / "bad.json").write_text('{"memories": 3}')
+        self.expect(FAILED, "pareto", "m.tflite", "--device", "bad.json")
+        (self.folder / "mine.json").write_text(json.dumps({
+            "name": "mine", "memories": [{"name": "ram", "read_per_kilocycle": 1000,
+                                          "write_per_kilocycle": 1000, "holds_activations": True}],
+            "per_kilocycle": {"conv": 1000, "pointwise": 1000, "depthwise": 500}}))
+        report = self.report_of("pareto", "m.tflite", "--device", "mine.json")
+        self.assertEqual(report["device"], "mine")
+
+    def test_weights_that_pay_in_fast_memory(self):
+        # Weights come at a twentieth of a byte a cycle: where tiles read them again, a copy pays.
+        ram = {"name": "ram", "bytes": 1 << 20, "read_per_kilocycle": 4000, "write_per_kilocycle": 4000,
+               "holds_activations": True}
+        flash = {"name": "flash", "read_per_kilocycle": 50, "holds_weights": True}
+        rates = {"conv": 300, "pointwise": 350, "depthwise": 120}
+        for name, size in (("roomy", 1 << 20), ("full", 1)):
+            (self.folder / f"{name}.json").write_text(json.dumps({
+                "name": name, "memories": [{**ram, "bytes": size}, flash], "per_kilocycle": rates}))
+        roomy = self.report_of("pareto", "m.tflite", "--device", "roomy.json")["points"]
+        cut = [point for point in roomy if point["regions"]]
+        self.assertTrue(any(point["copies"] for point in cut))
+        for point in cut:
+            inside = {op for region in point["regions"] for op in region["operators"]}
+            for copy in point["copies"]:
+                self.assertIn(copy["operator"], inside)
+                self.assertGreater(copy["reads"], 1)
+                self.assertLessEqual(point["arena_bytes"] + copy["bytes"], 1 << 20)
+        full = self.report_of("pareto", "m.tflite", "--device", "full.json")["points"]
+        self.assertFalse(any(point["copies"] for point in full))
+
+    def test_what_does_not_go_together(self):
+        for words in (("--order-only",), ("--moves", "best"), ("--order", "file")):
+            self.expect(USAGE, "plan", "m.tflite", "--cascade", "auto", *words)

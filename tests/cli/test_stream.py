@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streamed plans: neap plan --stream, neap check and neap run of them."""
+
+import json
+import unittest
+
+from neap_cli import DONE, FAILED, OVER_BUDGET, USAGE, CliTest
+
+
+class StreamTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", "net.tflite", "--quiet")
+
+    def plan(self, *words):
+        return self.report_of("plan", "net.tflite", "--runtime", "neap", "--stream", "auto",
+                              "--plan", "plan.json", "--force", *words)
+
+    def run_plan(self):
+        self.expect(DONE, "check", "net.tflite", "plan.json")
+        report = self.report_of("run", "net.tflite", "--plan", "plan.json", "--compare",
+                                "--random-inputs", "3")
+        self.assertIs(report["equal"], True)
+        self.assertEqual(report["violations"], [])
+        self.assertEqual(report["high_water_bytes"], report["arena_bytes"])
+        return report
+
+    def test_streamed_plans_run_in_fewer_bytes(self):
+        layers = self.report_of("plan", "net.tflite", "--runtime", "neap")
+        self.assertIsNone(layers["stream"])
+        for source in ("resident", "external", "rows"):
+            report = self.plan("--input", source)
+            self.assertEqual(report["stream"]["input"], source)
+            self.assertEqual(report["stream"]["macs"], report["stream"]["layerwise_macs"])
+            self.assertLess(report["plan"]["arena_bytes"], layers["plan"]["arena_bytes"])
+            self.assertLessEqual(report["stream"]["lower_bound_bytes"],
+                                 report["plan"]["arena_bytes"])
+            ran = self.run_plan()
+            self.assertEqual(ran["arena_bytes"], report["plan"]["arena_bytes"])
+            self.assertEqual(ran["macs"], report["stream"]["macs"])
+
+    def test_blocks_as_wide_as_asked(self):
+        narrow = self.plan("--block-columns", "1")
+        wide = self.plan("--block-columns", "row")
+        self.run_plan()
+        self.assertLess(narrow["plan"]["arena_bytes"], wide["plan"]["arena_bytes"])
+        self.assertGreater(narrow["stream"]["cycles"], wide["stream"]["cycles"])
+
+    def test_the_same_plan_every_time(self):
+        self.plan()
+        first = (self.folder / "plan.json").read_bytes()
+        self.plan()
+        self.assertEqual(first, (self.folder / "plan.json").read_bytes())
+
+    def test_budgets(self):
+        least = self.plan()["plan"]["arena_bytes"]
+        self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--budget",
+                    str(least))
+        self.expect(OVER_BUDGET, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto",
+                    "--budget", "9KiB")
+
+    def test_damaged_plans_are_found(self):
+        self.plan()
+        plan = json.loads((self.folder / "plan.json").read_text())
+        segment = next(s for s in plan["entries"][0]["stream"]["segments"]
+                       if len(s["ops"]) > 1 and not s["whole"])
+        rows = segment["ops"][0]["rows"]
+        rows[len(rows) // 2][1] = rows[len(rows) // 2][0]
+        self.write_json("bad.json", plan)
+        self.expect(FAILED, "check", "net.tflite", "bad.json")
+        result = self.run_neap("run", "net.tflite", "--plan", "bad.json")
+        self.assertEqual(result.returncode, FAILED)
+        self.assertIn(b"before it is written", result.stderr)
+
+    def test_fronts(self):
+        for source in ("resident", "external"):
+            report = self.report_of("pareto", "net.tflite", "--runtime", "neap", "--input", source,
+                                    "--plans", "plans")
+            points = report["points"]
+            self.assertEqual(report["input"], source)
+            self.assertGreater(len(points), 1)
+            for before, after in zip(points, points[1:]):
+                self.assertGreaterEqual(before["arena_bytes"], after["arena_bytes"])
+                self.assertTrue(after["macs"] > before["macs"] or after["cycles"] > before["cycles"])
+            for i in (0, len(points) - 1):
+                self.expect(DONE, "check", "net.tflite", f"plans/{i}.json")
+                ran = self.report_of("run", "net.tflite", "--plan", f"plans/{i}.json", "--compare",
+                                     "--random-inputs", "3")
+                self.assertIs(ran["equal"], True)
+                self.assertEqual(ran["high_water_bytes"], points[i]["arena_bytes"])
+                self.assertEqual(ran["macs"], points[i]["macs"])
+        self.expect(USAGE, "pareto", "net.tflite", "--input", "external")
+
+    def test_usage(self):
+        for words in (("--stream", "auto"), ("--runtime", "neap", "--input", "rows"),
+                      ("--runtime", "neap", "--stream", "auto", "-o", "out.tflite"),
+                      ("--runtime", "neap", "--stream", "auto", "--max-macs", "0.5"),
+                      ("--runtime", "neap", "--stream", "auto", "--block-columns", "0"),
+                      ("--runtime", "neap", "--stream", "sometimes")):
+            self.expect(USAGE, "plan", "net.tflite", *words)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random int8 networks of a few layers: chains and graphs, all kinds of windows, paddings, zero points."""
+
+import numpy
+from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
+
+from made_models import Maker
+
+SAME, VALID = schema.Padding.SAME, schema.Padding.VALID
+OPTIONS, OPERATOR, ACTIVATION = (schema.BuiltinOptions, schema.BuiltinOperator,
+                                 schema.ActivationFunctionType)
+
+
+def length(size, kernel, stride, dilation, padding):
+    span = (kernel - 1) * dilation + 1
+    return -(-size // stride) if padding == SAME else (size - span) // stride + 1
+
+
+class Network(Maker):
+    """`draw`: numpy's generator. The network's output is the last tensor; every tensor leads to it."""
+
+    def __init__(self, draw):
+        super().__init__()
+        self.draw = draw
+        self.made = [self.activation([1, self.between(12, 24), self.between(8, 16), self.between(1, 4)])]
+        self.main.inputs = [self.made[0]]
+        for _ in range(self.between(1, 6)):
+            source = self.made[self.between(0, len(self.made) - 1)] if self.chance(5) else self.made[-1]
+            layer = (self.window, self.window, self.window, self.pool, self.add, self.pad,
+                     self.concatenate)[self.between(0, 6)]
+            layer(source)
+        self.drop_unused()
+        self.main.outputs = [self.made[-1]]
+
+    def between(self, low, high):
+        return int(self.draw.integers(low, high + 1))
+
+    def chance(self, of):
+        return self.between(1, of) == 1
+
+    def shape(self, index):
+        return list(self.main.tensors[index].shape)
+
+    def quantised(self, index, scales, zero, axis=0):
+        parameters = schema.QuantizationParametersT()
+        parameters.scale, parameters.zeroPoint = list(scales), [zero] * len(scales)
+        parameters.quantizedDimension = axis
+        self.main.tensors[index].quantization = parameters
+        return index
+
+    def activation(self, shape, like=None, scale=0.05):
+        index = self.tensor(shape)
+        self.main.tensors[index].type = schema.TensorType.INT8
+        if like is not None:
+            self.main.tensors[index].quantization = self.main.tensors[like].quantization
+            return index
+        return self.quantised(index, [scale], self.between(-100, 100))
+
+    def constant(self, values, kind):
+        index = self.tensor(values.shape)
+        buffer = schema.BufferT()
+        buffer.data = numpy.frombuffer(values.tobytes(), numpy.uint8)
+        self.model.buffers.append(buffer)
+        self.main.tensors[index].buffer = len(self.model.buffers) - 1
+        self.main.tensors[index].type = kind
+        return index
+
+    def scale_of(self, index):
+        return self.main.tensors[index].quantization.scale[0]
+
+    def window(self, source):
+        _, height, width, depth = self.shape(source)
+        depthwise = self.chance(2)
+        kernel, stride = (self.between(1, 5), self.between(1, 3)), (self.between(1, 3), self.between(1, 2))
+        dilation = (self.between(1, 2), self.between(1, 2)) if stride == (1, 1) else (1, 1)
+        padding = VALID if self.chance(4) else SAME
+        out = [length(*sizes, padding) for sizes in zip((height, width), kernel, stride, dilation)]
+        if min(out) < 2:
+            return
+        channels = depth * self.between(1, 2) if depthwise else self.between(1, 8)
+        shape = [1, *kernel, channels] if depthwise else [channels, *kernel, depth]
+        weights = self.constant(self.draw.integers(-127, 128, shape).astype(numpy.int8),
+                                schema.TensorType.INT8)
+        scales = [0.01 + 0.001 * c for c in range(channels)]
+        self.quantised(weights, scales, 0, 3 if depthwise else 0)
+        biases = self.constant(self.draw.integers(-500, 500, [channels]).astype("<i4"),
+                               schema.TensorType.INT32)
+        self.quantised(biases, [self.scale_of(source) * scale for scale in scales], 0)
+        sums = kernel[0] * kernel[1] * (1 if depthwise else depth)
+        target = self.activation([1, *out, channels], scale=self.scale_of(source) * 0.8 * sums ** 0.5)
+        options = schema.DepthwiseConv2DOptionsT() if depthwise else schema.Conv2DOptionsT()
+        options.padding = padding
+        options.strideH, options.strideW = stride
+        options.dilationHFactor, options.dilationWFactor = dilation
+        options.fusedActivationFunction = ACTIVATION.RELU if self.chance(2) else ACTIVATION.NONE
+        if depthwise:
+            options.depthMultiplier = channels // depth
+        self.operator(OPERATOR.DEPTHWISE_CONV_2D if depthwise else OPERATOR.CONV_2D,
+                      [source, weights, biases], [target],
+                      OPTIONS.DepthwiseConv2DOptions if depthwise else OPTIONS.Conv2DOptions, options)
+        self.made.append(target)
+
+    def pool(self, source):
+        _, height, width, depth = self.shape(source)
+        kernel, stride = (self.between(1, 3), self.between(1, 3)), (self.between(1, 2), self.between(1, 2))
+        padding = VALID if self.chance(4) else SAME
+        out = [length(*sizes, 1, padding) for sizes in zip((height, width), kernel, stride)]
+        if min(out) < 2:
+            return
+        target = self.activation([1, *out, depth], like=source)
+        options = schema.Pool2DOptionsT()
+        options.padding = padding
+        options.strideH, options.strideW = stride
+        options.filterHeight, options.filterWidth = kernel
+        self.operator(OPERATOR.MAX_POOL_2D if self.chance(2) else OPERATOR.AVERAGE_POOL_2D, [source],
+                      [target], OPTIONS.Pool2DOptions, options)
+        self.made.append(target)
+
+    def add(self, source):
+        for other in reversed(self.made):
+            if other != source and self.shape(other) == self.shape(source):
+                target = self.activation(self.shape(source), scale=0.1)
+                self.operator(OPERATOR.ADD, [source, other], [target], OPTIONS.AddOptions,
+                              schema.AddOptionsT())
+                self.made.append(target)
+                return
+
+    def pad(self, source):
+        _, height, width, depth = self.shape(source)
+        amounts = numpy.array([[0, 0], [self.between(0, 2), self.between(0, 2)],
+                               [self.between(0, 1), self.between(0, 1)], [0, 0]], "<i4")
+        target = self.activation([1, height + int(amounts[1].sum()), width + int(amounts[2].sum()), depth],
+                                 like=source)
+        self.operator(OPERATOR.PAD, [source, self.constant(amounts, schema.TensorType.INT32)], [target],
+                      OPTIONS.PadOptions, schema.PadOptionsT())
+        self.made.append(target)
+
+    def concatenate(self, source):
+        for other in reversed(self.made):
+            if (other != source and self.shape(other)[:3] == self.shape(source)[:3]
+                    and self.main.tensors[other].quantization is self.main.tensors[source].quantization):
+                depth = self.shape(other)[3] + self.shape(source)[3]
+                target = self.activation(self.shape(source)[:3] + [depth], like=source)
+                options = schema.ConcatenationOptionsT()
+                options.axis = 3
+                self.operator(OPERATOR.CONCATENATION, [source, other], [target],
+                              OPTIONS.ConcatenationOptions, options)
+                self.made.append(target)
+                return
+
+    def drop_unused(self):
+        wanted = {self.made[-1]}
+        kept = []
+        for operator in reversed(self.main.operators):
+            if operator.outputs[0] in wanted:
+                kept.append(operator)
+                wanted.update(operator.inputs)
+        self.main.operators = kept[::-1]
+
+
+def random_network(seed):
+    """The bytes of a .tflite with at least one layer."""
+    draw = numpy.random.default_rng([2024, seed])
+    while True:
+        network = Network(draw)
+        if network.main.operators:
+            return network.bytes()

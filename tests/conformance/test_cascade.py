@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators in tiles (--cascade auto) in stock runtimes: the bytes of the model as it is, in less memory."""
+
+import json
+
+import pytest
+
+pytest.importorskip("numpy", reason="no wheel of numpy")
+
+from conftest import SHARED  # noqa: E402
+from tensors import same_bytes  # noqa: E402
+from test_tflite_runtimes import Run  # noqa: E402
+
+PERSON = "tensorflow+tflite-micro/person_detect.tflite"
+WAKE = "mlcommons+tiny/vww_96_int8.tflite"
+# Total arena on a Cortex-M at most, by kernels; a prototype on such a machine needed as much.
+TOTALS = {
+    (PERSON, None): 66244,
+    (PERSON, "tflm-reference"): 52612,
+    (WAKE, None): 74932,
+    (WAKE, "tflm-reference"): 59204,
+}
+# Of networks with random weights: activations and what tiles add to what the runtime keeps beside them
+# (docs/cascade.md), at most; by kernels.
+NETWORKS = {
+    ("mobilenet-v1", None): 423390,
+    ("mobilenet-v1", "tflm-reference"): 423390,
+    ("mobilenet-v2", None): 394244,
+    ("mobilenet-v2", "tflm-reference"): 394244,
+}
+
+
+FORMS = {
+    "1 ordered and placed": [],
+    "2 with outputs over inputs": ["--overlap", "tflm-reference"],
+    "3 in tiles": ["--cascade", "auto"],
+    "4 in tiles, with outputs over inputs": ["--cascade", "auto", "--overlap", "tflm-reference"],
+}
+
+
+@pytest.mark.parametrize("name", [PERSON, WAKE, "mobilenet-v1", "mobilenet-v2"])
+def test_all_forms(neap, name, request, table, tmp_path):
+    """The table of docs/cascade.md: what TFLM reports for every form of a model, byte by byte the same."""
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    made = name.startswith("mobilenet")
+    if made and not request.config.getoption("--long"):
+        pytest.skip("takes minutes: with --long")
+    original = tmp_path / "whole.tflite" if made else SHARED / "models" / name
+    if made:
+        assert neap.run("zoo", name, "--int8", "-o", original).returncode == 0
+    if not original.exists():
+        pytest.skip(f"no models in {SHARED}")
+    before = Run("tflm", original, tmp_path, (1, 2))
+    assert before.ran, before.why_not
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    title = "forms of models under TFLM: activations that it reports, whole arena on a Cortex-M by the model"
+    report = neap.plan(original, "--order", "file", "--no-memory-plan", "-o", tmp_path / "file.tflite")
+    table(title, f"{name}: 0 as it is: {before.arena_bytes}, "
+                 f"{report['delivered']['total_arena_bytes'] - report['delivered']['arena_bytes'] + before.arena_bytes}")
+    arenas = [before.arena_bytes]
+    for form, words in FORMS.items():
+        written = tmp_path / "form.tflite"
+        report = neap.plan(original, "-o", written, "--force", *words, timeout=900)
+        after = Run("tflm", written, tmp_path, (1, 2))
+        assert after.ran, after.why_not
+        for seed in (1, 2):
+            assert same_bytes(before.outputs[seed], after.outputs[seed]), form
+        assert after.arena_bytes == report["delivered"]["arena_bytes"]
+        arenas.append(after.arena_bytes)
+        table(title, f"{name}: {form}: {after.arena_bytes}, {report['delivered']['total_arena_bytes']}")
+    assert arenas[0] >= arenas[1] >= arenas[2] and arenas[1] >= arenas[3] and arenas[2] >= arenas[4]
+
+
+@pytest.mark.parametrize("model, kernels", TOTALS)
+def test_stock_tflm(neap, model, kernels, table, tmp_path):
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    original = SHARED / "models" / model
+    if not original.exists():
+        pytest.skip(f"no models in {SHARED}")
+    overlap = [] if kernels is None else ["--overlap", kernels]
+    cut = tmp_path / "cut.tflite"
+    report = neap.plan(original, "--cascade", "auto", "-o", cut, "--plan", tmp_path / "plan.json",
+                       *overlap)
+    assert report["cascade"]["stripes"] > 1
+    seeds = range(1, 6)
+    before, after = Run("tflm", original, tmp_path, seeds), Run("tflm", cut, tmp_path, seeds)
+    assert before.ran and after.ran, after.why_not
+    for seed in seeds:
+        assert same_bytes(before.outputs[seed], after.outputs[seed]), f"outputs differ for {seed}"
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    assert after.arena_bytes == report["delivered"]["arena_bytes"]
+    assert after.arena_bytes < report["cascade"]["uncut"]["arena_bytes"]
+    assert report["delivered"]["total_arena_bytes"] <= TOTALS[model, kernels]
+    table("activations in tiles, as TFLM reports them",
+          f"{model}, {kernels or 'any'} kernels: {before.arena_bytes} -> {after.arena_bytes}; whole "
+          f"arena on a Cortex-M by the model: {report['delivered']['total_arena_bytes']}")
+    assert neap.run("check", original, tmp_path / "plan.json").returncode == 0
+
+
+def test_right_where_the_plan_is_ignored(neap, tmp_path):
+    pytest.importorskip("ai_edge_litert", reason="no wheel of ai-edge-litert")
+    original = SHARED / "models" / WAKE
+    if not original.exists():
+        pytest.skip(f"no models in {SHARED}")
+    cut = tmp_path / "cut.tflite"
+    neap.plan(original, "--cascade", "auto", "-o", cut)
+    before, after = (Run("litert", path, tmp_path, (1, 2, 3)) for path in (original, cut))
+    if not before.ran:
+        pytest.skip("LiteRT refuses the original")
+    assert after.ran, after.why_not
+    for seed in (1, 2, 3):
+        assert same_bytes(before.outputs[seed], after.outputs[seed])
+
+
+@pytest.mark.parametrize("network, kernels", NETWORKS)
+def test_networks(neap, network, kernels, request, table, tmp_path):
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    if kernels is not None and not request.config.getoption("--long"):
+        pytest.skip("takes minutes: with --long")
+    original, cut = tmp_path / "whole.tflite", tmp_path / "cut.tflite"
+    assert neap.run("zoo", network, "--int8", "-o", original).returncode == 0
+    overlap = [] if kernels is None else ["--overlap", kernels]
+    report = neap.plan(original, "--cascade", "auto", "-o", cut, *overlap, timeout=900)
+    uncut = report["cascade"]["uncut"]
+    kept = uncut["total_arena_bytes"] - uncut["arena_bytes"]
+    added = report["delivered"]["total_arena_bytes"] - kept
+    assert added <= NETWORKS[network, kernels]
+    before, after = (Run("tflm", path, tmp_path, (1, 2)) for path in (original, cut))
+    assert before.ran and after.ran, after.why_not
+    for seed in (1, 2):
+        assert same_bytes(before.outputs[seed], after.outputs[seed])
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    assert after.arena_bytes == report["delivered"]["arena_bytes"]
+    table("activations in tiles, as TFLM reports them",
+          f"{network}, {kernels or 'any'} kernels: {before.arena_bytes} -> {after.arena_bytes} (uncut, "
+          f"planned: {uncut['arena_bytes']}), with what clones keep {added}; whole arena "
+          f"{report['delivered']['total_arena_bytes']}")
+
+
+def test_pareto_schema(neap, tmp_path):
+    jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
+    from conftest import SOURCE
+
+    model = tmp_path / "m.tflite"
+    assert neap.run("zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64",
+                    "--int8", "-o", model).returncode == 0
+    done = neap.run("pareto", model, "--json")
+    assert done.returncode == 0
+    front = json.loads(done.stdout)
+    jsonschema.validate(front,
+                        json.loads((SOURCE / "schemas/pareto-report.schema.json").read_text()))
+    points = front["points"]
+    arenas = [point["arena_bytes"] for point in points]
+    assert len(points) > 1 and arenas == sorted(arenas, reverse=True)

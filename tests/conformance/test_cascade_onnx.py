@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators in tiles under ONNX Runtime: the points of `neap pareto`, delivered, run and measured.
+
+Outputs of integers are equal byte by byte; those of floats as far as a kernel's order of sums does not
+depend on sizes. What is measured is the resident memory of the process while the model runs (run_onnx.py).
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+numpy = pytest.importorskip("numpy", reason="no wheel of numpy")
+onnx = pytest.importorskip("onnx", reason="no wheel of onnx")
+pytest.importorskip("onnxruntime", reason="no wheel of onnxruntime")
+
+from conftest import SOURCE  # noqa: E402
+from run_onnx import environment  # noqa: E402
+from tensors import random_tensor, same_bytes  # noqa: E402
+
+SEEDS = (1, 2)
+# Largest difference of floats, of the largest output.
+FLOAT_TOLERANCE = 1e-4
+# Stacks, buffers of the interpreter and ends of pages that a run may touch beside its tensors.
+ELSEWHERE = 256 << 10
+
+
+def quantised(original, quantized):
+    """An integer model: QLinearConv and its like, all tensors between of one byte."""
+    from onnxruntime import quantization
+
+    model = onnx.load(original)
+    given = model.graph.input[0]
+    shape = [size.dim_value for size in given.type.tensor_type.shape.dim]
+
+    class Samples(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.left = [random_tensor(shape, numpy.float32, 100 + seed, 0) for seed in range(2)]
+
+        def get_next(self):
+            return {given.name: self.left.pop()} if self.left else None
+
+    quantization.quantize_static(
+        str(original), str(quantized), Samples(), quant_format=quantization.QuantFormat.QOperator,
+        activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QUInt8)
+    # The input in bytes, too: as floats it would be the largest tensor.
+    model = onnx.load(quantized)
+    first = next(node for node in model.graph.node if given.name in node.input)
+    assert first.op_type == "QuantizeLinear"
+    for node in model.graph.node:
+        for index, name in enumerate(node.input):
+            if name == first.output[0]:
+                node.input[index] = given.name
+    model.graph.node.remove(first)
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
+    onnx.save(model, quantized)
+
+
+class Runs:
+    """A model in ONNX Runtime, on seeded inputs."""
+
+    def __init__(self, model, tmp_path):
+        inputs = {}
+        for index, given in enumerate(onnx.load(model).graph.input):
+            kind = onnx.helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)
+            shape = [size.dim_value for size in given.type.tensor_type.shape.dim]
+            for seed in SEEDS:
+                inputs[f"{seed}_{index:03}"] = random_tensor(shape, kind, seed, index)
+        numpy.savez(tmp_path / "in.npz", **inputs)
+        peaks = []
+        for reuse in (1, 0):
+            done = subprocess.run(
+                [sys.executable, str(SOURCE / "tests/conformance/run_onnx.py"), str(reuse), str(model),
+                 str(tmp_path / "in.npz"), str(tmp_path / "out.npz")],
+                capture_output=True, timeout=300, check=False, env=environment())
+            assert done.returncode == 0, done.stderr.decode(errors="replace")
+            peaks.append(json.loads(done.stdout)["peak_bytes"])
+        self.with_reuse, self.measured = peaks
+        self.outputs = {}
+        with numpy.load(tmp_path / "out.npz") as arrays:
+            for key in sorted(arrays.files):
+                self.outputs.setdefault(int(key.split("_")[0]), []).append(arrays[key])
+
+
+def words_for(network, long):
+    """Of the published size in the long form."""
+    return [] if long or network != "mobilenet-v2" else ["--resolution", "64", "--width-multiplier", "0.35"]
+
+
+def budgets_of(neap, original, long):
+    """Of all points of the front that are cut; in the short form of the plan of least memory."""
+    if not long:
+        return [[]]
+    done = neap.run("pareto", original, "--runtime", "onnxruntime", "--json", timeout=1200)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    cut = [point for point in json.loads(done.stdout)["points"] if point["regions"]]
+    assert cut, "nothing is cut"
+    return [["--budget", point["arena_bytes"]] for point in cut]
+
+
+@pytest.mark.parametrize("kind, network", [("float", "mobilenet-v2"), ("integer", "mobilenet-v2")])
+def test_front(neap, kind, network, request, table, tmp_path):
+    original = tmp_path / "whole.onnx"
+    long = request.config.getoption("--long")
+    assert neap.run("zoo", network, *words_for(network, long), "-o", original).returncode == 0
+    if kind == "integer":
+        quantised(original, tmp_path / "integer.onnx")
+        original = tmp_path / "integer.onnx"
+    plain = tmp_path / "plain.onnx"
+    uncut = neap.plan(original, "--runtime", "onnxruntime", "-o", plain, "--rewrite", "none")
+    before = Runs(plain, tmp_path)
+    first, second = (before.outputs[seed] for seed in SEEDS)
+    assert not same_bytes(first, second), "inputs do not tell outputs apart"
+    title = "ONNX Runtime: arena of the plan; measured beside the model's inputs, and with reuse of tensors"
+    table(title, f"{network}, {kind}, 0: not cut: plan {uncut['plan']['arena_bytes']}, measured "
+                 f"{before.measured}, {before.with_reuse}")
+    measured = []
+    for number, budget in enumerate(budgets_of(neap, original, long)):
+        cut = tmp_path / f"cut{number}.onnx"
+        report = neap.plan(original, "--runtime", "onnxruntime", "--cascade", "auto", *budget,
+                           "-o", cut, timeout=1200)
+        assert report["cascade"]["stripes"] > 0
+        if budget:
+            assert report["plan"]["arena_bytes"] <= budget[1]
+        after = Runs(cut, tmp_path)
+        worst = 0.0
+        for seed in SEEDS:
+            if kind == "integer":
+                assert same_bytes(before.outputs[seed], after.outputs[seed])
+                continue
+            for whole, tiled in zip(before.outputs[seed], after.outputs[seed]):
+                worst = max(worst, float(numpy.abs(whole - tiled).max() / numpy.abs(whole).max()))
+        assert worst < FLOAT_TOLERANCE
+        measured.append(after.measured)
+        table(title, f"{network}, {kind}, {number + 1}: plan {report['plan']['arena_bytes']}, "
+                     f"measured {after.measured}, {after.with_reuse}, MACs x {report['cascade']['macs_ratio']:.3f}, "
+                     f"tiles {report['cascade']['stripes']}, largest difference {worst:.1e}")
+    # A small network drowns in what the runtime itself takes.
+    assert not long or measured[-1] < before.measured - ELSEWHERE

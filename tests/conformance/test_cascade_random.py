@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random int8 networks in tiles, in stock runtimes: the bytes of the network as it is."""
+
+import pytest
+
+numpy = pytest.importorskip("numpy", reason="no wheel of numpy")
+pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+flatbuffers = pytest.importorskip("flatbuffers", reason="no wheel of flatbuffers")
+
+import made_networks  # noqa: E402
+from tensors import random_tensor, same_bytes  # noqa: E402
+
+SEEDS = (1, 2)
+
+
+def outputs_tflm(model):
+    from tflite_micro import runtime
+
+    interpreter = runtime.Interpreter.from_bytes(bytes(model), arena_size=1 << 20)
+    shape = interpreter.get_input_details(0)["shape"]
+    found = []
+    for seed in SEEDS:
+        interpreter.set_input(random_tensor(shape, numpy.int8, seed, 0), 0)
+        interpreter.invoke()
+        found.append(numpy.array(interpreter.get_output(0)))
+    return found
+
+
+def outputs_litert(model):
+    from ai_edge_litert import interpreter as litert
+
+    interpreter = litert.Interpreter(model_content=model, num_threads=1,
+                                     experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    given, = interpreter.get_input_details()
+    made, = interpreter.get_output_details()
+    found = []
+    for seed in SEEDS:
+        interpreter.set_tensor(given["index"], random_tensor(given["shape"], numpy.int8, seed, 0))
+        interpreter.invoke()
+        found.append(numpy.array(interpreter.get_tensor(made["index"])))
+    return found
+
+
+def runtimes():
+    found = {"tflm": outputs_tflm}
+    try:
+        import ai_edge_litert  # noqa: F401
+        found["litert"] = outputs_litert
+    except ImportError:
+        pass
+    return found
+
+
+def test_random_networks(neap, request, table, tmp_path):
+    count = 1500 if request.config.getoption("--long") else 60
+    cut, varied, overlapped = 0, 0, 0
+    for seed in range(count):
+        original = tmp_path / "whole.tflite"
+        original.write_bytes(made_networks.random_network(seed))
+        kernels = ["--overlap", "tflm-reference"] if seed % 2 else []
+        whole = neap.plan(original, *kernels)
+        # One byte less than it needs without tiles: clones may cost what they cost.
+        written = tmp_path / "cut.tflite"
+        result = neap.run("plan", original, "--cascade", "auto", "-o", written, "--force", "--budget",
+                          whole["delivered"]["arena_bytes"] - 1, *kernels)
+        assert result.returncode in (0, 3), result.stderr.decode(errors="replace")
+        if result.returncode == 3:
+            continue  # nothing needs less
+        cut += 1
+        for name, outputs_of in runtimes().items():
+            # Over inputs only under the kernels that allow it; LiteRT ignores where tensors are.
+            before, after = outputs_of(original.read_bytes()), outputs_of(written.read_bytes())
+            assert same_bytes(before, after), f"network {seed} in {name}"
+            varied += not same_bytes(before[:1], before[1:])
+        overlapped += bool(kernels)
+    assert cut > count // 4
+    assert varied > cut
+    table("random int8 networks in tiles, byte by byte", f"{cut} of {count} are cut, {overlapped} of them "
+          f"with outputs over inputs, in {' and '.join(runtimes())}")

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves in stock runtimes: a RESHAPE with an offset of its own, between disjoint places.
+
+The models are made here: tensors that fill the same bytes all the time, in an order of the file that
+no placement without a move reaches the peak of.
+"""
+
+import json
+import struct
+
+import pytest
+
+numpy = pytest.importorskip("numpy", reason="no wheel of numpy")
+pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+
+import made_models  # noqa: E402
+from tensors import same_bytes  # noqa: E402
+from test_memory_plans import fits, plan_place  # noqa: E402
+from test_tflite_runtimes import Run  # noqa: E402
+
+CROWDED = (47, 48, 90, 99, 117, 159, 219, 220)
+
+
+@pytest.fixture(params=CROWDED)
+def model(request, tmp_path):
+    if request.param not in CROWDED[:3] and not request.config.getoption("--long"):
+        pytest.skip("with --long")
+    path = tmp_path / f"crowded-{request.param}.tflite"
+    path.write_bytes(made_models.crowded(request.param))
+    return path
+
+
+def seeds_for(request):
+    return tuple(range(1, 21 if request.config.getoption("--long") else 4))
+
+
+def delivered(neap, model, folder):
+    planned = folder / "planned.tflite"
+    report = neap.plan(model, "--runtime", "tflm", "--order", "file", "--moves", "best", "-o", planned,
+                       "--plan", folder / "plan.json", "--force")
+    return planned, report
+
+
+def test_tflm_moves_as_planned(neap, model, table, request, tmp_path):
+    seeds = seeds_for(request)
+    before = Run("tflm", model, tmp_path, seeds)
+    assert before.ran, before.why_not
+    planned, report = delivered(neap, model, tmp_path)
+    assert report["moves"]
+    assert report["delivered"]["memory_plan"]
+    after = Run("tflm", planned, tmp_path, seeds)
+    assert after.ran, after.why_not
+    for seed in seeds:
+        assert same_bytes(before.outputs[seed], after.outputs[seed]), f"outputs differ for seed {seed}"
+    assert not same_bytes(before.outputs[seeds[0]], after.outputs[seeds[1]])
+    assert before.arena_bytes == report["file_order"]["arena_bytes"]
+    assert after.arena_bytes == report["delivered"]["arena_bytes"] == report["plan"]["peak_bytes"]
+    assert after.arena_bytes < before.arena_bytes
+    table("arena with moves, as TFLM itself reports it",
+          f"{model.stem}: {before.arena_bytes} -> {after.arena_bytes}, "
+          f"{len(report['moves'])} moves")
+    total = {one["target"]: one for one in report["delivered"]["targets"]}["x86-64"]
+    assert fits(planned, total["total_arena_bytes"])
+    assert not fits(planned, total["total_arena_bytes"] - 16)
+
+
+def test_places_of_a_move_are_disjoint(neap, model, tmp_path):
+    _, report = delivered(neap, model, tmp_path)
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    moved = {move["tensor"]["index"] for move in report["moves"]}
+    assert moved
+    for tensor in moved:
+        places = [t for t in plan["entries"][0]["tensors"] if t["tensor"] == tensor]
+        assert len(places) > 1
+        for a, b in zip(places, places[1:]):
+            assert a["offset"] + a["bytes"] <= b["offset"] or b["offset"] + b["bytes"] <= a["offset"]
+
+
+def test_a_move_to_a_wrong_place_shows(neap, model, tmp_path):
+    """What was moved onto a tensor in use destroys it."""
+    planned, report = delivered(neap, model, tmp_path)
+    before = Run("tflm", model, tmp_path, (1, 2))
+    data = planned.read_bytes()
+    place, offsets = plan_place(data, report)
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    tensors = plan["entries"][0]["tensors"]
+    moved = report["moves"][0]["tensor"]["index"]
+    second = [t for t in tensors if t["tensor"] == moved][1]
+    victims = [t for t in tensors if t["first"] < second["first"] < t["last"] - 1
+               and t["tensor"] != moved and t["bytes"] >= 64]
+    assert victims
+    assert offsets[moved] == second["offset"]
+    wrong = bytearray(data)
+    struct.pack_into("<i", wrong, place + 4 * moved, victims[0]["offset"])
+    planned.write_bytes(wrong)
+    after = Run("tflm", planned, tmp_path, (1, 2))
+    assert not after.ran or not same_bytes(before.outputs[1], after.outputs[1])
+
+
+def test_litert_runs_the_moves(neap, model, tmp_path):
+    pytest.importorskip("ai_edge_litert", reason="no wheel of ai-edge-litert")
+    planned, _ = delivered(neap, model, tmp_path)
+    before = Run("litert", model, tmp_path, (1, 2, 3))
+    after = Run("litert", planned, tmp_path, (1, 2, 3))
+    assert after.ran, after.why_not
+    for seed in (1, 2, 3):
+        assert same_bytes(before.outputs[seed], after.outputs[seed])
+
+
+def test_neap_runs_its_plan_and_the_written_model(neap, model, tmp_path):
+    planned, _ = delivered(neap, model, tmp_path)
+    for words in ((model, "--plan", tmp_path / "plan.json", "--compare"), (planned,)):
+        result = neap.run("run", *words, "--outputs", tmp_path / f"{len(words)}.npz")
+        assert result.returncode == 0, result.stderr.decode(errors="replace")
+    with numpy.load(tmp_path / "4.npz") as planned_run, numpy.load(tmp_path / "1.npz") as written_run:
+        assert planned_run.files == written_run.files
+        for name in planned_run.files:
+            assert planned_run[name].tobytes() == written_run[name].tobytes()
+    assert neap.run("check", model, tmp_path / "plan.json").returncode == 0

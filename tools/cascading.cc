@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cascading.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/io/file.h"
+
+namespace neap::tools {
+namespace {
+
+std::string PresetList() {
+  std::string list;
+  for (const std::string_view name : cascade::DevicePresets()) {
+    list += (list.empty() ? "" : "|") + std::string(name);
+  }
+  return list;
+}
+
+}  // namespace
+
+void AddDeviceOption(CLI::App* app, std::string* device) {
+  app->add_option("--device", *device,
+                  "what cycles are counted on: a preset, or a description in a file ending in "
+                  ".json; default: " +
+                      std::string(cascade::DevicePresets().front()))
+      ->option_text(PresetList() + "|FILE");
+}
+
+Result<cascade::Device> DeviceFor(const std::string& name) {
+  const std::string wanted = name.empty() ? std::string(cascade::DevicePresets().front()) : name;
+  if (auto preset = cascade::DeviceNamed(wanted)) return *preset;
+  if (!wanted.ends_with(".json")) {
+    Diagnostic diagnostic = UsageError("--device '" + wanted + "' is no preset");
+    diagnostic.hint = "one of " + PresetList() + ", or a file ending in .json";
+    return Fail(std::move(diagnostic));
+  }
+  NEAP_TRY(const auto bytes, io::ReadFile(wanted));
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  return cascade::ParseDevice(text, wanted);
+}
+
+Result<Cascading> Cascade(const formats::SourceModel& source, const cascade::PlanOptions& options,
+                          const formats::LoadOptions& load_options) {
+  Cascading cascading;
+  NEAP_TRY(cascading.outcome, cascade::FindPlan(source.graph, options));
+  const cascade::Proposal& chosen = cascading.outcome.front[cascading.outcome.chosen];
+  cascading.compile = cascade::OptionsFor(options, chosen);
+  if (chosen.regions.empty()) return cascading;
+  NEAP_TRY(const graph::Graph edited, cascade::GraphOf(source.graph, chosen));
+  NEAP_TRY(cascading.model, formats::WriteEdited(source, edited, load_options));
+  return cascading;
+}
+
+void NoteRegions(const cascade::Proposal& proposal, plan::Plan* plan) {
+  plan->tiled_regions.clear();
+  plan->tiled_order.clear();
+  if (proposal.regions.empty()) return;
+  plan->tiled_order = proposal.order;
+  for (const cascade::RegionPlan& region : proposal.regions) {
+    plan::TiledRegion tiled;
+    tiled.ops = region.ops;
+    for (const cascade::Split& split : region.splits) {
+      tiled.splits.push_back({static_cast<std::int32_t>(split.axis), split.cuts});
+    }
+    plan->tiled_regions.push_back(std::move(tiled));
+  }
+}
+
+Result<formats::SourceModel> CascadedModel(formats::SourceModel source, const plan::Plan& plan,
+                                           const formats::LoadOptions& load_options) {
+  if (plan.tiled_regions.empty()) return source;
+  std::vector<cascade::RegionPlan> regions;
+  for (const plan::TiledRegion& tiled : plan.tiled_regions) {
+    cascade::RegionPlan region;
+    region.ops = tiled.ops;
+    for (const plan::TiledRegion::Split& split : tiled.splits) {
+      region.splits.push_back({static_cast<std::size_t>(split.axis), split.cuts});
+    }
+    regions.push_back(std::move(region));
+  }
+  NEAP_TRY(const graph::Graph edited, cascade::Realise(source.graph, regions, plan.tiled_order));
+  NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, edited, load_options));
+  model.path = source.path;
+  model.sha256 = source.sha256;
+  return model;
+}
+
+void CascadeProgressLine::Show(const cascade::PlanProgress& progress) {
+  if (!enabled_) return;
+  const double now = watch_.Seconds();
+  if (now < 1 || now - last_seconds_ < 0.2) return;
+  last_seconds_ = now;
+  shown_ = true;
+  fmt::print(stderr, "\r\x1b[Kcascade: {} {} of {}, best {} B, {:.0f} s", progress.phase,
+             progress.done, progress.of, FormatCount(progress.best_bytes), now);
+  std::fflush(stderr);
+}
+
+void CascadeProgressLine::Erase() {
+  if (!shown_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+std::vector<std::string> RegionsText(const cascade::Proposal& proposal) {
+  std::vector<std::string> lines;
+  for (const cascade::RegionPlan& region : proposal.regions) {
+    std::string line = fmt::format("{} operators, #{} to #{}, in ", region.ops.size(),
+                                   region.ops.front().value(), region.ops.back().value());
+    for (std::size_t i = 0; i < region.splits.size(); ++i) {
+      line += fmt::format("{}{} parts along axis {}", i == 0 ? "" : " by ",
+                          region.splits[i].cuts.size() + 1, region.splits[i].axis);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace neap::tools

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// neap pareto: all ways to run a model in tiles, or streamed, that are worth something.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/base/check.h"
+#include "neap/cascade/copies.h"
+#include "neap/compile/stream.h"
+#include "neap/formats/formats.h"
+#include "neap/io/file.h"
+#include "neap/plan/check.h"
+#include "neap/plan/plan_json.h"
+#include "neap/report/report.h"
+#include "tools/cascading.h"
+#include "tools/common.h"
+
+namespace neap::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  neap pareto model.tflite\n"
+    "  neap pareto model.tflite --overlap tflm-reference --json > front.json\n"
+    "  neap pareto model.onnx --dim batch=1 --device cortex-m7\n"
+    "  neap pareto model.tflite --runtime neap --input external\n"
+    "\n"
+    "Arenas are those of plans that were made and checked; cycles are a model of the device.\n"
+    "neap plan --cascade auto --budget SIZE writes the model of a point; with --runtime neap\n"
+    "the points are streamed plans, and neap plan --stream auto --budget SIZE writes one.\n";
+
+struct ParetoOptions {
+  ModelOptions model;
+  OutputOptions output;
+  std::string device;
+  std::string overlap;
+  std::string input = "resident";
+  std::string plans;  // folder
+};
+
+double Ratio(std::int64_t macs, std::int64_t of) {
+  return of == 0 ? 1.0 : static_cast<double>(macs) / static_cast<double>(of);
+}
+
+// Weights that pay beside the activations of a point, region by region: one is over before the next
+// begins, so that each has all that the arena leaves free.
+Result<std::vector<cascade::WeightCopy>> CopiesOf(const graph::Graph& graph,
+                                                  const cascade::Proposal& point,
+                                                  const cascade::Device& device) {
+  std::vector<cascade::WeightCopy> all;
+  const std::int64_t free_bytes = cascade::FreeBytes(device, point.arena_bytes);
+  if (free_bytes == 0 || point.regions.empty()) return all;
+  NEAP_TRY(const graph::Graph realised, cascade::GraphOf(graph, point));
+  const graph::SubgraphId main(0);
+  for (const cascade::RegionPlan& region : point.regions) {
+    const auto pay =
+        cascade::CopiesThatPay(graph.subgraphs[main], region, realised.subgraphs[main], device);
+    for (cascade::WeightCopy& copy : cascade::BestCopies(pay, free_bytes)) {
+      all.push_back(std::move(copy));
+    }
+  }
+  return all;
+}
+
+Json CopiesJson(const std::vector<cascade::WeightCopy>& copies) {
+  Json out = Json::array();
+  for (const cascade::WeightCopy& copy : copies) {
+    Json one;
+    one["operator"] = copy.op.value();
+    one["tensors"] = Json::array();
+    for (const graph::TensorId id : copy.tensors) one["tensors"].push_back(id.value());
+    one["bytes"] = copy.bytes;
+    one["reads"] = copy.reads;
+    one["saved_cycles"] = copy.saved_cycles;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Json PointJson(const cascade::Proposal& point, const cascade::PlanOutcome& outcome) {
+  Json out;
+  out["arena_bytes"] = point.arena_bytes;
+  out["total_arena_bytes"] =
+      point.total_arena_bytes < 0 ? Json(nullptr) : Json(point.total_arena_bytes);
+  out["macs"] = point.macs;
+  out["macs_ratio"] = Ratio(point.macs, outcome.macs);
+  out["cycles"] = point.cycles;
+  out["tiles"] = point.tiles;
+  out["regions"] = Json::array();
+  for (const cascade::RegionPlan& region : point.regions) {
+    Json one;
+    one["operators"] = Json::array();
+    for (const graph::OpId id : region.ops) one["operators"].push_back(id.value());
+    one["splits"] = Json::array();
+    for (const cascade::Split& split : region.splits) {
+      one["splits"].push_back({{"axis", split.axis}, {"cuts", split.cuts}});
+    }
+    out["regions"].push_back(std::move(one));
+  }
+  return out;
+}
+
+std::string FrontText(const formats::SourceModel& source, const cascade::PlanOutcome& outcome) {
+  std::string out = fmt::format("{} {} of {}\n\n", outcome.front.size(),
+                                outcome.front.size() == 1 ? "plan" : "plans",
+                                report::Printable(source.path, 4096));
+  out += fmt::format("  {:>12}  {:>12}  {:>8}  {:>14}  {:>6}  regions\n", "arena B", "total B",
+                     "MACs", "cycles", "tiles");
+  for (const cascade::Proposal& point : outcome.front) {
+    const auto lines = RegionsText(point);
+    out += fmt::format("  {:>12}  {:>12}  {:>8.3f}  {:>14}  {:>6}  {}\n",
+                       FormatCount(point.arena_bytes),
+                       point.total_arena_bytes < 0 ? "-" : FormatCount(point.total_arena_bytes),
+                       Ratio(point.macs, outcome.macs), FormatCount(point.cycles), point.tiles,
+                       lines.empty() ? "none: the model as it is" : lines.front());
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      out += fmt::format("  {:>62}{}\n", "", lines[i]);
+    }
+  }
+  if (outcome.interrupted) out += "\n  interrupted: there may be more\n";
+  if (!outcome.note.empty()) out += "\n  " + outcome.note + "\n";
+  return out;
+}
+
+Json StreamPointJson(const compile::StreamPoint& point) {
+  const plan::Stream& stream = *point.plan.entries[0].stream;
+  Json out;
+  out["arena_bytes"] = point.arena_bytes;
+  out["total_arena_bytes"] = nullptr;
+  out["macs"] = point.macs;
+  out["macs_ratio"] = Ratio(point.macs, stream.layerwise_macs);
+  out["cycles"] = point.cycles;
+  out["tiles"] = 0;
+  out["regions"] = Json::array();
+  out["segments"] = stream.segments.size();
+  out["cycles_ratio"] = Ratio(point.cycles, stream.layerwise_cycles);
+  out["lower_bound_bytes"] = stream.lower_bound_bytes;
+  return out;
+}
+
+std::string StreamFrontText(const formats::SourceModel& source, const compile::StreamFront& front,
+                            const std::string& input) {
+  std::string out = fmt::format("{} streamed {} of {}, input {}\n\n", front.points.size(),
+                                front.points.size() == 1 ? "plan" : "plans",
+                                report::Printable(source.path, 4096), input);
+  out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}\n", "arena B", "MACs", "cycles", "segments",
+                     "bound at 1.0");
+  for (const compile::StreamPoint& point : front.points) {
+    const plan::Stream& stream = *point.plan.entries[0].stream;
+    out += fmt::format("  {:>12}  {:>8.4f}  {:>8.4f}  {:>8}  {:>12}\n",
+                       FormatCount(point.arena_bytes), Ratio(point.macs, stream.layerwise_macs),
+                       Ratio(point.cycles, stream.layerwise_cycles), stream.segments.size(),
+                       FormatCount(stream.lower_bound_bytes));
+  }
+  if (front.interrupted) out += "\n  interrupted: there may be more\n";
+  return out;
+}
+
+// FOLDER/0.json and so on, in the order of the points.
+Status WritePlans(const formats::SourceModel& source, const ParetoOptions& options,
+                  compile::StreamFront* front) {
+  const std::string& folder = options.plans;
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem) return Fail(BadInput("cannot make the folder: " + problem.message()));
+  for (std::size_t i = 0; i < front->points.size(); ++i) {
+    plan::Plan& plan = front->points[i].plan;
+    plan.neap_version = Version();
+    plan.model = source.path;
+    plan.dims = options.model.dims;
+    plan.model_sha256 = source.sha256;
+    NEAP_CHECK_OK(io::WriteFile(folder + "/" + std::to_string(i) + ".json", plan::ToJson(plan),
+                                /*force=*/true));
+  }
+  return {};
+}
+
+// Streamed plans for Neap's executor, every one checked.
+Result<int> RunStreamPareto(const ParetoOptions& options, const formats::SourceModel& source,
+                            compile::Options compile, const Stopwatch& watch) {
+  if (!options.device.empty() || !options.overlap.empty()) {
+    return Fail(UsageError("--device and --overlap are not for --runtime neap"));
+  }
+  for (const auto input :
+       {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
+    if (plan::NameOf(input) == options.input) compile.stream_input = input;
+  }
+  auto front = compile::FindStreamFront(source.graph, compile);
+  if (!front) {
+    Diagnostic diagnostic = WithAllSymbols(std::move(front).error(), source.graph);
+    if (diagnostic.file.empty()) diagnostic.file = source.path;
+    return Fail(std::move(diagnostic));
+  }
+  for (const compile::StreamPoint& point : front->points) {
+    const auto findings = plan::Check(source.graph, point.plan);
+    NEAP_CHECK(findings.empty(), "a streamed plan does not pass its check");
+  }
+  if (!options.plans.empty()) {
+    NEAP_CHECK_OK(WritePlans(source, options, &*front));
+  }
+  if (options.output.json) {
+    const plan::Stream& stream = *front->points[0].plan.entries[0].stream;
+    Json out;
+    out["schema_version"] = report::kReportVersion;
+    out["model"] = source.path;
+    out["model_sha256"] = source.sha256;
+    out["runtime"] = "neap";
+    out["device"] = "cortex-m7, modelled";
+    out["input"] = options.input;
+    out["macs"] = stream.layerwise_macs;
+    out["points"] = Json::array();
+    for (const compile::StreamPoint& point : front->points) {
+      out["points"].push_back(StreamPointJson(point));
+    }
+    out["interrupted"] = front->interrupted;
+    out["seconds"] = watch.Seconds();
+    NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  } else if (!options.output.quiet) {
+    NEAP_CHECK_OK(Print(stdout, StreamFrontText(source, *front, options.input)));
+  }
+  return front->interrupted ? kInterrupted : kDone;
+}
+
+Result<int> RunPareto(const ParetoOptions& options) {
+  const Stopwatch watch;
+  cascade::PlanOptions plan;
+  plan.whole_front = true;
+  NEAP_TRY(plan.device, DeviceFor(options.device));
+  formats::LoadOptions load;
+  NEAP_TRY(load.dims, ParseDims(options.model.dims));
+  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
+  NEAP_TRY(plan.compile.runtime, RuntimeFor(options.model.runtime, source.format));
+  plan.compile.limits.stop = StopOnInterrupt();
+  if (plan.compile.runtime == plan::Runtime::kNeap) {
+    plan.compile.kernels = ops::KernelLibrary::kNeap;
+    return RunStreamPareto(options, source, plan.compile, watch);
+  }
+  if (options.input != "resident" || !options.plans.empty()) {
+    return Fail(UsageError("--input and --plans belong to --runtime neap"));
+  }
+  if (!options.overlap.empty()) {
+    const auto library = ops::KernelLibraryNamed(options.overlap);
+    if (!library) return Fail(UsageError("--overlap '" + options.overlap + "' is not known"));
+    plan.compile.kernels = *library;
+  }
+  plan.compile.limits.max_states = kStatesForAFewSeconds;
+  plan.compile.limits.threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  CascadeProgressLine progress(!options.output.quiet && ::isatty(::fileno(stderr)) != 0);
+  plan.observer = [&](const cascade::PlanProgress& seen) { progress.Show(seen); };
+  auto outcome = cascade::FindPlan(source.graph, plan);
+  progress.Erase();
+  if (!outcome) {
+    Diagnostic diagnostic = WithAllSymbols(std::move(outcome).error(), source.graph);
+    if (diagnostic.file.empty()) diagnostic.file = source.path;
+    return Fail(std::move(diagnostic));
+  }
+  if (options.output.json) {
+    Json out;
+    out["schema_version"] = report::kReportVersion;
+    out["model"] = source.path;
+    out["model_sha256"] = source.sha256;
+    out["runtime"] = plan::ProfileOf(plan.compile.runtime).name;
+    out["device"] = plan.device.name;
+    out["macs"] = outcome->macs;
+    out["points"] = Json::array();
+    for (const cascade::Proposal& point : outcome->front) {
+      NEAP_TRY(const auto copies, CopiesOf(source.graph, point, plan.device));
+      Json one = PointJson(point, *outcome);
+      one["copies"] = CopiesJson(copies);
+      out["points"].push_back(std::move(one));
+    }
+    out["interrupted"] = outcome->interrupted;
+    out["seconds"] = watch.Seconds();
+    NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+  } else if (!options.output.quiet) {
+    NEAP_CHECK_OK(Print(stdout, FrontText(source, *outcome)));
+  }
+  return outcome->interrupted ? kInterrupted : kDone;
+}
+
+}  // namespace
+
+int ParetoCommand(std::vector<std::string> args) {
+  ParetoOptions options;
+  CLI::App app("All ways to run a model in tiles that none other beats in memory and time.",
+               "neap pareto");
+  app.footer(kFooter);
+  AddModelOptions(&app, &options.model);
+  AddDeviceOption(&app, &options.device);
+  app.add_option("--overlap", options.overlap,
+                 "let outputs lie over inputs as far as these kernels allow it")
+      ->option_text("KERNELS");
+  app.add_option("--input", options.input,
+                 "with --runtime neap, where the inputs are: in the arena and counted (the "
+                 "default), in other memory, or coming row by row")
+      ->option_text("resident|external|rows")
+      ->check(CLI::IsMember({"resident", "external", "rows"}));
+  app.add_option("--plans", options.plans,
+                 "with --runtime neap: write the plan of every point to FOLDER/0.json, 1.json, ...")
+      ->option_text("FOLDER");
+  AddOutputOptions(&app, &options.output);
+  if (const auto code = Parse(&app, std::move(args))) return *code;
+  const Result<int> code = RunPareto(options);
+  return code ? *code : Report("pareto", code.error());
+}
+
+}  // namespace neap::tools

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// neap pipeline: stages for a pipeline of accelerators.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "neap/base/bytes.h"
+#include "neap/io/file.h"
+#include "neap/zoo/zoo.h"
+#include "tools/common.h"
+#include "tools/pipeline_report.h"
+#include "tools/weights_file.h"
+
+namespace neap::tools {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  neap pipeline model.tflite --stages 4                the fastest pipeline, with a proof\n"
+    "  neap pipeline model.tflite --stages 4 --method compiler\n"
+    "  neap pipeline model.onnx --stages 3 -o parts         a model for every stage\n"
+    "  neap pipeline resnet-152 --layers --stages 6 --json  a network of the zoo, by its layers\n"
+    "\n"
+    "Times are those of a model of the device, fitted to public measurements: nothing here has "
+    "run\n"
+    "on one (docs/pipeline.md). The method `compiler` is the rule that edgetpu_compiler "
+    "documents,\n"
+    "not the compiler itself.\n"
+    "\n"
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no assignment keeps the limits, or none was\n"
+    "found, 4 no proof within the limits of the search (only with --require-optimal), 130\n"
+    "interrupted: the best found is told.\n";
+
+struct PipelineOptions {
+  ModelOptions model;
+  OutputOptions output;
+  std::int64_t stages = 0;
+  std::string device = "edgetpu-usb";
+  std::string method = "exact";
+  std::string weights;  // "": the network that comes with the program
+  std::string objective = "time";
+  bool children_together = false;
+  std::string parameter_limit;
+  std::string activation_limit;
+  bool layers = false;
+  std::string folder;  // -o; "": none
+  pipeline::SimulationOptions simulation;
+  bool no_simulation = false;
+  std::int64_t max_states = 0;  // 0: not given
+  double time_limit_seconds = 0;
+  bool require_optimal = false;
+  bool force = false;
+};
+
+Result<std::int64_t> LimitOf(const char* option, const std::string& text) {
+  if (text.empty()) return -1;
+  const auto parsed = ParseBytes(text);
+  if (!parsed) return Fail(UsageError(std::string(option) + ": " + parsed.error().message));
+  return *parsed;
+}
+
+Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
+  stages::AssignOptions assign;
+  const stages::Device* const device = stages::DeviceNamed(options.device);
+  if (device == nullptr) {
+    Diagnostic error = UsageError("--device '" + options.device + "' is not known");
+    error.hint = "known:";
+    for (const stages::Device& known : stages::Devices())
+      error.hint += " " + std::string(known.name);
+    return Fail(std::move(error));
+  }
+  const auto method = stages::MethodNamed(options.method);
+  if (!method) {
+    Diagnostic error = UsageError("--method '" + options.method + "' is not known");
+    error.hint = "known:";
+    for (const auto& known : stages::Methods()) error.hint += " " + std::string(known.name);
+    return Fail(std::move(error));
+  }
+  if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
+    return Fail(UsageError("--time-limit is not a number of seconds"));
+  }
+  assign.method = *method;
+  if (!options.weights.empty() && assign.method != stages::Method::kLearned) {
+    return Fail(UsageError("--weights belongs to --method learned"));
+  }
+  NEAP_TRY(assign.network, LoadWeights(options.weights, learn::Task::kStages));
+  assign.lower.device = *device;
+  assign.lower.stages = static_cast<pipeline::Stage>(options.stages);
+  if (options.objective == "parameters") assign.lower.objective = stages::Objective::kParameters;
+  assign.lower.children_together = options.children_together;
+  NEAP_TRY(assign.lower.parameter_limit_bytes,
+           LimitOf("--parameter-limit", options.parameter_limit));
+  NEAP_TRY(assign.activation_limit_bytes, LimitOf("--activation-limit", options.activation_limit));
+  if (assign.activation_limit_bytes >= 0 && assign.method != stages::Method::kExact) {
+    return Fail(UsageError("--activation-limit belongs to --method exact"));
+  }
+  assign.limits.max_seconds = options.time_limit_seconds;
+  assign.limits.max_states = options.max_states;
+  if (options.max_states == 0 && options.time_limit_seconds <= 0) {
+    assign.limits.max_states = kStatesForAFewSeconds;
+  }
+  return assign;
+}
+
+bool IsNetwork(const std::string& name) {
+  std::error_code error;
+  const auto recipes = zoo::Recipes();
+  return !std::filesystem::exists(name, error) &&
+         std::any_of(recipes.begin(), recipes.end(),
+                     [&](const zoo::Recipe& recipe) { return recipe.name == name; });
+}
+
+// A network of the zoo; with its weights, and as a file, where its stages are to be written.
+Result<formats::SourceModel> FromZoo(const PipelineOptions& options) {
+  if (options.layers && !options.folder.empty()) {
+    return Fail(
+        UsageError("--layers and -o exclude each other: layers are no operators of a file"));
+  }
+  if (!options.model.dims.empty()) return Fail(UsageError("--dim is for files"));
+  const bool whole = !options.folder.empty();
+  NEAP_TRY(zoo::Network network, zoo::BuildNetwork(options.model.input, {.weights = whole}));
+  if (whole) {
+    NEAP_TRY(std::vector<std::byte> bytes, formats::ExportOnnx(network.graph, options.model.input));
+    return formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(std::move(bytes)),
+                              options.model.input + ".onnx", {.dims = {}, .weights = true});
+  }
+  formats::SourceModel source;
+  source.path = options.model.input;
+  source.graph = std::move(options.layers ? network.layers : network.graph);
+  if (source.graph.subgraphs.empty()) {
+    return Fail(UsageError("'" + options.model.input + "' has no layer graph"));
+  }
+  return source;
+}
+
+Result<formats::SourceModel> LoadModel(const PipelineOptions& options) {
+  if (IsNetwork(options.model.input)) return FromZoo(options);
+  if (options.layers) {
+    Diagnostic error = UsageError("--layers is for networks of the zoo");
+    error.hint = "see 'neap zoo --list'";
+    return Fail(std::move(error));
+  }
+  formats::LoadOptions load;
+  NEAP_TRY(load.dims, ParseDims(options.model.dims));
+  load.weights = !options.folder.empty();
+  return formats::Load(options.model.input, load);
+}
+
+// Where the stages go: FOLDER/NAME.stage1.tflite.
+class StageWriter {
+ public:
+  StageWriter(const PipelineOptions& options, const formats::SourceModel& source)
+      : options_(options), source_(source) {}
+
+  Result<std::vector<std::string>> Write(const stages::Assigned& assigned) const {
+    // Everything is made before the first file is touched.
+    std::vector<std::vector<std::byte>> models;
+    std::vector<std::string> paths;
+    const std::filesystem::path name =
+        source_.path == "-" ? "model" : std::filesystem::path(source_.path).stem();
+    const char* const extension = source_.format == formats::Format::kOnnx ? ".onnx" : ".tflite";
+    for (std::size_t i = 0; i < assigned.stages.size(); ++i) {
+      const stages::StagePart& part = assigned.stages[i].part;
+      NEAP_TRY(std::vector<std::byte> bytes,
+               formats::WritePart(source_, {part.ops, part.inputs, part.outputs}));
+      models.push_back(std::move(bytes));
+      const std::string file = name.string() + ".stage" + std::to_string(i + 1) + extension;
+      paths.push_back((std::filesystem::path(options_.folder) / file).string());
+    }
+    std::error_code error;
+    std::filesystem::create_directory(options_.folder, error);
+    if (!std::filesystem::is_directory(options_.folder)) {
+      Diagnostic diagnostic = IoError("is no folder and cannot be made");
+      diagnostic.file = options_.folder;
+      return Fail(std::move(diagnostic));
+    }
+    for (const std::string& path : paths) NEAP_CHECK_OK(CheckOutput(path, options_.force));
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      NEAP_CHECK_OK(io::WriteFile(paths[i], std::span<const std::byte>(models[i]), options_.force));
+    }
+    return paths;
+  }
+
+ private:
+  const PipelineOptions& options_;
+  const formats::SourceModel& source_;
+};
+
+Result<int> Run(const PipelineOptions& options) {
+  const Stopwatch watch;
+  NEAP_TRY(stages::AssignOptions assign, Understand(options));
+  NEAP_TRY(const formats::SourceModel source, LoadModel(options));
+  PipelineReport report;
+  report.read_seconds = watch.Seconds();
+  report.model = source.path;
+  report.model_sha256 = source.sha256;
+  report.notes = source.notes;
+  report.graph = &source.graph;
+  report.options = &assign;
+  if (source.graph.subgraphs.size() > 1 && source.graph.signatures.size() > 1) {
+    report.notes.emplace_back("only the first subgraph is planned; other signatures are not");
+  }
+  assign.limits.stop = StopOnInterrupt();
+  auto assigned = stages::Assign(source.graph, assign);
+  if (!assigned) {
+    Diagnostic error = WithAllSymbols(std::move(assigned).error(), source.graph);
+    if (error.file.empty()) error.file = source.path;
+    return Fail(std::move(error));
+  }
+  report.assigned = &*assigned;
+  report.simulated = options.simulation;
+  if (!options.no_simulation) {
+    report.simulation = pipeline::Simulate(assigned->time_problem, assigned->assignment.stage_of,
+                                           options.simulation);
+  }
+  if (!options.folder.empty()) {
+    NEAP_TRY(report.files, StageWriter(options, source).Write(*assigned));
+  }
+  report.total_seconds = watch.Seconds();
+  if (options.output.json) {
+    NEAP_CHECK_OK(Print(stdout, PipelineJson(report)));
+  } else if (!options.output.quiet) {
+    NEAP_CHECK_OK(Print(stdout, PipelineText(report, StyleFor(stdout, options.output))));
+  }
+  if (assigned->interrupted && assign.limits.stop->load()) return kInterrupted;
+  return options.require_optimal && !assigned->optimal() ? kUnproven : kDone;
+}
+
+void AddOptions(CLI::App* app, PipelineOptions* options) {
+  app->add_option("INPUT", options->model.input,
+                  "model: .tflite, .onnx or graph JSON, or a network of the zoo by its name")
+      ->required();
+  app->add_option("--stages", options->stages, "accelerators in the pipeline; may stay unused")
+      ->option_text("K")
+      ->required()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{pipeline::kMostStages}));
+  std::string devices = "default: edgetpu-usb";
+  for (const stages::Device& device : stages::Devices()) {
+    devices += fmt::format("\n{}: {}", device.name, device.summary);
+  }
+  app->add_option("--device", options->device, devices)->option_text("NAME");
+  std::string methods = "default: exact";
+  for (const auto& method : stages::Methods()) {
+    methods += fmt::format("\n{}: {}", method.name, method.summary);
+  }
+  app->add_option("--method", options->method, methods)->option_text("NAME");
+  app->add_option("--weights", options->weights,
+                  "of --method learned: a network that neap-train has made; default: built in")
+      ->option_text("FILE");
+  app->add_option("--objective", options->objective,
+                  "what to make least: the time of the slowest stage (default), or the largest "
+                  "parameter memory")
+      ->option_text("time|parameters")
+      ->check(CLI::IsMember({"time", "parameters"}));
+  app->add_flag("--children-together", options->children_together,
+                "all readers of an operator in one stage, a rule of the Edge TPU");
+  app->add_option("--parameter-limit", options->parameter_limit,
+                  "no stage has more parameters: 8MiB, 7900000")
+      ->option_text("SIZE");
+  app->add_option("--activation-limit", options->activation_limit,
+                  "no stage needs more for its activations, in its best order")
+      ->option_text("SIZE");
+  app->add_flag("--layers", options->layers,
+                "of a network of the zoo: the layers of its definition up to the classifier");
+  app->add_option("--dim", options->model.dims, "value of a symbolic dimension; may be repeated")
+      ->option_text("NAME=N")
+      ->allow_extra_args(false);
+  app->add_option("-o,--output", options->folder,
+                  "a folder for a model of every stage, NAME.stage1.tflite; made if needed")
+      ->option_text("FOLDER");
+}
+
+void AddSearchOptions(CLI::App* app, PipelineOptions* options) {
+  app->add_option("--items", options->simulation.items, "that the simulation runs; default: 1000")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, pipeline::kMostItems));
+  app->add_option("--queue", options->simulation.queue_items,
+                  "items that may wait between two stages; default: 2")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, pipeline::kMostItems));
+  app->add_flag("--shared-link", options->simulation.shared_link,
+                "simulate one link that all accelerators share");
+  app->add_flag("--no-simulation", options->no_simulation, "only the model");
+  app->add_option("--max-states", options->max_states,
+                  "of the search, the same result on every machine; default: some seconds' worth")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
+  app->add_option("--time-limit", options->time_limit_seconds,
+                  "seconds of the search; results may then differ between runs; default: none")
+      ->option_text("SECONDS");
+  app->add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
+  app->add_flag("--force", options->force, "overwrite files in FOLDER");
+  AddOutputOptions(app, &options->output);
+}
+
+}  // namespace
+
+int PipelineCommand(std::vector<std::string> args) {
+  PipelineOptions options;
+  CLI::App app(
+      "Assign the operators of a model to the stages of a pipeline of accelerators so that the "
+      "slowest stage is as fast as can be.",
+      "neap pipeline");
+  app.footer(kFooter);
+  AddOptions(&app, &options);
+  AddSearchOptions(&app, &options);
+  if (const auto code = Parse(&app, std::move(args))) return *code;
+  const Result<int> code = Run(options);
+  return code ? *code : Report("pipeline", code.error());
+}
+
+}  // namespace neap::tools

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/pipeline_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "neap/base/bytes.h"
+
+namespace neap::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using stages::AssignedStage;
+using stages::Objective;
+
+constexpr double kPicosecondsPerMillisecond = 1e9;
+constexpr double kPicosecondsPerSecond = 1e12;
+
+double Milliseconds(std::int64_t picoseconds) {
+  return static_cast<double>(picoseconds) / kPicosecondsPerMillisecond;
+}
+double PerSecond(std::int64_t picoseconds) {
+  return picoseconds == 0 ? 0 : kPicosecondsPerSecond / static_cast<double>(picoseconds);
+}
+double Rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+bool IsTime(const PipelineReport& report) {
+  return report.options->lower.objective == Objective::kTime;
+}
+
+// Of the simulation, between the first item and the last.
+double Interval(const pipeline::Simulation& run) {
+  if (run.items < 2) return 0;
+  return Milliseconds(run.all_done - run.first_done) / static_cast<double>(run.items - 1);
+}
+
+ordered_json TensorsJson(const graph::Subgraph& subgraph, const std::vector<graph::TensorId>& ids) {
+  ordered_json list = ordered_json::array();
+  for (const graph::TensorId id : ids) {
+    list.push_back(
+        {{"tensor", id.value()}, {"name", report::Printable(subgraph.tensors[id].name, 4096)}});
+  }
+  return list;
+}
+
+ordered_json StageJson(const PipelineReport& report, std::size_t i) {
+  const AssignedStage& stage = report.assigned->stages[i];
+  const graph::Subgraph& main = report.graph->subgraphs[graph::SubgraphId(0)];
+  ordered_json out;
+  out["operators"] = ordered_json::array();
+  for (const graph::OpId op : stage.part.ops) out["operators"].push_back(op.value());
+  out["parameter_bytes"] = stage.cost.parameter_bytes;
+  out["cached_bytes"] = stage.cached_bytes;
+  out["in_bytes"] = stage.cost.in_bytes;
+  out["out_bytes"] = stage.cost.out_bytes;
+  out["activation_peak_bytes"] = stage.activations.peak_bytes;
+  out["activation_peak_lower_bound_bytes"] = stage.activations.lower_bound_bytes;
+  out["milliseconds"] = Rounded(Milliseconds(stage.cost.cost));
+  out["picoseconds"] = stage.cost.cost;
+  out["inputs"] = TensorsJson(main, stage.part.inputs);
+  out["outputs"] = TensorsJson(main, stage.part.outputs);
+  out["file"] = report.files.empty() ? ordered_json(nullptr) : ordered_json(report.files[i]);
+  return out;
+}
+
+std::string Value(const PipelineReport& report, std::int64_t value) {
+  return IsTime(report) ? fmt::format("{:.3f} ms", Milliseconds(value)) : FormatBytes(value);
+}
+
+std::string Table(const PipelineReport& report) {
+  std::string text =
+      fmt::format("{:>5}  {:>9}  {:>13}  {:>13}  {:>11}  {:>11}  {:>13}  {:>9}\n", "stage",
+                  "operators", "parameters B", "on chip B", "in B", "out B", "activations B", "ms");
+  for (std::size_t i = 0; i < report.assigned->stages.size(); ++i) {
+    const AssignedStage& stage = report.assigned->stages[i];
+    text += fmt::format("{:>5}  {:>9}  {:>13}  {:>13}  {:>11}  {:>11}  {:>13}  {:>9.3f}\n", i + 1,
+                        FormatCount(stage.cost.operators), FormatCount(stage.cost.parameter_bytes),
+                        FormatCount(stage.cached_bytes), FormatCount(stage.cost.in_bytes),
+                        FormatCount(stage.cost.out_bytes),
+                        FormatCount(stage.activations.peak_bytes), Milliseconds(stage.cost.cost));
+  }
+  return text;
+}
+
+std::string BoundText(const PipelineReport& report) {
+  const stages::Assigned& assigned = *report.assigned;
+  const std::int64_t value = assigned.assignment.bottleneck;
+  const char* const what = IsTime(report) ? "slowest stage" : "largest parameter memory";
+  std::string text = fmt::format("{} {}: ", what, Value(report, value));
+  if (assigned.optimal()) {
+    text += fmt::format("optimal, no assignment is {} (certificate checked)\n",
+                        IsTime(report) ? "faster" : "smaller");
+  } else {
+    text += fmt::format(
+        "no assignment is below {} ({} less)\n", Value(report, assigned.lower_bound),
+        report::Percent(value - assigned.lower_bound, std::max<std::int64_t>(value, 1)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string PipelineText(const PipelineReport& report, const report::Style& style) {
+  const stages::Assigned& assigned = *report.assigned;
+  const auto& options = *report.options;
+  std::string text = fmt::format(
+      "{}: {} operators in {} of {} stages of {}, method {}\n", report::Printable(report.model),
+      FormatCount(assigned.lowered.problem.num_ops), assigned.stages.size(), options.lower.stages,
+      options.lower.device.name, stages::NameOf(options.method));
+  text += Table(report);
+  text += report::Paint(style, report::Ink::kBold, BoundText(report));
+  if (assigned.picoseconds > 0) {
+    text += fmt::format("modelled: {:.1f} inferences per second", PerSecond(assigned.picoseconds));
+    const pipeline::Simulation& run = report.simulation;
+    if (run.items > 0) {
+      text += fmt::format(
+          "; simulated, {} items over {}: first after {:.3f} ms, then one every {:.3f} ms",
+          FormatCount(run.items),
+          report.simulated.shared_link ? "one shared link" : "separate links",
+          Milliseconds(run.first_done), Interval(run));
+    }
+    text += "\n";
+  }
+  text += report::NotesText(report.notes, "");
+  for (const std::string& file : report.files) {
+    text += fmt::format("wrote {}\n", report::Printable(file, 4096));
+  }
+  return text;
+}
+
+std::string PipelineJson(const PipelineReport& report) {
+  const stages::Assigned& assigned = *report.assigned;
+  const auto& options = *report.options;
+  const std::int64_t value = assigned.assignment.bottleneck;
+  const bool time = IsTime(report);
+  ordered_json out;
+  out["schema_version"] = 1;
+  out["model"] = report::Printable(report.model, 4096);
+  out["model_sha256"] =
+      report.model_sha256.empty() ? ordered_json(nullptr) : ordered_json(report.model_sha256);
+  out["device"] = options.lower.device.name;
+  out["method"] = stages::NameOf(options.method);
+  out["objective"] = time ? "time" : "parameters";
+  out["most_stages"] = options.lower.stages;
+  out["children_together"] = options.lower.children_together;
+  out["operators"] = assigned.lowered.problem.num_ops;
+  const graph::Subgraph& main = report.graph->subgraphs[graph::SubgraphId(0)];
+  out["inputs"] = TensorsJson(main, main.inputs);
+  out["outputs"] = TensorsJson(main, main.outputs);
+  out["stages"] = ordered_json::array();
+  for (std::size_t i = 0; i < assigned.stages.size(); ++i) {
+    out["stages"].push_back(StageJson(report, i));
+  }
+  out["bottleneck_milliseconds"] = Rounded(Milliseconds(assigned.picoseconds));
+  out["bottleneck_picoseconds"] = assigned.picoseconds;
+  out["lower_bound_milliseconds"] =
+      time ? ordered_json(Rounded(Milliseconds(assigned.lower_bound))) : ordered_json(nullptr);
+  out["lower_bound_picoseconds"] =
+      time ? ordered_json(assigned.lower_bound) : ordered_json(nullptr);
+  std::int64_t most_parameters = 0;
+  for (const AssignedStage& stage : assigned.stages) {
+    most_parameters = std::max(most_parameters, stage.cost.parameter_bytes);
+  }
+  out["most_parameter_bytes"] = most_parameters;
+  out["most_parameter_bytes_lower_bound"] =
+      time ? ordered_json(nullptr) : ordered_json(assigned.lower_bound);
+  out["status"] = assigned.optimal() ? "optimal" : "bounded";
+  out["gap"] = assigned.lower_bound == 0
+                   ? 0
+                   : Rounded(static_cast<double>(value - assigned.lower_bound) /
+                             static_cast<double>(assigned.lower_bound));
+  out["throughput_per_second"] = Rounded(PerSecond(assigned.picoseconds));
+  const pipeline::Simulation& run = report.simulation;
+  out["simulation"] = nullptr;
+  if (run.items > 0) {
+    out["simulation"] = {{"items", run.items},
+                         {"queue_items", report.simulated.queue_items},
+                         {"shared_link", report.simulated.shared_link},
+                         {"first_milliseconds", Rounded(Milliseconds(run.first_done))},
+                         {"interval_milliseconds", Rounded(Interval(run))}};
+  }
+  out["proof"] = {{"states", assigned.states},
+                  {"downsets", assigned.downsets},
+                  {"operators_after_merging", assigned.merged_operators},
+                  {"certificate_downsets", assigned.certificate_downsets},
+                  {"excluded_stages", assigned.excluded_stages}};
+  out["seconds"] = {{"read", Rounded(report.read_seconds)},
+                    {"method", Rounded(assigned.method_seconds)},
+                    {"solve", Rounded(assigned.solve_seconds)},
+                    {"check", Rounded(assigned.check_seconds)},
+                    {"activations", Rounded(assigned.activation_seconds)},
+                    {"total", Rounded(report.total_seconds)}};
+  out["notes"] = report.notes;
+  out["written"] = report.files;
+  return out.dump(1) + "\n";
+}
+
+}  // namespace neap::tools

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `neap pipeline` tells.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/pipeline/simulate.h"
+#include "neap/report/text.h"
+#include "neap/stages/assign.h"
+
+namespace neap::tools {
+
+struct PipelineReport {
+  std::string model;         // as given
+  std::string model_sha256;  // "": of no file
+  const graph::Graph* graph = nullptr;
+  const stages::AssignOptions* options = nullptr;
+  const stages::Assigned* assigned = nullptr;
+  pipeline::SimulationOptions simulated;
+  pipeline::Simulation simulation;
+  std::vector<std::string> notes;
+  std::vector<std::string> files;  // of the stages; empty: none were written
+  double read_seconds = 0;
+  double total_seconds = 0;
+};
+
+std::string PipelineText(const PipelineReport& report, const report::Style& style);
+std::string PipelineJson(const PipelineReport& report);
+
+}  // namespace neap::tools

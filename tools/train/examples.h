@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs to learn from, with what is to be imitated and what an order is worth.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "neap/learn/dag.h"
+#include "neap/learn/embedding.h"
+#include "neap/learn/labels.h"
+#include "neap/pipeline/problem.h"
+#include "tools/train/settings.h"
+
+namespace neap::train {
+
+struct Example {
+  learn::Dag dag;
+  learn::Rows rows;
+  learn::Labels labels;             // per node
+  std::vector<std::size_t> target;  // rows in the order that the labels ask for
+  std::int64_t optimum = 0;         // of the task, proven or the best known; 0: not asked for
+  pipeline::Problem stages;         // of Task::kStages, where the optimum is asked for
+};
+
+// `count` graphs of the sampler, labelled. The same for the same seed.
+std::vector<Example> MakeExamples(const Settings& settings, const learn::SamplerOptions& sampler,
+                                  std::int64_t count, std::uint64_t seed);
+
+// What the task's objective is after repair (and cut): bytes of the peak, or time of the slowest
+// stage.
+std::int64_t Achieved(const Settings& settings, const Example& example,
+                      const std::vector<learn::Node>& order);
+
+std::vector<learn::Node> NodesOf(const learn::Rows& rows, const std::vector<std::size_t>& order);
+
+}  // namespace neap::train

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/train/settings.h"
+
+#include <fmt/format.h>
+
+namespace neap::train {
+namespace {
+
+std::string Describe(const learn::SamplerOptions& sampler) {
+  return fmt::format("nodes={} degree={} levels={}-{} weight={}", sampler.nodes, sampler.degree,
+                     sampler.least_levels, sampler.most_levels, sampler.most_weight);
+}
+
+}  // namespace
+
+std::string Settings::Fingerprint() const {
+  const auto number = [](auto value) { return static_cast<int>(value); };
+  return fmt::format(
+      "task={} encoder={} decoder={} embedding={} queue={} mask={} hidden={} labels={} reward={} "
+      "train[{} graphs={}] test[{} graphs={}] stages={} batch={} supervised={}@{} policy={}@{} "
+      "epoch={} seed={} test_every={} initial={}",
+      number(model.task), number(model.encoder), number(model.decoder), number(model.embedding),
+      number(model.queue), number(model.mask), model.hidden, number(labels), number(reward),
+      Describe(sampler), graphs, Describe(test_sampler), test_graphs, stages, batch,
+      supervised_steps, supervised_rate, policy_steps, policy_rate, epoch_steps, seed, test_every,
+      initial);
+}
+
+}  // namespace neap::train
