@@ -5,7 +5,14 @@ endif()
 
 find_program(NEAP_CCACHE ccache)
 if(NEAP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${NEAP_CCACHE})
+  # Precompiled headers are cached only when ccache may take their word for what they define.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${NEAP_CCACHE})
+endif()
+
+# Sources in one batch.
+if(CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 endif()
 
 add_library(neap_flags INTERFACE)

@@ -24,7 +24,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kBatchFooter =
     "A line of the manifest: {\"id\": ..., \"path\": \"model.tflite\"} or {\"id\": ..., \"graph\": "
     "{...}},\n"
     "the graph as graph JSON. Its answer: {\"id\", \"peak_bytes\", \"peak_lower_bound_bytes\",\n"
@@ -302,7 +302,7 @@ void AddOptions(CLI::App* app, BatchOptions* options) {
 int BatchCommand(std::vector<std::string> args) {
   BatchOptions options;
   CLI::App app("Plan many graphs: a line in, a line out, in the same order.", "neap batch");
-  app.footer(kFooter);
+  app.footer(kBatchFooter);
   AddOptions(&app, &options);
   if (const auto code = Parse(&app, std::move(args))) return *code;
   BatchSession session(options);

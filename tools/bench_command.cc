@@ -20,7 +20,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     "Examples:\n"
     "  neap bench --list\n"
     "  neap bench serenity --markdown serenity.md --html serenity.html\n"
@@ -153,7 +153,7 @@ Result<int> Bench(const BenchOptions& options) {
 int BenchCommand(std::vector<std::string> args) {
   BenchOptions options;
   CLI::App app("Run a suite of measurements on networks that are made here.", "neap bench");
-  app.footer(kFooter);
+  app.footer(kBenchFooter);
   app.add_option("SUITE", options.suite, "which suite; see --list");
   app.add_flag("--list", options.list, "all suites");
   app.add_flag("--quick", options.quick, "the short form, for continuous integration");

@@ -19,7 +19,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kCheckFooter =
     "Examples:\n"
     "  neap plan model.tflite --plan plan.json\n"
     "  neap check model.tflite plan.json && echo 'the plan holds'\n"
@@ -89,7 +89,7 @@ Result<int> Check(const CheckOptions& options) {
 int CheckCommand(std::vector<std::string> args) {
   CheckOptions options;
   CLI::App app("Recompute everything that a plan claims about its model.", "neap check");
-  app.footer(kFooter);
+  app.footer(kCheckFooter);
   app.add_option("MODEL", options.model, "the model that was planned")->required();
   app.add_option("PLAN", options.plan, "plan.json")->required();
   app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")

@@ -16,7 +16,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kInspectFooter =
     "Examples:\n"
     "  neap inspect model.tflite\n"
     "  neap inspect model.onnx --dim batch=1 --runtime ideal --all\n"
@@ -115,7 +115,7 @@ int InspectCommand(std::vector<std::string> args) {
   InspectOptions options;
   CLI::App app("Show the live bytes of every operator in the order of the file, and the peak.",
                "neap inspect");
-  app.footer(kFooter);
+  app.footer(kInspectFooter);
   AddModelOptions(&app, &options.model);
   app.add_option("--top", options.top, "rows of the table of the largest tensors; default: 10")
       ->option_text("N")

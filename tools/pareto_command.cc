@@ -30,7 +30,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFooter =
+constexpr const char* kParetoFooter =
     "Examples:\n"
     "  neap pareto model.tflite\n"
     "  neap pareto model.tflite --overlap tflm-reference --json > front.json\n"
@@ -296,7 +296,7 @@ int ParetoCommand(std::vector<std::string> args) {
   ParetoOptions options;
   CLI::App app("All ways to run a model in tiles that none other beats in memory and time.",
                "neap pareto");
-  app.footer(kFooter);
+  app.footer(kParetoFooter);
   AddModelOptions(&app, &options.model);
   AddDeviceOption(&app, &options.device);
   app.add_option("--overlap", options.overlap,

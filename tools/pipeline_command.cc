@@ -22,7 +22,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kPipelineFooter =
     "Examples:\n"
     "  neap pipeline model.tflite --stages 4                the fastest pipeline, with a proof\n"
     "  neap pipeline model.tflite --stages 4 --method compiler\n"
@@ -309,7 +309,7 @@ int PipelineCommand(std::vector<std::string> args) {
       "Assign the operators of a model to the stages of a pipeline of accelerators so that the "
       "slowest stage is as fast as can be.",
       "neap pipeline");
-  app.footer(kFooter);
+  app.footer(kPipelineFooter);
   AddOptions(&app, &options);
   AddSearchOptions(&app, &options);
   if (const auto code = Parse(&app, std::move(args))) return *code;

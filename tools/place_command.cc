@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kMostExpandedBytes = std::int64_t{1} << 30;
 
-constexpr const char* kFooter =
+constexpr const char* kPlaceFooter =
     "Examples:\n"
     "  neap place buffers.csv                                the lowest arena and its bound\n"
     "  neap place buffers.csv --capacity 1MiB -o placed.csv  offsets, if it fits\n"
@@ -209,7 +209,7 @@ int PlaceCommand(std::vector<std::string> args) {
   PlaceOptions options;
   CLI::App app("Give buffers with known lifetimes offsets in an arena that is as low as possible.",
                "neap place");
-  app.footer(kFooter);
+  app.footer(kPlaceFooter);
   app.add_option("FILE", options.input, "CSV, also .gz; - is stdin")->required();
   app.add_option("-o,--output", options.output,
                  "the same table with a column `offset`; .gz is compressed, - is stdout")

@@ -26,7 +26,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kRunFooter =
     "Examples:\n"
     "  neap run model.tflite --inputs in.npz --outputs out.npz\n"
     "  neap plan model.tflite --plan plan.json\n"
@@ -258,7 +258,7 @@ Result<int> Run(const RunOptions& options) {
 int RunCommand(std::vector<std::string> args) {
   RunOptions options;
   CLI::App app("Execute a model, on its own or as a plan says.", "neap run");
-  app.footer(kFooter);
+  app.footer(kRunFooter);
   app.add_option("MODEL", options.model, "the model")->required();
   app.add_option("--plan", options.plan, "plan.json: its order, its addresses")
       ->option_text("FILE");

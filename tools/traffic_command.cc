@@ -22,7 +22,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kTrafficFooter =
     "Examples:\n"
     "  neap traffic model.tflite\n"
     "  neap traffic model.tflite --plan plan.json --on-chip 32KiB,64KiB,128KiB\n"
@@ -191,7 +191,7 @@ int TrafficCommand(std::vector<std::string> args) {
   TrafficOptions options;
   CLI::App app("Off-chip bytes when activations live in an on-chip memory of a given size.",
                "neap traffic");
-  app.footer(kFooter);
+  app.footer(kTrafficFooter);
   AddModelOptions(&app, &options.model);
   app.add_option("--plan", options.plan, "the planned order; default: planned here")
       ->option_text("FILE");

@@ -23,7 +23,7 @@
 namespace neap::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kZooFooter =
     "Examples:\n"
     "  neap zoo --list\n"
     "  neap zoo randwire-ws --seed 1 --nodes 32 -o randwire.onnx\n"
@@ -187,7 +187,7 @@ int ZooCommand(std::vector<std::string> args) {
   ZooCommandOptions options;
   CLI::App app("Write a network from its published definition, with seeded random weights.",
                "neap zoo");
-  app.footer(kFooter);
+  app.footer(kZooFooter);
   app.add_option("NAME", options.name, "which network; see --list");
   app.add_flag("--list", options.list,
                "all networks: operators, parameters, multiply-accumulates, peak of live "

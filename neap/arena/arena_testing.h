@@ -14,15 +14,16 @@
 #include <vector>
 
 #include "neap/arena/problem.h"
+#include "neap/base/cases_testing.h"
+#include "neap/base/limits.h"
 #include "neap/base/random.h"
 
 namespace neap::arena {
 
-// `ordinary` random cases times NEAP_PROPERTY_FACTOR (default 1), which may be a fraction.
-inline int Rounds(int ordinary) {
-  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
-  if (factor == nullptr) return ordinary;
-  return std::max(1, static_cast<int>(ordinary * std::strtod(factor, nullptr)));
+inline Limits States(std::int64_t states) {
+  Limits limits;
+  limits.max_states = states;
+  return limits;
 }
 
 struct RandomShape {

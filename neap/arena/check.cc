@@ -93,7 +93,7 @@ std::optional<std::string> FindCollisionBySweep(const Problem& problem,
   std::vector<std::pair<Step, std::size_t>> starts;
   std::multimap<Step, std::size_t> ends;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].bytes > 0 && buffers[i].first < buffers[i].last) {
+    if (buffers[i].occupies()) {
       starts.emplace_back(buffers[i].first, i);
     }
   }

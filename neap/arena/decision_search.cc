@@ -35,8 +35,8 @@ struct Levels {
 
 template <typename Floor>
 Levels<Floor> FindLevels(const Floor* floors, std::size_t size) {
-  constexpr Floor kNone = std::numeric_limits<Floor>::max();
-  Levels<Floor> levels{kNone, kNone, -1, 0};
+  constexpr Floor kNoFloor = std::numeric_limits<Floor>::max();
+  Levels<Floor> levels{kNoFloor, kNoFloor, -1, 0};
   for (std::size_t i = 0; i < size; ++i) {
     levels.least = std::min(levels.least, floors[i]);
     levels.greatest = std::max(levels.greatest, floors[i]);
@@ -44,7 +44,7 @@ Levels<Floor> FindLevels(const Floor* floors, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) {
     const bool equal = floors[i] == levels.least;
     levels.count += equal ? 1 : 0;
-    levels.next = std::min(levels.next, equal ? kNone : floors[i]);
+    levels.next = std::min(levels.next, equal ? kNoFloor : floors[i]);
   }
   return levels;
 }

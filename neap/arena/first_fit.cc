@@ -9,7 +9,6 @@
 namespace neap::arena {
 namespace {
 
-constexpr std::int64_t kMostPairs = 4'000'000;  // 32 MB of neighbours
 constexpr std::int64_t kUnplaced = -1;
 
 // Finds the lowest offset while forbidden intervals are shown in order of their low ends.
@@ -53,7 +52,7 @@ FirstFit::FirstFit(const Problem& problem, Pairs pairs) : problem_(problem) {
   for (const Buffer& buffer : problem.buffers) {
     ranges_.push_back(buffer.bytes > 0 ? LiveRange{buffer.first, buffer.last} : LiveRange{});
   }
-  neighbours_ = Neighbours::Build(ranges_, kMostPairs);
+  neighbours_ = Neighbours::Build(ranges_, kMostNeighbours);
 }
 
 Placement FirstFit::Place(std::span<const BufferIndex> order) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "neap/arena/arena_testing.h"
+#include "neap/base/cases_testing.h"
 #include "neap/base/check.h"
 
 namespace neap::arena {
@@ -16,12 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::Optional;
 
 constexpr std::int64_t kNot = MemoryProblem::kNotAllowed;
-
-Limits States(std::int64_t states) {
-  Limits limits;
-  limits.max_states = states;
-  return limits;
-}
 
 // Three buffers of 8 live at once, 16 bytes of fast memory and enough slow memory.
 MemoryProblem Three() {
@@ -117,7 +112,7 @@ std::optional<std::int64_t> LeastCost(const MemoryProblem& problem) {
 
 TEST(Memories, EqualAllAssignments) {
   Random random(51);
-  const int rounds = Rounds(1500);
+  const int rounds = Cases(1500);
   int impossible = 0;
   int above_relaxed = 0;
   for (int round = 0; round < rounds; ++round) {

@@ -19,6 +19,9 @@ struct LiveRange {
   bool empty() const { return first >= last; }
 };
 
+// Most pairs that the heuristics keep: 32 MB of neighbours.
+inline constexpr std::int64_t kMostNeighbours = 4'000'000;
+
 // For every half-open range the others that share a step with it, as compressed rows.
 class Neighbours {
  public:

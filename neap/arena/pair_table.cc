@@ -7,16 +7,14 @@
 namespace neap::arena {
 namespace {
 
-bool Occupies(const Buffer& buffer) { return buffer.bytes > 0 && buffer.first < buffer.last; }
-
 bool LiveTogether(const Buffer& a, const Buffer& b) {
-  return Occupies(a) && Occupies(b) && a.first < b.last && b.first < a.last;
+  return a.occupies() && b.occupies() && a.first < b.last && b.first < a.last;
 }
 
 // Whether an offset lies inside.
 bool ForbidsAny(const PairTable::Entry& entry) { return entry.high - entry.low > 1; }
 
-struct Row {
+struct SidedRule {
   BufferIndex self;
   PairTable::Entry entry;
   auto Key() const { return std::tie(self, entry.other, entry.low, entry.high); }
@@ -25,7 +23,7 @@ struct Row {
 }  // namespace
 
 PairTable::PairTable(const Problem& problem) {
-  std::vector<Row> rows;
+  std::vector<SidedRule> rows;
   for (const PairRule& rule : problem.pairs) {
     if (!LiveTogether(problem.buffers[static_cast<std::size_t>(rule.a)],
                       problem.buffers[static_cast<std::size_t>(rule.b)])) {
@@ -35,7 +33,8 @@ PairTable::PairTable(const Problem& problem) {
     rows.push_back({rule.a, {rule.b, -rule.high, -rule.low}});
   }
   if (rows.empty()) return;
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.Key() < b.Key(); });
+  std::sort(rows.begin(), rows.end(),
+            [](const SidedRule& a, const SidedRule& b) { return a.Key() < b.Key(); });
   begins_.assign(problem.buffers.size() + 1, 0);
   BufferIndex self = -1;
   for (const auto& [owner, entry] : rows) {

@@ -15,18 +15,13 @@
 #include "neap/arena/pair_table.h"
 #include "neap/arena/sections.h"
 #include "neap/base/bytes.h"
+#include "neap/base/cases_testing.h"
 
 namespace neap::arena {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Optional;
-
-Limits States(std::int64_t states) {
-  Limits limits;
-  limits.max_states = states;
-  return limits;
-}
 
 // An input of 8 bytes, an output of 6, both live in one step.
 Problem InputAndOutput() { return {{{8, 0, 2, 1, {}}, {6, 1, 3, 1, {}}}, {}}; }
@@ -156,15 +151,15 @@ TEST(LoadLowerBound, TakesOffWhatMayBeShared) {
   EXPECT_EQ(Solve(problem, States(100)).placement.height_bytes, 16);
 }
 
-struct Tally {
+struct PairTally {
   int optimal = 0;
   int above_load = 0;
 };
 
-Tally CompareWithAllOffsets(std::uint64_t seed, int rounds, const RandomShape& shape,
-                            int pair_percent, bool wild) {
+PairTally CompareWithAllOffsets(std::uint64_t seed, int rounds, const RandomShape& shape,
+                                int pair_percent, bool wild) {
   Random random(seed);
-  Tally tally;
+  PairTally tally;
   for (int round = 0; round < rounds; ++round) {
     Problem problem = RandomProblem(random, shape);
     AddRandomPairs(random, problem, pair_percent, wild);
@@ -187,23 +182,23 @@ Tally CompareWithAllOffsets(std::uint64_t seed, int rounds, const RandomShape& s
 }
 
 TEST(SolveWithPairs, EqualsAllOffsets) {
-  const int rounds = Rounds(3000);
-  const Tally tally = CompareWithAllOffsets(31, rounds, {.buffers = 7, .steps = 6}, 25, false);
+  const int rounds = Cases(3000);
+  const PairTally tally = CompareWithAllOffsets(31, rounds, {.buffers = 7, .steps = 6}, 25, false);
   EXPECT_EQ(tally.optimal, rounds);
   EXPECT_GT(tally.above_load, rounds / 20);
 }
 
 TEST(SolveWithPairs, EqualsAllOffsetsWithAlignments) {
-  const int rounds = Rounds(2000);
-  const Tally tally = CompareWithAllOffsets(
+  const int rounds = Cases(2000);
+  const PairTally tally = CompareWithAllOffsets(
       32, rounds, {.buffers = 6, .most_bytes = 12, .alignments = {1, 4, 8}}, 30, false);
   EXPECT_EQ(tally.optimal, rounds);
   EXPECT_GT(tally.above_load, rounds / 20);
 }
 
 TEST(SolveWithPairs, EqualsAllOffsetsWithFixedOffsets) {
-  const int rounds = Rounds(3000);
-  const Tally tally = CompareWithAllOffsets(
+  const int rounds = Cases(3000);
+  const PairTally tally = CompareWithAllOffsets(
       33, rounds,
       {.buffers = 7, .steps = 6, .most_bytes = 9, .alignments = {1, 2}, .fixed_percent = 25}, 25,
       false);
@@ -212,16 +207,16 @@ TEST(SolveWithPairs, EqualsAllOffsetsWithFixedOffsets) {
 }
 
 TEST(SolveWithPairs, EqualsAllOffsetsWithIntervalsAnywhere) {
-  const int rounds = Rounds(2000);
-  const Tally tally =
+  const int rounds = Cases(2000);
+  const PairTally tally =
       CompareWithAllOffsets(34, rounds, {.buffers = 6, .steps = 5, .most_bytes = 6}, 30, true);
   EXPECT_EQ(tally.optimal, rounds);
   EXPECT_GT(tally.above_load, rounds / 20);
 }
 
 TEST(SolveWithPairs, EqualsAllOffsetsWithEverything) {
-  const int rounds = Rounds(2000);
-  const Tally tally = CompareWithAllOffsets(
+  const int rounds = Cases(2000);
+  const PairTally tally = CompareWithAllOffsets(
       35, rounds,
       {.buffers = 5, .steps = 4, .most_bytes = 8, .alignments = {1, 2, 3}, .fixed_percent = 20}, 40,
       true);
@@ -295,7 +290,7 @@ void Compare(const Problem& problem, std::int64_t capacity, int round, Agreement
 TEST(IndependentSearches, AgreeOnFullLoad) {
   Random random(41);
   Agreement agreement;
-  const int rounds = Rounds(2500);
+  const int rounds = Cases(2500);
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
     const auto steps = static_cast<int>(random.Between(4, 12));
     const std::int64_t load = random.Between(8, 24);
@@ -310,7 +305,7 @@ TEST(IndependentSearches, AgreeOnFullLoad) {
 TEST(IndependentSearches, AgreeOnFullLoadWithOverlaps) {
   Random random(42);
   Agreement agreement;
-  const int rounds = Rounds(1000);
+  const int rounds = Cases(1000);
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
     const auto steps = static_cast<int>(random.Between(3, 9));
     const std::int64_t load = random.Between(8, 24);
@@ -329,7 +324,7 @@ TEST(IndependentSearches, AgreeOnFullLoadWithOverlaps) {
 // Larger problems of all kinds: the placement is right, the bound is one.
 TEST(SolveWithPairs, PassesTheCheckerOnLargerProblems) {
   Random random(43);
-  const int rounds = Rounds(1000);
+  const int rounds = Cases(1000);
   int optimal = 0;
   for (int round = 0; round < rounds; ++round) {
     RandomShape shape{.buffers = static_cast<int>(random.Between(10, 80)), .steps = 25};

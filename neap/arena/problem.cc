@@ -84,9 +84,7 @@ std::optional<std::string> ValidateSum(const Problem& problem) {
   return std::nullopt;
 }
 
-bool IsFixedAndOccupies(const Buffer& buffer) {
-  return buffer.fixed_offset && buffer.bytes > 0 && buffer.first < buffer.last;
-}
+bool IsFixedAndOccupies(const Buffer& buffer) { return buffer.fixed_offset && buffer.occupies(); }
 
 // Every fixed buffer that has rules against all other fixed ones.
 std::optional<std::string> ValidateFixedWithRules(const Problem& problem, const PairTable& table) {

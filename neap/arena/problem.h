@@ -23,6 +23,9 @@ struct Buffer {
   Step last = 0;
   std::int64_t alignment = 1;                // >= 1
   std::optional<std::int64_t> fixed_offset;  // must be placed exactly here
+
+  // Whether it takes bytes at some step.
+  bool occupies() const { return bytes > 0 && first < last; }
 };
 
 // offset(b) - offset(a) must not lie in the *open* interval (low, high), whose ends may lie

@@ -12,8 +12,6 @@
 namespace neap::arena {
 namespace {
 
-constexpr std::int64_t kMostPairs = 4'000'000;
-
 const Buffer& At(const Problem& problem, BufferIndex buffer) {
   return problem.buffers[static_cast<std::size_t>(buffer)];
 }
@@ -53,22 +51,22 @@ Grid FindGrid(const Problem& problem, const PairTable& table,
 // end if something started since the last one was closed.
 std::int32_t FindSections(const Problem& problem, std::span<const BufferIndex> buffers,
                           std::vector<Sections::Item>& items) {
-  struct Event {
+  struct Boundary {
     Step step;
     bool starts;
     std::size_t item;
   };
-  std::vector<Event> events;
+  std::vector<Boundary> events;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     events.push_back({At(problem, buffers[i]).first, true, i});
     events.push_back({At(problem, buffers[i]).last, false, i});
   }
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+  std::sort(events.begin(), events.end(), [](const Boundary& a, const Boundary& b) {
     return std::tie(a.step, a.starts, a.item) < std::tie(b.step, b.starts, b.item);
   });
   std::int32_t closed = 0;
   bool started = false;
-  for (const Event& event : events) {
+  for (const Boundary& event : events) {
     if (event.starts) {
       items[event.item].first = closed;
       started = true;
@@ -181,7 +179,7 @@ std::vector<std::vector<BufferIndex>> SplitByTime(const Problem& problem) {
   std::vector<BufferIndex> order;
   for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
     const Buffer& buffer = problem.buffers[i];
-    if (buffer.bytes > 0 && buffer.first < buffer.last) {
+    if (buffer.occupies()) {
       order.push_back(static_cast<BufferIndex>(i));
     }
   }
@@ -209,7 +207,7 @@ std::optional<Sections> Sections::Build(const Problem& problem, const PairTable&
   for (const BufferIndex i : buffers) {
     ranges.push_back({At(problem, i).first, At(problem, i).last});
   }
-  auto neighbours = Neighbours::Build(ranges, kMostPairs);
+  auto neighbours = Neighbours::Build(ranges, kMostNeighbours);
   if (!neighbours) return std::nullopt;
   result.neighbours = std::move(*neighbours);
   const Grid grid = FindGrid(problem, table, buffers);

@@ -14,12 +14,6 @@
 namespace neap::arena {
 namespace {
 
-Limits States(std::int64_t states) {
-  Limits limits;
-  limits.max_states = states;
-  return limits;
-}
-
 // What must hold of every outcome.
 void ExpectSound(const Problem& problem, const Outcome& outcome) {
   ASSERT_EQ(FindViolation(problem, outcome.placement), std::nullopt);

@@ -11,9 +11,7 @@
 namespace neap::arena {
 namespace {
 
-constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-
-bool Occupies(const Buffer& buffer) { return buffer.bytes > 0 && buffer.first < buffer.last; }
+constexpr std::int64_t kNoGap = std::numeric_limits<std::int64_t>::max();
 
 std::vector<BufferIndex> Order(const Problem& problem, Step whole_run_last) {
   std::vector<BufferIndex> order = FreeBuffers(problem);
@@ -35,8 +33,8 @@ std::vector<BufferIndex> Order(const Problem& problem, Step whole_run_last) {
 // from the unaligned offset; kept, because it decides between gaps.
 std::int64_t BestFit(const Problem& problem, std::span<const std::int64_t> offsets,
                      std::span<const BufferIndex> by_offset, const Buffer& wanted) {
-  std::int64_t best = kNone;
-  std::int64_t best_gap = kNone;
+  std::int64_t best = kNoGap;
+  std::int64_t best_gap = kNoGap;
   std::int64_t end = 0;
   for (const BufferIndex i : by_offset) {
     const Buffer& other = problem.buffers[static_cast<std::size_t>(i)];
@@ -50,7 +48,7 @@ std::int64_t BestFit(const Problem& problem, std::span<const std::int64_t> offse
     end = std::max(end, offset + other.bytes);
     if (best_gap == 0) break;
   }
-  return best == kNone ? AlignUp(end, wanted.alignment) : best;
+  return best == kNoGap ? AlignUp(end, wanted.alignment) : best;
 }
 
 }  // namespace
@@ -70,11 +68,11 @@ Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last) {
   for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
     if (!problem.buffers[i].fixed_offset) continue;
     result.offsets[i] = *problem.buffers[i].fixed_offset;
-    if (Occupies(problem.buffers[i])) insert(static_cast<BufferIndex>(i));
+    if (problem.buffers[i].occupies()) insert(static_cast<BufferIndex>(i));
   }
   for (const BufferIndex i : Order(problem, whole_run_last)) {
     const Buffer& buffer = problem.buffers[static_cast<std::size_t>(i)];
-    if (!Occupies(buffer)) continue;
+    if (!buffer.occupies()) continue;
     result.offsets[static_cast<std::size_t>(i)] =
         BestFit(problem, result.offsets, by_offset, buffer);
     insert(i);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,11 @@ class IdVector {
  private:
   std::vector<T> items_;
 };
+
+template <typename Tag>
+bool Contains(const std::vector<Id<Tag>>& list, Id<Tag> id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
 
 }  // namespace neap
 

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMost = 1'000'000'000'000'000;
+constexpr std::int64_t kMostNumber = 1'000'000'000'000'000;
 
 class Reader {
  public:
@@ -63,8 +63,8 @@ class Reader {
     const auto found = json.find(key);
     if (found == json.end()) return {};
     if (!found->is_number_unsigned() ||
-        found->get<std::uint64_t>() > static_cast<std::uint64_t>(kMost)) {
-      return Refuse(key, "is no integer from 0 to " + std::to_string(kMost));
+        found->get<std::uint64_t>() > static_cast<std::uint64_t>(kMostNumber)) {
+      return Refuse(key, "is no integer from 0 to " + std::to_string(kMostNumber));
     }
     *to = found->get<std::int64_t>();
     return {};

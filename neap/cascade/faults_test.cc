@@ -227,7 +227,8 @@ TEST(Faults, TheOrderOfTheFileDoesNotDecide) {
       wide.push_back(net.Conv(input, 32, k1x1));
       if (!bad) narrow.push_back(net.Conv(wide.back(), 4, k1x1));
     }
-    for (int i = 0; bad && i < 4; ++i) narrow.push_back(net.Conv(wide[i], 4, k1x1));
+    for (int i = 0; bad && i < 4; ++i)
+      narrow.push_back(net.Conv(wide[static_cast<std::size_t>(i)], 4, k1x1));
     net.Output(net.Add(net.Add(narrow[0], narrow[1]), net.Add(narrow[2], narrow[3])));
     return net;
   };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/base/index.h"
 #include "neap/schedule/schedule.h"
 
 namespace neap::compile {
@@ -17,8 +18,6 @@ using graph::Subgraph;
 using graph::TensorId;
 using schedule::BufferIndex;
 using schedule::OpIndex;
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 class ArenaLowerer {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/compile/arena_order.h"
+#include "neap/base/cases_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -27,11 +28,6 @@ using graph::Sketch;
 using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
-
-int Repetitions(int ordinary) {
-  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
-  return ordinary * (factor == nullptr ? 1 : std::max(1, std::atoi(factor)));
-}
 
 // Branches that join again: windows, additions, concatenations and reshapes on 8-bit images.
 class BranchedNetwork {
@@ -145,7 +141,7 @@ TEST_P(ArenaOrderTest, NoOrderAndNoPlacementIsBelowTheBound) {
   int cases = 0;
   int met = 0;
   int searched = 0;
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(Repetitions(400)); ++seed) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(Cases(400)); ++seed) {
     const Graph graph = BranchedNetwork(seed).Take();
     const SubgraphId main(0);
     const Subgraph& subgraph = graph.subgraphs[main];
@@ -190,7 +186,7 @@ TEST_P(ArenaOrderTest, NoOrderAndNoPlacementIsBelowTheBound) {
     entry.arena_lower_bound_bytes = found.lower_bound_bytes + 1;
     ASSERT_FALSE(plan::ReplayBounds(graph, compiled->plan, 1'000'000).refuted.empty()) << seed;
   }
-  EXPECT_GT(cases, Repetitions(400) / 3);
+  EXPECT_GT(cases, Cases(400) / 3);
   EXPECT_GT(met, cases / 3);
   EXPECT_GT(searched, cases / 20);
 }

@@ -19,10 +19,6 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
 
-bool Contains(const std::vector<TensorId>& list, TensorId id) {
-  return std::find(list.begin(), list.end(), id) != list.end();
-}
-
 // One entry subgraph and its plan, both rewritten.
 class Rewriter {
  public:

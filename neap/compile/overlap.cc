@@ -15,10 +15,6 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::TensorId;
 
-bool Contains(const std::vector<TensorId>& list, TensorId id) {
-  return std::find(list.begin(), list.end(), id) != list.end();
-}
-
 // What the kernel allows for output 0 and this input, whatever the order.
 std::optional<ops::OverlapRule> RuleOf(const Subgraph& subgraph, const Op& op, std::size_t input,
                                        const OverlapOptions& options) {

@@ -117,15 +117,8 @@ constexpr std::array<std::string_view, 36> kWithoutScratch = {"ABS",
                                                               "VAR_HANDLE",
                                                               "ZEROS_LIKE"};
 
-const graph::Tensor* InputOf(const graph::Subgraph& subgraph, const graph::Op& op,
-                             std::size_t index) {
-  if (index >= op.inputs.size() || !op.inputs[index].valid()) return nullptr;
-  return &subgraph.tensors[op.inputs[index]];
-}
-
 const graph::Tensor* OutputOf(const graph::Subgraph& subgraph, const graph::Op& op) {
-  if (op.outputs.empty() || !op.outputs.front().valid()) return nullptr;
-  return &subgraph.tensors[op.outputs.front()];
+  return graph::Operand(subgraph, op.outputs, 0);
 }
 
 std::optional<std::int64_t> ElementsOf(const graph::Tensor* tensor) {
@@ -142,7 +135,7 @@ std::optional<std::int64_t> ElementsOf(const graph::Tensor* tensor) {
 // Multipliers and shifts of convolutions: two lists of 32-bit words, one for each output channel.
 bool AddChannels(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t dimension,
                  KernelMemory* memory) {
-  const graph::Tensor* weights = InputOf(subgraph, op, 1);
+  const graph::Tensor* weights = graph::Operand(subgraph, op.inputs, 1);
   if (weights == nullptr || !weights->shape || weights->shape->size() != 4) return false;
   const std::int64_t channels = (*weights->shape)[dimension];
   constexpr std::int64_t kMostChannels = std::int64_t{1} << 40;
@@ -154,7 +147,7 @@ bool AddChannels(const graph::Subgraph& subgraph, const graph::Op& op, std::size
 // Kernels that unpack weights of four bits ask for a buffer that holds them unpacked.
 bool AddUnpackedWeights(const graph::Subgraph& subgraph, const graph::Op& op,
                         KernelMemory* memory) {
-  const graph::Tensor* weights = InputOf(subgraph, op, 1);
+  const graph::Tensor* weights = graph::Operand(subgraph, op.inputs, 1);
   if (weights == nullptr || weights->type != graph::ElementType::kInt4) return true;
   const auto elements = ElementsOf(weights);
   if (elements) memory->scratch_bytes.push_back(*elements);
@@ -162,8 +155,8 @@ bool AddUnpackedWeights(const graph::Subgraph& subgraph, const graph::Op& op,
 }
 
 bool AddMeanScratch(const graph::Subgraph& subgraph, const graph::Op& op, KernelMemory* memory) {
-  const graph::Tensor* input = InputOf(subgraph, op, 0);
-  const auto axes = ElementsOf(InputOf(subgraph, op, 1));
+  const graph::Tensor* input = graph::Operand(subgraph, op.inputs, 0);
+  const auto axes = ElementsOf(graph::Operand(subgraph, op.inputs, 1));
   const auto elements = ElementsOf(OutputOf(subgraph, op));
   if (input == nullptr || !input->shape || !axes || !elements) return false;
   memory->scratch_bytes = {4 * static_cast<std::int64_t>(input->shape->size()), 4 * *axes};
@@ -174,7 +167,7 @@ bool AddMeanScratch(const graph::Subgraph& subgraph, const graph::Op& op, Kernel
 // Sums of products, before they are scaled.
 bool AddTransposeConvScratch(const graph::Subgraph& subgraph, const graph::Op& op,
                              KernelMemory* memory) {
-  const graph::Tensor* input = InputOf(subgraph, op, 2);
+  const graph::Tensor* input = graph::Operand(subgraph, op.inputs, 2);
   const auto elements = ElementsOf(OutputOf(subgraph, op));
   if (input == nullptr || !elements) return false;
   if (input->type == graph::ElementType::kFloat32) return true;
@@ -195,7 +188,7 @@ bool AddShapes(const graph::Subgraph& subgraph, const graph::Op& op, KernelMemor
   }
   if (op.type == "MEAN") return AddMeanScratch(subgraph, op, memory);
   if (op.type == "FULLY_CONNECTED") {
-    const graph::Tensor* weights = InputOf(subgraph, op, 1);
+    const graph::Tensor* weights = graph::Operand(subgraph, op.inputs, 1);
     if (weights == nullptr) return false;
     // Weights with a scale of their own for each output: two more lists.
     if (weights->quantization && weights->quantization->scales.size() > 1) {
@@ -205,7 +198,7 @@ bool AddShapes(const graph::Subgraph& subgraph, const graph::Op& op, KernelMemor
     return AddUnpackedWeights(subgraph, op, memory);
   }
   if (op.type == "SOFTMAX") {
-    const graph::Tensor* input = InputOf(subgraph, op, 0);
+    const graph::Tensor* input = graph::Operand(subgraph, op.inputs, 0);
     if (input == nullptr) return false;
     constexpr std::int64_t kTableBytes = std::int64_t{513} * 2;
     if (input->type == graph::ElementType::kInt16) memory->channel_bytes.assign(2, kTableBytes);

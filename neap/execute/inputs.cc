@@ -13,11 +13,6 @@ namespace {
 
 using graph::ElementType;
 
-Diagnostic AtTensor(Diagnostic error, graph::TensorId id, const graph::Tensor& tensor) {
-  error.tensor = graph::Describe(id, tensor);
-  return error;
-}
-
 template <typename T>
 void Store(std::vector<std::byte>* bytes, std::size_t at, T value) {
   std::memcpy(bytes->data() + at, &value, sizeof(T));

@@ -14,16 +14,6 @@ namespace {
 using graph::OpId;
 using graph::TensorId;
 
-Diagnostic AtOp(Diagnostic error, OpId id, const graph::Op& op) {
-  if (error.op.empty()) error.op = graph::Describe(id, op);
-  return error;
-}
-
-Diagnostic AtTensor(Diagnostic error, TensorId id, const graph::Tensor& tensor) {
-  if (error.tensor.empty()) error.tensor = graph::Describe(id, tensor);
-  return error;
-}
-
 // What each operator waits for: producers of what it reads, control edges, and among operators
 // with state the one before it.
 std::vector<std::pair<OpId, OpId>> EdgesOf(const graph::Subgraph& subgraph) {

@@ -3,6 +3,7 @@
 // Random networks, streamed in every way: the bytes of a run layer by layer, the arena that was
 // promised, and a checker that agrees with the run.
 #include "neap/stream/stream.h"
+#include "neap/base/cases_testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,13 +36,6 @@ using testing::IsEmpty;
 constexpr graph::SubgraphId kMain(0);
 constexpr std::int64_t kMemory = 1 << 24;
 
-// `ordinary` random cases times NEAP_PROPERTY_FACTOR.
-int Rounds(int ordinary) {
-  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
-  if (factor == nullptr) return ordinary;
-  return std::max(1, static_cast<int>(ordinary * std::strtod(factor, nullptr)));
-}
-
 plan::Plan PlanOf(plan::EntryPlan entry) {
   plan::Plan plan;
   plan.runtime = plan::Runtime::kNeap;
@@ -73,7 +67,7 @@ void ExpectExact(const graph::Graph& graph, const Candidate& candidate, std::uin
 
 TEST(Stream, RandomNetworksAreExact) {
   Random random(1);
-  const int rounds = Rounds(300);
+  const int rounds = Cases(300);
   std::int64_t streamed = 0;
   std::int64_t sums = 0;
   std::int64_t by_channel = 0;
@@ -112,7 +106,7 @@ TEST(Stream, RandomNetworksAreExact) {
 TEST(Stream, RowsComeOnce) {
   Random random(2);
   int runs = 0;
-  const int rounds = Rounds(150);
+  const int rounds = Cases(150);
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("network " + std::to_string(n));
     const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 10)));
@@ -238,7 +232,7 @@ TEST(Stream, CheckerFindsWhatRunsFind) {
   int mutants = 0;
   int wrong = 0;
   int caught = 0;
-  const int rounds = Rounds(700);
+  const int rounds = Cases(700);
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("mutant " + std::to_string(n));
     const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 8)));
@@ -279,7 +273,7 @@ std::vector<std::pair<const char*, std::int64_t*>> PlacesOf(const graph::Graph& 
 // Planes and sums at every offset of the arena: what the run finds wrong, the checker has found.
 TEST(Stream, PlanesAndSumsAreCheckedWhereverTheyLie) {
   Random random(6);
-  const int rounds = Rounds(60);
+  const int rounds = Cases(60);
   std::map<std::string, int> wrong;
   std::map<std::string, int> right;
   for (int n = 0; n < rounds; ++n) {

@@ -9,14 +9,13 @@
 namespace neap::graph {
 namespace {
 
-Diagnostic At(const Subgraph& subgraph, OpId id, Diagnostic diagnostic) {
-  diagnostic.op = Describe(id, subgraph.ops[id]);
-  return diagnostic;
+Diagnostic In(const Subgraph& subgraph, OpId id, Diagnostic diagnostic) {
+  return AtOp(std::move(diagnostic), id, subgraph.ops[id]);
 }
 
-Diagnostic AtTensor(const Subgraph& subgraph, TensorId id, Diagnostic diagnostic) {
-  if (subgraph.tensors.Has(id)) diagnostic.tensor = Describe(id, subgraph.tensors[id]);
-  return diagnostic;
+Diagnostic In(const Subgraph& subgraph, TensorId id, Diagnostic diagnostic) {
+  if (!subgraph.tensors.Has(id)) return diagnostic;
+  return AtTensor(std::move(diagnostic), id, subgraph.tensors[id]);
 }
 
 // Ids in range, producers unique.
@@ -27,7 +26,7 @@ Status VerifyReferences(const Graph& graph, const Subgraph& subgraph) {
     for (const auto* list : {&op.inputs, &op.outputs, &op.captures}) {
       for (const TensorId tensor : *list) {
         if (tensor.valid() && !subgraph.tensors.Has(tensor)) {
-          return Fail(At(subgraph, id,
+          return Fail(In(subgraph, id,
                          BadInput("refers to tensor " + std::to_string(tensor.value()) +
                                   ", but there are " + std::to_string(subgraph.tensors.size()))));
         }
@@ -36,24 +35,23 @@ Status VerifyReferences(const Graph& graph, const Subgraph& subgraph) {
     for (const TensorId tensor : op.outputs) {
       if (!tensor.valid()) continue;
       if (producer[tensor].valid()) {
-        return Fail(
-            AtTensor(subgraph, tensor,
-                     At(subgraph, id,
-                        BadInput("is written here and already by operator " +
-                                 Describe(producer[tensor], subgraph.ops[producer[tensor]])))));
+        return Fail(In(subgraph, tensor,
+                       In(subgraph, id,
+                          BadInput("is written here and already by operator " +
+                                   Describe(producer[tensor], subgraph.ops[producer[tensor]])))));
       }
       producer[tensor] = id;
       if (subgraph.tensors[tensor].constant && !op.folded) {
-        return Fail(AtTensor(subgraph, tensor,
-                             At(subgraph, id, BadInput("is a constant but is written to"))));
+        return Fail(
+            In(subgraph, tensor, In(subgraph, id, BadInput("is a constant but is written to"))));
       }
     }
     if (op.scratch_bytes < 0 || op.scratch_bytes > kMostBytes) {
-      return Fail(At(subgraph, id, BadInput("has a scratch size out of range")));
+      return Fail(In(subgraph, id, BadInput("has a scratch size out of range")));
     }
     for (const SubgraphId body : op.bodies) {
       if (!graph.subgraphs.Has(body)) {
-        return Fail(At(subgraph, id,
+        return Fail(In(subgraph, id,
                        BadInput("calls subgraph " + std::to_string(body.value()) +
                                 ", but there are " + std::to_string(graph.subgraphs.size()))));
       }
@@ -70,9 +68,9 @@ Status VerifyReferences(const Graph& graph, const Subgraph& subgraph) {
   }
   for (const TensorId tensor : subgraph.inputs) {
     if (producer[tensor].valid() && !subgraph.tensors[tensor].constant) {
-      return Fail(AtTensor(subgraph, tensor,
-                           BadInput("is a graph input but is written by operator " +
-                                    Describe(producer[tensor], subgraph.ops[producer[tensor]]))));
+      return Fail(In(subgraph, tensor,
+                     BadInput("is a graph input but is written by operator " +
+                              Describe(producer[tensor], subgraph.ops[producer[tensor]]))));
     }
   }
   for (const ControlEdge& edge : subgraph.control_edges) {
@@ -116,7 +114,7 @@ Status VerifyAcyclic(const Subgraph& subgraph) {
   if (done == subgraph.ops.size()) return {};
   for (const OpId id : subgraph.ops.Ids()) {
     if (missing[id] > 0) {
-      return Fail(At(subgraph, id, BadInput("depends on its own output: the graph has a cycle")));
+      return Fail(In(subgraph, id, BadInput("depends on its own output: the graph has a cycle")));
     }
   }
   return {};
@@ -151,7 +149,7 @@ Status VerifyCalls(const Graph& graph) {
       }
       const SubgraphId next = op.bodies[top.body++];
       if (mark[next] == Mark::kOpen) {
-        return Fail(At(graph.subgraphs[top.id], OpId(top.op),
+        return Fail(In(graph.subgraphs[top.id], OpId(top.op),
                        BadInput("calls subgraph " + std::to_string(next.value()) +
                                 ", which contains this operator")));
       }
@@ -209,6 +207,16 @@ std::string Describe(OpId id, const Op& op) {
                     " '" + op.type + "'";
   if (!op.name.empty()) out += " (" + op.name + ")";
   return out;
+}
+
+Diagnostic AtTensor(Diagnostic diagnostic, TensorId id, const Tensor& tensor) {
+  if (diagnostic.tensor.empty()) diagnostic.tensor = Describe(id, tensor);
+  return diagnostic;
+}
+
+Diagnostic AtOp(Diagnostic diagnostic, OpId id, const Op& op) {
+  if (diagnostic.op.empty()) diagnostic.op = Describe(id, op);
+  return diagnostic;
 }
 
 Status Verify(const Graph& graph) {

@@ -100,6 +100,12 @@ struct Subgraph {
   std::vector<ControlEdge> control_edges;
 };
 
+// What `list`, of the inputs or outputs of an operator, names at `index`; nullptr: nothing.
+inline const Tensor* Operand(const Subgraph& subgraph, const std::vector<TensorId>& list,
+                             std::size_t index) {
+  return index < list.size() && list[index].valid() ? &subgraph.tensors[list[index]] : nullptr;
+}
+
 struct Signature {
   std::string key;
   SubgraphId subgraph;
@@ -121,6 +127,9 @@ Result<std::int64_t> TensorBytes(const Tensor& tensor);
 // "#7 'conv1/out'" / "#12 'CONV_2D' (conv1)": how messages name a tensor or an operator.
 std::string Describe(TensorId id, const Tensor& tensor);
 std::string Describe(OpId id, const Op& op);
+// `diagnostic` with the name of the tensor or operator, where it names none yet.
+Diagnostic AtTensor(Diagnostic diagnostic, TensorId id, const Tensor& tensor);
+Diagnostic AtOp(Diagnostic diagnostic, OpId id, const Op& op);
 
 // What a graph promises to every later stage; readers call it last.
 //  - every id is in range, op inputs and outputs and graph inputs and outputs alike;

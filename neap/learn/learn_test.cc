@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "neap/base/index.h"
 #include "neap/learn/labels.h"
 #include "neap/learn/network.h"
 #include "neap/learn/peak.h"

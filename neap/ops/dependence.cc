@@ -162,8 +162,9 @@ std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op,
   return need;
 }
 
+constexpr std::size_t kImageRank = 4;
+
 bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
-  constexpr std::size_t kRank = 4;
   constexpr std::int64_t kMostPlaces = 1 << 22;
   const bool known = op.domain == "tflite" && (op.type == "MEAN" || op.type == "AVERAGE_POOL_2D") &&
                      op.outputs.size() == 1 && op.outputs[0].valid() && !op.inputs.empty() &&
@@ -173,7 +174,7 @@ bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
   const bool small = in.type == out.type && (in.type == graph::ElementType::kInt8 ||
                                              in.type == graph::ElementType::kUint8);
-  if (!small || !in.shape || !out.shape || in.shape->size() != kRank || (*in.shape)[0] != 1 ||
+  if (!small || !in.shape || !out.shape || in.shape->size() != kImageRank || (*in.shape)[0] != 1 ||
       graph::BitsOf(in.type) % 8 != 0) {
     return false;
   }
@@ -194,7 +195,6 @@ std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op) {
 }
 
 bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op) {
-  constexpr std::size_t kRank = 4;
   if (op.domain != "tflite" || op.outputs.size() != 1 || !op.outputs[0].valid()) return false;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const bool value = op.inputs[i].valid() && !subgraph.tensors[op.inputs[i]].constant;
@@ -204,7 +204,7 @@ bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op) {
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
   if (in.type != out.type || !in.shape || !out.shape || *in.shape != *out.shape ||
-      in.shape->size() != kRank || (*in.shape)[0] != 1 || graph::BitsOf(in.type) % 8 != 0) {
+      in.shape->size() != kImageRank || (*in.shape)[0] != 1 || graph::BitsOf(in.type) % 8 != 0) {
     return false;
   }
   const std::int64_t channels = (*in.shape)[3];

@@ -204,7 +204,7 @@ MaybeNeed Gemm(const Subject& s) {
 
 MaybeNeed Expand(const Subject& s) { return s.input > 0 ? Whole(s.in) : Broadcast(s); }
 
-constexpr auto kTflite = std::to_array<Named>({
+constexpr auto kTfliteMix = std::to_array<Named>({
     {"ARG_MAX", Reduction},
     {"ARG_MIN", Reduction},
     {"BATCH_MATMUL", BatchMatMul},
@@ -222,7 +222,7 @@ constexpr auto kTflite = std::to_array<Named>({
     {"SOFTMAX", MixesLast},
     {"SUM", Reduction},
 });
-constexpr auto kOnnx = std::to_array<Named>({
+constexpr auto kOnnxMix = std::to_array<Named>({
     {"ArgMax", Reduction},
     {"ArgMin", Reduction},
     {"Expand", Expand},
@@ -255,7 +255,7 @@ constexpr auto kOnnx = std::to_array<Named>({
 
 Rule FindMixRule(const graph::Op& op) {
   if (IsElementwise(op)) return Elementwise;
-  return FindRule(op, kTflite, kOnnx);
+  return FindRule(op, kTfliteMix, kOnnxMix);
 }
 
 }  // namespace neap::ops::dependence

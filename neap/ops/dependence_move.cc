@@ -371,7 +371,7 @@ MaybeNeed Tile(const Subject& s) {
   return Clipped(s.in, wanted);
 }
 
-constexpr auto kTflite = std::to_array<Named>({
+constexpr auto kTfliteMove = std::to_array<Named>({
     {"CONCATENATION", Concatenation},
     {"DEPTH_TO_SPACE", SpaceDepth},
     {"EXPAND_DIMS", Reshape},
@@ -391,7 +391,7 @@ constexpr auto kTflite = std::to_array<Named>({
     {"TRANSPOSE", Transpose},
     {"UNPACK", Split},
 });
-constexpr auto kOnnx = std::to_array<Named>({
+constexpr auto kOnnxMove = std::to_array<Named>({
     {"Concat", Concatenation},
     {"Flatten", Reshape},
     {"Gather", Gather},
@@ -410,6 +410,6 @@ constexpr auto kOnnx = std::to_array<Named>({
 
 }  // namespace
 
-Rule FindMoveRule(const graph::Op& op) { return FindRule(op, kTflite, kOnnx); }
+Rule FindMoveRule(const graph::Op& op) { return FindRule(op, kTfliteMove, kOnnxMove); }
 
 }  // namespace neap::ops::dependence

@@ -239,7 +239,7 @@ MaybeNeed TfliteResize(const Subject& s) {
   return Clipped(s.in, wanted);
 }
 
-constexpr auto kTflite = std::to_array<Named>({
+constexpr auto kTfliteWindow = std::to_array<Named>({
     {"AVERAGE_POOL_2D", TfliteWindow},
     {"CONV_2D", TfliteWindow},
     {"DEPTHWISE_CONV_2D", TfliteWindow},
@@ -249,7 +249,7 @@ constexpr auto kTflite = std::to_array<Named>({
     {"RESIZE_NEAREST_NEIGHBOR", TfliteResize},
     {"TRANSPOSE_CONV", TfliteTransposeConv},
 });
-constexpr auto kOnnx = std::to_array<Named>({
+constexpr auto kOnnxWindow = std::to_array<Named>({
     {"AveragePool", OnnxPool},
     {"Conv", OnnxConv},
     {"ConvInteger", OnnxConv},
@@ -261,6 +261,6 @@ constexpr auto kOnnx = std::to_array<Named>({
 
 }  // namespace
 
-Rule FindWindowRule(const graph::Op& op) { return FindRule(op, kTflite, kOnnx); }
+Rule FindWindowRule(const graph::Op& op) { return FindRule(op, kTfliteWindow, kOnnxWindow); }
 
 }  // namespace neap::ops::dependence

@@ -17,14 +17,8 @@ using graph::Op;
 using graph::Subgraph;
 using graph::Tensor;
 
-const Tensor* InputOf(const Subgraph& subgraph, const Op& op, std::size_t index) {
-  if (index >= op.inputs.size() || !op.inputs[index].valid()) return nullptr;
-  return &subgraph.tensors[op.inputs[index]];
-}
-
 const Tensor* OutputOf(const Subgraph& subgraph, const Op& op) {
-  if (op.outputs.empty() || !op.outputs[0].valid()) return nullptr;
-  return &subgraph.tensors[op.outputs[0]];
+  return graph::Operand(subgraph, op.outputs, 0);
 }
 
 // Dimension `from_end` of 1 is the last one; 0 where it is not known.
@@ -54,13 +48,13 @@ std::int64_t Product(const Tensor* out, std::int64_t terms) {
 
 // Every weight matrix meets every row of the input.
 std::int64_t Recurrent(const Subgraph& subgraph, const Op& op) {
-  const Tensor* const input = InputOf(subgraph, op, 0);
+  const Tensor* const input = graph::Operand(subgraph, op.inputs, 0);
   const std::int64_t width = Dimension(input, 1);
   if (width == 0) return 0;
   const std::int64_t rows = ElementCount(*input) / width;
   std::int64_t total = 0;
   for (std::size_t i = 1; i < op.inputs.size(); ++i) {
-    const Tensor* const weight = InputOf(subgraph, op, i);
+    const Tensor* const weight = graph::Operand(subgraph, op.inputs, i);
     if (weight == nullptr || !weight->constant || !weight->shape || weight->shape->size() < 2) {
       continue;
     }
@@ -78,18 +72,18 @@ bool IsOneOf(std::string_view type, std::initializer_list<std::string_view> type
 
 std::int64_t OfTflite(const Subgraph& subgraph, const Op& op) {
   const Tensor* const out = OutputOf(subgraph, op);
-  const Tensor* const filter = InputOf(subgraph, op, 1);
+  const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
   if (op.type == "CONV_2D") return PerElement(out, filter, First(filter));
   if (op.type == "DEPTHWISE_CONV_2D" || op.type == "CONV_3D") {
     return PerElement(out, filter, Dimension(filter, 1));
   }
   if (op.type == "FULLY_CONNECTED") return Product(out, Dimension(filter, 1));
   if (op.type == "TRANSPOSE_CONV") {
-    return PerElement(InputOf(subgraph, op, 2), filter, Dimension(filter, 1));
+    return PerElement(graph::Operand(subgraph, op.inputs, 2), filter, Dimension(filter, 1));
   }
   if (op.type == "BATCH_MATMUL") {
     const std::size_t axis = IntegerAttribute(op, "adj_x", 0) != 0 ? 2 : 1;
-    return Product(out, Dimension(InputOf(subgraph, op, 0), axis));
+    return Product(out, Dimension(graph::Operand(subgraph, op.inputs, 0), axis));
   }
   if (IsOneOf(op.type,
               {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN",
@@ -101,17 +95,17 @@ std::int64_t OfTflite(const Subgraph& subgraph, const Op& op) {
 
 std::int64_t OfOnnx(const Subgraph& subgraph, const Op& op) {
   const Tensor* const out = OutputOf(subgraph, op);
-  const Tensor* const a = InputOf(subgraph, op, 0);
+  const Tensor* const a = graph::Operand(subgraph, op.inputs, 0);
   if (IsOneOf(op.type, {"Conv", "FusedConv", "ConvInteger"})) {
-    const Tensor* const filter = InputOf(subgraph, op, 1);
+    const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
     return PerElement(out, filter, First(filter));
   }
   if (op.type == "QLinearConv") {
-    const Tensor* const filter = InputOf(subgraph, op, 3);
+    const Tensor* const filter = graph::Operand(subgraph, op.inputs, 3);
     return PerElement(out, filter, First(filter));
   }
   if (op.type == "ConvTranspose") {
-    const Tensor* const filter = InputOf(subgraph, op, 1);
+    const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
     return PerElement(a, filter, First(filter));
   }
   if (IsOneOf(op.type, {"Gemm", "FusedGemm", "QGemm"})) {

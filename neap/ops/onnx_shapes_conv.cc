@@ -217,7 +217,7 @@ void InferGridSample(OpView& op) {
   op.Set(0, op.TypeOf(0), out);
 }
 
-constexpr auto kTable = std::to_array<Rule>({
+constexpr auto kConvRules = std::to_array<Rule>({
     {"", "Conv", InferConv},
     {"", "ConvInteger", InferConvInteger},
     {"", "QLinearConv", InferQLinearConv},
@@ -238,6 +238,6 @@ constexpr auto kTable = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> ConvolutionRules() { return kTable; }
+std::span<const Rule> ConvolutionRules() { return kConvRules; }
 
 }  // namespace neap::ops::onnx

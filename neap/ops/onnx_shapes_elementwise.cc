@@ -232,7 +232,7 @@ void InferDropout(OpView& op) {
   op.Set(1, op.opset() >= 10 ? ElementType::kBool : op.TypeOf(0), op.ShapeOf(0));
 }
 
-constexpr auto kTable = std::to_array<Rule>({
+constexpr auto kElementwiseRules = std::to_array<Rule>({
     {"", "Add", InferArithmetic<AddTwo>},
     {"", "Sum", InferArithmetic<AddTwo>},
     {"", "Sub", InferArithmetic<SubTwo>},
@@ -309,6 +309,6 @@ constexpr auto kTable = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> ElementwiseRules() { return kTable; }
+std::span<const Rule> ElementwiseRules() { return kElementwiseRules; }
 
 }  // namespace neap::ops::onnx

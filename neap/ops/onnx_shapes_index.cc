@@ -262,7 +262,7 @@ void InferSequence(OpView& op) { op.Set(0, ElementType::kResource, std::nullopt)
 void InferSequenceLength(OpView& op) { op.Set(0, ElementType::kInt64, Shape{}); }
 void InferHasElement(OpView& op) { op.Set(0, ElementType::kBool, Shape{}); }
 
-constexpr auto kTable = std::to_array<Rule>({
+constexpr auto kIndexRules = std::to_array<Rule>({
     {"", "Shape", InferShape},
     {"", "Size", InferSize},
     {"", "ConstantOfShape", InferConstantOfShape},
@@ -297,6 +297,6 @@ constexpr auto kTable = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> IndexRules() { return kTable; }
+std::span<const Rule> IndexRules() { return kIndexRules; }
 
 }  // namespace neap::ops::onnx

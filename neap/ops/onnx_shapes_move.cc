@@ -419,7 +419,7 @@ void InferSpaceToDepth(OpView& op) {
   op.Set(0, op.TypeOf(0), shape);
 }
 
-constexpr auto kTable = std::to_array<Rule>({
+constexpr auto kMoveRules = std::to_array<Rule>({
     {"", "Reshape", InferReshape},
     {"", "Flatten", InferFlatten},
     {"", "Squeeze", InferSqueeze},
@@ -438,6 +438,6 @@ constexpr auto kTable = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> MoveRules() { return kTable; }
+std::span<const Rule> MoveRules() { return kMoveRules; }
 
 }  // namespace neap::ops::onnx

@@ -170,7 +170,7 @@ void InferDet(OpView& op) {
   op.Set(0, op.TypeOf(0), shape);
 }
 
-constexpr auto kTable = std::to_array<Rule>({
+constexpr auto kNnRules = std::to_array<Rule>({
     {"", "MatMul", InferMatMul},
     {"", "MatMulInteger", InferMatMulInteger},
     {"", "QLinearMatMul", InferQLinearMatMul},
@@ -209,6 +209,6 @@ constexpr auto kTable = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> NetworkRules() { return kTable; }
+std::span<const Rule> NetworkRules() { return kNnRules; }
 
 }  // namespace neap::ops::onnx

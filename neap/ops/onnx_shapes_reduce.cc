@@ -174,7 +174,7 @@ void InferCompress(OpView& op) {
   op.Set(0, op.TypeOf(0), shape);
 }
 
-constexpr auto kTable = std::to_array<Rule>({
+constexpr auto kReduceRules = std::to_array<Rule>({
     {"", "ReduceL1", InferReduction},
     {"", "ReduceL2", InferReduction},
     {"", "ReduceLogSum", InferReduction},
@@ -199,6 +199,6 @@ constexpr auto kTable = std::to_array<Rule>({
 
 void InferReduction(OpView& op) { op.Set(0, op.TypeOf(0), ReducedShape(op)); }
 
-std::span<const Rule> ReduceRules() { return kTable; }
+std::span<const Rule> ReduceRules() { return kReduceRules; }
 
 }  // namespace neap::ops::onnx

@@ -78,7 +78,7 @@ void InferIntegerReduction(OpView& op) {
   op.results().at(0).weak_type = true;
 }
 
-constexpr auto kTable = std::to_array<Rule>({
+constexpr auto kVendorRules = std::to_array<Rule>({
     {"com.microsoft", "Attention", InferAttention},
     {"com.microsoft", "BiasGelu", SameAsFirst},
     {"com.microsoft", "EmbedLayerNormalization", InferEmbedLayerNormalization},
@@ -127,6 +127,6 @@ constexpr auto kTable = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> VendorRules() { return kTable; }
+std::span<const Rule> VendorRules() { return kVendorRules; }
 
 }  // namespace neap::ops::onnx

@@ -34,11 +34,6 @@ std::int64_t ElementBytes(const Tensor& tensor) {
   return bits > 0 && bits % 8 == 0 ? bits / 8 : 0;
 }
 
-const Tensor* Find(const Subgraph& subgraph, const std::vector<graph::TensorId>& list,
-                   std::size_t at) {
-  return at < list.size() && list[at].valid() ? &subgraph.tensors[list[at]] : nullptr;
-}
-
 std::int64_t Elements(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t d : shape) count *= d;
@@ -234,7 +229,7 @@ struct Subject {
 
 // MEAN over height and width of one image: channel by channel, or all sums before the first write.
 bool IsSpatialMean(const Subject& s) {
-  const Tensor* axes = Find(s.subgraph, s.op.inputs, 1);
+  const Tensor* axes = graph::Operand(s.subgraph, s.op.inputs, 1);
   if (s.in.shape->size() != 4 || s.in.shape->front() != 1 || axes == nullptr || !axes->data) {
     return false;
   }
@@ -256,7 +251,7 @@ std::optional<OverlapRule> ConcatenationRule(const Subject& s) {
   }
   std::int64_t at = 0;
   for (std::size_t i = 0; i < s.op.inputs.size(); ++i) {
-    const Tensor* part = Find(s.subgraph, s.op.inputs, i);
+    const Tensor* part = graph::Operand(s.subgraph, s.op.inputs, i);
     if (part == nullptr || !part->shape || part->type != s.out.type) return std::nullopt;
     if (i == s.input) return OverlapRule{OverlapRule::Kind::kHoldsInput, at * s.out_bytes};
     // Twice the same tensor has no one place.
@@ -311,7 +306,8 @@ std::optional<OverlapRule> ForwardRule(const Subject& s) {
         FullyConnectedDistance(batches, elements / batches, outputs, s.in_bytes, s.out_bytes));
   }
   if ((type == "PAD" || type == "PADV2") && s.input == 0) {
-    const auto before = PaddingsBefore(Find(s.subgraph, s.op.inputs, 1), s.in.shape->size());
+    const auto before =
+        PaddingsBefore(graph::Operand(s.subgraph, s.op.inputs, 1), s.in.shape->size());
     if (!before || s.in.shape->size() != s.out.shape->size() || s.in.shape->size() > 5 ||
         s.in.type != s.out.type) {
       return std::nullopt;
@@ -347,8 +343,8 @@ std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op,
   if (library == KernelLibrary::kNone || op.domain != "tflite" || !op.bodies.empty()) {
     return std::nullopt;
   }
-  const Tensor* in = Find(subgraph, op.inputs, input);
-  const Tensor* out = Find(subgraph, op.outputs, 0);
+  const Tensor* in = graph::Operand(subgraph, op.inputs, input);
+  const Tensor* out = graph::Operand(subgraph, op.outputs, 0);
   if (in == nullptr || out == nullptr || op.outputs.size() != 1) return std::nullopt;
   const auto in_total = graph::TensorBytes(*in);
   const auto out_total = graph::TensorBytes(*out);
@@ -369,8 +365,8 @@ std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op,
 
 std::int64_t FirstByteRead(const Subgraph& subgraph, const Op& op, std::size_t input) {
   if (op.domain != "tflite" || op.type != "SLICE" || input != 0 || op.outputs.size() != 1) return 0;
-  const Tensor* in = Find(subgraph, op.inputs, 0);
-  const Tensor* out = Find(subgraph, op.outputs, 0);
+  const Tensor* in = graph::Operand(subgraph, op.inputs, 0);
+  const Tensor* out = graph::Operand(subgraph, op.outputs, 0);
   if (in == nullptr || out == nullptr || !in->shape || !out->shape) return 0;
   const auto bytes = graph::TensorBytes(*in);
   const auto need = NeedOf(subgraph, op, 0, WholeBox(*out->shape));

@@ -17,11 +17,6 @@ using graph::Shape;
 using graph::Subgraph;
 using graph::Tensor;
 
-const Tensor* Find(const Subgraph& subgraph, const std::vector<graph::TensorId>& list,
-                   std::size_t at) {
-  return at < list.size() && list[at].valid() ? &subgraph.tensors[list[at]] : nullptr;
-}
-
 // The integers of a constant of 32 or 64 bits.
 std::optional<std::vector<std::int64_t>> IntegersOf(const Tensor* tensor) {
   if (tensor == nullptr || !tensor->data) return std::nullopt;
@@ -43,22 +38,23 @@ std::optional<std::vector<std::int64_t>> IntegersOf(const Tensor* tensor) {
 }
 
 // A box of the input: where it begins and how large it is in each dimension.
-struct Box {
+struct SourceBox {
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> size;
 };
 
 // Along one axis, after the outputs before this one.
-std::optional<Box> SplitBox(const Subgraph& subgraph, const Op& op, const Shape& in,
-                            std::optional<std::vector<std::int64_t>> axis, std::size_t output) {
+std::optional<SourceBox> SplitBox(const Subgraph& subgraph, const Op& op, const Shape& in,
+                                  std::optional<std::vector<std::int64_t>> axis,
+                                  std::size_t output) {
   if (!axis || axis->size() != 1) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(in.size());
   const std::int64_t along = axis->front() < 0 ? axis->front() + rank : axis->front();
   if (along < 0 || along >= rank) return std::nullopt;
   const auto d = static_cast<std::size_t>(along);
-  Box box{std::vector<std::int64_t>(in.size(), 0), in};
+  SourceBox box{std::vector<std::int64_t>(in.size(), 0), in};
   for (std::size_t i = 0; i <= output; ++i) {
-    const Tensor* part = Find(subgraph, op.outputs, i);
+    const Tensor* part = graph::Operand(subgraph, op.outputs, i);
     if (part == nullptr || !part->shape || part->shape->size() != in.size()) return std::nullopt;
     box.begin[d] += i < output ? (*part->shape)[d] : 0;
     box.size[d] = (*part->shape)[d];
@@ -66,13 +62,13 @@ std::optional<Box> SplitBox(const Subgraph& subgraph, const Op& op, const Shape&
   return box;
 }
 
-std::optional<Box> SliceBox(const Subgraph& subgraph, const Op& op, const Shape& in) {
-  const auto begin = IntegersOf(Find(subgraph, op.inputs, 1));
-  const auto size = IntegersOf(Find(subgraph, op.inputs, 2));
+std::optional<SourceBox> SliceBox(const Subgraph& subgraph, const Op& op, const Shape& in) {
+  const auto begin = IntegersOf(graph::Operand(subgraph, op.inputs, 1));
+  const auto size = IntegersOf(graph::Operand(subgraph, op.inputs, 2));
   if (!begin || !size || begin->size() != in.size() || size->size() != in.size()) {
     return std::nullopt;
   }
-  Box box{*begin, *size};
+  SourceBox box{*begin, *size};
   for (std::size_t d = 0; d < in.size(); ++d) {
     if (box.size[d] == -1) box.size[d] = in[d] - box.begin[d];
   }
@@ -80,10 +76,10 @@ std::optional<Box> SliceBox(const Subgraph& subgraph, const Op& op, const Shape&
 }
 
 // Steps of one, without an ellipsis or new dimensions.
-std::optional<Box> StridedSliceBox(const Subgraph& subgraph, const Op& op, const Shape& in) {
+std::optional<SourceBox> StridedSliceBox(const Subgraph& subgraph, const Op& op, const Shape& in) {
   std::array<std::optional<std::vector<std::int64_t>>, 3> words;  // begin, end, steps
   for (std::size_t i = 0; i < words.size(); ++i) {
-    words[i] = IntegersOf(Find(subgraph, op.inputs, i + 1));
+    words[i] = IntegersOf(graph::Operand(subgraph, op.inputs, i + 1));
     if (!words[i] || words[i]->size() != in.size()) return std::nullopt;
   }
   for (const char* mask : {"ellipsis_mask", "new_axis_mask", "offset"}) {
@@ -92,7 +88,7 @@ std::optional<Box> StridedSliceBox(const Subgraph& subgraph, const Op& op, const
   const auto set = [&](const char* mask, std::size_t d) {
     return d < 31 && (IntegerAttribute(op, mask, 0) >> d & 1) != 0;
   };
-  Box box;
+  SourceBox box;
   for (std::size_t d = 0; d < in.size(); ++d) {
     if ((*words[2])[d] != 1) return std::nullopt;
     const auto inside = [&](std::int64_t index) {
@@ -109,7 +105,7 @@ std::optional<Box> StridedSliceBox(const Subgraph& subgraph, const Op& op, const
 
 // Where a box begins, in elements, if it is one stretch of the input: single indices, then one
 // dimension in part, then whole ones.
-std::optional<std::int64_t> StretchOf(const Box& box, const Shape& in) {
+std::optional<std::int64_t> StretchOf(const SourceBox& box, const Shape& in) {
   std::int64_t at = 0;
   bool whole = false;  // from here on
   for (std::size_t d = 0; d < in.size(); ++d) {
@@ -134,8 +130,8 @@ std::optional<ViewRule> ViewRuleOf(const Subgraph& subgraph, const Op& op, std::
   const bool split = op.type == "SPLIT";
   ViewRule rule;
   rule.input = split ? 1 : 0;
-  const Tensor* in = Find(subgraph, op.inputs, rule.input);
-  const Tensor* out = Find(subgraph, op.outputs, output);
+  const Tensor* in = graph::Operand(subgraph, op.inputs, rule.input);
+  const Tensor* out = graph::Operand(subgraph, op.outputs, output);
   if (in == nullptr || out == nullptr || in->constant || !in->shape || !out->shape ||
       in->type != out->type || in->shape->empty()) {
     return std::nullopt;
@@ -144,11 +140,13 @@ std::optional<ViewRule> ViewRuleOf(const Subgraph& subgraph, const Op& op, std::
   const auto out_bytes = graph::TensorBytes(*out);
   const int bits = graph::BitsOf(in->type);
   if (!in_bytes || !out_bytes || *out_bytes == 0 || bits < 8 || bits % 8 != 0) return std::nullopt;
-  std::optional<Box> box;
+  std::optional<SourceBox> box;
   if (split) {
-    box = SplitBox(subgraph, op, *in->shape, IntegersOf(Find(subgraph, op.inputs, 0)), output);
+    box = SplitBox(subgraph, op, *in->shape, IntegersOf(graph::Operand(subgraph, op.inputs, 0)),
+                   output);
   } else if (op.type == "SPLIT_V") {
-    box = SplitBox(subgraph, op, *in->shape, IntegersOf(Find(subgraph, op.inputs, 2)), output);
+    box = SplitBox(subgraph, op, *in->shape, IntegersOf(graph::Operand(subgraph, op.inputs, 2)),
+                   output);
   } else if (op.type == "SLICE") {
     box = SliceBox(subgraph, op, *in->shape);
   } else if (op.type == "STRIDED_SLICE") {

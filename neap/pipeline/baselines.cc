@@ -7,14 +7,13 @@
 #include <optional>
 #include <vector>
 
+#include "neap/base/index.h"
 #include "neap/pipeline/cut.h"
 #include "neap/pipeline/grouped.h"
 #include "neap/pipeline/load.h"
 
 namespace neap::pipeline {
 namespace {
-
-std::size_t At(OpIndex op) { return static_cast<std::size_t>(op); }
 
 // What an operator has by itself; parameters that several share belong to the first that uses them.
 std::vector<std::int64_t> ParametersOf(const Problem& problem) {

@@ -9,12 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/index.h"
 #include "neap/pipeline/contraction.h"
 
 namespace neap::pipeline {
 namespace {
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 using Text = std::optional<std::string>;
 

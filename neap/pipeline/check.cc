@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "neap/base/index.h"
+
 namespace neap::pipeline {
 namespace {
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // The stages in which something is used, each once.
 std::vector<Stage> StagesOf(std::span<const OpIndex> ops, std::span<const Stage> stage_of) {

@@ -5,15 +5,12 @@
 #include <cstddef>
 #include <limits>
 
+#include "neap/base/index.h"
 #include "neap/pipeline/grouped.h"
 #include "neap/pipeline/load.h"
 
 namespace neap::pipeline {
 namespace {
-
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
-std::size_t At(OpIndex op) { return static_cast<std::size_t>(op); }
 
 // The dynamic program over an order of a problem without groups.
 class Cutter {

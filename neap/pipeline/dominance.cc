@@ -6,12 +6,11 @@
 #include <numeric>
 #include <optional>
 
+#include "neap/base/index.h"
 #include "neap/pipeline/load.h"
 
 namespace neap::pipeline {
 namespace {
-
-std::size_t At(OpIndex op) { return static_cast<std::size_t>(op); }
 
 // The merges of one problem that do not touch each other.
 class Round {

@@ -6,16 +6,14 @@
 #include <limits>
 #include <utility>
 
+#include "neap/base/index.h"
 #include "neap/pipeline/check.h"
 #include "neap/pipeline/cut.h"
 #include "neap/pipeline/grouped.h"
+#include "neap/pipeline/load.h"
 
 namespace neap::pipeline {
 namespace {
-
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-
-std::size_t At(OpIndex op) { return static_cast<std::size_t>(op); }
 
 // Costs of all stages, largest first: smaller is better, the bottleneck before all others.
 std::vector<std::int64_t> Profile(const Problem& problem, const std::vector<Stage>& stage_of) {

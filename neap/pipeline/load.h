@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "neap/pipeline/problem.h"
 
 namespace neap::pipeline {
+
+// More than any cost.
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // Lists of a problem by operator, in one piece of memory each.
 class ByOperator {

@@ -7,13 +7,12 @@
 #include <queue>
 #include <utility>
 
+#include "neap/base/index.h"
 #include "neap/base/random.h"
 #include "neap/pipeline/cut.h"
 
 namespace neap::pipeline {
 namespace {
-
-std::size_t At(OpIndex op) { return static_cast<std::size_t>(op); }
 
 // Of the operators that may run the one with the least key, of equals the least index.
 std::vector<OpIndex> ByKey(const Problem& problem, const std::vector<std::int64_t>& keys) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "neap/base/index.h"
 #include "neap/pipeline/cut.h"
 #include "neap/pipeline/dominance.h"
 #include "neap/pipeline/search.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr std::int64_t kMoreThanAnyCost = kMostCost + 1;
 constexpr int kBisections = 12;
 constexpr std::uint64_t kRandomOrders = 4;
-
-std::size_t At(OpIndex op) { return static_cast<std::size_t>(op); }
 
 // The least that a stage of an assignment of `problem` can cost when everything is spread
 // perfectly.

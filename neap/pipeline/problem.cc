@@ -7,11 +7,10 @@
 #include <queue>
 
 #include "neap/base/bytes.h"
+#include "neap/base/index.h"
 
 namespace neap::pipeline {
 namespace {
-
-std::size_t At(OpIndex op) { return static_cast<std::size_t>(op); }
 
 void SortUnique(std::vector<OpIndex>* list) {
   std::sort(list->begin(), list->end());

@@ -5,14 +5,13 @@
 #include <cstddef>
 #include <limits>
 
+#include "neap/base/index.h"
+
 namespace neap::pipeline {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kStatesOfAFewSeconds = 40'000'000;
 constexpr std::int64_t kStatesBetweenLooks = 1 << 12;
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 

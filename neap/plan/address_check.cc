@@ -29,11 +29,6 @@ std::string Text(SlotRange range) {
   return "[" + std::to_string(range.first) + ", " + std::to_string(range.last) + ")";
 }
 
-std::string Differs(const char* what, std::int64_t found, std::int64_t expected) {
-  return std::string(what) + " is " + std::to_string(found) + ", expected " +
-         std::to_string(expected);
-}
-
 // Bytes that stay at one address for a while.
 struct Block {
   SubgraphId subgraph;

@@ -105,11 +105,6 @@ class SingleOperatorBound {
   IdVector<OpId, std::vector<OpId>> successors_;
 };
 
-std::string Differs(const char* what, std::int64_t found, std::int64_t expected) {
-  return std::string(what) + " is " + std::to_string(found) + ", expected " +
-         std::to_string(expected);
-}
-
 // `what` is a lower bound of `value`.
 void CheckBound(const EntryPlan& entry, const char* what, std::int64_t bound, const char* of,
                 std::int64_t value, Findings& findings) {

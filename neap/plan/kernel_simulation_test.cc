@@ -4,6 +4,7 @@
 // start? The distance that the planner uses (ops/overlap.h), the walk of the checker
 // (kernel_simulation.h), and here the loops of the kernels with every single byte.
 #include "neap/plan/kernel_simulation.h"
+#include "neap/base/cases_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -367,23 +368,18 @@ void Check(const Case& c) {
   }
 }
 
-int Repetitions() {
-  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
-  return 1000 * (factor == nullptr ? 1 : std::max(1, std::atoi(factor)));
-}
-
 using MakeCase = Case (*)(Random*);
 class KernelSimulationTest : public testing::TestWithParam<std::pair<const char*, MakeCase>> {};
 
 TEST_P(KernelSimulationTest, DistanceWalkAndBytesAgree) {
   Random random(7);
   int with_rule = 0;
-  for (int i = 0; i < Repetitions() && !HasFatalFailure(); ++i) {
+  for (int i = 0; i < Cases(1000) && !HasFatalFailure(); ++i) {
     const Case c = GetParam().second(&random);
     Check(c);
     with_rule += ops::OverlapRuleOf(c.subgraph, c.op, 0, kLibrary) ? 1 : 0;
   }
-  EXPECT_GT(with_rule, Repetitions() / 20);
+  EXPECT_GT(with_rule, Cases(1000) / 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, KernelSimulationTest,
@@ -399,7 +395,7 @@ INSTANTIATE_TEST_SUITE_P(Operators, KernelSimulationTest,
 TEST(KernelSimulationTest, ResizedImagesAreSafeAndNearlyAlwaysTight) {
   Random random(9);
   int tight = 0;
-  for (int i = 0; i < Repetitions(); ++i) {
+  for (int i = 0; i < Cases(1000); ++i) {
     const Case c = ResizeCase(&random);
     const std::int64_t out_bytes = c.out_elements * c.out_element;
     std::int64_t least = 0;
@@ -422,7 +418,7 @@ TEST(KernelSimulationTest, ResizedImagesAreSafeAndNearlyAlwaysTight) {
       ASSERT_EQ(rule->bytes, least);
     }
   }
-  EXPECT_GT(tight, Repetitions() * 7 / 10);
+  EXPECT_GT(tight, Cases(1000) * 7 / 10);
 }
 
 Case ConcatenationOf(const std::vector<std::int64_t>& parts, std::int64_t outside) {
@@ -563,7 +559,7 @@ TEST(KernelHoldsOutputTest, ThePiecesThatAreOneStretch) {
   constexpr auto kNeap = ops::KernelLibrary::kNeap;
   Random random(4);
   int stretches = 0;
-  for (int i = 0; i < 4 * Repetitions(); ++i) {
+  for (int i = 0; i < 4 * Cases(1000); ++i) {
     const Piece piece = PieceCase(&random);
     const Case& c = piece.c;
     bool stretch = true;
@@ -589,7 +585,7 @@ TEST(KernelHoldsOutputTest, ThePiecesThatAreOneStretch) {
                 by == 0);
     }
   }
-  EXPECT_GT(stretches, Repetitions());
+  EXPECT_GT(stretches, Cases(1000));
 }
 
 TEST(KernelSimulationTest, UnknownKernelsAllowNothing) {

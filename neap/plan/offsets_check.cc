@@ -141,7 +141,7 @@ class Run {
   std::vector<Frame> stack_;
 };
 
-struct Block {
+struct OffsetBlock {
   SubgraphId subgraph;
   TensorId tensor;
   Span span;
@@ -149,9 +149,9 @@ struct Block {
   std::int64_t end = 0;
 };
 
-class Checker {
+class OffsetsChecker {
  public:
-  Checker(const graph::Graph& graph, const graph::TensorOffsets& offsets)
+  OffsetsChecker(const graph::Graph& graph, const graph::TensorOffsets& offsets)
       : graph_(graph), offsets_(offsets), run_(graph) {}
 
   OffsetsVerdict Check() {
@@ -176,7 +176,7 @@ class Checker {
     const std::string name = "tensor " + graph::Describe(t, graph_.subgraphs[s].tensors[t]);
     return s.value() == 0 ? name : name + " of subgraph " + std::to_string(s.value());
   }
-  std::string NameOf(const Block& block) const {
+  std::string NameOf(const OffsetBlock& block) const {
     return NameOf(block.subgraph, block.tensor) + " [" + std::to_string(block.offset) + ", " +
            std::to_string(block.end) + ")";
   }
@@ -197,7 +197,7 @@ class Checker {
       if (offset < 0) return;
     }
     ++verdict_.placed;
-    Block block{s, t, run_.SpanOf(s, t), offset, offset + AlignUp(*bytes, kAlignment)};
+    OffsetBlock block{s, t, run_.SpanOf(s, t), offset, offset + AlignUp(*bytes, kAlignment)};
     verdict_.arena_bytes = std::max(verdict_.arena_bytes, block.end);
     block.end = offset + *bytes;
     if (tensor.variable) block.span = {0, run_.Now()};
@@ -223,14 +223,14 @@ class Checker {
   }
 
   void CheckApart() {
-    std::sort(blocks_.begin(), blocks_.end(), [](const Block& a, const Block& b) {
+    std::sort(blocks_.begin(), blocks_.end(), [](const OffsetBlock& a, const OffsetBlock& b) {
       return std::pair(a.span.first, a.offset) < std::pair(b.span.first, b.offset);
     });
     std::set<std::pair<std::int64_t, std::size_t>> live;       // (offset, block)
     std::set<std::pair<std::int32_t, std::size_t>> by_ending;  // (last slot, block)
     std::int64_t comparisons = 0;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      const Block& block = blocks_[i];
+      const OffsetBlock& block = blocks_[i];
       while (!by_ending.empty() && by_ending.begin()->first < block.span.first) {
         const std::size_t gone = by_ending.begin()->second;
         live.erase({blocks_[gone].offset, gone});
@@ -249,7 +249,7 @@ class Checker {
   }
 
   // Two tensors that share bytes while both are needed.
-  void Meet(const Block& a, const Block& b) {
+  void Meet(const OffsetBlock& a, const OffsetBlock& b) {
     const std::int32_t slot = std::max(a.span.first, b.span.first);
     const Running& running = run_.At(std::min(slot, run_.Now() - 1));
     const bool one_slot = slot == std::min(a.span.last, b.span.last);
@@ -270,7 +270,7 @@ class Checker {
             std::to_string(slot));
   }
 
-  static bool Handles(const Op& op, const Block& input, const Block& output) {
+  static bool Handles(const Op& op, const OffsetBlock& input, const OffsetBlock& output) {
     return std::find(op.inputs.begin(), op.inputs.end(), input.tensor) != op.inputs.end() &&
            std::find(op.outputs.begin(), op.outputs.end(), output.tensor) != op.outputs.end();
   }
@@ -278,14 +278,14 @@ class Checker {
   const graph::Graph& graph_;
   const graph::TensorOffsets& offsets_;
   Run run_;
-  std::vector<Block> blocks_;
+  std::vector<OffsetBlock> blocks_;
   OffsetsVerdict verdict_;
 };
 
 }  // namespace
 
 OffsetsVerdict CheckOffsets(const graph::Graph& graph, const graph::TensorOffsets& offsets) {
-  return Checker(graph, offsets).Check();
+  return OffsetsChecker(graph, offsets).Check();
 }
 
 }  // namespace neap::plan

@@ -54,6 +54,12 @@ class Findings {
   std::vector<std::string> lines_;
 };
 
+// "WHAT is FOUND, expected EXPECTED".
+inline std::string Differs(const char* what, std::int64_t found, std::int64_t expected) {
+  return std::string(what) + " is " + std::to_string(found) + ", expected " +
+         std::to_string(expected);
+}
+
 // Half-open.
 struct SlotRange {
   std::int32_t first = 0;

@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/base/index.h"
 #include "neap/base/random.h"
 #include "neap/schedule/check.h"
 #include "neap/schedule/walk.h"
 
 namespace neap::schedule {
 namespace {
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 std::vector<OpIndex> PositionsIn(const std::vector<OpIndex>& order) {
   std::vector<OpIndex> position(order.size(), 0);

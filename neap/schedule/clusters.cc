@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "neap/base/index.h"
+
 namespace neap::schedule {
 namespace {
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 constexpr std::size_t kMostEarly = 10;  // buffers that die early in one operator
 constexpr std::size_t kMostPins = 64;   // operators with one buffer as an early set

@@ -6,12 +6,12 @@
 #include <numeric>
 #include <utility>
 
+#include "neap/base/index.h"
+
 namespace neap::schedule {
 namespace {
 
 using Stage = Instance::Stage;
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 class Fuser {
  public:

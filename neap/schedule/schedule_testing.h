@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "neap/base/cases_testing.h"
 #include "neap/base/random.h"
 #include "neap/schedule/problem.h"
 
@@ -181,12 +182,6 @@ inline std::int64_t BruteForcePeak(const Problem& problem) {
     }
   }
   return best[sets - 1];
-}
-
-// Number of random cases: NEAP_PROPERTY_FACTOR times the ordinary one.
-inline int Cases(int ordinary) {
-  const char* factor = std::getenv("NEAP_PROPERTY_FACTOR");
-  return factor == nullptr ? ordinary : ordinary * std::atoi(factor);
 }
 
 inline std::string Dump(const Problem& problem) {

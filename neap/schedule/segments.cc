@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "neap/base/index.h"
+
 namespace neap::schedule {
 namespace {
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // For every operator that was, at some moment of a topological traversal, the only ready one: how
 // many operators had run before it; -1 for the others. `order` receives the traversal.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "neap/base/index.h"
 #include "neap/schedule/baselines.h"
 #include "neap/schedule/segments.h"
 #include "neap/schedule/serenity_budget.h"
@@ -13,8 +14,6 @@
 
 namespace neap::schedule {
 namespace {
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 class Scheduler {
  public:

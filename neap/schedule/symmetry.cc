@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
+#include "neap/base/index.h"
+
 namespace neap::schedule {
 namespace {
 
 using Colour = std::uint64_t;
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 Colour Mix(Colour seed, Colour value) {
   seed = (seed ^ value) * 0xff51afd7ed558ccdU;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "neap/base/index.h"
 #include "neap/compile/compile.h"
 #include "neap/pipeline/cut.h"
 
@@ -16,8 +17,6 @@ using graph::SubgraphId;
 using graph::TensorId;
 using pipeline::OpIndex;
 using pipeline::Stage;
-
-std::size_t At(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 // The graph with the operators of the part alone; tensors keep their indices, and get the sizes
 // that they have on the device.

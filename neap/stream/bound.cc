@@ -12,7 +12,7 @@ using plan::StreamInput;
 
 // Progress is counted in rows, finely enough that what is lost by rounding is less than a byte.
 constexpr std::int64_t kUnit = std::int64_t{1} << 20;
-constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 8;
+constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max() / 8;
 constexpr std::size_t kMostChain = 400;
 
 // A tensor of a chain and how the next one of the chain reads it.
@@ -44,10 +44,10 @@ class Chain {
     std::vector<std::vector<std::int64_t>> behind(count);
     before[0].assign(places_[0].size(), 0);
     for (std::size_t i = 0; i < places_[0].size(); ++i) {
-      if (links_[0].resident && places_[0][i] != links_[0].rows) before[0][i] = kInfinite;
+      if (links_[0].resident && places_[0][i] != links_[0].rows) before[0][i] = kNoPlan;
     }
     for (std::size_t l = 1; l < count; ++l) {
-      before[l].assign(places_[l].size(), kInfinite);
+      before[l].assign(places_[l].size(), kNoPlan);
       for (std::size_t i = 0; i < places_[l].size(); ++i) {
         const std::int64_t next = places_[l][i];
         const std::int64_t need = NeedHigh(l - 1, next);
@@ -60,7 +60,7 @@ class Chain {
       }
     }
     for (std::size_t l = count; l-- > 0;) {
-      behind[l].assign(places_[l].size(), kInfinite);
+      behind[l].assign(places_[l].size(), kNoPlan);
       if (l + 1 == count) {
         for (std::size_t i = 0; i < places_[l].size(); ++i) {
           behind[l][i] = BytesOf(l, places_[l][i]);
@@ -82,7 +82,7 @@ class Chain {
     for (std::size_t l = 0; l < count; ++l) {
       for (std::size_t i = 0; i < places_[l].size(); ++i) {
         const std::int64_t sum = before[l][i] + behind[l][i];
-        if (sum < kInfinite) bound = std::max(bound, sum);
+        if (sum < kNoPlan) bound = std::max(bound, sum);
       }
     }
     // Rounding of each tensor's bytes.

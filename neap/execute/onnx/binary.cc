@@ -220,7 +220,7 @@ Result<RunKernel> PrepareXor(const Node& node) {
 
 Result<RunKernel> PrepareWhere(const Node& node) { return SelectKernel(NumberTypes(), node); }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kBinaryKernels[] = {
     {"Add", PrepareAdd},
     {"Sub", PrepareSub},
     {"Mul", PrepareMul},
@@ -244,6 +244,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> BinaryKernels() { return kKernels; }
+std::span<const KernelEntry> BinaryKernels() { return kBinaryKernels; }
 
 }  // namespace neap::execute::onnx

@@ -229,7 +229,7 @@ Result<RunKernel> PrepareConvTranspose(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kConvKernels[] = {
     {"Conv", PrepareConv},
     {"ConvInteger", PrepareConvInteger},
     {"QLinearConv", PrepareQLinearConv},
@@ -259,6 +259,6 @@ Result<ConvPlan> PlanConv(const Node& node, const Operand& input, const Operand&
   return plan;
 }
 
-std::span<const KernelEntry> ConvKernels() { return kKernels; }
+std::span<const KernelEntry> ConvKernels() { return kConvKernels; }
 
 }  // namespace neap::execute::onnx

@@ -239,7 +239,7 @@ Result<RunKernel> PrepareQLinearMatMul(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kMatmulKernels[] = {
     {"MatMul", PrepareMatMul},
     {"Gemm", PrepareGemm},
     {"MatMulInteger", PrepareMatMulInteger},
@@ -248,6 +248,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> MatmulKernels() { return kKernels; }
+std::span<const KernelEntry> MatmulKernels() { return kMatmulKernels; }
 
 }  // namespace neap::execute::onnx

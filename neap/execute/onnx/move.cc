@@ -300,7 +300,7 @@ Result<RunKernel> PrepareCast(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kMoveKernels[] = {
     {"Reshape", PrepareCopy},
     {"Flatten", PrepareCopy},
     {"Squeeze", PrepareCopy},
@@ -323,6 +323,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> MoveKernels() { return kKernels; }
+std::span<const KernelEntry> MoveKernels() { return kMoveKernels; }
 
 }  // namespace neap::execute::onnx

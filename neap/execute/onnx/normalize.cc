@@ -243,7 +243,7 @@ Result<RunKernel> PrepareLrn(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kNormalizeKernels[] = {
     {"Softmax", SoftmaxKernel<false>},
     {"LogSoftmax", SoftmaxKernel<true>},
     {"BatchNormalization", PrepareBatchNormalization},
@@ -255,6 +255,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> NormalizeKernels() { return kKernels; }
+std::span<const KernelEntry> NormalizeKernels() { return kNormalizeKernels; }
 
 }  // namespace neap::execute::onnx

@@ -109,13 +109,13 @@ Result<RunKernel> AverageKernel(const Node& node, bool global) {
   });
 }
 
-Result<RunKernel> PrepareMax(const Node& node) { return MaxKernel(node, false); }
+Result<RunKernel> PrepareMaxPool(const Node& node) { return MaxKernel(node, false); }
 Result<RunKernel> PrepareGlobalMax(const Node& node) { return MaxKernel(node, true); }
 Result<RunKernel> PrepareAverage(const Node& node) { return AverageKernel(node, false); }
 Result<RunKernel> PrepareGlobalAverage(const Node& node) { return AverageKernel(node, true); }
 
-constexpr KernelEntry kKernels[] = {
-    {"MaxPool", PrepareMax},
+constexpr KernelEntry kPoolKernels[] = {
+    {"MaxPool", PrepareMaxPool},
     {"GlobalMaxPool", PrepareGlobalMax},
     {"AveragePool", PrepareAverage},
     {"GlobalAveragePool", PrepareGlobalAverage},
@@ -123,6 +123,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> PoolKernels() { return kKernels; }
+std::span<const KernelEntry> PoolKernels() { return kPoolKernels; }
 
 }  // namespace neap::execute::onnx

@@ -106,7 +106,7 @@ Result<RunKernel> PrepareDynamicQuantize(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kQuantizeKernels[] = {
     {"QuantizeLinear", PrepareQuantize},
     {"DequantizeLinear", PrepareDequantize},
     {"DynamicQuantizeLinear", PrepareDynamicQuantize},
@@ -114,6 +114,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> QuantizeKernels() { return kKernels; }
+std::span<const KernelEntry> QuantizeKernels() { return kQuantizeKernels; }
 
 }  // namespace neap::execute::onnx

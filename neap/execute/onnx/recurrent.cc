@@ -208,13 +208,13 @@ Result<RunKernel> Prepare(const Node& node) {
       [plan](const Arguments& arguments) -> Status { return Run(plan, kGates, arguments); });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kRecurrentKernels[] = {
     {"LSTM", Prepare<4>},
     {"GRU", Prepare<3>},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> RecurrentKernels() { return kKernels; }
+std::span<const KernelEntry> RecurrentKernels() { return kRecurrentKernels; }
 
 }  // namespace neap::execute::onnx

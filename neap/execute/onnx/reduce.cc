@@ -42,9 +42,9 @@ Result<RunKernel> ReduceKernel(const Node& node, Fold fold, Finish finish, doubl
 }
 
 constexpr auto kAdd = [](auto sum, auto value) { return static_cast<decltype(sum)>(sum + value); };
-constexpr auto kAsIs = [](auto sum, std::int64_t) { return sum; };
+constexpr auto kTotalAsIs = [](auto sum, std::int64_t) { return sum; };
 
-Result<RunKernel> PrepareMean(const Node& node) {
+Result<RunKernel> PrepareReduceMean(const Node& node) {
   return ReduceKernel(
       node, kAdd,
       [](auto sum, std::int64_t count) {
@@ -53,31 +53,34 @@ Result<RunKernel> PrepareMean(const Node& node) {
       },
       0);
 }
-Result<RunKernel> PrepareSum(const Node& node) { return ReduceKernel(node, kAdd, kAsIs, 0); }
-Result<RunKernel> PrepareProd(const Node& node) {
+Result<RunKernel> PrepareReduceSum(const Node& node) {
+  return ReduceKernel(node, kAdd, kTotalAsIs, 0);
+}
+Result<RunKernel> PrepareReduceProd(const Node& node) {
   return ReduceKernel(
       node,
       [](auto product, auto value) { return static_cast<decltype(product)>(product * value); },
-      kAsIs, 1);
+      kTotalAsIs, 1);
 }
-Result<RunKernel> PrepareMax(const Node& node) {
+Result<RunKernel> PrepareReduceMax(const Node& node) {
   return ReduceKernel(
-      node, [](auto most, auto value) { return value > most ? value : most; }, kAsIs,
+      node, [](auto most, auto value) { return value > most ? value : most; }, kTotalAsIs,
       -std::numeric_limits<double>::infinity());
 }
-Result<RunKernel> PrepareMin(const Node& node) {
+Result<RunKernel> PrepareReduceMin(const Node& node) {
   return ReduceKernel(
-      node, [](auto least, auto value) { return value < least ? value : least; }, kAsIs,
+      node, [](auto least, auto value) { return value < least ? value : least; }, kTotalAsIs,
       std::numeric_limits<double>::infinity());
 }
 
-constexpr KernelEntry kKernels[] = {
-    {"ReduceMean", PrepareMean}, {"ReduceSum", PrepareSum}, {"ReduceProd", PrepareProd},
-    {"ReduceMax", PrepareMax},   {"ReduceMin", PrepareMin},
+constexpr KernelEntry kReduceKernels[] = {
+    {"ReduceMean", PrepareReduceMean}, {"ReduceSum", PrepareReduceSum},
+    {"ReduceProd", PrepareReduceProd}, {"ReduceMax", PrepareReduceMax},
+    {"ReduceMin", PrepareReduceMin},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> ReduceKernels() { return kKernels; }
+std::span<const KernelEntry> ReduceKernels() { return kReduceKernels; }
 
 }  // namespace neap::execute::onnx

@@ -146,7 +146,7 @@ double MixedValue(const Cell<float>* in, const std::vector<const Mix*>& mixes,
   return sum;
 }
 
-struct Plan {
+struct Resizing {
   ResizeOptions options;
   graph::Shape in;
   graph::Shape out;
@@ -154,7 +154,7 @@ struct Plan {
   std::string policy;             // keep_aspect_ratio_policy
 };
 
-Status ReadScales(const Plan& plan, const std::vector<double>& scales,
+Status ReadScales(const Resizing& plan, const std::vector<double>& scales,
                   const std::vector<std::int64_t>& sizes, const std::vector<double>& region,
                   std::vector<Dimension>* dimensions) {
   const std::size_t count = plan.axes.size();
@@ -181,7 +181,7 @@ Status ReadScales(const Plan& plan, const std::vector<double>& scales,
   return {};
 }
 
-Status RunResize(const Plan& plan, const std::vector<Dimension>& dimensions,
+Status RunResize(const Resizing& plan, const std::vector<Dimension>& dimensions,
                  const Arguments& arguments) {
   std::vector<std::vector<Mix>> mixes;
   mixes.reserve(dimensions.size());
@@ -213,11 +213,11 @@ std::vector<double> Reals(const Node& node, const Arguments& arguments, std::siz
   return values;
 }
 
-Result<Plan> MakePlan(const Node& node) {
+Result<Resizing> PlanResize(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 4));
   NEAP_CHECK_OK(RequireType(node.In(0), kFloat32));
   NEAP_CHECK_OK(RequireType(node.Out(), kFloat32));
-  Plan plan;
+  Resizing plan;
   plan.in = node.In(0).shape;
   plan.out = node.Out().shape;
   NEAP_CHECK_OK(
@@ -230,7 +230,7 @@ Result<Plan> MakePlan(const Node& node) {
 
 // Inputs: x, region of interest, scales, sizes.
 Result<RunKernel> PrepareResize(const Node& node) {
-  NEAP_TRY(Plan plan, MakePlan(node));
+  NEAP_TRY(Resizing plan, PlanResize(node));
   const bool old = node.inputs.size() == 2;  // version 10: x, scales
   plan.options.mode = TextOr(*node.op, "mode", "nearest");
   plan.options.place =
@@ -263,7 +263,7 @@ Result<RunKernel> PrepareResize(const Node& node) {
 
 // Scales are an input, or an attribute before version 9.
 Result<RunKernel> PrepareUpsample(const Node& node) {
-  NEAP_TRY(Plan plan, MakePlan(node));
+  NEAP_TRY(Resizing plan, PlanResize(node));
   plan.options.mode = TextOr(*node.op, "mode", "nearest");
   plan.options.place = "asymmetric";
   plan.options.nearest = "floor";
@@ -281,13 +281,13 @@ Result<RunKernel> PrepareUpsample(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kResizeKernels[] = {
     {"Resize", PrepareResize},
     {"Upsample", PrepareUpsample},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> ResizeKernels() { return kKernels; }
+std::span<const KernelEntry> ResizeKernels() { return kResizeKernels; }
 
 }  // namespace neap::execute::onnx

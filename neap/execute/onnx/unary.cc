@@ -180,7 +180,7 @@ Result<RunKernel> PrepareClip(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kUnaryKernels[] = {
     {"Sigmoid", PrepareSigmoid},
     {"Tanh", PrepareTanh},
     {"Exp", PrepareExp},
@@ -212,6 +212,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> UnaryKernels() { return kKernels; }
+std::span<const KernelEntry> UnaryKernels() { return kUnaryKernels; }
 
 }  // namespace neap::execute::onnx

@@ -335,7 +335,7 @@ Result<RunKernel> PrepareTrueIntegerDiv(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kVendorKernels[] = {
     {"IntegerDiv", PrepareIntegerDiv},     {"TrueIntegerDiv", PrepareTrueIntegerDiv},
     {"RequantShift", PrepareRequantShift}, {"iLayerNorm", PrepareLayerNorm},
     {"iRMSNorm", PrepareRmsNorm},          {"ITAMax", PrepareItaMax},
@@ -345,6 +345,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> VendorKernels() { return kKernels; }
+std::span<const KernelEntry> VendorKernels() { return kVendorKernels; }
 
 }  // namespace neap::execute::onnx

@@ -176,7 +176,7 @@ Result<RunKernel> PrepareAddN(const Node& node) {
 // SELECT_V2 with broadcasting, and SELECT where that is the same.
 Result<RunKernel> PrepareSelect(const Node& node) { return SelectKernel(Comparable(), node); }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kBinaryKernels[] = {
     {"ADD", PrepareAdd},
     {"SUB", PrepareSub},
     {"MUL", PrepareMul},
@@ -197,6 +197,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> BinaryKernels() { return kKernels; }
+std::span<const KernelEntry> BinaryKernels() { return kBinaryKernels; }
 
 }  // namespace neap::execute::tflite

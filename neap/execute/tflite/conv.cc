@@ -77,7 +77,7 @@ Result<RunKernel> PrepareAnyConv(const Node& node, bool depthwise) {
 Result<RunKernel> PrepareConv(const Node& node) { return PrepareAnyConv(node, false); }
 Result<RunKernel> PrepareDepthwise(const Node& node) { return PrepareAnyConv(node, true); }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kConvKernels[] = {
     {"CONV_2D", PrepareConv},
     {"DEPTHWISE_CONV_2D", PrepareDepthwise},
 };
@@ -103,6 +103,6 @@ Result<ConvPlan> PlanConv(const Node& node) {
   return plan;
 }
 
-std::span<const KernelEntry> ConvKernels() { return kKernels; }
+std::span<const KernelEntry> ConvKernels() { return kConvKernels; }
 
 }  // namespace neap::execute::tflite

@@ -145,10 +145,10 @@ Result<RunKernel> PrepareTransposeConv(const Node& node) {
   }
 }
 
-constexpr KernelEntry kKernels[] = {{"TRANSPOSE_CONV", PrepareTransposeConv}};
+constexpr KernelEntry kConvTransposeKernels[] = {{"TRANSPOSE_CONV", PrepareTransposeConv}};
 
 }  // namespace
 
-std::span<const KernelEntry> TransposeConvKernels() { return kKernels; }
+std::span<const KernelEntry> TransposeConvKernels() { return kConvTransposeKernels; }
 
 }  // namespace neap::execute::tflite

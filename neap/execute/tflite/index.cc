@@ -212,7 +212,7 @@ Result<RunKernel> PrepareBatchToSpace(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kIndexKernels[] = {
     {"GATHER", PrepareGather},
     {"SHAPE", PrepareShape},
     {"ARG_MAX", PrepareArgMax},
@@ -225,6 +225,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> IndexKernels() { return kKernels; }
+std::span<const KernelEntry> IndexKernels() { return kIndexKernels; }
 
 }  // namespace neap::execute::tflite

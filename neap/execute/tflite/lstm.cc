@@ -162,7 +162,7 @@ Result<RunKernel> PrepareLstm(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kLstmKernels[] = {
     {"UNIDIRECTIONAL_SEQUENCE_LSTM", PrepareLstm},
     {"SVDF", PrepareSvdf},
 };
@@ -196,6 +196,6 @@ Result<LstmPlan> PlanLstm(const Node& node) {
   return plan;
 }
 
-std::span<const KernelEntry> RecurrentKernels() { return kKernels; }
+std::span<const KernelEntry> RecurrentKernels() { return kLstmKernels; }
 
 }  // namespace neap::execute::tflite

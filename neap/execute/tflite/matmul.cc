@@ -113,13 +113,13 @@ Result<RunKernel> PrepareBatchMatmul(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kMatmulKernels[] = {
     {"FULLY_CONNECTED", PrepareFullyConnected},
     {"BATCH_MATMUL", PrepareBatchMatmul},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> MatmulKernels() { return kKernels; }
+std::span<const KernelEntry> MatmulKernels() { return kMatmulKernels; }
 
 }  // namespace neap::execute::tflite

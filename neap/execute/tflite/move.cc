@@ -259,7 +259,7 @@ Result<RunKernel> PrepareTile(const Node& node) {
   return TakeKernel(node, std::move(maps));
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kMoveKernels[] = {
     {"RESHAPE", PrepareReshape},
     {"SQUEEZE", PrepareReshape},
     {"EXPAND_DIMS", PrepareReshape},
@@ -279,6 +279,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> MoveKernels() { return kKernels; }
+std::span<const KernelEntry> MoveKernels() { return kMoveKernels; }
 
 }  // namespace neap::execute::tflite

@@ -97,13 +97,13 @@ Result<RunKernel> PrepareMax(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kPoolKernels[] = {
     {"AVERAGE_POOL_2D", PrepareAverage},
     {"MAX_POOL_2D", PrepareMax},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> PoolKernels() { return kKernels; }
+std::span<const KernelEntry> PoolKernels() { return kPoolKernels; }
 
 }  // namespace neap::execute::tflite

@@ -125,7 +125,7 @@ Result<RunKernel> PrepareCast(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kQuantizeKernels[] = {
     {"QUANTIZE", PrepareQuantize},
     {"DEQUANTIZE", PrepareDequantize},
     {"CAST", PrepareCast},
@@ -133,6 +133,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> QuantizeKernels() { return kKernels; }
+std::span<const KernelEntry> QuantizeKernels() { return kQuantizeKernels; }
 
 }  // namespace neap::execute::tflite

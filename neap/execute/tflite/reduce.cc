@@ -90,7 +90,7 @@ Result<RunKernel> PrepareReduceMin(const Node& node) {
       [](float least, float value) { return value < least ? value : least; }, AsIs);
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kReduceKernels[] = {
     {"MEAN", PrepareMean},
     {"SUM", PrepareSum},
     {"REDUCE_PROD", PrepareProd},
@@ -100,6 +100,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> ReduceKernels() { return kKernels; }
+std::span<const KernelEntry> ReduceKernels() { return kReduceKernels; }
 
 }  // namespace neap::execute::tflite

@@ -168,13 +168,13 @@ Result<RunKernel> PrepareBilinear(const Node& node) {
   }
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kResizeKernels[] = {
     {"RESIZE_BILINEAR", PrepareBilinear},
     {"RESIZE_NEAREST_NEIGHBOR", PrepareNearest},
 };
 
 }  // namespace
 
-std::span<const KernelEntry> ResizeKernels() { return kKernels; }
+std::span<const KernelEntry> ResizeKernels() { return kResizeKernels; }
 
 }  // namespace neap::execute::tflite

@@ -85,7 +85,7 @@ Result<RunKernel> PrepareL2Normalization(const Node& node) {
   });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kSoftmaxKernels[] = {
     {"SOFTMAX", PrepareSoftmax},
     {"LOG_SOFTMAX", PrepareLogSoftmax},
     {"L2_NORMALIZATION", PrepareL2Normalization},
@@ -93,6 +93,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> SoftmaxKernels() { return kKernels; }
+std::span<const KernelEntry> SoftmaxKernels() { return kSoftmaxKernels; }
 
 }  // namespace neap::execute::tflite

@@ -13,7 +13,7 @@ namespace {
 
 using enum graph::ElementType;
 
-Status RequireOneShape(const Node& node) {
+Status RequireOneSize(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 1));
   return Require(node.In(0).elements == node.Out().elements,
                  "input and output have not the same number of elements");
@@ -21,45 +21,45 @@ Status RequireOneShape(const Node& node) {
 
 template <typename F>
 Result<RunKernel> FloatMap(const Node& node, F f) {
-  NEAP_CHECK_OK(RequireOneShape(node));
+  NEAP_CHECK_OK(RequireOneSize(node));
   if (node.In(0).type != kFloat32 || node.Out().type != kFloat32) return UnsupportedType(node);
   return MapKernel<float, float>(node.Out().elements, f);
 }
 
-bool IsQuantized(const Node& node) {
-  return RequireOneShape(node) && IsQuantizedType(node.In(0).type);
+bool IsQuantizedMap(const Node& node) {
+  return RequireOneSize(node) && IsQuantizedType(node.In(0).type);
 }
 
 float HardSwish(float x) { return x * Limits<float>{0, 6}(x + 3.0F) / 6.0F; }
 
 Result<RunKernel> PrepareLogistic(const Node& node) {
-  if (IsQuantized(node)) return QuantizedLogistic(node);
+  if (IsQuantizedMap(node)) return QuantizedLogistic(node);
   return FloatMap(node, [](float x) { return 1.0F / (1.0F + std::exp(-x)); });
 }
 Result<RunKernel> PrepareTanh(const Node& node) {
-  if (IsQuantized(node)) return QuantizedTanh(node);
+  if (IsQuantizedMap(node)) return QuantizedTanh(node);
   return FloatMap(node, [](float x) { return std::tanh(x); });
 }
 Result<RunKernel> PrepareRelu(const Node& node) {
-  if (IsQuantized(node)) return QuantizedRelu(node, 0, std::numeric_limits<float>::infinity());
+  if (IsQuantizedMap(node)) return QuantizedRelu(node, 0, std::numeric_limits<float>::infinity());
   return FloatMap(node, [](float x) { return x < 0 ? 0 : x; });
 }
 Result<RunKernel> PrepareRelu6(const Node& node) {
-  if (IsQuantized(node)) return QuantizedRelu(node, 0, 6);
+  if (IsQuantizedMap(node)) return QuantizedRelu(node, 0, 6);
   return FloatMap(node, Limits<float>{0, 6});
 }
 Result<RunKernel> PrepareReluN1(const Node& node) {
-  if (IsQuantized(node)) return QuantizedRelu(node, -1, 1);
+  if (IsQuantizedMap(node)) return QuantizedRelu(node, -1, 1);
   return FloatMap(node, Limits<float>{-1, 1});
 }
 Result<RunKernel> PrepareRelu01(const Node& node) { return FloatMap(node, Limits<float>{0, 1}); }
 Result<RunKernel> PrepareHardSwish(const Node& node) {
-  if (IsQuantized(node)) return QuantizedHardSwish(node);
+  if (IsQuantizedMap(node)) return QuantizedHardSwish(node);
   return FloatMap(node, HardSwish);
 }
 Result<RunKernel> PrepareLeakyRelu(const Node& node) {
   const auto alpha = static_cast<float>(RealOr(*node.op, "alpha", 0));
-  if (IsQuantized(node)) return QuantizedLeakyRelu(node, alpha);
+  if (IsQuantizedMap(node)) return QuantizedLeakyRelu(node, alpha);
   return FloatMap(node, [alpha](float x) { return x > 0 ? x : x * alpha; });
 }
 Result<RunKernel> PrepareElu(const Node& node) {
@@ -121,7 +121,7 @@ Result<RunKernel> PreparePrelu(const Node& node) {
       node, [](float x, float alpha) { return x >= 0 ? x : x * alpha; });
 }
 
-constexpr KernelEntry kKernels[] = {
+constexpr KernelEntry kUnaryKernels[] = {
     {"LOGISTIC", PrepareLogistic},
     {"TANH", PrepareTanh},
     {"RELU", PrepareRelu},
@@ -149,6 +149,6 @@ constexpr KernelEntry kKernels[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> UnaryKernels() { return kKernels; }
+std::span<const KernelEntry> UnaryKernels() { return kUnaryKernels; }
 
 }  // namespace neap::execute::tflite

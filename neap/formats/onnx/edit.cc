@@ -24,14 +24,6 @@ using graph::SubgraphId;
 using graph::Tensor;
 using graph::TensorId;
 
-// Initializers have to be graph inputs, too, in files of older versions.
-constexpr std::int64_t kFirstIrVersionWithoutInputs = 4;
-
-Diagnostic At(const Subgraph& subgraph, OpId id, Diagnostic diagnostic) {
-  diagnostic.op = graph::Describe(id, subgraph.ops[id]);
-  return diagnostic;
-}
-
 class ScopeEditor {
  public:
   ScopeEditor(const Subgraph& before, const Subgraph& after, bool declare_shapes,
@@ -76,7 +68,8 @@ class ScopeEditor {
                            op.inputs.size() == static_cast<std::size_t>(node->input_size()) &&
                            op.outputs.size() == static_cast<std::size_t>(node->output_size());
     if (!same_ends) {
-      return Fail(At(after_, id, UsageError("has another number of inputs or outputs")));
+      return Fail(
+          graph::AtOp(UsageError("has another number of inputs or outputs"), id, after_.ops[id]));
     }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i] == before.inputs[i]) continue;
@@ -100,7 +93,8 @@ class ScopeEditor {
       pb::AttributeProto* attribute = node->add_attribute();
       attribute->set_name(name);
       if (!SetAttribute(value, attribute)) {
-        return Fail(At(after_, id, BadInput("attribute '" + name + "' is bytes of unknown type")));
+        return Fail(graph::AtOp(BadInput("attribute '" + name + "' is bytes of unknown type"), id,
+                                after_.ops[id]));
       }
     }
     return {};

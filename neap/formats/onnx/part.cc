@@ -21,7 +21,6 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
 
-constexpr std::int64_t kFirstIrVersionWithoutInputs = 4;
 constexpr int kExternal = 1;  // TensorProto.data_location
 
 // Every name that nodes and their bodies read: of bodies also what they make, which is no harm.

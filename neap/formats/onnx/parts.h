@@ -14,6 +14,9 @@
 
 namespace neap::formats::onnx {
 
+// Initializers have to be graph inputs, too, in files of older versions.
+inline constexpr std::int64_t kFirstIrVersionWithoutInputs = 4;
+
 // The number in TensorProto.data_type, of those that IR version 8 knows and that raw bytes can
 // hold.
 std::optional<std::int32_t> TypeCodeOf(graph::ElementType type);

@@ -76,7 +76,7 @@ std::optional<ControlDependencies> ParseControlDependencies(std::span<const std:
 
 namespace {
 
-std::vector<std::uint32_t> NumbersOf(const ControlDependencies& dependencies) {
+std::vector<std::uint32_t> WordsOf(const ControlDependencies& dependencies) {
   std::vector<std::uint32_t> numbers = {kVersion, static_cast<std::uint32_t>(dependencies.size())};
   for (const auto& edges : dependencies) {
     numbers.push_back(static_cast<std::uint32_t>(edges.size()));
@@ -97,12 +97,12 @@ std::size_t ShortestBytes(const std::vector<std::uint32_t>& numbers) {
 }  // namespace
 
 std::size_t ShortestControlDependencies(const ControlDependencies& dependencies) {
-  return ShortestBytes(NumbersOf(dependencies));
+  return ShortestBytes(WordsOf(dependencies));
 }
 
 std::optional<std::vector<std::byte>> SerializeControlDependencies(
     const ControlDependencies& dependencies, std::size_t size) {
-  const std::vector<std::uint32_t> numbers = NumbersOf(dependencies);
+  const std::vector<std::uint32_t> numbers = WordsOf(dependencies);
   const std::size_t needed = ShortestBytes(numbers);
   if (needed > size || size > numbers.size() * kMostVarintBytes) return std::nullopt;
 

@@ -35,10 +35,6 @@ using graph::TensorId;
 template <typename T>
 using Offsets = PartWriter::Offsets<T>;
 
-std::size_t PlaceOf(std::span<const std::byte> file, const void* part) {
-  return static_cast<std::size_t>(static_cast<const std::byte*>(part) - file.data());
-}
-
 // Whether `table` says nothing in fields that this program does not know.
 bool IsKnown(const void* table, std::size_t fields) {
   const auto* as_table = static_cast<const flatbuffers::Table*>(table);

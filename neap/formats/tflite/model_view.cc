@@ -29,8 +29,8 @@ Result<const schema::Model*> OpenModel(std::span<const std::byte> file) {
         BadInput("is cut off or damaged: an offset of its FlatBuffer leads outside the file"));
   }
   const schema::Model* model = schema::GetModel(data);
-  constexpr std::uint32_t kVersion = 3;
-  if (model->version() != kVersion) {
+  constexpr std::uint32_t kSchemaVersion = 3;
+  if (model->version() != kSchemaVersion) {
     return Fail(
         BadInput("has schema version " + std::to_string(model->version()) + ", expected 3"));
   }

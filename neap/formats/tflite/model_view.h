@@ -37,6 +37,11 @@ struct ControlDependenciesPlace {
 Result<ControlDependenciesPlace> FindControlDependencies(std::span<const std::byte> file,
                                                          const schema::Model& model);
 
+// Where in the file a part of it lies.
+inline std::size_t PlaceOf(std::span<const std::byte> file, const void* part) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(part) - file.data());
+}
+
 // FlatBuffers leave out what is empty.
 template <typename Vector>
 std::uint32_t SizeOf(const Vector* vector) {

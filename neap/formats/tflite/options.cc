@@ -386,10 +386,6 @@ struct OptionsView {
   flatbuffers::Verifier& verifier;
 };
 
-constexpr flatbuffers::voffset_t OffsetOf(const OptionField& field) {
-  return static_cast<flatbuffers::voffset_t>(4 + 2 * field.slot);
-}
-
 template <typename T>
 bool ReadNumber(const OptionsView& view, const OptionField& field, graph::Attribute* value) {
   if (!view.table.VerifyField<T>(view.verifier, OffsetOf(field), alignof(T))) return false;

@@ -32,6 +32,10 @@ struct OptionField {
   OptionType type = OptionType::kInt;
   std::int64_t default_value = 0;  // of numbers; lists and texts are empty by default
 };
+// Where a table's list of fields tells the field's place.
+constexpr std::uint16_t OffsetOf(const OptionField& field) {
+  return static_cast<std::uint16_t>(4 + 2 * field.slot);
+}
 
 // The number of builtin_options_type and what such a table holds.
 struct OptionTable {

@@ -14,8 +14,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::voffset_t;
 
-voffset_t OffsetOf(const OptionField& field) { return static_cast<voffset_t>(4 + 2 * field.slot); }
-
 Diagnostic WrongValue(const OptionField& field, const char* expected) {
   return BadInput("attribute '" + std::string(field.name) + "' is not " + expected);
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "neap/formats/tflite/memory_plan.h"
+#include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/zip_shift.h"
 
 namespace neap::formats::tflite {
@@ -22,11 +23,6 @@ constexpr std::size_t kVersionField = 0;
 constexpr std::size_t kBuffersField = 4;
 constexpr std::size_t kMetadataField = 6;
 constexpr std::size_t kDataAlignment = 16;
-
-// Where in the file a part of the model lies.
-std::size_t PlaceOf(std::span<const std::byte> file, const void* part) {
-  return static_cast<std::size_t>(static_cast<const std::byte*>(part) - file.data());
-}
 
 // Writes the front; places are from its start, which is the start of the new file. What leads into
 // the old file is noted and filled in when the length of the front is known.

@@ -71,11 +71,6 @@ Result<Order> CheckedOrder(const graph::Subgraph& subgraph, const std::vector<Op
   return old_indices;
 }
 
-// Where in the file a part of the model lies.
-std::size_t PlaceOf(std::span<const std::byte> file, const void* part) {
-  return static_cast<std::size_t>(static_cast<const std::byte*>(part) - file.data());
-}
-
 Status Permute(std::span<const std::byte> file, const Operators& operators, const Order& order,
                std::vector<std::byte>* out) {
   for (std::uint32_t k = 0; k < order.size(); ++k) {
