@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/compile/arena_order.h"
-#include "neap/base/cases_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "neap/base/cases_testing.h"
 #include "neap/base/random.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/place.h"

@@ -3,7 +3,6 @@
 // Random networks, streamed in every way: the bytes of a run layer by layer, the arena that was
 // promised, and a checker that agrees with the run.
 #include "neap/stream/stream.h"
-#include "neap/base/cases_testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/cases_testing.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"

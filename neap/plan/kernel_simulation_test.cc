@@ -4,7 +4,6 @@
 // start? The distance that the planner uses (ops/overlap.h), the walk of the checker
 // (kernel_simulation.h), and here the loops of the kernels with every single byte.
 #include "neap/plan/kernel_simulation.h"
-#include "neap/base/cases_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -16,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "neap/base/cases_testing.h"
 #include "neap/base/random.h"
 
 namespace neap::plan {
