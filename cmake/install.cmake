@@ -11,7 +11,7 @@ set(NEAP_PUBLIC_HEADERS
   bench/bench.h
   cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h
   census/census.h census/natural.h
-  compile/compile.h compile/entry_memory.h compile/stream.h
+  compile/compile.h compile/entry_memory.h compile/peak_question.h compile/stream.h
   execute/evaluate.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
@@ -27,7 +27,7 @@ set(NEAP_PUBLIC_HEADERS
   plan/stream.h
   report/report.h report/text.h report/traffic_report.h
   rewrite/rewrite.h
-  schedule/check.h schedule/problem.h schedule/schedule.h
+  schedule/check.h schedule/problem.h schedule/question.h schedule/schedule.h
   stages/assign.h stages/device.h stages/lower.h stages/parts.h
   stream/options.h stream/stream.h
   traffic/blocks.h traffic/check.h traffic/optimum.h traffic/policy.h traffic/problem.h traffic/traffic.h

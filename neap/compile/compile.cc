@@ -347,10 +347,18 @@ class Pipeline {
     if (!options_.memories.empty()) return;
     if (entry->arena_bytes <= target || kernels_ != ops::KernelLibrary::kNone) return;
     constexpr std::int64_t kStatesEach = 2000;
-    auto moved =
-        PlaceWithMoves(timeline, sizes_, profile_, target, options_.moves,
-                       profile_.runtime == plan::Runtime::kTflm, PlacementLimits(kStatesEach));
-    if (!moved) return;
+    const bool apart = profile_.runtime == plan::Runtime::kTflm;
+    auto moved = PlaceWithMoves(timeline, sizes_, profile_, target, options_.moves, apart,
+                                PlacementLimits(kStatesEach));
+    if (!moved) {
+      if (apart && options_.moves == MoveStrategy::kCompact) {
+        compiled_.notes.push_back(
+            "no left-compaction reaches " + std::to_string(target) +
+            " bytes here: under this runtime a copy may not touch what it is copied from; "
+            "--moves best tries other moves");
+      }
+      return;
+    }
     entry->steps = std::move(moved->steps);
     entry->tensors = std::move(moved->tensors);
     entry->scratch = std::move(moved->scratch);

@@ -74,6 +74,8 @@ class Mover {
   std::int32_t NewSlot(const std::vector<Move>& moves, std::int32_t slot) const;
   bool MakeRoom(std::int32_t slot, std::vector<std::size_t>* live, Offsets* offsets,
                 std::vector<Move>* moves) const;
+  void MakeRoomApart(std::int32_t slot, std::vector<std::size_t>* live, Offsets* offsets,
+                     std::vector<Move>* moves) const;
   std::optional<std::int64_t> LowestGap(const std::vector<std::size_t>& live,
                                         const Offsets& offsets, std::int64_t bytes) const;
 
@@ -141,21 +143,49 @@ std::optional<std::int64_t> Mover::LowestGap(const std::vector<std::size_t>& liv
   return at + bytes <= target_ ? std::optional(at) : std::nullopt;
 }
 
-// Moves everything down, lowest first. False: a move would have to copy onto itself and may not.
+// Moves everything down, lowest first. False: scratch of an operator that is running is in the way.
 bool Mover::MakeRoom(std::int32_t slot, std::vector<std::size_t>* live, Offsets* offsets,
                      std::vector<Move>* moves) const {
   std::int64_t at = 0;
   for (const std::size_t piece : *live) {
     const std::int64_t old = (*offsets)[piece].back();
     if (old != at) {
-      if (pieces_[piece].tensor < 0) return false;  // scratch of an operator that is running
-      if (disjoint_ && old < at + pieces_[piece].bytes) return false;
+      if (pieces_[piece].tensor < 0) return false;
       (*offsets)[piece].push_back(at);
       moves->push_back({slot, piece});
     }
     at += pieces_[piece].bytes;
   }
   return true;
+}
+
+// The same where a copy must not touch its source: what has to go down by less than its size goes
+// to the lowest gap elsewhere first, and down from there. What has nowhere to go stays.
+void Mover::MakeRoomApart(std::int32_t slot, std::vector<std::size_t>* live, Offsets* offsets,
+                          std::vector<Move>* moves) const {
+  const auto by_offset = [&](std::size_t a, std::size_t b) {
+    return (*offsets)[a].back() < (*offsets)[b].back();
+  };
+  const auto move = [&](std::size_t piece, std::int64_t to) {
+    (*offsets)[piece].push_back(to);
+    moves->push_back({slot, piece});
+    std::sort(live->begin(), live->end(), by_offset);
+  };
+  for (const std::size_t piece : std::vector<std::size_t>(*live)) {
+    const std::int64_t bytes = pieces_[piece].bytes;
+    const std::int64_t old = (*offsets)[piece].back();
+    if (pieces_[piece].tensor < 0) continue;
+    std::vector<std::size_t> others = *live;
+    std::erase(others, piece);
+    const auto down = LowestGap(others, *offsets, bytes);
+    if (!down || *down >= old) continue;
+    if (*down + bytes > old) {
+      const auto apart = LowestGap(*live, *offsets, bytes);
+      if (!apart) continue;
+      move(piece, *apart);
+    }
+    move(piece, *down);
+  }
 }
 
 std::optional<MovedPlacement> Mover::Compact() {
@@ -194,7 +224,12 @@ std::optional<MovedPlacement> Mover::Compact() {
       }
       if (placed) break;
       live = before;
-      if (attempt == 1 || !MakeRoom(now, &live, &offsets, &moves)) return std::nullopt;
+      if (attempt == 1) return std::nullopt;
+      if (disjoint_) {
+        MakeRoomApart(now, &live, &offsets, &moves);
+      } else if (!MakeRoom(now, &live, &offsets, &moves)) {
+        return std::nullopt;
+      }
     }
   }
   return Told(moves, offsets);

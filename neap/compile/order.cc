@@ -13,6 +13,7 @@
 #include "neap/compile/lower.h"
 #include "neap/learn/peak.h"
 #include "neap/schedule/check.h"
+#include "neap/schedule/question.h"
 #include "neap/schedule/schedule.h"
 
 namespace neap::compile {
@@ -92,12 +93,13 @@ void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
 class Orderer {
  public:
   Orderer(const Graph& graph, const AllSizes& sizes, const Orders& file_orders,
-          const plan::Profile& profile, const Options& options)
+          const plan::Profile& profile, const Options& options, std::int64_t below_bytes)
       : graph_(graph),
         sizes_(sizes),
         file_orders_(file_orders),
         profile_(profile),
-        options_(options) {}
+        options_(options),
+        below_(graph.subgraphs.size() == 1 ? below_bytes : 0) {}
 
   Result<SubgraphOrders> Run() {
     found_.orders = Orders(graph_.subgraphs.size());
@@ -148,6 +150,7 @@ class Orderer {
       const learn::Network network(learn::BuiltinModel(learn::Task::kPeak));
       return learn::LearnedOrder(network, problem, options_.limits);
     }
+    if (below_ > 0) return schedule::SolveBelow(problem, options_.limits, below_);
     auto outcome = schedule::Run(options_.order, problem, options_.limits, strategy);
     if (!outcome) {
       return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
@@ -206,6 +209,7 @@ class Orderer {
   const Orders& file_orders_;
   const plan::Profile& profile_;
   const Options& options_;
+  std::int64_t below_;
   SubgraphOrders found_;
 };
 
@@ -213,8 +217,8 @@ class Orderer {
 
 Result<SubgraphOrders> OrderSubgraphs(const Graph& graph, const AllSizes& sizes,
                                       const Orders& file_orders, const plan::Profile& profile,
-                                      const Options& options) {
-  return Orderer(graph, sizes, file_orders, profile, options).Run();
+                                      const Options& options, std::int64_t below_bytes) {
+  return Orderer(graph, sizes, file_orders, profile, options, below_bytes).Run();
 }
 
 std::int64_t Largest(const std::vector<std::int64_t>& values) {

@@ -31,11 +31,12 @@ struct SubgraphOrders {
 };
 
 // By the strategy of the options. Where the file's own order has no larger peak than the exact
-// search's, it stays. Fails with kBadInput where sizes are out of range, with kUsage for an unknown
-// strategy or rule.
+// search's, it stays. With `below_bytes` it is enough to know whether a subgraph without bodies has
+// an order below that (schedule::SolveBelow()). Fails with kBadInput where sizes are out of range,
+// with kUsage for an unknown strategy or rule.
 Result<SubgraphOrders> OrderSubgraphs(const graph::Graph& graph, const AllSizes& sizes,
                                       const Orders& file_orders, const plan::Profile& profile,
-                                      const Options& options);
+                                      const Options& options, std::int64_t below_bytes = 0);
 
 // The largest value; 0 of none.
 std::int64_t Largest(const std::vector<std::int64_t>& values);

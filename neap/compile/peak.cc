@@ -5,12 +5,18 @@
 #include "neap/compile/compile.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/order.h"
+#include "neap/compile/peak_question.h"
 #include "neap/compile/runtime_graph.h"
 #include "neap/compile/timeline.h"
 
 namespace neap::compile {
 
 Result<PeakOfOrder> FindPeak(const graph::Graph& graph, const Options& options, bool exact_bytes) {
+  return FindPeakBelow(graph, options, exact_bytes, 0);
+}
+
+Result<PeakOfOrder> FindPeakBelow(const graph::Graph& graph, const Options& options,
+                                  bool exact_bytes, std::int64_t below_bytes) {
   plan::Profile profile = plan::ProfileOf(options.runtime);
   if (exact_bytes) profile.alignment = 1;
   const RuntimeGraph runtime_graph(graph, profile);
@@ -22,7 +28,8 @@ Result<PeakOfOrder> FindPeak(const graph::Graph& graph, const Options& options, 
     sizes.push_back(std::move(of));
     file_orders.push_back(FileOrderOf(merged.subgraphs[id]));
   }
-  NEAP_TRY(SubgraphOrders found, OrderSubgraphs(merged, sizes, file_orders, profile, options));
+  NEAP_TRY(SubgraphOrders found,
+           OrderSubgraphs(merged, sizes, file_orders, profile, options, below_bytes));
   PeakOfOrder peak;
   for (const graph::SubgraphId entry : graph::EntrySubgraphs(merged)) {
     peak.peak_bytes = std::max(peak.peak_bytes, found.proofs[entry].peak_bytes);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -358,6 +359,8 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
   Random random(5);
   int graphs = 0;
   int better = 0;
+  int proven = 0;
+  int cut_short = 0;
   for (int i = 0; i < 700 && graphs < 150; ++i) {
     const Flavour flavour = kFlavours[i % 4];
     const Graph graph = NetworkMaker(flavour, &random).Make();
@@ -396,6 +399,15 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
     EXPECT_LE(found->peak_bytes, least)
         << i << Told(graph, found->applications) << "\n all:" << Told(graph, all);
     EXPECT_LE(found->lower_bound_bytes, found->peak_bytes);
+    proven += found->optimal() ? 1 : 0;
+    // Cut short anywhere, the bound is one of all choices.
+    for (const std::int64_t work : {1, 300, 3'000, 30'000}) {
+      search.max_work = work;
+      const auto some = Search(graph, options, search);
+      ASSERT_TRUE(some) << some.error().ToString();
+      EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes)) << i << " " << work;
+      cut_short += some->optimal() ? 0 : 1;
+    }
     const auto plain = compile::FindPeak(graph, options, false);
     better += found->peak_bytes < plain->peak_bytes ? 1 : 0;
     // What it tells is what Apply() makes.
@@ -408,6 +420,8 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
   }
   EXPECT_GT(graphs, 60);
   EXPECT_GT(better, 10);
+  EXPECT_GT(proven, graphs / 2);
+  EXPECT_GT(cut_short, 10);
 }
 
 TEST(SearchTest, RulesThatAreOffAreNotUsed) {

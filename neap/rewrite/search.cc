@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "neap/base/check.h"
+#include "neap/compile/peak_question.h"
 #include "neap/rewrite/compose.h"
 #include "neap/rewrite/rewrite.h"
 #include "neap/rewrite/rule.h"
@@ -26,10 +27,14 @@ using graph::TensorId;
 
 // Most states of one order search inside: a graph that needs more is bounded, not proven.
 constexpr std::int64_t kStatesEach = 20'000;
-// Of a first look.
+// Of a first look, which gives the bounds that cost next to nothing.
 constexpr std::int64_t kFewStates = 64;
-constexpr std::int64_t kMoreStates = 4;
+// Of a search for an answer: is the peak below a number.
 constexpr std::int64_t kStatesOfQuestion = 4096;
+// Where a wrong no costs an operator or a byte count in the report, not the peak.
+constexpr std::int64_t kStatesOfTrim = 1024;
+// Where the answer closes a part of the tree.
+constexpr std::int64_t kStatesOfBound = 16'384;
 
 // How many applications are told what they save.
 constexpr std::size_t kMostExplained = 64;
@@ -63,10 +68,11 @@ class Searcher {
 
   Result<Found> Run() {
     FindVariables();
-    Assignment none(variables_.size(), kWhole);
-    NEAP_TRY(best_peak_, PeakOf(none));
+    const Assignment none(variables_.size(), kWhole);
+    NEAP_TRY(const auto whole, Evaluate(ChoicesOf(none), false));
+    best_peak_ = whole.peak_bytes;
     best_ = none;
-    lower_bound_ = best_peak_;
+    lower_bound_ = whole.lower_bound_bytes;
     if (!variables_.empty()) NEAP_CHECK_OK(SearchChoices());
     return MakeFound();
   }
@@ -134,54 +140,57 @@ class Searcher {
   }
   bool Stopped() const { return options_.limits.stop != nullptr && options_.limits.stop->load(); }
 
-  // The least peak of the graph of these choices. With `question`, only whether it is below that:
-  // the bounds of a short search answer it most of the time.
+  // The least peak of the graph of these choices. With `question`, only whether it is below that;
+  // `exact` then asks for a bound as well, which a first look gives.
   Result<compile::PeakOfOrder> Evaluate(const Choices& choices, bool exact,
-                                        std::optional<std::int64_t> question = std::nullopt) {
+                                        std::optional<std::int64_t> question = std::nullopt,
+                                        std::int64_t states = kStatesOfQuestion) {
     const Composed composed = Compose(facts_, order_, choices, search_.settings, Purpose::kOrder);
     NEAP_CHECK(!composed.refused, "rule " +
                                       std::string(choices.at(*composed.refused).rule->info.name) +
                                       " refuses its own parameters");
     ++evaluations_;
     Count(0);
-    if (question) {
-      std::optional<compile::PeakOfOrder> last;
-      for (std::int64_t states = kFewStates; states <= kStatesOfQuestion; states *= kMoreStates) {
-        options_.limits.max_states = states;
-        auto quick = compile::FindPeak(composed.graph, options_, exact);
-        options_.limits.max_states = kStatesEach;
-        if (!quick) return quick;
-        Count(quick->states);
-        last = std::move(*quick);
-        if (last->lower_bound_bytes >= *question || last->peak_bytes < *question) break;
-      }
-      return *last;
-    }
-    NEAP_TRY(compile::PeakOfOrder peak, compile::FindPeak(composed.graph, options_, exact));
-    Count(peak.states);
+    if (!question) return Look(composed.graph, exact, 0, kStatesEach);
+    if (!exact) return Look(composed.graph, exact, *question, states);
+    NEAP_TRY(const auto first, Look(composed.graph, exact, 0, kFewStates));
+    if (first.lower_bound_bytes >= *question || first.peak_bytes < *question) return first;
+    NEAP_TRY(auto answer, Look(composed.graph, exact, *question, states));
+    answer.lower_bound_bytes = std::max(answer.lower_bound_bytes, first.lower_bound_bytes);
+    return answer;
+  }
+
+  Result<compile::PeakOfOrder> Look(const graph::Graph& graph, bool exact, std::int64_t question,
+                                    std::int64_t states) {
+    options_.limits.max_states = states;
+    auto peak = compile::FindPeakBelow(graph, options_, exact, question);
+    options_.limits.max_states = kStatesEach;
+    if (peak) Count(peak->states);
     return peak;
   }
 
-  Result<std::int64_t> PeakOf(const Assignment& assignment) {
-    NEAP_TRY(const auto peak, Evaluate(ChoicesOf(assignment), false));
-    return peak.peak_bytes;
-  }
-
   Result<std::int64_t> BoundOf(const Assignment& assignment) {
-    NEAP_TRY(const auto peak, Evaluate(ChoicesOf(assignment), true, best_peak_));
+    NEAP_TRY(const auto peak, Evaluate(ChoicesOf(assignment), true, best_peak_, kStatesOfBound));
     return peak.lower_bound_bytes;
   }
 
   Status Offer(const Assignment& assignment) {
     if (!offered_.insert(assignment).second) return {};
+    NEAP_TRY(const std::int64_t bound, Judge(assignment, kStatesOfQuestion));
+    static_cast<void>(bound);
+    return {};
+  }
+
+  // Takes an assignment that is better than the best one; returns a lower bound of its peak.
+  Result<std::int64_t> Judge(const Assignment& assignment, std::int64_t states) {
     const Choices choices = ChoicesOf(assignment);
-    NEAP_TRY(const auto quick, Evaluate(choices, false, best_peak_));
-    if (quick.peak_bytes >= best_peak_) return {};
+    NEAP_TRY(const auto quick, Evaluate(choices, false, best_peak_, states));
+    if (quick.peak_bytes >= best_peak_) return quick.lower_bound_bytes;
     // How much better, it is worth to know.
     NEAP_TRY(const auto peak, Evaluate(choices, false));
-    best_peak_ = peak.peak_bytes;
+    best_peak_ = std::min(quick.peak_bytes, peak.peak_bytes);
     best_ = assignment;
-    return {};
+    return peak.lower_bound_bytes;
   }
 
   Status SearchChoices() {
@@ -208,8 +217,7 @@ class Searcher {
       const std::int64_t before = best_peak_;
       for (std::size_t i = 0; i < variables_.size() && best_peak_ > lower_bound_; ++i) {
         if (work_ >= work_limit || Stopped()) return {};
-        for (int value = kWhole; value < static_cast<int>(variables_[i].alternatives.size());
-             ++value) {
+        for (int value = kWhole; value < Alternatives(i); ++value) {
           Assignment next = best_;
           if (next[i] == value) continue;
           next[i] = value;
@@ -255,38 +263,54 @@ class Searcher {
     return dependencies;
   }
 
+  int Alternatives(std::size_t variable) const {
+    return static_cast<int>(variables_[variable].alternatives.size());
+  }
+
   // Those first that raise the bound most when they are decided: the others are left open where
-  // the bound has been reached. What others depend on comes before them.
-  Status OrderVariables() {
+  // the bound has been reached. What others depend on comes before them. A value that no better
+  // choice has, whatever the others are, is one no longer: `known` is what is left then. True:
+  // nothing is left, the best choice is the best of all.
+  //
+  // A rule that does not fit when its turn comes leaves its operator whole, so that `known` is
+  // right for choices in which it does not fit, too: they count as those in which it is whole.
+  Result<bool> OrderVariables(Assignment* known) {
     const auto dependencies = Dependencies();
-    std::vector<std::int64_t> score(variables_.size(), 0);
+    using Score = std::pair<std::int64_t, std::int64_t>;  // the least bound, and their sum
+    std::vector<Score> score(variables_.size(), {0, 0});
     for (std::size_t i = variables_.size(); i-- > 0;) {
-      Assignment one(variables_.size(), kOpen);
-      std::int64_t least = std::numeric_limits<std::int64_t>::max();
-      for (int value = kWhole;
-           HasWork() && value < static_cast<int>(variables_[i].alternatives.size()); ++value) {
+      Assignment one = *known;
+      std::vector<int> left;
+      Score of{best_peak_, 0};
+      for (int value = kWhole; HasWork() && value < Alternatives(i); ++value) {
         one[i] = value;
         NEAP_TRY(const std::int64_t bound, BoundOf(one));
-        least = std::min(least, bound);
+        if (bound < best_peak_) left.push_back(value);
+        of.first = std::min(of.first, bound);
+        of.second += std::min(bound, best_peak_);
       }
-      if (HasWork()) score[i] = std::max(score[i], least);
+      if (!HasWork()) break;
+      if (left.empty()) return true;
+      if (left.size() == 1) (*known)[i] = left.front();
+      score[i] = std::max(score[i], of);
       for (const std::size_t before : dependencies[i]) {
         score[before] = std::max(score[before], score[i]);
       }
     }
-    branch_order_.resize(variables_.size());
-    for (std::size_t i = 0; i < branch_order_.size(); ++i) branch_order_[i] = i;
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      if ((*known)[i] == kOpen) branch_order_.push_back(i);
+    }
     // A dependency has at least the score and a smaller index.
     std::stable_sort(branch_order_.begin(), branch_order_.end(),
                      [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
-    return {};
+    return false;
   }
 
   Status BranchAndBound() {
-    NEAP_CHECK_OK(OrderVariables());
     Assignment prefix(variables_.size(), kOpen);
+    NEAP_TRY(const bool proven, OrderVariables(&prefix));
     std::int64_t open_bound = std::numeric_limits<std::int64_t>::max();
-    NEAP_CHECK_OK(Branch(0, lower_bound_, &prefix, &open_bound));
+    if (!proven) NEAP_CHECK_OK(Branch(0, lower_bound_, &prefix, &open_bound));
     // What was not explored is not below its own bounds.
     lower_bound_ = std::max(lower_bound_, std::min(best_peak_, open_bound));
     return {};
@@ -301,11 +325,14 @@ class Searcher {
       *open_bound = std::min(*open_bound, bound);
       return {};
     }
-    if (depth == variables_.size()) return Offer(*prefix);
+    if (depth == branch_order_.size()) {
+      NEAP_TRY(const std::int64_t leaf, Judge(*prefix, kStatesEach));
+      if (leaf < best_peak_) *open_bound = std::min(*open_bound, std::max(bound, leaf));
+      return {};
+    }
     const std::size_t at = branch_order_[depth];
     std::vector<std::pair<std::int64_t, int>> children;
-    for (int value = kWhole; value < static_cast<int>(variables_[at].alternatives.size());
-         ++value) {
+    for (int value = kWhole; value < Alternatives(at); ++value) {
       (*prefix)[at] = value;
       NEAP_TRY(const std::int64_t child, BoundOf(*prefix));
       children.emplace_back(std::max(child, bound), value);
@@ -327,7 +354,7 @@ class Searcher {
       for (int value = kWhole; value < best_[i]; ++value) {
         Assignment next = best_;
         next[i] = value;
-        NEAP_TRY(const auto peak, Evaluate(ChoicesOf(next), false, best_peak_ + 1));
+        NEAP_TRY(const auto peak, Evaluate(ChoicesOf(next), false, best_peak_ + 1, kStatesOfTrim));
         if (peak.peak_bytes > best_peak_) continue;
         best_ = next;
         break;
@@ -339,7 +366,8 @@ class Searcher {
   // In which order the terms of every sum come.
   Status TakeArrivals(Choices* choices) {
     const Composed composed = Compose(facts_, order_, *choices, search_.settings, Purpose::kOrder);
-    NEAP_TRY(const auto peak, Evaluate(*choices, false));
+    // What was found once is found again.
+    NEAP_TRY(const auto peak, Evaluate(*choices, false, best_peak_ + 1));
     const graph::Subgraph& subgraph = composed.graph.subgraphs[graph::SubgraphId(0)];
     IdVector<OpId, std::int64_t> position(subgraph.ops.size(), -1);
     for (std::size_t k = 0; k < peak.order.size(); ++k) {
@@ -403,7 +431,10 @@ class Searcher {
     });
     DropIdle(&choices, composed.graph);
     composed = Compose(facts_, order_, choices, search_.settings, Purpose::kGraph);
-    NEAP_TRY(const auto real, compile::FindPeak(composed.graph, options_, false));
+    NEAP_TRY(auto real, Look(composed.graph, false, best_peak_ + 1, kStatesEach));
+    if (real.peak_bytes > best_peak_) {
+      NEAP_TRY(real, Look(composed.graph, false, 0, kStatesEach));
+    }
     Found found;
     found.peak_bytes = real.peak_bytes;
     found.lower_bound_bytes = std::min(lower_bound_, real.peak_bytes);
@@ -441,7 +472,7 @@ class Searcher {
         for (auto& [other, left] : without) {
           if (left.rule->variants == nullptr) left.parameters.clear();
         }
-        NEAP_TRY(const auto less, Evaluate(without, false, peak + 1));
+        NEAP_TRY(const auto less, Evaluate(without, false, peak + 1, kStatesOfTrim));
         rewrite.bytes_saved = std::max<std::int64_t>(less.peak_bytes - peak, 0);
       }
       found->applications.push_back(std::move(rewrite));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <numeric>
 
+#include "neap/schedule/question.h"
 #include "neap/schedule/schedule.h"
 #include "neap/schedule/segment_search.h"
 #include "neap/schedule/segments.h"
@@ -18,12 +19,14 @@ namespace {
 
 class ExactSearch {
  public:
-  ExactSearch(const Problem& problem, const Limits& limits)
+  // `below_bytes`: only whether there is an order below that is of interest; 0: the least peak.
+  ExactSearch(const Problem& problem, const Limits& limits, std::int64_t below_bytes)
       : takes_over_(!problem.take_over.empty()),
+        below_(below_bytes),
         stopper_(limits),
         segments_(SplitAtHourglasses(problem)) {
     const auto share = limits.max_memory_bytes / 2;
-    for (const Segment& segment : segments_) searches_.emplace_back(segment, share);
+    for (const Segment& segment : segments_) searches_.emplace_back(segment, share, below_);
   }
 
   Outcome Run() {
@@ -35,16 +38,17 @@ class ExactSearch {
       return searches_[a].upper_bytes() > searches_[b].upper_bytes();
     });
     for (const std::size_t s : by_height) {
-      if (stopper_.stopped()) break;
-      searches_[s].Bound(lower_, &stopper_);
+      if (stopper_.stopped() || Refuted()) break;
+      searches_[s].Bound(Floor(), &stopper_);
       Publish();
     }
     std::int64_t states = SegmentSearch::kFirstStates;
-    for (bool open = true; open && !stopper_.stopped(); states *= SegmentSearch::kRoundFactor) {
+    for (bool open = true; open && !stopper_.stopped() && !Refuted();
+         states *= SegmentSearch::kRoundFactor) {
       open = false;
       for (const std::size_t s : by_height) {
-        if (stopper_.stopped() || searches_[s].Closed(lower_)) continue;
-        if (searches_[s].Search(lower_, states, &stopper_)) open = true;
+        if (stopper_.stopped() || Refuted() || searches_[s].Closed(Floor())) continue;
+        if (searches_[s].Search(Floor(), states, &stopper_)) open = true;
         Publish();
       }
     }
@@ -52,6 +56,11 @@ class ExactSearch {
   }
 
  private:
+  // Nothing below is of interest in any segment.
+  std::int64_t Floor() const { return std::max(lower_, below_ - 1); }
+  // The question is answered: no.
+  bool Refuted() const { return below_ > 0 && lower_ >= below_; }
+
   void Publish() {
     upper_ = 0;
     for (const SegmentSearch& search : searches_) {
@@ -82,6 +91,7 @@ class ExactSearch {
   }
 
   bool takes_over_;
+  std::int64_t below_;
   Stopper stopper_;
   std::vector<Segment> segments_;
   std::vector<SegmentSearch> searches_;
@@ -103,12 +113,16 @@ std::int64_t StatesForAFewSeconds(OpIndex num_ops) {
 }
 
 Outcome Solve(const Problem& problem, const Limits& limits) {
+  return SolveBelow(problem, limits, 0);
+}
+
+Outcome SolveBelow(const Problem& problem, const Limits& limits, std::int64_t below_bytes) {
   if (problem.num_ops == 0) return {};
   Limits effective = limits;
   if (limits.max_states == kStatesForAFewSeconds) {
     effective.max_states = StatesForAFewSeconds(problem.num_ops);
   }
-  return ExactSearch(problem, effective).Run();
+  return ExactSearch(problem, effective, below_bytes).Run();
 }
 
 }  // namespace neap::schedule

@@ -38,10 +38,12 @@ std::int64_t CommonUnit(const Problem& problem) {
 
 }  // namespace
 
-SegmentSearch::SegmentSearch(const Segment& segment, std::int64_t max_table_bytes)
+SegmentSearch::SegmentSearch(const Segment& segment, std::int64_t max_table_bytes,
+                             std::int64_t below_bytes)
     : segment_(segment),
       unit_(CommonUnit(segment.problem)),
       max_table_bytes_(max_table_bytes),
+      cap_(below_bytes > 0 ? (below_bytes - 1) / unit_ + 1 : kNoBudget),
       forward_(segment.problem, unit_, false) {
   order_ = forward_.topological();
   upper_ = forward_.PeakOf(order_);
@@ -92,10 +94,15 @@ Rivals& SegmentSearch::rivals() {
 
 void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
   if (Closed(floor_bytes)) return;
-  Improve(rivals().Greedy(false, upper_ - 1, stopper));
+  Improve(rivals().Greedy(false, Target() - 1, stopper));
   if (Closed(floor_bytes) || stopper->stopped()) return;
   Improve(rivals().Greedy(true, kNoBudget, stopper));
   if (stopper->stopped()) return;
+  // A question is answered by an order more often than by a bound.
+  if (cap_ < upper_ && lower_ < cap_) {
+    Decide(Aim::kLower, Floor(floor_bytes), kFirstLook, stopper);
+    if (Closed(floor_bytes) || stopper->stopped()) return;
+  }
   CutBounds(floor_bytes, stopper);
   if (!Closed(floor_bytes)) Decide(Aim::kLower, Floor(floor_bytes), kFirstLook, stopper);
   SoftBisect(floor_bytes, kShortStates, 1, stopper);
@@ -113,7 +120,7 @@ bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stoppe
       states >= kInferenceFrom && rivals().fusion().problem.num_ops <= kMostInferenceOps;
   if (!HardBisect(floor_bytes, states, infers, stopper)) return false;
   if (states == kFirstStates && !stopper->stopped()) {
-    Improve(rivals().Beam(upper_ - 1, 1, stopper));
+    Improve(rivals().Beam(Target() - 1, 1, stopper));
     SoftBisect(floor_bytes, kShortStates, kNarrow, stopper);
   }
   if (infers && IsHopeless()) {
@@ -202,7 +209,7 @@ void SegmentSearch::SoftBisect(std::int64_t floor_bytes, std::int64_t states, st
                                Stopper* stopper) {
   std::int64_t soft = Floor(floor_bytes);
   std::int64_t budget = soft;
-  for (int looks = 0; looks < kMostLooks && soft < upper_ && !stopper->stopped(); ++looks) {
+  for (int looks = 0; looks < kMostLooks && soft < Target() && !stopper->stopped(); ++looks) {
     const std::int64_t before = upper_;
     const Verdict verdict = Decide(Aim::kLower, budget, states, stopper);
     if (verdict == Verdict::kUnknown && width > 1 && !stopper->stopped()) {
@@ -210,14 +217,14 @@ void SegmentSearch::SoftBisect(std::int64_t floor_bytes, std::int64_t states, st
     }
     if (upper_ == before) soft = budget + 1;
     soft = std::max(soft, Floor(floor_bytes));
-    budget = soft + (upper_ - 1 - soft) / 2;
+    budget = soft + (Target() - 1 - soft) / 2;
   }
 }
 
 void SegmentSearch::DecisionBeam(std::int64_t floor_bytes, std::size_t width, Stopper* stopper) {
   while (!Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t before = upper_;
-    Improve(rivals().Beam(upper_ - 1, width, stopper));
+    Improve(rivals().Beam(Target() - 1, width, stopper));
     if (upper_ == before) return;
   }
 }
@@ -228,7 +235,7 @@ bool SegmentSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, bo
                                Stopper* stopper) {
   while (!Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t low = Floor(floor_bytes);
-    const std::int64_t top = upper_ - 1;
+    const std::int64_t top = Target() - 1;
     // Where it is not expected to end, most of the effort goes into inference.
     const std::int64_t share = infers && IsHopeless() ? 4 : 1;
     if (Decide(Aim::kTop, top, states / share, stopper) != Verdict::kUnknown) continue;
@@ -253,7 +260,7 @@ bool SegmentSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, bo
 // where they do not. Bisects for the largest budget that is refuted this way.
 void SegmentSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
   std::int64_t low = Floor(floor_bytes);
-  std::int64_t end = upper_;
+  std::int64_t end = Target();
   const std::int64_t tolerance = (end - low) / kFinest;
   while (low + tolerance < end && !Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t budget = low + (end - 1 - low) / 2;

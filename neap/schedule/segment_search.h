@@ -21,15 +21,16 @@ namespace neap::schedule {
 // `floor_bytes`: a lower bound of the whole problem; nothing below it is of interest here.
 class SegmentSearch {
  public:
-  // `segment` outlives this. Tables of states take at most `max_table_bytes`.
-  SegmentSearch(const Segment& segment, std::int64_t max_table_bytes);
+  // `segment` outlives this. Tables of states take at most `max_table_bytes`. With `below_bytes`
+  // only orders below that are of interest.
+  SegmentSearch(const Segment& segment, std::int64_t max_table_bytes, std::int64_t below_bytes);
 
   std::int64_t upper_bytes() const { return upper_ * unit_; }
   std::int64_t lower_bytes() const { return lower_ * unit_; }
   Proof proof() const { return proof_; }
   OpIndex bound_op() const { return segment_.ops[static_cast<std::size_t>(bound_op_)]; }
   bool reversed() const { return reversed_; }
-  bool Closed(std::int64_t floor_bytes) const { return upper_ <= Floor(floor_bytes); }
+  bool Closed(std::int64_t floor_bytes) const { return Target() <= Floor(floor_bytes); }
   // Of a min-cut bound, in the indices and bytes of the whole problem.
   std::vector<CutPath> Witness() const;
   void AppendOrder(std::vector<OpIndex>* order) const;
@@ -50,6 +51,8 @@ class SegmentSearch {
     const std::int64_t floor = floor_bytes / unit_;
     return lower_ > floor ? lower_ : floor;
   }
+  // What an order has to be below to be of interest.
+  std::int64_t Target() const { return upper_ < cap_ ? upper_ : cap_; }
   Rivals& rivals();
   std::int64_t AloneHill(OpIndex op) const;
   void Improve(std::vector<OpIndex> order);
@@ -68,6 +71,7 @@ class SegmentSearch {
   const Segment& segment_;
   std::int64_t unit_;
   std::int64_t max_table_bytes_;
+  std::int64_t cap_;
   Instance forward_;
   std::unique_ptr<Rivals> rivals_;  // built when the cheapest bounds leave a gap
   std::vector<OpIndex> order_;

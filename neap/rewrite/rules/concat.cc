@@ -57,8 +57,11 @@ bool Apply(Draft* draft, OpId id, const Parameters& parameters) {
     // Whether or not the part is needed whole as well: what pieces a value has depends on the
     // choices alone.
     const Pieces* pieces = draft->PiecesOf(input);
-    const bool fits = pieces != nullptr && pieces->axis == value.axis &&
-                      value.pieces.size() + pieces->pieces.size() + left <= most;
+    // Of a bound: whichever way the part is chosen, it comes in these pieces or in fewer.
+    const bool few =
+        value.pieces.size() + (pieces == nullptr ? 0 : pieces->pieces.size()) + left <= most;
+    const bool fits =
+        pieces != nullptr && pieces->axis == value.axis && (few || draft->IsFree(input));
     if (fits) {
       value.pieces.insert(value.pieces.end(), pieces->pieces.begin(), pieces->pieces.end());
       continue;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cheaper question than FindPeak(): what a search over graphs asks of most of them.
+#pragma once
+
+#include <cstdint>
+
+#include "neap/base/result.h"
+#include "neap/compile/compile.h"
+#include "neap/graph/graph.h"
+
+namespace neap::compile {
+
+// FindPeak() of the exact order that ends as soon as it is known whether an order has a peak below
+// `below_bytes`: then either peak_bytes is below it, or lower_bound_bytes is not (0: no question;
+// graphs with bodies are always searched for the least peak). All numbers are valid, and often wide
+// apart. Fails as FindPeak().
+Result<PeakOfOrder> FindPeakBelow(const graph::Graph& graph, const Options& options,
+                                  bool exact_bytes, std::int64_t below_bytes);
+
+}  // namespace neap::compile
