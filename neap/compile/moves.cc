@@ -203,7 +203,7 @@ std::optional<MovedPlacement> Mover::Compact() {
     std::stable_sort(begins[slot].begin(), begins[slot].end(), [&](std::size_t a, std::size_t b) {
       return pieces_[a].bytes > pieces_[b].bytes;
     });
-    const std::vector<std::size_t> before = live;
+    std::vector<std::size_t> before = live;
     for (int attempt = 0; attempt < 2; ++attempt) {
       bool placed = true;
       live = before;
@@ -227,6 +227,7 @@ std::optional<MovedPlacement> Mover::Compact() {
       if (attempt == 1) return std::nullopt;
       if (disjoint_) {
         MakeRoomApart(now, &live, &offsets, &moves);
+        before = live;  // their order may be another one
       } else if (!MakeRoom(now, &live, &offsets, &moves)) {
         return std::nullopt;
       }

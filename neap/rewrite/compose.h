@@ -32,6 +32,12 @@ struct Composed {
 Composed Compose(const Facts& facts, const std::vector<graph::OpId>& order, const Choices& choices,
                  const Settings& settings, Purpose purpose);
 
+// Applications that change nothing are none: drops those of a concatenation that is made in
+// `result` as it was in `given`, and whose readers take it whole. `order`: as Compose() had it.
+// O(graph).
+void DropIdle(const graph::Graph& given, const std::vector<graph::OpId>& order,
+              const graph::Graph& result, Choices* choices);
+
 std::vector<graph::OpId> RunnableOrder(const graph::Subgraph& subgraph);
 
 }  // namespace neap::rewrite

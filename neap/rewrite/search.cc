@@ -33,6 +33,8 @@ constexpr std::int64_t kFewStates = 64;
 constexpr std::int64_t kStatesOfQuestion = 4096;
 // Where a wrong no costs an operator or a byte count in the report, not the peak.
 constexpr std::int64_t kStatesOfTrim = 1024;
+// What Trim() tries where the least peak is not known.
+constexpr int kFewTries = 9;
 // Where the answer closes a part of the tree.
 constexpr std::int64_t kStatesOfBound = 16'384;
 
@@ -190,6 +192,7 @@ class Searcher {
     NEAP_TRY(const auto peak, Evaluate(choices, false));
     best_peak_ = std::min(quick.peak_bytes, peak.peak_bytes);
     best_ = assignment;
+    best_is_known_ = peak.lower_bound_bytes >= best_peak_;
     return peak.lower_bound_bytes;
   }
 
@@ -347,10 +350,15 @@ class Searcher {
     return {};
   }
 
-  // Leaves out what is not needed for the peak, later operators first.
+  // Leaves out what is not needed for the peak, later operators first. Where the least peak of the
+  // best choice is not known, a longer search may find a lower one that needs them: few are tried,
+  // and none where evaluations are so dear that the best choice has had few of them.
   Status Trim() {
+    int tries = std::numeric_limits<int>::max();
+    if (!best_is_known_) tries = work_ > search_.max_work * 5 / 4 ? 0 : kFewTries;
     for (std::size_t i = variables_.size(); i-- > 0;) {
-      if (best_[i] == kWhole || work_ > 2 * search_.max_work) continue;
+      if (best_[i] == kWhole || work_ > 2 * search_.max_work || tries <= 0) continue;
+      --tries;
       for (int value = kWhole; value < best_[i]; ++value) {
         Assignment next = best_;
         next[i] = value;
@@ -366,8 +374,9 @@ class Searcher {
   // In which order the terms of every sum come.
   Status TakeArrivals(Choices* choices) {
     const Composed composed = Compose(facts_, order_, *choices, search_.settings, Purpose::kOrder);
-    // What was found once is found again.
-    NEAP_TRY(const auto peak, Evaluate(*choices, false, best_peak_ + 1));
+    // Where nothing lower is to be found, any order as good will do.
+    NEAP_TRY(const auto peak, best_is_known_ ? Evaluate(*choices, false, best_peak_ + 1)
+                                             : Evaluate(*choices, false));
     const graph::Subgraph& subgraph = composed.graph.subgraphs[graph::SubgraphId(0)];
     IdVector<OpId, std::int64_t> position(subgraph.ops.size(), -1);
     for (std::size_t k = 0; k < peak.order.size(); ++k) {
@@ -390,33 +399,6 @@ class Searcher {
     return {};
   }
 
-  // Applications that change nothing are none: a concatenation that is made as it was, and whose
-  // readers take it whole.
-  void DropIdle(Choices* choices, const graph::Graph& result) const {
-    const graph::Subgraph& before = graph_.subgraphs[graph::SubgraphId(0)];
-    IdVector<OpId, char> kept(before.ops.size(), 0);
-    for (const graph::Op& op : result.subgraphs[graph::SubgraphId(0)].ops) {
-      if (op.source_index < 0) continue;
-      const OpId id(op.source_index);
-      if (op.inputs == before.ops[id].inputs) kept[id] = 1;
-    }
-    IdVector<TensorId, char> taken(before.tensors.size(), 0);  // in pieces, by somebody
-    for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
-      const auto found = choices->find(*at);
-      if (found == choices->end()) continue;
-      const graph::Op& op = before.ops[*at];
-      const bool read = std::any_of(op.outputs.begin(), op.outputs.end(),
-                                    [&](TensorId id) { return id.valid() && taken[id] != 0; });
-      if (found->second.rule->info.name == "concat" && kept[*at] != 0 && !read) {
-        choices->erase(found);
-        continue;
-      }
-      for (const TensorId input : op.inputs) {
-        if (input.valid()) taken[input] = 1;
-      }
-    }
-  }
-
   // Choices that fit in the end, each with what it saves.
   Result<Found> MakeFound() {
     Choices choices = ChoicesOf(best_);
@@ -429,7 +411,7 @@ class Searcher {
       return std::find(composed.applied.begin(), composed.applied.end(), entry.first) ==
              composed.applied.end();
     });
-    DropIdle(&choices, composed.graph);
+    DropIdle(graph_, order_, composed.graph, &choices);
     composed = Compose(facts_, order_, choices, search_.settings, Purpose::kGraph);
     NEAP_TRY(auto real, Look(composed.graph, false, best_peak_ + 1, kStatesEach));
     if (real.peak_bytes > best_peak_) {
@@ -491,6 +473,7 @@ class Searcher {
   std::set<Assignment> offered_;
   Assignment best_;
   std::int64_t best_peak_ = 0;
+  bool best_is_known_ = true;  // no order of the best choice has a smaller peak
   std::int64_t lower_bound_ = 0;
   std::int64_t work_ = 0;
   std::int64_t evaluations_ = 0;
