@@ -21,7 +21,8 @@ import tempfile
 
 ZOO = [("mobilenet-v1", []), ("mobilenet-v2", []), ("mobilenet-v1-0.25", []),
        ("mobilenet-v2 0.35 at 144", ["--width-multiplier", "0.35", "--resolution", "144"]),
-       ("mobilenet-v3-small", []), ("ds-cnn", []), ("efficientnet-lite0", [])]
+       ("mobilenet-v3-small", []), ("mobilenet-v3-large", []), ("ds-cnn", []),
+       ("efficientnet-lite0", [])]
 SHARED = ["tensorflow+tflite-micro/person_detect.tflite", "mlcommons+tiny/vww_96_int8.tflite",
           "mlcommons+tiny/pretrainedResnet_quant.tflite",
           "newwhitecheng+vwwc19-submission/swiftnet-vww-224-uint8.tflite",
