@@ -273,7 +273,7 @@ std::vector<std::pair<const char*, std::int64_t*>> PlacesOf(const graph::Graph& 
 // Planes and sums at every offset of the arena: what the run finds wrong, the checker has found.
 TEST(Stream, PlanesAndSumsAreCheckedWhereverTheyLie) {
   Random random(6);
-  const int rounds = Cases(60);
+  const int rounds = ManyCases(60);
   std::map<std::string, int> wrong;
   std::map<std::string, int> right;
   for (int n = 0; n < rounds; ++n) {
