@@ -373,6 +373,7 @@ std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::Entry
   });
   if (highest.size() > most) highest.resize(most);
   std::vector<Footprint> footprints;
+  footprints.reserve(highest.size());
   for (const std::size_t s : highest) {
     footprints.push_back(FootprintMaker(graph, entry, s).Make());
   }
