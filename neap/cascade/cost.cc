@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -374,9 +375,15 @@ std::int64_t SavedInside(const Subgraph& subgraph, const Op& op, std::size_t inp
                                   std::min(in, out));
 }
 
-std::optional<Cost> CostOf(const Subgraph& subgraph, const RegionPlan& plan,
-                           const std::vector<Tile>& tiles, const std::vector<bool>& dies,
-                           const Rules& rules, std::int64_t too_many) {
+Cost CostOf(const Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
+            const std::vector<bool>& dies, const Rules& rules) {
+  constexpr std::int64_t kNeverTooMany = std::numeric_limits<std::int64_t>::max();
+  return Walk(subgraph, plan, tiles, dies, rules, kNeverTooMany).Run().value();
+}
+
+std::optional<Cost> CostBelow(std::int64_t too_many, const Subgraph& subgraph,
+                              const RegionPlan& plan, const std::vector<Tile>& tiles,
+                              const std::vector<bool>& dies, const Rules& rules) {
   return Walk(subgraph, plan, tiles, dies, rules, too_many).Run();
 }
 

@@ -50,10 +50,12 @@ std::int64_t SavedInside(const graph::Subgraph& subgraph, const graph::Op& op, s
 // Of the region run tile by tile, slices just before they are read. `dies[i]`: border input i is
 // not needed by anybody behind the region. Inputs and output of the region are counted, what else
 // lives beside it is not. A lower bound of what a placement of that order needs, up to overlaps
-// inside operators, which are told row by row. nullopt: it has `too_many` bytes or more, found as
-// soon as they are.
-std::optional<Cost> CostOf(const graph::Subgraph& subgraph, const RegionPlan& plan,
-                           const std::vector<Tile>& tiles, const std::vector<bool>& dies,
-                           const Rules& rules, std::int64_t too_many);
+// inside operators, which are told row by row.
+Cost CostOf(const graph::Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
+            const std::vector<bool>& dies, const Rules& rules);
+// The same; nullopt: `too_many` bytes or more, told as soon as they are.
+std::optional<Cost> CostBelow(std::int64_t too_many, const graph::Subgraph& subgraph,
+                              const RegionPlan& plan, const std::vector<Tile>& tiles,
+                              const std::vector<bool>& dies, const Rules& rules);
 
 }  // namespace neap::cascade

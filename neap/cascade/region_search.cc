@@ -174,7 +174,7 @@ void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
   const RegionPlan region{run.ops, std::move(splits)};
   const auto tiles = TilesOf(subgraph_, region);
   if (!tiles) return;
-  auto cost = CostOf(subgraph_, region, *tiles, run.dies, rules_, run.most - run.beside);
+  auto cost = CostBelow(run.most - run.beside, subgraph_, region, *tiles, run.dies, rules_);
   if (!cost) return;
   cost->bytes += run.beside;
   cost->macs -= run.macs;

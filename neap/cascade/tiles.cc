@@ -292,7 +292,7 @@ class Tiler {
   TensorId output_;
   bool onnx_ = false;
   std::map<TensorId, Box> needed_;
-  std::vector<std::map<std::size_t, ops::Need>> needs_;  // of each operator, by input; for MakeExact
+  std::vector<std::map<std::size_t, ops::Need>> needs_;  // of each operator, by input
   std::map<TensorId, int> parts_;                // the part of each tensor that the tile has
   std::map<TensorId, std::vector<int>> slices_;  // of these
   Tile tile_;
