@@ -86,7 +86,7 @@ class RegionSearch {
     std::int64_t beside = 0;        // bytes that live all the while, its border apart
     std::int64_t macs = 0;          // of the operators whole
     std::int64_t most = 0;          // bytes at once, one operator after the other
-    // No grid needs less: what it wrote is there in the end, and where it is copied together, twice.
+    // No grid needs less: what it wrote is there in the end; twice, where it is copied together.
     std::int64_t least = 0;
   };
   Stretch StretchOf(std::size_t begin, std::size_t end) const;
