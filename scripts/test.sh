@@ -161,8 +161,13 @@ else
   skip fuzz "clang-16 is not installed"
   check dev-build dev_build
 fi
-# The random cases run in full above; a sanitizer wants every path, not every number.
-NEAP_PROPERTY_FACTOR=${NEAP_PROPERTY_FACTOR:-0.2} tests_of dev
+# The random cases and the large networks run in full above; a sanitizer wants every path, not every
+# number.
+if [[ $long -eq 1 ]]; then
+  tests_of dev
+else
+  NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E 'EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)'
+fi
 
 check core-build build core neap
 check core-program scripts/checks/core_program.sh build/core/tools/neap

@@ -94,8 +94,9 @@ Status CheckPictures(const PictureOptions& options, bool force) {
 }
 
 Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options) {
-  // What a file costs that nobody helps: no overlaps, no moves, one memory.
+  // What a file costs that nobody helps: no overlaps, no moves, one memory, layer by layer.
   options.order = "file";
+  options.stream = false;
   options.kernels = ops::KernelLibrary::kNone;
   options.moves = compile::MoveStrategy::kNone;
   options.memories.clear();

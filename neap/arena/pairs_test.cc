@@ -290,7 +290,7 @@ void Compare(const Problem& problem, std::int64_t capacity, int round, Agreement
 TEST(IndependentSearches, AgreeOnFullLoad) {
   Random random(41);
   Agreement agreement;
-  const int rounds = Cases(2500);
+  const int rounds = ManyCases(2500);
   for (int round = 0; round < rounds && !HasFatalFailure(); ++round) {
     const auto steps = static_cast<int>(random.Between(4, 12));
     const std::int64_t load = random.Between(8, 24);

@@ -273,7 +273,7 @@ std::vector<std::pair<const char*, std::int64_t*>> PlacesOf(const graph::Graph& 
 // Planes and sums at every offset of the arena: what the run finds wrong, the checker has found.
 TEST(Stream, PlanesAndSumsAreCheckedWhereverTheyLie) {
   Random random(6);
-  const int rounds = Cases(60);
+  const int rounds = ManyCases(60);
   std::map<std::string, int> wrong;
   std::map<std::string, int> right;
   for (int n = 0; n < rounds; ++n) {
@@ -299,6 +299,129 @@ TEST(Stream, PlanesAndSumsAreCheckedWhereverTheyLie) {
     EXPECT_GT(wrong[what], rounds / 2) << what;
     EXPECT_GT(right[what], 0) << what;
   }
+}
+
+// A plan of one entry with these segments, its numbers filled in.
+plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSegment> segments,
+                          std::int64_t arena_bytes) {
+  const graph::Subgraph& subgraph = graph.subgraphs[kMain];
+  plan::EntryPlan entry;
+  entry.subgraph = kMain;
+  entry.arena_bytes = entry.peak_bytes = arena_bytes;
+  for (const graph::OpId op : subgraph.ops.Ids()) entry.steps.push_back({kMain, op, {}});
+  plan::Stream& stream = entry.stream.emplace();
+  stream.segments = std::move(segments);
+  for (const graph::Op& op : subgraph.ops) {
+    const graph::Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+    stream.layerwise_macs += out[1] * out[2] * plan::MacsOfPixel(subgraph, op);
+  }
+  stream.macs = stream.layerwise_macs;
+  return entry;
+}
+
+// Output and plane of a depthwise convolution at every offset, overlapping in all ways.
+TEST(Stream, EveryPlaceOfAPlane) {
+  Random random(7);
+  int accepted = 0;
+  int wrong = 0;
+  for (const std::int64_t channels : {1, 2}) {
+    const graph::Graph graph = Depthwise(&random, 2, 3, channels);
+    const graph::Op& op = graph.subgraphs[kMain].ops[graph::OpId(0)];
+    const std::int64_t pixels = 6;
+    const std::int64_t bytes = pixels * channels;
+    for (std::int64_t out = 0; out <= bytes; ++out) {
+      for (std::int64_t plane = 0; plane <= out + bytes; ++plane) {
+        plan::StreamSegment segment;
+        segment.whole = true;
+        segment.channel_plane = plane;
+        segment.areas = {{op.inputs[0], {{0, pixels}}}, {op.outputs[0], {{out, pixels}}}};
+        segment.ops = {{graph::OpId(0), {}, false, {}, {}}};
+        const auto entry =
+            EntryWith(graph, {segment}, std::max({bytes, out + bytes, plane + pixels}));
+        const bool good = plan::Check(graph, PlanOf(entry)).empty();
+        const bool right = RunsRight(graph, entry);
+        EXPECT_TRUE(right || !good)
+            << channels << " channels, output " << out << ", plane " << plane;
+        accepted += good ? 1 : 0;
+        wrong += right ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(accepted, 10);
+  EXPECT_GT(wrong, 20);
+}
+
+// A depthwise convolution of 4 x 3 places and 2 channels, the sums of its mean, and a convolution
+// of the mean, in three steps of one segment.
+class Sums {
+ public:
+  using Steps = std::vector<plan::StreamRange>;
+
+  // Rows of the first convolution, and those that the sums take.
+  bool Try(const Steps& computed, const Steps& summed, std::size_t last, plan::StreamRing ring,
+           std::int64_t sums, std::int64_t out) {
+    plan::StreamSegment segment;
+    segment.areas = {{Op(0).inputs[0], {{0, 12}}},
+                     {Op(0).outputs[0], {ring}},
+                     {Op(1).outputs[0], {{sums, 1}}},
+                     {Op(2).outputs[0], {{out, 1}}}};
+    Steps once(3);
+    once[last] = {0, 1};
+    segment.ops = {{graph::OpId(0), {}, false, computed, {{0, 3}}},
+                   {graph::OpId(1), {}, true, summed, {{0, 3}}},
+                   {graph::OpId(2), {}, false, once, {{0, 1}}}};
+    const std::int64_t arena =
+        std::max({std::int64_t{24}, ring.offset + 2 * ring.pixels, sums + 4, out + 2});
+    const plan::EntryPlan entry = EntryWith(graph_, {segment}, arena);
+    const bool good = plan::Check(graph_, PlanOf(entry)).empty();
+    const bool right = RunsRight(graph_, entry);
+    accepted += good ? 1 : 0;
+    wrong += right ? 0 : 1;
+    return right || !good;
+  }
+
+  int accepted = 0;
+  int wrong = 0;
+
+ private:
+  const graph::Op& Op(int index) const { return graph_.subgraphs[kMain].ops[graph::OpId(index)]; }
+
+  Random random_{8};
+  graph::Graph graph_ = Squeeze(&random_, 4, 3, 2);
+};
+
+// Each pixel once, some never, some twice; the mean read before and after it is complete.
+TEST(Stream, EveryTimeOfSums) {
+  const Sums::Steps takes[] = {{{0, 2}, {2, 4}, {4, 4}}, {{0, 1}, {1, 4}, {4, 4}},
+                               {{0, 0}, {0, 4}, {4, 4}}, {{2, 4}, {0, 2}, {4, 4}},
+                               {{0, 2}, {1, 4}, {4, 4}}, {{0, 2}, {3, 4}, {4, 4}},
+                               {{0, 1}, {1, 2}, {2, 4}}};
+  Sums sums;
+  for (const auto& summed : takes) {
+    for (std::size_t last = 0; last < 3; ++last) {
+      EXPECT_TRUE(sums.Try({{0, 4}, {4, 4}, {4, 4}}, summed, last, {24, 12}, 48, 52))
+          << "rows " << summed[0].last << ", " << summed[1].last << ", read in step " << last;
+    }
+  }
+  EXPECT_GT(sums.accepted, 4);
+  EXPECT_GT(sums.wrong, 4);
+}
+
+// The sums and what they are computed from, one over the other in all ways.
+TEST(Stream, EveryPlaceOfSums) {
+  // Of the ring's two rows the first step writes one: sums may lie over the other until it is.
+  const Sums::Steps rows = {{0, 1}, {1, 3}, {3, 4}};
+  Sums sums;
+  for (std::int64_t ring = 0; ring <= 34; ++ring) {
+    for (std::int64_t at = 0; at <= 52; ++at) {
+      for (const std::int64_t out : {at, std::int64_t{56}}) {
+        EXPECT_TRUE(sums.Try(rows, rows, 2, {ring, 6}, at, out))
+            << "ring at " << ring << ", sums at " << at << ", output at " << out;
+      }
+    }
+  }
+  EXPECT_GT(sums.accepted, 50);
+  EXPECT_GT(sums.wrong, 500);
 }
 
 }  // namespace

@@ -30,16 +30,30 @@ class NetworkMaker {
   explicit NetworkMaker(Random* random) : random_(*random) { graph_.subgraphs.push_back({}); }
 
   graph::Graph Make(int operators) {
-    const Picture input =
-        NewPicture(random_.Between(3, 14), random_.Between(3, 14), random_.Between(1, 4));
-    Main().inputs.push_back(input.id);
-    open_.push_back(input);
+    const auto channels = random_.Between(1, 4);
+    const auto width = random_.Between(3, 14);
+    const auto height = random_.Between(3, 14);
+    open_.push_back(AddInput(height, width, channels));
     for (int i = 0; i < operators; ++i) AddOperator();
     // What nobody has read is joined or becomes an output.
     for (const Picture& picture : open_) {
       if (!Main().outputs.empty() && IsRead(picture.id)) continue;
       if (!IsRead(picture.id)) Main().outputs.push_back(picture.id);
     }
+    return std::move(graph_);
+  }
+
+  graph::Graph MakeDepthwise(std::int64_t height, std::int64_t width, std::int64_t channels) {
+    Main().outputs = {AddSmallDepthwise(AddInput(height, width, channels)).id};
+    return std::move(graph_);
+  }
+
+  graph::Graph MakeSqueeze(std::int64_t height, std::int64_t width, std::int64_t channels) {
+    const TensorId mean = AddMean(AddSmallDepthwise(AddInput(height, width, channels)));
+    const Picture out = NewPicture(1, 1, channels);
+    AddOp("CONV_2D", {mean, Weights({channels, 1, 1, channels}), Bias(channels)}, out.id,
+          WindowAttributes({1, 1, 1, 1, kSame}, false));
+    Main().outputs = {out.id};
     return std::move(graph_);
   }
 
@@ -259,14 +273,34 @@ class NetworkMaker {
     open_.push_back(out);
   }
 
-  // A squeeze-and-excite block.
-  void AddGate(const Picture& in) {
+  Picture AddInput(std::int64_t height, std::int64_t width, std::int64_t channels) {
+    const Picture input = NewPicture(height, width, channels);
+    Main().inputs.push_back(input.id);
+    return input;
+  }
+
+  Picture AddSmallDepthwise(const Picture& in) {
+    const Picture out = NewPicture(in.height, in.width, in.channels);
+    auto attributes = WindowAttributes({3, 3, 1, 1, kSame}, false);
+    attributes["depth_multiplier"] = std::int64_t{1};
+    AddOp("DEPTHWISE_CONV_2D", {in.id, Weights({1, 3, 3, in.channels}), Bias(in.channels)}, out.id,
+          std::move(attributes));
+    return out;
+  }
+
+  TensorId AddMean(const Picture& in) {
     const Picture mean = NewPicture(1, 1, in.channels);
     AddOp("MEAN", {in.id, Constant(ElementType::kInt32, {2}, std::vector<std::int32_t>{1, 2})},
           mean.id, {{"keep_dims", std::int64_t{1}}});
+    return mean.id;
+  }
+
+  // A squeeze-and-excite block.
+  void AddGate(const Picture& in) {
+    const TensorId mean = AddMean(in);
     const Picture gate = NewPicture(1, 1, in.channels);
-    AddOp("CONV_2D", {mean.id, Weights({in.channels, 1, 1, in.channels}), Bias(in.channels)},
-          gate.id, WindowAttributes({1, 1, 1, 1, kSame}, false));
+    AddOp("CONV_2D", {mean, Weights({in.channels, 1, 1, in.channels}), Bias(in.channels)}, gate.id,
+          WindowAttributes({1, 1, 1, 1, kSame}, false));
     const Picture out = NewPicture(in.height, in.width, in.channels);
     AddOp("MUL", {in.id, gate.id}, out.id);
     open_.push_back(out);
@@ -281,6 +315,16 @@ class NetworkMaker {
 
 graph::Graph RandomNetwork(Random* random, int operators) {
   return NetworkMaker(random).Make(operators);
+}
+
+graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
+                       std::int64_t channels) {
+  return NetworkMaker(random).MakeDepthwise(height, width, channels);
+}
+
+graph::Graph Squeeze(Random* random, std::int64_t height, std::int64_t width,
+                     std::int64_t channels) {
+  return NetworkMaker(random).MakeSqueeze(height, width, channels);
 }
 
 std::vector<graph::OpId> FileOrder(const graph::Graph& graph) {

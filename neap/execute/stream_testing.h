@@ -3,6 +3,9 @@
 // Random int8 networks for the tests of this module.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "neap/base/random.h"
 #include "neap/graph/graph.h"
 
@@ -13,6 +16,13 @@ namespace neap::execute {
 // sometimes a gate (a mean, a convolution of one pixel, a product with the image) or a classifier
 // at the end. Every result but the last is read by somebody.
 graph::Graph RandomNetwork(Random* random, int operators);
+
+// One depthwise convolution of 3x3 that keeps the size.
+graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
+                       std::int64_t channels);
+// The same, the mean of its places, and a convolution of that.
+graph::Graph Squeeze(Random* random, std::int64_t height, std::int64_t width,
+                     std::int64_t channels);
 
 // The order of the file.
 std::vector<graph::OpId> FileOrder(const graph::Graph& graph);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "neap/base/bytes.h"
+#include "neap/picture/footprint.h"
 #include "neap/picture/memory_script.h"
 #include "neap/picture/page.h"
 #include "neap/picture/picture.h"
@@ -225,20 +226,27 @@ std::string RunCard(const Picture& picture, std::size_t index, std::int64_t most
   if (run.arena_bytes > 0) {
     out += fmt::format("; arena <strong>{}</strong>", FormatBytes(run.arena_bytes));
   }
-  out +=
-      ".</p><figure><figcaption>Live bytes at every step</figcaption>"
-      "<div class=\"draw\" tabindex=\"0\">";
+  out += fmt::format(
+      ".</p><figure><figcaption>{}</figcaption><div class=\"draw\" tabindex=\"0\">",
+      run.streamed
+          ? "How high each segment reaches (a step is a segment, computed in blocks or whole)"
+          : "Live bytes at every step");
   out += LiveChart(run, most, picture.budget_bytes) + "</div></figure>";
   if (run.arena_bytes > 0) {
     std::size_t left_out = 0;
     const std::string map = ArenaMap(run, most, picture.budget_bytes, &left_out);
     out += "<figure><figcaption>Arena: a rectangle for each tensor, time across, address up";
+    if (run.streamed) out += "; what grows may lie over what dies";
     if (left_out > 0)
       out += fmt::format("; the {} smallest are not drawn",
                          FormatCount(static_cast<std::int64_t>(left_out)));
     out += "</figcaption><div class=\"draw\" tabindex=\"0\">" + map + "</div></figure>";
   }
   out += "<div class=\"told\" aria-live=\"polite\"></div>";
+  if (!run.footprints.empty()) {
+    out += "<h3>Inside the segments that reach highest</h3>";
+    for (const Footprint& footprint : run.footprints) out += FootprintFigure(footprint);
+  }
   return out + Culprits(run) + StepTable(run) + "</section>";
 }
 

@@ -32,7 +32,44 @@ struct Buffer {
   std::int32_t memory = 0;
 };
 
-// One order of one entry subgraph.
+// What bytes are there for while a streamed segment computes a block.
+enum class Holds : std::uint8_t {
+  kInput,    // found by the segment, and still to be read in it
+  kOutput,   // computed so far of what the segment leaves
+  kLine,     // computed in an earlier row step
+  kHalo,     // computed in an earlier block of this row step
+  kBlock,    // computed in this block
+  kSums,     // of a mean, in place of its output
+  kPassing,  // neither read nor written here, needed later
+};
+
+// The arena inside one row step of one streamed segment: the one in which most bytes are needed.
+struct Footprint {
+  std::string title;
+  std::int32_t segment = 0;
+  std::int32_t row_step = 0;
+  std::int32_t blocks = 0;  // of the row step: its column steps
+  std::int32_t peak = 0;    // the block with most bytes
+  std::int64_t arena_bytes = 0;
+  // [offset, offset + bytes) in blocks [first, last).
+  struct Stretch {
+    std::int64_t offset = 0;
+    std::int64_t bytes = 0;
+    std::int32_t first = 0;
+    std::int32_t last = 0;
+  };
+  struct Part {
+    std::string name;
+    std::string shape;
+    Holds holds = Holds::kBlock;
+    std::int64_t peak_bytes = 0;  // in block `peak`
+    std::vector<Stretch> stretches;
+  };
+  std::vector<Part> parts;  // by tensor, then by what they are there for
+};
+
+// One order of one entry subgraph. Of a streamed plan a step is a segment, and live is what it
+// reaches up to.
 struct Run {
   std::string title;  // "order of the file"
   std::vector<Step> steps;
@@ -41,6 +78,8 @@ struct Run {
   std::int64_t peak_lower_bound_bytes = 0;  // 0: not known
   std::int64_t arena_bytes = 0;             // 0: not placed
   std::int64_t arena_lower_bound_bytes = 0;
+  bool streamed = false;
+  std::vector<Footprint> footprints;  // of the segments that reach highest
 };
 
 // The largest entry of a compiled graph.

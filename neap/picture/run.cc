@@ -7,21 +7,14 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/entry_memory.h"
-#include "neap/graph/element_type.h"
+#include "neap/picture/footprint.h"
 #include "neap/picture/picture.h"
 #include "neap/report/text.h"
 
 namespace neap::picture {
 namespace {
 
-std::string ShapeText(const graph::Tensor& tensor) {
-  std::string out(graph::NameOf(tensor.type));
-  if (!tensor.shape) return out;
-  for (std::size_t i = 0; i < tensor.shape->size(); ++i) {
-    out += fmt::format("{}{}", i == 0 ? " " : "x", (*tensor.shape)[i]);
-  }
-  return out;
-}
+constexpr std::size_t kMostFootprints = 3;
 
 class Maker {
  public:
@@ -32,12 +25,14 @@ class Maker {
     NEAP_TRY(memory_,
              compile::MemoryOf(graph_, entry_.subgraph, compiled_.order, compiled_.plan.runtime));
     run_.title = std::move(title);
-    if (entry_.tensors.empty()) {
+    if (entry_.stream) {
+      AddSegments();
+    } else if (entry_.tensors.empty()) {
       AddUnplaced();
     } else {
       AddPlaced();
     }
-    AddSteps();
+    if (!entry_.stream) AddSteps();
     run_.peak_bytes = entry_.peak_bytes;
     run_.peak_lower_bound_bytes = entry_.peak_lower_bound_bytes;
     run_.arena_bytes = entry_.arena_bytes;
@@ -47,10 +42,9 @@ class Maker {
 
  private:
   Buffer Named(graph::SubgraphId subgraph, graph::TensorId id) const {
-    const graph::Tensor& tensor = graph_.subgraphs[subgraph].tensors[id];
     Buffer buffer;
-    buffer.name = tensor.name.empty() ? fmt::format("#{}", id.value()) : tensor.name;
-    buffer.shape = ShapeText(tensor);
+    buffer.name = TensorName(graph_.subgraphs[subgraph], id);
+    buffer.shape = ShapeText(graph_.subgraphs[subgraph].tensors[id]);
     return buffer;
   }
   std::int64_t Counted(std::int64_t bytes) const {
@@ -97,6 +91,38 @@ class Maker {
                     placed.memory};
       run_.buffers.push_back(std::move(buffer));
     }
+  }
+
+  // A step for each segment, and what has a place in it, ring by ring.
+  void AddSegments() {
+    run_.streamed = true;
+    const graph::Subgraph& subgraph = graph_.subgraphs[entry_.subgraph];
+    for (const plan::StreamSegment& segment : entry_.stream->segments) {
+      const auto at = static_cast<std::int32_t>(run_.steps.size());
+      const graph::OpId first = segment.ops.front().op;
+      const graph::OpId last = segment.ops.back().op;
+      std::string label =
+          first.valid() ? report::OpText(graph_, entry_.subgraph, first) : "rows of the input";
+      if (segment.ops.size() > 1) label += " to " + report::OpText(graph_, entry_.subgraph, last);
+      if (!segment.whole) label += ", in blocks";
+      run_.steps.push_back({std::move(label), TopOf(subgraph, segment)});
+      for (const plan::StreamArea& area : segment.areas) {
+        const std::int64_t pixel = PixelBytes(subgraph.tensors[area.tensor]);
+        for (const plan::StreamRing& ring : area.rings) {
+          Buffer buffer = Named(entry_.subgraph, area.tensor);
+          buffer.bytes = buffer.counted_bytes = ring.pixels * pixel;
+          buffer.first = at;
+          buffer.last = at + 1;
+          buffer.offset = ring.offset;
+          run_.buffers.push_back(std::move(buffer));
+        }
+      }
+    }
+    run_.footprints = FootprintsOf(graph_, entry_, kMostFootprints);
+  }
+
+  static std::int64_t PixelBytes(const graph::Tensor& tensor) {
+    return plan::ImageOf(tensor, graph::TensorBytes(tensor).value_or(0)).pixel_bytes;
   }
 
   void AddSteps() {

@@ -92,8 +92,8 @@ Losses CountLosses(int cases, const FusionSlack& slack) {
 TEST(Fusion, KeepsTheLeastPeak) {
   const Losses losses = CountLosses(20'000, {});
   EXPECT_EQ(losses.wrong, 0);
-  EXPECT_GT(losses.fused_ops, 20'000);
-  EXPECT_GT(losses.in_stages, 1000);
+  EXPECT_GT(losses.fused_ops, Cases(20'000));
+  EXPECT_GT(losses.in_stages, Cases(1000));
 }
 
 TEST(Fusion, TheSecondMustNotRaiseLiveBytes) { EXPECT_GT(CountLosses(5000, {2, 0}).wrong, 0); }

@@ -2,8 +2,9 @@
 #include "neap/stream/layout.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
+
+#include "neap/stream/layout_reads.h"
 
 namespace neap::stream {
 namespace {
@@ -11,35 +12,12 @@ namespace {
 using plan::StreamRange;
 using plan::StreamRing;
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
-
-struct Use {
-  std::size_t lane;  // of the reader
-  AxisMap rows;
-  AxisMap columns;
-};
-
-// What is known of one tensor that is kept in part.
-struct Kept {
-  std::vector<StreamRing> rings;
-  std::vector<bool> in_block;  // the ring is dead when the block ends
-  std::size_t last_lane = 0;   // the last reader
-};
-
 class LayoutMaker {
  public:
   LayoutMaker(const Network& network, const Schedule& schedule, bool reversed)
-      : network_(network), schedule_(schedule), reversed_(reversed), uses_(network.images.size()) {}
+      : network_(network), schedule_(schedule), reversed_(reversed), reads_(network, schedule) {}
 
   Layout Make() {
-    for (std::size_t l = 0; l < Lanes(); ++l) {
-      if (schedule_.lanes[l].node < 0) continue;
-      for (const Read& read : network_.node(schedule_.lanes[l].node).reads) {
-        const Node& node = network_.node(schedule_.lanes[l].node);
-        uses_[static_cast<std::size_t>(read.image)].push_back(
-            {l, RowsOf(node, read), ColumnsOf(node, read)});
-      }
-    }
     kept_.resize(Lanes());
     later_.resize(Lanes());
     alias_.assign(Lanes(), -1);
@@ -47,8 +25,8 @@ class LayoutMaker {
       if (IsDriver(l)) continue;
       const bool changes = lane(l).recomputed && schedule_.switch_row > 0 &&
                            schedule_.switch_row < schedule_.row_steps;
-      kept_[l] = Measure(l, 0, changes ? schedule_.switch_row : schedule_.row_steps);
-      if (changes) later_[l] = Measure(l, schedule_.switch_row, schedule_.row_steps);
+      kept_[l] = reads_.Measure(l, 0, changes ? schedule_.switch_row : schedule_.row_steps);
+      if (changes) later_[l] = reads_.Measure(l, schedule_.switch_row, schedule_.row_steps);
     }
     PlaceInBlock();
     FindRings();
@@ -68,105 +46,10 @@ class LayoutMaker {
   std::size_t Lanes() const { return schedule_.lanes.size(); }
   const Lane& lane(std::size_t l) const { return schedule_.lanes[l]; }
   const Image& ImageOf(std::size_t l) const { return network_.image(lane(l).image); }
-  const std::vector<Use>& UsesOf(int image) const { return uses_[static_cast<std::size_t>(image)]; }
+  const std::vector<Use>& UsesOf(int image) const { return reads_.Of(image); }
   bool IsDriver(std::size_t l) const {
     const auto& drivers = schedule_.drivers;
     return std::find(drivers.begin(), drivers.end(), lane(l).image) != drivers.end();
-  }
-
-  // The columns of lane `l`: which step reads each of them last and how far its row has been
-  // computed by then.
-  struct ColumnUse {
-    std::int64_t most_pixels = 1;  // from a column that is read yet to the last one computed
-    std::int64_t first_read = kNever;
-    bool in_block = true;  // every column is read last in the step that computes it
-  };
-  ColumnUse ColumnUseOf(std::size_t l) const {
-    const Lane& from = lane(l);
-    const std::int64_t width = ImageOf(l).shape.width;
-    std::vector<std::int64_t> last(static_cast<std::size_t>(width), -1);
-    for (const Use& use : UsesOf(from.image)) {
-      const auto& columns = lane(use.lane).columns;
-      for (std::size_t j = 0; j < columns.size(); ++j) {
-        if (columns[j].empty()) continue;
-        const StreamRange need = use.columns.Need(columns[j].first, columns[j].last, width);
-        for (std::int64_t x = need.first; x < need.last; ++x) {
-          auto& step = last[static_cast<std::size_t>(x)];
-          step = std::max(step, static_cast<std::int64_t>(j));
-        }
-      }
-    }
-    ColumnUse result;
-    for (std::size_t j = 0; j < from.columns.size(); ++j) {
-      for (std::int64_t x = from.columns[j].first; x < from.columns[j].last; ++x) {
-        const std::int64_t step = last[static_cast<std::size_t>(x)];
-        if (step < 0) continue;
-        const std::int64_t done = from.columns[static_cast<std::size_t>(step)].last;
-        result.most_pixels = std::max(result.most_pixels, done - x);
-        result.first_read = std::min(result.first_read, x);
-        result.in_block = result.in_block && step == static_cast<std::int64_t>(j);
-      }
-      result.most_pixels = std::max(result.most_pixels, from.columns[j].size());
-    }
-    return result;
-  }
-
-  // How long the rings of lane `l` have to be in row steps [first, last); nothing is kept from
-  // before.
-  Kept Measure(std::size_t l, std::size_t first, std::size_t last) const {
-    const Lane& from = lane(l);
-    const plan::StreamImage& shape = ImageOf(l).shape;
-    Kept kept;
-    kept.last_lane = l;
-    for (const Use& use : UsesOf(from.image)) kept.last_lane = std::max(kept.last_lane, use.lane);
-    std::int64_t count = 1;
-    for (std::size_t i = first; i < last; ++i) count = std::max(count, from.rows[i].size());
-    const auto rings = static_cast<std::size_t>(count);
-    const ColumnUse columns = ColumnUseOf(l);
-    std::vector<std::int64_t> pixels(rings, columns.most_pixels);
-    kept.in_block.assign(rings, columns.in_block);
-    std::vector<std::int64_t> latest(rings, -1);  // row that the ring has computed last
-    std::vector<std::size_t> latest_step(rings, 0);
-    std::vector<std::size_t> computed(static_cast<std::size_t>(shape.height), 0);
-    for (std::size_t i = first; i < last; ++i) {
-      for (std::int64_t y = from.rows[i].first; y < from.rows[i].last; ++y) {
-        const auto r = static_cast<std::size_t>(y % count);
-        latest[r] = y;
-        latest_step[r] = i;
-        computed[static_cast<std::size_t>(y)] = i;
-      }
-      const StreamRange need = RowsRead(from.image, shape.height, i);
-      for (std::int64_t y = need.first; y < need.last; ++y) {
-        const auto r = static_cast<std::size_t>(y % count);
-        if (latest[r] < 0) continue;
-        const std::int64_t rows_between = (latest[r] / count - y / count) * shape.width;
-        const bool partial = latest_step[r] == i;
-        const std::int64_t behind =
-            partial ? columns.most_pixels
-                    : shape.width - std::min(columns.first_read, shape.width - 1);
-        pixels[r] = std::max(pixels[r], rows_between + behind);
-        if (computed[static_cast<std::size_t>(y)] != i) kept.in_block[r] = false;
-      }
-    }
-    const std::int64_t most = shape.height * shape.width;
-    for (std::size_t r = 0; r < rings; ++r) {
-      kept.rings.push_back({0, std::clamp<std::int64_t>(pixels[r], 1, most)});
-    }
-    return kept;
-  }
-
-  // The hull of what the lanes read of an image in row step `i`.
-  StreamRange RowsRead(int image, std::int64_t height, std::size_t i) const {
-    StreamRange hull{height, 0};
-    for (const Use& use : UsesOf(image)) {
-      const StreamRange& rows = lane(use.lane).rows[i];
-      if (rows.empty()) continue;
-      const StreamRange need = use.rows.Need(rows.first, rows.last, height);
-      if (need.empty()) continue;
-      hull.first = std::min(hull.first, need.first);
-      hull.last = std::max(hull.last, need.last);
-    }
-    return hull;
   }
 
   // An element-wise operator whose input dies in the same block may write over it.
@@ -434,55 +317,9 @@ class LayoutMaker {
     }
   }
 
-  // Of an image that dies: the first pixel that is read in block (i, j) or later.
-  struct Dying {
-    std::vector<std::int64_t> row;     // first row read in each row step
-    std::vector<std::int64_t> future;  // in that step or later
-    std::vector<std::int64_t> column;  // first column read in that column step or later
-    std::int64_t width = 0;
-    std::size_t last_lane = 0;
-    std::int64_t At(std::size_t i, std::size_t j) const {
-      if (i >= row.size()) return kNever;
-      const std::int64_t now =
-          row[i] >= kNever || column[j] >= kNever ? kNever : row[i] * width + column[j];
-      const std::int64_t later = future[i + 1] >= kNever ? kNever : future[i + 1] * width;
-      return std::min(now, later);
-    }
-    std::int64_t After(std::size_t i, std::size_t j) const {
-      return j + 1 < column.size() ? At(i, j + 1) : At(i + 1, 0);
-    }
-  };
-
-  Dying DyingOf(int image) const {
-    const plan::StreamImage& shape = network_.image(image).shape;
-    Dying dying;
-    dying.width = shape.width;
-    dying.row.assign(schedule_.row_steps, kNever);
-    dying.future.assign(schedule_.row_steps + 1, kNever);
-    dying.column.assign(schedule_.column_steps, kNever);
-    for (const Use& use : UsesOf(image)) {
-      dying.last_lane = std::max(dying.last_lane, use.lane);
-      for (std::size_t j = 0; j < schedule_.column_steps; ++j) {
-        const StreamRange& columns = lane(use.lane).columns[j];
-        if (columns.empty()) continue;
-        const StreamRange need = use.columns.Need(columns.first, columns.last, shape.width);
-        if (!need.empty()) dying.column[j] = std::min(dying.column[j], need.first);
-      }
-    }
-    for (std::size_t j = schedule_.column_steps; j-- > 1;) {
-      dying.column[j - 1] = std::min(dying.column[j - 1], dying.column[j]);
-    }
-    for (std::size_t i = schedule_.row_steps; i-- > 0;) {
-      const StreamRange need = RowsRead(image, shape.height, i);
-      if (!need.empty()) dying.row[i] = need.first;
-      dying.future[i] = std::min(dying.future[i + 1], dying.row[i]);
-    }
-    return dying;
-  }
-
   // The least offset of `image` at which it stays above what is written below it.
   std::int64_t AboveOf(int image) const {
-    const Dying dying = DyingOf(image);
+    const Dying dying = reads_.DyingOf(image);
     const std::int64_t pixel = network_.image(image).shape.pixel_bytes;
     std::int64_t least = layout_.block_bytes;
     const auto keep_above = [&](std::int64_t end, std::size_t l, std::size_t i, std::size_t j) {
@@ -579,15 +416,15 @@ class LayoutMaker {
   const Network& network_;
   const Schedule& schedule_;
   bool reversed_;
-  std::vector<std::vector<Use>> uses_;  // of each image, by lanes
-  std::vector<Kept> kept_;              // of each lane
-  std::vector<Kept> later_;             // of those that change when rows begin to be kept
-  std::vector<int> alias_;              // the lane whose place it takes; -1: none
-  std::vector<Ring> rings_;             // those kept beyond a block
-  std::vector<std::size_t> by_death_;   // their indices, those that die first first
-  std::size_t last_driver_ = 0;         // lane of the highest driver
-  std::int64_t top_ = 0;                // end of rings and drivers
-  std::int64_t drivers_from_ = 0;       // their place until rows begin to be kept
+  Readers reads_;
+  std::vector<Kept> kept_;             // of each lane
+  std::vector<Kept> later_;            // of those that change when rows begin to be kept
+  std::vector<int> alias_;             // the lane whose place it takes; -1: none
+  std::vector<Ring> rings_;            // those kept beyond a block
+  std::vector<std::size_t> by_death_;  // their indices, those that die first first
+  std::size_t last_driver_ = 0;        // lane of the highest driver
+  std::int64_t top_ = 0;               // end of rings and drivers
+  std::int64_t drivers_from_ = 0;      // their place until rows begin to be kept
   Layout layout_;
 };
 

@@ -53,6 +53,11 @@ def wide_graph(operators, seed, width=40):
 class CliTest(unittest.TestCase):
     """Every test runs in an empty folder of its own: self.folder."""
 
+    def searches_whole_networks(self):
+        """For tests that take minutes under sanitizers, and whose parts run there one by one."""
+        if os.environ.get("NEAP_SANITIZE") == "1":
+            self.skipTest("minutes under sanitizers; its parts are tested one by one")
+
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)

@@ -2,7 +2,6 @@
 """neap bench: suites in their short form. Quality regressions fail, time never does."""
 
 import json
-import os
 
 from neap_cli import DONE, FAILED, SOURCE, USAGE, CliTest
 
@@ -10,8 +9,7 @@ from neap_cli import DONE, FAILED, SOURCE, USAGE, CliTest
 class Bench(CliTest):
 
     def check_suite(self, suite):
-        if os.environ.get("NEAP_SANITIZE") == "1":
-            self.skipTest("minutes under sanitizers; their parts are tested one by one")
+        self.searches_whole_networks()
         stored = SOURCE / "bench/expectations" / f"{suite}.json"
         self.expect(DONE, "bench", suite, "--quick", "--expect", stored, "--json", "r.json",
                     "--markdown", "r.md", timeout=290)

@@ -33,6 +33,7 @@ class Cascade(CliTest):
         self.assertEqual(self.run_neap("check", "m.tflite", "p.json").returncode, FAILED)
 
     def test_the_cheapest_plan_that_fits(self):
+        self.searches_whole_networks()
         front = self.report_of("pareto", "m.tflite")["points"]
         self.assertGreater(len(front), 1)
         arenas = [point["arena_bytes"] for point in front]
@@ -44,6 +45,7 @@ class Cascade(CliTest):
         self.assertLessEqual(report["delivered"]["arena_bytes"], middle["arena_bytes"])
 
     def test_too_small_a_budget(self):
+        self.searches_whole_networks()
         result = self.expect(OVER_BUDGET, "plan", "m.tflite", "--cascade", "auto", "--budget", "1KiB",
                              "-o", "cut.tflite")
         self.assertIn(b"over budget", result.stderr)
@@ -62,6 +64,7 @@ class Cascade(CliTest):
         self.assertEqual(report["device"], "mine")
 
     def test_weights_that_pay_in_fast_memory(self):
+        self.searches_whole_networks()
         # Weights come at a twentieth of a byte a cycle: where tiles read them again, a copy pays.
         ram = {"name": "ram", "bytes": 1 << 20, "read_per_kilocycle": 4000, "write_per_kilocycle": 4000,
                "holds_activations": True}

@@ -101,6 +101,25 @@ class Pages(CliTest):
             self.assertGreater(seen.run(
                 "return document.querySelector('rect.b').getBoundingClientRect().width"), 1)
 
+    def test_streamed_segments_from_the_inside(self):
+        self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "m.tflite", "--quiet")
+        self.expect(DONE, "plan", "m.tflite", "--runtime", "neap", "--stream", "auto",
+                    "--html", "page.html")
+        page = self.folder / "page.html"
+        for text in (page.read_text(),
+                     re.sub(r"<script>.*?</script>", "", page.read_text(), flags=re.S)):
+            page.write_text(text)
+            with browser.Browser() as seen:
+                seen.open(page)
+                # Of the plan; the order of the file has no streams.
+                for run, headings in enumerate((0, 1)):
+                    shown = seen.run(
+                        f"return document.querySelector('[data-run=\"{run}\"]').innerText")
+                    self.assertEqual(shown.count("Inside the segments that reach highest"), headings)
+                self.assertIn("lines: rows of earlier steps", shown)
+                self.assertGreater(seen.run(
+                    "return document.querySelector('path.c1').getBoundingClientRect().width"), 1)
+
     def test_bench(self):
         self.expect(DONE, "bench", "place", "--quick", "--html", "page.html", "--json", "r.json",
                     timeout=280)

@@ -40,6 +40,7 @@ class StreamTest(CliTest):
             self.assertEqual(ran["macs"], report["stream"]["macs"])
 
     def test_blocks_as_wide_as_asked(self):
+        self.searches_whole_networks()
         narrow = self.plan("--block-columns", "1")
         wide = self.plan("--block-columns", "row")
         self.run_plan()
@@ -47,12 +48,14 @@ class StreamTest(CliTest):
         self.assertGreater(narrow["stream"]["cycles"], wide["stream"]["cycles"])
 
     def test_the_same_plan_every_time(self):
+        self.searches_whole_networks()
         self.plan()
         first = (self.folder / "plan.json").read_bytes()
         self.plan()
         self.assertEqual(first, (self.folder / "plan.json").read_bytes())
 
     def test_budgets(self):
+        self.searches_whole_networks()
         least = self.plan()["plan"]["arena_bytes"]
         self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--budget",
                     str(least))
@@ -73,6 +76,7 @@ class StreamTest(CliTest):
         self.assertIn(b"before it is written", result.stderr)
 
     def test_fronts(self):
+        self.searches_whole_networks()
         for source in ("resident", "external"):
             report = self.report_of("pareto", "net.tflite", "--runtime", "neap", "--input", source,
                                     "--plans", "plans")

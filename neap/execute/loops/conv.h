@@ -116,44 +116,87 @@ Acc Dot(const Cell<In>* a, const Cell<Weight>* b, std::int64_t count, Acc a_zero
   }
 }
 
-// Channels last (NHWC), filter [out][kd][kh][kw][in]. stage(sum, output channel) -> Out.
-template <typename In, typename Weight, typename Acc, typename Out, typename Stage>
-void ConvChannelsLast(const ConvPlan& plan, const Cell<In>* input, const Cell<Weight>* filter,
-                      Acc input_zero, Acc filter_zero, Cell<Out>* output, const Stage& stage) {
+// sums[k] += a times row k of b, for kRows rows that begin `apart` numbers after each other. Floats
+// are added one by one, in the order of the stock reference kernels; rows side by side keep the
+// machine busy.
+template <std::int64_t kRows, typename Acc, typename In, typename Weight>
+void AddDots(const Cell<In>* a, const Cell<Weight>* b, std::int64_t apart, std::int64_t count,
+             Acc a_zero, Acc b_zero, Acc* sums) {
+  if constexpr (std::is_floating_point_v<Acc>) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t k = 0; k < kRows; ++k) sums[k] += a[i].value * b[k * apart + i].value;
+    }
+  } else {
+    for (std::int64_t k = 0; k < kRows; ++k) {
+      sums[k] = Dot<Acc>(a, b + k * apart, count, a_zero, b_zero, sums[k]);
+    }
+  }
+}
+
+// The part of a window that lies inside the input, at one place of the output.
+struct WindowPart {
+  Space place;
+  Window::Range z;
+  Window::Range y;
+  Window::Range x;
+};
+
+// What the window sums up there in one batch, for the output channels from `c` on, which are of one
+// group.
+template <std::int64_t kRows, typename Acc, typename In, typename Weight>
+void SumWindow(const ConvPlan& plan, const Cell<In>* input, const Cell<Weight>* filter,
+               const WindowPart& part, std::int64_t c, Acc input_zero, Acc filter_zero, Acc* sums) {
   const Window& w = plan.window;
   const std::int64_t pixel = plan.InputChannels();
   const std::int64_t row = pixel * w.input[2];
   const std::int64_t plane = row * w.input[1];
   const std::int64_t depth = plan.group_inputs;
   const std::int64_t taps = Volume(w.kernel) * depth;
-  for (std::int64_t n = 0; n < plan.batches; ++n, input += plane * w.input[0]) {
-    for (std::int64_t z = 0; z < w.output[0]; ++z) {
-      const auto in_z = w.Inside(0, z);
-      for (std::int64_t y = 0; y < w.output[1]; ++y) {
-        const auto in_y = w.Inside(1, y);
-        for (std::int64_t x = 0; x < w.output[2]; ++x) {
-          const auto in_x = w.Inside(2, x);
-          for (std::int64_t c = 0; c < plan.OutputChannels(); ++c) {
-            const Cell<Weight>* const weights = filter + c * taps;
-            const std::int64_t group = c / plan.group_outputs;
+  const auto& [place, in_z, in_y, in_x] = part;
+  // Neighbours in the window are neighbours in the input: one long row.
+  const bool joined = w.dilation[2] == 1 && plan.groups == 1;
+  const std::int64_t steps =
+      joined ? std::min<std::int64_t>(1, in_x.last - in_x.first) : in_x.last - in_x.first;
+  const std::int64_t length = joined ? (in_x.last - in_x.first) * depth : depth;
+  input += c / plan.group_outputs * depth;
+  filter += c * taps;
+  for (std::int64_t kz = in_z.first; kz < in_z.last; ++kz) {
+    for (std::int64_t ky = in_y.first; ky < in_y.last; ++ky) {
+      const Cell<In>* const from =
+          input + w.At(0, place[0], kz) * plane + w.At(1, place[1], ky) * row;
+      const Cell<Weight>* const tap = filter + (kz * w.kernel[1] + ky) * w.kernel[2] * depth;
+      for (std::int64_t kx = in_x.first; kx < in_x.first + steps; ++kx) {
+        AddDots<kRows, Acc>(from + w.At(2, place[2], kx) * pixel, tap + kx * depth, taps, length,
+                            input_zero, filter_zero, sums);
+      }
+    }
+  }
+}
+
+// Channels last (NHWC), filter [out][kd][kh][kw][in]. stage(sum, output channel) -> Out.
+template <typename In, typename Weight, typename Acc, typename Out, typename Stage>
+void ConvChannelsLast(const ConvPlan& plan, const Cell<In>* input, const Cell<Weight>* filter,
+                      Acc input_zero, Acc filter_zero, Cell<Out>* output, const Stage& stage) {
+  constexpr std::int64_t kRows = 4;
+  const Window& w = plan.window;
+  const Space& places = w.output;
+  const std::int64_t channels = plan.OutputChannels();
+  const std::int64_t together = plan.groups == 1 ? channels / kRows * kRows : 0;
+  const std::int64_t batch = plan.InputChannels() * Volume(w.input);
+  for (std::int64_t n = 0; n < plan.batches; ++n, input += batch) {
+    for (Space at = {}; at[0] < places[0]; ++at[0]) {
+      for (at[1] = 0; at[1] < places[1]; ++at[1]) {
+        for (at[2] = 0; at[2] < places[2]; ++at[2]) {
+          const WindowPart part{at, w.Inside(0, at[0]), w.Inside(1, at[1]), w.Inside(2, at[2])};
+          std::int64_t c = 0;
+          for (; c < together; c += kRows) {
+            Acc sums[kRows] = {};
+            SumWindow<kRows>(plan, input, filter, part, c, input_zero, filter_zero, sums);
+            for (std::int64_t k = 0; k < kRows; ++k) (output++)->value = stage(sums[k], c + k);
+          }
+          for (; c < channels; ++c) {
             Acc sum = 0;
-            for (std::int64_t kz = in_z.first; kz < in_z.last; ++kz) {
-              for (std::int64_t ky = in_y.first; ky < in_y.last; ++ky) {
-                const Cell<In>* const from =
-                    input + w.At(0, z, kz) * plane + w.At(1, y, ky) * row + group * depth;
-                const Cell<Weight>* const tap =
-                    weights + (kz * w.kernel[1] + ky) * w.kernel[2] * depth;
-                if (w.dilation[2] == 1 && plan.groups == 1) {
-                  sum = Dot<Acc>(from + w.At(2, x, in_x.first) * pixel, tap + in_x.first * depth,
-                                 (in_x.last - in_x.first) * depth, input_zero, filter_zero, sum);
-                  continue;
-                }
-                for (std::int64_t kx = in_x.first; kx < in_x.last; ++kx) {
-                  sum = Dot<Acc>(from + w.At(2, x, kx) * pixel, tap + kx * depth, depth, input_zero,
-                                 filter_zero, sum);
-                }
-              }
-            }
+            SumWindow<1>(plan, input, filter, part, c, input_zero, filter_zero, &sum);
             (output++)->value = stage(sum, c);
           }
         }

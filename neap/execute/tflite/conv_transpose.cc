@@ -64,16 +64,17 @@ void Run(const Plan& p, const Cell<In>* input, const Cell<Weight>* filter, Acc i
       for (std::int64_t x = 0; x < p.out[1]; ++x) {
         for (std::int64_t c = 0; c < p.out_depth; ++c) {
           Acc sum = 0;
-          for (std::int64_t ky = 0; ky < p.kernel[0]; ++ky) {
+          // Backwards through the window is forwards through the input, as the stock kernels add.
+          for (std::int64_t ky = p.kernel[0] - 1; ky >= 0; --ky) {
             const std::int64_t above = y + p.pad[0] - ky;
             if (above < 0 || above % p.stride[0] != 0 || above / p.stride[0] >= p.in[0]) continue;
-            for (std::int64_t kx = 0; kx < p.kernel[1]; ++kx) {
+            for (std::int64_t kx = p.kernel[1] - 1; kx >= 0; --kx) {
               const std::int64_t left = x + p.pad[1] - kx;
               if (left < 0 || left % p.stride[1] != 0 || left / p.stride[1] >= p.in[1]) continue;
               const std::int64_t at = above / p.stride[0] * p.in[1] + left / p.stride[1];
-              sum = Dot<Acc>(input + at * p.in_depth,
-                             filter + ((c * p.kernel[0] + ky) * p.kernel[1] + kx) * p.in_depth,
-                             p.in_depth, in_zero, weight_zero, sum);
+              AddDots<1>(input + at * p.in_depth,
+                         filter + ((c * p.kernel[0] + ky) * p.kernel[1] + kx) * p.in_depth, 0,
+                         p.in_depth, in_zero, weight_zero, &sum);
             }
           }
           (output++)->value = stage(sum, c);

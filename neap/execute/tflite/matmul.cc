@@ -55,7 +55,8 @@ Result<RunKernel> PrepareFullyConnected(const Node& node) {
     for (std::int64_t r = 0; r < product.rows; ++r) {
       const auto* const row = Input<float>(arguments, 0) + r * product.depth;
       for (std::int64_t c = 0; c < product.columns; ++c) {
-        float sum = Dot<float>(row, filter + c * product.depth, product.depth, 0.0F, 0.0F, 0.0F);
+        float sum = 0;
+        AddDots<1>(row, filter + c * product.depth, 0, product.depth, 0.0F, 0.0F, &sum);
         if (has_bias) sum += Input<float>(arguments, 2)[c].value;
         (out++)->value = limits(sum);
       }
