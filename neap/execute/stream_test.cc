@@ -65,6 +65,23 @@ void ExpectExact(const graph::Graph& graph, const Candidate& candidate, std::uin
   }
 }
 
+struct Case {
+  graph::Graph graph;
+  stream::Options options;
+};
+
+Case RandomCase(Random* random) {
+  Case drawn{RandomNetwork(random, static_cast<int>(random->Between(2, 14))), {}};
+  stream::Options& options = drawn.options;
+  const std::int64_t columns[] = {0, 1, 2, 3, kFullRow};
+  options.search.column_block = columns[random->Below(std::size(columns))];
+  options.search.input = random->Below(2) == 0 ? StreamInput::kResident : StreamInput::kExternal;
+  options.search.objective = random->Below(2) == 0 ? Objective::kMacs : Objective::kCycles;
+  // With gates in two passes.
+  if (random->Below(3) == 0) options.most_macs_permille = 100'000;
+  return drawn;
+}
+
 TEST(Stream, RandomNetworksAreExact) {
   Random random(1);
   const int rounds = Cases(300);
@@ -74,15 +91,8 @@ TEST(Stream, RandomNetworksAreExact) {
   std::int64_t twice = 0;  // plans that compute some rows more than once
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("network " + std::to_string(n));
-    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 14)));
+    const auto& [graph, options] = RandomCase(&random);
     ASSERT_TRUE(graph::Verify(graph));
-    stream::Options options;
-    const std::int64_t columns[] = {0, 1, 2, 3, kFullRow};
-    options.search.column_block = columns[random.Below(std::size(columns))];
-    options.search.input = random.Below(2) == 0 ? StreamInput::kResident : StreamInput::kExternal;
-    options.search.objective = random.Below(2) == 0 ? Objective::kMacs : Objective::kCycles;
-    // With gates in two passes.
-    if (random.Below(3) == 0) options.most_macs_permille = 100'000;
     const auto planned = PlanStream(graph, kMain, FileOrder(graph), options);
     ASSERT_TRUE(planned) << planned.error().ToString();
     for (const Candidate& candidate : planned->front) {
@@ -100,6 +110,18 @@ TEST(Stream, RandomNetworksAreExact) {
   EXPECT_GT(sums, rounds / 10);
   EXPECT_GT(by_channel, rounds / 10);
   EXPECT_GT(twice, rounds / 50);
+}
+
+// One in which the highest segment can lie lower than the search laid it out: the arena is what is
+// touched, no more.
+TEST(Stream, TheArenaIsNoHigherThanWhatIsLaidOut) {
+  constexpr int kNumber = 2334;
+  Random random(1);
+  for (int n = 0; n < kNumber; ++n) RandomCase(&random);
+  const auto& [graph, options] = RandomCase(&random);
+  const auto planned = PlanStream(graph, kMain, FileOrder(graph), options);
+  ASSERT_TRUE(planned) << planned.error().ToString();
+  for (const Candidate& candidate : planned->front) ExpectExact(graph, candidate, kNumber);
 }
 
 // Rows through a callback: each once, in order, and nothing else of the input is touched.

@@ -161,8 +161,9 @@ class Assembler {
   Assembled Make() {
     result_.heights.assign(network_.images.size(), 1);
     for (const SegmentChoice& choice : segments_) AddPart(choice);
-    // Copies last: the arena is as high as the highest segment.
+    // Copies last: they have the room of the highest segment.
     result_.arena_bytes = 0;
+    std::int64_t touched = 0;
     for (const Part& part : parts_) {
       result_.arena_bytes = std::max(result_.arena_bytes, part.layouts[0].bytes);
     }
@@ -172,10 +173,13 @@ class Assembler {
       const Layout layout = Choose(part, s > 0, &moves);
       const std::size_t start = result_.stream.segments.size();
       part.choice->whole ? EmitWhole(part, layout) : EmitStreamed(part, layout);
-      for (const StreamMove& move : moves) CountMove(layout, move);
+      touched = std::max(touched, layout.bytes);
+      for (const StreamMove& move : moves) touched = std::max(touched, CountMove(layout, move));
       result_.stream.segments[start].moves = std::move(moves);
       Leave(part, layout);
     }
+    // The highest segment may have been laid out lower than the search did.
+    result_.arena_bytes = touched;
     result_.stream.input = input_;
     result_.stream.layerwise_macs = network_.macs;
     result_.stream.layerwise_cycles = network_.cycles;
@@ -242,12 +246,16 @@ class Assembler {
     return best;
   }
 
-  void CountMove(const Layout& layout, const StreamMove& move) {
+  // Where the copy ends.
+  std::int64_t CountMove(const Layout& layout, const StreamMove& move) {
+    std::int64_t end = 0;
     for (const Placed& placed : layout.planes) {
       const Image& image = network_.image(placed.image);
       if (image.tensor != move.tensor) continue;
       result_.stream.cycles += image.shape.bytes() / kCopyBytesPerCycle;
+      end = std::max(end, move.to + image.shape.bytes());
     }
+    return end;
   }
 
   // Where things are when the segment has run.
