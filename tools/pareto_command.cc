@@ -38,6 +38,7 @@ constexpr const char* kParetoFooter =
     "  neap pareto model.tflite --runtime neap --input external\n"
     "\n"
     "Arenas are those of plans that were made and checked; cycles are a model of the device.\n"
+    "What tiles share is computed again (stock runtimes) or kept in rings (--runtime neap).\n"
     "neap plan --cascade auto --budget SIZE writes the model of a point; with --runtime neap\n"
     "the points are streamed plans, and neap plan --stream auto --budget SIZE writes one.\n";
 
@@ -147,6 +148,7 @@ Json StreamPointJson(const compile::StreamPoint& point) {
   out["segments"] = stream.segments.size();
   out["cycles_ratio"] = Ratio(point.cycles, stream.layerwise_cycles);
   out["lower_bound_bytes"] = stream.lower_bound_bytes;
+  out["copies"] = Json::array();  // the model of a stream counts no memories beside each other
   return out;
 }
 

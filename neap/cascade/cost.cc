@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -84,15 +85,16 @@ constexpr std::int64_t kKeptByConcatenation = 32 + 12 + 8 + 32;
 class Walk {
  public:
   Walk(const Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
-       const std::vector<bool>& dies, const Rules& rules)
+       const std::vector<bool>& dies, const Rules& rules, std::int64_t too_many)
       : subgraph_(subgraph),
         plan_(plan),
         tiles_(tiles),
         rules_(rules),
         border_(BorderOf(subgraph, plan.ops)),
-        dies_(dies) {}
+        dies_(dies),
+        too_many_(too_many) {}
 
-  Cost Run() {
+  std::optional<Cost> Run() {
     for (const Tile& tile : tiles_) {
       readings_.emplace_back();
       for (const TensorId input : border_.inputs)
@@ -107,12 +109,16 @@ class Walk {
         later_[t][i] = low;
       }
     }
-    for (std::size_t t = 0; t < tiles_.size(); ++t) RunTile(t);
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      RunTile(t);
+      if (cost_.bytes >= too_many_) return std::nullopt;
+    }
     const graph::Tensor& output = subgraph_.tensors[border_.outputs[0]];
     const std::int64_t whole = CountedBytes(output, rules_);
     // Parts that are where they belong are the whole already.
     const std::int64_t parts = done_;
     cost_.bytes = std::max(cost_.bytes, parts + (JoinsInPlace() ? 0 : whole) + KeptInputs());
+    if (cost_.bytes >= too_many_) return std::nullopt;
     cost_.kept_bytes += kKeptByConcatenation;
     for (const OpId id : plan_.ops) cost_.kept_bytes -= KeptBytes(subgraph_, subgraph_.ops[id]);
     if (!rules_.charges_operators) cost_.kept_bytes = 0;
@@ -188,13 +194,18 @@ class Walk {
       piece[out] = from_outside && IsPiece(tile.tensors[out]);
     }
     if (tile.output != kWhole) last[static_cast<std::size_t>(tile.output)] = tile.steps.size();
+    std::vector<std::int64_t> bytes;
+    bytes.reserve(tile.tensors.size());
+    for (const TileTensor& part : tile.tensors) {
+      bytes.push_back(BytesOfBox(subgraph_.tensors[part.whole], part.box, rules_));
+    }
     const std::vector<Reading>& here = readings_[t];
     const std::vector<std::int64_t>& later = later_[t];
     for (std::size_t k = 0; k < tile.steps.size(); ++k) {
       std::int64_t live = done_;
       for (std::size_t j = 0; j < tile.tensors.size(); ++j) {
         if (first[j] > k || last[j] < k || piece[j]) continue;
-        live += BytesOfBox(subgraph_.tensors[tile.tensors[j].whole], tile.tensors[j].box, rules_);
+        live += bytes[j];
       }
       for (std::size_t i = 0; i < border_.inputs.size(); ++i) {
         live += InputBytes(tile, k, i, here[i], later[i], first, last, piece);
@@ -286,6 +297,7 @@ class Walk {
   const Rules& rules_;
   const Border border_;
   const std::vector<bool>& dies_;
+  const std::int64_t too_many_;
   std::vector<std::vector<Reading>> readings_;    // by tile, by border input
   std::vector<std::vector<std::int64_t>> later_;  // first byte that the tiles behind read; -1: none
   std::int64_t done_ = 0;                         // bytes of the outputs of tiles that have run
@@ -365,7 +377,14 @@ std::int64_t SavedInside(const Subgraph& subgraph, const Op& op, std::size_t inp
 
 Cost CostOf(const Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
             const std::vector<bool>& dies, const Rules& rules) {
-  return Walk(subgraph, plan, tiles, dies, rules).Run();
+  constexpr std::int64_t kNeverTooMany = std::numeric_limits<std::int64_t>::max();
+  return Walk(subgraph, plan, tiles, dies, rules, kNeverTooMany).Run().value();
+}
+
+std::optional<Cost> CostBelow(std::int64_t too_many, const Subgraph& subgraph,
+                              const RegionPlan& plan, const std::vector<Tile>& tiles,
+                              const std::vector<bool>& dies, const Rules& rules) {
+  return Walk(subgraph, plan, tiles, dies, rules, too_many).Run();
 }
 
 }  // namespace neap::cascade

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "neap/cascade/region.h"
@@ -52,5 +53,9 @@ std::int64_t SavedInside(const graph::Subgraph& subgraph, const graph::Op& op, s
 // inside operators, which are told row by row.
 Cost CostOf(const graph::Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
             const std::vector<bool>& dies, const Rules& rules);
+// The same; nullopt: `too_many` bytes or more, told as soon as they are.
+std::optional<Cost> CostBelow(std::int64_t too_many, const graph::Subgraph& subgraph,
+                              const RegionPlan& plan, const std::vector<Tile>& tiles,
+                              const std::vector<bool>& dies, const Rules& rules);
 
 }  // namespace neap::cascade

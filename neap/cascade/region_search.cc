@@ -137,48 +137,58 @@ void RegionSearch::FindBarriers() {
   floor_ = std::max({floor_, sum(subgraph_.inputs), sum(subgraph_.outputs)});
 }
 
-bool RegionSearch::TryGrid(std::size_t begin, std::size_t end, RegionPlan region,
-                           std::vector<Split> splits) {
-  region.splits = std::move(splits);
-  ++searched_;
-  const auto tiles = TilesOf(subgraph_, region);
-  if (!tiles) return false;
-  const Border border = BorderOf(subgraph_, region.ops);
-  std::vector<bool> dies;
-  dies.reserve(border.inputs.size());
+RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end) const {
+  Stretch run;
+  run.begin = begin;
+  run.end = end;
+  run.ops.assign(order_.begin() + static_cast<std::ptrdiff_t>(begin),
+                 order_.begin() + static_cast<std::ptrdiff_t>(end));
+  const Border border = BorderOf(subgraph_, run.ops);
+  if (border.outputs.size() != 1) return run;
+  run.output = border.outputs[0];
+  const graph::Tensor& output = subgraph_.tensors[run.output];
+  run.axes = SpatialAxes(subgraph_.ops[run.ops[0]], *output.shape);
   for (const TensorId input : border.inputs) {
-    dies.push_back(lives_[input].last < end && !Has(subgraph_.outputs, input));
+    run.dies.push_back(lives_[input].last < end && !Has(subgraph_.outputs, input));
+    if (!run.dies.back()) run.least += CountedBytes(subgraph_.tensors[input], rules_);
   }
-  RegionCandidate plan{begin, end, region.splits, CostOf(subgraph_, region, *tiles, dies, rules_)};
-  // What lives beside the region.
   for (const TensorId id : subgraph_.tensors.Ids()) {
     const Life& life = lives_[id];
     if (!life.used || life.first >= begin || life.last < begin) continue;
     if (Has(border.inputs, id)) continue;
-    plan.cost.bytes += CountedBytes(subgraph_.tensors[id], rules_);
+    run.beside += CountedBytes(subgraph_.tensors[id], rules_);
   }
-  std::int64_t macs = 0;
-  std::int64_t most = 0;
+  const bool copied = rules_.kernels == ops::KernelLibrary::kNone;
+  run.least += run.beside + (copied ? 2 : 1) * CountedBytes(output, rules_);
   for (std::size_t at = begin; at < end; ++at) {
-    macs += MacsOf(subgraph_, subgraph_.ops[order_[at]]);
-    most = std::max(most, loads_[at]);
+    run.macs += MacsOf(subgraph_, subgraph_.ops[order_[at]]);
+    run.most = std::max(run.most, loads_[at]);
   }
-  plan.cost.macs -= macs;
-  // One by one they need no more, without anything extra.
-  if (plan.cost.bytes < most) plans_.push_back(std::move(plan));
-  return true;
+  return run;
 }
 
-void RegionSearch::TryGrids(std::size_t begin, std::size_t end, const RegionPlan& region) {
-  const Border border = BorderOf(subgraph_, region.ops);
-  if (border.outputs.size() != 1) return;
-  const Shape& shape = *subgraph_.tensors[border.outputs[0]].shape;
-  const auto axes = SpatialAxes(subgraph_.ops[region.ops[0]], shape);
-  if (axes.size() != 2) return;
+void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
+  ++searched_;
+  // One by one they need no more, without anything extra.
+  if (run.least >= run.most) return;
+  const RegionPlan region{run.ops, std::move(splits)};
+  const auto tiles = TilesOf(subgraph_, region);
+  if (!tiles) return;
+  auto cost = CostBelow(run.most - run.beside, subgraph_, region, *tiles, run.dies, rules_);
+  if (!cost) return;
+  cost->bytes += run.beside;
+  cost->macs -= run.macs;
+  plans_.push_back({run.begin, run.end, region.splits, *cost});
+}
+
+void RegionSearch::TryGrids(const Stretch& run) {
+  if (run.axes.size() != 2) return;
+  const Shape& shape = *subgraph_.tensors[run.output].shape;
+  const auto& axes = run.axes;
   const auto rows = PartsOf(shape[axes[0]], limits_.most_tiles);
   const auto columns = PartsOf(shape[axes[1]], limits_.most_tiles);
   for (const std::int64_t parts : rows) {
-    TryGrid(begin, end, region, {EvenSplit(axes[0], shape[axes[0]], parts)});
+    TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], parts)});
   }
   // Where slices of whole rows are free, tiles of other shapes pay for what they copy.
   const bool free_rows = rules_.kernels != ops::KernelLibrary::kNone;
@@ -186,32 +196,26 @@ void RegionSearch::TryGrids(std::size_t begin, std::size_t end, const RegionPlan
       free_rows ? std::min<std::int64_t>(limits_.most_tiles, 16) : limits_.most_tiles;
   for (const std::int64_t parts : columns) {
     if (free_rows) break;
-    TryGrid(begin, end, region, {EvenSplit(axes[1], shape[axes[1]], parts)});
+    TryGrid(run, {EvenSplit(axes[1], shape[axes[1]], parts)});
   }
   for (const std::int64_t down : rows) {
     for (const std::int64_t across : columns) {
       if (down * across > most || down > 2 * across || across > 2 * down) continue;
-      TryGrid(
-          begin, end, region,
-          {EvenSplit(axes[0], shape[axes[0]], down), EvenSplit(axes[1], shape[axes[1]], across)});
+      TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], down),
+                    EvenSplit(axes[1], shape[axes[1]], across)});
     }
   }
 }
 
 std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t end) {
-  RegionPlan region;
-  region.ops.assign(order_.begin() + static_cast<std::ptrdiff_t>(begin),
-                    order_.begin() + static_cast<std::ptrdiff_t>(end));
-  const Border border = BorderOf(subgraph_, region.ops);
-  if (border.outputs.size() != 1) return {};
-  const Shape& shape = *subgraph_.tensors[border.outputs[0]].shape;
-  const auto axes = SpatialAxes(subgraph_.ops[region.ops[0]], shape);
-  if (axes.size() != 2) return {};
-  const std::size_t axis = axes[0];
+  const Stretch run = StretchOf(begin, end);
+  if (run.axes.size() != 2) return {};
+  const std::size_t axis = run.axes[0];
+  const std::int64_t size = (*subgraph_.tensors[run.output].shape)[axis];
   std::vector<RegionCandidate> others = std::move(plans_);
   plans_.clear();
-  for (const std::vector<std::int64_t>& cuts : UnevenCuts(shape[axis], limits_.most_tiles)) {
-    TryGrid(begin, end, region, {{axis, cuts}});
+  for (const std::vector<std::int64_t>& cuts : UnevenCuts(size, limits_.most_tiles)) {
+    TryGrid(run, {{axis, cuts}});
   }
   std::swap(others, plans_);
   KeepUndominated(&others);
@@ -219,16 +223,14 @@ std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t
 }
 
 void RegionSearch::SearchFrom(std::size_t begin) {
-  RegionPlan region;
   std::int64_t most = 0;
   const std::size_t first = plans_.size();
   for (std::size_t at = begin; at < order_.size() && at - begin < limits_.most_operators; ++at) {
     if (!cuttable_[at]) break;
-    region.ops.push_back(order_[at]);
     most = std::max(most, loads_[at]);
     // Nothing gets below the floor; a run that is nowhere above it is best left alone.
     if (most <= floor_) continue;
-    TryGrids(begin, at + 1, region);
+    TryGrids(StretchOf(begin, at + 1));
     // Of this run, those that no other dominates.
     std::vector<RegionCandidate> own;
     for (std::size_t p = plans_.size(); p-- > first;) {

@@ -75,8 +75,23 @@ class RegionSearch {
   void FindLoads();
   void FindBarriers();
   void SearchFrom(std::size_t begin);
-  void TryGrids(std::size_t begin, std::size_t end, const RegionPlan& region);
-  bool TryGrid(std::size_t begin, std::size_t end, RegionPlan region, std::vector<Split> splits);
+  // A run of operators that may be cut, and what is the same however it is cut.
+  struct Stretch {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::vector<graph::OpId> ops;
+    graph::TensorId output;
+    std::vector<std::size_t> axes;  // of the output; none: cannot be cut
+    std::vector<bool> dies;         // border inputs that nobody needs behind it
+    std::int64_t beside = 0;        // bytes that live all the while, its border apart
+    std::int64_t macs = 0;          // of the operators whole
+    std::int64_t most = 0;          // bytes at once, one operator after the other
+    // No grid needs less: what it wrote is there in the end; twice, where it is copied together.
+    std::int64_t least = 0;
+  };
+  Stretch StretchOf(std::size_t begin, std::size_t end) const;
+  void TryGrids(const Stretch& run);
+  void TryGrid(const Stretch& run, std::vector<Split> splits);
   std::vector<Combination> Combine() const;
 
   const graph::Subgraph& subgraph_;

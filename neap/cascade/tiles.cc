@@ -114,6 +114,7 @@ class Tiler {
   Status Demand(const Box& box) {
     needed_.clear();
     needed_[output_] = box;
+    needs_.assign(plan_.ops.size(), {});
     for (std::size_t k = plan_.ops.size(); k-- > 0;) {
       const OpId id = plan_.ops[k];
       const Op& op = subgraph_.ops[id];
@@ -122,7 +123,7 @@ class Tiler {
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         const TensorId input = op.inputs[i];
         if (!input.valid()) continue;
-        const auto need = ops::NeedOf(subgraph_, op, i, out->second);
+        auto need = ops::NeedOf(subgraph_, op, i, out->second);
         if (!need) return Refuse(id, op, "what a part of its output needs is not known");
         if (ops::IsEmpty(need->box)) return Refuse(id, op, "a part of its output needs nothing");
         const graph::Tensor& tensor = subgraph_.tensors[input];
@@ -134,6 +135,7 @@ class Tiler {
         }
         const auto [at, first] = needed_.try_emplace(input, need->box);
         if (!first) at->second = ops::Hull(at->second, need->box);
+        if (onnx_) needs_[k].emplace(i, std::move(*need));
       }
     }
     return {};
@@ -182,9 +184,9 @@ class Tiler {
   // Operators that are told their padding: every part is just what is needed.
   Status MakeExact() {
     for (const TensorId input : border_.inputs) TakeInput(input, needed_.at(input));
-    for (const OpId id : plan_.ops) {
+    for (std::size_t k = 0; k < plan_.ops.size(); ++k) {
+      const OpId id = plan_.ops[k];
       const Op& op = subgraph_.ops[id];
-      const Box& out = needed_.at(op.outputs[0]);
       TileStep step;
       step.op = id;
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -192,13 +194,13 @@ class Tiler {
           step.inputs.push_back(kWhole);
           continue;
         }
-        const auto need = ops::NeedOf(subgraph_, op, i, out);
-        step.inputs.push_back(PartOf(op.inputs[i], need->box));
-        if (i == 0 && !PadExplicitly(op, *need, &step)) {
+        const ops::Need& need = needs_[k].at(i);
+        step.inputs.push_back(PartOf(op.inputs[i], need.box));
+        if (i == 0 && !PadExplicitly(op, need, &step)) {
           return Refuse(id, op, "its padding cannot be told for a part");
         }
       }
-      step.output = AddTensor(op.outputs[0], out);
+      step.output = AddTensor(op.outputs[0], needed_.at(op.outputs[0]));
       parts_[op.outputs[0]] = step.output;
       tile_.steps.push_back(std::move(step));
     }
@@ -290,6 +292,7 @@ class Tiler {
   TensorId output_;
   bool onnx_ = false;
   std::map<TensorId, Box> needed_;
+  std::vector<std::map<std::size_t, ops::Need>> needs_;  // of each operator, by input
   std::map<TensorId, int> parts_;                // the part of each tensor that the tile has
   std::map<TensorId, std::vector<int>> slices_;  // of these
   Tile tile_;

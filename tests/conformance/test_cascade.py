@@ -137,14 +137,15 @@ def test_networks(neap, network, kernels, request, table, tmp_path):
           f"{report['delivered']['total_arena_bytes']}")
 
 
-def test_pareto_schema(neap, tmp_path):
+@pytest.mark.parametrize("runtime", ["tflm", "neap"])
+def test_pareto_schema(neap, runtime, tmp_path):
     jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
     from conftest import SOURCE
 
     model = tmp_path / "m.tflite"
     assert neap.run("zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64",
                     "--int8", "-o", model).returncode == 0
-    done = neap.run("pareto", model, "--json")
+    done = neap.run("pareto", model, "--runtime", runtime, "--json")
     assert done.returncode == 0
     front = json.loads(done.stdout)
     jsonschema.validate(front,
