@@ -113,6 +113,7 @@ Table RawTable(const std::vector<CellRun>& cells) {
 
 std::vector<double> Kilobytes(const std::vector<std::int64_t>& bytes) {
   std::vector<double> out;
+  out.reserve(bytes.size());
   for (const std::int64_t value : bytes) out.push_back(static_cast<double>(value) / 1000);
   return out;
 }

@@ -46,6 +46,7 @@ bool Apply(Draft* draft, OpId id, const Parameters& parameters) {
   const bool tflite = IsTflite(op);
   if (!draft->settings().keep_order) {
     std::vector<Draft::Term> terms;
+    terms.reserve(op.inputs.size());
     for (const TensorId input : op.inputs) {
       terms.push_back({draft->Readable(input).front(), OpId()});
     }
