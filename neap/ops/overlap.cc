@@ -227,7 +227,7 @@ struct Subject {
   std::int64_t out_bytes;
 };
 
-// MEAN over height and width of one image: channel by channel, or all sums before the first write.
+// MEAN over height and width of one image: all sums before the first write, in Neap alone.
 bool IsSpatialMean(const Subject& s) {
   const Tensor* axes = graph::Operand(s.subgraph, s.op.inputs, 1);
   if (s.in.shape->size() != 4 || s.in.shape->front() != 1 || axes == nullptr || !axes->data) {
@@ -277,7 +277,7 @@ std::optional<OverlapRule> CopyRule(const Subject& s) {
 }
 
 // Of kernels that go through their output from its first element to its last.
-std::optional<OverlapRule> ForwardRule(const Subject& s) {
+std::optional<OverlapRule> ForwardRule(const Subject& s, KernelLibrary library) {
   const std::string& type = s.op.type;
   const bool same_shape = *s.in.shape == *s.out.shape;
   if (const auto window = WindowOf(s.subgraph, s.op)) {
@@ -314,7 +314,9 @@ std::optional<OverlapRule> ForwardRule(const Subject& s) {
     }
     return Below(PadDistance(*s.in.shape, *s.out.shape, *before, s.in_bytes));
   }
-  if (type == "MEAN" && s.input == 0 && IsSpatialMean(s) && s.in.type == s.out.type) {
+  // The stock kernels set their output to 0 before they read.
+  if (library == KernelLibrary::kNeap && type == "MEAN" && s.input == 0 && IsSpatialMean(s) &&
+      s.in.type == s.out.type) {
     return Below(0);
   }
   return std::nullopt;
@@ -357,7 +359,7 @@ std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op,
   const bool twice = std::count(op.inputs.begin(), op.inputs.end(), op.inputs[input]) > 1;
   if (twice && !Contains(kBinary, op.type)) return std::nullopt;
   auto rule = CopyRule(subject);
-  if (!rule && library != KernelLibrary::kCopies) rule = ForwardRule(subject);
+  if (!rule && library != KernelLibrary::kCopies) rule = ForwardRule(subject, library);
   const bool useless =
       rule && rule->kind == OverlapRule::Kind::kStartsBelow && rule->bytes >= *out_total;
   return useless ? std::nullopt : rule;

@@ -269,7 +269,7 @@ const std::set<std::string>& Pointwise() {
 }
 
 bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, const Sizes& sizes,
-                 const Tape& tape) {
+                 ops::KernelLibrary library, const Tape& tape) {
   const Tensor& in = InputOf(subgraph, op, input);
   const Tensor& out = subgraph.tensors[op.outputs[0]];
   if (Pointwise().contains(op.type)) {
@@ -291,7 +291,9 @@ bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, cons
     return WalkPad(*in.shape, *out.shape, ConstantIntegers(subgraph, op, 1), sizes, tape);
   }
   if (op.type == "MEAN") {
-    return in.shape->size() == 4 && in.shape->front() == 1 &&
+    // Stock kernels clear the whole output first, and with it what they have not read.
+    return library == ops::KernelLibrary::kNeap && in.shape->size() == 4 &&
+           in.shape->front() == 1 &&
            ConstantIntegers(subgraph, op, 1) == std::vector<std::int64_t>{1, 2} &&
            sizes.out_elements == in.shape->back() && WalkSpatialMean(*in.shape, sizes, tape);
   }
@@ -351,7 +353,7 @@ bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,
       break;
     case ops::KernelLibrary::kTflmReference:
     case ops::KernelLibrary::kNeap:
-      return WalkForward(subgraph, op, input, *sizes, Tape(distance_bytes));
+      return WalkForward(subgraph, op, input, *sizes, library, Tape(distance_bytes));
   }
   return false;
 }
