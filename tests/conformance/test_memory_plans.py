@@ -210,6 +210,27 @@ def fits(model, arena_bytes):
                           capture_output=True, check=False).returncode == 0
 
 
+# Small networks that end in a MEAN, sum, pad and stride: they need no file of others.
+ZOO = {"mobilenet-v2": ("--width-multiplier", "0.35", "--resolution", "96"),
+       "mobilenet-v3-small": (), "mobilenet-v1-vww": (), "resnet8": (), "ds-cnn": ()}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_overlapped_networks_of_the_zoo(neap, name, tmp_path):
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    original, planned = tmp_path / "original.tflite", tmp_path / "planned.tflite"
+    assert neap.run("zoo", name, "--int8", *ZOO[name], "-o", original, "--quiet").returncode == 0
+    result = neap.run("plan", original, "-o", planned, "--overlap", "tflm-reference", "--json")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    before = Run("tflm", original, tmp_path, seeds=(1, 2))
+    after = Run("tflm", planned, tmp_path, seeds=(1, 2))
+    assert before.ran and after.ran, (before.why_not, after.why_not)
+    for seed in (1, 2):
+        assert same_bytes(before.outputs[seed], after.outputs[seed]), seed
+    assert after.arena_bytes == report["delivered"]["arena_bytes"]
+
+
 def test_total_arena(neap, model, table, tmp_path):
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro._version",
                                   reason="no wheel of tflite-micro")
