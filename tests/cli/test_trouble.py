@@ -134,7 +134,8 @@ class Trouble(CliTest):
         self.write_json("wide.json", wide_graph(200, 1))
         started = time.monotonic()
         report = self.report_of("plan", "wide.json", "--max-states", 10**12, "--time-limit", "2")
-        self.assertLess(time.monotonic() - started, 30)
+        # Ten to the twelfth states would take days; how long 2 s are on a busy machine is no matter.
+        self.assertLess(time.monotonic() - started, 200)
         self.assertEqual(report["plan"]["order_status"], "bounded")
 
     def truncate(self, path):
