@@ -3,7 +3,8 @@
 #
 # clang-tidy over every source of the library, the tools and the benchmarks; tests are left out for
 # time: tidy.sh BUILD_FOLDER [FILES...]. It reads the compile commands of a build made before. Where
-# that compiles in batches, batches are what is looked at, which parses every header once a batch.
+# that compiles in batches, batches are what is looked at, which parses every header once a batch; to
+# look at single FILES, name a build that compiles them by themselves (preset `edit`).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$1
