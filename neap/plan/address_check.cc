@@ -35,6 +35,7 @@ struct Block {
   OpId op;          // of scratch
   TensorId tensor;  // of a tensor
   SlotRange range;
+  SlotRange in_call = {};  // of a tensor that does not move: when it lives in each call
   std::size_t memory = 0;
   std::int64_t offset = 0;
   std::int64_t end = 0;
@@ -77,6 +78,8 @@ class AddressChecker {
     }
     return tensors_.find(key);
   }
+  bool TakeTurns(const Block& a, const Block& b) const;
+  bool AnyRunsAgain() const;
   bool KernelOverlapHolds(const Overlap& overlap, const Block& input, const Block& output);
   bool DeadPartHolds(const Overlap& overlap, const Block& input, const Block& output);
   void CheckApart(std::size_t memory);
@@ -149,6 +152,7 @@ void AddressChecker::AddTensor(const TensorPlacement& placement) {
   block.subgraph = placement.subgraph;
   block.tensor = placement.tensor;
   block.range = range;
+  block.in_call = lifetime->range;
   if (CheckOffset(placement.offset, placement.bytes, placement.memory, block) &&
       block.end > block.offset) {
     tensors_.emplace(key, block);
@@ -305,6 +309,7 @@ void AddressChecker::JoinOverlaps() {
   for (const auto& [range, key] : inputs) {
     Block& output = tensors_.at({key.first, next.at(key).first});
     output.range.first = std::min(output.range.first, tensors_.at(key).range.first);
+    output.in_call.first = std::min(output.in_call.first, tensors_.at(key).in_call.first);
     tensors_.erase(key);
     joined_.emplace(key, TensorKey{key.first, next.at(key).first});
   }
@@ -340,6 +345,7 @@ bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& inp
   const auto at = static_cast<std::size_t>(
       std::find(op.inputs.begin(), op.inputs.end(), overlap.input) - op.inputs.begin());
   const std::int64_t distance = input.offset - output.offset;
+  if (overlap.kind == OverlapKind::kCopiedIn) return HandsOver(op, at, c_.kernels);
   if (overlap.kind == OverlapKind::kDeadPart) return DeadPartHolds(overlap, input, output);
   if (overlap.kind == OverlapKind::kHoldsOutput) {
     const auto which = static_cast<std::size_t>(
@@ -363,12 +369,14 @@ void AddressChecker::CheckKernelOverlaps() {
     const Timeline& timeline = c_.replayer.TimelineOf(overlap.subgraph);
     const SlotRange in = timeline.Find(overlap.input)->range;
     const SlotRange out = timeline.Find(overlap.output)->range;
-    if (input->second.range.last != in.last || output->second.range.first != out.first) continue;
+    if (input->second.in_call.last != in.last || output->second.in_call.first != out.first) {
+      continue;
+    }
     // What holds a value must not be written over while somebody else holds it.
     const bool in_is_lost = joined_.contains({overlap.subgraph, overlap.input});
     const bool out_is_lost = joined_.contains({overlap.subgraph, overlap.output});
     if (overlap.kind == OverlapKind::kHoldsInput &&
-        (output->second.range.last != out.last || in_is_lost || out_is_lost)) {
+        (output->second.in_call.last != out.last || in_is_lost || out_is_lost)) {
       continue;
     }
     if (overlap.kind == OverlapKind::kHoldsOutput &&
@@ -387,6 +395,20 @@ void AddressChecker::CheckKernelOverlaps() {
     may_share_.insert({&input->second, &output->second});
     may_share_.insert({&output->second, &input->second});
   }
+}
+
+// Tensors of a body that is called several times hold values during each call, and none between.
+bool AddressChecker::TakeTurns(const Block& a, const Block& b) const {
+  if (!a.tensor.valid() || !b.tensor.valid() || a.subgraph != b.subgraph) return false;
+  if (moves_.contains({a.subgraph, a.tensor}) || moves_.contains({b.subgraph, b.tensor})) {
+    return false;
+  }
+  return a.in_call.last <= b.in_call.first || b.in_call.last <= a.in_call.first;
+}
+
+bool AddressChecker::AnyRunsAgain() const {
+  return std::any_of(c_.replay.calls.begin(), c_.replay.calls.end(),
+                     [](const auto& call) { return call.second.count > 1; });
 }
 
 void AddressChecker::AddShared(std::int32_t slot, const Block& block, const Block& hit) {
@@ -422,7 +444,7 @@ void AddressChecker::CheckApartBut(const std::vector<const Block*>& blocks) {
     }
     for (const Block* other : live) {
       const bool apart = other->end <= block->offset || block->end <= other->offset;
-      if (apart || may_share_.contains({block, other})) continue;
+      if (apart || may_share_.contains({block, other}) || TakeTurns(*block, *other)) continue;
       AddShared(block->range.first, *block, *other);
       if (c_.findings.Full()) return;
     }
@@ -439,7 +461,7 @@ void AddressChecker::CheckApart(std::size_t memory) {
   for (const auto& [key, block] : tensors_) add(block);
   for (const Block& block : scratch_) add(block);
   for (const Block& block : moved_) add(block);
-  if (!may_share_.empty()) return CheckApartBut(blocks);
+  if (!may_share_.empty() || AnyRunsAgain()) return CheckApartBut(blocks);
   struct Event {
     std::int32_t slot;
     bool begins;
@@ -481,9 +503,10 @@ std::string KernelRefusal(const EntryContext& c, const Overlap& overlap, const S
   const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
   const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
   if (c.kernels == ops::KernelLibrary::kNone) return "the plan names no kernels that allow it";
-  if (step.subgraph != c.entry.subgraph) return "its subgraph runs inside an operator";
   const bool dead_part = overlap.kind == OverlapKind::kDeadPart;
-  const bool any_output = dead_part || overlap.kind == OverlapKind::kHoldsOutput;
+  if (dead_part && step.subgraph != c.entry.subgraph) return "its subgraph runs inside an operator";
+  const bool copied_in = overlap.kind == OverlapKind::kCopiedIn;
+  const bool any_output = dead_part || copied_in || overlap.kind == OverlapKind::kHoldsOutput;
   const auto which = std::find(op.outputs.begin(), op.outputs.end(), overlap.output);
   const bool reads =
       std::find(op.inputs.begin(), op.inputs.end(), overlap.input) != op.inputs.end();
@@ -498,7 +521,7 @@ std::string KernelRefusal(const EntryContext& c, const Overlap& overlap, const S
     return "one of them is not in the arena";
   }
   if (dead_part) return input->kept ? "the input is wanted in the end" : "";
-  if (overlap.kind != OverlapKind::kStartsBelow) return "";
+  if (overlap.kind != OverlapKind::kStartsBelow && !copied_in) return "";
   if (input->kept || input->range.last != timeline.ops[step.op].last) {
     return "the input is needed after operator " + graph::Describe(step.op, op);
   }

@@ -83,7 +83,9 @@ Json CascadeJson(const Plan& plan) {
     }
     regions.push_back({{"operators", ids(region.ops)}, {"splits", splits}});
   }
-  return {{"order", ids(plan.tiled_order)}, {"regions", regions}};
+  Json cascade = {{"order", ids(plan.tiled_order)}, {"regions", regions}};
+  if (plan.tiles_share_bodies) cascade["bodies"] = "shared";
+  return cascade;
 }
 
 Json RewritesJson(const std::vector<Rewrite>& rewrites) {
