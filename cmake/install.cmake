@@ -12,7 +12,7 @@ set(NEAP_PUBLIC_HEADERS
   cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h
   census/census.h census/natural.h
   compile/compile.h compile/entry_memory.h compile/peak_question.h compile/stream.h
-  execute/evaluate.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
+  execute/evaluate.h execute/inline_calls.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h io/gzip.h
