@@ -279,22 +279,38 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
   return savings;
 }
 
-bool MayOverlap(const graph::Graph& graph, graph::SubgraphId id, const OverlapOptions& options) {
-  if (options.kernels == ops::KernelLibrary::kNone) return false;
-  const Subgraph& subgraph = graph.subgraphs[id];
+namespace {
+
+bool MayOverlapInside(const Subgraph& subgraph, const OverlapOptions& options) {
   for (const Op& op : subgraph.ops) {
-    // Bodies do not contain themselves, and readers limit how deep they nest.
-    if (ops::CopiesIntoBody(op, options.kernels)) return true;
-    for (const graph::SubgraphId body : op.bodies) {
-      if (MayOverlap(graph, body, options)) return true;
-    }
     // Beside a slice lies what nobody reads any more.
-    if (op.type == "SLICE") return true;
+    if (op.type == "SLICE" || ops::CopiesIntoBody(op, options.kernels)) return true;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.folded && RuleOf(subgraph, op, i, options)) return true;
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (!op.folded && ViewOf(subgraph, op, i, options)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool MayOverlap(const graph::Graph& graph, graph::SubgraphId id, const OverlapOptions& options) {
+  if (options.kernels == ops::KernelLibrary::kNone) return false;
+  IdVector<graph::SubgraphId, char> seen(graph.subgraphs.size(), 0);
+  std::vector<graph::SubgraphId> open = {id};
+  seen[id] = 1;
+  while (!open.empty()) {
+    const Subgraph& subgraph = graph.subgraphs[open.back()];
+    open.pop_back();
+    if (MayOverlapInside(subgraph, options)) return true;
+    for (const Op& op : subgraph.ops) {
+      for (const graph::SubgraphId body : op.bodies) {
+        if (seen[body] == 0) open.push_back(body);
+        seen[body] = 1;
+      }
     }
   }
   return false;

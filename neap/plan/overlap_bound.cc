@@ -117,15 +117,16 @@ class Prover {
     }
     return true;
   }
-  // At the largest distance that would still save something; bodies included.
+  // In the entry subgraph or in any that it calls.
   bool AnyMayOverlap() const {
-    return std::any_of(subgraph_.ops.begin(), subgraph_.ops.end(),
-                       [&](const Op& op) { return !op.folded && MayOverlapAt(op); });
+    return std::any_of(c_.replay.calls.begin(), c_.replay.calls.end(), [&](const auto& call) {
+      const Prover called(c_, call.first);
+      return std::any_of(called.subgraph_.ops.begin(), called.subgraph_.ops.end(),
+                         [&](const Op& op) { return !op.folded && called.MayOverlapAt(op); });
+    });
   }
+  // At the largest distance that would still save something.
   bool MayOverlapAt(const Op& op) const {
-    for (const SubgraphId body : op.bodies) {
-      if (Prover(c_, body).AnyMayOverlap()) return true;
-    }
     if (op.outputs.empty()) return false;
     if (op.type == "SLICE") return true;
     const std::int64_t distance = BytesOf(op.outputs.front()) - c_.profile.alignment;
