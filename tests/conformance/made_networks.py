@@ -160,10 +160,10 @@ class Network(Maker):
         self.main.operators = kept[::-1]
 
 
-def random_network(seed, scale=1):
-    """The bytes of a .tflite with at least one layer."""
+def random_network(seed, scale=1, layers=1):
+    """The bytes of a .tflite with at least so many layers."""
     draw = numpy.random.default_rng([2024, seed])
     while True:
         network = Network(draw, scale)
-        if network.main.operators:
+        if len(network.main.operators) >= layers:
             return network.bytes()
