@@ -85,10 +85,10 @@ Result<formats::SourceModel> CascadedModel(formats::SourceModel source, const pl
     }
     regions.push_back(std::move(region));
   }
-  NEAP_TRY(const graph::Graph edited, cascade::Realise(source.graph, regions, plan.tiled_order,
-                                                      plan.tiles_share_bodies
-                                                          ? cascade::TileBodies::kShared
-                                                          : cascade::TileBodies::kClones));
+  NEAP_TRY(const graph::Graph edited,
+           cascade::Realise(source.graph, regions, plan.tiled_order,
+                            plan.tiles_share_bodies ? cascade::TileBodies::kShared
+                                                    : cascade::TileBodies::kClones));
   NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, edited, load_options));
   model.path = source.path;
   model.sha256 = source.sha256;

@@ -22,10 +22,9 @@ constexpr std::int64_t kTensor = 12;
 constexpr std::int64_t kKeptBySlice = kNode + 2 * kTensor;
 
 bool SameSizes(const Box& a, const Box& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const ops::Interval& x, const ops::Interval& y) {
-                      return x.size() == y.size();
-                    });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const ops::Interval& x, const ops::Interval& y) { return x.size() == y.size(); });
 }
 
 // Where a slice of a tensor of the tile begins in it.
@@ -39,8 +38,8 @@ std::vector<std::int64_t> BeginsOf(const Tile& tile, const TileStep& step) {
 
 bool SameStep(const Tile& a, const TileStep& of_a, const Tile& b, const TileStep& of_b) {
   // Operators that are told how to run on a part are not of the format that has calls.
-  const bool told = !of_a.attributes.empty() || !of_a.removed.empty() ||
-                    !of_b.attributes.empty() || !of_b.removed.empty();
+  const bool told = !of_a.attributes.empty() || !of_a.removed.empty() || !of_b.attributes.empty() ||
+                    !of_b.removed.empty();
   if (told || of_a.op != of_b.op || of_a.inputs != of_b.inputs || of_a.output != of_b.output ||
       of_a.paddings != of_b.paddings) {
     return false;

@@ -51,7 +51,8 @@ std::optional<Graph> InRows(const Network& network, Random* random) {
   if (rows < 4) return std::nullopt;
   RegionPlan region;
   region.ops = network.ops;
-  region.splits = {EvenSplit(1, rows, 4 + static_cast<std::int64_t>(random->Below(5)) % (rows - 3))};
+  region.splits = {
+      EvenSplit(1, rows, 4 + static_cast<std::int64_t>(random->Below(5)) % (rows - 3))};
   auto tiled = Realise(network.graph, {region}, {}, TileBodies::kShared);
   if (!tiled || tiled->subgraphs.size() == network.graph.subgraphs.size()) return std::nullopt;
   return std::move(*tiled);
@@ -163,8 +164,8 @@ compile::Options TflmOptions(ops::KernelLibrary kernels) {
 TEST(Bodies, PlansRunAtTheirAddresses) {
   Random random(32);
   int ran = 0;
-  int inside = 0;   // overlaps inside bodies
-  int handed = 0;   // outputs of calls over what was handed to the body
+  int inside = 0;  // overlaps inside bodies
+  int handed = 0;  // outputs of calls over what was handed to the body
   for (int round = 0; round < 500; ++round) {
     const Network network = RandomTflite(&random, true);
     const auto tiled = InRows(network, &random);
@@ -220,8 +221,8 @@ TEST(Bodies, ChangedPlacesOfBodiesAreFound) {
     }
     plan::TensorPlacement& moved = *places[random.Below(places.size())];
     const std::int64_t room = entry.arena_bytes - (moved.bytes + 15) / 16 * 16;
-    moved.offset = 16 * static_cast<std::int64_t>(
-                            random.Below(static_cast<std::uint64_t>(room / 16 + 1)));
+    moved.offset =
+        16 * static_cast<std::int64_t>(random.Below(static_cast<std::uint64_t>(room / 16 + 1)));
     const bool found = !plan::Check(planned, changed).empty();
     refused += found ? 1 : 0;
     const auto flat = execute::InlineCalls(planned, entry);

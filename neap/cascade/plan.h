@@ -49,7 +49,7 @@ struct Proposal {
   std::int64_t tiles = 0;
   std::vector<graph::OpId> order;  // of the operators of the graph, by which it was cut
   TileBodies bodies = TileBodies::kClones;
-  bool keeps_order = true;         // the order of its graph, which no search made lower
+  bool keeps_order = true;  // the order of its graph, which no search made lower
 };
 
 struct PlanOutcome {

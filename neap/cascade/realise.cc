@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,9 +26,9 @@ using ops::Box;
 // What regions have in common.
 struct Shared {
   TileBodies bodies = TileBodies::kClones;
-  std::size_t first_body = 0;    // subgraphs that there are without bodies
-  std::vector<Subgraph> added;   // the bodies
-  std::optional<TensorId> truth; // the condition of all calls
+  std::size_t first_body = 0;     // subgraphs that there are without bodies
+  std::vector<Subgraph> added;    // the bodies
+  std::optional<TensorId> truth;  // the condition of all calls
 };
 
 // Writes one region behind the operators that are there already.

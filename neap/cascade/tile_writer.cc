@@ -113,8 +113,7 @@ void TileWriter::AddSlice(const Tile& tile, const TileStep& step,
 TensorId TileWriter::AddConstant(std::string name, const std::vector<std::int64_t>& values) {
   const auto found = constants_.find(values);
   if (found != constants_.end()) return found->second;
-  const TensorId id =
-      to_.tensors.push_back(IntegerConstant(std::move(name), values, onnx_, false));
+  const TensorId id = to_.tensors.push_back(IntegerConstant(std::move(name), values, onnx_, false));
   constants_.emplace(values, id);
   return id;
 }
@@ -141,8 +140,8 @@ void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids
   for (const std::string& gone : step.removed) op.attributes.erase(gone);
   for (const auto& [name, value] : step.attributes) op.attributes[name] = value;
   if (!step.paddings.empty()) {
-    op.inputs[1] = to_.tensors.push_back(IntegerConstant(
-        to_.tensors[op.outputs[0]].name + "/paddings", step.paddings, false, true));
+    op.inputs[1] = to_.tensors.push_back(
+        IntegerConstant(to_.tensors[op.outputs[0]].name + "/paddings", step.paddings, false, true));
   }
   to_.ops.push_back(std::move(op));
 }

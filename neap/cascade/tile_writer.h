@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles as ordinary operators: slices, clones, and calls of bodies that several tiles share. Private
-// to neap/cascade.
+// Tiles as ordinary operators: slices, clones, and calls of bodies that several tiles share.
+// Private to neap/cascade.
 #pragma once
 
 #include <cstddef>

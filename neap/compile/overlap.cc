@@ -189,8 +189,7 @@ class OverlapsOfStep {
       if (IsReadAfter(slot, input)) continue;
       for (const TensorId output : op.outputs) {
         if (!output.valid() || !IsPlanned(subgraph.tensors[output])) continue;
-        allowed->push_back(
-            {slot, step.subgraph, input, output, plan::OverlapKind::kCopiedIn, 0});
+        allowed->push_back({slot, step.subgraph, input, output, plan::OverlapKind::kCopiedIn, 0});
       }
     }
   }

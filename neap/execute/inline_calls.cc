@@ -34,9 +34,8 @@ std::optional<std::size_t> ChosenBody(const Graph& graph, const Subgraph& subgra
   // Of both, whose slots are in the plan.
   const bool plain = std::all_of(op.bodies.begin(), op.bodies.end(), [&](SubgraphId id) {
     const auto& ops = graph.subgraphs[id].ops;
-    return std::none_of(ops.begin(), ops.end(), [](const Op& inner) {
-      return !inner.bodies.empty() || inner.folded;
-    });
+    return std::none_of(ops.begin(), ops.end(),
+                        [](const Op& inner) { return !inner.bodies.empty() || inner.folded; });
   });
   const bool fixed = std::none_of(body.tensors.begin(), body.tensors.end(),
                                   [](const graph::Tensor& tensor) { return tensor.variable; });
@@ -173,7 +172,7 @@ class PlanInliner {
   // A call in the plan.
   struct Span {
     const Call* call = nullptr;
-    std::size_t begin = 0;   // slots of the plan: its own, the chosen body's, the end of all bodies
+    std::size_t begin = 0;  // slots of the plan: its own, the chosen body's, the end of all bodies
     std::size_t body = 0;
     std::size_t body_end = 0;
     std::size_t end = 0;
@@ -191,8 +190,7 @@ class PlanInliner {
     for (std::size_t slot = 0; slot < entry_.steps.size();) {
       const plan::Step& step = entry_.steps[slot];
       start_[slot] = Now();
-      if (step.subgraph != entry_.subgraph ||
-          (!step.moved.valid() && !main_.ops.Has(step.op))) {
+      if (step.subgraph != entry_.subgraph || (!step.moved.valid() && !main_.ops.Has(step.op))) {
         return Fail(BadInput("slot " + std::to_string(slot) + " runs no operator of the entry"));
       }
       const Call* call = step.moved.valid() ? nullptr : inliner_.CallOf(step.op);

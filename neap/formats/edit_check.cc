@@ -132,8 +132,8 @@ class Comparison {
       return "is of another type: '" + found.type + "'";
     }
     if (!by_index_ && expected.name != found.name) return "has the name '" + found.name + "'";
-    const bool same_bodies = by_index_ ? expected.bodies == found.bodies
-                                       : expected.bodies.size() == found.bodies.size();
+    const bool same_bodies =
+        by_index_ ? expected.bodies == found.bodies : expected.bodies.size() == found.bodies.size();
     if (!same_bodies) return "has other bodies";
     if (expected.stateful != found.stateful) return "is stateful in one of them only";
     if (expected.folded != found.folded) return "is folded in one of them only";

@@ -194,8 +194,7 @@ Graph WithBody(const SourceModel& source) {
   subgraph.tensors[truth].constant = true;
   const auto owner = std::make_shared<const std::vector<std::byte>>(1, std::byte{1});
   subgraph.tensors[truth].data = {owner, *owner};
-  Op call =
-      MakeOp("tflite", "IF", {truth, Named(subgraph, "r")}, subgraph.ops[OpId(2)].outputs);
+  Op call = MakeOp("tflite", "IF", {truth, Named(subgraph, "r")}, subgraph.ops[OpId(2)].outputs);
   call.bodies.assign(2, SubgraphId(edited.subgraphs.size()));
   subgraph.ops[OpId(2)] = std::move(call);
   edited.subgraphs.push_back(std::move(body));

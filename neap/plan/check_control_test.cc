@@ -226,12 +226,18 @@ TEST(Check, RefusesAnOutputOverWhatIsStillWanted) {
   // A loop hands its body more than one value.
   refused([&](Handed& h) { main(h).ops[OpId(0)].type = "WHILE"; }, "would be written over");
   // Read by another operator, seen by the body, wanted in the end.
-  refused([&](Handed& h) { main(h).ops[OpId(1)].inputs = Tensors({2, 0}); },
-          "the input is needed after operator");
+  refused(
+      [&](Handed& h) {
+        main(h).ops[OpId(1)].inputs = Tensors({2, 0});
+      },
+      "the input is needed after operator");
   refused([&](Handed& h) { main(h).ops[OpId(0)].captures = Tensors({0}); },
           "would be written over");
-  refused([&](Handed& h) { main(h).outputs = Tensors({3, 0}); },
-          "the input is needed after operator");
+  refused(
+      [&](Handed& h) {
+        main(h).outputs = Tensors({3, 0});
+      },
+      "the input is needed after operator");
   // The body's own input is there while the output's place is: it may be no part of it.
   refused([&](Handed& h) { entry(h).tensors[3].offset = 0; }, "are shared with tensor");
   refused([&](Handed& h) { entry(h).tensors[4].offset = 0; }, "are shared with tensor");

@@ -81,7 +81,8 @@ bool AddressesAreRight(const Sample& sample, const EntryPlan& entry) {
         slots.push_back(static_cast<std::int32_t>(slot));
       }
     }
-    const std::int32_t last_begin = slots.empty() ? 0 : slots[slots.size() - static_cast<std::size_t>(own)];
+    const std::int32_t last_begin =
+        slots.empty() ? 0 : slots[slots.size() - static_cast<std::size_t>(own)];
     return std::pair(t.first - (slots.empty() ? 0 : slots.front()), t.last - last_begin);
   };
   std::int64_t top = 0;

@@ -204,7 +204,7 @@ struct Plan {
   std::vector<TiledRegion> tiled_regions;
   std::vector<graph::OpId> tiled_order;
   bool tiles_share_bodies = false;  // equal tiles call one body each, where that needs less
-  std::vector<std::string> dims;  // "batch=1": the bindings the sizes were computed with
+  std::vector<std::string> dims;    // "batch=1": the bindings the sizes were computed with
   // The plan is about the model that these make of the given one: operators and tensors of steps
   // are those of the rewritten graph. Empty: the model as it is.
   std::vector<Rewrite> rewrites;

@@ -190,8 +190,9 @@ Result<Overlap> ReadOverlap(const Place& place) {
     known = true;
   }
   if (!known) {
-    return Refuse(kind, "'in-place', 'starts-below', 'holds-input', 'holds-output', 'dead-part' or "
-                        "'copied-in'");
+    return Refuse(kind,
+                  "'in-place', 'starts-below', 'holds-input', 'holds-output', 'dead-part' or "
+                  "'copied-in'");
   }
   NEAP_TRY(overlap.bytes, ReadCount(place, "bytes"));
   return overlap;

@@ -287,8 +287,8 @@ std::string CascadeText(const PlanReport& report) {
       "  cascade: {} tiles{}, {:.3f} times the multiplications, {} cycles on {} by a model (whole: "
       "{}); whole, the arena is {} B\n",
       cascade.tiles, cascade.shared_bodies ? " with shared bodies" : "", ratio,
-      FormatCount(cascade.cycles), Printable(cascade.device),
-      FormatCount(cascade.uncut_cycles), FormatCount(cascade.uncut_arena_bytes));
+      FormatCount(cascade.cycles), Printable(cascade.device), FormatCount(cascade.uncut_cycles),
+      FormatCount(cascade.uncut_arena_bytes));
   for (const std::string& region : cascade.regions) out += "    " + region + "\n";
   return out;
 }
