@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("numpy", reason="no wheel of numpy")
 
-from conftest import SHARED  # noqa: E402
+from conftest import SHARED, SOURCE  # noqa: E402
 from tensors import same_bytes  # noqa: E402
 from test_tflite_runtimes import Run  # noqa: E402
 
@@ -120,6 +120,9 @@ def test_shared_bodies(neap, model, table, tmp_path):
                        "-o", cut, "--plan", plan)
     assert report["cascade"]["bodies"] == "shared"
     assert any("by IF" in note for note in report["notes"])
+    jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
+    for said, schema in ((report, "plan-report"), (json.loads(plan.read_text()), "plan")):
+        jsonschema.validate(said, json.loads((SOURCE / f"schemas/{schema}.schema.json").read_text()))
     seeds = range(1, 6)
     before, after = Run("tflm", original, tmp_path, seeds), Run("tflm", cut, tmp_path, seeds)
     assert before.ran and after.ran, after.why_not
@@ -198,8 +201,6 @@ def test_networks(neap, network, kernels, request, table, tmp_path):
 @pytest.mark.parametrize("runtime", ["tflm", "neap"])
 def test_pareto_schema(neap, runtime, tmp_path):
     jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
-    from conftest import SOURCE
-
     model = tmp_path / "m.tflite"
     assert neap.run("zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64",
                     "--int8", "-o", model).returncode == 0
