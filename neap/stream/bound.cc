@@ -108,24 +108,68 @@ class Chain {
     return std::clamp<std::int64_t>(y * links_[l].map.scale - links_[l].map.pad, 0, rows);
   }
 
+  // Rows [first, last] of the next tensor between which `rows_of` goes up by `map.scale` a row.
+  struct Straight {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+  };
+  Straight StraightHigh(std::size_t l) const {
+    const AxisMap& map = links_[l].map;
+    const std::int64_t most = links_[l].rows / kUnit + map.pad - map.extent;
+    return {std::max<std::int64_t>(1, 1 + (map.pad - map.extent + map.scale - 1) / map.scale),
+            most < 0 ? 0 : most / map.scale + 1};
+  }
+  Straight StraightLow(std::size_t l) const {
+    const AxisMap& map = links_[l].map;
+    return {
+        std::max<std::int64_t>(0, (map.pad + map.scale - 1) / map.scale),
+        std::min(links_[l + 1].rows / kUnit - 1, (links_[l].rows / kUnit + map.pad) / map.scale)};
+  }
+
   // A block of rows [a, b) grows column by column: what it needs, and what dies, is between what a
-  // rows and what b rows need. The least and the most over all blocks that are not too high.
-  template <typename Rows, typename Better>
-  std::int64_t OverBlocks(std::size_t l, std::int64_t next, const Rows& rows_of,
-                          const Better& better) const {
+  // rows and what b rows need. Calls `chord` with all blocks that are not too high and compute row
+  // y, as far as they matter: from a given row to one on the straight, or the other way round, the
+  // longest and the shortest of them are the least and the most anywhere between.
+  template <typename Chord>
+  void ForBlocks(std::size_t l, std::int64_t y, const Straight& straight,
+                 const Chord& chord) const {
     const std::int64_t size = links_[l + 1].rows / kUnit;
-    const std::int64_t y = std::min(next / kUnit, size - 1);
-    std::int64_t best = -1;
     const std::int64_t most = links_[l + 1].block_rows;
-    for (std::int64_t a = std::max<std::int64_t>(0, y - most + 1); a <= y; ++a) {
+    const std::int64_t lowest = std::max<std::int64_t>(0, y - most + 1);
+    const auto ends = [](std::int64_t first, std::int64_t last, const auto& at) {
+      if (first > last) return;
+      at(first);
+      if (first != last) at(last);
+    };
+    if (straight.first <= y && y < straight.last) chord(y, y + 1);
+    for (std::int64_t a = lowest; a <= y; ++a) {
+      if (a >= straight.first && a <= straight.last) continue;
       const std::int64_t last = std::min(size, a + most);
+      ends(std::max(y + 1, straight.first), std::min(last, straight.last),
+           [&](std::int64_t b) { chord(a, b); });
       for (std::int64_t b = y + 1; b <= last; ++b) {
-        const std::int64_t from = rows_of(a) * kUnit;
-        const std::int64_t value =
-            from + (rows_of(b) * kUnit - from) / (b - a) * (next - a * kUnit) / kUnit;
-        if (best < 0 || better(value, best)) best = value;
+        if (b < straight.first || b > straight.last) chord(a, b);
       }
     }
+    for (std::int64_t b = y + 1; b <= std::min(size, y + most); ++b) {
+      if (b >= straight.first && b <= straight.last) continue;
+      ends(std::max({lowest, straight.first, b - most}), std::min(y, straight.last),
+           [&](std::int64_t a) { chord(a, b); });
+    }
+  }
+
+  // The least or the most of them at `next`.
+  template <typename Rows, typename Better>
+  std::int64_t OverBlocks(std::size_t l, std::int64_t next, const Straight& straight,
+                          const Rows& rows_of, const Better& better) const {
+    const std::int64_t y = std::min(next, links_[l + 1].rows - 1) / kUnit;
+    std::int64_t best = -1;
+    ForBlocks(l, y, straight, [&](std::int64_t a, std::int64_t b) {
+      const std::int64_t from = rows_of(a) * kUnit;
+      const std::int64_t value =
+          from + (rows_of(b) * kUnit - from) / (b - a) * (next - a * kUnit) / kUnit;
+      if (best < 0 || better(value, best)) best = value;
+    });
     return best;
   }
 
@@ -133,28 +177,39 @@ class Chain {
   std::int64_t NeedHigh(std::size_t l, std::int64_t next) const {
     if (next <= 0) return 0;
     return OverBlocks(
-        l, next, [&](std::int64_t y) { return HighOf(l, y); },
+        l, next, StraightHigh(l), [&](std::int64_t y) { return HighOf(l, y); },
         [](std::int64_t a, std::int64_t b) { return a < b; });
   }
   // Rows of it that are dead then.
   std::int64_t Dead(std::size_t l, std::int64_t next) const {
     return OverBlocks(
-        l, next, [&](std::int64_t y) { return LowOf(l, y); },
+        l, next, StraightLow(l), [&](std::int64_t y) { return LowOf(l, y); },
         [](std::int64_t a, std::int64_t b) { return a > b; });
   }
-  // How far the next one gets with `rows` of tensor l.
+  // How far the next one gets with `rows` of tensor l: NeedHigh() of it is at most that.
   std::int64_t Reach(std::size_t l, std::int64_t rows) const {
-    std::int64_t low = 0;
-    std::int64_t high = links_[l + 1].rows;
+    std::int64_t low = 0;  // in whole rows first
+    std::int64_t high = links_[l + 1].rows / kUnit;
     while (low < high) {
       const std::int64_t middle = low + (high - low + 1) / 2;
-      if (NeedHigh(l, middle) <= rows) {
+      if (NeedHigh(l, middle * kUnit) <= rows) {
         low = middle;
       } else {
         high = middle - 1;
       }
     }
-    return low;
+    if (low >= links_[l + 1].rows / kUnit) return links_[l + 1].rows;
+    std::int64_t reach = low * kUnit;
+    ForBlocks(l, low, StraightHigh(l), [&](std::int64_t a, std::int64_t b) {
+      const std::int64_t from = HighOf(l, a) * kUnit;
+      if (from > rows) return;
+      const std::int64_t slope = (HighOf(l, b) * kUnit - from) / (b - a);
+      const std::int64_t end = (low + 1) * kUnit - 1;
+      const std::int64_t most =
+          slope == 0 ? end : a * kUnit + ((rows - from + 1) * kUnit - 1) / slope;
+      reach = std::max(reach, std::min(most, end));
+    });
+    return reach;
   }
 
   // Of tensor l when the next one has left `dead` rows of it behind and is at `next`.

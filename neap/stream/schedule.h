@@ -8,7 +8,10 @@
 // first row, so that the pipeline fills step by step. Columns go the same way.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "neap/stream/network.h"
@@ -33,6 +36,8 @@ struct SegmentChoice {
   // Nodes that run although they lie outside of [first, last): what an earlier segment computed and
   // did not keep, in order, before the others.
   std::vector<int> again;
+
+  friend auto operator<=>(const SegmentChoice&, const SegmentChoice&) = default;
 };
 
 // One node of a segment.
@@ -64,7 +69,18 @@ struct Schedule {
 // What is there at position `at` of the order (before node `at`), inputs that are nowhere apart.
 std::vector<int> LiveAt(const Network& network, int at);
 
-// `fed`: the input's rows are delivered as they are needed; it is otherwise there from the start.
-Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input);
+// The columns of the lanes of some nodes, which are the same whatever becomes of the rows.
+struct ColumnCache {
+  int first = 0;
+  int last = 0;
+  // By column_block and column_parts.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::vector<plan::StreamRange>>>
+      ranges;
+};
+
+// `cache` is one of this network and this input; schedules of the same nodes one after the other
+// take less time with it.
+Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input,
+                      ColumnCache* cache = nullptr);
 
 }  // namespace neap::stream

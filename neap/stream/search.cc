@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +14,8 @@ using plan::StreamInput;
 constexpr int kMostRounds = 4;
 constexpr int kMostBases = 60;
 constexpr int kMostRecomputed = 6;
+constexpr int kMostPolishing = 8;
+constexpr int kAlways = 256;    // SegmentChoice::switch_step
 constexpr int kSwitchStep = 8;  // of 256
 constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 4;
 
@@ -34,9 +35,10 @@ struct Edge {
 
 class Searcher {
  public:
-  Searcher(const Network& network, const SearchOptions& options)
+  Searcher(const Network& network, const SearchOptions& options, Prices* prices)
       : network_(network),
         options_(options),
+        prices_(*prices),
         size_(static_cast<int>(network.nodes.size())),
         edges_(network.nodes.size()) {}
 
@@ -47,7 +49,10 @@ class Searcher {
     best_bytes_ = ShortestWithin(kInfinite).second;
     TightenBest();
     AddStretches();
-    if (options_.recompute) Recompute();
+    if (options_.recompute) {
+      Recompute();
+      Polish();
+    }
     Sweep();
     front_.interrupted = Stopped();
     return std::move(front_);
@@ -103,12 +108,13 @@ class Searcher {
     Keep(std::move(edge));
   }
 
-  void Keep(Edge edge) {
+  // False: another one needs no more bytes and costs no more.
+  bool Keep(Edge edge) {
     auto& list = edges_[static_cast<std::size_t>(edge.choice.first)];
     for (const Edge& other : list) {
       if (other.choice.last == edge.choice.last && other.bytes <= edge.bytes &&
           CostOf(other) <= CostOf(edge)) {
-        return;
+        return false;
       }
     }
     std::erase_if(list, [&](const Edge& other) {
@@ -116,17 +122,22 @@ class Searcher {
              CostOf(edge) <= CostOf(other);
     });
     list.push_back(std::move(edge));
+    return true;
   }
 
   // False: it cannot be streamed.
-  bool Price(const SegmentChoice& choice, Edge* edge) {
-    const Schedule schedule = MakeSchedule(network_, choice, options_.input);
+  bool PriceOf(const SegmentChoice& choice, Edge* edge) {
     ++front_.layouts;
-    if (!schedule.valid) return false;
-    edge->choice = choice;
-    edge->macs = schedule.macs;
-    edge->cycles = schedule.cycles;
-    edge->bytes = MakeLayout(network_, schedule).bytes;
+    const auto [at, is_new] = prices_.try_emplace(choice);
+    Price& price = at->second;
+    if (is_new) {
+      const Schedule schedule = MakeSchedule(network_, choice, options_.input, &columns_);
+      if (schedule.valid) {
+        price = {true, MakeLayout(network_, schedule).bytes, schedule.macs, schedule.cycles};
+      }
+    }
+    if (!price.streams) return false;
+    *edge = {price.bytes, price.macs, price.cycles, choice};
     return true;
   }
 
@@ -155,7 +166,7 @@ class Searcher {
         choice.row_block = rows;
         choice.row_parts = row_parts;
         Edge edge;
-        if (Stopped() || !Price(choice, &edge)) return any;
+        if (Stopped() || !PriceOf(choice, &edge)) return any;
         any = true;
         // No other blocks make half of it.
         const bool hopeless = best_bytes_ < kInfinite && edge.bytes / 2 > best_bytes_;
@@ -293,7 +304,7 @@ class Searcher {
         choice.row_parts = row_parts;
         if (parts != 1) choice.column_block = 1;
         choice.column_parts = parts;
-        if (Stopped() || !Price(choice, &edge)) break;
+        if (Stopped() || !PriceOf(choice, &edge)) break;
         Keep(edge);
         if (parts == 1 || edge.bytes < least.bytes) least = std::move(edge);
       }
@@ -309,7 +320,7 @@ class Searcher {
       SegmentChoice choice = edge.choice;
       choice.switch_step = step;
       Edge other;
-      if (Stopped() || !Price(choice, &other)) return;
+      if (Stopped() || !PriceOf(choice, &other)) return;
       Keep(std::move(other));
     }
   }
@@ -317,7 +328,7 @@ class Searcher {
   void RecomputeIn(const Edge& base) {
     Edge now = base;
     for (int round = 0; round < kMostRecomputed; ++round) {
-      const Schedule schedule = MakeSchedule(network_, now.choice, options_.input);
+      const Schedule schedule = MakeSchedule(network_, now.choice, options_.input, &columns_);
       Edge best;
       Edge least;
       std::int64_t best_saved = 0;  // of the one with the most bytes for its work
@@ -326,16 +337,18 @@ class Searcher {
         const auto& done = now.choice.recomputed;
         const bool again = std::find(done.begin(), done.end(), lane.image) != done.end();
         if (lane.node < 0 || again || !HasRowsToKeep(schedule, lane)) continue;
-        for (const int step : {256, 64, 128, 192}) {
+        for (const int step : {kAlways, 64, 128, 192}) {
           SegmentChoice choice = now.choice;
           choice.recomputed.push_back(lane.image);
           choice.switch_step = step;
           Edge edge;
-          if (Stopped() || !Price(choice, &edge)) break;
+          if (Stopped() || !PriceOf(choice, &edge)) break;
           // No plan is worth many times the work.
           if (edge.macs > base.macs * 2) continue;
           const std::int64_t saved = now.bytes - edge.bytes;
           const std::int64_t work = std::max<std::int64_t>(CostOf(edge) - CostOf(base), 1);
+          // Kept from some step on, its rows take no less.
+          if (saved <= 0 && step == kAlways) break;
           if (saved > 0) Keep(edge);
           if (saved > 0 && (least.bytes == 0 || edge.bytes < least.bytes)) least = edge;
           if (saved > 0 && MoreFor(saved, work, best_saved, best_work)) {
@@ -353,13 +366,14 @@ class Searcher {
     }
   }
 
-  // Somebody reads its rows in more than one step.
-  bool HasRowsToKeep(const Schedule& schedule, const Lane& lane) const {
+  // Windows read its rows in more than one step; `again`: so does what computes its own rows again.
+  bool HasRowsToKeep(const Schedule& schedule, const Lane& lane, bool again = false) const {
     for (const Lane& reader : schedule.lanes) {
       if (reader.node < 0) continue;
       for (const Read& read : network_.node(reader.node).reads) {
         const AxisMap& rows = RowsOf(network_.node(reader.node), read);
-        if (read.image == lane.image && rows.extent > rows.scale) {
+        if (read.image == lane.image &&
+            (rows.extent > rows.scale || (again && reader.recomputed))) {
           return std::find(schedule.drivers.begin(), schedule.drivers.end(), lane.image) ==
                  schedule.drivers.end();
         }
@@ -368,28 +382,92 @@ class Searcher {
     return false;
   }
 
-  void Sweep() {
+  // One step to the side from what the greedy choice has led to: segments of plans of the front
+  // with rows of one tensor more or one less computed again, or up to another step.
+  void Polish() {
+    std::set<SegmentChoice> done;
+    for (int round = 0; round < kMostPolishing && !Stopped(); ++round) {
+      std::vector<Edge> found;
+      ForFront([&](const std::vector<const Edge*>& path) {
+        for (const Edge* edge : path) {
+          if (!edge->choice.recomputed.empty() && done.insert(edge->choice).second) {
+            found.push_back(*edge);
+          }
+        }
+      });
+      bool better = false;
+      for (const Edge& edge : found) better = LookAround(edge) || better;
+      if (!better) return;
+    }
+  }
+
+  bool LookAround(const Edge& edge) {
+    bool better = OtherSwitches(edge.choice);
+    const Schedule schedule = MakeSchedule(network_, edge.choice, options_.input, &columns_);
+    for (const Lane& lane : schedule.lanes) {
+      if (Stopped() || lane.node < 0 || !HasRowsToKeep(schedule, lane, true)) continue;
+      SegmentChoice choice = edge.choice;
+      auto& again = choice.recomputed;
+      const auto at = std::find(again.begin(), again.end(), lane.image);
+      if (at == again.end()) {
+        again.push_back(lane.image);
+      } else if (again.size() > 1) {
+        again.erase(at);
+      }
+      Edge other;
+      if (!PriceOf(choice, &other) || !Keep(std::move(other))) continue;
+      better = true;
+      OtherSwitches(choice);
+    }
+    return better;
+  }
+
+  bool OtherSwitches(SegmentChoice choice) {
+    bool better = false;
+    const int from = choice.switch_step;
+    for (const int steps : {-2, -1, 1, 2}) {
+      choice.switch_step = from + steps * kSwitchStep;
+      if (Stopped() || choice.switch_step <= 0 || choice.switch_step > kAlways) continue;
+      Edge edge;
+      if (PriceOf(choice, &edge)) better = Keep(std::move(edge)) || better;
+    }
+    return better;
+  }
+
+  // Calls `see` with the segments of every plan of the front, the last one first.
+  template <typename See>
+  void ForFront(const See& see) {
     std::int64_t most = kInfinite;
     for (;;) {
       const auto [cost, bytes] = ShortestWithin(most);
       if (cost >= kInfinite) return;
+      std::vector<const Edge*> path;
+      for (int at = size_; at > 0; at = path.back()->choice.first) {
+        path.push_back(from_[static_cast<std::size_t>(at)]);
+      }
+      see(path);
+      most = bytes - 1;
+    }
+  }
+
+  void Sweep() {
+    ForFront([&](const std::vector<const Edge*>& path) {
       Point point;
-      for (int at = size_; at > 0; at = from_[static_cast<std::size_t>(at)]->choice.first) {
-        const Edge& edge = *from_[static_cast<std::size_t>(at)];
-        point.bytes = std::max(point.bytes, edge.bytes);
-        point.macs += edge.macs;
-        point.cycles += edge.cycles;
-        point.segments.push_back(edge.choice);
+      for (const Edge* edge : path) {
+        point.bytes = std::max(point.bytes, edge->bytes);
+        point.macs += edge->macs;
+        point.cycles += edge->cycles;
+        point.segments.push_back(edge->choice);
       }
       std::reverse(point.segments.begin(), point.segments.end());
-      most = point.bytes - 1;
       front_.points.push_back(std::move(point));
-      (void)bytes;
-    }
+    });
   }
 
   const Network& network_;
   const SearchOptions& options_;
+  Prices& prices_;
+  ColumnCache columns_;
   int size_;
   std::vector<std::vector<Edge>> edges_;  // by their first node
   std::vector<std::int64_t> floors_;
@@ -404,8 +482,8 @@ class Searcher {
 
 }  // namespace
 
-Front Search(const Network& network, const SearchOptions& options) {
-  return Searcher(network, options).Run();
+Front Search(const Network& network, const SearchOptions& options, Prices* prices) {
+  return Searcher(network, options, prices).Run();
 }
 
 }  // namespace neap::stream

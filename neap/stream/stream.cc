@@ -83,69 +83,117 @@ std::vector<std::int64_t> HeightsOf(const Network& network, const Network& searc
   return heights;
 }
 
-std::int64_t LeastBytes(const std::vector<Candidate>& all) {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const Candidate& candidate : all) least = std::min(least, candidate.arena_bytes);
-  return least;
-}
+// Plans of one subgraph, objective by objective. What does not depend on the objective is found
+// once: the networks, what their segments cost, and bounds.
+class Planner {
+ public:
+  Planner(const graph::Graph& graph, graph::SubgraphId subgraph, const Options& options,
+          Network network)
+      : graph_(graph), subgraph_(subgraph), options_(options), network_(std::move(network)) {}
 
-// Plans with gates in two passes: all of those that stand in the way, then those alone that do so
-// at the size that was reached, and those in the way of half of that gain.
-template <typename Add>
-Status AddTwoPasses(const graph::Graph& graph, graph::SubgraphId subgraph, const Network& network,
-                    const std::vector<Candidate>& all, const Add& add) {
-  const std::int64_t before = LeastBytes(all);
-  const std::vector<Gate> gates = FindGates(network);
-  std::size_t tried = 0;
-  const auto with = [&](std::int64_t bytes) -> Status {
-    std::vector<Gate> some;
-    for (const Gate& gate : gates) {
-      if (gate.held_bytes > bytes) some.push_back(gate);
+  Result<Planned> PlanFor(Objective objective) {
+    options_.search.objective = objective;
+    all_.clear();
+    interrupted_ = false;
+    if (!Add(network_, &prices_[{}])) {
+      return Fail(
+          BadInput("cannot be streamed: an input that comes row by row is read as a whole"));
     }
-    if (some.empty() || some.size() == tried) return {};
-    tried = some.size();
-    NEAP_TRY(const Network twice,
-             MakeNetwork(graph, subgraph, OrderWithBodiesTwice(network, some)));
-    add(twice);
-    return {};
-  };
-  if (gates.empty() || gates[0].held_bytes < before / 2) return {};
-  NEAP_CHECK_OK(with(before / 4));
-  const std::int64_t after = LeastBytes(all);
-  if (after >= before) return {};
-  NEAP_CHECK_OK(with(after));
-  return with(after + (before - after) / 2);
-}
+    if (options_.most_macs_permille > kLayerwise) NEAP_CHECK_OK(AddTwoPasses());
+    if (all_.empty()) return Fail(BadInput("cannot be streamed: it would be too large a plan"));
+    Planned planned;
+    planned.interrupted = interrupted_;
+    planned.front = Undominated(std::move(all_), objective);
+    planned.chosen = Choose(planned.front, options_);
+    return planned;
+  }
+
+ private:
+  // False: nothing was found.
+  bool Add(const Network& searched, Prices* prices) {
+    const Front found = Search(searched, options_.search, prices);
+    interrupted_ = interrupted_ || found.interrupted;
+    for (const Point& point : found.points) {
+      Assembled assembled = Assemble(searched, point.segments, options_.search.input);
+      if (!IsExecutable(assembled)) continue;
+      assembled.stream.lower_bound_bytes = BoundOf(HeightsOf(network_, searched, assembled));
+      all_.push_back({std::move(assembled.stream), assembled.arena_bytes});
+    }
+    return !found.points.empty();
+  }
+
+  std::int64_t BoundOf(std::vector<std::int64_t> heights) {
+    const auto [at, is_new] = bounds_.try_emplace(std::move(heights));
+    if (is_new) at->second = LowerBound(network_, options_.search.input, at->first);
+    return at->second;
+  }
+
+  std::int64_t LeastBytes() const {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (const Candidate& candidate : all_) least = std::min(least, candidate.arena_bytes);
+    return least;
+  }
+
+  // Plans with gates in two passes: all of those that stand in the way, then those alone that do so
+  // at the size that was reached, and those in the way of half of that gain.
+  Status AddTwoPasses() {
+    const std::int64_t before = LeastBytes();
+    const std::vector<Gate> gates = FindGates(network_);
+    std::size_t tried = 0;
+    const auto with = [&](std::int64_t bytes) -> Status {
+      std::vector<Gate> some;
+      std::vector<int> products;
+      for (const Gate& gate : gates) {
+        if (gate.held_bytes <= bytes) continue;
+        some.push_back(gate);
+        products.push_back(gate.product);
+      }
+      if (some.empty() || some.size() == tried) return {};
+      tried = some.size();
+      NEAP_TRY(const Network twice,
+               MakeNetwork(graph_, subgraph_, OrderWithBodiesTwice(network_, some)));
+      Add(twice, &prices_[products]);
+      return {};
+    };
+    if (gates.empty() || gates[0].held_bytes < before / 2) return {};
+    NEAP_CHECK_OK(with(before / 4));
+    const std::int64_t after = LeastBytes();
+    if (after >= before) return {};
+    NEAP_CHECK_OK(with(after));
+    return with(after + (before - after) / 2);
+  }
+
+  const graph::Graph& graph_;
+  graph::SubgraphId subgraph_;
+  Options options_;
+  Network network_;
+  std::map<std::vector<int>, Prices> prices_;  // by the products whose gates take two passes
+  std::map<std::vector<std::int64_t>, std::int64_t> bounds_;  // by the heights of blocks
+  std::vector<Candidate> all_;
+  bool interrupted_ = false;
+};
 
 }  // namespace
 
+Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::SubgraphId subgraph,
+                                         const std::vector<graph::OpId>& order,
+                                         const Options& options,
+                                         std::span<const Objective> objectives) {
+  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order));
+  Planner planner(graph, subgraph, options, std::move(network));
+  std::vector<Planned> all;
+  for (const Objective objective : objectives) {
+    NEAP_TRY(Planned planned, planner.PlanFor(objective));
+    all.push_back(std::move(planned));
+  }
+  return all;
+}
+
 Result<Planned> PlanStream(const graph::Graph& graph, graph::SubgraphId subgraph,
                            const std::vector<graph::OpId>& order, const Options& options) {
-  NEAP_TRY(const Network network, MakeNetwork(graph, subgraph, order));
-  Planned planned;
-  std::vector<Candidate> all;
-  const auto add = [&](const Network& searched) {
-    const Front found = Search(searched, options.search);
-    planned.interrupted = planned.interrupted || found.interrupted;
-    for (const Point& point : found.points) {
-      Assembled assembled = Assemble(searched, point.segments, options.search.input);
-      if (!IsExecutable(assembled)) continue;
-      assembled.stream.lower_bound_bytes =
-          LowerBound(network, options.search.input, HeightsOf(network, searched, assembled));
-      all.push_back({std::move(assembled.stream), assembled.arena_bytes});
-    }
-    return !found.points.empty();
-  };
-  if (!add(network)) {
-    return Fail(BadInput("cannot be streamed: an input that comes row by row is read as a whole"));
-  }
-  if (options.most_macs_permille > kLayerwise) {
-    NEAP_CHECK_OK(AddTwoPasses(graph, subgraph, network, all, add));
-  }
-  if (all.empty()) return Fail(BadInput("cannot be streamed: it would be too large a plan"));
-  planned.front = Undominated(std::move(all), options.search.objective);
-  planned.chosen = Choose(planned.front, options);
-  return planned;
+  NEAP_TRY(std::vector<Planned> all,
+           PlanStreams(graph, subgraph, order, options, std::span(&options.search.objective, 1)));
+  return std::move(all[0]);
 }
 
 plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
