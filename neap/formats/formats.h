@@ -86,7 +86,10 @@ Result<std::vector<std::byte>> WritePlanned(
 //  - tensors added behind those of the file, which keep their indices and all that they are (those
 //    that nothing refers to any more are left out of the file, or have no elements in it); new
 //    constants bring their data, new tensors of .onnx a name that no other tensor has;
-//  - the same subgraphs, inputs, outputs, signatures and control edges (by new indices).
+//  - in place of inputs and outputs of the main subgraph other tensors of the file: inputs that
+//    no operator computes any more, outputs that some operator does. They keep their place, and in
+//    the signatures of .tflite their name there;
+//  - else the same subgraphs, inputs, outputs, signatures and control edges (by new indices).
 // Operators must stand in an order that can be run. What is not changed stays as it is in the file:
 // options, buffers, metadata, signatures, fields that Neap does not know. A memory plan for
 // TensorFlow Lite Micro is left out: it was made for other operators.

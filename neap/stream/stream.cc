@@ -89,7 +89,11 @@ class Planner {
  public:
   Planner(const graph::Graph& graph, graph::SubgraphId subgraph, const Options& options,
           Network network)
-      : graph_(graph), subgraph_(subgraph), options_(options), network_(std::move(network)) {}
+      : graph_(graph),
+        subgraph_(subgraph),
+        options_(options),
+        network_(std::move(network)),
+        bounds_(network_, options.search.input) {}
 
   Result<Planned> PlanFor(Objective objective) {
     options_.search.objective = objective;
@@ -116,16 +120,11 @@ class Planner {
     for (const Point& point : found.points) {
       Assembled assembled = Assemble(searched, point.segments, options_.search.input);
       if (!IsExecutable(assembled)) continue;
-      assembled.stream.lower_bound_bytes = BoundOf(HeightsOf(network_, searched, assembled));
-      all_.push_back({std::move(assembled.stream), assembled.arena_bytes});
+      Candidate candidate{std::move(assembled.stream), assembled.arena_bytes};
+      candidate.stream.lower_bound_bytes = bounds_.For(HeightsOf(network_, searched, assembled));
+      all_.push_back(std::move(candidate));
     }
     return !found.points.empty();
-  }
-
-  std::int64_t BoundOf(std::vector<std::int64_t> heights) {
-    const auto [at, is_new] = bounds_.try_emplace(std::move(heights));
-    if (is_new) at->second = LowerBound(network_, options_.search.input, at->first);
-    return at->second;
   }
 
   std::int64_t LeastBytes() const {
@@ -168,7 +167,7 @@ class Planner {
   Options options_;
   Network network_;
   std::map<std::vector<int>, Prices> prices_;  // by the products whose gates take two passes
-  std::map<std::vector<std::int64_t>, std::int64_t> bounds_;  // by the heights of blocks
+  Bounds bounds_;
   std::vector<Candidate> all_;
   bool interrupted_ = false;
 };
