@@ -360,9 +360,33 @@ std::vector<int> LiveAt(const Network& network, int at) {
   return live;
 }
 
+std::vector<std::int64_t> BytesBetween(const Network& network, StreamInput input) {
+  std::vector<std::int64_t> bytes(network.nodes.size() + 1, 0);
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (const int image : LiveAt(network, static_cast<int>(at))) {
+      const Image& value = network.image(image);
+      if (!value.is_input || input == StreamInput::kResident) bytes[at] += value.shape.bytes();
+    }
+  }
+  return bytes;
+}
+
 Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, StreamInput input,
                       ColumnCache* cache) {
   return Builder(network, choice, input, cache).Make();
+}
+
+bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again) {
+  const auto& drivers = schedule.drivers;
+  if (std::find(drivers.begin(), drivers.end(), lane.image) != drivers.end()) return false;
+  return std::any_of(schedule.lanes.begin(), schedule.lanes.end(), [&](const Lane& reader) {
+    if (reader.node < 0) return false;
+    const Node& node = network.node(reader.node);
+    return std::any_of(node.reads.begin(), node.reads.end(), [&](const Read& read) {
+      const AxisMap& rows = RowsOf(node, read);
+      return read.image == lane.image && (rows.extent > rows.scale || (again && reader.recomputed));
+    });
+  });
 }
 
 }  // namespace neap::stream

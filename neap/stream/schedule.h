@@ -68,6 +68,8 @@ struct Schedule {
 
 // What is there at position `at` of the order (before node `at`), inputs that are nowhere apart.
 std::vector<int> LiveAt(const Network& network, int at);
+// Bytes of that for each position up to the end of the order; of inputs where they are resident.
+std::vector<std::int64_t> BytesBetween(const Network& network, plan::StreamInput input);
 
 // The columns of the lanes of some nodes, which are the same whatever becomes of the rows.
 struct ColumnCache {
@@ -82,5 +84,9 @@ struct ColumnCache {
 // take less time with it.
 Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input,
                       ColumnCache* cache = nullptr);
+
+// Rows of a lane that is no driver are read in more than one step: by windows and, with `again`,
+// by what computes its own rows again.
+bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again);
 
 }  // namespace neap::stream

@@ -38,19 +38,29 @@ bool IsExecutable(const Assembled& assembled) {
   return boxes <= plan::kMostStreamBoxes && assembled.arena_bytes <= plan::kMostStreamBytes;
 }
 
-// Keeps what no other candidate beats in both; by arena.
-std::vector<Candidate> Undominated(std::vector<Candidate> all, Objective objective) {
-  std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
-    if (a.arena_bytes != b.arena_bytes) return a.arena_bytes < b.arena_bytes;
-    return CostOf(a.stream, objective) < CostOf(b.stream, objective);
-  });
-  std::vector<Candidate> front;
-  for (Candidate& candidate : all) {
-    if (!front.empty() &&
-        CostOf(front.back().stream, objective) <= CostOf(candidate.stream, objective)) {
-      continue;
+// A plan that was found, and what its bound depends on.
+struct Found {
+  Candidate candidate;
+  std::vector<std::int64_t> heights;  // most rows of a block of each image
+};
+
+// Those that no other one beats in both; by arena.
+std::vector<const Found*> Undominated(const std::vector<Found>& all, Objective objective) {
+  const auto cost = [&](const Found* found) { return CostOf(found->candidate.stream, objective); };
+  std::vector<const Found*> sorted;
+  for (const Found& found : all) sorted.push_back(&found);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Found* a, const Found* b) {
+    if (a->candidate.arena_bytes != b->candidate.arena_bytes) {
+      return a->candidate.arena_bytes < b->candidate.arena_bytes;
     }
-    front.push_back(std::move(candidate));
+    if (cost(a) != cost(b)) return cost(a) < cost(b);
+    // Of equal ones the one that is better otherwise.
+    const Objective other = objective == Objective::kMacs ? Objective::kCycles : Objective::kMacs;
+    return CostOf(a->candidate.stream, other) < CostOf(b->candidate.stream, other);
+  });
+  std::vector<const Found*> front;
+  for (const Found* found : sorted) {
+    if (front.empty() || cost(front.back()) > cost(found)) front.push_back(found);
   }
   return front;
 }
@@ -83,8 +93,8 @@ std::vector<std::int64_t> HeightsOf(const Network& network, const Network& searc
   return heights;
 }
 
-// Plans of one subgraph, objective by objective. What does not depend on the objective is found
-// once: the networks, what their segments cost, and bounds.
+// Plans of one subgraph. What does not depend on the objective is found once: the networks, what
+// their segments cost, and bounds.
 class Planner {
  public:
   Planner(const graph::Graph& graph, graph::SubgraphId subgraph, const Options& options,
@@ -95,19 +105,28 @@ class Planner {
         network_(std::move(network)),
         bounds_(network_, options.search.input) {}
 
-  Result<Planned> PlanFor(Objective objective) {
-    options_.search.objective = objective;
-    all_.clear();
-    interrupted_ = false;
-    if (!Add(network_, &prices_[{}])) {
-      return Fail(
-          BadInput("cannot be streamed: an input that comes row by row is read as a whole"));
+  // Whatever the plans are chosen by, a search for the other objective may find one that is better.
+  Status SearchAll() {
+    for (const Objective objective : {Objective::kMacs, Objective::kCycles}) {
+      options_.search.objective = objective;
+      found_from_ = all_.size();
+      if (!Add(network_, &prices_[{}])) {
+        return Fail(
+            BadInput("cannot be streamed: an input that comes row by row is read as a whole"));
+      }
+      if (options_.most_macs_permille > kLayerwise) NEAP_CHECK_OK(AddTwoPasses());
     }
-    if (options_.most_macs_permille > kLayerwise) NEAP_CHECK_OK(AddTwoPasses());
     if (all_.empty()) return Fail(BadInput("cannot be streamed: it would be too large a plan"));
+    return {};
+  }
+
+  Planned PlanFor(Objective objective) {
     Planned planned;
     planned.interrupted = interrupted_;
-    planned.front = Undominated(std::move(all_), objective);
+    for (const Found* found : Undominated(all_, objective)) {
+      planned.front.push_back(found->candidate);
+      planned.front.back().stream.lower_bound_bytes = bounds_.For(found->heights);
+    }
     planned.chosen = Choose(planned.front, options_);
     return planned;
   }
@@ -120,16 +139,18 @@ class Planner {
     for (const Point& point : found.points) {
       Assembled assembled = Assemble(searched, point.segments, options_.search.input);
       if (!IsExecutable(assembled)) continue;
-      Candidate candidate{std::move(assembled.stream), assembled.arena_bytes};
-      candidate.stream.lower_bound_bytes = bounds_.For(HeightsOf(network_, searched, assembled));
-      all_.push_back(std::move(candidate));
+      std::vector<std::int64_t> heights = HeightsOf(network_, searched, assembled);
+      all_.push_back({{std::move(assembled.stream), assembled.arena_bytes}, std::move(heights)});
     }
     return !found.points.empty();
   }
 
+  // Of the search for this objective.
   std::int64_t LeastBytes() const {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (const Candidate& candidate : all_) least = std::min(least, candidate.arena_bytes);
+    for (std::size_t i = found_from_; i < all_.size(); ++i) {
+      least = std::min(least, all_[i].candidate.arena_bytes);
+    }
     return least;
   }
 
@@ -168,7 +189,8 @@ class Planner {
   Network network_;
   std::map<std::vector<int>, Prices> prices_;  // by the products whose gates take two passes
   Bounds bounds_;
-  std::vector<Candidate> all_;
+  std::vector<Found> all_;
+  std::size_t found_from_ = 0;  // of `all_`, by the search for this objective
   bool interrupted_ = false;
 };
 
@@ -180,11 +202,9 @@ Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::Subgr
                                          std::span<const Objective> objectives) {
   NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order));
   Planner planner(graph, subgraph, options, std::move(network));
+  NEAP_CHECK_OK(planner.SearchAll());
   std::vector<Planned> all;
-  for (const Objective objective : objectives) {
-    NEAP_TRY(Planned planned, planner.PlanFor(objective));
-    all.push_back(std::move(planned));
-  }
+  for (const Objective objective : objectives) all.push_back(planner.PlanFor(objective));
   return all;
 }
 

@@ -44,8 +44,7 @@ struct Planned {
 Result<Planned> PlanStream(const graph::Graph& graph, graph::SubgraphId subgraph,
                            const std::vector<graph::OpId>& order, const Options& options);
 
-// The same for each of `objectives` in place of options.search.objective, in less time than one
-// after the other.
+// The same for each of `objectives` in place of options.search.objective, in about the time of one.
 Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::SubgraphId subgraph,
                                          const std::vector<graph::OpId>& order,
                                          const Options& options,
