@@ -105,6 +105,7 @@ TEST(StreamChecker, RowsAreFedOnceInOrderAndWhole) {
   EXPECT_THAT(findings({{0, 3}, {2, 4}}, whole), refused);
   EXPECT_THAT(findings({{0, 2}, {3, 4}}, whole), refused);
   EXPECT_THAT(findings({{0, 2}, {2, 4}}, {{0, 2}, {2, 3}}), refused);
+  EXPECT_THAT(findings({{0, 2}, {2, 4}}, {{0, 2}, {2, 2}}), refused);
   EXPECT_THAT(findings({{0, 2}, {2, 3}}, whole), Contains(HasSubstr("its value is not")));
 }
 

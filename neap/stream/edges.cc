@@ -22,7 +22,7 @@ bool Edges::Keep(Edge edge) {
   return true;
 }
 
-std::pair<std::int64_t, std::int64_t> Edges::ShortestWithin(std::int64_t most) {
+std::pair<std::int64_t, std::int64_t> Edges::ShortestWithin(std::int64_t most, Ties ties) {
   const std::size_t count = by_first_.size() + 1;
   costs_.assign(count, kInfinite);
   peaks_.assign(count, 0);
@@ -36,7 +36,7 @@ std::pair<std::int64_t, std::int64_t> Edges::ShortestWithin(std::int64_t most) {
       const auto to = static_cast<std::size_t>(edge.choice.last);
       const std::int64_t cost = costs_[at] + CostOf(edge);
       const std::int64_t peak = std::max(peaks_[at], edge.bytes);
-      const std::int64_t other = others_[at] + OtherCostOf(edge);
+      const std::int64_t other = others_[at] + (ties == Ties::kOtherCost ? OtherCostOf(edge) : 1);
       if (std::tie(cost, peak, other) >= std::tie(costs_[to], peaks_[to], others_[to])) continue;
       costs_[to] = cost;
       peaks_[to] = peak;

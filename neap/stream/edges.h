@@ -34,6 +34,10 @@ struct Around {
   }
 };
 
+// Of plans of equal cost and bytes: the one that costs less by what is no objective, or the one of
+// fewer segments, which has fewer copies in between.
+enum class Ties : std::uint8_t { kOtherCost, kFewerSegments };
+
 class Edges {
  public:
   static constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 4;
@@ -51,15 +55,16 @@ class Edges {
 
   // The least cost of a plan whose segments all fit into `most`, and the bytes of that plan;
   // kInfinite: there is none. O(edges).
-  std::pair<std::int64_t, std::int64_t> ShortestWithin(std::int64_t most);
+  std::pair<std::int64_t, std::int64_t> ShortestWithin(std::int64_t most,
+                                                       Ties ties = Ties::kOtherCost);
 
   // Calls `see` with the segments of every plan that no other beats in bytes and cost, the last
   // segment first; from the one of least cost on.
   template <typename See>
-  void ForFront(const See& see) {
+  void ForFront(Ties ties, const See& see) {
     std::int64_t most = kInfinite;
     for (;;) {
-      const auto [cost, bytes] = ShortestWithin(most);
+      const auto [cost, bytes] = ShortestWithin(most, ties);
       if (cost >= kInfinite) return;
       see(Path());
       most = bytes - 1;

@@ -289,7 +289,7 @@ class Searcher {
     std::set<SegmentChoice> done;
     for (int round = 0; round < kMostPolishing && !Stopped(); ++round) {
       std::vector<Edge> found;
-      edges_.ForFront([&](const std::vector<const Edge*>& path) {
+      edges_.ForFront(Ties::kOtherCost, [&](const std::vector<const Edge*>& path) {
         for (const Edge* edge : path) {
           if (!edge->choice.recomputed.empty() && done.insert(edge->choice).second) {
             found.push_back(*edge);
@@ -383,18 +383,24 @@ class Searcher {
     return better;
   }
 
+  // Copies between segments are not known here: of equal plans those with most promise.
   void Sweep() {
-    edges_.ForFront([&](const std::vector<const Edge*>& path) {
-      Point point;
-      for (const Edge* edge : path) {
-        point.bytes = std::max(point.bytes, edge->bytes);
-        point.macs += edge->macs;
-        point.cycles += edge->cycles;
-        point.segments.push_back(edge->choice);
-      }
-      std::reverse(point.segments.begin(), point.segments.end());
-      front_.points.push_back(std::move(point));
-    });
+    for (const Ties ties : {Ties::kOtherCost, Ties::kFewerSegments}) {
+      edges_.ForFront(ties, [&](const std::vector<const Edge*>& path) {
+        Point point;
+        for (const Edge* edge : path) {
+          point.bytes = std::max(point.bytes, edge->bytes);
+          point.macs += edge->macs;
+          point.cycles += edge->cycles;
+          point.segments.push_back(edge->choice);
+        }
+        std::reverse(point.segments.begin(), point.segments.end());
+        const bool known =
+            std::any_of(front_.points.begin(), front_.points.end(),
+                        [&](const Point& other) { return other.segments == point.segments; });
+        if (!known) front_.points.push_back(std::move(point));
+      });
+    }
   }
 
   const Network& network_;

@@ -24,7 +24,7 @@ struct Point {
 };
 
 struct Front {
-  std::vector<Point> points;  // fewer bytes, higher cost
+  std::vector<Point> points;  // fewer bytes, higher cost; several of equal bytes and cost
   std::int64_t layouts = 0;
   bool interrupted = false;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "neap/stream/assemble.h"
@@ -15,6 +16,7 @@ namespace neap::stream {
 namespace {
 
 constexpr std::int64_t kLayerwise = 1000;  // permille
+constexpr std::size_t kMostGateSets = 8;   // that take two passes together
 
 std::int64_t CostOf(const plan::Stream& stream, Objective objective) {
   return objective == Objective::kMacs ? stream.macs : stream.cycles;
@@ -154,12 +156,12 @@ class Planner {
     return least;
   }
 
-  // Plans with gates in two passes: all of those that stand in the way, then those alone that do so
-  // at the size that was reached, and those in the way of half of that gain.
+  // Plans with gates in two passes: all of those that stand in the way; then, as each costs work of
+  // its own, those alone that hold more than some size, down to the one that was reached.
   Status AddTwoPasses() {
     const std::int64_t before = LeastBytes();
     const std::vector<Gate> gates = FindGates(network_);
-    std::size_t tried = 0;
+    std::set<std::size_t> tried = {0};
     const auto with = [&](std::int64_t bytes) -> Status {
       std::vector<Gate> some;
       std::vector<int> products;
@@ -168,8 +170,7 @@ class Planner {
         some.push_back(gate);
         products.push_back(gate.product);
       }
-      if (some.empty() || some.size() == tried) return {};
-      tried = some.size();
+      if (!tried.insert(some.size()).second) return {};
       NEAP_TRY(const Network twice,
                MakeNetwork(graph_, subgraph_, OrderWithBodiesTwice(network_, some)));
       Add(twice, &prices_[products]);
@@ -180,7 +181,10 @@ class Planner {
     const std::int64_t after = LeastBytes();
     if (after >= before) return {};
     NEAP_CHECK_OK(with(after));
-    return with(after + (before - after) / 2);
+    for (std::size_t g = 0; g < gates.size() && tried.size() <= kMostGateSets; ++g) {
+      if (gates[g].held_bytes > after) NEAP_CHECK_OK(with(gates[g].held_bytes - 1));
+    }
+    return {};
   }
 
   const graph::Graph& graph_;
