@@ -12,7 +12,7 @@ set(NEAP_PUBLIC_HEADERS
   cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h
   census/census.h census/natural.h
   compile/compile.h compile/entry_memory.h compile/peak_question.h compile/stream.h
-  execute/evaluate.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
+  execute/evaluate.h execute/inline_calls.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h io/gzip.h
@@ -26,7 +26,7 @@ set(NEAP_PUBLIC_HEADERS
   plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
   plan/stream.h
   report/report.h report/text.h report/traffic_report.h
-  rewrite/rewrite.h
+  rewrite/interface.h rewrite/rewrite.h
   schedule/check.h schedule/problem.h schedule/question.h schedule/schedule.h
   stages/assign.h stages/device.h stages/lower.h stages/parts.h
   stream/options.h stream/stream.h

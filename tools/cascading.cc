@@ -59,8 +59,10 @@ Result<Cascading> Cascade(const formats::SourceModel& source, const cascade::Pla
 void NoteRegions(const cascade::Proposal& proposal, plan::Plan* plan) {
   plan->tiled_regions.clear();
   plan->tiled_order.clear();
+  plan->tiles_share_bodies = false;
   if (proposal.regions.empty()) return;
   plan->tiled_order = proposal.order;
+  plan->tiles_share_bodies = proposal.bodies == cascade::TileBodies::kShared;
   for (const cascade::RegionPlan& region : proposal.regions) {
     plan::TiledRegion tiled;
     tiled.ops = region.ops;
@@ -83,7 +85,10 @@ Result<formats::SourceModel> CascadedModel(formats::SourceModel source, const pl
     }
     regions.push_back(std::move(region));
   }
-  NEAP_TRY(const graph::Graph edited, cascade::Realise(source.graph, regions, plan.tiled_order));
+  NEAP_TRY(const graph::Graph edited,
+           cascade::Realise(source.graph, regions, plan.tiled_order,
+                            plan.tiles_share_bodies ? cascade::TileBodies::kShared
+                                                    : cascade::TileBodies::kClones));
   NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, edited, load_options));
   model.path = source.path;
   model.sha256 = source.sha256;

@@ -93,6 +93,12 @@ class PlanRun {
     cascade::PlanOptions options;
     options.compile = settings_.compile;
     options.device = *settings_.device;
+    if (options_.cascade_bodies == "shared") {
+      if (settings_.compile.runtime != plan::Runtime::kTflm) {
+        return Fail(UsageError("--cascade-bodies shared belongs to --runtime tflm"));
+      }
+      options.bodies = cascade::TileBodies::kShared;
+    }
     options.budget_is_total = settings_.budget_total_bytes.has_value();
     options.budget_bytes =
         settings_.budget_total_bytes.value_or(settings_.budget_bytes.value_or(0));
@@ -288,6 +294,11 @@ class PlanRun {
     cascade.uncut_cycles = outcome.uncut.cycles;
     cascade.uncut_arena_bytes = outcome.uncut.arena_bytes;
     cascade.uncut_total_arena_bytes = outcome.uncut.total_arena_bytes;
+    cascade.shared_bodies = chosen.bodies == cascade::TileBodies::kShared;
+    if (cascade.shared_bodies) {
+      report_.notes.emplace_back(
+          "equal tiles call a body by IF: the application must have that operator");
+    }
     cascade.regions = RegionsText(chosen);
     report_.cascade = std::move(cascade);
   }

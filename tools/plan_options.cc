@@ -229,6 +229,13 @@ Status CheckCombinations(const PlanOptions& options) {
   if (options.cascade == "off" && !options.device.empty()) {
     return Fail(UsageError("--device belongs to --cascade auto"));
   }
+  if (options.cascade == "off" && options.cascade_bodies != "clones") {
+    return Fail(UsageError("--cascade-bodies belongs to --cascade auto"));
+  }
+  if (options.cascade_bodies == "shared" && options.no_memory_plan) {
+    return Fail(UsageError(
+        "--cascade-bodies shared rests on addresses, which --no-memory-plan leaves to TFLM"));
+  }
   if (options.cascade == "auto" &&
       (options.order_only || options.order != "exact" || !options.scratch.empty() ||
        !options.memories.empty() || options.moves != "none")) {
@@ -351,6 +358,12 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
                  "slices, operators on tiles and concatenations; default: off")
       ->option_text("auto|off")
       ->check(CLI::IsMember({"auto", "off"}));
+  app.add_option("--cascade-bodies", options->cascade_bodies,
+                 "what equal tiles are made of under --runtime tflm: operators of their own, or, "
+                 "where that needs less, a body that each of them calls by an IF, which the "
+                 "application must register; default: clones")
+      ->option_text("clones|shared")
+      ->check(CLI::IsMember({"clones", "shared"}));
   AddDeviceOption(&app, &options->device);
   AddSearchOptions(&app, options);
   app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");

@@ -47,6 +47,7 @@ struct PlanOptions {
   std::int64_t threads = 0;  // 0: all cores
   bool require_optimal = false;
   std::string cascade = "off";
+  std::string cascade_bodies = "clones";
   std::string device;  // "": the default preset
   bool order_only = false;
   bool no_memory_plan = false;

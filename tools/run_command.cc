@@ -11,6 +11,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/execute/evaluate.h"
+#include "neap/execute/inline_calls.h"
 #include "neap/execute/inputs.h"
 #include "neap/execute/npz.h"
 #include "neap/execute/run.h"
@@ -127,6 +128,24 @@ Result<std::vector<execute::Value>> LoadInputs(const RunOptions& options, Job* l
   return Fail(std::move(error));
 }
 
+// Kernels know no control flow: bodies that are called for certain take the place of their calls.
+Status WriteOutCalls(const RunOptions& options, Job* job) {
+  if (!execute::HasKnownCalls(job->source.graph, job->subgraph)) return {};
+  if (job->plan) {
+    for (plan::EntryPlan& entry : job->plan->entries) {
+      if (entry.subgraph != job->subgraph || entry.stream) continue;
+      auto inlined = execute::InlineCalls(job->source.graph, entry);
+      if (!inlined) {
+        inlined.error().file = options.plan;
+        return Fail(std::move(inlined).error());
+      }
+      entry = std::move(*inlined);
+    }
+  }
+  job->source.graph = execute::InlineCalls(job->source.graph, job->subgraph);
+  return {};
+}
+
 Result<Job> Load(const RunOptions& options) {
   Job job;
   formats::LoadOptions load_options;
@@ -165,6 +184,7 @@ Result<Job> Load(const RunOptions& options) {
   if (!job.source.graph.subgraphs.Has(job.subgraph)) {
     return Fail(UsageError(fmt::format("there is no subgraph {}", options.subgraph)));
   }
+  NEAP_CHECK_OK(WriteOutCalls(options, &job));
   NEAP_CHECK_OK(ChooseKernels(options, &job));
   NEAP_TRY(job.inputs, LoadInputs(options, &job));
   return job;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "neap/base/bytes.h"
@@ -85,7 +86,6 @@ Verdict DecisionSearch::Run(std::int64_t capacity_bytes, const Rules& rules, Ran
   budget_ = &budget;
   nodes_left_ = max_nodes;
   aborted_ = false;
-  most_placed_ = 0;
   if (!Start(capacity_bytes)) return Verdict::kImpossible;
   DrawPriorities();
   if (Descend(0, problem_.count)) return Verdict::kPlaced;
@@ -216,7 +216,6 @@ bool DecisionSearch::Descend(Index first, Index last) {
 bool DecisionSearch::Place(Index item) {
   is_placed_[static_cast<std::size_t>(item)] = 1;
   placed_.push_back(item);
-  most_placed_ = std::max(most_placed_, static_cast<std::int32_t>(placed_.size()));
   RemoveFromSections(item);
   for (Index t = ItemAt(item).first; t < ItemAt(item).last; ++t) MarkDirty(t);
   const std::int64_t top = TopOf(item);
@@ -471,18 +470,33 @@ bool DecisionSearch::IsRipe(Index section) const {
   return open;
 }
 
+// How many steps the item makes at its floor: what lies across one, from its top to the lower side,
+// leaves room below that only what ends there fills. Beside a higher section there is none.
+DecisionSearch::Index DecisionSearch::StepsBeside(Index item) const {
+  const Sections::Item& data = ItemAt(item);
+  const auto is_step = [&](Index beside) {
+    return beside >= 0 && beside < problem_.count && At(beside).unplaced > 0 &&
+           At(beside).level <= FloorOf(item);
+  };
+  return Index{is_step(data.first - 1)} + Index{is_step(data.last)};
+}
+
 DecisionSearch::Index DecisionSearch::ChooseCandidate(Index section) {
   const Index* row = Row(section);
   Index best = -1;
+  Index least_steps = 0;
   std::int64_t best_priority = 0;
   for (Index i = 0; i < At(section).unplaced; ++i) {
     if (FloorOf(row[i]) != At(section).level || IsBlocked(row[i])) continue;
+    const Index steps = rules_.flush ? StepsBeside(row[i]) : 0;
     std::int64_t priority = priorities_[static_cast<std::size_t>(row[i])];
     if (rules_.noise_per_node) {
       priority += DrawNoise();
     }
-    if (best < 0 || priority > best_priority || (priority == best_priority && row[i] < best)) {
+    const auto better = std::tuple(-steps, priority, -row[i]);
+    if (best < 0 || better > std::tuple(-least_steps, best_priority, -best)) {
       best = row[i];
+      least_steps = steps;
       best_priority = priority;
     }
   }

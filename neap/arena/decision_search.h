@@ -37,6 +37,7 @@ struct Rules {
   std::int32_t noise = 0;       // in 1/1000 of a factor 2, drawn once per item
   bool noise_per_node = false;  // drawn at every choice instead
   std::int32_t raises = 16;     // most of the second propagation rule at a node, in items / 64
+  bool flush = true;            // candidates that leave the fewest steps first
   bool learn = true;            // prefer sections that failed often
   bool lowest_level = false;    // branch in the ripe section with the lowest level
 };
@@ -57,8 +58,6 @@ class DecisionSearch {
 
   // After kPlaced: the offset of an item, in units.
   std::int64_t OffsetOf(std::size_t item) const { return extents_[item].floor; }
-  // Most items that were placed at once in the last run.
-  std::int32_t most_placed() const { return most_placed_; }
   // Forgets which sections failed.
   void ForgetFailures();
 
@@ -130,6 +129,7 @@ class DecisionSearch {
   Index ChooseSection(Index first, Index last) const;
   bool IsRipe(Index section) const;
   Index ChooseCandidate(Index section);
+  Index StepsBeside(Index item) const;
   bool IsBlocked(Index item) const;
   void ChargeAll();
   void ChargePartners(Index item, bool placed);
@@ -199,7 +199,6 @@ class DecisionSearch {
   Budget* budget_ = nullptr;
   std::int64_t nodes_left_ = 0;
   bool aborted_ = false;
-  std::int32_t most_placed_ = 0;
 };
 
 }  // namespace neap::arena

@@ -163,7 +163,7 @@ PairTally CompareWithAllOffsets(std::uint64_t seed, int rounds, const RandomShap
   for (int round = 0; round < rounds; ++round) {
     Problem problem = RandomProblem(random, shape);
     AddRandomPairs(random, problem, pair_percent, wild);
-    const Outcome outcome = Solve(problem, States(20'000));
+    const Outcome outcome = Solve(problem, States(40'000));
     EXPECT_EQ(FindViolation(problem, outcome.placement), std::nullopt) << "round " << round;
     if (outcome.placement.height_bytes >= 64) {
       ++tally.optimal;

@@ -57,23 +57,19 @@ Result<Report> RunCascade(const RunOptions& options) {
                    {"macs_ratio", "multiply-accumulates"},
                    {"cycles_ratio", "cycles"},
                    {"seconds", "seconds"}};
-  std::vector<Quality> qualities;
-  const auto add = [&](const std::string& name, const graph::Graph& graph) {
-    return AddNetwork(name, graph, options, &table, &qualities);
-  };
-  NEAP_CHECK_OK(ForEachNetwork({kQuick, kMore}, options, add));
-  Report report = ReportOf(
-      "cascade", "Cascades of the zoo's networks",
-      {"Arena in bytes for TensorFlow Lite Micro (profile tflm, 8-bit networks without weights): "
-       "as "
-       "the network is, and with the regions in tiles that need the least (docs/cascade.md). "
-       "Multiply-accumulates and cycles are relative to the network as it is; cycles are those of "
-       "the model of the first device preset. No plan of this kind has a smaller arena than "
-       "what some operator that cannot be cut needs."},
-      std::move(table), "Arena relative to the order of the file",
-      {"Arena relative to the order of the file", {"uncut_bytes", "arena_bytes"}, "file_bytes"});
-  report.qualities = std::move(qualities);
-  return report;
+  return RunNetworks(
+      {kQuick, kMore}, options, AddNetwork,
+      {"cascade",
+       "Cascades of the zoo's networks",
+       {"Arena in bytes for TensorFlow Lite Micro (profile tflm, 8-bit networks without weights): "
+        "as "
+        "the network is, and with the regions in tiles that need the least (docs/cascade.md). "
+        "Multiply-accumulates and cycles are relative to the network as it is; cycles are those of "
+        "the model of the first device preset. No plan of this kind has a smaller arena than "
+        "what some operator that cannot be cut needs."},
+       "Arena relative to the order of the file",
+       {"Arena relative to the order of the file", {"uncut_bytes", "arena_bytes"}, "file_bytes"}},
+      std::move(table));
 }
 
 }  // namespace neap::bench

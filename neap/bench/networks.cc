@@ -104,18 +104,30 @@ picture::Bars BarsOf(const Table& table, const OverBase& wanted) {
   return bars;
 }
 
-Report ReportOf(std::string suite, std::string title, std::vector<std::string> intro, Table table,
-                std::string plot_title, const OverBase& plot) {
+Report ReportOf(ReportText text, Table table) {
   Report report;
-  report.suite = std::move(suite);
-  report.title = std::move(title);
-  report.intro = std::move(intro);
+  report.suite = std::move(text.suite);
+  report.title = std::move(text.title);
+  report.intro = std::move(text.intro);
   Section section;
   section.id = "zoo";
   section.title = "Networks of the zoo";
-  section.plots.push_back({table.id + "-plot", std::move(plot_title), BarsOf(table, plot)});
+  section.plots.push_back(
+      {table.id + "-plot", std::move(text.plot_title), BarsOf(table, text.plot)});
   section.tables.push_back(std::move(table));
   report.sections.push_back(std::move(section));
+  return report;
+}
+
+Result<Report> RunNetworks(const Networks& networks, const RunOptions& options,
+                           AddNetworkFunction add, ReportText text, Table table) {
+  std::vector<Quality> qualities;
+  const auto add_rows = [&](const std::string& name, const graph::Graph& graph) {
+    return add(name, graph, options, &table, &qualities);
+  };
+  NEAP_CHECK_OK(ForEachNetwork(networks, options, add_rows));
+  Report report = ReportOf(std::move(text), std::move(table));
+  report.qualities = std::move(qualities);
   return report;
 }
 

@@ -48,8 +48,23 @@ struct OverBase {
 };
 picture::Bars BarsOf(const Table& table, const OverBase& wanted);
 
+// What a report over networks says, but for the rows of its table.
+struct ReportText {
+  std::string suite;
+  std::string title;
+  std::vector<std::string> intro;
+  std::string plot_title;
+  OverBase plot;
+};
 // A report of one section "zoo" with this table and this chart of it.
-Report ReportOf(std::string suite, std::string title, std::vector<std::string> intro, Table table,
-                std::string plot_title, const OverBase& plot);
+Report ReportOf(ReportText text, Table table);
+
+// Adds the rows of one network, and what is compared from release to release.
+using AddNetworkFunction = Status (*)(const std::string& name, const graph::Graph& graph,
+                                      const RunOptions& options, Table* table,
+                                      std::vector<Quality>* qualities);
+// The report on all networks: `table` has the columns, `add` makes the rows.
+Result<Report> RunNetworks(const Networks& networks, const RunOptions& options,
+                           AddNetworkFunction add, ReportText text, Table table);
 
 }  // namespace neap::bench

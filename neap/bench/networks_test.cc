@@ -68,8 +68,8 @@ TEST(Networks, ChartsAreOfTheTable) {
   table.rows = {{Text("x"), Text("yes"), Count(6), Real(3.0), Count(2)},
                 {Text("y"), Text("no"), Count(1), Count(1), Count(1)},
                 {Text("z"), Text("yes"), None(), Count(1), Count(0)}};
-  const Report report = ReportOf("suite", "Title", {"Intro."}, table, "Plot",
-                                 {"Label", {"a", "b"}, "base", "kind", "yes"});
+  const Report report = ReportOf(
+      {"suite", "Title", {"Intro."}, "Plot", {"Label", {"a", "b"}, "base", "kind", "yes"}}, table);
   EXPECT_EQ(report.suite, "suite");
   const Section& section = report.sections.front();
   EXPECT_EQ(section.tables.front().rows.size(), 3U);
@@ -79,7 +79,7 @@ TEST(Networks, ChartsAreOfTheTable) {
   EXPECT_THAT(bars.groups, ElementsAre("x", "z"));
   EXPECT_THAT(bars.values.front(), ElementsAre(3.0, 1.5));
   EXPECT_TRUE(std::isnan(bars.values.back()[0]) && std::isnan(bars.values.back()[1]));
-  const Report all = ReportOf("s", "T", {}, table, "P", {"L", {"a"}, "base"});
+  const Report all = ReportOf({"s", "T", {}, "P", {"L", {"a"}, "base"}}, table);
   EXPECT_EQ(std::get<picture::Bars>(all.sections.front().plots.front().drawing).groups.size(), 3U);
 }
 

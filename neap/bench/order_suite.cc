@@ -53,19 +53,15 @@ Result<Report> RunOrder(const RunOptions& options) {
                                              {"status", "status"},
                                              {"states", "states"},
                                              {"seconds", "seconds"}});
-  std::vector<Quality> qualities;
-  const auto add = [&](const std::string& name, const graph::Graph& graph) {
-    return AddNetwork(name, graph, options, &table, &qualities);
-  };
-  NEAP_CHECK_OK(ForEachNetwork({kQuick, kMore}, options, add));
-  Report report = ReportOf(
-      "order", "Orders of the zoo's networks",
-      {"Peak of live bytes (profile ideal, float32) by strategy, with the bound that Neap's exact "
-       "search proves. The order of the file is the published order of construction."},
-      std::move(table), "Peak over the proven bound",
-      {"Peak relative to the proven bound", {"file", "kahn", "greedy", "exact"}, "bound_bytes"});
-  report.qualities = std::move(qualities);
-  return report;
+  return RunNetworks(
+      {kQuick, kMore}, options, AddNetwork,
+      {"order",
+       "Orders of the zoo's networks",
+       {"Peak of live bytes (profile ideal, float32) by strategy, with the bound that Neap's exact "
+        "search proves. The order of the file is the published order of construction."},
+       "Peak over the proven bound",
+       {"Peak relative to the proven bound", {"file", "kahn", "greedy", "exact"}, "bound_bytes"}},
+      std::move(table));
 }
 
 }  // namespace neap::bench

@@ -137,15 +137,18 @@ Result<Report> RunPipeline(const RunOptions& options) {
   }
   Table means = Means(table);
   Report report = ReportOf(
-      "pipeline", "Pipelines of the zoo's networks",
-      {"Networks as graphs of layers, cut into 4, 5 and 6 stages for as many Edge TPUs on USB (the "
-       "model of docs/pipeline.md, 8 bits): the slowest stage by the rules of others and by Neap, "
-       "with the bound that its certificate proves. Nothing was run on such a device."},
-      table, "Slowest stage relative to Neap's",
-      {"Slowest stage relative to Neap's",
-       {"compiler_microseconds", "profile_microseconds", "levels_microseconds",
-        "contiguous_microseconds"},
-       "best_microseconds"});
+      {"pipeline",
+       "Pipelines of the zoo's networks",
+       {"Networks as graphs of layers, cut into 4, 5 and 6 stages for as many Edge TPUs on USB "
+        "(the "
+        "model of docs/pipeline.md, 8 bits): the slowest stage by the rules of others and by Neap, "
+        "with the bound that its certificate proves. Nothing was run on such a device."},
+       "Slowest stage relative to Neap's",
+       {"Slowest stage relative to Neap's",
+        {"compiler_microseconds", "profile_microseconds", "levels_microseconds",
+         "contiguous_microseconds"},
+        "best_microseconds"}},
+      table);
   Section& section = report.sections.front();
   NameGroups(table, &std::get<picture::Bars>(section.plots.front().drawing));
   section.tables.insert(section.tables.begin(), std::move(means));

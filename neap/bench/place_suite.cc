@@ -62,6 +62,12 @@ Status AddOrder(const std::string& name, const graph::Graph& graph, const char* 
   return {};
 }
 
+Status AddOrders(const std::string& name, const graph::Graph& graph, const RunOptions& options,
+                 Table* table, std::vector<Quality>* qualities) {
+  NEAP_CHECK_OK(AddOrder(name, graph, "file", options, table, qualities));
+  return AddOrder(name, graph, "exact", options, table, qualities);
+}
+
 }  // namespace
 
 Result<Report> RunPlace(const RunOptions& options) {
@@ -78,25 +84,20 @@ Result<Report> RunPlace(const RunOptions& options) {
                    {"status", "status"},
                    {"states", "states"},
                    {"seconds", "seconds"}};
-  std::vector<Quality> qualities;
-  const auto add = [&](const std::string& name, const graph::Graph& graph) -> Status {
-    NEAP_CHECK_OK(AddOrder(name, graph, "file", options, &table, &qualities));
-    return AddOrder(name, graph, "exact", options, &table, &qualities);
-  };
-  NEAP_CHECK_OK(ForEachNetwork({kQuick, kMore}, options, add));
-  Report report = ReportOf(
-      "place", "Placements of the zoo's networks",
-      {"Height of the arena in bytes (profile ideal, float32): the rules of TensorFlow Lite Micro "
-       "and of LiteRT given exact sizes without alignment, and Neap's placement with its proven "
-       "bound."},
-      std::move(table), "Arena over the proven bound",
-      {"Arena relative to the proven bound, planned order",
-       {"tflm_bytes", "litert_bytes", "arena_bytes"},
-       "bound_bytes",
-       "order",
-       "planned"});
-  report.qualities = std::move(qualities);
-  return report;
+  return RunNetworks(
+      {kQuick, kMore}, options, AddOrders,
+      {"place",
+       "Placements of the zoo's networks",
+       {"Height of the arena in bytes (profile ideal, float32): the rules of TensorFlow Lite Micro "
+        "and of LiteRT given exact sizes without alignment, and Neap's placement with its proven "
+        "bound."},
+       "Arena over the proven bound",
+       {"Arena relative to the proven bound, planned order",
+        {"tflm_bytes", "litert_bytes", "arena_bytes"},
+        "bound_bytes",
+        "order",
+        "planned"}},
+      std::move(table));
 }
 
 }  // namespace neap::bench

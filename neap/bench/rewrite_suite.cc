@@ -87,27 +87,25 @@ Result<Report> RunRewrite(const RunOptions& options) {
                    {"all_operators", "all"},
                    {"bitwise_seconds", "seconds, bitwise"},
                    {"all_seconds", "seconds, all"}};
-  std::vector<Quality> qualities;
-  const auto add = [&](const std::string& name, const graph::Graph& graph) {
-    return AddNetwork(name, graph, options, &table, &qualities);
-  };
-  NEAP_CHECK_OK(ForEachNetwork({kQuick, kMore}, options, add));
-  Report report = ReportOf(
-      "rewrite", "Rewriting the zoo's networks",
-      {"Peak of live bytes under the profile neap (aligned to 16, in place, accumulators of 4 "
-       "bytes "
-       "an element for 8-bit networks): in the order of the file, in the best order, and after the "
-       "rewrites that lower it most (docs/algorithms/rewrite.md). \"bitwise\": the same bytes out; "
-       "\"all\": floats may be summed in another order. Where a peak equals its bound, no choice "
-       "of "
-       "these rules has a smaller one.",
-       "Networks have shapes and no weights here; \".int8\" is the 8-bit network."},
-      std::move(table), "Peak relative to the order of the file",
-      {"Peak relative to the order of the file",
-       {"best_bytes", "bitwise_bytes", "all_bytes"},
-       "file_bytes"});
-  report.qualities = std::move(qualities);
-  return report;
+  return RunNetworks(
+      {kQuick, kMore}, options, AddNetwork,
+      {"rewrite",
+       "Rewriting the zoo's networks",
+       {"Peak of live bytes under the profile neap (aligned to 16, in place, accumulators of 4 "
+        "bytes "
+        "an element for 8-bit networks): in the order of the file, in the best order, and after "
+        "the "
+        "rewrites that lower it most (docs/algorithms/rewrite.md). \"bitwise\": the same bytes "
+        "out; "
+        "\"all\": floats may be summed in another order. Where a peak equals its bound, no choice "
+        "of "
+        "these rules has a smaller one.",
+        "Networks have shapes and no weights here; \".int8\" is the 8-bit network."},
+       "Peak relative to the order of the file",
+       {"Peak relative to the order of the file",
+        {"best_bytes", "bitwise_bytes", "all_bytes"},
+        "file_bytes"}},
+      std::move(table));
 }
 
 }  // namespace neap::bench

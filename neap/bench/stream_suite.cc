@@ -74,23 +74,21 @@ Result<Report> RunStream(const RunOptions& options) {
                    {"macs_ratio", "multiply-accumulates"},
                    {"cycles_ratio", "cycles"},
                    {"seconds", "seconds"}};
-  std::vector<Quality> qualities;
-  const auto add = [&](const std::string& name, const graph::Graph& graph) {
-    return AddNetwork(name, graph, options, &table, &qualities);
-  };
-  NEAP_CHECK_OK(ForEachNetwork({kQuick, kMore}, options, add));
-  Report report = ReportOf(
-      "stream", "Streamed plans of the zoo's networks",
-      {"Arena in bytes for Neap's executor (profile neap, 8-bit networks without weights): layer "
-       "by "
-       "layer, and computed block by block, every pixel once (docs/stream.md). \"external\": the "
-       "input lies outside the arena, in either case only in the streamed plan. A dash: a streamed "
-       "plan would need no less. Multiply-accumulates and cycles are relative to the network layer "
-       "by layer."},
-      std::move(table), "Arena relative to layer by layer, input resident",
-      {"Arena relative to layer by layer", {"arena_bytes"}, "layers_bytes", "input", "resident"});
-  report.qualities = std::move(qualities);
-  return report;
+  return RunNetworks(
+      {kQuick, kMore}, options, AddNetwork,
+      {"stream",
+       "Streamed plans of the zoo's networks",
+       {"Arena in bytes for Neap's executor (profile neap, 8-bit networks without weights): layer "
+        "by "
+        "layer, and computed block by block, every pixel once (docs/stream.md). \"external\": the "
+        "input lies outside the arena, in either case only in the streamed plan. A dash: a "
+        "streamed "
+        "plan would need no less. Multiply-accumulates and cycles are relative to the network "
+        "layer "
+        "by layer."},
+       "Arena relative to layer by layer, input resident",
+       {"Arena relative to layer by layer", {"arena_bytes"}, "layers_bytes", "input", "resident"}},
+      std::move(table));
 }
 
 }  // namespace neap::bench

@@ -52,4 +52,15 @@ graph::Tensor IntegerConstant(std::string name, const std::vector<std::int64_t>&
   return tensor;
 }
 
+graph::Tensor TrueConstant(std::string name) {
+  const auto bytes = std::make_shared<std::vector<std::byte>>(1, std::byte{1});
+  graph::Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.type = graph::ElementType::kBool;
+  tensor.shape = graph::Shape{1};
+  tensor.constant = true;
+  tensor.data = graph::ConstantData{bytes, *bytes};
+  return tensor;
+}
+
 }  // namespace neap::cascade

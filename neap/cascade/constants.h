@@ -21,4 +21,7 @@ std::optional<std::vector<std::int64_t>> IntegersOf(const graph::Subgraph& subgr
 graph::Tensor IntegerConstant(std::string name, const std::vector<std::int64_t>& values, bool wide,
                               bool pairs);
 
+// The constant `true` as a condition: one element of a boolean tensor.
+graph::Tensor TrueConstant(std::string name);
+
 }  // namespace neap::cascade

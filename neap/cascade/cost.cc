@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "neap/base/bytes.h"
+#include "neap/cascade/bodies.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
 
@@ -68,19 +69,6 @@ std::int64_t SavedByRows(const Rows& r) {
   return std::clamp<std::int64_t>(r.out_bytes - distance, 0, std::min(r.in_bytes, r.out_bytes));
 }
 
-// What TensorFlow Lite Micro keeps for an operator on a 32-bit machine, about.
-std::int64_t KeptBytes(const Subgraph& subgraph, const Op& op) {
-  constexpr std::int64_t kNodeAndTensor = 32 + 12;
-  if (op.type == "CONV_2D" || op.type == "DEPTHWISE_CONV_2D") {
-    const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
-    const std::int64_t channels = out.shape->empty() ? 0 : out.shape->back();
-    return kNodeAndTensor + 28 + 64 + 2 * AlignUp(4 * channels, 16);
-  }
-  return kNodeAndTensor + (ops::IsElementwise(op) ? 66 : 90);
-}
-constexpr std::int64_t kKeptBySlice = 32 + 24;
-constexpr std::int64_t kKeptByConcatenation = 32 + 12 + 8 + 32;
-
 // Follows what is live through all tiles.
 class Walk {
  public:
@@ -119,7 +107,7 @@ class Walk {
     const std::int64_t parts = done_;
     cost_.bytes = std::max(cost_.bytes, parts + (JoinsInPlace() ? 0 : whole) + KeptInputs());
     if (cost_.bytes >= too_many_) return std::nullopt;
-    cost_.kept_bytes += kKeptByConcatenation;
+    cost_.kept_bytes += kKeptByConcatenation + KeptByTiles();
     for (const OpId id : plan_.ops) cost_.kept_bytes -= KeptBytes(subgraph_, subgraph_.ops[id]);
     if (!rules_.charges_operators) cost_.kept_bytes = 0;
     return cost_;
@@ -278,14 +266,28 @@ class Walk {
     return most;
   }
 
-  void Charge(const Tile& tile) {
-    for (const TileStep& step : tile.steps) {
-      if (!step.op.valid()) {
-        cost_.kept_bytes += kKeptBySlice;
+  std::int64_t KeptByTiles() const {
+    if (!rules_.charges_operators) return 0;
+    const std::vector<int> bodies = BodiesOf(subgraph_, tiles_, rules_.bodies);
+    std::int64_t bytes = 0;
+    int known = 0;
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      if (bodies[t] == kNoBody) {
+        bytes += KeptByClones(subgraph_, tiles_[t]);
         continue;
       }
+      bytes += KeptByCall(tiles_[t]);
+      if (bodies[t] < known) continue;
+      bytes += KeptByBody(subgraph_, tiles_[t]);
+      known = bodies[t] + 1;
+    }
+    return bytes;
+  }
+
+  void Charge(const Tile& tile) {
+    for (const TileStep& step : tile.steps) {
+      if (!step.op.valid()) continue;
       const Op& op = subgraph_.ops[step.op];
-      cost_.kept_bytes += KeptBytes(subgraph_, op);
       const Box& box = tile.tensors[static_cast<std::size_t>(step.output)].box;
       cost_.macs += MacsPerElement(subgraph_, op) * ops::ElementsOf(box);
     }

@@ -21,6 +21,7 @@ struct Rules {
   // belong, and rows that no tile needs any more are free.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
   bool charges_operators = false;  // TensorFlow Lite Micro keeps data for each operator
+  TileBodies bodies = TileBodies::kClones;
 };
 
 struct Cost {

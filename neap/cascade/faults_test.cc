@@ -35,11 +35,7 @@ constexpr LayerShape k3x3 = {{3, 3}};
 constexpr LayerShape k3x3Half = {{3, 3}, {2, 2}};
 
 PlanOptions OptionsOf(plan::Runtime runtime) {
-  PlanOptions options;
-  options.compile.runtime = runtime;
-  options.compile.placement_states = 5000;
-  options.compile.limits.max_states = 20000;
-  options.device = *DeviceNamed("cortex-m4");
+  PlanOptions options = QuickOptions(runtime);
   options.most_tiles = 16;
   return options;
 }

@@ -372,4 +372,13 @@ std::vector<Split> RandomSplits(const Shape& shape, std::size_t first_axis, Rand
   return splits;
 }
 
+PlanOptions QuickOptions(plan::Runtime runtime) {
+  PlanOptions options;
+  options.compile.runtime = runtime;
+  options.compile.placement_states = 5000;
+  options.compile.limits.max_states = 20000;
+  options.device = *DeviceNamed("cortex-m4");
+  return options;
+}
+
 }  // namespace neap::cascade

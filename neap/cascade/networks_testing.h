@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random networks for the tests of this module: chains and graphs of a few layers, with all kinds
-// of windows, paddings and zero points.
+// of windows, paddings and zero points, and how they are planned.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neap/base/random.h"
+#include "neap/cascade/plan.h"
 #include "neap/cascade/region.h"
 #include "neap/graph/graph.h"
 
@@ -26,5 +27,8 @@ Network RandomOnnx(Random* random);
 
 // A few cuts along one axis or two of a tensor of this shape; empty: nothing to cut.
 std::vector<Split> RandomSplits(const graph::Shape& shape, std::size_t first_axis, Random* random);
+
+// For networks of this size: a Cortex-M4, and searches that end soon.
+PlanOptions QuickOptions(plan::Runtime runtime);
 
 }  // namespace neap::cascade

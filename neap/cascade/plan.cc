@@ -29,6 +29,24 @@ std::int64_t TotalOf(const compile::Compiled& compiled) {
   return compiled.totals.empty() ? -1 : compiled.totals.front().total_arena_bytes;
 }
 
+// Of the main subgraph and of the bodies of tiles, at every call.
+struct Work {
+  std::int64_t macs = 0;
+  std::int64_t cycles = 0;
+};
+Work WorkOf(const Graph& graph, const Device& device) {
+  const Subgraph& main = graph.subgraphs[SubgraphId(0)];
+  Work work{MacsOf(main), CyclesOf(main, device)};
+  for (const graph::Op& op : main.ops) {
+    // Calls that the model has of its own count as before: not at all.
+    if (op.source_index >= 0 || op.bodies.empty()) continue;
+    const Subgraph& body = graph.subgraphs[op.bodies.front()];
+    work.macs += MacsOf(body);
+    work.cycles += CyclesOf(body, device);
+  }
+  return work;
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, const PlanOptions& options) : graph_(graph), options_(options) {
@@ -41,6 +59,9 @@ class Planner {
       rules_.kernels = ops::KernelLibrary::kCopies;
     }
     rules_.charges_operators = tflm;
+    // Without offsets that are told, TFLM lets no two tensors of a body that is called again share
+    // bytes.
+    if (tflm && options.compile.tell_offsets) rules_.bodies = options.bodies;
   }
 
   Result<PlanOutcome> Run() {
@@ -260,6 +281,9 @@ class Planner {
     Proposal proposal;
     proposal.regions = regions;
     proposal.order = order_;
+    NEAP_CHECK_OK(Add(proposal, kQuickStates));
+    if (rules_.bodies == TileBodies::kClones) return {};
+    proposal.bodies = rules_.bodies;
     return Add(std::move(proposal), kQuickStates);
   }
 
@@ -276,17 +300,19 @@ class Planner {
   Status Add(Proposal proposal, std::int64_t states) {
     auto realised = GraphOf(graph_, proposal);
     if (!realised) return {};  // the edges of a region forbid it: no proposal
+    const bool has_bodies = realised->subgraphs.size() > graph_.subgraphs.size();
+    if (proposal.bodies == TileBodies::kShared && !has_bodies) return {};  // clones after all
     const Graph planned = WithoutUnused(std::move(*realised));
     compile::Options with = OptionsFor(options_, proposal);
     with.placement_states = std::min(with.placement_states, states);
     with.place_file_order = false;
     with.limits.observer = nullptr;
     NEAP_TRY(const compile::Compiled compiled, compile::Compile(planned, with));
-    const Subgraph& main = planned.subgraphs[SubgraphId(0)];
     proposal.arena_bytes = ArenaOf(compiled);
     proposal.total_arena_bytes = TotalOf(compiled);
-    proposal.macs = MacsOf(main);
-    proposal.cycles = CyclesOf(main, options_.device);
+    const auto work = WorkOf(planned, options_.device);
+    proposal.macs = work.macs;
+    proposal.cycles = work.cycles;
     proposal.tiles = 0;
     for (const RegionPlan& region : proposal.regions) {
       std::int64_t tiles = 1;
@@ -359,7 +385,7 @@ compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal
 
 Result<Graph> GraphOf(const Graph& graph, const Proposal& proposal) {
   if (proposal.regions.empty()) return graph;
-  return Realise(graph, proposal.regions, proposal.order);
+  return Realise(graph, proposal.regions, proposal.order, proposal.bodies);
 }
 
 Result<PlanOutcome> FindPlan(const Graph& graph, const PlanOptions& options) {

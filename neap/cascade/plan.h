@@ -32,6 +32,8 @@ struct PlanOptions {
   // Operators in one region, tiles in one region: at most.
   std::size_t most_operators = 24;
   std::int64_t most_tiles = 64;
+  // kShared (TensorFlow Lite Micro alone): wherever bodies help, both are tried.
+  TileBodies bodies = TileBodies::kClones;
   // Price every proposal, for the whole front; false: until none that is left could be better.
   bool whole_front = false;
   std::function<void(const PlanProgress&)> observer;  // may be empty
@@ -46,7 +48,8 @@ struct Proposal {
   std::int64_t cycles = 0;  // by the model of the device
   std::int64_t tiles = 0;
   std::vector<graph::OpId> order;  // of the operators of the graph, by which it was cut
-  bool keeps_order = true;         // the order of its graph, which no search made lower
+  TileBodies bodies = TileBodies::kClones;
+  bool keeps_order = true;  // the order of its graph, which no search made lower
 };
 
 struct PlanOutcome {

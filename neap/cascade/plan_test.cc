@@ -24,15 +24,6 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
 
-PlanOptions OptionsOf(plan::Runtime runtime) {
-  PlanOptions options;
-  options.compile.runtime = runtime;
-  options.compile.placement_states = 5000;
-  options.compile.limits.max_states = 20000;
-  options.device = *DeviceNamed("cortex-m4");
-  return options;
-}
-
 // What is planned is run at its addresses: no byte is shared wrongly, outputs are those of the
 // network as it is.
 TEST(Plan, RealisedPlansRunAtTheirAddresses) {
@@ -135,7 +126,7 @@ TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
   int cut = 0;
   for (int round = 0; round < 25; ++round) {
     const Network network = RandomTflite(&random, true);
-    PlanOptions options = OptionsOf(plan::Runtime::kTflm);
+    PlanOptions options = QuickOptions(plan::Runtime::kTflm);
     options.budget_bytes = 1;  // as little as possible, clones or not
     const auto outcome = FindPlan(network.graph, options);
     ASSERT_TRUE(outcome) << outcome.error().ToString();
@@ -157,7 +148,7 @@ TEST(Plan, TheSameInputGivesTheSamePlan) {
   Random random(24);
   for (int round = 0; round < 5; ++round) {
     const Network network = RandomTflite(&random, true);
-    const PlanOptions options = OptionsOf(plan::Runtime::kTflm);
+    const PlanOptions options = QuickOptions(plan::Runtime::kTflm);
     const auto first = FindPlan(network.graph, options);
     const auto second = FindPlan(network.graph, options);
     ASSERT_TRUE(first && second);
@@ -190,7 +181,7 @@ TEST(Plan, NothingIsCutWhereThatIsNotBetter) {
   main.inputs = {op.inputs[0]};
   main.outputs = op.outputs;
   main.ops.push_back(op);
-  const auto outcome = FindPlan(graph, OptionsOf(plan::Runtime::kTflm));
+  const auto outcome = FindPlan(graph, QuickOptions(plan::Runtime::kTflm));
   ASSERT_TRUE(outcome) << outcome.error().ToString();
   EXPECT_TRUE(outcome->front[outcome->chosen].regions.empty());
   EXPECT_NE(outcome->note, "");

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/cascade/bodies.h"
 #include "neap/cascade/constants.h"
 #include "neap/cascade/region.h"
+#include "neap/cascade/tile_writer.h"
 
 namespace neap::cascade {
 namespace {
@@ -22,25 +23,34 @@ using graph::Tensor;
 using graph::TensorId;
 using ops::Box;
 
-Shape ShapeOf(const Box& box) {
-  Shape shape;
-  for (const ops::Interval& interval : box) shape.push_back(interval.size());
-  return shape;
-}
+// What regions have in common.
+struct Shared {
+  TileBodies bodies = TileBodies::kClones;
+  std::size_t first_body = 0;     // subgraphs that there are without bodies
+  std::vector<Subgraph> added;    // the bodies
+  std::optional<TensorId> truth;  // the condition of all calls
+};
 
 // Writes one region behind the operators that are there already.
 class RegionWriter {
  public:
-  RegionWriter(const Subgraph& from, const RegionPlan& plan, std::size_t region, Subgraph* to)
-      : from_(from), plan_(plan), to_(*to), prefix_("cascade" + std::to_string(region)) {
-    onnx_ = from.ops[plan.ops[0]].domain != "tflite";
-  }
+  RegionWriter(const Subgraph& from, const RegionPlan& plan, std::size_t region, Subgraph* to,
+               Shared* shared)
+      : from_(from),
+        plan_(plan),
+        to_(*to),
+        shared_(*shared),
+        writer_(from, plan.ops[0], to, false),
+        prefix_("cascade" + std::to_string(region)),
+        onnx_(from.ops[plan.ops[0]].domain != "tflite") {}
 
   void Write(const std::vector<Tile>& tiles) {
     const TensorId whole = BorderOf(from_, plan_.ops).outputs[0];
+    const std::vector<int> bodies = BodiesOf(from_, tiles, shared_.bodies);
     for (std::size_t t = 0; t < tiles.size(); ++t) {
       name_ = prefix_ + "/tile" + std::to_string(t);
-      outputs_.push_back(WriteTile(tiles[t]));
+      outputs_.push_back(bodies[t] == kNoBody ? writer_.WriteTile(tiles[t], name_)
+                                              : WriteCall(tiles[t], bodies[t]));
       // A row of tiles is done: it becomes one piece.
       JoinInner(tiles[t].output_box);
     }
@@ -110,104 +120,47 @@ class RegionWriter {
     to_.ops.push_back(std::move(op));
   }
 
-  TensorId Part(const TileTensor& part, const std::string& suffix) {
-    Tensor tensor = from_.tensors[part.whole];
-    tensor.name = name_ + "/" + tensor.name + suffix;
-    tensor.shape = ShapeOf(part.box);
-    tensor.symbols.clear();
-    return to_.tensors.push_back(std::move(tensor));
-  }
-
-  TensorId WriteTile(const Tile& tile) {
-    std::vector<TensorId> ids(tile.tensors.size());
-    for (const TileStep& step : tile.steps) {
-      const auto out = static_cast<std::size_t>(step.output);
-      ids[out] =
-          Part(tile.tensors[out], step.op.valid() ? "" : "/slice" + std::to_string(step.output));
-      if (step.op.valid()) {
-        AddClone(step, ids);
-      } else {
-        AddSlice(tile, step, ids);
-      }
+  // The tile as a call of the body that it shares with others; the first of them brings it.
+  TensorId WriteCall(const Tile& tile, int body) {
+    if (static_cast<std::size_t>(body) == bodies_.size()) {
+      Subgraph inside;
+      inside.name = prefix_ + "/body" + std::to_string(body);
+      TileWriter(from_, plan_.ops[0], &inside, true).WriteBody(tile, inside.name);
+      bodies_.emplace_back(shared_.first_body + shared_.added.size());
+      shared_.added.push_back(std::move(inside));
     }
-    return ids[static_cast<std::size_t>(tile.output)];
-  }
-
-  void AddSlice(const Tile& tile, const TileStep& step, const std::vector<TensorId>& ids) {
-    const TileTensor& out = tile.tensors[static_cast<std::size_t>(step.output)];
-    const int source = step.inputs[0];
-    const TensorId from = source == kWhole ? out.whole : ids[static_cast<std::size_t>(source)];
-    std::vector<std::int64_t> begins;
-    std::vector<std::int64_t> sizes;
-    std::vector<std::int64_t> ends;
-    for (std::size_t d = 0; d < out.box.size(); ++d) {
-      const std::int64_t origin =
-          source == kWhole ? 0 : tile.tensors[static_cast<std::size_t>(source)].box[d].begin;
-      begins.push_back(out.box[d].begin - origin);
-      sizes.push_back(out.box[d].size());
-      ends.push_back(out.box[d].end - origin);
-    }
-    const TensorId output = ids[static_cast<std::size_t>(step.output)];
-    // A copy: constants are added behind it.
-    const std::string name = to_.tensors[output].name;
+    if (!shared_.truth) shared_.truth = to_.tensors.push_back(TrueConstant("cascade/true"));
     Op op;
+    op.type = "IF";
+    op.domain = "tflite";
+    op.inputs = writer_.WriteArguments(tile, name_);
+    op.inputs.insert(op.inputs.begin(), *shared_.truth);
+    const TileTensor& out = tile.tensors[static_cast<std::size_t>(tile.output)];
+    const TensorId output =
+        writer_.AddPart(out.whole, out.box, name_ + "/" + from_.tensors[out.whole].name);
     op.outputs = {output};
-    op.inputs = {from, AddConstant(name + "/begin", begins)};
-    if (onnx_) {
-      op.type = "Slice";
-      op.name = name + "/slice";
-      op.inputs.push_back(AddConstant(name + "/end", ends));
-      op.version = from_.ops[plan_.ops[0]].version;
-    } else {
-      op.type = "SLICE";
-      op.domain = "tflite";
-      op.inputs.push_back(AddConstant(name + "/size", sizes));
-    }
+    op.bodies.assign(2, bodies_[static_cast<std::size_t>(body)]);
     to_.ops.push_back(std::move(op));
-  }
-
-  // One for all that say the same: TensorFlow Lite Micro keeps a record of each.
-  TensorId AddConstant(std::string name, const std::vector<std::int64_t>& values) {
-    const auto found = constants_.find(values);
-    if (found != constants_.end()) return found->second;
-    const TensorId id =
-        to_.tensors.push_back(IntegerConstant(std::move(name), values, onnx_, false));
-    constants_.emplace(values, id);
-    return id;
-  }
-
-  void AddClone(const TileStep& step, const std::vector<TensorId>& ids) {
-    Op op = from_.ops[step.op];
-    op.source_index = -1;
-    op.name = op.name.empty() ? "" : name_ + "/" + op.name;
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      if (step.inputs[i] != kWhole) op.inputs[i] = ids[static_cast<std::size_t>(step.inputs[i])];
-    }
-    op.outputs = {ids[static_cast<std::size_t>(step.output)]};
-    for (const std::string& gone : step.removed) op.attributes.erase(gone);
-    for (const auto& [name, value] : step.attributes) op.attributes[name] = value;
-    if (!step.paddings.empty()) {
-      op.inputs[1] = to_.tensors.push_back(IntegerConstant(
-          to_.tensors[op.outputs[0]].name + "/paddings", step.paddings, false, true));
-    }
-    to_.ops.push_back(std::move(op));
+    return output;
   }
 
   const Subgraph& from_;
   const RegionPlan& plan_;
   Subgraph& to_;
+  Shared& shared_;
+  TileWriter writer_;
   const std::string prefix_;
+  const bool onnx_;
   std::string name_;
-  bool onnx_ = false;
   int pieces_ = 0;
-  std::map<std::vector<std::int64_t>, TensorId> constants_;
+  std::vector<SubgraphId> bodies_;
   std::vector<TensorId> outputs_;  // of tiles that are not yet joined
 };
 
 }  // namespace
 
 Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions,
-                      const std::vector<OpId>& order) {
+                      const std::vector<OpId>& order, TileBodies bodies) {
   Graph result = graph;
   const Subgraph& from = graph.subgraphs[SubgraphId(0)];
   Subgraph& to = result.subgraphs[SubgraphId(0)];
@@ -224,6 +177,9 @@ Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions
   }
   to.ops = {};
   to.control_edges.clear();
+  Shared shared;
+  shared.bodies = bodies;
+  shared.first_body = graph.subgraphs.size();
   IdVector<OpId, OpId> moved(from.ops.size());
   std::vector<OpId> sequence;
   for (const OpId id : from.ops.Ids()) {
@@ -245,7 +201,7 @@ Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions
     const auto r = static_cast<std::size_t>(region_of[id]);
     if (--left[r] > 0) continue;
     NEAP_TRY(const std::vector<Tile> tiles, TilesOf(from, regions[r]));
-    RegionWriter(from, regions[r], r, &to).Write(tiles);
+    RegionWriter(from, regions[r], r, &to, &shared).Write(tiles);
   }
   for (const graph::ControlEdge& edge : from.control_edges) {
     if (!moved[edge.before].valid() || !moved[edge.after].valid()) {
@@ -253,6 +209,8 @@ Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions
     }
     to.control_edges.push_back({moved[edge.before], moved[edge.after]});
   }
+  // Not before: `to` is one of the subgraphs.
+  for (Subgraph& body : shared.added) result.subgraphs.push_back(std::move(body));
   NEAP_CHECK_OK(graph::Verify(result));
   return result;
 }

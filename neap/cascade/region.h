@@ -41,6 +41,12 @@ struct Border {
 };
 Border BorderOf(const graph::Subgraph& subgraph, const std::vector<graph::OpId>& ops);
 
+// What tiles that are the same operators on tensors of the same shapes are made of.
+enum class TileBodies : std::uint8_t {
+  kClones,  // operators of their own
+  kShared,  // one body (a subgraph) that each of them calls; TensorFlow Lite only
+};
+
 // A part of a tensor that a tile works on. `box` is in indices of the whole tensor. Rows and
 // columns at its ends may hold nothing of use: operators of TensorFlow Lite pad by themselves, so
 // that a tile in the middle of an image computes its outermost rows from padding that is not there.
@@ -85,8 +91,12 @@ Result<std::vector<Tile>> TilesOf(const graph::Subgraph& subgraph, const RegionP
 // that are not folded; it can be run; empty: theirs), a region's at the place of its last one. The
 // result has passed graph::Verify(); it is an edited graph of the file that `graph` was read from
 // (formats::WriteEdited).
+// With kShared, tiles of TensorFlow Lite's operators share bodies where that needs less than clones
+// (BodiesOf() in neap/cascade/bodies.h): a call is an IF whose condition is a constant, true, and
+// whose two branches are the body; bodies are subgraphs behind those that there are.
 Result<graph::Graph> Realise(const graph::Graph& graph, const std::vector<RegionPlan>& regions,
-                             const std::vector<graph::OpId>& order = {});
+                             const std::vector<graph::OpId>& order = {},
+                             TileBodies bodies = TileBodies::kClones);
 
 // The same graph in which tensors that nothing refers to take no room: what is planned.
 graph::Graph WithoutUnused(graph::Graph graph);

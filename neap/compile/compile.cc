@@ -273,7 +273,7 @@ class Pipeline {
     // That the inputs are kept is a wish; the bound is of what is possible.
     const OverlapOptions overlap = {kernels_, false};
     if (arena_orders_[id] || kernels_ == ops::KernelLibrary::kNone || options_.order != "exact" ||
-        !MayOverlap(subgraph, overlap) || IsOnlyOrder(subgraph, orders_[id]) ||
+        !MayOverlap(graph_, id, overlap) || IsOnlyOrder(subgraph, orders_[id]) ||
         HasDeadParts(subgraph)) {
       return;
     }
@@ -281,6 +281,8 @@ class Pipeline {
     for (const OpId op : subgraph.ops.Ids()) {
       std::int64_t body_bytes = 0;
       for (const SubgraphId body : subgraph.ops[op].bodies) {
+        // Where tensors of a body overlap, its peak says nothing about its arena.
+        if (MayOverlap(graph_, body, overlap)) continue;
         body_bytes = std::max(body_bytes, ordered_[body].lower_bound_bytes);
       }
       scratch[op] = AlignUp(subgraph.ops[op].scratch_bytes, profile_.alignment) + body_bytes;
@@ -309,7 +311,7 @@ class Pipeline {
     const bool only_order = IsOnlyOrder(subgraph, orders_[id]);
     const std::int64_t searched = arena_orders_[id] ? arena_orders_[id]->lower_bound_bytes : 0;
     return std::max({seen, searched, only_order ? given_order_bound : 0,
-                     MayOverlap(subgraph, {kernels_, false}) ? 0 : peak_bound});
+                     MayOverlap(graph_, id, {kernels_, false}) ? 0 : peak_bound});
   }
 
   // What one tensor needs, or one operator.

@@ -76,7 +76,7 @@ void AddDeadParts(const graph::Graph& graph, graph::SubgraphId entry, const Time
   }
   const auto exactly = [&](TensorId input, TensorId output) {
     return std::any_of(allowed->begin(), allowed->end(), [&](const plan::Overlap& other) {
-      return other.input == input && other.output == output;
+      return other.subgraph == entry && other.input == input && other.output == output;
     });
   };
   for (const LiveTensor& live : timeline.tensors) {
@@ -115,6 +115,103 @@ void AddViews(const Subgraph& subgraph, const Op& op, std::int32_t slot, graph::
   }
 }
 
+// When the tensors of all subgraphs live, call by call.
+class Lives {
+ public:
+  Lives(const graph::Graph& graph, const Timeline& timeline) {
+    for (const Subgraph& subgraph : graph.subgraphs) {
+      lives_.push_back(IdVector<TensorId, std::vector<const LiveTensor*>>(subgraph.tensors.size()));
+    }
+    for (const LiveTensor& live : timeline.tensors) {
+      lives_[live.subgraph][live.tensor].push_back(&live);
+    }
+  }
+
+  // The end of the life that `slot` is in; -1: there is none.
+  std::int32_t EndAt(graph::SubgraphId subgraph, TensorId tensor, std::int32_t slot) const {
+    const auto& calls = lives_[subgraph][tensor];
+    const auto at =
+        std::upper_bound(calls.begin(), calls.end(), slot,
+                         [](std::int32_t s, const LiveTensor* live) { return s < live->last; });
+    return at == calls.end() || (*at)->first > slot ? -1 : (*at)->last;
+  }
+
+ private:
+  IdVector<graph::SubgraphId, IdVector<TensorId, std::vector<const LiveTensor*>>> lives_;
+};
+
+// What the operator in one slot allows.
+class OverlapsOfStep {
+ public:
+  OverlapsOfStep(const graph::Graph& graph, const Timeline& timeline, const OverlapOptions& options)
+      : graph_(graph), timeline_(timeline), options_(options), lives_(graph, timeline) {}
+
+  void Add(std::int32_t slot, std::vector<plan::Overlap>* allowed) const {
+    const plan::Step& step = timeline_.steps[static_cast<std::size_t>(slot)];
+    const Subgraph& subgraph = graph_.subgraphs[step.subgraph];
+    const Op& op = subgraph.ops[step.op];
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!IsRepeated(op, i)) AddRule(slot, op, i, allowed);
+    }
+    AddViews(subgraph, op, slot, step.subgraph, options_, allowed);
+    if (ops::CopiesIntoBody(op, options_.kernels)) AddCopiedIn(slot, op, allowed);
+  }
+
+ private:
+  void AddRule(std::int32_t slot, const Op& op, std::size_t input,
+               std::vector<plan::Overlap>* allowed) const {
+    const plan::Step& step = timeline_.steps[static_cast<std::size_t>(slot)];
+    const auto rule = RuleOf(graph_.subgraphs[step.subgraph], op, input, options_);
+    if (!rule) return;
+    plan::Overlap overlap;
+    overlap.slot = slot;
+    overlap.subgraph = step.subgraph;
+    overlap.input = op.inputs[input];
+    overlap.output = op.outputs.front();
+    overlap.bytes = rule->bytes;
+    overlap.kind = plan::OverlapKind::kHoldsInput;
+    if (rule->kind == ops::OverlapRule::Kind::kStartsBelow) {
+      overlap.kind = plan::OverlapKind::kStartsBelow;
+      // Operators with bodies have no rule: each takes one slot.
+      if (lives_.EndAt(step.subgraph, overlap.input, slot) != slot + 1) return;
+    }
+    allowed->push_back(overlap);
+  }
+
+  void AddCopiedIn(std::int32_t slot, const Op& op, std::vector<plan::Overlap>* allowed) const {
+    const plan::Step& step = timeline_.steps[static_cast<std::size_t>(slot)];
+    const Subgraph& subgraph = graph_.subgraphs[step.subgraph];
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      const TensorId input = op.inputs[i];
+      if (IsRepeated(op, i) || !input.valid() || !IsPlanned(subgraph.tensors[input])) continue;
+      if (Contains(subgraph.outputs, input) || Contains(op.captures, input)) continue;
+      if (options_.keep_inputs && Contains(subgraph.inputs, input)) continue;
+      if (IsReadAfter(slot, input)) continue;
+      for (const TensorId output : op.outputs) {
+        if (!output.valid() || !IsPlanned(subgraph.tensors[output])) continue;
+        allowed->push_back({slot, step.subgraph, input, output, plan::OverlapKind::kCopiedIn, 0});
+      }
+    }
+  }
+
+  bool IsReadAfter(std::int32_t slot, TensorId input) const {
+    const graph::SubgraphId id = timeline_.steps[static_cast<std::size_t>(slot)].subgraph;
+    const std::int32_t end = lives_.EndAt(id, input, slot);
+    for (std::int32_t later = slot + 1; later < end; ++later) {
+      const plan::Step& step = timeline_.steps[static_cast<std::size_t>(later)];
+      if (step.subgraph != id || !step.op.valid()) continue;
+      const Op& op = graph_.subgraphs[id].ops[step.op];
+      if (Contains(op.inputs, input) || Contains(op.captures, input)) return true;
+    }
+    return false;
+  }
+
+  const graph::Graph& graph_;
+  const Timeline& timeline_;
+  const OverlapOptions& options_;
+  const Lives lives_;
+};
+
 }  // namespace
 
 std::optional<ops::ViewRule> ViewOf(const Subgraph& subgraph, const Op& op, std::size_t output,
@@ -132,34 +229,9 @@ std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::Sub
                                            const OverlapOptions& options) {
   std::vector<plan::Overlap> allowed;
   if (options.kernels == ops::KernelLibrary::kNone) return allowed;
-  const Subgraph& subgraph = graph.subgraphs[entry];
-  IdVector<TensorId, std::int32_t> last(subgraph.tensors.size(), -1);
-  for (const LiveTensor& live : timeline.tensors) {
-    if (live.subgraph == entry) last[live.tensor] = live.last;
-  }
+  const OverlapsOfStep of_step(graph, timeline, options);
   for (std::size_t slot = 0; slot < timeline.steps.size(); ++slot) {
-    const plan::Step& step = timeline.steps[slot];
-    if (step.subgraph != entry || !step.op.valid()) continue;
-    const Op& op = subgraph.ops[step.op];
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      if (IsRepeated(op, i)) continue;
-      const auto rule = RuleOf(subgraph, op, i, options);
-      if (!rule) continue;
-      plan::Overlap overlap;
-      overlap.slot = static_cast<std::int32_t>(slot);
-      overlap.subgraph = entry;
-      overlap.input = op.inputs[i];
-      overlap.output = op.outputs.front();
-      overlap.bytes = rule->bytes;
-      overlap.kind = plan::OverlapKind::kHoldsInput;
-      if (rule->kind == ops::OverlapRule::Kind::kStartsBelow) {
-        overlap.kind = plan::OverlapKind::kStartsBelow;
-        // Operators with bodies have no rule: each takes one slot.
-        if (last[overlap.input] != overlap.slot + 1) continue;
-      }
-      allowed.push_back(overlap);
-    }
-    AddViews(subgraph, op, static_cast<std::int32_t>(slot), entry, options, &allowed);
+    if (timeline.steps[slot].op.valid()) of_step.Add(static_cast<std::int32_t>(slot), &allowed);
   }
   AddDeadParts(graph, entry, timeline, &allowed);
   return allowed;
@@ -176,6 +248,16 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
     savings.most_bytes = std::max(savings.most_bytes, covered);
     sum += bytes;
   };
+  if (ops::CopiesIntoBody(op, options.kernels)) {
+    std::int64_t outputs = 0;
+    for (const TensorId id : op.outputs) outputs += id.valid() ? sizes.counted[id] : 0;
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      const bool counts = op.inputs[i].valid() && IsPlanned(subgraph.tensors[op.inputs[i]]);
+      if (counts && !IsRepeated(op, i)) add(i, outputs, false);
+    }
+    savings.most_bytes = std::min(savings.most_bytes, sum);
+    return savings;
+  }
   const bool in_place = IsInPlace(subgraph, op, sizes, profile);
   if (in_place) add(0, sizes.counted[op.outputs.front()], false);
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -196,16 +278,38 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
   return savings;
 }
 
-bool MayOverlap(const Subgraph& subgraph, const OverlapOptions& options) {
-  if (options.kernels == ops::KernelLibrary::kNone) return false;
+namespace {
+
+bool MayOverlapInside(const Subgraph& subgraph, const OverlapOptions& options) {
   for (const Op& op : subgraph.ops) {
     // Beside a slice lies what nobody reads any more.
-    if (op.type == "SLICE") return true;
+    if (op.type == "SLICE" || ops::CopiesIntoBody(op, options.kernels)) return true;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.folded && RuleOf(subgraph, op, i, options)) return true;
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (!op.folded && ViewOf(subgraph, op, i, options)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool MayOverlap(const graph::Graph& graph, graph::SubgraphId id, const OverlapOptions& options) {
+  if (options.kernels == ops::KernelLibrary::kNone) return false;
+  IdVector<graph::SubgraphId, char> seen(graph.subgraphs.size(), 0);
+  std::vector<graph::SubgraphId> open = {id};
+  seen[id] = 1;
+  while (!open.empty()) {
+    const Subgraph& subgraph = graph.subgraphs[open.back()];
+    open.pop_back();
+    if (MayOverlapInside(subgraph, options)) return true;
+    for (const Op& op : subgraph.ops) {
+      for (const graph::SubgraphId body : op.bodies) {
+        if (seen[body] == 0) open.push_back(body);
+        seen[body] = 1;
+      }
     }
   }
   return false;

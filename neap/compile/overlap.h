@@ -19,14 +19,15 @@ struct OverlapOptions {
   bool keep_inputs = false;  // never over an input of the model
 };
 
-// All pairs that may share bytes, as the plan would tell them (kInPlace excepted). Only operators
-// of the entry subgraph itself: tensors of bodies live in several calls.
+// All pairs that may share bytes, as the plan would tell them (kInPlace excepted): of operators of
+// the entry subgraph and of bodies, there once for every call. Dead parts are those of tensors of
+// the entry subgraph.
 std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::SubgraphId entry,
                                            const Timeline& timeline, const OverlapOptions& options);
 
-// Whether any operator could have such an overlap, in any order. Where none can, no arena is below
-// the peak.
-bool MayOverlap(const graph::Subgraph& subgraph, const OverlapOptions& options);
+// Whether any operator of the subgraph, or of a body that it calls, could have such an overlap, in
+// any order. Where none can, no arena is below the peak.
+bool MayOverlap(const graph::Graph& graph, graph::SubgraphId id, const OverlapOptions& options);
 
 // Where an output lies in an input of which it is a piece; nullopt: it is none, or not planned.
 std::optional<ops::ViewRule> ViewOf(const graph::Subgraph& subgraph, const graph::Op& op,

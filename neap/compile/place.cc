@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "neap/arena/arena.h"
 #include "neap/arena/check.h"
@@ -31,10 +34,14 @@ class Placer {
 
   // Lets the pairs share bytes; those that the addresses make no use of cost nothing.
   void Allow(const std::vector<plan::Overlap>& overlaps) {
+    // What a call allows every call does: the rule is told once.
+    std::set<std::pair<arena::BufferIndex, arena::BufferIndex>> known;
     for (const plan::Overlap& overlap : overlaps) {
       const arena::BufferIndex input = BufferOf(overlap.subgraph, overlap.input);
       const arena::BufferIndex output = BufferOf(overlap.subgraph, overlap.output);
       if (input < 0 || output < 0 || input == output || !MayShare(overlap)) continue;
+      allowed_.push_back(overlap);
+      if (IsCalledAgain(input) && !known.emplace(input, output).second) continue;
       if (overlap.kind == plan::OverlapKind::kHoldsInput) {
         arena::AddExactlyAt(problem_, output, input, overlap.bytes);
       } else if (overlap.kind == plan::OverlapKind::kHoldsOutput) {
@@ -45,10 +52,11 @@ class Placer {
           return problem_.buffers[static_cast<std::size_t>(buffer)].bytes;
         };
         problem_.pairs.push_back({input, output, overlap.bytes - at(output), at(input)});
+      } else if (overlap.kind == plan::OverlapKind::kCopiedIn) {
+        problem_.pairs.push_back(arena::Unrelated(input, output));
       } else {
         problem_.pairs.push_back(arena::StartsBelow(problem_, input, output, overlap.bytes));
       }
-      allowed_.push_back(overlap);
     }
   }
 
@@ -169,6 +177,7 @@ class Placer {
       if (at < 0) {
         at = static_cast<std::int32_t>(tensors_.size());
         tensors_.push_back(live);
+        in_first_call_.push_back({live.first, live.last});
       } else {
         LiveTensor& known = tensors_[static_cast<std::size_t>(at)];
         known.first = std::min(known.first, live.first);
@@ -197,17 +206,55 @@ class Placer {
       const auto r = static_cast<std::size_t>(find(static_cast<std::int32_t>(i)));
       if (r == i) {
         buffer_[i] = Add(sizes_[live.subgraph].counted[live.tensor], live.first, live.last);
+        calls_.push_back({live.subgraph, in_first_call_[i]});
       } else {
         buffer_[i] = buffer_[r];
         arena::Buffer& shared = problem_.buffers[static_cast<std::size_t>(buffer_[r])];
         shared.first = std::min(shared.first, live.first);
         shared.last = std::max(shared.last, live.last);
+        Span& span = calls_[static_cast<std::size_t>(buffer_[r])].in_first_call;
+        span.first = std::min(span.first, in_first_call_[i].first);
+        span.last = std::max(span.last, in_first_call_[i].last);
       }
     }
+    LetTurnsShare();
     for (const LiveScratch& scratch : timeline_.scratch) {
       scratch_.push_back(
           Add(AlignUp(scratch.bytes, profile_.alignment), scratch.first, scratch.last));
     }
+  }
+
+  // Tensors of a body that is called several times keep their places from the first call to the
+  // last, but they hold values in one call at a time: what never lives together in a call may share
+  // bytes.
+  void LetTurnsShare() {
+    constexpr std::size_t kMostPairs = 200'000;
+    std::vector<std::vector<arena::BufferIndex>> of_subgraph(sizes_.size());
+    for (std::size_t b = 0; b < calls_.size(); ++b) {
+      const auto buffer = static_cast<arena::BufferIndex>(b);
+      if (IsCalledAgain(buffer)) of_subgraph[calls_[b].subgraph.index()].push_back(buffer);
+    }
+    for (const auto& buffers : of_subgraph) {
+      if (buffers.size() * buffers.size() / 2 > kMostPairs) continue;
+      for (const arena::BufferIndex a : buffers) {
+        for (const arena::BufferIndex b : buffers) {
+          if (b >= a) break;
+          const Span& x = calls_[static_cast<std::size_t>(a)].in_first_call;
+          const Span& y = calls_[static_cast<std::size_t>(b)].in_first_call;
+          if (x.last <= y.first || y.last <= x.first) {
+            problem_.pairs.push_back(arena::Unrelated(a, b));
+          }
+        }
+      }
+    }
+  }
+
+  // Whether it is a tensor's, of a body that is called more than once.
+  bool IsCalledAgain(arena::BufferIndex buffer) const {
+    const auto b = static_cast<std::size_t>(buffer);
+    const arena::Buffer& hull = problem_.buffers[b];
+    const Span& span = calls_[b].in_first_call;
+    return hull.first != span.first || hull.last != span.last;
   }
 
   arena::BufferIndex Add(std::int64_t bytes, std::int32_t first, std::int32_t last) {
@@ -230,7 +277,10 @@ class Placer {
     const arena::Buffer& output =
         problem_.buffers[static_cast<std::size_t>(BufferOf(overlap.subgraph, overlap.output))];
     if (input.last != in.last || output.first != out.first) return false;
-    if (overlap.kind == plan::OverlapKind::kStartsBelow) return true;
+    if (overlap.kind == plan::OverlapKind::kStartsBelow ||
+        overlap.kind == plan::OverlapKind::kCopiedIn) {
+      return true;
+    }
     if (overlap.kind == plan::OverlapKind::kHoldsOutput) {
       // A piece may be written over in place when the whole is not needed any more.
       const bool in_time = !IsWrittenOver(overlap.subgraph, overlap.output) || out.last > in.last;
@@ -260,10 +310,21 @@ class Placer {
     return in_begin < out_end && out_begin < in_end;
   }
 
+  struct Span {
+    std::int32_t first = 0;
+    std::int32_t last = 0;
+  };
+  struct Call {
+    SubgraphId subgraph;
+    Span in_first_call;
+  };
+
   const Timeline& timeline_;
   const AllSizes& sizes_;
   const plan::Profile& profile_;
   arena::Problem problem_;
+  std::vector<Span> in_first_call_;  // of each of tensors_
+  std::vector<Call> calls_;          // of each buffer of tensors
   std::vector<LiveTensor> tensors_;
   IdVector<SubgraphId, IdVector<TensorId, std::int32_t>> index_;  // into tensors_
   std::vector<arena::BufferIndex> buffer_;                        // of each of tensors_

@@ -47,6 +47,7 @@ constexpr std::array kKernels = {
     Kernel{"FULLY_CONNECTED", {32, 8}, {16, 4}, 72, 48},
     Kernel{"GATHER", {8, 4}, {8, 4}, 12, 12},
     Kernel{"HARD_SWISH", {}, {}, 20, 20},
+    Kernel{"IF", {8, 4}, {8, 4}, 8, 8},
     Kernel{"LEAKY_RELU", {4, 4}, {4, 4}, 24, 24},
     Kernel{"LOGISTIC", {}, {}, 16, 16},
     Kernel{"MAXIMUM", {}, {}},
@@ -80,7 +81,7 @@ constexpr std::array kKernels = {
 };
 
 // Kernels that ask for no scratch, though what they keep is not in the table.
-constexpr std::array<std::string_view, 36> kWithoutScratch = {"ABS",
+constexpr std::array<std::string_view, 35> kWithoutScratch = {"ABS",
                                                               "ASSIGN_VARIABLE",
                                                               "BATCH_MATMUL",
                                                               "BROADCAST_TO",
@@ -95,7 +96,6 @@ constexpr std::array<std::string_view, 36> kWithoutScratch = {"ABS",
                                                               "GATHER_ND",
                                                               "GREATER",
                                                               "GREATER_EQUAL",
-                                                              "IF",
                                                               "LESS",
                                                               "LESS_EQUAL",
                                                               "LOG",

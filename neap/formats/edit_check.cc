@@ -132,7 +132,9 @@ class Comparison {
       return "is of another type: '" + found.type + "'";
     }
     if (!by_index_ && expected.name != found.name) return "has the name '" + found.name + "'";
-    if (expected.bodies.size() != found.bodies.size()) return "has other bodies";
+    const bool same_bodies =
+        by_index_ ? expected.bodies == found.bodies : expected.bodies.size() == found.bodies.size();
+    if (!same_bodies) return "has other bodies";
     if (expected.stateful != found.stateful) return "is stateful in one of them only";
     if (expected.folded != found.folded) return "is folded in one of them only";
     // Attributes that hold a body's number are the body's.
@@ -192,11 +194,9 @@ bool KeepsEnds(const Subgraph& before, const Subgraph& after, bool is_main) {
          all(before.outputs, after.outputs, false);
 }
 
-Status CheckSubgraph(const Subgraph& before, const Subgraph& after, bool is_main) {
-  if (!KeepsEnds(before, after, is_main) || after.name != before.name ||
-      after.tensors.size() < before.tensors.size()) {
-    return Fail(UsageError("an edit changes the inputs, outputs or tensors of a subgraph"));
-  }
+// Operators of the file as they are, and all of them in an order that can be run. `calls`: new ones
+// may have bodies.
+Status CheckOps(const Subgraph& before, const Subgraph& after, bool calls) {
   std::set<std::int32_t> kept;
   std::int32_t last_with_bodies = -1;
   IdVector<TensorId, char> written(after.tensors.size(), 1);
@@ -212,7 +212,9 @@ Status CheckSubgraph(const Subgraph& before, const Subgraph& after, bool is_main
       error.op = graph::Describe(id, op);
       return Fail(std::move(error));
     };
-    if (op.source_index < 0 && !op.bodies.empty()) return refuse("is new and has bodies");
+    if (op.source_index < 0 && !op.bodies.empty() && !calls) {
+      return refuse("is new and has bodies");
+    }
     if (op.source_index >= 0) {
       if (static_cast<std::size_t>(op.source_index) >= before.ops.size() ||
           !kept.insert(op.source_index).second) {
@@ -239,16 +241,27 @@ Status CheckSubgraph(const Subgraph& before, const Subgraph& after, bool is_main
   return {};
 }
 
+Status CheckSubgraph(const Subgraph& before, const Subgraph& after, bool is_main, bool calls) {
+  if (!KeepsEnds(before, after, is_main) || after.name != before.name ||
+      after.tensors.size() < before.tensors.size()) {
+    return Fail(UsageError("an edit changes the inputs, outputs or tensors of a subgraph"));
+  }
+  return CheckOps(before, after, calls);
+}
+
 }  // namespace
 
 Status CheckEdit(const SourceModel& model, const graph::Graph& edited) {
-  if (edited.subgraphs.size() != model.graph.subgraphs.size()) {
+  const std::size_t old = model.graph.subgraphs.size();
+  const bool adds = model.format == Format::kTflite;
+  if (edited.subgraphs.size() < old || (!adds && edited.subgraphs.size() > old)) {
     return Fail(UsageError("an edit has another number of subgraphs"));
   }
   NEAP_CHECK_OK(graph::Verify(edited));
   for (const SubgraphId id : edited.subgraphs.Ids()) {
-    NEAP_CHECK_OK(
-        CheckSubgraph(model.graph.subgraphs[id], edited.subgraphs[id], id == SubgraphId(0)));
+    NEAP_CHECK_OK(id.index() < old ? CheckSubgraph(model.graph.subgraphs[id], edited.subgraphs[id],
+                                                   id == SubgraphId(0), adds)
+                                   : CheckOps(Subgraph(), edited.subgraphs[id], adds));
   }
   return {};
 }

@@ -215,6 +215,88 @@ TEST_P(EditTest, NewOperatorsTensorsAndConstantsAreSplicedIn) {
   EXPECT_EQ(found.tensors[found.ops[OpId(3)].inputs[1]].name, "bias");
 }
 
+// The second output by a body that adds the same bias as the operator before the first.
+Graph WithBody(const SourceModel& source) {
+  Graph edited = source.graph;
+  Subgraph& subgraph = edited.subgraphs[kMain];
+  Subgraph body;
+  body.name = "body";
+  const TensorId in = AddTensor(&body, "in", {2, 3});
+  const TensorId bias = body.tensors.push_back(subgraph.tensors[Named(subgraph, "bias")]);
+  const TensorId sum = AddTensor(&body, "sum", {2, 3});
+  body.ops.push_back(MakeOp("tflite", "ADD", {in, bias}, {sum}));
+  body.inputs = {in};
+  body.outputs = {sum};
+  const TensorId truth = AddTensor(&subgraph, "true", {1});
+  subgraph.tensors[truth].type = ElementType::kBool;
+  subgraph.tensors[truth].constant = true;
+  const auto owner = std::make_shared<const std::vector<std::byte>>(1, std::byte{1});
+  subgraph.tensors[truth].data = {owner, *owner};
+  Op call = MakeOp("tflite", "IF", {truth, Named(subgraph, "r")}, subgraph.ops[OpId(2)].outputs);
+  call.bodies.assign(2, SubgraphId(edited.subgraphs.size()));
+  subgraph.ops[OpId(2)] = std::move(call);
+  edited.subgraphs.push_back(std::move(body));
+  return edited;
+}
+
+TEST(EditBodies, ANewOperatorCallsANewSubgraph) {
+  const SourceModel source = Source("tflite");
+  const Graph edited = WithBody(source);
+  const auto written = WriteEdited(source, edited, kWithWeights);
+  ASSERT_TRUE(written) << written.error().message;
+  ASSERT_EQ(written->graph.subgraphs.size(), 2U);
+  const Op& call = written->graph.subgraphs[kMain].ops[OpId(2)];
+  EXPECT_EQ(call.type, "IF");
+  EXPECT_EQ(call.bodies, (std::vector{SubgraphId(1), SubgraphId(1)}));
+  const Subgraph& body = written->graph.subgraphs[SubgraphId(1)];
+  EXPECT_EQ(body.name, "body");
+  ASSERT_EQ(body.ops.size(), 1U);
+  // The bias is stored once.
+  const Tensor& inside = body.tensors[body.ops[OpId(0)].inputs[1]];
+  const Tensor& outside = written->graph.subgraphs[kMain].tensors[TensorId(1)];
+  ASSERT_TRUE(inside.data && outside.data);
+  EXPECT_EQ(inside.data->bytes.data(), outside.data->bytes.data());
+  // A plan is about the tensors of both.
+  graph::TensorOffsets offsets;
+  for (const Subgraph& subgraph : written->graph.subgraphs) {
+    offsets.push_back(IdVector<TensorId, std::int32_t>(subgraph.tensors.size(), graph::kNoOffset));
+  }
+  offsets[SubgraphId(1)][TensorId(2)] = 64;
+  const auto planned = WritePlanned(*written, {}, offsets, "");
+  if (planned) {
+    const auto read = LoadBytes(std::make_shared<const std::vector<std::byte>>(*planned),
+                                "planned.tflite", kWithWeights);
+    ASSERT_TRUE(read);
+    ASSERT_TRUE(read->carried_plan);
+    EXPECT_EQ(read->carried_plan->problem, "");
+    EXPECT_EQ(read->carried_plan->offsets[SubgraphId(1)][TensorId(2)], 64);
+  }
+  // The edit of the edit keeps the body.
+  Graph again = written->graph;
+  const auto rewritten = WriteEdited(*written, again, kWithWeights);
+  ASSERT_TRUE(rewritten) << rewritten.error().message;
+  EXPECT_EQ(FindDifference(*written, again, rewritten->graph), "");
+}
+
+TEST(EditBodies, OtherBodiesAreSeen) {
+  const SourceModel source = Source("tflite");
+  const Graph edited = WithBody(source);
+  Graph other = edited;
+  other.subgraphs.push_back(other.subgraphs[SubgraphId(1)]);
+  Graph swapped = other;
+  swapped.subgraphs[kMain].ops[OpId(2)].bodies[1] = SubgraphId(2);
+  EXPECT_NE(FindDifference(source, other, swapped), "");
+  EXPECT_EQ(FindDifference(source, other, other), "");
+  // One that runs in no order, and one that no subgraph is there for.
+  Graph circle = edited;
+  std::swap(circle.subgraphs[SubgraphId(1)].ops[OpId(0)].inputs[0],
+            circle.subgraphs[SubgraphId(1)].ops[OpId(0)].outputs[0]);
+  EXPECT_FALSE(WriteEdited(source, circle, kWithWeights));
+  Graph nowhere = edited;
+  nowhere.subgraphs[kMain].ops[OpId(2)].bodies[0] = SubgraphId(7);
+  EXPECT_FALSE(WriteEdited(source, nowhere, kWithWeights));
+}
+
 TEST_P(EditTest, AnEditOfAnEditIsWritten) {
   SourceModel source = Source(GetParam());
   for (int round = 0; round < 4; ++round) {

@@ -117,7 +117,18 @@ Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_vie
 }
 
 Result<SourceModel> Load(const std::string& path, const LoadOptions& options) {
-  NEAP_TRY(auto bytes, io::ReadFile(path));
+  const auto accept = [&path](std::span<const std::byte> head, std::int64_t file_bytes) -> Status {
+    NEAP_TRY(const Format format, RecogniseFormat(head, path));
+    Status status;
+    if (format == Format::kTflite) status = tflite::CheckHead(head);
+#if NEAP_WITH_ONNX
+    if (format == Format::kOnnx) status = onnx::CheckSize(file_bytes);
+#else
+    static_cast<void>(file_bytes);
+#endif
+    return AtFile(std::move(status), path);
+  };
+  NEAP_TRY(auto bytes, io::ReadFile(path, accept));
   return LoadBytes(std::move(bytes), path, options);
 }
 

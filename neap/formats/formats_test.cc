@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -71,6 +73,30 @@ TEST(Formats, NamesTheFileInEveryError) {
   }
   EXPECT_THAT(Load("/nonexistent/a.tflite", {}).error().ToString(),
               HasSubstr("/nonexistent/a.tflite: cannot be opened"));
+}
+
+// Sparse files of gigabytes: read whole they would take that much memory.
+TEST(Formats, RefusesByTheFirstBytesWhatIsNoModel) {
+  constexpr std::uintmax_t kBytes = std::uintmax_t{6} << 30;
+  const std::filesystem::path folder(::testing::TempDir());
+  std::string expected = "identifier TFL3";
+#if NEAP_WITH_ONNX
+  for (const char* name : {"head.tflite", "head.onnx"}) {
+#else
+  for (const char* name : {"head.tflite"}) {
+#endif
+    const std::filesystem::path path = folder / name;
+    std::ofstream(path) << "nothing";
+    std::error_code error;
+    std::filesystem::resize_file(path, kBytes, error);
+    if (error) GTEST_SKIP() << "no sparse files here";
+    const auto model = Load(path.string(), {});
+    std::filesystem::remove(path);
+    ASSERT_FALSE(model);
+    EXPECT_EQ(model.error().file, path.string());
+    EXPECT_THAT(model.error().ToString(), HasSubstr(expected));
+    expected = "2 GiB";
+  }
 }
 
 TEST(Formats, RefusesSizesOfSymbolsThatAFormatCannotHave) {

@@ -152,7 +152,8 @@ Result<std::string> Resolve(const std::string& path) {
 
 }  // namespace
 
-Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string& path) {
+Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string& path,
+                                                               const HeadCheck& accept) {
   const bool standard = path == "-";
   const Descriptor file(standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC),
                         !standard);
@@ -163,6 +164,12 @@ Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string
   }
   if (S_ISDIR(status.st_mode)) return Fail(At(path, "is a folder, expected a file"));
   if (S_ISREG(status.st_mode) && status.st_size > kMostFileBytes) return Fail(TooLarge(path));
+  if (accept && S_ISREG(status.st_mode)) {
+    std::array<std::byte, 4096> head = {};
+    const ssize_t got = ::pread(file.Number(), head.data(), head.size(), 0);
+    if (got < 0) return Fail(At(path, "cannot be read: " + Reason(errno)));
+    NEAP_CHECK_OK(accept(std::span(head).first(static_cast<std::size_t>(got)), status.st_size));
+  }
   try {
     auto bytes = std::make_shared<std::vector<std::byte>>();
     const std::size_t expected =

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,9 +17,13 @@ namespace neap::io {
 // Files larger than this are refused, so that no input can exhaust the machine.
 inline constexpr std::int64_t kMostFileBytes = std::int64_t{8} << 30;
 
+// Refuses a file by its first bytes (at most 4,096) and its size, before the rest is read.
+using HeadCheck = std::function<Status(std::span<const std::byte> head, std::int64_t file_bytes)>;
+
 // The whole file ("-": standard input, read to its end). Errors name the path and the reason; a
-// directory is refused.
-Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string& path);
+// directory is refused. `accept` is asked about regular files only.
+Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string& path,
+                                                               const HeadCheck& accept = {});
 
 // Writes beside the target under a temporary name, then renames: the target is either what it was
 // or complete. Refuses an existing target unless `force`. "-" is standard output.

@@ -126,6 +126,25 @@ TEST_F(FileTest, RefusesWhatIsTooLarge) {
   EXPECT_THAT(Text(Path("a")), HasSubstr("is too large"));
 }
 
+TEST_F(FileTest, AsksAboutTheHeadBeforeTheRest) {
+  ASSERT_TRUE(WriteFile(Path("a"), std::string(5000, 'a'), false));
+  std::size_t seen = 0;
+  std::int64_t told = 0;
+  const auto refuse = [&](std::span<const std::byte> head, std::int64_t file_bytes) -> Status {
+    seen = head.size();
+    told = file_bytes;
+    return Fail(BadInput("no"));
+  };
+  const auto refused = ReadFile(Path("a"), refuse);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "no");
+  EXPECT_EQ(seen, 4096U);
+  EXPECT_EQ(told, 5000);
+  const auto accepted = ReadFile(Path("a"), [](auto, auto) { return Status{}; });
+  ASSERT_TRUE(accepted);
+  EXPECT_EQ((*accepted)->size(), 5000U);
+}
+
 TEST(Sha256, MatchesPublishedVectors) {
   // FIPS 180-2, appendix B.
   EXPECT_EQ(Sha256({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

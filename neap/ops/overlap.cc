@@ -380,4 +380,9 @@ std::int64_t FirstByteRead(const Subgraph& subgraph, const Op& op, std::size_t i
   return first * ElementBytes(*in);
 }
 
+bool CopiesIntoBody(const Op& op, KernelLibrary library) {
+  const bool stock = library == KernelLibrary::kCopies || library == KernelLibrary::kTflmReference;
+  return stock && op.domain == "tflite" && op.type == "IF" && !op.bodies.empty();
+}
+
 }  // namespace neap::ops

@@ -67,6 +67,11 @@ std::optional<OverlapRule> OverlapRuleOf(const graph::Subgraph& subgraph, const 
 // of every other operator, and where it is not known. TensorFlow Lite's operators.
 std::int64_t FirstByteRead(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input);
 
+// Whether `op` copies its inputs, but for its condition, into a body before anything else writes,
+// and what the body makes to its outputs in the end, so that these may lie over inputs that die
+// there in any way: IF of TensorFlow Lite, which no kernel library does otherwise.
+bool CopiesIntoBody(const graph::Op& op, KernelLibrary library);
+
 // An output that is `bytes` above the start of input `input`: the copy of a piece that is there
 // anyway.
 struct ViewRule {

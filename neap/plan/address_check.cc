@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
-#include "neap/ops/traits.h"
 #include "neap/plan/kernel_simulation.h"
 
 namespace neap::plan {
@@ -35,6 +34,7 @@ struct Block {
   OpId op;          // of scratch
   TensorId tensor;  // of a tensor
   SlotRange range;
+  SlotRange in_call = {};  // of a tensor that does not move: when it lives in each call
   std::size_t memory = 0;
   std::int64_t offset = 0;
   std::int64_t end = 0;
@@ -77,6 +77,8 @@ class AddressChecker {
     }
     return tensors_.find(key);
   }
+  bool TakeTurns(const Block& a, const Block& b) const;
+  bool AnyRunsAgain() const;
   bool KernelOverlapHolds(const Overlap& overlap, const Block& input, const Block& output);
   bool DeadPartHolds(const Overlap& overlap, const Block& input, const Block& output);
   void CheckApart(std::size_t memory);
@@ -149,6 +151,7 @@ void AddressChecker::AddTensor(const TensorPlacement& placement) {
   block.subgraph = placement.subgraph;
   block.tensor = placement.tensor;
   block.range = range;
+  block.in_call = lifetime->range;
   if (CheckOffset(placement.offset, placement.bytes, placement.memory, block) &&
       block.end > block.offset) {
     tensors_.emplace(key, block);
@@ -305,6 +308,7 @@ void AddressChecker::JoinOverlaps() {
   for (const auto& [range, key] : inputs) {
     Block& output = tensors_.at({key.first, next.at(key).first});
     output.range.first = std::min(output.range.first, tensors_.at(key).range.first);
+    output.in_call.first = std::min(output.in_call.first, tensors_.at(key).in_call.first);
     tensors_.erase(key);
     joined_.emplace(key, TensorKey{key.first, next.at(key).first});
   }
@@ -340,6 +344,7 @@ bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& inp
   const auto at = static_cast<std::size_t>(
       std::find(op.inputs.begin(), op.inputs.end(), overlap.input) - op.inputs.begin());
   const std::int64_t distance = input.offset - output.offset;
+  if (overlap.kind == OverlapKind::kCopiedIn) return HandsOver(op, at, c_.kernels);
   if (overlap.kind == OverlapKind::kDeadPart) return DeadPartHolds(overlap, input, output);
   if (overlap.kind == OverlapKind::kHoldsOutput) {
     const auto which = static_cast<std::size_t>(
@@ -363,12 +368,14 @@ void AddressChecker::CheckKernelOverlaps() {
     const Timeline& timeline = c_.replayer.TimelineOf(overlap.subgraph);
     const SlotRange in = timeline.Find(overlap.input)->range;
     const SlotRange out = timeline.Find(overlap.output)->range;
-    if (input->second.range.last != in.last || output->second.range.first != out.first) continue;
+    if (input->second.in_call.last != in.last || output->second.in_call.first != out.first) {
+      continue;
+    }
     // What holds a value must not be written over while somebody else holds it.
     const bool in_is_lost = joined_.contains({overlap.subgraph, overlap.input});
     const bool out_is_lost = joined_.contains({overlap.subgraph, overlap.output});
     if (overlap.kind == OverlapKind::kHoldsInput &&
-        (output->second.range.last != out.last || in_is_lost || out_is_lost)) {
+        (output->second.in_call.last != out.last || in_is_lost || out_is_lost)) {
       continue;
     }
     if (overlap.kind == OverlapKind::kHoldsOutput &&
@@ -387,6 +394,20 @@ void AddressChecker::CheckKernelOverlaps() {
     may_share_.insert({&input->second, &output->second});
     may_share_.insert({&output->second, &input->second});
   }
+}
+
+// Tensors of a body that is called several times hold values during each call, and none between.
+bool AddressChecker::TakeTurns(const Block& a, const Block& b) const {
+  if (!a.tensor.valid() || !b.tensor.valid() || a.subgraph != b.subgraph) return false;
+  if (moves_.contains({a.subgraph, a.tensor}) || moves_.contains({b.subgraph, b.tensor})) {
+    return false;
+  }
+  return a.in_call.last <= b.in_call.first || b.in_call.last <= a.in_call.first;
+}
+
+bool AddressChecker::AnyRunsAgain() const {
+  return std::any_of(c_.replay.calls.begin(), c_.replay.calls.end(),
+                     [](const auto& call) { return call.second.count > 1; });
 }
 
 void AddressChecker::AddShared(std::int32_t slot, const Block& block, const Block& hit) {
@@ -422,7 +443,7 @@ void AddressChecker::CheckApartBut(const std::vector<const Block*>& blocks) {
     }
     for (const Block* other : live) {
       const bool apart = other->end <= block->offset || block->end <= other->offset;
-      if (apart || may_share_.contains({block, other})) continue;
+      if (apart || may_share_.contains({block, other}) || TakeTurns(*block, *other)) continue;
       AddShared(block->range.first, *block, *other);
       if (c_.findings.Full()) return;
     }
@@ -439,7 +460,7 @@ void AddressChecker::CheckApart(std::size_t memory) {
   for (const auto& [key, block] : tensors_) add(block);
   for (const Block& block : scratch_) add(block);
   for (const Block& block : moved_) add(block);
-  if (!may_share_.empty()) return CheckApartBut(blocks);
+  if (!may_share_.empty() || AnyRunsAgain()) return CheckApartBut(blocks);
   struct Event {
     std::int32_t slot;
     bool begins;
@@ -476,35 +497,6 @@ void AddressChecker::CheckApart(std::size_t memory) {
   }
 }
 
-// The same for an overlap that rests on a kernel; the addresses are seen to later.
-std::string KernelRefusal(const EntryContext& c, const Overlap& overlap, const Step& step) {
-  const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
-  const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
-  if (c.kernels == ops::KernelLibrary::kNone) return "the plan names no kernels that allow it";
-  if (step.subgraph != c.entry.subgraph) return "its subgraph runs inside an operator";
-  const bool dead_part = overlap.kind == OverlapKind::kDeadPart;
-  const bool any_output = dead_part || overlap.kind == OverlapKind::kHoldsOutput;
-  const auto which = std::find(op.outputs.begin(), op.outputs.end(), overlap.output);
-  const bool reads =
-      std::find(op.inputs.begin(), op.inputs.end(), overlap.input) != op.inputs.end();
-  if (which == op.outputs.end() || (!any_output && which != op.outputs.begin()) ||
-      (!dead_part && !reads)) {
-    return "expected " + std::string(dead_part ? "" : "an input and ") +
-           (any_output ? "an" : "the first") + " output of operator " +
-           graph::Describe(step.op, op);
-  }
-  const Lifetime* input = timeline.Find(overlap.input);
-  if (input == nullptr || timeline.Find(overlap.output) == nullptr) {
-    return "one of them is not in the arena";
-  }
-  if (dead_part) return input->kept ? "the input is wanted in the end" : "";
-  if (overlap.kind != OverlapKind::kStartsBelow) return "";
-  if (input->kept || input->range.last != timeline.ops[step.op].last) {
-    return "the input is needed after operator " + graph::Describe(step.op, op);
-  }
-  return "";
-}
-
 void AddressChecker::CheckHeights() {
   std::int64_t sum = 0;
   for (const std::int64_t top : tops_) sum = CheckedAdd(sum, top).value_or(kMostBytes);
@@ -526,68 +518,7 @@ void AddressChecker::CheckHeights() {
   }
 }
 
-// Why an overlap is not allowed; "" when it is.
-std::string Refusal(const EntryContext& c, const Overlap& overlap) {
-  if (overlap.kind == OverlapKind::kInPlace && !c.profile.in_place) {
-    return "profile " + std::string(c.profile.name) + " writes nothing in place";
-  }
-  if (overlap.slot < 0 || static_cast<std::size_t>(overlap.slot) >= c.entry.steps.size()) {
-    return "there is no such slot";
-  }
-  const Step& step = c.entry.steps[static_cast<std::size_t>(overlap.slot)];
-  if (step.subgraph != overlap.subgraph || !step.op.valid()) {
-    return "no operator of this subgraph runs there";
-  }
-  if (overlap.kind != OverlapKind::kInPlace) return KernelRefusal(c, overlap, step);
-  const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
-  const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
-  if (overlap.bytes != 0) return "in place means at the same address";
-  if (op.inputs.empty() || op.outputs.empty() || op.inputs[0] != overlap.input ||
-      op.outputs[0] != overlap.output) {
-    return "expected the first input and the first output of operator " +
-           graph::Describe(step.op, op);
-  }
-  if (!MayOverwrite(op, timeline)) {
-    return "operator " + graph::Describe(step.op, op) + " may not write over this input";
-  }
-  if (timeline.Find(overlap.input)->range.last != timeline.ops[step.op].last) {
-    return "the input is needed after operator " + graph::Describe(step.op, op);
-  }
-  return "";
-}
-
 }  // namespace
-
-bool MayOverwrite(const Op& op, const Timeline& timeline) {
-  if (!ops::WritesOverFirstInput(op) || !op.bodies.empty()) return false;
-  if (op.inputs.empty() || op.outputs.empty()) return false;
-  const Lifetime* input = timeline.Find(op.inputs[0]);
-  const Lifetime* output = timeline.Find(op.outputs[0]);
-  return input != nullptr && output != nullptr && input->bytes == output->bytes && !input->kept;
-}
-
-std::vector<Overlap> CheckOverlaps(const EntryContext& context) {
-  std::vector<Overlap> allowed;
-  std::set<std::int32_t> seen;  // slots with an overlap in place
-  std::set<std::tuple<std::int32_t, TensorId, TensorId>> seen_inputs;
-  for (const Overlap& overlap : context.entry.overlaps) {
-    std::string why = Refusal(context, overlap);
-    const bool first =
-        overlap.kind == OverlapKind::kInPlace
-            ? seen.insert(overlap.slot).second
-            : seen_inputs.insert({overlap.slot, overlap.input, overlap.output}).second;
-    if (why.empty() && !first) why = "the slot has one already";
-    if (why.empty()) {
-      allowed.push_back(overlap);
-    } else {
-      context.findings.Add(context.graph, overlap.subgraph, OpId(), overlap.output,
-                           "slot " + std::to_string(overlap.slot) +
-                               ": is said to be written over tensor " +
-                               std::to_string(overlap.input.value()) + ", but " + why);
-    }
-  }
-  return allowed;
-}
 
 void CheckAddresses(const EntryContext& context, const std::vector<Overlap>& allowed) {
   AddressChecker(context, allowed).Run();

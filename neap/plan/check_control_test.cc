@@ -17,6 +17,7 @@ namespace {
 
 using graph::ControlEdge;
 using graph::Graph;
+using graph::Op;
 using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
@@ -130,6 +131,116 @@ TEST(Check, GivesABodyOneOrderAndOnePlace) {
   Plan two_orders = plan;
   std::swap(two_orders.entries[0].steps[4], two_orders.entries[0].steps[5]);
   ExpectFinding(graph, two_orders, "as in the first call of subgraph 1");
+}
+
+// Tensors of a body that never live together in a call may share bytes, although both keep their
+// places from the first call to the last; with what lives between the calls they may not.
+TEST(Check, LetsTensorsOfARepeatedBodyTakeTurns) {
+  Subgraph main;
+  for (const int bytes : {8, 8, 8}) AddTensor(main, bytes);
+  for (int i = 0; i < 2; ++i) main.ops[AddOp(main, "While", {i}, {i + 1})].bodies = {kBody};
+  main.inputs = Tensors({0});
+  main.outputs = Tensors({2});
+  Subgraph body;
+  for (int i = 0; i < 3; ++i) AddTensor(body, 8);
+  for (int i = 0; i < 2; ++i) AddOp(body, "Relu", {i}, {i + 1});
+  body.inputs = Tensors({0});
+  body.outputs = Tensors({2});
+  const Graph graph = GraphOf({main, body});
+  // In each call: 0 with 1, then 1 with 2.
+  const Plan plan = PlanOf(
+      Runtime::kIdeal,
+      Entry({Do(0), Do(0, kBody), Do(1, kBody), Do(1), Do(0, kBody), Do(1, kBody)},
+            {At(0, 0, 8, 0, 3), At(1, 8, 8, 0, 6), At(2, 0, 8, 3, 6), At(0, 16, 8, 1, 5, kBody),
+             At(1, 24, 8, 1, 6, kBody), At(2, 16, 8, 2, 6, kBody)},
+            32, 32));
+  EXPECT_THAT(Check(graph, plan), IsEmpty());
+  const auto moved = [&](std::size_t which, std::int64_t offset) {
+    Plan changed = plan;
+    changed.entries[0].tensors[which].offset = offset;
+    return Check(graph, changed);
+  };
+  EXPECT_THAT(moved(5, 24), ::testing::Contains(HasSubstr("are shared with tensor #1")));
+  EXPECT_THAT(moved(3, 24), ::testing::Contains(HasSubstr("are shared with tensor #")));
+  for (const std::size_t which : {3U, 4U, 5U}) {
+    for (const std::int64_t offset : {0, 4, 8}) EXPECT_FALSE(moved(which, offset).empty());
+  }
+  Plan twice = plan;
+  twice.entries[0].tensors.push_back(At(1, 40, 8, 4, 6, kBody));
+  EXPECT_THAT(Check(graph, twice), ::testing::Contains(HasSubstr("has a second place")));
+}
+
+// main: t0, condition -> IF -> t1; the body is x -> y. The output lies where the argument was.
+struct Handed {
+  Graph graph;
+  Plan plan;
+};
+Handed HandedOver() {
+  Subgraph main;
+  for (const int bytes : {16, 1, 16, 16}) AddTensor(main, bytes);
+  main.tensors[TensorId(1)].constant = true;
+  Op& call = main.ops[AddOp(main, "IF", {1, 0}, {2})];
+  call.domain = "tflite";
+  call.bodies = {kBody, kBody};
+  AddOp(main, "Relu", {2}, {3});
+  main.inputs = Tensors({0});
+  main.outputs = Tensors({3});
+  Subgraph body;
+  for (const int bytes : {16, 16}) AddTensor(body, bytes);
+  AddOp(body, "Conv", {0}, {1});
+  body.inputs = Tensors({0});
+  body.outputs = Tensors({1});
+  EntryPlan entry = Entry({Do(0), Do(0, kBody), Do(0, kBody), Do(1)},
+                          {At(0, 0, 16, 0, 3), At(2, 0, 16, 0, 4), At(3, 16, 16, 3, 4),
+                           At(0, 16, 16, 1, 3, kBody), At(1, 32, 16, 1, 3, kBody)},
+                          64, 48);
+  entry.overlaps = {{0, test::kMain, TensorId(0), TensorId(2), OverlapKind::kCopiedIn, 0}};
+  entry.arena_lower_bound_bytes = entry.arena_given_order_lower_bound_bytes = 0;
+  entry.arena_status = BoundStatus::kBounded;
+  Plan plan = PlanOf(Runtime::kTflm, entry);
+  plan.kernels = ops::KernelLibrary::kCopies;
+  return {GraphOf({main, body}), plan};
+}
+
+TEST(Check, AcceptsAnOutputOverWhatWasHandedToABody) {
+  const Handed handed = HandedOver();
+  EXPECT_THAT(Check(handed.graph, handed.plan), IsEmpty());
+  Plan apart_by_less = handed.plan;  // in any way
+  apart_by_less.entries[0].tensors[0].offset = 0;
+  EXPECT_THAT(Check(handed.graph, apart_by_less), IsEmpty());
+}
+
+TEST(Check, RefusesAnOutputOverWhatIsStillWanted) {
+  const Handed handed = HandedOver();
+  const auto refused = [&](const std::function<void(Handed&)>& change, const std::string& why) {
+    Handed changed = handed;
+    change(changed);
+    EXPECT_THAT(Check(changed.graph, changed.plan), ::testing::Contains(HasSubstr(why)));
+  };
+  const auto main = [](Handed& h) -> Subgraph& { return h.graph.subgraphs[test::kMain]; };
+  const auto entry = [](Handed& h) -> EntryPlan& { return h.plan.entries[0]; };
+  refused([&](Handed& h) { entry(h).overlaps.clear(); }, "are shared with tensor");
+  refused([&](Handed& h) { h.plan.kernels = ops::KernelLibrary::kNone; },
+          "the plan names no kernels that allow it");
+  refused([&](Handed& h) { h.plan.kernels = ops::KernelLibrary::kNeap; }, "would be written over");
+  // A loop hands its body more than one value.
+  refused([&](Handed& h) { main(h).ops[OpId(0)].type = "WHILE"; }, "would be written over");
+  // Read by another operator, seen by the body, wanted in the end.
+  refused(
+      [&](Handed& h) {
+        main(h).ops[OpId(1)].inputs = Tensors({2, 0});
+      },
+      "the input is needed after operator");
+  refused([&](Handed& h) { main(h).ops[OpId(0)].captures = Tensors({0}); },
+          "would be written over");
+  refused(
+      [&](Handed& h) {
+        main(h).outputs = Tensors({3, 0});
+      },
+      "the input is needed after operator");
+  // The body's own input is there while the output's place is: it may be no part of it.
+  refused([&](Handed& h) { entry(h).tensors[3].offset = 0; }, "are shared with tensor");
+  refused([&](Handed& h) { entry(h).tensors[4].offset = 0; }, "are shared with tensor");
 }
 
 // A body called twice whose first operator works in place, in both calls or in one.

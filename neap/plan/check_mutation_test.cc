@@ -70,13 +70,31 @@ bool AddressesAreRight(const Sample& sample, const EntryPlan& entry) {
       }
     }
   }
+  // Slots of own operators of a subgraph in one call, and all of them in all calls.
+  const auto in_call = [&](const TensorPlacement& t) {
+    const auto& ops = sample.graph.subgraphs[t.subgraph].ops;
+    const auto own = std::max<std::ptrdiff_t>(
+        std::count_if(ops.begin(), ops.end(), [](const graph::Op& op) { return !op.folded; }), 1);
+    std::vector<std::int32_t> slots;
+    for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
+      if (entry.steps[slot].subgraph == t.subgraph) {
+        slots.push_back(static_cast<std::int32_t>(slot));
+      }
+    }
+    const std::int32_t last_begin =
+        slots.empty() ? 0 : slots[slots.size() - static_cast<std::size_t>(own)];
+    return std::pair(t.first - (slots.empty() ? 0 : slots.front()), t.last - last_begin);
+  };
   std::int64_t top = 0;
   for (const TensorPlacement& a : entry.tensors) {
     if (a.offset < 0 || a.offset % alignment != 0) return false;
     top = std::max(top, a.offset + AlignUp(a.bytes, alignment));
     for (const TensorPlacement& b : entry.tensors) {
       if (&a == &b) continue;
-      const bool together = a.first < b.last && b.first < a.last &&
+      const auto [first_a, last_a] = in_call(a);
+      const auto [first_b, last_b] = in_call(b);
+      const bool turns = a.subgraph == b.subgraph && (last_a <= first_b || last_b <= first_a);
+      const bool together = a.first < b.last && b.first < a.last && !turns &&
                             a.offset < b.offset + AlignUp(b.bytes, alignment) &&
                             b.offset < a.offset + AlignUp(a.bytes, alignment);
       const bool join = joined.contains({{a.subgraph, a.tensor}, {b.subgraph, b.tensor}});

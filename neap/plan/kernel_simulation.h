@@ -25,6 +25,11 @@ bool ReadsSurvive(const graph::Subgraph& subgraph, const graph::Op& op, std::siz
 bool HoldsInput(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
                 ops::KernelLibrary library, std::int64_t offset_bytes);
 
+// True if `op` has read its input `input` for the last time before the first byte of any output is
+// written: an IF, which hands a copy of it to a body. Not of the condition, nor of what bodies see
+// without being given it.
+bool HandsOver(const graph::Op& op, std::size_t input, ops::KernelLibrary library);
+
 // The lowest byte of its input `input` that `op` reads: of a SLICE with constant begins; else 0.
 std::int64_t LowestRead(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input);
 

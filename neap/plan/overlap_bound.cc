@@ -15,14 +15,16 @@ namespace {
 using graph::Op;
 using graph::OpId;
 using graph::Subgraph;
+using graph::SubgraphId;
 using graph::TensorId;
 
 class Prover {
  public:
-  explicit Prover(const EntryContext& context)
+  // Of the entry subgraph, or of a body of it.
+  Prover(const EntryContext& context, SubgraphId subgraph)
       : c_(context),
-        subgraph_(context.graph.subgraphs[context.entry.subgraph]),
-        timeline_(context.replayer.TimelineOf(context.entry.subgraph)),
+        subgraph_(context.graph.subgraphs[subgraph]),
+        timeline_(context.replayer.TimelineOf(subgraph)),
         holders_(subgraph_.tensors.size()) {
     for (const OpId id : subgraph_.ops.Ids()) {
       const Op& op = subgraph_.ops[id];
@@ -91,6 +93,13 @@ class Prover {
   // The output of `op` has at most `bytes` bytes in common with its inputs, wherever they lie.
   bool SavesAtMost(const Op& op, std::int64_t bytes) const {
     if (bytes < 0) return false;
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      // Such an input may lie under any output.
+      if (HandsOver(op, i, c_.kernels)) {
+        return std::min(Sum({op.inputs.begin(), op.inputs.end()}),
+                        Sum({op.outputs.begin(), op.outputs.end()})) <= bytes;
+      }
+    }
     const std::int64_t output = op.outputs.empty() ? 0 : BytesOf(op.outputs.front());
     const std::int64_t inputs = Sum({op.inputs.begin(), op.inputs.end()});
     if (std::min(inputs, output) <= bytes) return true;
@@ -108,21 +117,28 @@ class Prover {
     }
     return true;
   }
-  // At the largest distance that would still save something.
+  // In the entry subgraph or in any that it calls.
   bool AnyMayOverlap() const {
-    for (const Op& op : subgraph_.ops) {
-      if (op.folded || op.outputs.empty()) continue;
-      if (op.type == "SLICE") return true;
-      const std::int64_t distance = BytesOf(op.outputs.front()) - c_.profile.alignment;
-      for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-        if (MayBePiece(subgraph_, op, i, c_.kernels)) return true;
-      }
-      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        if (BytesOf(op.inputs[i]) == 0 || distance < 0) continue;
-        if (MayHold(op, i)) return true;
-        if (MayDieAt(op, op.inputs[i]) && ReadsSurvive(subgraph_, op, i, c_.kernels, distance)) {
-          return true;
-        }
+    return std::any_of(c_.replay.calls.begin(), c_.replay.calls.end(), [&](const auto& call) {
+      const Prover called(c_, call.first);
+      return std::any_of(called.subgraph_.ops.begin(), called.subgraph_.ops.end(),
+                         [&](const Op& op) { return !op.folded && called.MayOverlapAt(op); });
+    });
+  }
+  // At the largest distance that would still save something.
+  bool MayOverlapAt(const Op& op) const {
+    if (op.outputs.empty()) return false;
+    if (op.type == "SLICE") return true;
+    const std::int64_t distance = BytesOf(op.outputs.front()) - c_.profile.alignment;
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (MayBePiece(subgraph_, op, i, c_.kernels)) return true;
+    }
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (HandsOver(op, i, c_.kernels)) return true;
+      if (BytesOf(op.inputs[i]) == 0 || distance < 0) continue;
+      if (MayHold(op, i)) return true;
+      if (MayDieAt(op, op.inputs[i]) && ReadsSurvive(subgraph_, op, i, c_.kernels, distance)) {
+        return true;
       }
     }
     return false;
@@ -162,7 +178,7 @@ class Prover {
 }  // namespace
 
 bool ProvesArenaBound(const EntryContext& context, std::int64_t bytes) {
-  return Prover(context).Run(bytes);
+  return Prover(context, context.entry.subgraph).Run(bytes);
 }
 
 }  // namespace neap::plan

@@ -84,6 +84,11 @@ class Granter {
       return std::find(list.begin(), list.end(), id) != list.end();
     };
     if (is_in(subgraph_.outputs) || is_in(op.captures)) return 0;
+    if (HandsOver(op, input, kernels_)) {
+      std::int64_t outputs = 0;
+      for (const TensorId out : op.outputs) outputs += out.valid() ? BytesOf(out) : 0;
+      return outputs;
+    }
     const std::int64_t output = BytesOf(op.outputs.front());
     std::int64_t low = 0;  // in units of the alignment: the least that may do
     std::int64_t high = output / profile_.alignment;

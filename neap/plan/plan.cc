@@ -35,6 +35,8 @@ std::string_view NameOf(OverlapKind kind) {
       return "holds-input";
     case OverlapKind::kDeadPart:
       return "dead-part";
+    case OverlapKind::kCopiedIn:
+      return "copied-in";
     case OverlapKind::kHoldsOutput:
       return "holds-output";
   }

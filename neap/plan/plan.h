@@ -85,9 +85,14 @@ enum class OverlapKind : std::uint8_t {
   // `output`, which the operator in `slot` writes, lies over the first `bytes` bytes of `input`, a
   // tensor that is still live: from this slot on only slices read it, and none of them these bytes.
   kDeadPart,
+  // `input` dies in this slot, where the operator copies it into a body before anything is written,
+  // and what the body makes to `output` in the end: they may share any bytes. Any input but the
+  // condition, any output.
+  kCopiedIn,
 };
 
-// "in-place", "starts-below", "holds-input", "holds-output", "dead-part": as plan.json has them.
+// "in-place", "starts-below", "holds-input", "holds-output", "dead-part", "copied-in": as plan.json
+// has them.
 std::string_view NameOf(OverlapKind kind);
 
 // `input` and `output` of the operator in `slot` share bytes.
@@ -198,7 +203,8 @@ struct Plan {
   // in tiles make of the given one, whose operators run in `tiled_order`.
   std::vector<TiledRegion> tiled_regions;
   std::vector<graph::OpId> tiled_order;
-  std::vector<std::string> dims;  // "batch=1": the bindings the sizes were computed with
+  bool tiles_share_bodies = false;  // equal tiles call one body each, where that needs less
+  std::vector<std::string> dims;    // "batch=1": the bindings the sizes were computed with
   // Operators at the ends of the given model's main subgraph that the caller runs
   // (rewrite::MoveToCaller): what follows, rewrites and regions too, is about the model without
   // them, whose interface is another one.

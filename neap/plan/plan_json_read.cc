@@ -184,13 +184,15 @@ Result<Overlap> ReadOverlap(const Place& place) {
   bool known = false;
   for (const OverlapKind candidate :
        {OverlapKind::kInPlace, OverlapKind::kStartsBelow, OverlapKind::kHoldsInput,
-        OverlapKind::kHoldsOutput, OverlapKind::kDeadPart}) {
+        OverlapKind::kHoldsOutput, OverlapKind::kDeadPart, OverlapKind::kCopiedIn}) {
     if (word != NameOf(candidate)) continue;
     overlap.kind = candidate;
     known = true;
   }
   if (!known) {
-    return Refuse(kind, "'in-place', 'starts-below', 'holds-input', 'holds-output' or 'dead-part'");
+    return Refuse(kind,
+                  "'in-place', 'starts-below', 'holds-input', 'holds-output', 'dead-part' or "
+                  "'copied-in'");
   }
   NEAP_TRY(overlap.bytes, ReadCount(place, "bytes"));
   return overlap;
@@ -347,7 +349,14 @@ Result<TiledRegion> ReadRegion(const Place& place) {
 
 Status ReadCascade(const Place& place, Plan* plan) {
   if (place.value->is_null()) return {};
-  NEAP_CHECK_OK(ExpectObject(place, {"order", "regions"}));
+  std::vector<const char*> members = {"order", "regions"};
+  // Left out where tiles are clones.
+  plan->tiles_share_bodies = place.value->is_object() && place.value->contains("bodies");
+  if (plan->tiles_share_bodies) members.push_back("bodies");
+  NEAP_CHECK_OK(ExpectObject(place, members));
+  if (plan->tiles_share_bodies && *place.Member("bodies").value != "shared") {
+    return Refuse(place.Member("bodies"), "'shared'");
+  }
   NEAP_TRY(plan->tiled_order, ReadList(place, "order", &ReadId<graph::OpId>));
   NEAP_TRY(plan->tiled_regions, ReadList(place, "regions", &ReadRegion));
   if (plan->tiled_regions.empty()) return Refuse(place.Member("regions"), "at least one region");

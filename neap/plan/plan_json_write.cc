@@ -84,7 +84,9 @@ Json CascadeJson(const Plan& plan) {
     }
     regions.push_back({{"operators", IdsJson(region.ops)}, {"splits", splits}});
   }
-  return {{"order", IdsJson(plan.tiled_order)}, {"regions", regions}};
+  Json cascade = {{"order", IdsJson(plan.tiled_order)}, {"regions", regions}};
+  if (plan.tiles_share_bodies) cascade["bodies"] = "shared";
+  return cascade;
 }
 
 Json RewritesJson(const std::vector<Rewrite>& rewrites) {

@@ -153,4 +153,11 @@ bool MayBePiece(const Subgraph& subgraph, const Op& op, std::size_t output,
   return HoldsOutput(subgraph, op, input, output, library, at * (graph::BitsOf(from.type) / 8));
 }
 
+bool HandsOver(const Op& op, std::size_t input, ops::KernelLibrary library) {
+  if (op.domain != "tflite" || op.type != "IF" || op.bodies.size() != 2) return false;
+  if (library == ops::KernelLibrary::kNone || library == ops::KernelLibrary::kNeap) return false;
+  if (input == 0 || input >= op.inputs.size() || op.inputs[input] == op.inputs[0]) return false;
+  return std::find(op.captures.begin(), op.captures.end(), op.inputs[input]) == op.captures.end();
+}
+
 }  // namespace neap::plan

@@ -177,6 +177,7 @@ Json CascadeJson(const PlanReport& report) {
   Json out;
   out["device"] = cascade.device;
   out["stripes"] = cascade.tiles;
+  out["bodies"] = cascade.shared_bodies ? "shared" : "clones";
   out["macs"] = cascade.macs;
   out["macs_ratio"] = cascade.uncut_macs == 0 ? 1.0
                                               : static_cast<double>(cascade.macs) /

@@ -285,10 +285,11 @@ std::string CascadeText(const PlanReport& report) {
                                                : static_cast<double>(cascade.macs) /
                                                      static_cast<double>(cascade.uncut_macs);
   std::string out = fmt::format(
-      "  cascade: {} tiles, {:.3f} times the multiplications, {} cycles on {} by a model (whole: "
+      "  cascade: {} tiles{}, {:.3f} times the multiplications, {} cycles on {} by a model (whole: "
       "{}); whole, the arena is {} B\n",
-      cascade.tiles, ratio, FormatCount(cascade.cycles), Printable(cascade.device),
-      FormatCount(cascade.uncut_cycles), FormatCount(cascade.uncut_arena_bytes));
+      cascade.tiles, cascade.shared_bodies ? " with shared bodies" : "", ratio,
+      FormatCount(cascade.cycles), Printable(cascade.device), FormatCount(cascade.uncut_cycles),
+      FormatCount(cascade.uncut_arena_bytes));
   for (const std::string& region : cascade.regions) out += "    " + region + "\n";
   return out;
 }

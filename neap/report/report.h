@@ -23,7 +23,8 @@ inline constexpr int kReportVersion = 1;  // "schema_version" of every report
 // What --cascade did.
 struct CascadeReport {
   std::string device;
-  std::int64_t tiles = 0;  // 0: nothing is cut
+  std::int64_t tiles = 0;      // 0: nothing is cut
+  bool shared_bodies = false;  // equal tiles call bodies
   std::int64_t macs = 0;
   std::int64_t uncut_macs = 0;
   std::int64_t cycles = 0;  // by the model of the device

@@ -32,6 +32,35 @@ class Cascade(CliTest):
         (self.folder / "p.json").write_text(json.dumps(plan))
         self.assertEqual(self.run_neap("check", "m.tflite", "p.json").returncode, FAILED)
 
+    def test_tiles_that_share_bodies(self):
+        self.searches_whole_networks()
+        self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "128",
+                    "--int8", "-o", "large.tflite")
+        words = ("plan", "large.tflite", "--cascade", "auto", "--overlap", "tflm-reference")
+        clones = self.report_of(*words)
+        shared = self.report_of(*words, "--cascade-bodies", "shared", "-o", "cut.tflite", "--plan", "p.json")
+        self.assertEqual(clones["cascade"]["bodies"], "clones")
+        self.assertEqual(shared["cascade"]["bodies"], "shared")
+        self.assertLess(shared["delivered"]["total_arena_bytes"],
+                        clones["delivered"]["total_arena_bytes"])
+        self.assertTrue(any("by IF" in note for note in shared["notes"]))
+        self.expect(DONE, "check", "large.tflite", "p.json")
+        run = self.report_of("run", "large.tflite", "--plan", "p.json", "--compare")
+        self.assertTrue(run["equal"])
+        self.assertEqual(run["violations"], [])
+        # The written model computes the same as the given one, without the plan, too.
+        whole, cut = (self.report_of("run", name)["outputs"] for name in ("large.tflite", "cut.tflite"))
+        self.assertEqual(whole[0]["sha256"], cut[0]["sha256"])
+        # Without its bodies the plan is about another model.
+        plan = json.loads((self.folder / "p.json").read_text())
+        del plan["cascade"]["bodies"]
+        (self.folder / "p.json").write_text(json.dumps(plan))
+        self.assertEqual(self.run_neap("check", "large.tflite", "p.json").returncode, FAILED)
+        plan["cascade"]["bodies"] = "clones"
+        (self.folder / "p.json").write_text(json.dumps(plan))
+        refused = self.expect(FAILED, "check", "large.tflite", "p.json")
+        self.assertIn(b"cascade.bodies is", refused.stderr)
+
     def test_the_cheapest_plan_that_fits(self):
         self.searches_whole_networks()
         front = self.report_of("pareto", "m.tflite")["points"]
@@ -88,3 +117,8 @@ class Cascade(CliTest):
     def test_what_does_not_go_together(self):
         for words in (("--order-only",), ("--moves", "best"), ("--order", "file")):
             self.expect(USAGE, "plan", "m.tflite", "--cascade", "auto", *words)
+        shared = ("--cascade-bodies", "shared")
+        for words in (shared, ("--cascade", "auto", "--runtime", "neap", *shared),
+                      ("--cascade", "auto", "--no-memory-plan", *shared),
+                      ("--cascade", "auto", "--cascade-bodies", "loops")):
+            self.expect(USAGE, "plan", "m.tflite", *words)

@@ -17,12 +17,14 @@ def length(size, kernel, stride, dilation, padding):
 
 
 class Network(Maker):
-    """`draw`: numpy's generator. The network's output is the last tensor; every tensor leads to it."""
+    """`draw`: numpy's generator. The network's output is the last tensor; every tensor leads to it.
+    Images are `scale` times as high and wide as the least ones."""
 
-    def __init__(self, draw):
+    def __init__(self, draw, scale):
         super().__init__()
         self.draw = draw
-        self.made = [self.activation([1, self.between(12, 24), self.between(8, 16), self.between(1, 4)])]
+        self.made = [self.activation([1, scale * self.between(12, 24), scale * self.between(8, 16),
+                                      self.between(1, 4)])]
         self.main.inputs = [self.made[0]]
         for _ in range(self.between(1, 6)):
             source = self.made[self.between(0, len(self.made) - 1)] if self.chance(5) else self.made[-1]
@@ -158,10 +160,10 @@ class Network(Maker):
         self.main.operators = kept[::-1]
 
 
-def random_network(seed):
-    """The bytes of a .tflite with at least one layer."""
+def random_network(seed, scale=1, layers=1):
+    """The bytes of a .tflite with at least so many layers."""
     draw = numpy.random.default_rng([2024, seed])
     while True:
-        network = Network(draw)
-        if network.main.operators:
+        network = Network(draw, scale)
+        if len(network.main.operators) >= layers:
             return network.bytes()

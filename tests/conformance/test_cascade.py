@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("numpy", reason="no wheel of numpy")
 
-from conftest import SHARED  # noqa: E402
+from conftest import SHARED, SOURCE  # noqa: E402
 from tensors import same_bytes  # noqa: E402
 from test_tflite_runtimes import Run  # noqa: E402
 
@@ -20,6 +20,9 @@ TOTALS = {
     (WAKE, None): 74932,
     (WAKE, "tflm-reference"): 59204,
 }
+# Likewise with bodies that equal tiles share.
+SHARED_TOTALS = {PERSON: 49492, WAKE: 56772}
+SHARED_BODIES = ["--cascade-bodies", "shared"]
 # Of networks with random weights: activations and what tiles add to what the runtime keeps beside them
 # (docs/cascade.md), at most; by kernels.
 NETWORKS = {
@@ -35,6 +38,9 @@ FORMS = {
     "2 with outputs over inputs": ["--overlap", "tflm-reference"],
     "3 in tiles": ["--cascade", "auto"],
     "4 in tiles, with outputs over inputs": ["--cascade", "auto", "--overlap", "tflm-reference"],
+    "5 in tiles with shared bodies": ["--cascade", "auto", *SHARED_BODIES],
+    "6 in tiles with shared bodies, with outputs over inputs":
+        ["--cascade", "auto", *SHARED_BODIES, "--overlap", "tflm-reference"],
 }
 
 
@@ -57,7 +63,7 @@ def test_all_forms(neap, name, request, table, tmp_path):
     report = neap.plan(original, "--order", "file", "--no-memory-plan", "-o", tmp_path / "file.tflite")
     table(title, f"{name}: 0 as it is: {before.arena_bytes}, "
                  f"{report['delivered']['total_arena_bytes'] - report['delivered']['arena_bytes'] + before.arena_bytes}")
-    arenas = [before.arena_bytes]
+    arenas, totals = [before.arena_bytes], [None]
     for form, words in FORMS.items():
         written = tmp_path / "form.tflite"
         report = neap.plan(original, "-o", written, "--force", *words, timeout=900)
@@ -67,8 +73,11 @@ def test_all_forms(neap, name, request, table, tmp_path):
             assert same_bytes(before.outputs[seed], after.outputs[seed]), form
         assert after.arena_bytes == report["delivered"]["arena_bytes"]
         arenas.append(after.arena_bytes)
+        totals.append(report["delivered"]["total_arena_bytes"])
         table(title, f"{name}: {form}: {after.arena_bytes}, {report['delivered']['total_arena_bytes']}")
     assert arenas[0] >= arenas[1] >= arenas[2] and arenas[1] >= arenas[3] and arenas[2] >= arenas[4]
+    # Bodies are taken where all that is kept is less with them.
+    assert totals[5] <= totals[3] and totals[6] <= totals[4]
 
 
 @pytest.mark.parametrize("model, kernels", TOTALS)
@@ -97,13 +106,65 @@ def test_stock_tflm(neap, model, kernels, table, tmp_path):
     assert neap.run("check", original, tmp_path / "plan.json").returncode == 0
 
 
-def test_right_where_the_plan_is_ignored(neap, tmp_path):
+@pytest.mark.parametrize("model", SHARED_TOTALS)
+def test_shared_bodies(neap, model, table, tmp_path):
+    """Equal tiles call one body: the bytes of the model as it is, in less than clones need."""
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    from tflite_micro import runtime
+
+    original = SHARED / "models" / model
+    if not original.exists():
+        pytest.skip(f"no models in {SHARED}")
+    cut, plan = tmp_path / "cut.tflite", tmp_path / "plan.json"
+    report = neap.plan(original, "--cascade", "auto", "--overlap", "tflm-reference", *SHARED_BODIES,
+                       "-o", cut, "--plan", plan)
+    assert report["cascade"]["bodies"] == "shared"
+    assert any("by IF" in note for note in report["notes"])
+    jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
+    for said, schema in ((report, "plan-report"), (json.loads(plan.read_text()), "plan")):
+        jsonschema.validate(said, json.loads((SOURCE / f"schemas/{schema}.schema.json").read_text()))
+    seeds = range(1, 6)
+    before, after = Run("tflm", original, tmp_path, seeds), Run("tflm", cut, tmp_path, seeds)
+    assert before.ran and after.ran, after.why_not
+    for seed in seeds:
+        assert same_bytes(before.outputs[seed], after.outputs[seed]), f"outputs differ for {seed}"
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    assert after.arena_bytes == report["delivered"]["arena_bytes"]
+    assert report["delivered"]["total_arena_bytes"] <= SHARED_TOTALS[model]
+    # What IF and a subgraph cost, by the runtime itself: it loads in just as much as it is said to.
+    total = {one["target"]: one for one in report["delivered"]["targets"]}["x86-64"]["total_arena_bytes"]
+    runtime.Interpreter.from_file(str(cut), arena_size=total)
+    with pytest.raises(Exception):
+        runtime.Interpreter.from_file(str(cut), arena_size=total - 16)
+    assert neap.run("check", original, plan).returncode == 0
+    ran = neap.run("run", original, "--plan", plan, "--compare")
+    assert ran.returncode == 0, ran.stderr.decode(errors="replace")
+    # The control: a tensor of a body that lies wrong is found by the checker.
+    said = json.loads(plan.read_text())
+    inside = [tensor for tensor in said["entries"][0]["tensors"] if tensor["subgraph"] == 1]
+    assert inside
+    for tensor in inside:
+        kept = tensor["offset"]
+        tensor["offset"] = kept - 16 if kept else 16
+        plan.write_text(json.dumps(said))
+        refused = neap.run("check", original, plan).returncode
+        tensor["offset"] = kept
+        if refused:
+            break
+    assert refused, "no tensor of a body can be moved without being noticed"
+    table("activations in tiles, as TFLM reports them",
+          f"{model}, tflm-reference kernels, shared bodies: {before.arena_bytes} -> {after.arena_bytes}; "
+          f"whole arena on a Cortex-M by the model: {report['delivered']['total_arena_bytes']}")
+
+
+@pytest.mark.parametrize("words", [[], SHARED_BODIES + ["--overlap", "tflm-reference"]])
+def test_right_where_the_plan_is_ignored(neap, words, tmp_path):
     pytest.importorskip("ai_edge_litert", reason="no wheel of ai-edge-litert")
     original = SHARED / "models" / WAKE
     if not original.exists():
         pytest.skip(f"no models in {SHARED}")
     cut = tmp_path / "cut.tflite"
-    neap.plan(original, "--cascade", "auto", "-o", cut)
+    neap.plan(original, "--cascade", "auto", "-o", cut, *words)
     before, after = (Run("litert", path, tmp_path, (1, 2, 3)) for path in (original, cut))
     if not before.ran:
         pytest.skip("LiteRT refuses the original")
@@ -140,8 +201,6 @@ def test_networks(neap, network, kernels, request, table, tmp_path):
 @pytest.mark.parametrize("runtime", ["tflm", "neap"])
 def test_pareto_schema(neap, runtime, tmp_path):
     jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
-    from conftest import SOURCE
-
     model = tmp_path / "m.tflite"
     assert neap.run("zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64",
                     "--int8", "-o", model).returncode == 0

@@ -78,3 +78,30 @@ def test_random_networks(neap, request, table, tmp_path):
     assert varied > cut
     table("random int8 networks in tiles, byte by byte", f"{cut} of {count} are cut, {overlapped} of them "
           f"with outputs over inputs, in {' and '.join(runtimes())}")
+
+
+def test_random_networks_with_shared_bodies(neap, request, table, tmp_path):
+    """Bodies are for many tiles of large images: of others the operators that call cost more."""
+    count = 400 if request.config.getoption("--long") else 60
+    shared, varied = 0, 0
+    for seed in range(count):
+        original, written = tmp_path / "whole.tflite", tmp_path / "cut.tflite"
+        plan = tmp_path / "plan.json"
+        original.write_bytes(made_networks.random_network(seed, 8, 4))
+        kernels = ["--overlap", "tflm-reference"] if seed % 4 else []
+        report = neap.plan(original, "--cascade", "auto", "--cascade-bodies", "shared", "-o", written,
+                           "--plan", plan, "--force", *kernels)
+        if report["cascade"]["bodies"] != "shared":
+            continue
+        shared += 1
+        for name, outputs_of in runtimes().items():
+            before, after = outputs_of(original.read_bytes()), outputs_of(written.read_bytes())
+            assert same_bytes(before, after), f"network {seed} in {name}"
+            varied += not same_bytes(before[:1], before[1:])
+        assert neap.run("check", original, plan).returncode == 0
+        ran = neap.run("run", original, "--plan", plan, "--compare")
+        assert ran.returncode == 0, ran.stderr.decode(errors="replace")
+    assert shared > count // 20
+    assert varied > shared
+    table("random int8 networks in tiles, byte by byte",
+          f"{shared} of {count} large ones with shared bodies, in {' and '.join(runtimes())}")

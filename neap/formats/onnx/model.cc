@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "neap/formats/onnx/onnx.h"
+
 namespace neap::formats::onnx {
 namespace {
 
@@ -39,6 +41,11 @@ Status ListBodies(Scope scope, std::vector<Scope>* scopes) {
 
 }  // namespace
 
+Status CheckSize(std::int64_t file_bytes) {
+  if (file_bytes <= std::numeric_limits<int>::max()) return {};
+  return Fail(BadInput("is larger than 2 GiB, which an ONNX file cannot be"));
+}
+
 Result<std::unique_ptr<pb::ModelProto>> ParseModel(std::span<const std::byte> bytes,
                                                    const std::string& path) {
   const auto fail = [&path](std::string message) {
@@ -46,8 +53,9 @@ Result<std::unique_ptr<pb::ModelProto>> ParseModel(std::span<const std::byte> by
     error.file = path;
     return Fail(std::move(error));
   };
-  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    return fail("is larger than 2 GiB, which an ONNX file cannot be");
+  if (Status fits = CheckSize(static_cast<std::int64_t>(bytes.size())); !fits) {
+    fits.error().file = path;
+    return Fail(std::move(fits.error()));
   }
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));

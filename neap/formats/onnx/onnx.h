@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "neap/graph/graph.h"
 
 namespace neap::formats::onnx {
+
+// Whether a file of this size can be one: protobuf messages end at 2 GiB.
+Status CheckSize(std::int64_t file_bytes);
 
 // `path` is for messages and for the folder of external data, which is the only folder that is ever
 // read from. Shapes are inferred by neap/ops/onnx_shapes.h, helped by value_info.

@@ -97,6 +97,9 @@ class Editor {
 
   Result<std::vector<std::byte>> Run() {
     NEAP_CHECK_OK(CheckFits());
+    for (std::uint32_t i = 0; i < SizeOf(model_.buffers()); ++i) {
+      if (const auto bytes = BufferData(file_, model_, i)) parts_.KnowBuffer(i, *bytes);
+    }
     builder_.PushBytes(std::vector<std::uint8_t>(padded_bytes_ - file_.size(), 0).data(),
                        padded_bytes_ - file_.size());
     builder_.PushBytes(reinterpret_cast<const std::uint8_t*>(file_.data()), file_.size());
@@ -157,7 +160,7 @@ class Editor {
     };
     for (const SubgraphId id : edited_.subgraphs.Ids()) {
       const Subgraph& subgraph = edited_.subgraphs[id];
-      const std::size_t old = source_.graph.subgraphs[id].tensors.size();
+      const std::size_t old = IsNew(id) ? 0 : source_.graph.subgraphs[id].tensors.size();
       for (std::size_t t = old; t < subgraph.tensors.size(); ++t) {
         const graph::Tensor& tensor = subgraph.tensors[TensorId(t)];
         add(static_cast<std::int64_t>(tensor.name.size()) + kTableBytes);
@@ -197,6 +200,7 @@ class Editor {
   static bool SameEnds(const Subgraph& a, const Subgraph& b) {
     return a.inputs == b.inputs && a.outputs == b.outputs;
   }
+  bool IsNew(SubgraphId id) const { return id.index() >= source_.graph.subgraphs.size(); }
 
   bool IsChanged(SubgraphId id) const {
     const Subgraph& before = source_.graph.subgraphs[id];
@@ -213,7 +217,38 @@ class Editor {
     return false;
   }
 
+  // All of it comes from the graph.
+  Result<Offset<schema::SubGraph>> AddNewSubgraph(const Subgraph& subgraph) {
+    Offsets<schema::Tensor> tensors;
+    for (const TensorId id : subgraph.tensors.Ids()) {
+      NEAP_TRY(const auto added, AddTensor(subgraph, id));
+      tensors.push_back(added);
+    }
+    Offsets<schema::Operator> operators;
+    for (const OpId id : subgraph.ops.Ids()) {
+      auto added = parts_.AddOp(subgraph, subgraph.ops[id]);
+      if (!added) {
+        added.error().op = graph::Describe(id, subgraph.ops[id]);
+        return Fail(std::move(added).error());
+      }
+      operators.push_back(*added);
+    }
+    const auto tensor_list = builder_.CreateVector(tensors);
+    const auto inputs = builder_.CreateVector(NumbersOf(subgraph.inputs));
+    const auto outputs = builder_.CreateVector(NumbersOf(subgraph.outputs));
+    const auto operator_list = builder_.CreateVector(operators);
+    const auto name = builder_.CreateString(subgraph.name);
+    return schema::CreateSubGraph(builder_, tensor_list, inputs, outputs, operator_list, name);
+  }
+
+  Result<Offset<schema::Tensor>> AddTensor(const Subgraph& subgraph, TensorId id) {
+    auto added = parts_.AddTensor(subgraph.tensors[id], false, false);
+    if (!added) added.error().tensor = graph::Describe(id, subgraph.tensors[id]);
+    return added;
+  }
+
   Result<Offset<schema::SubGraph>> AddSubgraph(SubgraphId id) {
+    if (IsNew(id)) return AddNewSubgraph(edited_.subgraphs[id]);
     const auto* old = model_.subgraphs()->Get(static_cast<std::uint32_t>(id.value()));
     if (!IsChanged(id)) return Old(old);
     constexpr std::size_t kSubgraphFields = 6;
@@ -251,12 +286,8 @@ class Editor {
     Offsets<schema::Tensor> tensors;
     for (const TensorId t : after.tensors.Ids()) {
       if (t.index() >= before.tensors.size()) {
-        auto added = parts_.AddTensor(after.tensors[t], false, false);
-        if (!added) {
-          added.error().tensor = graph::Describe(t, after.tensors[t]);
-          return Fail(std::move(added).error());
-        }
-        tensors.push_back(*added);
+        NEAP_TRY(const auto added, AddTensor(after, t));
+        tensors.push_back(added);
         continue;
       }
       const auto* tensor = old.tensors()->Get(static_cast<std::uint32_t>(t.value()));
@@ -363,7 +394,8 @@ class Editor {
   }
 
   Status Renumber(ControlDependencies* dependencies) const {
-    for (const SubgraphId id : edited_.subgraphs.Ids()) {
+    dependencies->resize(edited_.subgraphs.size());
+    for (const SubgraphId id : source_.graph.subgraphs.Ids()) {
       const Subgraph& after = edited_.subgraphs[id];
       std::vector<std::int32_t> new_index(source_.graph.subgraphs[id].ops.size(), -1);
       for (const OpId op : after.ops.Ids()) {

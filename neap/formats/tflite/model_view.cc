@@ -5,18 +5,25 @@
 #include <string_view>
 #include <utility>
 
+#include "neap/formats/tflite/tflite.h"
+
 namespace neap::formats::tflite {
 
-Result<const schema::Model*> OpenModel(std::span<const std::byte> file) {
+Status CheckHead(std::span<const std::byte> head) {
   constexpr std::size_t kHeaderBytes = 8;
-  if (file.size() < kHeaderBytes) {
-    return Fail(BadInput("is " + std::to_string(file.size()) +
+  if (head.size() < kHeaderBytes) {
+    return Fail(BadInput("is " + std::to_string(head.size()) +
                          " bytes long: too short for a TensorFlow Lite file"));
   }
-  const auto* data = reinterpret_cast<const std::uint8_t*>(file.data());
-  if (!schema::ModelBufferHasIdentifier(data)) {
+  if (!schema::ModelBufferHasIdentifier(head.data())) {
     return Fail(BadInput("is not a TensorFlow Lite file: the identifier TFL3 is missing"));
   }
+  return {};
+}
+
+Result<const schema::Model*> OpenModel(std::span<const std::byte> file) {
+  NEAP_CHECK_OK(CheckHead(file));
+  const auto* data = reinterpret_cast<const std::uint8_t*>(file.data());
   flatbuffers::Verifier::Options options;
   // A table takes four bytes of its own and four where it is referred to. More tables than that are
   // one table met again and again, which honest files do a little and hostile ones without end.

@@ -77,6 +77,10 @@ Result<std::uint32_t> PartWriter::BufferOf(const Tensor& tensor) {
   return buffer_index_[{bytes.data(), bytes.size()}] = NewBuffer(bytes);
 }
 
+void PartWriter::KnowBuffer(std::uint32_t index, std::span<const std::byte> bytes) {
+  if (!bytes.empty()) buffer_index_.emplace(std::pair(bytes.data(), bytes.size()), index);
+}
+
 std::uint32_t PartWriter::NewBuffer(std::span<const std::byte> bytes) {
   buffers_.push_back(bytes);
   return first_buffer_ + static_cast<std::uint32_t>(buffers_.size() - 1);

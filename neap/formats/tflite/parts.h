@@ -41,6 +41,9 @@ class PartWriter {
   PartWriter(flatbuffers::FlatBufferBuilder* builder, const std::vector<CodeKey>& codes,
              std::uint32_t buffers);
 
+  // Buffer `index` of the file holds `bytes`: tensors with just these bytes of memory refer to it.
+  void KnowBuffer(std::uint32_t index, std::span<const std::byte> bytes);
+
   // `handle`: of a resource; `made`: by the operator of a variable.
   Result<Offset<schema::Tensor>> AddTensor(const graph::Tensor& tensor, bool handle, bool made);
   // Everything of the operator comes from the graph.

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@
 #include "neap/graph/graph.h"
 
 namespace neap::formats::tflite {
+
+// Whether a file whose first bytes these are (eight, or all it has) can be one.
+Status CheckHead(std::span<const std::byte> head);
 
 // Runs the FlatBuffers Verifier before anything is touched. Notes and the memory plan that the file
 // carries go to `model`.
