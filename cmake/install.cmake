@@ -26,7 +26,7 @@ set(NEAP_PUBLIC_HEADERS
   plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
   plan/stream.h
   report/report.h report/text.h report/traffic_report.h
-  rewrite/rewrite.h
+  rewrite/interface.h rewrite/rewrite.h
   schedule/check.h schedule/problem.h schedule/question.h schedule/schedule.h
   stages/assign.h stages/device.h stages/lower.h stages/parts.h
   stream/options.h stream/stream.h

@@ -12,6 +12,7 @@
 #include "neap/report/report.h"
 #include "tools/cascading.h"
 #include "tools/common.h"
+#include "tools/interface.h"
 #include "tools/plan_file.h"
 #include "tools/rewriting.h"
 #include "tools/scratch_file.h"
@@ -58,6 +59,7 @@ Result<int> Check(const CheckOptions& options) {
   NEAP_TRY(formats::SourceModel source, formats::Load(options.model, load_options));
   const std::string given_sha256 = source.sha256;
   if (plan.model_sha256 == source.sha256) {
+    NEAP_TRY(source, InterfacedModel(std::move(source), plan.caller_ops, load_options));
     NEAP_TRY(source, RewrittenModel(source, plan, load_options));
     source.sha256 = given_sha256;
     NEAP_TRY(source, CascadedModel(std::move(source), plan, load_options));

@@ -24,6 +24,7 @@
 #include "neap/report/report.h"
 #include "tools/cascading.h"
 #include "tools/common.h"
+#include "tools/interface.h"
 
 namespace neap::tools {
 namespace {
@@ -48,7 +49,8 @@ struct ParetoOptions {
   std::string device;
   std::string overlap;
   std::string input = "resident";
-  std::string plans;  // folder
+  std::string plans;       // folder
+  std::string integer_io;  // "": the interface stays
 };
 
 double Ratio(std::int64_t macs, std::int64_t of) {
@@ -172,7 +174,7 @@ std::string StreamFrontText(const formats::SourceModel& source, const compile::S
 
 // FOLDER/0.json and so on, in the order of the points.
 Status WritePlans(const formats::SourceModel& source, const ParetoOptions& options,
-                  compile::StreamFront* front) {
+                  const std::vector<graph::OpId>& caller_ops, compile::StreamFront* front) {
   const std::string& folder = options.plans;
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
@@ -183,6 +185,7 @@ Status WritePlans(const formats::SourceModel& source, const ParetoOptions& optio
     plan.model = source.path;
     plan.dims = options.model.dims;
     plan.model_sha256 = source.sha256;
+    plan.caller_ops = caller_ops;
     NEAP_CHECK_OK(io::WriteFile(folder + "/" + std::to_string(i) + ".json", plan::ToJson(plan),
                                 /*force=*/true));
   }
@@ -190,8 +193,9 @@ Status WritePlans(const formats::SourceModel& source, const ParetoOptions& optio
 }
 
 // Streamed plans for Neap's executor, every one checked.
-Result<int> RunStreamPareto(const ParetoOptions& options, const formats::SourceModel& source,
+Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& given,
                             compile::Options compile, const Stopwatch& watch) {
+  const formats::SourceModel& source = given.model;
   if (!options.device.empty() || !options.overlap.empty()) {
     return Fail(UsageError("--device and --overlap are not for --runtime neap"));
   }
@@ -210,7 +214,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const formats::SourceM
     NEAP_CHECK(findings.empty(), "a streamed plan does not pass its check");
   }
   if (!options.plans.empty()) {
-    NEAP_CHECK_OK(WritePlans(source, options, &*front));
+    NEAP_CHECK_OK(WritePlans(source, options, given.caller_ops, &*front));
   }
   if (options.output.json) {
     const plan::Stream& stream = *front->points[0].plan.entries[0].stream;
@@ -221,6 +225,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const formats::SourceM
     out["runtime"] = "neap";
     out["device"] = "cortex-m7, modelled";
     out["input"] = options.input;
+    out["interface"] = Json::parse(report::InterfaceJson(given.changes));
     out["macs"] = stream.layerwise_macs;
     out["points"] = Json::array();
     for (const compile::StreamPoint& point : front->points) {
@@ -230,7 +235,8 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const formats::SourceM
     out["seconds"] = watch.Seconds();
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
   } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(Print(stdout, StreamFrontText(source, *front, options.input)));
+    NEAP_CHECK_OK(Print(stdout, report::InterfaceText(given.changes) +
+                                    StreamFrontText(source, *front, options.input)));
   }
   return front->interrupted ? kInterrupted : kDone;
 }
@@ -242,12 +248,14 @@ Result<int> RunPareto(const ParetoOptions& options) {
   NEAP_TRY(plan.device, DeviceFor(options.device));
   formats::LoadOptions load;
   NEAP_TRY(load.dims, ParseDims(options.model.dims));
-  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
+  NEAP_TRY(const formats::SourceModel read, formats::Load(options.model.input, load));
+  NEAP_TRY(const Interfaced given, WithInterface(read, options.integer_io, load));
+  const formats::SourceModel& source = given.model;
   NEAP_TRY(plan.compile.runtime, RuntimeFor(options.model.runtime, source.format));
   plan.compile.limits.stop = StopOnInterrupt();
   if (plan.compile.runtime == plan::Runtime::kNeap) {
     plan.compile.kernels = ops::KernelLibrary::kNeap;
-    return RunStreamPareto(options, source, plan.compile, watch);
+    return RunStreamPareto(options, given, plan.compile, watch);
   }
   if (options.input != "resident" || !options.plans.empty()) {
     return Fail(UsageError("--input and --plans belong to --runtime neap"));
@@ -275,6 +283,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
     out["model_sha256"] = source.sha256;
     out["runtime"] = plan::ProfileOf(plan.compile.runtime).name;
     out["device"] = plan.device.name;
+    out["interface"] = Json::parse(report::InterfaceJson(given.changes));
     out["macs"] = outcome->macs;
     out["points"] = Json::array();
     for (const cascade::Proposal& point : outcome->front) {
@@ -287,7 +296,8 @@ Result<int> RunPareto(const ParetoOptions& options) {
     out["seconds"] = watch.Seconds();
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
   } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(Print(stdout, FrontText(source, *outcome)));
+    NEAP_CHECK_OK(
+        Print(stdout, report::InterfaceText(given.changes) + FrontText(source, *outcome)));
   }
   return outcome->interrupted ? kInterrupted : kDone;
 }
@@ -301,6 +311,7 @@ int ParetoCommand(std::vector<std::string> args) {
   app.footer(kParetoFooter);
   AddModelOptions(&app, &options.model);
   AddDeviceOption(&app, &options.device);
+  AddInterfaceOption(&app, &options.integer_io);
   app.add_option("--overlap", options.overlap,
                  "let outputs lie over inputs as far as these kernels allow it")
       ->option_text("KERNELS");

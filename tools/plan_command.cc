@@ -18,6 +18,7 @@
 #include "neap/report/report.h"
 #include "tools/cascading.h"
 #include "tools/common.h"
+#include "tools/interface.h"
 #include "tools/plan_options.h"
 #include "tools/rewriting.h"
 #include "tools/scratch_file.h"
@@ -51,6 +52,12 @@ class PlanRun {
   Status Read() {
     load_options_.dims = settings_.dims;
     NEAP_TRY(source_, formats::Load(options_.model.input, load_options_));
+    if (!options_.integer_io.empty()) {
+      NEAP_TRY(Interfaced interfaced, WithInterface(source_, options_.integer_io, load_options_));
+      source_ = std::move(interfaced.model);
+      caller_ops_ = std::move(interfaced.caller_ops);
+      report_.interface = std::move(interfaced.changes);
+    }
     if (!options_.scratch.empty()) {
       NEAP_CHECK_OK(ApplyScratchFile(options_.scratch, &source_.graph));
     }
@@ -237,6 +244,7 @@ class PlanRun {
     compiled_.plan.neap_version = Version();
     compiled_.plan.model = source_.path;
     compiled_.plan.model_sha256 = given_sha256_;
+    compiled_.plan.caller_ops = caller_ops_;
     NEAP_CHECK_OK(TellRewriting());
     compiled_.plan.dims.clear();
     for (const auto& [name, value] : settings_.dims) {
@@ -443,6 +451,7 @@ class PlanRun {
   formats::SourceModel source_;                // what is planned: rewritten, where that helps
   std::optional<formats::SourceModel> given_;  // as it was read, where it was rewritten
   std::string given_sha256_;
+  std::vector<graph::OpId> caller_ops_;
   compile::Compiled precompiled_;  // of the rewritten model
   std::vector<plan::Rewrite> rewrites_;
   std::int64_t accumulator_bytes_ = 0;

@@ -12,6 +12,7 @@
 #include "neap/base/bytes.h"
 #include "neap/stream/options.h"
 #include "tools/cascading.h"
+#include "tools/interface.h"
 
 namespace neap::tools {
 namespace {
@@ -28,6 +29,7 @@ constexpr const char* kFooter =
     "  neap plan model.tflite -o small.tflite --emit-c model_arena.h\n"
     "  neap plan model.tflite -o small.tflite --overlap tflm-reference\n"
     "  neap plan model.tflite --runtime neap --stream auto --plan plan.json\n"
+    "  neap plan model.tflite -o small.tflite --integer-io both     the caller converts\n"
     "  neap plan model.tflite -o small.tflite --cascade auto --budget 64KiB\n"
     "  neap plan model.tflite -o small.tflite --rewrite reassociate\n"
     "  neap plan model.tflite --runtime neap --rewrite bitwise --plan plan.json\n"
@@ -220,6 +222,9 @@ Status CheckCombinations(const PlanOptions& options) {
   if (options.order_only && !options.c_out.empty()) {
     return Fail(UsageError("--emit-c writes addresses, which --order-only leaves out"));
   }
+  if (!options.integer_io.empty() && !options.scratch.empty()) {
+    return Fail(UsageError("--integer-io does not go with --scratch"));
+  }
   NEAP_CHECK_OK(CheckOrder(options));
   if (options.cascade == "off" && !options.device.empty()) {
     return Fail(UsageError("--device belongs to --cascade auto"));
@@ -337,6 +342,7 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
          "a memory with its bytes per cycle; several: every tensor gets the one that makes "
          "reading and writing fastest; stock runtimes cannot execute that, plan.json tells it")
       ->option_text("NAME=SIZE,bw=N ...");
+  AddInterfaceOption(&app, &options->integer_io);
   AddRewriteOptions(&app, &options->rewriting);
   app.add_option("--scratch", options->scratch,
                  "working memory of operators: a line OPERATOR,BYTES for an index or a type")

@@ -33,6 +33,7 @@ struct PlanOptions {
   std::string overlap;  // "": none
   bool keep_inputs = false;
   std::string moves = "none";
+  std::string integer_io;  // "": the interface stays
   std::string stream = "off";
   std::string input = "resident";
   std::string block_columns;  // "": chosen; "row"; a number

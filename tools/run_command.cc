@@ -18,8 +18,10 @@
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/report/report.h"
+#include "neap/rewrite/interface.h"
 #include "tools/cascading.h"
 #include "tools/common.h"
+#include "tools/interface.h"
 #include "tools/plan_file.h"
 #include "tools/rewriting.h"
 #include "tools/run_trace.h"
@@ -36,6 +38,8 @@ constexpr const char* kRunFooter =
     "With a plan, every tensor lies at its planned address in an arena of exactly the planned "
     "size.\n"
     "MODEL is the model that was planned, not the one that was written with the plan.\n"
+    "Where the plan leaves conversions to the caller (--integer-io), inputs and outputs are those\n"
+    "without them; random inputs and --compare are those of the model with them.\n"
     "Exit: 0 done, 1 a violation of the plan (a line on stderr each) or unequal outputs, 2 "
     "usage.\n";
 
@@ -66,6 +70,10 @@ constexpr std::pair<std::string_view, execute::Kernels> kKernels[] = {
 struct Job {
   formats::SourceModel source;                // what the plan is about
   std::optional<formats::SourceModel> given;  // the model as it is, where the plan rewrites it
+  // The model with what its caller runs, and its random inputs, where the plan leaves that to it.
+  std::optional<formats::SourceModel> with_caller;
+  rewrite::CallerGraphs caller;
+  std::vector<execute::Value> caller_inputs;  // empty: the inputs were given
   std::optional<plan::Plan> plan;
   graph::SubgraphId subgraph;
   std::vector<execute::Value> inputs;
@@ -90,7 +98,23 @@ Status ChooseKernels(const RunOptions& options, Job* job) {
   return {};
 }
 
-Result<std::vector<execute::Value>> LoadInputs(const RunOptions& options, const Job& job) {
+Result<std::vector<execute::Value>> RunUnplanned(const Job& job, const graph::Graph& graph,
+                                                 const std::vector<execute::Value>& inputs) {
+  execute::EvaluateOptions evaluate;
+  evaluate.kernels = job.kernels;
+  evaluate.max_memory_bytes = job.max_memory_bytes;
+  return execute::Evaluate(graph, job.subgraph, inputs, evaluate);
+}
+
+bool IsOfCaller(const Job& job) { return job.with_caller && job.subgraph == graph::SubgraphId(0); }
+
+Result<std::vector<execute::Value>> LoadInputs(const RunOptions& options, Job* loaded) {
+  Job& job = *loaded;
+  if (options.inputs.empty() && IsOfCaller(job)) {
+    const graph::Subgraph& part = job.with_caller->graph.subgraphs[job.subgraph];
+    NEAP_TRY(job.caller_inputs, execute::RandomInputs(part, options.seed, job.max_memory_bytes));
+    return RunUnplanned(job, job.caller.before, job.caller_inputs);
+  }
   if (options.inputs.empty()) {
     return execute::RandomInputs(job.part(), options.seed, job.max_memory_bytes);
   }
@@ -142,6 +166,12 @@ Result<Job> Load(const RunOptions& options) {
     error.file = options.plan;
     return Fail(std::move(error));
   }
+  if (job.plan && !job.plan->caller_ops.empty()) {
+    job.with_caller = job.source;
+    NEAP_TRY(job.source,
+             InterfacedModel(std::move(job.source), job.plan->caller_ops, load_options));
+    NEAP_TRY(job.caller, rewrite::GraphsOfCaller(job.with_caller->graph, job.plan->caller_ops));
+  }
   if (job.plan && !job.plan->tiled_regions.empty()) {
     NEAP_TRY(job.source, CascadedModel(std::move(job.source), *job.plan, load_options));
   }
@@ -156,7 +186,7 @@ Result<Job> Load(const RunOptions& options) {
   }
   NEAP_CHECK_OK(WriteOutCalls(options, &job));
   NEAP_CHECK_OK(ChooseKernels(options, &job));
-  NEAP_TRY(job.inputs, LoadInputs(options, job));
+  NEAP_TRY(job.inputs, LoadInputs(options, &job));
   return job;
 }
 
@@ -192,13 +222,6 @@ const graph::Graph& GraphToCompareWith(const Job& job) {
   return bitwise ? job.given->graph : job.source.graph;
 }
 
-Result<std::vector<execute::Value>> RunUnplanned(const Job& job, const graph::Graph& graph) {
-  execute::EvaluateOptions evaluate;
-  evaluate.kernels = job.kernels;
-  evaluate.max_memory_bytes = job.max_memory_bytes;
-  return execute::Evaluate(graph, job.subgraph, job.inputs, evaluate);
-}
-
 Status WriteArrays(const std::string& path, std::vector<std::string> names,
                    const std::vector<execute::Value>& values, bool force) {
   if (path.empty()) return {};
@@ -214,6 +237,20 @@ bool SameBytes(const std::vector<execute::Value>& a, const std::vector<execute::
   bool same = a.size() == b.size();
   for (std::size_t i = 0; same && i < a.size(); ++i) same = a[i].bytes == b[i].bytes;
   return same;
+}
+
+// Whether outputs of the plan are those of the model apart; with what the caller computes before
+// and behind where inputs are known from there on.
+Result<bool> IsEqual(const Job& job, const std::vector<execute::Value>& outputs) {
+  const graph::Graph& graph = GraphToCompareWith(job);
+  const bool rewritten = job.given && &graph == &job.source.graph;
+  if (!job.caller_inputs.empty() && !rewritten) {
+    NEAP_TRY(const auto apart, RunUnplanned(job, job.with_caller->graph, job.caller_inputs));
+    NEAP_TRY(const auto behind, RunUnplanned(job, job.caller.behind, outputs));
+    return SameBytes(behind, apart);
+  }
+  NEAP_TRY(const auto apart, RunUnplanned(job, graph, job.inputs));
+  return SameBytes(outputs, apart);
 }
 
 Result<int> Run(const RunOptions& options) {
@@ -233,12 +270,11 @@ Result<int> Run(const RunOptions& options) {
   if (job.plan) {
     NEAP_TRY(result, RunPlanned(job, options));
   } else {
-    NEAP_TRY(result.outputs, RunUnplanned(job, job.source.graph));
+    NEAP_TRY(result.outputs, RunUnplanned(job, job.source.graph, job.inputs));
   }
   report.seconds = watch.Seconds();
   if (options.compare) {
-    NEAP_TRY(const auto apart, RunUnplanned(job, GraphToCompareWith(job)));
-    report.equal = SameBytes(result.outputs, apart);
+    NEAP_TRY(report.equal, IsEqual(job, result.outputs));
   }
   const std::vector<std::string> names = execute::NamesOf(job.part(), job.part().outputs);
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {

@@ -82,12 +82,13 @@ Result<StreamFront> FindStreamFront(const graph::Graph& graph, const Options& op
   constexpr std::int64_t kWhateverItTakes = 1'000'000;
   StreamFront front;
   front.interrupted = compiled.interrupted;
-  for (const auto objective : {stream::Objective::kMacs, stream::Objective::kCycles}) {
-    stream::Options planning = PlanningOf(options);
-    planning.most_macs_permille = kWhateverItTakes;
-    planning.search.objective = objective;
-    NEAP_TRY(const stream::Planned planned,
-             stream::PlanStream(graph, entry.subgraph, order, planning));
+  stream::Options planning = PlanningOf(options);
+  planning.most_macs_permille = kWhateverItTakes;
+  constexpr stream::Objective kObjectives[] = {stream::Objective::kMacs,
+                                               stream::Objective::kCycles};
+  NEAP_TRY(const auto found,
+           stream::PlanStreams(graph, entry.subgraph, order, planning, kObjectives));
+  for (const stream::Planned& planned : found) {
     front.interrupted = front.interrupted || planned.interrupted;
     for (const stream::Candidate& candidate : planned.front) {
       StreamPoint point{compiled.plan, candidate.arena_bytes, candidate.stream.macs,

@@ -327,6 +327,31 @@ graph::Graph Squeeze(Random* random, std::int64_t height, std::int64_t width,
   return NetworkMaker(random).MakeSqueeze(height, width, channels);
 }
 
+plan::Plan PlanOf(plan::EntryPlan entry) {
+  plan::Plan plan;
+  plan.runtime = plan::Runtime::kNeap;
+  plan.entries.push_back(std::move(entry));
+  return plan;
+}
+
+plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSegment> segments,
+                          std::int64_t arena_bytes) {
+  constexpr graph::SubgraphId main(0);
+  const graph::Subgraph& subgraph = graph.subgraphs[main];
+  plan::EntryPlan entry;
+  entry.subgraph = main;
+  entry.arena_bytes = entry.peak_bytes = arena_bytes;
+  for (const graph::OpId op : subgraph.ops.Ids()) entry.steps.push_back({main, op, {}});
+  plan::Stream& stream = entry.stream.emplace();
+  stream.segments = std::move(segments);
+  for (const graph::Op& op : subgraph.ops) {
+    const graph::Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+    stream.layerwise_macs += out[1] * out[2] * plan::MacsOfPixel(subgraph, op);
+  }
+  stream.macs = stream.layerwise_macs;
+  return entry;
+}
+
 std::vector<graph::OpId> FileOrder(const graph::Graph& graph) {
   std::vector<graph::OpId> order;
   const auto& ops = graph.subgraphs[graph::SubgraphId(0)].ops;

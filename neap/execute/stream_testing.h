@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random int8 networks for the tests of this module.
+// Random int8 networks, and plans written down, for the tests of this module.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 #include "neap/base/random.h"
 #include "neap/graph/graph.h"
+#include "neap/plan/plan.h"
 
 namespace neap::execute {
 
@@ -23,6 +24,13 @@ graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
 // The same, the mean of its places, and a convolution of that.
 graph::Graph Squeeze(Random* random, std::int64_t height, std::int64_t width,
                      std::int64_t channels);
+
+// A plan of that entry for Neap's executor.
+plan::Plan PlanOf(plan::EntryPlan entry);
+
+// A plan of one entry with these segments, its numbers filled in.
+plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSegment> segments,
+                          std::int64_t arena_bytes);
 
 // The order of the file.
 std::vector<graph::OpId> FileOrder(const graph::Graph& graph);

@@ -174,6 +174,26 @@ class Comparison {
   std::vector<bool> compared_;
 };
 
+// Other inputs and outputs than those of the file are tensors of the file, as many of them; inputs
+// are computed by nobody.
+bool KeepsEnds(const Subgraph& before, const Subgraph& after, bool is_main) {
+  if (after.inputs == before.inputs && after.outputs == before.outputs) return true;
+  const auto producer = graph::Producers(after);
+  const auto all = [&](const std::vector<TensorId>& was, const std::vector<TensorId>& is,
+                       bool are_inputs) {
+    bool fine = was.size() == is.size();
+    for (std::size_t i = 0; fine && i < is.size(); ++i) {
+      if (is[i] == was[i]) continue;
+      const Tensor& tensor = after.tensors[is[i]];
+      fine = is[i].index() < before.tensors.size() && !tensor.constant && !tensor.variable &&
+             std::count(is.begin(), is.end(), is[i]) == 1 && producer[is[i]].valid() != are_inputs;
+    }
+    return fine;
+  };
+  return is_main && all(before.inputs, after.inputs, true) &&
+         all(before.outputs, after.outputs, false);
+}
+
 // Operators of the file as they are, and all of them in an order that can be run. `calls`: new ones
 // may have bodies.
 Status CheckOps(const Subgraph& before, const Subgraph& after, bool calls) {
@@ -221,9 +241,9 @@ Status CheckOps(const Subgraph& before, const Subgraph& after, bool calls) {
   return {};
 }
 
-Status CheckSubgraph(const Subgraph& before, const Subgraph& after, bool calls) {
-  if (after.inputs != before.inputs || after.outputs != before.outputs ||
-      after.name != before.name || after.tensors.size() < before.tensors.size()) {
+Status CheckSubgraph(const Subgraph& before, const Subgraph& after, bool is_main, bool calls) {
+  if (!KeepsEnds(before, after, is_main) || after.name != before.name ||
+      after.tensors.size() < before.tensors.size()) {
     return Fail(UsageError("an edit changes the inputs, outputs or tensors of a subgraph"));
   }
   return CheckOps(before, after, calls);
@@ -239,9 +259,9 @@ Status CheckEdit(const SourceModel& model, const graph::Graph& edited) {
   }
   NEAP_CHECK_OK(graph::Verify(edited));
   for (const SubgraphId id : edited.subgraphs.Ids()) {
-    NEAP_CHECK_OK(id.index() < old
-                      ? CheckSubgraph(model.graph.subgraphs[id], edited.subgraphs[id], adds)
-                      : CheckOps(Subgraph(), edited.subgraphs[id], adds));
+    NEAP_CHECK_OK(id.index() < old ? CheckSubgraph(model.graph.subgraphs[id], edited.subgraphs[id],
+                                                   id == SubgraphId(0), adds)
+                                   : CheckOps(Subgraph(), edited.subgraphs[id], adds));
   }
   return {};
 }

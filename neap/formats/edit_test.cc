@@ -120,6 +120,44 @@ TEST_P(EditTest, NothingChangedReadsAsTheSameGraph) {
   EXPECT_EQ(FindDifference(source, source.graph, written->graph), "");
 }
 
+TEST_P(EditTest, OtherTensorsTakeThePlaceOfInputsAndOutputs) {
+  const SourceModel source = Source(GetParam());
+  Graph edited = source.graph;
+  Subgraph& subgraph = edited.subgraphs[kMain];
+  const TensorId x = Named(subgraph, "x");
+  const TensorId r = Named(subgraph, "r");
+  Erase(&subgraph, 0);
+  subgraph.inputs = {r};
+  const auto written = WriteEdited(source, edited, kWithWeights);
+  ASSERT_TRUE(written) << written.error().message;
+  const Subgraph& found = written->graph.subgraphs[kMain];
+  ASSERT_EQ(found.inputs.size(), 1U);
+  EXPECT_EQ(found.tensors[found.inputs[0]].name, "r");
+  EXPECT_EQ(found.tensors[found.inputs[0]].shape, (Shape{2, 3}));
+  EXPECT_EQ(written->graph.signatures.size(), source.graph.signatures.size());
+
+  // Outputs: the sum is left out, what it was made of is shown instead.
+  edited = source.graph;
+  Erase(&edited.subgraphs[kMain], 1);
+  std::replace(edited.subgraphs[kMain].outputs.begin(), edited.subgraphs[kMain].outputs.end(),
+               Named(subgraph, "out"), r);
+  const auto shown = WriteEdited(source, edited, kWithWeights);
+  ASSERT_TRUE(shown) << shown.error().message;
+  const Subgraph& other = shown->graph.subgraphs[kMain];
+  EXPECT_EQ(other.tensors[other.outputs[0]].name, "r");
+  EXPECT_EQ(other.tensors[other.outputs[1]].name, "side");
+
+  // An input that is computed, an output that is not, and another number of them are no edits.
+  for (int wrong = 0; wrong < 3; ++wrong) {
+    edited = source.graph;
+    Subgraph& main = edited.subgraphs[kMain];
+    if (wrong == 0) main.inputs = {r};
+    if (wrong == 1) main.outputs[0] = x;
+    if (wrong == 2) main.outputs.pop_back();
+    EXPECT_FALSE(WriteEdited(source, edited, kWithWeights)) << wrong;
+  }
+}
+
 TEST_P(EditTest, AnOperatorIsTakenOutAndItsReadersReadItsInput) {
   const SourceModel source = Source(GetParam());
   Graph edited = source.graph;

@@ -86,7 +86,11 @@ Result<std::vector<std::byte>> WritePlanned(
 //  - tensors added behind those of the file, which keep their indices and all that they are (those
 //    that nothing refers to any more are left out of the file, or have no elements in it); new
 //    constants bring their data, new tensors of .onnx a name that no other tensor has;
-//  - the same subgraphs, inputs, outputs, signatures and control edges (by new indices); in .tflite
+//  - in place of inputs and outputs of the main subgraph other tensors of the file: inputs that
+//    no operator computes any more, outputs that some operator does. They keep their place, and in
+//    the signatures of .tflite their name there;
+//  - else the same subgraphs, inputs, outputs, signatures and control edges (by new indices); in
+//  .tflite
 //    new subgraphs behind those of the file, for new operators to call. Constants there that are
 //    the same bytes of memory as those of the file are stored once.
 // Operators must stand in an order that can be run. What is not changed stays as it is in the file:

@@ -205,6 +205,10 @@ struct Plan {
   std::vector<graph::OpId> tiled_order;
   bool tiles_share_bodies = false;  // equal tiles call one body each, where that needs less
   std::vector<std::string> dims;    // "batch=1": the bindings the sizes were computed with
+  // Operators at the ends of the given model's main subgraph that the caller runs
+  // (rewrite::MoveToCaller): what follows, rewrites and regions too, is about the model without
+  // them, whose interface is another one.
+  std::vector<graph::OpId> caller_ops;
   // The plan is about the model that these make of the given one: operators and tensors of steps
   // are those of the rewritten graph. Empty: the model as it is.
   std::vector<Rewrite> rewrites;

@@ -367,11 +367,20 @@ Result<Plan> ReadPlan(const Json& json) {
   const Place root{&json};
   // Before the members: those of another version may be others.
   NEAP_CHECK_OK(ExpectVersion(root));
-  NEAP_CHECK_OK(
-      ExpectObject(root, {"version", "neap_version", "model", "model_sha256", "written_sha256",
-                          "runtime", "order_strategy", "kernels", "memories", "cascade", "dims",
-                          "rewrites", "accumulator_bytes", "rewritten_sha256", "entries"}));
+  constexpr const char* kCallerOps = "caller_ops";
+  std::vector<const char*> members = {
+      "version",           "neap_version",     "model",          "model_sha256",
+      "written_sha256",    "runtime",          "order_strategy", "kernels",
+      "memories",          "cascade",          "dims",           "rewrites",
+      "accumulator_bytes", "rewritten_sha256", "entries"};
+  const bool moved = json.contains(kCallerOps);
+  if (moved) members.push_back(kCallerOps);
+  NEAP_CHECK_OK(ExpectObject(root, members));
   Plan plan;
+  if (moved) {
+    NEAP_TRY(plan.caller_ops, ReadList(root, kCallerOps, &ReadId<graph::OpId>));
+    if (plan.caller_ops.empty()) return Refuse(root.Member(kCallerOps), "at least one operator");
+  }
   NEAP_TRY(plan.neap_version, ReadString(root.Member("neap_version")));
   NEAP_TRY(plan.model, ReadString(root.Member("model")));
   NEAP_TRY(plan.model_sha256, ReadHash(root, "model_sha256"));

@@ -68,22 +68,23 @@ Json MemoriesJson(const std::vector<Memory>& memories) {
   return list;
 }
 
+Json IdsJson(const std::vector<graph::OpId>& ops) {
+  Json list = Json::array();
+  for (const graph::OpId op : ops) list.push_back(op.value());
+  return list;
+}
+
 Json CascadeJson(const Plan& plan) {
   if (plan.tiled_regions.empty()) return nullptr;
-  const auto ids = [](const std::vector<graph::OpId>& ops) {
-    Json list = Json::array();
-    for (const graph::OpId op : ops) list.push_back(op.value());
-    return list;
-  };
   Json regions = Json::array();
   for (const TiledRegion& region : plan.tiled_regions) {
     Json splits = Json::array();
     for (const TiledRegion::Split& split : region.splits) {
       splits.push_back({{"axis", split.axis}, {"cuts", split.cuts}});
     }
-    regions.push_back({{"operators", ids(region.ops)}, {"splits", splits}});
+    regions.push_back({{"operators", IdsJson(region.ops)}, {"splits", splits}});
   }
-  Json cascade = {{"order", ids(plan.tiled_order)}, {"regions", regions}};
+  Json cascade = {{"order", IdsJson(plan.tiled_order)}, {"regions", regions}};
   if (plan.tiles_share_bodies) cascade["bodies"] = "shared";
   return cascade;
 }
@@ -170,6 +171,7 @@ std::string ToJson(const Plan& plan) {
                 {"rewrites", RewritesJson(plan.rewrites)},
                 {"accumulator_bytes", plan.accumulator_bytes},
                 {"rewritten_sha256", plan.rewritten_sha256}});
+  if (!plan.caller_ops.empty()) AppendFields(out, "  ", {{"caller_ops", IdsJson(plan.caller_ops)}});
   out += "  \"entries\": [";
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     out += i == 0 ? "\n" : ",\n";

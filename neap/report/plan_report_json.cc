@@ -246,6 +246,7 @@ std::string PlanJson(const PlanReport& report) {
   out["clobbered_inputs"] = ClobberedJson(*report.graph, entry);
   out["moves"] = MovesJson(*report.graph, entry);
   out["memories"] = MemoriesJson(report);
+  out["interface"] = Json::parse(InterfaceJson(report.interface));
   out["rewrites"] = RewritesJson(report);
   out["rewriting"] = RewritingJson(report);
   const bool several = !planned.memories.empty();

@@ -106,7 +106,8 @@ std::string FirstLine(const PlanReport& report, const Style& style) {
   }
   out += "; " + ProofText(report, headline, style) + ".";
   const std::string peak = PeakSentence(*report.graph, compiled.peak_at);
-  return out + "\n" + DeliveryText(report, headline, style) + (peak.empty() ? "" : peak + "\n");
+  return out + "\n" + InterfaceText(report.interface) + DeliveryText(report, headline, style) +
+         (peak.empty() ? "" : peak + "\n");
 }
 
 struct Row {

@@ -43,6 +43,21 @@ struct RewriteReport {
   double seconds = 0;
 };
 
+// An input or output of the main subgraph that is another tensor for the caller.
+struct InterfaceChange {
+  bool is_input = false;
+  std::string op;        // which the caller runs now
+  std::string name;      // of the tensor that was there
+  std::string new_name;  // of the one that is
+  graph::ElementType type = graph::ElementType::kUnknown;
+  graph::ElementType new_type = graph::ElementType::kUnknown;
+  std::optional<graph::Quantization> quantization;  // of the new one, where the file says it
+};
+// A line for each; "" where there are none.
+std::string InterfaceText(const std::vector<InterfaceChange>& changes);
+// A JSON array: "interface" of the reports.
+std::string InterfaceJson(const std::vector<InterfaceChange>& changes);
+
 // Everything `neap plan` has to tell. Pointers are not owned and not null.
 struct PlanReport {
   const graph::Graph* graph = nullptr;
@@ -51,7 +66,8 @@ struct PlanReport {
   std::optional<std::int64_t> budget_bytes;        // --budget
   std::optional<std::int64_t> budget_total_bytes;  // --budget-total; the total is known then
   std::optional<CascadeReport> cascade;
-  bool carries_plan = false;  // the model, when it is written, tells TFLM the offsets
+  std::vector<InterfaceChange> interface;  // --integer-io
+  bool carries_plan = false;               // the model, when it is written, tells TFLM the offsets
   // What rewriting did; nullptr: the model is planned as it is. Not owned.
   const RewriteReport* rewriting = nullptr;
   std::string model_file;            // the model written with this plan; "" when none is

@@ -2,245 +2,41 @@
 #include "neap/stream/bound.h"
 
 #include <algorithm>
-#include <limits>
-#include <vector>
+#include <map>
+#include <utility>
+
+#include "neap/stream/bound_chain.h"
 
 namespace neap::stream {
-namespace {
 
 using plan::StreamInput;
 
-// Progress is counted in rows, finely enough that what is lost by rounding is less than a byte.
-constexpr std::int64_t kUnit = std::int64_t{1} << 20;
-constexpr std::int64_t kNoPlan = std::numeric_limits<std::int64_t>::max() / 8;
-constexpr std::size_t kMostChain = 400;
-
-// A tensor of a chain and how the next one of the chain reads it.
-struct Link {
-  std::int64_t rows = 0;  // in units
-  std::int64_t row_bytes = 0;
-  std::int64_t rows_read = 0;  // in units; those behind are never read
-  AxisMap map;
-  std::int64_t block_rows = 1;  // most rows that are computed side by side
-  bool external = false;        // it is not in the arena
-  bool resident = false;        // it is complete from the start
-};
-
-// Every schedule passes every progress x of every tensor j of the chain. The least that is live
-// then, over all progress of the others, is a bound; what is live of a tensor depends on its own
-// progress and on that of the next one alone, so two sweeps find it for all j and x. The least is
-// taken where no progress can move without meeting a limit: at the ends of a tensor, where its
-// first row dies, or as far as, or only as far as, a neighbour allows it.
-class Chain {
+class BoundsOfNetwork {
  public:
-  explicit Chain(std::vector<Link> links) : links_(std::move(links)), places_(links_.size()) {}
-
-  std::int64_t Bound() {
-    if (links_.empty() || links_.size() > kMostChain) return 0;
-    FindPlaces();
-    const std::size_t count = links_.size();
-    // Of what lies before tensor l, and behind it with itself.
-    std::vector<std::vector<std::int64_t>> before(count);
-    std::vector<std::vector<std::int64_t>> behind(count);
-    before[0].assign(places_[0].size(), 0);
-    for (std::size_t i = 0; i < places_[0].size(); ++i) {
-      if (links_[0].resident && places_[0][i] != links_[0].rows) before[0][i] = kNoPlan;
-    }
-    for (std::size_t l = 1; l < count; ++l) {
-      before[l].assign(places_[l].size(), kNoPlan);
-      for (std::size_t i = 0; i < places_[l].size(); ++i) {
-        const std::int64_t next = places_[l][i];
-        const std::int64_t need = NeedHigh(l - 1, next);
-        const std::int64_t dead = Dead(l - 1, next);
-        for (std::size_t k = 0; k < places_[l - 1].size(); ++k) {
-          if (places_[l - 1][k] < need) continue;
-          const std::int64_t sum = before[l - 1][k] + Live(l - 1, places_[l - 1][k], next, dead);
-          before[l][i] = std::min(before[l][i], sum);
-        }
-      }
-    }
-    for (std::size_t l = count; l-- > 0;) {
-      behind[l].assign(places_[l].size(), kNoPlan);
-      if (l + 1 == count) {
-        for (std::size_t i = 0; i < places_[l].size(); ++i) {
-          behind[l][i] = BytesOf(l, places_[l][i]);
-        }
-        continue;
-      }
-      for (std::size_t k = 0; k < places_[l + 1].size(); ++k) {
-        const std::int64_t next = places_[l + 1][k];
-        const std::int64_t need = NeedHigh(l, next);
-        const std::int64_t dead = Dead(l, next);
-        for (std::size_t i = 0; i < places_[l].size(); ++i) {
-          if (places_[l][i] < need) continue;
-          const std::int64_t sum = behind[l + 1][k] + Live(l, places_[l][i], next, dead);
-          behind[l][i] = std::min(behind[l][i], sum);
-        }
-      }
-    }
-    std::int64_t bound = 0;
-    for (std::size_t l = 0; l < count; ++l) {
-      for (std::size_t i = 0; i < places_[l].size(); ++i) {
-        const std::int64_t sum = before[l][i] + behind[l][i];
-        if (sum < kNoPlan) bound = std::max(bound, sum);
-      }
-    }
-    // Rounding of each tensor's bytes.
-    return std::max<std::int64_t>(0, bound - static_cast<std::int64_t>(count));
-  }
-
- private:
-  std::int64_t BytesOf(std::size_t l, std::int64_t rows) const {
-    return rows / kUnit * links_[l].row_bytes + rows % kUnit * links_[l].row_bytes / kUnit;
-  }
-
-  // Whole rows of tensor l that the next one needs for its first y rows, and those that its rows
-  // [y, ...) no longer need.
-  std::int64_t HighOf(std::size_t l, std::int64_t y) const {
-    if (y <= 0) return 0;
-    const AxisMap& map = links_[l].map;
-    return std::clamp<std::int64_t>((y - 1) * map.scale - map.pad + map.extent, 0,
-                                    links_[l].rows / kUnit);
-  }
-  std::int64_t LowOf(std::size_t l, std::int64_t y) const {
-    const std::int64_t rows = links_[l].rows / kUnit;
-    if (y >= links_[l + 1].rows / kUnit) return rows;
-    return std::clamp<std::int64_t>(y * links_[l].map.scale - links_[l].map.pad, 0, rows);
-  }
-
-  // A block of rows [a, b) grows column by column: what it needs, and what dies, is between what a
-  // rows and what b rows need. The least and the most over all blocks that are not too high.
-  template <typename Rows, typename Better>
-  std::int64_t OverBlocks(std::size_t l, std::int64_t next, const Rows& rows_of,
-                          const Better& better) const {
-    const std::int64_t size = links_[l + 1].rows / kUnit;
-    const std::int64_t y = std::min(next / kUnit, size - 1);
-    std::int64_t best = -1;
-    const std::int64_t most = links_[l + 1].block_rows;
-    for (std::int64_t a = std::max<std::int64_t>(0, y - most + 1); a <= y; ++a) {
-      const std::int64_t last = std::min(size, a + most);
-      for (std::int64_t b = y + 1; b <= last; ++b) {
-        const std::int64_t from = rows_of(a) * kUnit;
-        const std::int64_t value =
-            from + (rows_of(b) * kUnit - from) / (b - a) * (next - a * kUnit) / kUnit;
-        if (best < 0 || better(value, best)) best = value;
-      }
-    }
-    return best;
-  }
-
-  // Rows of tensor l that the next one needs to get to `next`.
-  std::int64_t NeedHigh(std::size_t l, std::int64_t next) const {
-    if (next <= 0) return 0;
-    return OverBlocks(
-        l, next, [&](std::int64_t y) { return HighOf(l, y); },
-        [](std::int64_t a, std::int64_t b) { return a < b; });
-  }
-  // Rows of it that are dead then.
-  std::int64_t Dead(std::size_t l, std::int64_t next) const {
-    return OverBlocks(
-        l, next, [&](std::int64_t y) { return LowOf(l, y); },
-        [](std::int64_t a, std::int64_t b) { return a > b; });
-  }
-  // How far the next one gets with `rows` of tensor l.
-  std::int64_t Reach(std::size_t l, std::int64_t rows) const {
-    std::int64_t low = 0;
-    std::int64_t high = links_[l + 1].rows;
-    while (low < high) {
-      const std::int64_t middle = low + (high - low + 1) / 2;
-      if (NeedHigh(l, middle) <= rows) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    return low;
-  }
-
-  // Of tensor l when the next one has left `dead` rows of it behind and is at `next`.
-  std::int64_t Live(std::size_t l, std::int64_t rows, std::int64_t next, std::int64_t dead) const {
-    const Link& link = links_[l];
-    if (link.external || next >= links_[l + 1].rows) return 0;
-    std::int64_t live = std::max<std::int64_t>(std::min(rows, link.rows_read) - dead, 0);
-    if (link.map.extent < link.map.scale) {
-      // Rows between windows are read by nobody.
-      live = std::max<std::int64_t>(live - link.map.scale * kUnit, 0) / link.map.scale *
-             link.map.extent;
-    }
-    return BytesOf(l, live);
-  }
-
-  void Add(std::size_t l, std::int64_t rows) {
-    std::vector<std::int64_t>& list = places_[l];
-    if (rows >= 0 && rows <= links_[l].rows) list.push_back(rows);
-  }
-
-  // A progress of tensor l and what it allows and needs of all others.
-  void AddWithImages(std::size_t l, std::int64_t rows) {
-    Add(l, rows);
-    std::int64_t at = rows;
-    for (std::size_t k = l; k + 1 < links_.size(); ++k) {
-      at = Reach(k, at);
-      Add(k + 1, at);
-    }
-    at = rows;
-    for (std::size_t k = l; k-- > 0;) {
-      at = NeedHigh(k, at);
-      Add(k, at);
-    }
-  }
-
-  void FindPlaces() {
-    const std::size_t samples = std::max<std::size_t>(4, 400 / links_.size());
-    for (std::size_t l = 0; l < links_.size(); ++l) {
-      AddWithImages(l, 0);
-      AddWithImages(l, links_[l].rows);
-      if (l > 0) {  // where the first row of the one before begins to die
-        const AxisMap& map = links_[l - 1].map;
-        const std::int64_t most = links_[l].block_rows;
-        for (std::int64_t more = 0; more <= most + 1; ++more) {
-          if (more > 2 && more < most - 1) continue;
-          AddWithImages(l, std::min(links_[l].rows, (map.pad / map.scale + more) * kUnit));
-          AddWithImages(l, std::max<std::int64_t>(0, links_[l].rows - more * kUnit));
-        }
-      }
-      if (links_[l].resident) continue;
-      for (std::size_t s = 0; s < samples; ++s) {
-        // Most of what matters happens in the first rows.
-        const auto part = static_cast<std::int64_t>(s);
-        const auto all = static_cast<std::int64_t>(samples);
-        AddWithImages(l, std::min(links_[l].rows, 8 * kUnit) / all * part);
-        AddWithImages(l, links_[l].rows / all * part);
-      }
-    }
-    for (std::size_t l = 0; l < links_.size(); ++l) {
-      std::vector<std::int64_t>& list = places_[l];
-      std::sort(list.begin(), list.end());
-      list.erase(std::unique(list.begin(), list.end()), list.end());
-    }
-  }
-
-  std::vector<Link> links_;
-  std::vector<std::vector<std::int64_t>> places_;
-};
-
-class Bounder {
- public:
-  Bounder(const Network& network, StreamInput input, const std::vector<std::int64_t>& heights)
-      : network_(network), input_(input), heights_(heights) {}
-
-  std::int64_t Bound() {
-    std::int64_t bound = 0;
+  BoundsOfNetwork(const Network& network, StreamInput input) : network_(network), input_(input) {
     FindWays();
     for (std::size_t i = 0; i < network_.images.size(); ++i) {
-      bound = std::max(bound, OfEnd(static_cast<int>(i)));
+      whole_bound_ = std::max(whole_bound_, OfEnd(static_cast<int>(i)));
     }
-    // Chains end where no rows lead on: at outputs and at operators that need all of their input.
-    for (std::size_t i = 0; i < network_.images.size(); ++i) {
-      const int image = static_cast<int>(i);
-      if (EndsChain(image)) bound = std::max(bound, Chain(LinksTo(image)).Bound());
+    whole_bound_ = std::max(whole_bound_, OfGates());
+    FindChains();
+  }
+
+  std::int64_t For(const std::vector<std::int64_t>& heights) {
+    std::int64_t bound = whole_bound_;
+    for (KnownChain& chain : chains_) {
+      std::vector<std::int64_t> own;
+      for (std::size_t l = 0; l < chain.images.size(); ++l) {
+        const auto image = static_cast<std::size_t>(chain.images[l]);
+        own.push_back(
+            std::clamp<std::int64_t>(heights[image], 1, network_.images[image].shape.height));
+        chain.links[l].block_rows = own.back();
+      }
+      const auto [at, is_new] = chain.bounds.try_emplace(std::move(own));
+      if (is_new) at->second = BoundOfChain(chain.links);
+      bound = std::max(bound, at->second);
     }
-    return std::max(bound, OfGates());
+    return bound;
   }
 
  private:
@@ -305,30 +101,47 @@ class Bounder {
     }
   }
 
-  // The chain that ends with `image`, on the way that keeps most.
-  std::vector<Link> LinksTo(int image) const {
+  struct KnownChain {
+    std::vector<int> images;
     std::vector<Link> links;
+    std::map<std::vector<std::int64_t>, std::int64_t> bounds;  // by the heights of blocks
+  };
+
+  // Chains end where no rows lead on: at outputs and at operators that need all of their input. One
+  // that begins another adds nothing to it, but where its end is an output, which stays.
+  void FindChains() {
+    std::vector<char> inside(network_.images.size(), 0);
+    for (std::size_t i = network_.images.size(); i-- > 0;) {
+      if (inside[i] != 0 && !network_.images[i].is_output) continue;
+      if (!EndsChain(static_cast<int>(i))) continue;
+      chains_.push_back(ChainTo(static_cast<int>(i)));
+      for (const int image : chains_.back().images) inside[static_cast<std::size_t>(image)] = 1;
+    }
+  }
+
+  // The chain that ends with `image`, on the way that keeps most.
+  KnownChain ChainTo(int image) const {
+    KnownChain chain;
     const Read* reader = nullptr;  // of the next one
     const Image* next = nullptr;
-    const Image& last = network_.image(image);
     // What accumulates its input as it comes holds nothing of it.
-    const bool kept = last.is_output;
+    const bool kept = network_.image(image).is_output;
     for (int at = image;;) {
       const Image& value = network_.image(at);
       Link link;
-      link.rows = value.shape.height * kUnit;
+      link.rows = value.shape.height * kProgressUnit;
       link.row_bytes = at == image && !kept ? 0 : value.shape.width * value.shape.pixel_bytes;
       link.rows_read = link.rows;
-      link.block_rows =
-          std::clamp<std::int64_t>(heights_[static_cast<std::size_t>(at)], 1, value.shape.height);
       if (reader != nullptr) {
         link.map = reader->rows;
         link.row_bytes = ColumnsRead(*reader, *next, value) * value.shape.pixel_bytes;
-        link.rows_read = reader->rows.Need(0, next->shape.height, value.shape.height).last * kUnit;
+        link.rows_read =
+            reader->rows.Need(0, next->shape.height, value.shape.height).last * kProgressUnit;
       }
       link.external = value.is_input && input_ == StreamInput::kExternal;
       link.resident = value.is_input && input_ == StreamInput::kResident;
-      links.push_back(link);
+      chain.links.push_back(link);
+      chain.images.push_back(at);
       if (value.producer < 0) break;
       const Read* const best = ways_[static_cast<std::size_t>(at)].last;
       if (best == nullptr) break;
@@ -336,8 +149,9 @@ class Bounder {
       next = &value;
       at = best->image;
     }
-    std::reverse(links.begin(), links.end());
-    return links;
+    std::reverse(chain.links.begin(), chain.links.end());
+    std::reverse(chain.images.begin(), chain.images.end());
+    return chain;
   }
 
   // x times a gate that needs all of x: when the gate is there, x is whole and nothing has been
@@ -409,15 +223,15 @@ class Bounder {
 
   const Network& network_;
   StreamInput input_;
-  const std::vector<std::int64_t>& heights_;
-  std::vector<Way> ways_;  // to each image
+  std::vector<Way> ways_;         // to each image
+  std::int64_t whole_bound_ = 0;  // of what does not depend on the heights of blocks
+  std::vector<KnownChain> chains_;
 };
 
-}  // namespace
+Bounds::Bounds(const Network& network, StreamInput input)
+    : of_(std::make_unique<BoundsOfNetwork>(network, input)) {}
+Bounds::~Bounds() = default;
 
-std::int64_t LowerBound(const Network& network, StreamInput input,
-                        const std::vector<std::int64_t>& heights) {
-  return Bounder(network, input, heights).Bound();
-}
+std::int64_t Bounds::For(const std::vector<std::int64_t>& heights) { return of_->For(heights); }
 
 }  // namespace neap::stream

@@ -124,23 +124,33 @@ class LayoutMaker {
     }
   }
 
-  // How many pixels of ring `r` of lane `l` have been touched after block (i, j).
-  std::int64_t Touched(std::size_t l, std::size_t r, std::size_t i, std::size_t j) const {
+  // How many pixels of a ring have been touched after the blocks of a row step: what earlier rows
+  // have left, and a row that grows with the columns.
+  struct Touched {
+    std::int64_t before = 0;
+    std::int64_t row = -1;  // pixels in front of the row; -1: this step computes none of the ring
+    std::int64_t most = 0;  // the length of the ring
+    std::int64_t After(std::int64_t columns) const {
+      return std::min(row < 0 ? before : std::max(before, row + columns), most);
+    }
+  };
+  Touched TouchedIn(std::size_t l, std::size_t r, std::size_t i) const {
+    const std::int64_t most = kept_[l].rings[r].pixels;
+    if (!later_[l].rings.empty() && i >= schedule_.switch_row) return {most, -1, most};
     const auto count = static_cast<std::int64_t>(kept_[l].rings.size());
+    const auto ring = static_cast<std::int64_t>(r);
     const std::int64_t width = ImageOf(l).shape.width;
-    std::int64_t most = 0;
-    if (!later_[l].rings.empty() && i >= schedule_.switch_row) return kept_[l].rings[r].pixels;
     const StreamRange& rows = lane(l).rows[i];
-    for (std::int64_t y = rows.first; y < rows.last; ++y) {
-      if (y % count != static_cast<std::int64_t>(r)) continue;
-      most = std::max(most, y / count * width + lane(l).columns[j].last);
-    }
-    if (rows.first > 0) {  // what earlier steps have left
-      const std::int64_t before = rows.first - 1;
-      const std::int64_t up = (before % count - static_cast<std::int64_t>(r) + count) % count;
-      if (before >= up) most = std::max(most, (before - up) / count * width + width);
-    }
-    return std::min(most, kept_[l].rings[r].pixels);
+    Touched touched{0, -1, most};
+    // The last row of the ring in front of `end`.
+    const auto last_before = [&](std::int64_t end) {
+      return end - 1 - (end - 1 - ring + count) % count;
+    };
+    const std::int64_t now = rows.empty() ? -1 : last_before(rows.last);
+    if (now >= rows.first) touched.row = now / count * width;
+    const std::int64_t past = rows.first > 0 ? last_before(rows.first) : -1;
+    if (past >= 0) touched.before = past / count * width + width;
+    return touched;
   }
 
   struct Ring {
@@ -156,14 +166,7 @@ class LayoutMaker {
       const std::size_t dead_at = LastBlockOf(l);
       for (std::size_t r = 0; r < kept_[l].rings.size(); ++r) {
         if (kept_[l].in_block[r]) continue;
-        Ring ring{l, r, 0, dead_at};
-        const std::size_t blocks = schedule_.row_steps * schedule_.column_steps;
-        while (ring.full_at + 1 < blocks &&
-               Touched(l, r, ring.full_at / schedule_.column_steps,
-                       ring.full_at % schedule_.column_steps) < kept_[l].rings[r].pixels) {
-          ++ring.full_at;
-        }
-        rings_.push_back(ring);
+        rings_.push_back({l, r, FullAt(l, r), dead_at});
       }
     }
     std::stable_sort(rings_.begin(), rings_.end(),
@@ -173,6 +176,20 @@ class LayoutMaker {
     std::stable_sort(by_death_.begin(), by_death_.end(), [&](std::size_t a, std::size_t b) {
       return rings_[a].dead_at < rings_[b].dead_at;
     });
+  }
+
+  // The block in which ring `r` of lane `l` is full; the last one where it never is. Within a row
+  // step what is touched only grows.
+  std::size_t FullAt(std::size_t l, std::size_t r) const {
+    const std::vector<StreamRange>& columns = lane(l).columns;
+    for (std::size_t i = 0; i < schedule_.row_steps; ++i) {
+      const Touched touched = TouchedIn(l, r, i);
+      if (touched.After(columns.back().last) < touched.most) continue;
+      std::size_t j = 0;
+      while (touched.After(columns[j].last) < touched.most) ++j;
+      return i * schedule_.column_steps + j;
+    }
+    return schedule_.row_steps * schedule_.column_steps - 1;
   }
 
   // The last block in which somebody computes or reads pixels of lane `l`.
@@ -322,25 +339,42 @@ class LayoutMaker {
     const Dying dying = reads_.DyingOf(image);
     const std::int64_t pixel = network_.image(image).shape.pixel_bytes;
     std::int64_t least = layout_.block_bytes;
-    const auto keep_above = [&](std::int64_t end, std::size_t l, std::size_t i, std::size_t j) {
-      const std::int64_t from = l > dying.last_lane ? dying.After(i, j) : dying.At(i, j);
+    const auto dead = [&](std::size_t l, std::size_t i, std::size_t j) {
+      return l > dying.last_lane ? dying.After(i, j) : dying.At(i, j);
+    };
+    const auto keep_above = [&](std::int64_t end, std::int64_t from) {
       if (from < kNever) least = std::max(least, end - from * pixel);
+    };
+    // Blocks [0, blocks) of row step `i`, whose ends are at most `most`. What is dead grows from
+    // block to block, so that most rows can be left out as a whole.
+    const auto keep_above_row = [&](std::size_t l, std::size_t i, std::size_t blocks,
+                                    std::int64_t most, const auto& end_of) {
+      const std::int64_t first_dead = dead(l, i, 0);
+      if (first_dead >= kNever || most - first_dead * pixel <= least) return;
+      for (std::size_t j = 0; j < blocks; ++j) keep_above(end_of(j), dead(l, i, j));
     };
     for (const Ring& ring : rings_) {
       const StreamRing& place = kept_[ring.lane].rings[ring.ring];
       const std::int64_t bytes = ImageOf(ring.lane).shape.pixel_bytes;
-      for (std::size_t block = 0; block <= ring.full_at; ++block) {
-        const std::size_t i = block / schedule_.column_steps;
-        const std::size_t j = block % schedule_.column_steps;
-        const std::int64_t touched = Touched(ring.lane, ring.ring, i, j);
-        if (touched > 0) keep_above(place.offset + touched * bytes, ring.lane, i, j);
+      const std::vector<StreamRange>& columns = lane(ring.lane).columns;
+      const std::size_t last_row = ring.full_at / schedule_.column_steps;
+      for (std::size_t i = 0; i <= last_row; ++i) {
+        const Touched touched = TouchedIn(ring.lane, ring.ring, i);
+        const bool full = i == last_row;
+        const std::size_t blocks =
+            full ? ring.full_at % schedule_.column_steps + 1 : schedule_.column_steps;
+        const auto end_of = [&](std::size_t j) {
+          const std::int64_t pixels = touched.After(columns[j].last);
+          return pixels > 0 ? place.offset + pixels * bytes : 0;
+        };
+        keep_above_row(ring.lane, i, blocks, end_of(blocks - 1), end_of);
       }
     }
     for (std::size_t l = 0; l < Lanes(); ++l) {
       if (IsDriver(l)) continue;
       for (const StreamRing& place : later_[l].rings) {
-        keep_above(place.offset + place.pixels * ImageOf(l).shape.pixel_bytes, 0,
-                   schedule_.switch_row, 0);
+        keep_above(place.offset + place.pixels * ImageOf(l).shape.pixel_bytes,
+                   dead(0, schedule_.switch_row, 0));
       }
     }
     for (std::size_t l = 0; l < Lanes(); ++l) {
@@ -352,6 +386,7 @@ class LayoutMaker {
       }
       const plan::StreamImage& shape = ImageOf(l).shape;
       const bool moves = !later_[l].rings.empty();
+      const std::vector<StreamRange>& columns = lane(l).columns;
       for (std::size_t i = 0; i < schedule_.row_steps; ++i) {
         const StreamRange& rows = lane(l).rows[i];
         if (moves && i == schedule_.switch_row) {
@@ -359,16 +394,17 @@ class LayoutMaker {
           if (rows.first > 0) {
             keep_above(
                 offset + (IsSum(l) ? DriverBytes(l) : rows.first * shape.width * shape.pixel_bytes),
-                0, i, 0);
+                dead(0, i, 0));
           }
         }
         if (rows.empty()) continue;
-        for (std::size_t j = 0; j < schedule_.column_steps; ++j) {
-          const StreamRange& columns = lane(l).columns[j];
-          if (columns.empty()) continue;
-          const std::int64_t end = (rows.last - 1) * shape.width + columns.last;
-          keep_above(offset + (IsSum(l) ? DriverBytes(l) : end * shape.pixel_bytes), l, i, j);
-        }
+        const auto end_at = [&](std::int64_t column) {
+          const std::int64_t end = (rows.last - 1) * shape.width + column;
+          return offset + (IsSum(l) ? DriverBytes(l) : end * shape.pixel_bytes);
+        };
+        keep_above_row(l, i, schedule_.column_steps, end_at(shape.width), [&](std::size_t j) {
+          return columns[j].empty() ? 0 : end_at(columns[j].last);
+        });
       }
     }
     return least;

@@ -54,7 +54,9 @@ class AxisPlanner {
     if (end - begin + 1 > static_cast<std::int64_t>(kMostSteps)) return {};
     steps_ = end - begin + 1;
     ranges_.assign(tensors_.size(), {});
+    for (auto& ranges : ranges_) ranges.reserve(static_cast<std::size_t>(steps_) + 1);
     done_.assign(tensors_.size(), 0);
+    now_.resize(tensors_.size());
     for (std::int64_t step = begin; step <= end; ++step) Step(step, step - begin, step == end);
     return std::move(ranges_);
   }
@@ -90,7 +92,7 @@ class AxisPlanner {
   void Step(std::int64_t step, std::int64_t number, bool is_last) {
     const auto& demand = DemandAt(step);
     const bool again = number * 256 < steps_ * switch_step_;
-    std::vector<StreamRange> now(tensors_.size());
+    std::vector<StreamRange>& now = now_;
     for (std::size_t t = tensors_.size(); t-- > 0;) {
       const Tensor& tensor = tensors_[t];
       // What this step's readers need.
@@ -150,14 +152,16 @@ class AxisPlanner {
   std::int64_t steps_ = 0;
   std::vector<std::int64_t> demand_;
   std::vector<std::int64_t> done_;
+  std::vector<StreamRange> now_;  // of the step
   std::vector<std::vector<StreamRange>> ranges_;
   std::size_t switch_row_ = kMostSteps;
 };
 
 class Builder {
  public:
-  Builder(const Network& network, const SegmentChoice& choice, StreamInput input)
-      : network_(network), choice_(choice), input_(input) {}
+  Builder(const Network& network, const SegmentChoice& choice, StreamInput input,
+          ColumnCache* cache)
+      : network_(network), choice_(choice), input_(input), cache_(cache) {}
 
   Schedule Make() {
     if (!FindLanes() || !FindTensors() || !PlanAxes()) return {};
@@ -271,9 +275,9 @@ class Builder {
     AxisPlanner row_planner(std::move(rows), choice_.row_block, choice_.row_parts,
                             choice_.switch_step);
     auto row_ranges = row_planner.Plan();
-    auto column_ranges =
-        AxisPlanner(std::move(columns), choice_.column_block, choice_.column_parts, 256).Plan();
-    if (row_ranges.empty() || column_ranges.empty()) return false;
+    if (row_ranges.empty()) return false;
+    auto column_ranges = ColumnsFor(std::move(columns));
+    if (column_ranges.empty()) return false;
     for (std::size_t l = 0; l < schedule_.lanes.size(); ++l) {
       schedule_.lanes[l].rows = std::move(row_ranges[l]);
       schedule_.lanes[l].columns = std::move(column_ranges[l]);
@@ -285,6 +289,21 @@ class Builder {
                                : std::min(schedule_.row_steps, row_planner.switch_row());
     FeedWholeRows();
     return true;
+  }
+
+  std::vector<std::vector<StreamRange>> ColumnsFor(std::vector<AxisPlanner::Tensor> columns) {
+    const auto plan = [&] {
+      return AxisPlanner(std::move(columns), choice_.column_block, choice_.column_parts, 256)
+          .Plan();
+    };
+    if (cache_ == nullptr || !choice_.again.empty()) return plan();
+    if (cache_->first != choice_.first || cache_->last != choice_.last) {
+      *cache_ = {choice_.first, choice_.last, {}};
+    }
+    const auto [at, is_new] =
+        cache_->ranges.try_emplace({choice_.column_block, choice_.column_parts});
+    if (is_new) at->second = plan();
+    return at->second;
   }
 
   // A row is delivered as a whole, in the first step of the columns.
@@ -320,6 +339,7 @@ class Builder {
   const Network& network_;
   const SegmentChoice& choice_;
   StreamInput input_;
+  ColumnCache* cache_;
   Schedule schedule_;
   std::vector<int> lane_of_;  // of each image; -1: not computed here
 };
@@ -340,8 +360,33 @@ std::vector<int> LiveAt(const Network& network, int at) {
   return live;
 }
 
-Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, StreamInput input) {
-  return Builder(network, choice, input).Make();
+std::vector<std::int64_t> BytesBetween(const Network& network, StreamInput input) {
+  std::vector<std::int64_t> bytes(network.nodes.size() + 1, 0);
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    for (const int image : LiveAt(network, static_cast<int>(at))) {
+      const Image& value = network.image(image);
+      if (!value.is_input || input == StreamInput::kResident) bytes[at] += value.shape.bytes();
+    }
+  }
+  return bytes;
+}
+
+Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, StreamInput input,
+                      ColumnCache* cache) {
+  return Builder(network, choice, input, cache).Make();
+}
+
+bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again) {
+  const auto& drivers = schedule.drivers;
+  if (std::find(drivers.begin(), drivers.end(), lane.image) != drivers.end()) return false;
+  return std::any_of(schedule.lanes.begin(), schedule.lanes.end(), [&](const Lane& reader) {
+    if (reader.node < 0) return false;
+    const Node& node = network.node(reader.node);
+    return std::any_of(node.reads.begin(), node.reads.end(), [&](const Read& read) {
+      const AxisMap& rows = RowsOf(node, read);
+      return read.image == lane.image && (rows.extent > rows.scale || (again && reader.recomputed));
+    });
+  });
 }
 
 }  // namespace neap::stream

@@ -8,7 +8,10 @@
 // first row, so that the pipeline fills step by step. Columns go the same way.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "neap/stream/network.h"
@@ -33,6 +36,8 @@ struct SegmentChoice {
   // Nodes that run although they lie outside of [first, last): what an earlier segment computed and
   // did not keep, in order, before the others.
   std::vector<int> again;
+
+  friend auto operator<=>(const SegmentChoice&, const SegmentChoice&) = default;
 };
 
 // One node of a segment.
@@ -63,8 +68,25 @@ struct Schedule {
 
 // What is there at position `at` of the order (before node `at`), inputs that are nowhere apart.
 std::vector<int> LiveAt(const Network& network, int at);
+// Bytes of that for each position up to the end of the order; of inputs where they are resident.
+std::vector<std::int64_t> BytesBetween(const Network& network, plan::StreamInput input);
 
-// `fed`: the input's rows are delivered as they are needed; it is otherwise there from the start.
-Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input);
+// The columns of the lanes of some nodes, which are the same whatever becomes of the rows.
+struct ColumnCache {
+  int first = 0;
+  int last = 0;
+  // By column_block and column_parts.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::vector<plan::StreamRange>>>
+      ranges;
+};
+
+// `cache` is one of this network and this input; schedules of the same nodes one after the other
+// take less time with it.
+Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input,
+                      ColumnCache* cache = nullptr);
+
+// Rows of a lane that is no driver are read in more than one step: by windows and, with `again`,
+// by what computes its own rows again.
+bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again);
 
 }  // namespace neap::stream

@@ -2,10 +2,10 @@
 #include "neap/stream/search.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
 #include <set>
 #include <utility>
+
+#include "neap/stream/edges.h"
 
 namespace neap::stream {
 namespace {
@@ -15,8 +15,13 @@ using plan::StreamInput;
 constexpr int kMostRounds = 4;
 constexpr int kMostBases = 60;
 constexpr int kMostRecomputed = 6;
+constexpr int kMostPolishing = 8;
+constexpr int kAlways = 256;    // SegmentChoice::switch_step
 constexpr int kSwitchStep = 8;  // of 256
-constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 4;
+// Of what a segment leaves, as fractions.
+constexpr std::pair<int, int> kRowBlocks[] = {{1, 4}, {1, 2}, {1, 1}, {2, 1}, {4, 1}};
+constexpr std::pair<int, int> kColumnBlocks[] = {{1, 4}, {1, 2}, {1, 1}, {2, 1}, {4, 1}};
+constexpr std::int64_t kInfinite = Edges::kInfinite;
 
 // saved / work > other_saved / other_work, exactly.
 bool MoreFor(std::int64_t saved, std::int64_t work, std::int64_t other_saved,
@@ -24,54 +29,35 @@ bool MoreFor(std::int64_t saved, std::int64_t work, std::int64_t other_saved,
   return static_cast<__int128>(saved) * other_work > static_cast<__int128>(other_saved) * work;
 }
 
-// One way to run nodes [choice.first, choice.last).
-struct Edge {
-  std::int64_t bytes = 0;
-  std::int64_t macs = 0;
-  std::int64_t cycles = 0;
-  SegmentChoice choice;
-};
-
 class Searcher {
  public:
-  Searcher(const Network& network, const SearchOptions& options)
+  Searcher(const Network& network, const SearchOptions& options, Prices* prices)
       : network_(network),
         options_(options),
+        prices_(*prices),
         size_(static_cast<int>(network.nodes.size())),
-        edges_(network.nodes.size()) {}
+        edges_(network.nodes.size(), options.objective),
+        floors_(BytesBetween(network, options.input)) {}
 
   Front Run() {
-    FindFloors();
     for (int n = 0; n < size_; ++n) AddWhole(n);
     for (int n = 0; n < size_; ++n) AddStretch(n, n + 1);
-    best_bytes_ = ShortestWithin(kInfinite).second;
+    best_bytes_ = edges_.ShortestWithin(kInfinite).second;
     TightenBest();
     AddStretches();
-    if (options_.recompute) Recompute();
+    if (options_.recompute) {
+      Recompute();
+      Polish();
+    }
     Sweep();
     front_.interrupted = Stopped();
     return std::move(front_);
   }
 
  private:
-  std::int64_t CostOf(const Edge& edge) const {
-    return options_.objective == Objective::kMacs ? edge.macs : edge.cycles;
-  }
   bool Stopped() const {
     return front_.layouts >= options_.most_layouts ||
            (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed));
-  }
-
-  // Bytes that are there before each node whatever the plan.
-  void FindFloors() {
-    floors_.assign(static_cast<std::size_t>(size_) + 1, 0);
-    for (int at = 0; at <= size_; ++at) {
-      for (const int image : LiveAt(network_, at)) {
-        const Image& value = network_.image(image);
-        if (value.is_input && options_.input != StreamInput::kResident) continue;
-        floors_[static_cast<std::size_t>(at)] += value.shape.bytes();
-      }
-    }
   }
 
   // Rows that come one after the other are taken by segments that stream.
@@ -95,38 +81,27 @@ class Searcher {
     const std::int64_t pixels = PixelsOf(network_, node);
     edge.macs = pixels * node.macs_per_pixel;
     edge.cycles = CyclesOf(network_, node, pixels) + kCyclesPerCall;
-    Keep(edge);
+    edges_.Keep(edge);
     if (by_channel.bytes == 0) return;
     edge.choice.by_channel = true;
     edge.bytes = by_channel.bytes;
     edge.cycles += node.outputs.empty() ? 0 : ChannelCycles(network_, node);
-    Keep(std::move(edge));
-  }
-
-  void Keep(Edge edge) {
-    auto& list = edges_[static_cast<std::size_t>(edge.choice.first)];
-    for (const Edge& other : list) {
-      if (other.choice.last == edge.choice.last && other.bytes <= edge.bytes &&
-          CostOf(other) <= CostOf(edge)) {
-        return;
-      }
-    }
-    std::erase_if(list, [&](const Edge& other) {
-      return other.choice.last == edge.choice.last && edge.bytes <= other.bytes &&
-             CostOf(edge) <= CostOf(other);
-    });
-    list.push_back(std::move(edge));
+    edges_.Keep(std::move(edge));
   }
 
   // False: it cannot be streamed.
-  bool Price(const SegmentChoice& choice, Edge* edge) {
-    const Schedule schedule = MakeSchedule(network_, choice, options_.input);
+  bool PriceOf(const SegmentChoice& choice, Edge* edge) {
     ++front_.layouts;
-    if (!schedule.valid) return false;
-    edge->choice = choice;
-    edge->macs = schedule.macs;
-    edge->cycles = schedule.cycles;
-    edge->bytes = MakeLayout(network_, schedule).bytes;
+    const auto [at, is_new] = prices_.try_emplace(choice);
+    Price& price = at->second;
+    if (is_new) {
+      const Schedule schedule = MakeSchedule(network_, choice, options_.input, &columns_);
+      if (schedule.valid) {
+        price = {true, MakeLayout(network_, schedule).bytes, schedule.macs, schedule.cycles};
+      }
+    }
+    if (!price.streams) return false;
+    *edge = {price.bytes, price.macs, price.cycles, choice};
     return true;
   }
 
@@ -155,11 +130,11 @@ class Searcher {
         choice.row_block = rows;
         choice.row_parts = row_parts;
         Edge edge;
-        if (Stopped() || !Price(choice, &edge)) return any;
+        if (Stopped() || !PriceOf(choice, &edge)) return any;
         any = true;
         // No other blocks make half of it.
         const bool hopeless = best_bytes_ < kInfinite && edge.bytes / 2 > best_bytes_;
-        Keep(std::move(edge));
+        edges_.Keep(std::move(edge));
         if (hopeless) return any;
         if (driver.height == 1) break;
       }
@@ -189,34 +164,10 @@ class Searcher {
 
   void TightenBest() {
     for (;;) {
-      const auto [cost, bytes] = ShortestWithin(best_bytes_ - 1);
+      const auto [cost, bytes] = edges_.ShortestWithin(best_bytes_ - 1);
       if (cost >= kInfinite) return;
       best_bytes_ = bytes;
     }
-  }
-
-  // The least cost of a plan whose segments all fit into `most`, and the bytes of that plan.
-  std::pair<std::int64_t, std::int64_t> ShortestWithin(std::int64_t most) {
-    const auto count = static_cast<std::size_t>(size_) + 1;
-    costs_.assign(count, kInfinite);
-    peaks_.assign(count, 0);
-    from_.assign(count, nullptr);
-    costs_[0] = 0;
-    for (int at = 0; at < size_; ++at) {
-      const auto here = static_cast<std::size_t>(at);
-      if (costs_[here] >= kInfinite) continue;
-      for (const Edge& edge : edges_[here]) {
-        if (edge.bytes > most) continue;
-        const auto to = static_cast<std::size_t>(edge.choice.last);
-        const std::int64_t cost = costs_[here] + CostOf(edge);
-        const std::int64_t peak = std::max(peaks_[here], edge.bytes);
-        if (cost > costs_[to] || (cost == costs_[to] && peak >= peaks_[to])) continue;
-        costs_[to] = cost;
-        peaks_[to] = peak;
-        from_[to] = &edge;
-      }
-    }
-    return {costs_.back(), peaks_.back()};
   }
 
   // Rows of some tensors computed again, in the stretches that stand in the way of a smaller arena:
@@ -224,9 +175,9 @@ class Searcher {
   void Recompute() {
     std::set<std::pair<int, int>> tried;
     for (int round = 0; round < kMostRounds && !Stopped(); ++round) {
-      FindAround();
+      around_ = edges_.FindAround();
       std::vector<Edge> bases;
-      for (const auto& list : edges_) {
+      for (const auto& list : edges_.by_first()) {
         for (const Edge& edge : list) {
           // What a plan of that size would go over.
           const bool near = edge.bytes <= best_bytes_ + best_bytes_ / 4;
@@ -250,40 +201,15 @@ class Searcher {
     }
   }
 
-  // The least bytes of plans for all before each node, and for all from it on.
-  void FindAround() {
-    const auto count = static_cast<std::size_t>(size_) + 1;
-    before_.assign(count, kInfinite);
-    behind_.assign(count, kInfinite);
-    before_[0] = 0;
-    behind_.back() = 0;
-    for (std::size_t at = 0; at + 1 < count; ++at) {
-      for (const Edge& edge : edges_[at]) {
-        auto& to = before_[static_cast<std::size_t>(edge.choice.last)];
-        to = std::min(to, std::max(before_[at], edge.bytes));
-      }
-    }
-    for (std::size_t at = count - 1; at-- > 0;) {
-      for (const Edge& edge : edges_[at]) {
-        behind_[at] = std::min(
-            behind_[at], std::max(behind_[static_cast<std::size_t>(edge.choice.last)], edge.bytes));
-      }
-    }
-  }
-
   // With fewer bytes for this stretch there would be a smaller plan.
-  bool IsUseful(const Edge& edge) const {
-    return std::max(before_[static_cast<std::size_t>(edge.choice.first)],
-                    behind_[static_cast<std::size_t>(edge.choice.last)]) < best_bytes_;
-  }
+  bool IsUseful(const Edge& edge) const { return around_.Of(edge.choice) < best_bytes_; }
 
   // The same stretch in blocks of other heights, each with the columns that need the fewest bytes.
   // Higher blocks have fewer rows in common, lower ones shorter rings where there are more rows
   // before.
   std::vector<Edge> InShapes(const Edge& base) {
     std::vector<Edge> shaped;
-    constexpr std::pair<int, int> kRows[] = {{1, 4}, {1, 2}, {1, 1}, {2, 1}, {4, 1}};
-    for (const auto& [rows, row_parts] : kRows) {
+    for (const auto& [rows, row_parts] : kRowBlocks) {
       Edge least;
       for (const std::int64_t parts : {1, 2, 4}) {
         if (options_.column_block != 0 && parts != 1) break;
@@ -293,8 +219,8 @@ class Searcher {
         choice.row_parts = row_parts;
         if (parts != 1) choice.column_block = 1;
         choice.column_parts = parts;
-        if (Stopped() || !Price(choice, &edge)) break;
-        Keep(edge);
+        if (Stopped() || !PriceOf(choice, &edge)) break;
+        edges_.Keep(edge);
         if (parts == 1 || edge.bytes < least.bytes) least = std::move(edge);
       }
       const bool near = least.bytes <= best_bytes_ + best_bytes_ / 2;
@@ -309,15 +235,15 @@ class Searcher {
       SegmentChoice choice = edge.choice;
       choice.switch_step = step;
       Edge other;
-      if (Stopped() || !Price(choice, &other)) return;
-      Keep(std::move(other));
+      if (Stopped() || !PriceOf(choice, &other)) return;
+      edges_.Keep(std::move(other));
     }
   }
 
   void RecomputeIn(const Edge& base) {
     Edge now = base;
     for (int round = 0; round < kMostRecomputed; ++round) {
-      const Schedule schedule = MakeSchedule(network_, now.choice, options_.input);
+      const Schedule schedule = MakeSchedule(network_, now.choice, options_.input, &columns_);
       Edge best;
       Edge least;
       std::int64_t best_saved = 0;  // of the one with the most bytes for its work
@@ -325,18 +251,21 @@ class Searcher {
       for (const Lane& lane : schedule.lanes) {
         const auto& done = now.choice.recomputed;
         const bool again = std::find(done.begin(), done.end(), lane.image) != done.end();
-        if (lane.node < 0 || again || !HasRowsToKeep(schedule, lane)) continue;
-        for (const int step : {256, 64, 128, 192}) {
+        if (lane.node < 0 || again || !HasRowsToKeep(network_, schedule, lane, false)) continue;
+        for (const int step : {kAlways, 64, 128, 192}) {
           SegmentChoice choice = now.choice;
           choice.recomputed.push_back(lane.image);
           choice.switch_step = step;
           Edge edge;
-          if (Stopped() || !Price(choice, &edge)) break;
+          if (Stopped() || !PriceOf(choice, &edge)) break;
           // No plan is worth many times the work.
           if (edge.macs > base.macs * 2) continue;
           const std::int64_t saved = now.bytes - edge.bytes;
-          const std::int64_t work = std::max<std::int64_t>(CostOf(edge) - CostOf(base), 1);
-          if (saved > 0) Keep(edge);
+          const std::int64_t work =
+              std::max<std::int64_t>(edges_.CostOf(edge) - edges_.CostOf(base), 1);
+          // Kept from some step on, its rows take no less.
+          if (saved <= 0 && step == kAlways) break;
+          if (saved > 0) edges_.Keep(edge);
           if (saved > 0 && (least.bytes == 0 || edge.bytes < least.bytes)) least = edge;
           if (saved > 0 && MoreFor(saved, work, best_saved, best_work)) {
             best_saved = saved;
@@ -353,59 +282,143 @@ class Searcher {
     }
   }
 
-  // Somebody reads its rows in more than one step.
-  bool HasRowsToKeep(const Schedule& schedule, const Lane& lane) const {
-    for (const Lane& reader : schedule.lanes) {
-      if (reader.node < 0) continue;
-      for (const Read& read : network_.node(reader.node).reads) {
-        const AxisMap& rows = RowsOf(network_.node(reader.node), read);
-        if (read.image == lane.image && rows.extent > rows.scale) {
-          return std::find(schedule.drivers.begin(), schedule.drivers.end(), lane.image) ==
-                 schedule.drivers.end();
+  // One step to the side from what the greedy choice has led to: segments of plans of the front
+  // with rows of one tensor more or one less computed again, up to another step, or in other
+  // blocks.
+  void Polish() {
+    std::set<SegmentChoice> done;
+    for (int round = 0; round < kMostPolishing && !Stopped(); ++round) {
+      std::vector<Edge> found;
+      edges_.ForFront(Ties::kOtherCost, [&](const std::vector<const Edge*>& path) {
+        for (const Edge* edge : path) {
+          if (!edge->choice.recomputed.empty() && done.insert(edge->choice).second) {
+            found.push_back(*edge);
+          }
         }
-      }
+      });
+      bool better = false;
+      for (const Edge& edge : found) better = LookAround(edge) || better;
+      if (!better) return;
     }
-    return false;
   }
 
-  void Sweep() {
-    std::int64_t most = kInfinite;
-    for (;;) {
-      const auto [cost, bytes] = ShortestWithin(most);
-      if (cost >= kInfinite) return;
-      Point point;
-      for (int at = size_; at > 0; at = from_[static_cast<std::size_t>(at)]->choice.first) {
-        const Edge& edge = *from_[static_cast<std::size_t>(at)];
-        point.bytes = std::max(point.bytes, edge.bytes);
-        point.macs += edge.macs;
-        point.cycles += edge.cycles;
-        point.segments.push_back(edge.choice);
+  bool LookAround(const Edge& edge) {
+    bool better = OtherSwitches(edge.choice);
+    better = OtherBlocks(edge.choice) || better;
+    const Schedule schedule = MakeSchedule(network_, edge.choice, options_.input, &columns_);
+    better = WithoutGaps(edge.choice, schedule) || better;
+    for (const Lane& lane : schedule.lanes) {
+      if (Stopped() || lane.node < 0 || !HasRowsToKeep(network_, schedule, lane, true)) continue;
+      SegmentChoice choice = edge.choice;
+      auto& again = choice.recomputed;
+      const auto at = std::find(again.begin(), again.end(), lane.image);
+      if (at == again.end()) {
+        again.push_back(lane.image);
+      } else if (again.size() > 1) {
+        again.erase(at);
       }
-      std::reverse(point.segments.begin(), point.segments.end());
-      most = point.bytes - 1;
-      front_.points.push_back(std::move(point));
-      (void)bytes;
+      Edge other;
+      if (!PriceOf(choice, &other) || !edges_.Keep(std::move(other))) continue;
+      better = true;
+      OtherSwitches(choice);
+    }
+    return better;
+  }
+
+  // Everything from the first tensor that is computed again to the last one, in blocks of all
+  // kinds: a tensor between is worth nothing as long as one of its neighbours is kept.
+  bool WithoutGaps(SegmentChoice choice, const Schedule& schedule) {
+    std::vector<int> lanes;
+    for (std::size_t l = 0; l < schedule.lanes.size(); ++l) {
+      if (schedule.lanes[l].recomputed) lanes.push_back(static_cast<int>(l));
+    }
+    if (lanes.empty()) return false;
+    choice.recomputed.clear();
+    for (int l = lanes.front(); l <= lanes.back(); ++l) {
+      const Lane& lane = schedule.lanes[static_cast<std::size_t>(l)];
+      const bool driver = std::find(schedule.drivers.begin(), schedule.drivers.end(), lane.image) !=
+                          schedule.drivers.end();
+      if (lane.node >= 0 && !driver) choice.recomputed.push_back(lane.image);
+    }
+    bool better = false;
+    for (const auto& [rows, parts] : kRowBlocks) {
+      choice.row_block = rows;
+      choice.row_parts = parts;
+      better = OtherBlocks(choice) || better;
+    }
+    return better;
+  }
+
+  bool OtherBlocks(const SegmentChoice& choice) {
+    bool better = false;
+    const auto keep = [&](const SegmentChoice& changed) {
+      Edge edge;
+      if (!Stopped() && PriceOf(changed, &edge)) better = edges_.Keep(std::move(edge)) || better;
+    };
+    for (const auto& [rows, parts] : kRowBlocks) {
+      SegmentChoice changed = choice;
+      changed.row_block = rows;
+      changed.row_parts = parts;
+      keep(changed);
+    }
+    for (const auto& [columns, parts] : kColumnBlocks) {
+      if (options_.column_block != 0) break;
+      SegmentChoice changed = choice;
+      changed.column_block = columns;
+      changed.column_parts = parts;
+      keep(changed);
+    }
+    return better;
+  }
+
+  bool OtherSwitches(SegmentChoice choice) {
+    bool better = false;
+    const int from = choice.switch_step;
+    for (const int steps : {-2, -1, 1, 2}) {
+      choice.switch_step = from + steps * kSwitchStep;
+      if (Stopped() || choice.switch_step <= 0 || choice.switch_step > kAlways) continue;
+      Edge edge;
+      if (PriceOf(choice, &edge)) better = edges_.Keep(std::move(edge)) || better;
+    }
+    return better;
+  }
+
+  // Copies between segments are not known here: of equal plans those with most promise.
+  void Sweep() {
+    for (const Ties ties : {Ties::kOtherCost, Ties::kFewerSegments}) {
+      edges_.ForFront(ties, [&](const std::vector<const Edge*>& path) {
+        Point point;
+        for (const Edge* edge : path) {
+          point.bytes = std::max(point.bytes, edge->bytes);
+          point.macs += edge->macs;
+          point.cycles += edge->cycles;
+          point.segments.push_back(edge->choice);
+        }
+        std::reverse(point.segments.begin(), point.segments.end());
+        const bool known =
+            std::any_of(front_.points.begin(), front_.points.end(),
+                        [&](const Point& other) { return other.segments == point.segments; });
+        if (!known) front_.points.push_back(std::move(point));
+      });
     }
   }
 
   const Network& network_;
   const SearchOptions& options_;
+  Prices& prices_;
+  ColumnCache columns_;
   int size_;
-  std::vector<std::vector<Edge>> edges_;  // by their first node
-  std::vector<std::int64_t> floors_;
-  std::vector<std::int64_t> before_;
-  std::vector<std::int64_t> behind_;
+  Edges edges_;
+  std::vector<std::int64_t> floors_;  // bytes before each node whatever the plan
+  Around around_;
   std::int64_t best_bytes_ = kInfinite;
-  std::vector<std::int64_t> costs_;
-  std::vector<std::int64_t> peaks_;
-  std::vector<const Edge*> from_;
   Front front_;
 };
 
 }  // namespace
 
-Front Search(const Network& network, const SearchOptions& options) {
-  return Searcher(network, options).Run();
+Front Search(const Network& network, const SearchOptions& options, Prices* prices) {
+  return Searcher(network, options, prices).Run();
 }
 
 }  // namespace neap::stream

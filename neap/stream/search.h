@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "neap/stream/layout.h"
@@ -23,13 +24,24 @@ struct Point {
 };
 
 struct Front {
-  std::vector<Point> points;  // fewer bytes, higher cost
+  std::vector<Point> points;  // fewer bytes, higher cost; several of equal bytes and cost
   std::int64_t layouts = 0;
   bool interrupted = false;
 };
 
+// What segments cost. Searches of one network for several objectives price the same ones.
+struct Price {
+  bool streams = false;  // false: these nodes cannot be streamed together
+  std::int64_t bytes = 0;
+  std::int64_t macs = 0;
+  std::int64_t cycles = 0;
+};
+using Prices = std::map<SegmentChoice, Price>;
+
 // Bytes are those of the segments alone: copies of tensors between them may need more where their
 // order changes (Assemble()). Empty where the input cannot come as it is asked to.
-Front Search(const Network& network, const SearchOptions& options);
+// `prices` are those of this network and this input; new ones are added, and nothing else depends
+// on which of them are there.
+Front Search(const Network& network, const SearchOptions& options, Prices* prices);
 
 }  // namespace neap::stream

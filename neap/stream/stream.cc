@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "neap/stream/assemble.h"
@@ -15,6 +16,7 @@ namespace neap::stream {
 namespace {
 
 constexpr std::int64_t kLayerwise = 1000;  // permille
+constexpr std::size_t kMostGateSets = 8;   // that take two passes together
 
 std::int64_t CostOf(const plan::Stream& stream, Objective objective) {
   return objective == Objective::kMacs ? stream.macs : stream.cycles;
@@ -38,19 +40,29 @@ bool IsExecutable(const Assembled& assembled) {
   return boxes <= plan::kMostStreamBoxes && assembled.arena_bytes <= plan::kMostStreamBytes;
 }
 
-// Keeps what no other candidate beats in both; by arena.
-std::vector<Candidate> Undominated(std::vector<Candidate> all, Objective objective) {
-  std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
-    if (a.arena_bytes != b.arena_bytes) return a.arena_bytes < b.arena_bytes;
-    return CostOf(a.stream, objective) < CostOf(b.stream, objective);
-  });
-  std::vector<Candidate> front;
-  for (Candidate& candidate : all) {
-    if (!front.empty() &&
-        CostOf(front.back().stream, objective) <= CostOf(candidate.stream, objective)) {
-      continue;
+// A plan that was found, and what its bound depends on.
+struct Found {
+  Candidate candidate;
+  std::vector<std::int64_t> heights;  // most rows of a block of each image
+};
+
+// Those that no other one beats in both; by arena.
+std::vector<const Found*> Undominated(const std::vector<Found>& all, Objective objective) {
+  const auto cost = [&](const Found* found) { return CostOf(found->candidate.stream, objective); };
+  std::vector<const Found*> sorted;
+  for (const Found& found : all) sorted.push_back(&found);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Found* a, const Found* b) {
+    if (a->candidate.arena_bytes != b->candidate.arena_bytes) {
+      return a->candidate.arena_bytes < b->candidate.arena_bytes;
     }
-    front.push_back(std::move(candidate));
+    if (cost(a) != cost(b)) return cost(a) < cost(b);
+    // Of equal ones the one that is better otherwise.
+    const Objective other = objective == Objective::kMacs ? Objective::kCycles : Objective::kMacs;
+    return CostOf(a->candidate.stream, other) < CostOf(b->candidate.stream, other);
+  });
+  std::vector<const Found*> front;
+  for (const Found* found : sorted) {
+    if (front.empty() || cost(front.back()) > cost(found)) front.push_back(found);
   }
   return front;
 }
@@ -83,69 +95,128 @@ std::vector<std::int64_t> HeightsOf(const Network& network, const Network& searc
   return heights;
 }
 
-std::int64_t LeastBytes(const std::vector<Candidate>& all) {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const Candidate& candidate : all) least = std::min(least, candidate.arena_bytes);
-  return least;
-}
+// Plans of one subgraph. What does not depend on the objective is found once: the networks, what
+// their segments cost, and bounds.
+class Planner {
+ public:
+  Planner(const graph::Graph& graph, graph::SubgraphId subgraph, const Options& options,
+          Network network)
+      : graph_(graph),
+        subgraph_(subgraph),
+        options_(options),
+        network_(std::move(network)),
+        bounds_(network_, options.search.input) {}
 
-// Plans with gates in two passes: all of those that stand in the way, then those alone that do so
-// at the size that was reached, and those in the way of half of that gain.
-template <typename Add>
-Status AddTwoPasses(const graph::Graph& graph, graph::SubgraphId subgraph, const Network& network,
-                    const std::vector<Candidate>& all, const Add& add) {
-  const std::int64_t before = LeastBytes(all);
-  const std::vector<Gate> gates = FindGates(network);
-  std::size_t tried = 0;
-  const auto with = [&](std::int64_t bytes) -> Status {
-    std::vector<Gate> some;
-    for (const Gate& gate : gates) {
-      if (gate.held_bytes > bytes) some.push_back(gate);
+  // Whatever the plans are chosen by, a search for the other objective may find one that is better.
+  Status SearchAll() {
+    for (const Objective objective : {Objective::kMacs, Objective::kCycles}) {
+      options_.search.objective = objective;
+      found_from_ = all_.size();
+      if (!Add(network_, &prices_[{}])) {
+        return Fail(
+            BadInput("cannot be streamed: an input that comes row by row is read as a whole"));
+      }
+      if (options_.most_macs_permille > kLayerwise) NEAP_CHECK_OK(AddTwoPasses());
     }
-    if (some.empty() || some.size() == tried) return {};
-    tried = some.size();
-    NEAP_TRY(const Network twice,
-             MakeNetwork(graph, subgraph, OrderWithBodiesTwice(network, some)));
-    add(twice);
+    if (all_.empty()) return Fail(BadInput("cannot be streamed: it would be too large a plan"));
     return {};
-  };
-  if (gates.empty() || gates[0].held_bytes < before / 2) return {};
-  NEAP_CHECK_OK(with(before / 4));
-  const std::int64_t after = LeastBytes(all);
-  if (after >= before) return {};
-  NEAP_CHECK_OK(with(after));
-  return with(after + (before - after) / 2);
-}
+  }
+
+  Planned PlanFor(Objective objective) {
+    Planned planned;
+    planned.interrupted = interrupted_;
+    for (const Found* found : Undominated(all_, objective)) {
+      planned.front.push_back(found->candidate);
+      planned.front.back().stream.lower_bound_bytes = bounds_.For(found->heights);
+    }
+    planned.chosen = Choose(planned.front, options_);
+    return planned;
+  }
+
+ private:
+  // False: nothing was found.
+  bool Add(const Network& searched, Prices* prices) {
+    const Front found = Search(searched, options_.search, prices);
+    interrupted_ = interrupted_ || found.interrupted;
+    for (const Point& point : found.points) {
+      Assembled assembled = Assemble(searched, point.segments, options_.search.input);
+      if (!IsExecutable(assembled)) continue;
+      std::vector<std::int64_t> heights = HeightsOf(network_, searched, assembled);
+      all_.push_back({{std::move(assembled.stream), assembled.arena_bytes}, std::move(heights)});
+    }
+    return !found.points.empty();
+  }
+
+  // Of the search for this objective.
+  std::int64_t LeastBytes() const {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = found_from_; i < all_.size(); ++i) {
+      least = std::min(least, all_[i].candidate.arena_bytes);
+    }
+    return least;
+  }
+
+  // Plans with gates in two passes: all of those that stand in the way; then, as each costs work of
+  // its own, those alone that hold more than some size, down to the one that was reached.
+  Status AddTwoPasses() {
+    const std::int64_t before = LeastBytes();
+    const std::vector<Gate> gates = FindGates(network_);
+    std::set<std::size_t> tried = {0};
+    const auto with = [&](std::int64_t bytes) -> Status {
+      std::vector<Gate> some;
+      std::vector<int> products;
+      for (const Gate& gate : gates) {
+        if (gate.held_bytes <= bytes) continue;
+        some.push_back(gate);
+        products.push_back(gate.product);
+      }
+      if (!tried.insert(some.size()).second) return {};
+      NEAP_TRY(const Network twice,
+               MakeNetwork(graph_, subgraph_, OrderWithBodiesTwice(network_, some)));
+      Add(twice, &prices_[products]);
+      return {};
+    };
+    if (gates.empty() || gates[0].held_bytes < before / 2) return {};
+    NEAP_CHECK_OK(with(before / 4));
+    const std::int64_t after = LeastBytes();
+    if (after >= before) return {};
+    NEAP_CHECK_OK(with(after));
+    for (std::size_t g = 0; g < gates.size() && tried.size() <= kMostGateSets; ++g) {
+      if (gates[g].held_bytes > after) NEAP_CHECK_OK(with(gates[g].held_bytes - 1));
+    }
+    return {};
+  }
+
+  const graph::Graph& graph_;
+  graph::SubgraphId subgraph_;
+  Options options_;
+  Network network_;
+  std::map<std::vector<int>, Prices> prices_;  // by the products whose gates take two passes
+  Bounds bounds_;
+  std::vector<Found> all_;
+  std::size_t found_from_ = 0;  // of `all_`, by the search for this objective
+  bool interrupted_ = false;
+};
 
 }  // namespace
 
+Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::SubgraphId subgraph,
+                                         const std::vector<graph::OpId>& order,
+                                         const Options& options,
+                                         std::span<const Objective> objectives) {
+  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order));
+  Planner planner(graph, subgraph, options, std::move(network));
+  NEAP_CHECK_OK(planner.SearchAll());
+  std::vector<Planned> all;
+  for (const Objective objective : objectives) all.push_back(planner.PlanFor(objective));
+  return all;
+}
+
 Result<Planned> PlanStream(const graph::Graph& graph, graph::SubgraphId subgraph,
                            const std::vector<graph::OpId>& order, const Options& options) {
-  NEAP_TRY(const Network network, MakeNetwork(graph, subgraph, order));
-  Planned planned;
-  std::vector<Candidate> all;
-  const auto add = [&](const Network& searched) {
-    const Front found = Search(searched, options.search);
-    planned.interrupted = planned.interrupted || found.interrupted;
-    for (const Point& point : found.points) {
-      Assembled assembled = Assemble(searched, point.segments, options.search.input);
-      if (!IsExecutable(assembled)) continue;
-      assembled.stream.lower_bound_bytes =
-          LowerBound(network, options.search.input, HeightsOf(network, searched, assembled));
-      all.push_back({std::move(assembled.stream), assembled.arena_bytes});
-    }
-    return !found.points.empty();
-  };
-  if (!add(network)) {
-    return Fail(BadInput("cannot be streamed: an input that comes row by row is read as a whole"));
-  }
-  if (options.most_macs_permille > kLayerwise) {
-    NEAP_CHECK_OK(AddTwoPasses(graph, subgraph, network, all, add));
-  }
-  if (all.empty()) return Fail(BadInput("cannot be streamed: it would be too large a plan"));
-  planned.front = Undominated(std::move(all), options.search.objective);
-  planned.chosen = Choose(planned.front, options);
-  return planned;
+  NEAP_TRY(std::vector<Planned> all,
+           PlanStreams(graph, subgraph, order, options, std::span(&options.search.objective, 1)));
+  return std::move(all[0]);
 }
 
 plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -42,6 +43,12 @@ struct Planned {
 // known; or an input that is to come row by row and is read as a whole.
 Result<Planned> PlanStream(const graph::Graph& graph, graph::SubgraphId subgraph,
                            const std::vector<graph::OpId>& order, const Options& options);
+
+// The same for each of `objectives` in place of options.search.objective, in about the time of one.
+Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::SubgraphId subgraph,
+                                         const std::vector<graph::OpId>& order,
+                                         const Options& options,
+                                         std::span<const Objective> objectives);
 
 // The entry of a plan that runs `candidate`.
 plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,

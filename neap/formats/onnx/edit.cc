@@ -36,6 +36,8 @@ class ScopeEditor {
 
   Status Run(std::set<std::string>* domains) {
     NEAP_CHECK_OK(EditNodes(domains));
+    NEAP_CHECK_OK(ChangeEnds(before_.inputs, after_.inputs, graph_->mutable_input()));
+    NEAP_CHECK_OK(ChangeEnds(before_.outputs, after_.outputs, graph_->mutable_output()));
     DropUnused();
     return AddTensors();
   }
@@ -95,6 +97,36 @@ class ScopeEditor {
       if (!SetAttribute(value, attribute)) {
         return Fail(graph::AtOp(BadInput("attribute '" + name + "' is bytes of unknown type"), id,
                                 after_.ops[id]));
+      }
+    }
+    return {};
+  }
+
+  // Other tensors in the place of inputs or outputs: of the same shape, so that dimensions keep
+  // their symbols.
+  Status ChangeEnds(const std::vector<TensorId>& was, const std::vector<TensorId>& is,
+                    google::protobuf::RepeatedPtrField<pb::ValueInfoProto>* infos) {
+    for (std::size_t i = 0; i < is.size(); ++i) {
+      if (is[i] == was[i]) continue;
+      const Tensor& tensor = after_.tensors[is[i]];
+      const auto at = std::find_if(infos->begin(), infos->end(), [&](const auto& info) {
+        return info.name() == before_.tensors[was[i]].name;
+      });
+      pb::ValueInfoProto typed;
+      const bool fits = at != infos->end() && at->type().has_tensor_type() &&
+                        before_.tensors[was[i]].shape == tensor.shape &&
+                        FillValueInfo(tensor, tensor.name, &typed);
+      if (!fits) {
+        Diagnostic error = BadInput("cannot take the place of an input or output");
+        error.tensor = graph::Describe(is[i], tensor);
+        return Fail(std::move(error));
+      }
+      at->set_name(tensor.name);
+      at->mutable_type()->mutable_tensor_type()->set_elem_type(
+          typed.type().tensor_type().elem_type());
+      auto* described = graph_->mutable_value_info();
+      for (int k = described->size(); k-- > 0;) {
+        if (described->Get(k).name() == tensor.name) described->DeleteSubrange(k, 1);
       }
     }
     return {};
@@ -175,6 +207,7 @@ class ScopeEditor {
 };
 
 bool IsChanged(const Subgraph& before, const Subgraph& after) {
+  if (before.inputs != after.inputs || before.outputs != after.outputs) return true;
   if (before.ops.size() != after.ops.size() || before.tensors.size() != after.tensors.size()) {
     return true;
   }

@@ -110,18 +110,18 @@ class Editor {
       subgraphs.push_back(subgraph);
     }
     NEAP_TRY(const Offsets<schema::Metadata> metadata, AddMetadata());
+    NEAP_TRY(const auto signatures, AddSignatures());
     const auto codes = WithOld(model_.operator_codes(), parts_.AddCodes());
     const auto buffers = WithOld(model_.buffers(), parts_.AddBuffers());
     const auto subgraph_list = builder_.CreateVector(subgraphs);
     const auto metadata_list = model_.metadata() == nullptr && metadata.empty()
                                    ? Offset<flatbuffers::Vector<Offset<schema::Metadata>>>()
                                    : builder_.CreateVector(metadata);
-    builder_.Finish(
-        schema::CreateModel(builder_, model_.version(), codes, subgraph_list,
-                            Old(model_.description()), buffers, Old(model_.metadata_buffer()),
-                            metadata_list, Old(model_.signature_defs()),
-                            Old(model_.external_buffer_groups()), Old(model_.external_buffers())),
-        schema::ModelIdentifier());
+    builder_.Finish(schema::CreateModel(
+                        builder_, model_.version(), codes, subgraph_list, Old(model_.description()),
+                        buffers, Old(model_.metadata_buffer()), metadata_list, signatures,
+                        Old(model_.external_buffer_groups()), Old(model_.external_buffers())),
+                    schema::ModelIdentifier());
     const auto* begin = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
     std::vector<std::byte> out(begin, begin + builder_.GetSize() - (padded_bytes_ - file_.size()));
     NEAP_CHECK_OK(ShiftOldFile(file_, model_, out.size() - file_.size(), &out));
@@ -197,11 +197,15 @@ class Editor {
     return a.inputs == b.inputs && a.outputs == b.outputs;
   }
 
+  static bool SameEnds(const Subgraph& a, const Subgraph& b) {
+    return a.inputs == b.inputs && a.outputs == b.outputs;
+  }
   bool IsNew(SubgraphId id) const { return id.index() >= source_.graph.subgraphs.size(); }
 
   bool IsChanged(SubgraphId id) const {
     const Subgraph& before = source_.graph.subgraphs[id];
     const Subgraph& after = edited_.subgraphs[id];
+    if (!SameEnds(before, after)) return true;
     if (before.ops.size() != after.ops.size() || before.tensors.size() != after.tensors.size()) {
       return true;
     }
@@ -264,8 +268,13 @@ class Editor {
     }
     const auto tensor_list = builder_.CreateVector(tensors);
     const auto operator_list = builder_.CreateVector(operators);
-    return schema::CreateSubGraph(builder_, tensor_list, Old(old->inputs()), Old(old->outputs()),
-                                  operator_list, Old(old->name()), old->debug_metadata_index());
+    const bool same = SameEnds(source_.graph.subgraphs[id], subgraph);
+    const auto inputs =
+        same ? Old(old->inputs()) : builder_.CreateVector(NumbersOf(subgraph.inputs));
+    const auto outputs =
+        same ? Old(old->outputs()) : builder_.CreateVector(NumbersOf(subgraph.outputs));
+    return schema::CreateSubGraph(builder_, tensor_list, inputs, outputs, operator_list,
+                                  Old(old->name()), old->debug_metadata_index());
   }
 
   Result<Offsets<schema::Tensor>> AddTensors(SubgraphId id, const schema::SubGraph& old) {
@@ -313,6 +322,51 @@ class Editor {
         source->custom_options_format(), Old(source->mutating_variable_inputs()),
         Old(source->intermediates()), 0, 0, source->builtin_options_2_type(),
         Old(source->builtin_options_2()), source->debug_metadata_index());
+  }
+
+  // The old ones, with the tensors that have become inputs and outputs under the names of those
+  // before.
+  Result<Offset<flatbuffers::Vector<Offset<schema::SignatureDef>>>> AddSignatures() {
+    const auto* old = model_.signature_defs();
+    const Subgraph& before = source_.graph.subgraphs[SubgraphId(0)];
+    const Subgraph& after = edited_.subgraphs[SubgraphId(0)];
+    if (old == nullptr || SameEnds(before, after)) return Old(old);
+    constexpr std::size_t kSignatureFields = 5;
+    constexpr std::size_t kMapFields = 2;
+    Offsets<schema::SignatureDef> signatures;
+    for (std::uint32_t i = 0; i < SizeOf(old); ++i) {
+      const schema::SignatureDef* signature = old->Get(i);
+      if (signature->subgraph_index() != 0) {
+        signatures.push_back(Old(signature));
+        continue;
+      }
+      bool known = IsKnown(signature, kSignatureFields);
+      const auto renumbered = [&](const auto* maps, const std::vector<TensorId>& was,
+                                  const std::vector<TensorId>& is) {
+        Offsets<schema::TensorMap> list;
+        for (std::uint32_t m = 0; m < SizeOf(maps); ++m) {
+          const schema::TensorMap* map = maps->Get(m);
+          known = known && IsKnown(map, kMapFields);
+          std::uint32_t tensor = map->tensor_index();
+          for (std::size_t k = 0; k < was.size(); ++k) {
+            if (was[k].index() != map->tensor_index()) continue;
+            tensor = static_cast<std::uint32_t>(is[k].value());
+            break;
+          }
+          list.push_back(schema::CreateTensorMap(builder_, Old(map->name()), tensor));
+        }
+        return builder_.CreateVector(list);
+      };
+      const auto inputs = renumbered(signature->inputs(), before.inputs, after.inputs);
+      const auto outputs = renumbered(signature->outputs(), before.outputs, after.outputs);
+      if (!known) {
+        return Fail(BadInput("has fields in a signature that are newer than this program"));
+      }
+      signatures.push_back(
+          schema::CreateSignatureDef(builder_, inputs, outputs, Old(signature->signature_key()),
+                                     Old(signature->unused_tag()), signature->subgraph_index()));
+    }
+    return builder_.CreateVector(signatures);
   }
 
   // The old entries, but for memory plans, which are about other operators, and for control

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run of a streamed plan. Private to stream_run.cc, which checks the plan, goes through the
+// segments and tells what came out, and stream_boxes.cc, which runs what a segment computes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neap/execute/arena.h"
+#include "neap/execute/box.h"
+#include "neap/execute/program.h"
+#include "neap/execute/run.h"
+#include "neap/execute/value.h"
+#include "neap/plan/plan.h"
+
+namespace neap::execute {
+
+class StreamMachine {
+ public:
+  StreamMachine(const Program& program, const plan::EntryPlan& entry, std::span<const Value> inputs,
+                const RunOptions& options)
+      : program_(program),
+        stream_(*entry.stream),
+        subgraph_(program.subgraph()),
+        inputs_(inputs),
+        options_(options),
+        arena_(entry.arena_bytes),
+        images_(subgraph_.tensors.size()),
+        held_(subgraph_.tensors.size()),
+        areas_(subgraph_.tensors.size(), nullptr),
+        boxes_(program, images_) {}
+
+  Status Prepare();
+  Status Run();
+  RunResult Finish();
+
+ private:
+  // What was written, beside the arena, and which pixels have been.
+  struct Held {
+    std::vector<std::byte> bytes;
+    std::vector<bool> written;
+    // Of a mean that takes its input part by part: the sums, and which pixels they hold; empty
+    // before the first and after the last.
+    std::vector<std::byte> sums;
+    std::vector<bool> added;
+  };
+
+  void Report(graph::OpId op, graph::TensorId tensor, const std::string& what);
+  Status CheckSegment(const plan::StreamSegment& segment, std::int64_t* boxes,
+                      std::int64_t* pixels);
+  Status TakeAreas(const plan::StreamSegment& segment);
+  void PoisonRest(std::size_t segment);
+  Status RunMoves(const plan::StreamSegment& segment);
+  Status RunWhole(graph::OpId op);
+  Status RunChannels(graph::OpId op, std::int64_t plane);
+  Status RunBlocks(const plan::StreamSegment& segment);
+  Status RunBox(graph::OpId op, const ImagePart& part);
+  Status AddToSums(graph::OpId op, const ImagePart& part);
+  std::span<std::byte> SumsOf(graph::OpId op);
+  Status Feed(const plan::StreamOp& step, const ImagePart& part);
+  ImagePart WholeOf(graph::TensorId tensor) const {
+    return {{0, images_[tensor].height}, {0, images_[tensor].width}};
+  }
+  std::int64_t AddressOf(graph::TensorId tensor, std::int64_t y, std::int64_t x) const;
+  std::vector<std::byte> Gather(graph::OpId op, graph::TensorId tensor, const ImagePart& part);
+  void Scatter(graph::OpId op, graph::TensorId tensor, const ImagePart& part,
+               std::span<const std::byte> bytes);
+  Status RunKernelOn(graph::OpId op, const std::vector<ImagePart>& needs, const ImagePart& part,
+                     const RunKernel* kernel);
+  std::ptrdiff_t InputIndex(graph::TensorId tensor) const {
+    const auto at = std::find(subgraph_.inputs.begin(), subgraph_.inputs.end(), tensor);
+    return at == subgraph_.inputs.end() ? -1 : at - subgraph_.inputs.begin();
+  }
+  bool IsExternal(graph::TensorId tensor) const {
+    return stream_.input == plan::StreamInput::kExternal && InputIndex(tensor) >= 0;
+  }
+
+  const Program& program_;
+  const plan::Stream& stream_;
+  const graph::Subgraph& subgraph_;
+  std::span<const Value> inputs_;
+  const RunOptions& options_;
+  Arena arena_;
+  IdVector<graph::TensorId, plan::StreamImage> images_;
+  IdVector<graph::TensorId, Held> held_;
+  IdVector<graph::TensorId, const plan::StreamArea*> areas_;
+  BoxKernels boxes_;
+  std::vector<std::vector<graph::TensorId>>
+      live_;                               // before each segment, with what is read from then on
+  std::vector<plan::StreamRange> writes_;  // of the box, where somebody observes
+  std::vector<plan::StreamRange> reads_;
+  RunResult result_;
+  std::int32_t segment_ = -1;
+};
+
+}  // namespace neap::execute
