@@ -183,9 +183,11 @@ fi
 if scripts/checks/venv.sh >"$logs/venv.log" 2>&1 </dev/null; then
   while read -r name; do skip "python-package-$name" "no wheel could be installed, see $logs/venv.log"; done \
     < <(sed -n 's/^missing: //p' "$logs/venv.log")
+  together=()
+  if .venv/bin/python -c 'import xdist' 2>/dev/null; then together=(-n "$jobs"); fi
   counted conformance "$logs/conformance.xml" .venv/bin/python -m pytest -q -p no:cacheprovider \
     tests/conformance --junitxml "$logs/conformance.xml" --neap build/release/tools/neap \
-    ${NEAP_LONG:+--long}
+    "${together[@]}" ${NEAP_LONG:+--long}
   sed -n '/^table:/,/^$/p' "$logs/conformance.log"
 else
   show venv

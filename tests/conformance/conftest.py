@@ -20,7 +20,20 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.tables = {}
+    config.pluginmanager.register(Tables(), "tables")
+
+
+class Tables:
+    """Gathers what tests say with table(), from the processes that run them."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def pytest_runtest_logreport(self, report):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "table":
+                title, row = value
+                self.rows.setdefault(title, set()).add(row)
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -29,7 +42,7 @@ def pytest_terminal_summary(terminalreporter, config):
         if importlib.util.find_spec(module) is None:
             terminalreporter.write_line(f"NOT TESTED: {runtime}, there is no wheel {module} here; run "
                                         "scripts/checks/venv.sh", red=True, bold=True)
-    for title, rows in config.tables.items():
+    for title, rows in sorted(config.pluginmanager.get_plugin("tables").rows.items()):
         terminalreporter.write_line(f"table: {title}")
         for row in sorted(rows):
             terminalreporter.write_line("  " + row)
@@ -39,7 +52,7 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.fixture
 def table(request):
     """table(title, row): a line for people at the end of the run."""
-    return lambda title, row: request.config.tables.setdefault(title, set()).add(row)
+    return lambda title, row: request.node.user_properties.append(("table", (title, row)))
 
 
 class Neap:

@@ -69,7 +69,7 @@ class Maker:
 
 
 def crowded(seed):
-    """Tensors of random sizes and lifetimes that fill the same number of bytes all the time, so that
+    """Tensors of random sizes and lifetimes that fill the same number of bytes again and again, so that
     few placements fit, in the order of the file. What is read last leaves four floats, which are
     added up."""
     state = seed * 2654435761 % 2 ** 32
@@ -91,7 +91,7 @@ def crowded(seed):
             size = min(draw(1, 6), free)
             live.append((maker.fully_connected(total, 16 * size, weights), size))
             free -= size
-        for _ in range(draw(1, 3)):
+        for _ in range(draw(1, max(1, len(live) - 2))):
             tensor, size = live.pop(draw(0, len(live) - 1))
             total = maker.add(total, maker.fully_connected(tensor, 4, weights))
             free += size

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves in stock runtimes: a RESHAPE with an offset of its own, between disjoint places.
 
-The models are made here: tensors that fill the same bytes all the time, in an order of the file that
-no placement without a move reaches the peak of.
+The models are made here: tensors that fill the same bytes again and again, in an order of the file that
+Neap finds no placement without a move for within its peak.
 """
 
 import json
@@ -18,8 +18,9 @@ from tensors import same_bytes  # noqa: E402
 from test_memory_plans import fits, plan_place  # noqa: E402
 from test_tflite_runtimes import Run  # noqa: E402
 
-# By number of the made model and strategy: left-compaction by disjoint copies is possible in the first alone.
-CROWDED = ((220, "compact"), *((number, "best") for number in (47, 48, 90, 99, 117, 159, 219, 220)))
+# By number of the made model and strategy: left-compaction by disjoint copies is possible in few.
+CROWDED = ((276, "compact"), *((number, "best") for number in (6, 613, 656, 16, 57, 109, 136, 276)),
+           (350, "compact"), (613, "compact"), (743, "compact"))
 
 
 @pytest.fixture(params=CROWDED, ids=lambda param: f"{param[0]}-{param[1]}")
@@ -86,14 +87,22 @@ def test_a_move_to_a_wrong_place_shows(neap, model, tmp_path):
     place, offsets = plan_place(data, report)
     plan = json.loads((tmp_path / "plan.json").read_text())
     tensors = plan["entries"][0]["tensors"]
-    moved = report["moves"][0]["tensor"]["index"]
-    second = [t for t in tensors if t["tensor"] == moved][1]
-    victims = [t for t in tensors if t["first"] < second["first"] < t["last"] - 1
-               and t["tensor"] != moved and t["bytes"] >= 64]
+    places = {}
+    for one in tensors:
+        places.setdefault(one["tensor"], []).append(one)
+    # Of what an operator makes and one move takes elsewhere, the file's own tensor has the second place.
+    victims = {}
+    for moved, (_, second) in ((t, of) for t, of in places.items()
+                               if len(of) == 2 and of[0]["first"] > 0):
+        assert offsets[moved] == second["offset"]
+        over = [t for t in tensors if t["first"] < second["first"] < t["last"] - 1
+                and t["tensor"] != moved and t["bytes"] >= 64]
+        if over:
+            victims[moved] = over[0]["offset"]
     assert victims
-    assert offsets[moved] == second["offset"]
+    moved = min(victims)
     wrong = bytearray(data)
-    struct.pack_into("<i", wrong, place + 4 * moved, victims[0]["offset"])
+    struct.pack_into("<i", wrong, place + 4 * moved, victims[moved])
     planned.write_bytes(wrong)
     after = Run("tflm", planned, tmp_path, (1, 2))
     assert not after.ran or not same_bytes(before.outputs[1], after.outputs[1])
@@ -123,8 +132,8 @@ def test_neap_runs_its_plan_and_the_written_model(neap, model, tmp_path):
 
 def test_compaction_that_is_impossible_is_said(neap, tmp_path):
     path = tmp_path / "crowded.tflite"
-    path.write_bytes(made_models.crowded(47))
+    path.write_bytes(made_models.crowded(6))
     report = neap.plan(path, "--runtime", "tflm", "--order", "file", "--moves", "compact")
     assert not report["moves"]
     assert report["plan"]["arena_bytes"] > report["plan"]["peak_bytes"]
-    assert [note for note in report["notes"] if note.startswith("no left-compaction reaches 864 bytes")]
+    assert [note for note in report["notes"] if note.startswith("no left-compaction reaches 928 bytes")]
