@@ -6,6 +6,7 @@
 // tests compare with. Private to neap/execute.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -48,6 +49,10 @@ inline std::int32_t RoundingShift(std::int32_t x, std::int32_t exponent) {
   const std::int32_t remainder = x & mask;
   const std::int32_t threshold = (mask >> 1) + (x < 0 ? 1 : 0);
   return (x >> exponent) + (remainder > threshold ? 1 : 0);
+}
+
+inline std::int16_t Saturate16(std::int32_t value) {
+  return static_cast<std::int16_t>(std::clamp(value, -32768, 32767));
 }
 
 // Modulo 2^32: what a hostile file makes overflow is some number, not undefined.

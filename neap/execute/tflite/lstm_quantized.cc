@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neap/execute/fixed_functions.h"
+#include "neap/execute/fixed_point.h"
 #include "neap/execute/loops/conv.h"
 #include "neap/execute/tflite/lstm.h"
 #include "neap/execute/tflite/quantized.h"
@@ -36,10 +37,6 @@ struct QuantizedPlan {
   FixedFactor hidden;  // output gate times function of the cell
   std::int32_t hidden_zero = 0;
 };
-
-std::int16_t Saturate16(std::int32_t value) {
-  return static_cast<std::int16_t>(std::clamp(value, -32768, 32767));
-}
 
 Result<float> ScaleOf(const Operand& operand) {
   NEAP_TRY(const Quant quant, QuantOf(operand));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "neap/execute/fixed_functions.h"
+#include "neap/execute/fixed_point.h"
 #include "neap/execute/loops/elementwise.h"
 #include "neap/execute/tflite/quantized.h"
 
@@ -46,10 +47,6 @@ std::int16_t HighProduct16(std::int16_t a, std::int16_t b, bool rounded) {
   const std::int32_t product = std::int32_t{a} * b;
   const std::int32_t nudge = product >= 0 ? (1 << 14) : 1 - (1 << 14);
   return static_cast<std::int16_t>((product + (rounded ? nudge : 0)) / (1 << 15));
-}
-
-std::int16_t Saturate16(std::int32_t value) {
-  return static_cast<std::int16_t>(std::clamp(value, -32768, 32767));
 }
 
 std::int16_t NarrowFraction(FixedFactor factor) {

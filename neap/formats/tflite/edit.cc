@@ -224,21 +224,7 @@ class Editor {
       NEAP_TRY(const auto added, AddTensor(subgraph, id));
       tensors.push_back(added);
     }
-    Offsets<schema::Operator> operators;
-    for (const OpId id : subgraph.ops.Ids()) {
-      auto added = parts_.AddOp(subgraph, subgraph.ops[id]);
-      if (!added) {
-        added.error().op = graph::Describe(id, subgraph.ops[id]);
-        return Fail(std::move(added).error());
-      }
-      operators.push_back(*added);
-    }
-    const auto tensor_list = builder_.CreateVector(tensors);
-    const auto inputs = builder_.CreateVector(NumbersOf(subgraph.inputs));
-    const auto outputs = builder_.CreateVector(NumbersOf(subgraph.outputs));
-    const auto operator_list = builder_.CreateVector(operators);
-    const auto name = builder_.CreateString(subgraph.name);
-    return schema::CreateSubGraph(builder_, tensor_list, inputs, outputs, operator_list, name);
+    return parts_.AddSubgraph(subgraph, tensors);
   }
 
   Result<Offset<schema::Tensor>> AddTensor(const Subgraph& subgraph, TensorId id) {

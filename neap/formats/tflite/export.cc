@@ -46,11 +46,6 @@ class Exporter {
   template <typename T>
   using Offsets = PartWriter::Offsets<T>;
 
-  static Diagnostic At(const Subgraph& subgraph, OpId id, Diagnostic diagnostic) {
-    diagnostic.op = graph::Describe(id, subgraph.ops[id]);
-    return diagnostic;
-  }
-
   Status CheckSize(const std::string& name) const;
   Result<Offset<schema::SubGraph>> AddSubgraph(const Subgraph& subgraph);
   Result<Offset<schema::SignatureDef>> AddSignature(const graph::Signature& signature);
@@ -150,18 +145,7 @@ Result<Offset<schema::SubGraph>> Exporter::AddSubgraph(const Subgraph& subgraph)
     }
     tensors.push_back(*tensor);
   }
-  Offsets<schema::Operator> operators;
-  for (const OpId id : subgraph.ops.Ids()) {
-    auto op = parts_.AddOp(subgraph, subgraph.ops[id]);
-    if (!op) return Fail(At(subgraph, id, std::move(op).error()));
-    operators.push_back(*op);
-  }
-  const auto tensor_list = builder_.CreateVector(tensors);
-  const auto inputs = builder_.CreateVector(NumbersOf(subgraph.inputs));
-  const auto outputs = builder_.CreateVector(NumbersOf(subgraph.outputs));
-  const auto operator_list = builder_.CreateVector(operators);
-  const auto name = builder_.CreateString(subgraph.name);
-  return schema::CreateSubGraph(builder_, tensor_list, inputs, outputs, operator_list, name);
+  return parts_.AddSubgraph(subgraph, tensors);
 }
 
 // Callers know inputs and outputs of a signature by name: none may be empty or come twice.

@@ -232,6 +232,25 @@ Result<Offset<schema::Operator>> PartWriter::AddOp(const Subgraph& subgraph, con
                                 mutating, intermediates);
 }
 
+Result<Offset<schema::SubGraph>> PartWriter::AddSubgraph(const Subgraph& subgraph,
+                                                         const Offsets<schema::Tensor>& tensors) {
+  Offsets<schema::Operator> operators;
+  for (const OpId id : subgraph.ops.Ids()) {
+    auto added = AddOp(subgraph, subgraph.ops[id]);
+    if (!added) {
+      added.error().op = graph::Describe(id, subgraph.ops[id]);
+      return Fail(std::move(added).error());
+    }
+    operators.push_back(*added);
+  }
+  const auto tensor_list = builder_->CreateVector(tensors);
+  const auto inputs = builder_->CreateVector(NumbersOf(subgraph.inputs));
+  const auto outputs = builder_->CreateVector(NumbersOf(subgraph.outputs));
+  const auto operator_list = builder_->CreateVector(operators);
+  const auto name = builder_->CreateString(subgraph.name);
+  return schema::CreateSubGraph(*builder_, tensor_list, inputs, outputs, operator_list, name);
+}
+
 PartWriter::Offsets<schema::Buffer> PartWriter::AddBuffers() {
   Offsets<schema::Buffer> list;
   for (const auto bytes : buffers_) {

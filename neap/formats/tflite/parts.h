@@ -49,6 +49,10 @@ class PartWriter {
   // Everything of the operator comes from the graph.
   Result<Offset<schema::Operator>> AddOp(const graph::Subgraph& subgraph, const graph::Op& op);
 
+  // With its operators; `tensors`: those it has, added before. An error names the operator.
+  Result<Offset<schema::SubGraph>> AddSubgraph(const graph::Subgraph& subgraph,
+                                               const Offsets<schema::Tensor>& tensors);
+
   // To be called last: what was added, in the order of the indices.
   Offsets<schema::OperatorCode> AddCodes();
   Offsets<schema::Buffer> AddBuffers();
