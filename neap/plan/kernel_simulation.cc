@@ -24,24 +24,23 @@ using graph::Tensor;
 // byte to its last without a gap, so what is overwritten is always one range.
 class Tape {
  public:
-  explicit Tape(std::int64_t distance) : distance_(distance) {}
+  // Distances above `most` are of no interest: a walk may stop when one is needed.
+  explicit Tape(std::int64_t most) : most_(most) {}
 
-  // The kernel reads bytes [begin, end) of the input.
+  // The kernel reads bytes [begin, end) of the input: all that is written so far must lie below.
   void Read(std::int64_t begin, std::int64_t end) {
-    intact_ = intact_ && (begin >= overwritten_ || end <= -distance_);
+    if (begin < end && written_ > 0) least_ = std::max(least_, written_ - begin);
   }
   // The kernel writes the next `bytes` of the output.
-  void Write(std::int64_t bytes) {
-    written_ += bytes;
-    overwritten_ = written_ - distance_;
-  }
-  bool Intact() const { return intact_; }
+  void Write(std::int64_t bytes) { written_ += bytes; }
+  bool Intact() const { return least_ <= most_; }
+  // How far below the input the output has to start.
+  std::int64_t least() const { return least_; }
 
  private:
-  std::int64_t distance_;
+  std::int64_t most_;
   std::int64_t written_ = 0;
-  std::int64_t overwritten_ = std::numeric_limits<std::int64_t>::min();  // input bytes below it
-  bool intact_ = true;
+  std::int64_t least_ = 0;
 };
 
 struct Sizes {
@@ -94,47 +93,47 @@ void WalkPixel(const ops::Window& w, const Sizes& sizes, std::int64_t b, std::in
   }
 }
 
-bool WalkWindow(const ops::Window& w, const Sizes& sizes, Tape tape) {
+bool WalkWindow(const ops::Window& w, const Sizes& sizes, Tape* tape) {
   for (std::int64_t b = 0; b < w.batches; ++b) {
-    for (std::int64_t y = 0; y < w.out_height && tape.Intact(); ++y) {
-      for (std::int64_t x = 0; x < w.out_width; ++x) WalkPixel(w, sizes, b, y, x, &tape);
+    for (std::int64_t y = 0; y < w.out_height && tape->Intact(); ++y) {
+      for (std::int64_t x = 0; x < w.out_width; ++x) WalkPixel(w, sizes, b, y, x, tape);
     }
   }
-  return tape.Intact();
+  return true;
 }
 
-bool WalkElements(const Sizes& sizes, Tape tape) {
+bool WalkElements(const Sizes& sizes, Tape* tape) {
   for (std::int64_t i = 0; i < sizes.out_elements; ++i) {
-    tape.Read(i * sizes.in_element, (i + 1) * sizes.in_element);
-    tape.Write(sizes.out_element);
+    tape->Read(i * sizes.in_element, (i + 1) * sizes.in_element);
+    tape->Write(sizes.out_element);
   }
-  return tape.Intact();
+  return true;
 }
 
 // Row by row: the largest, then the sum, then the quotients.
-bool WalkSoftmax(const Sizes& sizes, std::int64_t depth, Tape tape) {
+bool WalkSoftmax(const Sizes& sizes, std::int64_t depth, Tape* tape) {
   for (std::int64_t begin = 0; begin < sizes.in_elements; begin += depth) {
     for (int pass = 0; pass < 2; ++pass) {
-      tape.Read(begin * sizes.in_element, (begin + depth) * sizes.in_element);
+      tape->Read(begin * sizes.in_element, (begin + depth) * sizes.in_element);
     }
     for (std::int64_t i = begin; i < begin + depth; ++i) {
-      tape.Read(i * sizes.in_element, (i + 1) * sizes.in_element);
-      tape.Write(sizes.out_element);
+      tape->Read(i * sizes.in_element, (i + 1) * sizes.in_element);
+      tape->Write(sizes.out_element);
     }
   }
-  return tape.Intact();
+  return true;
 }
 
-bool WalkFullyConnected(const Sizes& sizes, std::int64_t outputs, Tape tape) {
+bool WalkFullyConnected(const Sizes& sizes, std::int64_t outputs, Tape* tape) {
   const std::int64_t batches = sizes.out_elements / outputs;
   const std::int64_t depth = sizes.in_elements / batches;
   for (std::int64_t b = 0; b < batches; ++b) {
     for (std::int64_t o = 0; o < outputs; ++o) {
-      tape.Read(b * depth * sizes.in_element, (b + 1) * depth * sizes.in_element);
-      tape.Write(sizes.out_element);
+      tape->Read(b * depth * sizes.in_element, (b + 1) * depth * sizes.in_element);
+      tape->Write(sizes.out_element);
     }
   }
-  return tape.Intact();
+  return true;
 }
 
 // The integers of a small constant; empty where they are not known.
@@ -163,7 +162,7 @@ std::vector<std::int64_t> ConstantIntegers(const Subgraph& subgraph, const Op& o
 
 // Output element by output element, counting up its coordinates.
 bool WalkPad(const graph::Shape& in, const graph::Shape& out,
-             const std::vector<std::int64_t>& paddings, const Sizes& sizes, Tape tape) {
+             const std::vector<std::int64_t>& paddings, const Sizes& sizes, Tape* tape) {
   const std::size_t rank = out.size();
   if (in.size() != rank || paddings.size() != 2 * rank) return false;
   graph::Shape at(rank, 0);
@@ -175,27 +174,27 @@ bool WalkPad(const graph::Shape& in, const graph::Shape& out,
       inside = inside && coordinate >= 0 && coordinate < in[d];
       index = index * in[d] + coordinate;
     }
-    if (inside) tape.Read(index * sizes.in_element, (index + 1) * sizes.in_element);
-    tape.Write(sizes.out_element);
+    if (inside) tape->Read(index * sizes.in_element, (index + 1) * sizes.in_element);
+    tape->Write(sizes.out_element);
     for (std::size_t d = rank; d-- > 0;) {
       if (++at[d] < out[d]) break;
       at[d] = 0;
     }
   }
-  return tape.Intact();
+  return true;
 }
 
 // The mean of every channel of one image, one channel after the other.
-bool WalkSpatialMean(const graph::Shape& in, const Sizes& sizes, Tape tape) {
+bool WalkSpatialMean(const graph::Shape& in, const Sizes& sizes, Tape* tape) {
   const std::int64_t channels = in[3];
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t pixel = 0; pixel < in[1] * in[2]; ++pixel) {
       const std::int64_t from = pixel * channels + c;
-      tape.Read(from * sizes.in_element, (from + 1) * sizes.in_element);
+      tape->Read(from * sizes.in_element, (from + 1) * sizes.in_element);
     }
-    tape.Write(sizes.out_element);
+    tape->Write(sizes.out_element);
   }
-  return tape.Intact();
+  return true;
 }
 
 // Between which rows (or columns) of `in` each of `out` lies, as the kernel computes it; in single
@@ -233,7 +232,7 @@ std::vector<std::int64_t> LowerNeighbours(const Op& op, graph::ElementType type,
 
 // Nearest: pixel by pixel, each copied at once. Bilinear: channel by channel of four pixels, of
 // which the one above on the left comes first in memory.
-bool WalkResize(const Op& op, const Tensor& in, const Tensor& out, const Sizes& sizes, Tape tape) {
+bool WalkResize(const Op& op, const Tensor& in, const Tensor& out, const Sizes& sizes, Tape* tape) {
   const graph::Shape& from = *in.shape;
   const graph::Shape& to = *out.shape;
   const bool nearest = op.type == "RESIZE_NEAREST_NEIGHBOR";
@@ -245,18 +244,18 @@ bool WalkResize(const Op& op, const Tensor& in, const Tensor& out, const Sizes& 
       for (const std::int64_t column : columns) {
         const std::int64_t first = ((b * from[1] + row) * from[2] + column) * from[3] * element;
         if (nearest) {
-          tape.Write(from[3] * element);
-          tape.Read(first, first + from[3] * element);
+          tape->Write(from[3] * element);
+          tape->Read(first, first + from[3] * element);
           continue;
         }
         for (std::int64_t c = 0; c < from[3]; ++c) {
-          tape.Read(first + c * element, first + (c + 1) * element);
-          tape.Write(element);
+          tape->Read(first + c * element, first + (c + 1) * element);
+          tape->Write(element);
         }
       }
     }
   }
-  return tape.Intact();
+  return true;
 }
 
 const std::set<std::string>& Pointwise() {
@@ -269,7 +268,7 @@ const std::set<std::string>& Pointwise() {
 }
 
 bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, const Sizes& sizes,
-                 ops::KernelLibrary library, const Tape& tape) {
+                 ops::KernelLibrary library, Tape* tape) {
   const Tensor& in = InputOf(subgraph, op, input);
   const Tensor& out = subgraph.tensors[op.outputs[0]];
   if (Pointwise().contains(op.type)) {
@@ -300,36 +299,6 @@ bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, cons
   return false;
 }
 
-// Where in the input, in elements, each element of a SLICE's output comes from; none where that is
-// not known. Grows with the output.
-std::vector<std::int64_t> SlicedFrom(const Subgraph& subgraph, const Op& op) {
-  if (op.inputs.size() < 2 || op.outputs.size() != 1 || !op.inputs[0].valid()) return {};
-  const Tensor& in = subgraph.tensors[op.inputs[0]];
-  const Tensor& out = subgraph.tensors[op.outputs[0]];
-  const std::vector<std::int64_t> begins = ConstantIntegers(subgraph, op, 1);
-  if (!in.shape || !out.shape || in.shape->size() != out.shape->size() ||
-      begins.size() != in.shape->size() || !graph::TensorBytes(out) || !graph::TensorBytes(in)) {
-    return {};
-  }
-  std::int64_t count = 1;
-  for (std::size_t d = 0; d < begins.size(); ++d) {
-    if (begins[d] < 0 || begins[d] + (*out.shape)[d] > (*in.shape)[d]) return {};
-    count *= (*out.shape)[d];
-  }
-  std::vector<std::int64_t> from;
-  graph::Shape at(out.shape->size(), 0);
-  for (std::int64_t k = 0; k < count; ++k) {
-    std::int64_t index = 0;
-    for (std::size_t d = 0; d < at.size(); ++d) index = index * (*in.shape)[d] + begins[d] + at[d];
-    from.push_back(index);
-    for (std::size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < (*out.shape)[d]) break;
-      at[d] = 0;
-    }
-  }
-  return from;
-}
-
 // An input that is read in two places is walked for operators that read both at once.
 bool IsWellFormed(const Op& op, std::size_t input) {
   if (op.domain != "tflite" || !op.bodies.empty() || op.outputs.size() != 1 ||
@@ -342,27 +311,48 @@ bool IsWellFormed(const Op& op, std::size_t input) {
 
 }  // namespace
 
-bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,
-                  ops::KernelLibrary library, std::int64_t distance_bytes) {
-  if (!IsWellFormed(op, input) || distance_bytes < 0) return false;
+std::optional<std::int64_t> LeastDistance(const Subgraph& subgraph, const Op& op, std::size_t input,
+                                          ops::KernelLibrary library, std::int64_t most_bytes) {
+  if (!IsWellFormed(op, input)) return std::nullopt;
   const auto sizes = SizesOf(InputOf(subgraph, op, input), subgraph.tensors[op.outputs[0]]);
-  if (!sizes) return false;
+  if (!sizes) return std::nullopt;
   switch (library) {
     case ops::KernelLibrary::kNone:
     case ops::KernelLibrary::kCopies:
       break;
     case ops::KernelLibrary::kTflmReference:
-    case ops::KernelLibrary::kNeap:
-      return WalkForward(subgraph, op, input, *sizes, library, Tape(distance_bytes));
+    case ops::KernelLibrary::kNeap: {
+      Tape tape(most_bytes);
+      if (!WalkForward(subgraph, op, input, *sizes, library, &tape) || !tape.Intact()) break;
+      return tape.least();
+    }
   }
-  return false;
+  return std::nullopt;
+}
+
+bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,
+                  ops::KernelLibrary library, std::int64_t distance_bytes) {
+  return LeastDistance(subgraph, op, input, library, distance_bytes).has_value();
 }
 
 std::int64_t LowestRead(const Subgraph& subgraph, const Op& op, std::size_t input) {
   if (op.domain != "tflite" || op.type != "SLICE" || input != 0) return 0;
-  const std::vector<std::int64_t> from = SlicedFrom(subgraph, op);
-  const int bits = graph::BitsOf(subgraph.tensors[op.inputs[0]].type);
-  return from.empty() || bits % 8 != 0 ? 0 : from.front() * (bits / 8);
+  if (op.inputs.size() < 2 || op.outputs.size() != 1 || !op.inputs[0].valid()) return 0;
+  const Tensor& in = subgraph.tensors[op.inputs[0]];
+  const Tensor& out = subgraph.tensors[op.outputs[0]];
+  const std::vector<std::int64_t> begins = ConstantIntegers(subgraph, op, 1);
+  if (!in.shape || !out.shape || in.shape->size() != out.shape->size() ||
+      begins.size() != in.shape->size() || !graph::TensorBytes(out) || !graph::TensorBytes(in)) {
+    return 0;
+  }
+  std::int64_t first = 0;
+  for (std::size_t d = 0; d < begins.size(); ++d) {
+    const std::int64_t size = (*out.shape)[d];
+    if (size == 0 || begins[d] < 0 || begins[d] + size > (*in.shape)[d]) return 0;
+    first = first * (*in.shape)[d] + begins[d];
+  }
+  const int bits = graph::BitsOf(in.type);
+  return bits % 8 != 0 ? 0 : first * (bits / 8);
 }
 
 bool HoldsInput(const Subgraph& subgraph, const Op& op, std::size_t input,

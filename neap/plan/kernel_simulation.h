@@ -8,15 +8,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "neap/graph/graph.h"
 #include "neap/ops/overlap.h"
 
 namespace neap::plan {
 
-// True if `op`, run by a kernel of `library`, computes the same with output 0 starting
-// `distance_bytes` (>= 0) below its input `input` as with the two apart; false also for a kernel
-// that is not known. O(reads of the kernel), runs of neighbouring bytes counted once.
+// The least number of bytes (>= 0) that output 0 of `op`, run by a kernel of `library`, has to
+// start below its input `input` for it to compute the same as with the two apart; at every larger
+// one it does so, too. None where that is more than `most_bytes`, and for a kernel that is not
+// known. O(reads of the kernel), runs of neighbouring bytes counted once.
+std::optional<std::int64_t> LeastDistance(const graph::Subgraph& subgraph, const graph::Op& op,
+                                          std::size_t input, ops::KernelLibrary library,
+                                          std::int64_t most_bytes);
+
+// Whether `distance_bytes` are enough.
 bool ReadsSurvive(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
                   ops::KernelLibrary library, std::int64_t distance_bytes);
 

@@ -76,8 +76,8 @@ class Granter {
     return HoldsInput(subgraph_, op, input, kernels_, at);
   }
 
-  // Bytes of the output above the least distance that the kernel survives; what it survives it
-  // survives at every larger one. Distances are multiples of the alignment.
+  // Bytes of the output above the least distance that the kernel survives, a multiple of the
+  // alignment.
   std::int64_t MostCovered(const Op& op, std::size_t input) const {
     const TensorId id = op.inputs[input];
     const auto is_in = [&](const std::vector<TensorId>& list) {
@@ -90,17 +90,9 @@ class Granter {
       return outputs;
     }
     const std::int64_t output = BytesOf(op.outputs.front());
-    std::int64_t low = 0;  // in units of the alignment: the least that may do
-    std::int64_t high = output / profile_.alignment;
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (ReadsSurvive(subgraph_, op, input, kernels_, middle * profile_.alignment)) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return output - low * profile_.alignment;
+    const auto least = LeastDistance(subgraph_, op, input, kernels_, output);
+    const std::int64_t unit = profile_.alignment;
+    return output - (least ? AlignUp(*least, unit) : output / unit * unit);
   }
 
   // A piece counts for those alone who come after all users of the whole, for certain.

@@ -86,7 +86,7 @@ TEST(Interface, CallerAndModelComputeWhatTheModelDid) {
       EXPECT_EQ(main.tensors[main.outputs[0]].type,
                 ends.outputs ? ElementType::kInt8 : ElementType::kFloat32);
       std::vector<std::byte> first;
-      for (const std::uint64_t seed : {1, 2, 3}) {
+      for (const std::uint64_t seed : {1U, 2U, 3U}) {
         const auto inputs = execute::RandomInputs(graph.subgraphs[kMain], seed, kMemory);
         ASSERT_TRUE(inputs);
         const auto expected = Compute(graph, *inputs);

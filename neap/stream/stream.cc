@@ -50,6 +50,7 @@ struct Found {
 std::vector<const Found*> Undominated(const std::vector<Found>& all, Objective objective) {
   const auto cost = [&](const Found* found) { return CostOf(found->candidate.stream, objective); };
   std::vector<const Found*> sorted;
+  sorted.reserve(all.size());
   for (const Found& found : all) sorted.push_back(&found);
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Found* a, const Found* b) {
     if (a->candidate.arena_bytes != b->candidate.arena_bytes) {
