@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kNodesPerRestart = 500;
 constexpr std::int32_t kMostExponent = 1300;  // in 1/1000
+constexpr std::int32_t kFullRaises = 16;
 
 // Luby, Sinclair, Zuckerman 1993: 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...; index >= 1.
 std::int64_t Luby(std::int64_t index) {
@@ -48,8 +49,15 @@ class SectionsSearch final : public CapacitySearch {
       if (length <= nodes) ++restarts;
       const std::int64_t share = length <= nodes ? length : std::min(nodes, nodes_per_restart);
       nodes -= share;
-      const Rules rules = DrawRules(random);
-      if (random.Chance(1, 4)) search_.ForgetFailures();
+      Rules rules = DrawRules(random);
+      if (share > nodes_per_restart) {
+        // For a proof: all propagation, and sections that failed often first.
+        rules.raises = kFullRaises;
+        rules.learn = true;
+        rules.lowest_level = false;
+      } else if (random.Chance(1, 4)) {
+        search_.ForgetFailures();
+      }
       const Verdict verdict = search_.Run(capacity_bytes, rules, random, share, budget);
       if (verdict == Verdict::kImpossible && sections_.tightened) {
         left_out_ = capacity_bytes;
@@ -69,7 +77,7 @@ class SectionsSearch final : public CapacitySearch {
  private:
   static Rules DrawRules(Random& random) {
     constexpr std::array<std::int32_t, 6> kNoises = {30, 60, 120, 240, 480, 900};
-    constexpr std::array<std::int32_t, 6> kRaises = {0, 0, 1, 1, 4, 16};
+    constexpr std::array<std::int32_t, 6> kRaises = {0, 0, 1, 1, 4, kFullRaises};
     Rules rules;
     rules.length_exponent = static_cast<std::int32_t>(random.Between(0, kMostExponent));
     rules.size_exponent = static_cast<std::int32_t>(random.Between(0, kMostExponent));

@@ -333,6 +333,8 @@ class Pipeline {
 
   Limits PlacementLimits(std::int64_t states) const {
     Limits limits = options_.limits;
+    // Who interrupts is waiting.
+    if (limits.stop != nullptr && limits.stop->load()) states /= 10;
     limits.max_states = std::max<std::int64_t>(states, 1);
     limits.observer = nullptr;
     // States alone end a placement, soon: an order that was interrupted is still placed well.
