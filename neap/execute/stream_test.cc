@@ -117,6 +117,24 @@ TEST(Stream, TheArenaIsNoHigherThanWhatIsLaidOut) {
   for (const Candidate& candidate : planned->front) ExpectExact(graph, candidate, kNumber);
 }
 
+TEST(Stream, RefusesWhatNoStepComputes) {
+  Random random(5);
+  const graph::Graph whole = Depthwise(&random, 4, 4, 2);
+  const auto refusal = [](const graph::Graph& graph) {
+    const auto planned = PlanStream(graph, kMain, FileOrder(graph), {});
+    return planned ? std::string() : planned.error().message;
+  };
+  EXPECT_EQ(refusal(whole), "");
+  graph::Graph undriven = whole;
+  undriven.subgraphs[kMain].inputs.clear();
+  EXPECT_THAT(refusal(undriven), testing::HasSubstr("is read, but nothing writes it"));
+  graph::Graph empty = whole;
+  graph::Subgraph& subgraph = empty.subgraphs[kMain];
+  subgraph.ops = {};
+  subgraph.outputs = subgraph.inputs;
+  EXPECT_THAT(refusal(empty), testing::HasSubstr("it has no operators"));
+}
+
 // Rows through a callback: each once, in order, and nothing else of the input is touched.
 TEST(Stream, RowsComeOnce) {
   Random random(2);

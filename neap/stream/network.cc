@@ -154,8 +154,9 @@ class Maker {
       if (image >= 0) network_.images[static_cast<std::size_t>(image)].is_input = true;
     }
     for (const graph::OpId id : order) NEAP_CHECK_OK(AddNode(id));
+    if (network_.nodes.empty()) return Fail(Refuse("it has no operators").error());
     for (const TensorId tensor : subgraph_.outputs) {
-      NEAP_TRY(const int image, ImageOf(tensor));
+      NEAP_TRY(const int image, ReadImageOf(tensor));
       if (image < 0) continue;
       Image& output = network_.images[static_cast<std::size_t>(image)];
       output.is_output = true;
@@ -165,8 +166,8 @@ class Maker {
   }
 
  private:
-  static Status Refuse(const char* what) {
-    return Fail(BadInput(std::string("cannot be streamed: ") + what));
+  static Status Refuse(const std::string& what) {
+    return Fail(BadInput("cannot be streamed: " + what));
   }
 
   // -1: a constant, which is nowhere.
@@ -187,6 +188,16 @@ class Maker {
     image.shape = plan::ImageOf(value, bytes);
     network_.images.push_back(std::move(image));
     return index_[tensor];
+  }
+
+  // The same of what is read. Nothing in a streamed plan puts a value where no operator does and no
+  // caller does.
+  Result<int> ReadImageOf(TensorId tensor) {
+    const std::size_t before = network_.images.size();
+    NEAP_TRY(const int image, ImageOf(tensor));
+    if (network_.images.size() == before) return image;
+    const std::string name = graph::Describe(tensor, subgraph_.tensors[tensor]);
+    return Fail(Refuse("tensor " + name + " is read, but nothing writes it").error());
   }
 
   Status AddNode(graph::OpId id) {
@@ -236,7 +247,7 @@ class Maker {
 
   Status AddRead(const Op& op, std::size_t input, int at, Node* node) {
     const TensorId tensor = op.inputs[input];
-    NEAP_TRY(const int image, ImageOf(tensor));
+    NEAP_TRY(const int image, ReadImageOf(tensor));
     if (image < 0) {
       const bool varies = ops::IsElementwise(op) && VariesInSpace(subgraph_.tensors[tensor]);
       node->streams = node->streams && !varies;
