@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "neap/base/bytes.h"
@@ -16,8 +17,11 @@
 #include "neap/plan/check.h"
 #include "neap/report/traffic_report.h"
 #include "neap/traffic/blocks.h"
+#include "tools/cascading.h"
 #include "tools/common.h"
+#include "tools/interface.h"
 #include "tools/plan_file.h"
+#include "tools/rewriting.h"
 
 namespace neap::tools {
 namespace {
@@ -49,10 +53,10 @@ struct Settings {
 
 Result<Settings> Understand(const TrafficOptions& options) {
   Settings settings;
-  NEAP_TRY(settings.block_bytes, ParseBytes(options.block));
+  NEAP_TRY(settings.block_bytes, ParseSize("--block", options.block));
   if (settings.block_bytes < 1) return Fail(UsageError("--block is 0, expected more"));
   for (const std::string& text : options.on_chip) {
-    NEAP_TRY(const std::int64_t bytes, ParseBytes(text));
+    NEAP_TRY(const std::int64_t bytes, ParseSize("--on-chip", text));
     if (std::find(settings.sizes.begin(), settings.sizes.end(), bytes) == settings.sizes.end()) {
       settings.sizes.push_back(bytes);
     }
@@ -72,9 +76,9 @@ class TrafficRun {
     NEAP_CHECK_OK(Load());
     const std::atomic<bool>* stop = StopOnInterrupt();
     NEAP_TRY(const compile::SubgraphOrder planned, PlannedOrder(stop));
-    const auto measure = [&](const compile::SubgraphOrder& order) { return Measure(order, stop); };
-    NEAP_TRY(report_.file_order, measure(compile::FileOrderOfGraph(source_.graph)));
-    NEAP_TRY(report_.planned, measure(planned));
+    const graph::Graph& file = source_.graph;
+    NEAP_TRY(report_.file_order, Measure(file, compile::FileOrderOfGraph(file), stop));
+    NEAP_TRY(report_.planned, Measure(edited_ ? edited_->graph : file, planned, stop));
     report_.seconds = watch.Seconds();
     if (options_.output.json) return Print(stdout, report::TrafficJson(report_));
     if (options_.output.quiet) return {};
@@ -91,7 +95,9 @@ class TrafficRun {
         NEAP_TRY(load_options.dims, ParseDims(plan_.dims));
       }
     }
+    load_options.weights = !plan_.rewritten_sha256.empty();  // constants may have to be cut
     NEAP_TRY(source_, formats::Load(options_.model.input, load_options));
+    NEAP_CHECK_OK(Edit(load_options));
     NEAP_TRY(runtime_, RuntimeFor(options_.model.runtime, source_.format));
     if (!options_.plan.empty() && options_.model.runtime.empty()) runtime_ = plan_.runtime;
     report_.model = source_.path;
@@ -103,6 +109,28 @@ class TrafficRun {
     if (plan::ProfileOf(runtime_).in_place) {
       report_.notes.emplace_back("an operator that writes over its input counts as two tensors");
     }
+    return {};
+  }
+
+  // The plan may be about another model that it makes of this one: without what the caller runs,
+  // whose file order is then compared, with other operators, or with operators in tiles.
+  Status Edit(const formats::LoadOptions& load_options) {
+    if (options_.plan.empty() || plan_.model_sha256 != source_.sha256) return {};
+    if (plan::LargestEntry(plan_).stream) {
+      Diagnostic diagnostic = BadInput(
+          "is a streamed plan, which holds parts of tensors; traffic is that of whole ones");
+      diagnostic.file = options_.plan;
+      diagnostic.hint = "plan without --stream";
+      return Fail(std::move(diagnostic));
+    }
+    const std::string sha256 = source_.sha256;
+    NEAP_TRY(source_, InterfacedModel(std::move(source_), plan_.caller_ops, load_options));
+    if (!plan_.rewrites.empty()) {
+      NEAP_TRY(edited_, RewrittenModel(source_, plan_, load_options));
+    } else if (!plan_.tiled_regions.empty()) {
+      NEAP_TRY(edited_, CascadedModel(source_, plan_, load_options));
+    }
+    source_.sha256 = sha256;
     return {};
   }
 
@@ -120,11 +148,12 @@ class TrafficRun {
       TellStatus();
       return std::move(compiled->order);
     }
+    const graph::Graph& graph = edited_ ? edited_->graph : source_.graph;
     std::vector<std::string> violations;
     if (plan_.model_sha256 != source_.sha256) {
       violations.push_back(HashMismatch(plan_, source_));
     } else {
-      violations = plan::Check(source_.graph, plan_);
+      violations = plan::Check(graph, plan_);
     }
     if (!violations.empty()) {
       Diagnostic diagnostic = BadInput(report::Printable(violations.front(), 4096));
@@ -134,7 +163,7 @@ class TrafficRun {
     }
     entry_ = plan::LargestEntry(plan_).subgraph;
     TellStatus();
-    return compile::OrderOf(source_.graph, plan_);
+    return compile::OrderOf(graph, plan_);
   }
 
   void TellStatus() {
@@ -142,9 +171,10 @@ class TrafficRun {
     report_.order_status = optimal ? "optimal" : "bounded";
   }
 
-  Result<report::OrderTraffic> Measure(const compile::SubgraphOrder& order,
+  Result<report::OrderTraffic> Measure(const graph::Graph& graph,
+                                       const compile::SubgraphOrder& order,
                                        const std::atomic<bool>* stop) {
-    auto memory = compile::MemoryOf(source_.graph, entry_, order, runtime_);
+    auto memory = compile::MemoryOf(graph, entry_, order, runtime_);
     if (!memory) return Fail(Named(std::move(memory).error()));
     const compile::Ends ends =
         report_.ends_on_chip ? compile::Ends::kOnChip : compile::Ends::kOffChip;
@@ -179,6 +209,7 @@ class TrafficRun {
   const TrafficOptions& options_;
   const Settings settings_;
   formats::SourceModel source_;
+  std::optional<formats::SourceModel> edited_;  // what the plan is about, where that is another
   plan::Runtime runtime_ = plan::Runtime::kIdeal;
   plan::Plan plan_;
   graph::SubgraphId entry_;

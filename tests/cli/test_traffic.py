@@ -28,6 +28,21 @@ class Traffic(CliTest):
         self.assertEqual(file[DIAMOND_FILE_PEAK]["total_bytes"], 0)
         self.assertTrue(all(row["status"] == "optimal" for row in planned.values()))
 
+    def test_plans_of_another_model_than_the_file(self):
+        """A plan is about the rewritten model, or the one in tiles; the file order about the file."""
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", "m.tflite", "--quiet")
+        plain = self.report_of("traffic", "m.tflite")
+        for words in ([], ["--cascade", "auto"]):
+            planned = self.report_of("plan", "m.tflite", "--plan", "plan.json", "--force", *words)
+            self.assertTrue(planned["cascade"] if words else planned["rewriting"])
+            report = self.report_of("traffic", "m.tflite", "--plan", "plan.json")
+            self.assertEqual(report["without_traffic_bytes"], planned["plan"]["peak_bytes"])
+            self.assertEqual(report["file_order"], plain["file_order"])
+        self.expect(DONE, "plan", "m.tflite", "--runtime", "neap", "--stream", "auto", "--plan",
+                    "plan.json", "--force")
+        result = self.expect(FAILED, "traffic", "m.tflite", "--plan", "plan.json")
+        self.assertIn(b"streamed", result.stderr)
+
     def test_rules_are_no_better_than_the_optimum(self):
         self.zoo("m.onnx")
         report = self.report_of("traffic", "m.onnx", "--on-chip", "1KiB,4KiB,16KiB")
