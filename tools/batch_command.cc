@@ -28,8 +28,8 @@ constexpr const char* kBatchFooter =
     "A line of the manifest: {\"id\": ..., \"path\": \"model.tflite\"} or {\"id\": ..., \"graph\": "
     "{...}},\n"
     "the graph as graph JSON. Its answer: {\"id\", \"peak_bytes\", \"peak_lower_bound_bytes\",\n"
-    "\"arena_bytes\", \"status\": \"optimal\"|\"bounded\"|\"error\", \"error\"}, in the same "
-    "order.\n"
+    "\"arena_bytes\", \"delivered_arena_bytes\", \"status\": \"optimal\"|\"bounded\"|\"error\",\n"
+    "\"error\"}, in the same order.\n"
     "\n"
     "Examples:\n"
     "  neap batch graphs.jsonl > answers.jsonl\n"
@@ -53,7 +53,8 @@ struct BatchOptions {
   std::int64_t max_states = 50'000;
   double time_limit_seconds = 0;
   std::string max_memory = "1GiB";
-  RewriteWords rewriting{"none", {}, 0, 0};  // a search through many graphs wants to be quick
+  RewriteWords rewriting{
+      "none", {}, 0, 0, false};  // a search through many graphs wants to be quick
   bool order_only = false;
   bool resume = false;
   bool strict = false;
@@ -187,7 +188,7 @@ class BatchSession {
       NEAP_TRY(settings_.runtime, RuntimeFor(options_.runtime, formats::Format::kOnnx));
     }
     NEAP_TRY(settings_.dims, ParseDims(options_.dims));
-    NEAP_TRY(settings_.limits.max_memory_bytes, ParseBytes(options_.max_memory));
+    NEAP_TRY(settings_.limits.max_memory_bytes, ParseSize("--max-memory", options_.max_memory));
     settings_.limits.max_states = options_.max_states;
     settings_.limits.max_seconds = options_.time_limit_seconds;
     settings_.place = !options_.order_only;

@@ -118,10 +118,12 @@ Result<int> Bench(const BenchOptions& options) {
     return kDone;
   }
   NEAP_TRY(const bench::Suite* const suite, SuiteNamed(options.suite));
-  for (const std::string* path :
-       {&options.json, &options.markdown, &options.html, &options.store}) {
-    NEAP_CHECK_OK(CheckOutput(*path, options.force));
-  }
+  const std::vector<NamedFile> written = {{"--json", options.json},
+                                          {"--markdown", options.markdown},
+                                          {"--html", options.html},
+                                          {"--store", options.store}};
+  NEAP_CHECK_OK(CheckDistinct({{"--expect", options.expect}}, written));
+  for (const NamedFile& file : written) NEAP_CHECK_OK(CheckOutput(file.path, options.force));
   const Stopwatch watch;
   bench::Stamp stamp = StampNow(options.quick);
   bench::RunOptions run;

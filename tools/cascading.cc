@@ -16,7 +16,7 @@ namespace {
 std::string PresetList() {
   std::string list;
   for (const std::string_view name : cascade::DevicePresets()) {
-    list += (list.empty() ? "" : "|") + std::string(name);
+    list += (list.empty() ? "" : ", ") + std::string(name);
   }
   return list;
 }
@@ -24,11 +24,11 @@ std::string PresetList() {
 }  // namespace
 
 void AddDeviceOption(CLI::App* app, std::string* device) {
-  app->add_option("--device", *device,
-                  "what cycles are counted on: a preset, or a description in a file ending in "
-                  ".json; default: " +
-                      std::string(cascade::DevicePresets().front()))
-      ->option_text(PresetList() + "|FILE");
+  app->add_option(
+         "--device", *device,
+         "what cycles are counted on: a description in a file ending in .json, or one of " +
+             PresetList() + "; default: " + std::string(cascade::DevicePresets().front()))
+      ->option_text("NAME or FILE");
 }
 
 Result<cascade::Device> DeviceFor(const std::string& name) {
@@ -54,6 +54,11 @@ Result<Cascading> Cascade(const formats::SourceModel& source, const cascade::Pla
   NEAP_TRY(const graph::Graph edited, cascade::GraphOf(source.graph, chosen));
   NEAP_TRY(cascading.model, formats::WriteEdited(source, edited, load_options));
   return cascading;
+}
+
+bool HasSteps(const graph::Graph& graph) {
+  const auto& ops = graph.subgraphs[graph::SubgraphId(0)].ops;
+  return std::any_of(ops.begin(), ops.end(), [](const graph::Op& op) { return !op.folded; });
 }
 
 void NoteRegions(const cascade::Proposal& proposal, plan::Plan* plan) {

@@ -31,6 +31,8 @@ struct Cascading {
   std::optional<formats::SourceModel> model;
   compile::Options compile;
 };
+// Whether there is anything that could run in tiles.
+bool HasSteps(const graph::Graph& graph);
 Result<Cascading> Cascade(const formats::SourceModel& source, const cascade::PlanOptions& options,
                           const formats::LoadOptions& load_options);
 

@@ -14,8 +14,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
+
+#include "neap/base/bytes.h"
 
 namespace neap::tools {
 namespace {
@@ -42,12 +45,53 @@ bool LocaleIsUtf8() {
   return false;
 }
 
+constexpr std::size_t kHelpColumns = 100;
+
+// `text` in lines of at most `most` characters, broken at spaces.
+std::string Wrapped(const std::string& text, std::size_t most) {
+  std::string out;
+  std::size_t line = 0;  // where the last one begins in `out`
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    if (out.size() > line && out.size() - line + (end - at) > most) {
+      out.back() = '\n';  // in place of the space
+      line = out.size();
+    }
+    out.append(text, at, end - at);
+    if (end < text.size()) out += text[end];
+    if (end < text.size() && text[end] == '\n') line = out.size();
+    at = end + 1;
+  }
+  return out;
+}
+
+// Descriptions of options that fit a terminal.
+class WrappedHelp : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return Wrapped(CLI::Formatter::make_option_desc(option), kHelpColumns - get_column_width());
+  }
+};
+
+// By whatever paths. Devices and pipes hold nothing that could be overwritten.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  if (a.empty() || b.empty() || a == "-" || b == "-") return false;
+  std::error_code error;
+  const auto status = fs::status(a, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return false;
+  if (fs::equivalent(a, b, error)) return true;
+  return fs::weakly_canonical(fs::absolute(a, error), error) ==
+         fs::weakly_canonical(fs::absolute(b, error), error);
+}
+
 }  // namespace
 
 std::string_view Version() { return NEAP_VERSION; }
 
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
   app->set_help_flag("-h,--help", "this help");
+  app->formatter(std::make_shared<WrappedHelp>());
   std::reverse(args.begin(), args.end());  // CLI11 takes them off the back
   try {
     app->parse(std::move(args));
@@ -177,6 +221,28 @@ Status CheckOutput(const std::string& path, bool force) {
     return fail("its folder does not exist", "create the folder first");
   }
   return {};
+}
+
+Status CheckDistinct(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    for (const NamedFile& other : read) {
+      if (!IsSameFile(written[i].path, other.path)) continue;
+      return Fail(UsageError(fmt::format("{} names the file of {}, which would be overwritten",
+                                         written[i].option, other.option)));
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!IsSameFile(written[i].path, written[j].path)) continue;
+      return Fail(UsageError(
+          fmt::format("{} and {} name the same file", written[j].option, written[i].option)));
+    }
+  }
+  return {};
+}
+
+Result<std::int64_t> ParseSize(std::string_view option, const std::string& text) {
+  auto bytes = ParseBytes(text);
+  if (!bytes) return Fail(UsageError(fmt::format("{}: {}", option, bytes.error().message)));
+  return bytes;
 }
 
 Status Print(std::FILE* stream, std::string_view text) {

@@ -87,6 +87,18 @@ report::Style StyleFor(std::FILE* stream, const OutputOptions& options);
 // does not. "" and "-" are always fine.
 Status CheckOutput(const std::string& path, bool force);
 
+// A file that the command line names: by what, and its path.
+struct NamedFile {
+  std::string option;
+  std::string path;
+};
+// Fails with kUsage where one of `written` is a file that is read or written otherwise. "" and "-"
+// are no files.
+Status CheckDistinct(const std::vector<NamedFile>& read, const std::vector<NamedFile>& written);
+
+// The bytes that an option was given; errors name it.
+Result<std::int64_t> ParseSize(std::string_view option, const std::string& text);
+
 // Writes all of it, or says why not.
 Status Print(std::FILE* stream, std::string_view text);
 

@@ -44,7 +44,7 @@ Status Draw(const InspectOptions& options, const formats::SourceModel& source,
   compile_options.limits.max_states = kStatesForAFewSeconds;
   compile_options.limits.stop = StopOnInterrupt();
   NEAP_TRY(const compile::Compiled file, CompileFileOrder(source.graph, compile_options));
-  PictureInput input{&source, &file, nullptr, {}, false};
+  PictureInput input{&source, nullptr, &file, nullptr, {}, false};
   compile::Compiled planned;
   if (!options.pictures.html.empty()) {
     NEAP_TRY(planned, compile::Compile(source.graph, compile_options));
@@ -65,6 +65,7 @@ Status Inspect(const InspectOptions& options) {
   if (options.output.json && options.pictures.TakesStdout()) {
     return Fail(UsageError("only one of --json and a file named - can have standard output"));
   }
+  NEAP_CHECK_OK(CheckDistinct({{"the model", options.model.input}}, options.pictures.Files()));
   NEAP_CHECK_OK(CheckPictures(options.pictures, options.force));
   report::InspectReport report;
   formats::LoadOptions load_options;

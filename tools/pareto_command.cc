@@ -25,6 +25,7 @@
 #include "tools/cascading.h"
 #include "tools/common.h"
 #include "tools/interface.h"
+#include "tools/plan_options.h"
 
 namespace neap::tools {
 namespace {
@@ -51,6 +52,7 @@ struct ParetoOptions {
   std::string input = "resident";
   std::string plans;       // folder
   std::string integer_io;  // "": the interface stays
+  bool force = false;
 };
 
 double Ratio(std::int64_t macs, std::int64_t of) {
@@ -172,13 +174,24 @@ std::string StreamFrontText(const formats::SourceModel& source, const compile::S
   return out;
 }
 
-// FOLDER/0.json and so on, in the order of the points.
+std::string PlanFile(const std::string& folder, std::size_t point) {
+  return folder + "/" + std::to_string(point) + ".json";
+}
+
+// FOLDER/0.json and so on, in the order of the points: all of them, or none where one exists.
 Status WritePlans(const formats::SourceModel& source, const ParetoOptions& options,
                   const std::vector<graph::OpId>& caller_ops, compile::StreamFront* front) {
   const std::string& folder = options.plans;
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
-  if (problem) return Fail(BadInput("cannot make the folder: " + problem.message()));
+  if (problem) {
+    Diagnostic diagnostic = IoError("is no folder and cannot be made: " + problem.message());
+    diagnostic.file = folder;
+    return Fail(std::move(diagnostic));
+  }
+  for (std::size_t i = 0; i < front->points.size(); ++i) {
+    NEAP_CHECK_OK(CheckOutput(PlanFile(folder, i), options.force));
+  }
   for (std::size_t i = 0; i < front->points.size(); ++i) {
     plan::Plan& plan = front->points[i].plan;
     plan.neap_version = Version();
@@ -186,8 +199,7 @@ Status WritePlans(const formats::SourceModel& source, const ParetoOptions& optio
     plan.dims = options.model.dims;
     plan.model_sha256 = source.sha256;
     plan.caller_ops = caller_ops;
-    NEAP_CHECK_OK(io::WriteFile(folder + "/" + std::to_string(i) + ".json", plan::ToJson(plan),
-                                /*force=*/true));
+    NEAP_CHECK_OK(io::WriteFile(PlanFile(folder, i), plan::ToJson(plan), options.force));
   }
   return {};
 }
@@ -198,6 +210,10 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
   const formats::SourceModel& source = given.model;
   if (!options.device.empty() || !options.overlap.empty()) {
     return Fail(UsageError("--device and --overlap are not for --runtime neap"));
+  }
+  std::error_code error;
+  if (!options.plans.empty() && std::filesystem::exists(PlanFile(options.plans, 0), error)) {
+    NEAP_CHECK_OK(CheckOutput(PlanFile(options.plans, 0), options.force));  // before the search
   }
   for (const auto input :
        {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
@@ -260,9 +276,15 @@ Result<int> RunPareto(const ParetoOptions& options) {
   if (options.input != "resident" || !options.plans.empty()) {
     return Fail(UsageError("--input and --plans belong to --runtime neap"));
   }
+  if (!HasSteps(source.graph)) {
+    Diagnostic diagnostic = BadInput("has no operators that could run in tiles");
+    diagnostic.file = source.path;
+    return Fail(std::move(diagnostic));
+  }
   if (!options.overlap.empty()) {
     const auto library = ops::KernelLibraryNamed(options.overlap);
     if (!library) return Fail(UsageError("--overlap '" + options.overlap + "' is not known"));
+    NEAP_CHECK_OK(CheckKernels(plan.compile.runtime, *library));
     plan.compile.kernels = *library;
   }
   plan.compile.limits.max_states = kStatesForAFewSeconds;
@@ -323,6 +345,7 @@ int ParetoCommand(std::vector<std::string> args) {
   app.add_option("--plans", options.plans,
                  "with --runtime neap: write the plan of every point to FOLDER/0.json, 1.json, ...")
       ->option_text("FOLDER");
+  app.add_flag("--force", options.force, "overwrite plans in FOLDER");
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Result<int> code = RunPareto(options);

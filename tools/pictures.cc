@@ -17,6 +17,8 @@
 namespace neap::tools {
 namespace {
 
+constexpr const char* kTables[] = {"steps.csv", "tensors.csv"};
+
 std::string InFolder(const std::string& folder, const char* name) {
   return (std::filesystem::path(folder) / name).string();
 }
@@ -48,6 +50,17 @@ bool PictureOptions::Any() const {
 
 bool PictureOptions::TakesStdout() const {
   return html == "-" || trace == "-" || timeline == "-" || dot == "-" || model_explorer == "-";
+}
+
+std::vector<NamedFile> PictureOptions::Files() const {
+  std::vector<NamedFile> files = {{"--html", html},
+                                  {"--trace", trace},
+                                  {"--timeline", timeline},
+                                  {"--dot", dot},
+                                  {"--model-explorer", model_explorer}};
+  if (csv.empty()) return files;
+  for (const char* name : kTables) files.push_back({"--csv", InFolder(csv, name)});
+  return files;
 }
 
 void AddPageOptions(CLI::App* app, PictureOptions* options) {
@@ -84,12 +97,15 @@ Status CheckPictures(const PictureOptions& options, bool force) {
     seen.push_back(*path);
     NEAP_CHECK_OK(CheckOutput(*path, force));
   }
+  if (options.csv == "-") return Fail(UsageError("--csv is a folder, not standard output"));
   std::error_code error;
-  if (!options.csv.empty() && std::filesystem::is_directory(options.csv, error)) {
-    for (const char* name : {"steps.csv", "tensors.csv"}) {
-      NEAP_CHECK_OK(CheckOutput(InFolder(options.csv, name), force));
-    }
+  if (options.csv.empty() || !std::filesystem::exists(options.csv, error)) return {};
+  if (!std::filesystem::is_directory(options.csv, error)) {
+    Diagnostic diagnostic = IoError("is a file, expected a folder");
+    diagnostic.file = options.csv;
+    return Fail(std::move(diagnostic));
   }
+  for (const char* name : kTables) NEAP_CHECK_OK(CheckOutput(InFolder(options.csv, name), force));
   return {};
 }
 
@@ -114,12 +130,15 @@ Status WritePictures(const PictureOptions& options, const PictureInput& input, b
     written->push_back(path);
     return {};
   };
-  NEAP_TRY(picture::Run before, picture::RunOf(graph, *input.file_order, "Order of the file"));
+  const graph::Graph& given = input.given != nullptr ? *input.given : graph;
+  NEAP_TRY(picture::Run before, picture::RunOf(given, *input.file_order, "Order of the file"));
   const compile::Compiled& shown = input.of_plan ? *input.planned : *input.file_order;
   picture::Run run = before;
   if (input.planned != nullptr) {
     NEAP_TRY(picture::Run after, picture::RunOf(graph, *input.planned, "Planned order"));
-    before.peak_lower_bound_bytes = after.peak_lower_bound_bytes;
+    // A bound over the orders of one graph, layer by layer, is none for another one.
+    const bool same = input.given == nullptr && !plan::LargestEntry(input.planned->plan).stream;
+    if (same) before.peak_lower_bound_bytes = after.peak_lower_bound_bytes;
     if (input.of_plan) run = after;
     if (!options.html.empty()) {
       picture::Picture page;

@@ -9,6 +9,7 @@
 #include "neap/base/result.h"
 #include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
+#include "tools/common.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;
@@ -27,6 +28,8 @@ struct PictureOptions {
   bool Any() const;
   // One of them is standard output.
   bool TakesStdout() const;
+  // All that will be written.
+  std::vector<NamedFile> Files() const;
 };
 void AddPageOptions(CLI::App* app, PictureOptions* options);
 void AddViewerOptions(CLI::App* app, PictureOptions* options);
@@ -38,8 +41,10 @@ Status CheckPictures(const PictureOptions& options, bool force);
 Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options);
 
 struct PictureInput {
-  const formats::SourceModel* source = nullptr;
-  const compile::Compiled* file_order = nullptr;
+  const formats::SourceModel* source = nullptr;  // what is planned
+  // The model as it was read, where that is another one: without rewrites, operators whole.
+  const graph::Graph* given = nullptr;
+  const compile::Compiled* file_order = nullptr;  // of the model as it was read
   const compile::Compiled* planned = nullptr;
   std::optional<std::int64_t> budget_bytes;
   bool of_plan = false;  // the files show the planned order; else that of the file

@@ -62,12 +62,11 @@ struct PipelineOptions {
 
 Result<std::int64_t> LimitOf(const char* option, const std::string& text) {
   if (text.empty()) return -1;
-  const auto parsed = ParseBytes(text);
-  if (!parsed) return Fail(UsageError(std::string(option) + ": " + parsed.error().message));
-  return *parsed;
+  return ParseSize(option, text);
 }
 
 Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
+  if (options.folder == "-") return Fail(UsageError("-o is a folder, not standard output"));
   stages::AssignOptions assign;
   const stages::Device* const device = stages::DeviceNamed(options.device);
   if (device == nullptr) {
@@ -306,8 +305,9 @@ void AddSearchOptions(CLI::App* app, PipelineOptions* options) {
 int PipelineCommand(std::vector<std::string> args) {
   PipelineOptions options;
   CLI::App app(
-      "Assign the operators of a model to the stages of a pipeline of accelerators so that the "
-      "slowest stage is as fast as can be.",
+      "Assign the operators of a model to stages of a pipeline of accelerators, the slowest of "
+      "them\n"
+      "as fast as can be.",
       "neap pipeline");
   app.footer(kPipelineFooter);
   AddOptions(&app, &options);

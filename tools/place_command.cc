@@ -181,9 +181,7 @@ Result<int> Place(const PlaceOptions& options) {
   }
   std::optional<std::int64_t> capacity;
   if (!options.capacity.empty()) {
-    const auto parsed = ParseBytes(options.capacity);
-    if (!parsed) return Fail(UsageError("--capacity: " + parsed.error().message));
-    capacity = *parsed;
+    NEAP_TRY(capacity, ParseSize("--capacity", options.capacity));
   }
   NEAP_TRY(arena::SolveOptions solve, SolveOptionsOf(options, capacity));
   NEAP_CHECK_OK(CheckOutput(options.output, options.force));

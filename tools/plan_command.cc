@@ -76,13 +76,12 @@ class PlanRun {
           UsageError("--stream belongs to --runtime neap: stock runtimes execute no such "
                      "plan"));
     }
-    const bool other_kernels = runtime == plan::Runtime::kLitert ||
-                               runtime == plan::Runtime::kOnnxRuntime ||
-                               neap != (settings_.compile.kernels == ops::KernelLibrary::kNeap);
-    if (other_kernels && settings_.compile.kernels != ops::KernelLibrary::kNone) {
-      return Fail(UsageError("--overlap " + options_.overlap + " is not for --runtime " +
+    NEAP_CHECK_OK(CheckKernels(runtime, settings_.compile.kernels));
+    // There tensors share addresses.
+    if (options_.moves != "none" && (neap || runtime == plan::Runtime::kLitert)) {
+      return Fail(UsageError("--moves is not for --runtime " +
                              std::string(plan::ProfileOf(runtime).name) +
-                             ", which has other kernels"));
+                             ", where tensors share addresses"));
     }
     return {};
   }
@@ -90,6 +89,10 @@ class PlanRun {
   // From here on the model is the one whose operators run in tiles.
   Status Cascade() {
     if (!settings_.device) return {};
+    if (!HasSteps(source_.graph)) {
+      report_.notes.emplace_back("nothing is cut: the model has no operators");
+      return {};
+    }
     cascade::PlanOptions options;
     options.compile = settings_.compile;
     options.device = *settings_.device;
@@ -115,11 +118,10 @@ class PlanRun {
     cascading_ = std::move(*found);
     if (!cascading_->outcome.note.empty()) report_.notes.push_back(cascading_->outcome.note);
     if (!cascading_->model) return {};
-    const std::string path = source_.path;
-    const std::string sha256 = source_.sha256;
+    uncut_ = std::move(source_);
     source_ = std::move(*cascading_->model);
-    source_.path = path;
-    source_.sha256 = sha256;  // the plan is about the model that was given
+    source_.path = uncut_->path;
+    source_.sha256 = uncut_->sha256;  // the plan is about the model that was given
     settings_.compile = cascading_->compile;
     return {};
   }
@@ -419,9 +421,11 @@ class PlanRun {
 
   Status Draw() {
     if (!options_.pictures.Any()) return {};
+    const graph::Graph* const given = given_ ? &given_->graph : uncut_ ? &uncut_->graph : nullptr;
     NEAP_TRY(const compile::Compiled file_order,
-             CompileFileOrder(source_.graph, settings_.compile));
-    const PictureInput input{&source_, &file_order, &compiled_, settings_.budget_bytes, true};
+             CompileFileOrder(given != nullptr ? *given : source_.graph, settings_.compile));
+    const PictureInput input{&source_, given, &file_order, &compiled_, settings_.budget_bytes,
+                             true};
     return WritePictures(options_.pictures, input, options_.force, &report_.written);
   }
 
@@ -450,6 +454,7 @@ class PlanRun {
   formats::LoadOptions load_options_;
   formats::SourceModel source_;                // what is planned: rewritten, where that helps
   std::optional<formats::SourceModel> given_;  // as it was read, where it was rewritten
+  std::optional<formats::SourceModel> uncut_;  // the same, where operators run in tiles
   std::string given_sha256_;
   std::vector<graph::OpId> caller_ops_;
   compile::Compiled precompiled_;  // of the rewritten model

@@ -39,9 +39,9 @@ constexpr const char* kFooter =
     "4 no proof within the limits (only with --require-optimal), 130 interrupted: the best plan\n"
     "found so far is written and said to be unproven.\n";
 
-std::string ListOf(const std::vector<std::string_view>& names) {
+std::string ListOf(const std::vector<std::string_view>& names, const char* between = "|") {
   std::string out;
-  for (const std::string_view name : names) out += (out.empty() ? "" : "|") + std::string(name);
+  for (const std::string_view name : names) out += (out.empty() ? "" : between) + std::string(name);
   return out;
 }
 
@@ -56,8 +56,10 @@ std::vector<std::string_view> KernelLibraryNames() {
 }
 
 void AddSearchOptions(CLI::App* app, PlanOptions* options) {
-  app->add_option("--order", options->order, "how the order is found; default: exact")
-      ->option_text(ListOf(compile::OrderStrategies()));
+  app->add_option(
+         "--order", options->order,
+         "how the order is found, default exact: " + ListOf(compile::OrderStrategies(), ", "))
+      ->option_text("NAME");
   AddSeedOption(app, "--seed", &options->seed, "of an order strategy that draws; default: 0");
   app->add_option("--forced", options->forced,
                   "transitions that best-first takes without looking further; default: single; "
@@ -137,6 +139,10 @@ Status UnderstandStream(const PlanOptions& options, compile::Options* compile) {
     return Fail(
         UsageError("--stream goes with none of -o, --emit-c, --order-only, --moves and --memory"));
   }
+  if (options.keep_inputs) {
+    return Fail(UsageError(
+        "--keep-inputs does not go with --stream, which writes over rows that have been read"));
+  }
   for (const auto input :
        {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
     if (plan::NameOf(input) == options.input) compile->stream_input = input;
@@ -181,6 +187,16 @@ Status CheckOrder(const PlanOptions& options) {
   return {};
 }
 
+// The model alone may take the place of the one that is read (with --force).
+Status CheckFiles(const PlanOptions& options) {
+  std::vector<NamedFile> written = {{"--plan", options.plan_out}, {"--emit-c", options.c_out}};
+  const std::vector<NamedFile> pictures = options.pictures.Files();
+  written.insert(written.end(), pictures.begin(), pictures.end());
+  NEAP_CHECK_OK(CheckDistinct({{"the model", options.model.input}}, written));
+  written.insert(written.begin(), {"-o", options.model_out});
+  return CheckDistinct({{"--scratch", options.scratch}, {"--device", options.device}}, written);
+}
+
 Status CheckCombinations(const PlanOptions& options) {
   const int on_stdout = (options.model_out == "-" ? 1 : 0) + (options.plan_out == "-" ? 1 : 0) +
                         (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0) +
@@ -190,25 +206,18 @@ Status CheckCombinations(const PlanOptions& options) {
         UsageError("only one of -o -, --plan -, --emit-c -, --html - and --json can have standard "
                    "output"));
   }
-  if (!options.model_out.empty() && options.model_out != "-" &&
-      options.model_out == options.plan_out) {
-    return Fail(UsageError("-o and --plan name the same file"));
-  }
-  if (!options.plan_out.empty() && options.plan_out != "-" &&
-      options.plan_out == options.model.input) {
-    return Fail(UsageError("--plan names the model itself, which would be overwritten"));
-  }
-  if (!options.c_out.empty() && options.c_out != "-" &&
-      (options.c_out == options.model.input || options.c_out == options.model_out ||
-       options.c_out == options.plan_out)) {
-    return Fail(UsageError("--emit-c names a file that is read or written otherwise"));
-  }
+  NEAP_CHECK_OK(CheckFiles(options));
   if (!options.overlap.empty() && !IsOneOf(KernelLibraryNames(), options.overlap)) {
     return Fail(UsageError("--overlap '" + options.overlap + "' is not one of " +
                            ListOf(KernelLibraryNames())));
   }
   if (options.keep_inputs && options.overlap.empty()) {
     return Fail(UsageError("--keep-inputs belongs to --overlap"));
+  }
+  if (options.moves != "none" && (options.order_only || !options.overlap.empty())) {
+    return Fail(UsageError(
+        "--moves goes with neither --order-only nor --overlap: it is about addresses at which no "
+        "two tensors lie"));
   }
   if (options.order_only && !options.overlap.empty()) {
     return Fail(UsageError("--overlap is about addresses, which --order-only leaves out"));
@@ -242,6 +251,13 @@ Status CheckCombinations(const PlanOptions& options) {
     return Fail(UsageError(
         "--cascade auto goes with none of --order-only, --order, --scratch, --memory, --moves"));
   }
+  // Where no rewriting was asked for, the graph just stays as it is.
+  if (options.rewriting.asked &&
+      (options.order != "exact" || !options.scratch.empty() || !options.memories.empty() ||
+       options.stream == "auto" || options.cascade == "auto")) {
+    return Fail(UsageError(
+        "rewriting goes with none of --order, --scratch, --memory, --stream and --cascade"));
+  }
   if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
     return Fail(UsageError("--time-limit is not a number of seconds"));
   }
@@ -260,7 +276,8 @@ Result<plan::Memory> ParseMemory(const std::string& text) {
   }
   plan::Memory memory;
   memory.name = text.substr(0, equals);
-  NEAP_TRY(memory.capacity_bytes, ParseBytes(text.substr(equals + 1, comma - equals - 1)));
+  NEAP_TRY(memory.capacity_bytes,
+           ParseSize("--memory", text.substr(equals + 1, comma - equals - 1)));
   std::string whole = text.substr(comma + 4);
   std::string thousandths;
   if (const std::size_t point = whole.find('.'); point != std::string::npos) {
@@ -300,8 +317,9 @@ Result<std::vector<plan::Memory>> ParseMemories(const PlanOptions& options) {
     diagnostic.hint = "leave -o out; --plan writes the plan";
     return Fail(std::move(diagnostic));
   }
-  if (!memories.empty() && (options.order_only || options.moves != "none")) {
-    return Fail(UsageError("--memory goes with neither --order-only nor --moves"));
+  if (!memories.empty() &&
+      (options.order_only || options.moves != "none" || !options.budget_total.empty())) {
+    return Fail(UsageError("--memory goes with none of --order-only, --moves and --budget-total"));
   }
   return memories;
 }
@@ -349,7 +367,8 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("FILE");
   app.add_option("--moves", options->moves,
                  "copies of live tensors where no placement fits the budget (or, without one, the "
-                 "peak): the document's left-compaction, or the fewest bytes; default: none")
+                 "peak): everything live moves down (compact), or the fewest bytes do (best); "
+                 "default: none")
       ->option_text("none|compact|best")
       ->check(CLI::IsMember({"none", "compact", "best"}));
   AddStreamOptions(&app, options);
@@ -370,7 +389,21 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
   app.add_flag("--order-only", options->order_only, "do not place tensors");
   app.add_flag("--force", options->force, "overwrite outputs that exist");
   AddOutputOptions(&app, &options->output);
-  return Parse(&app, std::move(args));
+  const auto code = Parse(&app, std::move(args));
+  for (const char* name : {"--rewrite", "--rules", "--rewrite-work", "--accumulator-bytes"}) {
+    if (app.count(name) > 0) options->rewriting.asked = options->rewriting.rewrite != "none";
+  }
+  return code;
+}
+
+Status CheckKernels(plan::Runtime runtime, ops::KernelLibrary kernels) {
+  const bool neap = runtime == plan::Runtime::kNeap;
+  const bool other = runtime == plan::Runtime::kLitert || runtime == plan::Runtime::kOnnxRuntime ||
+                     neap != (kernels == ops::KernelLibrary::kNeap);
+  if (!other || kernels == ops::KernelLibrary::kNone) return {};
+  return Fail(
+      UsageError(fmt::format("--overlap {} is not for --runtime {}, which has other kernels",
+                             ops::NameOf(kernels), plan::ProfileOf(runtime).name)));
 }
 
 Result<PlanSettings> Understand(const PlanOptions& options) {
@@ -382,13 +415,13 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
     NEAP_CHECK_OK(RuntimeFor(options.model.runtime, formats::Format::kOnnx));
   }
   if (!options.budget.empty()) {
-    NEAP_TRY(settings.budget_bytes, ParseBytes(options.budget));
+    NEAP_TRY(settings.budget_bytes, ParseSize("--budget", options.budget));
   }
   if (!options.budget_total.empty()) {
-    NEAP_TRY(settings.budget_total_bytes, ParseBytes(options.budget_total));
+    NEAP_TRY(settings.budget_total_bytes, ParseSize("--budget-total", options.budget_total));
   }
   settings.compile.tell_offsets = !options.no_memory_plan;
-  NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseBytes(options.max_memory));
+  NEAP_TRY(settings.compile.limits.max_memory_bytes, ParseSize("--max-memory", options.max_memory));
   // A limit that was asked for takes the place of the default one.
   settings.compile.limits.max_states = options.max_states > 0           ? options.max_states
                                        : options.time_limit_seconds > 0 ? 0
@@ -401,7 +434,7 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   settings.compile.seed = options.seed;
   if (!options.forced.empty()) settings.compile.forced = options.forced;
   if (!options.slack.empty()) {
-    NEAP_TRY(settings.compile.slack_bytes, ParseBytes(options.slack));
+    NEAP_TRY(settings.compile.slack_bytes, ParseSize("--slack", options.slack));
   }
   if (options.step_states) settings.compile.step_states = *options.step_states;
   settings.compile.place = !options.order_only;

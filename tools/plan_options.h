@@ -38,7 +38,7 @@ struct PlanOptions {
   std::string input = "resident";
   std::string block_columns;  // "": chosen; "row"; a number
   std::string max_macs;       // "": 1
-  RewriteWords rewriting{"bitwise", {}, 0, 0};
+  RewriteWords rewriting{"bitwise", {}, 0, 0, false};
   std::string scratch;                // "": none
   std::vector<std::string> memories;  // "sram=256KiB,bw=8"
   std::int64_t max_states = 0;        // 0: by the size of the model
@@ -73,6 +73,9 @@ struct PlanSettings {
 // word is the model to write.
 std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_form,
                                     PlanOptions* options);
+
+// Fails with kUsage where a runtime has other kernels than those that --overlap names.
+Status CheckKernels(plan::Runtime runtime, ops::KernelLibrary kernels);
 
 // Everything that can be known to be wrong before the input is read; fails with kUsage, and with
 // kIo for outputs that exist (without --force) or whose folder does not.

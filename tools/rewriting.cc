@@ -92,6 +92,10 @@ Result<RewriteSettings> ParseRewriting(const RewriteWords& words) {
   if (words.rewrite == "reassociate") settings.exactness = plan::Exactness::kReassociates;
   if (words.accumulator_bytes != 0) settings.accumulator_bytes = words.accumulator_bytes;
   settings.work = words.work;
+  if (!settings.any && (!words.rules.empty() || words.work != 0 || words.accumulator_bytes != 0)) {
+    return Fail(UsageError(
+        "--rules, --rewrite-work and --accumulator-bytes belong to --rewrite, which is none here"));
+  }
   if (words.rules.empty()) return settings;
   // "-name": all but these.
   std::vector<std::string> off;

@@ -23,6 +23,7 @@ struct RewriteWords {
   std::string rules;          // "": all
   int accumulator_bytes = 0;  // 0: not given
   std::int64_t work = 0;      // 0: not given
+  bool asked = false;         // any of them was given, and not that the graph stays
 };
 // `words->rewrite` is the default.
 void AddRewriteOptions(CLI::App* app, RewriteWords* words);

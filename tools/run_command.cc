@@ -152,7 +152,7 @@ Result<Job> Load(const RunOptions& options) {
   load_options.weights = true;
   NEAP_TRY(load_options.dims, ParseDims(options.dims));
   if (!options.max_memory.empty()) {
-    NEAP_TRY(job.max_memory_bytes, ParseBytes(options.max_memory));
+    NEAP_TRY(job.max_memory_bytes, ParseSize("--max-memory", options.max_memory));
   }
   if (!options.plan.empty()) {
     NEAP_TRY(job.plan, LoadPlan(options.plan));
@@ -253,10 +253,25 @@ Result<bool> IsEqual(const Job& job, const std::vector<execute::Value>& outputs)
   return SameBytes(outputs, apart);
 }
 
-Result<int> Run(const RunOptions& options) {
-  for (const std::string* path : {&options.outputs, &options.save_inputs, &options.trace}) {
-    NEAP_CHECK_OK(CheckOutput(*path, options.force));
+Status CheckOutputs(const RunOptions& options) {
+  const std::vector<NamedFile> written = {{"--outputs", options.outputs},
+                                          {"--save-inputs", options.save_inputs},
+                                          {"--trace", options.trace}};
+  int on_stdout = options.output.json ? 1 : 0;
+  for (const NamedFile& file : written) on_stdout += file.path == "-" ? 1 : 0;
+  if (on_stdout > 1) {
+    return Fail(UsageError(
+        "only one of --outputs -, --save-inputs -, --trace - and --json can have standard output"));
   }
+  NEAP_CHECK_OK(CheckDistinct(
+      {{"the model", options.model}, {"--plan", options.plan}, {"--inputs", options.inputs}},
+      written));
+  for (const NamedFile& file : written) NEAP_CHECK_OK(CheckOutput(file.path, options.force));
+  return {};
+}
+
+Result<int> Run(const RunOptions& options) {
+  NEAP_CHECK_OK(CheckOutputs(options));
   NEAP_TRY(const Job job, Load(options));
   const std::vector<std::string> input_names = execute::NamesOf(job.part(), job.part().inputs);
   NEAP_CHECK_OK(WriteArrays(options.save_inputs, input_names, job.inputs, options.force));
@@ -300,7 +315,9 @@ Result<int> Run(const RunOptions& options) {
   if (options.output.json) {
     NEAP_CHECK_OK(Print(stdout, report::RunJson(report)));
   } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(Print(stdout, report::RunText(report, StyleFor(stdout, options.output))));
+    const bool taken = options.outputs == "-" || options.save_inputs == "-" || options.trace == "-";
+    std::FILE* const stream = taken ? stderr : stdout;
+    NEAP_CHECK_OK(Print(stream, report::RunText(report, StyleFor(stream, options.output))));
   }
   const bool right = report.violations.empty() && report.equal.value_or(true);
   if (!right && report.violations.empty()) {
@@ -336,7 +353,7 @@ int RunCommand(std::vector<std::string> args) {
       ->check(CLI::IsMember({"tflm", "litert", "onnx"}));
   app.add_option("--subgraph", options.subgraph, "the entry subgraph; default: 0")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000));
   app.add_option("--max-memory", options.max_memory, "most memory of tensors; default: 4GiB")
       ->option_text("SIZE");
   app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")
@@ -345,8 +362,14 @@ int RunCommand(std::vector<std::string> args) {
   app.add_flag("--force", options.force, "overwrite outputs that exist");
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
-  const Result<int> code = Run(options);
-  return code ? *code : Report("run", code.error());
+  Result<int> code = Run(options);
+  if (code) return *code;
+  // What kernels and runs tell is about the model.
+  Diagnostic diagnostic = std::move(code).error();
+  if (diagnostic.file.empty() && diagnostic.code != ErrorCode::kUsage) {
+    diagnostic.file = options.model;
+  }
+  return Report("run", diagnostic);
 }
 
 }  // namespace neap::tools

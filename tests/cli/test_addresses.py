@@ -68,6 +68,13 @@ class Addresses(CliTest):
         self.expect(USAGE, "plan", "g.json", "--moves", "sideways")
         self.expect(USAGE, "plan", "g.json", "--overlap", "cmsis")
         self.expect(USAGE, "plan", "g.json", "--keep-inputs")
+        for words in (["--moves", "best", "--order-only"], ["--moves", "best", "--runtime", "litert"],
+                      ["--moves", "best", "--runtime", "neap"],
+                      ["--moves", "best", "--overlap", "tflm-reference"],
+                      ["--memory", "a=1MiB,bw=1", "--runtime", "tflm", "--budget-total", "1"],
+                      ["--runtime", "neap", "--stream", "auto", "--overlap", "neap",
+                       "--keep-inputs"]):
+            self.expect(USAGE, "plan", "g.json", *words)
         report = self.report_of("plan", "g.json", "--overlap", "tflm-reference")
         self.assertEqual(report["kernels"], "tflm-reference")
         self.assertEqual(report["overlaps"], [])  # no kernel of that library is in the graph

@@ -114,6 +114,11 @@ class Cascade(CliTest):
         full = self.report_of("pareto", "m.tflite", "--device", "full.json")["points"]
         self.assertFalse(any(point["copies"] for point in full))
 
+    def test_fronts_know_the_kernels_of_the_runtime(self):
+        for words in (("--overlap", "neap"), ("--overlap", "copies", "--runtime", "litert"),
+                      ("--overlap", "tflm-reference", "--runtime", "litert")):
+            self.expect(USAGE, "pareto", "m.tflite", *words)
+
     def test_what_does_not_go_together(self):
         for words in (("--order-only",), ("--moves", "best"), ("--order", "file")):
             self.expect(USAGE, "plan", "m.tflite", "--cascade", "auto", *words)

@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import re
 import stat
 
 from neap_cli import (DIAMOND, DIAMOND_BEST_PEAK, DIAMOND_FILE_PEAK, DONE, FAILED, OVER_BUDGET,
@@ -14,12 +15,21 @@ class Conventions(CliTest):
 
     def test_version_and_help(self):
         self.assertRegex(self.expect(DONE, "--version").stdout.decode(), r"^neap \d+\.\d+\.\d+\n$")
-        for words in (["--help"], ["plan", "--help"], ["inspect", "--help"], ["check", "--help"],
-                      ["zoo", "--help"], ["batch", "--help"], ["place", "--help"],
-                      ["traffic", "--help"], ["bench", "--help"]):
-            result = self.expect(DONE, *words)
-            self.assertIn(b"Examples:", result.stdout, words)
-            self.assertEqual(result.stderr, b"", words)
+        sections = {part.split()[0]: part for part in
+                    (SOURCE / "docs/cli.md").read_text().split("\n## neap ")[1:]}
+        for verb in ("plan", "inspect", "check", "run", "zoo", "batch", "place", "pareto", "pipeline",
+                     "traffic", "bench", None):
+            result = self.expect(DONE, *([verb] if verb else []), "--help")
+            text = result.stdout.decode()
+            self.assertIn("Examples:", text, verb)
+            self.assertEqual(result.stderr, b"", verb)
+            self.assertLessEqual(max(map(len, text.splitlines())), 100, verb)
+            if verb is None:
+                continue
+            # Every option is told, under the name that it is mostly called by.
+            for short, option in re.findall(r"^  (-\w)?,?(--[a-z-]+)", text, re.MULTILINE):
+                if option != "--help":
+                    self.assertRegex(sections[verb], (short or option) + r"(?![a-z-])", verb)
 
     def test_usage_errors(self):
         self.write_json("g.json", DIAMOND)

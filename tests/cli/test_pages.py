@@ -178,6 +178,19 @@ class Files(CliTest):
         steps = (self.folder / "file/steps.csv").read_text().splitlines()[1:]
         self.assertEqual(max(int(line.rsplit(",", 1)[1]) for line in steps), DIAMOND_FILE_PEAK)
 
+    def test_the_order_of_the_file_is_that_of_the_file(self):
+        """Also where the plan is about rewritten operators, or operators in tiles."""
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", "m.tflite", "--quiet")
+        for words in ([], ["--cascade", "auto"], ["--runtime", "neap", "--stream", "auto"]):
+            report = self.report_of("plan", "m.tflite", "--html", "m.html", "--force", *words)
+            page = (self.folder / "m.html").read_text()
+            data = json.loads(re.search(r'id="neap-data"[^>]*>(.*?)</script>', page, re.S)[1])
+            file, planned = data["runs"]
+            self.assertEqual(file["peak_bytes"], report["file_order"]["peak_bytes"])
+            self.assertEqual(file["peak_lower_bound_bytes"], report["file_order"]["peak_bytes"])
+            self.assertEqual(planned["peak_bytes"], report["plan"]["peak_bytes"])
+            self.assertLess(planned["peak_bytes"], file["peak_bytes"])
+
     def test_nothing_is_overwritten(self):
         self.write_json("g.json", DIAMOND)
         (self.folder / "page.html").write_text("precious")

@@ -71,6 +71,19 @@ class RewriteTest(CliTest):
         self.assertLessEqual(plans[1], 188_160)
         self.assertGreater(plans[4], plans[1])
 
+    def test_what_does_not_go_together(self):
+        """What was asked for is not left out in silence."""
+        self.zoo("net.onnx")
+        (self.folder / "s.csv").write_text("0,4\n")
+        for asked in (["--rewrite", "reassociate"], ["--rules", "sum"], ["--rewrite-work", "5"]):
+            for words in (["--order", "kahn"], ["--scratch", "s.csv"], ["--memory", "a=64MiB,bw=1"],
+                          ["--cascade", "auto"], ["--runtime", "neap", "--stream", "auto"]):
+                self.expect(USAGE, "plan", "net.onnx", *asked, *words)
+            if asked[0] != "--rewrite":
+                self.expect(USAGE, "plan", "net.onnx", "--rewrite", "none", *asked)
+                self.expect(USAGE, "batch", "m.jsonl", *asked)
+        self.expect(DONE, "plan", "net.onnx", "--order", "kahn", "--rewrite", "none")
+
     def test_no_file_holds_accumulators(self):
         self.network("swiftnet-cell-a.tflite", "--int8")
         self.expect(USAGE, "plan", "swiftnet-cell-a.tflite", "--accumulator-bytes", "1")

@@ -79,7 +79,7 @@ class StreamTest(CliTest):
         self.searches_whole_networks()
         for source in ("resident", "external"):
             report = self.report_of("pareto", "net.tflite", "--runtime", "neap", "--input", source,
-                                    "--plans", "plans")
+                                    "--plans", "plans", "--force")
             points = report["points"]
             self.assertEqual(report["input"], source)
             self.assertGreater(len(points), 1)

@@ -60,6 +60,24 @@ class Trouble(CliTest):
             self.write_json("g.json", graph)
             self.expect(FAILED, "plan", "g.json")
 
+    def test_no_operators(self):
+        """Every verb ends, with an answer or an error of one line."""
+        tensors = [{"bytes": 16}, {"bytes": 1 << 50}, {"bytes": 0}]
+        for name, inputs, outputs in (("kept.json", [0], [0]), ("large.json", [0, 1, 2], [1]),
+                                      ("unused.json", [0, 1, 2], []), ("nothing.json", [], [])):
+            self.write_json(name, {"tensors": tensors if inputs else [], "inputs": inputs,
+                                   "outputs": outputs, "ops": []})
+            for words in (["plan"], ["plan", "--cascade", "auto"], ["inspect"], ["traffic"],
+                          ["plan", "--runtime", "neap", "--stream", "auto"],
+                          ["plan", "--runtime", "tflm"], ["plan", "--order", "learned"],
+                          ["traffic", "--ends", "off-chip"]):
+                self.expect(DONE, words[0], name, *words[1:], timeout=20)
+            for runtime in ("ideal", "neap"):
+                result = self.expect(FAILED, "pareto", name, "--runtime", runtime, timeout=20)
+                self.assertRegex(result.stderr, b"no operators|too large")
+            moved = self.report_of("traffic", name, "--on-chip", "1KiB")
+            self.assertTrue(all(row["total_bytes"] == 0 for row in moved["on_chip"]))
+
     def test_huge_sparse_file(self):
         with open(self.folder / "huge.tflite", "wb") as file:
             file.truncate(1 << 40)

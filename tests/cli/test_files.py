@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that the command line names: none is written over another that it reads or writes."""
+
+import json
+
+from neap_cli import DIAMOND, DONE, FAILED, USAGE, CliTest
+
+
+class Files(CliTest):
+
+    def setUp(self):
+        super().setUp()
+        self.write_json("g.json", DIAMOND)
+        self.model = (self.folder / "g.json").read_bytes()
+
+    def refused(self, *words):
+        result = self.expect(USAGE, *words, "--force")
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertEqual((self.folder / "g.json").read_bytes(), self.model)
+
+    def test_pictures_never_replace_the_model(self):
+        (self.folder / "link.json").symlink_to("g.json")
+        for path in ("g.json", "./g.json", self.folder / "g.json", "link.json"):
+            for option in ("--html", "--trace", "--timeline", "--dot", "--model-explorer"):
+                self.refused("inspect", "g.json", option, path)
+            for option in ("--html", "--plan", "--emit-c"):
+                self.refused("plan", "g.json", option, path)
+        (self.folder / "s.csv").write_text("0,4\n")
+        self.refused("plan", "g.json", "--scratch", "s.csv", "--plan", "s.csv")
+        self.assertEqual((self.folder / "s.csv").read_text(), "0,4\n")
+
+    def test_two_outputs_are_two_files(self):
+        self.refused("plan", "g.json", "--plan", "x", "--html", "./x")
+        self.refused("plan", "g.json", "--plan", "x", "--emit-c", self.folder / "x")
+        (self.folder / "tables").mkdir()
+        self.refused("plan", "g.json", "--csv", "tables", "--plan", "tables/steps.csv")
+        self.refused("inspect", "g.json", "--csv", "tables", "--dot", "tables/tensors.csv")
+        self.refused("bench", "order", "--json", "x", "--html", "x")
+        self.refused("bench", "order", "--expect", "x", "--store", "x")
+        self.assertEqual(self.files(), ["g.json", "tables"])
+        self.assertEqual(list((self.folder / "tables").iterdir()), [])
+        # What is thrown away may be thrown away twice.
+        self.expect(DONE, "plan", "g.json", "--plan", "/dev/null", "--html", "/dev/null", "--force")
+
+    def test_a_folder_is_one(self):
+        for words in (("plan",), ("inspect",)):
+            result = self.expect(FAILED, *words, "g.json", "--csv", "g.json", "--force")
+            self.assertIn(b"expected a folder", result.stderr)
+            self.expect(USAGE, *words, "g.json", "--csv", "-")
+        self.expect(USAGE, "pipeline", "g.json", "--stages", "2", "-o", "-")
+        self.assertEqual(self.files(), ["g.json"])
+
+    def test_runs_keep_what_they_read(self):
+        self.zoo("net.onnx")
+        self.expect(DONE, "plan", "net.onnx", "--plan", "plan.json", "--quiet")
+        self.expect(DONE, "run", "net.onnx", "--save-inputs", "in.npz", "--quiet")
+        before = {name: (self.folder / name).read_bytes() for name in self.files()}
+        for option in ("--outputs", "--trace", "--save-inputs"):
+            for path in ("net.onnx", "plan.json", "in.npz"):
+                self.expect(USAGE, "run", "net.onnx", "--plan", "plan.json", "--inputs", "in.npz",
+                            option, f"./{path}", "--force")
+        self.expect(USAGE, "run", "net.onnx", "--outputs", "x.npz", "--save-inputs", "x.npz")
+        self.assertEqual({name: (self.folder / name).read_bytes() for name in self.files()}, before)
+
+    def test_one_output_of_a_run_is_standard_output(self):
+        self.zoo("net.onnx")
+        self.expect(DONE, "run", "net.onnx", "--outputs", "out.npz", "--quiet")
+        result = self.expect(DONE, "run", "net.onnx", "--outputs", "-")
+        self.assertEqual(result.stdout, (self.folder / "out.npz").read_bytes())
+        self.assertIn(b"sha256", result.stderr)
+        self.expect(USAGE, "run", "net.onnx", "--outputs", "-", "--json")
+        self.expect(USAGE, "run", "net.onnx", "--outputs", "-", "--save-inputs", "-")
+
+    def test_plans_of_a_front_are_not_overwritten(self):
+        self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "net.tflite", "--quiet")
+        (self.folder / "plans").mkdir()
+        (self.folder / "plans/0.json").write_text("precious")
+        words = ("pareto", "net.tflite", "--runtime", "neap", "--plans", "plans")
+        self.assertIn(b"plans/0.json: exists already", self.expect(FAILED, *words).stderr)
+        self.assertEqual([path.name for path in (self.folder / "plans").iterdir()], ["0.json"])
+        self.assertEqual((self.folder / "plans/0.json").read_text(), "precious")
+        points = json.loads(self.expect(DONE, *words, "--force", "--json").stdout)["points"]
+        self.assertEqual(len(list((self.folder / "plans").iterdir())), len(points))
+
+    def test_errors_of_a_run_name_the_model(self):
+        self.assertIn(b"g.json: operator #0", self.expect(FAILED, "run", "g.json").stderr)
