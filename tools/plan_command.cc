@@ -11,9 +11,11 @@
 #include <span>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
+#include "neap/plan/offsets_check.h"
 #include "neap/plan/plan_json.h"
 #include "neap/report/report.h"
 #include "tools/cascading.h"
@@ -77,6 +79,7 @@ class PlanRun {
                      "plan"));
     }
     NEAP_CHECK_OK(CheckKernels(runtime, settings_.compile.kernels));
+    if (runtime == plan::Runtime::kTflm && source_.carried_plan) NoteCarriedPlan();
     // There tensors share addresses.
     if (options_.moves != "none" && (neap || runtime == plan::Runtime::kLitert)) {
       return Fail(UsageError("--moves is not for --runtime " +
@@ -84,6 +87,17 @@ class PlanRun {
                              ", where tensors share addresses"));
     }
     return {};
+  }
+
+  // What file order needs is what TFLM's own planner needs, which does not run for such a file.
+  void NoteCarriedPlan() {
+    const formats::CarriedPlan& carried = *source_.carried_plan;
+    if (!carried.problem.empty()) return;
+    const plan::OffsetsVerdict verdict = plan::CheckOffsets(source_.graph, carried.offsets);
+    if (verdict.placed == 0) return;
+    report_.notes.push_back(fmt::format(
+        "the file carries a memory plan of {}: what file order needs is told without it",
+        FormatBytes(verdict.arena_bytes)));
   }
 
   // From here on the model is the one whose operators run in tiles.

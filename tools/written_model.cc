@@ -120,6 +120,15 @@ std::string WrongPlan(const formats::SourceModel& written, const compile::Compil
              : "of its memory plan, " + verdict.inside_operators.front();
 }
 
+// A plan that leaves every tensor to TFLM.
+graph::TensorOffsets NoOffsets(const graph::Graph& graph) {
+  graph::TensorOffsets offsets;
+  for (const graph::Subgraph& subgraph : graph.subgraphs) {
+    offsets.push_back(IdVector<graph::TensorId, std::int32_t>(subgraph.tensors.size(), -1));
+  }
+  return offsets;
+}
+
 // The model with its operators in this order and, where there are any, the planned offsets.
 Result<std::shared_ptr<const std::vector<std::byte>>> MakeModel(const formats::SourceModel& source,
                                                                 const OperatorOrder& order,
@@ -128,10 +137,15 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeModel(const formats::S
                                                                 const formats::LoadOptions& options,
                                                                 std::vector<std::string>* notes) {
   const bool planned = !compiled.offsets.empty() && source.format == formats::Format::kTflite;
+  // TFLM would obey the plan that the file carries, where it was told to need what its own planner
+  // needs.
+  const bool blanked = !planned && source.carried_plan && compiled.delivered_arena_bytes >= 0 &&
+                       compiled.plan.runtime == plan::Runtime::kTflm;
   NEAP_TRY(std::vector<std::byte> raw,
            planned
                ? formats::WritePlanned(source, order, compiled.offsets, KernelsOf(compiled.plan))
-               : formats::WriteReordered(source, order));
+           : blanked ? formats::WritePlanned(source, order, NoOffsets(source.graph), "")
+                     : formats::WriteReordered(source, order));
   auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(raw));
   auto written = formats::LoadBytes(bytes, path == "-" ? source.path : path, options);
   if (!written && path != "-") {

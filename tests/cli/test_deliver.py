@@ -75,6 +75,24 @@ class DeliverTest(CliTest):
         self.expect(USAGE, "plan", "m.tflite", "--runtime", "ideal", "--no-memory-plan")
         self.expect(USAGE, "plan", "m.tflite", "--no-memory-plan", "--overlap", "tflm-reference")
 
+    def test_order_alone_of_a_file_that_carries_a_plan(self):
+        self.model()
+        words = ("--rewrite", "none", "--no-memory-plan")
+        told = self.report_of("plan", "m.tflite", *words)["delivered"]["arena_bytes"]
+        self.expect(DONE, "plan", "m.tflite", "--rewrite", "none", "-o", "out.tflite")
+        report = self.report_of("plan", "out.tflite", *words, "-o", "plain.tflite")
+        self.assertEqual(report["delivered"]["arena_bytes"], told)
+        self.assertTrue([note for note in report["notes"] if "carries a memory plan" in note])
+        # TFLM obeys what it finds: nothing may be left of it.
+        carried = json.loads(self.expect(DONE, "inspect", "plain.tflite", "--json").stdout)["memory_plan"]
+        self.assertEqual((carried["placed"], carried["arena_bytes"]), (0, 0))
+        report = self.report_of("plan", "plain.tflite", *words)
+        self.assertFalse([note for note in report["notes"] if "carries a memory plan" in note])
+        # In other runtimes it does not count, and stays right as long as the order does.
+        self.expect(DONE, "plan", "out.tflite", "--runtime", "ideal", "-o", "ideal.tflite")
+        self.assertEqual((self.folder / "ideal.tflite").read_bytes(),
+                         (self.folder / "out.tflite").read_bytes())
+
     def test_appended_archive(self):
         model = self.model()
         with zipfile.ZipFile(model, "a") as archive:
