@@ -122,8 +122,9 @@ Result<std::vector<execute::Value>> LoadInputs(const RunOptions& options, Job* l
   auto arrays = execute::ReadNpz(*file, job.max_memory_bytes);
   auto inputs = arrays ? execute::MatchInputs(job.part(), std::move(*arrays))
                        : Result<std::vector<execute::Value>>(Fail(std::move(arrays).error()));
-  if (inputs) return inputs;
-  Diagnostic error = std::move(inputs).error();
+  const Status fits = inputs ? execute::CheckInputs(job.part(), *inputs) : Status();
+  if (inputs && fits) return inputs;
+  Diagnostic error = inputs ? fits.error() : std::move(inputs).error();
   error.file = options.inputs;
   return Fail(std::move(error));
 }

@@ -63,6 +63,14 @@ Result<Value> RandomValue(const graph::Tensor& tensor, std::int64_t bytes, Rando
   return value;
 }
 
+std::string Described(ElementType type, const graph::Shape& shape) {
+  std::string text(graph::NameOf(type));
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? "[" : ",") + std::to_string(shape[i]);
+  }
+  return shape.empty() ? text : text + "]";
+}
+
 }  // namespace
 
 Status CheckInputs(const graph::Subgraph& subgraph, std::span<const Value> inputs) {
@@ -80,7 +88,9 @@ Status CheckInputs(const graph::Subgraph& subgraph, std::span<const Value> input
       continue;
     }
     return Fail(
-        AtTensor(BadInput("the value given for this input has another type or shape"), id, tensor));
+        AtTensor(BadInput("found " + Described(inputs[i].type, inputs[i].shape) +
+                          " for this input, expected " + Described(tensor.type, *tensor.shape)),
+                 id, tensor));
   }
   return {};
 }

@@ -44,7 +44,8 @@ class RunTest(CliTest):
                                "--outputs", "out.npz")
         again = self.report_of("run", "net.onnx", "--inputs", "in.npz")
         self.assertEqual(first["outputs"], again["outputs"])
-        self.expect(FAILED, "run", "net.onnx", "--inputs", "out.npz")
+        result = self.expect(FAILED, "run", "net.onnx", "--inputs", "out.npz")
+        self.assertRegex(result.stderr, rb"out.npz: .*found float32\[.*\].*, expected float32\[")
         self.expect(FAILED, "run", "net.onnx", "--inputs", "plan.json")
         self.expect(FAILED, "run", "net.onnx", "--outputs", "out.npz")
 
