@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-#include "neap/arena/orientation_search.h"
+#include "neap/arena/clause_search.h"
 #include "neap/arena/sections.h"
 
 namespace neap::arena {
@@ -16,15 +16,6 @@ constexpr std::int64_t kNodesPerRestart = 500;
 constexpr std::int32_t kMostExponent = 1300;  // in 1/1000
 constexpr std::int32_t kFullRaises = 16;
 
-// Luby, Sinclair, Zuckerman 1993: 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...; index >= 1.
-std::int64_t Luby(std::int64_t index) {
-  while (true) {
-    const int bits = 64 - std::countl_zero(static_cast<std::uint64_t>(index));
-    if (index == (std::int64_t{1} << bits) - 1) return std::int64_t{1} << (bits - 1);
-    index -= (std::int64_t{1} << (bits - 1)) - 1;
-  }
-}
-
 // Of a restart, in those of least length; index >= 1. Whether a run places everything shows early,
 // so most are short. A fifth to a third of all nodes goes to long ones, so that a proof of n nodes
 // comes within 6 n.
@@ -32,47 +23,39 @@ std::int64_t LengthOf(std::int64_t index) {
   return index > 4 && std::has_single_bit(static_cast<std::uint64_t>(index)) ? index / 4 : 1;
 }
 
-class SectionsSearch final : public CapacitySearch {
+// Restarts of a DecisionSearch, each with rules of its own.
+class Restarts {
  public:
-  explicit SectionsSearch(Sections sections) : sections_(std::move(sections)), search_(sections_) {}
+  explicit Restarts(Sections sections) : sections_(std::move(sections)), search_(sections_) {}
 
-  Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
-                  Random& random, Budget& budget) override {
-    if (capacity_bytes <= left_out_) return Verdict::kUndecided;
+  const Sections& sections() const { return sections_; }
+  void Begin() { search_.ForgetFailures(); }
+
+  // The next one, with at most `nodes`, which is reduced by what it may use. `restarts` is the
+  // place in the sequence of their lengths.
+  Verdict Next(std::int64_t capacity_bytes, std::int64_t& nodes, std::int64_t& restarts,
+               Random& random, Budget& budget) {
     // At least enough for a descent without a failure, and some.
     const auto items = static_cast<std::int64_t>(sections_.items.size());
     const std::int64_t nodes_per_restart = std::max(kNodesPerRestart, items + items / 4);
-    search_.ForgetFailures();
-    while (nodes > 0 && !budget.Ended()) {
-      // A long one that has no room left waits for the next attempt: cut short it proves nothing.
-      const std::int64_t length = nodes_per_restart * LengthOf(restarts + 1);
-      if (length <= nodes) ++restarts;
-      const std::int64_t share = length <= nodes ? length : std::min(nodes, nodes_per_restart);
-      nodes -= share;
-      Rules rules = DrawRules(random);
-      if (share > nodes_per_restart) {
-        // For a proof: all propagation, and sections that failed often first.
-        rules.raises = kFullRaises;
-        rules.learn = true;
-        rules.lowest_level = false;
-      } else if (random.Chance(1, 4)) {
-        search_.ForgetFailures();
-      }
-      const Verdict verdict = search_.Run(capacity_bytes, rules, random, share, budget);
-      if (verdict == Verdict::kImpossible && sections_.tightened) {
-        left_out_ = capacity_bytes;
-        return Verdict::kUndecided;
-      }
-      if (verdict != Verdict::kUndecided) return verdict;
+    // A long one that has no room left waits for the next attempt: cut short it proves nothing.
+    const std::int64_t length = nodes_per_restart * LengthOf(restarts + 1);
+    if (length <= nodes) ++restarts;
+    const std::int64_t share = length <= nodes ? length : std::min(nodes, nodes_per_restart);
+    nodes -= share;
+    Rules rules = DrawRules(random);
+    if (share > nodes_per_restart) {
+      // For a proof: all propagation, and sections that failed often first.
+      rules.raises = kFullRaises;
+      rules.learn = true;
+      rules.lowest_level = false;
+    } else if (random.Chance(1, 4)) {
+      search_.ForgetFailures();
     }
-    return Verdict::kUndecided;
+    return search_.Run(capacity_bytes, rules, random, share, budget);
   }
-  std::int64_t OffsetOf(std::size_t item) const override {
-    return search_.OffsetOf(item) * sections_.unit;
-  }
-  std::int64_t step_bytes() const override {
-    return sections_.exact_units && !sections_.tightened ? sections_.unit : 1;
-  }
+
+  std::int64_t OffsetOf(std::size_t item) const { return search_.OffsetOf(item) * sections_.unit; }
 
  private:
   static Rules DrawRules(Random& random) {
@@ -92,73 +75,102 @@ class SectionsSearch final : public CapacitySearch {
 
   Sections sections_;
   DecisionSearch search_;
-  std::int64_t left_out_ = -1;  // no placement within this capacity is among those looked at
 };
 
-class AnyRulesSearch final : public CapacitySearch {
+// The searches that learn, of one part: what one learned about a capacity is lost when it is asked
+// for a higher one, so the bound, to which the caller comes back, has one of its own.
+class Learners {
  public:
-  AnyRulesSearch(const Problem& problem, const PairTable& table,
-                 std::span<const BufferIndex> buffers)
-      : search_(problem, table, buffers) {}
+  Learners(const Problem& problem, const PairTable& table, std::span<const BufferIndex> buffers)
+      : searches_{ClauseSearch(problem, table, buffers), ClauseSearch(problem, table, buffers)} {}
+
+  Verdict Run(std::int64_t capacity_bytes, std::int64_t nodes, Random& random, Budget& budget) {
+    const bool first = searches_[0].capacity_bytes() == capacity_bytes ||
+                       searches_[0].capacity_bytes() < 0 || searches_[0].refuted();
+    last_ = first ? 0 : 1;
+    return searches_[last_].Run(capacity_bytes, random, nodes, budget);
+  }
+  std::int64_t OffsetOf(std::size_t item) const { return searches_[last_].OffsetOf(item); }
+
+ private:
+  std::array<ClauseSearch, 2> searches_;
+  std::size_t last_ = 0;
+};
+
+// Both, one after the other: where many placements fit, restarts find one in no time, and learning
+// finds those that are hard to find, and proves that there is none.
+class Alternating final : public CapacitySearch {
+ public:
+  // At least one of the two.
+  Alternating(std::unique_ptr<Restarts> restarts, std::unique_ptr<Learners> learners)
+      : restarts_(std::move(restarts)), learners_(std::move(learners)) {}
 
   Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
                   Random& random, Budget& budget) override {
-    while (nodes > 0 && !budget.Ended()) {
-      const std::int64_t share = std::min(nodes, kNodesPerRestart * Luby(++restarts));
-      nodes -= share;
-      const Verdict verdict = search_.Run(capacity_bytes, random, share, budget);
-      if (verdict != Verdict::kUndecided) return verdict;
+    if (restarts_) restarts_->Begin();
+    Verdict verdict = Verdict::kUndecided;
+    while (verdict == Verdict::kUndecided && nodes > 0 && !budget.Ended()) {
+      const bool may_restart = restarts_ && capacity_bytes > left_out_;
+      if (!may_restart && !learners_) break;
+      learned_last_ = learners_ && (!may_restart || IsTimeToLearn());
+      if (learned_last_) {
+        const std::int64_t share =
+            std::min(nodes, std::max(kNodesPerRestart, restarted_nodes_ / 4));
+        nodes -= share;
+        learned_nodes_ += share;
+        verdict = learners_->Run(capacity_bytes, share, random, budget);
+        continue;
+      }
+      const std::int64_t before = nodes;
+      verdict = restarts_->Next(capacity_bytes, nodes, restarts, random, budget);
+      restarted_nodes_ += before - nodes;
+      if (verdict == Verdict::kImpossible && restarts_->sections().tightened) {
+        left_out_ = capacity_bytes;
+        verdict = Verdict::kUndecided;
+      }
     }
-    return Verdict::kUndecided;
+    return verdict;
   }
-  std::int64_t OffsetOf(std::size_t item) const override { return search_.OffsetOf(item); }
-  std::int64_t step_bytes() const override { return 1; }
+  std::int64_t OffsetOf(std::size_t item) const override {
+    return learned_last_ ? learners_->OffsetOf(item) : restarts_->OffsetOf(item);
+  }
+  std::int64_t step_bytes() const override {
+    const bool exact = restarts_ && restarts_->sections().exact_units;
+    return exact && !restarts_->sections().tightened ? restarts_->sections().unit : 1;
+  }
 
  private:
-  OrientationSearch search_;
-};
-
-// Among tightened rules first, where the search is strong; the other one knows all placements.
-class TwoSearches final : public CapacitySearch {
- public:
-  TwoSearches(std::unique_ptr<CapacitySearch> tightened, std::unique_ptr<CapacitySearch> complete)
-      : tightened_(std::move(tightened)), complete_(std::move(complete)) {}
-
-  Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
-                  Random& random, Budget& budget) override {
-    std::int64_t tightened_restarts = restarts;
-    last_ = tightened_.get();
-    const Verdict verdict =
-        tightened_->Attempt(capacity_bytes, nodes / 2 + 1, tightened_restarts, random, budget);
-    if (verdict == Verdict::kPlaced || budget.Ended()) return verdict;
-    last_ = complete_.get();
-    return complete_->Attempt(capacity_bytes, nodes / 2 + 1, restarts, random, budget);
+  // As much as for restarts, once those had their chance: the larger the part, the more there is to
+  // learn before it helps.
+  bool IsTimeToLearn() const {
+    const Sections& sections = restarts_->sections();
+    const auto items = static_cast<std::int64_t>(sections.items.size());
+    return restarted_nodes_ >= (sections.tightened ? 1 : items * items * items / 64) &&
+           learned_nodes_ < restarted_nodes_;
   }
-  std::int64_t OffsetOf(std::size_t item) const override { return last_->OffsetOf(item); }
-  std::int64_t step_bytes() const override { return 1; }
 
- private:
-  std::unique_ptr<CapacitySearch> tightened_;
-  std::unique_ptr<CapacitySearch> complete_;
-  const CapacitySearch* last_ = nullptr;
+  std::unique_ptr<Restarts> restarts_;
+  std::unique_ptr<Learners> learners_;
+  std::int64_t restarted_nodes_ = 0;
+  std::int64_t learned_nodes_ = 0;
+  std::int64_t left_out_ = -1;  // no placement within it is among those that restarts look at
+  bool learned_last_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<CapacitySearch> MakeCapacitySearch(const Problem& problem, const PairTable& table,
                                                    std::span<const BufferIndex> buffers) {
-  if (auto sections = Sections::Build(problem, table, buffers)) {
-    return std::make_unique<SectionsSearch>(std::move(*sections));
+  auto sections = Sections::Build(problem, table, buffers);
+  if (!sections) sections = Sections::Build(problem, table, buffers, Sections::Irregular::kTighten);
+  std::unique_ptr<Restarts> restarts;
+  if (sections) restarts = std::make_unique<Restarts>(std::move(*sections));
+  std::unique_ptr<Learners> learners;
+  if (buffers.size() <= ClauseSearch::kMostBuffers) {
+    learners = std::make_unique<Learners>(problem, table, buffers);
   }
-  std::unique_ptr<CapacitySearch> complete;
-  if (buffers.size() <= OrientationSearch::kMostBuffers) {
-    complete = std::make_unique<AnyRulesSearch>(problem, table, buffers);
-  }
-  auto sections = Sections::Build(problem, table, buffers, Sections::Irregular::kTighten);
-  if (!sections) return complete;
-  auto tightened = std::make_unique<SectionsSearch>(std::move(*sections));
-  if (complete == nullptr) return tightened;
-  return std::make_unique<TwoSearches>(std::move(tightened), std::move(complete));
+  if (!restarts && !learners) return nullptr;
+  return std::make_unique<Alternating>(std::move(restarts), std::move(learners));
 }
 
 }  // namespace neap::arena

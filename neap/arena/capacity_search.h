@@ -23,9 +23,8 @@ class CapacitySearch {
   CapacitySearch& operator=(const CapacitySearch&) = delete;
   virtual ~CapacitySearch() = default;
 
-  // Runs with random rules, restarted after Luby's sequence (their running times are heavy-tailed,
-  // so many short runs beat a long one), `nodes` in all. `restarts` is the place in the sequence,
-  // for the caller to keep from one attempt at a capacity to the next.
+  // `nodes` in all. `restarts` is the place in the sequence of restarts, for the caller to keep
+  // from one attempt at a capacity to the next.
   virtual Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
                           Random& random, Budget& budget) = 0;
   // After kPlaced: the offset of an item, in bytes.

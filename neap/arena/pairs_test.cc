@@ -11,7 +11,7 @@
 #include "neap/arena/arena.h"
 #include "neap/arena/arena_testing.h"
 #include "neap/arena/check.h"
-#include "neap/arena/orientation_search.h"
+#include "neap/arena/clause_search.h"
 #include "neap/arena/pair_table.h"
 #include "neap/arena/sections.h"
 #include "neap/base/bytes.h"
@@ -247,15 +247,14 @@ Verdict DecideBySections(const Problem& problem, std::int64_t capacity, std::uin
   return undecided ? Verdict::kUndecided : Verdict::kPlaced;
 }
 
-Verdict DecideByOrientations(const Problem& problem, std::int64_t capacity, std::int64_t nodes) {
-  Random random(5);
+Verdict DecideByClauses(const Problem& problem, std::int64_t capacity, std::int64_t nodes) {
+  Random random(6);
   const Limits limits;
   Budget budget(limits);
   const PairTable table(problem);
   bool undecided = false;
   for (const auto& part : SplitByTime(problem)) {
-    if (part.size() > OrientationSearch::kMostBuffers) return Verdict::kUndecided;
-    OrientationSearch search(problem, table, part);
+    ClauseSearch search(problem, table, part);
     const Verdict verdict = search.Run(capacity, random, nodes, budget);
     if (verdict == Verdict::kImpossible) return verdict;
     undecided = undecided || verdict == Verdict::kUndecided;
@@ -270,7 +269,7 @@ struct Agreement {
 
 // Several independent configurations at one capacity; none may contradict another.
 void Compare(const Problem& problem, std::int64_t capacity, int round, Agreement& agreement) {
-  std::vector<Verdict> verdicts = {DecideByOrientations(problem, capacity, 500)};
+  std::vector<Verdict> verdicts = {DecideByClauses(problem, capacity, 5000)};
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     verdicts.push_back(DecideBySections(problem, capacity, seed + 100));
   }

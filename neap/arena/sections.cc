@@ -47,37 +47,6 @@ Grid FindGrid(const Problem& problem, const PairTable& table,
   return grid;
 }
 
-// Fills first and last of every item and returns the number of sections: one is closed before an
-// end if something started since the last one was closed.
-std::int32_t FindSections(const Problem& problem, std::span<const BufferIndex> buffers,
-                          std::vector<Sections::Item>& items) {
-  struct Boundary {
-    Step step;
-    bool starts;
-    std::size_t item;
-  };
-  std::vector<Boundary> events;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    events.push_back({At(problem, buffers[i]).first, true, i});
-    events.push_back({At(problem, buffers[i]).last, false, i});
-  }
-  std::sort(events.begin(), events.end(), [](const Boundary& a, const Boundary& b) {
-    return std::tie(a.step, a.starts, a.item) < std::tie(b.step, b.starts, b.item);
-  });
-  std::int32_t closed = 0;
-  bool started = false;
-  for (const Boundary& event : events) {
-    if (event.starts) {
-      items[event.item].first = closed;
-      started = true;
-    } else {
-      if (std::exchange(started, false)) ++closed;
-      items[event.item].last = closed;
-    }
-  }
-  return closed;
-}
-
 // What the entries of one pair say as gaps between two items; nullopt when they are not regular.
 std::optional<Sections::Gap> GapOf(std::span<const PairTable::Entry> entries, const Grid& grid,
                                    const Sections::Item& mine, const Sections::Item& theirs) {
@@ -200,6 +169,35 @@ std::vector<std::vector<BufferIndex>> SplitByTime(const Problem& problem) {
   return parts;
 }
 
+// One is closed before an end if something started since the last one was closed.
+LiveSections FindSections(const Problem& problem, std::span<const BufferIndex> buffers) {
+  struct Boundary {
+    Step step;
+    bool starts;
+    std::size_t item;
+  };
+  std::vector<Boundary> events;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    events.push_back({At(problem, buffers[i]).first, true, i});
+    events.push_back({At(problem, buffers[i]).last, false, i});
+  }
+  std::sort(events.begin(), events.end(), [](const Boundary& a, const Boundary& b) {
+    return std::tie(a.step, a.starts, a.item) < std::tie(b.step, b.starts, b.item);
+  });
+  LiveSections sections{0, std::vector<LiveRange>(buffers.size())};
+  bool started = false;
+  for (const Boundary& event : events) {
+    if (event.starts) {
+      sections.ranges[event.item].first = sections.count;
+      started = true;
+    } else {
+      if (std::exchange(started, false)) ++sections.count;
+      sections.ranges[event.item].last = sections.count;
+    }
+  }
+  return sections;
+}
+
 std::optional<Sections> Sections::Build(const Problem& problem, const PairTable& table,
                                         std::span<const BufferIndex> buffers, Irregular irregular) {
   Sections result;
@@ -223,7 +221,12 @@ std::optional<Sections> Sections::Build(const Problem& problem, const PairTable&
     result.exact_units = result.exact_units && buffer.bytes % grid.unit == 0;
     result.items.push_back(item);
   }
-  result.count = FindSections(problem, buffers, result.items);
+  const LiveSections live = FindSections(problem, buffers);
+  result.count = live.count;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    result.items[i].first = live.ranges[i].first;
+    result.items[i].last = live.ranges[i].last;
+  }
   if (!table.empty()) {
     if (!FindGaps(problem, table, grid, irregular, result)) return std::nullopt;
     if (!OrdersEqualOffsets(result)) return std::nullopt;

@@ -18,10 +18,16 @@ namespace neap::arena {
 // parts do not influence each other.
 std::vector<std::vector<BufferIndex>> SplitByTime(const Problem& problem);
 
-// One part of a problem, in multiples of `unit`, over sections instead of steps.
-//
 // A section is a maximal set of buffers that are live at once: a step whose live set is contained
-// in that of another step adds no condition. A buffer is live in the sections [first, last).
+// in that of another step adds no condition.
+struct LiveSections {
+  std::int32_t count = 0;
+  std::vector<LiveRange> ranges;  // by place in `buffers`: of sections
+};
+LiveSections FindSections(const Problem& problem, std::span<const BufferIndex> buffers);
+
+// One part of a problem, in multiples of `unit`, over sections instead of steps. A buffer is live
+// in the sections [first, last).
 //
 // Pair rules are kept as gaps: how far one item starts above another one at least, if it starts
 // above it. That is what they say where the forbidden offsets of a pair are one interval around 0
