@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/check.h"
 #include "neap/cascade/cost.h"
 #include "neap/cascade/region_search.h"
+#include "neap/plan/check.h"
 #include "neap/plan/profile.h"
 
 namespace neap::cascade {
@@ -65,7 +67,9 @@ class Planner {
   }
 
   Result<PlanOutcome> Run() {
-    NEAP_TRY(const compile::Compiled base, compile::Compile(graph_, options_.compile));
+    outcome_.uncut.placements = compile::MakePlacementMemo();
+    NEAP_TRY(const compile::Compiled base,
+             compile::Compile(graph_, OptionsFor(options_, outcome_.uncut)));
     outcome_.interrupted = base.interrupted;
     outcome_.macs = MacsOf(Main());
     outcome_.file_order = base.file_order;
@@ -75,9 +79,10 @@ class Planner {
     outcome_.uncut.cycles = CyclesOf(Main(), options_.device);
     outcome_.uncut.keeps_order = false;
     proposals_ = {outcome_.uncut};
+    plans_.emplace_back();  // was checked
     order_ = base.order[SubgraphId(0)];
     NEAP_CHECK_OK(Search());
-    Finish();
+    NEAP_CHECK_OK(Finish());
     return std::move(outcome_);
   }
 
@@ -279,6 +284,7 @@ class Planner {
   // A realised graph, in its own order, with a fraction of the effort.
   Status Price(const std::vector<RegionPlan>& regions) {
     Proposal proposal;
+    proposal.placements = outcome_.uncut.placements;
     proposal.regions = regions;
     proposal.order = order_;
     NEAP_CHECK_OK(Add(proposal, kQuickStates));
@@ -288,13 +294,32 @@ class Planner {
   }
 
   // The exact search may know a better order of the tiles, and the full effort a lower placement.
+  // It is spent on an order that with the effort of all proposals is not far above, and where there
+  // may be a lower placement at all.
   Status ReorderBest() {
-    const Proposal best = proposals_[Best()];
+    const std::size_t at = Best();
+    const Proposal best = proposals_[at];
     if (best.regions.empty()) return {};
-    NEAP_CHECK_OK(Add(best, options_.compile.placement_states));
+    const bool may_be_lower = !IsLeast(plans_[at], true);
     Proposal searched = best;
     searched.keeps_order = false;
+    const std::size_t before = proposals_.size();
+    NEAP_CHECK_OK(Add(searched, kQuickStates));
+    const bool promising =
+        proposals_.size() > before && !IsLeast(plans_.back(), false) &&
+        ScoreOf(proposals_.back()) <= ScoreOf(best) + ScoreOf(best) / kPromisingShare;
+    if (may_be_lower) NEAP_CHECK_OK(Add(best, options_.compile.placement_states));
+    if (!promising) return {};
     return Add(std::move(searched), options_.compile.placement_states);
+  }
+
+  // No effort finds a lower arena: of the order of the plan, or of the orders that are searched.
+  static bool IsLeast(const plan::Plan& plan, bool of_this_order) {
+    const plan::EntryPlan& entry = plan::LargestEntry(plan);
+    if (of_this_order) return entry.arena_bytes == entry.arena_given_order_lower_bound_bytes;
+    const bool at_peak =
+        plan.kernels == ops::KernelLibrary::kNone && entry.arena_bytes == entry.peak_bytes;
+    return at_peak || entry.arena_status == plan::BoundStatus::kOptimal;
   }
 
   Status Add(Proposal proposal, std::int64_t states) {
@@ -302,14 +327,8 @@ class Planner {
     if (!realised) return {};  // the edges of a region forbid it: no proposal
     const bool has_bodies = realised->subgraphs.size() > graph_.subgraphs.size();
     if (proposal.bodies == TileBodies::kShared && !has_bodies) return {};  // clones after all
+    ++realised_;
     const Graph planned = WithoutUnused(std::move(*realised));
-    compile::Options with = OptionsFor(options_, proposal);
-    with.placement_states = std::min(with.placement_states, states);
-    with.place_file_order = false;
-    with.limits.observer = nullptr;
-    NEAP_TRY(const compile::Compiled compiled, compile::Compile(planned, with));
-    proposal.arena_bytes = ArenaOf(compiled);
-    proposal.total_arena_bytes = TotalOf(compiled);
     const auto work = WorkOf(planned, options_.device);
     proposal.macs = work.macs;
     proposal.cycles = work.cycles;
@@ -321,24 +340,72 @@ class Planner {
       }
       proposal.tiles += tiles;
     }
+    compile::Options with = OptionsFor(options_, proposal);
+    with.placement_states = std::min(with.placement_states, states);
+    with.place_file_order = false;
+    with.limits.observer = nullptr;
+    with.check = false;  // most of them are thrown away; see Finish()
+    const auto of_use = [&](std::int64_t arena_bytes, std::int64_t total_arena_bytes) {
+      proposal.arena_bytes = arena_bytes;
+      proposal.total_arena_bytes = total_arena_bytes;
+      return IsOfUse(proposal);
+    };
+    // The full effort is spent as it will be in the end, so that it is spent once.
+    if (states == kQuickStates) {
+      with.of_use = of_use;
+      const bool unlimited = with.limits.max_states <= 0;
+      with.limits.max_states =
+          unlimited ? kQuickOrderStates : std::min(with.limits.max_states, kQuickOrderStates);
+    }
+    NEAP_TRY(compile::Compiled compiled, compile::Compile(planned, with));
+    if (compiled.of_no_use) return {};
+    proposal.arena_bytes = ArenaOf(compiled);
+    proposal.total_arena_bytes = TotalOf(compiled);
     proposals_.push_back(std::move(proposal));
+    plans_.push_back(std::move(compiled.plan));
     return {};
   }
 
-  void Finish() {
-    const Proposal chosen = proposals_[Best()];
-    outcome_.fits = Fits(chosen);
-    const auto no_worse = [](const Proposal& a, const Proposal& b) {
-      return a.arena_bytes <= b.arena_bytes && a.total_arena_bytes <= b.total_arena_bytes &&
-             a.cycles <= b.cycles && a.macs <= b.macs;
+  // What would be chosen; of a whole front, what would be on it.
+  bool IsOfUse(const Proposal& proposal) const {
+    if (!options_.whole_front) return IsBetter(proposal, proposals_[Best()]);
+    return std::none_of(proposals_.begin(), proposals_.end(), [&](const Proposal& other) {
+      return IsNoWorse(other, proposal) && other.tiles <= proposal.tiles;
+    });
+  }
+
+  static bool IsNoWorse(const Proposal& a, const Proposal& b) {
+    // A total that is not known is no better than any.
+    const auto total = [](const Proposal& p) {
+      return p.total_arena_bytes < 0 ? kMostBytes : p.total_arena_bytes;
     };
+    return a.arena_bytes <= b.arena_bytes && total(a) <= total(b) && a.cycles <= b.cycles &&
+           a.macs <= b.macs;
+  }
+
+  // The word of the independent checker on the plan whose arena was counted.
+  Status Verify(std::size_t proposal) const {
+    if (proposals_[proposal].regions.empty()) return {};
+    NEAP_TRY(Graph realised, GraphOf(graph_, proposals_[proposal]));
+    const auto violations = plan::Check(WithoutUnused(std::move(realised)), plans_[proposal]);
+    NEAP_CHECK(violations.empty(), "a plan in tiles fails its check: " + violations.front());
+    return {};
+  }
+
+  Status Finish() {
+    const std::size_t best = Best();
+    const Proposal chosen = proposals_[best];
+    if (!options_.whole_front) NEAP_CHECK_OK(Verify(best));
+    outcome_.fits = Fits(chosen);
     for (std::size_t i = 0; i < proposals_.size(); ++i) {
       bool beaten = false;
       for (std::size_t j = 0; j < proposals_.size() && !beaten; ++j) {
-        if (i == j || !no_worse(proposals_[j], proposals_[i])) continue;
-        beaten = !no_worse(proposals_[i], proposals_[j]) || j < i;
+        if (i == j || !IsNoWorse(proposals_[j], proposals_[i])) continue;
+        beaten = !IsNoWorse(proposals_[i], proposals_[j]) || j < i;
       }
-      if (!beaten) outcome_.front.push_back(proposals_[i]);
+      if (beaten) continue;
+      if (options_.whole_front) NEAP_CHECK_OK(Verify(i));
+      outcome_.front.push_back(proposals_[i]);
     }
     std::stable_sort(
         outcome_.front.begin(), outcome_.front.end(), [](const Proposal& a, const Proposal& b) {
@@ -348,24 +415,28 @@ class Planner {
     for (std::size_t i = 1; i < outcome_.front.size(); ++i) {
       if (IsBetter(outcome_.front[i], outcome_.front[outcome_.chosen])) outcome_.chosen = i;
     }
-    if (!outcome_.front[outcome_.chosen].regions.empty()) return;
+    if (!outcome_.front[outcome_.chosen].regions.empty()) return {};
     outcome_.note = outcome_.proposals <= 1
                         ? "nothing is cut: no region of operators in tiles needs less"
                         : "nothing is cut: with what tiles cost, none of " +
-                              std::to_string(proposals_.size() - 1) +
-                              " proposals that were realised is better";
+                              std::to_string(realised_) + " proposals that were realised is better";
+    return {};
   }
 
   static constexpr int kPatience = 24;
+  static constexpr std::int64_t kPromisingShare = 8;
   static constexpr int kMostImprovements = 160;
   static constexpr std::size_t kMostUneven = 24;
-  static constexpr std::int64_t kQuickStates = 4000;
+  static constexpr std::int64_t kQuickStates = 4000;  // of a placement
+  static constexpr std::int64_t kQuickOrderStates = 20'000;
 
   const Graph& graph_;
   const PlanOptions& options_;
   Rules rules_;
   std::vector<OpId> order_;
-  std::vector<Proposal> proposals_;  // [0]: nothing is cut
+  std::vector<Proposal> proposals_;  // [0]: nothing is cut; those that were of use when they came
+  std::vector<plan::Plan> plans_;    // of each
+  std::int64_t realised_ = 0;
   std::set<Key> tried_;
   PlanOutcome outcome_;
 };
@@ -374,6 +445,7 @@ class Planner {
 
 compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal) {
   compile::Options with = options.compile;
+  if (proposal.placements != nullptr) with.placements = proposal.placements;
   if (proposal.regions.empty()) return with;
   with.order = proposal.keeps_order ? "file" : "exact";
   const bool tflm = with.runtime == plan::Runtime::kTflm;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,11 +51,14 @@ struct Proposal {
   std::vector<graph::OpId> order;  // of the operators of the graph, by which it was cut
   TileBodies bodies = TileBodies::kClones;
   bool keeps_order = true;  // the order of its graph, which no search made lower
+  // What was placed on the way: compiled again, the proposal needs no more than it says.
+  std::shared_ptr<compile::PlacementMemo> placements;
 };
 
 struct PlanOutcome {
   // Of those that are no worse than another in arena, total and cycles: by arena, falling. The
-  // first one is the graph as it is, or better.
+  // first one is the graph as it is, or better. Without `whole_front`, those that were the best one
+  // when they were found.
   std::vector<Proposal> front;
   std::size_t chosen = 0;  // of front
   Proposal uncut;          // the graph as it is, planned by the same pipeline
@@ -81,6 +85,8 @@ Result<graph::Graph> GraphOf(const graph::Graph& graph, const Proposal& proposal
 // another plan of the same run beats in all three is left out, nothing else. The rest is combined
 // by dynamic programming over the order, again without thinning, and every proposal that is still
 // of interest is realised, ordered and placed by the ordinary pipeline: that arena is its memory.
+// Proposals that a lower bound of their arena rules out are not placed. With `whole_front` the
+// plans of all points have passed plan::Check(), else that of the chosen one.
 // Fails as compile::Compile() does. Deterministic, unless it is interrupted.
 Result<PlanOutcome> FindPlan(const graph::Graph& graph, const PlanOptions& options);
 

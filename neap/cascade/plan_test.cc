@@ -144,6 +144,46 @@ TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
   EXPECT_GT(cut, 3);
 }
 
+// What is not placed would not have been of use, and what is of use is not placed higher.
+TEST(Plan, WhatIsLeftOutIsOfNoUse) {
+  Random random(27);
+  int left_out = 0;
+  int placed = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Network network = RandomTflite(&random, true);
+    const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    RegionPlan region;
+    region.ops = network.ops;
+    const graph::Shape& shape = *main.tensors[main.outputs[0]].shape;
+    if (shape.size() != 4 || shape[1] < 2) continue;
+    region.splits = {EvenSplit(1, shape[1], 2)};
+    Proposal proposal;
+    proposal.regions = {region};
+    proposal.order = network.ops;
+    const auto realised = GraphOf(network.graph, proposal);
+    if (!realised) continue;
+    PlanOptions planning = QuickOptions(plan::Runtime::kTflm);
+    compile::Options options = OptionsFor(planning, proposal);
+    const auto whole = compile::Compile(*realised, options);
+    ASSERT_TRUE(whole);
+    const std::int64_t known = whole->delivered_arena_bytes;
+    for (const std::int64_t most : {known / 2, known - 16, known, known + 16}) {
+      options.of_use = [&](std::int64_t arena, std::int64_t) { return arena <= most; };
+      const auto some = compile::Compile(*realised, options);
+      ASSERT_TRUE(some);
+      left_out += some->of_no_use ? 1 : 0;
+      placed += some->of_no_use ? 0 : 1;
+      if (some->of_no_use) {
+        EXPECT_GT(known, most);
+      } else if (known <= most) {
+        EXPECT_LE(some->delivered_arena_bytes, known);
+      }
+    }
+  }
+  EXPECT_GT(left_out, 20);
+  EXPECT_GT(placed, 20);
+}
+
 TEST(Plan, TheSameInputGivesTheSamePlan) {
   Random random(24);
   for (int round = 0; round < 5; ++round) {

@@ -93,6 +93,7 @@ void RegionSearch::FindLives() {
 
 void RegionSearch::FindLoads() {
   loads_.assign(order_.size(), 0);
+  if (order_.empty()) return;  // inputs live at a step that there is not
   for (const TensorId id : subgraph_.tensors.Ids()) {
     const Life& life = lives_[id];
     if (!life.used) continue;

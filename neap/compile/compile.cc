@@ -85,6 +85,7 @@ class Pipeline {
       compiled_.plan.memories = options_.memories;
     }
     NEAP_CHECK_OK(PlanEntries());
+    if (compiled_.of_no_use) return std::move(compiled_);
     if (TellsOffsets() && options_.order == "exact" &&
         compiled_.delivered_arena_bytes > compiled_.file_order.arena_bytes) {
       orders_ = file_orders_;
@@ -95,8 +96,10 @@ class Pipeline {
     const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
-    const std::vector<std::string> violations = plan::Check(runtime_graph_.file(), plan);
-    NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
+    if (options_.check) {
+      const std::vector<std::string> violations = plan::Check(runtime_graph_.file(), plan);
+      NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
+    }
     return std::move(compiled_);
   }
 
@@ -138,6 +141,7 @@ class Pipeline {
     for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
       NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
       NEAP_TRY(plan::EntryPlan entry_plan, PlanEntry(entry, &timeline));
+      if (compiled_.of_no_use) return {};
       if (!runtime_graph_.shared().empty()) {
         NEAP_TRY(const Timeline apart,
                  BuildTimeline(runtime_graph_.apart(), entry, orders_, profile_));
@@ -178,6 +182,7 @@ class Pipeline {
     if (options_.place) FindArenaOrder(id);
     if (options_.place && options_.memories.empty()) {
       placed = PlaceEntry(id, timeline);
+      if (compiled_.of_no_use) return entry;
     } else if (options_.place) {
       NEAP_TRY(placed, PlaceInMemories(graph_, id, *timeline, sizes_, profile_,
                                        {kernels_, options_.keep_inputs}, options_.memories,
@@ -219,8 +224,16 @@ class Pipeline {
 
   Placed PlaceEntry(SubgraphId id, Timeline* timeline) {
     const OverlapOptions overlap = {kernels_, options_.keep_inputs};
-    Placed placed = PlaceTimeline(graph_, id, *timeline, sizes_, profile_, overlap,
-                                  PlacementLimits(options_.placement_states));
+    PlaceEffort effort{
+        PlacementLimits(options_.placement_states), options_.placements.get(), {}, true};
+    if (options_.of_use && options_.order == "file" && graph::EntrySubgraphs(graph_).size() == 1 &&
+        profile_.runtime != plan::Runtime::kLitert) {
+      effort.of_use = [this](std::int64_t arena_bytes) { return IsOfUse(arena_bytes); };
+    }
+    auto found = PlaceIfOfUse(graph_, id, *timeline, sizes_, profile_, overlap, effort);
+    compiled_.of_no_use = !found;
+    if (!found) return {};
+    Placed placed = *std::move(found);
     if (options_.order != "exact" || compiled_.kept_file_order || IsCalled(id)) return placed;
     // LiteRT places by itself: an order for Neap's addresses is none for it.
     if (profile_.runtime == plan::Runtime::kLitert) return placed;
@@ -232,13 +245,23 @@ class Pipeline {
         kernels_ == ops::KernelLibrary::kNone ? Largest(LiveBytes(*timeline, sizes_, profile_)) : 0;
     if (placed.arena_bytes <= std::max(bound, peak)) return placed;
     TakeArenaOrder(id, timeline, &placed);
-    auto joint =
-        SearchLowerArena(graph_, id, orders_, sizes_, profile_, overlap, placed.arena_bytes, bound,
-                         PlacementLimits(options_.placement_states / 40));
+    auto joint = SearchLowerArena(
+        graph_, id, orders_, sizes_, profile_, overlap, placed.arena_bytes, bound,
+        PlacementLimits(options_.placement_states / 40), options_.placements.get());
     if (!joint) return placed;
     orders_[id] = std::move(joint->order);
     *timeline = std::move(joint->timeline);
     return std::move(joint->placed);
+  }
+
+  // What is not known of a total may be enough.
+  bool IsOfUse(std::int64_t arena_bytes) const {
+    std::int64_t total = -1;
+    if (profile_.runtime == plan::Runtime::kTflm) {
+      total = TflmTotalOf(graph_, orders_, arena_bytes, TflmTarget::kCortexM).total_arena_bytes;
+      if (total < 0) return true;
+    }
+    return options_.of_use(arena_bytes, total);
   }
 
   // The order that needs least with every overlap counted, where it is placed lower.
@@ -250,7 +273,7 @@ class Pipeline {
     if (!its) return;
     Placed lower =
         PlaceTimeline(graph_, id, *its, sizes_, profile_, {kernels_, options_.keep_inputs},
-                      PlacementLimits(options_.placement_states));
+                      PlacementLimits(options_.placement_states), options_.placements.get());
     if (lower.arena_bytes >= placed->arena_bytes) return;
     orders_[id] = std::move(other[id]);
     *timeline = std::move(*its);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,11 @@ enum class MoveStrategy : std::uint8_t {
 };
 // "none", "compact", "best"; nullopt: no such strategy.
 std::optional<MoveStrategy> MoveStrategyNamed(std::string_view name);
+
+// Outcomes of placements by their whole problem and effort, so that none is solved twice. Not for
+// several threads at once.
+class PlacementMemo;
+std::shared_ptr<PlacementMemo> MakePlacementMemo();
 
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
@@ -57,6 +64,14 @@ struct Options {
   // alone.
   bool tell_offsets = true;
   bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
+  // Of one of many plans that are compared, with --order file and one entry: whether it is of use
+  // with that arena (as the runtime delivers it) and total (-1: not known), and if so with less.
+  // Where a lower bound says that it is not, nothing is placed; else addresses are searched for
+  // what is just of use, and for less only behind that. Empty: every plan is.
+  std::function<bool(std::int64_t arena_bytes, std::int64_t total_arena_bytes)> of_use;
+  // Placements that were asked for before; nullptr: none are kept.
+  std::shared_ptr<PlacementMemo> placements;
+  bool check = true;  // false: the caller runs plan::Check() on the plans that it keeps
 };
 
 // What an order costs without any of Neap's help: the file's own order.
@@ -124,6 +139,7 @@ struct Compiled {
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search
+  bool of_no_use = false;    // see Options::of_use; nothing else is filled in then
   // The stock runtime's own planner would have needed more for the least-peak order than for the
   // order of the file: the plan keeps the file's.
   bool kept_file_order = false;
@@ -136,8 +152,8 @@ struct Compiled {
 
 // `graph` has passed graph::Verify(). Fails with kMissingSize, naming operator and tensor, when the
 // bytes of a tensor cannot be known, with kBadInput when their sum is out of range, with kUsage for
-// an unknown strategy or rule. The result has passed plan::Check(); a violation is an
-// InternalError.
+// an unknown strategy or rule. The result has passed plan::Check() (Options::check); a violation is
+// an InternalError.
 Result<Compiled> Compile(const graph::Graph& graph, const Options& options);
 
 // Live bytes at every step of the file order of an entry subgraph, and the cause at its peak.

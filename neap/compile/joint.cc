@@ -69,7 +69,8 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
                                           const Orders& orders, const AllSizes& sizes,
                                           const plan::Profile& profile,
                                           const OverlapOptions& overlap, std::int64_t arena_bytes,
-                                          std::int64_t bound_bytes, const Limits& limits) {
+                                          std::int64_t bound_bytes, const Limits& limits,
+                                          PlacementMemo* memo) {
   constexpr std::int64_t kMostOrders = 100;
   constexpr std::int64_t kWork = 100'000;  // operators in all orders together
   constexpr int kStepsFromBest = 20;
@@ -103,12 +104,14 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
       continue;
     }
     last_order = walk.Order();
-    Placed placed = PlaceTimeline(graph, entry, *timeline, sizes, profile, overlap, limits);
-    if (placed.arena_bytes >= arena_bytes) continue;
-    arena_bytes = placed.arena_bytes;
+    const PlaceEffort effort = {limits, memo,
+                                [&](std::int64_t bytes) { return bytes < arena_bytes; }, false};
+    auto placed = PlaceIfOfUse(graph, entry, *timeline, sizes, profile, overlap, effort);
+    if (!placed || placed->arena_bytes >= arena_bytes) continue;
+    arena_bytes = placed->arena_bytes;
     best_order = last_order;
     since_best = 0;
-    best = JointPlan{best_order, std::move(*timeline), std::move(placed)};
+    best = JointPlan{best_order, std::move(*timeline), *std::move(placed)};
   }
   return best;
 }

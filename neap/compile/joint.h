@@ -27,6 +27,7 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
                                           const Orders& orders, const AllSizes& sizes,
                                           const plan::Profile& profile,
                                           const OverlapOptions& overlap, std::int64_t arena_bytes,
-                                          std::int64_t bound_bytes, const Limits& limits);
+                                          std::int64_t bound_bytes, const Limits& limits,
+                                          PlacementMemo* memo = nullptr);
 
 }  // namespace neap::compile

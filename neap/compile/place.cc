@@ -13,6 +13,7 @@
 #include "neap/arena/memories.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/compile/placement_memo.h"
 
 namespace neap::compile {
 namespace {
@@ -60,8 +61,55 @@ class Placer {
     }
   }
 
-  Placed Solve(const Limits& limits) const {
-    const arena::Outcome outcome = arena::Solve(problem_, limits);
+  std::optional<Placed> Solve(const PlaceEffort& effort) const {
+    arena::SolveOptions options;
+    options.limits = effort.limits;
+    const auto solve = [&] {
+      return effort.memo != nullptr ? effort.memo->Solve(problem_, options)
+                                    : arena::Solve(problem_, options);
+    };
+    if (!effort.of_use) return Verified(solve());
+    const std::int64_t least = AlignUp(arena::LoadLowerBound(problem_), profile_.alignment);
+    if (!effort.of_use(least)) return std::nullopt;
+    const std::int64_t side_by_side = SideBySide();
+    if (!effort.aims || effort.of_use(side_by_side)) return Verified(solve());
+    options.goal_bytes = MostOfUse(effort, least, side_by_side);
+    arena::Outcome outcome = solve();
+    if (outcome.placement.height_bytes > *options.goal_bytes || outcome.optimal()) {
+      return Verified(outcome);
+    }
+    // It is of use: how little it needs counts.
+    options.goal_bytes.reset();
+    arena::Outcome lower = solve();
+    if (lower.placement.height_bytes < outcome.placement.height_bytes) outcome = std::move(lower);
+    return Verified(outcome);
+  }
+
+  // More than any placement takes.
+  std::int64_t SideBySide() const {
+    std::int64_t bytes = 0;
+    for (const arena::Buffer& buffer : problem_.buffers) {
+      bytes += AlignUp(buffer.bytes, profile_.alignment);
+    }
+    return bytes;
+  }
+
+  // The largest arena that is of use, in steps of the alignment; `least` is, `most` is not.
+  std::int64_t MostOfUse(const PlaceEffort& effort, std::int64_t least, std::int64_t most) const {
+    std::int64_t low = least / profile_.alignment;
+    std::int64_t high = most / profile_.alignment;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low + 1) / 2;
+      if (effort.of_use(middle * profile_.alignment)) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low * profile_.alignment;
+  }
+
+  Placed Verified(const arena::Outcome& outcome) const {
     const auto violation = arena::FindViolation(problem_, outcome.placement);
     NEAP_CHECK(!violation, "the placement is wrong: " + violation.value_or(""));
     Placed placed = Told(outcome.placement.offsets, {});
@@ -334,12 +382,20 @@ class Placer {
 
 }  // namespace
 
-Placed PlaceTimeline(const graph::Graph& graph, SubgraphId entry, const Timeline& timeline,
-                     const AllSizes& sizes, const plan::Profile& profile,
-                     const OverlapOptions& overlap, const Limits& limits) {
+std::optional<Placed> PlaceIfOfUse(const graph::Graph& graph, SubgraphId entry,
+                                   const Timeline& timeline, const AllSizes& sizes,
+                                   const plan::Profile& profile, const OverlapOptions& overlap,
+                                   const PlaceEffort& effort) {
   Placer placer(graph, timeline, sizes, profile);
   placer.Allow(AllowedOverlaps(graph, entry, timeline, overlap));
-  return placer.Solve(limits);
+  return placer.Solve(effort);
+}
+
+Placed PlaceTimeline(const graph::Graph& graph, SubgraphId entry, const Timeline& timeline,
+                     const AllSizes& sizes, const plan::Profile& profile,
+                     const OverlapOptions& overlap, const Limits& limits, PlacementMemo* memo) {
+  return PlaceIfOfUse(graph, entry, timeline, sizes, profile, overlap, {limits, memo, {}, true})
+      .value();
 }
 
 Result<Placed> PlaceInMemories(const graph::Graph& graph, SubgraphId entry,

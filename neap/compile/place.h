@@ -5,10 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
+#include "neap/compile/compile.h"
 #include "neap/compile/overlap.h"
 #include "neap/compile/timeline.h"
 #include "neap/plan/plan.h"
@@ -28,11 +31,27 @@ struct Placed {
   std::int64_t access_cycles_lower_bound = 0;
 };
 
+// How addresses are searched.
+struct PlaceEffort {
+  Limits limits;
+  PlacementMemo* memo = nullptr;  // may be nullptr
+  // Whether an arena of so many bytes is of use, see Options::of_use; empty: every one is.
+  std::function<bool(std::int64_t arena_bytes)> of_use;
+  bool aims = true;  // at what is just of use, first
+};
+
 // Tensors that share an address by an overlap of the timeline (in-place profiles) are one buffer.
-// The placement has passed arena::FindViolation.
+// The placement has passed arena::FindViolation. nullopt: no arena of this timeline is of use.
+std::optional<Placed> PlaceIfOfUse(const graph::Graph& graph, graph::SubgraphId entry,
+                                   const Timeline& timeline, const AllSizes& sizes,
+                                   const plan::Profile& profile, const OverlapOptions& overlap,
+                                   const PlaceEffort& effort);
+
+// The same, of use or not.
 Placed PlaceTimeline(const graph::Graph& graph, graph::SubgraphId entry, const Timeline& timeline,
                      const AllSizes& sizes, const plan::Profile& profile,
-                     const OverlapOptions& overlap, const Limits& limits);
+                     const OverlapOptions& overlap, const Limits& limits,
+                     PlacementMemo* memo = nullptr);
 
 // The same in several memories, with the least time spent on reading and writing; overlaps and
 // addresses serve to make room. Fails with kOverBudget where nothing fits, or nothing was found

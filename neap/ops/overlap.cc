@@ -100,10 +100,15 @@ std::int64_t PixelDistance(const std::vector<std::int64_t>& lowest, const PixelC
     distance.Written((first + channels.out) * out_bytes, later);
     if (own == kNever) continue;
     if (channels.per_channel) {
+      // After c channels, c / multiplier of the input are behind. The distance is convex in the
+      // channels of the input: the first one and the last two say all.
       const std::int64_t multiplier = channels.out / channels.in;
-      for (std::int64_t c = 0; c + 1 < channels.out; ++c) {
-        const std::int64_t next = own + (c + 1) / multiplier * in_bytes;
-        distance.Written((first + c + 1) * out_bytes, std::min(next, later));
+      const std::int64_t last = channels.out - 1;
+      const std::int64_t group = last / multiplier;
+      for (const std::int64_t q : {std::int64_t{multiplier == 1}, group - 1, group}) {
+        const std::int64_t c = std::min(q * multiplier + multiplier - 1, last);
+        if (c < 1) continue;
+        distance.Written((first + c) * out_bytes, std::min(own + q * in_bytes, later));
       }
     } else if (channels.out > 1) {
       distance.Written((first + channels.out - 1) * out_bytes, std::min(own, later));

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Placements that were asked for before. A plan is found by pricing many graphs, and what was found
+// is compiled once more in the end, which must not end higher than its price: the same problem,
+// often with the same effort. Private to neap/compile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "neap/arena/arena.h"
+#include "neap/compile/compile.h"
+
+namespace neap::compile {
+
+class PlacementMemo {
+ public:
+  // arena::Solve(), or what it said to an equal problem with equal options; never higher than what
+  // was found for an equal problem with other options, nor with a lower bound below what was proven
+  // for it. Only of efforts that are bounded by states alone, as long as there is room for their
+  // problems.
+  arena::Outcome Solve(const arena::Problem& problem, const arena::SolveOptions& options);
+
+  std::int64_t hits() const { return hits_; }
+
+ private:
+  using Key = std::vector<std::int64_t>;  // all of a problem
+  // States, seed, whether there is a goal, the goal.
+  using Effort = std::tuple<std::int64_t, std::uint64_t, bool, std::int64_t>;
+  struct Known {
+    arena::Outcome best;
+    std::map<Effort, std::int64_t> states;  // that each effort took
+  };
+  static Key KeyOf(const arena::Problem& problem);
+
+  std::map<Key, Known> known_;
+  std::size_t words_ = 0;  // of all keys and placements
+  std::int64_t hits_ = 0;
+};
+
+}  // namespace neap::compile
