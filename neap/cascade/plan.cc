@@ -425,7 +425,7 @@ class Planner {
 
   static constexpr int kPatience = 24;
   static constexpr std::int64_t kPromisingShare = 8;
-  static constexpr int kMostImprovements = 160;
+  static constexpr int kMostImprovements = 480;
   static constexpr std::size_t kMostUneven = 24;
   static constexpr std::int64_t kQuickStates = 4000;  // of a placement
   static constexpr std::int64_t kQuickOrderStates = 20'000;

@@ -243,7 +243,7 @@ Graph RandomGraph(Random& random) {
 
 TEST(Compile, PassesTheIndependentCheckerOnRandomGraphs) {
   Random random(3);
-  for (int i = 0; i < Cases(1500); ++i) {
+  for (int i = 0; i < Cases(600); ++i) {
     const Graph graph = RandomGraph(random);
     ASSERT_TRUE(graph::Verify(graph).has_value());
     for (const plan::Profile& profile : plan::Profiles()) {

@@ -52,6 +52,7 @@ class InterfaceTest(CliTest):
 
     @unittest.skipUnless(MODEL.is_file(), f"no {MODEL}")
     def test_every_point_of_a_front_has_the_interface(self):
+        self.searches_whole_networks()
         front = self.report_of("pareto", str(MODEL), "--runtime", "neap", "--integer-io", "inputs",
                                "--plans", "plans")
         self.assertEqual([change["side"] for change in front["interface"]], ["input"])
