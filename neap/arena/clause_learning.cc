@@ -74,7 +74,8 @@ ClauseSearch::Index ClauseSearch::EntryOf(const Atom& atom) const {
   if (atom.subject >= 0) {
     entry = literal_entries_[static_cast<std::size_t>(VariableOf(atom.subject))];
   } else {
-    const auto node = static_cast<std::size_t>(~atom.subject);
+    const Index raised = ~atom.subject;
+    const auto node = static_cast<std::size_t>(raised);
     if (first_floors_[node] >= atom.value) return kNone;
     entry = floor_entries_[node];
     while (true) {

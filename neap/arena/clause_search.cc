@@ -308,7 +308,8 @@ void ClauseSearch::BackTo(Index level) {
       assigned_[v] = 0;
       literal_entries_[v] = kNone;
     } else {
-      const auto node = static_cast<std::size_t>(~entry.subject);
+      const Index raised = ~entry.subject;
+      const auto node = static_cast<std::size_t>(raised);
       floor_entries_[node] = entry.previous;
       floors_[node] = entry.previous == kNone
                           ? first_floors_[node]
