@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <system_error>
 #include <thread>
@@ -181,9 +180,7 @@ class BatchSession {
     if (options_.resume && options_.force) {
       return Fail(UsageError("--resume keeps the file that --force would overwrite"));
     }
-    if (!std::isfinite(options_.time_limit_seconds) || options_.time_limit_seconds < 0) {
-      return Fail(UsageError("--time-limit is not a number of seconds"));
-    }
+    NEAP_CHECK_OK(CheckTimeLimit(options_.time_limit_seconds));
     if (!options_.runtime.empty()) {
       NEAP_TRY(settings_.runtime, RuntimeFor(options_.runtime, formats::Format::kOnnx));
     }

@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -243,6 +244,18 @@ Result<std::int64_t> ParseSize(std::string_view option, const std::string& text)
   auto bytes = ParseBytes(text);
   if (!bytes) return Fail(UsageError(fmt::format("{}: {}", option, bytes.error().message)));
   return bytes;
+}
+
+Status CheckTimeLimit(double seconds) {
+  if (std::isfinite(seconds) && seconds >= 0) return {};
+  return Fail(UsageError("--time-limit is not a number of seconds"));
+}
+
+std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds) {
+  if (seconds <= 0) return std::nullopt;
+  Limits limits;
+  limits.max_seconds = seconds;
+  return limits.EndOfSearch(Limits::Clock::now());
 }
 
 Status Print(std::FILE* stream, std::string_view text) {

@@ -99,6 +99,10 @@ Status CheckDistinct(const std::vector<NamedFile>& read, const std::vector<Named
 // The bytes that an option was given; errors name it.
 Result<std::int64_t> ParseSize(std::string_view option, const std::string& text);
 
+// A wish for so many seconds in all, from now on; 0: none.
+Status CheckTimeLimit(double seconds);
+std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds);
+
 // Writes all of it, or says why not.
 Status Print(std::FILE* stream, std::string_view text);
 

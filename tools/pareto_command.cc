@@ -44,6 +44,8 @@ constexpr const char* kParetoFooter =
     "neap plan --cascade auto --budget SIZE writes the model of a point; with --runtime neap\n"
     "the points are streamed plans, and neap plan --stream auto --budget SIZE writes one.\n";
 
+constexpr const char* kCutShort = "\n  a limit ended the search: there may be more\n";
+
 struct ParetoOptions {
   ModelOptions model;
   OutputOptions output;
@@ -53,6 +55,7 @@ struct ParetoOptions {
   std::string plans;       // folder
   std::string integer_io;  // "": the interface stays
   bool force = false;
+  double time_limit_seconds = 0;  // 0: none
 };
 
 double Ratio(std::int64_t macs, std::int64_t of) {
@@ -134,7 +137,7 @@ std::string FrontText(const formats::SourceModel& source, const cascade::PlanOut
       out += fmt::format("  {:>62}{}\n", "", lines[i]);
     }
   }
-  if (outcome.interrupted) out += "\n  interrupted: there may be more\n";
+  if (outcome.cut_short) out += kCutShort;
   if (!outcome.note.empty()) out += "\n  " + outcome.note + "\n";
   return out;
 }
@@ -170,7 +173,7 @@ std::string StreamFrontText(const formats::SourceModel& source, const compile::S
                        Ratio(point.cycles, stream.layerwise_cycles), stream.segments.size(),
                        FormatCount(stream.lower_bound_bytes));
   }
-  if (front.interrupted) out += "\n  interrupted: there may be more\n";
+  if (front.cut_short) out += kCutShort;
   return out;
 }
 
@@ -219,7 +222,10 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
        {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
     if (plan::NameOf(input) == options.input) compile.stream_input = input;
   }
+  ProgressLine progress(!options.output.quiet && ::isatty(::fileno(stderr)) != 0);
+  compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
   auto front = compile::FindStreamFront(source.graph, compile);
+  progress.Erase();
   if (!front) {
     Diagnostic diagnostic = WithAllSymbols(std::move(front).error(), source.graph);
     if (diagnostic.file.empty()) diagnostic.file = source.path;
@@ -247,14 +253,15 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     for (const compile::StreamPoint& point : front->points) {
       out["points"].push_back(StreamPointJson(point));
     }
-    out["interrupted"] = front->interrupted;
+    out["interrupted"] = compile.limits.Interrupted();
+    out["cut_short"] = front->cut_short;
     out["seconds"] = watch.Seconds();
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
   } else if (!options.output.quiet) {
     NEAP_CHECK_OK(Print(stdout, report::InterfaceText(given.changes) +
                                     StreamFrontText(source, *front, options.input)));
   }
-  return front->interrupted ? kInterrupted : kDone;
+  return compile.limits.Interrupted() ? kInterrupted : kDone;
 }
 
 Result<int> RunPareto(const ParetoOptions& options) {
@@ -268,7 +275,11 @@ Result<int> RunPareto(const ParetoOptions& options) {
   NEAP_TRY(const Interfaced given, WithInterface(read, options.integer_io, load));
   const formats::SourceModel& source = given.model;
   NEAP_TRY(plan.compile.runtime, RuntimeFor(options.model.runtime, source.format));
+  NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   plan.compile.limits.stop = StopOnInterrupt();
+  plan.compile.limits.deadline = DeadlineAfter(options.time_limit_seconds);
+  plan.compile.limits.max_states = kStatesForAFewSeconds;
+  plan.compile.limits.threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   if (plan.compile.runtime == plan::Runtime::kNeap) {
     plan.compile.kernels = ops::KernelLibrary::kNeap;
     return RunStreamPareto(options, given, plan.compile, watch);
@@ -287,8 +298,6 @@ Result<int> RunPareto(const ParetoOptions& options) {
     NEAP_CHECK_OK(CheckKernels(plan.compile.runtime, *library));
     plan.compile.kernels = *library;
   }
-  plan.compile.limits.max_states = kStatesForAFewSeconds;
-  plan.compile.limits.threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   CascadeProgressLine progress(!options.output.quiet && ::isatty(::fileno(stderr)) != 0);
   plan.observer = [&](const cascade::PlanProgress& seen) { progress.Show(seen); };
   auto outcome = cascade::FindPlan(source.graph, plan);
@@ -314,14 +323,15 @@ Result<int> RunPareto(const ParetoOptions& options) {
       one["copies"] = CopiesJson(copies);
       out["points"].push_back(std::move(one));
     }
-    out["interrupted"] = outcome->interrupted;
+    out["interrupted"] = plan.compile.limits.Interrupted();
+    out["cut_short"] = outcome->cut_short;
     out["seconds"] = watch.Seconds();
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
   } else if (!options.output.quiet) {
     NEAP_CHECK_OK(
         Print(stdout, report::InterfaceText(given.changes) + FrontText(source, *outcome)));
   }
-  return outcome->interrupted ? kInterrupted : kDone;
+  return plan.compile.limits.Interrupted() ? kInterrupted : kDone;
 }
 
 }  // namespace
@@ -346,6 +356,10 @@ int ParetoCommand(std::vector<std::string> args) {
                  "with --runtime neap: write the plan of every point to FOLDER/0.json, 1.json, ...")
       ->option_text("FOLDER");
   app.add_flag("--force", options.force, "overwrite plans in FOLDER");
+  app.add_option("--time-limit", options.time_limit_seconds,
+                 "seconds of the search; results may then differ between runs; 0, the default: "
+                 "none")
+      ->option_text("SECONDS");
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Result<int> code = RunPareto(options);

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -83,9 +82,7 @@ Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
     for (const auto& known : stages::Methods()) error.hint += " " + std::string(known.name);
     return Fail(std::move(error));
   }
-  if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
-    return Fail(UsageError("--time-limit is not a number of seconds"));
-  }
+  NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   assign.method = *method;
   if (!options.weights.empty() && assign.method != stages::Method::kLearned) {
     return Fail(UsageError("--weights belongs to --method learned"));

@@ -141,9 +141,7 @@ std::string WhyNot(const Answer& answer) {
 
 Result<arena::SolveOptions> SolveOptionsOf(const PlaceOptions& options,
                                            std::optional<std::int64_t> capacity) {
-  if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
-    return Fail(UsageError("--time-limit is not a number of seconds"));
-  }
+  NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   arena::SolveOptions solve;
   solve.seed = options.seed;
   solve.goal_bytes = capacity;

@@ -49,6 +49,7 @@ class PlanRun {
   }
 
  private:
+  bool ShowsProgress() const { return !options_.output.quiet && ::isatty(::fileno(stderr)) != 0; }
   bool WritesModel() const { return !options_.model_out.empty() && report::Fits(report_); }
 
   Status Read() {
@@ -70,6 +71,7 @@ class PlanRun {
       diagnostic.hint = "leave -o out; --plan writes the plan";
       return Fail(std::move(diagnostic));
     }
+    NEAP_CHECK_OK(CheckNameOfOutput());
     NEAP_TRY(settings_.compile.runtime, RuntimeFor(options_.model.runtime, source_.format));
     const plan::Runtime runtime = settings_.compile.runtime;
     const bool neap = runtime == plan::Runtime::kNeap;
@@ -87,6 +89,19 @@ class PlanRun {
                              ", where tensors share addresses"));
     }
     return {};
+  }
+
+  // A model is written in the format that it came in; a name that says otherwise misleads whoever
+  // loads it.
+  Status CheckNameOfOutput() const {
+    const bool onnx = source_.format == formats::Format::kOnnx;
+    const std::string_view own = onnx ? ".onnx" : ".tflite";
+    const std::string_view other = onnx ? ".tflite" : ".onnx";
+    if (!options_.model_out.ends_with(other)) return {};
+    Diagnostic diagnostic = UsageError(
+        fmt::format("-o {}: what is written is a {}, as the input", options_.model_out, own));
+    diagnostic.hint = fmt::format("a name that ends in {}; neap does not convert models", own);
+    return Fail(std::move(diagnostic));
   }
 
   // What file order needs is what TFLM's own planner needs, which does not run for such a file.
@@ -120,7 +135,11 @@ class PlanRun {
     options.budget_bytes =
         settings_.budget_total_bytes.value_or(settings_.budget_bytes.value_or(0));
     options.compile.limits.stop = StopOnInterrupt();
-    CascadeProgressLine progress(!options_.output.quiet && ::isatty(::fileno(stderr)) != 0);
+    // What is chosen is compiled again, and comes to the same order only by a limit of states.
+    if (options.compile.limits.max_states == 0) {
+      options.compile.limits.max_states = kStatesForAFewSeconds;
+    }
+    CascadeProgressLine progress(ShowsProgress());
     options.observer = [&](const cascade::PlanProgress& seen) { progress.Show(seen); };
     auto found = tools::Cascade(source_, options, load_options_);
     progress.Erase();
@@ -131,12 +150,16 @@ class PlanRun {
     }
     cascading_ = std::move(*found);
     if (!cascading_->outcome.note.empty()) report_.notes.push_back(cascading_->outcome.note);
-    if (!cascading_->model) return {};
+    if (!cascading_->model) {
+      precompiled_ = std::move(cascading_->outcome.compiled);
+      return {};
+    }
     uncut_ = std::move(source_);
     source_ = std::move(*cascading_->model);
     source_.path = uncut_->path;
     source_.sha256 = uncut_->sha256;  // the plan is about the model that was given
     settings_.compile = cascading_->compile;
+    settings_.compile.limits.deadline.reset();
     return {};
   }
 
@@ -156,17 +179,23 @@ class PlanRun {
     if (as_it_is) return {};
     const Stopwatch watch;
     settings_.compile.limits.stop = StopOnInterrupt();
+    ProgressLine progress(ShowsProgress());
+    compile::Options plain = settings_.compile;
+    plain.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
+    compile::Options search = plain;
+    search.limits = plain.limits.WithHalfTheTime();
     RewriteSettings wanted = settings_.rewriting;
     for (;;) {
-      auto rewritten = tools::Rewrite(source_, settings_.compile, wanted,
+      auto rewritten = tools::Rewrite(source_, search, wanted,
                                       {sums_in_place, !options_.model_out.empty()}, load_options_);
       if (!rewritten) return NotRewritten(std::move(rewritten).error());
       if (rewritten->applications.empty()) break;
-      NEAP_TRY(const bool better, IsBetter(*rewritten));
+      NEAP_TRY(const bool better, IsBetter(*rewritten, plain));
       if (better) {
         Take(std::move(*rewritten));
         break;
       }
+      precompiled_.reset();
       // Perhaps what can only help does.
       if (!OnlyWhatHelps(&wanted)) break;
     }
@@ -202,9 +231,7 @@ class PlanRun {
   // Whether the rewritten model has the smaller arena, or as large a one with fewer operators.
   // Where nothing overlaps inside operators, the arena of the model as it is is at least its peak,
   // so that it need not be placed as a rule.
-  Result<bool> IsBetter(const Rewritten& rewritten) {
-    compile::Options options = settings_.compile;
-    options.limits.observer = nullptr;
+  Result<bool> IsBetter(const Rewritten& rewritten, const compile::Options& options) {
     auto after = compile::Compile(rewritten.model.graph, options);
     if (!after) return false;
     const std::int64_t bytes = report::HeadlineOf(*after, options.place).bytes;
@@ -244,11 +271,11 @@ class PlanRun {
   }
 
   Status Plan() {
-    ProgressLine progress(!options_.output.quiet && ::isatty(::fileno(stderr)) != 0);
+    ProgressLine progress(ShowsProgress());
     settings_.compile.limits.stop = StopOnInterrupt();
     settings_.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-    auto compiled = given_ ? Result<compile::Compiled>(std::move(precompiled_))
-                           : compile::Compile(source_.graph, settings_.compile);
+    auto compiled = precompiled_ ? Result<compile::Compiled>(*std::move(precompiled_))
+                                 : compile::Compile(source_.graph, settings_.compile);
     progress.Erase();
     if (!compiled) {
       Diagnostic diagnostic = WithAllSymbols(std::move(compiled).error(), source_.graph);
@@ -294,12 +321,13 @@ class PlanRun {
     if (!cascading_) return;
     const cascade::PlanOutcome& outcome = cascading_->outcome;
     const cascade::Proposal& chosen = outcome.front[outcome.chosen];
-    compiled_.file_order = outcome.file_order;
+    compiled_.file_order = outcome.compiled.file_order;
     NoteRegions(chosen, &compiled_.plan);
-    compiled_.interrupted = compiled_.interrupted || outcome.interrupted;
-    if (outcome.interrupted) {
+    compiled_.interrupted = compiled_.interrupted || settings_.compile.limits.Interrupted();
+    if (outcome.cut_short) {
       report_.notes.emplace_back(
-          "interrupted before all tiles were tried: there may be a plan of less memory");
+          "a limit ended the search before all tiles were tried: there may be a plan of less "
+          "memory");
     }
     report::CascadeReport cascade;
     cascade.device = settings_.device->name;
@@ -471,7 +499,7 @@ class PlanRun {
   std::optional<formats::SourceModel> uncut_;  // the same, where operators run in tiles
   std::string given_sha256_;
   std::vector<graph::OpId> caller_ops_;
-  compile::Compiled precompiled_;  // of the rewritten model
+  std::optional<compile::Compiled> precompiled_;  // of `source_`
   std::vector<plan::Rewrite> rewrites_;
   std::int64_t accumulator_bytes_ = 0;
   std::string rewritten_sha256_;

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -78,8 +77,8 @@ void AddSearchOptions(CLI::App* app, PlanOptions* options) {
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app->add_option("--time-limit", options->time_limit_seconds,
-                  "seconds of the search; results may then differ between runs; 0, the default: "
-                  "none")
+                  "seconds of all searches together; results may then differ between runs; 0, the "
+                  "default: none")
       ->option_text("SECONDS");
   app->add_option("--max-memory", options->max_memory,
                   "of the tables in which the search keeps its states; what does not fit is "
@@ -258,9 +257,7 @@ Status CheckCombinations(const PlanOptions& options) {
     return Fail(UsageError(
         "rewriting goes with none of --order, --scratch, --memory, --stream and --cascade"));
   }
-  if (!std::isfinite(options.time_limit_seconds) || options.time_limit_seconds < 0) {
-    return Fail(UsageError("--time-limit is not a number of seconds"));
-  }
+  NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   return {};
 }
 
@@ -426,7 +423,7 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   settings.compile.limits.max_states = options.max_states > 0           ? options.max_states
                                        : options.time_limit_seconds > 0 ? 0
                                                                         : kStatesForAFewSeconds;
-  settings.compile.limits.max_seconds = options.time_limit_seconds;
+  settings.compile.limits.deadline = DeadlineAfter(options.time_limit_seconds);
   settings.compile.limits.threads = static_cast<int>(
       options.threads > 0 ? options.threads
                           : std::max<std::int64_t>(std::thread::hardware_concurrency(), 1));

@@ -18,9 +18,9 @@ class Budget {
   explicit Budget(const Limits& limits)
       : limits_(limits),
         max_states_(limits.max_states),
-        start_(Clock::now()),
-        last_report_(start_) {
-    if (max_states_ == 0 && limits.max_seconds <= 0) max_states_ = kDefaultStates;
+        last_report_(Clock::now()),
+        end_(limits.EndOfSearch(last_report_)) {
+    if (max_states_ == 0 && !limits.HasTimeLimit()) max_states_ = kDefaultStates;
   }
 
   // Where the caller asked for kStatesForAFewSeconds.
@@ -49,19 +49,16 @@ class Budget {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = Limits::Clock;
   static constexpr std::int64_t kStatesPerClock = 256;
-  static constexpr double kSecondsPerReport = 0.3;
+  static constexpr std::chrono::milliseconds kReportEvery{300};
 
   void LookAtClock() {
-    if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed)) ended_ = true;
-    if (limits_.max_seconds <= 0 && !limits_.observer) return;
+    if (limits_.Interrupted()) ended_ = true;
+    if (!limits_.HasTimeLimit() && !limits_.observer) return;
     const Clock::time_point now = Clock::now();
-    const auto since = [now](Clock::time_point then) {
-      return std::chrono::duration<double>(now - then).count();
-    };
-    if (limits_.max_seconds > 0 && since(start_) >= limits_.max_seconds) ended_ = true;
-    if (limits_.observer && since(last_report_) >= kSecondsPerReport) {
+    if (now >= end_) ended_ = true;
+    if (limits_.observer && now - last_report_ >= kReportEvery) {
       last_report_ = now;
       limits_.observer({upper_, lower_, states_});
     }
@@ -69,8 +66,8 @@ class Budget {
 
   const Limits& limits_;
   std::int64_t max_states_;
-  Clock::time_point start_;
   Clock::time_point last_report_;
+  Clock::time_point end_;
   std::int64_t states_ = 0;
   std::int64_t unchecked_ = 0;
   std::int64_t upper_ = 0;

@@ -30,7 +30,7 @@ Status AddNetwork(const std::string& name, const graph::Graph& graph, const RunO
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const cascade::Proposal& chosen = outcome.front[outcome.chosen];
   table->rows.push_back(
-      {Text(name), Count(outcome.file_order.arena_bytes), Count(outcome.uncut.arena_bytes),
+      {Text(name), Count(outcome.compiled.file_order.arena_bytes), Count(outcome.uncut.arena_bytes),
        Count(chosen.arena_bytes), Count(outcome.uncut.total_arena_bytes),
        Count(chosen.total_arena_bytes),
        outcome.arena_lower_bound_bytes > 0 ? Count(outcome.arena_lower_bound_bytes) : None(),

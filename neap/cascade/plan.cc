@@ -68,11 +68,11 @@ class Planner {
 
   Result<PlanOutcome> Run() {
     outcome_.uncut.placements = compile::MakePlacementMemo();
-    NEAP_TRY(const compile::Compiled base,
-             compile::Compile(graph_, OptionsFor(options_, outcome_.uncut)));
-    outcome_.interrupted = base.interrupted;
+    compile::Options with = OptionsFor(options_, outcome_.uncut);
+    with.limits = with.limits.WithHalfTheTime();
+    NEAP_TRY(outcome_.compiled, compile::Compile(graph_, with));
+    const compile::Compiled& base = outcome_.compiled;
     outcome_.macs = MacsOf(Main());
-    outcome_.file_order = base.file_order;
     outcome_.uncut.arena_bytes = ArenaOf(base);
     outcome_.uncut.total_arena_bytes = TotalOf(base);
     outcome_.uncut.macs = outcome_.macs;
@@ -89,10 +89,7 @@ class Planner {
  private:
   const Subgraph& Main() const { return graph_.subgraphs[SubgraphId(0)]; }
 
-  bool Stopped() const {
-    const auto* stop = options_.compile.limits.stop;
-    return stop != nullptr && stop->load();
-  }
+  bool Stopped() const { return options_.compile.limits.Over(); }
 
   void Tell(const char* phase, std::size_t done, std::size_t of) const {
     if (!options_.observer) return;
@@ -133,9 +130,11 @@ class Planner {
 
   Status Search() {
     RegionSearch search(Main(), order_, rules_, {options_.most_operators, options_.most_tiles});
+    const Limits limits = options_.compile.limits.WithHalfTheTime();
     std::vector<Combination> front = search.Run([&](std::size_t done, std::size_t of) {
       Tell("regions", done, of);
-      return !Stopped();
+      outcome_.cut_short = done < of && limits.Over();
+      return !outcome_.cut_short;
     });
     outcome_.regions_searched = search.Searched();
     outcome_.arena_lower_bound_bytes =
@@ -171,7 +170,7 @@ class Planner {
     }
     if (!Stopped()) NEAP_CHECK_OK(Improve(search.Plans()));
     if (!Stopped()) NEAP_CHECK_OK(Refine(&search));
-    outcome_.interrupted = outcome_.interrupted || Stopped();
+    outcome_.cut_short = outcome_.cut_short || Stopped();
     if (!Stopped()) NEAP_CHECK_OK(ReorderBest());
     return {};
   }

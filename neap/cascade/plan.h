@@ -60,12 +60,12 @@ struct PlanOutcome {
   // first one is the graph as it is, or better. Without `whole_front`, those that were the best one
   // when they were found.
   std::vector<Proposal> front;
-  std::size_t chosen = 0;  // of front
-  Proposal uncut;          // the graph as it is, planned by the same pipeline
-  bool fits = true;        // the chosen one is within the budget
-  bool interrupted = false;
-  std::int64_t macs = 0;          // of the graph as it is
-  compile::FileOrder file_order;  // likewise, in the order of its file
+  std::size_t chosen = 0;      // of front
+  Proposal uncut;              // the graph as it is, planned by the same pipeline
+  bool fits = true;            // the chosen one is within the budget
+  bool cut_short = false;      // a limit ended the search before all was tried
+  compile::Compiled compiled;  // of the graph as it is
+  std::int64_t macs = 0;       // likewise
   // No plan of this kind has a smaller arena: some operator that cannot be cut needs it.
   std::int64_t arena_lower_bound_bytes = 0;
   std::int64_t regions_searched = 0;
@@ -87,7 +87,7 @@ Result<graph::Graph> GraphOf(const graph::Graph& graph, const Proposal& proposal
 // of interest is realised, ordered and placed by the ordinary pipeline: that arena is its memory.
 // Proposals that a lower bound of their arena rules out are not placed. With `whole_front` the
 // plans of all points have passed plan::Check(), else that of the chosen one.
-// Fails as compile::Compile() does. Deterministic, unless it is interrupted.
+// Fails as compile::Compile() does. Deterministic, unless it is cut short.
 Result<PlanOutcome> FindPlan(const graph::Graph& graph, const PlanOptions& options);
 
 }  // namespace neap::cascade

@@ -92,7 +92,10 @@ class Pipeline {
       compiled_.kept_file_order = true;
       NEAP_CHECK_OK(PlanEntries());
     }
-    if (options_.stream) NEAP_CHECK_OK(StreamEntries(graph_, options_, &compiled_));
+    if (options_.stream) {
+      NEAP_CHECK_OK(StreamEntries(graph_, options_, &compiled_));
+      compiled_.interrupted = options_.limits.Interrupted();
+    }
     const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
@@ -357,11 +360,12 @@ class Pipeline {
   Limits PlacementLimits(std::int64_t states) const {
     Limits limits = options_.limits;
     // Who interrupts is waiting.
-    if (limits.stop != nullptr && limits.stop->load()) states /= 10;
+    if (limits.Over()) states /= 10;
     limits.max_states = std::max<std::int64_t>(states, 1);
     limits.observer = nullptr;
     // States alone end a placement, soon: an order that was interrupted is still placed well.
     limits.max_seconds = 0;
+    limits.deadline.reset();
     limits.stop = nullptr;
     return limits;
   }

@@ -197,9 +197,8 @@ class Orderer {
     if (lowered.ops.empty()) proof.lower_bound_bytes = proof.peak_bytes;
     proof.lower_bound_bytes = std::min(proof.lower_bound_bytes, proof.peak_bytes);
     // A time limit ends a search, too, but interrupts nobody.
-    const std::atomic<bool>* stop = options_.limits.stop;
     found_.interrupted =
-        found_.interrupted || (outcome.interrupted && stop != nullptr && stop->load());
+        found_.interrupted || (outcome.interrupted && options_.limits.Interrupted());
     SetCertificate(subgraph, outcome, lowered, &proof);
     return {};
   }

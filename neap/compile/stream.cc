@@ -31,7 +31,7 @@ stream::Options PlanningOf(const Options& options) {
   stream::Options planning;
   planning.search.input = options.stream_input;
   planning.search.column_block = options.stream_columns;
-  planning.search.stop = options.limits.stop;
+  planning.search.limits = options.limits;
   planning.budget_bytes = options.budget_bytes;
   planning.most_macs_permille = options.most_macs_permille;
   return planning;
@@ -57,7 +57,10 @@ Status StreamEntries(const graph::Graph& graph, const Options& options, Compiled
       compiled->notes.push_back("not streamed: " + planned.error().ToString());
       continue;
     }
-    compiled->interrupted = compiled->interrupted || planned->interrupted;
+    if (planned->cut_short) {
+      compiled->notes.emplace_back(
+          "a limit ended the search for streamed plans: there may be one of less memory");
+    }
     const stream::Candidate& chosen = planned->front[planned->chosen];
     if (resident && chosen.arena_bytes >= entry.arena_bytes) {
       compiled->notes.emplace_back("not streamed: that would need no less memory");
@@ -81,7 +84,7 @@ Result<StreamFront> FindStreamFront(const graph::Graph& graph, const Options& op
   const auto order = OrderFor(graph.subgraphs[entry.subgraph], entry);
   constexpr std::int64_t kWhateverItTakes = 1'000'000;
   StreamFront front;
-  front.interrupted = compiled.interrupted;
+  front.cut_short = compiled.interrupted;
   stream::Options planning = PlanningOf(options);
   planning.most_macs_permille = kWhateverItTakes;
   constexpr stream::Objective kObjectives[] = {stream::Objective::kMacs,
@@ -89,7 +92,7 @@ Result<StreamFront> FindStreamFront(const graph::Graph& graph, const Options& op
   NEAP_TRY(const auto found,
            stream::PlanStreams(graph, entry.subgraph, order, planning, kObjectives));
   for (const stream::Planned& planned : found) {
-    front.interrupted = front.interrupted || planned.interrupted;
+    front.cut_short = front.cut_short || planned.cut_short;
     for (const stream::Candidate& candidate : planned.front) {
       StreamPoint point{compiled.plan, candidate.arena_bytes, candidate.stream.macs,
                         candidate.stream.cycles};

@@ -26,7 +26,7 @@ struct StreamPoint {
 };
 struct StreamFront {
   std::vector<StreamPoint> points;  // by arena, falling; not empty
-  bool interrupted = false;
+  bool cut_short = false;           // a limit ended the search before all was tried
 };
 // All of them that the search knows, however much work they are, with where the input is and the
 // blocks' columns as in `options`. Fails where the graph has several entries or cannot be streamed.

@@ -20,17 +20,15 @@ StateBudget::StateBudget(const Limits& limits)
       max_states_(limits.max_states == kStatesForAFewSeconds ? kStatesOfAFewSeconds
                   : limits.max_states == 0                   ? kNever
                                                              : limits.max_states),
-      allowed_(max_states_) {}
+      allowed_(max_states_),
+      end_(limits.EndOfSearch(Limits::Clock::now())) {}
 
 bool StateBudget::Spend() {
   ++states_;
   if (states_ > allowed_) return false;
   if (states_ % kStatesBetweenLooks != 0) return !interrupted_;
-  if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed)) interrupted_ = true;
-  if (limits_.max_seconds > 0) {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-    if (spent.count() > limits_.max_seconds) interrupted_ = true;
-  }
+  if (limits_.Interrupted()) interrupted_ = true;
+  if (limits_.HasTimeLimit() && Limits::Clock::now() >= end_) interrupted_ = true;
   return !interrupted_;
 }
 

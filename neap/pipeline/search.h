@@ -36,7 +36,7 @@ class StateBudget {
   std::int64_t allowed_;
   std::int64_t states_ = 0;
   bool interrupted_ = false;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Limits::Clock::time_point end_;
 };
 
 // True: the rest costs `most` a stage or less, as far as its fixed and computing costs and its

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "neap/plan/stream_checker.h"
@@ -181,24 +182,27 @@ void StreamChecker::Forget(std::size_t index) {
       }
     }
   }
-  std::vector<bool> kept(names_.size(), false);
+  std::vector<std::pair<std::int64_t, std::int64_t>> kept;  // half-open
   for (const StreamArea& area : stream_.segments[index].areas) {
     const auto& pixels = written_[area.tensor];
     if (IsSumming(area.tensor)) {
-      const auto from = kept.begin() + area.rings[0].offset;
-      std::fill_n(from, std::min<std::int64_t>(SumBytes(area.tensor), kept.end() - from), true);
+      const std::int64_t from = area.rings[0].offset;
+      kept.emplace_back(from, std::min(from + SumBytes(area.tensor), entry_.arena_bytes));
       continue;
     }
     if (!wanted[area.tensor] || std::find(pixels.begin(), pixels.end(), true) == pixels.end()) {
       continue;
     }
     for (const StreamRing& ring : area.rings) {
-      const auto from = kept.begin() + ring.offset;
-      std::fill(from, from + ring.pixels * images_[area.tensor].pixel_bytes, true);
+      kept.emplace_back(ring.offset, ring.offset + ring.pixels * images_[area.tensor].pixel_bytes);
     }
   }
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    if (!kept[i]) names_[i] = kNothing;
+  kept.emplace_back(entry_.arena_bytes, entry_.arena_bytes);
+  std::sort(kept.begin(), kept.end());
+  std::int64_t known = 0;  // what is kept below this is dealt with
+  for (const auto& [from, to] : kept) {
+    if (from > known) std::fill(names_.begin() + known, names_.begin() + from, kNothing);
+    known = std::max(known, to);
   }
 }
 

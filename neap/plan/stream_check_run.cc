@@ -243,7 +243,9 @@ void StreamChecker::AddToSums(const StreamOp& step, const Part& part) {
     if (!first && name != SumName(out) + i) {
       return Fail(step.op, out, "has sums that are not there any more");
     }
-    if (first && name != kNothing) CheckOverlap(step.op, out, kNothing, from + i, name, {part});
+    if (first && name != kNothing) {
+      CheckOverlap(step.op, out, {name, 1, from + i, kNothing}, {part});
+    }
     if (Stopped()) return;
     name = SumName(out) + i;
   }
@@ -251,6 +253,15 @@ void StreamChecker::AddToSums(const StreamOp& step, const Part& part) {
   if (std::find(added.begin(), added.end(), false) != added.end()) return;
   added.clear();
   Write(step.op, out, WholeOf(out), {});
+}
+
+// `bytes` bytes from `address` on have the names from `name` on. Looks at all of them, which is
+// faster than to stop at the first that has not.
+bool StreamChecker::AreNamed(std::int64_t address, std::int64_t name, std::int64_t bytes) const {
+  const std::int64_t* const found = names_.data() + address;
+  std::int64_t differences = 0;
+  for (std::int64_t i = 0; i < bytes; ++i) differences |= found[i] ^ (name + i);
+  return differences == 0;
 }
 
 void StreamChecker::Read(OpId op, TensorId tensor, const Part& part) {
@@ -261,41 +272,52 @@ void StreamChecker::Read(OpId op, TensorId tensor, const Part& part) {
     for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {
       const std::int64_t address = AddressOf(tensor, y, x);
       const std::int64_t name = first_name_[tensor] + (y * image.width + x) * image.pixel_bytes;
-      const std::int64_t* const found = names_.data() + address;
-      for (std::int64_t i = 0; i < image.pixel_bytes; ++i) {
-        if (found[i] == name + i) continue;
-        return Fail(op, tensor,
-                    "is read at row " + std::to_string(y) + ", column " + std::to_string(x) +
-                        " (offset " + std::to_string(address) +
-                        "), where its value is not, or not any more");
-      }
+      if (AreNamed(address, name, image.pixel_bytes)) continue;
+      return Fail(op, tensor,
+                  "is read at row " + std::to_string(y) + ", column " + std::to_string(x) +
+                      " (offset " + std::to_string(address) +
+                      "), where its value is not, or not any more");
     }
   }
 }
 
-// Byte `byte` of the output replaces the byte `name` at `address`, which the box may have read
-// there.
-void StreamChecker::CheckOverlap(OpId op, TensorId tensor, std::int64_t byte, std::int64_t address,
-                                 std::int64_t name, const std::vector<Part>& needs) {
+// Whether a byte of the output may replace the byte of the same number of the input.
+bool StreamChecker::MayReplace(OpId op, TensorId input, TensorId output) const {
+  const StreamImage& in = images_[input];
+  const StreamImage& out = images_[output];
   const Op& operation = subgraph_.ops[op];
+  const bool pixelwise = ops::IsElementwise(operation) && in.height == out.height &&
+                         in.width == out.width && in.pixel_bytes == out.pixel_bytes;
+  return (pixelwise || ops::IsReshapeLike(operation)) && in.bytes() == out.bytes() &&
+         subgraph_.tensors[input].type == subgraph_.tensors[output].type;
+}
+
+// The box may have read there what it now replaces.
+void StreamChecker::CheckOverlap(OpId op, TensorId tensor, const Replaced& replaced,
+                                 const std::vector<Part>& needs) {
   for (std::size_t i = 0; i < needs.size(); ++i) {
     if (needs[i].empty()) continue;
-    const TensorId input = operation.inputs[i];
+    const TensorId input = subgraph_.ops[op].inputs[i];
+    if (areas_[input] == nullptr) continue;
     const StreamImage& image = images_[input];
-    const std::int64_t at = name - first_name_[input];
-    if (at < 0 || at >= image.bytes()) continue;
-    const std::int64_t read = at / image.pixel_bytes;
-    if (areas_[input] == nullptr || !needs[i].Has(read / image.width, read % image.width)) continue;
-    // What a move has left behind is nobody's.
-    const std::int64_t place = AddressOf(input, read / image.width, read % image.width);
-    if (place + at % image.pixel_bytes != address) continue;
-    const StreamImage& out = images_[tensor];
-    const bool pixelwise = ops::IsElementwise(operation) && image.height == out.height &&
-                           image.width == out.width && image.pixel_bytes == out.pixel_bytes;
-    const bool same = (pixelwise || ops::IsReshapeLike(operation)) && at == byte &&
-                      image.bytes() == out.bytes() &&
-                      subgraph_.tensors[input].type == subgraph_.tensors[tensor].type;
-    if (!same) return Fail(op, tensor, "is written over what the same box reads");
+    const std::int64_t first = replaced.name - first_name_[input];  // byte of the input
+    const std::int64_t end = std::min(first + replaced.bytes, image.bytes());
+    // Pixel by pixel: the bytes of one are all read or none is, and lie side by side.
+    for (std::int64_t at = std::max<std::int64_t>(first, 0); at < end;) {
+      const std::int64_t pixel = at / image.pixel_bytes;
+      const std::int64_t skipped = at - first;
+      const std::int64_t within = at % image.pixel_bytes;
+      const std::int64_t byte = at;
+      at += image.pixel_bytes - within;
+      const std::int64_t y = pixel / image.width;
+      const std::int64_t x = pixel % image.width;
+      if (!needs[i].Has(y, x)) continue;
+      // What a move has left behind is nobody's.
+      if (AddressOf(input, y, x) + within != replaced.address + skipped) continue;
+      const bool same =
+          replaced.by != kNothing && replaced.by + skipped == byte && MayReplace(op, input, tensor);
+      if (!same) return Fail(op, tensor, "is written over what the same box reads");
+    }
   }
 }
 
@@ -308,9 +330,13 @@ void StreamChecker::Write(OpId op, TensorId tensor, const Part& part,
       const std::int64_t pixel = y * image.width + x;
       const std::int64_t address = AddressOf(tensor, y, x);
       std::int64_t* const to = names_.data() + address;
-      for (std::int64_t i = 0; i < image.pixel_bytes && op.valid(); ++i) {
-        if (to[i] == kNothing) continue;
-        CheckOverlap(op, tensor, pixel * image.pixel_bytes + i, address + i, to[i], needs);
+      for (std::int64_t i = 0; i < image.pixel_bytes && op.valid();) {
+        const std::int64_t begin = i++;
+        if (to[begin] == kNothing) continue;
+        while (i < image.pixel_bytes && to[i] == to[begin] + i - begin) ++i;
+        CheckOverlap(op, tensor,
+                     {to[begin], i - begin, address + begin, pixel * image.pixel_bytes + begin},
+                     needs);
         if (Stopped()) return;
       }
       const std::int64_t name = first_name_[tensor] + pixel * image.pixel_bytes;

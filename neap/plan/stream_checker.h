@@ -94,8 +94,17 @@ class StreamChecker {
   void Read(graph::OpId op, graph::TensorId tensor, const Part& part);
   void Write(graph::OpId op, graph::TensorId tensor, const Part& part,
              const std::vector<Part>& needs);
-  void CheckOverlap(graph::OpId op, graph::TensorId tensor, std::int64_t byte, std::int64_t address,
-                    std::int64_t name, const std::vector<Part>& needs);
+  // A stretch of bytes that have names one after the other, and what replaces the first of them.
+  struct Replaced {
+    std::int64_t name = 0;
+    std::int64_t bytes = 0;
+    std::int64_t address = 0;
+    std::int64_t by = 0;  // byte of the output; kNothing: of a sum
+  };
+  void CheckOverlap(graph::OpId op, graph::TensorId tensor, const Replaced& replaced,
+                    const std::vector<Part>& needs);
+  bool MayReplace(graph::OpId op, graph::TensorId input, graph::TensorId output) const;
+  bool AreNamed(std::int64_t address, std::int64_t name, std::int64_t bytes) const;
   std::int64_t AddressOf(graph::TensorId tensor, std::int64_t y, std::int64_t x) const;
   bool IsConstant(graph::TensorId tensor) const { return subgraph_.tensors[tensor].constant; }
   bool IsInput(graph::TensorId tensor) const {

@@ -129,6 +129,10 @@ std::string Gap(std::int64_t upper, std::int64_t lower) {
 }
 
 std::string ProgressLine(const Progress& progress, double seconds) {
+  if (progress.lower_bound_bytes == 0) {
+    return fmt::format("best {}  states {}  {:.1f} s", FormatCount(progress.upper_bound_bytes),
+                       FormatCount(progress.states), seconds);
+  }
   return fmt::format("upper {}  lower {}  gap {}  states {}  {:.1f} s",
                      FormatCount(progress.upper_bound_bytes),
                      FormatCount(progress.lower_bound_bytes),

@@ -5,6 +5,7 @@
 // prefix is relaxed (Rule::relax), which no completion is below. Branch and bound over that, from a
 // start that local search has found; then whatever can be left out without harm is left out.
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <optional>
@@ -57,12 +58,14 @@ class Searcher {
  public:
   Searcher(const graph::Graph& graph, const compile::Options& options, const SearchOptions& search)
       : graph_(graph),
+        limits_(options.limits),
         options_(options),
         search_(search),
         order_(RunnableOrder(graph.subgraphs[graph::SubgraphId(0)])),
         facts_(graph) {
     options_.limits.max_states = kStatesEach;
     options_.limits.max_seconds = 0;
+    options_.limits.deadline.reset();
     options_.limits.threads = 1;
     options_.limits.observer = nullptr;
     options_.order = "exact";
@@ -140,7 +143,15 @@ class Searcher {
     const auto ops = static_cast<std::int64_t>(order_.size());
     work_ += kEachOperator * ops + states * (2 + ops / 64);
   }
-  bool Stopped() const { return options_.limits.stop != nullptr && options_.limits.stop->load(); }
+  bool Stopped() const { return limits_.Over(); }
+
+  void Tell() {
+    if (!limits_.observer || best_peak_ == 0) return;
+    const auto now = Limits::Clock::now();
+    if (now - told_ < std::chrono::milliseconds(100)) return;
+    told_ = now;
+    limits_.observer({best_peak_, lower_bound_, evaluations_});
+  }
 
   // The least peak of the graph of these choices. With `question`, only whether it is below that;
   // `exact` then asks for a bound as well, which a first look gives.
@@ -153,6 +164,7 @@ class Searcher {
                                       " refuses its own parameters");
     ++evaluations_;
     Count(0);
+    Tell();
     if (!question) return Look(composed.graph, exact, 0, kStatesEach);
     if (!exact) return Look(composed.graph, exact, *question, states);
     NEAP_TRY(const auto first, Look(composed.graph, exact, 0, kFewStates));
@@ -463,7 +475,8 @@ class Searcher {
   }
 
   const graph::Graph& graph_;
-  compile::Options options_;
+  const Limits limits_;       // of the whole search
+  compile::Options options_;  // of each evaluation
   const SearchOptions& search_;
   const std::vector<OpId> order_;
   const Facts facts_;
@@ -477,6 +490,7 @@ class Searcher {
   std::int64_t lower_bound_ = 0;
   std::int64_t work_ = 0;
   std::int64_t evaluations_ = 0;
+  Limits::Clock::time_point told_;
 };
 
 }  // namespace

@@ -134,7 +134,7 @@ std::vector<OpIndex> GreedyOrder(const Problem& problem, const std::vector<OpInd
   std::vector<OpIndex> ready = walk.sources();
   std::vector<OpIndex> order;
   while (!ready.empty()) {
-    if (limits.stop != nullptr && limits.stop->load(std::memory_order_relaxed)) return {};
+    if (limits.Interrupted()) return {};
     std::size_t best = 0;
     std::pair<std::int64_t, OpIndex> best_key;
     for (std::size_t at = 0; at < ready.size(); ++at) {

@@ -14,7 +14,7 @@ namespace neap::schedule {
 class Stopper {
  public:
   explicit Stopper(const Limits& limits)
-      : limits_(limits), start_(Clock::now()), reported_(start_) {}
+      : limits_(limits), reported_(Clock::now()), end_(limits.EndOfSearch(reported_)) {}
 
   // For a search on another thread on this one's behalf: the same clock and stop flag, states of
   // its own, which Charge() tells this one of.
@@ -46,14 +46,11 @@ class Stopper {
   }
   // Looks at the clock and the stop flag; for work that counts no states.
   bool Look() {
-    if (limits_.stop != nullptr && limits_.stop->load(std::memory_order_relaxed))
-      interrupted_ = true;
-    if (limits_.max_seconds > 0 || limits_.observer) {
+    if (limits_.Interrupted()) interrupted_ = true;
+    if (limits_.HasTimeLimit() || limits_.observer) {
       const auto now = Clock::now();
-      if (limits_.max_seconds > 0 && Seconds(now - start_) >= limits_.max_seconds) {
-        interrupted_ = true;
-      }
-      if (limits_.observer && Seconds(now - reported_) >= 0.1) {
+      if (now >= end_) interrupted_ = true;
+      if (limits_.observer && now - reported_ >= std::chrono::milliseconds(100)) {
         reported_ = now;
         limits_.observer({upper_bound_bytes_, lower_bound_bytes_, states_});
       }
@@ -70,14 +67,11 @@ class Stopper {
   const Limits& limits() const { return limits_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static double Seconds(Clock::duration duration) {
-    return std::chrono::duration<double>(duration).count();
-  }
+  using Clock = Limits::Clock;
 
   Limits limits_;
-  Clock::time_point start_;
   Clock::time_point reported_;
+  Clock::time_point end_;
   std::int64_t states_ = 0;
   std::int64_t upper_bound_bytes_ = 0;
   std::int64_t lower_bound_bytes_ = 0;

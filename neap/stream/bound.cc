@@ -32,6 +32,8 @@ class BoundsOfNetwork {
             std::clamp<std::int64_t>(heights[image], 1, network_.images[image].shape.height));
         chain.links[l].block_rows = own.back();
       }
+      // Higher blocks only make it smaller.
+      if (MostOf(&chain) <= bound) continue;
       const auto [at, is_new] = chain.bounds.try_emplace(std::move(own));
       if (is_new) at->second = BoundOfChain(chain.links);
       bound = std::max(bound, at->second);
@@ -106,6 +108,18 @@ class BoundsOfNetwork {
     std::vector<Link> links;
     std::map<std::vector<std::int64_t>, std::int64_t> bounds;  // by the heights of blocks
   };
+
+  // The bound of the chain in blocks of one row.
+  static std::int64_t MostOf(KnownChain* chain) {
+    const std::vector<std::int64_t> ones(chain->links.size(), 1);
+    const auto [at, is_new] = chain->bounds.try_emplace(ones);
+    if (is_new) {
+      std::vector<Link> links = chain->links;
+      for (Link& link : links) link.block_rows = 1;
+      at->second = BoundOfChain(std::move(links));
+    }
+    return at->second;
+  }
 
   // Chains end where no rows lead on: at outputs and at operators that need all of their input. One
   // that begins another adds nothing to it, but where its end is an output, which stays.

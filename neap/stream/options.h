@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
+#include "neap/base/limits.h"
 #include "neap/plan/stream.h"
 
 namespace neap::stream {
@@ -18,7 +18,7 @@ struct SearchOptions {
   std::int64_t column_block = 0;
   bool recompute = true;
   std::int64_t most_layouts = 400'000;  // that are made; the same on every machine
-  const std::atomic<bool>* stop = nullptr;
+  Limits limits;  // stop, deadline and observer, which is told layouts as states
 };
 inline constexpr std::int64_t kFullRow = -1;
 

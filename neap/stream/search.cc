@@ -2,6 +2,7 @@
 #include "neap/stream/search.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -50,14 +51,19 @@ class Searcher {
       Polish();
     }
     Sweep();
-    front_.interrupted = Stopped();
+    front_.cut_short = Stopped();
     return std::move(front_);
   }
 
  private:
-  bool Stopped() const {
-    return front_.layouts >= options_.most_layouts ||
-           (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed));
+  bool Stopped() const { return front_.layouts >= options_.most_layouts || options_.limits.Over(); }
+
+  void Tell() {
+    if (!options_.limits.observer || best_bytes_ == kInfinite) return;
+    const auto now = Limits::Clock::now();
+    if (now - told_ < std::chrono::milliseconds(100)) return;
+    told_ = now;
+    options_.limits.observer({best_bytes_, 0, front_.layouts});
   }
 
   // Rows that come one after the other are taken by segments that stream.
@@ -92,6 +98,7 @@ class Searcher {
   // False: it cannot be streamed.
   bool PriceOf(const SegmentChoice& choice, Edge* edge) {
     ++front_.layouts;
+    Tell();
     const auto [at, is_new] = prices_.try_emplace(choice);
     Price& price = at->second;
     if (is_new) {
@@ -413,6 +420,7 @@ class Searcher {
   Around around_;
   std::int64_t best_bytes_ = kInfinite;
   Front front_;
+  Limits::Clock::time_point told_;
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Point {
 struct Front {
   std::vector<Point> points;  // fewer bytes, higher cost; several of equal bytes and cost
   std::int64_t layouts = 0;
-  bool interrupted = false;
+  bool cut_short = false;  // a limit ended the search before all was tried
 };
 
 // What segments cost. Searches of one network for several objectives price the same ones.

@@ -125,7 +125,7 @@ class Planner {
 
   Planned PlanFor(Objective objective) {
     Planned planned;
-    planned.interrupted = interrupted_;
+    planned.cut_short = cut_short_;
     for (const Found* found : Undominated(all_, objective)) {
       planned.front.push_back(found->candidate);
       planned.front.back().stream.lower_bound_bytes = bounds_.For(found->heights);
@@ -138,7 +138,7 @@ class Planner {
   // False: nothing was found.
   bool Add(const Network& searched, Prices* prices) {
     const Front found = Search(searched, options_.search, prices);
-    interrupted_ = interrupted_ || found.interrupted;
+    cut_short_ = cut_short_ || found.cut_short;
     for (const Point& point : found.points) {
       Assembled assembled = Assemble(searched, point.segments, options_.search.input);
       if (!IsExecutable(assembled)) continue;
@@ -196,7 +196,7 @@ class Planner {
   Bounds bounds_;
   std::vector<Found> all_;
   std::size_t found_from_ = 0;  // of `all_`, by the search for this objective
-  bool interrupted_ = false;
+  bool cut_short_ = false;
 };
 
 }  // namespace

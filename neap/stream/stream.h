@@ -35,7 +35,7 @@ struct Planned {
   // By arena, least first; each costs less than the one before. Not empty.
   std::vector<Candidate> front;
   std::size_t chosen = 0;  // within the limits; the one nearest to them where none is
-  bool interrupted = false;
+  bool cut_short = false;  // a limit ended the search before all was tried
 };
 
 // `order`: the operators of `subgraph` that are not folded, in the order in which they shall run.

@@ -119,6 +119,20 @@ class Cascade(CliTest):
                       ("--overlap", "tflm-reference", "--runtime", "litert")):
             self.expect(USAGE, "pareto", "m.tflite", *words)
 
+    def test_time_limits(self):
+        # So short that nothing is searched: what there is without a search is told, checked and written.
+        report = self.report_of("plan", "m.tflite", "--cascade", "auto", "--time-limit", "0.000001",
+                                "-o", "cut.tflite", "--plan", "p.json")
+        self.assertFalse(report["interrupted"])
+        self.assertTrue(any("limit ended the search" in note for note in report["notes"]))
+        self.expect(DONE, "check", "m.tflite", "p.json")
+        front = self.report_of("pareto", "m.tflite", "--time-limit", "0.000001")
+        self.assertTrue(front["cut_short"])
+        self.assertFalse(front["interrupted"])
+        self.assertEqual(len(front["points"]), 1)
+        self.assertFalse(self.report_of("pareto", "m.tflite")["cut_short"])
+        self.expect(USAGE, "pareto", "m.tflite", "--time-limit", "-1")
+
     def test_what_does_not_go_together(self):
         for words in (("--order-only",), ("--moves", "best"), ("--order", "file")):
             self.expect(USAGE, "plan", "m.tflite", "--cascade", "auto", *words)

@@ -65,6 +65,14 @@ class DeliverTest(CliTest):
         self.assertEqual((self.folder / "mended.tflite").read_bytes(),
                          (self.folder / "out.tflite").read_bytes())
 
+    def test_name_of_another_format(self):
+        self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "m.tflite")
+        result = self.expect(USAGE, "plan", "m.tflite", "-o", "out.onnx")
+        self.assertIn(b"does not convert", result.stderr)
+        self.expect(DONE, "zoo", "resnet8", "-o", "m.onnx")
+        self.expect(USAGE, "plan", "m.onnx", "-o", "out.tflite")
+        self.assertEqual(self.files(), ["m.onnx", "m.tflite"])
+
     def test_order_alone(self):
         model = self.model()
         report = self.report_of("plan", "m.tflite", "-o", "out.tflite", "--no-memory-plan")

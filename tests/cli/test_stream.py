@@ -39,6 +39,15 @@ class StreamTest(CliTest):
             self.assertEqual(ran["arena_bytes"], report["plan"]["arena_bytes"])
             self.assertEqual(ran["macs"], report["stream"]["macs"])
 
+    def test_time_limits(self):
+        report = self.plan("--time-limit", "0.000001")
+        self.assertFalse(report["interrupted"])
+        self.assertTrue(any("limit ended the search" in note for note in report["notes"]))
+        self.run_plan()
+        front = self.report_of("pareto", "net.tflite", "--runtime", "neap", "--time-limit", "0.000001")
+        self.assertTrue(front["cut_short"])
+        self.assertFalse(front["interrupted"])
+
     def test_blocks_as_wide_as_asked(self):
         self.searches_whole_networks()
         narrow = self.plan("--block-columns", "1")
