@@ -163,62 +163,124 @@ class Planner {
       Tell("proposals", i, front.size());
       if (front[i].regions.empty()) continue;
       if (!options_.whole_front && since_best >= kPatience) break;
-      const Proposal best = proposals_[Best()];
-      tried_.insert(KeyOf(front[i].regions));
-      NEAP_CHECK_OK(Price(front[i].regions));
-      since_best = IsBetter(proposals_[Best()], best) ? 0 : since_best + 1;
+      const std::size_t best = Best();
+      NEAP_CHECK_OK(TryFrom(best, front[i].regions));
+      since_best = Best() != best ? 0 : since_best + 1;
     }
-    if (!Stopped()) NEAP_CHECK_OK(Improve(search.Plans()));
-    if (!Stopped()) NEAP_CHECK_OK(Refine(&search));
+    // The local search goes two ways, where there are two.
+    const std::size_t of_front = Best();
+    NEAP_CHECK_OK(TryNear(search));
+    const std::size_t of_near = Best();
+    NEAP_CHECK_OK(Descend(of_near, &search));
+    if (of_front != of_near) NEAP_CHECK_OK(Descend(of_front, &search));
     outcome_.cut_short = outcome_.cut_short || Stopped();
     if (!Stopped()) NEAP_CHECK_OK(ReorderBest());
     return {};
   }
 
-  // The model is no more than what a placement needs, so that what it thinks worse may be better:
-  // a plan of one run after the other takes the place of the regions that it touches in the best
-  // proposal, as long as that helps and an effort is left.
-  Status Improve(std::vector<RegionCandidate> plans) {
-    SortByModel(&plans);
-    int left = kMostImprovements;
-    for (bool improved = true; improved && left > 0 && !Stopped();) {
-      improved = false;
-      for (const RegionCandidate& plan : plans) {
-        if (--left < 0 || Stopped()) break;
-        const Proposal best = proposals_[Best()];
-        Tell("proposals", static_cast<std::size_t>(kMostImprovements - left),
-             static_cast<std::size_t>(kMostImprovements));
-        const std::vector<RegionPlan> regions = WithPlan(best.regions, plan);
-        if (!tried_.insert(KeyOf(regions)).second) {
-          ++left;
-          continue;
-        }
-        NEAP_CHECK_OK(Price(regions));
-        improved = improved || IsBetter(proposals_[Best()], best);
-      }
+  // Prices a proposal that is of use if it is better than `reference`.
+  Status TryFrom(std::size_t reference, const std::vector<RegionPlan>& regions) {
+    if (!tried_.insert(KeysOf(regions)).second) return {};
+    reference_ = reference;
+    return Price(regions);
+  }
+  // The best of those after `since` and of `since` itself.
+  std::size_t BestSince(std::size_t since, std::size_t count) const {
+    std::size_t best = since;
+    for (std::size_t i = count; i < proposals_.size(); ++i) {
+      if (IsBetter(proposals_[i], proposals_[best])) best = i;
+    }
+    return best;
+  }
+
+  // The model is no more than what a placement needs, and may be much less: what it thinks hardly
+  // worse than the best may be better.
+  Status TryNear(const RegionSearch& search) {
+    if (options_.whole_front || (options_.budget_bytes > 0 && Fits(proposals_[Best()]))) return {};
+    const std::int64_t score = ScoreOf(proposals_[Best()]);
+    std::vector<Combination> near =
+        search.Near(score + ToleranceOf(score) - ScoreOf(Cost{}), kNearEach);
+    SortByModel(&near, false);
+    if (near.size() > kMostNear) near.resize(kMostNear);
+    for (std::size_t i = 0; i < near.size() && !Stopped(); ++i) {
+      Tell("proposals", i, near.size());
+      if (!near[i].regions.empty()) NEAP_CHECK_OK(TryFrom(Best(), near[i].regions));
     }
     return {};
   }
 
+  Status Descend(std::size_t from, RegionSearch* search) {
+    NEAP_CHECK_OK(Improve(&from, *search));
+    return Refine(from, search);
+  }
+
+  // A plan of one run takes the place of the regions that it touches in a proposal, as long as that
+  // helps and an effort is left. What the model thinks best comes first.
+  Status Improve(std::size_t* at, const RegionSearch& search) {
+    int left = kMostImprovements;
+    for (bool improved = true; improved && left > 0 && !Stopped();) {
+      const std::size_t from = *at;
+      int patience = kImprovePatience;
+      for (const Combination& neighbour : NeighboursOf(proposals_[from], search)) {
+        if (left == 0 || patience == 0 || *at != from || Stopped()) break;
+        if (tried_.contains(KeysOf(neighbour.regions))) continue;
+        --left;
+        --patience;
+        Tell("proposals", static_cast<std::size_t>(kMostImprovements - left),
+             static_cast<std::size_t>(kMostImprovements));
+        const std::size_t count = proposals_.size();
+        NEAP_CHECK_OK(TryFrom(from, neighbour.regions));
+        *at = BestSince(from, count);
+      }
+      improved = *at != from;
+    }
+    return {};
+  }
+
+  // By how much a placement may need less than the model says: only where it tells overlaps inside
+  // operators, which it does row by row.
+  std::int64_t ToleranceOf(std::int64_t bytes) const {
+    const bool exact = rules_.kernels == ops::KernelLibrary::kNone ||
+                       rules_.kernels == ops::KernelLibrary::kCopies;
+    return exact ? 0 : bytes / 16;
+  }
+
+  // Those of a proposal that may be better than it, by the model.
+  std::vector<Combination> NeighboursOf(const Proposal& proposal,
+                                        const RegionSearch& search) const {
+    const bool cheap = options_.budget_bytes > 0 && Fits(proposal);
+    const std::int64_t score = cheap ? options_.budget_bytes : ScoreOf(proposal);
+    const std::int64_t macs = search.CostOf(proposal.regions).macs;
+    std::vector<Combination> all = search.Neighbours(proposal.regions);
+    std::erase_if(all, [&](const Combination& neighbour) {
+      if (neighbour.regions.empty()) return true;
+      if (options_.whole_front) return false;
+      return ScoreOf(neighbour.cost) > score + ToleranceOf(score) ||
+             (cheap && neighbour.cost.macs >= macs);
+    });
+    SortByModel(&all, cheap);
+    return all;
+  }
+
   // Bands of other heights in the regions of the best proposal.
-  Status Refine(RegionSearch* search) {
-    std::map<Stretch, std::vector<RegionCandidate>> uneven;
+  Status Refine(std::size_t at, RegionSearch* search) {
     for (bool improved = true; improved && !Stopped();) {
-      const Proposal best = proposals_[Best()];
-      for (const Stretch& run : StretchesToRefine(best)) {
+      const Proposal from = proposals_[at];
+      const std::size_t count = proposals_.size();
+      for (const Stretch& run : StretchesToRefine(from)) {
         if (Stopped()) return {};
-        if (!uneven.contains(run)) {
+        if (!uneven_.contains(run)) {
           std::vector<RegionCandidate> plans = search->Uneven(run.first, run.second);
-          SortByModel(&plans);
+          SortByModel(&plans, false);
           if (plans.size() > kMostUneven) plans.resize(kMostUneven);
-          uneven.emplace(run, std::move(plans));
+          uneven_.emplace(run, std::move(plans));
         }
-        for (const RegionCandidate& plan : uneven.at(run)) {
-          const std::vector<RegionPlan> regions = WithPlan(best.regions, plan);
-          if (tried_.insert(KeyOf(regions)).second) NEAP_CHECK_OK(Price(regions));
+        for (const RegionCandidate& plan : uneven_.at(run)) {
+          NEAP_CHECK_OK(TryFrom(BestSince(at, count), search->With(from.regions, plan)));
         }
       }
-      improved = IsBetter(proposals_[Best()], best);
+      improved = BestSince(at, count) != at;
+      at = BestSince(at, count);
     }
     return {};
   }
@@ -234,50 +296,28 @@ class Planner {
     return runs;
   }
 
-  void SortByModel(std::vector<RegionCandidate>* plans) const {
-    const bool total = outcome_.uncut.total_arena_bytes > 0;
-    std::stable_sort(
-        plans->begin(), plans->end(), [&](const RegionCandidate& a, const RegionCandidate& b) {
-          const auto key = [&](const RegionCandidate& p) {
-            return std::tuple(p.cost.bytes + (total ? p.cost.kept_bytes : 0), p.cost.macs);
-          };
-          return key(a) < key(b);
-        });
+  // By what is to be small; `cheap`: by the work.
+  template <typename T>
+  void SortByModel(std::vector<T>* items, bool cheap) const {
+    std::stable_sort(items->begin(), items->end(), [&](const T& a, const T& b) {
+      const std::int64_t bytes_a = ScoreOf(a.cost);
+      const std::int64_t bytes_b = ScoreOf(b.cost);
+      return cheap ? std::tuple(a.cost.macs, bytes_a) < std::tuple(b.cost.macs, bytes_b)
+                   : std::tuple(bytes_a, a.cost.macs) < std::tuple(bytes_b, b.cost.macs);
+    });
+  }
+  // What is to be small, by the model.
+  std::int64_t ScoreOf(const Cost& cost) const {
+    const std::int64_t total = outcome_.uncut.total_arena_bytes;
+    const bool counts = total >= 0 && (options_.budget_bytes == 0 || options_.budget_is_total);
+    return cost.bytes + (counts ? total - outcome_.uncut.arena_bytes + cost.kept_bytes : 0);
   }
 
-  using Key = std::vector<std::vector<std::int64_t>>;
-  static Key KeyOf(const std::vector<RegionPlan>& regions) {
+  using Key = std::vector<RegionKey>;
+  static Key KeysOf(const std::vector<RegionPlan>& regions) {
     Key key;
-    for (const RegionPlan& region : regions) {
-      std::vector<std::int64_t> one;
-      one.reserve(region.ops.size());
-      for (const OpId id : region.ops) one.push_back(id.value());
-      for (const Split& split : region.splits) {
-        one.push_back(-1 - static_cast<std::int64_t>(split.axis));
-        one.insert(one.end(), split.cuts.begin(), split.cuts.end());
-      }
-      key.push_back(std::move(one));
-    }
+    for (const RegionPlan& region : regions) key.push_back(KeyOf(region));
     return key;
-  }
-
-  std::vector<RegionPlan> WithPlan(const std::vector<RegionPlan>& regions,
-                                   const RegionCandidate& plan) const {
-    const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(plan.begin);
-    const auto end = order_.begin() + static_cast<std::ptrdiff_t>(plan.end);
-    std::vector<RegionPlan> result;
-    bool placed = false;
-    for (const RegionPlan& region : regions) {
-      const auto at = std::find(order_.begin(), order_.end(), region.ops.front());
-      const bool apart = at >= end || at + static_cast<std::ptrdiff_t>(region.ops.size()) <= begin;
-      if (!placed && at >= begin) {
-        result.push_back({{begin, end}, plan.splits});
-        placed = true;
-      }
-      if (apart) result.push_back(region);
-    }
-    if (!placed) result.push_back({{begin, end}, plan.splits});
-    return result;
   }
 
   // A realised graph, in its own order, with a fraction of the effort.
@@ -299,6 +339,7 @@ class Planner {
     const std::size_t at = Best();
     const Proposal best = proposals_[at];
     if (best.regions.empty()) return {};
+    reference_ = at;
     const bool may_be_lower = !IsLeast(plans_[at], true);
     Proposal searched = best;
     searched.keeps_order = false;
@@ -367,7 +408,7 @@ class Planner {
 
   // What would be chosen; of a whole front, what would be on it.
   bool IsOfUse(const Proposal& proposal) const {
-    if (!options_.whole_front) return IsBetter(proposal, proposals_[Best()]);
+    if (!options_.whole_front) return IsBetter(proposal, proposals_[reference_]);
     return std::none_of(proposals_.begin(), proposals_.end(), [&](const Proposal& other) {
       return IsNoWorse(other, proposal) && other.tiles <= proposal.tiles;
     });
@@ -425,7 +466,10 @@ class Planner {
   static constexpr int kPatience = 24;
   static constexpr std::int64_t kPromisingShare = 8;
   static constexpr int kMostImprovements = 480;
+  static constexpr int kImprovePatience = 128;
   static constexpr std::size_t kMostUneven = 24;
+  static constexpr std::size_t kNearEach = 16;
+  static constexpr std::size_t kMostNear = 300;
   static constexpr std::int64_t kQuickStates = 4000;  // of a placement
   static constexpr std::int64_t kQuickOrderStates = 20'000;
 
@@ -437,6 +481,8 @@ class Planner {
   std::vector<plan::Plan> plans_;    // of each
   std::int64_t realised_ = 0;
   std::set<Key> tried_;
+  std::size_t reference_ = 0;  // what a proposal has to beat
+  std::map<Stretch, std::vector<RegionCandidate>> uneven_;
   PlanOutcome outcome_;
 };
 

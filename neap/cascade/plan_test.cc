@@ -120,6 +120,56 @@ TEST(Plan, TheFrontIsThatOfBruteForce) {
   EXPECT_GT(several, 30);
 }
 
+TEST(Plan, NearCombinationsAreThoseOfBruteForce) {
+  Random random(31);
+  int several = 0;
+  int neighbours = 0;
+  for (int round = 0; round < 1000; ++round) {
+    const Network network = RandomTflite(&random, true);
+    if (network.ops.size() > 5) continue;
+    Rules rules;
+    rules.alignment = 16;
+    rules.kernels = ops::KernelLibrary::kCopies;
+    rules.charges_operators = true;
+    RegionSearch search(network.graph.subgraphs[SubgraphId(0)], network.ops, rules, {8, 4});
+    const auto front = search.Run([](std::size_t, std::size_t) { return true; });
+    std::vector<Cost> all;
+    Enumerate(search.Loads(), search.Plans(), search.LeastPossible(), 0, {}, &all);
+    const auto score = [](const Cost& cost) { return cost.bytes + cost.kept_bytes; };
+    std::int64_t most = score(all[0]);
+    for (const Cost& cost : all) most = std::min(most, score(cost));
+    most *= 2;
+    std::vector<std::int64_t> expected;
+    for (const Cost& cost : all) {
+      if (score(cost) <= most) expected.push_back(score(cost));
+    }
+    std::vector<std::int64_t> found;
+    for (const Combination& combination : search.Near(most, all.size())) {
+      ASSERT_EQ(combination.cost, search.CostOf(combination.regions));
+      found.push_back(score(combination.cost));
+    }
+    std::sort(expected.begin(), expected.end());
+    std::sort(found.begin(), found.end());
+    ASSERT_EQ(found, expected);
+    several += found.size() > 2 ? 1 : 0;
+    // Of each height the ones for which least is kept come first.
+    for (const Combination& one : search.Near(most, 1)) {
+      for (const Cost& cost : all) {
+        if (cost.bytes <= one.cost.bytes) {
+          ASSERT_GE(cost.kept_bytes, one.cost.kept_bytes);
+        }
+      }
+    }
+    for (const Combination& neighbour : search.Neighbours(front[0].regions)) {
+      ASSERT_NE(std::find(all.begin(), all.end(), neighbour.cost), all.end());
+      ASSERT_EQ(neighbour.cost, search.CostOf(neighbour.regions));
+      ++neighbours;
+    }
+  }
+  EXPECT_GT(several, 20);
+  EXPECT_GT(neighbours, 500);
+}
+
 // The memory of a proposal is the arena of the plan that runs, not a sum of buffers.
 TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
   Random random(23);

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/cascade/region_search.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace neap::cascade {
 namespace {
@@ -58,6 +63,17 @@ std::vector<std::vector<std::int64_t>> UnevenCuts(std::int64_t size, std::int64_
 }
 
 }  // namespace
+
+RegionKey KeyOf(const RegionPlan& region) {
+  RegionKey key;
+  key.reserve(region.ops.size());
+  for (const OpId id : region.ops) key.push_back(id.value());
+  for (const Split& split : region.splits) {
+    key.push_back(-1 - static_cast<std::int64_t>(split.axis));
+    key.insert(key.end(), split.cuts.begin(), split.cuts.end());
+  }
+  return key;
+}
 
 RegionSearch::RegionSearch(const Subgraph& subgraph, std::vector<OpId> order, const Rules& rules,
                            const RegionLimits& limits)
@@ -220,6 +236,7 @@ std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t
   }
   std::swap(others, plans_);
   KeepUndominated(&others);
+  Know(others);
   return others;
 }
 
@@ -245,20 +262,26 @@ void RegionSearch::SearchFrom(std::size_t begin) {
   }
 }
 
-std::vector<Combination> RegionSearch::Combine() const {
-  // A state: the operators before a position are done at this cost; how, by links.
-  struct State {
-    Cost cost;
-    std::size_t from = 0;  // position
-    std::size_t state = 0;
-    std::ptrdiff_t plan = -1;  // -1: one operator by itself
-  };
-  std::vector<std::vector<State>> states(order_.size() + 1);
+// What the operators before a position cost; how, by links.
+struct RegionSearch::Partial {
+  Cost cost;
+  std::size_t from = 0;      // position
+  std::size_t state = 0;     // of those there
+  std::ptrdiff_t plan = -1;  // of the run that begins there; -1: one operator by itself
+};
+
+// For every position what `keep` leaves of all ways to get there within `most_bytes`.
+template <typename Keep>
+std::vector<std::vector<RegionSearch::Partial>> RegionSearch::PartialsWithin(
+    std::int64_t most_bytes, const Keep& keep) const {
+  std::vector<std::vector<Partial>> states(order_.size() + 1);
   std::vector<std::vector<std::size_t>> ending(order_.size() + 1);
-  for (std::size_t p = 0; p < plans_.size(); ++p) ending[plans_[p].end].push_back(p);
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    if (plans_[p].cost.bytes <= most_bytes) ending[plans_[p].end].push_back(p);
+  }
   states[0].push_back({});
   for (std::size_t at = 1; at <= order_.size(); ++at) {
-    std::vector<State>& here = states[at];
+    std::vector<Partial>& here = states[at];
     const auto extend = [&](std::size_t from, const Cost& cost, std::ptrdiff_t plan) {
       for (std::size_t s = 0; s < states[from].size(); ++s) {
         const Cost& before = states[from][s].cost;
@@ -269,32 +292,127 @@ std::vector<Combination> RegionSearch::Combine() const {
                         plan});
       }
     };
-    extend(at - 1, {loads_[at - 1], 0, 0}, -1);
+    if (loads_[at - 1] <= most_bytes) extend(at - 1, {loads_[at - 1], 0, 0}, -1);
     for (const std::size_t p : ending[at]) {
       extend(plans_[p].begin, plans_[p].cost, static_cast<std::ptrdiff_t>(p));
     }
-    KeepUndominated(&here);
+    keep(&here);
   }
-  std::vector<Combination> combinations;
-  for (std::size_t s = 0; s < states.back().size(); ++s) {
-    Combination combination;
-    combination.cost = states.back()[s].cost;
-    std::size_t state = s;
-    for (std::size_t at = order_.size(); at > 0;) {
-      const State& link = states[at][state];
-      if (link.plan >= 0) {
-        const RegionCandidate& plan = plans_[static_cast<std::size_t>(link.plan)];
-        const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(plan.begin);
-        const auto end = order_.begin() + static_cast<std::ptrdiff_t>(plan.end);
-        combination.regions.push_back({{begin, end}, plan.splits});
-      }
-      at = link.from;
-      state = link.state;
+  return states;
+}
+
+Combination RegionSearch::Trace(const std::vector<std::vector<Partial>>& states,
+                                std::size_t state) const {
+  Combination combination;
+  combination.cost = states.back()[state].cost;
+  for (std::size_t at = order_.size(); at > 0;) {
+    const Partial& link = states[at][state];
+    if (link.plan >= 0) {
+      combination.regions.push_back(RegionOf(plans_[static_cast<std::size_t>(link.plan)]));
     }
-    std::reverse(combination.regions.begin(), combination.regions.end());
-    combinations.push_back(std::move(combination));
+    at = link.from;
+    state = link.state;
   }
+  std::reverse(combination.regions.begin(), combination.regions.end());
+  return combination;
+}
+
+std::vector<Combination> RegionSearch::Combine() const {
+  const auto states = PartialsWithin(std::numeric_limits<std::int64_t>::max(),
+                                     [](std::vector<Partial>* here) { KeepUndominated(here); });
+  std::vector<Combination> combinations;
+  for (std::size_t s = 0; s < states.back().size(); ++s) combinations.push_back(Trace(states, s));
   return combinations;
+}
+
+RegionPlan RegionSearch::RegionOf(const RegionCandidate& plan) const {
+  const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(plan.begin);
+  const auto end = order_.begin() + static_cast<std::ptrdiff_t>(plan.end);
+  return {{begin, end}, plan.splits};
+}
+
+std::size_t RegionSearch::PositionOf(const RegionPlan& region) const {
+  const auto at = std::find(order_.begin(), order_.end(), region.ops.front());
+  return static_cast<std::size_t>(at - order_.begin());
+}
+
+void RegionSearch::Know(const std::vector<RegionCandidate>& plans) {
+  for (const RegionCandidate& plan : plans) costs_[KeyOf(RegionOf(plan))] = plan.cost;
+}
+
+Cost RegionSearch::CostOf(const std::vector<RegionPlan>& regions) const {
+  Cost cost;
+  cost.bytes = floor_;
+  std::vector<bool> cut(order_.size(), false);
+  for (const RegionPlan& region : regions) {
+    const Cost& own = costs_.at(KeyOf(region));
+    cost.bytes = std::max(cost.bytes, own.bytes);
+    cost.macs += own.macs;
+    cost.kept_bytes += own.kept_bytes;
+    const std::size_t begin = PositionOf(region);
+    for (std::size_t i = 0; i < region.ops.size(); ++i) cut[begin + i] = true;
+  }
+  for (std::size_t at = 0; at < order_.size(); ++at) {
+    if (!cut[at]) cost.bytes = std::max(cost.bytes, loads_[at]);
+  }
+  return cost;
+}
+
+std::vector<RegionPlan> RegionSearch::With(const std::vector<RegionPlan>& regions,
+                                           const RegionCandidate& plan) const {
+  std::vector<RegionPlan> result;
+  bool placed = false;
+  for (const RegionPlan& region : regions) {
+    const std::size_t at = PositionOf(region);
+    if (!placed && at >= plan.begin) {
+      result.push_back(RegionOf(plan));
+      placed = true;
+    }
+    if (at >= plan.end || at + region.ops.size() <= plan.begin) result.push_back(region);
+  }
+  if (!placed) result.push_back(RegionOf(plan));
+  return result;
+}
+
+std::vector<Combination> RegionSearch::Neighbours(const std::vector<RegionPlan>& regions) const {
+  std::vector<Combination> neighbours;
+  const auto add = [&](std::vector<RegionPlan> changed) {
+    neighbours.push_back({CostOf(changed), std::move(changed)});
+  };
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    std::vector<RegionPlan> without = regions;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+    add(std::move(without));
+  }
+  for (const RegionCandidate& plan : plans_) add(With(regions, plan));
+  return neighbours;
+}
+
+std::vector<Combination> RegionSearch::Near(std::int64_t most_bytes, std::size_t each) const {
+  const auto least = [](std::size_t few) {
+    return [few](std::vector<Partial>* here) {
+      std::stable_sort(here->begin(), here->end(), [](const Partial& a, const Partial& b) {
+        return std::tie(a.cost.kept_bytes, a.cost.macs) < std::tie(b.cost.kept_bytes, b.cost.macs);
+      });
+      if (here->size() > few) here->resize(few);
+    };
+  };
+  std::set<std::int64_t> heights(loads_.begin(), loads_.end());
+  heights.insert(floor_);
+  for (const RegionCandidate& plan : plans_) heights.insert(plan.cost.bytes);
+  std::vector<Combination> near;
+  for (const std::int64_t height : heights) {
+    if (height < floor_ || height > most_bytes) continue;
+    const auto best = PartialsWithin(height, least(1));
+    if (best.back().empty() || best.back()[0].cost.kept_bytes + height > most_bytes) continue;
+    const auto states = PartialsWithin(height, least(each));
+    for (std::size_t s = 0; s < states.back().size(); ++s) {
+      // Lower ones have been found before.
+      if (states.back()[s].cost.bytes != height) continue;
+      if (states.back()[s].cost.kept_bytes + height <= most_bytes) near.push_back(Trace(states, s));
+    }
+  }
+  return near;
 }
 
 std::vector<Combination> RegionSearch::Run(const Progress& progress) {
@@ -303,6 +421,7 @@ std::vector<Combination> RegionSearch::Run(const Progress& progress) {
     SearchFrom(begin);
     if (!progress(begin + 1, order_.size())) break;
   }
+  Know(plans_);
   return Combine();
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -42,6 +43,10 @@ struct Combination {
 template <typename T>
 void KeepUndominated(std::vector<T>* items);
 
+// Tells regions apart: operators and cuts.
+using RegionKey = std::vector<std::int64_t>;
+RegionKey KeyOf(const RegionPlan& region);
+
 class RegionSearch {
  public:
   // Called after each operator that a run may begin with; false: stop.
@@ -54,9 +59,23 @@ class RegionSearch {
   // once; whatever the budget, it is in here.
   std::vector<Combination> Run(const Progress& progress);
 
+  // After Run(): combinations that are not far from the best ones, among which dominated ones are.
+  // For every height the `each` ones of just that for which the runtime keeps least, where height
+  // and that are at most `most_bytes` together. By height.
+  std::vector<Combination> Near(std::int64_t most_bytes, std::size_t each) const;
+
   // Plans of one run in bands of rows of different heights: at borders of an image there is less
   // around them. Those that no other of them dominates.
   std::vector<RegionCandidate> Uneven(std::size_t begin, std::size_t end);
+
+  // By the same model: regions that Run() or Uneven() has found, and the other operators one after
+  // the other.
+  Cost CostOf(const std::vector<RegionPlan>& regions) const;
+  // Such regions with one plan of Run() in place of those that it touches; all of these, and those
+  // with a region less.
+  std::vector<RegionPlan> With(const std::vector<RegionPlan>& regions,
+                               const RegionCandidate& plan) const;
+  std::vector<Combination> Neighbours(const std::vector<RegionPlan>& regions) const;
 
   // Bytes at once at each position, nothing cut.
   const std::vector<std::int64_t>& Loads() const { return loads_; }
@@ -92,6 +111,13 @@ class RegionSearch {
   Stretch StretchOf(std::size_t begin, std::size_t end) const;
   void TryGrids(const Stretch& run);
   void TryGrid(const Stretch& run, std::vector<Split> splits);
+  RegionPlan RegionOf(const RegionCandidate& plan) const;
+  std::size_t PositionOf(const RegionPlan& region) const;
+  void Know(const std::vector<RegionCandidate>& plans);
+  struct Partial;
+  template <typename Keep>
+  std::vector<std::vector<Partial>> PartialsWithin(std::int64_t most_bytes, const Keep& keep) const;
+  Combination Trace(const std::vector<std::vector<Partial>>& states, std::size_t state) const;
   std::vector<Combination> Combine() const;
 
   const graph::Subgraph& subgraph_;
@@ -104,6 +130,7 @@ class RegionSearch {
   std::int64_t floor_ = 0;
   std::int64_t searched_ = 0;
   std::vector<RegionCandidate> plans_;
+  std::map<RegionKey, Cost> costs_;
 };
 
 template <typename T>
