@@ -142,21 +142,13 @@ class Planner {
     outcome_.proposals = static_cast<std::int64_t>(front.size());
     // By what the model says of them, the best first: it is no more than what a placement needs,
     // up to overlaps inside operators.
-    const std::int64_t kept = outcome_.uncut.total_arena_bytes < 0
-                                  ? 0
-                                  : outcome_.uncut.total_arena_bytes - outcome_.uncut.arena_bytes;
-    const bool total = kept > 0 && (options_.budget_bytes == 0 || options_.budget_is_total);
-    const auto expected = [&](const Combination& c) {
-      return c.cost.bytes + (total ? kept + c.cost.kept_bytes : 0);
+    SortByModel(&front, false);
+    const auto fits = [&](const Combination& combination) {
+      return options_.budget_bytes > 0 && ScoreOf(combination.cost) <= options_.budget_bytes;
     };
-    std::stable_sort(front.begin(), front.end(), [&](const Combination& a, const Combination& b) {
-      const bool fits_a = options_.budget_bytes > 0 && expected(a) <= options_.budget_bytes;
-      const bool fits_b = options_.budget_bytes > 0 && expected(b) <= options_.budget_bytes;
-      if (fits_a != fits_b) return fits_a;
-      if (fits_a) {
-        return std::tuple(a.cost.macs, expected(a)) < std::tuple(b.cost.macs, expected(b));
-      }
-      return std::tuple(expected(a), a.cost.macs) < std::tuple(expected(b), b.cost.macs);
+    const auto larger = std::stable_partition(front.begin(), front.end(), fits);
+    std::stable_sort(front.begin(), larger, [](const Combination& a, const Combination& b) {
+      return a.cost.macs < b.cost.macs;
     });
     int since_best = 0;
     for (std::size_t i = 0; i < front.size() && !Stopped(); ++i) {
