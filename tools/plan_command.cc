@@ -199,6 +199,7 @@ class PlanRun {
       // Perhaps what can only help does.
       if (!OnlyWhatHelps(&wanted)) break;
     }
+    if (!given_) precompiled_ = std::move(as_it_is_);
     rewriting_.seconds = watch.Seconds();
     return {};
   }
@@ -232,7 +233,9 @@ class PlanRun {
   // Where nothing overlaps inside operators, the arena of the model as it is is at least its peak,
   // so that it need not be placed as a rule.
   Result<bool> IsBetter(const Rewritten& rewritten, const compile::Options& options) {
-    auto after = compile::Compile(rewritten.model.graph, options);
+    compile::Options first = options;
+    first.limits = options.limits.WithHalfTheTime();
+    auto after = compile::Compile(rewritten.model.graph, first);
     if (!after) return false;
     const std::int64_t bytes = report::HeadlineOf(*after, options.place).bytes;
     precompiled_ = std::move(*after);
@@ -245,9 +248,12 @@ class PlanRun {
       const auto before = compile::FindPeak(source_.graph, quick, false);
       if (before && bytes < before->lower_bound_bytes) return true;
     }
-    const auto as_it_is = compile::Compile(source_.graph, options);
-    if (!as_it_is) return false;
-    const std::int64_t bytes_before = report::HeadlineOf(*as_it_is, options.place).bytes;
+    if (!as_it_is_) {
+      auto compiled = compile::Compile(source_.graph, options);
+      if (!compiled) return false;
+      as_it_is_ = std::move(*compiled);
+    }
+    const std::int64_t bytes_before = report::HeadlineOf(*as_it_is_, options.place).bytes;
     const std::size_t ops_before = source_.graph.subgraphs[graph::SubgraphId(0)].ops.size();
     const std::size_t ops = rewritten.model.graph.subgraphs[graph::SubgraphId(0)].ops.size();
     return bytes < bytes_before || (bytes == bytes_before && ops < ops_before);
@@ -500,6 +506,7 @@ class PlanRun {
   std::string given_sha256_;
   std::vector<graph::OpId> caller_ops_;
   std::optional<compile::Compiled> precompiled_;  // of `source_`
+  std::optional<compile::Compiled> as_it_is_;     // not rewritten, once rewrites had to beat that
   std::vector<plan::Rewrite> rewrites_;
   std::int64_t accumulator_bytes_ = 0;
   std::string rewritten_sha256_;

@@ -360,7 +360,7 @@ class Pipeline {
   Limits PlacementLimits(std::int64_t states) const {
     Limits limits = options_.limits;
     // Who interrupts is waiting.
-    if (limits.Over()) states /= 10;
+    if (limits.Interrupted()) states /= 10;
     limits.max_states = std::max<std::int64_t>(states, 1);
     limits.observer = nullptr;
     // States alone end a placement, soon: an order that was interrupted is still placed well.
