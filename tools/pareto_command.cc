@@ -231,6 +231,8 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     if (diagnostic.file.empty()) diagnostic.file = source.path;
     return Fail(std::move(diagnostic));
   }
+  // After the search there is nothing left to be interrupted.
+  const bool interrupted = front->cut_short && compile.limits.Interrupted();
   for (const compile::StreamPoint& point : front->points) {
     const auto findings = plan::Check(source.graph, point.plan);
     NEAP_CHECK(findings.empty(), "a streamed plan does not pass its check");
@@ -253,7 +255,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     for (const compile::StreamPoint& point : front->points) {
       out["points"].push_back(StreamPointJson(point));
     }
-    out["interrupted"] = compile.limits.Interrupted();
+    out["interrupted"] = interrupted;
     out["cut_short"] = front->cut_short;
     out["seconds"] = watch.Seconds();
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
@@ -261,7 +263,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     NEAP_CHECK_OK(Print(stdout, report::InterfaceText(given.changes) +
                                     StreamFrontText(source, *front, options.input)));
   }
-  return compile.limits.Interrupted() ? kInterrupted : kDone;
+  return interrupted ? kInterrupted : kDone;
 }
 
 Result<int> RunPareto(const ParetoOptions& options) {
@@ -307,6 +309,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
     if (diagnostic.file.empty()) diagnostic.file = source.path;
     return Fail(std::move(diagnostic));
   }
+  const bool interrupted = outcome->cut_short && plan.compile.limits.Interrupted();
   if (options.output.json) {
     Json out;
     out["schema_version"] = report::kReportVersion;
@@ -323,7 +326,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
       one["copies"] = CopiesJson(copies);
       out["points"].push_back(std::move(one));
     }
-    out["interrupted"] = plan.compile.limits.Interrupted();
+    out["interrupted"] = interrupted;
     out["cut_short"] = outcome->cut_short;
     out["seconds"] = watch.Seconds();
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
@@ -331,7 +334,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
     NEAP_CHECK_OK(
         Print(stdout, report::InterfaceText(given.changes) + FrontText(source, *outcome)));
   }
-  return plan.compile.limits.Interrupted() ? kInterrupted : kDone;
+  return interrupted ? kInterrupted : kDone;
 }
 
 }  // namespace

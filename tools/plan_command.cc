@@ -329,8 +329,8 @@ class PlanRun {
     const cascade::Proposal& chosen = outcome.front[outcome.chosen];
     compiled_.file_order = outcome.compiled.file_order;
     NoteRegions(chosen, &compiled_.plan);
-    compiled_.interrupted = compiled_.interrupted || settings_.compile.limits.Interrupted();
     if (outcome.cut_short) {
+      compiled_.interrupted = compiled_.interrupted || settings_.compile.limits.Interrupted();
       report_.notes.emplace_back(
           "a limit ended the search before all tiles were tried: there may be a plan of less "
           "memory");

@@ -448,6 +448,10 @@ class Planner {
       if (IsBetter(outcome_.front[i], outcome_.front[outcome_.chosen])) outcome_.chosen = i;
     }
     if (!outcome_.front[outcome_.chosen].regions.empty()) return {};
+    if (outcome_.cut_short && realised_ == 0) {
+      outcome_.note = "nothing is cut: the search ended before any proposal was tried";
+      return {};
+    }
     outcome_.note = outcome_.proposals <= 1
                         ? "nothing is cut: no region of operators in tiles needs less"
                         : "nothing is cut: with what tiles cost, none of " +

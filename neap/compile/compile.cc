@@ -92,10 +92,7 @@ class Pipeline {
       compiled_.kept_file_order = true;
       NEAP_CHECK_OK(PlanEntries());
     }
-    if (options_.stream) {
-      NEAP_CHECK_OK(StreamEntries(graph_, options_, &compiled_));
-      compiled_.interrupted = options_.limits.Interrupted();
-    }
+    if (options_.stream) NEAP_CHECK_OK(StreamEntries(graph_, options_, &compiled_));
     const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();

@@ -58,6 +58,7 @@ Status StreamEntries(const graph::Graph& graph, const Options& options, Compiled
       continue;
     }
     if (planned->cut_short) {
+      compiled->interrupted = compiled->interrupted || options.limits.Interrupted();
       compiled->notes.emplace_back(
           "a limit ended the search for streamed plans: there may be one of less memory");
     }
