@@ -60,6 +60,26 @@ TEST(StreamChecker, NothingLiesOverWhatItsOwnBoxReads) {
   }
 }
 
+// What is element-wise may lie over its input, byte upon byte, and nowhere else.
+TEST(StreamChecker, ElementwiseOutputsLieUponTheSameByte) {
+  Random random(11);
+  graph::Graph graph = Depthwise(&random, 2, 3, 1);
+  graph::Op& op = graph.subgraphs[kMain].ops[graph::OpId(0)];
+  op.type = "LOGISTIC";
+  op.inputs.resize(1);
+  for (std::int64_t out = 0; out <= 6; ++out) {
+    const StreamSegment segment = Whole(0, {{op.inputs[0], {{0, 6}}}, {op.outputs[0], {{out, 6}}}});
+    plan::EntryPlan entry = EntryWith(graph, {segment}, out + 6);
+    entry.stream->macs = entry.stream->layerwise_macs = 0;
+    const auto findings = plan::Check(graph, PlanOf(entry));
+    if (out == 0 || out == 6) {
+      EXPECT_THAT(findings, IsEmpty()) << out;
+    } else {
+      EXPECT_THAT(findings, Contains(HasSubstr("over what the same box reads"))) << out;
+    }
+  }
+}
+
 // Sums of 4 bytes that take all of an image in one box.
 TEST(StreamChecker, SumsDoNotLieOverWhatTheyAreMadeFrom) {
   Random random(12);
