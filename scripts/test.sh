@@ -140,6 +140,9 @@ finish() {
 
 # Long tests read this; see tests/README.md.
 [[ $long -eq 1 ]] && export NEAP_LONG=1
+# Of scripts/conformance: in the short form, a few small models.
+every_plan=()
+[[ $long -eq 1 ]] || every_plan=(--models 'ad01_int8|kws_ref_model|okay_nabu|trained_lstm_int8|hello_world')
 
 if [[ $fast -eq 0 ]]; then
   # The first command of the README; it is configured without tests, which the preset turns on again.
@@ -189,6 +192,11 @@ if scripts/checks/venv.sh >"$logs/venv.log" 2>&1 </dev/null; then
     tests/conformance --junitxml "$logs/conformance.xml" --neap build/release/tools/neap \
     "${together[@]}" ${NEAP_LONG:+--long}
   sed -n '/^table:/,/^$/p' "$logs/conformance.log"
+  if [[ -d ${NEAP_SHARED:-../shared}/models ]]; then
+    check every-plan scripts/conformance --jobs "$jobs" "${every_plan[@]}"
+  else
+    skip every-plan "no public models"
+  fi
 else
   show venv
   skip conformance "pytest could not be installed, see $logs/venv.log"
