@@ -91,7 +91,7 @@ std::string BoundText(const PipelineReport& report) {
   const char* const what = IsTime(report) ? "slowest stage" : "largest parameter memory";
   std::string text = fmt::format("{} {}: ", what, Value(report, value));
   if (assigned.optimal()) {
-    text += fmt::format("optimal, no assignment is {} (certificate checked)\n",
+    text += fmt::format("optimal assignment: none is {} (certificate checked)\n",
                         IsTime(report) ? "faster" : "smaller");
   } else {
     text += fmt::format(

@@ -115,7 +115,7 @@ std::string TextOf(const Answer& answer, const std::string& name) {
   std::string text = fmt::format("{}: {} buffers in an arena of {}\n", name,
                                  FormatCount(answer.buffers), FormatBytes(height));
   if (answer.outcome.optimal()) {
-    text += "optimal: no placement is lower\n";
+    text += "optimal placement: no placement is lower\n";
   } else {
     text += fmt::format("no placement is lower than {} ({} less)\n", FormatBytes(bound),
                         report::Percent(height - bound, height));

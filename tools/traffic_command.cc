@@ -32,7 +32,9 @@ constexpr const char* kTrafficFooter =
     "  neap traffic model.tflite --plan plan.json --on-chip 32KiB,64KiB,128KiB\n"
     "  neap traffic model.onnx --dim batch=1 --on-chip 1MiB --ends off-chip --json\n"
     "\n"
-    "Rules: optimum (read and written bytes together are fewest, with a proof or a bound),\n"
+    "Rules: optimum (fewest bytes read and written of every choice for this order, with a proof "
+    "or\n"
+    "a bound),\n"
     "furthest-next-use and lru move whole tensors; belady (fewest misses) and lru equal blocks.\n"
     "Dead data is never written back, and what has a copy outside is written once.\n";
 

@@ -22,7 +22,9 @@ class PlanReportTest : public ::testing::Test {
     report_.total_seconds = 0.5;
   }
   std::string FirstLine() const {
-    const std::string text = PlanText(report_, Style());
+    Style wide;
+    wide.columns = 160;
+    const std::string text = PlanText(report_, wide);
     return text.substr(0, text.find('\n'));
   }
   plan::EntryPlan& Entry() { return compiled_.plan.entries[0]; }
@@ -36,7 +38,8 @@ TEST_F(PlanReportTest, Text) {
   report_.written = {"plan.json"};
   report_.notes = {"a line\nthat a file chose"};
   EXPECT_EQ(PlanText(report_, Style()),
-            "Arena 301,056 B (294.0 KiB), was 351,232 B: 14.3 % less; proven optimal.\n"
+            "Arena 301,056 B (294.0 KiB), was 351,232 B: 14.3 % less;\n"
+            "optimal arena (every order and placement).\n"
             "Peak at operator #0 'CONV_2D': input 'x' 150,528 + output 'y' 150,528.\n"
             "\n"
             "  bytes     plan  lower bound  file order\n"
@@ -55,7 +58,7 @@ TEST_F(PlanReportTest, StockRuntimeHasTheHeadline) {
   EXPECT_EQ(
       FirstLine(),
       "Arena 310,000 B (302.7 KiB) in TFLM, was 351,232 B: 11.7 % less; gap 2.9 % left by its "
-      "own planner (proven optimum 301,056 B).");
+      "own planner (no order and no placement is below 301,056 B).");
   Entry().arena_bytes = 301056 + 16;
   EXPECT_THAT(FirstLine(), HasSubstr("; gap 2.9 % (lower bound 301,056 B)."));
   Entry().arena_bytes = 301056;
@@ -75,7 +78,8 @@ TEST_F(PlanReportTest, SaysWhatWasDelivered) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.delivered_arena_bytes = 301056;
   report_.carries_plan = true;
-  EXPECT_LE(FirstLine().size(), 80U);
+  const std::string narrow = PlanText(report_, Style());
+  EXPECT_LE(narrow.find('\n'), 80U);
   EXPECT_THAT(PlanText(report_, Style()),
               HasSubstr("\nThat is what TensorFlow Lite Micro would allocate for a model written "
                         "with -o,\nwhich carries this memory plan.\n"));
@@ -100,13 +104,42 @@ TEST_F(PlanReportTest, BudgetOfTheWholeArena) {
 
 TEST_F(PlanReportTest, ComparesWithoutNegativeNumbers) {
   compiled_.file_order.arena_bytes = 301056;
-  EXPECT_THAT(FirstLine(), HasSubstr("(294.0 KiB), the same as in file order; proven optimal."));
+  EXPECT_THAT(FirstLine(), HasSubstr("(294.0 KiB), the same as in file order; "
+                                     "optimal arena (every order and placement)."));
   compiled_.file_order.arena_bytes = 301057;
   EXPECT_THAT(FirstLine(), HasSubstr(", was 301,057 B: under 0.1 % less;"));
   compiled_.file_order.arena_bytes = 200704;
   EXPECT_THAT(FirstLine(), HasSubstr(", was 200,704 B: 50.0 % more;"));
   compiled_.file_order.arena_bytes = 0;
   EXPECT_THAT(FirstLine(), HasSubstr(", was 0 B;"));
+}
+
+// The word always names what it ranges over.
+TEST_F(PlanReportTest, OptimalNamesItsRange) {
+  report_.placed = false;
+  compiled_.file_order.peak_bytes = 340000;
+  EXPECT_THAT(FirstLine(), HasSubstr("; optimal order (every order)."));
+  report_.placed = true;
+  RewriteReport rewriting;
+  rewriting.source = &graph_;
+  rewriting.peak_lower_bound_bytes = 301055;
+  report_.rewriting = &rewriting;
+  EXPECT_THAT(FirstLine(),
+              HasSubstr("; optimal arena (every order and placement of the rewritten graph)."));
+  rewriting.peak_lower_bound_bytes = 301056;
+  EXPECT_THAT(FirstLine(),
+              HasSubstr("; optimal arena over these rules (every rewrite, order and placement)."));
+  // What overlaps inside operators is below no bound of peaks.
+  compiled_.plan.kernels = ops::KernelLibrary::kTflmReference;
+  EXPECT_THAT(FirstLine(),
+              HasSubstr("; optimal arena (every order and placement of the rewritten graph)."));
+  compiled_.plan.kernels = ops::KernelLibrary::kNone;
+  report_.rewriting = nullptr;
+  report_.cascade = CascadeReport();
+  report_.cascade->tiles = 4;
+  EXPECT_THAT(FirstLine(),
+              HasSubstr("; optimal arena of these tiles (every order and placement)."));
+  EXPECT_EQ(FirstLine().find("proven optimal"), std::string::npos);
 }
 
 TEST_F(PlanReportTest, SaysWhenItIsUnproven) {
@@ -183,8 +216,8 @@ TEST_F(PlanReportTest, ListsAllEntries) {
   compiled_.plan.entries[1].arena_lower_bound_bytes = 50;
   compiled_.plan.entries[1].arena_status = plan::BoundStatus::kBounded;
   EXPECT_THAT(PlanText(report_, Style()),
-              HasSubstr("    #0: peak 301,056 (optimal), arena 301,056 (optimal)\n"
-                        "    #0 'encode': peak 301,056 (optimal), arena 100 (gap 50.0 %)\n"));
+              HasSubstr("    #0: peak 301,056 (optimal order), arena 301,056 (optimal arena)\n"
+                        "    #0 'encode': peak 301,056 (optimal order), arena 100 (gap 50.0 %)\n"));
   EXPECT_EQ(nlohmann::json::parse(PlanJson(report_))["entries"].size(), 2U);
 }
 

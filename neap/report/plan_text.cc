@@ -9,6 +9,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/plan/profile.h"
+#include "neap/report/proof_text.h"
 #include "neap/report/report.h"
 
 namespace neap::report {
@@ -32,14 +33,15 @@ std::string Comparison(std::int64_t now, std::int64_t before) {
 
 std::string ProofText(const PlanReport& report, const Headline& headline, const Style& style) {
   if (headline.bytes <= headline.lower_bound_bytes) {
-    return Paint(style, Ink::kGood, "proven optimal");
+    return Paint(style, Ink::kGood, OptimalText(report));
   }
   const std::string gap = Gap(headline.bytes, headline.lower_bound_bytes);
   const std::string bound = FormatCount(headline.lower_bound_bytes);
   const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
   if (headline.by_stock_runtime && entry.arena_bytes <= entry.arena_lower_bound_bytes) {
-    // The search left nothing to find; what is above the optimum is the runtime's placement.
-    return fmt::format("gap {} left by its own planner (proven optimum {} B)", gap, bound);
+    // The plan's own arena equals the bound; what is above it is the runtime's placement.
+    return fmt::format("gap {} left by its own planner (no order and no placement is below {} B)",
+                       gap, bound);
   }
   return fmt::format("{}gap {} (lower bound {} B)",
                      report.compiled->interrupted ? "interrupted before a proof, " : "", gap,
@@ -82,6 +84,20 @@ std::string DeliveryText(const PlanReport& report, const Headline& headline, con
   return who + (fits ? " " : "\n") + why + "\n";
 }
 
+// Whether both, with "; " between them, fit into one line. Colours take no columns.
+bool FitsOneLine(const Style& style, std::string_view head, std::string_view tail) {
+  std::size_t columns = 2;
+  for (const std::string_view text : {head, tail}) {
+    bool escape = false;
+    for (const char c : text) {
+      escape = escape || c == '\x1b';
+      if (!escape) ++columns;
+      if (c == 'm') escape = false;
+    }
+  }
+  return columns <= static_cast<std::size_t>(style.columns);
+}
+
 std::string FirstLine(const PlanReport& report, const Style& style) {
   const compile::Compiled& compiled = *report.compiled;
   const Headline headline = HeadlineOf(compiled, report.placed);
@@ -104,7 +120,8 @@ std::string FirstLine(const PlanReport& report, const Style& style) {
   } else {
     out += Comparison(headline.bytes, headline.file_order_bytes);
   }
-  out += "; " + ProofText(report, headline, style) + ".";
+  const std::string proof = ProofText(report, headline, style) + ".";
+  out += FitsOneLine(style, out, proof) ? "; " + proof : ";\n" + proof;
   const std::string peak = PeakSentence(*report.graph, compiled.peak_at);
   return out + "\n" + InterfaceText(report.interface) + DeliveryText(report, headline, style) +
          (peak.empty() ? "" : peak + "\n");
@@ -172,8 +189,11 @@ std::vector<Row> RowsOf(const PlanReport& report) {
   return rows;
 }
 
-std::string StatusText(plan::BoundStatus status, std::int64_t bytes, std::int64_t bound) {
-  return status == plan::BoundStatus::kOptimal ? "optimal" : "gap " + Gap(bytes, bound);
+// `what`: "order" or "arena".
+std::string StatusText(std::string_view what, plan::BoundStatus status, std::int64_t bytes,
+                       std::int64_t bound) {
+  return status == plan::BoundStatus::kOptimal ? fmt::format("optimal {}", what)
+                                               : "gap " + Gap(bytes, bound);
 }
 
 // One line for each entry, where there are several; the first line and the table are the largest's.
@@ -183,15 +203,15 @@ std::string EntriesText(const PlanReport& report) {
   std::string out = fmt::format("  {} entry subgraphs run on their own; the largest is above\n",
                                 planned.entries.size());
   for (const plan::EntryPlan& entry : planned.entries) {
-    out +=
-        fmt::format("    #{}{}: peak {} ({})", entry.subgraph.value(),
-                    entry.signature.empty() ? "" : " '" + Printable(entry.signature) + "'",
-                    FormatCount(entry.peak_bytes),
-                    StatusText(entry.order_status, entry.peak_bytes, entry.peak_lower_bound_bytes));
+    out += fmt::format(
+        "    #{}{}: peak {} ({})", entry.subgraph.value(),
+        entry.signature.empty() ? "" : " '" + Printable(entry.signature) + "'",
+        FormatCount(entry.peak_bytes),
+        StatusText("order", entry.order_status, entry.peak_bytes, entry.peak_lower_bound_bytes));
     if (report.placed) {
-      out += fmt::format(
-          ", arena {} ({})", FormatCount(entry.arena_bytes),
-          StatusText(entry.arena_status, entry.arena_bytes, entry.arena_lower_bound_bytes));
+      out += fmt::format(", arena {} ({})", FormatCount(entry.arena_bytes),
+                         StatusText("arena", entry.arena_status, entry.arena_bytes,
+                                    entry.arena_lower_bound_bytes));
     }
     out += "\n";
   }
@@ -380,8 +400,8 @@ std::string OverBudgetText(const PlanReport& report) {
 
 namespace {
 
-// "  rewritten: 85 -> 84 operators (no-op 1): the same bytes out; proven least peak of these
-// rules".
+// "  rewritten, 85 -> 84 operators (no-op 1): the same bytes out; no choice of these rules has a
+// smaller peak".
 std::string RewritesText(const PlanReport& report) {
   if (report.rewriting == nullptr) return "";
   const RewriteReport& rewriting = *report.rewriting;

@@ -52,7 +52,7 @@ inline compile::PeakCause PeakOfTwoOperators() {
           0};
 }
 
-// A plan of TwoOperators() that is proven optimal.
+// A plan of TwoOperators() whose order and arena are optimal.
 inline compile::Compiled PlanOfTwoOperators() {
   compile::Compiled out;
   out.plan.neap_version = "0.1.0";

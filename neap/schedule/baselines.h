@@ -47,7 +47,7 @@ Outcome FallbackOutcome(const Problem& problem, const Limits& limits,
 // Whether the bit rows of Instance for `problem` leave at least half of the memory limit free.
 bool InstanceFits(const Problem& problem, const Limits& limits);
 
-// Takes over `order` with `peak_bytes` as proven optimal by an exhausted search.
+// Takes over `order` with `peak_bytes` as the least peak of all orders, by an exhausted search.
 void SetProven(std::vector<OpIndex> order, std::int64_t peak_bytes, Outcome* outcome);
 
 // Takes over a bound that a search has proven. No effect when it is no better.

@@ -46,7 +46,7 @@ class Place(CliTest):
     def test_places_the_example(self):
         self.write("e.csv", EXAMPLE)
         result = self.expect(DONE, "place", "e.csv", "-o", "out.csv")
-        self.assertIn(b"e.csv: 5 buffers in an arena of 12 B\noptimal", result.stdout)
+        self.assertIn(b"e.csv: 5 buffers in an arena of 12 B\noptimal placement: no placement is lower", result.stdout)
         text = (self.folder / "out.csv").read_text()
         rows = self.rows(text)
         self.assertEqual([row["id"] for row in rows], ["b1", "b2", "b3", "b4", "b5"])
