@@ -139,6 +139,7 @@ Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
   if (plan.accumulator_bytes > 0) {
     settings.accumulator_bytes = static_cast<int>(plan.accumulator_bytes);
   }
+  settings.own_kernels = plan.runtime == plan::Runtime::kNeap;
   auto edited =
       rewrite::Apply(source.graph, plan.rewrites, rewrite::SettingsFor(plan.runtime, settings));
   if (!edited) {

@@ -5,11 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/check.h"
+#include "neap/execute/compare.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inline_calls.h"
 #include "neap/execute/inputs.h"
@@ -40,7 +43,9 @@ constexpr const char* kRunFooter =
     "MODEL is the model that was planned, not the one that was written with the plan.\n"
     "Where the plan leaves conversions to the caller (--integer-io), inputs and outputs are those\n"
     "without them; random inputs and --compare are those of the model with them.\n"
-    "Exit: 0 done, 1 a violation of the plan (a line on stderr each) or unequal outputs, 2 "
+    "--compare runs MODEL itself without the plan and compares every output byte. Rewrites that\n"
+    "are not exact (--rewrite reassociate, --accumulator-bytes 1) pass only within --tolerance.\n"
+    "Exit: 0 done, 1 a violation of the plan (a line on stderr each) or outputs that differ, 2 "
     "usage.\n";
 
 struct RunOptions {
@@ -56,6 +61,7 @@ struct RunOptions {
   std::vector<std::string> dims;
   std::int32_t subgraph = 0;
   bool compare = false;
+  std::optional<double> tolerance;
   bool force = false;
   OutputOptions output;
 };
@@ -68,11 +74,11 @@ constexpr std::pair<std::string_view, execute::Kernels> kKernels[] = {
 
 // Everything that a run needs, loaded and checked.
 struct Job {
-  formats::SourceModel source;                // what the plan is about
-  std::optional<formats::SourceModel> given;  // the model as it is, where the plan rewrites it
-  // The model with what its caller runs, and its random inputs, where the plan leaves that to it.
-  std::optional<formats::SourceModel> with_caller;
-  rewrite::CallerGraphs caller;
+  formats::SourceModel source;  // what the plan is about
+  // The model as the file has it, where the plan is about another one.
+  std::optional<graph::Graph> given;
+  // What the caller runs, and its random inputs, where the plan leaves conversions to it.
+  std::optional<rewrite::CallerGraphs> caller;
   std::vector<execute::Value> caller_inputs;  // empty: the inputs were given
   std::optional<plan::Plan> plan;
   graph::SubgraphId subgraph;
@@ -98,22 +104,27 @@ Status ChooseKernels(const RunOptions& options, Job* job) {
   return {};
 }
 
+// Kernels know no control flow: bodies that are called for certain take the place of their calls.
 Result<std::vector<execute::Value>> RunUnplanned(const Job& job, const graph::Graph& graph,
                                                  const std::vector<execute::Value>& inputs) {
   execute::EvaluateOptions evaluate;
   evaluate.kernels = job.kernels;
   evaluate.max_memory_bytes = job.max_memory_bytes;
+  if (execute::HasKnownCalls(graph, job.subgraph)) {
+    return execute::Evaluate(execute::InlineCalls(graph, job.subgraph), job.subgraph, inputs,
+                             evaluate);
+  }
   return execute::Evaluate(graph, job.subgraph, inputs, evaluate);
 }
 
-bool IsOfCaller(const Job& job) { return job.with_caller && job.subgraph == graph::SubgraphId(0); }
+bool IsOfCaller(const Job& job) { return job.caller && job.subgraph == graph::SubgraphId(0); }
 
 Result<std::vector<execute::Value>> LoadInputs(const RunOptions& options, Job* loaded) {
   Job& job = *loaded;
   if (options.inputs.empty() && IsOfCaller(job)) {
-    const graph::Subgraph& part = job.with_caller->graph.subgraphs[job.subgraph];
+    const graph::Subgraph& part = job.given->subgraphs[job.subgraph];
     NEAP_TRY(job.caller_inputs, execute::RandomInputs(part, options.seed, job.max_memory_bytes));
-    return RunUnplanned(job, job.caller.before, job.caller_inputs);
+    return RunUnplanned(job, job.caller->before, job.caller_inputs);
   }
   if (options.inputs.empty()) {
     return execute::RandomInputs(job.part(), options.seed, job.max_memory_bytes);
@@ -129,7 +140,7 @@ Result<std::vector<execute::Value>> LoadInputs(const RunOptions& options, Job* l
   return Fail(std::move(error));
 }
 
-// Kernels know no control flow: bodies that are called for certain take the place of their calls.
+// As above, of the plan too.
 Status WriteOutCalls(const RunOptions& options, Job* job) {
   if (!execute::HasKnownCalls(job->source.graph, job->subgraph)) return {};
   if (job->plan) {
@@ -144,6 +155,26 @@ Status WriteOutCalls(const RunOptions& options, Job* job) {
     }
   }
   job->source.graph = execute::InlineCalls(job->source.graph, job->subgraph);
+  return {};
+}
+
+// Changes the model that was loaded to what the plan is about.
+Status ApplyPlan(const formats::LoadOptions& load_options, Job* job) {
+  const plan::Plan& plan = *job->plan;
+  if (plan.caller_ops.empty() && plan.tiled_regions.empty() && plan.rewrites.empty()) return {};
+  job->given = job->source.graph;
+  if (!plan.caller_ops.empty()) {
+    NEAP_TRY(job->source, InterfacedModel(std::move(job->source), plan.caller_ops, load_options));
+    NEAP_TRY(job->caller, rewrite::GraphsOfCaller(*job->given, plan.caller_ops));
+  }
+  if (!plan.tiled_regions.empty()) {
+    NEAP_TRY(job->source, CascadedModel(std::move(job->source), plan, load_options));
+  }
+  if (!plan.rewrites.empty()) {
+    const std::string sha256 = job->source.sha256;
+    NEAP_TRY(job->source, RewrittenModel(job->source, plan, load_options));
+    job->source.sha256 = sha256;
+  }
   return {};
 }
 
@@ -167,20 +198,7 @@ Result<Job> Load(const RunOptions& options) {
     error.file = options.plan;
     return Fail(std::move(error));
   }
-  if (job.plan && !job.plan->caller_ops.empty()) {
-    job.with_caller = job.source;
-    NEAP_TRY(job.source,
-             InterfacedModel(std::move(job.source), job.plan->caller_ops, load_options));
-    NEAP_TRY(job.caller, rewrite::GraphsOfCaller(job.with_caller->graph, job.plan->caller_ops));
-  }
-  if (job.plan && !job.plan->tiled_regions.empty()) {
-    NEAP_TRY(job.source, CascadedModel(std::move(job.source), *job.plan, load_options));
-  }
-  if (job.plan && !job.plan->rewrites.empty()) {
-    job.given = job.source;
-    NEAP_TRY(job.source, RewrittenModel(*job.given, *job.plan, load_options));
-    job.source.sha256 = job.given->sha256;
-  }
+  if (job.plan) NEAP_CHECK_OK(ApplyPlan(load_options, &job));
   job.subgraph = graph::SubgraphId(options.subgraph);
   if (!job.source.graph.subgraphs.Has(job.subgraph)) {
     return Fail(UsageError(fmt::format("there is no subgraph {}", options.subgraph)));
@@ -212,17 +230,6 @@ Result<execute::RunResult> RunPlanned(const Job& job, const RunOptions& options)
   return Fail(BadInput(fmt::format("the plan has no entry of subgraph {}", options.subgraph)));
 }
 
-// What the outputs of the plan are compared with: those of the model as it is, unless the plan says
-// that its rewrites change them.
-const graph::Graph& GraphToCompareWith(const Job& job) {
-  if (!job.given) return job.source.graph;
-  const auto& rewrites = job.plan->rewrites;
-  const bool bitwise = std::all_of(rewrites.begin(), rewrites.end(), [](const auto& rewrite) {
-    return rewrite.exactness == plan::Exactness::kBitwise;
-  });
-  return bitwise ? job.given->graph : job.source.graph;
-}
-
 Status WriteArrays(const std::string& path, std::vector<std::string> names,
                    const std::vector<execute::Value>& values, bool force) {
   if (path.empty()) return {};
@@ -234,24 +241,55 @@ Status WriteArrays(const std::string& path, std::vector<std::string> names,
   return io::WriteFile(path, file, force);
 }
 
-bool SameBytes(const std::vector<execute::Value>& a, const std::vector<execute::Value>& b) {
-  bool same = a.size() == b.size();
-  for (std::size_t i = 0; same && i < a.size(); ++i) same = a[i].bytes == b[i].bytes;
-  return same;
+// The outputs of the given model from the inputs of this run. Where those are integers that the
+// caller has converted, it runs from there.
+Result<std::vector<execute::Value>> RunGiven(const Job& job) {
+  if (!job.given) return RunUnplanned(job, job.source.graph, job.inputs);
+  if (!IsOfCaller(job)) return RunUnplanned(job, *job.given, job.inputs);
+  if (!job.caller_inputs.empty()) return RunUnplanned(job, *job.given, job.caller_inputs);
+  std::vector<graph::OpId> at_inputs;
+  for (const graph::OpId op : job.plan->caller_ops) {
+    const graph::Subgraph& main = job.given->subgraphs[job.subgraph];
+    if (rewrite::IsAtInput(main.ops[op])) at_inputs.push_back(op);
+  }
+  NEAP_TRY(const graph::Graph behind_inputs, rewrite::MoveToCaller(*job.given, at_inputs));
+  return RunUnplanned(job, behind_inputs, job.inputs);
 }
 
-// Whether outputs of the plan are those of the model apart; with what the caller computes before
-// and behind where inputs are known from there on.
-Result<bool> IsEqual(const Job& job, const std::vector<execute::Value>& outputs) {
-  const graph::Graph& graph = GraphToCompareWith(job);
-  const bool rewritten = job.given && &graph == &job.source.graph;
-  if (!job.caller_inputs.empty() && !rewritten) {
-    NEAP_TRY(const auto apart, RunUnplanned(job, job.with_caller->graph, job.caller_inputs));
-    NEAP_TRY(const auto behind, RunUnplanned(job, job.caller.behind, outputs));
-    return SameBytes(behind, apart);
+// Of a tensor with one scale, else 0.
+std::int64_t ZeroPointOf(const graph::Tensor& tensor) {
+  if (!tensor.quantization || tensor.quantization->zero_points.size() != 1) return 0;
+  return tensor.quantization->zero_points.front();
+}
+
+// The outputs of a run of the plan, after the conversions that it leaves to the caller, against
+// those of the given model.
+Result<report::RunReport::Comparison> CompareWithGiven(const Job& job, const RunOptions& options,
+                                                       const std::vector<execute::Value>& outputs) {
+  NEAP_TRY(const auto expected, RunGiven(job));
+  std::vector<execute::Value> converted;
+  if (IsOfCaller(job)) {
+    NEAP_TRY(converted, RunUnplanned(job, job.caller->behind, outputs));
   }
-  NEAP_TRY(const auto apart, RunUnplanned(job, graph, job.inputs));
-  return SameBytes(outputs, apart);
+  const std::vector<execute::Value>& found = IsOfCaller(job) ? converted : outputs;
+  NEAP_CHECK(expected.size() == found.size(), "a plan has other outputs than its model");
+  const graph::Graph& graph = job.given ? *job.given : job.source.graph;
+  const graph::Subgraph& part = graph.subgraphs[job.subgraph];
+  const std::vector<std::string> names = execute::NamesOf(part, part.outputs);
+  report::RunReport::Comparison comparison;
+  comparison.tolerance = options.tolerance;
+  for (const plan::Rewrite& rewrite : job.plan->rewrites) {
+    if (rewrite.exactness != plan::Exactness::kBitwise) comparison.rewrites_exact = false;
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::int64_t zero_point = ZeroPointOf(part.tensors[part.outputs[i]]);
+    const execute::Difference difference = execute::Compare(expected[i], found[i], zero_point);
+    NEAP_CHECK(difference.same_shape, "a plan has an output of another type or shape");
+    comparison.outputs.push_back({names[i], expected[i].type, difference.elements,
+                                  difference.differing, difference.max_difference,
+                                  difference.magnitude, difference.Relative()});
+  }
+  return comparison;
 }
 
 Status CheckOutputs(const RunOptions& options) {
@@ -273,6 +311,9 @@ Status CheckOutputs(const RunOptions& options) {
 
 Result<int> Run(const RunOptions& options) {
   NEAP_CHECK_OK(CheckOutputs(options));
+  if (options.tolerance && !(std::isfinite(*options.tolerance) && *options.tolerance >= 0)) {
+    return Fail(UsageError("--tolerance is a number of at least 0"));
+  }
   NEAP_TRY(const Job job, Load(options));
   const std::vector<std::string> input_names = execute::NamesOf(job.part(), job.part().inputs);
   NEAP_CHECK_OK(WriteArrays(options.save_inputs, input_names, job.inputs, options.force));
@@ -290,7 +331,7 @@ Result<int> Run(const RunOptions& options) {
   }
   report.seconds = watch.Seconds();
   if (options.compare) {
-    NEAP_TRY(report.equal, IsEqual(job, result.outputs));
+    NEAP_TRY(report.comparison, CompareWithGiven(job, options, result.outputs));
   }
   const std::vector<std::string> names = execute::NamesOf(job.part(), job.part().outputs);
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {
@@ -320,11 +361,13 @@ Result<int> Run(const RunOptions& options) {
     std::FILE* const stream = taken ? stderr : stdout;
     NEAP_CHECK_OK(Print(stream, report::RunText(report, StyleFor(stream, options.output))));
   }
-  const bool right = report.violations.empty() && report.equal.value_or(true);
-  if (!right && report.violations.empty()) {
-    fmt::print(stderr, "neap run: the outputs differ from those of an unplanned run\n");
+  const bool passes = !report.comparison || report.comparison->Passes();
+  if (!passes && report.violations.empty()) {
+    const bool may_differ = !report.comparison->rewrites_exact && !options.tolerance;
+    fmt::print(stderr, "neap run: the outputs differ from those of the given model{}\n",
+               may_differ ? "; --tolerance R accepts what inexact rewrites change" : "");
   }
-  return right ? kDone : kFailed;
+  return report.violations.empty() && passes ? kDone : kFailed;
 }
 
 }  // namespace
@@ -347,8 +390,15 @@ int RunCommand(std::vector<std::string> args) {
   app.add_option("--trace", options.trace, "write a line of JSON for each step of the plan")
       ->option_text("FILE")
       ->needs("--plan");
-  app.add_flag("--compare", options.compare, "run without the plan as well and compare every byte")
-      ->needs("--plan");
+  auto* compare = app.add_flag("--compare", options.compare,
+                               "run the given model without the plan as well and compare every "
+                               "output byte")
+                      ->needs("--plan");
+  app.add_option("--tolerance", options.tolerance,
+                 "of a plan with inexact rewrites: accept outputs whose largest difference is at "
+                 "most R of the output's largest magnitude")
+      ->option_text("R")
+      ->needs(compare);
   app.add_option("--kernels", options.kernels,
                  "whose arithmetic where stock kernels differ: tflm, litert, onnx")
       ->check(CLI::IsMember({"tflm", "litert", "onnx"}));

@@ -170,13 +170,32 @@ struct RunReport {
     graph::Shape shape;
     std::string sha256;  // of its bytes
   };
+  // An output of the given model, compared with that of a run of the given model without a plan.
+  struct ComparedOutput {
+    std::string name;
+    graph::ElementType type = graph::ElementType::kUnknown;
+    std::int64_t elements = 0;
+    std::int64_t differing = 0;            // elements with another byte
+    std::optional<double> max_difference;  // absolute; integers in steps; nullopt: no number
+    double magnitude = 0;                  // largest absolute value; from the zero point
+    std::optional<double> relative;        // max_difference / magnitude; nullopt: unbounded
+  };
+  struct Comparison {
+    bool rewrites_exact = true;       // every rewrite of the plan claims the same bytes
+    std::optional<double> tolerance;  // of `relative`; for plans with inexact rewrites alone
+    std::vector<ComparedOutput> outputs;
+
+    bool Identical() const;  // every byte of every output
+    // Identical or, where the rewrites are not exact, every output within the tolerance.
+    bool Passes() const;
+  };
   std::string model;
   std::string model_sha256;
-  std::string plan_file;         // "": run without a plan
-  std::string kernels;           // "litert"
-  std::optional<bool> equal;     // --compare: whether every output byte is that of an unplanned run
-  std::vector<Output> outputs;   // in the order of the model
-  std::int64_t arena_bytes = 0;  // with a plan
+  std::string plan_file;                     // "": run without a plan
+  std::string kernels;                       // "litert"
+  std::optional<Comparison> comparison;      // --compare
+  std::vector<Output> outputs;               // in the order of the model
+  std::int64_t arena_bytes = 0;              // with a plan
   std::int64_t high_water_bytes = 0;         // with a plan
   std::optional<std::int64_t> macs;          // of a streamed plan, counted as it ran
   std::optional<std::int64_t> kernel_bytes;  // of a streamed plan: largest working memory of a box

@@ -24,6 +24,7 @@ using Choices = std::map<graph::OpId, Choice>;
 struct Composed {
   graph::Graph graph;
   std::vector<graph::OpId> applied;
+  std::map<graph::OpId, plan::Exactness> exactness;       // of those, by their rules
   std::map<graph::OpId, std::vector<Draft::Term>> terms;  // Draft::NoteTerms()
   std::optional<graph::OpId> refused;  // its parameters were none; there is no graph then
 };

@@ -48,13 +48,15 @@ namespace {
 
 // One pass over the operators; the draft says then what was needed whole.
 std::optional<OpId> Pass(Draft* draft, const std::vector<OpId>& order, const Choices& choices,
-                         std::vector<OpId>* applied) {
+                         std::vector<OpId>* applied,
+                         std::map<OpId, plan::Exactness>* exactness = nullptr) {
   for (const OpId id : order) {
     const auto chosen = choices.find(id);
     const Choice* choice = chosen == choices.end() ? nullptr : &chosen->second;
-    const bool fits = choice != nullptr && choice->rule != nullptr && draft->IsPlain(id) &&
-                      choice->rule->match(*draft, id).has_value();
-    if (!fits) {
+    const bool may_fit = choice != nullptr && choice->rule != nullptr && draft->IsPlain(id);
+    const auto match = may_fit ? choice->rule->match(*draft, id) : std::nullopt;
+    if (match && exactness != nullptr) exactness->emplace(id, *match);
+    if (!match) {
       draft->Keep(id);
     } else if (choice->relaxed && choice->rule->relax != nullptr) {
       choice->rule->relax(draft, id);
@@ -121,11 +123,25 @@ Composed Compose(const Facts& facts, const std::vector<OpId>& order, const Choic
   if (composed.refused) return composed;
   Draft second(facts, settings, purpose);
   second.ExpectNeeded(first.needed());
-  composed.refused = Pass(&second, order, choices, &composed.applied);
+  composed.refused = Pass(&second, order, choices, &composed.applied, &composed.exactness);
   composed.terms = second.terms();
   if (!composed.refused) composed.graph = second.Finish();
   return composed;
 }
+
+namespace {
+
+// The rules do more to the outputs than the application says. A sum whose terms are named in
+// another order than the file's is one of floats that are added in another order.
+bool ClaimsTooMuch(const plan::Rewrite& application, plan::Exactness exactness) {
+  if (application.exactness != plan::Exactness::kBitwise) return false;
+  const bool reordered =
+      application.rule == SumRule().info.name &&
+      !std::is_sorted(application.parameters.begin(), application.parameters.end());
+  return exactness != plan::Exactness::kBitwise || reordered;
+}
+
+}  // namespace
 
 Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewrite> applications,
                            const Settings& settings) {
@@ -153,6 +169,12 @@ Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewr
       error.op = graph::Describe(op, subgraph.ops[op]);
       break;
     }
+    return Fail(std::move(error));
+  }
+  for (const plan::Rewrite& application : applications) {
+    if (!ClaimsTooMuch(application, composed.exactness.at(application.op))) continue;
+    Diagnostic error = BadInput("rewrite '" + application.rule + "' is called bitwise and is not");
+    error.op = graph::Describe(application.op, subgraph.ops[application.op]);
     return Fail(std::move(error));
   }
   NEAP_CHECK_OK(graph::Verify(composed.graph));

@@ -63,7 +63,8 @@ Settings SettingsFor(plan::Runtime runtime, Settings base);
 
 // The edited graph: operators that are kept have their index as source_index, new tensors follow
 // those of `graph`. An application that does not fit (another graph, an operator that is not what
-// the rule wants) fails with kBadInput. New constants have data where those that they are cut from
+// the rule wants) fails with kBadInput, and so does one that is called bitwise where its rule under
+// these settings is not. New constants have data where those that they are cut from
 // have it. `graph` has passed graph::Verify(), the result has too. O(graph + bytes cut).
 Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewrite> applications,
                            const Settings& settings);

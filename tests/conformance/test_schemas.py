@@ -61,7 +61,7 @@ def check_all(neap, model, tmp_path):
     traffic = neap.run("traffic", model, "--plan", plan, "--json", "--max-states", "5000")
     assert traffic.returncode == 0, traffic.stderr
     validator("traffic").validate(json.loads(traffic.stdout))
-    run = neap.run("run", model, "--plan", plan, "--json")
+    run = neap.run("run", model, "--plan", plan, "--compare", "--json")
     if b"no kernel for" not in run.stderr and run.stdout:
         validator("run-report").validate(json.loads(run.stdout))
     return json.loads(plan.read_text())
