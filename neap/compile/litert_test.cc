@@ -238,7 +238,8 @@ Graph RandomGraph(Random& random, int most_ops) {
     const std::int64_t bytes =
         same ? s.tensors[inputs.back()].shape->front() : random.Between(1, 9) * 64;
     AddOp(&s, kTypes[random.Below(std::size(kTypes))], inputs, bytes);
-    s.ops.back().stateful = random.Chance(1, 10);
+    // Not for a variable's sake: of any state.
+    s.ops.back().stateful = random.Chance(1, 10) && !Contains(inputs, extra);
     if (random.Chance(1, 8)) s.ops.back().scratch_bytes = random.Between(1, 64);
   }
   s.outputs = {TensorId(s.tensors.size() - 1)};
@@ -279,11 +280,19 @@ class Paper {
     while (views_.contains(tensor)) tensor = over_.at(tensor);
     return tensor;
   }
+  // One of the two has state that is not known, the other has that or reads a variable.
+  bool ShareState(const Op& a, const Op& b) const {
+    const auto touches = [&](const Op& op) {
+      return op.stateful || std::any_of(op.inputs.begin(), op.inputs.end(),
+                                        [&](TensorId input) { return s_.tensors[input].variable; });
+    };
+    return (a.stateful && touches(b)) || (b.stateful && touches(a));
+  }
   bool IsReady(OpId id) const {
     const auto& op = s_.ops[id];
     for (const OpId other : s_.ops.Ids()) {
       if (done_[other.index()]) continue;
-      if (other < id && op.stateful && s_.ops[other].stateful) return false;
+      if (other < id && ShareState(op, s_.ops[other])) return false;
       for (const TensorId input : op.inputs) {
         if (s_.ops[other].outputs[0] == input) return false;
       }

@@ -41,12 +41,6 @@ class Precedences {
       if (subgraph_.ops[edge.before].folded || subgraph_.ops[edge.after].folded) continue;
       pairs.emplace_back(edge.before, edge.after);
     }
-    OpId stateful;
-    for (const OpId id : subgraph_.ops.Ids()) {
-      if (!subgraph_.ops[id].stateful || subgraph_.ops[id].folded) continue;
-      if (stateful.valid()) pairs.emplace_back(stateful, id);
-      stateful = id;
-    }
     return pairs;
   }
 

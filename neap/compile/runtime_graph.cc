@@ -8,6 +8,7 @@
 #include "neap/compile/litert.h"
 #include "neap/compile/lower.h"
 #include "neap/ops/litert.h"
+#include "neap/ops/state.h"
 
 namespace neap::compile {
 namespace {
@@ -263,11 +264,12 @@ IdVector<SubgraphId, char> Called(const graph::Graph& graph) {
 }  // namespace
 
 RuntimeGraph::RuntimeGraph(const graph::Graph& graph, const plan::Profile& profile) : file_(graph) {
-  if (!profile.keeps_inputs && !profile.keeps_unread && !profile.counts_variables &&
-      !profile.shares_as_litert) {
-    return;
-  }
+  const bool plain = !profile.keeps_inputs && !profile.keeps_unread && !profile.counts_variables &&
+                     !profile.shares_as_litert;
+  if (plain && ops::IsStateless(graph)) return;
   apart_ = graph;
+  ops::AddStateEdges(&*apart_);
+  if (plain) return;
   const auto called = Called(graph);
   std::vector<std::pair<Readers, std::vector<LitertLink>>> of_subgraph;
   for (const SubgraphId id : graph.subgraphs.Ids()) {
@@ -276,7 +278,7 @@ RuntimeGraph::RuntimeGraph(const graph::Graph& graph, const plan::Profile& profi
     Subgraph& subgraph = apart_->subgraphs[id];
     Keeper keeper(readers, &subgraph);
     if (profile.shares_as_litert) {
-      const Sharing sharing(graph.subgraphs[id], readers);
+      const Sharing sharing(subgraph, readers);
       links = sharing.links();
       subgraph.control_edges.insert(subgraph.control_edges.end(), sharing.edges().begin(),
                                     sharing.edges().end());

@@ -26,6 +26,7 @@ struct SharedOutput {
 };
 
 // Ids are those of the graph given. What is said differently:
+//  - operators that share state follow each other by control edges (neap/ops/state.h);
 //  - a tensor that lives to the end of the call is an output as well (inputs, unread outputs);
 //  - one that lives the whole run is an input and an output (variables that count, kept outputs),
 //    its producer does not write it any more, its readers follow that operator by control edges;
@@ -42,7 +43,7 @@ class RuntimeGraph {
   const graph::Graph& apart() const { return apart_ ? *apart_ : file_; }
   // A shared output is its owner: nothing writes or reads it, and its readers follow its operator
   // by control edges.
-  const graph::Graph& merged() const { return merged_ ? *merged_ : file_; }
+  const graph::Graph& merged() const { return merged_ ? *merged_ : apart(); }
   const std::vector<SharedOutput>& shared() const { return shared_; }
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/execute/loops/strided.h"
+#include "neap/ops/state.h"
 
 namespace neap::execute {
 namespace {
@@ -14,23 +15,21 @@ namespace {
 using graph::OpId;
 using graph::TensorId;
 
-// What each operator waits for: producers of what it reads, control edges, and among operators
-// with state the one before it.
-std::vector<std::pair<OpId, OpId>> EdgesOf(const graph::Subgraph& subgraph) {
+// What each operator waits for: producers of what it reads, control edges, operators before it in
+// the file that share state.
+std::vector<std::pair<OpId, OpId>> EdgesOf(const graph::Graph& graph, graph::SubgraphId id) {
+  const graph::Subgraph& subgraph = graph.subgraphs[id];
   const auto producers = graph::Producers(subgraph);
   std::vector<std::pair<OpId, OpId>> edges;
-  OpId last_stateful;
-  for (const OpId id : subgraph.ops.Ids()) {
-    const graph::Op& op = subgraph.ops[id];
-    for (const auto* list : {&op.inputs, &op.captures}) {
+  for (const OpId op : subgraph.ops.Ids()) {
+    for (const auto* list : {&subgraph.ops[op].inputs, &subgraph.ops[op].captures}) {
       for (const TensorId tensor : *list) {
-        if (tensor.valid() && producers[tensor].valid()) edges.emplace_back(producers[tensor], id);
+        if (tensor.valid() && producers[tensor].valid()) edges.emplace_back(producers[tensor], op);
       }
     }
-    if (op.stateful && !op.folded) {
-      if (last_stateful.valid()) edges.emplace_back(last_stateful, id);
-      last_stateful = id;
-    }
+  }
+  for (const graph::ControlEdge& edge : ops::StateTrace(graph).EdgesOf(subgraph, id)) {
+    edges.emplace_back(edge.before, edge.after);
   }
   for (const graph::ControlEdge& edge : subgraph.control_edges) {
     edges.emplace_back(edge.before, edge.after);
@@ -45,7 +44,7 @@ Result<Program> Program::Prepare(const graph::Graph& graph, graph::SubgraphId su
   Program program;
   program.subgraph_ = &graph.subgraphs[subgraph];
   NEAP_CHECK_OK(program.PrepareSizes(max_memory_bytes));
-  NEAP_CHECK_OK(program.PrepareOrder());
+  NEAP_CHECK_OK(program.PrepareOrder(graph, subgraph));
   NEAP_CHECK_OK(program.PrepareOps(kernels, max_memory_bytes));
   return program;
 }
@@ -81,11 +80,11 @@ Status Program::PrepareSizes(std::int64_t max_memory_bytes) {
   return {};
 }
 
-Status Program::PrepareOrder() {
+Status Program::PrepareOrder(const graph::Graph& graph, graph::SubgraphId subgraph) {
   const std::size_t count = subgraph_->ops.size();
   std::vector<std::int32_t> waits(count, 0);
   std::vector<std::vector<OpId>> followers(count);
-  for (const auto& [before, after] : EdgesOf(*subgraph_)) {
+  for (const auto& [before, after] : EdgesOf(graph, subgraph)) {
     ++waits[after.index()];
     followers[before.index()].push_back(after);
   }

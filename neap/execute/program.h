@@ -55,7 +55,7 @@ class Program {
 
  private:
   Status PrepareSizes(std::int64_t max_memory_bytes);
-  Status PrepareOrder();
+  Status PrepareOrder(const graph::Graph& graph, graph::SubgraphId subgraph);
   Status PrepareOps(Kernels kernels, std::int64_t max_memory_bytes);
   Result<Node> NodeOf(const graph::Op& op, Kernels kernels) const;
   Status Fold(graph::OpId id, std::int64_t* memory_left);

@@ -215,7 +215,7 @@ bool WritesOverFirstInput(const graph::Op& op) {
 bool IsStatefulType(std::string_view domain, std::string_view type) {
   switch (FamilyOf(domain)) {
     case Family::kTflite:
-      return Contains(kTfliteStateful, type);
+      return Contains(kTfliteStateful, type) || type.starts_with("BUILTIN_");
     case Family::kOnnx:
       return (domain.empty() || domain == "ai.onnx") && Contains(kOnnxStateful, type);
     case Family::kOther:

@@ -22,8 +22,8 @@ bool IsReshapeLike(const graph::Op& op);
 bool WritesOverFirstInput(const graph::Op& op);
 
 // Reads or writes something outside its tensors (variables, resources, hash tables, random state,
-// print), or may do so (custom operators, calls): keeps its place among such operators. Readers of
-// files use it to set Op::stateful.
+// print), or may do so (custom operators, calls, operators that are not known). Readers of files
+// use it to set Op::stateful; neap/ops/state.h says which state it is.
 bool IsStatefulType(std::string_view domain, std::string_view type);
 
 }  // namespace neap::ops

@@ -51,15 +51,8 @@ std::vector<std::vector<std::int32_t>> PredecessorsOf(const graph::Subgraph& sub
       if (--missing[static_cast<std::size_t>(next)] == 0) ready.push_back(next);
     }
   }
-  std::int32_t stateful = -1;
   for (const OpId op : subgraph.ops.Ids()) {
     if (subgraph.ops[op].folded) settled[op.index()].clear();
-    if (subgraph.ops[op].folded || !subgraph.ops[op].stateful) continue;
-    if (stateful >= 0) {
-      settled[op.index()].push_back(stateful);
-      SortUnique(&settled[op.index()]);
-    }
-    stateful = op.value();
   }
   return settled;
 }

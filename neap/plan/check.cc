@@ -91,12 +91,6 @@ class SingleOperatorBound {
     for (const auto& [before, after] : Dependencies(subgraph_)) {
       successors_[before].push_back(after);
     }
-    OpId previous;
-    for (const OpId op : subgraph_.ops.Ids()) {
-      if (subgraph_.ops[op].folded || !subgraph_.ops[op].stateful) continue;
-      if (previous.valid()) successors_[previous].push_back(op);
-      previous = op;
-    }
   }
 
   const Subgraph& subgraph_;

@@ -16,12 +16,12 @@ namespace neap::plan {
 
 // One line for each way in which the plan is wrong for this graph; empty when it is right. Checked:
 // every entry subgraph is planned; every step is an operator that is due, once per call, after what
-// it depends on, stateful operators and control edges in order; lifetimes are exactly those of the
-// steps (neap/plan/replay.h defines them); sizes; alignment; no two live tensors or scratch areas
-// share a byte except where an overlap of the plan is allowed by the profile; peak and arena are
-// what they are said to be; bounds do not exceed them; the certificate proves its bound, where it
-// is one that can be verified. A plan of an order alone (no place for anything, arena_bytes 0) is
-// checked but for addresses. At most 20 lines; where the steps are wrong, nothing is said about
+// it depends on, operators that share state and control edges in order; lifetimes are exactly those
+// of the steps (neap/plan/replay.h defines them); sizes; alignment; no two live tensors or scratch
+// areas share a byte except where an overlap of the plan is allowed by the profile; peak and arena
+// are what they are said to be; bounds do not exceed them; the certificate proves its bound, where
+// it is one that can be verified. A plan of an order alone (no place for anything, arena_bytes 0)
+// is checked but for addresses. At most 20 lines; where the steps are wrong, nothing is said about
 // what follows from them. O(n log n) in steps and tensors; under an in-place profile a certificate
 // may take O(n) per operator that reads what others read too. The hash of the model is the caller's
 // to compare. `plan` may be any bytes that fit its types.

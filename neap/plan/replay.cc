@@ -296,12 +296,14 @@ std::vector<std::pair<OpId, OpId>> Dependencies(const Subgraph& subgraph) {
 
 void Replayer::CheckOrder(SubgraphId id, Timeline& timeline) {
   const Subgraph& subgraph = graph_.subgraphs[id];
-  const auto refuse = [&](OpId late, OpId early, const char* why) {
+  const auto refuse = [&](OpId late, OpId early) {
+    const bool state = subgraph.ops[late].stateful && subgraph.ops[early].stateful;
     timeline.sound = false;
     findings_.Add(graph_, id, late, TensorId(),
                   "runs in slot " + std::to_string(timeline.ops[late].first) +
                       " of its subgraph, expected after " +
-                      graph::Describe(early, subgraph.ops[early]) + ", which " + why +
+                      graph::Describe(early, subgraph.ops[early]) + ", which " +
+                      (state ? "it needs or which shares a state with it" : "it needs") +
                       " and ends in slot " + std::to_string(timeline.ops[early].last - 1));
   };
   IdVector<OpId, std::vector<OpId>> successors(subgraph.ops.size());
@@ -322,7 +324,7 @@ void Replayer::CheckOrder(SubgraphId id, Timeline& timeline) {
     ready.pop_back();
     const bool folded = subgraph.ops[op].folded;
     if (!folded && latest[op].valid() && timeline.ops[latest[op]].last > timeline.ops[op].first) {
-      refuse(op, latest[op], "it needs");
+      refuse(op, latest[op]);
     }
     const OpId ends = folded ? latest[op] : op;
     for (const OpId next : successors[op]) {
@@ -332,14 +334,6 @@ void Replayer::CheckOrder(SubgraphId id, Timeline& timeline) {
       }
       if (--missing[next] == 0) ready.push_back(next);
     }
-  }
-  OpId previous;
-  for (const OpId op : subgraph.ops.Ids()) {
-    if (subgraph.ops[op].folded || !subgraph.ops[op].stateful) continue;
-    if (previous.valid() && timeline.ops[previous].last > timeline.ops[op].first) {
-      refuse(op, previous, "has state too, comes first in the file");
-    }
-    previous = op;
   }
 }
 

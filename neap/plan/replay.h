@@ -11,8 +11,8 @@
 //    one slot in which nothing runs; an empty entry subgraph takes none.
 //  - A subgraph has one order: every call of it, in every entry, runs the same steps.
 //  - An operator runs after the producers of what it reads (captures count as inputs), also when
-//    folded operators stand between them, and after the `before` of its control edges. Stateful
-//    operators of one subgraph keep their order in the file.
+//    folded operators stand between them, and after the `before` of its control edges, which
+//    contain the order of operators that share state (state_order.h).
 //  - An operator occupies its own slot and all slots of its bodies.
 //  - Constants, variables and outputs of folded operators are nowhere. Any other tensor lives
 //      from the own slot of its producer; without a producer from the first slot of the call

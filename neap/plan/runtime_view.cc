@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "neap/ops/litert.h"
+#include "neap/plan/state_order.h"
 
 namespace neap::plan {
 namespace {
@@ -38,18 +39,6 @@ std::vector<OpId> InOrder(const Subgraph& subgraph, const Pairs& waits) {
     }
   }
   return order;
-}
-
-// All that makes one operator wait for another, state included.
-Pairs WaitsOf(const Subgraph& subgraph) {
-  Pairs waits = Dependencies(subgraph);
-  OpId previous;
-  for (const OpId op : subgraph.ops.Ids()) {
-    if (subgraph.ops[op].folded || !subgraph.ops[op].stateful) continue;
-    if (previous.valid()) waits.emplace_back(previous, op);
-    previous = op;
-  }
-  return waits;
 }
 
 // One subgraph: who reads what, and what LiteRT makes of it.
@@ -182,7 +171,7 @@ class SubgraphMemory {
       }
     }
     if (!before->empty() || !lost.empty()) {
-      Pairs waits = WaitsOf(subgraph_);
+      Pairs waits = Dependencies(subgraph_);
       waits.insert(waits.end(), before->begin(), before->end());
       if (InOrder(subgraph_, waits).size() < subgraph_.ops.size()) {
         lost.insert(waiting.begin(), waiting.end());
@@ -256,15 +245,24 @@ void ExtendLifetimes(const SubgraphMemory& memory, const Profile& profile, bool 
 RuntimeView::RuntimeView(const graph::Graph& graph, const Profile& profile) : graph_(graph) {
   const bool plain = !profile.keeps_inputs && !profile.keeps_unread && !profile.counts_variables &&
                      !profile.shares_as_litert;
-  if (plain) return;
+  std::optional<graph::Graph> ordered;
+  if (HasState(graph)) {
+    ordered = graph;
+    OrderStates(&*ordered);
+  }
+  if (plain) {
+    apart_ = std::move(ordered);
+    return;
+  }
+  const graph::Graph& base = ordered ? *ordered : graph;
+  apart_ = base;
   std::set<SubgraphId> called;
   for (const Subgraph& subgraph : graph.subgraphs) {
     for (const Op& op : subgraph.ops) called.insert(op.bodies.begin(), op.bodies.end());
   }
-  apart_ = graph;
   std::vector<SubgraphMemory> memories;
   for (const SubgraphId id : graph.subgraphs.Ids()) {
-    const SubgraphMemory& memory = memories.emplace_back(graph.subgraphs[id]);
+    const SubgraphMemory& memory = memories.emplace_back(base.subgraphs[id]);
     Subgraph& apart = apart_->subgraphs[id];
     Pairs before;
     std::map<TensorId, Share> shares;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the checker sees what a runtime keeps in memory: lifetimes to the end, and outputs at the
-// address of an input, as docs/memory-model.md defines them for `litert`. Private to neap/plan; the
+// address of an input, as docs/memory-model.md defines them for `litert`; and the order of
+// operators that share state. Private to neap/plan; the
 // planner has code of its own for it.
 #pragma once
 
@@ -30,9 +31,10 @@ class RuntimeView {
   // `graph` is well-formed and outlives this.
   RuntimeView(const graph::Graph& graph, const Profile& profile);
 
-  // Same ids; every lifetime is the plain one of replay.h. In Merged() a shared output is the
+  // Same ids; operators that share state have control edges; every lifetime is the plain one of
+  // replay.h. In Merged() a shared output is the
   // tensor whose address it has, in Apart() it is itself.
-  const graph::Graph& Merged() const { return merged_ ? *merged_ : graph_; }
+  const graph::Graph& Merged() const { return merged_ ? *merged_ : Apart(); }
   const graph::Graph& Apart() const { return apart_ ? *apart_ : graph_; }
   const Shares& shares() const { return shares_; }
   // The tensor to which the address of a shared output belongs; any other one's own is its own.

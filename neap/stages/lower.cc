@@ -10,6 +10,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/ops/macs.h"
+#include "neap/ops/state.h"
 
 namespace neap::stages {
 namespace {
@@ -209,11 +210,7 @@ class Lowering {
       const OpIndex after = index_of_[edge.after];
       if (before != kNoOp && after != kNoOp) problem.precedences.emplace_back(before, after);
     }
-    std::vector<OpIndex> stateful;
-    for (std::size_t i = 0; i < lowered_.ops.size(); ++i) {
-      if (main_.ops[lowered_.ops[i]].stateful) stateful.push_back(static_cast<OpIndex>(i));
-    }
-    if (stateful.size() > 1) problem.together.push_back(std::move(stateful));
+    AddStates();
     if (!options_.children_together) return;
     std::vector<std::vector<OpIndex>> children(lowered_.ops.size());
     for (const pipeline::Tensor& tensor : problem.tensors) {
@@ -224,6 +221,27 @@ class Lowering {
     for (auto& list : children) {
       SortUnique(&list);
       if (list.size() > 1) problem.together.push_back(std::move(list));
+    }
+  }
+
+  // Operators that share a state share a stage.
+  void AddStates() {
+    const ops::StateTrace trace(graph_);
+    std::map<std::int32_t, std::vector<OpIndex>> users;
+    std::vector<OpIndex> all;
+    bool any = false;
+    for (std::size_t i = 0; i < lowered_.ops.size(); ++i) {
+      const auto& uses = trace.UsesOf(SubgraphId(0), lowered_.ops[i]);
+      any = any || !uses;
+      if (!uses || !uses->empty()) all.push_back(static_cast<OpIndex>(i));
+      if (!uses) continue;
+      for (const ops::StateUse& use : *uses) users[use.state].push_back(static_cast<OpIndex>(i));
+    }
+    auto& together = lowered_.problem.together;
+    if (any && all.size() > 1) together.push_back(std::move(all));
+    if (any) return;
+    for (auto& [state, list] : users) {
+      if (list.size() > 1) together.push_back(std::move(list));
     }
   }
 

@@ -33,8 +33,8 @@ struct Lowered {
   std::vector<graph::TensorId> tensors;  // problem index -> tensor
 };
 
-// Of subgraph 0. Operators in file order. What shares a variable, and what is stateful, has to be
-// together. A constant counts where it is read, in every stage once. Control flow costs what its
+// Of subgraph 0. Operators in file order. Operators that share a variable or another state have to
+// be together. A constant counts where it is read, in every stage once. Control flow costs what its
 // bodies cost when each runs once. Fails with kMissingSize or kBadInput, naming operator and
 // tensor, where sizes are not known, and with kBadInput for more operators or larger costs than a
 // problem may have.

@@ -38,7 +38,7 @@ class Maker:
         if code not in self.codes:
             entry = schema.OperatorCodeT()
             entry.builtinCode = code
-            entry.deprecatedBuiltinCode = code
+            entry.deprecatedBuiltinCode = min(code, 127)
             entry.version = 1
             self.codes[code] = len(self.model.operatorCodes)
             self.model.operatorCodes.append(entry)

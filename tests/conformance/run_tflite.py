@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a .tflite in a stock runtime: run_tflite.py [--keep-inputs] tflm|litert MODEL OUTPUT.npz SEED...
+"""Runs a .tflite in a stock runtime: run_tflite.py [--keep-inputs] [--consecutive] tflm|litert MODEL OUTPUT.npz SEED...
 
 A process of its own, because a model that a runtime does not like may end it. Inputs are drawn from
-the seeds; OUTPUT.npz gets arrays "<seed>_<output>" and, with --keep-inputs, "in<seed>_<input>". TFLM reports its arena on standard error.
+the seeds, a fresh interpreter for each; with --consecutive one interpreter runs them all, so that
+variables keep their values. OUTPUT.npz gets arrays "<seed>_<output>" and, with --keep-inputs, "in<seed>_<input>". TFLM reports its arena on standard error.
 """
 
 import sys
@@ -24,11 +25,13 @@ def details_of(get):
             return details
 
 
-def run_tflm(model, seed, last):
+def make_tflm(model):
     from tflite_micro import runtime
 
-    # A fresh interpreter for each run: variables start as they are in the file.
-    interpreter = runtime.Interpreter.from_file(model, arena_size=TFLM_ARENA_BYTES)
+    return runtime.Interpreter.from_file(model, arena_size=TFLM_ARENA_BYTES)
+
+
+def run_tflm(interpreter, seed, last):
     inputs = []
     for index, detail in enumerate(details_of(interpreter.get_input_details)):
         inputs.append(random_tensor(detail["shape"], detail["dtype"], seed, index))
@@ -41,13 +44,17 @@ def run_tflm(model, seed, last):
     return inputs, outputs
 
 
-def run_litert(model, seed, _):
+def make_litert(model):
     from ai_edge_litert import interpreter as litert
 
     # The reference kernels in the order of the file: no delegate.
     interpreter = litert.Interpreter(model_path=model, num_threads=1,
                                      experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
     interpreter.allocate_tensors()
+    return interpreter
+
+
+def run_litert(interpreter, seed, _):
     inputs = []
     for index, detail in enumerate(interpreter.get_input_details()):
         inputs.append(random_tensor(detail["shape"], detail["dtype"], seed, index))
@@ -57,13 +64,15 @@ def run_litert(model, seed, _):
 
 
 def main():
-    words = sys.argv[1:]
-    keep_inputs = words[0] == "--keep-inputs"
-    runtime, model, output, *seeds = words[keep_inputs:]
-    run = {"tflm": run_tflm, "litert": run_litert}[runtime]
+    options = {word for word in sys.argv[1:] if word.startswith("--")}
+    keep_inputs, consecutive = "--keep-inputs" in options, "--consecutive" in options
+    runtime, model, output, *seeds = [word for word in sys.argv[1:] if word not in options]
+    make, run = {"tflm": (make_tflm, run_tflm), "litert": (make_litert, run_litert)}[runtime]
     results = {}
     for seed in seeds:
-        inputs, outputs = run(model, int(seed), seed == seeds[-1])
+        if seed == seeds[0] or not consecutive:
+            interpreter = make(model)
+        inputs, outputs = run(interpreter, int(seed), seed == seeds[-1])
         for index, array in enumerate(outputs):
             results[f"{seed}_{index:03}"] = numpy.asarray(array)
         for index, array in enumerate(inputs if keep_inputs else []):

@@ -16,6 +16,7 @@
 #include "neap/base/random.h"
 #include "neap/formats/tflite/test_model.h"
 #include "neap/io/file.h"
+#include "neap/ops/state.h"
 
 namespace neap::formats::tflite {
 namespace {
@@ -44,18 +45,15 @@ std::vector<std::string> ModelFiles() {
 
 bool IsBad(const std::string& file) { return file.find("/bad/") != std::string::npos; }
 
-// Of the operators that are ready, always the last of the file; stateful ones in file order.
-std::vector<OpId> LatestFirst(const graph::Subgraph& subgraph) {
+// Of the operators that are ready, always the last of the file; `edges` are due as well.
+std::vector<OpId> LatestFirst(const graph::Subgraph& subgraph,
+                              std::vector<graph::ControlEdge> edges) {
   const auto producer = graph::Producers(subgraph);
-  std::vector<graph::ControlEdge> edges = subgraph.control_edges;
-  OpId stateful;
+  edges.insert(edges.end(), subgraph.control_edges.begin(), subgraph.control_edges.end());
   for (const OpId id : subgraph.ops.Ids()) {
     for (const graph::TensorId input : subgraph.ops[id].inputs) {
       if (input.valid() && producer[input].valid()) edges.push_back({producer[input], id});
     }
-    if (!subgraph.ops[id].stateful) continue;
-    if (stateful.valid()) edges.push_back({stateful, id});
-    stateful = id;
   }
   IdVector<OpId, std::vector<OpId>> next(subgraph.ops.size());
   IdVector<OpId, int> missing(subgraph.ops.size());
@@ -102,10 +100,12 @@ TEST(PublicTflite, ReadsAndWritesThemAll) {
     }
     Orders same;
     Orders latest;
-    for (const auto& subgraph : model->graph.subgraphs) {
+    const ops::StateTrace states(model->graph);
+    for (const auto s : model->graph.subgraphs.Ids()) {
+      const auto& subgraph = model->graph.subgraphs[s];
       same.push_back({});
       for (const OpId id : subgraph.ops.Ids()) same.back().push_back(id);
-      latest.push_back(LatestFirst(subgraph));
+      latest.push_back(LatestFirst(subgraph, states.EdgesOf(subgraph, s)));
     }
     EXPECT_EQ(WriteReordered(*model, same).value(), *model->bytes) << file;
     const auto written = WriteReordered(*model, latest);

@@ -16,6 +16,7 @@
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/splice.h"
 #include "neap/formats/tflite/tflite.h"
+#include "neap/ops/state.h"
 
 namespace neap::formats::tflite {
 namespace {
@@ -29,7 +30,9 @@ constexpr std::size_t kSlotBytes = sizeof(flatbuffers::uoffset_t);
 
 // The operators' old indices in the new order; empty: as they are. Refuses what is no order of the
 // subgraph.
-Result<Order> CheckedOrder(const graph::Subgraph& subgraph, const std::vector<OpId>& order) {
+Result<Order> CheckedOrder(const graph::Graph& graph, SubgraphId subgraph_id,
+                           const std::vector<OpId>& order) {
+  const graph::Subgraph& subgraph = graph.subgraphs[subgraph_id];
   if (order.size() != subgraph.ops.size()) {
     return Fail(UsageError("the new order has " + std::to_string(order.size()) +
                            " operators, expected " + std::to_string(subgraph.ops.size())));
@@ -55,17 +58,15 @@ Result<Order> CheckedOrder(const graph::Subgraph& subgraph, const std::vector<Op
     error.op = graph::Describe(id, subgraph.ops[id]);
     return Fail(std::move(error));
   };
-  std::int32_t last_stateful = -1;
   for (const OpId id : subgraph.ops.Ids()) {
     for (const graph::TensorId input : subgraph.ops[id].inputs) {
       if (!input.valid() || !producer[input].valid()) continue;
       if (position[producer[input]] > position[id]) return out_of_order(id);
     }
-    if (!subgraph.ops[id].stateful) continue;
-    if (position[id] < last_stateful) return out_of_order(id);
-    last_stateful = position[id];
   }
-  for (const graph::ControlEdge& edge : subgraph.control_edges) {
+  std::vector<graph::ControlEdge> edges = ops::StateTrace(graph).EdgesOf(subgraph, subgraph_id);
+  edges.insert(edges.end(), subgraph.control_edges.begin(), subgraph.control_edges.end());
+  for (const graph::ControlEdge& edge : edges) {
     if (position[edge.before] > position[edge.after]) return out_of_order(edge.after);
   }
   return old_indices;
@@ -196,7 +197,7 @@ Result<std::vector<std::byte>> Reorder(const SourceModel& model, const schema::M
       return Fail(UsageError("the new order is about another file"));
     }
     if (order.Has(id) && !order[id].empty()) {
-      NEAP_TRY(orders[s], CheckedOrder(model.graph.subgraphs[id], order[id]));
+      NEAP_TRY(orders[s], CheckedOrder(model.graph, id, order[id]));
     }
     const auto [entry, first] = owner.emplace(operators, s);
     if (operators != nullptr && !first && orders[entry->second] != orders[s]) {
