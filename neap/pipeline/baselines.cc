@@ -37,19 +37,28 @@ std::vector<Stage> StagesAlong(std::span<const OpIndex> order,
   return stage_of;
 }
 
+// The place of the first operator that nothing follows; 0 of no operators.
+std::size_t FirstEnd(const Problem& problem, std::span<const OpIndex> order) {
+  const Relations relations(problem);
+  std::size_t place = 0;
+  while (place + 1 < order.size() && !relations.after[At(order[place])].empty()) ++place;
+  return place;
+}
+
 std::vector<std::size_t> ParameterStarts(const Problem& problem, std::span<const OpIndex> order) {
   const std::vector<std::int64_t> bytes = ParametersOf(problem);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   const std::int64_t average = total / problem.num_stages + 1;
-  const std::size_t stages =
-      std::min(At(problem.num_stages), std::max<std::size_t>(order.size(), 1));
+  // All that nothing follows is in the last stage.
+  const std::size_t first_end = FirstEnd(problem, order);
+  const std::size_t stages = std::min(At(problem.num_stages), first_end + 1);
   std::vector<std::size_t> starts = {0};
   std::size_t at = 0;
   while (starts.size() < stages) {
     const std::size_t later = stages - starts.size();
     std::int64_t taken = 0;
     const std::size_t first = at;
-    while (at + later < order.size() && (at == first || taken + bytes[At(order[at])] <= average)) {
+    while (at + later <= first_end && (at == first || taken + bytes[At(order[at])] <= average)) {
       taken += bytes[At(order[at++])];
     }
     starts.push_back(at);

@@ -14,7 +14,9 @@ namespace neap::pipeline {
 // The parameter count rule of libcoral, which documents what edgetpu_compiler --num_segments does:
 // along `order`, every stage but the last takes operators as long as its parameters stay within
 // the average of all stages (at least one operator, and one is left for every later stage); the
-// last takes the rest.
+// last takes the rest, and with it every operator that nothing follows. libcoral sorts operators
+// depth first; the compiler itself was seen to cut along the order of the file
+// (docs/results/edgetpu-segments.md).
 Assignment CutByParameterCount(const Problem& problem, std::span<const OpIndex> order);
 
 // libcoral's profiling partitioner with this problem's costs in place of measured latencies: it

@@ -37,6 +37,22 @@ TEST(ParameterCount, CutsBeforeTheAverageAndLeavesTheRestToTheLast) {
   EXPECT_EQ(CutByParameterCount(small, IndexOrder(small)).stage_of, (std::vector<Stage>{0, 1}));
 }
 
+// An output half way ends the stages before the last one.
+TEST(ParameterCount, LeavesAllOutputsToTheLastStage) {
+  Problem problem = ChainOf({4, 4, 0, 4, 4}, 2);
+  problem.tensors[1].consumers = {2, 3};  // operator 2 is an output, 3 and 4 go on
+  problem.tensors.erase(problem.tensors.begin() + 2);
+  EXPECT_EQ(CutByParameterCount(problem, IndexOrder(problem)).stage_of,
+            (std::vector<Stage>{0, 0, 1, 1, 1}));
+  // Without it the first stage takes the operator of no parameters, too.
+  const Problem chain = ChainOf({4, 4, 0, 4, 4}, 2);
+  EXPECT_EQ(CutByParameterCount(chain, IndexOrder(chain)).stage_of,
+            (std::vector<Stage>{0, 0, 0, 1, 1}));
+  problem.num_stages = 5;
+  EXPECT_EQ(CutByParameterCount(problem, IndexOrder(problem)).stage_of,
+            (std::vector<Stage>{0, 1, 2, 2, 2}));
+}
+
 TEST(Profiling, FindsTheBestOfAChainWithoutTransfers) {
   Problem problem = ChainOf({0, 0, 0, 0, 0, 0}, 3);
   problem.compute_cost = {50, 10, 10, 10, 50, 20};

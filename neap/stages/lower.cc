@@ -2,10 +2,12 @@
 #include "neap/stages/lower.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "neap/base/bytes.h"
@@ -23,6 +25,26 @@ using graph::TensorId;
 using pipeline::OpIndex;
 
 constexpr std::int64_t kFemtosecondsPerPicosecond = 1000;
+
+// The input at which an operator reads its bias.
+struct BiasInput {
+  std::string_view type;
+  std::size_t index;
+};
+constexpr std::array<BiasInput, 7> kBiasInputs = {{{"Conv", 2},
+                                                   {"ConvTranspose", 2},
+                                                   {"Gemm", 2},
+                                                   {"CONV_2D", 2},
+                                                   {"DEPTHWISE_CONV_2D", 2},
+                                                   {"FULLY_CONNECTED", 2},
+                                                   {"TRANSPOSE_CONV", 3}}};
+constexpr std::int64_t kBiasBytes = 4;  // an element of a quantised model: int32
+
+bool ReadsAsBias(const graph::Op& op, TensorId tensor) {
+  return std::any_of(kBiasInputs.begin(), kBiasInputs.end(), [&](const BiasInput& bias) {
+    return op.type == bias.type && op.inputs.size() > bias.index && op.inputs[bias.index] == tensor;
+  });
+}
 
 template <typename T>
 void SortUnique(std::vector<T>* list) {
@@ -138,6 +160,14 @@ class Lowering {
     return bytes;
   }
 
+  // A bias of floats counts as that of a quantised model, in which all other elements are a byte.
+  Result<std::int64_t> ParameterBytes(TensorId id, const graph::Op& reader) const {
+    const Tensor& tensor = main_.tensors[id];
+    NEAP_TRY(const std::int64_t bytes, BytesOn(options_.device, tensor));
+    if (!options_.device.int8 || !IsFloat(tensor.type) || !ReadsAsBias(reader, id)) return bytes;
+    return CheckedMultiply(bytes, kBiasBytes).value_or(kMostBytes);
+  }
+
   Status AddParameters() {
     std::map<TensorId, std::vector<OpIndex>> users;
     for (std::size_t i = 0; i < lowered_.ops.size(); ++i) {
@@ -148,7 +178,8 @@ class Lowering {
       NEAP_TRY(lowered_.problem.parameter_bytes[i], BodyParameters(op));
     }
     for (const auto& [tensor, readers] : users) {
-      auto bytes = BytesOn(options_.device, main_.tensors[tensor]);
+      auto bytes = ParameterBytes(
+          tensor, main_.ops[lowered_.ops[static_cast<std::size_t>(readers.front())]]);
       const auto first = static_cast<std::size_t>(readers.front());
       if (!bytes) return Fail(At(std::move(bytes).error(), lowered_.ops[first], tensor));
       std::int64_t& own = lowered_.problem.parameter_bytes[first];

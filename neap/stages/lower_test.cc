@@ -55,6 +55,29 @@ Maker Small() {
   return m;
 }
 
+// A quantised model has biases of 32 bits; other constants of floats are bytes.
+TEST(Lower, CountsBiasesOfFloatsAsThoseOfAQuantisedModel) {
+  Maker m;
+  const TensorId in = m.Tensor("in", {1, 2, 4, 4});
+  const TensorId w = m.Tensor("w", {3, 2, 1, 1}, true);
+  const TensorId bias = m.Tensor("bias", {3}, true);
+  const TensorId out = m.Tensor("out", {1, 3, 4, 4});
+  m.Op("Conv", {in, w, bias}, {out});
+  m.Main().inputs = {in};
+  m.Main().outputs = {out};
+  const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 1});
+  ASSERT_TRUE(lowered);
+  EXPECT_EQ(lowered->problem.parameter_bytes[0], 6 + 3 * 4);
+  // The same constant as weights is none.
+  m.Main().ops[OpId(0)].inputs = {in, bias, w};
+  EXPECT_EQ(Lower(m.graph, {.device = kDevice, .stages = 1})->problem.parameter_bytes[0],
+            3 + 6 * 4);
+  Device floats = kDevice;
+  floats.int8 = false;
+  m.Main().ops[OpId(0)].inputs = {in, w, bias};
+  EXPECT_EQ(Lower(m.graph, {.device = floats, .stages = 1})->problem.parameter_bytes[0], 4 * 9);
+}
+
 TEST(Lower, CountsWhatTheDeviceDoes) {
   const Maker m = Small();
   const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 2});

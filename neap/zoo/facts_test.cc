@@ -159,6 +159,50 @@ TEST(Facts, CountsNetworksWithoutNormalisation) {
   EXPECT_EQ(CountOps(nested).at("Conv"), 15 * 2 + 4);
 }
 
+// The convolutions of the published backbones without their classifiers, and those of six maps with
+// three or six default boxes a place, each of 4 numbers and 91 classes.
+TEST(Facts, CountsDetectors) {
+  constexpr std::int64_t kMaps[] = {512, 256, 256, 128};
+  const auto added = [&](std::int64_t first, std::int64_t second) {
+    std::int64_t parameters = 0;
+    std::int64_t channels = second;
+    std::vector<std::int64_t> maps = {first, second};
+    for (const std::int64_t map : kMaps) {
+      // Two numbers of the normalisation for each channel.
+      parameters += channels * (map / 2) + 9 * (map / 2) * map + 2 * (map / 2 + map);
+      channels = map;
+      maps.push_back(map);
+    }
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      const std::int64_t boxes = i == 0 ? 3 : 6;
+      parameters += (maps[i] + 1) * boxes * (4 + 91);
+    }
+    return parameters;
+  };
+  const Network v1 = Make("ssd-mobilenet-v1");
+  EXPECT_EQ(v1.facts.published_parameters,
+            Make("mobilenet-v1").facts.published_parameters - 1'025'000 + added(512, 1024));
+  // Howard et al. 2017, table 13: 6.8 million, 1.2 billion. OpenVINO's Open Model Zoo, with
+  // normalisations folded: 6.807 million, and 2.494 GFLOPs with those of activations.
+  EXPECT_NEAR(static_cast<double>(v1.facts.parameters), 6.807e6, 0.0005e6);
+  EXPECT_NEAR(static_cast<double>(v1.facts.multiply_accumulates), 2.494e9 / 2, 0.01e9);
+  const Network v2 = Make("ssd-mobilenet-v2");
+  EXPECT_EQ(v2.facts.published_parameters,
+            Make("mobilenet-v2").facts.published_parameters - 1'281'000 + added(576, 1280));
+  for (const Network* network : {&v1, &v2}) {
+    const graph::Subgraph& main = network->graph.subgraphs[SubgraphId(0)];
+    ASSERT_EQ(main.outputs.size(), 2U);
+    EXPECT_EQ(*main.tensors[main.outputs[0]].shape, (graph::Shape{1, 1917, 4}));
+    EXPECT_EQ(*main.tensors[main.outputs[1]].shape, (graph::Shape{1, 1917, 91}));
+    EXPECT_EQ(CountOps(*network).at("Concat"), 2);
+    EXPECT_EQ(CountOps(*network).at("Reshape"), 12);
+  }
+  // 1 + 13 * 2 convolutions of the backbone, 8 of further maps, 12 of predictors; as the API's
+  // converter leaves them (the file has another RESHAPE and the custom operator).
+  EXPECT_EQ(CountOps(v1).at("Conv"), 27 + 8 + 12);
+  EXPECT_EQ(CountOps(v2).at("Conv"), 1 + 2 + 16 * 3 + 1 + 8 + 12);
+}
+
 // Vaswani et al. 2017: 4 projections, 2 fully connected layers, 2 normalisations a layer.
 TEST(Facts, CountsTheTransformer) {
   const Facts facts = Make("transformer-encoder").facts;

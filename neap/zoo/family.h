@@ -23,6 +23,7 @@ std::span<const Entry> NasEntries();
 std::span<const Entry> NasnetMobileEntries();
 std::span<const Entry> SwiftnetEntries();
 std::span<const Entry> MobilenetEntries();
+std::span<const Entry> SsdEntries();
 std::span<const Entry> ResnetEntries();
 std::span<const Entry> DensenetEntries();
 std::span<const Entry> InceptionEntries();

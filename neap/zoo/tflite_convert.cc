@@ -290,6 +290,38 @@ Status Converter::Flatten(const Op& op) {
   return {};
 }
 
+Status Converter::EmitReshape(const Op& op, TensorId input) {
+  const Shape& shape = SourceShape(op.outputs[0]);
+  std::vector<std::int32_t> extents;
+  for (const std::int64_t extent : shape) extents.push_back(static_cast<std::int32_t>(extent));
+  const TensorId target = Indices(op.name + "/shape", extents);
+  Emit("RESHAPE", op.name, {input, target}, Make(op.outputs[0]), {{"new_shape", shape}});
+  return {};
+}
+
+// Channels are last here. A transposition that puts them there, for a reshape to rows, does
+// nothing.
+Status Converter::Transpose(const Op& op) {
+  const TensorId output = op.outputs[0];
+  const bool to_channels_last =
+      std::get<Integers>(op.attributes.at("perm")) == Integers{0, 2, 3, 1};
+  const OpId reader = readers_[output] == 1 ? reader_[output] : OpId();
+  const bool to_rows = reader.valid() && source_.ops[reader].type == "Reshape" &&
+                       SourceShape(source_.ops[reader].outputs[0]).size() != 4;
+  if (!to_channels_last || !to_rows) {
+    return Fail(Refusal(op, "moves other axes than the channels in front of a reshape to rows"));
+  }
+  fused_[reader] = 1;
+  return EmitReshape(source_.ops[reader], Operand(op.inputs[0]));
+}
+
+Status Converter::Reshape(const Op& op) {
+  if (SourceShape(op.inputs[0]).size() == 4 || SourceShape(op.outputs[0]).size() == 4) {
+    return Fail(Refusal(op, "reshapes images, whose channels are elsewhere here"));
+  }
+  return EmitReshape(op, Operand(op.inputs[0]));
+}
+
 const std::map<std::string_view, Converter::Handler>& Converter::Handlers() {
   static const std::map<std::string_view, Handler> kHandlers = {
       {"Add", &Converter::Add},
@@ -309,11 +341,13 @@ const std::map<std::string_view, Converter::Handler>& Converter::Handlers() {
       {"Mul", &Converter::Mul},
       {"Pad", &Converter::Pad},
       {"Relu", &Converter::Rectifier},
+      {"Reshape", &Converter::Reshape},
       {"Sigmoid", &Converter::Sigmoid},
       {"Slice", &Converter::Slice},
       {"Softmax", &Converter::Softmax},
       {"Split", &Converter::Split},
       {"Sum", &Converter::Sum},
+      {"Transpose", &Converter::Transpose},
   };
   return kHandlers;
 }

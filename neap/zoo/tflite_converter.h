@@ -91,6 +91,9 @@ class Converter {
   Status Split(const Op& op);
   Status Pad(const Op& op);
   Status Flatten(const Op& op);
+  Status Transpose(const Op& op);
+  Status Reshape(const Op& op);
+  Status EmitReshape(const Op& op, TensorId input);
 
   static Diagnostic Refusal(const Op& op, const std::string& why);
   void CountReaders();

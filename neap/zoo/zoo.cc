@@ -16,7 +16,7 @@ const std::vector<Entry>& Registry() {
     std::vector<Entry> entries;
     for (const auto family :
          {RandwireEntries(), DartsEntries(), NasEntries(), NasnetMobileEntries(), SwiftnetEntries(),
-          MobilenetEntries(), ResnetEntries(), DensenetEntries(), InceptionEntries(),
+          MobilenetEntries(), SsdEntries(), ResnetEntries(), DensenetEntries(), InceptionEntries(),
           XceptionEntries(), UnetEntries(), TinyEntries(), TransformerEntries()}) {
       entries.insert(entries.end(), family.begin(), family.end());
     }

@@ -44,6 +44,28 @@ class Pipeline(CliTest):
             self.assertGreaterEqual(report["bottleneck_picoseconds"], exact["bottleneck_picoseconds"])
             self.assertEqual(report["method"], method)
 
+    def test_the_compilers_own_segments(self):
+        """Where the Edge TPU compiler cut these networks: google-coral/test_data, folder pipeline."""
+        first = {"v1": "Conv2d_11_pointwise/Relu6", "v2": "expanded_conv_13/expand/Relu6"}
+        one, two, three = ("_1_Conv2d_2_1x1_256/Relu6", "_2_Conv2d_2_3x3_s2_512/Relu6",
+                           "_1_Conv2d_3_1x1_128/Relu6")
+        last = "Conv2d_13_pointwise"
+        cuts = {"v1": [[[last + "/Relu6"]],
+                       [["Conv2d_13_depthwise/Relu6"], [last + "/Relu6", last + one]],
+                       [["Conv2d_12_depthwise/Relu6"], [last + "/Relu6"], [last + two, last + three]]],
+                "v2": [[["Conv_1/Relu6", "layer_19" + one]],
+                       [["expanded_conv_16/project"], ["Conv_1/Relu6", "layer_19" + two, "layer_19" + three]],
+                       [["expanded_conv_16/expand/Relu6"], ["Conv_1/Relu6", "layer_19" + one],
+                        ["layer_19" + two, "layer_19" + three]]]}
+        for version, expected in cuts.items():
+            for stages, names in enumerate(expected, 2):
+                report = self.pipeline("--method", "compiler", "--max-states", 1000, "--no-simulation",
+                                       model=f"ssd-mobilenet-{version}", stages=stages)
+                found = [{tensor["name"] for tensor in stage["outputs"]} for stage in report["stages"]]
+                # The first map goes to its predictors, which are in the last stage.
+                self.assertEqual(found[:-1], [{*part, *([first[version]] if i == 0 else [])}
+                                              for i, part in enumerate(names)])
+
     def test_layers_of_a_published_network(self):
         """Figures of an earlier study with the same machine, to a hundredth of a millisecond."""
         report = self.check(self.pipeline("--layers", model="resnet-152", stages=6))
