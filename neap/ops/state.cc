@@ -50,7 +50,7 @@ constexpr auto kRandom = std::to_array<std::string_view>({
 });
 
 template <std::size_t N>
-bool Contains(const std::array<std::string_view, N>& sorted, std::string_view name) {
+bool IsIn(const std::array<std::string_view, N>& sorted, std::string_view name) {
   return std::binary_search(sorted.begin(), sorted.end(), name);
 }
 
@@ -322,7 +322,7 @@ class Tracer {
     };
     if (op.domain == "custom") return std::nullopt;
     const bool is_known = op.domain == "tflite" || op.domain.empty() || op.domain == "ai.onnx";
-    if (is_known && Contains(kRandom, op.type))
+    if (is_known && IsIn(kRandom, op.type))
       return one(Shared("random numbers"), StateAccess::kWrite);
     if (op.domain != "tflite") return std::nullopt;
     if (op.type == "VAR_HANDLE") {
@@ -351,7 +351,7 @@ class Tracer {
   bool UseVariableTensors(SubgraphId s, const Op& op, std::map<std::int32_t, StateAccess>* all) {
     const Subgraph& subgraph = graph_.subgraphs[s];
     const bool updates =
-        op.domain != "tflite" || !op.bodies.empty() || Contains(kUpdatesVariables, op.type);
+        op.domain != "tflite" || !op.bodies.empty() || IsIn(kUpdatesVariables, op.type);
     bool found = false;
     const auto use = [&](const std::vector<TensorId>& list, StateAccess access) {
       for (const TensorId tensor : list) {
