@@ -11,7 +11,8 @@ set(NEAP_PUBLIC_HEADERS
   bench/bench.h
   cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h
   census/census.h census/natural.h
-  compile/compile.h compile/entry_memory.h compile/peak_question.h compile/stream.h
+  compile/compile.h compile/entry_memory.h compile/headline.h compile/peak_question.h compile/stream.h
+  deliver/deliver.h deliver/edits.h deliver/measure.h deliver/rewriting.h
   execute/evaluate.h execute/inline_calls.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h

@@ -3,7 +3,7 @@
 # compares the #include lines of the tree with this table.
 # schedule, arena, traffic, census, pipeline and learn are pure combinatorics: they know no neural
 # network.
-set(NEAP_MODULES base io graph schedule arena traffic pipeline learn census ops formats plan stream execute compile cascade rewrite stages zoo report picture bench batch)
+set(NEAP_MODULES base io graph schedule arena traffic pipeline learn census ops formats plan stream execute compile cascade rewrite deliver stages zoo report picture bench batch)
 
 set(NEAP_MAY_USE_base)
 set(NEAP_MAY_USE_io       base)
@@ -24,8 +24,10 @@ set(NEAP_MAY_USE_stages   base graph ops plan compile pipeline learn)
 # cascade: its tests run what it realises.
 set(NEAP_MAY_USE_cascade  base graph ops plan compile execute)
 set(NEAP_MAY_USE_rewrite  base graph plan compile)
+# deliver: from a file to the best plan of several kinds.
+set(NEAP_MAY_USE_deliver  base graph formats plan compile rewrite cascade)
 set(NEAP_MAY_USE_zoo      base graph execute)
 set(NEAP_MAY_USE_report   base graph plan compile traffic)
 set(NEAP_MAY_USE_picture  base graph ops plan compile report)
 set(NEAP_MAY_USE_bench    base graph plan compile rewrite cascade stages pipeline schedule arena traffic census zoo report picture)
-set(NEAP_MAY_USE_batch    base io graph formats plan compile rewrite)
+set(NEAP_MAY_USE_batch    base io graph formats plan compile rewrite deliver)

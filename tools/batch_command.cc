@@ -201,7 +201,7 @@ class BatchSession {
     if (options_.rewriting.accumulator_bytes != 0 && !neap) {
       return Fail(UsageError("--accumulator-bytes belongs to --runtime neap"));
     }
-    NEAP_TRY(const RewriteSettings wanted, ParseRewriting(options_.rewriting));
+    NEAP_TRY(const deliver::RewriteSettings wanted, ParseRewriting(options_.rewriting));
     if (!wanted.any) return {};
     rewrite::SearchOptions search;
     search.exactness = wanted.exactness;

@@ -44,62 +44,6 @@ Result<cascade::Device> DeviceFor(const std::string& name) {
   return cascade::ParseDevice(text, wanted);
 }
 
-Result<Cascading> Cascade(const formats::SourceModel& source, const cascade::PlanOptions& options,
-                          const formats::LoadOptions& load_options) {
-  Cascading cascading;
-  NEAP_TRY(cascading.outcome, cascade::FindPlan(source.graph, options));
-  const cascade::Proposal& chosen = cascading.outcome.front[cascading.outcome.chosen];
-  cascading.compile = cascade::OptionsFor(options, chosen);
-  if (chosen.regions.empty()) return cascading;
-  NEAP_TRY(const graph::Graph edited, cascade::GraphOf(source.graph, chosen));
-  NEAP_TRY(cascading.model, formats::WriteEdited(source, edited, load_options));
-  return cascading;
-}
-
-bool HasSteps(const graph::Graph& graph) {
-  const auto& ops = graph.subgraphs[graph::SubgraphId(0)].ops;
-  return std::any_of(ops.begin(), ops.end(), [](const graph::Op& op) { return !op.folded; });
-}
-
-void NoteRegions(const cascade::Proposal& proposal, plan::Plan* plan) {
-  plan->tiled_regions.clear();
-  plan->tiled_order.clear();
-  plan->tiles_share_bodies = false;
-  if (proposal.regions.empty()) return;
-  plan->tiled_order = proposal.order;
-  plan->tiles_share_bodies = proposal.bodies == cascade::TileBodies::kShared;
-  for (const cascade::RegionPlan& region : proposal.regions) {
-    plan::TiledRegion tiled;
-    tiled.ops = region.ops;
-    for (const cascade::Split& split : region.splits) {
-      tiled.splits.push_back({static_cast<std::int32_t>(split.axis), split.cuts});
-    }
-    plan->tiled_regions.push_back(std::move(tiled));
-  }
-}
-
-Result<formats::SourceModel> CascadedModel(formats::SourceModel source, const plan::Plan& plan,
-                                           const formats::LoadOptions& load_options) {
-  if (plan.tiled_regions.empty()) return source;
-  std::vector<cascade::RegionPlan> regions;
-  for (const plan::TiledRegion& tiled : plan.tiled_regions) {
-    cascade::RegionPlan region;
-    region.ops = tiled.ops;
-    for (const plan::TiledRegion::Split& split : tiled.splits) {
-      region.splits.push_back({static_cast<std::size_t>(split.axis), split.cuts});
-    }
-    regions.push_back(std::move(region));
-  }
-  NEAP_TRY(const graph::Graph edited,
-           cascade::Realise(source.graph, regions, plan.tiled_order,
-                            plan.tiles_share_bodies ? cascade::TileBodies::kShared
-                                                    : cascade::TileBodies::kClones));
-  NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, edited, load_options));
-  model.path = source.path;
-  model.sha256 = source.sha256;
-  return model;
-}
-
 void CascadeProgressLine::Show(const cascade::PlanProgress& progress) {
   if (!enabled_) return;
   const double now = watch_.Seconds();

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --cascade: operators in tiles, as a change of the model that the rest of the pipeline takes over.
+// What the verbs share that plan operators in tiles: devices, progress, text.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "neap/base/result.h"
 #include "neap/cascade/plan.h"
-#include "neap/compile/compile.h"
-#include "neap/formats/formats.h"
 #include "tools/common.h"
 
 namespace neap::tools {
@@ -23,25 +20,6 @@ void AddDeviceOption(CLI::App* app, std::string* device);
 
 // A preset by its name, or the description in a file. Fails with kUsage for neither.
 Result<cascade::Device> DeviceFor(const std::string& name);
-
-// What was found, and the edited model with the settings to plan it with; nothing where the model
-// stays as it is.
-struct Cascading {
-  cascade::PlanOutcome outcome;
-  std::optional<formats::SourceModel> model;
-  compile::Options compile;
-};
-// Whether there is anything that could run in tiles.
-bool HasSteps(const graph::Graph& graph);
-Result<Cascading> Cascade(const formats::SourceModel& source, const cascade::PlanOptions& options,
-                          const formats::LoadOptions& load_options);
-
-// Writes down in a plan what was cut.
-void NoteRegions(const cascade::Proposal& proposal, plan::Plan* plan);
-// The model that a plan is about: `source` with the plan's regions in tiles. Its hash stays that of
-// the source.
-Result<formats::SourceModel> CascadedModel(formats::SourceModel source, const plan::Plan& plan,
-                                           const formats::LoadOptions& load_options);
 
 // A line on standard error that is rewritten, as the search goes on.
 class CascadeProgressLine {

@@ -7,14 +7,12 @@
 #include <cstdio>
 #include <utility>
 
+#include "neap/deliver/edits.h"
 #include "neap/formats/formats.h"
 #include "neap/plan/check.h"
 #include "neap/report/report.h"
-#include "tools/cascading.h"
 #include "tools/common.h"
-#include "tools/interface.h"
 #include "tools/plan_file.h"
-#include "tools/rewriting.h"
 #include "tools/scratch_file.h"
 
 namespace neap::tools {
@@ -57,12 +55,10 @@ Result<int> Check(const CheckOptions& options) {
   }
   load_options.weights = !plan.rewritten_sha256.empty();  // constants may have to be cut
   NEAP_TRY(formats::SourceModel source, formats::Load(options.model, load_options));
-  const std::string given_sha256 = source.sha256;
   if (plan.model_sha256 == source.sha256) {
-    NEAP_TRY(source, InterfacedModel(std::move(source), plan.caller_ops, load_options));
-    NEAP_TRY(source, RewrittenModel(source, plan, load_options));
-    source.sha256 = given_sha256;
-    NEAP_TRY(source, CascadedModel(std::move(source), plan, load_options));
+    NEAP_TRY(deliver::Replayed replayed,
+             deliver::ReplayEdits(std::move(source), plan, load_options));
+    source = replayed.edited ? *std::move(replayed.edited) : std::move(replayed.interfaced);
   }
   if (!options.scratch.empty()) NEAP_CHECK_OK(ApplyScratchFile(options.scratch, &source.graph));
   report::CheckReport report{source.path, source.sha256, options.plan, &plan, {}, {}};

@@ -258,6 +258,10 @@ std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds) {
   return limits.EndOfSearch(Limits::Clock::now());
 }
 
+std::string BaseName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
 Status Print(std::FILE* stream, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0) {
     return {};

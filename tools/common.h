@@ -103,6 +103,10 @@ Result<std::int64_t> ParseSize(std::string_view option, const std::string& text)
 Status CheckTimeLimit(double seconds);
 std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds);
 
+// Of a file: the last part of its path. What is written for others names files by it, so that it
+// does not depend on the folder.
+std::string BaseName(const std::string& path);
+
 // Writes all of it, or says why not.
 Status Print(std::FILE* stream, std::string_view text);
 

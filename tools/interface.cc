@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "neap/deliver/edits.h"
 #include "neap/rewrite/interface.h"
 
 namespace neap::tools {
@@ -47,22 +48,6 @@ void AddInterfaceOption(CLI::App* app, std::string* word) {
       ->check(CLI::IsMember({"inputs", "outputs", "both"}));
 }
 
-Result<formats::SourceModel> InterfacedModel(formats::SourceModel source,
-                                             const std::vector<graph::OpId>& caller_ops,
-                                             const formats::LoadOptions& options) {
-  if (caller_ops.empty()) return source;
-  auto edited = rewrite::MoveToCaller(source.graph, caller_ops);
-  if (!edited) return Fail(AtModel(std::move(edited).error(), source));
-  if (source.format == formats::Format::kGraphJson) {
-    source.graph = std::move(*edited);
-    return source;
-  }
-  NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, *edited, options));
-  model.path = source.path;
-  model.sha256 = source.sha256;
-  return model;
-}
-
 Result<Interfaced> WithInterface(const formats::SourceModel& source, const std::string& word,
                                  const formats::LoadOptions& options) {
   Interfaced out;
@@ -80,7 +65,7 @@ Result<Interfaced> WithInterface(const formats::SourceModel& source, const std::
     return Fail(AtModel(std::move(error), source));
   }
   out.changes = ChangesOf(source.graph, out.caller_ops);
-  NEAP_TRY(out.model, InterfacedModel(source, out.caller_ops, options));
+  NEAP_TRY(out.model, deliver::InterfacedModel(source, out.caller_ops, options));
   return out;
 }
 

@@ -31,9 +31,4 @@ struct Interfaced {
 Result<Interfaced> WithInterface(const formats::SourceModel& source, const std::string& word,
                                  const formats::LoadOptions& options);
 
-// The same for the operators that a plan names; none: the model as it is.
-Result<formats::SourceModel> InterfacedModel(formats::SourceModel source,
-                                             const std::vector<graph::OpId>& caller_ops,
-                                             const formats::LoadOptions& options);
-
 }  // namespace neap::tools

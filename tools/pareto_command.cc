@@ -17,6 +17,7 @@
 #include "neap/base/check.h"
 #include "neap/cascade/copies.h"
 #include "neap/compile/stream.h"
+#include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/plan/check.h"
@@ -198,7 +199,7 @@ Status WritePlans(const formats::SourceModel& source, const ParetoOptions& optio
   for (std::size_t i = 0; i < front->points.size(); ++i) {
     plan::Plan& plan = front->points[i].plan;
     plan.neap_version = Version();
-    plan.model = source.path;
+    plan.model = BaseName(source.path);
     plan.dims = options.model.dims;
     plan.model_sha256 = source.sha256;
     plan.caller_ops = caller_ops;
@@ -289,7 +290,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
   if (options.input != "resident" || !options.plans.empty()) {
     return Fail(UsageError("--input and --plans belong to --runtime neap"));
   }
-  if (!HasSteps(source.graph)) {
+  if (!deliver::HasOperators(source.graph)) {
     Diagnostic diagnostic = BadInput("has no operators that could run in tiles");
     diagnostic.file = source.path;
     return Fail(std::move(diagnostic));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/plan/offsets_check.h"
@@ -22,15 +24,11 @@
 #include "tools/common.h"
 #include "tools/interface.h"
 #include "tools/plan_options.h"
-#include "tools/rewriting.h"
 #include "tools/scratch_file.h"
 #include "tools/written_model.h"
 
 namespace neap::tools {
 namespace {
-
-// Of the order search that tells whether rewriting is worth a look at the model as it is.
-constexpr std::int64_t kStatesOfALook = 20'000;
 
 // A run of the verb from its settings to its outputs.
 class PlanRun {
@@ -40,17 +38,20 @@ class PlanRun {
 
   Result<int> Run() {
     NEAP_CHECK_OK(Read());
-    NEAP_CHECK_OK(Rewrite());
-    NEAP_CHECK_OK(Cascade());
+    NEAP_CHECK_OK(CheckRuntime());
     NEAP_CHECK_OK(Plan());
+    NEAP_CHECK_OK(Describe());
     NEAP_CHECK_OK(Write());
-    NEAP_CHECK_OK(Tell());
+    NEAP_CHECK_OK(Report());
     return ExitCodeOf();
   }
 
  private:
   bool ShowsProgress() const { return !options_.output.quiet && ::isatty(::fileno(stderr)) != 0; }
   bool WritesModel() const { return !options_.model_out.empty() && report::Fits(report_); }
+  const formats::SourceModel& Planned() const {
+    return delivery_.edited ? *delivery_.edited : source_;
+  }
 
   Status Read() {
     load_options_.dims = settings_.dims;
@@ -72,16 +73,33 @@ class PlanRun {
       return Fail(std::move(diagnostic));
     }
     NEAP_CHECK_OK(CheckNameOfOutput());
+    return {};
+  }
+
+  Status CheckRuntime() {
     NEAP_TRY(settings_.compile.runtime, RuntimeFor(options_.model.runtime, source_.format));
     const plan::Runtime runtime = settings_.compile.runtime;
     const bool neap = runtime == plan::Runtime::kNeap;
-    if (settings_.compile.stream && !neap) {
+    if (settings_.streams == deliver::Use::kAlways && !neap) {
       return Fail(
           UsageError("--stream belongs to --runtime neap: stock runtimes execute no such "
                      "plan"));
     }
     NEAP_CHECK_OK(CheckKernels(runtime, settings_.compile.kernels));
     if (runtime == plan::Runtime::kTflm && source_.carried_plan) NoteCarriedPlan();
+    if (options_.cascade_bodies == "shared" && runtime != plan::Runtime::kTflm) {
+      return Fail(UsageError("--cascade-bodies shared belongs to --runtime tflm"));
+    }
+    if (options_.no_memory_plan && runtime != plan::Runtime::kTflm) {
+      return Fail(UsageError("--no-memory-plan belongs to --runtime tflm"));
+    }
+    if (settings_.budget_total_bytes && runtime != plan::Runtime::kTflm) {
+      return Fail(UsageError("--budget-total belongs to --runtime tflm"));
+    }
+    if (options_.rewriting.accumulator_bytes != 0 && !SumsInPlace()) {
+      return Fail(UsageError(
+          "--accumulator-bytes belongs to --runtime neap without -o: no file holds accumulators"));
+    }
     // There tensors share addresses.
     if (options_.moves != "none" && (neap || runtime == plan::Runtime::kLitert)) {
       return Fail(UsageError("--moves is not for --runtime " +
@@ -89,6 +107,10 @@ class PlanRun {
                              ", where tensors share addresses"));
     }
     return {};
+  }
+
+  bool SumsInPlace() const {
+    return settings_.compile.runtime == plan::Runtime::kNeap && options_.model_out.empty();
   }
 
   // A model is written in the format that it came in; a name that says otherwise misleads whoever
@@ -111,232 +133,154 @@ class PlanRun {
     const plan::OffsetsVerdict verdict = plan::CheckOffsets(source_.graph, carried.offsets);
     if (verdict.placed == 0) return;
     report_.notes.push_back(fmt::format(
-        "the file carries a memory plan of {}: what file order needs is told without it",
+        "the file carries a memory plan of {}: the arena in file order is computed without it",
         FormatBytes(verdict.arena_bytes)));
   }
 
-  // From here on the model is the one whose operators run in tiles.
-  Status Cascade() {
-    if (!settings_.device) return {};
-    if (!HasSteps(source_.graph)) {
-      report_.notes.emplace_back("nothing is cut: the model has no operators");
-      return {};
-    }
-    cascade::PlanOptions options;
-    options.compile = settings_.compile;
-    options.device = *settings_.device;
-    if (options_.cascade_bodies == "shared") {
-      if (settings_.compile.runtime != plan::Runtime::kTflm) {
-        return Fail(UsageError("--cascade-bodies shared belongs to --runtime tflm"));
+  // --- planning ---
+
+  // What plans have to stay within: --budget, --budget-total, the memory of --device.
+  deliver::Budgets BudgetsOf() const {
+    deliver::Budgets budgets{settings_.budget_bytes, settings_.budget_total_bytes, {}};
+    if (!settings_.device) return budgets;
+    const cascade::DeviceMemory* const memory = cascade::MemoryFor(*settings_.device, false);
+    if (memory == nullptr || memory->bytes == 0) return budgets;
+    budgets.memory_bytes = memory->bytes;
+    if (memory != cascade::MemoryFor(*settings_.device, true)) return budgets;
+    // Weights are in the same memory.
+    for (const graph::Subgraph& subgraph : source_.graph.subgraphs) {
+      for (const graph::Tensor& tensor : subgraph.tensors) {
+        if (tensor.constant) *budgets.memory_bytes -= graph::TensorBytes(tensor).value_or(0);
       }
-      options.bodies = cascade::TileBodies::kShared;
     }
-    options.budget_is_total = settings_.budget_total_bytes.has_value();
-    options.budget_bytes =
-        settings_.budget_total_bytes.value_or(settings_.budget_bytes.value_or(0));
-    options.compile.limits.stop = StopOnInterrupt();
-    // What is chosen is compiled again, and comes to the same order only by a limit of states.
-    if (options.compile.limits.max_states == 0) {
-      options.compile.limits.max_states = kStatesForAFewSeconds;
-    }
-    CascadeProgressLine progress(ShowsProgress());
-    options.observer = [&](const cascade::PlanProgress& seen) { progress.Show(seen); };
-    auto found = tools::Cascade(source_, options, load_options_);
-    progress.Erase();
-    if (!found) {
-      Diagnostic diagnostic = WithAllSymbols(std::move(found).error(), source_.graph);
-      if (diagnostic.file.empty()) diagnostic.file = source_.path;
-      return Fail(std::move(diagnostic));
-    }
-    cascading_ = std::move(*found);
-    if (!cascading_->outcome.note.empty()) report_.notes.push_back(cascading_->outcome.note);
-    if (!cascading_->model) {
-      precompiled_ = std::move(cascading_->outcome.compiled);
-      return {};
-    }
-    uncut_ = std::move(source_);
-    source_ = std::move(*cascading_->model);
-    source_.path = uncut_->path;
-    source_.sha256 = uncut_->sha256;  // the plan is about the model that was given
-    settings_.compile = cascading_->compile;
-    settings_.compile.limits.deadline.reset();
-    return {};
+    budgets.memory_bytes = std::max<std::int64_t>(*budgets.memory_bytes, 0);
+    return budgets;
   }
 
-  // Other operators with the same outputs, where that lowers the peak. What the command line says
-  // of operators by index or order is about the model as it is.
-  Status Rewrite() {
-    const plan::Runtime runtime = settings_.compile.runtime;
-    const bool sums_in_place = runtime == plan::Runtime::kNeap && options_.model_out.empty();
-    if (options_.rewriting.accumulator_bytes != 0 && !sums_in_place) {
-      return Fail(UsageError(
-          "--accumulator-bytes belongs to --runtime neap without -o: no file holds accumulators"));
+  Result<deliver::Request> RequestOf() {
+    deliver::Request request;
+    request.compile = settings_.compile;
+    request.compile.limits.stop = StopOnInterrupt();
+    request.budgets = BudgetsOf();
+    request.rewriting = settings_.rewriting;
+    request.sums_in_place = SumsInPlace();
+    request.streams = settings_.streams;
+    // Only Neap's executor runs streams.
+    if (settings_.compile.runtime != plan::Runtime::kNeap) request.streams = deliver::Use::kNever;
+    request.tiles = settings_.tiles;
+    if (settings_.device) {
+      request.device = *settings_.device;
+    } else {
+      NEAP_TRY(request.device, DeviceFor(""));
     }
-    given_sha256_ = source_.sha256;
-    const bool as_it_is = settings_.device || !settings_.rewriting.any ||
-                          settings_.compile.order != "exact" || !options_.scratch.empty() ||
-                          !settings_.compile.memories.empty() || settings_.compile.stream;
-    if (as_it_is) return {};
-    const Stopwatch watch;
-    settings_.compile.limits.stop = StopOnInterrupt();
-    ProgressLine progress(ShowsProgress());
-    compile::Options plain = settings_.compile;
-    plain.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-    compile::Options search = plain;
-    search.limits = plain.limits.WithHalfTheTime();
-    RewriteSettings wanted = settings_.rewriting;
-    for (;;) {
-      auto rewritten = tools::Rewrite(source_, search, wanted,
-                                      {sums_in_place, !options_.model_out.empty()}, load_options_);
-      if (!rewritten) return NotRewritten(std::move(rewritten).error());
-      if (rewritten->applications.empty()) break;
-      NEAP_TRY(const bool better, IsBetter(*rewritten, plain));
-      if (better) {
-        Take(std::move(*rewritten));
-        break;
-      }
-      precompiled_.reset();
-      // Perhaps what can only help does.
-      if (!OnlyWhatHelps(&wanted)) break;
-    }
-    if (!given_) precompiled_ = std::move(as_it_is_);
-    rewriting_.seconds = watch.Seconds();
-    return {};
-  }
-
-  // A graph that cannot be measured fails in Plan(), with a better message; a file that cannot be
-  // edited is planned as it is.
-  Status NotRewritten(const Diagnostic& error) {
-    if (error.code == ErrorCode::kBadInput) {
-      report_.notes.push_back("the graph is not rewritten: " + error.message);
-    }
-    return {};
-  }
-
-  // Rules that never raise a peak. False: they were all that was asked for.
-  static bool OnlyWhatHelps(RewriteSettings* settings) {
-    std::vector<std::string> names;
-    bool fewer = false;
-    for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
-      const std::string name(rule.name);
-      const bool on =
-          settings->rules.empty() ||
-          std::find(settings->rules.begin(), settings->rules.end(), name) != settings->rules.end();
-      if (on && rule.always) names.push_back(name);
-      fewer = fewer || (on && !rule.always);
-    }
-    settings->rules = std::move(names);
-    return fewer && !settings->rules.empty();
-  }
-
-  // Whether the rewritten model has the smaller arena, or as large a one with fewer operators.
-  // Where nothing overlaps inside operators, the arena of the model as it is is at least its peak,
-  // so that it need not be placed as a rule.
-  Result<bool> IsBetter(const Rewritten& rewritten, const compile::Options& options) {
-    compile::Options first = options;
-    first.limits = options.limits.WithHalfTheTime();
-    auto after = compile::Compile(rewritten.model.graph, first);
-    if (!after) return false;
-    const std::int64_t bytes = report::HeadlineOf(*after, options.place).bytes;
-    precompiled_ = std::move(*after);
-    const bool overlaps =
-        options.place && (options.kernels != ops::KernelLibrary::kNone ||
-                          plan::ProfileOf(options.runtime).kernels != ops::KernelLibrary::kNone);
-    if (!overlaps) {
-      compile::Options quick = options;
-      quick.limits.max_states = kStatesOfALook;
-      const auto before = compile::FindPeak(source_.graph, quick, false);
-      if (before && bytes < before->lower_bound_bytes) return true;
-    }
-    if (!as_it_is_) {
-      auto compiled = compile::Compile(source_.graph, options);
-      if (!compiled) return false;
-      as_it_is_ = std::move(*compiled);
-    }
-    const std::int64_t bytes_before = report::HeadlineOf(*as_it_is_, options.place).bytes;
-    const std::size_t ops_before = source_.graph.subgraphs[graph::SubgraphId(0)].ops.size();
-    const std::size_t ops = rewritten.model.graph.subgraphs[graph::SubgraphId(0)].ops.size();
-    return bytes < bytes_before || (bytes == bytes_before && ops < ops_before);
-  }
-
-  void Take(Rewritten rewritten) {
-    given_ = std::move(source_);
-    source_ = std::move(rewritten.model);
-    source_.path = given_->path;
-    rewrites_ = std::move(rewritten.applications);
-    accumulator_bytes_ = rewritten.accumulator_bytes;
-    rewritten_sha256_ = rewritten.rewritten_sha256;
-    rewriting_.source = &given_->graph;
-    rewriting_.peak_lower_bound_bytes = rewritten.lower_bound_bytes;
-    rewriting_.growth_bytes = rewritten.growth_bytes;
-    rewriting_.evaluations = rewritten.evaluations;
-    if (!rewritten.without_weights) return;
-    report_.notes.emplace_back(
-        "the file lacks weights that the rewrites cut: the rewritten graph can be planned, not "
-        "written or run");
+    if (options_.cascade_bodies == "shared") request.bodies = cascade::TileBodies::kShared;
+    request.load = load_options_;
+    return request;
   }
 
   Status Plan() {
+    NEAP_TRY(deliver::Request request, RequestOf());
+    budgets_ = request.budgets;
     ProgressLine progress(ShowsProgress());
-    settings_.compile.limits.stop = StopOnInterrupt();
-    settings_.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-    auto compiled = precompiled_ ? Result<compile::Compiled>(*std::move(precompiled_))
-                                 : compile::Compile(source_.graph, settings_.compile);
+    CascadeProgressLine tiles_progress(ShowsProgress());
+    request.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
+    request.tiles_observer = [&](const cascade::PlanProgress& seen) {
+      progress.Erase();
+      tiles_progress.Show(seen);
+    };
+    auto delivery = deliver::Deliver(source_, request);
+    tiles_progress.Erase();
     progress.Erase();
-    if (!compiled) {
-      Diagnostic diagnostic = WithAllSymbols(std::move(compiled).error(), source_.graph);
+    if (!delivery) {
+      Diagnostic diagnostic = WithAllSymbols(std::move(delivery).error(), source_.graph);
       if (diagnostic.file.empty()) diagnostic.file = source_.path;
       return Fail(std::move(diagnostic));
     }
-    compiled_ = std::move(*compiled);
-    TellCascade();
-    compiled_.plan.neap_version = Version();
-    compiled_.plan.model = source_.path;
-    compiled_.plan.model_sha256 = given_sha256_;
-    compiled_.plan.caller_ops = caller_ops_;
-    NEAP_CHECK_OK(TellRewriting());
-    compiled_.plan.dims.clear();
+    delivery_ = std::move(*delivery);
+    plan::Plan& plan = delivery_.compiled.plan;
+    plan.neap_version = Version();
+    plan.model = BaseName(source_.path);
+    plan.model_sha256 = source_.sha256;
+    plan.caller_ops = caller_ops_;
+    plan.dims.clear();
     for (const auto& [name, value] : settings_.dims) {
-      compiled_.plan.dims.push_back(fmt::format("{}={}", name, value));
+      plan.dims.push_back(fmt::format("{}={}", name, value));
     }
-    for (const std::string& note : compiled_.notes) report_.notes.push_back(note);
-    NoteRuntime();
-    const bool tflm = settings_.compile.runtime == plan::Runtime::kTflm;
-    if (options_.no_memory_plan && !tflm) {
-      return Fail(UsageError("--no-memory-plan belongs to --runtime tflm"));
-    }
-    if (settings_.budget_total_bytes) NEAP_CHECK_OK(CheckTotalIsKnown());
-    if (compiled_.kept_file_order) {
-      report_.notes.emplace_back(
-          "the order of the file is kept: for the order of least peak the runtime's own planner "
-          "would "
-          "allocate more");
-    }
-    if (!options_.model_out.empty()) NoteMoves();
-    report_.graph = &source_.graph;
-    report_.compiled = &compiled_;
-    report_.placed = settings_.compile.place;
-    report_.budget_bytes = settings_.budget_bytes;
-    report_.budget_total_bytes = settings_.budget_total_bytes;
-    report_.carries_plan = source_.format == formats::Format::kTflite && !compiled_.offsets.empty();
-    if (tflm) NoteWhatIsMissing();
     return {};
   }
 
-  void TellCascade() {
-    if (!cascading_) return;
-    const cascade::PlanOutcome& outcome = cascading_->outcome;
-    const cascade::Proposal& chosen = outcome.front[outcome.chosen];
-    compiled_.file_order = outcome.compiled.file_order;
-    NoteRegions(chosen, &compiled_.plan);
-    if (outcome.cut_short) {
-      compiled_.interrupted = compiled_.interrupted || settings_.compile.limits.Interrupted();
+  // --- what the report says of it ---
+
+  Status Describe() {
+    const compile::Compiled& compiled = delivery_.compiled;
+    AddNotes(delivery_.notes);
+    AddNotes(compiled.notes);
+    if (settings_.compile.runtime == plan::Runtime::kNeap && !SumsInPlace() &&
+        settings_.rewriting.any) {
       report_.notes.emplace_back(
-          "a limit ended the search before all tiles were tried: there may be a plan of less "
-          "memory");
+          "rewrites with accumulators of Neap's executor are left out, because no file can hold "
+          "them: a plan without -o may need less memory");
     }
+    DescribeKinds();
+    DescribeRewriting();
+    DescribeTiles();
+    NoteRuntime();
+    if (settings_.budget_total_bytes) NEAP_CHECK_OK(CheckTotalIsKnown());
+    if (compiled.kept_file_order) {
+      report_.notes.emplace_back(
+          "the order of the file is kept: for the order of least peak the runtime's own planner "
+          "would allocate more");
+    }
+    if (!options_.model_out.empty()) NoteMoves();
+    report_.model = source_.path;
+    report_.graph = &Planned().graph;
+    report_.compiled = &compiled;
+    report_.placed = settings_.compile.place;
+    DescribeBudgets();
+    report_.carries_plan = source_.format == formats::Format::kTflite && !compiled.offsets.empty();
+    if (settings_.compile.runtime == plan::Runtime::kTflm) NoteWhatIsMissing();
+    return {};
+  }
+
+  // Once each: several subgraphs may have the same to note.
+  void AddNotes(const std::vector<std::string>& notes) {
+    for (const std::string& note : notes) {
+      const auto& known = report_.notes;
+      if (std::find(known.begin(), known.end(), note) == known.end()) report_.notes.push_back(note);
+    }
+  }
+
+  void DescribeKinds() {
+    for (const deliver::Tried& tried : delivery_.tried) {
+      report_.tried.push_back({std::string(deliver::NameOf(tried.kind)), tried.measure.bytes,
+                               tried.measure.fits, tried.kind == delivery_.kind});
+    }
+  }
+
+  void DescribeBudgets() {
+    report_.budget_bytes = settings_.budget_bytes;
+    report_.budget_total_bytes = settings_.budget_total_bytes;
+    if (!budgets_.memory_bytes) return;
+    const compile::TflmTotal* const total = report::TotalOf(delivery_.compiled);
+    const bool of_total = total != nullptr && total->total_arena_bytes >= 0;
+    auto& budget = of_total ? report_.budget_total_bytes : report_.budget_bytes;
+    budget = std::min(budget.value_or(*budgets_.memory_bytes), *budgets_.memory_bytes);
+    const cascade::DeviceMemory* const memory = cascade::MemoryFor(*settings_.device, false);
+    report_.notes.push_back(
+        fmt::format("device '{}' has {} for activations in memory '{}': compared with the {}",
+                    report::Printable(settings_.device->name), FormatBytes(*budgets_.memory_bytes),
+                    report::Printable(memory->name), of_total ? "whole arena" : "arena"));
+  }
+
+  void DescribeTiles() {
+    if (!delivery_.tiles || settings_.tiles == deliver::Use::kNever) return;
+    const bool cut = delivery_.kind == deliver::Kind::kTiles;
+    if (!cut && settings_.tiles != deliver::Use::kAlways) return;
+    const cascade::PlanOutcome& outcome = *delivery_.tiles;
+    const cascade::Proposal& chosen = cut ? outcome.front[outcome.chosen] : outcome.uncut;
     report::CascadeReport cascade;
-    cascade.device = settings_.device->name;
+    cascade.device =
+        settings_.device ? settings_.device->name : std::string(cascade::DevicePresets().front());
     cascade.tiles = chosen.tiles;
     cascade.macs = chosen.macs;
     cascade.uncut_macs = outcome.macs;
@@ -353,32 +297,26 @@ class PlanRun {
     report_.cascade = std::move(cascade);
   }
 
-  // The numbers of the file order are those of the file as it was given.
-  Status TellRewriting() {
-    if (!given_) return {};
-    compiled_.plan.rewrites = rewrites_;
-    compiled_.plan.accumulator_bytes = accumulator_bytes_;
-    compiled_.plan.rewritten_sha256 = rewritten_sha256_;
+  void DescribeRewriting() {
+    if (!delivery_.rewriting) return;
+    const deliver::Rewritten& rewritten = *delivery_.rewriting;
+    rewriting_.source = &source_.graph;
+    rewriting_.peak_lower_bound_bytes = rewritten.lower_bound_bytes;
+    rewriting_.growth_bytes = rewritten.growth_bytes;
+    rewriting_.evaluations = rewritten.evaluations;
+    rewriting_.seconds = delivery_.rewrite_seconds;
     report_.rewriting = &rewriting_;
-    compile::Options options = settings_.compile;
-    options.order = "file";
-    options.limits.observer = nullptr;
-    options.moves = compile::MoveStrategy::kNone;
-    options.placement_states /= 10;
-    NEAP_TRY(const compile::Compiled given, compile::Compile(given_->graph, options));
-    compiled_.file_order = given.file_order;
-    return {};
   }
 
   // What becomes of moves in the written model.
   void NoteMoves() {
     std::ptrdiff_t moves = 0;
-    for (const plan::EntryPlan& entry : compiled_.plan.entries) {
+    for (const plan::EntryPlan& entry : delivery_.compiled.plan.entries) {
       moves += std::count_if(entry.steps.begin(), entry.steps.end(),
                              [](const plan::Step& step) { return step.moved.valid(); });
     }
     if (moves == 0) return;
-    if (compiled_.edited) {
+    if (delivery_.compiled.edited) {
       report_.notes.push_back(
           fmt::format("{} {} in the written model: the application must have that operator", moves,
                       moves == 1 ? "move is a RESHAPE" : "moves are RESHAPEs"));
@@ -402,7 +340,7 @@ class PlanRun {
       report_.notes.push_back(
           fmt::format("{} only: its numbers here are for such a file of the same graph", only));
     }
-    if (runtime == plan::Runtime::kLitert && compiled_.delivered_arena_bytes < 0) {
+    if (runtime == plan::Runtime::kLitert && delivery_.compiled.delivered_arena_bytes < 0) {
       report_.notes.emplace_back(
           "what LiteRT itself will allocate is not known where control flow calls subgraphs: each "
           "has an arena of its own, filled when its operator wants it");
@@ -411,10 +349,7 @@ class PlanRun {
 
   // A budget that cannot be compared must not look as if it were met.
   Status CheckTotalIsKnown() const {
-    if (settings_.compile.runtime != plan::Runtime::kTflm) {
-      return Fail(UsageError("--budget-total belongs to --runtime tflm"));
-    }
-    const std::string& missing = compiled_.totals.front().missing;
+    const std::string& missing = delivery_.compiled.totals.front().missing;
     if (missing.empty()) return {};
     Diagnostic diagnostic = UsageError("--budget-total cannot be compared: " + missing);
     diagnostic.file = source_.path;
@@ -423,11 +358,11 @@ class PlanRun {
   }
 
   void NoteWhatIsMissing() {
-    if (!compiled_.unknown_kernels.empty()) {
+    if (!delivery_.compiled.unknown_kernels.empty()) {
       std::string note =
           "scratch memory that TFLM's kernels may ask for is not counted: operator " +
-          compiled_.unknown_kernels.front();
-      const std::size_t more = compiled_.unknown_kernels.size() - 1;
+          delivery_.compiled.unknown_kernels.front();
+      const std::size_t more = delivery_.compiled.unknown_kernels.size() - 1;
       if (more > 0) note += fmt::format(" and {} more", more);
       if (settings_.compile.place && settings_.compile.tell_offsets) {
         note += "; so TFLM places the tensors by itself";
@@ -445,9 +380,9 @@ class PlanRun {
   Status Write() {
     std::shared_ptr<const std::vector<std::byte>> model;
     if (WritesModel()) {
-      NEAP_TRY(model, MakeOrderedModel(source_, compiled_, options_.model_out, load_options_,
-                                       &report_.notes));
-      compiled_.plan.written_sha256 = io::Sha256(*model);
+      NEAP_TRY(model, MakeOrderedModel(Planned(), delivery_.compiled, options_.model_out,
+                                       load_options_, &report_.notes));
+      delivery_.compiled.plan.written_sha256 = io::Sha256(*model);
     }
     // The plan names the model that was written with it, so the model comes first.
     if (model) {
@@ -456,7 +391,8 @@ class PlanRun {
       report_.model_file = options_.model_out;
     }
     if (!options_.plan_out.empty()) {
-      NEAP_CHECK_OK(io::WriteFile(options_.plan_out, plan::ToJson(compiled_.plan), options_.force));
+      NEAP_CHECK_OK(
+          io::WriteFile(options_.plan_out, plan::ToJson(delivery_.compiled.plan), options_.force));
       report_.written.push_back(options_.plan_out);
     }
     if (!options_.c_out.empty() && report::Fits(report_)) {
@@ -469,15 +405,15 @@ class PlanRun {
 
   Status Draw() {
     if (!options_.pictures.Any()) return {};
-    const graph::Graph* const given = given_ ? &given_->graph : uncut_ ? &uncut_->graph : nullptr;
+    const graph::Graph* const given = delivery_.edited ? &source_.graph : nullptr;
     NEAP_TRY(const compile::Compiled file_order,
-             CompileFileOrder(given != nullptr ? *given : source_.graph, settings_.compile));
-    const PictureInput input{&source_, given, &file_order, &compiled_, settings_.budget_bytes,
-                             true};
+             CompileFileOrder(source_.graph, delivery_.options));
+    const PictureInput input{
+        &Planned(), given, &file_order, &delivery_.compiled, settings_.budget_bytes, true};
     return WritePictures(options_.pictures, input, options_.force, &report_.written);
   }
 
-  Status Tell() {
+  Status Report() {
     report_.total_seconds = watch_.Seconds();
     if (!report::Fits(report_)) {
       fmt::print(stderr, "neap plan: {}{}\n", report::OverBudgetText(report_),
@@ -491,8 +427,8 @@ class PlanRun {
 
   int ExitCodeOf() const {
     if (!report::Fits(report_)) return kOverBudget;
-    if (compiled_.interrupted) return kInterrupted;
-    const bool proven = report::IsProven(compiled_, report_.placed);
+    if (delivery_.compiled.interrupted) return kInterrupted;
+    const bool proven = report::IsProven(delivery_.compiled, report_.placed);
     return options_.require_optimal && !proven ? kUnproven : kDone;
   }
 
@@ -500,20 +436,12 @@ class PlanRun {
   PlanSettings settings_;
   Stopwatch watch_;
   formats::LoadOptions load_options_;
-  formats::SourceModel source_;                // what is planned: rewritten, where that helps
-  std::optional<formats::SourceModel> given_;  // as it was read, where it was rewritten
-  std::optional<formats::SourceModel> uncut_;  // the same, where operators run in tiles
-  std::string given_sha256_;
+  formats::SourceModel source_;  // the given model, without what its caller runs
   std::vector<graph::OpId> caller_ops_;
-  std::optional<compile::Compiled> precompiled_;  // of `source_`
-  std::optional<compile::Compiled> as_it_is_;     // not rewritten, once rewrites had to beat that
-  std::vector<plan::Rewrite> rewrites_;
-  std::int64_t accumulator_bytes_ = 0;
-  std::string rewritten_sha256_;
+  deliver::Budgets budgets_;
+  deliver::Delivery delivery_;
   report::RewriteReport rewriting_;
-  compile::Compiled compiled_;
   report::PlanReport report_;
-  std::optional<Cascading> cascading_;
 };
 
 }  // namespace
@@ -522,10 +450,10 @@ int PlanCommand(std::vector<std::string> args, bool short_form) {
   PlanOptions options;
   if (const auto code = ParsePlanOptions(std::move(args), short_form, &options)) return *code;
   auto settings = Understand(options);
-  if (!settings) return Report("plan", settings.error());
+  if (!settings) return tools::Report("plan", settings.error());
   PlanRun run(options, std::move(*settings));
   const Result<int> code = run.Run();
-  return code ? *code : Report("plan", code.error());
+  return code ? *code : tools::Report("plan", code.error());
 }
 
 }  // namespace neap::tools

@@ -93,7 +93,7 @@ void AddSearchOptions(CLI::App* app, PlanOptions* options) {
 void AddStreamOptions(CLI::App* app, PlanOptions* options) {
   app->add_option("--stream", options->stream,
                   "neap: compute parts of the network block by block, so that a few rows of most "
-                  "tensors are enough; default: off")
+                  "tensors are enough; default: only where no other plan is within the budget")
       ->option_text("auto|off")
       ->check(CLI::IsMember({"auto", "off"}));
   app->add_option("--input", options->input,
@@ -125,16 +125,29 @@ Result<std::int64_t> ParsePermille(const std::string& text) {
   return std::stoll(digits);
 }
 
-Status UnderstandStream(const PlanOptions& options, compile::Options* compile) {
-  compile->stream = options.stream == "auto";
+// Whether streams go with the other options at all.
+bool MayStream(const PlanOptions& options) {
+  return !options.order_only && options.model_out.empty() && options.c_out.empty() &&
+         options.moves == "none" && options.memories.empty();
+}
+
+Status UnderstandStream(const PlanOptions& options, PlanSettings* settings) {
+  compile::Options* const compile = &settings->compile;
   const bool detail =
       options.input != "resident" || !options.max_macs.empty() || !options.block_columns.empty();
-  if (!compile->stream) {
-    if (!detail) return {};
-    return Fail(UsageError("--input, --max-macs and --block-columns belong to --stream auto"));
+  // Whatever the budget needs, unless there is a limit.
+  if (settings->HasBudget()) compile->most_macs_permille = 1'000'000;
+  if (options.stream != "auto") {
+    if (detail) {
+      return Fail(UsageError("--input, --max-macs and --block-columns belong to --stream auto"));
+    }
+    if (options.stream.empty() && MayStream(options) && !options.keep_inputs) {
+      settings->streams = deliver::Use::kIfNeeded;
+    }
+    return {};
   }
-  if (options.order_only || !options.model_out.empty() || !options.c_out.empty() ||
-      options.moves != "none" || !options.memories.empty()) {
+  settings->streams = deliver::Use::kAlways;
+  if (!MayStream(options)) {
     return Fail(
         UsageError("--stream goes with none of -o, --emit-c, --order-only, --moves and --memory"));
   }
@@ -148,8 +161,6 @@ Status UnderstandStream(const PlanOptions& options, compile::Options* compile) {
   }
   if (!options.max_macs.empty()) {
     NEAP_TRY(compile->most_macs_permille, ParsePermille(options.max_macs));
-  } else if (!options.budget.empty()) {
-    compile->most_macs_permille = 1'000'000;  // whatever the budget needs
   }
   const std::string& columns = options.block_columns;
   if (columns == "row") {
@@ -196,6 +207,12 @@ Status CheckFiles(const PlanOptions& options) {
   return CheckDistinct({{"--scratch", options.scratch}, {"--device", options.device}}, written);
 }
 
+// Whether tiles go with the other options at all.
+bool MayCut(const PlanOptions& options) {
+  return !options.order_only && options.order == "exact" && options.scratch.empty() &&
+         options.memories.empty() && options.moves == "none";
+}
+
 Status CheckCombinations(const PlanOptions& options) {
   const int on_stdout = (options.model_out == "-" ? 1 : 0) + (options.plan_out == "-" ? 1 : 0) +
                         (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0) +
@@ -234,28 +251,24 @@ Status CheckCombinations(const PlanOptions& options) {
     return Fail(UsageError("--integer-io does not go with --scratch"));
   }
   NEAP_CHECK_OK(CheckOrder(options));
-  if (options.cascade == "off" && !options.device.empty()) {
+  if (options.cascade != "auto" && !options.device.empty()) {
     return Fail(UsageError("--device belongs to --cascade auto"));
   }
-  if (options.cascade == "off" && options.cascade_bodies != "clones") {
+  if (options.cascade != "auto" && options.cascade_bodies != "clones") {
     return Fail(UsageError("--cascade-bodies belongs to --cascade auto"));
   }
   if (options.cascade_bodies == "shared" && options.no_memory_plan) {
     return Fail(UsageError(
         "--cascade-bodies shared rests on addresses, which --no-memory-plan leaves to TFLM"));
   }
-  if (options.cascade == "auto" &&
-      (options.order_only || options.order != "exact" || !options.scratch.empty() ||
-       !options.memories.empty() || options.moves != "none")) {
+  if (options.cascade == "auto" && !MayCut(options)) {
     return Fail(UsageError(
         "--cascade auto goes with none of --order-only, --order, --scratch, --memory, --moves"));
   }
   // Where no rewriting was asked for, the graph just stays as it is.
-  if (options.rewriting.asked &&
-      (options.order != "exact" || !options.scratch.empty() || !options.memories.empty() ||
-       options.stream == "auto" || options.cascade == "auto")) {
+  if (options.rewriting.asked && !options.scratch.empty()) {
     return Fail(UsageError(
-        "rewriting goes with none of --order, --scratch, --memory, --stream and --cascade"));
+        "rewriting does not go with --scratch, whose sizes are those of the given operators"));
   }
   NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   return {};
@@ -369,9 +382,11 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("none|compact|best")
       ->check(CLI::IsMember({"none", "compact", "best"}));
   AddStreamOptions(&app, options);
-  app.add_option("--cascade", options->cascade,
-                 "run operators tile by tile where that needs less memory: the written model has "
-                 "slices, operators on tiles and concatenations; default: off")
+  app.add_option(
+         "--cascade", options->cascade,
+         "run operators tile by tile where that needs less memory: the written model has "
+         "slices, operators on tiles and concatenations; default: only where no other plan is "
+         "within the budget")
       ->option_text("auto|off")
       ->check(CLI::IsMember({"auto", "off"}));
   app.add_option("--cascade-bodies", options->cascade_bodies,
@@ -441,11 +456,16 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
   NEAP_TRY(settings.compile.memories, ParseMemories(options));
   if (options.cascade == "auto") {
     NEAP_TRY(settings.device, DeviceFor(options.device));
+    settings.tiles = deliver::Use::kAlways;
+  } else if (options.cascade.empty() && MayCut(options)) {
+    settings.tiles = deliver::Use::kIfNeeded;
   }
+  // An order strategy is about the given graph, and so are the sizes of --scratch.
+  const bool given_graph = !options.rewriting.asked && options.order != "exact";
+  if (given_graph || !options.scratch.empty()) settings.rewriting.any = false;
   settings.compile.moves =
       compile::MoveStrategyNamed(options.moves).value_or(compile::MoveStrategy::kNone);
-  settings.compile.budget_bytes = settings.budget_bytes.value_or(0);
-  NEAP_CHECK_OK(UnderstandStream(options, &settings.compile));
+  NEAP_CHECK_OK(UnderstandStream(options, &settings));
   NEAP_CHECK_OK(CheckOutput(options.model_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.plan_out, options.force));
   NEAP_CHECK_OK(CheckOutput(options.c_out, options.force));

@@ -9,6 +9,7 @@
 #include "neap/base/result.h"
 #include "neap/cascade/device.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/deliver.h"
 #include "tools/common.h"
 #include "tools/pictures.h"
 #include "tools/rewriting.h"
@@ -34,7 +35,7 @@ struct PlanOptions {
   bool keep_inputs = false;
   std::string moves = "none";
   std::string integer_io;  // "": the interface stays
-  std::string stream = "off";
+  std::string stream;      // "": where a budget needs it
   std::string input = "resident";
   std::string block_columns;  // "": chosen; "row"; a number
   std::string max_macs;       // "": 1
@@ -46,7 +47,7 @@ struct PlanOptions {
   std::string max_memory = "4GiB";
   std::int64_t threads = 0;  // 0: all cores
   bool require_optimal = false;
-  std::string cascade = "off";
+  std::string cascade;  // "": where a budget needs it
   std::string cascade_bodies = "clones";
   std::string device;  // "": the default preset
   bool order_only = false;
@@ -63,10 +64,17 @@ struct PlanOptions {
 struct PlanSettings {
   compile::Options compile;  // runtime excepted: it may depend on the input
   std::map<std::string, std::int64_t> dims;
-  RewriteSettings rewriting;
+  deliver::RewriteSettings rewriting;
   std::optional<std::int64_t> budget_bytes;
   std::optional<std::int64_t> budget_total_bytes;
+  deliver::Use streams = deliver::Use::kNever;
+  deliver::Use tiles = deliver::Use::kNever;
   std::optional<cascade::Device> device;  // of --cascade auto
+
+  bool HasBudget() const {
+    const cascade::DeviceMemory* const memory = device ? MemoryFor(*device, false) : nullptr;
+    return budget_bytes || budget_total_bytes || (memory != nullptr && memory->bytes > 0);
+  }
 };
 
 // nullopt: go on with *options; else the exit code. `short_form`: `neap IN OUT`, where the second

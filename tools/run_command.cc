@@ -12,6 +12,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/deliver/edits.h"
 #include "neap/execute/compare.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inline_calls.h"
@@ -22,11 +23,8 @@
 #include "neap/io/file.h"
 #include "neap/report/report.h"
 #include "neap/rewrite/interface.h"
-#include "tools/cascading.h"
 #include "tools/common.h"
-#include "tools/interface.h"
 #include "tools/plan_file.h"
-#include "tools/rewriting.h"
 #include "tools/run_trace.h"
 
 namespace neap::tools {
@@ -164,17 +162,11 @@ Status ApplyPlan(const formats::LoadOptions& load_options, Job* job) {
   if (plan.caller_ops.empty() && plan.tiled_regions.empty() && plan.rewrites.empty()) return {};
   job->given = job->source.graph;
   if (!plan.caller_ops.empty()) {
-    NEAP_TRY(job->source, InterfacedModel(std::move(job->source), plan.caller_ops, load_options));
     NEAP_TRY(job->caller, rewrite::GraphsOfCaller(*job->given, plan.caller_ops));
   }
-  if (!plan.tiled_regions.empty()) {
-    NEAP_TRY(job->source, CascadedModel(std::move(job->source), plan, load_options));
-  }
-  if (!plan.rewrites.empty()) {
-    const std::string sha256 = job->source.sha256;
-    NEAP_TRY(job->source, RewrittenModel(job->source, plan, load_options));
-    job->source.sha256 = sha256;
-  }
+  NEAP_TRY(deliver::Replayed replayed,
+           deliver::ReplayEdits(std::move(job->source), plan, load_options));
+  job->source = replayed.edited ? *std::move(replayed.edited) : std::move(replayed.interfaced);
   return {};
 }
 

@@ -13,15 +13,13 @@
 #include "neap/base/bytes.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/entry_memory.h"
+#include "neap/deliver/edits.h"
 #include "neap/formats/formats.h"
 #include "neap/plan/check.h"
 #include "neap/report/traffic_report.h"
 #include "neap/traffic/blocks.h"
-#include "tools/cascading.h"
 #include "tools/common.h"
-#include "tools/interface.h"
 #include "tools/plan_file.h"
-#include "tools/rewriting.h"
 
 namespace neap::tools {
 namespace {
@@ -125,14 +123,10 @@ class TrafficRun {
       diagnostic.hint = "plan without --stream";
       return Fail(std::move(diagnostic));
     }
-    const std::string sha256 = source_.sha256;
-    NEAP_TRY(source_, InterfacedModel(std::move(source_), plan_.caller_ops, load_options));
-    if (!plan_.rewrites.empty()) {
-      NEAP_TRY(edited_, RewrittenModel(source_, plan_, load_options));
-    } else if (!plan_.tiled_regions.empty()) {
-      NEAP_TRY(edited_, CascadedModel(source_, plan_, load_options));
-    }
-    source_.sha256 = sha256;
+    NEAP_TRY(deliver::Replayed replayed,
+             deliver::ReplayEdits(std::move(source_), plan_, load_options));
+    source_ = std::move(replayed.interfaced);
+    edited_ = std::move(replayed.edited);
     return {};
   }
 

@@ -13,6 +13,7 @@
 
 #include "neap/batch/structure.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/measure.h"
 #include "neap/formats/formats.h"
 
 namespace neap::batch {
@@ -66,20 +67,13 @@ Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const 
   return numbers;
 }
 
-// What a plan is judged by: what the stock runtime allocates where that is known.
-std::int64_t BytesOf(const Numbers& numbers) {
-  return numbers.delivered_arena_bytes.value_or(numbers.arena_bytes.value_or(numbers.peak_bytes));
-}
-
-// Of the rules asked for those that never raise a peak.
-std::vector<std::string> HarmlessRules(const std::vector<std::string>& wanted) {
-  std::vector<std::string> rules;
-  for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
-    const std::string name(rule.name);
-    const bool on = wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
-    if (on && rule.always) rules.push_back(name);
-  }
-  return rules;
+// What the stock runtime allocates, where that is known.
+deliver::Measure MeasureOf(const graph::Graph& graph, const Numbers& numbers) {
+  deliver::Measure measure;
+  measure.bytes =
+      numbers.delivered_arena_bytes.value_or(numbers.arena_bytes.value_or(numbers.peak_bytes));
+  measure.operators = deliver::OperatorsOf(graph);
+  return measure;
 }
 
 // The numbers of the rewritten graph where they are better; what cannot be rewritten is planned as
@@ -87,20 +81,21 @@ std::vector<std::string> HarmlessRules(const std::vector<std::string>& wanted) {
 Result<Numbers> ComputeRewritten(const graph::Graph& graph, plan::Runtime runtime,
                                  const Options& options) {
   NEAP_TRY(const Numbers given, Compute(graph, runtime, options));
+  const deliver::Measure as_it_is = MeasureOf(graph, given);
   rewrite::SearchOptions search = *options.rewrite;
   const bool neap = runtime == plan::Runtime::kNeap;
   search.settings.sums = neap ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
   search.settings.own_kernels = neap;
   search.settings.keep_order = search.exactness == plan::Exactness::kBitwise;
   search.settings = rewrite::SettingsFor(runtime, search.settings);
-  for (const bool all : {true, false}) {
-    // A smaller peak may have a larger arena; perhaps what can only help does.
-    if (!all) search.rules = HarmlessRules(search.rules);
-    if (!all && search.rules.empty()) break;
+  for (const std::vector<std::string>& rules : rewrite::RuleSets(options.rewrite->rules)) {
+    search.rules = rules;
     const auto found = rewrite::Search(graph, CompileOptions(runtime, options), search);
     if (!found || found->applications.empty()) break;
     const auto rewritten = Compute(found->graph, runtime, options);
-    if (rewritten && BytesOf(*rewritten) < BytesOf(given)) return *rewritten;
+    if (rewritten && deliver::IsBetter(MeasureOf(found->graph, *rewritten), as_it_is)) {
+      return *rewritten;
+    }
   }
   return given;
 }

@@ -11,6 +11,7 @@
 #include "neap/base/check.h"
 #include "neap/cascade/cost.h"
 #include "neap/cascade/region_search.h"
+#include "neap/compile/headline.h"
 #include "neap/plan/check.h"
 #include "neap/plan/profile.h"
 
@@ -23,8 +24,7 @@ using graph::Subgraph;
 using graph::SubgraphId;
 
 std::int64_t ArenaOf(const compile::Compiled& compiled) {
-  if (compiled.delivered_arena_bytes >= 0) return compiled.delivered_arena_bytes;
-  return plan::LargestEntry(compiled.plan).arena_bytes;
+  return compile::HeadlineBytes(compiled, true);
 }
 
 std::int64_t TotalOf(const compile::Compiled& compiled) {
@@ -100,19 +100,35 @@ class Planner {
 
   // What is to be small: the total, where it is known.
   std::int64_t ScoreOf(const Proposal& proposal) const {
-    const bool total = outcome_.uncut.total_arena_bytes >= 0 &&
-                       (options_.budget_bytes == 0 || options_.budget_is_total);
-    if (!total) return proposal.arena_bytes;
+    if (!CountsTotal()) return proposal.arena_bytes;
     // What is not known is no improvement.
     return proposal.total_arena_bytes >= 0 ? proposal.total_arena_bytes : kMostBytes;
   }
+  bool HasBudget() const { return options_.budget_bytes > 0 || options_.budget_total_bytes > 0; }
+  // An arena budget alone is about the arena.
+  bool CountsTotal() const {
+    return outcome_.uncut.total_arena_bytes >= 0 &&
+           (options_.budget_bytes == 0 || options_.budget_total_bytes > 0);
+  }
+  // With a margin for what a placement may need less than the model says.
+  bool Fits(std::int64_t arena_bytes, std::int64_t total_bytes, bool with_margin = false) const {
+    const auto within = [&](std::int64_t bytes, std::int64_t budget) {
+      return budget == 0 || bytes <= budget + (with_margin ? ToleranceOf(budget) : 0);
+    };
+    return within(arena_bytes, options_.budget_bytes) &&
+           within(total_bytes, options_.budget_total_bytes);
+  }
   bool Fits(const Proposal& proposal) const {
-    return options_.budget_bytes == 0 || ScoreOf(proposal) <= options_.budget_bytes;
+    const std::int64_t total = proposal.total_arena_bytes;
+    // What is not known fits nothing, unless it is known of none.
+    const std::int64_t unknown =
+        outcome_.uncut.total_arena_bytes < 0 ? proposal.arena_bytes : kMostBytes;
+    return Fits(proposal.arena_bytes, total < 0 ? unknown : total);
   }
 
   // Without a budget the least bytes, then the fewest cycles; with one the fewest cycles that fit.
   bool IsBetter(const Proposal& a, const Proposal& b) const {
-    const bool cheap = options_.budget_bytes > 0 && Fits(a) && Fits(b);
+    const bool cheap = HasBudget() && Fits(a) && Fits(b);
     if (Fits(a) != Fits(b)) return Fits(a);
     const auto key = [&](const Proposal& p) {
       return cheap ? std::tuple(p.cycles, ScoreOf(p), p.tiles)
@@ -144,7 +160,7 @@ class Planner {
     // up to overlaps inside operators.
     SortByModel(&front, false);
     const auto fits = [&](const Combination& combination) {
-      return options_.budget_bytes > 0 && ScoreOf(combination.cost) <= options_.budget_bytes;
+      return HasBudget() && Fits(combination.cost.bytes, TotalByModel(combination.cost));
     };
     const auto larger = std::stable_partition(front.begin(), front.end(), fits);
     std::stable_sort(front.begin(), larger, [](const Combination& a, const Combination& b) {
@@ -188,7 +204,7 @@ class Planner {
   // The model is no more than what a placement needs, and may be much less: what it thinks hardly
   // worse than the best may be better.
   Status TryNear(const RegionSearch& search) {
-    if (options_.whole_front || (options_.budget_bytes > 0 && Fits(proposals_[Best()]))) return {};
+    if (options_.whole_front || (HasBudget() && Fits(proposals_[Best()]))) return {};
     const std::int64_t score = ScoreOf(proposals_[Best()]);
     std::vector<Combination> near =
         search.Near(score + ToleranceOf(score) - ScoreOf(Cost{}), kNearEach);
@@ -240,15 +256,16 @@ class Planner {
   // Those of a proposal that may be better than it, by the model.
   std::vector<Combination> NeighboursOf(const Proposal& proposal,
                                         const RegionSearch& search) const {
-    const bool cheap = options_.budget_bytes > 0 && Fits(proposal);
-    const std::int64_t score = cheap ? options_.budget_bytes : ScoreOf(proposal);
+    const bool cheap = HasBudget() && Fits(proposal);
+    const std::int64_t score = ScoreOf(proposal);
     const std::int64_t macs = search.CostOf(proposal.regions).macs;
     std::vector<Combination> all = search.Neighbours(proposal.regions);
     std::erase_if(all, [&](const Combination& neighbour) {
       if (neighbour.regions.empty()) return true;
       if (options_.whole_front) return false;
-      return ScoreOf(neighbour.cost) > score + ToleranceOf(score) ||
-             (cheap && neighbour.cost.macs >= macs);
+      if (!cheap) return ScoreOf(neighbour.cost) > score + ToleranceOf(score);
+      return neighbour.cost.macs >= macs ||
+             !Fits(neighbour.cost.bytes, TotalByModel(neighbour.cost), true);
     });
     SortByModel(&all, cheap);
     return all;
@@ -300,9 +317,12 @@ class Planner {
   }
   // What is to be small, by the model.
   std::int64_t ScoreOf(const Cost& cost) const {
+    return CountsTotal() ? TotalByModel(cost) : cost.bytes;
+  }
+  std::int64_t TotalByModel(const Cost& cost) const {
     const std::int64_t total = outcome_.uncut.total_arena_bytes;
-    const bool counts = total >= 0 && (options_.budget_bytes == 0 || options_.budget_is_total);
-    return cost.bytes + (counts ? total - outcome_.uncut.arena_bytes + cost.kept_bytes : 0);
+    return cost.bytes + std::max<std::int64_t>(total - outcome_.uncut.arena_bytes, 0) +
+           cost.kept_bytes;
   }
 
   using Key = std::vector<RegionKey>;
@@ -449,13 +469,13 @@ class Planner {
     }
     if (!outcome_.front[outcome_.chosen].regions.empty()) return {};
     if (outcome_.cut_short && realised_ == 0) {
-      outcome_.note = "nothing is cut: the search ended before any proposal was tried";
+      outcome_.note = "no operators are cut into tiles: the search ended before any were tried";
       return {};
     }
     outcome_.note = outcome_.proposals <= 1
-                        ? "nothing is cut: no region of operators in tiles needs less"
-                        : "nothing is cut: with what tiles cost, none of " +
-                              std::to_string(realised_) + " proposals that were realised is better";
+                        ? "no operators are cut into tiles: none needs less memory in tiles"
+                        : "no operators are cut into tiles: none of " + std::to_string(realised_) +
+                              " ways that were planned is better";
     return {};
   }
 

@@ -28,8 +28,10 @@ struct PlanProgress {
 struct PlanOptions {
   compile::Options compile;  // how realised graphs are ordered and placed
   Device device;
-  std::int64_t budget_bytes = 0;  // 0: none; what is least is the best
-  bool budget_is_total = false;   // of the total arena, which must be known
+  // Of the arena and of the total arena (where no total is known, of the arena); 0: none. Without
+  // any, the least bytes are the best, else the fewest cycles within both.
+  std::int64_t budget_bytes = 0;
+  std::int64_t budget_total_bytes = 0;
   // Operators in one region, tiles in one region: at most.
   std::size_t most_operators = 24;
   std::int64_t most_tiles = 64;

@@ -54,17 +54,17 @@ Status StreamEntries(const graph::Graph& graph, const Options& options, Compiled
     auto planned = stream::PlanStream(graph, entry.subgraph, order, planning);
     if (!planned) {
       if (!resident) return Fail(std::move(planned).error());
-      compiled->notes.push_back("not streamed: " + planned.error().ToString());
+      compiled->notes.push_back("no part is streamed: " + planned.error().ToString());
       continue;
     }
     if (planned->cut_short) {
       compiled->interrupted = compiled->interrupted || options.limits.Interrupted();
       compiled->notes.emplace_back(
-          "a limit ended the search for streamed plans: there may be one of less memory");
+          "a limit ended the search for streamed plans: another one may need less memory");
     }
     const stream::Candidate& chosen = planned->front[planned->chosen];
     if (resident && chosen.arena_bytes >= entry.arena_bytes) {
-      compiled->notes.emplace_back("not streamed: that would need no less memory");
+      compiled->notes.emplace_back("no part is streamed: streaming saves no memory here");
       continue;
     }
     entry = stream::EntryOf(graph, entry.subgraph, chosen);

@@ -218,6 +218,19 @@ Json RewritingJson(const PlanReport& report) {
           {"seconds", Microseconds(rewriting.seconds)}};
 }
 
+// Without a budget nothing is compared with one.
+Json TriedJson(const PlanReport& report) {
+  const bool has_budget = report.budget_bytes || report.budget_total_bytes;
+  Json out = Json::array();
+  for (const TriedPlan& tried : report.tried) {
+    out.push_back({{"kind", tried.kind},
+                   {"bytes", tried.bytes},
+                   {"fits", has_budget ? Json(tried.fits) : Json(nullptr)},
+                   {"taken", tried.taken}});
+  }
+  return out;
+}
+
 std::string PlanJson(const PlanReport& report) {
   const compile::Compiled& compiled = *report.compiled;
   const plan::Plan& planned = compiled.plan;
@@ -227,7 +240,7 @@ std::string PlanJson(const PlanReport& report) {
   Json out;
   out["schema_version"] = kReportVersion;
   out["neap_version"] = planned.neap_version;
-  out["model"] = planned.model;
+  out["model"] = report.model;
   out["model_sha256"] = planned.model_sha256;
   out["runtime"] = plan::ProfileOf(planned.runtime).name;
   out["order"] = planned.order_strategy;
@@ -258,6 +271,7 @@ std::string PlanJson(const PlanReport& report) {
   out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
   out["budget_total_bytes"] =
       report.budget_total_bytes ? Json(*report.budget_total_bytes) : Json(nullptr);
+  out["tried"] = TriedJson(report);
   const bool has_budget = report.budget_bytes || report.budget_total_bytes;
   out["fits"] = has_budget ? Json(Fits(report)) : Json(nullptr);
   out["interrupted"] = compiled.interrupted;

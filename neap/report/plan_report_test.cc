@@ -16,6 +16,7 @@ using ::testing::Not;
 class PlanReportTest : public ::testing::Test {
  protected:
   PlanReportTest() {
+    report_.model = "model.tflite";
     report_.graph = &graph_;
     report_.compiled = &compiled_;
     report_.read_seconds = 0.0625;
@@ -140,6 +141,26 @@ TEST_F(PlanReportTest, OptimalNamesItsRange) {
   EXPECT_THAT(FirstLine(),
               HasSubstr("; optimal arena of these tiles (every order and placement)."));
   EXPECT_EQ(FirstLine().find("proven optimal"), std::string::npos);
+}
+
+TEST_F(PlanReportTest, NamesTheKindOfPlanThatWasTaken) {
+  EXPECT_EQ(PlanText(report_, Style()).find("taken"), std::string::npos);
+  report_.tried = {{"as given", 400000, true, false}, {"tiles", 301056, true, true}};
+  EXPECT_THAT(PlanText(report_, Style()),
+              HasSubstr("\n  taken: tiles, 301,056 B, the fewest bytes; as given 400,000 B\n"));
+  EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["tried"][1]["fits"].is_null());
+  report_.budget_bytes = 350000;
+  report_.tried[0].fits = false;
+  EXPECT_THAT(PlanText(report_, Style()),
+              HasSubstr(" B, the only one within the budget; as given"));
+  report_.budget_bytes = 1000;
+  report_.tried[1].fits = false;
+  EXPECT_THAT(PlanText(report_, Style()),
+              HasSubstr(" B, the fewest bytes, none is within the budget; as given 400,000 B\n"));
+  const auto json = nlohmann::json::parse(PlanJson(report_))["tried"];
+  EXPECT_EQ(json[0]["kind"], "as given");
+  EXPECT_EQ(json[1]["fits"], false);
+  EXPECT_EQ(json[1]["taken"], true);
 }
 
 TEST_F(PlanReportTest, SaysWhenItIsUnproven) {

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/compile/headline.h"
 #include "neap/plan/profile.h"
 #include "neap/report/proof_text.h"
 #include "neap/report/report.h"
+#include "neap/report/tried_text.h"
 
 namespace neap::report {
 namespace {
@@ -362,12 +364,10 @@ std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
 
 Headline HeadlineOf(const compile::Compiled& compiled, bool placed) {
   const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
-  if (!placed) {
-    return {entry.peak_bytes, entry.peak_lower_bound_bytes, compiled.file_order.peak_bytes, false};
-  }
-  const bool stock = compiled.delivered_arena_bytes >= 0;
-  return {stock ? compiled.delivered_arena_bytes : entry.arena_bytes, entry.arena_lower_bound_bytes,
-          compiled.file_order.arena_bytes, stock};
+  const std::int64_t bytes = compile::HeadlineBytes(compiled, placed);
+  if (!placed) return {bytes, entry.peak_lower_bound_bytes, compiled.file_order.peak_bytes, false};
+  return {bytes, entry.arena_lower_bound_bytes, compiled.file_order.arena_bytes,
+          compiled.delivered_arena_bytes >= 0};
 }
 
 const compile::TflmTotal* TotalOf(const compile::Compiled& compiled) {
@@ -452,6 +452,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
   out += fmt::format("  {:.3f} s: read {:.3f}, order {:.3f}, place {:.3f}\n", report.total_seconds,
                      report.read_seconds, compiled.seconds.order_seconds,
                      compiled.seconds.place_seconds);
+  out += TriedText(report);
   out += RewritesText(report);
   out += EntriesText(report);
   out += OverlapsText(report);

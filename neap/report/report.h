@@ -58,8 +58,17 @@ std::string InterfaceText(const std::vector<InterfaceChange>& changes);
 // A JSON array: "interface" of the reports.
 std::string InterfaceJson(const std::vector<InterfaceChange>& changes);
 
+// A plan of one kind that was compared with the others.
+struct TriedPlan {
+  std::string kind;        // "as given", "rewritten", "streamed", "tiles"
+  std::int64_t bytes = 0;  // the headline, or the whole arena where that has a budget
+  bool fits = true;        // within all budgets
+  bool taken = false;
+};
+
 // Everything `neap plan` has to tell. Pointers are not owned and not null.
 struct PlanReport {
+  std::string model;  // as given
   const graph::Graph* graph = nullptr;
   const compile::Compiled* compiled = nullptr;
   bool placed = true;                              // false: --order-only, there are no addresses
@@ -68,6 +77,7 @@ struct PlanReport {
   std::optional<CascadeReport> cascade;
   std::vector<InterfaceChange> interface;  // --integer-io
   bool carries_plan = false;               // the model, when it is written, tells TFLM the offsets
+  std::vector<TriedPlan> tried;            // the plan itself among them
   // What rewriting did; nullptr: the model is planned as it is. Not owned.
   const RewriteReport* rewriting = nullptr;
   std::string model_file;            // the model written with this plan; "" when none is

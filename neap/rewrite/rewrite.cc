@@ -31,6 +31,20 @@ std::span<const RuleInfo> Rules() {
   return kInfos;
 }
 
+std::vector<std::vector<std::string>> RuleSets(const std::vector<std::string>& wanted) {
+  std::vector<std::string> harmless;
+  bool fewer = false;
+  for (const RuleInfo& rule : Rules()) {
+    const std::string name(rule.name);
+    const bool on = wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    if (on && rule.always) harmless.push_back(name);
+    fewer = fewer || (on && !rule.always);
+  }
+  std::vector<std::vector<std::string>> sets = {wanted};
+  if (fewer && !harmless.empty()) sets.push_back(std::move(harmless));
+  return sets;
+}
+
 const Rule* RuleNamed(std::string_view name) {
   for (const Rule& rule : AllRules()) {
     if (rule.info.name == name) return &rule;

@@ -31,6 +31,10 @@ struct RuleInfo {
 };
 // All rules, in the order in which an operator is offered to them.
 std::span<const RuleInfo> Rules();
+// The sets of rules to search with, one after the other, until a rewritten model is better than the
+// one as it is (neap/deliver/measure.h): `wanted` (empty: all), then those of them that never raise
+// a peak, where these are fewer.
+std::vector<std::vector<std::string>> RuleSets(const std::vector<std::string>& wanted);
 
 // How partial sums of a convolution are held.
 enum class Sums : std::uint8_t {

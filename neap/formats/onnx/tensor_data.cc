@@ -182,7 +182,7 @@ void ExternalData::Report(std::vector<std::string>* notes) const {
   if (!usable_.empty()) {
     notes->push_back("weights are in '" + usable_.begin()->first + "'" +
                      (usable_.size() > 1 ? " and other files" : "") +
-                     ": they have to lie beside every copy of the model");
+                     ": keep them in the folder of every copy of the model");
   }
   for (const auto& [location, constants] : missing_) {
     notes->push_back("external data file '" + location +

@@ -477,8 +477,14 @@ void Reader::NoteDynamic(SubgraphId id, const schema::SubGraph& source,
     const schema::Tensor* entry = source.tensors()->Get(static_cast<std::uint32_t>(tensor.value()));
     const auto& shape = *subgraph.tensors[tensor].shape;
     const auto* signature = entry->shape_signature();
+    std::vector<std::uint32_t> dynamic;
     for (std::uint32_t i = 0; i < SizeOf(signature) && i < shape.size(); ++i) {
-      if (signature->Get(i) != -1 || shape[i] == -1) continue;
+      if (signature->Get(i) == -1 && shape[i] != -1) dynamic.push_back(i);
+    }
+    // A batch of one is what everybody expects.
+    const bool batch_alone = dynamic.size() == 1 && dynamic[0] == 0 && shape.size() > 1;
+    if (batch_alone && shape[0] == 1) continue;
+    for (const std::uint32_t i : dynamic) {
       Note((id.value() == 0 ? "" : "subgraph " + std::to_string(id.value()) + ": ") + "dimension " +
            std::to_string(i) + " of input " + graph::Describe(tensor, subgraph.tensors[tensor]) +
            " is dynamic, planned as " + std::to_string(shape[i]));

@@ -238,9 +238,14 @@ TEST(ReadTflite, TellsScalarsFromUnknownShapes) {
 TEST(ReadTflite, PlansDynamicDimensionsAsStored) {
   TestModel source = test::Diamond();
   source.subgraphs[0].tensors[0].signature = {-1, 4};
+  const auto batch_alone = LoadModel(source.Build());
+  ASSERT_TRUE(batch_alone);
+  EXPECT_THAT(batch_alone->notes, ElementsAre());
+  source.subgraphs[0].tensors[0].signature = {-1, -1};
   const auto model = LoadModel(source.Build());
   ASSERT_TRUE(model);
-  EXPECT_THAT(model->notes, ElementsAre("dimension 0 of input #0 'in' is dynamic, planned as 1"));
+  EXPECT_THAT(model->notes, ElementsAre("dimension 0 of input #0 'in' is dynamic, planned as 1",
+                                        "dimension 1 of input #0 'in' is dynamic, planned as 4"));
 
   const LoadOptions options = {{{"batch", 2}}};
   const auto refused = LoadModel(source.Build(), options);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model to the best plan among several models with the same outputs: as given, rewritten, in
+// tiles, streamed. Each kind is planned on its own and the best plan is taken, so that no feature
+// makes a result worse. Nothing here writes files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/cascade/device.h"
+#include "neap/cascade/plan.h"
+#include "neap/compile/compile.h"
+#include "neap/deliver/measure.h"
+#include "neap/deliver/rewriting.h"
+#include "neap/formats/formats.h"
+
+namespace neap::deliver {
+
+// In the order in which equal plans are preferred.
+enum class Kind : std::uint8_t { kAsGiven, kRewritten, kStreamed, kTiles };
+std::string_view NameOf(Kind kind);  // "as given", "rewritten", "streamed", "tiles"
+
+// When a kind of plan that may cost computation is planned.
+enum class Use : std::uint8_t {
+  kNever,
+  kIfNeeded,  // no plan of the kinds before it is within the budgets, of which there are some
+  kAlways,    // tiles all the same only where a given budget needs them
+};
+
+struct Request {
+  // How every model is planned. `limits` has its observer and stop flag; `stream` and
+  // `budget_bytes` are overwritten.
+  compile::Options compile;
+  Budgets budgets;
+  RewriteSettings rewriting;
+  bool sums_in_place = false;  // see Rewrite()
+  Use streams = Use::kNever;
+  Use tiles = Use::kNever;
+  cascade::Device device;  // of tiles
+  cascade::TileBodies bodies = cascade::TileBodies::kClones;
+  std::function<void(const cascade::PlanProgress&)> tiles_observer;  // may be empty
+  formats::LoadOptions load;  // with which the model was read
+};
+
+// A plan that was compared.
+struct Tried {
+  Kind kind = Kind::kAsGiven;
+  Measure measure;
+};
+
+struct Delivery {
+  Kind kind = Kind::kAsGiven;
+  // The planned model where it is not the given one, with the path and the hash of that.
+  std::optional<formats::SourceModel> edited;
+  compile::Compiled compiled;  // its plan names rewrites and tiles; `file_order` of the given model
+  compile::Options options;    // with which it was compiled
+  std::optional<Rewritten> rewriting;  // of a rewritten plan; without its model
+  // The search for tiles, where there was one: its chosen proposal is the plan of Kind::kTiles.
+  std::optional<cascade::PlanOutcome> tiles;
+  std::vector<Tried> tried;  // at most one of each kind, in the order of Kind
+  double rewrite_seconds = 0;
+  std::vector<std::string> notes;  // a line each
+};
+
+// Whether the main subgraph has operators that run: there is something to cut.
+bool HasOperators(const graph::Graph& graph);
+
+// Fails where no kind of plan succeeds, with the error of the model as given. Deterministic, unless
+// a time limit or an interrupt ends it.
+Result<Delivery> Deliver(const formats::SourceModel& source, const Request& request);
+
+}  // namespace neap::deliver

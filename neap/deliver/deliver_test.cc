@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/deliver/deliver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "neap/deliver/edits.h"
+
+namespace neap::deliver {
+namespace {
+
+formats::SourceModel ModelOf(std::string_view text) {
+  const auto* data = reinterpret_cast<const std::byte*>(text.data());
+  auto bytes = std::make_shared<const std::vector<std::byte>>(data, data + text.size());
+  auto model = formats::LoadBytes(bytes, "folder/graph.json", {});
+  EXPECT_TRUE(model) << model.error().ToString();
+  return *std::move(model);
+}
+
+constexpr std::string_view kChain = R"({
+  "tensors": [{"name": "in", "bytes": 20}, {"name": "wide", "bytes": 150},
+              {"name": "out", "bytes": 5}],
+  "inputs": ["in"], "outputs": ["out"],
+  "ops": [{"name": "widen", "inputs": ["in"], "outputs": ["wide"]},
+          {"name": "narrow", "inputs": ["wide"], "outputs": ["out"]}]})";
+
+TEST(MeasureTest, AFittingPlanThenBytesThenOperators) {
+  const Measure small{true, 0, 100, 9};
+  EXPECT_TRUE(IsBetter(small, {true, 0, 101, 1}));
+  EXPECT_TRUE(IsBetter({true, 0, 100, 8}, small));
+  EXPECT_FALSE(IsBetter(small, small));
+  EXPECT_TRUE(IsBetter({true, 0, 500, 9}, {false, 0, 100, 1}));
+  EXPECT_TRUE(IsBetter({true, 7, 500, 9}, {true, 8, 100, 1})) << "time of access, in memories";
+}
+
+TEST(MeasureTest, WhatIsNotKnownIsWithinNoBudget) {
+  const formats::SourceModel model = ModelOf(kChain);
+  auto compiled = compile::Compile(model.graph, {});
+  ASSERT_TRUE(compiled);
+  const auto measured = [&](const Budgets& budgets) {
+    return MeasureOf(model.graph, *compiled, true, budgets);
+  };
+  EXPECT_EQ(measured({}), (Measure{true, 0, 170, 2}));
+  EXPECT_TRUE(measured({170, {}, {}}).fits);
+  EXPECT_FALSE(measured({169, {}, {}}).fits);
+  EXPECT_FALSE(measured({170, 1000, {}}).fits) << "there is no total";
+  EXPECT_TRUE(measured({{}, {}, 170}).fits) << "a device's memory holds the arena";
+  EXPECT_FALSE(measured({{}, {}, 169}).fits);
+  compile::TflmTotal total;
+  total.total_arena_bytes = 900;
+  compiled->totals = {total};
+  EXPECT_FALSE(measured({{}, {}, 899}).fits);
+  EXPECT_EQ(measured({{}, 900, {}}), (Measure{true, 0, 900, 2}));
+  EXPECT_EQ(measured({170, 900, {}}), (Measure{true, 0, 900, 2}));
+  compiled->unknown_kernels = {"#0 'CUSTOM'"};
+  EXPECT_FALSE(measured({170, 900, {}}).fits);
+  EXPECT_TRUE(measured({}).fits);
+}
+
+TEST(DeliverTest, AModelThatNothingImprovesIsPlannedAsGiven) {
+  const formats::SourceModel model = ModelOf(kChain);
+  Request request;
+  request.device = *cascade::DeviceNamed("cortex-m4");
+  request.tiles = Use::kIfNeeded;
+  request.budgets.arena_bytes = 10;
+  const auto delivery = Deliver(model, request);
+  ASSERT_TRUE(delivery) << delivery.error().ToString();
+  EXPECT_EQ(delivery->kind, Kind::kAsGiven);
+  EXPECT_FALSE(delivery->edited);
+  ASSERT_EQ(delivery->tried.size(), 1U);
+  EXPECT_EQ(delivery->tried[0].measure, (Measure{false, 0, 170, 2}));
+  EXPECT_EQ(delivery->compiled.file_order.peak_bytes, 170);
+}
+
+TEST(DeliverTest, FailsWithTheErrorOfTheModelAsGiven) {
+  formats::SourceModel model = ModelOf(kChain);
+  model.graph.subgraphs[graph::SubgraphId(0)].tensors[graph::TensorId(1)].shape.reset();
+  Request request;
+  const auto delivery = Deliver(model, request);
+  ASSERT_FALSE(delivery);
+  EXPECT_EQ(delivery.error().code, ErrorCode::kMissingSize);
+}
+
+TEST(ReplayEditsTest, AnEditThatDoesNotFitNamesTheModel) {
+  plan::Plan plan;
+  const auto none = ReplayEdits(ModelOf(kChain), plan, {});
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->edited);
+  EXPECT_EQ(&none->Planned(), &none->interfaced);
+  plan::Rewrite rewrite;
+  rewrite.rule = "no-op";
+  rewrite.op = graph::OpId(0);
+  plan.rewrites = {rewrite};
+  const auto refused = ReplayEdits(ModelOf(kChain), plan, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(refused.error().file, "folder/graph.json");
+}
+
+}  // namespace
+}  // namespace neap::deliver

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/deliver/edits.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "neap/cascade/region.h"
+#include "neap/rewrite/interface.h"
+#include "neap/rewrite/rewrite.h"
+
+namespace neap::deliver {
+namespace {
+
+Diagnostic AtModel(Diagnostic error, const formats::SourceModel& source) {
+  if (error.file.empty()) error.file = source.path;
+  return error;
+}
+
+// Read back from its bytes where the plan is about a file, else a graph beside those of the source.
+Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
+                                            const plan::Plan& plan,
+                                            const formats::LoadOptions& options) {
+  rewrite::Settings settings;
+  settings.sums = plan.accumulator_bytes > 0 ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
+  if (plan.accumulator_bytes > 0) {
+    settings.accumulator_bytes = static_cast<int>(plan.accumulator_bytes);
+  }
+  settings.own_kernels = plan.runtime == plan::Runtime::kNeap;
+  auto edited =
+      rewrite::Apply(source.graph, plan.rewrites, rewrite::SettingsFor(plan.runtime, settings));
+  if (!edited) return Fail(AtModel(std::move(edited).error(), source));
+  if (plan.rewritten_sha256.empty()) return GraphAlone(source, std::move(*edited));
+  if (!CanBeFile(source, *edited)) {
+    return Fail(BadInput("the plan names a rewritten file, but its rewrites cannot be in a file"));
+  }
+  NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, *edited, options));
+  if (model.sha256 != plan.rewritten_sha256) {
+    return Fail(
+        AtModel(BadInput("the plan's rewrites of this model do not give the rewritten model that "
+                         "the plan names"),
+                source));
+  }
+  return model;
+}
+
+Result<formats::SourceModel> TiledModel(const formats::SourceModel& source, const plan::Plan& plan,
+                                        const formats::LoadOptions& options) {
+  std::vector<cascade::RegionPlan> regions;
+  for (const plan::TiledRegion& tiled : plan.tiled_regions) {
+    cascade::RegionPlan region;
+    region.ops = tiled.ops;
+    for (const plan::TiledRegion::Split& split : tiled.splits) {
+      region.splits.push_back({static_cast<std::size_t>(split.axis), split.cuts});
+    }
+    regions.push_back(std::move(region));
+  }
+  NEAP_TRY(const graph::Graph edited,
+           cascade::Realise(source.graph, regions, plan.tiled_order,
+                            plan.tiles_share_bodies ? cascade::TileBodies::kShared
+                                                    : cascade::TileBodies::kClones));
+  return formats::WriteEdited(source, edited, options);
+}
+
+}  // namespace
+
+Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan,
+                             const formats::LoadOptions& options) {
+  Replayed replayed;
+  NEAP_TRY(replayed.interfaced, InterfacedModel(std::move(source), plan.caller_ops, options));
+  const formats::SourceModel& given = replayed.interfaced;
+  if (!plan.rewrites.empty()) {
+    NEAP_TRY(replayed.edited, RewrittenModel(given, plan, options));
+  }
+  if (!plan.tiled_regions.empty()) {
+    if (replayed.edited && plan.rewritten_sha256.empty()) {
+      return Fail(AtModel(
+          BadInput("the plan cuts rewritten operators into tiles, but names no rewritten file"),
+          given));
+    }
+    NEAP_TRY(replayed.edited, TiledModel(replayed.Planned(), plan, options));
+  }
+  if (replayed.edited) {
+    replayed.edited->path = given.path;
+    replayed.edited->sha256 = given.sha256;
+  }
+  return replayed;
+}
+
+Result<formats::SourceModel> InterfacedModel(formats::SourceModel source,
+                                             const std::vector<graph::OpId>& caller_ops,
+                                             const formats::LoadOptions& options) {
+  if (caller_ops.empty()) return source;
+  auto edited = rewrite::MoveToCaller(source.graph, caller_ops);
+  if (!edited) return Fail(AtModel(std::move(edited).error(), source));
+  if (source.format == formats::Format::kGraphJson) {
+    source.graph = std::move(*edited);
+    return source;
+  }
+  NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, *edited, options));
+  model.path = source.path;
+  model.sha256 = source.sha256;
+  return model;
+}
+
+void RecordTiles(const cascade::Proposal& proposal, plan::Plan* plan) {
+  plan->tiled_regions.clear();
+  plan->tiled_order.clear();
+  plan->tiles_share_bodies = false;
+  if (proposal.regions.empty()) return;
+  plan->tiled_order = proposal.order;
+  plan->tiles_share_bodies = proposal.bodies == cascade::TileBodies::kShared;
+  for (const cascade::RegionPlan& region : proposal.regions) {
+    plan::TiledRegion tiled;
+    tiled.ops = region.ops;
+    for (const cascade::Split& split : region.splits) {
+      tiled.splits.push_back({static_cast<std::int32_t>(split.axis), split.cuts});
+    }
+    plan->tiled_regions.push_back(std::move(tiled));
+  }
+}
+
+formats::SourceModel GraphAlone(const formats::SourceModel& source, graph::Graph edited) {
+  formats::SourceModel model = source;
+  model.graph = std::move(edited);
+  return model;
+}
+
+bool CanBeFile(const formats::SourceModel& source, const graph::Graph& edited) {
+  return !NeedsExecutor(edited) && source.format != formats::Format::kGraphJson;
+}
+
+bool NeedsExecutor(const graph::Graph& graph) {
+  return std::any_of(graph.subgraphs.begin(), graph.subgraphs.end(),
+                     [](const graph::Subgraph& subgraph) {
+                       return std::any_of(subgraph.ops.begin(), subgraph.ops.end(),
+                                          [](const graph::Op& op) { return op.domain == "neap"; });
+                     });
+}
+
+}  // namespace neap::deliver

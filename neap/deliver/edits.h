@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan names the edits that lead from the given model to the model that it orders and places:
+// conversions that the caller runs, rewrites, operators in tiles. They are replayed here, in this
+// one order, for every program that reads a plan.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/cascade/plan.h"
+#include "neap/formats/formats.h"
+#include "neap/graph/graph.h"
+#include "neap/plan/plan.h"
+
+namespace neap::deliver {
+
+// The models along the way. All of them have the path and the hash of the given model: a plan is
+// checked against those.
+struct Replayed {
+  formats::SourceModel interfaced;             // without the conversions that the caller runs
+  std::optional<formats::SourceModel> edited;  // rewritten or in tiles; nullopt: neither
+
+  const formats::SourceModel& Planned() const { return edited ? *edited : interfaced; }
+};
+
+// `plan` was made for `source`: the hashes agree (the caller compares them). `options` are those
+// that `source` was read with; a plan with `rewritten_sha256` needs the weights. Fails with
+// kBadInput, naming the file, where an edit does not fit the model, or makes another model than the
+// one that the plan names.
+Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan,
+                             const formats::LoadOptions& options);
+
+// The first of these edits alone; no operators: the model as it is.
+Result<formats::SourceModel> InterfacedModel(formats::SourceModel source,
+                                             const std::vector<graph::OpId>& caller_ops,
+                                             const formats::LoadOptions& options);
+
+// Records in `plan` the operators that `proposal` cuts into tiles.
+void RecordTiles(const cascade::Proposal& proposal, plan::Plan* plan);
+
+// The graph beside the bytes of the source, for edits that no file can hold.
+formats::SourceModel GraphAlone(const formats::SourceModel& source, graph::Graph edited);
+// Whether a file of the format of `source` can hold the edited graph.
+bool CanBeFile(const formats::SourceModel& source, const graph::Graph& edited);
+// Whether the graph has operators of Neap's executor, which no file can hold.
+bool NeedsExecutor(const graph::Graph& graph);
+
+}  // namespace neap::deliver

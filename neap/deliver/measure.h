@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one rule by which plans of different models with the same outputs are compared.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+#include "neap/compile/compile.h"
+#include "neap/graph/graph.h"
+
+namespace neap::deliver {
+
+// Most bytes; nullopt: any number.
+struct Budgets {
+  std::optional<std::int64_t> arena_bytes;  // compile::HeadlineBytes()
+  std::optional<std::int64_t> total_bytes;  // TFLM's whole arena on a Cortex-M
+  // A device's memory: of the whole arena where that is known, else of the arena.
+  std::optional<std::int64_t> memory_bytes;
+
+  bool Any() const { return arena_bytes || total_bytes || memory_bytes; }
+  // Whether the whole arena is to be small; a budget of the arena alone is about that.
+  bool CountsTotal() const { return total_bytes || (memory_bytes && !arena_bytes); }
+};
+
+struct Measure {
+  bool fits = true;  // within all budgets; what is not known fits none
+  // With several memories what reading and writing takes; else 0.
+  std::int64_t access_cycles = 0;
+  // The headline, or the whole arena where that has a budget and is known.
+  std::int64_t bytes = 0;
+  std::int64_t operators = 0;  // that run
+
+  bool operator==(const Measure&) const = default;
+};
+
+// `compiled` is a plan of `graph`; `placed`: with addresses.
+Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, bool placed,
+                  const Budgets& budgets);
+// Operators of all subgraphs that are not folded.
+std::int64_t OperatorsOf(const graph::Graph& graph);
+
+// A plan that fits, then less time of access, then fewer bytes, then fewer operators.
+inline bool IsBetter(const Measure& a, const Measure& b) {
+  const auto key = [](const Measure& m) {
+    return std::tuple(!m.fits, m.access_cycles, m.bytes, m.operators);
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace neap::deliver

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/deliver/rewriting.h"
+
+#include <optional>
+#include <utility>
+
+#include "neap/deliver/edits.h"
+#include "neap/rewrite/rewrite.h"
+
+namespace neap::deliver {
+namespace {
+
+// Constants that have been cut need their bytes.
+bool LacksData(const graph::Graph& before, const graph::Graph& edited) {
+  const graph::SubgraphId main(0);
+  const auto& tensors = edited.subgraphs[main].tensors;
+  for (std::size_t i = before.subgraphs[main].tensors.size(); i < tensors.size(); ++i) {
+    const graph::Tensor& tensor = tensors[graph::TensorId(i)];
+    if (tensor.constant && !tensor.data) return true;
+  }
+  return false;
+}
+
+// Makes `out->model` of the edited graph: a file, with the bytes of the constants that were cut;
+// the source is read again where these were not read.
+Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
+                 const rewrite::Settings& settings, const formats::LoadOptions& options,
+                 Rewritten* out) {
+  formats::LoadOptions load = options;
+  std::optional<formats::SourceModel> whole;
+  bool lacks = LacksData(source.graph, edited);
+  if (lacks && !options.weights) {
+    load.weights = true;
+    NEAP_TRY(whole, formats::LoadBytes(source.bytes, source.path, load));
+    NEAP_TRY(edited, rewrite::Apply(whole->graph, out->applications, settings));
+    lacks = LacksData(whole->graph, edited);
+  }
+  // Whether it is written or not: a plan that nothing can run is none.
+  if (lacks) return Fail(BadInput("the file lacks the values of weights that the rewrites cut"));
+  NEAP_TRY(out->model, formats::WriteEdited(whole ? *whole : source, edited, load));
+  out->rewritten_sha256 = out->model.sha256;
+  out->growth_bytes = static_cast<std::int64_t>(out->model.bytes->size()) -
+                      static_cast<std::int64_t>(source.bytes->size());
+  return {};
+}
+
+}  // namespace
+
+Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Options& compile,
+                          const RewriteSettings& settings, bool sums_in_place,
+                          const formats::LoadOptions& options) {
+  rewrite::SearchOptions search;
+  search.exactness = settings.exactness;
+  search.rules = settings.rules;
+  if (settings.work > 0) search.max_work = settings.work;
+  search.settings.sums = sums_in_place ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
+  search.settings.accumulator_bytes = settings.accumulator_bytes;
+  search.settings.own_kernels = compile.runtime == plan::Runtime::kNeap;
+  search.settings.keep_order = settings.exactness == plan::Exactness::kBitwise;
+  search.settings = rewrite::SettingsFor(compile.runtime, search.settings);
+  Rewritten out;
+  NEAP_TRY(rewrite::Found found, rewrite::Search(source.graph, compile, search));
+  out.peak_bytes = found.peak_bytes;
+  out.lower_bound_bytes = found.lower_bound_bytes;
+  out.evaluations = found.evaluations;
+  if (found.applications.empty()) return out;
+  if (NeedsExecutor(found.graph)) out.accumulator_bytes = settings.accumulator_bytes;
+  out.applications = std::move(found.applications);
+  if (!CanBeFile(source, found.graph)) {
+    out.model = GraphAlone(source, std::move(found.graph));
+    return out;
+  }
+  NEAP_CHECK_OK(MakeModel(source, std::move(found.graph), search.settings, options, &out));
+  return out;
+}
+
+}  // namespace neap::deliver

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neap plan: the best of several kinds of plan, budgets, and what the report says of it."""
+
+import itertools
+import json
+import os
+import unittest
+
+from neap_cli import DONE, FAILED, OVER_BUDGET, SHARED, USAGE, CliTest
+
+VWW = SHARED / "models/mlcommons+tiny/vww_96_int8.tflite"
+WITHOUT_WEIGHTS = SHARED / "models/KULeuven-MICAS+stream/resnet18.onnx"
+
+# Switched on one by one: no set of them gives more bytes than a part of the set.
+FEATURES = {
+    "tflm": {"rewrite": ("--rewrite", "bitwise"), "tiles": ("--cascade", "auto"),
+             "overlap": ("--overlap", "tflm-reference"), "integers": ("--integer-io", "both")},
+    "neap": {"rewrite": ("--rewrite", "bitwise"), "tiles": ("--cascade", "auto"),
+             "streams": ("--stream", "auto")},
+    "ideal": {"rewrite": ("--rewrite", "reassociate"), "tiles": ("--cascade", "auto")},
+}
+
+
+def headline(report):
+    """The number of the first line."""
+    known = report["delivered"] and report["delivered"]["arena_bytes"]
+    return report["plan"]["arena_bytes"] if known is None else known
+
+
+class BestPlanTest(CliTest):
+    def vww(self):
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", "vww.tflite")
+        return "vww.tflite"
+
+    def bytes_with(self, model, runtime, features):
+        words = [word for name in features for word in FEATURES[runtime][name]]
+        if "rewrite" not in features:
+            words += ["--rewrite", "none"]
+        return headline(self.report_of("plan", model, "--runtime", runtime, *words))
+
+    def expect_never_worse(self, model, runtime, names):
+        found = {}
+        for count in range(len(names) + 1):
+            for features in itertools.combinations(names, count):
+                found[features] = self.bytes_with(model, runtime, features)
+                for name in features:
+                    fewer = tuple(other for other in features if other != name)
+                    self.assertLessEqual(found[features], found[fewer],
+                                         f"{model}, {runtime}: {features} against {fewer}")
+
+    def test_no_feature_makes_a_plan_worse(self):
+        self.searches_whole_networks()
+        self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "32",
+                    "--int8", "-o", "small.tflite")
+        self.expect(DONE, "zoo", "swiftnet-cell-a", "--int8", "-o", "cell.tflite")
+        self.zoo("random.onnx")
+        self.expect_never_worse("small.tflite", "tflm", ["rewrite", "tiles", "overlap"])
+        self.expect_never_worse("cell.tflite", "tflm", ["rewrite", "tiles"])
+        self.expect_never_worse("cell.tflite", "neap", ["rewrite", "tiles", "streams"])
+        self.expect_never_worse("random.onnx", "ideal", ["rewrite", "tiles"])
+        if os.environ.get("NEAP_LONG") != "1" or not SHARED.is_dir():
+            return
+        for model in sorted((SHARED / "models").glob("*/*.tflite")):
+            if self.run_neap("plan", model, "--runtime", "neap").returncode != DONE:
+                continue  # sizes that only a run knows
+            self.expect_never_worse(model, "tflm", ["rewrite", "tiles", "overlap"])
+            self.expect_never_worse(model, "neap", ["rewrite", "tiles", "streams"])
+
+    def test_moves_and_other_interfaces_are_never_worse(self):
+        self.zoo("random.onnx")
+        plain = self.report_of("plan", "random.onnx")
+        moved = self.report_of("plan", "random.onnx", "--moves", "best")
+        self.assertLessEqual(headline(moved), headline(plain))
+        several = self.report_of("plan", "random.onnx", "--memory", "a=64MiB,bw=1")
+        alone = self.report_of("plan", "random.onnx", "--memory", "a=64MiB,bw=1", "--rewrite", "none")
+        self.assertLessEqual(several["access_cycles"], alone["access_cycles"])
+
+    def test_the_report_names_the_kind_that_was_taken(self):
+        model = self.vww()
+        report = self.report_of("plan", model, "--cascade", "auto")
+        tried = {one["kind"]: one for one in report["tried"]}
+        self.assertEqual([one["kind"] for one in report["tried"] if one["taken"]], ["tiles"])
+        self.assertEqual(tried["tiles"]["bytes"], headline(report))
+        self.assertGreater(tried["as given"]["bytes"], tried["tiles"]["bytes"])
+        self.assertIsNone(tried["tiles"]["fits"])
+        text = self.expect(DONE, "plan", model, "--cascade", "auto").stdout.decode()
+        self.assertIn("  taken: tiles, ", text)
+        self.assertIn("the fewest bytes; ", text)
+
+    def test_a_budget_gives_what_the_default_gives(self):
+        """A budget used to end the search for tiles with a plan worse than a rewritten one."""
+        for model in [self.vww()] + [VWW] * VWW.is_file():
+            plain = headline(self.report_of("plan", model, "--budget", "64KiB"))
+            cut = self.report_of("plan", model, "--budget", "64KiB", "--cascade", "auto")
+            self.assertLessEqual(headline(cut), plain)
+            self.assertTrue(cut["fits"])
+            self.assertTrue(any("no operators are cut into tiles" in note for note in cut["notes"]))
+
+    def test_tiles_are_tried_before_a_budget_is_missed(self):
+        model = self.vww()
+        without = self.report_of("plan", model, "--runtime", "tflm")
+        with_tiles = self.report_of("plan", model, "--cascade", "auto")
+        totals = [report["delivered"]["total_arena_bytes"] for report in (without, with_tiles)]
+        self.assertLess(totals[1], totals[0])
+        budget = ("--budget-total", (totals[0] + totals[1]) // 2)
+        self.expect(OVER_BUDGET, "plan", model, *budget, "--cascade", "off")
+        report = self.report_of("plan", model, *budget, "-o", "cut.tflite", "--plan", "plan.json")
+        self.assertTrue(report["fits"])
+        self.assertGreater(report["cascade"]["stripes"], 1)
+        self.assertLessEqual(report["delivered"]["total_arena_bytes"], budget[1])
+        self.expect(DONE, "check", model, "plan.json")
+        text = self.expect(DONE, "plan", model, *budget).stdout.decode()
+        self.assertIn("the only one within the budget", text)
+        outputs = [self.report_of("run", name, "--random-inputs", "1")["outputs"][0]["sha256"]
+                   for name in (model, "cut.tflite")]
+        self.assertEqual(*outputs)
+
+    def test_streams_are_tried_before_a_budget_is_missed(self):
+        model = self.vww()
+        streamed = headline(self.report_of("plan", model, "--runtime", "neap", "--stream", "auto"))
+        budget = ("--runtime", "neap", "--budget", streamed)
+        self.expect(OVER_BUDGET, "plan", model, *budget, "--cascade", "off", "--stream", "off")
+        report = self.report_of("plan", model, *budget, "--cascade", "off")
+        self.assertTrue(report["fits"])
+        self.assertIsNotNone(report["stream"])
+
+    def test_both_budgets_are_kept(self):
+        model = self.vww()
+        full = self.report_of("plan", model, "--rewrite", "none")
+        least = self.report_of("plan", model, "--cascade", "auto", "--rewrite", "none")
+        arenas = [headline(report) for report in (full, least)]
+        totals = [report["delivered"]["total_arena_bytes"] for report in (full, least)]
+        self.assertLess(arenas[1], arenas[0])
+        # Either budget alone is met without tiles; here one, then the other is the tight one.
+        for arena, total in ((arenas[1], totals[0]), (arenas[0], totals[1])):
+            report = self.report_of("plan", model, "--cascade", "auto", "--rewrite", "none",
+                                    "--budget", arena, "--budget-total", total)
+            self.assertTrue(report["fits"])
+            self.assertLessEqual(headline(report), arena)
+            self.assertLessEqual(report["delivered"]["total_arena_bytes"], total)
+        self.expect(OVER_BUDGET, "plan", model, "--cascade", "auto", "--rewrite", "none", "--budget",
+                    arenas[0], "--budget-total", 1000)
+
+    def test_the_memory_of_a_device_is_a_budget(self):
+        self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64",
+                    "--int8", "-o", "m.tflite")
+        need = self.report_of("plan", "m.tflite", "--cascade", "auto")["delivered"]["total_arena_bytes"]
+        rates = {"conv": 1000, "pointwise": 1000, "depthwise": 500}
+        ram = {"name": "ram", "read_per_kilocycle": 1000, "write_per_kilocycle": 1000,
+               "holds_activations": True}
+        for name, size in (("small", need - 1), ("large", need), ("any", 0)):
+            self.write_json(f"{name}.json", {"name": name, "memories": [{**ram, "bytes": size}],
+                                             "per_kilocycle": rates})
+        words = ("plan", "m.tflite", "--cascade", "auto")
+        for more in ((), ("--budget-total", "1MiB")):
+            result = self.expect(OVER_BUDGET, *words, "--device", "small.json", *more, "-o", "cut.tflite")
+            self.assertIn(b"over budget", result.stderr)
+            self.assertFalse((self.folder / "cut.tflite").exists())
+        report = self.report_of(*words, "--device", "large.json")
+        self.assertTrue(report["fits"])
+        self.assertEqual(report["budget_total_bytes"], need)
+        self.assertTrue(any("memory 'ram'" in note for note in report["notes"]))
+        self.assertIsNone(self.report_of(*words, "--device", "any.json")["fits"])
+
+    def test_rewriting_is_asked_for_beside_other_features(self):
+        self.expect(DONE, "zoo", "swiftnet-cell-a", "--int8", "-o", "cell.tflite")
+        for words in (("--cascade", "auto"), ("--order", "kahn"), ("--memory", "a=64MiB,bw=1"),
+                      ("--runtime", "neap", "--stream", "auto")):
+            self.expect(DONE, "plan", "cell.tflite", "--rewrite", "bitwise", *words, "--plan",
+                        "plan.json", "--force")
+            self.expect(DONE, "check", "cell.tflite", "plan.json")
+
+    def test_the_folder_of_the_model_is_not_in_what_is_written(self):
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", "m.tflite")
+        (self.folder / "other").mkdir()
+        os.link(self.folder / "m.tflite", self.folder / "other/m.tflite")
+        written = []
+        for path in ("m.tflite", "other/m.tflite", self.folder / "other/m.tflite"):
+            report = self.report_of("plan", path, "--plan", "plan.json", "--emit-c", "m.h", "--force")
+            self.assertEqual(report["model"], str(path))
+            written.append(((self.folder / "plan.json").read_bytes(),
+                            (self.folder / "m.h").read_bytes()))
+        self.assertEqual(written[0], written[1])
+        self.assertEqual(written[0], written[2])
+        self.assertEqual(json.loads(written[0][0])["model"], "m.tflite")
+
+    def test_the_same_plan_with_and_without_a_written_model(self):
+        if not WITHOUT_WEIGHTS.is_file():
+            self.skipTest("the shared models are not here")
+        reports = [self.report_of("plan", WITHOUT_WEIGHTS, "--runtime", "neap", *words)
+                   for words in ((), ("-o", "out.onnx"))]
+        self.assertEqual(reports[0]["plan"], reports[1]["plan"])
+        self.assertTrue(any("lacks the values of weights" in note for note in reports[0]["notes"]))
+
+    def test_every_verb_replays_the_edits_of_a_plan_in_one_order(self):
+        """A plan may have both rewrites and tiles, whoever made it: no verb takes another order."""
+        self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "32",
+                    "--int8", "-o", "m.tflite")
+        self.expect(DONE, "plan", "m.tflite", "--cascade", "auto", "--plan", "plan.json")
+        for words in (("check", "m.tflite", "plan.json"),
+                      ("run", "m.tflite", "--plan", "plan.json", "--compare"),
+                      ("traffic", "m.tflite", "--plan", "plan.json", "--on-chip", "32KiB")):
+            self.expect(DONE, *words)
+        plan = json.loads((self.folder / "plan.json").read_text())
+        plan["rewrites"] = [{"rule": "no-op", "op": 0, "exactness": "bitwise", "parameters": [],
+                             "bytes_saved": 0}]
+        self.write_json("both.json", plan)
+        said = []
+        for words in (("check", "m.tflite", "both.json"),
+                      ("run", "m.tflite", "--plan", "both.json"),
+                      ("traffic", "m.tflite", "--plan", "both.json", "--on-chip", "32KiB")):
+            message = self.expect(FAILED, *words).stderr.decode()
+            said.append(message.split(": ", 1)[1])
+        self.assertEqual(len(set(said)), 1, said)
+
+    def test_what_does_not_go_together(self):
+        self.zoo("net.onnx")
+        (self.folder / "s.csv").write_text("0,4\n")
+        self.expect(USAGE, "plan", "net.onnx", "--rewrite", "bitwise", "--scratch", "s.csv")
+
+
+if __name__ == "__main__":
+    unittest.main()
