@@ -34,9 +34,11 @@ constexpr const char* kPipelineFooter =
     "documents,\n"
     "not the compiler itself.\n"
     "\n"
-    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no assignment keeps the limits, or none was\n"
-    "found, 4 no proof within the limits of the search (only with --require-optimal), 130\n"
-    "interrupted: the best found is told.\n";
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no assignment keeps the limits (with --json "
+    "a\n"
+    "report of status infeasible), or none was found and nothing is proven, 4 no proof within the\n"
+    "limits of the search (only with --require-optimal), 130 interrupted: the best found is "
+    "reported.\n";
 
 struct PipelineOptions {
   ModelOptions model;
@@ -92,6 +94,8 @@ Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
   assign.lower.stages = static_cast<pipeline::Stage>(options.stages);
   if (options.objective == "parameters") assign.lower.objective = stages::Objective::kParameters;
   assign.lower.children_together = options.children_together;
+  assign.lower.shared_link = options.simulation.shared_link;
+  assign.simulation = options.simulation;
   NEAP_TRY(assign.lower.parameter_limit_bytes,
            LimitOf("--parameter-limit", options.parameter_limit));
   NEAP_TRY(assign.activation_limit_bytes, LimitOf("--activation-limit", options.activation_limit));
@@ -205,8 +209,14 @@ Result<int> Run(const PipelineOptions& options) {
     report.notes.emplace_back("only the first subgraph is planned; other signatures are not");
   }
   assign.limits.stop = StopOnInterrupt();
+  std::optional<stages::Infeasible> infeasible;
+  assign.infeasible = &infeasible;
   auto assigned = stages::Assign(source.graph, assign);
   if (!assigned) {
+    report.total_seconds = watch.Seconds();
+    if (infeasible && options.output.json) {
+      NEAP_CHECK_OK(Print(stdout, InfeasibleJson(report, *infeasible)));
+    }
     Diagnostic error = WithAllSymbols(std::move(assigned).error(), source.graph);
     if (error.file.empty()) error.file = source.path;
     return Fail(std::move(error));
@@ -283,7 +293,7 @@ void AddSearchOptions(CLI::App* app, PipelineOptions* options) {
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, pipeline::kMostItems));
   app->add_flag("--shared-link", options->simulation.shared_link,
-                "simulate one link that all accelerators share");
+                "all accelerators share one link; the simulated time is then made least");
   app->add_flag("--no-simulation", options->no_simulation, "only the model");
   app->add_option("--max-states", options->max_states,
                   "of the search, the same result on every machine; default: some seconds' worth")

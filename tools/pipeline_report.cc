@@ -66,6 +66,26 @@ ordered_json StageJson(const PipelineReport& report, std::size_t i) {
   return out;
 }
 
+// What every report begins with.
+ordered_json Heading(const PipelineReport& report, std::int64_t operators) {
+  const auto& options = *report.options;
+  ordered_json out;
+  out["schema_version"] = 1;
+  out["model"] = report::Printable(report.model, 4096);
+  out["model_sha256"] =
+      report.model_sha256.empty() ? ordered_json(nullptr) : ordered_json(report.model_sha256);
+  out["device"] = options.lower.device.name;
+  out["method"] = stages::NameOf(options.method);
+  out["objective"] = IsTime(report) ? "time" : "parameters";
+  out["most_stages"] = options.lower.stages;
+  out["children_together"] = options.lower.children_together;
+  out["operators"] = operators;
+  const graph::Subgraph& main = report.graph->subgraphs[graph::SubgraphId(0)];
+  out["inputs"] = TensorsJson(main, main.inputs);
+  out["outputs"] = TensorsJson(main, main.outputs);
+  return out;
+}
+
 std::string Value(const PipelineReport& report, std::int64_t value) {
   return IsTime(report) ? fmt::format("{:.3f} ms", Milliseconds(value)) : FormatBytes(value);
 }
@@ -87,12 +107,23 @@ std::string Table(const PipelineReport& report) {
 
 std::string BoundText(const PipelineReport& report) {
   const stages::Assigned& assigned = *report.assigned;
-  const std::int64_t value = assigned.assignment.bottleneck;
-  const char* const what = IsTime(report) ? "slowest stage" : "largest parameter memory";
-  std::string text = fmt::format("{} {}: ", what, Value(report, value));
+  const std::int64_t value = assigned.Value();
+  const bool shared = IsTime(report) && report.options->lower.shared_link;
+  const char* const what = shared           ? "simulated time of an item"
+                           : IsTime(report) ? "slowest stage"
+                                            : "largest parameter memory";
+  std::string text = fmt::format("{} {}", what, Value(report, value));
+  if (shared) {
+    text +=
+        fmt::format(" (slowest stage {:.3f} ms, shared link {:.3f} ms an item)",
+                    Milliseconds(assigned.picoseconds), Milliseconds(assigned.link_picoseconds));
+  }
+  text += ": ";
   if (assigned.optimal()) {
-    text += fmt::format("optimal assignment: none is {} (certificate checked)\n",
-                        IsTime(report) ? "faster" : "smaller");
+    text += fmt::format("optimal assignment: none {} (certificate checked)\n",
+                        shared           ? "has a smaller one"
+                        : IsTime(report) ? "is faster"
+                                         : "is smaller");
   } else {
     text += fmt::format(
         "no assignment is below {} ({} less)\n", Value(report, assigned.lower_bound),
@@ -112,8 +143,9 @@ std::string PipelineText(const PipelineReport& report, const report::Style& styl
       options.lower.device.name, stages::NameOf(options.method));
   text += Table(report);
   text += report::Paint(style, report::Ink::kBold, BoundText(report));
-  if (assigned.picoseconds > 0) {
-    text += fmt::format("modelled: {:.1f} inferences per second", PerSecond(assigned.picoseconds));
+  if (assigned.IntervalPicoseconds() > 0) {
+    text += fmt::format("modelled: {:.1f} inferences per second",
+                        PerSecond(assigned.IntervalPicoseconds()));
     const pipeline::Simulation& run = report.simulation;
     if (run.items > 0) {
       text += fmt::format(
@@ -131,31 +163,55 @@ std::string PipelineText(const PipelineReport& report, const report::Style& styl
   return text;
 }
 
+std::string InfeasibleJson(const PipelineReport& report, const stages::Infeasible& infeasible) {
+  const graph::Subgraph& main = report.graph->subgraphs[graph::SubgraphId(0)];
+  const auto operators = std::count_if(main.ops.begin(), main.ops.end(),
+                                       [](const graph::Op& op) { return !op.folded; });
+  ordered_json out = Heading(report, operators);
+  out["stages"] = ordered_json::array();
+  for (const char* const unknown :
+       {"bottleneck_milliseconds", "bottleneck_picoseconds", "link_picoseconds",
+        "interval_picoseconds", "lower_bound_milliseconds", "lower_bound_picoseconds",
+        "most_parameter_bytes", "most_parameter_bytes_lower_bound", "gap", "throughput_per_second",
+        "simulation", "proof"}) {
+    out[unknown] = nullptr;
+  }
+  out["shared_link"] = report.options->lower.shared_link;
+  out["status"] = "infeasible";
+  const bool known = infeasible.op.valid();
+  const auto where_known = [&](std::int64_t value) {
+    return known ? ordered_json(value) : ordered_json(nullptr);
+  };
+  out["infeasible"] = {{"limit", stages::NameOf(infeasible.limit)},
+                       {"operator", where_known(infeasible.op.value())},
+                       {"name", nullptr},
+                       {"operators", where_known(infeasible.operators)},
+                       {"needed_bytes", where_known(infeasible.needed_bytes)},
+                       {"limit_bytes", where_known(infeasible.limit_bytes)}};
+  if (known) out["infeasible"]["name"] = graph::Describe(infeasible.op, main.ops[infeasible.op]);
+  out["seconds"] = {{"read", Rounded(report.read_seconds)},
+                    {"total", Rounded(report.total_seconds)}};
+  out["notes"] = report.notes;
+  out["written"] = ordered_json::array();
+  return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
 std::string PipelineJson(const PipelineReport& report) {
   const stages::Assigned& assigned = *report.assigned;
   const auto& options = *report.options;
-  const std::int64_t value = assigned.assignment.bottleneck;
+  const std::int64_t value = assigned.Value();
   const bool time = IsTime(report);
-  ordered_json out;
-  out["schema_version"] = 1;
-  out["model"] = report::Printable(report.model, 4096);
-  out["model_sha256"] =
-      report.model_sha256.empty() ? ordered_json(nullptr) : ordered_json(report.model_sha256);
-  out["device"] = options.lower.device.name;
-  out["method"] = stages::NameOf(options.method);
-  out["objective"] = time ? "time" : "parameters";
-  out["most_stages"] = options.lower.stages;
-  out["children_together"] = options.lower.children_together;
-  out["operators"] = assigned.lowered.problem.num_ops;
-  const graph::Subgraph& main = report.graph->subgraphs[graph::SubgraphId(0)];
-  out["inputs"] = TensorsJson(main, main.inputs);
-  out["outputs"] = TensorsJson(main, main.outputs);
+  ordered_json out = Heading(report, assigned.lowered.problem.num_ops);
   out["stages"] = ordered_json::array();
   for (std::size_t i = 0; i < assigned.stages.size(); ++i) {
     out["stages"].push_back(StageJson(report, i));
   }
   out["bottleneck_milliseconds"] = Rounded(Milliseconds(assigned.picoseconds));
   out["bottleneck_picoseconds"] = assigned.picoseconds;
+  out["shared_link"] = options.lower.shared_link;
+  out["link_picoseconds"] =
+      options.lower.shared_link ? ordered_json(assigned.link_picoseconds) : ordered_json(nullptr);
+  out["interval_picoseconds"] = assigned.IntervalPicoseconds();
   out["lower_bound_milliseconds"] =
       time ? ordered_json(Rounded(Milliseconds(assigned.lower_bound))) : ordered_json(nullptr);
   out["lower_bound_picoseconds"] =
@@ -172,7 +228,8 @@ std::string PipelineJson(const PipelineReport& report) {
                    ? 0
                    : Rounded(static_cast<double>(value - assigned.lower_bound) /
                              static_cast<double>(assigned.lower_bound));
-  out["throughput_per_second"] = Rounded(PerSecond(assigned.picoseconds));
+  out["infeasible"] = nullptr;
+  out["throughput_per_second"] = Rounded(PerSecond(assigned.IntervalPicoseconds()));
   const pipeline::Simulation& run = report.simulation;
   out["simulation"] = nullptr;
   if (run.items > 0) {

@@ -30,5 +30,7 @@ struct PipelineReport {
 
 std::string PipelineText(const PipelineReport& report, const report::Style& style);
 std::string PipelineJson(const PipelineReport& report);
+// The same schema where no assignment can keep the limits; report.assigned is not looked at.
+std::string InfeasibleJson(const PipelineReport& report, const stages::Infeasible& infeasible);
 
 }  // namespace neap::tools

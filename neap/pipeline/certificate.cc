@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -65,15 +66,19 @@ class Closure {
     const std::size_t words = (classes_.size() + 63) / 64;
     if (certificate_.layers.size() != At(problem_.num_stages)) return "not every stage is listed";
     for (const auto& layer : certificate_.layers) {
-      listed_.emplace_back(layer.begin(), layer.end());
-      for (const Downset& set : layer) {
-        if (set.size() != words) return "a downset has the wrong size";
+      listed_.emplace_back();
+      for (const Listed& item : layer) {
+        if (item.set.size() != words) return "a downset has the wrong size";
+        if (item.link_cost < 0 || item.link_cost > kMostCost) return "a cost is out of range";
+        const auto [known, added] = listed_.back().emplace(item.set, item.link_cost);
+        if (!added) known->second = std::min(known->second, item.link_cost);
       }
     }
-    const bool starts = classes_.empty() || listed_[0].contains(Downset(words, 0));
+    const bool starts = classes_.empty() || IsListed(0, Downset(words, 0), 0);
     if (!starts && RestFits(0, 0, problem_.num_stages)) return "the start is not listed";
     for (Stage done = 0; done < problem_.num_stages; ++done) {
-      for (const Downset& set : listed_[At(done)]) {
+      for (const auto& [set, link_cost] : listed_[At(done)]) {
+        before_link_ = link_cost;
         if (Text flaw = Follow(set, done)) return flaw;
       }
     }
@@ -94,6 +99,12 @@ class Closure {
     std::size_t position;
     std::size_t ready;
   };
+
+  // With a cost of the link that is no higher.
+  bool IsListed(Stage done, const Downset& set, std::int64_t link_cost) const {
+    const auto found = listed_[At(done)].find(set);
+    return found != listed_[At(done)].end() && found->second <= link_cost;
+  }
 
   // As sets of classes: a stage that is none of them consists of whole classes as well.
   void ListForbidden() {
@@ -201,10 +212,12 @@ class Closure {
 
   // What the stage costs without what leaves it: no less with more classes in it.
   std::int64_t CostWithoutOut() const {
+    return problem_.machine.fixed_cost + compute_ + LinkWithoutOut();
+  }
+  std::int64_t LinkWithoutOut() const {
     const Machine& machine = problem_.machine;
     const std::int64_t streamed = std::max<std::int64_t>(parameters_ - machine.cache_bytes, 0);
-    return machine.fixed_cost + compute_ + machine.stream_cost_per_byte * streamed +
-           machine.link_cost_per_byte * in_;
+    return machine.stream_cost_per_byte * streamed + machine.link_cost_per_byte * in_;
   }
 
   Text Land(Stage done) {
@@ -213,8 +226,13 @@ class Closure {
       return std::nullopt;
     }
     if (!forbidden_.empty() && IsForbidden()) return std::nullopt;
+    std::int64_t link_cost = 0;
+    if (machine.shared_link) {
+      link_cost = before_link_ + LinkWithoutOut() + machine.link_cost_per_byte * out_;
+      if (link_cost >= certificate_.bound) return std::nullopt;
+    }
     if (entered_classes_ == classes_.size()) return "cheap stages compute everything";
-    if (done + 1 < problem_.num_stages && listed_[At(done) + 1].contains(now_)) return std::nullopt;
+    if (done + 1 < problem_.num_stages && IsListed(done + 1, now_, link_cost)) return std::nullopt;
     if (!RestFits(before_compute_ + compute_, before_parameters_ + own_parameters_,
                   problem_.num_stages - done - 1)) {
       return std::nullopt;
@@ -291,10 +309,11 @@ class Closure {
   std::vector<std::int32_t> readers_;  // of every tensor
   std::int64_t total_compute_ = 0;
   std::int64_t total_parameters_ = 0;
-  std::vector<std::set<Downset>> listed_;
+  std::vector<std::map<Downset, std::int64_t>> listed_;
   std::set<Downset> forbidden_;
 
   // The stage that is being followed.
+  std::int64_t before_link_ = 0;  // of the stages before, at least
   Downset before_;
   Downset now_;
   std::size_t entered_classes_ = 0;  // with those of the downset before

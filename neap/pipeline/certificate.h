@@ -9,6 +9,11 @@
 // costs and its parameters, spread over them perfectly. If every cheap stage after a listed downset
 // leads to a listed downset, or to one with too much left, and none to the whole, there is no
 // assignment with cheap stages alone.
+//
+// With a shared link a listed downset has the least cost of the link with which cheap stages get
+// there. A cheap stage leads from it to no more than that and its own part; what then reaches the
+// bound by the link alone is no way to an assignment below it, and any other has to lead to a
+// listed downset whose cost is no higher.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +28,14 @@ namespace neap::pipeline {
 // Bit c: class c is in the downset.
 using Downset = std::vector<std::uint64_t>;
 
+// What so many cheap stages can have computed.
+struct Listed {
+  Downset set;
+  std::int64_t link_cost = 0;  // of a shared link, at least; else 0
+  friend bool operator==(const Listed&, const Listed&) = default;
+};
+using Layers = std::vector<std::vector<Listed>>;
+
 // Of classes; see dominance.h.
 struct Merge {
   OpIndex op = 0;
@@ -36,7 +49,7 @@ struct Certificate {
   std::vector<Merge> merges;      // of groups, one after the other
   std::vector<OpIndex> class_of;  // of a group, after all merges
   OpIndex num_classes = 0;
-  std::vector<std::vector<Downset>> layers;  // [s], 0 <= s < num_stages
+  Layers layers;  // [s], 0 <= s < num_stages
 };
 
 // What is wrong with a certificate, in one line; nullopt: no assignment of the problem has a

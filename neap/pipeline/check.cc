@@ -47,13 +47,17 @@ Evaluation Evaluate(const Problem& problem, std::span<const Stage> stage_of) {
   const Machine& machine = problem.machine;
   for (StageCost& stage : evaluation.stages) {
     if (stage.operators == 0) continue;
-    stage.cost = machine.fixed_cost + stage.compute +
-                 machine.link_cost_per_byte * (stage.in_bytes + stage.out_bytes);
+    stage.link_cost = machine.link_cost_per_byte * (stage.in_bytes + stage.out_bytes);
     if (stage.parameter_bytes > machine.cache_bytes) {
-      stage.cost += machine.stream_cost_per_byte * (stage.parameter_bytes - machine.cache_bytes);
+      stage.link_cost +=
+          machine.stream_cost_per_byte * (stage.parameter_bytes - machine.cache_bytes);
     }
-    evaluation.bottleneck = std::max(evaluation.bottleneck, stage.cost);
+    stage.cost = machine.fixed_cost + stage.compute + stage.link_cost;
+    evaluation.slowest = std::max(evaluation.slowest, stage.cost);
+    // Only a shared link adds up: of separate ones the sum may be beyond all numbers.
+    if (machine.shared_link) evaluation.link_cost += stage.link_cost;
   }
+  evaluation.bottleneck = std::max(evaluation.slowest, evaluation.link_cost);
   return evaluation;
 }
 

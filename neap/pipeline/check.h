@@ -20,12 +20,15 @@ struct StageCost {
   std::int64_t parameter_bytes = 0;
   std::int64_t in_bytes = 0;
   std::int64_t out_bytes = 0;
+  std::int64_t link_cost = 0;  // of streams and transfers: a part of `cost`
   std::int64_t cost = 0;
 };
 
 struct Evaluation {
   std::vector<StageCost> stages;  // one per stage of the problem
-  std::int64_t bottleneck = 0;
+  std::int64_t slowest = 0;       // the cost of the costliest stage
+  std::int64_t link_cost = 0;     // of all stages, where they share the link; else 0
+  std::int64_t bottleneck = 0;    // the larger of the two
 };
 
 // What an assignment costs. `stage_of` has a stage in range for every operator. O(size).

@@ -26,9 +26,33 @@ class Cutter {
     std::vector<std::size_t> greedy = Greedy();
     bound_ = greedy.empty() ? kNever : upper_;
     std::vector<std::size_t> better = Exact();
-    return better.empty() ? greedy : better;
+    if (better.empty()) better = std::move(greedy);
+    return better;
   }
   std::int64_t cost() const { return upper_; }
+
+  // The same where all stages share the link, from `starts` of the least costliest stage: by turns
+  // whether there is anything better, and whether there is in the lower half of what is open.
+  std::vector<std::size_t> RunShared(std::vector<std::size_t> starts) {
+    std::int64_t low = upper_;
+    upper_ = std::max(upper_, LinkOf(starts));
+    least_link_ = true;
+    for (bool halve = false; low < upper_; halve = !halve) {
+      const std::int64_t upper = upper_;
+      bound_ = halve ? upper - (upper - low) / 2 : upper;
+      std::vector<std::size_t> better = Exact();
+      if (better.empty()) {
+        low = bound_;
+        continue;
+      }
+      upper_ = LinkOf(better);
+      for (std::size_t i = 0; i + 1 < better.size(); ++i) {
+        upper_ = std::max(upper_, CostOf(better[i], better[i + 1]));
+      }
+      starts = std::move(better);
+    }
+    return starts;
+  }
 
  private:
   // The longest part from `first` that costs at most `most`; its end. A longer part may be cheaper.
@@ -88,7 +112,17 @@ class Cutter {
     return cost;
   }
 
-  // Only what is cheaper than bound_.
+  std::int64_t LinkOf(const std::vector<std::size_t>& starts) {
+    std::int64_t sum = 0;
+    for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
+      for (std::size_t i = starts[s]; i < starts[s + 1]; ++i) load_.Add(order_[i]);
+      sum += load_.link_cost();
+      for (std::size_t i = starts[s + 1]; i > starts[s]; --i) load_.Remove(order_[i - 1]);
+    }
+    return sum;
+  }
+
+  // Only what is cheaper than bound_: the cheapest or, for a shared link, what uses it least.
   std::vector<std::size_t> Exact() {
     const std::size_t size = order_.size();
     // best[position * (stages + 1) + s]: the first s stages are what is before `position`.
@@ -106,7 +140,9 @@ class Cutter {
         const std::int64_t cost = load_.cost();
         if (cost >= bound_ || load_.forbidden()) continue;
         for (std::size_t s = 0; s < stages_; ++s) {
-          const std::int64_t whole = std::max(here[s], cost);
+          if (here[s] >= bound_) continue;
+          const std::int64_t whole =
+              least_link_ ? here[s] + load_.link_cost() : std::max(here[s], cost);
           std::int64_t& known = best[end * width + s + 1];
           if (whole >= bound_ || whole >= known) continue;
           known = whole;
@@ -143,6 +179,7 @@ class Cutter {
   StageLoad load_;
   std::int64_t bound_ = kNever;
   std::int64_t upper_ = 0;
+  bool least_link_ = false;
 };
 
 std::optional<Assignment> CutWithoutGroups(const Problem& problem, std::span<const OpIndex> order) {
@@ -150,8 +187,9 @@ std::optional<Assignment> CutWithoutGroups(const Problem& problem, std::span<con
   assignment.stage_of.assign(order.size(), 0);
   if (order.empty()) return assignment;
   Cutter cutter(problem, order);
-  const std::vector<std::size_t> starts = cutter.Run();
+  std::vector<std::size_t> starts = cutter.Run();
   if (starts.empty()) return std::nullopt;
+  if (problem.machine.shared_link) starts = cutter.RunShared(std::move(starts));
   for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
     for (std::size_t i = starts[s]; i < starts[s + 1]; ++i) {
       assignment.stage_of[At(order[i])] = static_cast<Stage>(s);

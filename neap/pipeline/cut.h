@@ -16,7 +16,8 @@ namespace neap::pipeline {
 // dynamic programming over the places to cut. Groups that have to be together count as one
 // operator, at the place of their first member, and later where something before them is.
 // nullopt: the limit of parameters per stage cannot be kept. O(n^2 (degree + stages)) at most;
-// places are passed over that a cut found greedily shows to be too late.
+// places are passed over that a cut found greedily shows to be too late; with a
+// shared link a few dozen times that at most.
 std::optional<Assignment> CutOrder(const Problem& problem, std::span<const OpIndex> order);
 
 // The order that runs the operators of `sequence` (a permutation, in any order) as early as it

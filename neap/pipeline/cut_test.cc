@@ -65,9 +65,9 @@ TEST(CutOrder, LeavesStagesEmptyWhereTransfersCostMore) {
 TEST(CutOrder, IsTheBestOfItsOrder) {
   Random random(7);
   int impossible = 0;
-  for (int i = 0; i < 1500; ++i) {
-    const Problem problem =
-        RandomProblem(&random, static_cast<OpIndex>(random.Between(1, 6)), false);
+  for (int i = 0; i < 3000; ++i) {
+    Problem problem = RandomProblem(&random, static_cast<OpIndex>(random.Between(1, 6)), false);
+    problem.machine.shared_link = i % 2 == 1;
     ASSERT_EQ(Validate(problem), std::nullopt);
     const std::vector<OpIndex> order = RandomOrder(problem, random.Next());
     const auto cut = CutOrder(problem, order);

@@ -11,15 +11,19 @@
 #include "neap/pipeline/cut.h"
 #include "neap/pipeline/grouped.h"
 #include "neap/pipeline/load.h"
+#include "neap/pipeline/simulate.h"
 
 namespace neap::pipeline {
 namespace {
 
-// Costs of all stages, largest first: smaller is better, the bottleneck before all others.
+// Costs of all stages and of a shared link, largest first: smaller is better, the bottleneck before
+// all others.
 std::vector<std::int64_t> Profile(const Problem& problem, const std::vector<Stage>& stage_of) {
   std::vector<std::int64_t> costs;
   const std::int64_t limit = problem.machine.parameter_limit_bytes;
-  for (const StageCost& stage : Evaluate(problem, stage_of).stages) {
+  const Evaluation evaluation = Evaluate(problem, stage_of);
+  costs.push_back(evaluation.link_cost);
+  for (const StageCost& stage : evaluation.stages) {
     const bool allowed = limit < 0 || stage.parameter_bytes <= limit;
     costs.push_back(allowed ? stage.cost : kNever);
   }
@@ -28,9 +32,10 @@ std::vector<std::int64_t> Profile(const Problem& problem, const std::vector<Stag
   return costs;
 }
 
-}  // namespace
-
-Assignment Improve(const Problem& problem, const Assignment& start, std::int64_t max_steps) {
+// Moves one group at a time as long as `cost_of` falls.
+template <typename CostOf>
+Assignment LocalSearch(const Problem& problem, const Assignment& start, std::int64_t max_steps,
+                       const CostOf& cost_of) {
   const Grouped grouped(problem);
   const Problem& merged = grouped.problem();
   const Relations relations(merged);
@@ -44,7 +49,7 @@ Assignment Improve(const Problem& problem, const Assignment& start, std::int64_t
            std::all_of(after.begin(), after.end(),
                        [&](OpIndex other) { return stage_of[At(other)] >= to; });
   };
-  std::vector<std::int64_t> best = Profile(merged, stage_of);
+  auto best = cost_of(merged, stage_of);
   bool improved = true;
   while (improved) {
     improved = false;
@@ -53,7 +58,7 @@ Assignment Improve(const Problem& problem, const Assignment& start, std::int64_t
         const Stage old = stage_of[op];
         if (!may_move(op, old + by) || max_steps-- <= 0) continue;
         stage_of[op] = old + by;
-        std::vector<std::int64_t> costs = Profile(merged, stage_of);
+        auto costs = cost_of(merged, stage_of);
         if (costs < best) {
           best = std::move(costs);
           improved = true;
@@ -64,6 +69,30 @@ Assignment Improve(const Problem& problem, const Assignment& start, std::int64_t
     }
   }
   return grouped.Expand(stage_of);
+}
+
+bool KeepsLimits(const Problem& problem, const std::vector<Stage>& stage_of) {
+  const std::int64_t limit = problem.machine.parameter_limit_bytes;
+  if (HasForbiddenStage(problem, stage_of)) return false;
+  if (limit < 0) return true;
+  const Evaluation evaluation = Evaluate(problem, stage_of);
+  return std::all_of(evaluation.stages.begin(), evaluation.stages.end(),
+                     [&](const StageCost& stage) { return stage.parameter_bytes <= limit; });
+}
+
+}  // namespace
+
+Assignment Improve(const Problem& problem, const Assignment& start, std::int64_t max_steps) {
+  return LocalSearch(problem, start, max_steps, &Profile);
+}
+
+Assignment ImproveSimulated(const Problem& problem, const Assignment& start,
+                            const SimulationOptions& options, std::int64_t max_steps) {
+  return LocalSearch(problem, start, max_steps,
+                     [&](const Problem& merged, const std::vector<Stage>& stage_of) {
+                       if (!KeepsLimits(merged, stage_of)) return kNever;
+                       return Simulate(merged, stage_of, options).all_done;
+                     });
 }
 
 }  // namespace neap::pipeline

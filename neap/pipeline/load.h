@@ -109,6 +109,10 @@ class StageLoad {
   std::int64_t cost() const {
     return count_ == 0 ? 0 : floor() + machine_.link_cost_per_byte * out_;
   }
+  // Of that, what its streams and transfers cost.
+  std::int64_t link_cost() const {
+    return count_ == 0 ? 0 : cost() - machine_.fixed_cost - compute_;
+  }
   std::int64_t floor() const {
     return machine_.fixed_cost + compute_ +
            machine_.stream_cost_per_byte *

@@ -14,7 +14,6 @@
 namespace neap::pipeline {
 namespace {
 
-constexpr std::int64_t kMoreThanAnyCost = kMostCost + 1;
 constexpr int kBisections = 12;
 constexpr std::uint64_t kRandomOrders = 4;
 
@@ -28,7 +27,7 @@ std::int64_t SpreadBound(const Problem& problem) {
   const std::int64_t compute = sum(problem.compute_cost);
   const std::int64_t parameters = sum(problem.parameter_bytes);
   std::int64_t low = 0;
-  std::int64_t high = kMoreThanAnyCost;
+  std::int64_t high = kInfeasible;
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
     if (RestMayFit(problem.machine, compute, parameters, problem.num_stages, middle)) {
@@ -65,18 +64,22 @@ class Solver {
     outcome_.operators = dominance.count;
   }
 
-  std::optional<Outcome> Run() {
-    Prove(SpreadBound(merged_), std::vector<std::vector<Downset>>(At(merged_.num_stages)));
+  std::optional<Outcome> Run(std::optional<Certificate>* infeasible) {
+    Prove(SpreadBound(merged_), Layers(At(merged_.num_stages)));
     Try(CutOrder(merged_, IndexOrder(merged_)));
     Try(CutOrder(merged_, DepthFirstOrder(merged_)));
     if (!IsProven()) {
       // Half of the states are left for the bound.
       budget_.Allow(budget_.max_states() / 2);
-      if (!Search(upper_)) Approximate();
+      if (!SearchAll()) Approximate();
     }
     outcome_.states = budget_.states();
     outcome_.interrupted = budget_.interrupted();
-    if (!best_) return std::nullopt;
+    if (!best_) {
+      const bool proven = outcome_.lower_bound == kInfeasible;
+      if (proven && infeasible != nullptr) *infeasible = std::move(outcome_.certificate);
+      return std::nullopt;
+    }
     Expand();
     return std::move(outcome_);
   }
@@ -90,7 +93,7 @@ class Solver {
     upper_ = assignment->bottleneck;
   }
 
-  void Prove(std::int64_t bound, std::vector<std::vector<Downset>> layers) {
+  void Prove(std::int64_t bound, Layers layers) {
     if (bound <= outcome_.lower_bound && !outcome_.certificate.layers.empty()) return;
     outcome_.lower_bound = bound;
     outcome_.certificate.bound = bound;
@@ -104,11 +107,22 @@ class Solver {
     outcome_.downsets = std::max<std::int64_t>(outcome_.downsets, search.downsets());
     const auto found = search.Found();
     Try(found);
-    if (complete) {
+    // Of a shared link, what was found is below the bound, and nothing says that it is the best.
+    if (complete && !(found && merged_.machine.shared_link)) {
       const std::int64_t proven = found ? found->bottleneck : bound;
-      Prove(proven, search.Layers(proven));
+      Prove(proven, search.LayersBelow(proven));
     }
     return complete;
+  }
+
+  // Until the best found is proven. False: the states ran out. With a shared link by turns whether
+  // there is anything better, and whether there is in the lower half of what is open.
+  bool SearchAll() {
+    for (bool halve = false; !IsProven(); halve = !halve) {
+      const std::int64_t open = upper_ - outcome_.lower_bound;
+      if (!Search(halve ? upper_ - open / 2 : upper_)) return false;
+    }
+    return true;
   }
 
   void Approximate() {
@@ -142,13 +156,14 @@ class Solver {
   Problem merged_;
   Outcome outcome_;
   std::optional<Assignment> best_;  // of merged_
-  std::int64_t upper_ = kMoreThanAnyCost;
+  std::int64_t upper_ = kInfeasible;
 };
 
 }  // namespace
 
-std::optional<Outcome> Solve(const Problem& problem, const Limits& limits) {
-  return Solver(problem, limits).Run();
+std::optional<Outcome> Solve(const Problem& problem, const Limits& limits,
+                             std::optional<Certificate>* infeasible) {
+  return Solver(problem, limits).Run(infeasible);
 }
 
 }  // namespace neap::pipeline

@@ -26,9 +26,13 @@ struct Outcome {
   bool optimal() const { return best.bottleneck == lower_bound; }
 };
 
-// nullopt: no assignment keeps the limit of parameters, or a limit ended the search before one was
-// found. `problem` has passed Validate(). Limits::max_states counts states; kStatesForAFewSeconds
-// stands for 40 million. Method: docs/pipeline.md.
-std::optional<Outcome> Solve(const Problem& problem, const Limits& limits);
+// nullopt: no assignment keeps the limit of parameters and avoids the forbidden stages, or a limit
+// ended the search before one was found. In the first case `infeasible`, where given, gets the
+// certificate of it: its bound, kInfeasible, is more than any assignment costs. `problem` has
+// passed Validate(). Limits::max_states counts states; kStatesForAFewSeconds stands for 40 million.
+// Method: docs/pipeline.md.
+inline constexpr std::int64_t kInfeasible = kMostCost + 1;
+std::optional<Outcome> Solve(const Problem& problem, const Limits& limits,
+                             std::optional<Certificate>* infeasible = nullptr);
 
 }  // namespace neap::pipeline

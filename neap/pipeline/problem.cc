@@ -98,6 +98,20 @@ std::optional<std::string> CheckNumbers(const Problem& problem) {
     total.Add(tensor.bytes, link);
     total.Add(tensor.bytes, link);
   }
+  if (machine.shared_link) {
+    // A tensor may enter as many stages as it has consumers; so may what they share.
+    const auto stages = At(problem.num_stages);
+    for (const Tensor& tensor : problem.tensors) {
+      for (std::size_t i = 0; i < std::min(tensor.consumers.size(), stages); ++i) {
+        total.Add(tensor.bytes, link);
+      }
+    }
+    for (const SharedParameters& shared : problem.shared) {
+      for (std::size_t i = 0; i < std::min(shared.users.size(), stages); ++i) {
+        total.Add(shared.bytes, stream);
+      }
+    }
+  }
   if (!total.good()) return "the costs add up to more than 2^61";
   return std::nullopt;
 }

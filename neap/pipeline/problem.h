@@ -11,6 +11,10 @@
 // outside or an earlier stage and are read here; out: bytes of tensors made here that are outputs
 // or read by a later stage. A stage may stay empty and costs nothing then. With zero for all of a
 // machine but stream = 1 the cost is the parameter memory of the stage.
+//
+// Where all stages share one link, it carries for every item what all stages stream and transfer,
+// the sum of stream * max(0, P - cache) + link * (in + out): the bottleneck is then the larger of
+// this sum and the costliest stage. No pipeline of this machine passes items faster.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +55,7 @@ struct Machine {
   std::int64_t stream_cost_per_byte = 0;
   std::int64_t link_cost_per_byte = 0;
   std::int64_t parameter_limit_bytes = -1;  // no stage may have more; -1: no limit
+  bool shared_link = false;                 // streams and transfers of all stages use one link
 };
 
 struct Problem {
@@ -73,7 +78,8 @@ struct Problem {
 // line; nullopt when it is well-formed. O(size).
 std::optional<std::string> Validate(const Problem& problem);
 
-// A stage for every operator. `bottleneck` is the cost of the costliest stage.
+// A stage for every operator. `bottleneck` is the cost of the costliest stage or, where it is
+// larger, that of the link that all share.
 struct Assignment {
   std::vector<Stage> stage_of;
   std::int64_t bottleneck = 0;

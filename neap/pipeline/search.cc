@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "neap/base/index.h"
+#include "neap/pipeline/check.h"
 
 namespace neap::pipeline {
 namespace {
@@ -68,17 +69,20 @@ bool DownsetSearch::IsAlive(DownsetIndex set, Stage stages, std::int64_t bound) 
                     problem_.num_stages - stages, bound - 1);
 }
 
-void DownsetSearch::Reach(DownsetIndex from, DownsetIndex to, std::int64_t cost) {
+// With a stage of the current load, whose cost is below the bound.
+void DownsetSearch::Reach(DownsetIndex from, DownsetIndex to) {
   const bool is_whole = lattice_.Operators(to) == problem_.num_ops;
+  const bool shared = problem_.machine.shared_link;
   for (const Stage stages : alive_) {
-    const std::int64_t whole = std::max(Best(from, stages), cost);
+    const std::int64_t whole = shared ? Best(from, stages) + load_.link_cost()
+                                      : std::max(Best(from, stages), load_.cost());
     if (whole >= bound_ || whole >= Best(to, stages + 1)) continue;
     Best(to, stages + 1) = whole;
     from_[At(to) * width_ + At(stages) + 1] = from;
-    if (is_whole) {
-      whole_ = to;
-      bound_ = whole;
-    }
+    if (!is_whole) continue;
+    whole_ = to;
+    // The use of a shared link is no bound for stages.
+    if (!shared) bound_ = whole;
   }
   if (reached_[At(to)] || is_whole) return;
   reached_[At(to)] = true;
@@ -115,8 +119,7 @@ bool DownsetSearch::Expand(DownsetIndex set) {
       continue;
     }
     seen_[At(grown)] = set;
-    const std::int64_t cost = load_.cost();
-    if (cost < bound_ && !load_.forbidden()) Reach(set, grown, cost);
+    if (load_.cost() < bound_ && !load_.forbidden()) Reach(set, grown);
     stack_.push_back({grown, 0, op});
   }
   const std::int64_t memory =
@@ -157,15 +160,19 @@ std::optional<Assignment> DownsetSearch::Found() const {
     }
     set = before;
   }
+  if (problem_.machine.shared_link) {
+    assignment.bottleneck = Evaluate(problem_, assignment.stage_of).bottleneck;
+  }
   return assignment;
 }
 
-std::vector<std::vector<Downset>> DownsetSearch::Layers(std::int64_t bound) const {
-  std::vector<std::vector<Downset>> layers(At(problem_.num_stages));
+Layers DownsetSearch::LayersBelow(std::int64_t bound) const {
+  Layers layers(At(problem_.num_stages));
+  const bool shared = problem_.machine.shared_link;
   for (DownsetIndex set = 0; set < static_cast<DownsetIndex>(reached_.size()); ++set) {
     for (Stage stages = 0; stages < problem_.num_stages; ++stages) {
       if (lattice_.Operators(set) < problem_.num_ops && IsAlive(set, stages, bound)) {
-        layers[At(stages)].push_back(lattice_.Bits(set));
+        layers[At(stages)].push_back({lattice_.Bits(set), shared ? Best(set, stages) : 0});
       }
     }
   }

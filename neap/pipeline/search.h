@@ -49,13 +49,16 @@ class DownsetSearch {
   // `problem` has no groups and outlives this, like `budget`.
   DownsetSearch(const Problem& problem, StateBudget* budget);
 
-  // Looks for the cheapest assignment below `bound`. False: the budget ended it first.
+  // Looks for the cheapest assignment below `bound`. With a shared link: for one below `bound`,
+  // that which uses the link least, as what is cheaper in the one may be dearer in the other.
+  // False: the budget ended it first.
   bool Run(std::int64_t bound);
-  // The cheapest that was found; nullopt: none.
+  // What was found; nullopt: nothing.
   std::optional<Assignment> Found() const;
   // After a search that came to its end: the downsets that stages below `bound` lead to, where
-  // `bound` is at most that of the search and of what was found.
-  std::vector<std::vector<Downset>> Layers(std::int64_t bound) const;
+  // `bound` is at most that of the search and of what was found; with a shared link after a search
+  // that found nothing.
+  Layers LayersBelow(std::int64_t bound) const;
   DownsetIndex downsets() const { return lattice_.size(); }
 
  private:
@@ -73,7 +76,7 @@ class DownsetSearch {
   }
   bool IsAlive(DownsetIndex set, Stage stages, std::int64_t bound) const;
   bool Expand(DownsetIndex set);
-  void Reach(DownsetIndex from, DownsetIndex to, std::int64_t cost);
+  void Reach(DownsetIndex from, DownsetIndex to);
 
   const Problem& problem_;
   StateBudget* budget_;
@@ -82,7 +85,8 @@ class DownsetSearch {
   StageLoad load_;
   std::size_t width_;
   std::int64_t bound_ = 0;
-  std::vector<std::int64_t> best_;  // by downset and number of stages
+  // By downset and number of stages: the cost of the costliest, or of the link that they share.
+  std::vector<std::int64_t> best_;
   std::vector<DownsetIndex> from_;  // the same
   std::vector<bool> reached_;
   std::vector<DownsetIndex> seen_;                  // by downset: for which one it was last reached

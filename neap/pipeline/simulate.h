@@ -32,4 +32,9 @@ struct Simulation {
 Simulation Simulate(const Problem& problem, std::span<const Stage> stage_of,
                     const SimulationOptions& options);
 
+// Improve() of cut.h by the simulated time of all items in place of the costs of the stages: at
+// most `max_steps` simulations.
+Assignment ImproveSimulated(const Problem& problem, const Assignment& start,
+                            const SimulationOptions& options, std::int64_t max_steps);
+
 }  // namespace neap::pipeline

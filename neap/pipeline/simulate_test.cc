@@ -48,6 +48,24 @@ TEST(Simulate, OfASharedLinkTakesAllTransfersOneAfterTheOther) {
   EXPECT_EQ(apart.last_interval, 20 + 10 + 30);
 }
 
+// No item leaves before the link has carried all that came before it.
+TEST(Simulate, IsNeverFasterThanASharedLink) {
+  Random random(13);
+  int waits = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Problem problem = RandomProblem(&random, static_cast<OpIndex>(random.Between(1, 9)), false);
+    problem.machine.shared_link = true;
+    const auto cut = CutOrder(problem, RandomOrder(problem, random.Next()));
+    if (!cut) continue;
+    const Evaluation evaluation = Evaluate(problem, cut->stage_of);
+    const SimulationOptions options = {.items = 60, .queue_items = 2, .shared_link = true};
+    const Simulation run = Simulate(problem, cut->stage_of, options);
+    ASSERT_GE(run.all_done, 60 * evaluation.bottleneck) << i;
+    if (run.all_done > run.first_done + 59 * evaluation.bottleneck) ++waits;
+  }
+  EXPECT_GT(waits, 10);  // for the link, between two transfers of one stage
+}
+
 TEST(Simulate, OfParametersBeyondTheCacheStreams) {
   Problem problem = Three();
   problem.parameter_bytes = {0, 9, 0};

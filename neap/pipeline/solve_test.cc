@@ -69,6 +69,77 @@ TEST(Solve, IsExactWhereOperatorsAreFree) {
   EXPECT_GT(merges, 1000U);
 }
 
+Problem WithSharedLink(Problem problem) {
+  problem.machine.shared_link = true;
+  return problem;
+}
+
+// The larger of the costliest stage and of the link that all stages share.
+TEST(Solve, IsExactWithASharedLink) {
+  Random random(21);
+  int by_link = 0;
+  for (int i = 0; i < 6000; ++i) {
+    const Problem problem = WithSharedLink(
+        RandomProblem(&random, static_cast<OpIndex>(random.Between(0, 6)), random.Chance(1, 4)));
+    ExpectExact(problem, i);
+    if (HasFatalFailure()) return;
+    const auto outcome = Solve(problem, {});
+    if (!outcome) continue;
+    const Evaluation evaluation = Evaluate(problem, outcome->best.stage_of);
+    if (evaluation.link_cost > evaluation.slowest) ++by_link;
+    // Separate links are no slower.
+    Problem separate = problem;
+    separate.machine.shared_link = false;
+    ASSERT_LE(Solve(separate, {})->best.bottleneck, outcome->best.bottleneck) << i;
+  }
+  EXPECT_GT(by_link, 300);
+}
+
+TEST(Solve, EndsWithABoundOfASharedLinkWhereStatesRunOut) {
+  Random random(22);
+  int bounded = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const Problem problem = WithSharedLink(RandomProblem(&random, 8, random.Chance(1, 2)));
+    Limits limits;
+    limits.max_states = random.Between(1, 300);
+    const auto outcome = Solve(problem, limits);
+    if (!outcome) continue;
+    const auto exact = Solve(problem, {});
+    ASSERT_TRUE(exact);
+    ASSERT_EQ(FindViolation(problem, outcome->best), std::nullopt) << i;
+    ASSERT_LE(outcome->lower_bound, exact->best.bottleneck) << i;
+    ASSERT_GE(outcome->best.bottleneck, exact->best.bottleneck) << i;
+    ASSERT_EQ(FindFlaw(problem, outcome->certificate, kNoLimit), std::nullopt) << i;
+    if (!outcome->optimal()) ++bounded;
+  }
+  EXPECT_GT(bounded, 50);
+}
+
+// Nothing allowed: said so with a certificate, and never where something is allowed.
+TEST(Solve, ProvesThatLimitsCannotBeKept) {
+  Random random(23);
+  int infeasible = 0;
+  for (int i = 0; i < 3000; ++i) {
+    Problem problem =
+        RandomProblem(&random, static_cast<OpIndex>(random.Between(1, 6)), i % 2 == 0);
+    problem.machine.parameter_limit_bytes = random.Between(0, 40);
+    problem.machine.shared_link = random.Chance(1, 3);
+    std::optional<Certificate> none;
+    const auto outcome = Solve(problem, {}, &none);
+    ASSERT_EQ(outcome.has_value(), BruteForce(problem).has_value()) << i;
+    ASSERT_EQ(none.has_value(), !outcome) << i;
+    if (!none) continue;
+    ++infeasible;
+    ASSERT_EQ(none->bound, kInfeasible);
+    ASSERT_EQ(FindFlaw(problem, *none, kNoLimit), std::nullopt) << i;
+    // Of a problem without the limit it proves nothing.
+    problem.machine.parameter_limit_bytes = -1;
+    problem.forbidden.clear();
+    ASSERT_NE(FindFlaw(problem, *none, kNoLimit), std::nullopt) << i;
+  }
+  EXPECT_GT(infeasible, 500);
+}
+
 // With few states: what is found is an assignment, what is proven holds, and both are checked.
 TEST(Solve, EndsWithABoundWhereStatesRunOut) {
   Random random(4);
@@ -121,11 +192,18 @@ TEST(Certificate, ProvesNothingFalse) {
   Random random(7);
   int refused = 0;
   for (int i = 0; i < 4000; ++i) {
-    const Problem problem = RandomProblem(&random, 6, random.Chance(1, 3));
+    Problem problem = RandomProblem(&random, 6, random.Chance(1, 3));
+    problem.machine.shared_link = i % 2 == 0;
     const auto outcome = Solve(problem, {});
     if (!outcome) continue;
     Certificate certificate = outcome->certificate;
-    const std::uint64_t kind = random.Below(6);
+    const std::uint64_t kind = random.Below(7);
+    if (kind == 6) {
+      for (auto& layer : certificate.layers) {
+        for (Listed& item : layer) item.link_cost += random.Between(0, 3);
+      }
+      certificate.bound += random.Between(0, 2);
+    }
     if (kind == 0) ++certificate.bound;
     if (kind == 1 && !certificate.merges.empty()) {
       certificate.merges[0].into = static_cast<OpIndex>(random.Between(0, 5));
@@ -169,7 +247,7 @@ TEST(Certificate, NeedsAReasonForAMerge) {
   certificate.merges = {{1, 0}};
   certificate.class_of = {0, 0};
   certificate.num_classes = 1;
-  certificate.layers = {{{0}}, {}};
+  certificate.layers = {{{{0}, 0}}, {}};
   EXPECT_NE(FindFlaw(problem, certificate, kNoLimit), std::nullopt);
   problem.compute_cost = {10, 0};
   EXPECT_EQ(FindFlaw(problem, certificate, kNoLimit), std::nullopt);

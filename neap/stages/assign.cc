@@ -28,6 +28,9 @@ constexpr std::int64_t kProfilingPicoseconds = 1'000'000'000;
 constexpr std::int64_t kStatesToTell = 20'000;
 // Of a search with a limit of activations.
 constexpr int kMostRounds = 200;
+// Of the local search by simulation.
+constexpr std::int64_t kItemsToPolish = 200;
+constexpr std::int64_t kMostSimulations = 3000;
 
 constexpr std::array<MethodEntry, 6> kMethods = {{
     {Method::kExact, "exact", "the optimum, proven"},
@@ -61,11 +64,16 @@ class Assigner {
     time.objective = Objective::kTime;
     NEAP_TRY(Lowered timed, Lower(graph_, time));
     out_.time_problem = std::move(timed.problem);
+    const auto too_large =
+        FindTooLarge(graph_, out_.lowered, options_.lower.device, options_.activation_limit_bytes);
+    if (too_large) return Fail(Impossible(*too_large));
     NEAP_CHECK_OK(Prove());
     if (options_.method != Method::kExact) {
       NEAP_CHECK_OK(Cut());
       const auto wrong = pipeline::FindViolation(out_.lowered.problem, out_.assignment);
       if (wrong) return Fail(OverBudget("the method keeps no limits: " + *wrong));
+    } else if (problem().machine.shared_link) {
+      Polish();
     }
     return Describe();
   }
@@ -85,9 +93,10 @@ class Assigner {
     const bool limited = options_.activation_limit_bytes >= 0;
     Clock clock;
     for (int round = 0;; ++round) {
-      auto outcome = pipeline::Solve(problem(), SearchLimits());
+      std::optional<pipeline::Certificate> none;
+      auto outcome = pipeline::Solve(problem(), SearchLimits(), &none);
       out_.solve_seconds += clock.Seconds();
-      if (!outcome) return Fail(Impossible());
+      if (!outcome) return Fail(NothingFound(none));
       Check(*outcome);
       out_.check_seconds += clock.Seconds();
       Take(std::move(*outcome));
@@ -97,19 +106,31 @@ class Assigner {
       if (!excluded) return {};
       if (round == kMostRounds || out_.interrupted) {
         return Fail(OverBudget(
-            "found no assignment whose stages keep --activation-limit, and no proof that there is "
-            "none"));
+            "found no assignment whose stages keep the limit of activations, and no proof that "
+            "there is none"));
       }
     }
   }
 
-  Diagnostic Impossible() const {
-    if (out_.excluded_stages > 0) {
-      return OverBudget("no assignment keeps the limits of parameters and activations");
+  Diagnostic Impossible(const Infeasible& infeasible) const {
+    if (options_.infeasible != nullptr) *options_.infeasible = infeasible;
+    return DiagnosticOf(graph_, infeasible);
+  }
+
+  // Stages that were excluded without a proof that they have to be make none.
+  Diagnostic NothingFound(const std::optional<pipeline::Certificate>& none) {
+    if (!none || !proven_exclusions_) {
+      return OverBudget(
+          "found no assignment that keeps the limits, and no proof that there is none");
     }
-    return OverBudget(
-        "no assignment keeps the limit of parameters, or none was found in the limits of the "
-        "search");
+    const auto flaw = pipeline::FindFlaw(problem(), *none, 0);
+    NEAP_CHECK(!flaw && none->bound == pipeline::kInfeasible, flaw.value_or("another bound"));
+    Infeasible infeasible;
+    if (out_.excluded_stages == 0) infeasible.limit = Infeasible::Limit::kParameters;
+    if (options_.lower.parameter_limit_bytes < 0) {
+      infeasible.limit = Infeasible::Limit::kActivations;
+    }
+    return Impossible(infeasible);
   }
 
   void Check(const pipeline::Outcome& outcome) {
@@ -209,9 +230,50 @@ class Assigner {
     return {};
   }
 
+  // The link is shared in time as well: where stages wait for it a run takes longer than any cost
+  // says. The best simulated one of what all methods make, and what local search makes of it; the
+  // bound holds for runs, too. With a limit of activations the assignment stays.
+  void Polish() {
+    if (options_.activation_limit_bytes >= 0) return;
+    Clock clock;
+    pipeline::SimulationOptions run = options_.simulation;
+    run.shared_link = true;
+    run.items = std::min(run.items, kItemsToPolish);
+    const auto time_of = [&](const pipeline::Assignment& assignment) {
+      return pipeline::Simulate(problem(), assignment.stage_of, run).all_done;
+    };
+    std::int64_t best = time_of(out_.assignment);
+    const auto consider = [&](pipeline::Assignment other) {
+      other.bottleneck = pipeline::Evaluate(problem(), other.stage_of).bottleneck;
+      if (pipeline::FindViolation(problem(), other)) return;
+      const std::int64_t time = time_of(other);
+      if (time >= best) return;
+      best = time;
+      out_.assignment = std::move(other);
+    };
+    const std::vector<OpIndex> order = pipeline::IndexOrder(problem());
+    consider(pipeline::CutByParameterCount(problem(), order));
+    consider(pipeline::CutByProfiling(problem(), order, kProfilingPicoseconds));
+    consider(pipeline::CutByLevels(problem()));
+    pipeline::Problem fewer = problem();
+    for (Stage stages = 1; stages <= problem().num_stages; ++stages) {
+      fewer.num_stages = stages;
+      if (auto cut = pipeline::CutOrder(fewer, order)) consider(std::move(*cut));
+    }
+    consider(pipeline::ImproveSimulated(problem(), out_.assignment, run, kMostSimulations));
+    out_.solve_seconds += clock.Seconds();
+  }
+
   Result<Assigned> Describe() {
     const auto evaluation = pipeline::Evaluate(out_.time_problem, out_.assignment.stage_of);
-    out_.picoseconds = evaluation.bottleneck;
+    out_.picoseconds = evaluation.slowest;
+    out_.link_picoseconds = evaluation.link_cost;
+    if (problem().machine.shared_link) {
+      pipeline::SimulationOptions run = options_.simulation;
+      run.shared_link = true;
+      const auto simulated = pipeline::Simulate(out_.time_problem, out_.assignment.stage_of, run);
+      out_.simulated_picoseconds = (simulated.all_done + run.items - 1) / run.items;
+    }
     if (options_.method == Method::kExact) out_.method_seconds = out_.solve_seconds;
     Clock clock;
     for (StagePart& part : PartsOf(out_.lowered, out_.assignment.stage_of)) {

@@ -3,6 +3,7 @@
 // From a graph to the stages of a pipeline: the door of this module.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,8 @@
 #include "neap/learn/model.h"
 #include "neap/pipeline/check.h"
 #include "neap/pipeline/pipeline.h"
+#include "neap/pipeline/simulate.h"
+#include "neap/stages/infeasible.h"
 #include "neap/stages/lower.h"
 #include "neap/stages/parts.h"
 
@@ -38,9 +41,13 @@ struct AssignOptions {
   Limits limits;  // of the exact search
   // No stage needs more for its activations in its best order; -1: no limit. Of kExact.
   std::int64_t activation_limit_bytes = -1;
+  // With a shared link: what is made least, the simulated time of so many items.
+  pipeline::SimulationOptions simulation;
   // Of kLearned, trained for it; null: the network that comes with the program.
   std::shared_ptr<const learn::Model> network;
   bool activations = true;  // tell what every stage needs
+  // Gets the proof where no assignment can keep the limits; not owned, may be null.
+  std::optional<Infeasible>* infeasible = nullptr;
 };
 
 struct AssignedStage {
@@ -51,10 +58,14 @@ struct AssignedStage {
 };
 
 struct Assigned {
-  Lowered lowered;                    // by the objective
-  pipeline::Assignment assignment;    // bottleneck: by the objective
-  std::int64_t lower_bound = 0;       // of the objective: no assignment is cheaper
-  std::int64_t picoseconds = 0;       // of the slowest stage
+  Lowered lowered;                  // by the objective
+  pipeline::Assignment assignment;  // bottleneck: by the objective
+  std::int64_t lower_bound = 0;     // of the objective: no assignment is cheaper
+  std::int64_t picoseconds = 0;     // of the slowest stage
+  // Of a shared link: what all stages stream and transfer for an item, and the simulated time of
+  // all items, by item and rounded up; 0: links are separate.
+  std::int64_t link_picoseconds = 0;
+  std::int64_t simulated_picoseconds = 0;
   std::vector<AssignedStage> stages;  // those with operators
   pipeline::Problem time_problem;     // costs in picoseconds
   // Of the search for the bound.
@@ -68,12 +79,22 @@ struct Assigned {
   double method_seconds = 0;  // the method itself
   double check_seconds = 0;
   double activation_seconds = 0;
-  bool optimal() const { return assignment.bottleneck == lower_bound; }
+  // What the objective makes least. With separate links no item of a simulated run takes longer
+  // than the slowest stage; with a shared one stages wait for it, and the run itself counts.
+  std::int64_t Value() const {
+    return simulated_picoseconds > 0 ? simulated_picoseconds : assignment.bottleneck;
+  }
+  bool optimal() const { return Value() == lower_bound; }
+  // Of an item, in the long run.
+  std::int64_t IntervalPicoseconds() const {
+    return simulated_picoseconds > 0 ? simulated_picoseconds : picoseconds;
+  }
 };
 
 // The result has passed pipeline::FindViolation and pipeline::FindFlaw; what they find is an
-// InternalError. Fails where Lower does, with kOverBudget where no assignment keeps the limits, or
-// none was found that does (the message says which).
+// InternalError. Fails where Lower does, with kOverBudget where no assignment keeps the limits
+// (then AssignOptions::infeasible has the proof), or none was found that does (the message says
+// which).
 Result<Assigned> Assign(const graph::Graph& graph, const AssignOptions& options);
 
 }  // namespace neap::stages

@@ -111,6 +111,83 @@ TEST(Assign, KeepsALimitOfActivations) {
   EXPECT_EQ(none.error().code, ErrorCode::kOverBudget);
 }
 
+// Less than one operator needs by itself is a proof, without a search.
+TEST(Assign, ProvesThatAnOperatorExceedsALimit) {
+  const graph::Graph graph = ChainGraph({{40, 1, 9}, {50, 1, 9}, {1, 7, 9}});
+  std::optional<Infeasible> infeasible;
+  AssignOptions options = Options(3);
+  options.infeasible = &infeasible;
+  options.activation_limit_bytes = 89;
+  const auto none = Assign(graph, options);
+  ASSERT_FALSE(none);
+  ASSERT_TRUE(infeasible);
+  EXPECT_EQ(infeasible->limit, Infeasible::Limit::kActivations);
+  EXPECT_EQ(infeasible->op, OpId(1));
+  EXPECT_EQ(infeasible->needed_bytes, 40 + 50);
+  EXPECT_EQ(infeasible->limit_bytes, 89);
+  EXPECT_EQ(none.error().code, ErrorCode::kOverBudget);
+  EXPECT_NE(none.error().ToString().find("no assignment keeps the limit of activations"),
+            std::string::npos);
+  EXPECT_NE(none.error().ToString().find("#1"), std::string::npos) << none.error().ToString();
+  infeasible.reset();
+  options.activation_limit_bytes = 90;
+  EXPECT_TRUE(Assign(graph, options));
+  EXPECT_FALSE(infeasible);
+  options.activation_limit_bytes = -1;
+  options.lower.parameter_limit_bytes = 6;
+  EXPECT_FALSE(Assign(graph, options));
+  ASSERT_TRUE(infeasible);
+  EXPECT_EQ(infeasible->limit, Infeasible::Limit::kParameters);
+  EXPECT_EQ(infeasible->op, OpId(2));
+  EXPECT_EQ(infeasible->needed_bytes, 7);
+}
+
+// Every operator fits, and no assignment does: an exhausted search proves it; one cut short does
+// not.
+TEST(Assign, ProvesThatNoAssignmentKeepsALimit) {
+  const graph::Graph graph = ChainGraph({{4, 5, 1}, {4, 5, 1}, {4, 5, 1}});
+  std::optional<Infeasible> infeasible;
+  AssignOptions options = Options(2);
+  options.infeasible = &infeasible;
+  options.lower.parameter_limit_bytes = 7;
+  const auto none = Assign(graph, options);
+  ASSERT_FALSE(none);
+  ASSERT_TRUE(infeasible);
+  EXPECT_FALSE(infeasible->op.valid());
+  EXPECT_EQ(infeasible->limit, Infeasible::Limit::kParameters);
+  infeasible.reset();
+  options.limits.max_states = 1;
+  const auto cut_short = Assign(graph, options);
+  ASSERT_FALSE(cut_short);
+  EXPECT_FALSE(infeasible);
+  EXPECT_NE(cut_short.error().ToString().find("no proof"), std::string::npos);
+}
+
+TEST(Assign, MakesTheUseOfASharedLinkLeast) {
+  const graph::Graph graph = ChainGraph({{40, 1, 100}, {40, 1, 100}, {40, 1, 100}});
+  AssignOptions options = Options(3);
+  const auto apart = Assign(graph, options);
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(apart->stages.size(), 3U);
+  EXPECT_EQ(apart->link_picoseconds, 0);
+  options.lower.shared_link = true;
+  options.lower.device.link_picoseconds_per_byte = 2;
+  const auto shared = Assign(graph, options);
+  ASSERT_TRUE(shared);
+  std::int64_t link = 0;
+  for (const AssignedStage& stage : shared->stages) link += stage.cost.link_cost;
+  EXPECT_EQ(shared->link_picoseconds, link);
+  EXPECT_GE(shared->Value(), std::max(link, shared->picoseconds));
+  EXPECT_GE(shared->Value(), shared->lower_bound);
+  for (const MethodEntry& method : Methods()) {
+    options.method = method.method;
+    const auto other = Assign(graph, options);
+    ASSERT_TRUE(other) << method.name;
+    EXPECT_GE(other->Value(), shared->Value()) << method.name;
+    EXPECT_EQ(other->lower_bound, shared->lower_bound) << method.name;
+  }
+}
+
 // One stage transfers least, but keeps an early output live until its end.
 TEST(Assign, SplitsWhatNeedsTooMuchTogether) {
   graph::Graph graph = ChainGraph({{40, 1, 1}, {50, 1, 1}, {1, 1, 1}});

@@ -74,6 +74,7 @@ class Lowering {
       machine.cache_bytes = options_.device.cache_bytes;
       machine.stream_cost_per_byte = options_.device.stream_picoseconds_per_byte;
       machine.link_cost_per_byte = options_.device.link_picoseconds_per_byte;
+      machine.shared_link = options_.shared_link;
     }
     if (const auto wrong = pipeline::Validate(problem)) return Fail(BadInput(*wrong));
     return std::move(lowered_);

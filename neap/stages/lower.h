@@ -25,6 +25,7 @@ struct LowerOptions {
   Objective objective = Objective::kTime;
   bool children_together = false;           // all readers of an operator in one stage
   std::int64_t parameter_limit_bytes = -1;  // of a stage; -1: none
+  bool shared_link = false;                 // all stages use one link; of kTime
 };
 
 struct Lowered {

@@ -82,6 +82,24 @@ class Pipeline(CliTest):
                                 report["simulation"]["interval_milliseconds"])
         self.assertIsNone(self.pipeline("--no-simulation")["simulation"])
 
+    def test_a_shared_link_is_part_of_the_objective(self):
+        words = ("--items", 2000, "--shared-link")
+        exact = self.check(self.pipeline(*words, model="ssd-mobilenet-v1", stages=4))
+        self.assertIs(exact["shared_link"], True)
+        self.assertGreaterEqual(exact["interval_picoseconds"],
+                                max(exact["link_picoseconds"], exact["bottleneck_picoseconds"]))
+        self.assertGreaterEqual(exact["interval_picoseconds"], exact["lower_bound_picoseconds"])
+        apart = self.pipeline("--items", 2000, model="ssd-mobilenet-v1", stages=4)
+        self.assertIsNone(apart["link_picoseconds"])
+        self.assertLessEqual(apart["interval_picoseconds"], exact["interval_picoseconds"])
+        for method in ("contiguous", "compiler", "profile", "balanced"):
+            report = self.pipeline("--method", method, *words, model="ssd-mobilenet-v1", stages=4)
+            self.assertEqual(report["lower_bound_picoseconds"], exact["lower_bound_picoseconds"])
+            self.assertGreaterEqual(report["interval_picoseconds"], exact["interval_picoseconds"])
+            # What is made least is what is simulated, up to the time of the first item.
+            self.assertAlmostEqual(report["simulation"]["interval_milliseconds"] * 1e9,
+                                   report["interval_picoseconds"], delta=0.02 * report["interval_picoseconds"])
+
     def test_objective_of_parameters(self):
         report = self.check(self.pipeline("--objective", "parameters"))
         time = self.pipeline("--objective", "time")
@@ -94,7 +112,18 @@ class Pipeline(CliTest):
         self.assertLessEqual(report["most_parameter_bytes"], 40000)
         result = self.expect(OVER_BUDGET, "pipeline", "resnet8", "--stages", 2, "--parameter-limit", "1000")
         self.assertIn(b"no assignment keeps the limit", result.stderr)
-        self.expect(OVER_BUDGET, "pipeline", "resnet8", "--stages", 2, "--activation-limit", "1000")
+        result = self.expect(OVER_BUDGET, "pipeline", "resnet8", "--stages", 2, "--activation-limit", "1000",
+                             "--json")
+        self.assertIn(b"no assignment keeps the limit of activations: the operator alone needs", result.stderr)
+        self.assertIn(b"'Conv' (conv)", result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["status"], "infeasible")
+        self.assertEqual(report["stages"], [])
+        self.assertIsNone(report["bottleneck_picoseconds"])
+        infeasible = report["infeasible"]
+        self.assertEqual((infeasible["limit"], infeasible["operator"], infeasible["limit_bytes"]),
+                         ("activations", 0, 1000))
+        self.assertEqual(infeasible["needed_bytes"], 32 * 32 * (3 + 16))
         self.expect(DONE, "pipeline", "resnet8", "--stages", 2, "--activation-limit", "64KiB")
 
     def test_children_together(self):
