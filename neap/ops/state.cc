@@ -407,6 +407,7 @@ class Frontier {
     std::sort(edges_.begin(), edges_.end());
     edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
     std::vector<graph::ControlEdge> edges;
+    edges.reserve(edges_.size());
     for (const auto& [before, after] : edges_) edges.push_back({before, after});
     return edges;
   }
