@@ -92,7 +92,10 @@ class Pipeline {
       compiled_.kept_file_order = true;
       NEAP_CHECK_OK(PlanEntries());
     }
-    if (options_.stream) NEAP_CHECK_OK(StreamEntries(graph_, options_, &compiled_));
+    // The file's graph: in that of the runtime variables are kept like tensors of the caller.
+    if (options_.stream) {
+      NEAP_CHECK_OK(StreamEntries(runtime_graph_.file(), options_, &compiled_));
+    }
     const plan::Plan& plan = compiled_.plan;
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();

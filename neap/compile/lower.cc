@@ -145,7 +145,7 @@ Lowered LowerOrder(const Subgraph& subgraph, const TensorSizes& sizes,
   if (!profile.in_place) return lowered;
   for (const OpId id : lowered.ops) {
     const Op& op = subgraph.ops[id];
-    if (!ops::WritesOverFirstInput(op)) continue;
+    if (!ops::WritesOverFirstInput(subgraph, op)) continue;
     if (op.inputs.empty() || op.outputs.empty() || !op.bodies.empty()) continue;
     const TensorId input = op.inputs.front();
     const TensorId output = op.outputs.front();

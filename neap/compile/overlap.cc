@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/resize.h"
 #include "neap/ops/traits.h"
 
 namespace neap::compile {
@@ -30,6 +31,16 @@ std::optional<ops::OverlapRule> RuleOf(const Subgraph& subgraph, const Op& op, s
   return rule;
 }
 
+// The same for bounds, which hold for whatever the kernel may allow: not only for what is sure.
+std::optional<ops::OverlapRule> OptimisticRuleOf(const Subgraph& subgraph, const Op& op,
+                                                 std::size_t input, const OverlapOptions& options) {
+  auto rule = RuleOf(subgraph, op, input, options);
+  if (rule && input == 0 && ops::ResizeOf(subgraph, op)) {
+    rule->bytes = ops::LeastResizeDistance(subgraph, op);
+  }
+  return rule;
+}
+
 // Each input once.
 bool IsRepeated(const Op& op, std::size_t input) {
   return std::find(op.inputs.begin(), op.inputs.begin() + static_cast<std::ptrdiff_t>(input),
@@ -39,7 +50,7 @@ bool IsRepeated(const Op& op, std::size_t input) {
 // The input that the profile lets output 0 be written over.
 bool IsInPlace(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
                const plan::Profile& profile) {
-  if (!profile.in_place || !ops::WritesOverFirstInput(op)) return false;
+  if (!profile.in_place || !ops::WritesOverFirstInput(subgraph, op)) return false;
   if (op.inputs.empty() || op.outputs.empty() || !op.bodies.empty()) return false;
   const TensorId input = op.inputs.front();
   const TensorId output = op.outputs.front();
@@ -262,7 +273,7 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
   if (in_place) add(0, sizes.counted[op.outputs.front()], false);
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     if (IsRepeated(op, i)) continue;
-    const auto rule = RuleOf(subgraph, op, i, options);
+    const auto rule = OptimisticRuleOf(subgraph, op, i, options);
     if (!rule) continue;
     const std::int64_t output = sizes.counted[op.outputs.front()];
     const bool held = rule->kind == ops::OverlapRule::Kind::kHoldsInput;

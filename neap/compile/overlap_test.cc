@@ -162,5 +162,56 @@ TEST(OverlapTest, AnInputThatIsNeededLaterIsLeftAlone) {
   }
 }
 
+// Sums, products and activations of two to four inputs.
+Graph RandomSums(std::uint64_t seed) {
+  Random random(seed);
+  Sketch sketch;
+  const Shape shape = {1, random.Between(1, 40)};
+  std::vector<TensorId> there;
+  for (std::int64_t i = random.Between(2, 4); i > 0; --i) {
+    there.push_back(sketch.Input(ElementType::kFloat32, shape));
+  }
+  for (std::int64_t i = random.Between(1, 4); i > 0; --i) {
+    const char* const types[] = {"ADD", "MUL", "SUB", "RELU"};
+    const std::string type = types[random.Below(4)];
+    std::vector<TensorId> inputs = {there[random.Below(there.size())]};
+    if (type != "RELU") inputs.push_back(there[random.Below(there.size())]);
+    there.push_back(sketch.Tensor(ElementType::kFloat32, shape));
+    sketch.Op("tflite", type, std::move(inputs), {there.back()});
+  }
+  sketch.Output(there.back());
+  return sketch.graph();
+}
+
+// Two tensors that are live in one slot share a byte only where an overlap names the pair.
+TEST(OverlapTest, InputsThatOneOutputLiesOverAreApart) {
+  int in_place = 0;
+  for (std::uint64_t seed = 0; seed < 230; ++seed) {
+    const Graph graph = RandomSums(seed);
+    Options options;
+    options.runtime = seed % 4 == 0 ? plan::Runtime::kIdealInPlace : plan::Runtime::kNeap;
+    if (seed % 8 == 0) options.kernels = ops::KernelLibrary::kTflmReference;
+    const auto compiled = Compile(graph, options);
+    ASSERT_TRUE(compiled) << compiled.error().ToString();
+    const plan::EntryPlan& entry = compiled->plan.entries[0];
+    const auto named = [&](TensorId a, TensorId b) {
+      return std::any_of(entry.overlaps.begin(), entry.overlaps.end(), [&](const auto& overlap) {
+        return (overlap.input == a && overlap.output == b) ||
+               (overlap.input == b && overlap.output == a);
+      });
+    };
+    for (const plan::TensorPlacement& a : entry.tensors) {
+      for (const plan::TensorPlacement& b : entry.tensors) {
+        const bool together = a.first < b.last && b.first < a.last;
+        const bool share = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+        if (a.tensor == b.tensor || !together || !share) continue;
+        EXPECT_TRUE(named(a.tensor, b.tensor)) << "seed " << seed;
+        ++in_place;
+      }
+    }
+  }
+  EXPECT_GT(in_place, 200);
+}
+
 }  // namespace
 }  // namespace neap::compile

@@ -255,8 +255,10 @@ class Placer {
       if (r == i) {
         buffer_[i] = Add(sizes_[live.subgraph].counted[live.tensor], live.first, live.last);
         calls_.push_back({live.subgraph, in_first_call_[i]});
+        members_.push_back({static_cast<std::int32_t>(i)});
       } else {
         buffer_[i] = buffer_[r];
+        members_[static_cast<std::size_t>(buffer_[r])].push_back(static_cast<std::int32_t>(i));
         arena::Buffer& shared = problem_.buffers[static_cast<std::size_t>(buffer_[r])];
         shared.first = std::min(shared.first, live.first);
         shared.last = std::max(shared.last, live.last);
@@ -287,9 +289,8 @@ class Placer {
       for (const arena::BufferIndex a : buffers) {
         for (const arena::BufferIndex b : buffers) {
           if (b >= a) break;
-          const Span& x = calls_[static_cast<std::size_t>(a)].in_first_call;
-          const Span& y = calls_[static_cast<std::size_t>(b)].in_first_call;
-          if (x.last <= y.first || y.last <= x.first) {
+          if (!Meet(calls_[static_cast<std::size_t>(a)].in_first_call,
+                    calls_[static_cast<std::size_t>(b)].in_first_call)) {
             problem_.pairs.push_back(arena::Unrelated(a, b));
           }
         }
@@ -315,37 +316,25 @@ class Placer {
     return at < 0 ? -1 : buffer_[static_cast<std::size_t>(at)];
   }
 
-  // A rule holds for two buffers as long as both live. Where tensors that are written in place are
-  // one buffer, that is longer than the operator lets the two share.
+  // A rule is about two tensors. Where tensors that are written in place are one buffer it goes for
+  // the buffers if no other two of their tensors are ever live together.
   bool MayShare(const plan::Overlap& overlap) const {
-    const LiveTensor& in = TensorOf(overlap.subgraph, overlap.input);
-    const LiveTensor& out = TensorOf(overlap.subgraph, overlap.output);
-    const arena::Buffer& input =
-        problem_.buffers[static_cast<std::size_t>(BufferOf(overlap.subgraph, overlap.input))];
-    const arena::Buffer& output =
-        problem_.buffers[static_cast<std::size_t>(BufferOf(overlap.subgraph, overlap.output))];
-    if (input.last != in.last || output.first != out.first) return false;
-    if (overlap.kind == plan::OverlapKind::kStartsBelow ||
-        overlap.kind == plan::OverlapKind::kCopiedIn) {
-      return true;
+    const std::int32_t input = index_[overlap.subgraph][overlap.input];
+    const std::int32_t output = index_[overlap.subgraph][overlap.output];
+    const arena::BufferIndex reader = buffer_[static_cast<std::size_t>(input)];
+    const arena::BufferIndex writer = buffer_[static_cast<std::size_t>(output)];
+    const Span& whole = calls_[static_cast<std::size_t>(writer)].in_first_call;
+    for (const std::int32_t x : members_[static_cast<std::size_t>(reader)]) {
+      if (!Meet(in_first_call_[static_cast<std::size_t>(x)], whole)) continue;
+      for (const std::int32_t y : members_[static_cast<std::size_t>(writer)]) {
+        if (x == input && y == output) continue;
+        if (Meet(in_first_call_[static_cast<std::size_t>(x)],
+                 in_first_call_[static_cast<std::size_t>(y)])) {
+          return false;
+        }
+      }
     }
-    if (overlap.kind == plan::OverlapKind::kHoldsOutput) {
-      // A piece may be written over in place when the whole is not needed any more.
-      const bool in_time = !IsWrittenOver(overlap.subgraph, overlap.output) || out.last > in.last;
-      return in_time && !IsWrittenOver(overlap.subgraph, overlap.input);
-    }
-    return output.last == out.last && !IsWrittenOver(overlap.subgraph, overlap.input) &&
-           !IsWrittenOver(overlap.subgraph, overlap.output);
-  }
-  // By an operator in place: what else holds the value would lose it.
-  bool IsWrittenOver(SubgraphId subgraph, TensorId tensor) const {
-    return std::any_of(timeline_.overlaps.begin(), timeline_.overlaps.end(),
-                       [&](const plan::Overlap& other) {
-                         return other.subgraph == subgraph && other.input == tensor;
-                       });
-  }
-  const LiveTensor& TensorOf(SubgraphId subgraph, TensorId tensor) const {
-    return tensors_[static_cast<std::size_t>(index_[subgraph][tensor])];
+    return true;
   }
 
   bool Share(const plan::Overlap& overlap, const std::vector<std::int64_t>& offsets) const {
@@ -358,10 +347,12 @@ class Placer {
     return in_begin < out_end && out_begin < in_end;
   }
 
+  // Half-open.
   struct Span {
     std::int32_t first = 0;
     std::int32_t last = 0;
   };
+  static bool Meet(const Span& a, const Span& b) { return a.first < b.last && b.first < a.last; }
   struct Call {
     SubgraphId subgraph;
     Span in_first_call;
@@ -371,8 +362,9 @@ class Placer {
   const AllSizes& sizes_;
   const plan::Profile& profile_;
   arena::Problem problem_;
-  std::vector<Span> in_first_call_;  // of each of tensors_
-  std::vector<Call> calls_;          // of each buffer of tensors
+  std::vector<Span> in_first_call_;                 // of each of tensors_
+  std::vector<Call> calls_;                         // of each buffer of tensors
+  std::vector<std::vector<std::int32_t>> members_;  // likewise: which of tensors_ are in it
   std::vector<LiveTensor> tensors_;
   IdVector<SubgraphId, IdVector<TensorId, std::int32_t>> index_;  // into tensors_
   std::vector<arena::BufferIndex> buffer_;                        // of each of tensors_

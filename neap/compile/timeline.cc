@@ -103,7 +103,7 @@ class Builder {
     const auto& order = orders_[id];
     for (std::size_t at = 0; at < order.size(); ++at) {
       const Op& op = subgraph.ops[order[at]];
-      if (!ops::WritesOverFirstInput(op)) continue;
+      if (!ops::WritesOverFirstInput(subgraph, op)) continue;
       if (op.inputs.empty() || op.outputs.empty() || !op.bodies.empty()) continue;
       const TensorId input = op.inputs.front();
       const TensorId output = op.outputs.front();

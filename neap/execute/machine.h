@@ -57,7 +57,6 @@ class Machine {
   using Outputs = std::vector<std::span<std::byte>>;
 
   void Report(std::int32_t slot, graph::TensorId tensor, const std::string& what);
-  std::vector<std::size_t> OverlapGroups() const;
   std::vector<ArenaRange> ScratchAt(std::int32_t slot) const;
 
   Arena& In(const ArenaRange& range) { return arenas_[static_cast<std::size_t>(range.memory)]; }
@@ -80,6 +79,7 @@ class Machine {
   Status RunApart(graph::OpId op, std::vector<std::vector<std::byte>>* results) const;
   void KeepOutputs(graph::OpId op, const Outputs& outputs);
   void CheckLive(std::int32_t slot, const std::string& what);
+  void EndOverwritten(std::int32_t slot);
   void EndLifetimes(std::int32_t slot);
   void PoisonUncovered(const plan::TensorPlacement& place);
   void Touch(const ArenaRange& range) {

@@ -211,6 +211,7 @@ Status Machine::RunStep(std::int32_t slot, OpId id) {
     }
   }
   CheckElsewhere(slot, graph::Describe(id, op));
+  EndOverwritten(slot);
   KeepOutputs(id, outputs);
   CheckLive(slot, graph::Describe(id, op));
   EndLifetimes(slot);
@@ -258,6 +259,36 @@ void Machine::KeepOutputs(OpId id, const Outputs& outputs) {
     if (held.place() != nullptr && (at == live_.end() || *at != op.outputs[i])) {
       live_.insert(at, op.outputs[i]);
     }
+  }
+}
+
+// An output in place takes the address over for as long as the plan gives it to the input, and with
+// it the value, which other tensors may show (LiteRT's views). Whoever reads one of them later
+// finds it unwritten.
+void Machine::EndOverwritten(std::int32_t slot) {
+  std::vector<TensorId> lost;
+  for (const plan::Overlap& overlap : entry_.overlaps) {
+    if (overlap.kind == plan::OverlapKind::kInPlace && overlap.slot == slot &&
+        overlap.subgraph == entry_.subgraph && subgraph_.tensors.Has(overlap.input)) {
+      lost.push_back(overlap.input);
+    }
+  }
+  for (std::size_t at = 0; at < lost.size(); ++at) {
+    for (const plan::Overlap& overlap : entry_.overlaps) {
+      const bool shows = overlap.kind == plan::OverlapKind::kHoldsInput && overlap.bytes == 0 &&
+                         overlap.subgraph == entry_.subgraph &&
+                         subgraph_.tensors.Has(overlap.input) &&
+                         subgraph_.tensors.Has(overlap.output);
+      if (!shows || (overlap.input != lost[at] && overlap.output != lost[at])) continue;
+      const TensorId other = overlap.input == lost[at] ? overlap.output : overlap.input;
+      if (std::find(lost.begin(), lost.end(), other) != lost.end()) continue;
+      if (program_.BytesOf(other) == program_.BytesOf(lost[0])) lost.push_back(other);
+    }
+  }
+  for (const TensorId tensor : lost) {
+    held_[tensor].written = false;
+    const auto at = std::lower_bound(live_.begin(), live_.end(), tensor);
+    if (at != live_.end() && *at == tensor) live_.erase(at);
   }
 }
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "neap/execute/machine.h"
 
@@ -18,31 +21,57 @@ void Machine::Report(std::int32_t slot, TensorId tensor, const std::string& what
   violations_.push_back(line + what);
 }
 
-// Tensors that overlaps join, directly or over others, share bytes on purpose: whether rightly, the
-// bytes will tell.
-std::vector<std::size_t> Machine::OverlapGroups() const {
-  std::vector<std::size_t> group(subgraph_.tensors.size());
-  std::iota(group.begin(), group.end(), std::size_t{0});
-  const auto root = [&](TensorId tensor) {
-    std::size_t at = tensor.index();
-    while (group[at] != at) at = group[at] = group[group[at]];
-    return at;
-  };
-  for (const plan::Overlap& overlap : entry_.overlaps) {
-    if (overlap.subgraph != entry_.subgraph || !subgraph_.tensors.Has(overlap.input) ||
-        !subgraph_.tensors.Has(overlap.output)) {
-      continue;
-    }
-    group[root(overlap.input)] = root(overlap.output);
+namespace {
+
+// Which pairs share bytes on purpose: whether rightly, the bytes will tell. Copies that lie where
+// their original does are of one group, over any number of copies; what is written over a tensor
+// may share bytes with the group of that, and with nothing else.
+class PurposeOfSharing {
+ public:
+  PurposeOfSharing(const graph::Subgraph& subgraph, const plan::EntryPlan& entry)
+      : group_(subgraph.tensors.size()) {
+    std::iota(group_.begin(), group_.end(), std::size_t{0});
+    const auto each = [&](bool holds, const auto& visit) {
+      for (const plan::Overlap& overlap : entry.overlaps) {
+        if (overlap.subgraph != entry.subgraph || !subgraph.tensors.Has(overlap.input) ||
+            !subgraph.tensors.Has(overlap.output)) {
+          continue;
+        }
+        const bool copies = overlap.kind == plan::OverlapKind::kHoldsInput ||
+                            overlap.kind == plan::OverlapKind::kHoldsOutput;
+        if (copies == holds) visit(Root(overlap.input), Root(overlap.output));
+      }
+    };
+    each(true, [&](std::size_t input, std::size_t output) { group_[input] = output; });
+    each(false, [&](std::size_t input, std::size_t output) {
+      written_over_.insert({input, output});
+      written_over_.insert({output, input});
+    });
   }
-  for (const TensorId tensor : subgraph_.tensors.Ids()) group[tensor.index()] = root(tensor);
-  return group;
-}
+
+  bool Joins(TensorId a, TensorId b) {
+    const std::size_t of_a = Root(a);
+    const std::size_t of_b = Root(b);
+    return of_a == of_b || written_over_.contains({of_a, of_b});
+  }
+
+ private:
+  std::size_t Root(TensorId tensor) {
+    std::size_t at = tensor.index();
+    while (group_[at] != at) at = group_[at] = group_[group_[at]];
+    return at;
+  }
+
+  std::vector<std::size_t> group_;
+  std::set<std::pair<std::size_t, std::size_t>> written_over_;  // groups, both ways round
+};
+
+}  // namespace
 
 // Pairs that are live in one slot and share bytes: by address, the later one against all that begin
 // before its predecessors end.
 void Machine::CheckSharing() {
-  const std::vector<std::size_t> groups = OverlapGroups();
+  PurposeOfSharing purpose(subgraph_, entry_);
   std::vector<const plan::TensorPlacement*> places;
   for (const plan::TensorPlacement& place : entry_.tensors) {
     if (place.bytes > 0 && place.first < place.last) places.push_back(&place);
@@ -57,7 +86,7 @@ void Machine::CheckSharing() {
       const std::int32_t first = std::max(a.first, b.first);
       const std::int32_t last = std::min(a.last, b.last);
       if (first >= last || a.memory != b.memory || a.tensor == b.tensor) continue;
-      if (groups[a.tensor.index()] == groups[b.tensor.index()]) continue;
+      if (purpose.Joins(a.tensor, b.tensor)) continue;
       Report(first, a.tensor,
              "shares bytes with " + graph::Describe(b.tensor, subgraph_.tensors[b.tensor]));
     }

@@ -252,6 +252,33 @@ TEST(Run, TellsWhatWentWrong) {
   EXPECT_THAT(scratch.Violations(), testing::Contains(HasSubstr("shares bytes with the scratch")));
 }
 
+// Two tensors that one may lie over may not lie over each other, even where their bytes happen to
+// be the same.
+TEST(Run, WhatMayBeWrittenOverIsApart) {
+  Small small;
+  small.maker.Main().ops[graph::OpId(0)].type = "ADD";
+  small.maker.Main().ops[graph::OpId(0)].inputs.push_back(TensorId(0));
+  small.maker.Main().ops[graph::OpId(1)].inputs = {TensorId(0), TensorId(1)};
+  small.inputs[0].bytes = BytesOf(std::vector<float>{0, 0, 0, 0});
+  small.entry.tensors[2].offset = 0;
+  small.entry.overlaps = {
+      {1, SubgraphId(0), TensorId(0), TensorId(2), plan::OverlapKind::kInPlace, 0},
+      {1, SubgraphId(0), TensorId(1), TensorId(2), plan::OverlapKind::kStartsBelow, 0}};
+  EXPECT_THAT(small.Violations(), IsEmpty());
+  small.entry.tensors[1].offset = 0;
+  EXPECT_THAT(small.Violations(), testing::Contains(HasSubstr("'t0' shares bytes with #1 't1'")));
+  // Copies of a copy are one value.
+  Small copies;
+  for (const int op : {0, 1}) copies.maker.Main().ops[graph::OpId(op)].type = "RESHAPE";
+  copies.maker.Main().ops[graph::OpId(1)].inputs = {TensorId(1)};
+  copies.maker.Output(TensorId(0));
+  for (auto& tensor : copies.entry.tensors) tensor.offset = 0;
+  copies.entry.overlaps = {
+      {0, SubgraphId(0), TensorId(0), TensorId(1), plan::OverlapKind::kHoldsInput, 0},
+      {1, SubgraphId(0), TensorId(1), TensorId(2), plan::OverlapKind::kHoldsInput, 0}};
+  EXPECT_THAT(copies.Violations(), IsEmpty());
+}
+
 TEST(Run, TensorsMoveAndLieInSeveralMemories) {
   Small moved;
   moved.entry.steps.insert(moved.entry.steps.begin() + 1,

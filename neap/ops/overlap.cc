@@ -125,10 +125,11 @@ std::int64_t WindowDistance(const Window& w, std::int64_t in_bytes, std::int64_t
 
 // Bilinear: as above, channel by channel. Nearest: a pixel is copied as a whole, by memcpy, which
 // must not meet its own source.
+using ResizeIndices = std::vector<std::int64_t> (*)(const Resize&, std::int64_t, std::int64_t);
 std::int64_t ResizeDistance(const Resize& resize, const Shape& in, const Shape& out,
-                            std::int64_t bytes) {
-  const std::vector<std::int64_t> rows = LowestIndices(resize, in[1], out[1]);
-  const std::vector<std::int64_t> columns = LowestIndices(resize, in[2], out[2]);
+                            std::int64_t bytes, ResizeIndices indices) {
+  const std::vector<std::int64_t> rows = indices(resize, in[1], out[1]);
+  const std::vector<std::int64_t> columns = indices(resize, in[2], out[2]);
   const std::int64_t pixel = in[3] * bytes;
   std::vector<std::int64_t> lowest;
   for (std::int64_t b = 0; b < in[0]; ++b) {
@@ -291,7 +292,7 @@ std::optional<OverlapRule> ForwardRule(const Subject& s, KernelLibrary library) 
   }
   if (const auto resize = ResizeOf(s.subgraph, s.op)) {
     if (s.input != 0) return std::nullopt;
-    return Below(ResizeDistance(*resize, *s.in.shape, *s.out.shape, s.in_bytes));
+    return Below(ResizeDistance(*resize, *s.in.shape, *s.out.shape, s.in_bytes, LowestIndices));
   }
   if (Contains(kUnary, type) || type == "SOFTMAX") {
     if (!same_shape || s.input != 0) return std::nullopt;
@@ -328,6 +329,14 @@ std::optional<OverlapRule> ForwardRule(const Subject& s, KernelLibrary library) 
 }
 
 }  // namespace
+
+std::int64_t LeastResizeDistance(const Subgraph& subgraph, const Op& op) {
+  const auto resize = ResizeOf(subgraph, op);
+  if (!resize) return 0;
+  const Tensor& in = subgraph.tensors[op.inputs[0]];
+  const Tensor& out = subgraph.tensors[op.outputs[0]];
+  return ResizeDistance(*resize, *in.shape, *out.shape, ElementBytes(in), LatestIndices);
+}
 
 std::span<const KernelLibraryInfo> KernelLibraries() { return kLibraries; }
 

@@ -55,9 +55,12 @@ std::optional<Resize> ResizeOf(const graph::Subgraph& subgraph, const graph::Op&
   return resize;
 }
 
+namespace {
+
 // The place of index o is (o + h) n / d - h', h and h' being 0 or 1/2; nearest rounds it down or,
 // with corners aligned, to the nearest.
-std::vector<std::int64_t> LowestIndices(const Resize& resize, std::int64_t in, std::int64_t out) {
+std::vector<std::int64_t> Indices(const Resize& resize, std::int64_t in, std::int64_t out,
+                                  bool latest) {
   if (resize.whole_numbers) return LowestInUnits(resize, in, out);
   std::int64_t n = in;
   std::int64_t d = out;
@@ -77,10 +80,22 @@ std::vector<std::int64_t> LowestIndices(const Resize& resize, std::int64_t in, s
     const std::int64_t above =
         (resize.half_pixel_centers ? 2 * o + 1 : 2 * o) * n + shift;  // of the place times 2d
     std::int64_t index = above < 0 ? -1 : above / (2 * d);
-    if (!exact && above >= 0 && above % (2 * d) * kMargin < 2 * d) --index;
+    const std::int64_t part = above < 0 ? above + 2 * d : above % (2 * d);
+    if (!exact && !latest && above >= 0 && part * kMargin < 2 * d) --index;
+    if (!exact && latest && part * kMargin > 2 * d * (kMargin - 1)) ++index;
     lowest.push_back(std::clamp<std::int64_t>(index, 0, in - 1));
   }
   return lowest;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> LowestIndices(const Resize& resize, std::int64_t in, std::int64_t out) {
+  return Indices(resize, in, out, false);
+}
+
+std::vector<std::int64_t> LatestIndices(const Resize& resize, std::int64_t in, std::int64_t out) {
+  return Indices(resize, in, out, true);
 }
 
 }  // namespace neap::ops

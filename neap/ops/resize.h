@@ -24,5 +24,13 @@ std::optional<Resize> ResizeOf(const graph::Subgraph& subgraph, const graph::Op&
 // A lower bound of the index that each of `out` rows (or columns) reads among `in`, exact but where
 // single precision might round a place down to the index before. By exact arithmetic.
 std::vector<std::int64_t> LowestIndices(const Resize& resize, std::int64_t in, std::int64_t out);
+// An upper bound of the same indices: exact but where a place might be rounded up to the index
+// after.
+std::vector<std::int64_t> LatestIndices(const Resize& resize, std::int64_t in, std::int64_t out);
+
+// Of an `op` that ResizeOf() knows: its output has to start at least as many bytes below the image
+// that it reads. What OverlapRuleOf() (overlap.h) asks for is enough, and as much or more: it is on
+// the safe side of what single precision rounds, this is on the other.
+std::int64_t LeastResizeDistance(const graph::Subgraph& subgraph, const graph::Op& op);
 
 }  // namespace neap::ops

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <numeric>
 #include <span>
 
 namespace neap::ops {
@@ -207,9 +209,19 @@ bool IsReshapeLike(const graph::Op& op) {
   return false;
 }
 
-bool WritesOverFirstInput(const graph::Op& op) {
-  const bool accumulates = op.domain == "neap" && op.type == "ACCUMULATE";
-  return accumulates || IsElementwise(op) || IsReshapeLike(op);
+bool WritesOverFirstInput(const graph::Subgraph& subgraph, const graph::Op& op) {
+  const graph::Tensor* input = graph::Operand(subgraph, op.inputs, 0);
+  const graph::Tensor* output = graph::Operand(subgraph, op.outputs, 0);
+  if (input == nullptr || output == nullptr || !input->shape || !output->shape) return false;
+  if (op.domain == "neap" && op.type == "ACCUMULATE") {
+    return std::count(op.inputs.begin(), op.inputs.end(), op.inputs[0]) == 1;
+  }
+  const auto elements = [](const graph::Tensor& tensor) {
+    return std::accumulate(
+        tensor.shape->begin(), tensor.shape->end(), std::uint64_t{1},
+        [](std::uint64_t count, std::int64_t d) { return count * static_cast<std::uint64_t>(d); });
+  };
+  return (IsElementwise(op) || IsReshapeLike(op)) && elements(*input) == elements(*output);
 }
 
 bool IsStatefulType(std::string_view domain, std::string_view type) {

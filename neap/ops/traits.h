@@ -17,9 +17,10 @@ bool IsElementwise(const graph::Op& op);
 bool IsReshapeLike(const graph::Op& op);
 
 // The output may be written over the first input, where both have as many bytes and the input dies:
-// element-wise and reshape-like operators, and those of Neap's executor that add to an accumulator
-// ("neap", ACCUMULATE).
-bool WritesOverFirstInput(const graph::Op& op);
+// element-wise and reshape-like operators whose first input has as many elements as the output (a
+// smaller one that is broadcast is read again), and those of Neap's executor that add to an
+// accumulator ("neap", ACCUMULATE) which is none of the data.
+bool WritesOverFirstInput(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Reads or writes something outside its tensors (variables, resources, hash tables, random state,
 // print), or may do so (custom operators, calls, operators that are not known). Readers of files

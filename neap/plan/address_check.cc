@@ -57,7 +57,7 @@ class AddressChecker {
     for (const auto& [key, slots] : moves_) AddMoved(key, slots);
     CheckNoneMissing();
     CheckScratch();
-    JoinOverlaps();
+    CheckInPlace();
     CheckKernelOverlaps();
     for (std::size_t memory = 0; memory < tops_.size(); ++memory) CheckApart(memory);
     CheckHeights();
@@ -69,13 +69,11 @@ class AddressChecker {
   void AddMoved(const TensorKey& key, const std::vector<std::int32_t>& slots);
   void CheckNoneMissing();
   void CheckScratch();
-  void JoinOverlaps();
+  void CheckInPlace();
   void CheckKernelOverlaps();
-  std::map<TensorKey, Block>::const_iterator BlockOf(TensorKey key) const {
-    for (auto next = joined_.find(key); next != joined_.end(); next = joined_.find(key)) {
-      key = next->second;
-    }
-    return tensors_.find(key);
+  void MayShare(const Block& a, const Block& b) {
+    may_share_.insert({&a, &b});
+    may_share_.insert({&b, &a});
   }
   bool TakeTurns(const Block& a, const Block& b) const;
   bool AnyRunsAgain() const;
@@ -95,9 +93,12 @@ class AddressChecker {
   std::deque<Block> moved_;
   std::set<TensorKey> placed_;
   std::vector<Block> scratch_;
-  std::map<TensorKey, TensorKey> joined_;  // a tensor that is written over -> the one that did it
-  std::set<std::pair<const Block*, const Block*>> may_share_;  // kernel overlaps, both ways round
-  std::vector<std::int64_t> tops_;                             // of each memory
+  // Pairs that may share bytes while both are live, both ways round: no other pair may, and what
+  // may lie over a tensor may not for that reason lie over others that share bytes with it.
+  std::set<std::pair<const Block*, const Block*>> may_share_;
+  std::map<const Block*, const Block*> written_over_;  // output in place -> input
+  bool pairs_may_share_ = false;                       // others than those in place may
+  std::vector<std::int64_t> tops_;                     // of each memory
 };
 
 // Fills in the addresses of the block; false when they are of no use.
@@ -205,8 +206,8 @@ void AddressChecker::AddMoved(const TensorKey& key, const std::vector<std::int32
     moved_.push_back(block);
     // A copy over itself is a memmove; TensorFlow Lite Micro has memcpy only.
     if (k > 0 && c_.profile.runtime != Runtime::kTflm) {
-      may_share_.insert({blocks.back(), &moved_.back()});
-      may_share_.insert({&moved_.back(), blocks.back()});
+      MayShare(*blocks.back(), moved_.back());
+      pairs_may_share_ = true;
     }
     blocks.push_back(&moved_.back());
   }
@@ -267,20 +268,17 @@ void AddressChecker::CheckScratch() {
   }
 }
 
-// Two tensors that an overlap joins are one block from there on, and so are chains of them: each
-// link dies where the next one is born, so that the bytes hold one value at a time.
-void AddressChecker::JoinOverlaps() {
+// An output in place has the address of its input, in every call of its subgraph.
+void AddressChecker::CheckInPlace() {
   std::map<TensorKey, std::pair<TensorId, std::int32_t>>
-      next;  // input -> output, in how many calls
+      outputs;  // by input: its output, in how many calls
   for (const Overlap& overlap : allowed_) {
     if (overlap.kind != OverlapKind::kInPlace) continue;
-    auto& entry = next[{overlap.subgraph, overlap.input}];
+    auto& entry = outputs[{overlap.subgraph, overlap.input}];
     entry.first = overlap.output;
     ++entry.second;
   }
-  // Outputs are joined to inputs in the order of time, so that a chain gathers at its end.
-  std::vector<std::pair<SlotRange, TensorKey>> inputs;
-  for (const auto& [key, output] : next) {
+  for (const auto& [key, output] : outputs) {
     const auto input_at = tensors_.find(key);
     const auto output_at = tensors_.find({key.first, output.first});
     if (input_at == tensors_.end() || output_at == tensors_.end()) continue;
@@ -299,18 +297,9 @@ void AddressChecker::JoinOverlaps() {
                           ": " +
                           Differs("offset", output_at->second.offset, input_at->second.offset));
     } else {
-      inputs.emplace_back(input_at->second.range, key);
+      MayShare(input_at->second, output_at->second);
+      written_over_.emplace(&output_at->second, &input_at->second);
     }
-  }
-  std::sort(inputs.begin(), inputs.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first.last, a.second) < std::tie(b.first.last, b.second);
-  });
-  for (const auto& [range, key] : inputs) {
-    Block& output = tensors_.at({key.first, next.at(key).first});
-    output.range.first = std::min(output.range.first, tensors_.at(key).range.first);
-    output.in_call.first = std::min(output.in_call.first, tensors_.at(key).in_call.first);
-    tensors_.erase(key);
-    joined_.emplace(key, TensorKey{key.first, next.at(key).first});
   }
 }
 
@@ -361,27 +350,9 @@ bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& inp
 void AddressChecker::CheckKernelOverlaps() {
   for (const Overlap& overlap : allowed_) {
     if (overlap.kind == OverlapKind::kInPlace || c_.findings.Full()) continue;
-    const auto input = BlockOf({overlap.subgraph, overlap.input});
-    const auto output = BlockOf({overlap.subgraph, overlap.output});
+    const auto input = tensors_.find({overlap.subgraph, overlap.input});
+    const auto output = tensors_.find({overlap.subgraph, overlap.output});
     if (input == tensors_.end() || output == tensors_.end()) continue;
-    // With others that are written in place the block may live longer than the two may share.
-    const Timeline& timeline = c_.replayer.TimelineOf(overlap.subgraph);
-    const SlotRange in = timeline.Find(overlap.input)->range;
-    const SlotRange out = timeline.Find(overlap.output)->range;
-    if (input->second.in_call.last != in.last || output->second.in_call.first != out.first) {
-      continue;
-    }
-    // What holds a value must not be written over while somebody else holds it.
-    const bool in_is_lost = joined_.contains({overlap.subgraph, overlap.input});
-    const bool out_is_lost = joined_.contains({overlap.subgraph, overlap.output});
-    if (overlap.kind == OverlapKind::kHoldsInput &&
-        (output->second.in_call.last != out.last || in_is_lost || out_is_lost)) {
-      continue;
-    }
-    if (overlap.kind == OverlapKind::kHoldsOutput &&
-        (in_is_lost || (out_is_lost && out.last <= in.last))) {
-      continue;
-    }
     if (input->second.memory != output->second.memory) continue;  // nothing is shared
     if (!KernelOverlapHolds(overlap, input->second, output->second)) {
       c_.findings.Add(c_.graph, overlap.subgraph, OpId(), overlap.output,
@@ -391,8 +362,8 @@ void AddressChecker::CheckKernelOverlaps() {
                           " bytes below it, where what is still to be read would be written over");
       continue;
     }
-    may_share_.insert({&input->second, &output->second});
-    may_share_.insert({&output->second, &input->second});
+    MayShare(input->second, output->second);
+    pairs_may_share_ = true;
   }
 }
 
@@ -460,28 +431,39 @@ void AddressChecker::CheckApart(std::size_t memory) {
   for (const auto& [key, block] : tensors_) add(block);
   for (const Block& block : scratch_) add(block);
   for (const Block& block : moved_) add(block);
-  if (!may_share_.empty() || AnyRunsAgain()) return CheckApartBut(blocks);
+  if (pairs_may_share_ || AnyRunsAgain()) return CheckApartBut(blocks);
+  // What is written in place takes over from its input, which may begin in the same slot.
+  std::map<const Block*, std::size_t> index;
+  for (std::size_t i = 0; i < blocks.size(); ++i) index.emplace(blocks[i], i);
+  const auto input_of = [&](std::size_t block) {
+    const auto input = written_over_.find(blocks[block]);
+    return input == written_over_.end() ? blocks.size() : index.at(input->second);
+  };
   struct Event {
     std::int32_t slot;
-    bool begins;
+    int order;  // of what happens in one slot: ends, begins, takes over
     std::size_t block;
   };
   std::vector<Event> events;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (blocks[i]->range.first >= blocks[i]->range.last) continue;
-    events.push_back({blocks[i]->range.first, true, i});
-    events.push_back({blocks[i]->range.last, false, i});
+    events.push_back({blocks[i]->range.first, input_of(i) < blocks.size() ? 2 : 1, i});
+    events.push_back({blocks[i]->range.last, 0, i});
   }
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    return std::tie(a.slot, a.begins, a.block) < std::tie(b.slot, b.begins, b.block);
+    return std::tie(a.slot, a.order, a.block) < std::tie(b.slot, b.order, b.block);
   });
   std::map<std::int64_t, std::size_t> live;  // by offset
   for (const Event& event : events) {
     if (c_.findings.Full()) return;
     const Block& block = *blocks[event.block];
     const auto at = live.lower_bound(block.offset);
-    if (!event.begins) {
+    if (event.order == 0) {
       if (at != live.end() && at->second == event.block) live.erase(at);
+      continue;
+    }
+    if (at != live.end() && at->second == input_of(event.block)) {
+      at->second = event.block;
       continue;
     }
     const Block* hit = nullptr;

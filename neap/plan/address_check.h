@@ -25,9 +25,10 @@ struct EntryContext {
 };
 
 // Whether the rule of in-place profiles lets `op` write its first output over its first input, as
-// far as the order has no say: element-wise or reshape-like, without bodies, equal bytes, an input
-// that is no constant, no variable and no output of the subgraph. `timeline` is of its subgraph.
-bool MayOverwrite(const graph::Op& op, const Timeline& timeline);
+// far as the order has no say: element-wise or reshape-like on as many elements, without bodies,
+// equal bytes, an input that is no constant, no variable and no output of the subgraph. `timeline`
+// is of its subgraph.
+bool MayOverwrite(const graph::Subgraph& subgraph, const graph::Op& op, const Timeline& timeline);
 
 // The overlaps that the profile and the order allow; findings for the others.
 std::vector<Overlap> CheckOverlaps(const EntryContext& context);

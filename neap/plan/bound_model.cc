@@ -107,13 +107,18 @@ BoundModel::BoundModel(const graph::Subgraph& subgraph, const Profile& profile)
   for (const OpId id : subgraph.ops.Ids()) {
     const Op& op = subgraph.ops[id];
     if (op.folded || !op.bodies.empty() || op.inputs.empty() || op.outputs.empty()) continue;
-    if (!ops::WritesOverFirstInput(op)) continue;
+    if (!ops::WritesOverFirstInput(subgraph, op)) continue;
     const TensorId input = op.inputs.front();
     const TensorId output = op.outputs.front();
     if (!input.valid() || !output.valid()) continue;
     const Value& from = values[input.index()];
     const Value& to = values[output.index()];
-    if (from.users.empty() || to.users.empty() || from.at_end || from.bytes != to.bytes) continue;
+    if (from.users.empty() || to.users.empty() || from.at_end) continue;
+    // The exact bytes: two sizes may be one when they are rounded.
+    const auto exact = [&](TensorId tensor) {
+      return graph::TensorBytes(subgraph.tensors[tensor]).value_or(0);
+    };
+    if (exact(input) != exact(output)) continue;
     in_place[id.index()] = {input.value(), output.value()};
   }
 }

@@ -39,7 +39,7 @@ class SingleOperatorBound {
   bool Proves(OpId op, std::int64_t bytes) {
     const std::int64_t all = AllBytes(subgraph_.ops[op]);
     if (all < bytes) return false;
-    if (!profile_.in_place || !MayOverwrite(subgraph_.ops[op], timeline_)) return true;
+    if (!profile_.in_place || !MayOverwrite(subgraph_, subgraph_.ops[op], timeline_)) return true;
     const std::int64_t saved = timeline_.Find(subgraph_.ops[op].outputs[0])->live_bytes;
     return all - saved >= bytes || InputOutlives(op);
   }

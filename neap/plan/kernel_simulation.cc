@@ -336,7 +336,7 @@ bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,
 }
 
 std::int64_t LowestRead(const Subgraph& subgraph, const Op& op, std::size_t input) {
-  if (op.domain != "tflite" || op.type != "SLICE" || input != 0) return 0;
+  if (op.domain != "tflite" || op.type != "SLICE" || op.stateful || input != 0) return 0;
   if (op.inputs.size() < 2 || op.outputs.size() != 1 || !op.inputs[0].valid()) return 0;
   const Tensor& in = subgraph.tensors[op.inputs[0]];
   const Tensor& out = subgraph.tensors[op.outputs[0]];

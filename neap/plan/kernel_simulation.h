@@ -37,7 +37,8 @@ bool HoldsInput(const graph::Subgraph& subgraph, const graph::Op& op, std::size_
 // without being given it.
 bool HandsOver(const graph::Op& op, std::size_t input, ops::KernelLibrary library);
 
-// The lowest byte of its input `input` that `op` reads: of a SLICE with constant begins; else 0.
+// The lowest byte of its input `input` that `op` reads: of a SLICE with constant begins and without
+// state; else 0.
 std::int64_t LowestRead(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input);
 
 // Whether an output is such a piece of an input, wherever it begins.

@@ -2,6 +2,7 @@
 #include "neap/plan/overlap_bound.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -53,6 +54,16 @@ class Prover {
   bool Run(std::int64_t bytes) const {
     if (HasOnlyOrder() && bytes <= c_.entry.arena_given_order_lower_bound_bytes) return true;
     if (bytes <= c_.entry.peak_lower_bound_bytes && !AnyMayOverlap()) return true;
+    const auto one = [&](const Op& op, std::int64_t least) { return SavesAtMost(op, least); };
+    const auto sum = [&](const Op& op, std::int64_t least) { return SavesAtMostInAll(op, least); };
+    // Adding up takes whole walks of kernels, and is seldom needed.
+    return SomeOperatorNeeds(bytes, one) || SomeOperatorNeeds(bytes, sum);
+  }
+
+ private:
+  // saves_at_most(op, b): what `op` touches has at most b bytes in common.
+  template <typename F>
+  bool SomeOperatorNeeds(std::int64_t bytes, const F& saves_at_most) const {
     for (const OpId id : subgraph_.ops.Ids()) {
       const Op& op = subgraph_.ops[id];
       if (op.folded || op.type == "SLICE") continue;
@@ -64,12 +75,11 @@ class Prover {
         return holders.size() > holders.count(id);
       });
       const std::int64_t alone = AlignUp(op.scratch_bytes, c_.profile.alignment) + Sum(touched);
-      if (SavesAtMost(op, alone - bytes)) return true;
+      if (alone >= bytes && saves_at_most(op, alone - bytes)) return true;
     }
     return false;
   }
 
- private:
   static bool Has(const std::vector<TensorId>& list, TensorId id) {
     return std::find(list.begin(), list.end(), id) != list.end();
   }
@@ -92,7 +102,6 @@ class Prover {
 
   // The output of `op` has at most `bytes` bytes in common with its inputs, wherever they lie.
   bool SavesAtMost(const Op& op, std::int64_t bytes) const {
-    if (bytes < 0) return false;
     for (std::size_t i = 1; i < op.inputs.size(); ++i) {
       // Such an input may lie under any output.
       if (HandsOver(op, i, c_.kernels)) {
@@ -103,7 +112,7 @@ class Prover {
     const std::int64_t output = op.outputs.empty() ? 0 : BytesOf(op.outputs.front());
     const std::int64_t inputs = Sum({op.inputs.begin(), op.inputs.end()});
     if (std::min(inputs, output) <= bytes) return true;
-    if (c_.profile.in_place && MayOverwrite(op, timeline_)) return false;
+    if (c_.profile.in_place && MayOverwrite(subgraph_, op, timeline_)) return false;
     // More in common means a smaller distance, and what a kernel survives it survives at every
     // larger one; distances are multiples of the alignment.
     const std::int64_t most = output - bytes - 1;
@@ -116,6 +125,29 @@ class Prover {
       }
     }
     return true;
+  }
+  // The same, by the sum of what the output may have in common with each input.
+  bool SavesAtMostInAll(const Op& op, std::int64_t bytes) const {
+    const std::int64_t output = op.outputs.empty() ? 0 : BytesOf(op.outputs.front());
+    std::map<TensorId, std::int64_t> common;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (HandsOver(op, i, c_.kernels)) return false;
+      const std::int64_t all = BytesOf(op.inputs[i]);
+      if (all == 0) continue;
+      std::int64_t& most = common[op.inputs[i]];
+      const bool overwritten =
+          i == 0 && c_.profile.in_place && MayOverwrite(subgraph_, op, timeline_);
+      if (overwritten || MayHold(op, i)) {
+        most = all;
+      } else if (MayDieAt(op, op.inputs[i])) {
+        const auto least = LeastDistance(subgraph_, op, i, c_.kernels, output);
+        const std::int64_t below = least ? AlignUp(*least, c_.profile.alignment) : output;
+        most = std::max(most, std::min(all, output - below));
+      }
+    }
+    std::int64_t sum = 0;
+    for (const auto& [tensor, most] : common) sum += most;
+    return std::min(sum, output) <= bytes;
   }
   // In the entry subgraph or in any that it calls.
   bool AnyMayOverlap() const {

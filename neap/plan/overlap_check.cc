@@ -39,7 +39,15 @@ std::string KernelRefusal(const EntryContext& c, const Overlap& overlap, const S
   if (input == nullptr || timeline.Find(overlap.output) == nullptr) {
     return "one of them is not in the arena";
   }
-  if (dead_part) return input->kept ? "the input is wanted in the end" : "";
+  if (dead_part) {
+    // A value that comes to be in this slot, or later, is none that could be dead.
+    const bool is_output =
+        std::find(op.outputs.begin(), op.outputs.end(), overlap.input) != op.outputs.end();
+    if (is_output || input->range.first > timeline.ops[step.op].first) {
+      return "the input has no value yet";
+    }
+    return input->kept ? "the input is wanted in the end" : "";
+  }
   if (overlap.kind != OverlapKind::kStartsBelow && !copied_in) return "";
   if (input->kept || input->range.last != timeline.ops[step.op].last) {
     return "the input is needed after operator " + graph::Describe(step.op, op);
@@ -68,7 +76,7 @@ std::string Refusal(const EntryContext& c, const Overlap& overlap) {
     return "expected the first input and the first output of operator " +
            graph::Describe(step.op, op);
   }
-  if (!MayOverwrite(op, timeline)) {
+  if (!MayOverwrite(c.graph.subgraphs[step.subgraph], op, timeline)) {
     return "operator " + graph::Describe(step.op, op) + " may not write over this input";
   }
   if (timeline.Find(overlap.input)->range.last != timeline.ops[step.op].last) {
@@ -79,8 +87,8 @@ std::string Refusal(const EntryContext& c, const Overlap& overlap) {
 
 }  // namespace
 
-bool MayOverwrite(const Op& op, const Timeline& timeline) {
-  if (!ops::WritesOverFirstInput(op) || !op.bodies.empty()) return false;
+bool MayOverwrite(const graph::Subgraph& subgraph, const Op& op, const Timeline& timeline) {
+  if (!ops::WritesOverFirstInput(subgraph, op) || !op.bodies.empty()) return false;
   if (op.inputs.empty() || op.outputs.empty()) return false;
   const Lifetime* input = timeline.Find(op.inputs[0]);
   const Lifetime* output = timeline.Find(op.outputs[0]);
