@@ -139,10 +139,14 @@ class Flow {
 
   std::optional<Extent> After(OpId id, const Op& op) {
     const Interval& needed = needed_.at(op.outputs[0]);
-    if (const auto slide = SlideOf(subgraph_, op, axis_)) {
-      return Slid(*slide, extents_.at(op.inputs[0]), needed);
+    const auto slide = SlideOf(subgraph_, op, axis_);
+    const bool pads = op.type == "PAD" || op.type == "PADV2";
+    // Of an input that is one long along the axis every tile takes all.
+    if ((slide || pads) && !extents_.contains(op.inputs[0])) {
+      return Refuse(op, id, "has nothing to be cut along axis " + std::to_string(axis_));
     }
-    if (op.type == "PAD" || op.type == "PADV2") return Padded(id, op);
+    if (slide) return Slid(*slide, extents_.at(op.inputs[0]), needed);
+    if (pads) return Padded(id, op);
     if (op.type == "CONCATENATION") {
       std::int64_t along = ops::IntegerAttribute(op, "axis", 0);
       const auto rank = static_cast<std::int64_t>(subgraph_.tensors[op.outputs[0]].shape->size());

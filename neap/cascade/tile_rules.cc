@@ -42,6 +42,10 @@ bool RunsOnParts(const graph::Op& op) {
   return Contains(kOthers, op.type);
 }
 
+bool WritesWhatItReads(const graph::Op& op) {
+  return op.type == "Softmax" || op.type == "LogSoftmax";
+}
+
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step) {
   const bool onnx = op.domain.empty() || op.domain == "ai.onnx";
   if (!onnx || !Contains(kWindows, op.type)) return true;

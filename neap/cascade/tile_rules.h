@@ -14,6 +14,10 @@ namespace neap::cascade {
 // its padding told anew, where it has any.
 bool RunsOnParts(const graph::Op& op);
 
+// True if the output has the shape of the input although each of its elements needs whole rows of
+// that: a part that reads more than it writes is no such operator.
+bool WritesWhatItReads(const graph::Op& op);
+
 // Sets the padding of a window to what `need` leaves; nothing for other operators. False: it cannot
 // be told.
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step);

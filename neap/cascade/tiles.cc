@@ -195,6 +195,9 @@ class Tiler {
           continue;
         }
         const ops::Need& need = needs_[k].at(i);
+        if (WritesWhatItReads(op) && need.box != needed_.at(op.outputs[0])) {
+          return Refuse(id, op, "cannot be cut along an axis over which it normalises");
+        }
         step.inputs.push_back(PartOf(op.inputs[i], need.box));
         if (i == 0 && !PadExplicitly(op, need, &step)) {
           return Refuse(id, op, "its padding cannot be told for a part");
