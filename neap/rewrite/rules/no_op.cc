@@ -2,7 +2,9 @@
 //
 // no-op: an operator whose output is its input, byte for byte, is taken out.
 //
-// Pattern: Identity and Dropout that only copies, a SPLIT into one, a CONCATENATION or sum of one,
+// Pattern: Identity and Dropout that only copies, a SPLIT into one, a CONCATENATION or ONNX Sum of
+// one
+//   (ADD_N adds to a zero, which makes 0 of -0),
 //   RESHAPE-like, TRANSPOSE, SLICE, PAD, TILE and Cast that change nothing, and the second of two
 //   RESHAPEs or TRANSPOSEs that undo each other.
 // Conditions: input and output have the same type, shape, scale and zero point. An output of the
@@ -106,8 +108,8 @@ bool CopiesItsInput(const Draft& draft, const Op& op) {
     return order && IsIdentityOrder(*order);
   }
   if (IsType(op, "PAD", "") || IsType(op, "PADV2", "")) return AllZero(draft, op);
-  if (IsType(op, "CONCATENATION", "Concat") || IsType(op, "ADD_N", "Sum") ||
-      IsType(op, "", "Max") || IsType(op, "", "Min")) {
+  if (IsType(op, "CONCATENATION", "Concat") || IsType(op, "", "Sum") || IsType(op, "", "Max") ||
+      IsType(op, "", "Min")) {
     return InputsOf(op) == 1 && IntOr(op, "fused_activation_function", 0) == 0;
   }
   // Without a training mode that is switched on.
