@@ -162,6 +162,30 @@ TEST(OverlapTest, AnInputThatIsNeededLaterIsLeftAlone) {
   }
 }
 
+// The graph of the profile neap gives variables to the caller; a streamed plan has no place for
+// them.
+TEST(StreamEntries, NetworksWithVariablesAreNotStreamed) {
+  Sketch sketch;
+  const TensorId in = sketch.Input(ElementType::kFloat32, {1, 3});
+  const TensorId state = sketch.Tensor(ElementType::kFloat32, {1, 4});
+  sketch.Main().tensors[state].variable = true;
+  Random random(1);
+  const TensorId features = sketch.RandomFloats({2, 3}, &random);
+  const TensorId times = sketch.RandomFloats({2, 2}, &random);
+  const TensorId out = sketch.Tensor(ElementType::kFloat32, {1, 2});
+  const TensorId last = sketch.Tensor(ElementType::kFloat32, {1, 2});
+  sketch.Op("tflite", "SVDF", {in, features, times, TensorId(), state}, {out},
+            {{"rank", std::int64_t{1}}});
+  sketch.Op("tflite", "EXP", {out}, {last});
+  sketch.Output(last);
+  Options options;
+  options.runtime = plan::Runtime::kNeap;
+  options.stream = true;
+  const auto compiled = Compile(sketch.graph(), options);
+  ASSERT_TRUE(compiled) << compiled.error().ToString();
+  EXPECT_FALSE(compiled->plan.entries[0].stream);
+}
+
 // Sums, products and activations of two to four inputs.
 Graph RandomSums(std::uint64_t seed) {
   Random random(seed);

@@ -252,6 +252,40 @@ TEST(Run, TellsWhatWentWrong) {
   EXPECT_THAT(scratch.Violations(), testing::Contains(HasSubstr("shares bytes with the scratch")));
 }
 
+// Under litert a tensor keeps its address for what is written over it: its own value ends before.
+TEST(Run, ValuesEndWhereTheRuntimeWritesOverThem) {
+  GraphMaker maker;
+  const TensorId in = maker.Input(ElementType::kFloat32, {8});
+  const TensorId a = maker.Floats({8});
+  const TensorId view = maker.Floats({2, 4});
+  const TensorId sum = maker.Floats({2, 4});
+  const TensorId out = maker.Floats({2, 4});
+  const TensorId other = maker.Input(ElementType::kFloat32, {2, 4});
+  maker.Op("tflite", "TANH", {in}, {a});
+  maker.Op("tflite", "RESHAPE", {a}, {view});
+  maker.Op("tflite", "ADD", {view, other}, {sum});
+  maker.Op("tflite", "TANH", {sum}, {out});
+  maker.Output(out);
+  compile::Options options;
+  options.runtime = plan::Runtime::kLitert;
+  const auto compiled = compile::Compile(maker.graph(), options);
+  ASSERT_TRUE(compiled) << compiled.error().ToString();
+  const plan::EntryPlan& entry = compiled->plan.entries[0];
+  EXPECT_TRUE(std::any_of(entry.overlaps.begin(), entry.overlaps.end(), [](const auto& overlap) {
+    return overlap.kind == plan::OverlapKind::kInPlace;
+  }));
+  const auto inputs = RandomInputs(maker.Main(), 1, kMemory);
+  const auto run = execute::Run(maker.graph(), entry, *inputs, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_THAT(run->violations, IsEmpty());
+  // Who reads the value later does not find it.
+  maker.Main().ops[graph::OpId(3)].inputs[0] = a;
+  maker.Main().tensors[out].shape = graph::Shape{8};
+  const auto late = execute::Run(maker.graph(), entry, *inputs, {});
+  ASSERT_TRUE(late) << late.error().ToString();
+  EXPECT_FALSE(late->violations.empty());
+}
+
 // Two tensors that one may lie over may not lie over each other, even where their bytes happen to
 // be the same.
 TEST(Run, WhatMayBeWrittenOverIsApart) {

@@ -52,6 +52,32 @@ TEST(Traits, KnowsReshapes) {
   EXPECT_FALSE(IsReshapeLike(Operator("tflite", "TRANSPOSE")));
 }
 
+// Four floats beside sixteen truth values: as many bytes, read four times each.
+TEST(Traits, WritesOverNoInputThatIsBroadcast) {
+  graph::Subgraph subgraph;
+  const auto tensor = [&](graph::ElementType type, graph::Shape shape) {
+    graph::Tensor made;
+    made.type = type;
+    made.shape = std::move(shape);
+    return subgraph.tensors.push_back(made);
+  };
+  const graph::TensorId row = tensor(graph::ElementType::kFloat32, {4});
+  const graph::TensorId image = tensor(graph::ElementType::kFloat32, {4, 4});
+  const graph::TensorId truth = tensor(graph::ElementType::kBool, {4, 4});
+  const graph::TensorId sum = tensor(graph::ElementType::kFloat32, {4, 4});
+  const auto over = [&](const char* type, graph::TensorId a, graph::TensorId b,
+                        graph::TensorId out) {
+    graph::Op op = Operator("tflite", type);
+    op.inputs = {a, b};
+    op.outputs = {out};
+    return WritesOverFirstInput(subgraph, op);
+  };
+  EXPECT_FALSE(over("EQUAL", row, image, truth));
+  EXPECT_FALSE(over("ADD", row, image, sum));
+  EXPECT_TRUE(over("ADD", image, row, sum));
+  EXPECT_TRUE(over("EQUAL", image, row, truth));
+}
+
 TEST(Traits, KnowsState) {
   for (const char* type : {"ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE_FIND", "MULTINOMIAL",
                            "RANDOM_UNIFORM", "READ_VARIABLE", "VAR_HANDLE"}) {
