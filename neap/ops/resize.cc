@@ -59,8 +59,8 @@ namespace {
 
 // The place of index o is (o + h) n / d - h', h and h' being 0 or 1/2; nearest rounds it down or,
 // with corners aligned, to the nearest.
-std::vector<std::int64_t> Indices(const Resize& resize, std::int64_t in, std::int64_t out,
-                                  bool latest) {
+std::vector<std::int64_t> ResizedIndices(const Resize& resize, std::int64_t in, std::int64_t out,
+                                         bool latest) {
   if (resize.whole_numbers) return LowestInUnits(resize, in, out);
   std::int64_t n = in;
   std::int64_t d = out;
@@ -91,11 +91,11 @@ std::vector<std::int64_t> Indices(const Resize& resize, std::int64_t in, std::in
 }  // namespace
 
 std::vector<std::int64_t> LowestIndices(const Resize& resize, std::int64_t in, std::int64_t out) {
-  return Indices(resize, in, out, false);
+  return ResizedIndices(resize, in, out, false);
 }
 
 std::vector<std::int64_t> LatestIndices(const Resize& resize, std::int64_t in, std::int64_t out) {
-  return Indices(resize, in, out, true);
+  return ResizedIndices(resize, in, out, true);
 }
 
 }  // namespace neap::ops
