@@ -65,6 +65,8 @@ class BestPlanTest(CliTest):
                 continue  # sizes that only a run knows
             self.expect_never_worse(model, "tflm", ["rewrite", "tiles", "overlap"])
             self.expect_never_worse(model, "neap", ["rewrite", "tiles", "streams"])
+            if self.run_neap("plan", model, "--integer-io", "both").returncode == DONE:
+                self.expect_never_worse(model, "tflm", ["rewrite", "tiles", "integers"])
 
     def test_moves_and_other_interfaces_are_never_worse(self):
         self.zoo("random.onnx")
@@ -212,6 +214,23 @@ class BestPlanTest(CliTest):
             message = self.expect(FAILED, *words).stderr.decode()
             said.append(message.split(": ", 1)[1])
         self.assertEqual(len(set(said)), 1, said)
+
+    def test_batch_and_plan_take_the_same_rewrites(self):
+        names = []
+        for network, words in (("swiftnet.onnx", ()), ("swiftnet.tflite", ("--int8",)),
+                               ("swiftnet-cell-a.tflite", ("--int8",)), ("darts-imagenet-cell.onnx", ())):
+            made = self.run_neap("zoo", network.split(".")[0], *words, "-o", network)
+            if made.returncode == DONE:
+                names.append(network)
+        self.assertGreater(len(names), 2)
+        (self.folder / "m.jsonl").write_text("".join(json.dumps({"id": name, "path": name}) + "\n"
+                                                     for name in names))
+        for runtime in ("ideal", "neap"):
+            words = ("--runtime", runtime, "--rewrite", "bitwise")
+            answers = self.expect(DONE, "batch", "m.jsonl", *words).stdout.decode().splitlines()
+            for name, answer in zip(names, map(json.loads, answers)):
+                planned = self.report_of("plan", name, *words)
+                self.assertEqual(answer["arena_bytes"], planned["plan"]["arena_bytes"], (name, runtime))
 
     def test_what_does_not_go_together(self):
         self.zoo("net.onnx")
