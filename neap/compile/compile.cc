@@ -137,12 +137,18 @@ class Pipeline {
            options_.memories.empty();
   }
 
+  Result<Timeline> TimelineOf(SubgraphId entry, const Orders& orders) const {
+    NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders, profile_));
+    if (options_.keep_inputs) KeepInputs(graph_.subgraphs[entry], entry, &timeline);
+    return timeline;
+  }
+
   // Everything behind the order.
   Status PlanEntries() {
     compiled_.plan.entries.clear();
     std::vector<Timeline> timelines;
     for (const SubgraphId entry : graph::EntrySubgraphs(graph_)) {
-      NEAP_TRY(Timeline timeline, BuildTimeline(graph_, entry, orders_, profile_));
+      NEAP_TRY(Timeline timeline, TimelineOf(entry, orders_));
       NEAP_TRY(plan::EntryPlan entry_plan, PlanEntry(entry, &timeline));
       if (compiled_.of_no_use) return {};
       if (!runtime_graph_.shared().empty()) {
@@ -272,7 +278,7 @@ class Pipeline {
     if (!arena_orders_[id]) return;
     Orders other = orders_;
     other[id] = arena_orders_[id]->order;
-    auto its = BuildTimeline(graph_, id, other, profile_);
+    auto its = TimelineOf(id, other);
     if (!its) return;
     Placed lower =
         PlaceTimeline(graph_, id, *its, sizes_, profile_, {kernels_, options_.keep_inputs},

@@ -95,6 +95,7 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
     current[entry] = walk.Order();
     auto timeline = BuildTimeline(graph, entry, current, profile);
     if (!timeline) break;
+    if (overlap.keep_inputs) KeepInputs(graph.subgraphs[entry], entry, &*timeline);
     const auto live = LiveBytes(*timeline, sizes, profile);
     // With overlaps inside operators an arena can be lower than the peak.
     const bool promising = overlap.kernels != ops::KernelLibrary::kNone ||

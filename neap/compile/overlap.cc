@@ -62,7 +62,7 @@ bool IsInPlace(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
 // Tensors that only slices read from some step on may be written over by what is born then, as far
 // as none of these slices reaches back.
 void AddDeadParts(const graph::Graph& graph, graph::SubgraphId entry, const Timeline& timeline,
-                  std::vector<plan::Overlap>* allowed) {
+                  bool keep_inputs, std::vector<plan::Overlap>* allowed) {
   const Subgraph& subgraph = graph.subgraphs[entry];
   struct Read {
     std::int32_t slot;
@@ -93,6 +93,7 @@ void AddDeadParts(const graph::Graph& graph, graph::SubgraphId entry, const Time
   for (const LiveTensor& live : timeline.tensors) {
     if (live.subgraph != entry || !sliced[live.tensor]) continue;
     if (Contains(subgraph.outputs, live.tensor)) continue;
+    if (keep_inputs && Contains(subgraph.inputs, live.tensor)) continue;
     for (const LiveTensor& other : timeline.tensors) {
       if (other.subgraph != entry || other.first <= live.first || other.first >= live.last)
         continue;
@@ -244,8 +245,14 @@ std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::Sub
   for (std::size_t slot = 0; slot < timeline.steps.size(); ++slot) {
     if (timeline.steps[slot].op.valid()) of_step.Add(static_cast<std::int32_t>(slot), &allowed);
   }
-  AddDeadParts(graph, entry, timeline, &allowed);
+  AddDeadParts(graph, entry, timeline, options.keep_inputs, &allowed);
   return allowed;
+}
+
+void KeepInputs(const Subgraph& subgraph, graph::SubgraphId entry, Timeline* timeline) {
+  std::erase_if(timeline->overlaps, [&](const plan::Overlap& overlap) {
+    return overlap.subgraph == entry && Contains(subgraph.inputs, overlap.input);
+  });
 }
 
 OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,

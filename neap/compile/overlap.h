@@ -25,6 +25,10 @@ struct OverlapOptions {
 std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::SubgraphId entry,
                                            const Timeline& timeline, const OverlapOptions& options);
 
+// Takes out what is written in place over inputs of the entry subgraph. A bound of the peak that
+// counts it stays one.
+void KeepInputs(const graph::Subgraph& subgraph, graph::SubgraphId entry, Timeline* timeline);
+
 // Whether any operator of the subgraph, or of a body that it calls, could have such an overlap, in
 // any order. Where none can, no arena is below the peak.
 bool MayOverlap(const graph::Graph& graph, graph::SubgraphId id, const OverlapOptions& options);

@@ -207,6 +207,50 @@ Graph RandomSums(std::uint64_t seed) {
   return sketch.graph();
 }
 
+// In place, below, or over rows that no slice reads any more: nothing of an input is written over.
+TEST(OverlapTest, InputsAreKeptUnderEveryProfile) {
+  Sketch slices;
+  const TensorId in = slices.Input(ElementType::kFloat32, {8, 16});
+  for (const std::int32_t row : {0, 4}) {
+    const TensorId begins =
+        slices.Constant(ElementType::kInt32, {2}, std::vector<std::int32_t>{row, 0});
+    const TensorId sizes =
+        slices.Constant(ElementType::kInt32, {2}, std::vector<std::int32_t>{4, 16});
+    const TensorId piece = slices.Tensor(ElementType::kFloat32, {4, 16});
+    const TensorId out = slices.Tensor(ElementType::kFloat32, {4, 16});
+    slices.Op("tflite", "SLICE", {in, begins, sizes}, {piece});
+    slices.Op("tflite", "TANH", {piece}, {out});
+    slices.Output(out);
+  }
+  std::vector<Graph> graphs = {slices.graph()};
+  for (std::uint64_t seed = 0; seed < 60; ++seed) graphs.push_back(RandomSums(seed));
+  int over = 0;
+  for (const Graph& graph : graphs) {
+    for (const plan::Runtime runtime : {plan::Runtime::kNeap, plan::Runtime::kIdealInPlace,
+                                        plan::Runtime::kOnnxRuntime, plan::Runtime::kTflm}) {
+      for (const bool keep : {false, true}) {
+        Options options;
+        options.runtime = runtime;
+        options.kernels = ops::KernelLibrary::kTflmReference;
+        options.keep_inputs = keep;
+        const auto compiled = Compile(graph, options);
+        ASSERT_TRUE(compiled) << compiled.error().ToString();
+        for (const plan::Overlap& overlap : compiled->plan.entries[0].overlaps) {
+          const auto& inputs = graph.subgraphs[SubgraphId(0)].inputs;
+          const bool holds = overlap.kind == plan::OverlapKind::kHoldsInput ||
+                             overlap.kind == plan::OverlapKind::kHoldsOutput;
+          if (holds || std::find(inputs.begin(), inputs.end(), overlap.input) == inputs.end()) {
+            continue;
+          }
+          EXPECT_FALSE(keep) << "input " << overlap.input.value() << " is written over";
+          ++over;
+        }
+      }
+    }
+  }
+  EXPECT_GT(over, 100);
+}
+
 // Two tensors that are live in one slot share a byte only where an overlap names the pair.
 TEST(OverlapTest, InputsThatOneOutputLiesOverAreApart) {
   int in_place = 0;

@@ -348,12 +348,25 @@ bool AddressChecker::KernelOverlapHolds(const Overlap& overlap, const Block& inp
 }
 
 void AddressChecker::CheckKernelOverlaps() {
+  std::map<std::tuple<SubgraphId, TensorId, TensorId, OverlapKind>, std::int32_t> calls;
+  for (const Overlap& overlap : allowed_) {
+    ++calls[{overlap.subgraph, overlap.input, overlap.output, overlap.kind}];
+  }
   for (const Overlap& overlap : allowed_) {
     if (overlap.kind == OverlapKind::kInPlace || c_.findings.Full()) continue;
     const auto input = tensors_.find({overlap.subgraph, overlap.input});
     const auto output = tensors_.find({overlap.subgraph, overlap.output});
     if (input == tensors_.end() || output == tensors_.end()) continue;
     if (input->second.memory != output->second.memory) continue;  // nothing is shared
+    const std::int32_t in_calls =
+        calls.at({overlap.subgraph, overlap.input, overlap.output, overlap.kind});
+    if (in_calls != c_.replay.calls.at(overlap.subgraph).count) {
+      c_.findings.Add(c_.graph, overlap.subgraph, OpId(), overlap.output,
+                      "lies over tensor " + std::to_string(overlap.input.value()) + " in " +
+                          std::to_string(in_calls) + " calls of its subgraph, expected all " +
+                          std::to_string(c_.replay.calls.at(overlap.subgraph).count));
+      continue;
+    }
     if (!KernelOverlapHolds(overlap, input->second, output->second)) {
       c_.findings.Add(c_.graph, overlap.subgraph, OpId(), overlap.output,
                       "slot " + std::to_string(overlap.slot) + ": lies over tensor " +

@@ -251,6 +251,12 @@ plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
   if (candidate.stream.input != plan::StreamInput::kResident) in = 0;
   for (const graph::TensorId tensor : entry_graph.outputs) {
     if (entry_graph.tensors[tensor].constant) continue;
+    // An input of the caller's that is an output, too, is never in the arena.
+    if (candidate.stream.input == plan::StreamInput::kExternal &&
+        std::find(entry_graph.inputs.begin(), entry_graph.inputs.end(), tensor) !=
+            entry_graph.inputs.end()) {
+      continue;
+    }
     out = std::max(out, graph::TensorBytes(entry_graph.tensors[tensor]).value_or(0));
   }
   const std::int64_t bound = std::max(in, out);

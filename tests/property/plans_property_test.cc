@@ -136,6 +136,9 @@ std::string RunCase(std::size_t index, bool tells, Tally* tally) {
   const std::vector<std::string> findings = Check(*planned);
   if (!findings.empty())
     return with("the planner's plan is refused: " + findings.front(), *planned);
+  if (planned->keeps_inputs && WritesOverInputs(*planned)) {
+    return with("an input that was to be kept is written over", *planned);
+  }
   const std::uint64_t seed = random.Next() >> 40U;
   std::string wrong = Judge(graph, *planned, seed);
   if (!wrong.empty()) return with(wrong, *planned);

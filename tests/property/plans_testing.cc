@@ -63,7 +63,7 @@ compile::Options RandomOptions(Random* random) {
 std::optional<Planned> Compiled(const Graph& graph, const compile::Options& options) {
   auto compiled = compile::Compile(graph, options);
   if (!compiled) return std::nullopt;
-  return Planned{graph, std::move(compiled->plan), execute::Kernels::kLitert};
+  return Planned{graph, std::move(compiled->plan), execute::Kernels::kLitert, options.keep_inputs};
 }
 
 std::int64_t BytesOfAll(const Graph& graph) {
@@ -200,6 +200,19 @@ std::optional<Planned> MakePlan(const Graph& graph, PlanKind kind, Random* rando
 
 std::vector<std::string> Check(const Planned& planned) {
   return plan::Check(planned.graph, planned.plan);
+}
+
+bool WritesOverInputs(const Planned& planned) {
+  return std::any_of(
+      planned.plan.entries.begin(), planned.plan.entries.end(), [&](const plan::EntryPlan& entry) {
+        const auto& inputs = planned.graph.subgraphs[entry.subgraph].inputs;
+        return std::any_of(entry.overlaps.begin(), entry.overlaps.end(), [&](const auto& overlap) {
+          const bool holds =
+              overlap.kind == OverlapKind::kHoldsInput || overlap.kind == OverlapKind::kHoldsOutput;
+          return !holds && overlap.subgraph == entry.subgraph &&
+                 std::find(inputs.begin(), inputs.end(), overlap.input) != inputs.end();
+        });
+      });
 }
 
 namespace {

@@ -31,6 +31,7 @@ struct Planned {
   graph::Graph graph;  // what the plan is about
   plan::Plan plan;
   execute::Kernels kernels = execute::Kernels::kLitert;
+  bool keeps_inputs = false;  // it was asked to write over no input of the model
 };
 
 // A plan as the planner makes it, on options drawn at random, not checked yet. nullopt: it has no
@@ -44,6 +45,9 @@ bool Displace(plan::Plan* plan, const graph::Graph& graph, Random* random);
 
 // The lines of plan::Check().
 std::vector<std::string> Check(const Planned& planned);
+
+// Whether an operator writes over an input of the model: the value of an overlap is lost.
+bool WritesOverInputs(const Planned& planned);
 
 // Runs every entry of a plan that the checker accepts, and `given` without a plan, on the same
 // random inputs. "" when the run reports no violation and gives the same bytes; else what is wrong.
