@@ -13,14 +13,15 @@ set(NEAP_PUBLIC_HEADERS
   census/census.h census/natural.h
   compile/compile.h compile/entry_memory.h compile/headline.h compile/peak_question.h compile/stream.h
   deliver/deliver.h deliver/edits.h deliver/measure.h deliver/rewriting.h
-  execute/evaluate.h execute/inline_calls.h execute/inputs.h execute/npz.h execute/run.h execute/value.h
+  execute/compare.h execute/evaluate.h execute/inline_calls.h execute/inputs.h execute/npz.h execute/run.h
+  execute/value.h
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h io/gzip.h
   learn/dag.h learn/embedding.h learn/labels.h learn/model.h learn/network.h learn/peak.h
   learn/reference_cases.h learn/repair.h learn/sampler.h learn/stages.h
-  ops/dependence.h ops/litert.h ops/macs.h ops/onnx_shapes.h ops/overlap.h ops/resize.h ops/traits.h
-  ops/window.h
+  ops/dependence.h ops/litert.h ops/macs.h ops/onnx_shapes.h ops/overlap.h ops/resize.h ops/state.h
+  ops/traits.h ops/window.h
   picture/chart.h picture/picture.h
   pipeline/baselines.h pipeline/certificate.h pipeline/check.h pipeline/cut.h pipeline/pipeline.h
   pipeline/problem.h pipeline/simulate.h
@@ -29,7 +30,7 @@ set(NEAP_PUBLIC_HEADERS
   report/report.h report/text.h report/traffic_report.h
   rewrite/interface.h rewrite/rewrite.h
   schedule/check.h schedule/problem.h schedule/question.h schedule/schedule.h
-  stages/assign.h stages/device.h stages/lower.h stages/parts.h
+  stages/assign.h stages/device.h stages/infeasible.h stages/lower.h stages/parts.h
   stream/options.h stream/stream.h
   traffic/blocks.h traffic/check.h traffic/optimum.h traffic/policy.h traffic/problem.h traffic/traffic.h
   zoo/quantize.h zoo/tflite.h zoo/zoo.h)
