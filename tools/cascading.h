@@ -18,6 +18,16 @@ struct CascadeOptions {
 };
 void AddDeviceOption(CLI::App* app, std::string* device);
 
+// --max-region-operators and the other options of what grids of tiles are tried, as given.
+struct GridOptions {
+  cascade::Grids grids;
+  std::vector<std::string> given;  // their names
+};
+// `options` outlives the parsing of `app`.
+void AddGridOptions(CLI::App* app, GridOptions* options);
+// Fails with kUsage, naming the options that were given, where they do not belong.
+Status RefuseGrids(const GridOptions& options, const std::string& belong_to);
+
 // A preset by its name, or the description in a file. Fails with kUsage for neither.
 Result<cascade::Device> DeviceFor(const std::string& name);
 

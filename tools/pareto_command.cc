@@ -47,6 +47,58 @@ constexpr const char* kParetoFooter =
 
 constexpr const char* kCutShort = "\n  a limit ended the search: there may be more\n";
 
+// What points are compared by, in the order of reports.
+struct Criterion {
+  const char* name;   // of --criteria
+  const char* field;  // of the JSON
+  const char* text;
+  bool cascade::Criteria::*used;
+};
+constexpr Criterion kCriteria[] = {
+    {"arena", "arena_bytes", "arena", &cascade::Criteria::arena},
+    {"total", "total_arena_bytes", "total arena", &cascade::Criteria::total_arena},
+    {"cycles", "cycles", "cycles", &cascade::Criteria::cycles},
+    {"macs", "macs", "multiply-accumulates", &cascade::Criteria::macs},
+};
+
+Result<cascade::Criteria> ParseCriteria(const std::string& list) {
+  cascade::Criteria criteria{false, false, false, false};
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string name = list.substr(begin, end - begin);
+    begin = end + 1;
+    const auto* const known = std::find_if(std::begin(kCriteria), std::end(kCriteria),
+                                           [&](const Criterion& c) { return c.name == name; });
+    if (known == std::end(kCriteria)) {
+      Diagnostic error = UsageError("--criteria: there is no criterion '" + name + "'");
+      error.hint = "known: arena, total, cycles, macs";
+      return Fail(std::move(error));
+    }
+    criteria.*known->used = true;
+  }
+  return criteria;
+}
+
+Json CriteriaJson(const cascade::Criteria& criteria) {
+  Json out = Json::array();
+  for (const Criterion& criterion : kCriteria) {
+    if (criteria.*criterion.used) out.push_back(criterion.field);
+  }
+  return out;
+}
+
+std::string CriteriaText(const cascade::Criteria& criteria) {
+  std::vector<std::string> names;
+  for (const Criterion& criterion : kCriteria) {
+    if (criteria.*criterion.used) names.emplace_back(criterion.text);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return out;
+}
+
 struct ParetoOptions {
   ModelOptions model;
   OutputOptions output;
@@ -55,6 +107,8 @@ struct ParetoOptions {
   std::string input = "resident";
   std::string plans;       // folder
   std::string integer_io;  // "": the interface stays
+  std::string criteria;    // "": those of the kind of plans
+  GridOptions grids;
   bool force = false;
   double time_limit_seconds = 0;  // 0: none
 };
@@ -121,10 +175,11 @@ Json PointJson(const cascade::Proposal& point, const cascade::PlanOutcome& outco
   return out;
 }
 
-std::string FrontText(const formats::SourceModel& source, const cascade::PlanOutcome& outcome) {
-  std::string out = fmt::format("{} {} of {}\n\n", outcome.front.size(),
+std::string FrontText(const formats::SourceModel& source, const cascade::PlanOutcome& outcome,
+                      const cascade::Criteria& criteria) {
+  std::string out = fmt::format("{} {} of {}: none is beaten in {}\n\n", outcome.front.size(),
                                 outcome.front.size() == 1 ? "plan" : "plans",
-                                report::Printable(source.path, 4096));
+                                report::Printable(source.path, 4096), CriteriaText(criteria));
   out += fmt::format("  {:>12}  {:>12}  {:>8}  {:>14}  {:>6}  regions\n", "arena B", "total B",
                      "MACs", "cycles", "tiles");
   for (const cascade::Proposal& point : outcome.front) {
@@ -160,11 +215,32 @@ Json StreamPointJson(const compile::StreamPoint& point) {
   return out;
 }
 
+// Leaves out what another point beats by the criteria; of equal ones the first stays.
+void KeepBest(const cascade::Criteria& by, std::vector<compile::StreamPoint>* points) {
+  const auto no_worse = [&](const compile::StreamPoint& a, const compile::StreamPoint& b) {
+    return (!by.arena || a.arena_bytes <= b.arena_bytes) && (!by.cycles || a.cycles <= b.cycles) &&
+           (!by.macs || a.macs <= b.macs);
+  };
+  std::vector<bool> beaten(points->size(), false);
+  for (std::size_t i = 0; i < points->size(); ++i) {
+    for (std::size_t j = 0; j < points->size() && !beaten[i]; ++j) {
+      if (i == j || !no_worse((*points)[j], (*points)[i])) continue;
+      beaten[i] = !no_worse((*points)[i], (*points)[j]) || j < i;
+    }
+  }
+  std::vector<compile::StreamPoint> kept;
+  for (std::size_t i = 0; i < points->size(); ++i) {
+    if (!beaten[i]) kept.push_back(std::move((*points)[i]));
+  }
+  *points = std::move(kept);
+}
+
 std::string StreamFrontText(const formats::SourceModel& source, const compile::StreamFront& front,
-                            const std::string& input) {
-  std::string out = fmt::format("{} streamed {} of {}, input {}\n\n", front.points.size(),
-                                front.points.size() == 1 ? "plan" : "plans",
-                                report::Printable(source.path, 4096), input);
+                            const std::string& input, const cascade::Criteria& criteria) {
+  std::string out =
+      fmt::format("{} streamed {} of {}, input {}: none is beaten in {}\n\n", front.points.size(),
+                  front.points.size() == 1 ? "plan" : "plans", report::Printable(source.path, 4096),
+                  input, CriteriaText(criteria));
   out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}\n", "arena B", "MACs", "cycles", "segments",
                      "bound at 1.0");
   for (const compile::StreamPoint& point : front.points) {
@@ -215,6 +291,14 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
   if (!options.device.empty() || !options.overlap.empty()) {
     return Fail(UsageError("--device and --overlap are not for --runtime neap"));
   }
+  NEAP_CHECK_OK(RefuseGrids(options.grids, "tiles, which --runtime neap has none of"));
+  cascade::Criteria criteria{true, false, true, true};
+  if (!options.criteria.empty()) {
+    NEAP_TRY(criteria, ParseCriteria(options.criteria));
+  }
+  if (criteria.total_arena) {
+    return Fail(UsageError("--criteria total is for --runtime tflm: a stream has no total arena"));
+  }
   std::error_code error;
   if (!options.plans.empty() && std::filesystem::exists(PlanFile(options.plans, 0), error)) {
     NEAP_CHECK_OK(CheckOutput(PlanFile(options.plans, 0), options.force));  // before the search
@@ -232,6 +316,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     if (diagnostic.file.empty()) diagnostic.file = source.path;
     return Fail(std::move(diagnostic));
   }
+  KeepBest(criteria, &front->points);
   // After the search there is nothing left to be interrupted.
   const bool interrupted = front->cut_short && compile.limits.Interrupted();
   for (const compile::StreamPoint& point : front->points) {
@@ -251,6 +336,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     out["device"] = "cortex-m7, modelled";
     out["input"] = options.input;
     out["interface"] = Json::parse(report::InterfaceJson(given.changes));
+    out["criteria"] = CriteriaJson(criteria);
     out["macs"] = stream.layerwise_macs;
     out["points"] = Json::array();
     for (const compile::StreamPoint& point : front->points) {
@@ -262,7 +348,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
   } else if (!options.output.quiet) {
     NEAP_CHECK_OK(Print(stdout, report::InterfaceText(given.changes) +
-                                    StreamFrontText(source, *front, options.input)));
+                                    StreamFrontText(source, *front, options.input, criteria)));
   }
   return interrupted ? kInterrupted : kDone;
 }
@@ -301,6 +387,13 @@ Result<int> RunPareto(const ParetoOptions& options) {
     NEAP_CHECK_OK(CheckKernels(plan.compile.runtime, *library));
     plan.compile.kernels = *library;
   }
+  plan.grids = options.grids.grids;
+  if (!options.criteria.empty()) {
+    NEAP_TRY(plan.criteria, ParseCriteria(options.criteria));
+    if (plan.criteria.total_arena && plan.compile.runtime != plan::Runtime::kTflm) {
+      return Fail(UsageError("--criteria total is for --runtime tflm"));
+    }
+  }
   CascadeProgressLine progress(!options.output.quiet && ::isatty(::fileno(stderr)) != 0);
   plan.observer = [&](const cascade::PlanProgress& seen) { progress.Show(seen); };
   auto outcome = cascade::FindPlan(source.graph, plan);
@@ -311,6 +404,8 @@ Result<int> RunPareto(const ParetoOptions& options) {
     return Fail(std::move(diagnostic));
   }
   const bool interrupted = outcome->cut_short && plan.compile.limits.Interrupted();
+  // Where no total is known there is nothing to compare.
+  if (outcome->uncut.total_arena_bytes < 0) plan.criteria.total_arena = false;
   if (options.output.json) {
     Json out;
     out["schema_version"] = report::kReportVersion;
@@ -319,6 +414,11 @@ Result<int> RunPareto(const ParetoOptions& options) {
     out["runtime"] = plan::ProfileOf(plan.compile.runtime).name;
     out["device"] = plan.device.name;
     out["interface"] = Json::parse(report::InterfaceJson(given.changes));
+    out["criteria"] = CriteriaJson(plan.criteria);
+    out["grids"] = {{"max_region_operators", plan.grids.most_operators},
+                    {"max_region_tiles", plan.grids.most_tiles},
+                    {"max_tile_aspect", plan.grids.most_aspect},
+                    {"tile_grids", plan.grids.all ? "all" : "auto"}};
     out["macs"] = outcome->macs;
     out["points"] = Json::array();
     for (const cascade::Proposal& point : outcome->front) {
@@ -332,8 +432,8 @@ Result<int> RunPareto(const ParetoOptions& options) {
     out["seconds"] = watch.Seconds();
     NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
   } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(
-        Print(stdout, report::InterfaceText(given.changes) + FrontText(source, *outcome)));
+    NEAP_CHECK_OK(Print(
+        stdout, report::InterfaceText(given.changes) + FrontText(source, *outcome, plan.criteria)));
   }
   return interrupted ? kInterrupted : kDone;
 }
@@ -342,12 +442,18 @@ Result<int> RunPareto(const ParetoOptions& options) {
 
 int ParetoCommand(std::vector<std::string> args) {
   ParetoOptions options;
-  CLI::App app("All ways to run a model in tiles that none other beats in memory and time.",
-               "neap pareto");
+  CLI::App app(
+      "All ways to run a model in tiles that no other beats in arena, total arena and cycles.",
+      "neap pareto");
   app.footer(kParetoFooter);
   AddModelOptions(&app, &options.model);
   AddDeviceOption(&app, &options.device);
   AddInterfaceOption(&app, &options.integer_io);
+  app.add_option("--criteria", options.criteria,
+                 "what points are compared by: some of arena, total, cycles, macs; default: "
+                 "arena,total,cycles, with --runtime neap arena,cycles,macs")
+      ->option_text("LIST");
+  AddGridOptions(&app, &options.grids);
   app.add_option("--overlap", options.overlap,
                  "let outputs lie over inputs as far as these kernels allow it")
       ->option_text("KERNELS");

@@ -174,6 +174,7 @@ class PlanRun {
       NEAP_TRY(request.device, DeviceFor(""));
     }
     if (options_.cascade_bodies == "shared") request.bodies = cascade::TileBodies::kShared;
+    request.grids = options_.grids.grids;
     request.load = load_options_;
     return request;
   }

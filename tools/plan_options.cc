@@ -257,6 +257,7 @@ Status CheckCombinations(const PlanOptions& options) {
   if (options.cascade != "auto" && options.cascade_bodies != "clones") {
     return Fail(UsageError("--cascade-bodies belongs to --cascade auto"));
   }
+  if (options.cascade != "auto") NEAP_CHECK_OK(RefuseGrids(options.grids, "--cascade auto"));
   if (options.cascade_bodies == "shared" && options.no_memory_plan) {
     return Fail(UsageError(
         "--cascade-bodies shared rests on addresses, which --no-memory-plan leaves to TFLM"));
@@ -396,6 +397,7 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
       ->option_text("clones|shared")
       ->check(CLI::IsMember({"clones", "shared"}));
   AddDeviceOption(&app, &options->device);
+  AddGridOptions(&app, &options->grids);
   AddSearchOptions(&app, options);
   app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
   app.add_flag("--order-only", options->order_only, "do not place tensors");

@@ -10,6 +10,7 @@
 #include "neap/cascade/device.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/deliver.h"
+#include "tools/cascading.h"
 #include "tools/common.h"
 #include "tools/pictures.h"
 #include "tools/rewriting.h"
@@ -50,6 +51,7 @@ struct PlanOptions {
   std::string cascade;  // "": where a budget needs it
   std::string cascade_bodies = "clones";
   std::string device;  // "": the default preset
+  GridOptions grids;
   bool order_only = false;
   bool no_memory_plan = false;
   bool force = false;

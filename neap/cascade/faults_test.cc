@@ -36,7 +36,7 @@ constexpr LayerShape k3x3Half = {{3, 3}, {2, 2}};
 
 PlanOptions OptionsOf(plan::Runtime runtime) {
   PlanOptions options = QuickOptions(runtime);
-  options.most_tiles = 16;
+  options.grids.most_tiles = 16;
   return options;
 }
 
@@ -400,7 +400,7 @@ TEST(Faults, EveryRuntimeAndEveryDevice) {
     std::vector<std::int64_t> arenas;
     for (const std::string_view name : DevicePresets()) {
       PlanOptions options = OptionsOf(runtime);
-      options.most_tiles = 4;
+      options.grids.most_tiles = 4;
       options.device = *DeviceNamed(name);
       const auto outcome = FindPlan(net.Graph(), options);
       ASSERT_TRUE(outcome) << outcome.error().ToString();

@@ -145,7 +145,7 @@ class Planner {
   }
 
   Status Search() {
-    RegionSearch search(Main(), order_, rules_, {options_.most_operators, options_.most_tiles});
+    RegionSearch search(Main(), order_, rules_, {options_.grids});
     const Limits limits = options_.compile.limits.WithHalfTheTime();
     std::vector<Combination> front = search.Run([&](std::size_t done, std::size_t of) {
       Tell("regions", done, of);
@@ -426,13 +426,15 @@ class Planner {
     });
   }
 
-  static bool IsNoWorse(const Proposal& a, const Proposal& b) {
+  bool IsNoWorse(const Proposal& a, const Proposal& b) const {
     // A total that is not known is no better than any.
     const auto total = [](const Proposal& p) {
       return p.total_arena_bytes < 0 ? kMostBytes : p.total_arena_bytes;
     };
-    return a.arena_bytes <= b.arena_bytes && total(a) <= total(b) && a.cycles <= b.cycles &&
-           a.macs <= b.macs;
+    const Criteria& by = options_.criteria;
+    return (!by.arena || a.arena_bytes <= b.arena_bytes) &&
+           (!by.total_arena || total(a) <= total(b)) && (!by.cycles || a.cycles <= b.cycles) &&
+           (!by.macs || a.macs <= b.macs);
   }
 
   // The word of the independent checker on the plan whose arena was counted.
@@ -453,9 +455,12 @@ class Planner {
       bool beaten = false;
       for (std::size_t j = 0; j < proposals_.size() && !beaten; ++j) {
         if (i == j || !IsNoWorse(proposals_[j], proposals_[i])) continue;
-        beaten = !IsNoWorse(proposals_[i], proposals_[j]) || j < i;
+        // Of equal ones that of the fewest tiles, then the first.
+        beaten = !IsNoWorse(proposals_[i], proposals_[j]) ||
+                 std::pair(proposals_[j].tiles, j) < std::pair(proposals_[i].tiles, i);
       }
-      if (beaten) continue;
+      // The best one was checked, and is what the caller asked for.
+      if (beaten && (options_.whole_front || i != best)) continue;
       if (options_.whole_front) NEAP_CHECK_OK(Verify(i));
       outcome_.front.push_back(proposals_[i]);
     }

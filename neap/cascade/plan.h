@@ -25,6 +25,14 @@ struct PlanProgress {
   std::int64_t best_bytes = 0;  // 0: none yet
 };
 
+// By which proposals are compared on a front: what is no better in any of them is left out.
+struct Criteria {
+  bool arena = true;
+  bool total_arena = true;  // where it is known
+  bool cycles = true;       // by the model of the device, which counts multiplications, too
+  bool macs = false;        // multiplications by themselves
+};
+
 struct PlanOptions {
   compile::Options compile;  // how realised graphs are ordered and placed
   Device device;
@@ -32,13 +40,12 @@ struct PlanOptions {
   // any, the least bytes are the best, else the fewest cycles within both.
   std::int64_t budget_bytes = 0;
   std::int64_t budget_total_bytes = 0;
-  // Operators in one region, tiles in one region: at most.
-  std::size_t most_operators = 24;
-  std::int64_t most_tiles = 64;
+  Grids grids;
   // kShared (TensorFlow Lite Micro alone): wherever bodies help, both are tried.
   TileBodies bodies = TileBodies::kClones;
   // Price every proposal, for the whole front; false: until none that is left could be better.
   bool whole_front = false;
+  Criteria criteria;                                  // of the front
   std::function<void(const PlanProgress&)> observer;  // may be empty
 };
 
@@ -58,7 +65,7 @@ struct Proposal {
 };
 
 struct PlanOutcome {
-  // Of those that are no worse than another in arena, total and cycles: by arena, falling. The
+  // Of those that no other is no worse than by the criteria of the options: by arena, falling. The
   // first one is the graph as it is, or better. Without `whole_front`, those that were the best one
   // when they were found.
   std::vector<Proposal> front;

@@ -33,6 +33,18 @@ struct RegionPlan {
 // `parts` pieces whose sizes differ by one at most, the larger ones first.
 Split EvenSplit(std::size_t axis, std::int64_t size, std::int64_t parts);
 
+// Which regions and grids of tiles are tried.
+struct Grids {
+  std::size_t most_operators = 24;  // in one region
+  std::int64_t most_tiles = 64;     // of one region
+  // Where height and width are both cut: parts along the one, for each part along the other.
+  std::int64_t most_aspect = 2;
+  // All of these. Else, where slices of whole rows are free, as in TensorFlow Lite Micro, no cuts
+  // along the width alone, and no more than 16 tiles where both are cut: other tiles pay for what
+  // they copy.
+  bool all = false;
+};
+
 // The tensors at the border of a region: what it reads from outside (constants excepted), each
 // once, by first use, and what it writes for the outside.
 struct Border {

@@ -202,22 +202,23 @@ void RegionSearch::TryGrids(const Stretch& run) {
   if (run.axes.size() != 2) return;
   const Shape& shape = *subgraph_.tensors[run.output].shape;
   const auto& axes = run.axes;
-  const auto rows = PartsOf(shape[axes[0]], limits_.most_tiles);
-  const auto columns = PartsOf(shape[axes[1]], limits_.most_tiles);
+  const Grids& grids = limits_.grids;
+  const auto rows = PartsOf(shape[axes[0]], grids.most_tiles);
+  const auto columns = PartsOf(shape[axes[1]], grids.most_tiles);
   for (const std::int64_t parts : rows) {
     TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], parts)});
   }
   // Where slices of whole rows are free, tiles of other shapes pay for what they copy.
-  const bool free_rows = rules_.kernels != ops::KernelLibrary::kNone;
-  const std::int64_t most =
-      free_rows ? std::min<std::int64_t>(limits_.most_tiles, 16) : limits_.most_tiles;
+  const bool few = rules_.kernels != ops::KernelLibrary::kNone && !grids.all;
+  const std::int64_t most = few ? std::min<std::int64_t>(grids.most_tiles, 16) : grids.most_tiles;
   for (const std::int64_t parts : columns) {
-    if (free_rows) break;
+    if (few) break;
     TryGrid(run, {EvenSplit(axes[1], shape[axes[1]], parts)});
   }
   for (const std::int64_t down : rows) {
     for (const std::int64_t across : columns) {
-      if (down * across > most || down > 2 * across || across > 2 * down) continue;
+      const bool too_long = down > grids.most_aspect * across || across > grids.most_aspect * down;
+      if (down * across > most || too_long) continue;
       TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], down),
                     EvenSplit(axes[1], shape[axes[1]], across)});
     }
@@ -231,7 +232,7 @@ std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t
   const std::int64_t size = (*subgraph_.tensors[run.output].shape)[axis];
   std::vector<RegionCandidate> others = std::move(plans_);
   plans_.clear();
-  for (const std::vector<std::int64_t>& cuts : UnevenCuts(size, limits_.most_tiles)) {
+  for (const std::vector<std::int64_t>& cuts : UnevenCuts(size, limits_.grids.most_tiles)) {
     TryGrid(run, {{axis, cuts}});
   }
   std::swap(others, plans_);
@@ -243,7 +244,8 @@ std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t
 void RegionSearch::SearchFrom(std::size_t begin) {
   std::int64_t most = 0;
   const std::size_t first = plans_.size();
-  for (std::size_t at = begin; at < order_.size() && at - begin < limits_.most_operators; ++at) {
+  for (std::size_t at = begin; at < order_.size() && at - begin < limits_.grids.most_operators;
+       ++at) {
     if (!cuttable_[at]) break;
     most = std::max(most, loads_[at]);
     // Nothing gets below the floor; a run that is nowhere above it is best left alone.

@@ -20,8 +20,7 @@
 namespace neap::cascade {
 
 struct RegionLimits {
-  std::size_t most_operators = 24;
-  std::int64_t most_tiles = 64;
+  Grids grids;
 };
 
 // One way to run a run of operators in tiles; the bytes are of all that lives then.

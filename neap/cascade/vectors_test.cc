@@ -67,6 +67,27 @@ TensorId MobileNetV1(Layers* net, int blocks) {
   return at;
 }
 
+// Every limit of the grids leaves something out, and nothing else does.
+TEST(Vectors, GridsWithinTheLimitsAreTried) {
+  Layers net;
+  TensorId x = net.Input({1, 16, 16, 3});
+  x = net.Conv(x, 8, {.kernel = {3, 3}});
+  net.Output(net.Conv(x, 4, {.kernel = {3, 3}}));
+  const auto searched = [&](const Rules& rules, const Grids& grids) {
+    RegionSearch search(net.Main(), net.Ops(), rules, {grids});
+    search.Run([](std::size_t, std::size_t) { return true; });
+    return search.Searched();
+  };
+  const std::int64_t copying = searched(Copying(), {});
+  EXPECT_GT(copying, 0);
+  EXPECT_LT(searched(InPlace(), {}), copying);
+  EXPECT_EQ(searched(InPlace(), {.all = true}), copying);
+  EXPECT_GT(searched(Copying(), {.most_aspect = 16}), copying);
+  EXPECT_LT(searched(Copying(), {.most_aspect = 1}), copying);
+  EXPECT_LT(searched(Copying(), {.most_tiles = 8}), copying);
+  EXPECT_LT(searched(Copying(), {.most_operators = 1}), copying);
+}
+
 TEST(Proposals, TwoConvolutions) {
   Layers net;
   const TensorId middle = net.Conv(net.Input({1, 12, 12, 8}), 32, {});

@@ -211,6 +211,7 @@ class Deliverer {
     options.compile.limits.observer = nullptr;
     options.device = request_.device;
     options.bodies = request_.bodies;
+    options.grids = request_.grids;
     const Budgets& budgets = request_.budgets;
     options.budget_bytes = budgets.arena_bytes.value_or(0);
     options.budget_total_bytes = budgets.total_bytes.value_or(0);

@@ -44,6 +44,7 @@ struct Request {
   Use tiles = Use::kNever;
   cascade::Device device;  // of tiles
   cascade::TileBodies bodies = cascade::TileBodies::kClones;
+  cascade::Grids grids;
   std::function<void(const cascade::PlanProgress&)> tiles_observer;  // may be empty
   formats::LoadOptions load;  // with which the model was read
 };

@@ -73,6 +73,62 @@ class Cascade(CliTest):
         self.assertTrue(report["fits"])
         self.assertLessEqual(report["delivered"]["arena_bytes"], middle["arena_bytes"])
 
+    @staticmethod
+    def beaten(points, fields):
+        """Points that another one beats in these fields, or equals in all and comes before. A total that
+        is not known is no better than any."""
+        keys = [tuple(float("inf") if point[field] is None else point[field] for field in fields)
+                for point in points]
+        return [i for i, key in enumerate(keys)
+                if any(j != i and all(a <= b for a, b in zip(other, key)) and (other != key or j < i)
+                       for j, other in enumerate(keys))]
+
+    def test_points_are_compared_by_the_criteria_that_are_named(self):
+        self.searches_whole_networks()
+        front = self.report_of("pareto", "m.tflite")
+        self.assertEqual(front["criteria"], ["arena_bytes", "total_arena_bytes", "cycles"])
+        self.assertEqual(self.beaten(front["points"], front["criteria"]), [])
+        # Multiplications by themselves are compared where they are asked for.
+        more = self.report_of("pareto", "m.tflite", "--criteria", "arena,total,cycles,macs")
+        self.assertEqual(more["criteria"], ["arena_bytes", "total_arena_bytes", "cycles", "macs"])
+        self.assertEqual(self.beaten(more["points"], more["criteria"]), [])
+        self.assertGreater(len(more["points"]), len(front["points"]))
+        self.assertNotEqual(self.beaten(more["points"], front["criteria"]), [])
+        arena, = self.report_of("pareto", "m.tflite", "--criteria", "arena")["points"]
+        self.assertLessEqual(arena["arena_bytes"], min(point["arena_bytes"] for point in front["points"]))
+        text = self.expect(DONE, "pareto", "m.tflite").stdout
+        self.assertIn(b"none is beaten in arena, total arena and cycles", text)
+        for wrong in ("bytes", "arena,", "arena,time"):
+            self.expect(USAGE, "pareto", "m.tflite", "--criteria", wrong)
+        self.expect(USAGE, "pareto", "m.tflite", "--runtime", "litert", "--criteria", "total")
+        self.expect(USAGE, "pareto", "m.tflite", "--runtime", "neap", "--criteria", "arena,total")
+        streams = self.report_of("pareto", "m.tflite", "--runtime", "neap", "--criteria", "arena,cycles")
+        self.assertEqual(self.beaten(streams["points"], streams["criteria"]), [])
+
+    def test_limits_of_grids_are_options(self):
+        self.searches_whole_networks()
+        front = self.report_of("pareto", "m.tflite")
+        self.assertEqual(front["grids"], {"max_region_operators": 24, "max_region_tiles": 64,
+                                          "max_tile_aspect": 2, "tile_grids": "auto"})
+        few = self.report_of("pareto", "m.tflite", "--max-region-operators", 2, "--max-region-tiles", 3)
+        self.assertEqual(few["grids"]["max_region_tiles"], 3)
+        for point in few["points"]:
+            for region in point["regions"]:
+                self.assertLessEqual(len(region["operators"]), 2)
+                tiles = 1
+                for split in region["splits"]:
+                    tiles *= len(split["cuts"]) + 1
+                self.assertLessEqual(tiles, 3)
+        self.assertGreaterEqual(few["points"][-1]["arena_bytes"], front["points"][-1]["arena_bytes"])
+        self.expect(DONE, "plan", "m.tflite", "--cascade", "auto", "--tile-grids", "all",
+                    "--max-tile-aspect", 4, "--max-region-operators", 6, "--time-limit", 5)
+        for words in (("--max-region-tiles", 1), ("--max-region-operators", 0), ("--max-tile-aspect", 0),
+                      ("--tile-grids", "some")):
+            self.expect(USAGE, "pareto", "m.tflite", *words)
+        self.expect(USAGE, "plan", "m.tflite", "--max-region-tiles", 8)
+        self.expect(USAGE, "plan", "m.tflite", "--cascade", "off", "--tile-grids", "all")
+        self.expect(USAGE, "pareto", "m.tflite", "--runtime", "neap", "--tile-grids", "all")
+
     def test_too_small_a_budget(self):
         self.searches_whole_networks()
         result = self.expect(OVER_BUDGET, "plan", "m.tflite", "--cascade", "auto", "--budget", "1KiB",
