@@ -52,11 +52,11 @@ class BestPlanTest(CliTest):
         self.searches_whole_networks()
         self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "32",
                     "--int8", "-o", "small.tflite")
-        self.expect(DONE, "zoo", "swiftnet-cell-a", "--int8", "-o", "cell.tflite")
+        self.expect(DONE, "zoo", "swiftnet", "--int8", "-o", "swiftnet.tflite")
         self.zoo("random.onnx")
         self.expect_never_worse("small.tflite", "tflm", ["rewrite", "tiles", "overlap"])
-        self.expect_never_worse("cell.tflite", "tflm", ["rewrite", "tiles"])
-        self.expect_never_worse("cell.tflite", "neap", ["rewrite", "tiles", "streams"])
+        self.expect_never_worse("small.tflite", "neap", ["rewrite", "tiles", "streams"])
+        self.expect_never_worse("swiftnet.tflite", "tflm", ["rewrite", "tiles"])
         self.expect_never_worse("random.onnx", "ideal", ["rewrite", "tiles"])
         if os.environ.get("NEAP_LONG") != "1" or not SHARED.is_dir():
             return
