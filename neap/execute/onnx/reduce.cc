@@ -4,7 +4,9 @@
 #include "neap/execute/loops/reduce.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "neap/execute/families.h"
 #include "neap/execute/onnx/common.h"
@@ -41,7 +43,23 @@ Result<RunKernel> ReduceKernel(const Node& node, Fold fold, Finish finish, doubl
   });
 }
 
-constexpr auto kAdd = [](auto sum, auto value) { return static_cast<decltype(sum)>(sum + value); };
+// Integers are modulo 2^n.
+constexpr auto kAdd = [](auto sum, auto value) {
+  using T = decltype(sum);
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
+  } else {
+    return sum + value;
+  }
+};
+constexpr auto kTimes = [](auto product, auto value) {
+  using T = decltype(product);
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::uint64_t>(product) * static_cast<std::uint64_t>(value));
+  } else {
+    return product * value;
+  }
+};
 constexpr auto kTotalAsIs = [](auto sum, std::int64_t) { return sum; };
 
 Result<RunKernel> PrepareReduceMean(const Node& node) {
@@ -57,10 +75,7 @@ Result<RunKernel> PrepareReduceSum(const Node& node) {
   return ReduceKernel(node, kAdd, kTotalAsIs, 0);
 }
 Result<RunKernel> PrepareReduceProd(const Node& node) {
-  return ReduceKernel(
-      node,
-      [](auto product, auto value) { return static_cast<decltype(product)>(product * value); },
-      kTotalAsIs, 1);
+  return ReduceKernel(node, kTimes, kTotalAsIs, 1);
 }
 Result<RunKernel> PrepareReduceMax(const Node& node) {
   return ReduceKernel(

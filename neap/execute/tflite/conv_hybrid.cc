@@ -40,7 +40,9 @@ Quantized QuantizeBatch(const Cell<float>* in, std::int64_t count) {
   const bool by_low =
       std::fabs(kLow) + std::fabs(low / scale) < std::fabs(kHigh) + std::fabs(high / scale);
   const double zero = by_low ? kLow - low / scale : kHigh - high / scale;
-  out.zero = static_cast<std::int32_t>(std::round(std::clamp(zero, kLow, kHigh)));
+  // Of infinite values there is no zero.
+  const double kept = std::isnan(zero) ? 0 : std::clamp(zero, kLow, kHigh);
+  out.zero = static_cast<std::int32_t>(std::round(kept));
   out.scale = static_cast<float>(scale);
   const float inverse = 1.0F / out.scale;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -62,7 +64,7 @@ Quantized QuantizeSymmetric(const Cell<float>* in, std::int64_t count) {
   out.scale = range / kMost;
   const float inverse = kMost / range;
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto value = static_cast<std::int32_t>(std::round(in[i].value * inverse));
+    const std::int32_t value = RoundToInt(in[i].value * inverse);
     out.values[static_cast<std::size_t>(i)] =
         static_cast<std::int8_t>(std::clamp(value, -127, 127));
   }
