@@ -16,47 +16,47 @@ namespace {
 using graph::ElementType;
 
 template <typename T>
-T Load(const std::vector<std::byte>& bytes, std::size_t index) {
+T ElementAt(const std::vector<std::byte>& bytes, std::size_t index) {
   T element;
   std::memcpy(&element, bytes.data() + index * sizeof(T), sizeof(T));
   return element;
 }
 
 // Elements of one value as numbers. Integers of 64 bits lose their last bits, never their sign.
-class Numbers {
+class ElementNumbers {
  public:
-  Numbers(const Value& value, std::int64_t zero_point)
+  ElementNumbers(const Value& value, std::int64_t zero_point)
       : value_(value), zero_point_(static_cast<double>(zero_point)) {}
 
   std::optional<double> operator[](std::size_t i) const {
     const std::vector<std::byte>& bytes = value_.bytes;
     switch (value_.type) {
       case ElementType::kBool:
-        return Load<std::uint8_t>(bytes, i);
+        return ElementAt<std::uint8_t>(bytes, i);
       case ElementType::kInt8:
-        return Load<std::int8_t>(bytes, i) - zero_point_;
+        return ElementAt<std::int8_t>(bytes, i) - zero_point_;
       case ElementType::kUint8:
-        return Load<std::uint8_t>(bytes, i) - zero_point_;
+        return ElementAt<std::uint8_t>(bytes, i) - zero_point_;
       case ElementType::kInt16:
-        return Load<std::int16_t>(bytes, i) - zero_point_;
+        return ElementAt<std::int16_t>(bytes, i) - zero_point_;
       case ElementType::kUint16:
-        return Load<std::uint16_t>(bytes, i) - zero_point_;
+        return ElementAt<std::uint16_t>(bytes, i) - zero_point_;
       case ElementType::kInt32:
-        return Load<std::int32_t>(bytes, i) - zero_point_;
+        return ElementAt<std::int32_t>(bytes, i) - zero_point_;
       case ElementType::kUint32:
-        return Load<std::uint32_t>(bytes, i) - zero_point_;
+        return ElementAt<std::uint32_t>(bytes, i) - zero_point_;
       case ElementType::kInt64:
-        return static_cast<double>(Load<std::int64_t>(bytes, i)) - zero_point_;
+        return static_cast<double>(ElementAt<std::int64_t>(bytes, i)) - zero_point_;
       case ElementType::kUint64:
-        return static_cast<double>(Load<std::uint64_t>(bytes, i)) - zero_point_;
+        return static_cast<double>(ElementAt<std::uint64_t>(bytes, i)) - zero_point_;
       case ElementType::kFloat16:
-        return FloatOfHalf(Load<std::uint16_t>(bytes, i));
+        return FloatOfHalf(ElementAt<std::uint16_t>(bytes, i));
       case ElementType::kBfloat16:
-        return std::bit_cast<float>(std::uint32_t{Load<std::uint16_t>(bytes, i)} << 16U);
+        return std::bit_cast<float>(std::uint32_t{ElementAt<std::uint16_t>(bytes, i)} << 16U);
       case ElementType::kFloat32:
-        return Load<float>(bytes, i);
+        return ElementAt<float>(bytes, i);
       case ElementType::kFloat64:
-        return Load<double>(bytes, i);
+        return ElementAt<double>(bytes, i);
       default:
         return std::nullopt;
     }
@@ -105,8 +105,8 @@ Difference Compare(const Value& expected, const Value& found, std::int64_t zero_
     out.max_difference = std::nullopt;
     return out;
   }
-  const Numbers numbers(expected, zero_point);
-  const Numbers others(found, zero_point);
+  const ElementNumbers numbers(expected, zero_point);
+  const ElementNumbers others(found, zero_point);
   for (std::size_t i = 0; i < elements; ++i) {
     const std::optional<double> number = numbers[i];
     if (number && std::isfinite(*number)) {
