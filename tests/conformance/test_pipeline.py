@@ -11,7 +11,7 @@ import pytest
 
 numpy = pytest.importorskip("numpy", reason="no wheel of numpy")
 
-from conftest import SHARED, one_in, shared_files  # noqa: E402
+from conftest import SHARED, SOURCE, one_in, shared_files  # noqa: E402
 from tensors import same_bytes  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -171,3 +171,13 @@ def test_assignment_of_the_exact_method_chains(neap, tmp_path):
     assert [stage["operators"] for stage in left["stages"]] == [stage["operators"] for stage in right["stages"]]
     for a, b in zip(left["stages"], right["stages"]):
         assert pathlib.Path(a["file"]).read_bytes() == pathlib.Path(b["file"]).read_bytes()
+
+
+def test_edgetpu_segments(request):
+    """The table of docs/results is what its script prints. The boundaries alone are a test of their own."""
+    segments = SHARED / "research/edgetpu-segments.tsv"
+    if not request.config.getoption("--long") or not segments.is_file():
+        pytest.skip("only with --long" if segments.is_file() else f"no {segments}")
+    done = subprocess.run([sys.executable, SOURCE / "bench/edgetpu_segments.py",
+                           request.config.getoption("--neap"), segments], stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode() == (SOURCE / "docs/results/edgetpu-segments.md").read_text()
