@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -112,6 +113,19 @@ PlanKind RandomKind(Random* random) {
   return kKinds[random->Below(std::size(kKinds))];
 }
 
+// A plan of the same order that is accepted has no less than the bounds of the other one.
+std::string RefutedBound(const plan::Plan& claims, const plan::Plan& less) {
+  for (std::size_t i = 0; i < claims.entries.size(); ++i) {
+    const plan::EntryPlan& entry = claims.entries[i];
+    const std::int64_t bound =
+        std::max(entry.arena_lower_bound_bytes, entry.arena_given_order_lower_bound_bytes);
+    if (less.entries[i].arena_bytes >= bound) continue;
+    return "needs " + std::to_string(less.entries[i].arena_bytes) + " B, less than a bound of " +
+           std::to_string(bound) + " B";
+  }
+  return "";
+}
+
 // "" or what is wrong.
 std::string RunCase(std::size_t index, bool tells, Tally* tally) {
   Random random(0x9e3779b9U * (index + 1));
@@ -149,6 +163,12 @@ std::string RunCase(std::size_t index, bool tells, Tally* tally) {
     if (!Check(displaced).empty()) continue;
     ++tally->accepted;
     wrong = Judge(graph, displaced, seed);
+    // Where inputs are kept, bounds are of placements that keep them.
+    const bool same_rules =
+        displaced.plan.kernels == planned->plan.kernels && !planned->keeps_inputs;
+    if (wrong.empty() && same_rules) {
+      wrong = RefutedBound(planned->plan, displaced.plan);
+    }
     if (!wrong.empty()) return with("a displaced plan is accepted, but " + wrong, displaced);
   }
   return "";
