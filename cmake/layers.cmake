@@ -23,7 +23,7 @@ set(NEAP_MAY_USE_compile  base graph ops schedule learn arena traffic plan strea
 set(NEAP_MAY_USE_stages   base graph ops plan compile pipeline learn)
 # cascade: its tests run what it realises.
 set(NEAP_MAY_USE_cascade  base graph ops plan compile execute)
-set(NEAP_MAY_USE_rewrite  base graph plan compile)
+set(NEAP_MAY_USE_rewrite  base graph ops plan compile)
 # deliver: from a file to the best plan of several kinds.
 set(NEAP_MAY_USE_deliver  base graph formats plan compile rewrite cascade)
 set(NEAP_MAY_USE_zoo      base graph execute)

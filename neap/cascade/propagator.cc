@@ -151,6 +151,7 @@ std::optional<Propagator> PropagatorOf(const Subgraph& subgraph, const Op& op, s
   const Shape* in = known(op.inputs, input);
   const Shape* out = known(op.outputs, 0);
   if (in == nullptr || out == nullptr) return std::nullopt;
+  if (ops::IsHybrid(subgraph, op)) return Matrix(*in, out->size()).Take();
   if (auto window = WindowPropagator(subgraph, op, input, *in, *out)) return window;
   if (IsWindow(op)) {
     if (auto measured = MeasuredPropagator(subgraph, op, input, *in, *out)) return measured;

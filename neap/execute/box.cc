@@ -78,6 +78,8 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) 
     box[1] = {part.rows.first, part.rows.last};
     box[2] = {part.columns.first, part.columns.last};
   }
+  NEAP_CHECK_OK(Require(ops::ComputesPart(subgraph, op, box),
+                        "is cut, and its arithmetic depends on all of its input"));
   Shapes shapes;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     shapes.needs.emplace_back();

@@ -85,6 +85,28 @@ class Cases {
   std::int64_t Draw(std::int64_t low, std::int64_t high) { return random_.Between(low, high); }
   bool Coin() { return random_.Chance(1, 2); }
   void Loose() { case_.tight = false; }
+  TensorId Bytes(const Shape& shape, float scale) {
+    std::vector<std::int8_t> values;
+    for (std::int64_t i = 0; i < Count(shape); ++i) {
+      values.push_back(static_cast<std::int8_t>(random_.Between(20, 127)));
+    }
+    const TensorId id = case_.maker.Constant(ElementType::kInt8, shape, values);
+    case_.maker.Main().tensors[id].quantization = graph::Quantization{{scale}, {0}, 0};
+    return id;
+  }
+  // Float activations, integer weights: a scale for all of an image.
+  void Hybrid() {
+    const std::int64_t h = Draw(2, 6);
+    const std::int64_t c = Draw(1, 2);
+    const std::int64_t k = Draw(1, 3);
+    const TensorId in = In({Draw(1, 2), h, 3, c});
+    const Shape& shape = *case_.maker.Main().tensors[in].shape;
+    Loose();
+    Lite("CONV_2D", {in, Bytes({2, k, 1, c}, 0.0625F), Weights({2})}, {Out({shape[0], h, 3, 2})},
+         {{"padding", std::int64_t{0}},
+          {"stride_h", std::int64_t{1}},
+          {"stride_w", std::int64_t{1}}});
+  }
 
   // Output size of a window; 0: none fits.
   static std::int64_t Slides(std::int64_t in, std::int64_t kernel, std::int64_t stride,
@@ -471,6 +493,7 @@ const std::vector<Maker>& Makers() {
          const TensorId b = c.In(swap_b == 1 ? Shape{m, k} : Shape{k, m});
          c.Onnx("Gemm", {a, b}, {c.Out({n, m})}, {{"transA", swap_a}, {"transB", swap_b}});
        }},
+      {"CONV_2D_hybrid", [](Cases& c) { c.Hybrid(); }},
   };
   return makers;
 }
@@ -589,7 +612,7 @@ TEST_P(DependenceOfKernels, BoxesHoldWhatKernelsRead) {
   }
   const std::string name = maker.name;
   const bool loose = name == "RESIZE_BILINEAR" || name == "RESIZE_NEAREST_NEIGHBOR" ||
-                     name == "RESHAPE" || name == "TRANSPOSE_CONV";
+                     name == "RESHAPE" || name == "TRANSPOSE_CONV" || name == "CONV_2D_hybrid";
   if (!loose) {
     EXPECT_GT(compared, 400);
   }

@@ -158,6 +158,8 @@ std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op,
   MaybeNeed need = rule(subject);
   if (need && IsEmpty(need->box)) {
     for (Interval& interval : need->box) interval.end = interval.begin;
+  } else if (need) {
+    WidenToScale(subject, &*need);
   }
   return need;
 }

@@ -58,6 +58,19 @@ struct Need {
 std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
                            const Box& output_box, std::size_t output = 0);
 
+// Whether a kernel quantises the float activations of `op` while it runs, by their own range,
+// because its weights are integers ("hybrid"): CONV_2D and its like, FULLY_CONNECTED, BATCH_MATMUL
+// with float inputs and integer weights. Every output element then depends on every activation
+// under that range: a row of FULLY_CONNECTED, an image of a convolution.
+bool IsHybrid(const graph::Subgraph& subgraph, const graph::Op& op);
+
+// Whether the kernel of `op`, given only the part of every input that NeedOf() names for
+// `output_box` (with that padding), computes exactly these elements, by the same arithmetic as in
+// the whole. False where some input is needed beyond the place of the output and the kernel takes
+// what it is given for the whole: hybrid operators, normalisation along an axis that is cut. Of an
+// operator with one output whose dependence is known; true of the whole output.
+bool ComputesPart(const graph::Subgraph& subgraph, const graph::Op& op, const Box& output_box);
+
 // Whether the only output of `op` is one pixel, of which every channel is a function of the exact
 // sum of that channel over all places of input 0, in whatever order they are added: means over rows
 // and columns and pooling of a whole image (1, height, width, channels) of 8 bits. Sums fit 32

@@ -32,9 +32,25 @@ MaybeNeed PerAxis(const Subject& s, std::int64_t axis) {
   return Clipped(s.in, {s.box[*at]});
 }
 
+// Batch statistics, random masks, and the broadcasting along a named axis that ONNX had before
+// version 7.
+bool MixesElements(const Subject& s) {
+  const std::string& type = s.op.type;
+  const bool old = s.op.version > 0 && s.op.version < 7;
+  const bool tests = !old || s.Int("is_test", 0) != 0;
+  if (type == "BatchNormalization") {
+    const auto more = std::count_if(s.op.outputs.begin(), s.op.outputs.end(),
+                                    [](graph::TensorId id) { return id.valid(); });
+    return !tests || more > 1 || s.Int("training_mode", 0) != 0 || s.Int("spatial", 1) == 0;
+  }
+  if (type == "Dropout") return !tests || s.Has(2);
+  return old && s.op.domain.empty() && s.op.attributes.contains("axis");
+}
+
 MaybeNeed Elementwise(const Subject& s) {
   const std::string& type = s.op.type;
   if (!s.tflite()) {
+    if (MixesElements(s)) return std::nullopt;
     if (type == "BatchNormalization") {
       return s.input == 0 ? Broadcast(s) : PerAxis(s, s.out.size() < 2 ? 0 : 1);
     }

@@ -52,6 +52,9 @@ Need Clipped(const graph::Shape& in, const Box& wanted);
 // All of the input.
 Need Whole(const graph::Shape& in);
 
+// Of a hybrid operator (IsHybrid()), all activations that share a scale with those in the box.
+void WidenToScale(const Subject& subject, Need* need);
+
 // A rule answers nullopt for what it does not know; the functions that find one answer nullptr for
 // operators without one.
 using Rule = MaybeNeed (*)(const Subject&);

@@ -41,6 +41,12 @@ Single Make(const std::string& domain, const std::string& type, const std::vecto
   return single;
 }
 
+Single MakeFloat(const std::string& type, const std::vector<Shape>& shapes) {
+  Single single = Make("tflite", type, shapes);
+  for (graph::Tensor& tensor : single.subgraph.tensors) tensor.type = ElementType::kFloat32;
+  return single;
+}
+
 TEST(Dependence, ConvolutionOfStrideTwoWithOnePaddedRow) {
   // SAME of 8 rows by stride 2 and 3 taps: no row above, one below.
   Single conv = Make("tflite", "CONV_2D", {{1, 8, 8, 3}, {5, 3, 3, 3}, {5}, {1, 4, 4, 5}});
@@ -57,6 +63,71 @@ TEST(Dependence, ConvolutionOfStrideTwoWithOnePaddedRow) {
   const auto weights = NeedOf(conv.subgraph, conv.op, 1, {{0, 1}, {3, 4}, {1, 2}, {2, 3}});
   ASSERT_TRUE(weights);
   EXPECT_EQ(weights->box, (Box{{2, 3}, {0, 3}, {0, 3}, {0, 3}}));
+}
+
+// Float activations, integer weights: the kernel finds a scale for each image.
+TEST(Dependence, HybridConvolutionsNeedTheWholeImage) {
+  for (const auto type : {graph::ElementType::kInt8, graph::ElementType::kUint8}) {
+    Single conv = MakeFloat("CONV_2D", {{2, 8, 8, 3}, {5, 3, 3, 3}, {5}, {2, 8, 8, 5}});
+    conv.op.attributes = {
+        {"padding", std::int64_t{0}}, {"stride_h", std::int64_t{1}}, {"stride_w", std::int64_t{1}}};
+    const Box part = {{1, 2}, {0, 2}, {0, 8}, {0, 5}};
+    const auto plain = NeedOf(conv.subgraph, conv.op, 0, part);
+    ASSERT_TRUE(plain);
+    EXPECT_EQ(plain->box, (Box{{1, 2}, {0, 3}, {0, 8}, {0, 3}}));
+    EXPECT_TRUE(ComputesPart(conv.subgraph, conv.op, part));
+    conv.subgraph.tensors[conv.op.inputs[1]].type = type;
+    EXPECT_TRUE(IsHybrid(conv.subgraph, conv.op));
+    const auto need = NeedOf(conv.subgraph, conv.op, 0, part);
+    ASSERT_TRUE(need);
+    EXPECT_EQ(need->box, (Box{{1, 2}, {0, 8}, {0, 8}, {0, 3}}));
+    EXPECT_FALSE(ComputesPart(conv.subgraph, conv.op, part));
+    EXPECT_TRUE(ComputesPart(conv.subgraph, conv.op, WholeBox({2, 8, 8, 5})));
+  }
+}
+
+// Each row has a scale of its own; the matrices of BATCH_MATMUL are taken whole.
+TEST(Dependence, HybridProducts) {
+  Single rows = MakeFloat("FULLY_CONNECTED", {{6, 4}, {3, 4}, {3}, {6, 3}});
+  rows.subgraph.tensors[rows.op.inputs[1]].type = graph::ElementType::kInt8;
+  const auto row = NeedOf(rows.subgraph, rows.op, 0, {{2, 3}, {0, 3}});
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->box, (Box{{2, 3}, {0, 4}}));
+  EXPECT_TRUE(ComputesPart(rows.subgraph, rows.op, {{2, 3}, {0, 3}}));
+  Single product = MakeFloat("BATCH_MATMUL", {{2, 6, 4}, {2, 4, 3}, {2, 6, 3}});
+  product.subgraph.tensors[product.op.inputs[1]].type = graph::ElementType::kInt8;
+  const auto left = NeedOf(product.subgraph, product.op, 0, {{0, 1}, {0, 1}, {0, 3}});
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->box, (Box{{0, 2}, {0, 6}, {0, 4}}));
+  EXPECT_FALSE(ComputesPart(product.subgraph, product.op, {{0, 1}, {0, 1}, {0, 3}}));
+}
+
+TEST(Dependence, NormalisationIsNotCutAlongItsAxis) {
+  Single softmax = Make("", "Softmax", {{1, 4, 8}, {1, 4, 8}});
+  softmax.op.version = 13;
+  EXPECT_TRUE(ComputesPart(softmax.subgraph, softmax.op, {{0, 1}, {0, 2}, {0, 8}}));
+  EXPECT_FALSE(ComputesPart(softmax.subgraph, softmax.op, {{0, 1}, {0, 4}, {0, 4}}));
+  softmax.op.version = 12;  // all from axis 1 on
+  EXPECT_FALSE(ComputesPart(softmax.subgraph, softmax.op, {{0, 1}, {0, 2}, {0, 8}}));
+}
+
+// Element-wise in name alone.
+TEST(Dependence, BatchStatisticsAndMasksHaveNoMap) {
+  const Box part = {{0, 1}, {0, 2}, {0, 1}, {0, 4}};
+  Single norm = Make("", "BatchNormalization", {{1, 2, 4, 4}, {2}, {2}, {2}, {2}, {1, 2, 4, 4}});
+  norm.op.version = 14;
+  EXPECT_TRUE(NeedOf(norm.subgraph, norm.op, 0, part));
+  norm.op.attributes["training_mode"] = std::int64_t{1};
+  EXPECT_FALSE(NeedOf(norm.subgraph, norm.op, 0, part));
+  norm.op.attributes.clear();
+  norm.op.version = 6;
+  EXPECT_FALSE(NeedOf(norm.subgraph, norm.op, 0, part));
+  norm.op.attributes["is_test"] = std::int64_t{1};
+  EXPECT_TRUE(NeedOf(norm.subgraph, norm.op, 0, part));
+  Single old = Make("", "Add", {{1, 2, 4, 4}, {4}, {1, 2, 4, 4}});
+  old.op.version = 6;
+  old.op.attributes["axis"] = std::int64_t{2};  // of rows, not of columns as numpy has it
+  EXPECT_FALSE(NeedOf(old.subgraph, old.op, 1, part));
 }
 
 TEST(Dependence, DepthwiseKeepsChannels) {

@@ -179,21 +179,30 @@ void StreamChecker::Feed(const StreamOp& step, const Part& part) {
   Write(OpId(), step.fed, part, {});
 }
 
-std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part& part) const {
-  const Op& op = subgraph_.ops[id];
-  const TensorId tensor = op.outputs[0];
-  const graph::Shape& shape = *subgraph_.tensors[tensor].shape;
+namespace {
+
+constexpr std::size_t kImageAxes = 4;
+
+// What a part of an operator's output is of the tensor.
+ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const Part& part) {
+  const graph::Shape& shape = *subgraph.tensors[op.outputs[0]].shape;
   ops::Box box = ops::WholeBox(shape);
-  constexpr std::size_t kRank = 4;
-  if (shape.size() == kRank && shape[0] == 1) {
+  if (shape.size() == kImageAxes && shape[0] == 1) {
     box[1] = {part.rows.first, part.rows.last};
     box[2] = {part.columns.first, part.columns.last};
   }
-  const auto need = ops::NeedOf(subgraph_, op, input, box);
+  return box;
+}
+
+}  // namespace
+
+std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part& part) const {
+  const Op& op = subgraph_.ops[id];
+  const auto need = ops::NeedOf(subgraph_, op, input, BoxOfPart(subgraph_, op, part));
   if (!need) return std::nullopt;
   if (ops::IsEmpty(need->box)) return Part{};
   const StreamImage& image = images_[op.inputs[input]];
-  if (need->box.size() != kRank || (image.height == 1 && image.width == 1)) {
+  if (need->box.size() != kImageAxes || (image.height == 1 && image.width == 1)) {
     return WholeOf(op.inputs[input]);
   }
   return Part{{need->box[1].begin, need->box[1].end}, {need->box[2].begin, need->box[2].end}};
@@ -201,6 +210,9 @@ std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part
 
 void StreamChecker::RunBox(const StreamOp& step, const Part& part) {
   const Op& op = subgraph_.ops[step.op];
+  if (!ops::ComputesPart(subgraph_, op, BoxOfPart(subgraph_, op, part))) {
+    return Fail(step.op, TensorId(), "is cut, and its arithmetic depends on all of its input");
+  }
   std::vector<Part> needs;
   for (std::size_t i = 0; i < op.inputs.size() && !Stopped(); ++i) {
     needs.emplace_back();

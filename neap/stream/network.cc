@@ -215,7 +215,8 @@ class Maker {
     if (node.sums) node.sum_bytes = ops::SumBytesOf(subgraph_, op);
     node.by_channel = op.type == "DEPTHWISE_CONV_2D" && ops::IsByChannel(subgraph_, op);
     node.streams = op.domain == "tflite" && op.outputs.size() == 1 &&
-                   (node.sums || ImageShape(subgraph_, op.outputs[0]) != nullptr);
+                   (node.sums || ImageShape(subgraph_, op.outputs[0]) != nullptr) &&
+                   !ops::IsHybrid(subgraph_, op);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i].valid()) NEAP_CHECK_OK(AddRead(op, i, at, &node));
     }

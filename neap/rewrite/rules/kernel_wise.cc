@@ -6,8 +6,9 @@
 // Pattern: value in pieces -> depthwise or grouped convolution, pooling, padding, element-wise
 //   operator (with constants, with operands in the same pieces or the same for all channels),
 //   quantisation, batch normalisation.
-// Conditions: no channel needs another one (per_channel.h); pieces are whole groups. Element-wise
-//   operators work along any axis.
+// Conditions: no channel needs another one (per_channel.h), which excludes convolutions of float
+//   activations with integer weights: they have one scale for all channels. Pieces are whole
+//   groups. Element-wise operators work along any axis.
 // Memory: the input need not be there in one piece, and a piece of it dies when its part has run.
 //   Where the output is wanted whole, a concatenation of it replaces that of the input.
 // Exactness: Bitwise. f(concat(x1, x2)) = concat(f(x1), f(x2)), every element by the same
@@ -60,6 +61,8 @@ std::optional<Seams> SeamsOf(const Draft& draft, OpId id) {
 
 std::optional<plan::Exactness> Match(const Draft& draft, OpId id) {
   if (!SeamsOf(draft, id)) return std::nullopt;
+  const TensorId out = draft.SourceOp(id).outputs.front();
+  if (!MayAdd(draft, "CONCATENATION", "Concat", out)) return std::nullopt;
   return plan::Exactness::kBitwise;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "neap/ops/dependence.h"
 #include "neap/rewrite/rules/common.h"
 #include "neap/rewrite/slice.h"
 
@@ -99,6 +100,7 @@ class Cutter {
   }
 
   bool DepthwiseTflite() {
+    if (ops::IsHybrid(draft_.from(), op_)) return false;  // one scale for all of its input
     const graph::Shape* filter = ShapeOf(draft_, InputOf(op_, 1));
     if (filter == nullptr || filter->size() != 4 || axis_ != 3 || rank_ != 4) return false;
     if (channels_ <= 0 || (*filter)[3] % channels_ != 0) return false;
@@ -185,7 +187,10 @@ class Cutter {
   }
 
   bool BatchNormalization() {
-    if (axis_ != 1 || op_.inputs.size() != 5 || IntOr(op_, "training_mode", 0) != 0) return false;
+    if (axis_ != 1 || op_.inputs.size() != 5) return false;
+    // No map: statistics of the batch.
+    const auto& shape = draft_.TensorOf(op_.outputs.front()).shape;
+    if (!ops::NeedOf(draft_.from(), op_, 0, ops::WholeBox(*shape))) return false;
     for (std::size_t i = 1; i < 5; ++i) {
       if (!Constant(i, 0, 1)) return false;
     }
