@@ -116,7 +116,7 @@ class RegionWriter {
     op.outputs = {whole};
     op.attributes["axis"] = static_cast<std::int64_t>(axis);
     if (!onnx_) op.attributes["fused_activation_function"] = std::int64_t{0};
-    op.version = onnx_ ? from_.ops[plan_.ops[0]].version : 0;
+    op.version = onnx_ ? ops::DefaultOpset(from_) : 0;
     to_.ops.push_back(std::move(op));
   }
 
@@ -157,6 +157,74 @@ class RegionWriter {
   std::vector<TensorId> outputs_;  // of tiles that are not yet joined
 };
 
+// The operators that are steps in the order in which they run; empty `order`: that of the file.
+Result<std::vector<OpId>> SequenceOf(const Subgraph& from, const std::vector<OpId>& order) {
+  std::vector<OpId> sequence = order;
+  IdVector<OpId, bool> seen(from.ops.size(), false);
+  for (const OpId id : from.ops.Ids()) {
+    if (from.ops[id].folded) {
+      seen[id] = true;
+    } else if (order.empty()) {
+      sequence.push_back(id);
+    }
+  }
+  for (const OpId id : order) {
+    if (!from.ops.Has(id) || seen[id]) {
+      return Fail(BadInput("an order names no operator, or one twice"));
+    }
+    seen[id] = true;
+  }
+  for (const OpId id : from.ops.Ids()) {
+    if (!seen[id] && !order.empty()) return Fail(BadInput("an order leaves operators out"));
+  }
+  return sequence;
+}
+
+// Folded operators are no steps, but nodes of the file as any other: each stands where its first
+// reader needs it, behind the operators whose outputs it reads (Shape of an activation).
+class FoldedBetween {
+ public:
+  explicit FoldedBetween(const Subgraph& subgraph)
+      : subgraph_(subgraph),
+        producer_(graph::Producers(subgraph)),
+        taken_(subgraph.ops.size(), false) {}
+
+  // Those that the operator needs and that no operator before it needed; what is read comes first.
+  std::vector<OpId> TakeBefore(OpId reader) {
+    std::vector<OpId> found;
+    Collect(reader, &found);
+    return found;
+  }
+  // Those that no operator needs.
+  std::vector<OpId> TakeRest() {
+    std::vector<OpId> found;
+    for (const OpId id : subgraph_.ops.Ids()) {
+      if (subgraph_.ops[id].folded) Take(id, &found);
+    }
+    return found;
+  }
+
+ private:
+  void Take(OpId folded, std::vector<OpId>* found) {
+    if (taken_[folded]) return;
+    taken_[folded] = true;
+    Collect(folded, found);
+    found->push_back(folded);
+  }
+  void Collect(OpId reader, std::vector<OpId>* found) {
+    for (const auto* list : {&subgraph_.ops[reader].inputs, &subgraph_.ops[reader].captures}) {
+      for (const TensorId tensor : *list) {
+        const OpId id = tensor.valid() ? producer_[tensor] : OpId();
+        if (id.valid() && subgraph_.ops[id].folded) Take(id, found);
+      }
+    }
+  }
+
+  const Subgraph& subgraph_;
+  const IdVector<TensorId, OpId> producer_;
+  IdVector<OpId, bool> taken_;
+};
+
 }  // namespace
 
 Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions,
@@ -181,28 +249,25 @@ Result<Graph> Realise(const Graph& graph, const std::vector<RegionPlan>& regions
   shared.bodies = bodies;
   shared.first_body = graph.subgraphs.size();
   IdVector<OpId, OpId> moved(from.ops.size());
-  std::vector<OpId> sequence;
-  for (const OpId id : from.ops.Ids()) {
-    if (order.empty() || from.ops[id].folded) sequence.push_back(id);
-  }
-  sequence.insert(sequence.end(), order.begin(), order.end());
-  IdVector<OpId, bool> seen(from.ops.size(), false);
+  NEAP_TRY(const std::vector<OpId> sequence, SequenceOf(from, order));
+  FoldedBetween folded(from);
+  const auto keep = [&](OpId id) { moved[id] = to.ops.push_back(from.ops[id]); };
   for (const OpId id : sequence) {
-    if (!from.ops.Has(id) || seen[id])
-      return Fail(BadInput("an order names no operator, or one twice"));
-    seen[id] = true;
-  }
-  if (sequence.size() != from.ops.size()) return Fail(BadInput("an order leaves operators out"));
-  for (const OpId id : sequence) {
-    if (region_of[id] < 0) {
-      moved[id] = to.ops.push_back(from.ops[id]);
+    const std::int32_t region = region_of[id];
+    if (region < 0) {
+      for (const OpId before : folded.TakeBefore(id)) keep(before);
+      keep(id);
       continue;
     }
-    const auto r = static_cast<std::size_t>(region_of[id]);
+    const auto r = static_cast<std::size_t>(region);
     if (--left[r] > 0) continue;
+    for (const OpId inside : regions[r].ops) {
+      for (const OpId before : folded.TakeBefore(inside)) keep(before);
+    }
     NEAP_TRY(const std::vector<Tile> tiles, TilesOf(from, regions[r]));
     RegionWriter(from, regions[r], r, &to, &shared).Write(tiles);
   }
+  for (const OpId id : folded.TakeRest()) keep(id);
   for (const graph::ControlEdge& edge : from.control_edges) {
     if (!moved[edge.before].valid() || !moved[edge.after].valid()) {
       return Fail(BadInput("a region has an operator whose place among others is told"));

@@ -46,6 +46,15 @@ bool WritesWhatItReads(const graph::Op& op) {
   return op.type == "Softmax" || op.type == "LogSoftmax";
 }
 
+bool LacksAttribute(const graph::Op& op) {
+  constexpr std::string_view kType = ".type";
+  return std::any_of(op.attributes.begin(), op.attributes.end(), [&](const auto& attribute) {
+    const std::string& name = attribute.first;
+    return name.ends_with(kType) &&
+           !op.attributes.contains(name.substr(0, name.size() - kType.size()));
+  });
+}
+
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step) {
   const bool onnx = op.domain.empty() || op.domain == "ai.onnx";
   if (!onnx || !Contains(kWindows, op.type)) return true;

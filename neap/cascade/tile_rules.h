@@ -18,6 +18,9 @@ bool RunsOnParts(const graph::Op& op);
 // that: a part that reads more than it writes is no such operator.
 bool WritesWhatItReads(const graph::Op& op);
 
+// True if an attribute of the operator is a tensor whose data is not known: it has a type alone.
+bool LacksAttribute(const graph::Op& op);
+
 // Sets the padding of a window to what `need` leaves; nothing for other operators. False: it cannot
 // be told.
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step);

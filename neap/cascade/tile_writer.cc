@@ -95,16 +95,22 @@ void TileWriter::AddSlice(const Tile& tile, const TileStep& step,
   const std::string name = to_.tensors[output].name;
   Op op;
   op.outputs = {output};
-  op.inputs = {from, AddConstant(name + "/begin", begins)};
+  op.inputs = {from};
   if (onnx_) {
     op.type = "Slice";
     op.name = name + "/slice";
-    op.inputs.push_back(AddConstant(name + "/end", ends));
-    op.version = version_;
+    op.version = opset_;
   } else {
     op.type = "SLICE";
     op.domain = "tflite";
-    op.inputs.push_back(AddConstant(name + "/size", sizes));
+  }
+  if (onnx_ && opset_ < ops::kSliceWithInputs) {
+    op.attributes["starts"] = begins;
+    op.attributes["ends"] = ends;
+  } else {
+    op.inputs.push_back(AddConstant(name + "/begin", begins));
+    op.inputs.push_back(onnx_ ? AddConstant(name + "/end", ends)
+                              : AddConstant(name + "/size", sizes));
   }
   to_.ops.push_back(std::move(op));
 }

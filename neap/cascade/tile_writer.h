@@ -12,6 +12,7 @@
 
 #include "neap/cascade/region.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/stock_kernels.h"
 
 namespace neap::cascade {
 
@@ -25,7 +26,7 @@ class TileWriter {
       : from_(from),
         to_(*to),
         onnx_(from.ops[first].domain != "tflite"),
-        version_(from.ops[first].version),
+        opset_(onnx_ ? ops::DefaultOpset(from) : 0),
         is_body_(is_body) {}
 
   // All steps of a tile; its output.
@@ -49,7 +50,7 @@ class TileWriter {
   const graph::Subgraph& from_;
   graph::Subgraph& to_;
   const bool onnx_;
-  const std::int32_t version_;  // of .onnx
+  const std::int32_t opset_;  // of .onnx
   const bool is_body_;
   std::string name_;
   std::map<std::vector<std::int64_t>, graph::TensorId> constants_;

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "neap/ops/stock_kernels.h"
+
 namespace neap::formats {
 namespace {
 
@@ -194,6 +196,22 @@ bool KeepsEnds(const Subgraph& before, const Subgraph& after, bool is_main) {
          all(before.outputs, after.outputs, false);
 }
 
+// New operators of .onnx in the form of the file's operator set.
+Status CheckForms(const Subgraph& main, const Subgraph& after) {
+  const std::int32_t opset = ops::DefaultOpset(main);
+  for (const OpId id : after.ops.Ids()) {
+    if (after.ops[id].source_index >= 0 || opset == 0) continue;
+    Op op = after.ops[id];
+    op.version = opset;
+    const std::string why = ops::WrongOnnxForm(after, op);
+    if (why.empty()) continue;
+    Diagnostic error = UsageError("is new, and " + why);
+    error.op = graph::Describe(id, op);
+    return Fail(std::move(error));
+  }
+  return {};
+}
+
 // Operators of the file as they are, and all of them in an order that can be run. `calls`: new ones
 // may have bodies.
 Status CheckOps(const Subgraph& before, const Subgraph& after, bool calls) {
@@ -259,6 +277,9 @@ Status CheckEdit(const SourceModel& model, const graph::Graph& edited) {
   }
   NEAP_CHECK_OK(graph::Verify(edited));
   for (const SubgraphId id : edited.subgraphs.Ids()) {
+    if (model.format == Format::kOnnx) {
+      NEAP_CHECK_OK(CheckForms(model.graph.subgraphs[SubgraphId(0)], edited.subgraphs[id]));
+    }
     NEAP_CHECK_OK(id.index() < old ? CheckSubgraph(model.graph.subgraphs[id], edited.subgraphs[id],
                                                    id == SubgraphId(0), adds)
                                    : CheckOps(Subgraph(), edited.subgraphs[id], adds));

@@ -4,9 +4,12 @@
 // ends. In ONNX a tensor is its name, so that a node that reads another tensor gets another name;
 // what nothing refers to any more is left out.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "neap/formats/onnx/model.h"
@@ -35,6 +38,7 @@ class ScopeEditor {
         graph_(graph) {}
 
   Status Run(std::set<std::string>* domains) {
+    CopyTensorAttributes();
     NEAP_CHECK_OK(EditNodes(domains));
     NEAP_CHECK_OK(ChangeEnds(before_.inputs, after_.inputs, graph_->mutable_input()));
     NEAP_CHECK_OK(ChangeEnds(before_.outputs, after_.outputs, graph_->mutable_output()));
@@ -43,6 +47,30 @@ class ScopeEditor {
   }
 
  private:
+  // A graph has the values of a tensor that is an attribute, not its shape: a new operator that has
+  // the same values as one of the file gets the attribute of the file.
+  void CopyTensorAttributes() {
+    std::map<const void*, std::pair<OpId, std::string>> known;
+    for (const OpId id : before_.ops.Ids()) {
+      for (const auto& [name, value] : before_.ops[id].attributes) {
+        const auto* data = std::get_if<graph::ConstantData>(&value);
+        if (data != nullptr) known.emplace(data->owner.get(), std::pair(id, name));
+      }
+    }
+    for (const Op& op : after_.ops) {
+      if (op.source_index >= 0) continue;
+      for (const auto& [name, value] : op.attributes) {
+        const auto* data = std::get_if<graph::ConstantData>(&value);
+        const auto found = data == nullptr ? known.end() : known.find(data->owner.get());
+        if (found == known.end() || found->second.second != name) continue;
+        const pb::NodeProto& node = graph_->node(found->second.first.value());
+        for (const pb::AttributeProto& attribute : node.attribute()) {
+          if (attribute.name() == name) tensor_attributes_[data->owner.get()] = attribute;
+        }
+      }
+    }
+  }
+
   Status EditNodes(std::set<std::string>* domains) {
     google::protobuf::RepeatedPtrField<pb::NodeProto> nodes;
     nodes.Reserve(static_cast<int>(after_.ops.size()));
@@ -55,7 +83,7 @@ class ScopeEditor {
         continue;
       }
       NEAP_CHECK_OK(FillNode(id, node));
-      if (!op.domain.empty()) domains->insert(op.domain);
+      domains->insert(op.domain);
     }
     graph_->mutable_node()->Swap(&nodes);
     return {};
@@ -92,7 +120,15 @@ class ScopeEditor {
     for (const TensorId input : op.inputs) node->add_input(input.valid() ? NameOf(input) : "");
     for (const TensorId output : op.outputs) node->add_output(output.valid() ? NameOf(output) : "");
     for (const auto& [name, value] : op.attributes) {
+      if (IsTypeOfTensor(op, name)) continue;
       pb::AttributeProto* attribute = node->add_attribute();
+      if (const auto* data = std::get_if<graph::ConstantData>(&value)) {
+        const auto known = tensor_attributes_.find(data->owner.get());
+        if (known != tensor_attributes_.end()) {
+          *attribute = known->second;
+          continue;
+        }
+      }
       attribute->set_name(name);
       if (!SetAttribute(value, attribute)) {
         return Fail(graph::AtOp(BadInput("attribute '" + name + "' is bytes of unknown type"), id,
@@ -100,6 +136,15 @@ class ScopeEditor {
       }
     }
     return {};
+  }
+
+  // "value.type", which the reader keeps beside the tensor "value".
+  static bool IsTypeOfTensor(const Op& op, const std::string& name) {
+    constexpr std::string_view kType = ".type";
+    if (!name.ends_with(kType)) return false;
+    const auto tensor = op.attributes.find(name.substr(0, name.size() - kType.size()));
+    return tensor != op.attributes.end() &&
+           std::holds_alternative<graph::ConstantData>(tensor->second);
   }
 
   // Other tensors in the place of inputs or outputs: of the same shape, so that dimensions keep
@@ -204,6 +249,7 @@ class ScopeEditor {
   bool declare_shapes_;
   bool initializers_are_inputs_;
   pb::GraphProto* graph_;
+  std::map<const void*, pb::AttributeProto> tensor_attributes_;  // by the owner of their values
 };
 
 bool IsChanged(const Subgraph& before, const Subgraph& after) {
@@ -281,10 +327,12 @@ Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph
   }
   for (const std::string& domain : domains) {
     const auto& imports = parsed->opset_import();
-    if (std::any_of(imports.begin(), imports.end(),
-                    [&](const auto& import) { return import.domain() == domain; })) {
-      continue;
-    }
+    const auto names = [&](const auto& import) {
+      return import.domain() == domain || (domain.empty() && import.domain() == "ai.onnx");
+    };
+    // A file that names none at all is read as one of the newest default set.
+    if (imports.empty() && domain.empty()) continue;
+    if (std::any_of(imports.begin(), imports.end(), names)) continue;
     return Fail(BadInput("has no operator set '" + domain + "' for a new operator"));
   }
   return Serialise(*parsed);
