@@ -9,7 +9,7 @@ set(NEAP_PUBLIC_HEADERS
   base/bytes.h base/check.h base/diagnostic.h base/id.h base/index.h base/limits.h base/random.h base/result.h
   batch/batch.h
   bench/bench.h
-  cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h
+  cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h cascade/tiles_check.h
   census/census.h census/natural.h
   compile/compile.h compile/entry_memory.h compile/headline.h compile/peak_question.h compile/stream.h
   deliver/deliver.h deliver/edits.h deliver/measure.h deliver/rewriting.h
@@ -20,12 +20,12 @@ set(NEAP_PUBLIC_HEADERS
   io/file.h io/gzip.h
   learn/dag.h learn/embedding.h learn/labels.h learn/model.h learn/network.h learn/peak.h
   learn/reference_cases.h learn/repair.h learn/sampler.h learn/stages.h
-  ops/dependence.h ops/litert.h ops/macs.h ops/onnx_shapes.h ops/overlap.h ops/resize.h ops/state.h
+  ops/dependence.h ops/litert.h ops/macs.h ops/onnx_shapes.h ops/overlap.h ops/resize.h ops/state.h ops/stock_kernels.h
   ops/traits.h ops/window.h
   picture/chart.h picture/picture.h
   pipeline/baselines.h pipeline/certificate.h pipeline/check.h pipeline/cut.h pipeline/pipeline.h
   pipeline/problem.h pipeline/simulate.h
-  plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h
+  plan/check.h plan/offsets_check.h plan/plan.h plan/plan_json.h plan/profile.h plan/runtime_check.h
   plan/stream.h
   report/report.h report/text.h report/traffic_report.h
   rewrite/interface.h rewrite/rewrite.h

@@ -19,6 +19,7 @@
 #include "neap/io/file.h"
 #include "neap/plan/offsets_check.h"
 #include "neap/plan/plan_json.h"
+#include "neap/plan/runtime_check.h"
 #include "neap/report/report.h"
 #include "tools/cascading.h"
 #include "tools/common.h"
@@ -331,6 +332,10 @@ class PlanRun {
   // What the numbers of a runtime are not.
   void NoteRuntime() {
     const plan::Runtime runtime = settings_.compile.runtime;
+    if (const auto refusal = plan::FindRefusal(source_.graph, runtime)) {
+      const graph::Subgraph& subgraph = source_.graph.subgraphs[refusal->subgraph];
+      report_.refused = {graph::Describe(refusal->op, subgraph.ops[refusal->op]), refusal->why};
+    }
     const bool tflite = source_.format == formats::Format::kTflite;
     const bool onnx = source_.format == formats::Format::kOnnx;
     std::string_view only;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neap/plan/offsets_check.h"
+#include "neap/plan/runtime_check.h"
 
 namespace neap::tools {
 namespace {
@@ -179,6 +180,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
     const formats::LoadOptions& options, std::vector<std::string>* notes) {
   if (compiled.edited && source.format == formats::Format::kTflite) {
     // First the moves as operators, then addresses for the file that has them.
+    NEAP_CHECK_OK(plan::RequireKernels(source.graph, *compiled.edited, compiled.plan.runtime));
     NEAP_TRY(const formats::SourceModel edited,
              formats::WriteEdited(source, *compiled.edited, options));
     return MakeModel(edited, OperatorOrder(edited.graph.subgraphs.size()), compiled, path, options,

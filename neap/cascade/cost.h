@@ -11,6 +11,7 @@
 #include "neap/cascade/region.h"
 #include "neap/graph/graph.h"
 #include "neap/ops/overlap.h"
+#include "neap/ops/stock_kernels.h"
 
 namespace neap::cascade {
 
@@ -22,6 +23,8 @@ struct Rules {
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
   bool charges_operators = false;  // TensorFlow Lite Micro keeps data for each operator
   TileBodies bodies = TileBodies::kClones;
+  // What slices and concatenations must have kernels in.
+  ops::StockRuntime runtime = ops::StockRuntime::kNone;
 };
 
 struct Cost {

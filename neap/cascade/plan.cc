@@ -11,9 +11,11 @@
 #include "neap/base/check.h"
 #include "neap/cascade/cost.h"
 #include "neap/cascade/region_search.h"
+#include "neap/cascade/tiles_check.h"
 #include "neap/compile/headline.h"
 #include "neap/plan/check.h"
 #include "neap/plan/profile.h"
+#include "neap/plan/runtime_check.h"
 
 namespace neap::cascade {
 namespace {
@@ -61,6 +63,7 @@ class Planner {
       rules_.kernels = ops::KernelLibrary::kCopies;
     }
     rules_.charges_operators = tflm;
+    rules_.runtime = plan::StockRuntimeOf(options.compile.runtime);
     // Without offsets that are told, TFLM lets no two tensors of a body that is called again share
     // bytes.
     if (tflm && options.compile.tell_offsets) rules_.bodies = options.bodies;
@@ -126,10 +129,16 @@ class Planner {
     return Fits(proposal.arena_bytes, total < 0 ? unknown : total);
   }
 
+  // Tiles that need no less than the graph as it is.
+  bool IsIdle(const Proposal& proposal) const {
+    return !proposal.regions.empty() && ScoreOf(proposal) >= ScoreOf(outcome_.uncut);
+  }
+
   // Without a budget the least bytes, then the fewest cycles; with one the fewest cycles that fit.
   bool IsBetter(const Proposal& a, const Proposal& b) const {
     const bool cheap = HasBudget() && Fits(a) && Fits(b);
     if (Fits(a) != Fits(b)) return Fits(a);
+    if (IsIdle(a) != IsIdle(b)) return IsIdle(b);
     const auto key = [&](const Proposal& p) {
       return cheap ? std::tuple(p.cycles, ScoreOf(p), p.tiles)
                    : std::tuple(ScoreOf(p), p.cycles, p.tiles);
@@ -441,6 +450,13 @@ class Planner {
   Status Verify(std::size_t proposal) const {
     if (proposals_[proposal].regions.empty()) return {};
     NEAP_TRY(Graph realised, GraphOf(graph_, proposals_[proposal]));
+    const auto refused = plan::FindNewRefusal(graph_, realised, options_.compile.runtime);
+    NEAP_CHECK(!refused, "tiles need an operator that the runtime refuses: " + refused->why);
+    for (const RegionPlan& region : proposals_[proposal].regions) {
+      NEAP_TRY(const std::vector<Tile> tiles, TilesOf(Main(), region));
+      const std::string wrong = FindWrongTile(Main(), region, tiles);
+      NEAP_CHECK(wrong.empty(), "tiles fail their check: " + wrong);
+    }
     const auto violations = plan::Check(WithoutUnused(std::move(realised)), plans_[proposal]);
     NEAP_CHECK(violations.empty(), "a plan in tiles fails its check: " + violations.front());
     return {};

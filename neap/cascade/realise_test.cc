@@ -8,6 +8,7 @@
 
 #include "neap/cascade/networks_testing.h"
 #include "neap/cascade/region.h"
+#include "neap/cascade/tiles_check.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inputs.h"
 
@@ -69,6 +70,8 @@ Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
       ++counts.refused;
       continue;
     }
+    const auto tiles = TilesOf(main, plan);
+    EXPECT_EQ(tiles ? FindWrongTile(main, plan, *tiles) : tiles.error().ToString(), "");
     const auto kernels = kind == Kind::kOnnx ? execute::Kernels::kOnnx : execute::Kernels::kTflm;
     Compare(network, *tiled, random.Next() >> 40U, &counts, kernels);
     if (testing::Test::HasFatalFailure()) return counts;
@@ -96,6 +99,77 @@ TEST(Realise, OnnxNetworksAreByteIdenticalInTheExecutor) {
   EXPECT_GT(counts.varied, counts.equal * 9 / 10);
   // Operators are told their padding: nothing but ragged borders stands in the way.
   EXPECT_LT(counts.refused, counts.equal / 10);
+}
+
+// A kernel of float activations and integer weights has a scale for the whole image.
+TEST(Realise, HybridConvolutionsAreNotCut) {
+  Random random(5);
+  int refused = 0;
+  int found = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Network network = RandomTflite(&random, false);
+    const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    RegionPlan plan;
+    plan.ops = network.ops;
+    plan.splits = RandomSplits(*main.tensors[main.outputs[0]].shape, 1, &random);
+    if (plan.splits.empty()) continue;
+    const auto tiles = TilesOf(main, plan);
+    if (!tiles) continue;
+    graph::Subgraph hybrid = main;
+    graph::OpId changed;
+    for (const graph::OpId id : hybrid.ops.Ids()) {
+      const graph::Op& op = hybrid.ops[id];
+      if (op.type != "CONV_2D" && op.type != "DEPTHWISE_CONV_2D") continue;
+      hybrid.tensors[op.inputs[1]].type = graph::ElementType::kInt8;
+      changed = id;
+      break;
+    }
+    if (!changed.valid()) continue;
+    const auto cut = TilesOf(hybrid, plan);
+    if (cut) {
+      // Every tile needs all of its output.
+      EXPECT_EQ(FindWrongTile(hybrid, plan, *cut), "");
+      continue;
+    }
+    EXPECT_EQ(cut.error().op, graph::Describe(changed, hybrid.ops[changed]));
+    // The checker finds it in tiles that others made.
+    EXPECT_EQ(FindWrongTile(main, plan, *tiles), "");
+    found += FindWrongTile(hybrid, plan, *tiles).empty() ? 0 : 1;
+    ++refused;
+  }
+  EXPECT_GT(refused, 100);
+  // Where every tile computes all of the convolution, its part is right.
+  EXPECT_GT(found, refused / 2);
+}
+
+TEST(Realise, TheCheckFindsPartsThatAreMoved) {
+  Random random(6);
+  int found = 0;
+  int moved = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Network network = RandomTflite(&random, true);
+    const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    RegionPlan plan;
+    plan.ops = network.ops;
+    plan.splits = RandomSplits(*main.tensors[main.outputs[0]].shape, 1, &random);
+    if (plan.splits.empty()) continue;
+    auto tiles = TilesOf(main, plan);
+    if (!tiles) continue;
+    const std::size_t axis = plan.splits[0].axis;
+    for (Tile& tile : *tiles) {
+      const TileStep& step = tile.steps.front();
+      if (step.op.valid()) continue;
+      ops::Interval& part = tile.tensors[static_cast<std::size_t>(step.output)].box[axis];
+      if (part.begin == 0) continue;
+      --part.begin;
+      --part.end;
+      ++moved;
+      found += FindWrongTile(main, plan, *tiles).empty() ? 0 : 1;
+      break;
+    }
+  }
+  EXPECT_GT(moved, 50);
+  EXPECT_EQ(found, moved);
 }
 
 // The control: cut one row too few of the input, and outputs differ.

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "neap/cascade/inserted.h"
+
 namespace neap::cascade {
 namespace {
 
@@ -164,7 +166,9 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
   if (border.outputs.size() != 1) return run;
   run.output = border.outputs[0];
   const graph::Tensor& output = subgraph_.tensors[run.output];
-  run.axes = SpatialAxes(subgraph_.ops[run.ops[0]], *output.shape);
+  if (MayJoin(subgraph_, run.output, rules_.runtime)) {
+    run.axes = SpatialAxes(subgraph_.ops[run.ops[0]], *output.shape);
+  }
   for (const TensorId input : border.inputs) {
     run.dies.push_back(lives_[input].last < end && !Has(subgraph_.outputs, input));
     if (!run.dies.back()) run.least += CountedBytes(subgraph_.tensors[input], rules_);
@@ -190,7 +194,7 @@ void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
   if (run.least >= run.most) return;
   const RegionPlan region{run.ops, std::move(splits)};
   const auto tiles = TilesOf(subgraph_, region);
-  if (!tiles) return;
+  if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) return;
   auto cost = CostBelow(run.most - run.beside, subgraph_, region, *tiles, run.dies, rules_);
   if (!cost) return;
   cost->bytes += run.beside;

@@ -105,6 +105,9 @@ class Tiler {
         return Refuse(id, op, "cannot run in tiles");
       }
       if ((op.domain != "tflite") != onnx_) return Refuse(id, op, "is of another format");
+      if (onnx_ && LacksAttribute(op)) {
+        return Refuse(id, op, "an attribute of it is not known");
+      }
       if (onnx_ && !RunsOnParts(op)) return Refuse(id, op, "cannot run in tiles");
     }
     return {};
@@ -120,6 +123,9 @@ class Tiler {
       const Op& op = subgraph_.ops[id];
       const auto out = needed_.find(op.outputs[0]);
       if (out == needed_.end()) return Refuse(id, op, "nothing in its region uses what it writes");
+      if (!ops::ComputesPart(subgraph_, op, out->second)) {
+        return Refuse(id, op, "its arithmetic depends on all of its input");
+      }
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         const TensorId input = op.inputs[i];
         if (!input.valid()) continue;

@@ -8,6 +8,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/stock_runtime.h"
+#include "neap/ops/stock_kernels.h"
 
 namespace neap::compile {
 namespace {
@@ -68,6 +69,7 @@ class Rewriter {
     for (plan::TensorPlacement& placement : entry_.tensors) {
       const TensorId tensor = placement.tensor;
       if (count[tensor] < 2) continue;
+      if (!MayMove(tensor)) return false;
       const bool input = Contains(subgraph_.inputs, tensor);
       if (input && Contains(subgraph_.outputs, tensor)) return false;
       const int at = seen[tensor]++;
@@ -81,6 +83,13 @@ class Rewriter {
     }
     stretches_.resize(subgraph_.tensors.size());
     return true;
+  }
+
+  // Every move is an operator of the runtime.
+  bool MayMove(TensorId tensor) const {
+    const graph::Tensor& moved = subgraph_.tensors[tensor];
+    return ops::MayInsert("RESHAPE", moved.type, moved.shape ? moved.shape->size() : 0,
+                          ops::StockRuntime::kTflm);
   }
 
   Op Reshape(TensorId from, TensorId to) const {

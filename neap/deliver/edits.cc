@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "neap/cascade/region.h"
+#include "neap/cascade/tiles_check.h"
+#include "neap/plan/runtime_check.h"
 #include "neap/rewrite/interface.h"
 #include "neap/rewrite/rewrite.h"
 
@@ -31,6 +34,7 @@ Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
   auto edited =
       rewrite::Apply(source.graph, plan.rewrites, rewrite::SettingsFor(plan.runtime, settings));
   if (!edited) return Fail(AtModel(std::move(edited).error(), source));
+  NEAP_CHECK_OK(plan::RequireKernels(source.graph, *edited, plan.runtime));
   if (plan.rewritten_sha256.empty()) return GraphAlone(source, std::move(*edited));
   if (!CanBeFile(source, *edited)) {
     return Fail(BadInput("the plan names a rewritten file, but its rewrites cannot be in a file"));
@@ -56,10 +60,18 @@ Result<formats::SourceModel> TiledModel(const formats::SourceModel& source, cons
     }
     regions.push_back(std::move(region));
   }
+  const graph::Subgraph& main = source.graph.subgraphs[graph::SubgraphId(0)];
+  for (const cascade::RegionPlan& region : regions) {
+    NEAP_TRY(const std::vector<cascade::Tile> tiles, cascade::TilesOf(main, region));
+    const std::string wrong = cascade::FindWrongTile(main, region, tiles);
+    if (!wrong.empty())
+      return Fail(AtModel(BadInput("the plan's tiles are wrong: " + wrong), source));
+  }
   NEAP_TRY(const graph::Graph edited,
            cascade::Realise(source.graph, regions, plan.tiled_order,
                             plan.tiles_share_bodies ? cascade::TileBodies::kShared
                                                     : cascade::TileBodies::kClones));
+  NEAP_CHECK_OK(plan::RequireKernels(source.graph, edited, plan.runtime));
   return formats::WriteEdited(source, edited, options);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "neap/deliver/edits.h"
+#include "neap/plan/runtime_check.h"
 #include "neap/rewrite/rewrite.h"
 
 namespace neap::deliver {
@@ -64,6 +65,7 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
   out.lower_bound_bytes = found.lower_bound_bytes;
   out.evaluations = found.evaluations;
   if (found.applications.empty()) return out;
+  NEAP_CHECK_OK(plan::RequireKernels(source.graph, found.graph, compile.runtime));
   if (NeedsExecutor(found.graph)) out.accumulator_bytes = settings.accumulator_bytes;
   out.applications = std::move(found.applications);
   if (!CanBeFile(source, found.graph)) {

@@ -94,19 +94,21 @@ Json StreamJson(const plan::EntryPlan& entry) {
 
 Json DeliveredJson(const PlanReport& report) {
   const compile::Compiled& compiled = *report.compiled;
-  const bool modelled = compiled.delivered_arena_bytes >= 0;
+  // A runtime that does not execute the model allocates nothing for it.
+  const bool modelled = compiled.delivered_arena_bytes >= 0 && !report.refused;
   if (!modelled && report.model_file.empty()) return nullptr;
   Json out;
   out["file"] = report.model_file.empty() ? Json(nullptr) : Json(report.model_file);
   out["sha256"] = report.model_file.empty() ? Json(nullptr) : Json(compiled.plan.written_sha256);
   out["arena_bytes"] = modelled ? Json(compiled.delivered_arena_bytes) : Json(nullptr);
   const compile::TflmTotal* total = TotalOf(compiled);
-  const bool known = total != nullptr && total->missing.empty();
+  const bool known = total != nullptr && total->missing.empty() && !report.refused;
   out["persistent_bytes"] = known ? Json(total->persistent_bytes) : Json(nullptr);
   out["total_arena_bytes"] = known ? Json(total->total_arena_bytes) : Json(nullptr);
   out["memory_plan"] = report.carries_plan;
   out["targets"] = Json::array();
   for (const compile::TflmTotal& each : compiled.totals) {
+    if (report.refused) break;
     const bool has = each.missing.empty();
     out["targets"].push_back(
         {{"target", compile::NameOf(each.target)},
@@ -169,6 +171,11 @@ Json PeakJson(const graph::Graph& graph, const compile::PeakCause& cause) {
 std::string Dump(const Json& json) {
   // Names from a file need not be UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json RefusedJson(const PlanReport& report) {
+  if (!report.refused) return nullptr;
+  return {{"operator", report.refused->op}, {"why", report.refused->why}};
 }
 
 Json CascadeJson(const PlanReport& report) {
@@ -254,6 +261,7 @@ std::string PlanJson(const PlanReport& report) {
                        {"arena_bytes", if_placed(compiled.file_order.arena_bytes)}};
   out["plan"] = NumbersJson(entry, report.placed);
   out["delivered"] = DeliveredJson(report);
+  out["refused_by_runtime"] = RefusedJson(report);
   out["peak_at"] = PeakJson(*report.graph, compiled.peak_at);
   out["overlaps"] = OverlapsJson(*report.graph, entry);
   out["clobbered_inputs"] = ClobberedJson(*report.graph, entry);

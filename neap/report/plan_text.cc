@@ -73,7 +73,7 @@ std::optional<Excess> ExcessOf(const PlanReport& report) {
 // Where the number of the first line will hold: in the file that was written for the runtime. Two
 // lines where one would be too long.
 std::string DeliveryText(const PlanReport& report, const Headline& headline, const Style& style) {
-  if (!headline.by_stock_runtime) return "";
+  if (!headline.by_stock_runtime || report.refused) return "";
   const std::string file =
       report.model_file.empty() ? "a model written with -o" : Printable(report.model_file, 4096);
   const bool tflm = report.compiled->plan.runtime == plan::Runtime::kTflm;
@@ -100,6 +100,17 @@ bool FitsOneLine(const Style& style, std::string_view head, std::string_view tai
   return columns <= static_cast<std::size_t>(style.columns);
 }
 
+// No number holds in a runtime that does not execute the model.
+std::string RefusalText(const PlanReport& report, const Style& style) {
+  if (!report.refused) return "";
+  const bool tflm = report.compiled->plan.runtime == plan::Runtime::kTflm;
+  return fmt::format("{} operator {}: {}.\n",
+                     Paint(style, Ink::kBad,
+                           fmt::format("{} does not execute this model:",
+                                       tflm ? "TensorFlow Lite Micro" : "LiteRT")),
+                     Printable(report.refused->op, 4096), Printable(report.refused->why, 4096));
+}
+
 std::string FirstLine(const PlanReport& report, const Style& style) {
   const compile::Compiled& compiled = *report.compiled;
   const Headline headline = HeadlineOf(compiled, report.placed);
@@ -112,7 +123,7 @@ std::string FirstLine(const PlanReport& report, const Style& style) {
   }
   out += Paint(style, Ink::kBold,
                fmt::format("{} {}", report.placed ? "Arena" : "Peak", FormatBytes(headline.bytes)));
-  if (headline.by_stock_runtime) {
+  if (headline.by_stock_runtime && !report.refused) {
     out += fmt::format(" in {}", StockRuntimeName(compiled.plan.runtime));
   }
   const std::size_t memories = compiled.plan.memories.size();
@@ -125,8 +136,8 @@ std::string FirstLine(const PlanReport& report, const Style& style) {
   const std::string proof = ProofText(report, headline, style) + ".";
   out += FitsOneLine(style, out, proof) ? "; " + proof : ";\n" + proof;
   const std::string peak = PeakSentence(*report.graph, compiled.peak_at);
-  return out + "\n" + InterfaceText(report.interface) + DeliveryText(report, headline, style) +
-         (peak.empty() ? "" : peak + "\n");
+  return out + "\n" + RefusalText(report, style) + InterfaceText(report.interface) +
+         DeliveryText(report, headline, style) + (peak.empty() ? "" : peak + "\n");
 }
 
 struct Row {

@@ -66,6 +66,12 @@ struct TriedPlan {
   bool taken = false;
 };
 
+// An operator for which the profile's stock runtime has no kernel (neap/plan/runtime_check.h).
+struct RefusedOperator {
+  std::string op;   // "#7 'CONV_2D'"
+  std::string why;  // "there is no kernel for uint8"
+};
+
 // Everything `neap plan` has to tell. Pointers are not owned and not null.
 struct PlanReport {
   std::string model;  // as given
@@ -76,6 +82,7 @@ struct PlanReport {
   std::optional<std::int64_t> budget_total_bytes;  // --budget-total; the total is known then
   std::optional<CascadeReport> cascade;
   std::vector<InterfaceChange> interface;  // --integer-io
+  std::optional<RefusedOperator> refused;  // the stock runtime does not execute the model
   bool carries_plan = false;               // the model, when it is written, tells TFLM the offsets
   std::vector<TriedPlan> tried;            // the plan itself among them
   // What rewriting did; nullptr: the model is planned as it is. Not owned.

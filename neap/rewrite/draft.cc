@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/ops/stock_kernels.h"
 #include "neap/rewrite/slice.h"
 
 namespace neap::rewrite {
@@ -73,6 +74,7 @@ Facts::Facts(const graph::Graph& graph) : source(graph) {
   output = IdVector<TensorId, char>(subgraph.tensors.size(), 0);
   input = IdVector<TensorId, char>(subgraph.tensors.size(), 0);
   producer = graph::Producers(subgraph);
+  opset = ops::DefaultOpset(subgraph);
   for (const TensorId id : subgraph.outputs) output[id] = 1;
   for (const TensorId id : subgraph.inputs) input[id] = 1;
   for (const OpId id : subgraph.ops.Ids()) {
@@ -187,7 +189,7 @@ void Draft::EmitConcat(TensorId source, const Pieces& pieces) {
   if (!concat) {
     op.type = tflite ? "CONCATENATION" : "Concat";
     op.domain = tflite ? "tflite" : "";
-    op.version = producer.version;
+    op.version = tflite ? producer.version : opset();
     if (!producer.name.empty()) op.name = producer.name + "/concat";
     op.attributes["axis"] = static_cast<std::int64_t>(pieces.axis);
     if (tflite) op.attributes["fused_activation_function"] = std::int64_t{0};

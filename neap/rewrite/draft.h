@@ -48,6 +48,7 @@ struct Facts {
   IdVector<graph::OpId, char> plain;
   IdVector<graph::TensorId, char> output;
   IdVector<graph::TensorId, char> input;
+  std::int32_t opset = 0;  // ops::DefaultOpset()
 };
 
 class Draft {
@@ -76,6 +77,8 @@ class Draft {
   // is known to be needed whole anyway.
   graph::TensorId TensorFor(graph::TensorId source) const;
   std::size_t Rank(graph::TensorId id) const;
+  // The version of the default operator set; 0: not known.
+  std::int32_t opset() const { return facts_.opset; }
 
   // ---- what rules do ----
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "neap/plan/runtime_check.h"
 #include "neap/rewrite/compose.h"
 #include "neap/rewrite/draft.h"
 #include "neap/rewrite/rule.h"
@@ -53,8 +54,8 @@ const Rule* RuleNamed(std::string_view name) {
 }
 
 Settings SettingsFor(plan::Runtime runtime, Settings base) {
-  constexpr std::size_t kMostOfTflm = 10;  // kMaxInputNum of its concatenation kernel
-  if (runtime == plan::Runtime::kTflm) base.most_concat_inputs = kMostOfTflm;
+  base.runtime = plan::StockRuntimeOf(runtime);
+  base.most_concat_inputs = std::min(base.most_concat_inputs, ops::MaxConcatInputs(base.runtime));
   return base;
 }
 

@@ -19,6 +19,7 @@
 #include "neap/base/result.h"
 #include "neap/compile/compile.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/stock_kernels.h"
 #include "neap/plan/plan.h"
 
 namespace neap::rewrite {
@@ -60,6 +61,8 @@ struct Settings {
   bool keep_order = true;
   // Inputs that a concatenation may have where the runtime has a limit (SettingsFor()).
   std::size_t most_concat_inputs = kMostConcatInputs;
+  // What concatenations and sums that are added must have kernels in.
+  ops::StockRuntime runtime = ops::StockRuntime::kNone;
 };
 // Of `base` what the runtime of a profile asks for: TensorFlow Lite Micro loads no CONCATENATION of
 // more than ten.

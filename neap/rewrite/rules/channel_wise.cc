@@ -82,6 +82,8 @@ std::optional<plan::Exactness> Match(const Draft& draft, OpId id) {
   }
   const TensorId bias = InputOf(op, 2);
   if (bias.valid() && !draft.TensorOf(bias).constant) return std::nullopt;
+  const bool adds = draft.settings().sums == Sums::kTensors;
+  if (adds && !MayAdd(draft, "ADD", "Add", op.outputs[0])) return std::nullopt;
   const bool bytes = IsByte(draft.TensorOf(op.inputs[0]).type);
   return bytes && draft.settings().accumulator_bytes == 4 ? plan::Exactness::kBitwise
                                                           : plan::Exactness::kReassociates;

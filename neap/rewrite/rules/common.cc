@@ -67,6 +67,16 @@ std::optional<std::size_t> AxisOf(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
 }
 
+bool MayAdd(const Draft& draft, const char* tflite, const char* onnx, TensorId tensor) {
+  const graph::Tensor& like = draft.TensorOf(tensor);
+  const graph::OpId producer = draft.ProducerOf(tensor);
+  if (producer.valid() && IsTflite(draft.SourceOp(producer))) {
+    return ops::MayInsert(tflite, like.type, like.shape ? like.shape->size() : 0,
+                          draft.settings().runtime);
+  }
+  return draft.opset() == 0 || ops::MayInsertOnnx(onnx, like.type, draft.opset());
+}
+
 std::int64_t SizeOf(const Pieces& pieces) {
   std::int64_t size = 0;
   for (const Piece& piece : pieces.pieces) size += piece.size;

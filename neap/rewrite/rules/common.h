@@ -44,4 +44,8 @@ std::int64_t SizeOf(const Pieces& pieces);
 // The shape of a tensor with another size along an axis.
 void Resize(graph::Tensor* tensor, std::size_t axis, std::int64_t size);
 
+// Whether the runtime has a kernel for an operator like this on such a tensor: CONCATENATION or
+// Concat, ADD or Add.
+bool MayAdd(const Draft& draft, const char* tflite, const char* onnx, graph::TensorId tensor);
+
 }  // namespace neap::rewrite

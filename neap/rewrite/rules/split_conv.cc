@@ -72,6 +72,7 @@ std::optional<plan::Exactness> Match(const Draft& draft, OpId id) {
   if (bias.valid() && !CanSlice(draft.TensorOf(bias), 0)) return std::nullopt;
   const auto& readers = draft.ReadersOf(out);
   if (readers.size() != 1 || !TakesPieces(draft, readers.front(), out, axis)) return std::nullopt;
+  if (!MayAdd(draft, "CONCATENATION", "Concat", out)) return std::nullopt;
   if ((*shape)[axis] % 2 != 0 || (*shape)[axis] < 16) return std::nullopt;
   const bool floats = draft.TensorOf(out).type == ElementType::kFloat32;
   return floats && !draft.settings().own_kernels ? plan::Exactness::kReassociates

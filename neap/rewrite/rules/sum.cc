@@ -35,6 +35,7 @@ std::optional<plan::Exactness> Match(const Draft& draft, OpId id) {
       return std::nullopt;
     }
   }
+  if (!MayAdd(draft, "ADD", "Add", op.outputs[0])) return std::nullopt;
   return IsOnnx(op) && draft.settings().keep_order ? plan::Exactness::kBitwise
                                                    : plan::Exactness::kReassociates;
 }
