@@ -227,7 +227,6 @@ class PlanRun {
     DescribeRewriting();
     DescribeTiles();
     NoteRuntime();
-    if (settings_.budget_total_bytes) NEAP_CHECK_OK(CheckTotalIsKnown());
     if (compiled.kept_file_order) {
       report_.notes.emplace_back(
           "the order of the file is kept: for the order of least peak the runtime's own planner "
@@ -353,27 +352,14 @@ class PlanRun {
     }
   }
 
-  // A budget that cannot be compared must not look as if it were met.
-  Status CheckTotalIsKnown() const {
-    const std::string& missing = delivery_.compiled.totals.front().missing;
-    if (missing.empty()) return {};
-    Diagnostic diagnostic = UsageError("--budget-total cannot be compared: " + missing);
-    diagnostic.file = source_.path;
-    diagnostic.hint = "--budget compares the activations alone";
-    return Fail(std::move(diagnostic));
-  }
-
   void NoteWhatIsMissing() {
     if (!delivery_.compiled.unknown_kernels.empty()) {
-      std::string note =
-          "scratch memory that TFLM's kernels may ask for is not counted: operator " +
-          delivery_.compiled.unknown_kernels.front();
-      const std::size_t more = delivery_.compiled.unknown_kernels.size() - 1;
-      if (more > 0) note += fmt::format(" and {} more", more);
+      std::string note = fmt::format("operator {}: its scratch is not modelled",
+                                     delivery_.compiled.unknown_kernels.front());
       if (settings_.compile.place && settings_.compile.tell_offsets) {
-        note += "; so TFLM places the tensors by itself";
+        note += ", so that the written model has no memory plan and TFLM places the tensors itself";
       }
-      report_.notes.push_back(std::move(note));
+      report_.notes.push_back(note + "; --scratch FILE states it");
     }
     if (report_.carries_plan && source_.graph.subgraphs.size() > 1) {
       report_.notes.emplace_back(
@@ -422,13 +408,20 @@ class PlanRun {
   Status Report() {
     report_.total_seconds = watch_.Seconds();
     if (!report::Fits(report_)) {
-      fmt::print(stderr, "neap plan: {}{}\n", report::OverBudgetText(report_),
+      fmt::print(stderr, "neap plan: {}{}{}\n", report::OverBudgetText(report_), WhatNext(),
                  options_.model_out.empty() ? "" : "; no model is written");
     }
     if (options_.output.json) return Print(stdout, report::PlanJson(report_));
     if (options_.output.quiet) return {};
     std::FILE* stream = options_.StdoutIsTaken() ? stderr : stdout;
     return Print(stream, report::PlanText(report_, StyleFor(stream, options_.output)));
+  }
+
+  // Of a budget that cannot be compared.
+  std::string_view WhatNext() const {
+    if (report::IsBudgetKnown(report_)) return "";
+    if (!delivery_.compiled.unknown_kernels.empty()) return "; --scratch FILE states its bytes";
+    return "; --budget compares the activations alone";
   }
 
   int ExitCodeOf() const {

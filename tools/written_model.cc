@@ -140,7 +140,8 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeModel(const formats::S
   const bool planned = !compiled.offsets.empty() && source.format == formats::Format::kTflite;
   // TFLM would obey the plan that the file carries, where it was told to need what its own planner
   // needs.
-  const bool blanked = !planned && source.carried_plan && compiled.delivered_arena_bytes >= 0 &&
+  const bool blanked = !planned && source.carried_plan &&
+                       (compiled.delivered_arena_bytes >= 0 || !compiled.unknown_kernels.empty()) &&
                        compiled.plan.runtime == plan::Runtime::kTflm;
   NEAP_TRY(std::vector<std::byte> raw,
            planned

@@ -22,9 +22,9 @@
 #include "neap/compile/runtime_graph.h"
 #include "neap/compile/stock_runtime.h"
 #include "neap/compile/stream.h"
-#include "neap/compile/tflm_kernels.h"
 #include "neap/compile/tflm_memory.h"
 #include "neap/compile/timeline.h"
+#include "neap/ops/tflm_scratch.h"
 #include "neap/plan/check.h"
 #include "neap/schedule/check.h"
 #include "neap/schedule/schedule.h"
@@ -100,7 +100,7 @@ class Pipeline {
     compiled_.order = orders_;
     compiled_.seconds.place_seconds = place_watch.Seconds();
     if (options_.check) {
-      const std::vector<std::string> violations = plan::Check(runtime_graph_.file(), plan);
+      const std::vector<std::string> violations = plan::Check(runtime_graph_.given(), plan);
       NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
     }
     return std::move(compiled_);
@@ -447,7 +447,8 @@ class Pipeline {
         return {};
       }
     }
-    if (profile_.runtime == plan::Runtime::kTflm) {
+    if (profile_.runtime == plan::Runtime::kTflm) FindUnknownKernels();
+    if (profile_.runtime == plan::Runtime::kTflm && compiled_.unknown_kernels.empty()) {
       // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
       NEAP_TRY(const Timeline file_main,
                BuildTimeline(graph_, SubgraphId(0), file_orders_, profile_));
@@ -455,7 +456,10 @@ class Pipeline {
       const AllSizes all = SizesOfEverything(graph_, sizes_, profile_);
       compiled_.file_order.arena_bytes = PlaceInTflm(graph_, file_main, all).height_bytes;
       ReportTflm(plan_main, all);
-    } else if (options_.place && options_.place_file_order) {
+      return {};
+    }
+    if (profile_.runtime == plan::Runtime::kTflm) ReportUnknownTflm();
+    if (options_.place && options_.place_file_order) {
       // A yardstick, not a result: a tenth of the effort.
       compiled_.file_order.arena_bytes =
           PlaceTimeline(graph_, largest.subgraph, file, sizes_, profile_, {},
@@ -465,14 +469,26 @@ class Pipeline {
     return {};
   }
 
+  // An allocation without the scratch of every kernel is none.
+  void ReportUnknownTflm() {
+    compiled_.offsets = {};
+    compiled_.edited.reset();
+    compiled_.delivered_arena_bytes = -1;
+    compiled_.buffer_offsets.clear();
+    compiled_.totals.clear();
+    for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
+      compiled_.totals.push_back(
+          {target, -1, -1,
+           "the scratch of operator " + compiled_.unknown_kernels.front() + " is not modelled"});
+    }
+  }
+
   // What TFLM makes of the order, and of what it can be told.
   void ReportTflm(const Timeline& timeline, const AllSizes& all) {
     compiled_.offsets = {};
     compiled_.edited.reset();
-    FindUnknownKernels();
     arena::Placement delivered = PlaceInTflm(graph_, timeline, all);
-    // Scratch that nobody knows of might not find room around what is told.
-    const bool tells = TellsOffsets() && compiled_.unknown_kernels.empty();
+    const bool tells = TellsOffsets();
     const Orders* orders = &orders_;
     std::optional<MovedModel> moved;
     if (tells && HasMoves(compiled_.plan)) {
@@ -486,7 +502,8 @@ class Pipeline {
     } else if (tells) {
       graph::TensorOffsets offsets = OfflineOffsets(graph_, compiled_.plan, all);
       arena::Placement told = PlaceInTflm(graph_, timeline, all, offsets);
-      // Scratch of kernels is placed around what is told: TFLM may do better when left alone.
+      // TFLM places scratch and what the plan has no place for around the plan's tensors: it may do
+      // better when left alone.
       if (!offsets.empty() && told.height_bytes <= delivered.height_bytes) {
         compiled_.offsets = std::move(offsets);
         delivered = std::move(told);
@@ -516,7 +533,8 @@ class Pipeline {
     compiled_.unknown_kernels.clear();
     for (const Subgraph& subgraph : graph_.subgraphs) {
       for (const OpId id : subgraph.ops.Ids()) {
-        if (ScratchIsKnown(subgraph, subgraph.ops[id])) continue;
+        const Op& op = subgraph.ops[id];
+        if (op.scratch_bytes > 0 || ops::TflmScratchBytes(subgraph, op)) continue;
         compiled_.unknown_kernels.push_back(graph::Describe(id, subgraph.ops[id]));
       }
     }

@@ -120,7 +120,8 @@ struct Compiled {
   FileOrder file_order;
   PeakCause peak_at;
   // What the stock runtime will allocate for activations when it is given the planned order and
-  // `offsets` (docs/memory-model.md: delivered); -1 where that runtime's planner is not modelled.
+  // `offsets` (docs/memory-model.md: delivered); -1 where that runtime's planner is not modelled,
+  // or the scratch of an operator is not (`unknown_kernels`).
   std::int64_t delivered_arena_bytes = -1;
   // The offline memory plan that formats::WritePlanned puts into the model; empty: none, the
   // runtime gets the order alone.
@@ -133,8 +134,8 @@ struct Compiled {
   std::vector<std::int64_t> buffer_offsets;
   // Of the delivered model, a target each; empty where the runtime is not TFLM.
   std::vector<TflmTotal> totals;
-  // Operators whose kernels may ask TFLM for scratch memory that delivered_arena_bytes lacks, a
-  // line each: their kernels are not known.
+  // Operators for which it is not modelled how much scratch their kernels request of TFLM, a line
+  // each: what TFLM allocates is unknown then, and the plan counts none for them.
   std::vector<std::string> unknown_kernels;
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;

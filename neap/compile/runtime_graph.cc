@@ -9,6 +9,7 @@
 #include "neap/compile/lower.h"
 #include "neap/ops/litert.h"
 #include "neap/ops/state.h"
+#include "neap/ops/tflm_scratch.h"
 
 namespace neap::compile {
 namespace {
@@ -261,9 +262,28 @@ IdVector<SubgraphId, char> Called(const graph::Graph& graph) {
   return called;
 }
 
+// nullopt: no kernel requests any.
+std::optional<graph::Graph> WithKernelScratch(const graph::Graph& graph,
+                                              const plan::Profile& profile) {
+  std::optional<graph::Graph> with;
+  if (profile.runtime != plan::Runtime::kTflm) return with;
+  for (const SubgraphId s : graph.subgraphs.Ids()) {
+    const Subgraph& subgraph = graph.subgraphs[s];
+    for (const OpId id : subgraph.ops.Ids()) {
+      const std::int64_t bytes = ops::TflmScratchOrStated(subgraph, subgraph.ops[id]);
+      if (bytes == subgraph.ops[id].scratch_bytes) continue;
+      if (!with) with = graph;
+      with->subgraphs[s].ops[id].scratch_bytes = bytes;
+    }
+  }
+  return with;
+}
+
 }  // namespace
 
-RuntimeGraph::RuntimeGraph(const graph::Graph& graph, const plan::Profile& profile) : file_(graph) {
+RuntimeGraph::RuntimeGraph(const graph::Graph& given, const plan::Profile& profile)
+    : given_(given), with_scratch_(WithKernelScratch(given, profile)) {
+  const graph::Graph& graph = file();
   const bool plain = !profile.keeps_inputs && !profile.keeps_unread && !profile.counts_variables &&
                      !profile.shares_as_litert;
   if (plain && ops::IsStateless(graph)) return;

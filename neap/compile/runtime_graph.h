@@ -27,6 +27,7 @@ struct SharedOutput {
 
 // Ids are those of the graph given. What is said differently:
 //  - operators that share state follow each other by control edges (neap/ops/state.h);
+//  - under `tflm`, scratch that nobody stated is what the kernels of TFLM request;
 //  - a tensor that lives to the end of the call is an output as well (inputs, unread outputs);
 //  - one that lives the whole run is an input and an output (variables that count, kept outputs),
 //    its producer does not write it any more, its readers follow that operator by control edges;
@@ -37,17 +38,22 @@ class RuntimeGraph {
   // `graph` outlives this. O(graph), and once more for each value written over that has other
   // readers.
   RuntimeGraph(const graph::Graph& graph, const plan::Profile& profile);
+  RuntimeGraph(const RuntimeGraph&) = delete;
+  RuntimeGraph& operator=(const RuntimeGraph&) = delete;
 
-  const graph::Graph& file() const { return file_; }
+  const graph::Graph& given() const { return given_; }
+  // As given, and with the scratch of the runtime's kernels.
+  const graph::Graph& file() const { return with_scratch_ ? *with_scratch_ : given_; }
   // Shared outputs have an address of their own.
-  const graph::Graph& apart() const { return apart_ ? *apart_ : file_; }
+  const graph::Graph& apart() const { return apart_ ? *apart_ : file(); }
   // A shared output is its owner: nothing writes or reads it, and its readers follow its operator
   // by control edges.
   const graph::Graph& merged() const { return merged_ ? *merged_ : apart(); }
   const std::vector<SharedOutput>& shared() const { return shared_; }
 
  private:
-  const graph::Graph& file_;
+  const graph::Graph& given_;
+  std::optional<graph::Graph> with_scratch_;
   std::optional<graph::Graph> apart_;
   std::optional<graph::Graph> merged_;
   std::vector<SharedOutput> shared_;

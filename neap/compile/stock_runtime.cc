@@ -5,44 +5,55 @@
 #include <limits>
 
 #include "neap/base/bytes.h"
-#include "neap/compile/tflm_kernels.h"
+#include "neap/ops/tflm_scratch.h"
 
 namespace neap::compile {
 namespace {
 
+// What TFLM allocates for the scratch of an operator: a buffer for each request of its kernel.
+std::vector<std::int64_t> ScratchOf(const graph::Subgraph& subgraph, const graph::Op& op) {
+  const auto requests = ops::TflmScratchRequests(subgraph, op);
+  // What the user states of an operator's scratch is all of it.
+  const bool stated =
+      op.scratch_bytes > 0 && op.scratch_bytes != ops::TflmScratchBytes(subgraph, op);
+  if (stated) return {op.scratch_bytes};
+  return requests.value_or(std::vector<std::int64_t>());
+}
+
 // The requests of all kernels, in the order in which TFLM prepares them: subgraph after subgraph,
-// whether it is called or not. One is live while its operator runs, bodies and all.
+// whether it is called or not. One is live while its operator runs, bodies and all; in a body that
+// is called several times, from the first call to the last.
 void AddKernelScratch(const graph::Graph& graph, const Timeline& timeline,
                       arena::Problem* problem) {
   struct Request {
     plan::Step step;
     std::int32_t first = 0;
+    std::int32_t last = 0;
   };
   std::vector<Request> requests;
-  IdVector<graph::SubgraphId, IdVector<graph::OpId, char>> seen;
+  IdVector<graph::SubgraphId, IdVector<graph::OpId, std::int32_t>> known;
   for (const graph::Subgraph& subgraph : graph.subgraphs) {
-    seen.push_back(IdVector<graph::OpId, char>(subgraph.ops.size(), 0));
+    known.push_back(IdVector<graph::OpId, std::int32_t>(subgraph.ops.size(), -1));
   }
-  for (std::size_t slot = 0; slot < timeline.steps.size(); ++slot) {
-    const plan::Step& step = timeline.steps[slot];
-    if (!step.op.valid() || seen[step.subgraph][step.op] != 0) continue;
-    seen[step.subgraph][step.op] = 1;
-    requests.push_back({step, static_cast<std::int32_t>(slot)});
+  for (std::size_t at = 0; at < timeline.steps.size(); ++at) {
+    const plan::Step& step = timeline.steps[at];
+    const auto slot = static_cast<std::int32_t>(at);
+    if (!step.op.valid()) continue;
+    std::int32_t& index = known[step.subgraph][step.op];
+    if (index < 0) {
+      index = static_cast<std::int32_t>(requests.size());
+      requests.push_back({step, slot, slot});
+    }
+    requests[static_cast<std::size_t>(index)].last = slot;
   }
   std::stable_sort(requests.begin(), requests.end(), [](const Request& a, const Request& b) {
     return a.step.subgraph < b.step.subgraph;
   });
   for (const Request& request : requests) {
     const graph::Subgraph& subgraph = graph.subgraphs[request.step.subgraph];
-    // What the user has told of an operator's scratch stands for all of it.
-    if (subgraph.ops[request.step.op].scratch_bytes > 0) continue;
-    // Scratch is of the same size for every target, and kernels that ask for it have no bodies.
-    const auto memory =
-        KernelMemoryOf(subgraph, subgraph.ops[request.step.op], TflmTarget::kHost64);
-    if (!memory) continue;
-    for (const std::int64_t bytes : memory->scratch_bytes) {
+    for (const std::int64_t bytes : ScratchOf(subgraph, subgraph.ops[request.step.op])) {
       problem->buffers.push_back(
-          {AlignUp(bytes, 16), request.first, request.first + 1, 16, std::nullopt});
+          {AlignUp(bytes, 16), request.first, request.last + 1, 16, std::nullopt});
     }
   }
 }
@@ -82,10 +93,6 @@ arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline
         problem.buffers.back().fixed_offset = offsets[s][t];
       }
     }
-  }
-  for (const LiveScratch& scratch : timeline.scratch) {
-    problem.buffers.push_back(
-        {AlignUp(scratch.bytes, 16), scratch.first, scratch.last, 16, std::nullopt});
   }
   AddKernelScratch(graph, timeline, &problem);
   return arena::PlaceLikeTflm(problem);

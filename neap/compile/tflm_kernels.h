@@ -17,8 +17,8 @@ struct KernelMemory {
   // The options of the operator, parsed; none: options_bytes is 0.
   std::int64_t options_bytes = 0;
   std::int64_t options_alignment = 1;
-  // Kept from loading on: the kernel's own data, then what it keeps per output channel. Each is
-  // aligned to 16.
+  // Kept from loading on: the kernel's own data, then its lists (of scales per output channel, of
+  // transposed weights, of samples). Each is aligned to 16.
   std::int64_t data_bytes = 0;
   std::vector<std::int64_t> channel_bytes;
   // Needed while it runs, in the order of the kernel's requests.
@@ -29,9 +29,5 @@ struct KernelMemory {
 // them, which is built with support for compressed weights; of kCortexM without.
 std::optional<KernelMemory> KernelMemoryOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                            TflmTarget target);
-
-// Whether it is known what scratch the kernel asks for: KernelMemoryOf() knows the kernel, or it is
-// one that asks for none.
-bool ScratchIsKnown(const graph::Subgraph& subgraph, const graph::Op& op);
 
 }  // namespace neap::compile

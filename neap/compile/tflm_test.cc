@@ -9,6 +9,7 @@
 #include "neap/base/random.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/tflm_kernels.h"
+#include "neap/plan/check.h"
 #include "neap/plan/offsets_check.h"
 
 namespace neap::compile {
@@ -195,19 +196,22 @@ TEST(Tflm, TotalGrowsWithTheActivations) {
 
 TEST(Tflm, SaysWhatItDoesNotKnow) {
   Graph graph = Chain(2, 5000);
-  graph.subgraphs[SubgraphId(0)].ops[OpId(1)].type = "MY_OPERATOR";
+  Op& second = graph.subgraphs[SubgraphId(0)].ops[OpId(1)];
+  second.type = "MY_OPERATOR";
   const Compiled compiled = MustCompile(graph);
-  EXPECT_EQ(compiled.totals[0].missing,
-            "what the kernel of operator #1 'MY_OPERATOR' keeps is not known");
-  EXPECT_EQ(compiled.totals[0].total_arena_bytes, -1);
   EXPECT_EQ(compiled.unknown_kernels, std::vector<std::string>{"#1 'MY_OPERATOR'"});
+  EXPECT_EQ(compiled.delivered_arena_bytes, -1);
+  EXPECT_EQ(compiled.totals[0].missing, "the scratch of operator #1 'MY_OPERATOR' is not modelled");
+  EXPECT_EQ(compiled.totals[0].total_arena_bytes, -1);
   EXPECT_TRUE(compiled.offsets.empty());
-  // What this one keeps is not known, but it asks for no scratch.
-  graph.subgraphs[SubgraphId(0)].ops[OpId(1)].type = "SQRT";
-  const Compiled known = MustCompile(graph);
-  EXPECT_FALSE(known.offsets.empty());
-  EXPECT_TRUE(known.unknown_kernels.empty());
-  EXPECT_NE(known.totals[0].missing, "");
+  // What the user states is known; what the kernel keeps is not.
+  second.scratch_bytes = 100;
+  const Compiled stated = MustCompile(graph);
+  EXPECT_TRUE(stated.unknown_kernels.empty());
+  EXPECT_FALSE(stated.offsets.empty());
+  EXPECT_EQ(stated.delivered_arena_bytes, 2 * 5008 + 112);
+  EXPECT_EQ(stated.totals[0].missing,
+            "what the kernel of operator #1 'MY_OPERATOR' keeps is not known");
   Subgraph tiny;
   tiny.inputs = {AddTensor(&tiny, {4}), AddTensor(&tiny, {4})};
   tiny.outputs = {AddOp(&tiny, "ADD", tiny.inputs, {4})};
@@ -216,17 +220,50 @@ TEST(Tflm, SaysWhatItDoesNotKnow) {
   EXPECT_NE(MustCompile(tiny_graph).totals[1].missing.find("too small"), std::string::npos);
 }
 
-TEST(Tflm, KernelsAskForScratch) {
-  Subgraph main;
-  const TensorId in = AddTensor(&main, {1, 4, 4, 8});
-  main.inputs = {in};
+// Scratch is memory like any other: it decides the peak, it is in the plan, and the operator that
+// is named at the peak is the one that needs it.
+TEST(Tflm, KernelScratchIsPlanned) {
+  Graph graph = Chain(3, 40);
+  auto& main = graph.subgraphs[SubgraphId(0)];
+  const TensorId in = AddTensor(&main, {1, 2, 2, 8});
+  main.inputs.push_back(in);
   const TensorId axes = AddConstant(&main, {2});
-  main.outputs = {AddOp(&main, "MEAN", {in, axes}, {1, 8})};
-  const auto mean = KernelMemoryOf(main, main.ops[OpId(0)], TflmTarget::kHost64);
-  ASSERT_TRUE(mean);
-  EXPECT_EQ(mean->scratch_bytes, (std::vector<std::int64_t>{16, 8, 32}));
+  main.outputs.push_back(AddOp(&main, "MEAN", {in, axes}, {1, 8}));
+  const Compiled compiled = MustCompile(graph);
+  EXPECT_EQ(compiled.peak_at.op, OpId(3));
+  EXPECT_EQ(compiled.peak_at.scratch_bytes, 32 + 16 + 16);
+  const plan::EntryPlan& entry = compiled.plan.entries[0];
+  ASSERT_EQ(entry.scratch.size(), 1U);
+  EXPECT_EQ(entry.scratch[0].bytes, 64);
+  EXPECT_EQ(entry.peak_bytes, 48 + 32 + 16 + 64);
+  EXPECT_EQ(compiled.delivered_arena_bytes, entry.arena_bytes);
+  EXPECT_EQ(entry.arena_status, plan::BoundStatus::kOptimal);
+  // The checker knows of it by itself.
+  plan::Plan without = compiled.plan;
+  without.entries[0].scratch.clear();
+  EXPECT_FALSE(plan::Check(graph, without).empty());
+  // No other runtime has these kernels.
+  EXPECT_EQ(MustCompile(graph, Options()).peak_at.scratch_bytes, 0);
+}
+
+TEST(Tflm, KernelsKeepLists) {
+  Subgraph main;
+  const TensorId left = AddTensor(&main, {2, 5, 3});
+  const TensorId right = AddConstant(&main, {2, 5, 4});
+  main.inputs = {left};
+  main.outputs = {AddOp(&main, "BATCH_MATMUL", {left, right}, {2, 3, 4})};
+  Op& matmul = main.ops[OpId(0)];
+  matmul.attributes["adj_x"] = std::int64_t{1};
+  const auto host = KernelMemoryOf(main, matmul, TflmTarget::kHost64);
+  ASSERT_TRUE(host);
+  EXPECT_EQ(host->data_bytes, 32);
+  EXPECT_EQ(host->channel_bytes, (std::vector<std::int64_t>{28, 24, 16, 30, 24, 16, 40, 16}));
+  const auto cortex = KernelMemoryOf(main, matmul, TflmTarget::kCortexM);
+  ASSERT_TRUE(cortex);
+  EXPECT_EQ(cortex->channel_bytes, (std::vector<std::int64_t>{28, 12, 16, 30, 12, 16, 40, 16}));
   const TensorId weights = AddConstant(&main, {8, 3, 3, 8});
   const TensorId shape = AddConstant(&main, {4});
+  const TensorId in = AddTensor(&main, {1, 4, 4, 8});
   main.outputs = {AddOp(&main, "TRANSPOSE_CONV", {shape, weights, in}, {1, 8, 8, 8})};
   const auto transposed = KernelMemoryOf(main, main.ops[OpId(1)], TflmTarget::kCortexM);
   ASSERT_TRUE(transposed);

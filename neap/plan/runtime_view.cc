@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "neap/ops/litert.h"
+#include "neap/ops/tflm_scratch.h"
 #include "neap/plan/state_order.h"
 
 namespace neap::plan {
@@ -240,9 +241,23 @@ void ExtendLifetimes(const SubgraphMemory& memory, const Profile& profile, bool 
   Append(to_the_end, &subgraph->outputs);
 }
 
+bool RequestsScratch(const Subgraph& subgraph) {
+  return std::any_of(subgraph.ops.begin(), subgraph.ops.end(), [&](const Op& op) {
+    return ops::TflmScratchOrStated(subgraph, op) != op.scratch_bytes;
+  });
+}
+
 }  // namespace
 
-RuntimeView::RuntimeView(const graph::Graph& graph, const Profile& profile) : graph_(graph) {
+RuntimeView::RuntimeView(const graph::Graph& given, const Profile& profile) : graph_(given) {
+  if (profile.runtime == Runtime::kTflm &&
+      std::any_of(given.subgraphs.begin(), given.subgraphs.end(), RequestsScratch)) {
+    scratched_ = given;
+    for (Subgraph& subgraph : scratched_->subgraphs) {
+      for (Op& op : subgraph.ops) op.scratch_bytes = ops::TflmScratchOrStated(subgraph, op);
+    }
+  }
+  const graph::Graph& graph = Scratched();
   const bool plain = !profile.keeps_inputs && !profile.keeps_unread && !profile.counts_variables &&
                      !profile.shares_as_litert;
   std::optional<graph::Graph> ordered;

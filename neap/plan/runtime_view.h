@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the checker sees what a runtime keeps in memory: lifetimes to the end, and outputs at the
-// address of an input, as docs/memory-model.md defines them for `litert`; and the order of
-// operators that share state. Private to neap/plan; the
-// planner has code of its own for it.
+// address of an input, as docs/memory-model.md defines them for `litert`; the order of operators
+// that share state; what TFLM's kernels request under `tflm`. Private to neap/plan; the planner has
+// code of its own for it.
 #pragma once
 
 #include <map>
@@ -30,18 +30,23 @@ class RuntimeView {
 
   // `graph` is well-formed and outlives this.
   RuntimeView(const graph::Graph& graph, const Profile& profile);
+  RuntimeView(const RuntimeView&) = delete;
+  RuntimeView& operator=(const RuntimeView&) = delete;
 
   // Same ids; operators that share state have control edges; every lifetime is the plain one of
   // replay.h. In Merged() a shared output is the
   // tensor whose address it has, in Apart() it is itself.
   const graph::Graph& Merged() const { return merged_ ? *merged_ : Apart(); }
-  const graph::Graph& Apart() const { return apart_ ? *apart_ : graph_; }
+  const graph::Graph& Apart() const { return apart_ ? *apart_ : Scratched(); }
   const Shares& shares() const { return shares_; }
   // The tensor to which the address of a shared output belongs; any other one's own is its own.
   graph::TensorId OwnerOf(graph::SubgraphId subgraph, graph::TensorId tensor) const;
 
  private:
+  const graph::Graph& Scratched() const { return scratched_ ? *scratched_ : graph_; }
+
   const graph::Graph& graph_;
+  std::optional<graph::Graph> scratched_;  // with what TFLM's kernels request, where any does
   std::optional<graph::Graph> apart_;
   std::optional<graph::Graph> merged_;
   Shares shares_;

@@ -7,6 +7,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/plan/profile.h"
+#include "neap/report/proof_text.h"
 #include "neap/report/report.h"
 
 namespace neap::report {
@@ -95,10 +96,8 @@ std::string ShimText(const PlanReport& report, const std::string& prefix) {
   const bool moves_or_memories = compiled.offsets.empty() && !compiled.plan.memories.empty();
   if (compiled.plan.runtime != plan::Runtime::kTflm || moves_or_memories) return "";
   if (!compiled.unknown_kernels.empty()) {
-    return fmt::format(
-        "/* No plan for NonPersistentMemoryPlannerShim: it would lack the scratch memory that the\n"
-        "   kernel of operator {} may ask for. */\n",
-        InComment(compiled.unknown_kernels.front()));
+    return fmt::format("/* No plan for NonPersistentMemoryPlannerShim: {}. */\n",
+                       InComment(UnknownScratchText(compiled)));
   }
   std::string out =
       "/* For tflite::NonPersistentMemoryPlannerShim, with TFLM's reference kernels: "
@@ -133,9 +132,14 @@ std::string CHeader(const PlanReport& report, const std::string& path) {
                                 planned.neap_version, plan::ProfileOf(planned.runtime).name);
   out += fmt::format("#ifndef {}\n#define {}\n\n", guard, guard);
   const bool stock = compiled.delivered_arena_bytes >= 0;
-  out += Define(prefix, "ARENA_BYTES",
-                stock ? compiled.delivered_arena_bytes : plan::LargestEntry(planned).arena_bytes,
-                stock ? "activations, as TFLM allocates them" : "activations");
+  if (compiled.unknown_kernels.empty()) {
+    out += Define(prefix, "ARENA_BYTES",
+                  stock ? compiled.delivered_arena_bytes : plan::LargestEntry(planned).arena_bytes,
+                  stock ? "activations, as TFLM allocates them" : "activations");
+  } else {
+    out +=
+        fmt::format("/* No size of the arena: {}. */\n", InComment(UnknownScratchText(compiled)));
+  }
   out += Define(prefix, "ARENA_ALIGNMENT", plan::ProfileOf(planned.runtime).alignment,
                 "of offsets and of the arena's start");
   out += MemoriesText(planned, prefix);

@@ -96,7 +96,8 @@ Json DeliveredJson(const PlanReport& report) {
   const compile::Compiled& compiled = *report.compiled;
   // A runtime that does not execute the model allocates nothing for it.
   const bool modelled = compiled.delivered_arena_bytes >= 0 && !report.refused;
-  if (!modelled && report.model_file.empty()) return nullptr;
+  const bool has_totals = !compiled.totals.empty() && !report.refused;
+  if (!modelled && report.model_file.empty() && !has_totals) return nullptr;
   Json out;
   out["file"] = report.model_file.empty() ? Json(nullptr) : Json(report.model_file);
   out["sha256"] = report.model_file.empty() ? Json(nullptr) : Json(compiled.plan.written_sha256);
@@ -227,7 +228,8 @@ Json RewritingJson(const PlanReport& report) {
 
 // Without a budget nothing is compared with one.
 Json TriedJson(const PlanReport& report) {
-  const bool has_budget = report.budget_bytes || report.budget_total_bytes;
+  const bool has_budget =
+      (report.budget_bytes || report.budget_total_bytes) && IsBudgetKnown(report);
   Json out = Json::array();
   for (const TriedPlan& tried : report.tried) {
     out.push_back({{"kind", tried.kind},
@@ -281,7 +283,7 @@ std::string PlanJson(const PlanReport& report) {
       report.budget_total_bytes ? Json(*report.budget_total_bytes) : Json(nullptr);
   out["tried"] = TriedJson(report);
   const bool has_budget = report.budget_bytes || report.budget_total_bytes;
-  out["fits"] = has_budget ? Json(Fits(report)) : Json(nullptr);
+  out["fits"] = has_budget && IsBudgetKnown(report) ? Json(Fits(report)) : Json(nullptr);
   out["interrupted"] = compiled.interrupted;
   out["entries"] = EntriesJson(report);
   out["notes"] = report.notes;

@@ -163,6 +163,50 @@ TEST_F(PlanReportTest, NamesTheKindOfPlanThatWasTaken) {
   EXPECT_EQ(json[1]["taken"], true);
 }
 
+TEST_F(PlanReportTest, UnknownIsAValue) {
+  compiled_.plan.runtime = plan::Runtime::kTflm;
+  compiled_.unknown_kernels = {"#1 'MY_OP'", "#2 'MY_OP'"};
+  const std::string missing = "the scratch of operator #1 'MY_OP' is not modelled";
+  compiled_.totals = {{compile::TflmTarget::kCortexM, -1, -1, missing}};
+  EXPECT_THAT(FirstLine(),
+              HasSubstr("Arena of the plan 301,056 B (294.0 KiB), was 351,232 B: 14.3 % less"));
+  const std::string text = PlanText(report_, Style());
+  EXPECT_THAT(text,
+              HasSubstr("TFLM's own allocation is unknown: the scratch of operator #1 'MY_OP' "
+                        "and of 1 more is not modelled."));
+  EXPECT_THAT(text, Not(HasSubstr("optimal")));
+  EXPECT_THAT(text, Not(HasSubstr("would allocate")));
+  EXPECT_TRUE(Fits(report_));
+  report_.budget_bytes = 1'000'000;
+  EXPECT_FALSE(Fits(report_));
+  EXPECT_FALSE(IsBudgetKnown(report_));
+  EXPECT_EQ(
+      OverBudgetText(report_),
+      "it is unknown whether the arena fits: the scratch of operator #1 'MY_OP' and of 1 more "
+      "is not modelled");
+  const auto json = nlohmann::json::parse(PlanJson(report_));
+  EXPECT_TRUE(json["fits"].is_null());
+  EXPECT_TRUE(json["delivered"]["arena_bytes"].is_null());
+  EXPECT_TRUE(json["delivered"]["total_arena_bytes"].is_null());
+  EXPECT_EQ(json["delivered"]["targets"][0]["missing"], missing);
+  report_.budget_bytes.reset();
+  report_.placed = false;
+  EXPECT_THAT(FirstLine(), HasSubstr("; without scratch: the scratch of operator"));
+}
+
+TEST_F(PlanReportTest, AnUnknownTotalIsNoFit) {
+  compiled_.plan.runtime = plan::Runtime::kTflm;
+  compiled_.delivered_arena_bytes = 301056;
+  compiled_.totals = {{compile::TflmTarget::kCortexM, -1, -1, "a reason"}};
+  report_.budget_total_bytes = 1'000'000;
+  EXPECT_EQ(OverBudgetText(report_),
+            "it is unknown whether the whole arena of TFLM fits: a reason");
+  EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["fits"].is_null());
+  // What is known not to fit does not fit.
+  report_.budget_bytes = 100;
+  EXPECT_EQ(nlohmann::json::parse(PlanJson(report_))["fits"], false);
+}
+
 TEST_F(PlanReportTest, SaysWhenItIsUnproven) {
   Entry().arena_lower_bound_bytes = 295000;
   Entry().arena_status = plan::BoundStatus::kBounded;

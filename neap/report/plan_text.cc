@@ -34,6 +34,10 @@ std::string Comparison(std::int64_t now, std::int64_t before) {
 }
 
 std::string ProofText(const PlanReport& report, const Headline& headline, const Style& style) {
+  if (const std::string unknown = UnknownScratchText(*report.compiled); !unknown.empty()) {
+    return report.placed ? "TFLM's own allocation is unknown: " + unknown
+                         : "without scratch: " + unknown;
+  }
   if (headline.bytes <= headline.lower_bound_bytes) {
     return Paint(style, Ink::kGood, OptimalText(report));
   }
@@ -59,11 +63,12 @@ struct Excess {
 
 std::optional<Excess> ExcessOf(const PlanReport& report) {
   const std::int64_t arena = HeadlineOf(*report.compiled, report.placed).bytes;
-  if (report.budget_bytes && arena > *report.budget_bytes) {
+  const bool known = report.compiled->unknown_kernels.empty();
+  if (report.budget_bytes && known && arena > *report.budget_bytes) {
     return Excess{arena, *report.budget_bytes, false};
   }
   const compile::TflmTotal* total = TotalOf(*report.compiled);
-  if (report.budget_total_bytes && total != nullptr &&
+  if (report.budget_total_bytes && total != nullptr && total->missing.empty() &&
       total->total_arena_bytes > *report.budget_total_bytes) {
     return Excess{total->total_arena_bytes, *report.budget_total_bytes, true};
   }
@@ -121,8 +126,12 @@ std::string FirstLine(const PlanReport& report, const Style& style) {
           fmt::format(" (required {} B{}, available {} B). ", FormatCount(over->required),
                       over->total ? " in all" : "", FormatCount(over->available));
   }
-  out += Paint(style, Ink::kBold,
-               fmt::format("{} {}", report.placed ? "Arena" : "Peak", FormatBytes(headline.bytes)));
+  out += Paint(
+      style, Ink::kBold,
+      fmt::format(
+          "{} {}",
+          report.placed ? compiled.unknown_kernels.empty() ? "Arena" : "Arena of the plan" : "Peak",
+          FormatBytes(headline.bytes)));
   if (headline.by_stock_runtime && !report.refused) {
     out += fmt::format(" in {}", StockRuntimeName(compiled.plan.runtime));
   }
@@ -385,7 +394,11 @@ const compile::TflmTotal* TotalOf(const compile::Compiled& compiled) {
   return compiled.totals.empty() ? nullptr : &compiled.totals.front();
 }
 
-bool Fits(const PlanReport& report) { return !ExcessOf(report); }
+bool Fits(const PlanReport& report) { return !ExcessOf(report) && UnknownText(report).empty(); }
+
+bool IsBudgetKnown(const PlanReport& report) {
+  return ExcessOf(report).has_value() || UnknownText(report).empty();
+}
 
 bool IsProven(const compile::Compiled& compiled, bool placed) {
   const std::vector<plan::EntryPlan>& entries = compiled.plan.entries;
@@ -396,6 +409,7 @@ bool IsProven(const compile::Compiled& compiled, bool placed) {
 }
 
 std::string OverBudgetText(const PlanReport& report) {
+  if (!ExcessOf(report)) return UnknownText(report);
   const Headline headline = HeadlineOf(*report.compiled, report.placed);
   const Excess over = ExcessOf(report).value_or(Excess());
   std::string out =

@@ -33,4 +33,25 @@ std::string OptimalText(const PlanReport& report) {
                      report.rewriting == nullptr ? "" : " of the rewritten graph");
 }
 
+std::string UnknownScratchText(const compile::Compiled& compiled) {
+  const std::vector<std::string>& unknown = compiled.unknown_kernels;
+  if (unknown.empty()) return "";
+  const std::string more =
+      unknown.size() == 1 ? "" : fmt::format(" and of {} more", unknown.size() - 1);
+  return fmt::format("the scratch of operator {}{} is not modelled",
+                     Printable(unknown.front(), 160), more);
+}
+
+std::string UnknownText(const PlanReport& report) {
+  const std::string scratch = UnknownScratchText(*report.compiled);
+  if (report.budget_bytes && !scratch.empty()) {
+    return "it is unknown whether the arena fits: " + scratch;
+  }
+  const compile::TflmTotal* total = TotalOf(*report.compiled);
+  if (report.budget_total_bytes && total != nullptr && !total->missing.empty()) {
+    return "it is unknown whether the whole arena of TFLM fits: " + Printable(total->missing, 400);
+  }
+  return "";
+}
+
 }  // namespace neap::report

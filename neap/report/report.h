@@ -79,7 +79,7 @@ struct PlanReport {
   const compile::Compiled* compiled = nullptr;
   bool placed = true;                              // false: --order-only, there are no addresses
   std::optional<std::int64_t> budget_bytes;        // --budget
-  std::optional<std::int64_t> budget_total_bytes;  // --budget-total; the total is known then
+  std::optional<std::int64_t> budget_total_bytes;  // --budget-total
   std::optional<CascadeReport> cascade;
   std::vector<InterfaceChange> interface;  // --integer-io
   std::optional<RefusedOperator> refused;  // the stock runtime does not execute the model
@@ -106,8 +106,12 @@ struct Headline {
 Headline HeadlineOf(const compile::Compiled& compiled, bool placed);
 // The order and, where it was asked for, the placement of every entry equals its lower bound.
 bool IsProven(const compile::Compiled& compiled, bool placed);
-// Within --budget and --budget-total, as far as they are given.
+// Within --budget and --budget-total, as far as they are given. False where that is unknown.
 bool Fits(const PlanReport& report);
+// Why a budget that is given cannot be compared; "": it can.
+std::string UnknownText(const PlanReport& report);
+// Fits() is a fact: a budget is exceeded, or all that are given can be compared.
+bool IsBudgetKnown(const PlanReport& report);
 // TFLM's whole arena on a Cortex-M; nullptr where the runtime is another one.
 const compile::TflmTotal* TotalOf(const compile::Compiled& compiled);
 
@@ -127,8 +131,8 @@ std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
 
 // One sentence with the number, then a table, files and notes. Ends with a newline.
 std::string PlanText(const PlanReport& report, const Style& style);
-// "over budget: required ..., available ..., excess ...", one line without a newline; the budget is
-// given and too small.
+// "over budget: required ..., available ..., excess ...", or why that is unknown: one line without
+// a newline; Fits() is false.
 std::string OverBudgetText(const PlanReport& report);
 // A C99 header for firmware: arena size and offsets as macros, named after the file `path`; of TFLM
 // also the offsets in the order of its NonPersistentMemoryPlannerShim. The plan is placed.

@@ -28,7 +28,7 @@ std::string TriedText(const PlanReport& report) {
   std::string why = fewer ? "the fewest bytes" : "as few bytes as any";
   if (report.compiled->plan.memories.size() > 1) why = "the fewest cycles of access";
   if (has_budget && taken->fits && !another_fits) why = "the only one within the budget";
-  if (has_budget && !taken->fits) why += ", none is within the budget";
+  if (has_budget && IsBudgetKnown(report) && !taken->fits) why += ", none is within the budget";
   return fmt::format("  taken: {}, {} B, {}; {}\n", taken->kind, FormatCount(taken->bytes), why,
                      others);
 }

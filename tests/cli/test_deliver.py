@@ -14,14 +14,23 @@ KEY = b"OfflineMemoryAllocation\0"
 
 
 class DeliverTest(CliTest):
-    def model(self):
+    def model(self, custom=None):
+        """`custom`: the last operator is one of that name."""
         flatc = shutil.which("flatc")
         if flatc is None:
             raise unittest.SkipTest("flatc is not installed")
+        text = SOURCE / "tests/models/branches.tflite.json"
+        if custom:
+            model = json.loads(text.read_text())
+            model["operator_codes"][1] = {"deprecated_builtin_code": 32, "version": 1, "builtin_code": "CUSTOM",
+                                          "custom_code": custom}
+            text = self.folder / "branches.tflite.json"
+            text.write_text(json.dumps(model))
         subprocess.run([flatc, "--binary", "-o", self.folder, SOURCE / "schemas/tflite.fbs",
-                        "--root-type", "neap.formats.tflite.schema.Model",
-                        SOURCE / "tests/models/branches.tflite.json"],
+                        "--root-type", "neap.formats.tflite.schema.Model", text],
                        check=True, stdout=subprocess.DEVNULL)
+        if custom:
+            text.unlink()
         made = [path for path in self.folder.iterdir() if path.name != "m.tflite"]
         return made[0].rename(self.folder / "m.tflite")
 
@@ -120,13 +129,54 @@ class DeliverTest(CliTest):
         self.assertEqual([one["target"] for one in delivered["targets"]], ["cortex-m", "x86-64"])
         total = delivered["total_arena_bytes"]
         if total is None:
-            self.expect(USAGE, "plan", "m.tflite", "--budget-total", "1MiB")
+            self.expect(OVER_BUDGET, "plan", "m.tflite", "--budget-total", "1MiB")
             return
         self.assertGreaterEqual(total, delivered["arena_bytes"] + delivered["persistent_bytes"])
         self.expect(DONE, "plan", "m.tflite", "--budget-total", total)
         self.expect(OVER_BUDGET, "plan", "m.tflite", "-o", "out.tflite", "--budget-total", total - 1)
         self.assertEqual(self.files(), ["m.tflite"])
         self.expect(USAGE, "plan", "m.tflite", "--runtime", "ideal", "--budget-total", total)
+
+    def test_unknown_scratch(self):
+        """Where TFLM's allocation is unknown there is no number, and no budget is met."""
+        self.model(custom="MyOp")
+        report = self.report_of("plan", "m.tflite", "-o", "out.tflite")
+        delivered = report["delivered"]
+        self.assertEqual([delivered["arena_bytes"], delivered["total_arena_bytes"], delivered["memory_plan"],
+                          report["fits"]], [None, None, False, None])
+        text = " ".join(self.expect(DONE, "plan", "m.tflite").stdout.decode().split())
+        self.assertTrue(text.startswith("Arena of the plan "), text)
+        self.assertIn("TFLM's own allocation is unknown: the scratch of operator #4 'MyOp' is not modelled.", text)
+        self.assertNotIn("optimal", text)
+        self.assertNotIn("TensorFlow Lite Micro", text)
+        for budget in ("--budget", "--budget-total"):
+            result = self.expect(OVER_BUDGET, "plan", "m.tflite", budget, "1MiB", "-o", "no.tflite",
+                                 "--emit-c", "no.h", "--json")
+            self.assertIsNone(json.loads(result.stdout)["fits"])
+            (line,) = result.stderr.decode().splitlines()
+            self.assertIn("unknown", line)
+            self.assertIn("'MyOp' is not modelled; --scratch FILE states its bytes; no model is written", line)
+        self.assertEqual(self.files(), ["m.tflite", "out.tflite"])
+        self.expect(DONE, "plan", "m.tflite", "--emit-c", "m.h")
+        self.assertNotIn("M_ARENA_BYTES", (self.folder / "m.h").read_text())
+        # What is stated is known.
+        (self.folder / "scratch.csv").write_text("MyOp,1000\n")
+        stated = self.report_of("plan", "m.tflite", "--scratch", "scratch.csv", "--budget", "1MiB")
+        self.assertTrue(stated["fits"])
+        self.assertGreaterEqual(stated["delivered"]["arena_bytes"], 1000)
+        self.expect(OVER_BUDGET, "plan", "m.tflite", "--scratch", "scratch.csv", "--budget", 1000)
+        result = self.expect(OVER_BUDGET, "plan", "m.tflite", "--scratch", "scratch.csv", "--budget-total", "1MiB")
+        self.assertIn(b"--budget compares the activations alone", result.stderr)
+
+    def test_kernel_scratch_is_in_the_plan(self):
+        """MEAN of int8 requests 64 and two times 16 bytes."""
+        self.model()
+        report = self.report_of("plan", "m.tflite", "--plan", "plan.json", "--rewrite", "none")
+        entry = json.loads((self.folder / "plan.json").read_text())["entries"][0]
+        self.assertEqual([area["bytes"] for area in entry["scratch"]], [96, 96])
+        self.assertEqual(report["delivered"]["arena_bytes"], report["plan"]["arena_bytes"])
+        self.assertEqual(report["peak_at"]["scratch_bytes"], 96)
+        self.expect(DONE, "check", "m.tflite", "plan.json", "--replay")
 
     def test_header_compiles(self):
         compiler = shutil.which("cc")

@@ -18,7 +18,7 @@ numpy = pytest.importorskip("numpy", reason="no wheel of numpy")
 
 from conftest import SHARED, SOURCE, one_in, shared_files  # noqa: E402
 from tensors import same_bytes  # noqa: E402
-from test_tflite_runtimes import KNOWN_TFLM_ARENAS, WITH_SCRATCH, Run, plan_or_skip  # noqa: E402
+from test_tflite_runtimes import KNOWN_TFLM_ARENAS, Run, plan_or_skip  # noqa: E402
 
 WHEEL = "0.dev20261023182759"  # total_arena_bytes of x86-64 is about this one
 # Without overlap inside operators, what TFLM reports: for the file as it is, for the one delivered
@@ -132,8 +132,6 @@ def test_delivered(neap, model, table, request, tmp_path):
         assert told[0] == GAINS[model][0] and told[1] <= GAINS[model][2]
         assert varies
     assert told[1] <= told[0], "TFLM needs more for the delivered model"
-    if model in WITH_SCRATCH:
-        return
     assert said == told
     if not report["delivered"]["memory_plan"]:
         table("models that are delivered without a memory plan", f"{model}: {report['notes']}")
@@ -195,8 +193,7 @@ def test_overlapped(neap, model, table, request, tmp_path):
     table("arena with outputs over inputs (--overlap tflm-reference), as TFLM itself reports it",
           f"{model}: {before.arena_bytes} -> {after.arena_bytes}")
     assert after.arena_bytes <= OVERLAPPED.get(model, before.arena_bytes)
-    if model not in WITH_SCRATCH:
-        assert after.arena_bytes == report["delivered"]["arena_bytes"]
+    assert after.arena_bytes == report["delivered"]["arena_bytes"]
     if report["delivered"]["memory_plan"]:
         assert b"neap.overlap_kernels" in planned.read_bytes()
 

@@ -29,13 +29,6 @@ KNOWN_TFLM_ARENAS = {
     "mlcommons+tiny/pretrainedResnet_quant.tflite": 49152,
     "tensorflow+tflite-micro/person_detect.tflite": 55296,
 }
-# Models with kernels that ask TFLM for scratch memory in the arena, which no file tells.
-WITH_SCRATCH = {
-    "tensorflow+flutter-tflite/custom_ssd_mobilenet_v2_fpn_lite_320x320.tflite",  # DETECTION_POSTPROCESS
-    "tensorflow+tflite-micro/trained_lstm.tflite",  # UNIDIRECTIONAL_SEQUENCE_LSTM
-    "tensorflow+tflite-micro/trained_lstm_int8.tflite",  # UNIDIRECTIONAL_SEQUENCE_LSTM
-}
-
 MODELS = shared_files("models", ".tflite")
 SAMPLE = one_in(6, MODELS, always=KNOWN_TFLM_ARENAS)
 
@@ -107,10 +100,7 @@ def test_tflm(neap, model, table, tmp_path):
         assert varies
         assert before.arena_bytes == KNOWN_TFLM_ARENAS[model]
     assert told[1] <= told[0], "the planned order makes TFLM need more"
-    if model in WITH_SCRATCH:
-        assert said[0] < told[0] and said[1] < told[1], "not in need of scratch memory any more"
-    else:
-        assert said == told, f"neap says {said}, TFLM reports {told}"
+    assert said == told, f"neap says {said}, TFLM reports {told}"
 
 
 def test_litert(neap, model, table, tmp_path):

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/ops/tflm_scratch.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string_view>
+
+#include "neap/base/bytes.h"
+#include "neap/ops/flex_map.h"
+
+namespace neap::ops {
+namespace {
+
+using graph::ElementType;
+using graph::Op;
+using graph::Operand;
+using graph::Subgraph;
+using graph::Tensor;
+using Requests = std::optional<std::vector<std::int64_t>>;
+
+Requests None() { return std::vector<std::int64_t>(); }
+
+constexpr std::int64_t kWord = 4;  // sizeof of float and int
+constexpr std::int64_t kArenaAlignment = 16;
+
+// Sorted.
+constexpr std::array<std::string_view, 87> kBuiltinsWithoutScratch = {
+    "ABS",
+    "ADD",
+    "ARG_MAX",
+    "ARG_MIN",
+    "ASSIGN_VARIABLE",
+    "AVERAGE_POOL_2D",
+    "BATCH_MATMUL",
+    "BATCH_TO_SPACE_ND",
+    "BROADCAST_ARGS",
+    "BROADCAST_TO",
+    "CALL_ONCE",
+    "CAST",
+    "CEIL",
+    "CONCATENATION",
+    "COS",
+    "CUMSUM",
+    "DEPTH_TO_SPACE",
+    "DEQUANTIZE",
+    "DIV",
+    "DYNAMIC_UPDATE_SLICE",
+    "ELU",
+    "EMBEDDING_LOOKUP",
+    "EQUAL",
+    "EXP",
+    "EXPAND_DIMS",
+    "FILL",
+    "FLOOR",
+    "FLOOR_DIV",
+    "FLOOR_MOD",
+    "GATHER",
+    "GATHER_ND",
+    "GREATER",
+    "GREATER_EQUAL",
+    "HARD_SWISH",
+    "IF",
+    "L2_NORMALIZATION",
+    "L2_POOL_2D",
+    "LEAKY_RELU",
+    "LESS",
+    "LESS_EQUAL",
+    "LOG",
+    "LOGICAL_AND",
+    "LOGICAL_NOT",
+    "LOGICAL_OR",
+    "LOGISTIC",
+    "LOG_SOFTMAX",
+    "MAXIMUM",
+    "MAX_POOL_2D",
+    "MINIMUM",
+    "MUL",
+    "NEG",
+    "NOT_EQUAL",
+    "PACK",
+    "PAD",
+    "PADV2",
+    "PRELU",
+    "QUANTIZE",
+    "READ_VARIABLE",
+    "RELU",
+    "RELU6",
+    "RESHAPE",
+    "RESIZE_BILINEAR",
+    "RESIZE_NEAREST_NEIGHBOR",
+    "REVERSE_V2",
+    "ROUND",
+    "RSQRT",
+    "SELECT_V2",
+    "SHAPE",
+    "SIN",
+    "SLICE",
+    "SOFTMAX",
+    "SPACE_TO_BATCH_ND",
+    "SPACE_TO_DEPTH",
+    "SPLIT",
+    "SPLIT_V",
+    "SQRT",
+    "SQUARE",
+    "SQUARED_DIFFERENCE",
+    "SQUEEZE",
+    "STRIDED_SLICE",
+    "SUB",
+    "TANH",
+    "TRANSPOSE",
+    "UNPACK",
+    "VAR_HANDLE",
+    "WHILE",
+    "ZEROS_LIKE",
+};
+
+constexpr std::array<std::string_view, 14> kCustomsWithoutScratch = {
+    "CIRCULAR_BUFFER",
+    "SignalDelay",
+    "SignalEnergy",
+    "SignalFftAutoScale",
+    "SignalFilterBank",
+    "SignalFilterBankLog",
+    "SignalFilterBankSpectralSubtraction",
+    "SignalFilterBankSquareRoot",
+    "SignalFramer",
+    "SignalIrfft",
+    "SignalOverlapAdd",
+    "SignalPCAN",
+    "SignalStacker",
+    "SignalWindow",
+};
+
+std::optional<std::int64_t> ElementsOf(const Tensor* tensor) {
+  if (tensor == nullptr || !tensor->shape) return std::nullopt;
+  std::int64_t elements = 1;
+  for (const std::int64_t size : *tensor->shape) {
+    const auto product = CheckedMultiply(elements, size);
+    if (size < 0 || !product || *product > kMostBytes / 16) return std::nullopt;
+    elements = *product;
+  }
+  return elements;
+}
+
+std::optional<std::int64_t> RankOf(const Tensor* tensor) {
+  if (tensor == nullptr || !tensor->shape) return std::nullopt;
+  return static_cast<std::int64_t>(tensor->shape->size());
+}
+
+std::optional<std::int64_t> Dimension(const Tensor* tensor, std::size_t axis) {
+  if (tensor == nullptr || !tensor->shape || axis >= tensor->shape->size()) return std::nullopt;
+  const std::int64_t size = (*tensor->shape)[axis];
+  if (size < 0) return std::nullopt;
+  return size;
+}
+
+// nullopt where a factor is not known or the product is no size.
+std::optional<std::int64_t> Product(std::initializer_list<std::optional<std::int64_t>> factors) {
+  std::int64_t product = 1;
+  for (const auto& factor : factors) {
+    if (!factor || *factor < 0) return std::nullopt;
+    const auto next = CheckedMultiply(product, *factor);
+    if (!next || *next > kMostBytes / 16) return std::nullopt;
+    product = *next;
+  }
+  return product;
+}
+
+Requests All(std::initializer_list<std::optional<std::int64_t>> requests) {
+  std::vector<std::int64_t> out;
+  for (const auto& bytes : requests) {
+    if (!bytes) return std::nullopt;
+    out.push_back(*bytes);
+  }
+  return out;
+}
+
+// Weights of four bits are unpacked into a byte each.
+Requests UnpackedWeights(const Subgraph& subgraph, const Op& op) {
+  const Tensor* weights = Operand(subgraph, op.inputs, 1);
+  if (weights == nullptr || weights->type != ElementType::kInt4) return None();
+  return All({ElementsOf(weights)});
+}
+
+// Index of an element and list of axes; sums of integers are of 32 bits.
+Requests Reduction(const Subgraph& subgraph, const Op& op) {
+  const Tensor* input = Operand(subgraph, op.inputs, 0);
+  if (input == nullptr) return std::nullopt;
+  const auto index = Product({kWord, RankOf(input)});
+  const auto axes = Product({kWord, ElementsOf(Operand(subgraph, op.inputs, 1))});
+  const bool sums = op.type == "MEAN" || op.type == "SUM";
+  const bool narrow = input->type == ElementType::kInt8 || input->type == ElementType::kUint8 ||
+                      input->type == ElementType::kInt16;
+  if (!sums || !narrow) return All({index, axes});
+  return All({Product({kWord, ElementsOf(Operand(subgraph, op.outputs, 0))}), index, axes});
+}
+
+// Sums of products before they are scaled; a bias of 16 bits is widened.
+Requests TransposeConv(const Subgraph& subgraph, const Op& op) {
+  const Tensor* input = Operand(subgraph, op.inputs, 2);
+  if (input == nullptr) return std::nullopt;
+  const auto elements = ElementsOf(Operand(subgraph, op.outputs, 0));
+  if (input->type == ElementType::kFloat32) return None();
+  if (input->type == ElementType::kInt8) return All({Product({4, elements})});
+  if (input->type != ElementType::kInt16) return std::nullopt;
+  const Tensor* bias = Operand(subgraph, op.inputs, 3);
+  if (bias == nullptr || bias->type != ElementType::kInt16) return All({Product({8, elements})});
+  return All({Product({8, elements}), Product({8, ElementsOf(bias)})});
+}
+
+// Of every filter, then of every unit: of integers alone.
+Requests Svdf(const Subgraph& subgraph, const Op& op) {
+  const Tensor* input = Operand(subgraph, op.inputs, 0);
+  if (input == nullptr) return std::nullopt;
+  const auto filters =
+      Product({kWord, Dimension(input, 0), Dimension(Operand(subgraph, op.inputs, 1), 0)});
+  if (input->type == ElementType::kFloat32) return All({filters});
+  if (input->type != ElementType::kInt8) return std::nullopt;
+  return All({filters, Product({kWord, ElementsOf(Operand(subgraph, op.outputs, 0))})});
+}
+
+// The four gates of a step: floats, or integers of 16 bits.
+Requests Lstm(const Subgraph& subgraph, const Op& op) {
+  constexpr std::size_t kCellState = 19;
+  const Tensor* input = Operand(subgraph, op.inputs, 0);
+  if (input == nullptr) return std::nullopt;
+  const bool integer = input->type == ElementType::kInt8 || input->type == ElementType::kInt16;
+  if (!integer && input->type != ElementType::kFloat32) return std::nullopt;
+  const auto gate =
+      Product({integer ? 2 : 4, ElementsOf(Operand(subgraph, op.inputs, kCellState))});
+  return All({gate, gate, gate, gate});
+}
+
+Requests DetectionPostprocess(const Subgraph& subgraph, const Op& op) {
+  const auto boxes = Dimension(Operand(subgraph, op.inputs, 0), 1);
+  const Tensor* scores = Operand(subgraph, op.inputs, 1);
+  const auto most = CustomOption(op, "max_detections");
+  const auto classes = CustomOption(op, "num_classes");
+  if (!boxes || !most || !classes || *most < 0 || *classes < 0) return std::nullopt;
+  const auto each = Product({kWord, boxes});
+  const auto candidates = Product({kWord, boxes, most});
+  return All({boxes, Product({4 * kWord, boxes}),
+              Product({kWord, Dimension(scores, 1), Dimension(scores, 2)}), each, each, candidates,
+              candidates, each, candidates, Product({kWord, boxes, std::max(*classes, *most)}),
+              Product({kWord, boxes, std::min(*boxes, *most)})});
+}
+
+// The window, padded to the length of the transform: its output has a complex number for each of
+// length / 2 + 1 frequencies.
+Requests Rfft(const Subgraph& subgraph, const Op& op) {
+  const Tensor* output = Operand(subgraph, op.outputs, 0);
+  const auto rank = RankOf(output);
+  if (!rank || *rank == 0) return std::nullopt;
+  const auto last = Dimension(output, static_cast<std::size_t>(*rank - 1));
+  if (!last || *last < 2) return std::nullopt;
+  const std::int64_t bytes = output->type == ElementType::kInt16 ? 2 : 4;
+  return All({Product({bytes, *last - 2})});
+}
+
+template <typename Names>
+bool Contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Requests BuiltinRequests(const Subgraph& subgraph, const Op& op) {
+  const std::string_view type = op.type;
+  if (Contains(kBuiltinsWithoutScratch, type)) return None();
+  if (type == "CONV_2D" || type == "DEPTHWISE_CONV_2D" || type == "FULLY_CONNECTED") {
+    return UnpackedWeights(subgraph, op);
+  }
+  if (type == "MEAN" || type == "SUM" || type == "REDUCE_MAX" || type == "REDUCE_MIN" ||
+      type == "REDUCE_ALL") {
+    return Reduction(subgraph, op);
+  }
+  if (type == "TRANSPOSE_CONV") return TransposeConv(subgraph, op);
+  if (type == "SVDF") return Svdf(subgraph, op);
+  if (type == "UNIDIRECTIONAL_SEQUENCE_LSTM") return Lstm(subgraph, op);
+  if (type == "MIRROR_PAD") {
+    const auto index = Product({kWord, RankOf(Operand(subgraph, op.inputs, 0))});
+    return All({index, index});
+  }
+  if (type == "ADD_N") return All({8 * static_cast<std::int64_t>(op.inputs.size())});
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> CustomOption(const Op& op, const char* name) {
+  const auto found = op.attributes.find("custom_options");
+  if (op.domain != "custom" || found == op.attributes.end()) return std::nullopt;
+  const auto* data = std::get_if<graph::ConstantData>(&found->second);
+  return data == nullptr ? std::nullopt : FlexMapInteger(data->bytes, name);
+}
+
+std::optional<std::vector<std::int64_t>> TflmScratchRequests(const Subgraph& subgraph,
+                                                             const Op& op) {
+  if (op.domain == "json") return None();
+  if (op.domain == "tflite") return BuiltinRequests(subgraph, op);
+  if (op.domain != "custom") return std::nullopt;
+  if (Contains(kCustomsWithoutScratch, op.type)) return None();
+  if (op.type == "TFLite_Detection_PostProcess") return DetectionPostprocess(subgraph, op);
+  if (op.type == "SignalRfft") return Rfft(subgraph, op);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> TflmScratchBytes(const Subgraph& subgraph, const Op& op) {
+  const auto requests = TflmScratchRequests(subgraph, op);
+  if (!requests) return std::nullopt;
+  std::int64_t sum = 0;
+  for (const std::int64_t bytes : *requests) sum += AlignUp(bytes, kArenaAlignment);
+  return sum > kMostBytes ? std::nullopt : std::optional(sum);
+}
+
+std::int64_t TflmScratchOrStated(const Subgraph& subgraph, const Op& op) {
+  return op.scratch_bytes > 0 ? op.scratch_bytes : TflmScratchBytes(subgraph, op).value_or(0);
+}
+
+}  // namespace neap::ops
