@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 # that they include each other, the standard library and tl/expected.hpp only.
 set(NEAP_PUBLIC_HEADERS
   arena/arena.h arena/check.h arena/csv.h arena/memories.h arena/problem.h
-  base/bytes.h base/check.h base/diagnostic.h base/id.h base/index.h base/limits.h base/random.h base/result.h
+  base/bytes.h base/check.h base/diagnostic.h base/id.h base/index.h base/limits.h base/random.h base/result.h base/work.h
   batch/batch.h
   bench/bench.h
   cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h cascade/tiles_check.h

@@ -102,6 +102,9 @@ Result<std::int64_t> ParseSize(std::string_view option, const std::string& text)
 // A wish for so many seconds in all, from now on; 0: none.
 Status CheckTimeLimit(double seconds);
 std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds);
+// Of a command without a limit of states or seconds: all its searches together end after about
+// half a minute of one core, at the same place on every machine. See neap/base/work.h.
+inline constexpr std::int64_t kDefaultWork = 30'000'000'000;
 
 // Of a file: the last part of its path. What is written for others names files by it, so that it
 // does not depend on the folder.

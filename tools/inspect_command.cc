@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
 #include "neap/report/report.h"
@@ -42,6 +43,7 @@ Status Draw(const InspectOptions& options, const formats::SourceModel& source,
   compile::Options compile_options;
   compile_options.runtime = runtime;
   compile_options.limits.max_states = kStatesForAFewSeconds;
+  const WorkScope work(kDefaultWork);
   compile_options.limits.stop = StopOnInterrupt();
   NEAP_TRY(const compile::Compiled file, CompileFileOrder(source.graph, compile_options));
   PictureInput input{&source, nullptr, &file, nullptr, {}, false};

@@ -9,12 +9,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/base/work.h"
 #include "neap/cascade/copies.h"
 #include "neap/compile/stream.h"
 #include "neap/deliver/deliver.h"
@@ -365,6 +367,8 @@ Result<int> RunPareto(const ParetoOptions& options) {
   const formats::SourceModel& source = given.model;
   NEAP_TRY(plan.compile.runtime, RuntimeFor(options.model.runtime, source.format));
   NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
+  std::optional<WorkScope> work;
+  if (options.time_limit_seconds == 0) work.emplace(kDefaultWork);
   plan.compile.limits.stop = StopOnInterrupt();
   plan.compile.limits.deadline = DeadlineAfter(options.time_limit_seconds);
   plan.compile.limits.max_states = kStatesForAFewSeconds;

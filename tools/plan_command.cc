@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
@@ -450,6 +451,8 @@ int PlanCommand(std::vector<std::string> args, bool short_form) {
   if (const auto code = ParsePlanOptions(std::move(args), short_form, &options)) return *code;
   auto settings = Understand(options);
   if (!settings) return tools::Report("plan", settings.error());
+  std::optional<WorkScope> work;
+  if (options.max_states == 0 && options.time_limit_seconds == 0) work.emplace(kDefaultWork);
   PlanRun run(options, std::move(*settings));
   const Result<int> code = run.Run();
   return code ? *code : tools::Report("plan", code.error());

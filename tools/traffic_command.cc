@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/entry_memory.h"
 #include "neap/deliver/edits.h"
@@ -137,6 +138,7 @@ class TrafficRun {
       options.place = false;
       options.limits.max_states = kStatesForAFewSeconds;
       options.limits.stop = stop;
+      const WorkScope work(kDefaultWork);
       auto compiled = compile::Compile(source_.graph, options);
       if (!compiled) return Fail(Named(std::move(compiled).error()));
       plan_ = std::move(compiled->plan);

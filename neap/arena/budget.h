@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "neap/base/limits.h"
+#include "neap/base/work.h"
 
 namespace neap::arena {
 
@@ -18,7 +19,7 @@ class Budget {
   explicit Budget(const Limits& limits)
       : limits_(limits),
         max_states_(limits.max_states),
-        last_report_(Clock::now()),
+        last_report_(LimitNow()),
         end_(limits.EndOfSearch(last_report_)) {
     if (max_states_ == 0 && !limits.HasTimeLimit()) max_states_ = kDefaultStates;
   }
@@ -28,15 +29,20 @@ class Budget {
     if (max_states_ == kStatesForAFewSeconds) max_states_ = states;
   }
 
+  // What a state costs from here on, in about nanoseconds.
+  void SetStateCost(std::int64_t nanoseconds) { state_cost_ = nanoseconds; }
+
   // Counts placed buffers; false once the search has to end. Looks at the clock rarely.
   bool Spend(std::int64_t states) {
     states_ += states;
-    unchecked_ += states;
-    if (unchecked_ >= kStatesPerClock) {
-      unchecked_ = 0;
-      LookAtClock();
-    }
+    Work(states * state_cost_);
     return !Ended();
+  }
+  // Counts work that places no buffer, in about nanoseconds.
+  void Work(std::int64_t nanoseconds) {
+    ChargeWork(nanoseconds);
+    unseen_work_ += nanoseconds;
+    if (unseen_work_ >= kWorkPerLook) Look();
   }
   bool Ended() const { return ended_ || (max_states_ > 0 && states_ >= max_states_); }
   std::int64_t states() const { return states_; }
@@ -50,13 +56,14 @@ class Budget {
 
  private:
   using Clock = Limits::Clock;
-  static constexpr std::int64_t kStatesPerClock = 256;
+  static constexpr std::int64_t kWorkPerLook = 100'000;
   static constexpr std::chrono::milliseconds kReportEvery{300};
 
-  void LookAtClock() {
-    if (limits_.Interrupted()) ended_ = true;
+  void Look() {
+    unseen_work_ = 0;
+    if (limits_.Interrupted() || IsOutOfWork()) ended_ = true;
     if (!limits_.HasTimeLimit() && !limits_.observer) return;
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point now = LimitNow();
     if (now >= end_) ended_ = true;
     if (limits_.observer && now - last_report_ >= kReportEvery) {
       last_report_ = now;
@@ -69,7 +76,8 @@ class Budget {
   Clock::time_point last_report_;
   Clock::time_point end_;
   std::int64_t states_ = 0;
-  std::int64_t unchecked_ = 0;
+  std::int64_t state_cost_ = 1000;
+  std::int64_t unseen_work_ = 0;  // since the last look at the clock
   std::int64_t upper_ = 0;
   std::int64_t lower_ = 0;
   bool ended_ = false;

@@ -20,6 +20,9 @@ namespace {
 constexpr std::int64_t kNoCost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kStatesPerPlacement = 20'000;
 constexpr std::size_t kMostMembers = 4'000'000;
+// In about nanoseconds.
+constexpr std::int64_t kStateCost = 1000;
+constexpr std::int64_t kMemberCost = 5;
 constexpr MemoryIndex kUndecided = -1;
 
 // A buffer that is live at a crowded step, with the bytes that it adds to those before it
@@ -79,6 +82,9 @@ class MemorySearch {
         steps_(CrowdedSteps(problem.problem)),
         num_memories_(problem.capacities_bytes.size()) {
     budget_.SetFewSeconds(2'000'000);
+    std::int64_t members = 0;
+    for (const auto& step : steps_) members += static_cast<std::int64_t>(step.size());
+    budget_.SetStateCost(kStateCost + members * kMemberCost);
     const std::size_t num_buffers = problem.problem.buffers.size();
     memories_.assign(num_buffers, kUndecided);
     used_in_.assign(num_buffers, 0);
@@ -238,8 +244,9 @@ class MemorySearch {
       std::vector<std::size_t> buffers;
       const Problem here = ProblemOf(static_cast<MemoryIndex>(m), buffers);
       SolveOptions options;
+      options.limits = limits_;
       options.limits.max_states = kStatesPerPlacement;
-      options.limits.stop = limits_.stop;
+      options.limits.observer = nullptr;
       options.goal_bytes = problem_.capacities_bytes[m];
       const Outcome outcome = Solve(here, options);
       budget_.Spend(outcome.states + 1);

@@ -36,6 +36,7 @@ constexpr std::pair<int, int> kExponents[] = {
 constexpr std::int64_t kFirstFitPerState =
     8;  // placements that cost about as much as a search node
 constexpr std::int64_t kFirstRoundNodes = 20'000;
+constexpr std::int64_t kBufferWork = 10'000;  // to prepare a search, in about nanoseconds
 
 // The best placement known of every part of the problem, and the proven bound of all.
 class Incumbent {
@@ -126,6 +127,7 @@ class Portfolio {
         budget_(options.limits),
         incumbent_(problem),
         first_fit_(problem) {
+    budget_.SetStateCost(StateCost());
     budget_.SetFewSeconds(StatesForAFewSeconds());
   }
 
@@ -167,14 +169,21 @@ class Portfolio {
     if (goal_ && incumbent_.lower() > *goal_) return false;
     return !incumbent_.Reaches(Enough()) && !budget_.Ended();
   }
-  // A placed buffer costs microseconds in the square of the number of its neighbours.
-  std::int64_t StatesForAFewSeconds() const {
-    constexpr std::int64_t kMost = 8'000'000;
+  // A placed buffer costs microseconds in the square of the number of its neighbours: by how many
+  // times it is dearer than one without neighbours.
+  std::int64_t Dearness() const {
     const Neighbours* const neighbours = first_fit_.neighbours();
     const auto buffers = static_cast<std::int64_t>(problem_.buffers.size());
-    if (neighbours == nullptr || buffers == 0) return kMost / 100;
+    if (neighbours == nullptr || buffers == 0) return 100;
     const std::int64_t average = neighbours->num_entries() / buffers;
-    return std::max(buffers * 10, kMost / (1 + average * average / 900));
+    return 1 + average * average / 900;
+  }
+  std::int64_t StateCost() const { return 1000 * Dearness(); }
+  std::int64_t StatesForAFewSeconds() const {
+    constexpr std::int64_t kMost = 8'000'000;
+    const std::int64_t states = kMost / Dearness();
+    if (first_fit_.neighbours() == nullptr) return states;
+    return std::max(static_cast<std::int64_t>(problem_.buffers.size()) * 10, states);
   }
 
   // Whether pairs that are disjoint break no rule.
@@ -278,8 +287,9 @@ class Portfolio {
   // The exact search on every part that is above the bound, in rounds that grow.
   void Search() {
     std::vector<PartSearch> searches;
-    for (std::size_t p = 0; p < incumbent_.parts().size(); ++p) {
+    for (std::size_t p = 0; p < incumbent_.parts().size() && Unfinished(); ++p) {
       const auto& part = incumbent_.parts()[p];
+      budget_.Work(static_cast<std::int64_t>(part.size()) * kBufferWork);
       if (incumbent_.PartHeight(p) <= Enough() || part.size() > kMostExact) continue;
       auto search = MakeCapacitySearch(problem_, table_, part);
       if (search == nullptr) continue;
@@ -295,6 +305,7 @@ class Portfolio {
       const std::int64_t states_before = budget_.states();
       for (PartSearch& entry : searches) {
         if (entry.search->upper_bytes() <= Enough()) continue;
+        if (!Unfinished()) return;
         any = true;
         std::int64_t lower = incumbent_.lower();
         if (entry.search->Round(nodes, goal_, lower, budget_)) {

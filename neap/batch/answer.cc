@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/work.h"
 #include "neap/batch/structure.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/measure.h"
@@ -42,6 +43,11 @@ compile::Options CompileOptions(plan::Runtime runtime, const Options& options) {
   compile::Options compile_options;
   compile_options.runtime = runtime;
   compile_options.limits = options.limits;
+  // A line's time is that of all its searches.
+  if (options.limits.max_seconds > 0) {
+    compile_options.limits.deadline = options.limits.EndOfSearch(LimitNow());
+    compile_options.limits.max_seconds = 0;
+  }
   compile_options.limits.observer = nullptr;
   compile_options.limits.stop = nullptr;
   compile_options.placement_states = options.placement_states;

@@ -9,6 +9,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/base/work.h"
 #include "neap/cascade/cost.h"
 #include "neap/cascade/region_search.h"
 #include "neap/cascade/tiles_check.h"
@@ -72,8 +73,11 @@ class Planner {
   Result<PlanOutcome> Run() {
     outcome_.uncut.placements = compile::MakePlacementMemo();
     compile::Options with = OptionsFor(options_, outcome_.uncut);
-    with.limits = with.limits.WithHalfTheTime();
-    NEAP_TRY(outcome_.compiled, compile::Compile(graph_, with));
+    with.limits = WithShareOfTime(with.limits, 1, 2);
+    {
+      const WorkScope work(1, 2);
+      NEAP_TRY(outcome_.compiled, compile::Compile(graph_, with));
+    }
     const compile::Compiled& base = outcome_.compiled;
     outcome_.macs = MacsOf(Main());
     outcome_.uncut.arena_bytes = ArenaOf(base);
@@ -92,7 +96,7 @@ class Planner {
  private:
   const Subgraph& Main() const { return graph_.subgraphs[SubgraphId(0)]; }
 
-  bool Stopped() const { return options_.compile.limits.Over(); }
+  bool Stopped() const { return IsOver(options_.compile.limits); }
 
   void Tell(const char* phase, std::size_t done, std::size_t of) const {
     if (!options_.observer) return;
@@ -153,14 +157,19 @@ class Planner {
     return best;
   }
 
+  std::vector<Combination> SearchRegions(RegionSearch* search) {
+    const WorkScope work(1, 2);
+    search->SetLimits(WithShareOfTime(options_.compile.limits, 1, 2));
+    std::vector<Combination> front =
+        search->Run([&](std::size_t done, std::size_t of) { Tell("regions", done, of); });
+    outcome_.cut_short = search->cut_short();
+    search->SetLimits(options_.compile.limits);
+    return front;
+  }
+
   Status Search() {
-    RegionSearch search(Main(), order_, rules_, {options_.grids});
-    const Limits limits = options_.compile.limits.WithHalfTheTime();
-    std::vector<Combination> front = search.Run([&](std::size_t done, std::size_t of) {
-      Tell("regions", done, of);
-      outcome_.cut_short = done < of && limits.Over();
-      return !outcome_.cut_short;
-    });
+    RegionSearch search(Main(), order_, rules_, {options_.grids, options_.compile.limits});
+    std::vector<Combination> front = SearchRegions(&search);
     outcome_.regions_searched = search.Searched();
     outcome_.arena_lower_bound_bytes =
         rules_.kernels == ops::KernelLibrary::kNone ? search.LeastPossible() : 0;
@@ -268,6 +277,8 @@ class Planner {
     const bool cheap = HasBudget() && Fits(proposal);
     const std::int64_t score = ScoreOf(proposal);
     const std::int64_t macs = search.CostOf(proposal.regions).macs;
+    ChargeWork(static_cast<std::int64_t>(search.Plans().size() * order_.size()) *
+               kNeighbourOperator);
     std::vector<Combination> all = search.Neighbours(proposal.regions);
     std::erase_if(all, [&](const Combination& neighbour) {
       if (neighbour.regions.empty()) return true;
@@ -365,7 +376,17 @@ class Planner {
     Proposal searched = best;
     searched.keeps_order = false;
     const std::size_t before = proposals_.size();
+    const Limits::Clock::time_point began = LimitNow();
     NEAP_CHECK_OK(Add(searched, kQuickStates));
+    // An order that is chosen is searched once more.
+    const auto& deadline = options_.compile.limits.deadline;
+    const Limits::Clock::time_point now = LimitNow();
+    if (deadline && *deadline - now < now - began) {
+      proposals_.resize(before);
+      plans_.resize(before);
+      outcome_.cut_short = true;
+      return {};
+    }
     const bool promising =
         proposals_.size() > before && !IsLeast(plans_.back(), false) &&
         ScoreOf(proposals_.back()) <= ScoreOf(best) + ScoreOf(best) / kPromisingShare;
@@ -390,6 +411,8 @@ class Planner {
     if (proposal.bodies == TileBodies::kShared && !has_bodies) return {};  // clones after all
     ++realised_;
     const Graph planned = WithoutUnused(std::move(*realised));
+    const auto operators = static_cast<std::int64_t>(planned.subgraphs[SubgraphId(0)].ops.size());
+    ChargeWork(operators * kRealisedOperator);
     const auto work = WorkOf(planned, options_.device);
     proposal.macs = work.macs;
     proposal.cycles = work.cycles;
@@ -401,8 +424,8 @@ class Planner {
       }
       proposal.tiles += tiles;
     }
+    proposal.placement_states = states;
     compile::Options with = OptionsFor(options_, proposal);
-    with.placement_states = std::min(with.placement_states, states);
     with.place_file_order = false;
     with.limits.observer = nullptr;
     with.check = false;  // most of them are thrown away; see Finish()
@@ -509,6 +532,9 @@ class Planner {
   static constexpr std::size_t kMostNear = 300;
   static constexpr std::int64_t kQuickStates = 4000;  // of a placement
   static constexpr std::int64_t kQuickOrderStates = 20'000;
+  // In about nanoseconds.
+  static constexpr std::int64_t kRealisedOperator = 10'000;
+  static constexpr std::int64_t kNeighbourOperator = 6;
 
   const Graph& graph_;
   const PlanOptions& options_;
@@ -529,6 +555,9 @@ compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal
   compile::Options with = options.compile;
   if (proposal.placements != nullptr) with.placements = proposal.placements;
   if (proposal.regions.empty()) return with;
+  if (proposal.placement_states > 0) {
+    with.placement_states = std::min(with.placement_states, proposal.placement_states);
+  }
   with.order = proposal.keeps_order ? "file" : "exact";
   const bool tflm = with.runtime == plan::Runtime::kTflm;
   if (tflm && with.kernels == ops::KernelLibrary::kNone && with.tell_offsets && with.place) {

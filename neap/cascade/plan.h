@@ -59,7 +59,8 @@ struct Proposal {
   std::int64_t tiles = 0;
   std::vector<graph::OpId> order;  // of the operators of the graph, by which it was cut
   TileBodies bodies = TileBodies::kClones;
-  bool keeps_order = true;  // the order of its graph, which no search made lower
+  bool keeps_order = true;            // the order of its graph, which no search made lower
+  std::int64_t placement_states = 0;  // with which it was placed; 0: those of the options
   // What was placed on the way: compiled again, the proposal needs no more than it says.
   std::shared_ptr<compile::PlacementMemo> placements;
 };

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "neap/base/work.h"
 #include "neap/cascade/inserted.h"
 
 namespace neap::cascade {
@@ -18,6 +19,10 @@ using graph::OpId;
 using graph::Shape;
 using graph::Subgraph;
 using graph::TensorId;
+
+// What an operator of a tile costs here, in about nanoseconds.
+constexpr std::int64_t kTiledOperator = 150;
+constexpr std::int64_t kPartial = 60;  // likewise, of a way through the order
 
 bool Has(const std::vector<TensorId>& list, TensorId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
@@ -188,13 +193,21 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
   return run;
 }
 
+bool RegionSearch::MustStop() {
+  const bool over = IsOver(limits_.search);
+  cut_short_ = cut_short_ || over;
+  return over;
+}
+
 void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
+  if (MustStop()) return;
   ++searched_;
   // One by one they need no more, without anything extra.
   if (run.least >= run.most) return;
   const RegionPlan region{run.ops, std::move(splits)};
   const auto tiles = TilesOf(subgraph_, region);
   if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) return;
+  ChargeWork(static_cast<std::int64_t>(tiles->size() * run.ops.size()) * kTiledOperator);
   auto cost = CostBelow(run.most - run.beside, subgraph_, region, *tiles, run.dies, rules_);
   if (!cost) return;
   cost->bytes += run.beside;
@@ -254,6 +267,8 @@ void RegionSearch::SearchFrom(std::size_t begin) {
     most = std::max(most, loads_[at]);
     // Nothing gets below the floor; a run that is nowhere above it is best left alone.
     if (most <= floor_) continue;
+    ChargeWork(static_cast<std::int64_t>(subgraph_.tensors.size()));
+    if (MustStop()) return;
     TryGrids(StretchOf(begin, at + 1));
     // Of this run, those that no other dominates.
     std::vector<RegionCandidate> own;
@@ -409,6 +424,8 @@ std::vector<Combination> RegionSearch::Near(std::int64_t most_bytes, std::size_t
   std::vector<Combination> near;
   for (const std::int64_t height : heights) {
     if (height < floor_ || height > most_bytes) continue;
+    ChargeWork(static_cast<std::int64_t>(plans_.size() + order_.size()) * kPartial);
+    if (IsOver(limits_.search)) break;
     const auto best = PartialsWithin(height, least(1));
     if (best.back().empty() || best.back()[0].cost.kept_bytes + height > most_bytes) continue;
     const auto states = PartialsWithin(height, least(each));
@@ -425,7 +442,8 @@ std::vector<Combination> RegionSearch::Run(const Progress& progress) {
   plans_.clear();
   for (std::size_t begin = 0; begin < order_.size(); ++begin) {
     SearchFrom(begin);
-    if (!progress(begin + 1, order_.size())) break;
+    progress(begin + 1, order_.size());
+    if (begin + 1 < order_.size() && MustStop()) break;
   }
   Know(plans_);
   return Combine();

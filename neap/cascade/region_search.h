@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/limits.h"
 #include "neap/cascade/cost.h"
 #include "neap/cascade/region.h"
 #include "neap/graph/graph.h"
@@ -21,6 +22,7 @@ namespace neap::cascade {
 
 struct RegionLimits {
   Grids grids;
+  Limits search = {};  // stop and deadline: what has been found by then is all there is
 };
 
 // One way to run a run of operators in tiles; the bytes are of all that lives then.
@@ -48,8 +50,8 @@ RegionKey KeyOf(const RegionPlan& region);
 
 class RegionSearch {
  public:
-  // Called after each operator that a run may begin with; false: stop.
-  using Progress = std::function<bool(std::size_t done, std::size_t of)>;
+  // Called after each operator that a run may begin with.
+  using Progress = std::function<void(std::size_t done, std::size_t of)>;
 
   RegionSearch(const graph::Subgraph& subgraph, std::vector<graph::OpId> order, const Rules& rules,
                const RegionLimits& limits);
@@ -80,6 +82,10 @@ class RegionSearch {
   const std::vector<std::int64_t>& Loads() const { return loads_; }
   const std::vector<RegionCandidate>& Plans() const { return plans_; }
   std::int64_t Searched() const { return searched_; }
+  // A limit ended the search of plans before all were tried.
+  bool cut_short() const { return cut_short_; }
+  // The limits of what is called from here on.
+  void SetLimits(const Limits& limits) { limits_.search = limits; }
   // What some operator that cannot be cut needs, and what the inputs and outputs of all need.
   std::int64_t LeastPossible() const { return floor_; }
 
@@ -110,6 +116,7 @@ class RegionSearch {
   Stretch StretchOf(std::size_t begin, std::size_t end) const;
   void TryGrids(const Stretch& run);
   void TryGrid(const Stretch& run, std::vector<Split> splits);
+  bool MustStop();
   RegionPlan RegionOf(const RegionCandidate& plan) const;
   std::size_t PositionOf(const RegionPlan& region) const;
   void Know(const std::vector<RegionCandidate>& plans);
@@ -122,12 +129,13 @@ class RegionSearch {
   const graph::Subgraph& subgraph_;
   const std::vector<graph::OpId> order_;
   const Rules rules_;
-  const RegionLimits limits_;
+  RegionLimits limits_;
   IdVector<graph::TensorId, Life> lives_;
   std::vector<std::int64_t> loads_;
   std::vector<bool> cuttable_;
   std::int64_t floor_ = 0;
   std::int64_t searched_ = 0;
+  bool cut_short_ = false;
   std::vector<RegionCandidate> plans_;
   std::map<RegionKey, Cost> costs_;
 };

@@ -10,6 +10,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/base/work.h"
 #include "neap/compile/arena_order.h"
 #include "neap/compile/joint.h"
 #include "neap/compile/litert.h"
@@ -70,8 +71,14 @@ class Pipeline {
   Result<Compiled> Run() {
     NEAP_CHECK_OK(Measure());
     const Stopwatch order_watch;
-    NEAP_TRY(SubgraphOrders found,
-             OrderSubgraphs(graph_, sizes_, file_orders_, profile_, options_));
+    // Streams are searched after the plan that they have to beat.
+    limits_ = options_.limits;
+    std::optional<WorkScope> work;
+    if (options_.stream) {
+      limits_ = WithShareOfTime(options_.limits, 1, 3);
+      work.emplace(1, 2);
+    }
+    NEAP_TRY(SubgraphOrders found, FindOrders());
     orders_ = std::move(found.orders);
     ordered_ = std::move(found.proofs);
     compiled_.interrupted = found.interrupted;
@@ -92,6 +99,7 @@ class Pipeline {
       compiled_.kept_file_order = true;
       NEAP_CHECK_OK(PlanEntries());
     }
+    work.reset();
     // The file's graph: in that of the runtime variables are kept like tensors of the caller.
     if (options_.stream) {
       NEAP_CHECK_OK(StreamEntries(runtime_graph_.file(), options_, &compiled_));
@@ -132,6 +140,14 @@ class Pipeline {
   }
 
  private:
+  // Time and work are left for addresses.
+  Result<SubgraphOrders> FindOrders() const {
+    Options ordering = options_;
+    ordering.limits = options_.place ? WithShareOfTime(limits_, 3, 4) : limits_;
+    const WorkScope work(options_.place ? 3 : 4, 4);
+    return OrderSubgraphs(graph_, sizes_, file_orders_, profile_, ordering);
+  }
+
   bool TellsOffsets() const {
     return profile_.runtime == plan::Runtime::kTflm && options_.place && options_.tell_offsets &&
            options_.memories.empty();
@@ -319,8 +335,9 @@ class Pipeline {
       }
       scratch[op] = AlignUp(subgraph.ops[op].scratch_bytes, profile_.alignment) + body_bytes;
     }
-    arena_orders_[id] =
-        SearchArenaOrder(subgraph, sizes_[id], scratch, profile_, overlap, options_.limits);
+    const WorkScope work(1, 2);
+    arena_orders_[id] = SearchArenaOrder(subgraph, sizes_[id], scratch, profile_, overlap,
+                                         WithShareOfTime(limits_, 1, 2));
   }
 
   // A body has one order, wherever it runs.
@@ -364,14 +381,13 @@ class Pipeline {
   }
 
   Limits PlacementLimits(std::int64_t states) const {
-    Limits limits = options_.limits;
+    Limits limits = limits_;
     // Who interrupts is waiting.
     if (limits.Interrupted()) states /= 10;
     limits.max_states = std::max<std::int64_t>(states, 1);
     limits.observer = nullptr;
-    // States alone end a placement, soon: an order that was interrupted is still placed well.
+    // An order that was interrupted is still placed well: that ends soon.
     limits.max_seconds = 0;
-    limits.deadline.reset();
     limits.stop = nullptr;
     return limits;
   }
@@ -541,6 +557,7 @@ class Pipeline {
   }
 
   const Options& options_;
+  Limits limits_;  // of order and addresses
   const plan::Profile& profile_;
   // What was asked for, else what the profile has of itself.
   const ops::KernelLibrary kernels_;

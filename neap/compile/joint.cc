@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "neap/base/random.h"
+#include "neap/base/work.h"
 
 namespace neap::compile {
 namespace {
@@ -74,6 +75,7 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
   constexpr std::int64_t kMostOrders = 100;
   constexpr std::int64_t kWork = 100'000;  // operators in all orders together
   constexpr int kStepsFromBest = 20;
+  constexpr std::int64_t kOperatorWork = 600;  // of an order, in about nanoseconds
   const Subgraph& subgraph = graph.subgraphs[entry];
   Orders current = orders;
   const auto operators = static_cast<std::int64_t>(current[entry].size());
@@ -85,7 +87,8 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
   std::vector<OpId> last_order = best_order;
   int since_best = 0;
   for (std::int64_t n = std::min(kMostOrders, kWork / operators); n > 0; --n) {
-    if (arena_bytes <= bound_bytes) break;
+    if (arena_bytes <= bound_bytes || IsOver(limits)) break;
+    ChargeWork(operators * kOperatorWork);
     if (++since_best > kStepsFromBest) {
       walk.Reset(best_order);
       last_order = best_order;

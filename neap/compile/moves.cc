@@ -10,6 +10,7 @@
 #include "neap/arena/check.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/base/work.h"
 
 namespace neap::compile {
 namespace {
@@ -299,7 +300,7 @@ std::optional<MovedPlacement> Mover::Search(std::int64_t fewer_than) {
   const auto too_many = [&](std::int64_t moved) { return fewer_than >= 0 && moved >= fewer_than; };
   int attempts = 0;
   for (const Move& move : candidates) {
-    if (too_many(bytes(move)) || ++attempts > kMostAttempts / 2) break;
+    if (too_many(bytes(move)) || ++attempts > kMostAttempts / 2 || IsOver(limits_)) break;
     if (auto placed = Try({move})) return placed;
   }
   // Pairs by their sum: the larger one decides, so that cheap pairs come first.
@@ -307,6 +308,7 @@ std::optional<MovedPlacement> Mover::Search(std::int64_t fewer_than) {
     for (std::size_t a = 0; a < b && attempts < kMostAttempts; ++a) {
       if (too_many(bytes(candidates[a]) + bytes(candidates[b]))) break;
       if (candidates[a].piece == candidates[b].piece) continue;
+      if (IsOver(limits_)) return std::nullopt;
       ++attempts;
       if (auto placed = Try({candidates[a], candidates[b]})) return placed;
     }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "neap/base/work.h"
+
 namespace neap::compile {
 
 std::shared_ptr<PlacementMemo> MakePlacementMemo() { return std::make_shared<PlacementMemo>(); }
@@ -25,8 +27,8 @@ arena::Outcome PlacementMemo::Solve(const arena::Problem& problem,
                                     const arena::SolveOptions& options) {
   constexpr std::size_t kMostWords = 8'000'000;
   const Limits& limits = options.limits;
-  const bool bounded_by_states =
-      limits.max_states > 0 && !limits.HasTimeLimit() && limits.stop == nullptr && !limits.observer;
+  const bool bounded_by_states = limits.max_states > 0 && limits.max_seconds == 0 &&
+                                 limits.stop == nullptr && !limits.observer;
   if (!bounded_by_states) return arena::Solve(problem, options);
   const Effort effort = {limits.max_states, options.seed, options.goal_bytes.has_value(),
                          options.goal_bytes.value_or(0)};
@@ -42,6 +44,8 @@ arena::Outcome PlacementMemo::Solve(const arena::Problem& problem,
     }
   }
   arena::Outcome outcome = arena::Solve(problem, options);
+  // What was cut short is not what that effort gives.
+  if (IsOver(limits)) return outcome;
   if (known == known_.end()) {
     const std::size_t words = key.size() + outcome.placement.offsets.size();
     if (words_ + words > kMostWords) return outcome;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 #include <utility>
 
+#include "neap/base/work.h"
 #include "neap/compile/stream.h"
 #include "neap/deliver/edits.h"
 #include "neap/plan/profile.h"
@@ -35,9 +37,7 @@ class Deliverer {
     const bool tiles_first = tiles_ == Use::kAlways && !request_.budgets.Any();
     if (tiles_first) NEAP_CHECK_OK(TryTiles());
     if (streams_ == Use::kAlways) NEAP_CHECK_OK(TryStreamed());
-    share_ = Share();
-    if (request_.rewriting.any) NEAP_CHECK_OK(TryRewritten());
-    NEAP_CHECK_OK(TryAsGiven());
+    NEAP_CHECK_OK(TryWhole());
     if (!tiles_first && tiles_ != Use::kNever) {
       if (Misses()) {
         NEAP_CHECK_OK(TryTiles());
@@ -52,15 +52,23 @@ class Deliverer {
   }
 
  private:
+  // Without tiles and streams.
+  Status TryWhole() {
+    const WorkScope work = ShareOfWork();
+    share_ = Share();
+    if (request_.rewriting.any) NEAP_CHECK_OK(TryRewritten());
+    return TryAsGiven();
+  }
+
+  // Two thirds of the work for each kind but the last, which has what the others leave.
+  WorkScope ShareOfWork() const { return kinds_left_ > 1 ? WorkScope(2, 3) : WorkScope(1, 1); }
+
   bool Misses() const { return !(best_ && best_measure_.fits) && !error_is_final_; }
 
   // An equal share of the time for each of the kinds that are still to come.
   Limits Share() {
     Limits limits = options_.limits;
-    const auto now = Limits::Clock::now();
-    if (limits.deadline && *limits.deadline > now && kinds_left_ > 1) {
-      limits.deadline = now + (*limits.deadline - now) / kinds_left_;
-    }
+    if (kinds_left_ > 1) limits = WithShareOfTime(limits, 1, kinds_left_);
     kinds_left_ = std::max(kinds_left_ - 1, 1);
     return limits;
   }
@@ -139,15 +147,17 @@ class Deliverer {
   // Fewer rules where all of them give no better plan: a smaller peak may have a larger arena.
   Status TryRewritten() {
     if (LeftOut()) return {};
-    const auto start = Limits::Clock::now();
+    const auto start = LimitNow();
     compile::Options search = options_;
-    search.limits = share_.WithHalfTheTime();
+    search.limits = WithShareOfTime(share_, 1, 2);
     search.order = "exact";
     RewriteSettings wanted = request_.rewriting;
     std::string left_out;
     for (const std::vector<std::string>& rules : rewrite::RuleSets(request_.rewriting.rules)) {
       wanted.rules = rules;
+      std::optional<WorkScope> work(std::in_place, 1, 2);
       auto rewritten = Rewrite(source_, search, wanted, request_.sums_in_place, request_.load);
+      work.reset();
       if (!rewritten) {
         // A graph without sizes fails as it is given, with a better message.
         if (rewritten.error().code != ErrorCode::kBadInput) break;
@@ -160,7 +170,7 @@ class Deliverer {
       if (best_ && best_->kind == Kind::kRewritten) break;
     }
     if (!left_out.empty()) notes_.push_back(std::move(left_out));
-    seconds_ = std::chrono::duration<double>(Limits::Clock::now() - start).count();
+    seconds_ = std::chrono::duration<double>(LimitNow() - start).count();
     return {};
   }
 
@@ -168,8 +178,10 @@ class Deliverer {
     Delivery candidate;
     candidate.kind = Kind::kRewritten;
     candidate.options = options_;
-    candidate.options.limits = share_.WithHalfTheTime();
+    candidate.options.limits = WithShareOfTime(share_, 1, 2);
+    std::optional<WorkScope> work(std::in_place, 1, 2);
     auto compiled = compile::Compile(rewritten.model.graph, candidate.options);
+    work.reset();
     if (!compiled) return {};
     candidate.compiled = std::move(*compiled);
     candidate.compiled.plan.rewrites = rewritten.applications;
@@ -188,6 +200,7 @@ class Deliverer {
     if (LeftOut()) return {};
     Delivery candidate;
     candidate.options = options_;
+    const WorkScope work = ShareOfWork();
     candidate.options.limits = Share();
     candidate.options.stream = true;
     auto compiled = compile::Compile(source_.graph, candidate.options);
@@ -236,6 +249,7 @@ class Deliverer {
       if (asked) notes_.emplace_back("no operators are cut into tiles: the model has none");
       return {};
     }
+    const WorkScope work = ShareOfWork();
     const cascade::PlanOptions options = TilesOptions();
     auto outcome = cascade::FindPlan(source_.graph, options);
     if (!outcome) return NotCut(outcome.error());

@@ -52,6 +52,7 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
                           const formats::LoadOptions& options) {
   rewrite::SearchOptions search;
   search.exactness = settings.exactness;
+  search.measures_unchanged = false;
   search.rules = settings.rules;
   if (settings.work > 0) search.max_work = settings.work;
   search.settings.sums = sums_in_place ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "neap/base/index.h"
+#include "neap/base/work.h"
 #include "neap/pipeline/check.h"
 
 namespace neap::pipeline {
@@ -22,14 +23,14 @@ StateBudget::StateBudget(const Limits& limits)
                   : limits.max_states == 0                   ? kNever
                                                              : limits.max_states),
       allowed_(max_states_),
-      end_(limits.EndOfSearch(Limits::Clock::now())) {}
+      end_(limits.EndOfSearch(LimitNow())) {}
 
 bool StateBudget::Spend() {
   ++states_;
   if (states_ > allowed_) return false;
   if (states_ % kStatesBetweenLooks != 0) return !interrupted_;
   if (limits_.Interrupted()) interrupted_ = true;
-  if (limits_.HasTimeLimit() && Limits::Clock::now() >= end_) interrupted_ = true;
+  if (limits_.HasTimeLimit() && LimitNow() >= end_) interrupted_ = true;
   return !interrupted_;
 }
 

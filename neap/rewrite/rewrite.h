@@ -83,6 +83,8 @@ struct SearchOptions {
   Settings settings;
   // Where the search ends: operators and states looked at, in about microseconds of a fast core.
   std::int64_t max_work = 400'000;
+  // Find the least peak of a graph that no rule fits, too; false: peak and bound are 0 then.
+  bool measures_unchanged = true;
 };
 
 struct Found {

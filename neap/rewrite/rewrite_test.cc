@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "neap/base/limits_testing.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inputs.h"
 #include "neap/rewrite/applications_testing.h"
@@ -411,6 +412,16 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
       ASSERT_TRUE(some) << some.error().ToString();
       EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes)) << i << " " << work;
       cut_short += some->optimal() ? 0 : 1;
+    }
+    for (const std::int64_t looks : {1, 20, 400}) {
+      search.max_work = SearchOptions().max_work;
+      const CountedClock clock;
+      compile::Options timed = options;
+      timed.limits.deadline = CountedClock::At(looks);
+      const auto some = Search(graph, timed, search);
+      ASSERT_TRUE(some) << some.error().ToString();
+      EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes)) << i << " " << looks;
+      EXPECT_LE(CountedClock::looks(), looks + 64);
     }
     const auto plain = compile::FindPeak(graph, options, false);
     better += found->peak_bytes < plain->peak_bytes ? 1 : 0;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "neap/base/check.h"
+#include "neap/base/work.h"
 #include "neap/compile/peak_question.h"
 #include "neap/rewrite/compose.h"
 #include "neap/rewrite/rewrite.h"
@@ -58,14 +59,15 @@ class Searcher {
  public:
   Searcher(const graph::Graph& graph, const compile::Options& options, const SearchOptions& search)
       : graph_(graph),
-        limits_(options.limits),
+        limits_(WithShareOfTime(options.limits, 3, 4)),
+        all_limits_(options.limits),
         options_(options),
         search_(search),
         order_(RunnableOrder(graph.subgraphs[graph::SubgraphId(0)])),
         facts_(graph) {
+    options_.limits = limits_;
     options_.limits.max_states = kStatesEach;
     options_.limits.max_seconds = 0;
-    options_.limits.deadline.reset();
     options_.limits.threads = 1;
     options_.limits.observer = nullptr;
     options_.order = "exact";
@@ -73,16 +75,22 @@ class Searcher {
 
   Result<Found> Run() {
     FindVariables();
+    if (variables_.empty() && always_.empty() && !search_.measures_unchanged) return Unchanged();
+    NEAP_CHECK_OK(SearchAll());
+    return MakeFound();
+  }
+
+ private:
+  Status SearchAll() {
+    const WorkScope work(3, 4);
     const Assignment none(variables_.size(), kWhole);
     NEAP_TRY(const auto whole, Evaluate(ChoicesOf(none), false));
     best_peak_ = whole.peak_bytes;
     best_ = none;
     lower_bound_ = whole.lower_bound_bytes;
-    if (!variables_.empty()) NEAP_CHECK_OK(SearchChoices());
-    return MakeFound();
+    return variables_.empty() ? Status() : SearchChoices();
   }
 
- private:
   bool IsOn(const Rule& rule) const {
     const auto& names = search_.rules;
     return names.empty() || std::find(names.begin(), names.end(), rule.info.name) != names.end();
@@ -140,14 +148,17 @@ class Searcher {
   // About microseconds: an evaluation costs as much as its operators, a state a few words a row.
   void Count(std::int64_t states) {
     constexpr std::int64_t kEachOperator = 16;
+    constexpr std::int64_t kNanoseconds = 600;
     const auto ops = static_cast<std::int64_t>(order_.size());
     work_ += kEachOperator * ops + states * (2 + ops / 64);
+    // The searches of orders charge their states.
+    if (states == 0) ChargeWork(kEachOperator * ops * kNanoseconds);
   }
-  bool Stopped() const { return limits_.Over(); }
+  bool Stopped() const { return IsOver(limits_); }
 
   void Tell() {
     if (!limits_.observer || best_peak_ == 0) return;
-    const auto now = Limits::Clock::now();
+    const auto now = LimitNow();
     if (now - told_ < std::chrono::milliseconds(100)) return;
     told_ = now;
     limits_.observer({best_peak_, lower_bound_, evaluations_});
@@ -176,7 +187,7 @@ class Searcher {
 
   Result<compile::PeakOfOrder> Look(const graph::Graph& graph, bool exact, std::int64_t question,
                                     std::int64_t states) {
-    options_.limits.max_states = states;
+    options_.limits.max_states = std::min(states, MostStatesEach());
     auto peak = compile::FindPeakBelow(graph, options_, exact, question);
     options_.limits.max_states = kStatesEach;
     if (peak) Count(peak->states);
@@ -369,7 +380,7 @@ class Searcher {
     int tries = std::numeric_limits<int>::max();
     if (!best_is_known_) tries = work_ > search_.max_work * 5 / 4 ? 0 : kFewTries;
     for (std::size_t i = variables_.size(); i-- > 0;) {
-      if (best_[i] == kWhole || work_ > 2 * search_.max_work || tries <= 0) continue;
+      if (best_[i] == kWhole || work_ > 2 * search_.max_work || tries <= 0 || Stopped()) continue;
       --tries;
       for (int value = kWhole; value < best_[i]; ++value) {
         Assignment next = best_;
@@ -411,8 +422,23 @@ class Searcher {
     return {};
   }
 
+  // A state of a large graph costs milliseconds: an evaluation has half a second's worth.
+  std::int64_t MostStatesEach() const {
+    constexpr std::int64_t kWork = 500'000'000;  // in about nanoseconds
+    const auto ops = static_cast<std::int64_t>(order_.size());
+    return std::max(kFewStates, kWork / (400 + ops * (ops / 64) / 5));
+  }
+
+  Found Unchanged() const {
+    Found found;
+    found.graph = graph_;
+    return found;
+  }
+
   // Choices that fit in the end, each with what it saves.
   Result<Found> MakeFound() {
+    // What has been found is finished in the time that was kept for it.
+    options_.limits.deadline = all_limits_.deadline;
     Choices choices = ChoicesOf(best_);
     if (!search_.settings.keep_order || search_.settings.sums == Sums::kInPlace) {
       NEAP_CHECK_OK(TakeArrivals(&choices));
@@ -459,7 +485,8 @@ class Searcher {
       rewrite.op = op;
       rewrite.parameters = choice.parameters;
       rewrite.exactness = exactness[op];
-      if (found->applications.size() < kMostExplained && work_ < 2 * search_.max_work) {
+      if (found->applications.size() < kMostExplained && work_ < 2 * search_.max_work &&
+          !IsOver(all_limits_)) {
         Choices without = choices;
         without.erase(op);
         // There may be fewer parts now: an order of them says nothing.
@@ -475,7 +502,8 @@ class Searcher {
   }
 
   const graph::Graph& graph_;
-  const Limits limits_;       // of the whole search
+  const Limits limits_;       // of the search
+  const Limits all_limits_;   // with what comes after it
   compile::Options options_;  // of each evaluation
   const SearchOptions& search_;
   const std::vector<OpId> order_;

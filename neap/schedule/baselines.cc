@@ -10,6 +10,7 @@
 #include "neap/base/check.h"
 #include "neap/base/index.h"
 #include "neap/base/random.h"
+#include "neap/base/work.h"
 #include "neap/schedule/check.h"
 #include "neap/schedule/walk.h"
 
@@ -129,12 +130,14 @@ std::vector<OpIndex> RandomOrder(const Problem& problem, const std::vector<OpInd
 
 std::vector<OpIndex> GreedyOrder(const Problem& problem, const std::vector<OpIndex>& file_order,
                                  const Limits& limits) {
+  constexpr std::int64_t kEffectCost = 20;  // in about nanoseconds
   const std::vector<OpIndex> position = PositionsIn(file_order);
   Walk walk(problem);
   std::vector<OpIndex> ready = walk.sources();
   std::vector<OpIndex> order;
   while (!ready.empty()) {
-    if (limits.Interrupted()) return {};
+    ChargeWork(static_cast<std::int64_t>(ready.size()) * kEffectCost);
+    if (IsOver(limits)) return {};
     std::size_t best = 0;
     std::pair<std::int64_t, OpIndex> best_key;
     for (std::size_t at = 0; at < ready.size(); ++at) {

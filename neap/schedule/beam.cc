@@ -98,6 +98,8 @@ class Beam {
       const auto self = static_cast<std::int32_t>(traces_.size() - 1);
       expander_.FindMoves(node.state, budget_, &moves_);
       if (moves_.list.size() > width_ + 4) moves_.list.resize(width_ + 4);
+      // A child costs about a copy of its rows, and its share of sorting.
+      stopper_->Work(static_cast<std::int64_t>(moves_.list.size() * (120 + instance_.words())));
       for (const Move& move : moves_.list) {
         Node child;
         child.state = node.state;

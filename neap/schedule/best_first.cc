@@ -315,6 +315,7 @@ Outcome BestFirst(const Problem& problem, const Limits& limits,
   Outcome outcome = FallbackOutcome(problem, limits, file_order);
   if (!InstanceFits(problem, limits)) return outcome;
   Stopper stopper(limits);
+  stopper.SetSize(problem.num_ops);
   stopper.SetBounds(outcome.peak_bytes, outcome.lower_bound_bytes);
   Search search(problem, &stopper, options);
   std::vector<OpIndex> order = search.Run();

@@ -39,6 +39,7 @@ class ExactSearch {
     });
     for (const std::size_t s : by_height) {
       if (stopper_.stopped() || Refuted()) break;
+      stopper_.SetSize(segments_[s].problem.num_ops);
       searches_[s].Bound(Floor(), &stopper_);
       Publish();
     }
@@ -48,6 +49,7 @@ class ExactSearch {
       open = false;
       for (const std::size_t s : by_height) {
         if (stopper_.stopped() || Refuted() || searches_[s].Closed(Floor())) continue;
+        stopper_.SetSize(segments_[s].problem.num_ops);
         if (searches_[s].Search(Floor(), states, &stopper_)) open = true;
         Publish();
       }
@@ -102,14 +104,11 @@ class ExactSearch {
 }  // namespace
 
 std::int64_t StatesForAFewSeconds(OpIndex num_ops) {
-  // In about nanoseconds: what any state costs, and words of rows that are looked through.
-  constexpr std::int64_t kWork = 2'000'000'000;
-  constexpr std::int64_t kAnyState = 400;
-  constexpr std::int64_t kWordsAtOnce = 5;
+  constexpr std::int64_t kWork = 2'000'000'000;  // in about nanoseconds
   constexpr std::int64_t kMost = 4'000'000;
   constexpr std::int64_t kLeast = 1'000;
   const std::int64_t ops = std::max<std::int64_t>(num_ops, 1);
-  return std::clamp(kWork / (kAnyState + ops * ((ops + 63) / 64) / kWordsAtOnce), kLeast, kMost);
+  return std::clamp(kWork / StateCost(ops), kLeast, kMost);
 }
 
 Outcome Solve(const Problem& problem, const Limits& limits) {

@@ -22,6 +22,7 @@ class Enumeration {
         stopper_(limits),
         outcome_(FallbackOutcome(problem, limits, file_order)) {
     ready_ = walk_.sources();
+    stopper_.SetSize(0);
   }
 
   Outcome Run() {

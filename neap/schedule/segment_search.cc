@@ -181,7 +181,7 @@ void SegmentSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
   std::int64_t work = 0;
   for (const auto& [negative_hill, op] : hills) {
     if (-negative_hill <= Floor(floor_bytes) || Closed(floor_bytes)) break;
-    if (work > kMostCutWork || stopper->Look()) break;
+    if (work > kMostCutWork || stopper->WorkOf(kStatesPerCut)) break;
     Raise(std::min(cuts.LeastHill(op, upper_), upper_), Proof::kMinCut, op);
     work += forward_.num_ops();
   }

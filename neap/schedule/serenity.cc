@@ -27,6 +27,7 @@ class Scheduler {
     std::vector<OpIndex> order;
     bool solved = true;
     for (const Segment& segment : Parts()) {
+      stopper_.SetSize(segment.problem.num_ops);
       const auto [part, part_solved] = Schedule(segment.problem, FileOrderOf(segment));
       solved = solved && part_solved;
       for (const OpIndex op : part) order.push_back(segment.ops[At(op)]);

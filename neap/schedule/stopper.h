@@ -8,13 +8,25 @@
 #include <cstdint>
 
 #include "neap/base/limits.h"
+#include "neap/base/work.h"
 
 namespace neap::schedule {
+
+// About nanoseconds that a state of a problem of so many operators costs: what any state costs, and
+// words of rows that are looked through.
+inline std::int64_t StateCost(std::int64_t num_ops) {
+  constexpr std::int64_t kAnyState = 400;
+  constexpr std::int64_t kWordsAtOnce = 5;
+  return kAnyState + num_ops * ((num_ops + 63) / 64) / kWordsAtOnce;
+}
 
 class Stopper {
  public:
   explicit Stopper(const Limits& limits)
-      : limits_(limits), reported_(Clock::now()), end_(limits.EndOfSearch(reported_)) {}
+      : limits_(limits), reported_(LimitNow()), end_(limits.EndOfSearch(reported_)) {}
+
+  // States from here on are those of a problem of so many operators.
+  void SetSize(std::int64_t num_ops) { state_cost_ = kWorkOfState * StateCost(num_ops); }
 
   // For a search on another thread on this one's behalf: the same clock and stop flag, states of
   // its own, which Charge() tells this one of.
@@ -22,6 +34,7 @@ class Stopper {
     Stopper child(*this);
     child.limits_.max_states = 0;
     child.limits_.observer = nullptr;
+    child.charges_ = false;
     child.states_ = 0;
     return child;
   }
@@ -29,26 +42,39 @@ class Stopper {
   // Counts one state. True: stop now.
   bool Count() {
     ++states_;
+    Work(state_cost_);
     if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
-    if ((states_ & 127) == 0) Look();
     return exhausted_ || interrupted_;
   }
-  // `states`, or what is left of max_states if that is less.
+  // `states`, or what is left of max_states and of the work if that is less.
   std::int64_t Remaining(std::int64_t states) const {
-    if (limits_.max_states <= 0) return states;
-    return std::max<std::int64_t>(std::min(states, limits_.max_states - states_), 1);
+    if (limits_.max_states > 0) states = std::min(states, limits_.max_states - states_);
+    if (charges_) states = std::min(states, WorkLeft() / state_cost_);
+    return std::max<std::int64_t>(states, 1);
   }
   // Counts states that another search has expanded on this one's behalf.
   bool Charge(std::int64_t states) {
     states_ += states;
     if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
+    if (charges_) ChargeWork(states * state_cost_);
     return Look();
+  }
+  // Counts work that is as dear as so many states, and is none. True: stop now.
+  bool WorkOf(std::int64_t states) { return Work(states * state_cost_); }
+  // Counts work in about nanoseconds. True: stop now.
+  bool Work(std::int64_t nanoseconds) {
+    if (charges_) ChargeWork(nanoseconds);
+    unseen_work_ += nanoseconds;
+    if (unseen_work_ >= kWorkPerLook) Look();
+    return exhausted_ || interrupted_;
   }
   // Looks at the clock and the stop flag; for work that counts no states.
   bool Look() {
+    unseen_work_ = 0;
     if (limits_.Interrupted()) interrupted_ = true;
+    if (charges_ && IsOutOfWork()) exhausted_ = true;
     if (limits_.HasTimeLimit() || limits_.observer) {
-      const auto now = Clock::now();
+      const auto now = LimitNow();
       if (now >= end_) interrupted_ = true;
       if (limits_.observer && now - reported_ >= std::chrono::milliseconds(100)) {
         reported_ = now;
@@ -68,10 +94,15 @@ class Stopper {
 
  private:
   using Clock = Limits::Clock;
+  static constexpr std::int64_t kWorkOfState = 3;  // several searches, closures and cuts of a state
+  static constexpr std::int64_t kWorkPerLook = 150'000;
 
   Limits limits_;
   Clock::time_point reported_;
   Clock::time_point end_;
+  bool charges_ = true;  // false: who it is a child of does
+  std::int64_t state_cost_ = kWorkOfState * StateCost(0);
+  std::int64_t unseen_work_ = 0;  // since the last look at the clock
   std::int64_t states_ = 0;
   std::int64_t upper_bound_bytes_ = 0;
   std::int64_t lower_bound_bytes_ = 0;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/work.h"
 #include "neap/schedule/baselines.h"
 #include "neap/schedule/beam.h"
 #include "neap/schedule/best_first.h"
@@ -50,6 +52,7 @@ Outcome RunBeam(const Problem& problem, const Limits& limits,
   constexpr std::size_t kWidth = 64;
   Outcome outcome = SingleOpOutcome(problem);
   Stopper stopper(limits);
+  stopper.SetSize(problem.num_ops);
   const Instance instance(problem, 1, false);
   Expander expander(instance);
   std::int64_t budget = std::int64_t{1} << 62;
@@ -57,6 +60,7 @@ Outcome RunBeam(const Problem& problem, const Limits& limits,
     std::vector<OpIndex> order = BeamSearch(instance, &expander, budget, kWidth, &stopper);
     if (order.empty()) break;
     budget = instance.PeakOf(order) - 1;
+    stopper.SetBounds(budget + 1, outcome.lower_bound_bytes);
     outcome.order = std::move(order);
   }
   outcome.states = stopper.states();
@@ -81,12 +85,20 @@ std::span<const Strategy> Strategies() { return kStrategies; }
 
 std::span<const ForcedRule> ForcedRules() { return kForcedRules; }
 
-std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, const Limits& limits,
+std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, const Limits& given,
                            const StrategyOptions& options) {
-  if (strategy == "exact") return Solve(problem, limits);
+  if (strategy == "exact") return Solve(problem, given);
   if (std::none_of(kStrategies.begin(), kStrategies.end(),
                    [&](const Strategy& known) { return known.name == strategy; })) {
     return std::nullopt;
+  }
+  // Their states cost more or less than those of the exact search: work is what limits them.
+  constexpr std::int64_t kDefaultWork = 20'000'000'000;
+  Limits limits = given;
+  std::optional<WorkScope> work;
+  if (limits.max_states == kStatesForAFewSeconds) {
+    limits.max_states = 0;
+    work.emplace(kDefaultWork);
   }
   const std::vector<OpIndex> file_order = FileOrder(problem, options.file_order);
   if (strategy == "exhaustive") return Exhaustive(problem, limits, file_order);

@@ -46,7 +46,6 @@ class BoundsOfNetwork {
   // of its inputs whole before and its output whole behind.
   std::int64_t OfEnd(int image) const {
     const Image& value = network_.image(image);
-    if (value.is_input && input_ == StreamInput::kExternal) return 0;  // an output or not
     if (value.is_output) return value.shape.bytes();
     if (value.is_input) {
       return input_ == StreamInput::kResident && value.last_use >= 0 ? value.shape.bytes() : 0;

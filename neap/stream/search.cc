@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "neap/base/work.h"
 #include "neap/stream/edges.h"
 
 namespace neap::stream {
@@ -56,11 +57,16 @@ class Searcher {
   }
 
  private:
-  bool Stopped() const { return front_.layouts >= options_.most_layouts || options_.limits.Over(); }
+  // In about nanoseconds, of a layout of so many nodes.
+  static constexpr std::int64_t kNodeWork = 2'500;
+
+  bool Stopped() const {
+    return front_.layouts >= options_.most_layouts || IsOver(options_.limits);
+  }
 
   void Tell() {
     if (!options_.limits.observer || best_bytes_ == kInfinite) return;
-    const auto now = Limits::Clock::now();
+    const auto now = LimitNow();
     if (now - told_ < std::chrono::milliseconds(100)) return;
     told_ = now;
     options_.limits.observer({best_bytes_, 0, front_.layouts});
@@ -102,6 +108,7 @@ class Searcher {
     const auto [at, is_new] = prices_.try_emplace(choice);
     Price& price = at->second;
     if (is_new) {
+      ChargeWork((choice.last - choice.first + 1) * kNodeWork);
       const Schedule schedule = MakeSchedule(network_, choice, options_.input, &columns_);
       if (schedule.valid) {
         price = {true, MakeLayout(network_, schedule).bytes, schedule.macs, schedule.cycles};
