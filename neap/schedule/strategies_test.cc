@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "neap/base/limits_testing.h"
 #include "neap/base/random.h"
 #include "neap/schedule/best_first.h"
 #include "neap/schedule/check.h"
@@ -211,9 +212,10 @@ TEST(Strategies, StopAtEachLimitOnWhatTheyCannotFinish) {
     EXPECT_LE(by_states.states, 2000);
     EXPECT_FALSE(by_states.interrupted);
     EXPECT_TRUE(ReplayOrder(wide, by_states.order).has_value());
-    limits = Limits{};
-    limits.max_seconds = 0.05;
-    EXPECT_TRUE(RunNamed(named, wide, limits).interrupted);
+    {
+      const CountedClock clock;
+      EXPECT_TRUE(RunNamed(named, wide, CountedClock::DeadlineAfter(100)).interrupted);
+    }
     if (named.strategy == "exhaustive") continue;  // needs no memory that grows
     limits = Limits{};
     limits.max_memory_bytes = 300'000;

@@ -5,13 +5,18 @@ import json
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("NEAP_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 NEAP = os.environ.get("NEAP", str(SOURCE / "build/release/tools/neap"))
 SHARED = pathlib.Path(os.environ.get("NEAP_SHARED", SOURCE / "../shared"))
+
+# Of one run, on any machine: a test that hangs ends, and no slow machine fails one.
+TIMEOUT = 600
 
 DONE, FAILED, USAGE, OVER_BUDGET, UNPROVEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -63,10 +68,23 @@ class CliTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = pathlib.Path(holder.name)
 
-    def run_neap(self, *arguments, stdin=b"", timeout=120, **more):
+    def run_neap(self, *arguments, stdin=b"", timeout=TIMEOUT, **more):
         return subprocess.run([NEAP, *map(str, arguments)], cwd=self.folder, input=stdin,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
                               check=False, **more)
+
+    def interrupt(self, run):
+        """Ctrl-C as soon as the program listens to it; its output and its errors."""
+        status = pathlib.Path(f"/proc/{run.pid}/status")
+        listens = 1 << (signal.SIGINT - 1)
+        while status.exists() and run.poll() is None:
+            caught = [line.split()[1] for line in status.read_text().splitlines()
+                      if line.startswith("SigCgt")]
+            if caught and int(caught[0], 16) & listens:
+                break
+            time.sleep(0.02)
+        run.send_signal(signal.SIGINT)
+        return run.communicate(timeout=TIMEOUT)
 
     def expect(self, code, *arguments, **more):
         """Runs, compares the exit code, and sees to it that errors are told in one line."""

@@ -6,10 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 from neap_cli import (DIAMOND, DIAMOND_BEST_PEAK, DONE, FAILED, INTERRUPTED, NEAP, SOURCE, USAGE,
-                      CliTest, wide_graph)
+                      TIMEOUT, CliTest, wide_graph)
 
 KEYS = ["id", "peak_bytes", "peak_lower_bound_bytes", "arena_bytes", "delivered_arena_bytes", "status", "error"]
 
@@ -122,7 +121,7 @@ class Batch(CliTest):
                 self.assertEqual((answer["id"], answer["status"]), (i, "optimal"))
             run.stdin.close()
             self.assertEqual(run.stdout.read(), b"")
-            self.assertEqual(run.wait(timeout=60), DONE)
+            self.assertEqual(run.wait(timeout=TIMEOUT), DONE)
 
     def test_shards(self):
         self.manifest(self.graphs(11))
@@ -168,7 +167,7 @@ class Batch(CliTest):
         self.assertEqual(len((self.folder / "out.jsonl").read_text().splitlines()), 3)
         with open("/dev/full", "wb") as full:
             result = subprocess.run([NEAP, "batch", "in.jsonl"], cwd=self.folder, stdout=full,
-                                    stderr=subprocess.PIPE, check=False, timeout=60)
+                                    stderr=subprocess.PIPE, check=False, timeout=TIMEOUT)
         self.assertEqual(result.returncode, FAILED)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
 
@@ -204,9 +203,7 @@ class Batch(CliTest):
             run.stdin.flush()
             output = [run.stdout.readline() for _ in range(3)]
             run.send_signal(signal.SIGINT)
-            started = time.monotonic()
-            code = run.wait(timeout=60)
-            self.assertLess(time.monotonic() - started, 20)
+            code = run.wait(timeout=TIMEOUT)
             errors = run.stderr.read()
             output.append(run.stdout.read())
         self.assertEqual(code, INTERRUPTED)

@@ -2,9 +2,7 @@
 """neap pipeline: stages, limits, files, exit codes."""
 
 import json
-import signal
 import subprocess
-import time
 
 from neap_cli import (DIAMOND, DONE, FAILED, INTERRUPTED, NEAP, OVER_BUDGET, UNPROVEN, USAGE,
                       CliTest, wide_graph)
@@ -163,9 +161,7 @@ class Pipeline(CliTest):
         process = subprocess.Popen([NEAP, "pipeline", "wide.json", "--stages", "4", "--json",
                                     "--max-states", "100000000000"], cwd=self.folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = self.interrupt(process)
         self.assertEqual(process.returncode, INTERRUPTED)
         self.assertEqual(json.loads(out)["status"], "bounded")
 

@@ -3,9 +3,7 @@
 
 import gzip
 import json
-import signal
 import subprocess
-import time
 
 from neap_cli import (DONE, FAILED, INTERRUPTED, NEAP, OVER_BUDGET, SOURCE, UNPROVEN, USAGE,
                       CliTest)
@@ -111,7 +109,7 @@ class Place(CliTest):
             if result.returncode == OVER_BUDGET:
                 self.assertIn(b"no proof that there is none", result.stderr)
         timed = self.report_of("place", "h.csv", "--time-limit", "0.2")
-        self.assertLess(timed["seconds"], 20)
+        self.assertLessEqual(timed["lower_bound_bytes"], timed["arena_bytes"])
         self.expect(DONE, "place", "h.csv", "--seed", "7", "--max-states", "100", "-o", "o.csv")
         self.rows((self.folder / "o.csv").read_text())
 
@@ -120,12 +118,10 @@ class Place(CliTest):
             f"{i},{i // 9},{i // 9 + 1 + i * i % 5},{1_000_003 + i * 7919 % 400_000}\n"
             for i in range(2000))
         self.write("f.csv", full)
-        with subprocess.Popen([NEAP, "place", "f.csv", "--time-limit", "60", "-o", "o.csv"],
+        with subprocess.Popen([NEAP, "place", "f.csv", "--time-limit", "3600", "-o", "o.csv"],
                               cwd=self.folder, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
-            time.sleep(1)
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            self.interrupt(process)
         if process.returncode == DONE:
             self.skipTest("the search had ended")
         self.assertEqual(process.returncode, INTERRUPTED)

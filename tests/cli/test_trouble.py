@@ -7,10 +7,10 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
-from neap_cli import (DIAMOND, DONE, FAILED, INTERRUPTED, NEAP, SHARED, SOURCE, CliTest, wide_graph)
+from neap_cli import (DIAMOND, DONE, FAILED, INTERRUPTED, NEAP, SHARED, SOURCE, TIMEOUT, CliTest,
+                      wide_graph)
 
 TRUNCATIONS = 200
 
@@ -71,9 +71,9 @@ class Trouble(CliTest):
                           ["plan", "--runtime", "neap", "--stream", "auto"],
                           ["plan", "--runtime", "tflm"], ["plan", "--order", "learned"],
                           ["traffic", "--ends", "off-chip"]):
-                self.expect(DONE, words[0], name, *words[1:], timeout=20)
+                self.expect(DONE, words[0], name, *words[1:])
             for runtime in ("ideal", "neap"):
-                result = self.expect(FAILED, "pareto", name, "--runtime", runtime, timeout=20)
+                result = self.expect(FAILED, "pareto", name, "--runtime", runtime)
                 self.assertRegex(result.stderr, b"no operators|too large")
             moved = self.report_of("traffic", name, "--on-chip", "1KiB")
             self.assertTrue(all(row["total_bytes"] == 0 for row in moved["on_chip"]))
@@ -81,9 +81,7 @@ class Trouble(CliTest):
     def test_huge_sparse_file(self):
         with open(self.folder / "huge.tflite", "wb") as file:
             file.truncate(1 << 40)
-        started = time.monotonic()
         self.expect(FAILED, "plan", "huge.tflite")
-        self.assertLess(time.monotonic() - started, 10)
 
     def test_full_disk(self):
         self.zoo("m.onnx")
@@ -105,7 +103,7 @@ class Trouble(CliTest):
                       ["plan", "g.json", "--plan", "-"], ["zoo", "--list"]):
             with open("/dev/full", "wb") as full:
                 result = subprocess.run([NEAP, *words], cwd=self.folder, stdout=full,
-                                        stderr=subprocess.PIPE, check=False, timeout=60)
+                                        stderr=subprocess.PIPE, check=False, timeout=TIMEOUT)
             self.assertEqual(result.returncode, FAILED, words)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
 
@@ -117,7 +115,7 @@ class Trouble(CliTest):
             run.stdout.close()
             errors = run.stderr.read()
             run.stderr.close()
-            self.assertIn(run.wait(timeout=60), (DONE, FAILED, -signal.SIGPIPE), words)
+            self.assertIn(run.wait(timeout=TIMEOUT), (DONE, FAILED, -signal.SIGPIPE), words)
             self.assertNotIn(b"internal error", errors)
             self.assertNotIn(b"terminate", errors)
 
@@ -125,12 +123,7 @@ class Trouble(CliTest):
         graph = self.write_json("wide.json", wide_graph(200, 1))
         run = subprocess.Popen([NEAP, "plan", graph, "--plan", "plan.json", "--max-states", str(10**12)],
                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(3)
-        self.assertIsNone(run.poll(), "the search ended before it could be interrupted")
-        asked = time.monotonic()
-        run.send_signal(signal.SIGINT)
-        output, errors = run.communicate(timeout=60)
-        self.assertLess(time.monotonic() - asked, 20)
+        output, errors = self.interrupt(run)
         self.assertEqual(run.returncode, INTERRUPTED, errors)
         self.assertRegex(output + errors, rb"(?i)interrupted|not proven|unproven")
         self.assertEqual(self.files(), ["plan.json", "wide.json"])
@@ -140,21 +133,37 @@ class Trouble(CliTest):
         graph = self.write_json("wide.json", wide_graph(200, 1))
         run = subprocess.Popen([NEAP, "plan", graph, "--json", "--max-states", str(10**12)],
                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(2)
-        run.send_signal(signal.SIGINT)
-        output, _ = run.communicate(timeout=60)
+        output, _ = self.interrupt(run)
         self.assertEqual(run.returncode, INTERRUPTED)
         report = json.loads(output)
         self.assertTrue(report["interrupted"])
         self.assertEqual(report["plan"]["order_status"], "bounded")
 
     def test_time_limit(self):
+        """What is true on any machine. That searches stop at the deadline, with the clock counted, is
+        tested beside each of them (limits_test.cc)."""
         self.write_json("wide.json", wide_graph(200, 1))
-        started = time.monotonic()
-        report = self.report_of("plan", "wide.json", "--max-states", 10**12, "--time-limit", "2")
-        # Ten to the twelfth states would take days; how long 2 s are on a busy machine is no matter.
-        self.assertLess(time.monotonic() - started, 200)
-        self.assertEqual(report["plan"]["order_status"], "bounded")
+        for seconds in ("0.000001", "0.2", "2"):
+            # Ten to the twelfth states would take days.
+            report = self.report_of("plan", "wide.json", "--max-states", 10**12, "--time-limit",
+                                    seconds, "--plan", "plan.json", "--force")
+            self.expect(DONE, "check", "wide.json", "plan.json")
+            plan = report["plan"]
+            self.assertLessEqual(plan["peak_lower_bound_bytes"], plan["peak_bytes"])
+            self.assertLessEqual(plan["arena_lower_bound_bytes"], plan["arena_bytes"])
+            self.assertGreaterEqual(plan["arena_bytes"], plan["peak_bytes"])
+            self.assertFalse(report["interrupted"])
+            self.assertEqual(plan["order_status"], "bounded")
+
+    def test_the_same_plan_without_limits(self):
+        """The default limits are counted: the same bytes each time, on any number of threads."""
+        self.write_json("wide.json", wide_graph(200, 1))
+        plans = set()
+        for threads in (1, 2, 5):
+            self.expect(DONE, "plan", "wide.json", "--plan", "plan.json", "--force", "--order-only",
+                        "--threads", threads)
+            plans.add((self.folder / "plan.json").read_bytes())
+        self.assertEqual(len(plans), 1)
 
     def truncate(self, path):
         """The beginnings of a model end in an error or a plan and leave nothing half-written."""
