@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian 12 packages that are missing: install_packages.sh [--build] [--test].
-# --build: to build the program (the default). --test: to run all tests as well.
+# Installs the Debian 12 packages that are missing: install_packages.sh [--build] [--test] [--train].
+# --build: to build the program (the default). --test: to run all tests as well. --train: to build
+# neap-train (libtorch; the CPU build of Debian, some 200 MB with what it depends on).
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev libcli11-dev
@@ -11,13 +12,15 @@ build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev 
 test_packages=(git python3 python3-venv libgtest-dev libgmock-dev libbenchmark-dev
   clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev coinor-cbc
   chromium chromium-driver)
+train_packages=(libtorch-dev libopenblas0-pthread)
 
 packages=("${build_packages[@]}")
 for argument in "$@"; do
   case "$argument" in
     --build) ;;
     --test) packages+=("${test_packages[@]}") ;;
-    *) echo "usage: $0 [--build] [--test]" >&2; exit 2 ;;
+    --train) packages+=("${train_packages[@]}") ;;
+    *) echo "usage: $0 [--build] [--test] [--train]" >&2; exit 2 ;;
   esac
 done
 

@@ -4,7 +4,8 @@
 # Runs all tests: test.sh [--fast] [--long]. The last line is "N passed, M failed[, K skipped]", and
 # the exit status is 0 only when nothing failed. Logs: build/test-logs.
 #   --fast: only the optimised build and its tests, with the packages that are there
-#   --long: the long tests in full, not in their short form
+#   --long: the long tests in full, not in their short form, and neap-train with its tests (libtorch
+#     is installed from Debian's packages)
 # What is left out because something is missing counts as skipped and is named.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -170,6 +171,16 @@ if [[ $long -eq 1 ]]; then
   tests_of dev
 else
   NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E 'EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)'
+fi
+
+if [[ $long -eq 1 ]]; then
+  if run train-packages scripts/install_packages.sh --train; then
+    check train-build build train neap-train train_test
+    counted train-tests "$logs/train.xml" ctest --preset train -j "$jobs" --timeout 300 \
+      --output-junit "$logs/train.xml" -R '^(Policy|Training)\.'
+  else
+    skip train "libtorch-dev could not be installed, see $logs/train-packages.log"
+  fi
 fi
 
 check core-build build core neap

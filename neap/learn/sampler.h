@@ -12,12 +12,16 @@
 
 namespace neap::learn {
 
+// The largest weight that the problems made of a graph can hold (stages.h squares weights).
+inline constexpr std::int64_t kMaxWeight = 10'000'000;
+
 struct SamplerOptions {
   std::int32_t nodes = 30;
   std::int32_t degree = 6;  // most parents of a node
   std::int32_t least_levels = 10;
   std::int32_t most_levels = 25;
-  // Every weight is uniform in [1, most_weight]: the document's U(0, 5) in thousandths.
+  // Every weight is uniform in [1, most_weight], at most kMaxWeight: the document's U(0, 5) in
+  // thousandths.
   std::int64_t most_weight = 5'000;
 };
 

@@ -8,6 +8,7 @@
 #include "neap/base/check.h"
 #include "neap/learn/peak.h"
 #include "neap/learn/repair.h"
+#include "neap/pipeline/check.h"
 #include "neap/pipeline/cut.h"
 
 namespace neap::learn {
@@ -53,13 +54,36 @@ pipeline::Problem StagesOfDag(const Dag& dag, pipeline::Stage stages, Random* ra
   return problem;
 }
 
+namespace {
+
+std::optional<pipeline::Assignment> DocumentStages(const pipeline::Problem& problem,
+                                                   const std::vector<Node>& order) {
+  if (problem.together.empty()) return pipeline::CutOrder(problem, order);
+  pipeline::Problem alone = problem;
+  alone.together.clear();
+  const auto predicted = pipeline::CutOrder(alone, order);
+  if (!predicted) return std::nullopt;
+  pipeline::Assignment repaired = pipeline::RepairStages(problem, predicted->stage_of);
+  // The rules look neither at the limit of parameters nor at forbidden stages.
+  if (pipeline::FindViolation(problem, repaired)) return std::nullopt;
+  return repaired;
+}
+
+}  // namespace
+
 LearnedStages AssignStages(const Network& network, const pipeline::Problem& problem) {
   NEAP_CHECK(problem.num_ops <= kMostLearnedNodes, "too many operators for the network");
   const Dag dag = DagOfStages(problem);
   const auto sequence = GreedyNodes(network, dag);
   LearnedStages found;
   found.violations = Violations(dag, sequence);
-  found.best = pipeline::CutOrder(problem, Repair(dag, sequence));
+  const auto order = Repair(dag, sequence);
+  found.document = DocumentStages(problem, order);
+  found.grouped = problem.together.empty() ? found.document : pipeline::CutOrder(problem, order);
+  found.best = found.document;
+  if (!found.best || (found.grouped && found.grouped->bottleneck < found.best->bottleneck)) {
+    found.best = found.grouped;
+  }
   return found;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The network on stage assignment: a sequence in one run, then repair and the best cut of it.
+// The network on stage assignment: a sequence in one run, then repair and the best cut of it; with
+// groups that have to be in one stage also the document's rule for them.
 #pragma once
 
 #include <optional>
@@ -22,11 +23,19 @@ Dag DagOfStages(const pipeline::Problem& problem);
 pipeline::Problem StagesOfDag(const Dag& dag, pipeline::Stage stages, Random* random);
 
 struct LearnedStages {
-  std::optional<pipeline::Assignment> best;  // nullopt: the limit of parameters cannot be kept
-  std::int32_t violations = 0;               // operators before one they depend on, before repair
+  // The faster one of `document` and `grouped`; nullopt: neither keeps the limits.
+  std::optional<pipeline::Assignment> best;
+  // The document's post-inference processing. The sequence, repaired, is cut as if there were no
+  // groups, which predicts a stage for every operator; then a group goes to the earliest stage
+  // predicted for its members, and an operator before its predecessor's stage is pushed forward
+  // (pipeline::RepairStages). Without groups: the best cut. nullopt: it does not keep the limits.
+  std::optional<pipeline::Assignment> document;
+  // The best cut of the repaired sequence in which a group counts as one operator.
+  std::optional<pipeline::Assignment> grouped;
+  std::int32_t violations = 0;  // operators before one they depend on, before repair
 };
 
-// At most kMostLearnedNodes (peak.h) operators.
+// At most kMostLearnedNodes (peak.h) operators. Of equally fast results `best` is `document`.
 LearnedStages AssignStages(const Network& network, const pipeline::Problem& problem);
 
 }  // namespace neap::learn

@@ -65,6 +65,61 @@ TEST(Stages, TheLearnedAssignmentIsJudgedByTheExactOne) {
   }
 }
 
+// The document: "assigns these nodes to the earliest predicted stage among theirs", and a node in
+// an earlier stage than a parent is pushed forward.
+TEST(Stages, GroupsGoToTheEarliestPredictedStage) {
+  Random random(13);
+  const Network network(BuiltinModel(Task::kStages));
+  int by_cut = 0;
+  int moved = 0;
+  for (int i = 0; i < 100; ++i) {
+    pipeline::Problem problem =
+        StagesOfDag(Sample({.nodes = 24, .degree = 2}, &random), 4, &random);
+    const Dag dag = DagOfStages(problem);
+    const auto alone = AssignStages(network, problem);
+    ASSERT_TRUE(alone.best && alone.document && alone.grouped);
+    EXPECT_EQ(alone.best->stage_of, alone.document->stage_of);
+    // Children of one node, disjoint from the groups before them.
+    std::vector<char> taken(dag.parents.size(), 0);
+    for (std::vector<Node> group : ChildrenOf(dag)) {
+      std::erase_if(group, [&](Node node) { return taken[static_cast<std::size_t>(node)] != 0; });
+      for (const Node node : group) taken[static_cast<std::size_t>(node)] = 1;
+      if (group.size() > 1) problem.together.push_back(std::move(group));
+    }
+    const auto found = AssignStages(network, problem);
+    ASSERT_TRUE(found.best && found.document && found.grouped);
+    EXPECT_EQ(pipeline::FindViolation(problem, *found.document), std::nullopt);
+    EXPECT_LE(found.best->bottleneck, found.document->bottleneck);
+    EXPECT_LE(found.best->bottleneck, found.grouped->bottleneck);
+    by_cut += found.grouped->bottleneck < found.document->bottleneck ? 1 : 0;
+    // What a group and the operators between its members have to share.
+    const pipeline::Classes classes = pipeline::ClassesOf(problem);
+    const auto class_of = [&](Node node) {
+      return static_cast<std::size_t>(classes.class_of[static_cast<std::size_t>(node)]);
+    };
+    std::vector<pipeline::Stage> earliest(static_cast<std::size_t>(classes.count), 3);
+    std::vector<pipeline::Stage> before(static_cast<std::size_t>(classes.count), 0);
+    for (Node node = 0; node < dag.NumNodes(); ++node) {
+      const pipeline::Stage predicted = alone.document->stage_of[static_cast<std::size_t>(node)];
+      earliest[class_of(node)] = std::min(earliest[class_of(node)], predicted);
+      for (const Node parent : dag.parents[static_cast<std::size_t>(node)]) {
+        if (class_of(parent) == class_of(node)) continue;
+        before[class_of(node)] = std::max(
+            before[class_of(node)], found.document->stage_of[static_cast<std::size_t>(parent)]);
+      }
+    }
+    for (Node node = 0; node < dag.NumNodes(); ++node) {
+      const auto at = static_cast<std::size_t>(node);
+      EXPECT_EQ(found.document->stage_of[at],
+                std::max(earliest[class_of(node)], before[class_of(node)]));
+      moved += found.document->stage_of[at] < alone.document->stage_of[at] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(moved, 0);
+  // Cutting with the groups in view is often faster.
+  EXPECT_GT(by_cut, 0);
+}
+
 // Whatever the network says, repair and cut make an assignment of it.
 TEST(Stages, UntrainedNetworksGiveAssignmentsToo) {
   Random random(12);

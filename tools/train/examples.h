@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "neap/base/result.h"
 #include "neap/learn/dag.h"
+#include "neap/learn/dataset.h"
 #include "neap/learn/embedding.h"
 #include "neap/learn/labels.h"
 #include "neap/pipeline/problem.h"
@@ -25,8 +27,19 @@ struct Example {
 };
 
 // `count` graphs of the sampler, labelled. The same for the same seed.
-std::vector<Example> MakeExamples(const Settings& settings, const learn::SamplerOptions& sampler,
-                                  std::int64_t count, std::uint64_t seed);
+std::vector<learn::LabelledDag> DrawGraphs(const Settings& settings,
+                                           const learn::SamplerOptions& sampler, std::int64_t count,
+                                           std::uint64_t seed);
+
+// The training graphs (`test` false) or the test graphs of a run: drawn, or read from the dataset
+// that the settings name. Fails with kBadInput for a dataset that does not have what the settings
+// require: at least one graph, graphs of one size, optima for the direct reward, and stage problems
+// for the direct reward of Task::kStages.
+Result<std::vector<learn::LabelledDag>> GraphsOf(const Settings& settings, bool test);
+
+// What the network is trained on: drawn graphs and the same graphs read from a file give the same.
+std::vector<Example> MakeExamples(const Settings& settings,
+                                  const std::vector<learn::LabelledDag>& graphs);
 
 // What the task's objective is after repair (and cut): bytes of the peak, or time of the slowest
 // stage.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "neap/base/random.h"
+
 namespace neap::train {
 namespace {
 
@@ -18,12 +20,17 @@ std::string Settings::Fingerprint() const {
   return fmt::format(
       "task={} encoder={} decoder={} embedding={} queue={} mask={} hidden={} labels={} reward={} "
       "train[{} graphs={}] test[{} graphs={}] stages={} batch={} supervised={}@{} policy={}@{} "
-      "epoch={} seed={} test_every={} initial={}",
+      "epoch={} seed={} test_every={} initial={}{}",
       number(model.task), number(model.encoder), number(model.decoder), number(model.embedding),
       number(model.queue), number(model.mask), model.hidden, number(labels), number(reward),
       Describe(sampler), graphs, Describe(test_sampler), test_graphs, stages, batch,
       supervised_steps, supervised_rate, policy_steps, policy_rate, epoch_steps, seed, test_every,
-      initial);
+      initial, step_cap == learn::kStepCap ? "" : fmt::format(" step_cap={}", step_cap));
+}
+
+std::uint64_t SeedOf(std::uint64_t seed, std::uint64_t stream, std::uint64_t step) {
+  Random mix(seed * 0x9e3779b97f4a7c15U + stream);
+  return mix.Next() ^ (step * 0xd1342543de82ef95U);
 }
 
 }  // namespace neap::train

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "neap/base/result.h"
+#include "neap/learn/labels.h"
 #include "neap/learn/model.h"
 #include "neap/learn/sampler.h"
 
@@ -26,6 +27,11 @@ struct Settings {
   std::int64_t graphs = 4096;     // training graphs, used again and again
   learn::SamplerOptions test_sampler;
   std::int64_t test_graphs = 256;
+  std::int64_t step_cap = learn::kStepCap;  // memory of a step of ASAP and ALAP labels, thousandths
+  // Files of labelled graphs (learn/dataset.h) in place of drawn ones; "": drawn. Their labels are
+  // imitated, whatever produced them.
+  std::string dataset;
+  std::string test_dataset;
   std::int64_t stages = 4;  // of the exact labels and the direct reward of Task::kStages
   std::int64_t batch = 64;
   std::int64_t supervised_steps = 0;  // first
@@ -41,8 +47,13 @@ struct Settings {
   std::string curves;      // "": none; .json or else CSV
   std::string initial;     // file of weights to go on from; "": drawn from the seed
 
-  // Everything that decides the result, in one line: a checkpoint of other settings is refused.
+  // Everything that decides the result but the contents of datasets, in one line: a checkpoint of
+  // other settings is refused.
   std::string Fingerprint() const;
 };
+
+// The seed of a draw: a stream of numbers for every purpose (1 training graphs, 2 test graphs,
+// 3 shuffles, 4 orders) and step.
+std::uint64_t SeedOf(std::uint64_t seed, std::uint64_t stream, std::uint64_t step);
 
 }  // namespace neap::train

@@ -10,6 +10,7 @@
 
 #include "neap/io/file.h"
 #include "neap/learn/peak.h"
+#include "tools/train/examples.h"
 #include "tools/train/trainer.h"
 #include "tools/train/vectors.h"
 
@@ -21,6 +22,8 @@ constexpr const char* kFooter =
     "  neap-train --labels asap --supervised 500 --policy 500 --weights asap.neapnet\n"
     "  neap-train --task peak --labels exact --mask ready --supervised 2000 --policy 500 \\\n"
     "             --reward direct --weights peak.neapnet --checkpoint run.ckpt --curves run.csv\n"
+    "  neap-train --labels asap --most-weight 8000 --step-cap 20000 --write-dataset train.txt\n"
+    "  neap-train --dataset train.txt --policy 500 --weights asap.neapnet\n"
     "\n"
     "A run whose checkpoint exists goes on where that was written.\n";
 
@@ -62,6 +65,38 @@ void AddSampler(CLI::App* app, const std::string& prefix, learn::SamplerOptions*
       ->check(CLI::Range(1, 64));
   app->add_option("--" + prefix + "least-levels", sampler->least_levels, "default: 10");
   app->add_option("--" + prefix + "most-levels", sampler->most_levels, "default: 25");
+  app->add_option("--" + prefix + "most-weight", sampler->most_weight,
+                  "memory of a node: uniform from 1 to this, in thousandths; default: 5000")
+      ->check(CLI::Range(std::int64_t{1}, learn::kMaxWeight));
+}
+
+// Files to write instead of training.
+struct DatasetFiles {
+  std::string train;
+  std::string test;
+  bool any() const { return !train.empty() || !test.empty(); }
+};
+
+void AddDatasets(CLI::App* app, Settings* settings, DatasetFiles* written) {
+  app->add_option("--step-cap", settings->step_cap,
+                  "most memory of a step of ASAP and ALAP labels, in thousandths; default: 35000")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  app->add_option("--dataset", settings->dataset,
+                  "file of training graphs with their labels, in place of drawn graphs");
+  app->add_option("--test-dataset", settings->test_dataset, "file of test graphs, likewise");
+  app->add_option("--write-dataset", written->train,
+                  "write the training graphs with their labels and exit without training");
+  app->add_option("--write-test-dataset", written->test, "the same for the test graphs");
+}
+
+Status WriteDatasets(const Settings& settings, const DatasetFiles& written) {
+  for (const bool test : {false, true}) {
+    const std::string& path = test ? written.test : written.train;
+    if (path.empty()) continue;
+    NEAP_TRY(const auto graphs, GraphsOf(settings, test));
+    NEAP_CHECK_OK(io::WriteFile(path, learn::SerializeDataset(graphs), true));
+  }
+  return {};
 }
 
 void AddTraining(CLI::App* app, Settings* settings) {
@@ -106,12 +141,19 @@ int Run(int argc, char** argv) {
   AddSampler(&app, "", &settings.sampler);
   AddSampler(&app, "test-", &settings.test_sampler);
   AddTraining(&app, &settings);
+  DatasetFiles datasets;
+  AddDatasets(&app, &settings, &datasets);
   std::string vectors;
   app.add_option("--vectors", vectors,
                  "write what libtorch says in the cases of the tests, and do nothing else");
   CLI11_PARSE(app, argc, argv);
   if (!vectors.empty()) {
     const auto written = io::WriteFile(vectors, LibtorchVectors(), true);
+    if (!written) fmt::print(stderr, "neap-train: {}\n", written.error().ToString());
+    return written ? 0 : 1;
+  }
+  if (datasets.any()) {
+    const auto written = WriteDatasets(settings, datasets);
     if (!written) fmt::print(stderr, "neap-train: {}\n", written.error().ToString());
     return written ? 0 : 1;
   }

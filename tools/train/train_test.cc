@@ -12,6 +12,7 @@
 
 #include "neap/io/file.h"
 #include "neap/learn/reference_cases.h"
+#include "tools/train/examples.h"
 #include "tools/train/policy.h"
 #include "tools/train/trainer.h"
 
@@ -146,6 +147,71 @@ TEST_F(Training, ACheckpointOfOtherSettingsIsRefused) {
   const auto result = Train(settings, [](const Point&, double) {});
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().ToString(), testing::HasSubstr("other settings"));
+}
+
+// What is drawn and what is read from a file of the same graphs train the same network; the labels
+// of a file are those that are imitated.
+TEST_F(Training, ADatasetFromAFileTrainsTheSameNetwork) {
+  for (const bool peak : {false, true}) {
+    Settings drawn = Small("drawn");
+    drawn.model.task = peak ? learn::Task::kPeak : learn::Task::kStages;
+    drawn.reward = Reward::kDirect;
+    drawn.sampler.most_weight = 9'000;
+    drawn.step_cap = 12'000;
+    RunAll(drawn);
+    Settings read = drawn;
+    read.dataset = (folder_ / "train.txt").string();
+    read.test_dataset = (folder_ / "test.txt").string();
+    read.weights = (folder_ / "read.neapnet").string();
+    read.curves = (folder_ / "read.csv").string();
+    read.labels = LabelKind::kExact;  // of no effect: the file has the labels
+    for (const bool test : {false, true}) {
+      const auto graphs = GraphsOf(drawn, test);
+      ASSERT_TRUE(graphs);
+      ASSERT_TRUE(io::WriteFile(test ? read.test_dataset : read.dataset,
+                                learn::SerializeDataset(*graphs), true));
+    }
+    RunAll(read);
+    EXPECT_FALSE(Read(drawn.weights).empty());
+    EXPECT_EQ(Read(drawn.weights), Read(read.weights));
+    EXPECT_EQ(Read(drawn.curves), Read(read.curves));
+  }
+}
+
+TEST_F(Training, ADatasetThatLacksWhatTheRewardNeedsIsRefused) {
+  Settings settings = Small("lacks");
+  const auto graphs = GraphsOf(settings, false);
+  ASSERT_TRUE(graphs);
+  settings.dataset = (folder_ / "lacks.txt").string();
+  ASSERT_TRUE(io::WriteFile(settings.dataset, learn::SerializeDataset(*graphs), true));
+  settings.reward = Reward::kDirect;
+  const auto result = Train(settings, [](const Point&, double) {});
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().ToString(), testing::HasSubstr("no optima"));
+  EXPECT_THAT(result.error().ToString(), testing::HasSubstr("lacks.txt"));
+}
+
+TEST_F(Training, ACheckpointOfAnotherDatasetIsRefused) {
+  Settings settings = Small("other");
+  settings.dataset = (folder_ / "other.txt").string();
+  settings.checkpoint = (folder_ / "other.ckpt").string();
+  for (const std::uint64_t seed : {1, 2}) {
+    const auto graphs = DrawGraphs(settings, settings.sampler, 30, seed);
+    ASSERT_TRUE(io::WriteFile(settings.dataset, learn::SerializeDataset(graphs), true));
+    const auto result = Train(settings, [](const Point&, double) {});
+    EXPECT_EQ(result.has_value(), seed == 1);
+  }
+}
+
+// The memory cap decides labels.
+TEST_F(Training, TheStepCapSpreadsLabels) {
+  Settings settings = Small("cap");
+  const auto wide = GraphsOf(settings, false);
+  settings.step_cap = 2'000;
+  const auto narrow = GraphsOf(settings, false);
+  ASSERT_TRUE(wide && narrow);
+  EXPECT_EQ(wide->front().dag.parents, narrow->front().dag.parents);
+  EXPECT_NE(wide->front().labels, narrow->front().labels);
 }
 
 TEST_F(Training, ImitationIsLearned) {

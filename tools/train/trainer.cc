@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "neap/base/random.h"
@@ -25,11 +26,6 @@ using learn::Node;
 // One-sided 5 % of a normal distribution, which Student's is for as many graphs as are tested.
 constexpr double kSignificant = 1.645;
 constexpr double kUnknown = -1;  // a cost of the baseline that has not been asked for
-
-std::uint64_t SeedOf(std::uint64_t seed, std::uint64_t stream, std::uint64_t step) {
-  Random mix(seed * 0x9e3779b97f4a7c15U + stream);
-  return mix.Next() ^ (step * 0xd1342543de82ef95U);
-}
 
 class Trainer {
  public:
@@ -68,7 +64,7 @@ class Trainer {
       model = std::move(read);
     }
     policy_ = std::make_unique<Policy>(model);
-    state_.fingerprint = settings_.Fingerprint();
+    NEAP_CHECK_OK(MakeGraphs());
     if (!settings_.checkpoint.empty()) {
       NEAP_TRY(auto loaded,
                LoadCheckpoint(settings_.checkpoint, state_.fingerprint, model.weights.size()));
@@ -77,11 +73,23 @@ class Trainer {
         policy_->SetState(state_.policy);
       }
     }
-    examples_ =
-        MakeExamples(settings_, settings_.sampler, settings_.graphs, SeedOf(settings_.seed, 1, 0));
-    tests_ = MakeExamples(settings_, settings_.test_sampler, settings_.test_graphs,
-                          SeedOf(settings_.seed, 2, 0));
     ForgetBaselineCosts();
+    return {};
+  }
+
+  // Datasets decide the result by what they contain, not by their names.
+  Status MakeGraphs() {
+    state_.fingerprint = settings_.Fingerprint();
+    for (const bool test : {false, true}) {
+      NEAP_TRY(const auto graphs, GraphsOf(settings_, test));
+      const std::string& path = test ? settings_.test_dataset : settings_.dataset;
+      if (!path.empty()) {
+        const std::string text = learn::SerializeDataset(graphs);
+        state_.fingerprint += fmt::format(" {}={}", test ? "test_dataset" : "dataset",
+                                          io::Sha256(std::as_bytes(std::span(text))));
+      }
+      (test ? tests_ : examples_) = MakeExamples(settings_, graphs);
+    }
     return {};
   }
 
