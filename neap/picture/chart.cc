@@ -26,6 +26,13 @@ std::string Number(double value) {
   return fmt::format("{:.3g}", value);
 }
 
+// The colours of the page (page.cc) by day, for files that no page surrounds.
+constexpr const char* kFileStyle =
+    "<style>text{font:12px sans-serif;fill:#222}.axis{stroke:#ccc;stroke-width:1}"
+    ".curve{fill:none;stroke-width:2}";
+constexpr const char* kFileColors[kColors] = {"#4477aa", "#ee8866", "#44aa77", "#ccbb44",
+                                              "#aa5588", "#66ccee", "#99785c", "#8a93a0"};
+
 // From values to a height between 0 and 1, and the values that get a line.
 class Scale {
  public:
@@ -78,6 +85,32 @@ std::string Open(double height, const std::string& label) {
       Px(height), Escaped(label));
 }
 
+// `marks` as a file: white ground, the key in lines of its own above them.
+std::string File(double height, const std::string& label, const std::vector<std::string>& names,
+                 const std::string& marks) {
+  constexpr double kEachKey = 210;
+  constexpr double kKeyLine = 20;
+  const std::size_t in_line = static_cast<std::size_t>((kRight - kLeft) / kEachKey);
+  const double key = kKeyLine * static_cast<double>((names.size() + in_line - 1) / in_line) + 6;
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" role=\"img\" aria-label=\"{2}\">{3}",
+      Px(kWidth), Px(height + key), Escaped(label), kFileStyle);
+  for (std::size_t i = 0; i < kColors; ++i) {
+    out += fmt::format(".c{0}{{fill:{1}}}.l{0}{{stroke:{1}}}", i, kFileColors[i]);
+  }
+  out += "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const double x = kLeft + kEachKey * static_cast<double>(i % in_line);
+    const double y = 4 + kKeyLine * static_cast<double>(i / in_line);
+    out += fmt::format(
+        "<rect class=\"c{}\" x=\"{}\" y=\"{}\" width=\"12\" height=\"12\"/>"
+        "<text x=\"{}\" y=\"{}\">{}</text>",
+        i % kColors, Px(x), Px(y + 2), Px(x + 17), Px(y + 12), Escaped(names[i], 30));
+  }
+  return out + fmt::format("\n<g transform=\"translate(0 {})\">{}</g></svg>\n", Px(key), marks);
+}
+
 std::string HorizontalLines(const Scale& scale, double bottom, const std::string& unit) {
   std::string out;
   for (const double tick : scale.ticks()) {
@@ -91,10 +124,10 @@ std::string HorizontalLines(const Scale& scale, double bottom, const std::string
   return out;
 }
 
-}  // namespace
+constexpr double kBarHeight = 310;
+constexpr double kLineHeight = 300;
 
-std::string BarChart(const Bars& bars) {
-  constexpr double kHeight = 310;
+std::string BarMarks(const Bars& bars) {
   constexpr double kBottom = 232;
   double low = HUGE_VAL;
   double high = 0;
@@ -106,8 +139,7 @@ std::string BarChart(const Bars& bars) {
     }
   }
   const Scale scale(low, high, bars.logarithmic);
-  std::string out = Key(bars.series) + Open(kHeight, bars.label);
-  out += HorizontalLines(scale, kBottom, bars.unit);
+  std::string out = HorizontalLines(scale, kBottom, bars.unit);
   const double wide =
       (kRight - kLeft) / static_cast<double>(std::max<std::size_t>(bars.groups.size(), 1));
   const double bar = wide * 0.8 / static_cast<double>(std::max<std::size_t>(bars.series.size(), 1));
@@ -130,18 +162,22 @@ std::string BarChart(const Bars& bars) {
         "{1})\">{2}</text>",
         Px(middle), Px(kBottom + 16), Escaped(bars.groups[g], 20));
   }
-  return out + "</svg></div>";
+  return out;
 }
 
-std::string LineChart(const Lines& lines) {
-  constexpr double kHeight = 300;
+std::vector<std::string> NamesOf(const Lines& lines) {
+  std::vector<std::string> names;
+  names.reserve(lines.curves.size());
+  for (const Curve& curve : lines.curves) names.push_back(curve.name);
+  return names;
+}
+
+std::string LineMarks(const Lines& lines) {
   constexpr double kBottom = 250;
   double low = HUGE_VAL;
   double high = 0;
   double right = 0;
-  std::vector<std::string> names;
   for (const Curve& curve : lines.curves) {
-    names.push_back(curve.name);
     for (const double value : curve.y) {
       if (value > 0) low = std::min(low, value);
       high = std::max(high, value);
@@ -152,8 +188,7 @@ std::string LineChart(const Lines& lines) {
   const Scale across(0, right, false);
   const auto px = [&](double value) { return kLeft + (kRight - kLeft) * across.At(value); };
   const auto py = [&](double value) { return kBottom - (kBottom - kTop) * scale.At(value); };
-  std::string out = Key(names) + Open(kHeight, lines.label);
-  out += HorizontalLines(scale, kBottom, "");
+  std::string out = HorizontalLines(scale, kBottom, "");
   for (const double tick : across.ticks()) {
     out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", Px(px(tick)),
                        Px(kBottom + 16), Number(tick));
@@ -173,10 +208,28 @@ std::string LineChart(const Lines& lines) {
     out += fmt::format("<path class=\"curve l{}\" d=\"{}\"/>", c % kColors, path);
   }
   out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", Px(kRight),
-                     Px(kHeight - 6), Escaped(lines.x_title));
+                     Px(kLineHeight - 6), Escaped(lines.x_title));
   out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", Px(kLeft + 6), Px(kTop + 12),
                      Escaped(lines.y_title));
-  return out + "</svg></div>";
+  return out;
+}
+
+}  // namespace
+
+std::string BarChart(const Bars& bars) {
+  return Key(bars.series) + Open(kBarHeight, bars.label) + BarMarks(bars) + "</svg></div>";
+}
+
+std::string BarSvg(const Bars& bars) {
+  return File(kBarHeight, bars.label, bars.series, BarMarks(bars));
+}
+
+std::string LineChart(const Lines& lines) {
+  return Key(NamesOf(lines)) + Open(kLineHeight, lines.label) + LineMarks(lines) + "</svg></div>";
+}
+
+std::string LineSvg(const Lines& lines) {
+  return File(kLineHeight, lines.label, NamesOf(lines), LineMarks(lines));
 }
 
 std::string ReportPage(const std::string& title, const std::string& body, const std::string& json) {

@@ -18,6 +18,7 @@ struct Bars {
   bool logarithmic = false;                 // of positive values
 };
 std::string BarChart(const Bars& bars);
+std::string BarSvg(const Bars& bars);  // a file of its own, with colours and the key in it
 
 struct Curve {
   std::string name;
@@ -33,6 +34,7 @@ struct Lines {
   bool logarithmic_y = false;  // of positive values
 };
 std::string LineChart(const Lines& lines);
+std::string LineSvg(const Lines& lines);  // a file of its own
 
 // The page of a report: markup for the body, JSON for scripts and tests.
 std::string ReportPage(const std::string& title, const std::string& body, const std::string& json);

@@ -197,6 +197,11 @@ TEST(Chart, DrawsEveryValueAndEscapesNames) {
       LineChart({"label", {{"one", {0, 1, 2}, {1, 10, 100}}}, "x", "y", true, true});
   EXPECT_EQ(Count(lines, "class=\"curve"), 1U);
   EXPECT_THAT(BarChart({"empty", {}, {}, {}, "", true}), HasSubstr("</svg>"));
+  EXPECT_THAT(BarSvg({"label", {"a<b"}, {"g1"}, {{1}}, "x", false}),
+              AllOf(StartsWith("<svg xmlns="), HasSubstr("a&lt;b"), HasSubstr(".c0{fill:"),
+                    EndsWith("</svg>\n"), Not(HasSubstr("div"))));
+  EXPECT_THAT(LineSvg({"label", {{"one", {0, 1}, {1, 10}}}, "x", "y", true, true}),
+              AllOf(StartsWith("<svg xmlns="), HasSubstr(">one<"), HasSubstr(".l0{stroke:")));
   EXPECT_THAT(LineChart({"empty", {}, "", "", false, true}), HasSubstr("</svg>"));
 }
 
