@@ -3,6 +3,8 @@
 // What the learned scheduler adds, as Markdown tables, with the same repair and cut on orders that
 // nobody has learned beside it:
 //
+//   learned_table figure3 [SVG]        the document's Figure 3: learned against the compiler's rule
+//   learned_table children [WEIGHTS]   ten networks, all readers of an operator in one stage
 //   learned_table networks [WEIGHTS]   ten networks, 4 to 6 stages
 //   learned_table stages [WEIGHTS]     wide synthetic graphs, 4 stages
 //   learned_table peak [WEIGHTS]       peak memory: wide synthetic graphs
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -25,8 +28,11 @@
 #include "neap/learn/repair.h"
 #include "neap/learn/sampler.h"
 #include "neap/learn/stages.h"
+#include "neap/picture/chart.h"
+#include "neap/pipeline/baselines.h"
 #include "neap/pipeline/cut.h"
 #include "neap/pipeline/pipeline.h"
+#include "neap/pipeline/simulate.h"
 #include "neap/schedule/check.h"
 #include "neap/stages/lower.h"
 #include "neap/zoo/zoo.h"
@@ -150,26 +156,127 @@ Row StagesRow(const learn::Network& network, const pipeline::Problem& problem,
   return row;
 }
 
-int Networks(const learn::Network& network) {
-  fmt::print("{}", HeaderOf("network, stages"));
-  std::vector<Row> rows;
+constexpr pipeline::Stage kStages[] = {4, 5, 6};
+
+// Calls `add` for the stage problem of each of the document's ten networks and each number of
+// stages.
+bool ForEachNetwork(bool children,
+                    const std::function<void(const std::string& name, pipeline::Stage stages,
+                                             const pipeline::Problem& problem)>& add) {
   for (const char* name :
        {"xception", "resnet-50", "resnet-101", "resnet-152", "densenet-121", "resnet-101-v2",
         "resnet-152-v2", "densenet-169", "densenet-201", "inception-resnet-v2"}) {
     zoo::ZooOptions options;
     options.weights = false;
     const auto made = zoo::BuildNetwork(name, options);
-    if (!made) return 1;
-    for (const pipeline::Stage stages : {4, 5, 6}) {
-      const auto lowered = stages::Lower(
-          made->layers, {.device = *stages::DeviceNamed("edgetpu-usb"), .stages = stages});
-      if (!lowered) return 1;
-      rows.push_back(StagesRow(network, lowered->problem, kStatesForAFewSeconds));
-      fmt::print("{}", LineOf(fmt::format("{}, {}", name, stages), rows.back()));
+    if (!made) return false;
+    for (const pipeline::Stage stages : kStages) {
+      const auto lowered =
+          stages::Lower(made->layers, {.device = *stages::DeviceNamed("edgetpu-usb"),
+                                       .stages = stages,
+                                       .children_together = children});
+      if (!lowered) return false;
+      add(name, stages, lowered->problem);
       std::fflush(stdout);
     }
   }
+  return true;
+}
+
+int Networks(const learn::Network& network) {
+  fmt::print("{}", HeaderOf("network, stages"));
+  std::vector<Row> rows;
+  const auto add = [&](const std::string& name, pipeline::Stage stages,
+                       const pipeline::Problem& problem) {
+    rows.push_back(StagesRow(network, problem, kStatesForAFewSeconds));
+    fmt::print("{}", LineOf(fmt::format("{}, {}", name, stages), rows.back()));
+  };
+  if (!ForEachNetwork(false, add)) return 1;
   fmt::print("{}", LineOf("mean", MeanOf(rows)));
+  return 0;
+}
+
+double GeometricMean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+// The documented rule of the compiler is 1, as in the document's Figure 3; run time of 5,000 items
+// in simulation.
+int Figure3(const learn::Network& network, const std::string& svg) {
+  picture::Bars bars;
+  bars.label = "Simulated run time of the learned assignment, compiler's rule = 1";
+  bars.series = {"4 stages", "5 stages", "6 stages"};
+  std::vector<std::vector<double>> speedups(std::size(kStages));
+  const auto simulated = [](const pipeline::Problem& problem, const pipeline::Assignment& cut) {
+    pipeline::SimulationOptions options;
+    options.items = 5'000;
+    return static_cast<double>(pipeline::Simulate(problem, cut.stage_of, options).all_done);
+  };
+  fmt::print(
+      "| network | stages | compiler's rule, ms | learned, ms | optimum, ms "
+      "| rule / learned | rule / optimum |\n|---|---:|---:|---:|---:|---:|---:|\n");
+  std::vector<std::vector<double>> bounds(std::size(kStages));
+  const auto add = [&](const std::string& name, pipeline::Stage stages,
+                       const pipeline::Problem& problem) {
+    const auto rule = pipeline::CutByParameterCount(problem, pipeline::IndexOrder(problem));
+    const auto learned = learn::AssignStages(network, problem);
+    const auto exact = pipeline::Solve(problem, LimitsOf(kStatesForAFewSeconds));
+    const double of_rule = simulated(problem, rule);
+    const double of_learned = simulated(problem, *learned.best);
+    const double of_exact = simulated(problem, exact->best);
+    const auto at = static_cast<std::size_t>(stages - kStages[0]);
+    speedups[at].push_back(of_rule / of_learned);
+    bounds[at].push_back(of_rule / of_exact);
+    if (stages == kStages[0]) {
+      bars.groups.push_back(name);
+      bars.values.emplace_back();
+    }
+    bars.values.back().push_back(of_learned / of_rule);
+    const auto milliseconds = [](std::int64_t picoseconds) {
+      return static_cast<double>(picoseconds) / 1e9;
+    };
+    fmt::print("| {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.3f} | {:.3f} |\n", name, stages,
+               milliseconds(rule.bottleneck), milliseconds(learned.best->bottleneck),
+               milliseconds(exact->best.bottleneck), speedups[at].back(), bounds[at].back());
+  };
+  if (!ForEachNetwork(false, add)) return 1;
+  for (std::size_t i = 0; i < std::size(kStages); ++i) {
+    fmt::print("| geometric mean | {} | | | | {:.3f} | {:.3f} |\n", kStages[i],
+               GeometricMean(speedups[i]), GeometricMean(bounds[i]));
+  }
+  if (svg.empty()) return 0;
+  return io::WriteFile(svg, picture::BarSvg(bars), true) ? 0 : 1;
+}
+
+// The Edge TPU's rule: the document's repair of predicted stages beside groups that are cut as one.
+int Children(const learn::Network& network) {
+  fmt::print(
+      "| stages | document's rule | groups cut as one | better of the two |\n"
+      "|---:|---:|---:|---:|\n");
+  std::vector<std::vector<double>> gaps(3 * std::size(kStages));
+  const auto add = [&](const std::string& /*name*/, pipeline::Stage stages,
+                       const pipeline::Problem& problem) {
+    const auto learned = learn::AssignStages(network, problem);
+    const auto exact = pipeline::Solve(problem, LimitsOf(kStatesForAFewSeconds));
+    const auto bound = static_cast<double>(exact->lower_bound);
+    const auto at = 3 * static_cast<std::size_t>(stages - kStages[0]);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto& found = i == 0 ? learned.document : i == 1 ? learned.grouped : learned.best;
+      gaps[at + i].push_back(Gap(static_cast<double>(found->bottleneck), bound));
+    }
+  };
+  if (!ForEachNetwork(true, add)) return 1;
+  for (std::size_t k = 0; k < std::size(kStages); ++k) {
+    fmt::print("| {} |", kStages[k]);
+    for (std::size_t i = 0; i < 3; ++i) {
+      double sum = 0;
+      for (const double gap : gaps[3 * k + i]) sum += gap;
+      fmt::print(" {:.2f} |", sum / static_cast<double>(gaps[3 * k + i].size()));
+    }
+    fmt::print("\n");
+  }
   return 0;
 }
 
@@ -331,6 +438,9 @@ int Run(const std::vector<std::string>& args) {
   if (args[0] == "zoo") return Zoo({args.begin() + 1, args.end()});
   learn::Model model =
       learn::BuiltinModel(args[0] == "peak" ? learn::Task::kPeak : learn::Task::kStages);
+  if (args[0] == "figure3") {
+    return Figure3(learn::Network(model), args.size() > 1 ? args[1] : "");
+  }
   if (args.size() > 1) {
     const auto bytes = io::ReadFile(args[1]);
     if (!bytes) return 1;
@@ -340,6 +450,7 @@ int Run(const std::vector<std::string>& args) {
   }
   const learn::Network network(model);
   if (args[0] == "networks") return Networks(network);
+  if (args[0] == "children") return Children(network);
   if (args[0] == "stages") return WideStages(network);
   if (args[0] == "peak") return WidePeak(network);
   return 2;

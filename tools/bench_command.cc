@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <utility>
@@ -35,6 +36,7 @@ struct BenchOptions {
   std::string json;
   std::string markdown;
   std::string html;
+  std::string svg;  // a folder
   std::string expect;
   std::string store;
   bool quick = false;
@@ -112,6 +114,23 @@ Result<bool> CompareWithStored(const BenchOptions& options, const bench::Report&
   return compared->worse.empty();
 }
 
+// Where the Markdown file finds the drawings.
+std::string ImagesFrom(const BenchOptions& options) {
+  if (options.svg.empty() || options.markdown.empty() || options.markdown == "-") return "";
+  const std::filesystem::path page = std::filesystem::absolute(options.markdown);
+  return std::filesystem::absolute(options.svg)
+      .lexically_relative(page.parent_path())
+      .generic_string();
+}
+
+Status WriteDrawings(const BenchOptions& options, const bench::Report& report) {
+  if (options.svg.empty()) return {};
+  for (const bench::Drawing& drawing : bench::Drawings(report)) {
+    NEAP_CHECK_OK(io::WriteFile(options.svg + "/" + drawing.file, drawing.svg, options.force));
+  }
+  return {};
+}
+
 Result<int> Bench(const BenchOptions& options) {
   if (options.list) {
     NEAP_CHECK_OK(PrintList());
@@ -124,6 +143,9 @@ Result<int> Bench(const BenchOptions& options) {
                                           {"--store", options.store}};
   NEAP_CHECK_OK(CheckDistinct({{"--expect", options.expect}}, written));
   for (const NamedFile& file : written) NEAP_CHECK_OK(CheckOutput(file.path, options.force));
+  if (!options.svg.empty() && !std::filesystem::is_directory(options.svg)) {
+    return Fail(UsageError("--svg '" + options.svg + "' is not a folder"));
+  }
   const Stopwatch watch;
   bench::Stamp stamp = StampNow(options.quick);
   bench::RunOptions run;
@@ -138,10 +160,12 @@ Result<int> Bench(const BenchOptions& options) {
     return path.empty() ? Status() : io::WriteFile(path, text, options.force);
   };
   NEAP_CHECK_OK(write(options.json, bench::ToJson(report, stamp)));
-  NEAP_CHECK_OK(write(options.markdown, bench::ToMarkdown(report, stamp)));
+  NEAP_CHECK_OK(WriteDrawings(options, report));
+  NEAP_CHECK_OK(write(options.markdown, bench::ToMarkdown(report, stamp, ImagesFrom(options))));
   NEAP_CHECK_OK(write(options.html, bench::ToHtml(report, stamp)));
   NEAP_CHECK_OK(write(options.store, bench::ExpectationsJson(report)));
-  const bool no_file = options.json.empty() && options.markdown.empty() && options.html.empty();
+  const bool no_file = options.json.empty() && options.markdown.empty() && options.html.empty() &&
+                       options.svg.empty();
   if (no_file && !options.quiet) {
     NEAP_CHECK_OK(Print(stdout, bench::ToMarkdown(report, stamp)));
   }
@@ -162,6 +186,9 @@ int BenchCommand(std::vector<std::string> args) {
   app.add_option("--json", options.json, "the results; - is stdout")->option_text("FILE");
   app.add_option("--markdown", options.markdown, "the report as Markdown")->option_text("FILE");
   app.add_option("--html", options.html, "the report as one page with plots")->option_text("FILE");
+  app.add_option("--svg", options.svg,
+                 "a folder that exists: every plot as a file, which the Markdown then shows")
+      ->option_text("FOLDER");
   app.add_option("--expect", options.expect, "stored qualities: exit 1 when one got worse")
       ->option_text("FILE");
   app.add_option("--store", options.store, "write the qualities, for --expect")

@@ -32,6 +32,7 @@ constexpr const char* kFooter =
     "  neap plan model.tflite -o small.tflite --cascade auto --budget 64KiB\n"
     "  neap plan model.tflite -o small.tflite --rewrite reassociate\n"
     "  neap plan model.tflite --runtime neap --rewrite bitwise --plan plan.json\n"
+    "  neap plan model.tflite --runtime neap --rewrite serenity --order serenity   after SERENITY\n"
     "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
     "\n"
     "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget or unknown (no model is written),\n"
@@ -71,6 +72,10 @@ void AddSearchOptions(CLI::App* app, PlanOptions* options) {
                   "states after which a search step of serenity times out; default: 10000")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
+  app->add_option("--soft-budget", options->soft_budget,
+                  "the soft budget (tau) of serenity, in place of the search for one: schedules "
+                  "with a larger peak are dropped")
+      ->option_text("SIZE");
   app->add_option("--max-states", options->max_states,
                   "states of the search, the same on every machine; default: a few seconds' worth, "
                   "by the number of operators; with --time-limit: none")
@@ -193,6 +198,12 @@ Status CheckOrder(const PlanOptions& options) {
   }
   if (options.step_states && options.order != "serenity") {
     return Fail(UsageError("--step-states belongs to --order serenity"));
+  }
+  if (!options.soft_budget.empty() && options.order != "serenity") {
+    return Fail(UsageError("--soft-budget belongs to --order serenity"));
+  }
+  if (!options.soft_budget.empty() && options.step_states) {
+    return Fail(UsageError("--step-states ends the steps of a search that --soft-budget replaces"));
   }
   return {};
 }
@@ -451,6 +462,12 @@ Result<PlanSettings> Understand(const PlanOptions& options) {
     NEAP_TRY(settings.compile.slack_bytes, ParseSize("--slack", options.slack));
   }
   if (options.step_states) settings.compile.step_states = *options.step_states;
+  if (!options.soft_budget.empty()) {
+    NEAP_TRY(settings.compile.soft_budget_bytes, ParseSize("--soft-budget", options.soft_budget));
+    if (settings.compile.soft_budget_bytes < 1) {
+      return Fail(UsageError("--soft-budget is 0, expected at least 1 byte"));
+    }
+  }
   settings.compile.place = !options.order_only;
   settings.compile.kernels =
       ops::KernelLibraryNamed(options.overlap).value_or(ops::KernelLibrary::kNone);

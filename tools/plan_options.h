@@ -30,6 +30,7 @@ struct PlanOptions {
   std::string forced;  // "": not given
   std::string slack;   // "": not given
   std::optional<std::int64_t> step_states;
+  std::string soft_budget;  // "": not given
   std::string budget;
   std::string budget_total;
   std::string overlap;  // "": none

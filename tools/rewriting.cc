@@ -44,10 +44,11 @@ void AddRewriteOptions(CLI::App* app, RewriteWords* words) {
   const std::string preset = words->rewrite;
   app->add_option("--rewrite", words->rewrite,
                   "what rewriting the graph may do to the outputs: nothing at all (bitwise), or "
-                  "sums in another order (reassociate); none: the graph stays; default: " +
+                  "sums in another order (reassociate); none: the graph stays; serenity: the "
+                  "rules of SERENITY wherever they fit, accumulators of one byte; default: " +
                       preset)
-      ->option_text("none|bitwise|reassociate")
-      ->check(CLI::IsMember({"none", "bitwise", "reassociate"}));
+      ->option_text("none|bitwise|reassociate|serenity")
+      ->check(CLI::IsMember({"none", "bitwise", "reassociate", "serenity"}));
   std::string rules = "rewrites to use, or to leave out; default: all";
   for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
     rules += fmt::format("\n{}: {}", rule.name, rule.summary);
@@ -70,6 +71,17 @@ Result<deliver::RewriteSettings> ParseRewriting(const RewriteWords& words) {
   deliver::RewriteSettings settings;
   settings.any = words.rewrite != "none";
   if (words.rewrite == "reassociate") settings.exactness = plan::Exactness::kReassociates;
+  if (words.rewrite == "serenity") {
+    // Section 3.3 of the paper: channel-wise and kernel-wise partitioning behind concatenations.
+    settings.everywhere = true;
+    settings.exactness = plan::Exactness::kReassociates;
+    settings.accumulator_bytes = 1;
+    settings.rules = {"concat", "kernel-wise", "channel-wise"};
+    if (!words.rules.empty() || words.work != 0) {
+      return Fail(UsageError(
+          "--rules and --rewrite-work choose where to rewrite, which --rewrite serenity does not"));
+    }
+  }
   if (words.accumulator_bytes != 0) settings.accumulator_bytes = words.accumulator_bytes;
   settings.work = words.work;
   if (!settings.any && (!words.rules.empty() || words.work != 0 || words.accumulator_bytes != 0)) {

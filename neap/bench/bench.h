@@ -94,8 +94,16 @@ struct Stamp {
 };
 
 std::string ToJson(const Report& report, const Stamp& stamp);  // schemas/bench.schema.json
-std::string ToMarkdown(const Report& report, const Stamp& stamp);
+// `images`: where the files of Drawings() are, as a path from the Markdown file; "": no images.
+std::string ToMarkdown(const Report& report, const Stamp& stamp, const std::string& images = "");
 std::string ToHtml(const Report& report, const Stamp& stamp);
+
+struct Drawing {
+  std::string file;  // "serenity-budget-plot.svg"
+  std::string svg;
+};
+// The plots of a report, a file each.
+std::vector<Drawing> Drawings(const Report& report);
 
 // The qualities as a file to be stored, one line each.
 std::string ExpectationsJson(const Report& report);

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "neap/base/check.h"
+#include "neap/bench/networks.h"
+#include "neap/zoo/quantize.h"
 #include "neap/zoo/tflite.h"
 #include "neap/zoo/zoo.h"
 
@@ -65,6 +68,10 @@ Graph InBytes(Graph graph) {
 }
 
 Graph PartOf(const Graph& graph, std::string_view prefix) {
+  return PartOfNames(graph, [&](const std::string& name) { return name.starts_with(prefix); });
+}
+
+Graph PartOfNames(const Graph& graph, const std::function<bool(const std::string& name)>& wanted) {
   Graph part;
   part.subgraphs.push_back(graph.subgraphs[graph::SubgraphId(0)]);
   Subgraph& subgraph = part.subgraphs.back();
@@ -72,7 +79,7 @@ Graph PartOf(const Graph& graph, std::string_view prefix) {
   std::vector<TensorId> read_outside = subgraph.outputs;
   IdVector<graph::OpId, Op> kept;
   for (Op& op : subgraph.ops) {
-    if (subgraph.tensors[op.outputs.front()].name.starts_with(prefix)) {
+    if (wanted(subgraph.tensors[op.outputs.front()].name)) {
       for (const TensorId id : op.outputs) made[id] = 1;
       op.source_index = static_cast<std::int32_t>(kept.size());
       kept.push_back(std::move(op));
@@ -108,6 +115,42 @@ Result<std::vector<Cell>> SerenityCells() {
     cells.push_back(std::move(cell));
   }
   return cells;
+}
+
+graph::Graph RewritableOf(const Cell& cell) {
+  return cell.int8 ? Quantized(cell.float_graph) : cell.float_graph;
+}
+
+Result<std::vector<Cell>> RunnableSwiftnetCells() {
+  NEAP_TRY(const Graph network, zoo::Build("swiftnet", {}));
+  NEAP_TRY(const Graph converted, zoo::ConvertToTflite(network));
+  NEAP_TRY(const Graph quantized, zoo::QuantizeToInt8(converted, {.seed = 0, .inputs = 2}));
+  std::vector<Cell> cells;
+  for (const CellSource& source : kCells) {
+    if (std::string_view(source.network) != "swiftnet") continue;
+    Cell cell{source.id, source.name, source.paper, true, PartOf(quantized, source.prefix), {}};
+    NEAP_CHECK_OK(graph::Verify(cell.graph));
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+Result<std::vector<Variant>> DartsVariants() {
+  std::vector<Variant> variants;
+  NEAP_TRY(Graph cell, TfliteNetwork("darts-imagenet-cell"));
+  variants.push_back({"the cell as published", std::move(cell)});
+  NEAP_TRY(const Graph network, TfliteNetwork("darts-imagenet"));
+  Graph nodes = PartOfNames(network, [](const std::string& name) {
+    return name.starts_with("cell0/node") || name.starts_with("cell0/concat") ||
+           name.starts_with("cell1/input1/");
+  });
+  NEAP_CHECK_OK(graph::Verify(nodes));
+  variants.push_back({"its nodes and the next cell's convolution", nodes});
+  std::vector<TensorId>& outputs = nodes.subgraphs[graph::SubgraphId(0)].outputs;
+  NEAP_CHECK(outputs.size() == 2, "the cell's output and the next cell's convolution");
+  outputs.erase(outputs.begin());
+  variants.push_back({"the same, its output read by that convolution alone", std::move(nodes)});
+  return variants;
 }
 
 Result<Cell> SwiftnetNetwork() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +30,24 @@ struct Cell {
   graph::Graph float_graph;  // the same in float32
 };
 
+// What is rewritten: the cell in float32, or in 8 bits with the types that rules ask for.
+graph::Graph RewritableOf(const Cell& cell);
+
 // In the order of the figure.
 Result<std::vector<Cell>> SerenityCells();
+// The cell of DARTS, cut out of the network in three ways, in float32.
+struct Variant {
+  std::string name;
+  graph::Graph graph;
+};
+// As it is; without the convolutions of its inputs and with that of the next cell; the same where
+// no other cell reads its output.
+Result<std::vector<Variant>> DartsVariants();
 // The whole of SwiftNet, in 8 bits.
 Result<Cell> SwiftnetNetwork();
+// The three cells of SwiftNet, quantised with seeded weights: they can be executed. In the order of
+// the figure.
+Result<std::vector<Cell>> RunnableSwiftnetCells();
 
 // A network of the zoo in TensorFlow Lite's operators, float32, without weights.
 Result<graph::Graph> TfliteNetwork(std::string_view name);
@@ -42,5 +57,8 @@ graph::Graph InBytes(graph::Graph graph);
 // The operators whose first output is named `prefix`...; what they read from others are the inputs,
 // what others read or the network returns are the outputs.
 graph::Graph PartOf(const graph::Graph& graph, std::string_view prefix);
+// The same with the operators that `wanted` accepts by the name of their first output.
+graph::Graph PartOfNames(const graph::Graph& graph,
+                         const std::function<bool(const std::string& name)>& wanted);
 
 }  // namespace neap::bench

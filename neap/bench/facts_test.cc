@@ -32,14 +32,39 @@ TEST(Facts, OrdersOfCellA) {
   EXPECT_FALSE(SearchOrder(cell->graph, "nosuch", {}, 0));
 }
 
-TEST(Facts, RewritingReachesWhatThePaperCounts) {
+TEST(Facts, OneByteSumsReachWhatThePaperCounts) {
   const auto cell = CellA();
   ASSERT_TRUE(cell);
-  const auto rewritten = Rewrite(*cell, {});
-  ASSERT_TRUE(rewritten && *rewritten);
-  EXPECT_EQ((*rewritten)->measured.peak_bytes, 188'160);
-  EXPECT_EQ((*rewritten)->lower_bound_bytes, 188'160);
-  EXPECT_GT((*rewritten)->applications, 0);
+  const auto narrow = Rewrite(RewritableOf(*cell), Rewriting::kNarrow, {});
+  ASSERT_TRUE(narrow && *narrow);
+  EXPECT_EQ((*narrow)->measured.peak_bytes, 188'160);
+  EXPECT_EQ((*narrow)->lower_bound_bytes, 188'160);
+  EXPECT_GT((*narrow)->applications, 0);
+  EXPECT_FALSE((*narrow)->bitwise);
+}
+
+// Four-byte sums change no output and gain nothing in cell A; one-byte sums change outputs.
+TEST(Facts, OnlyFourByteSumsAreAnIdentity) {
+  const auto cells = RunnableSwiftnetCells();
+  ASSERT_TRUE(cells) << cells.error().ToString();
+  ASSERT_EQ(cells->size(), 3);
+  const graph::Graph& cell_a = cells->front().graph;
+  const auto executor = MeasureInExecutor(cell_a, {});
+  const auto exact = Rewrite(cell_a, Rewriting::kExact, {});
+  ASSERT_TRUE(executor && exact);
+  if (*exact) {
+    EXPECT_TRUE((*exact)->bitwise);
+    EXPECT_EQ((*exact)->measured.peak_bytes, executor->peak_bytes);
+    const auto same = Compare(cell_a, (*exact)->graph, 1);
+    ASSERT_TRUE(same) << same.error().ToString();
+    EXPECT_EQ(same->different, 0);
+  }
+  const auto narrow = Rewrite(cell_a, Rewriting::kNarrow, {});
+  ASSERT_TRUE(narrow && *narrow);
+  const auto other = Compare(cell_a, (*narrow)->graph, 1);
+  ASSERT_TRUE(other) << other.error().ToString();
+  EXPECT_EQ(other->outputs, 37'632);
+  EXPECT_GT(other->different, other->outputs / 2);
 }
 
 TEST(Facts, WhereNothingAppliesThereIsNoRewrittenCell) {
@@ -47,7 +72,7 @@ TEST(Facts, WhereNothingAppliesThereIsNoRewrittenCell) {
   ASSERT_TRUE(cells);
   RunOptions quick;
   quick.quick = true;
-  const auto none = Rewrite(cells->back(), quick);
+  const auto none = Rewrite(RewritableOf(cells->back()), Rewriting::kNarrow, quick);
   ASSERT_TRUE(none);
   EXPECT_FALSE(*none);
 }

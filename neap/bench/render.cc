@@ -121,6 +121,10 @@ void AddHtml(const Table& table, std::string* out) {
   *out += "</table></div>";
 }
 
+std::string FileOf(const Report& report, const Plot& plot) {
+  return report.suite + "-" + plot.id + ".svg";
+}
+
 }  // namespace
 
 std::string ToJson(const Report& report, const Stamp& stamp) {
@@ -149,13 +153,31 @@ std::string ToJson(const Report& report, const Stamp& stamp) {
   return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string ToMarkdown(const Report& report, const Stamp& stamp) {
+std::vector<Drawing> Drawings(const Report& report) {
+  std::vector<Drawing> drawings;
+  for (const Section& section : report.sections) {
+    for (const Plot& plot : section.plots) {
+      const auto* bars = std::get_if<picture::Bars>(&plot.drawing);
+      drawings.push_back(
+          {FileOf(report, plot), bars != nullptr
+                                     ? picture::BarSvg(*bars)
+                                     : picture::LineSvg(std::get<picture::Lines>(plot.drawing))});
+    }
+  }
+  return drawings;
+}
+
+std::string ToMarkdown(const Report& report, const Stamp& stamp, const std::string& images) {
   std::string out = "# " + report.title + "\n\nMade by `neap bench " + report.suite +
                     (stamp.quick ? " --quick" : "") + "`: " + StampLine(stamp) + ".\n\n";
   for (const std::string& paragraph : report.intro) out += paragraph + "\n\n";
   for (const Section& section : report.sections) {
     out += "## " + section.title + "\n\n";
     for (const std::string& paragraph : section.text) out += paragraph + "\n\n";
+    for (const Plot& plot : section.plots) {
+      if (images.empty()) break;
+      out += "![" + plot.title + "](" + images + "/" + FileOf(report, plot) + ")\n\n";
+    }
     for (const Table& table : section.tables) AddMarkdown(table, &out);
   }
   while (out.ends_with("\n\n")) out.pop_back();

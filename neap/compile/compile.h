@@ -38,12 +38,13 @@ std::shared_ptr<PlacementMemo> MakePlacementMemo();
 
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
-  std::string order = "exact";        // a name of schedule::Strategies(), or "learned"
-  std::uint64_t seed = 0;             // of --order random
-  std::string forced = "single";      // of --order best-first: a name of schedule::ForcedRules()
-  std::int64_t slack_bytes = 0;       // of --forced relaxed
-  std::int64_t step_states = 10'000;  // of --order serenity
-  Limits limits;                      // of the order search, per subgraph
+  std::string order = "exact";         // a name of schedule::Strategies(), or "learned"
+  std::uint64_t seed = 0;              // of --order random
+  std::string forced = "single";       // of --order best-first: a name of schedule::ForcedRules()
+  std::int64_t slack_bytes = 0;        // of --forced relaxed
+  std::int64_t step_states = 10'000;   // of --order serenity
+  std::int64_t soft_budget_bytes = 0;  // of --order serenity: the only tau; 0: searched for
+  Limits limits;                       // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
   // Outputs may lie over inputs as far as these kernels allow it; kNone: they may not.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;

@@ -130,6 +130,7 @@ class Orderer {
     strategy.seed = options_.seed;
     strategy.slack_bytes = options_.slack_bytes;
     strategy.step_states = options_.step_states;
+    strategy.soft_budget_bytes = options_.soft_budget_bytes;
     NEAP_TRY(strategy.forced, ForcedOf(options_.forced));
     IdVector<OpId, schedule::OpIndex> index_of(graph_.subgraphs[id].ops.size(), -1);
     for (std::size_t i = 0; i < lowered.ops.size(); ++i) {

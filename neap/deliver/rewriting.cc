@@ -55,6 +55,7 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
   search.measures_unchanged = false;
   search.rules = settings.rules;
   if (settings.work > 0) search.max_work = settings.work;
+  search.everywhere = settings.everywhere;
   search.settings.sums = sums_in_place ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
   search.settings.accumulator_bytes = settings.accumulator_bytes;
   search.settings.own_kernels = compile.runtime == plan::Runtime::kNeap;

@@ -20,7 +20,8 @@ struct RewriteSettings {
   plan::Exactness exactness = plan::Exactness::kBitwise;
   std::vector<std::string> rules;  // empty: all
   int accumulator_bytes = 4;
-  std::int64_t work = 0;  // of the search; 0: its own limit
+  std::int64_t work = 0;    // of the search; 0: its own limit
+  bool everywhere = false;  // rewrite::SearchOptions::everywhere
 };
 
 struct Rewritten {

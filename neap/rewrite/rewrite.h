@@ -81,6 +81,9 @@ struct SearchOptions {
   plan::Exactness exactness = plan::Exactness::kBitwise;
   std::vector<std::string> rules;  // names; empty: all
   Settings settings;
+  // Every rule at every operator that it fits, in the finest way, as SERENITY's rewriter has it:
+  // nothing is searched for, and the bound is that of the orders of this one graph.
+  bool everywhere = false;
   // Where the search ends: operators and states looked at, in about microseconds of a fast core.
   std::int64_t max_work = 400'000;
   // Find the least peak of a graph that no rule fits, too; false: peak and bound are 0 then.
@@ -91,7 +94,8 @@ struct Found {
   std::vector<plan::Rewrite> applications;  // bytes_saved filled in
   graph::Graph graph;                       // the edited graph; of no applications: the given one
   std::int64_t peak_bytes = 0;              // of its best order
-  // No choice of applications of these rules has a smaller peak.
+  // No choice of applications of these rules has a smaller peak; with SearchOptions::everywhere: no
+  // order of `graph` has.
   std::int64_t lower_bound_bytes = 0;
   std::int64_t evaluations = 0;
   bool optimal() const { return peak_bytes == lower_bound_bytes; }

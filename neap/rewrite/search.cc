@@ -75,6 +75,7 @@ class Searcher {
 
   Result<Found> Run() {
     FindVariables();
+    if (search_.everywhere) return Everywhere();
     if (variables_.empty() && always_.empty() && !search_.measures_unchanged) return Unchanged();
     NEAP_CHECK_OK(SearchAll());
     return MakeFound();
@@ -89,6 +90,16 @@ class Searcher {
     best_ = none;
     lower_bound_ = whole.lower_bound_bytes;
     return variables_.empty() ? Status() : SearchChoices();
+  }
+
+  Result<Found> Everywhere() {
+    best_.assign(variables_.size(), kWhole);
+    for (std::size_t i = 0; i < best_.size(); ++i) best_[i] = Alternatives(i) - 1;
+    NEAP_TRY(const auto peak, Evaluate(ChoicesOf(best_), false));
+    best_peak_ = peak.peak_bytes;
+    best_is_known_ = peak.lower_bound_bytes >= best_peak_;
+    lower_bound_ = peak.lower_bound_bytes;
+    return MakeFound();
   }
 
   bool IsOn(const Rule& rule) const {

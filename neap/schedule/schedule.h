@@ -88,6 +88,9 @@ struct StrategyOptions {
   Forced forced = Forced::kSingle;    // of "best-first"
   std::int64_t slack_bytes = 0;       // of Forced::kRelaxed
   std::int64_t step_states = 10'000;  // of "serenity": time-out of a search step; at least 1
+  // Of "serenity": one run with this soft budget (tau) and no time-out, in place of the search for
+  // one; 0: search.
+  std::int64_t soft_budget_bytes = 0;
 };
 
 // Runs a strategy by name; nullopt: no such strategy. A strategy that proves nothing returns the

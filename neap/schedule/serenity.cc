@@ -76,14 +76,24 @@ class Scheduler {
     const Limits& limits = stopper_.limits();
     if (!stopper_.stopped() && InstanceFits(part, limits)) {
       const Instance instance(part, 1, false);
-      DpResult result = options_.step_states > 0 ? Budgeted(part, instance, file_order)
-                                                 : Dp(instance, DpBudget{});
+      DpResult result = RunOn(part, instance, file_order);
       if (result.end == DpEnd::kSolution) {
         RaiseBound(result.peak, &outcome_);
         return {std::move(result.order), true};
       }
     }
     return {FallbackOutcome(part, limits, file_order).order, false};
+  }
+
+  DpResult RunOn(const Problem& part, const Instance& instance,
+                 const std::vector<OpIndex>& file_order) {
+    if (options_.soft_budget_bytes > 0) {
+      DpResult result = Dp(instance, {options_.soft_budget_bytes, 0});
+      if (result.end == DpEnd::kNoSolution) RaiseBound(options_.soft_budget_bytes + 1, &outcome_);
+      return result;
+    }
+    if (options_.step_states > 0) return Budgeted(part, instance, file_order);
+    return Dp(instance, DpBudget{});
   }
 
   DpResult Dp(const Instance& instance, const DpBudget& budget) {

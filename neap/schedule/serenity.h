@@ -14,6 +14,9 @@ namespace neap::schedule {
 struct SerenityOptions {
   bool divide = false;           // divide and conquer
   std::int64_t step_states = 0;  // T of adaptive soft budgeting; 0: no budgeting
+  // Above 0: the dynamic program runs once on each part, with this soft budget (tau) and without a
+  // time-out. A part without a schedule within it has a peak above it, which is proven.
+  std::int64_t soft_budget_bytes = 0;
 };
 
 // Source: SERENITY (MLSys 2020): dynamic programming (Algorithm 1, serenity_dp.h), divide and

@@ -26,7 +26,7 @@ constexpr std::array<Strategy, 12> kStrategies = {{
     {"exact", "least peak, proven, or the best found with a proven bound (the default)"},
     {"serenity-dp", "dynamic program over zero-indegree sets (SERENITY 2020, Algorithm 1)"},
     {"serenity-dc", "the same on each part between single operators (SERENITY, section 3.2)"},
-    {"serenity", "the same with adaptive soft budgets (SERENITY, Algorithm 2; --step-states)"},
+    {"serenity", "the same with adaptive soft budgets (SERENITY, Algorithm 2)"},
     {"best-first", "states by peak, with forced transitions (--forced, --slack)"},
     {"exhaustive", "every topological order; ends on small graphs only"},
     {"file", "the order of the file"},
@@ -110,11 +110,12 @@ std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, co
     rules.live_slack = rules.peak_slack;
     return BestFirst(problem, limits, file_order, rules);
   }
-  if (strategy == "serenity-dp") return Serenity(problem, limits, file_order, {false, 0});
-  if (strategy == "serenity-dc") return Serenity(problem, limits, file_order, {true, 0});
+  if (strategy == "serenity-dp") return Serenity(problem, limits, file_order, {false, 0, 0});
+  if (strategy == "serenity-dc") return Serenity(problem, limits, file_order, {true, 0, 0});
   if (strategy == "serenity") {
     const std::int64_t step_states = std::max<std::int64_t>(options.step_states, 1);
-    return Serenity(problem, limits, file_order, {true, step_states});
+    return Serenity(problem, limits, file_order,
+                    {true, step_states, std::max<std::int64_t>(options.soft_budget_bytes, 0)});
   }
   Outcome outcome;
   if (strategy == "beam") {

@@ -4,8 +4,9 @@
 
     scripts/learned/plot.py docs/learned
 
-The folder holds the CSV files of scripts/learned/figure2.sh and train_builtin.sh; written are
-figure2.svg (the panels a to f of the document's Figure 2) and training.svg beside them.
+The folder holds figure2.csv (of scripts/learned/seeds.py) and the CSV files of train_builtin.sh; written are
+figure2.svg (the panels a to f of the document's Figure 2) and training.svg beside them. A line is the
+mean over the seeds, the area around it reaches from the least to the largest.
 """
 import csv
 import math
@@ -25,11 +26,11 @@ FIGURE2 = [
     ("c. Mismatch by label", "test_mismatch", "nodes of 50",
      [("asap-degree6", "ASAP, degree 6"), ("alap-degree6", "ALAP, degree 6"),
       ("asap-degree3-test3", "ASAP, degree 3"), ("alap-degree3", "ALAP, degree 3"),
-      ("alap-relative", "ALAP, height told")]),
+      ("alap-relative", "ALAP, with height")]),
     ("d. Cost by label", "test_cost", "1 - cosine, powers of ten",
      [("asap-degree6", "ASAP, degree 6"), ("alap-degree6", "ALAP, degree 6"),
       ("asap-degree3-test3", "ASAP, degree 3"), ("alap-degree3", "ALAP, degree 3"),
-      ("alap-relative", "ALAP, height told")]),
+      ("alap-relative", "ALAP, with height")]),
     ("e. Mismatch by configuration", "test_mismatch", "nodes of 50",
      [("asap-degree6", "LSTM-LSTM"), ("asap-transformer-lstm", "Transformer-LSTM"),
       ("asap-lstm-transformer", "LSTM-Transformer"),
@@ -45,9 +46,26 @@ TRAINING = [
 ]
 
 
-def points_of(path, column):
-    with path.open(newline="") as file:
-        return [(int(row["step"]), float(row[column])) for row in csv.DictReader(file)]
+def curve_of(folder, name, column):
+    """(step, mean, least, largest) by step, as far as all runs reach; how many runs. None: no run."""
+    path = folder / f"{name}.csv"
+    runs = {}
+    if path.exists():
+        with path.open(newline="") as file:
+            runs[0] = {int(row["step"]): float(row[column]) for row in csv.DictReader(file)}
+    elif (folder / "figure2.csv").exists():
+        with (folder / "figure2.csv").open(newline="") as file:
+            for row in csv.DictReader(file):
+                if row["configuration"] == name:
+                    runs.setdefault(row["seed"], {})[int(row["step"])] = float(row[column])
+    if not runs:
+        return None
+    steps = sorted(set.intersection(*(set(run) for run in runs.values())))
+    points = []
+    for step in steps:
+        values = [run[step] for run in runs.values()]
+        points.append((step, sum(values) / len(values), min(values), max(values)))
+    return points, len(runs)
 
 
 def ticks(low, high):
@@ -66,17 +84,17 @@ def panel(folder, spec, x0, y0, from_zero):
     title, column, unit, wanted = spec
     # Costs fall by powers of ten.
     log = column == "test_cost"
-    curves = [(name, points_of(folder / f"{file}.csv", column))
-              for file, name in wanted if (folder / f"{file}.csv").exists()]
+    curves = [(name, *curve) for file, name in wanted
+              if (curve := curve_of(folder, file, column)) is not None]
     out = [f'<text x="{x0 + LEFT}" y="{y0 + 16}" class="title">{title}</text>']
     if not curves:
         return out
-    values = [value for _, points in curves for _, value in points]
+    values = [value for _, points, _ in curves for point in points for value in point[1:]]
     if log:
         low, high = math.floor(math.log10(max(min(values), 1e-6))), math.log10(max(values))
     else:
         low, high = (0 if from_zero else min(values)), max(values)
-    last = max(step for _, points in curves for step, _ in points) or 1
+    last = max(point[0] for _, points, _ in curves for point in points) or 1
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
     def place(step, value):
@@ -93,14 +111,18 @@ def panel(folder, spec, x0, y0, from_zero):
         out.append(f'<text x="{x:.1f}" y="{y0 + TOP + height + 16}" class="tick mid">{step:.0f}</text>')
     out.append(f'<text x="{x0 + LEFT + width}" y="{y0 + HEIGHT - 4}" class="tick end">steps</text>')
     out.append(f'<text x="{x0 + LEFT}" y="{y0 + 32}" class="tick">{unit}</text>')
-    for index, (name, points) in enumerate(curves):
+    for index, (name, points, runs) in enumerate(curves):
         colour = COLOURS[index % len(COLOURS)]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
+        if runs > 1:
+            edge = [place(p[0], p[2]) for p in points] + [place(p[0], p[3]) for p in reversed(points)]
+            area = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
+            out.append(f'<polygon points="{area}" style="fill:{colour};fill-opacity:0.15"/>')
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point[:2]) for point in points))
         out.append(f'<polyline points="{path}" style="stroke:{colour}"/>')
         if len(curves) > 1:
             y = y0 + TOP + 12 + 15 * index
             out.append(f'<text x="{x0 + WIDTH - RIGHT + 8}" y="{y}" class="tick" '
-                       f'style="fill:{colour}">{name}: {points[-1][1]:.3g}</text>')
+                       f'style="fill:{colour}">{name}: {points[-1][1]:.3g} ({runs})</text>')
     return out
 
 

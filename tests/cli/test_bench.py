@@ -12,7 +12,7 @@ class Bench(CliTest):
         self.searches_whole_networks()
         stored = SOURCE / "bench/expectations" / f"{suite}.json"
         self.expect(DONE, "bench", suite, "--quick", "--expect", stored, "--json", "r.json",
-                    "--markdown", "r.md", timeout=290)
+                    "--markdown", "r.md", "--svg", ".", timeout=290)
         report = json.loads((self.folder / "r.json").read_text())
         self.assertEqual(report["qualities"].keys(),
                          json.loads(stored.read_text())["qualities"].keys())
@@ -22,8 +22,28 @@ class Bench(CliTest):
     def test_serenity(self):
         report = self.check_suite("serenity")
         ids = {section["id"] for section in report["sections"]}
-        self.assertEqual({"table-1", "figure-10", "figure-11", "figure-12", "figure-13", "table-2",
-                          "figure-3b"} - ids, set())
+        self.assertEqual({"table-1", "figure-10", "granularity", "rewriting", "figure-11",
+                          "figure-12", "figure-13", "figure-8b", "table-2", "figure-3b",
+                          "left-out"} - ids, set())
+        tables = {table["id"]: table["rows"] for section in report["sections"]
+                  for table in section["tables"]}
+        # Four-byte sums change no output; one-byte sums do, and say so.
+        for row in tables["differences"]:
+            self.assertEqual(row["different"] == 0, row["exactness"] == "bitwise")
+        # At the paper's granularity its algorithm proves every cell.
+        for row in tables["scheduling-time-nodes"]:
+            self.assertNotIn("stopped", row["serenity_peak_bytes"])
+        peaks = {row["cell"]: row["peak_bytes"] for row in tables["nodes"]}
+        self.assertEqual(peaks["SwiftNet A"], 200_704)
+        # States grow with the soft budget, and only the optimum and more has a solution.
+        last = {}
+        for row in tables["budgets"]:
+            self.assertGreaterEqual(row["states"], last.get(row["cell"], 0))
+            last[row["cell"]] = row["states"]
+            self.assertEqual(row["outcome"], "optimum" if row["tau_bytes"] >= peaks[row["cell"]]
+                             else "no solution")
+        # The drawings are files of their own.
+        self.assertIn("svg", (self.folder / "serenity-budget-plot.svg").read_text()[:10])
 
     def test_order(self):
         self.check_suite("order")

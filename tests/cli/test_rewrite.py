@@ -83,6 +83,46 @@ class RewriteTest(CliTest):
                 self.expect(USAGE, "plan", "net.onnx", "--rewrite", "none", *asked)
                 self.expect(USAGE, "batch", "m.jsonl", *asked)
         self.expect(DONE, "plan", "net.onnx", "--order", "kahn", "--rewrite", "none")
+        for words in (["--rules", "sum"], ["--rewrite-work", "5"]):
+            self.expect(USAGE, "plan", "net.onnx", "--rewrite", "serenity", *words)
+        for words in (["--soft-budget", "1KiB"],
+                      ["--order", "serenity-dc", "--soft-budget", "1KiB"],
+                      ["--order", "serenity", "--soft-budget", "0"],
+                      ["--order", "serenity", "--soft-budget", "1KiB", "--step-states", "9"]):
+            self.expect(USAGE, "plan", "net.onnx", *words)
+
+    def test_the_whole_workflow_of_serenity_is_one_command(self):
+        """Rewriting, dynamic programming, divide and conquer, adaptive soft budget."""
+        self.network("swiftnet-cell-a.tflite", "--int8")
+        words = ("plan", "swiftnet-cell-a.tflite", "--runtime", "neap", "--order", "serenity", "--plan",
+                 "plan.json", "--force")
+        plain = self.report_of(*words)
+        self.assertIsNone(plain["rewriting"])
+        report = self.report_of(*words, "--rewrite", "serenity")
+        self.assertEqual(report["plan"]["peak_bytes"], 188_160)
+        self.assertEqual(report["plan"]["order_status"], "optimal")
+        self.assertLess(report["plan"]["peak_bytes"], plain["plan"]["peak_bytes"])
+        self.assertEqual(json.loads((self.folder / "plan.json").read_text())["order_strategy"],
+                         "serenity")
+        self.assertIn("reassociates", {rewrite["exactness"] for rewrite in report["rewrites"]})
+        self.expect(DONE, "check", "swiftnet-cell-a.tflite", "plan.json")
+        # Four bytes an element are exact, and gain nothing in this cell: it stays as it is.
+        exact = self.report_of(*words, "--rewrite", "serenity", "--accumulator-bytes", "4")
+        self.assertLessEqual(exact["plan"]["peak_bytes"], plain["plan"]["peak_bytes"])
+        self.assertNotIn("reassociates", {rewrite["exactness"] for rewrite in exact["rewrites"]})
+
+    def test_one_soft_budget_proves_or_refutes(self):
+        self.network("swiftnet-cell-a.tflite", "--int8")
+        words = ("plan", "swiftnet-cell-a.tflite", "--runtime", "ideal", "--rewrite", "none",
+                 "--order-only", "--order")
+        optimum = self.report_of(*words, "exact")["plan"]["peak_bytes"]
+        whole = self.report_of(*words, "serenity-dc")["plan"]
+        within = self.report_of(*words, "serenity", "--soft-budget", optimum)["plan"]
+        self.assertEqual((within["peak_bytes"], within["order_status"]), (optimum, "optimal"))
+        self.assertLess(within["states"], whole["states"])
+        below = self.report_of(*words, "serenity", "--soft-budget", optimum - 1)["plan"]
+        self.assertEqual(below["peak_lower_bound_bytes"], optimum)
+        self.assertLess(below["states"], within["states"])
 
     def test_no_file_holds_accumulators(self):
         self.network("swiftnet-cell-a.tflite", "--int8")
