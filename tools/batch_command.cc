@@ -207,6 +207,7 @@ class BatchSession {
     search.exactness = wanted.exactness;
     search.rules = wanted.rules;
     search.settings.accumulator_bytes = wanted.accumulator_bytes;
+    search.everywhere = wanted.everywhere;
     if (wanted.work > 0) search.max_work = wanted.work;
     settings_.rewrite = std::move(search);
     return {};
