@@ -40,10 +40,35 @@ std::vector<Value> InputsOf(const graph::Graph& graph, std::uint64_t seed) {
   return *RandomInputs(graph.subgraphs[kMain], seed, kMemory);
 }
 
+// Whether no operator computes more pixels than its output has.
+bool ComputesOnce(const graph::Graph& graph, const plan::Stream& stream) {
+  std::map<graph::OpId, std::int64_t> pixels;
+  for (const plan::StreamSegment& segment : stream.segments) {
+    for (const plan::StreamOp& step : segment.ops) {
+      if (!step.op.valid() || step.sums || segment.whole) continue;
+      std::int64_t rows = 0;
+      std::int64_t columns = 0;
+      for (const plan::StreamRange& range : step.rows) rows += range.size();
+      for (const plan::StreamRange& range : step.columns) columns += range.size();
+      pixels[step.op] += rows * columns;
+    }
+  }
+  return std::all_of(pixels.begin(), pixels.end(), [&](const auto& of_op) {
+    const graph::Subgraph& main = graph.subgraphs[kMain];
+    const graph::Tensor& output = main.tensors[main.ops[of_op.first].outputs[0]];
+    const auto image = plan::ImageOf(output, graph::TensorBytes(output).value_or(0));
+    return of_op.second <= image.height * image.width;
+  });
+}
+
 // Checked, executed, compared.
 void ExpectExact(const graph::Graph& graph, const Candidate& candidate, std::uint64_t seed) {
   const plan::EntryPlan entry = EntryOf(graph, kMain, candidate);
   ASSERT_THAT(plan::Check(graph, PlanOf(entry)), IsEmpty());
+  if (ComputesOnce(graph, candidate.stream)) {
+    EXPECT_LE(candidate.stream.lower_bound_bytes, candidate.arena_bytes);
+    EXPECT_LE(plan::CheckedStreamBound(graph, entry), candidate.arena_bytes);
+  }
   const auto inputs = InputsOf(graph, seed);
   const auto run = execute::Run(graph, entry, inputs, {});
   ASSERT_TRUE(run) << run.error().ToString();

@@ -38,4 +38,10 @@ struct ReplayedBounds {
 // Searches again, with code of its own, for every entry of a plan that Check() accepts.
 ReplayedBounds ReplayBounds(const graph::Graph& graph, const Plan& plan, std::int64_t max_states);
 
+// Bytes that every plan of the entry has in its arena at some moment if it computes every pixel
+// once, each tensor in row-major order and in blocks of at most as many rows as `entry.stream` has
+// for that tensor. Derived from the dependence maps of the operators and the heights of the blocks
+// alone; the planner's bound (neap/stream/bound.h) is another derivation and may be larger.
+std::int64_t CheckedStreamBound(const graph::Graph& graph, const EntryPlan& entry);
+
 }  // namespace neap::plan

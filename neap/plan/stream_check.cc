@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/plan/check.h"
 #include "neap/plan/stream_checker.h"
 
 namespace neap::plan {
@@ -254,11 +255,13 @@ void StreamChecker::CheckNumbers() {
     findings_.Add(entry_.subgraph, "a bound is " + std::to_string(bound) + ", expected at most " +
                                        std::to_string(floor) + ", inputs or outputs alone");
   }
-  if (stream_.lower_bound_bytes < 0 ||
+  const std::int64_t once = CheckedStreamBound(graph_, entry_);
+  if (stream_.lower_bound_bytes < 0 || stream_.lower_bound_bytes > once ||
       (!repeats_ && stream_.lower_bound_bytes > entry_.arena_bytes)) {
     findings_.Add(entry_.subgraph, "stream.lower_bound_bytes is " +
                                        std::to_string(stream_.lower_bound_bytes) +
-                                       ", expected at most the arena");
+                                       ", expected at most " + std::to_string(once) +
+                                       " (as the checker derives it) and the arena");
   }
 }
 

@@ -87,6 +87,15 @@ Json StreamJson(const plan::EntryPlan& entry) {
   out["macs"] = stream.macs;
   out["layerwise_macs"] = stream.layerwise_macs;
   out["lower_bound_bytes"] = stream.lower_bound_bytes;
+  // The strongest that holds for this plan first.
+  const auto bound = [](std::int64_t bytes, std::string_view over) {
+    return Json{{"bytes", bytes}, {"over", over}};
+  };
+  const Json once = bound(stream.lower_bound_bytes, kOverOnce);
+  const Json any = bound(entry.arena_lower_bound_bytes, "every plan of this graph");
+  const bool first =
+      HoldsForOnce(entry) && stream.lower_bound_bytes > entry.arena_lower_bound_bytes;
+  out["lower_bounds"] = Json::array({first ? once : any, first ? any : once});
   out["cycles"] = stream.cycles;
   out["layerwise_cycles"] = stream.layerwise_cycles;
   return out;

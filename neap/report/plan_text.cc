@@ -33,6 +33,18 @@ std::string Comparison(std::int64_t now, std::int64_t before) {
                            less ? "less" : "more");
 }
 
+// A lower bound and the plans that it holds for; `over` is empty for every order and placement.
+struct Bound {
+  std::int64_t bytes = 0;
+  std::string_view over;
+};
+
+// The largest bound that holds for this plan. `any` holds for every plan.
+Bound StrongestBound(const plan::EntryPlan& entry, std::int64_t any) {
+  if (!HoldsForOnce(entry) || entry.stream->lower_bound_bytes <= any) return {any, ""};
+  return {entry.stream->lower_bound_bytes, kOverOnce};
+}
+
 std::string ProofText(const PlanReport& report, const Headline& headline, const Style& style) {
   if (const std::string unknown = UnknownScratchText(*report.compiled); !unknown.empty()) {
     return report.placed ? "TFLM's own allocation is unknown: " + unknown
@@ -41,17 +53,22 @@ std::string ProofText(const PlanReport& report, const Headline& headline, const 
   if (headline.bytes <= headline.lower_bound_bytes) {
     return Paint(style, Ink::kGood, OptimalText(report));
   }
-  const std::string gap = Gap(headline.bytes, headline.lower_bound_bytes);
-  const std::string bound = FormatCount(headline.lower_bound_bytes);
   const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  const Bound strongest = StrongestBound(entry, headline.lower_bound_bytes);
+  const std::string gap = Gap(headline.bytes, strongest.bytes);
+  const std::string bound = FormatCount(strongest.bytes);
+  if (headline.bytes <= strongest.bytes) {
+    return fmt::format("optimal over {} (lower bound {} B)", strongest.over, bound);
+  }
   if (headline.by_stock_runtime && entry.arena_bytes <= entry.arena_lower_bound_bytes) {
     // The plan's own arena equals the bound; what is above it is the runtime's placement.
     return fmt::format("gap {} left by its own planner (no order and no placement is below {} B)",
                        gap, bound);
   }
-  return fmt::format("{}gap {} (lower bound {} B)",
-                     report.compiled->interrupted ? "interrupted before a proof, " : "", gap,
-                     bound);
+  const std::string over = strongest.over.empty() ? "" : fmt::format(" over {}", strongest.over);
+  return fmt::format("{}gap {} (lower bound {} B{})",
+                     report.compiled->interrupted ? "interrupted before a proof, " : "", gap, bound,
+                     over);
 }
 
 // The budget that is too small: of the activations, else of the whole arena.
@@ -187,12 +204,19 @@ std::string TableText(const std::vector<Row>& rows) {
 std::vector<Row> RowsOf(const PlanReport& report) {
   const compile::Compiled& compiled = *report.compiled;
   const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
-  std::vector<Row> rows = {
-      {"peak", {entry.peak_bytes, entry.peak_lower_bound_bytes, compiled.file_order.peak_bytes}}};
+  const auto strongest = [&](std::int64_t any) { return StrongestBound(entry, any).bytes; };
+  std::vector<Row> rows = {{"peak",
+                            {entry.peak_bytes, strongest(entry.peak_lower_bound_bytes),
+                             compiled.file_order.peak_bytes}}};
   const bool stock = compiled.delivered_arena_bytes >= 0;
   if (report.placed) {
-    rows.push_back({"arena", {entry.arena_bytes, entry.arena_lower_bound_bytes, std::nullopt}});
+    rows.push_back(
+        {"arena", {entry.arena_bytes, strongest(entry.arena_lower_bound_bytes), std::nullopt}});
     if (!stock) rows.back().bytes[2] = compiled.file_order.arena_bytes;
+    if (strongest(entry.arena_lower_bound_bytes) > entry.arena_lower_bound_bytes) {
+      rows.push_back(
+          {"arena, any plan", {std::nullopt, entry.arena_lower_bound_bytes, std::nullopt}});
+    }
     if (entry.arena_given_order_lower_bound_bytes > entry.arena_lower_bound_bytes) {
       rows.push_back({"arena, this order",
                       {std::nullopt, entry.arena_given_order_lower_bound_bytes, std::nullopt}});
@@ -306,18 +330,17 @@ std::string StreamText(const PlanReport& report) {
   std::string_view input = ", counted";
   if (stream.input == plan::StreamInput::kExternal) input = ", not counted";
   if (stream.input == plan::StreamInput::kRows) input = ", rows that are kept are counted";
-  // A plan that computes pixels again may need less.
-  const std::string gap =
-      entry.arena_bytes < stream.lower_bound_bytes
-          ? ""
-          : fmt::format(" (gap {})", Gap(entry.arena_bytes, stream.lower_bound_bytes));
-  return fmt::format(
+  std::string out = fmt::format(
       "  {} of {} segments streamed; input {}{}\n"
-      "  {:.4f} x the multiply-accumulates of layer by layer, {:.3f} x the modelled cycles\n"
-      "  with every pixel computed once at least {} B{}\n",
+      "  {:.4f} x the multiply-accumulates of layer by layer, {:.3f} x the modelled cycles\n",
       streamed, stream.segments.size(), plan::NameOf(stream.input), input,
-      ratio(stream.macs, stream.layerwise_macs), ratio(stream.cycles, stream.layerwise_cycles),
-      FormatCount(stream.lower_bound_bytes), gap);
+      ratio(stream.macs, stream.layerwise_macs), ratio(stream.cycles, stream.layerwise_cycles));
+  if (!HoldsForOnce(entry)) {
+    // This plan computes pixels again and may need less.
+    out += fmt::format("  lower bound {} B over {}, which this plan is not one of\n",
+                       FormatCount(stream.lower_bound_bytes), kOverOnce);
+  }
+  return out;
 }
 
 std::string CascadeText(const PlanReport& report) {
@@ -380,6 +403,11 @@ std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
     }
   }
   return {found.begin(), found.end()};
+}
+
+bool HoldsForOnce(const plan::EntryPlan& entry) {
+  return entry.stream && entry.stream->macs <= entry.stream->layerwise_macs &&
+         entry.stream->lower_bound_bytes <= entry.arena_bytes;
 }
 
 Headline HeadlineOf(const compile::Compiled& compiled, bool placed) {

@@ -104,6 +104,11 @@ struct Headline {
   bool by_stock_runtime = false;
 };
 Headline HeadlineOf(const compile::Compiled& compiled, bool placed);
+// Streamed plans: what `stream.lower_bound_bytes` ranges over.
+inline constexpr std::string_view kOverOnce =
+    "streamed plans that compute every pixel once, in blocks no higher than these";
+// Whether the entry is one of those plans.
+bool HoldsForOnce(const plan::EntryPlan& entry);
 // The order and, where it was asked for, the placement of every entry equals its lower bound.
 bool IsProven(const compile::Compiled& compiled, bool placed);
 // Within --budget and --budget-total, as far as they are given. False where that is unknown.

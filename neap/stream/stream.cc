@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "neap/plan/check.h"
 #include "neap/stream/assemble.h"
 #include "neap/stream/bound.h"
 #include "neap/stream/search.h"
@@ -230,6 +231,9 @@ plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
   }
   entry.stream = candidate.stream;
   entry.arena_bytes = entry.peak_bytes = candidate.arena_bytes;
+  // Only what the checker derives as well, by itself, is reported.
+  entry.stream->lower_bound_bytes =
+      std::min(candidate.stream.lower_bound_bytes, plan::CheckedStreamBound(graph, entry));
   IdVector<graph::OpId, bool> seen(entry_graph.ops.size(), false);
   for (const plan::StreamSegment& segment : candidate.stream.segments) {
     for (const plan::StreamOp& op : segment.ops) {

@@ -39,6 +39,32 @@ class StreamTest(CliTest):
             self.assertEqual(ran["arena_bytes"], report["plan"]["arena_bytes"])
             self.assertEqual(ran["macs"], report["stream"]["macs"])
 
+    def test_the_strongest_bound_comes_first(self):
+        for source in ("external", "rows"):
+            report = self.plan("--input", source)
+            arena, any_plan = report["plan"]["arena_bytes"], report["plan"]["arena_lower_bound_bytes"]
+            first, second = report["stream"]["lower_bounds"]
+            self.assertEqual(first["bytes"], report["stream"]["lower_bound_bytes"])
+            self.assertIn("every pixel once", first["over"])
+            self.assertEqual(second, {"bytes": any_plan, "over": "every plan of this graph"})
+            # Whatever the machine: the bound over all plans is an output of two bytes.
+            self.assertLess(20 * any_plan, first["bytes"])
+            self.assertLess(arena, 2 * first["bytes"])
+            text = self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto",
+                               "--input", source)
+            head, table = text.stdout.decode().split("\n\n")[:2]
+            self.assertIn(f"lower bound {first['bytes']:,} B over streamed plans that compute every",
+                          " ".join(head.split()))
+            arena_row = next(line for line in table.splitlines() if line.split()[0] == "arena")
+            self.assertEqual(arena_row.split()[2], f"{first['bytes']:,}")
+            # The checker derives the bound by itself.
+            plan = json.loads((self.folder / "plan.json").read_text())
+            plan["entries"][0]["stream"]["lower_bound_bytes"] = first["bytes"] + 300
+            (self.folder / "more.json").write_text(json.dumps(plan))
+            refused = self.run_neap("check", "net.tflite", "more.json")
+            self.assertEqual(refused.returncode, FAILED)
+            self.assertIn("stream.lower_bound_bytes", (refused.stdout + refused.stderr).decode())
+
     def test_time_limits(self):
         report = self.plan("--time-limit", "0.000001")
         self.assertFalse(report["interrupted"])
