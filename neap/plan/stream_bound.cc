@@ -287,7 +287,10 @@ class StreamBound {
     };
     for (const TensorId id : subgraph_.inputs) in += Contains(used_, id) ? bytes(id) : 0;
     for (const TensorId id : subgraph_.outputs) {
-      out = std::max(out, subgraph_.tensors[id].constant ? 0 : bytes(id));
+      const bool elsewhere =
+          stream_.input == StreamInput::kExternal && Contains(subgraph_.inputs, id);
+      if (elsewhere || subgraph_.tensors[id].constant) continue;
+      out = std::max(out, bytes(id));
     }
     if (stream_.input != StreamInput::kResident) in = 0;
     std::vector<TensorId> outside;
