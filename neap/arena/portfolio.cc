@@ -36,7 +36,7 @@ constexpr std::pair<int, int> kExponents[] = {
 constexpr std::int64_t kFirstFitPerState =
     8;  // placements that cost about as much as a search node
 constexpr std::int64_t kFirstRoundNodes = 20'000;
-constexpr std::int64_t kBufferWork = 10'000;  // to prepare a search, in about nanoseconds
+constexpr std::int64_t kPrepareWork = 10'000;  // to prepare a search, in about nanoseconds
 
 // The best placement known of every part of the problem, and the proven bound of all.
 class Incumbent {
@@ -289,7 +289,7 @@ class Portfolio {
     std::vector<PartSearch> searches;
     for (std::size_t p = 0; p < incumbent_.parts().size() && Unfinished(); ++p) {
       const auto& part = incumbent_.parts()[p];
-      budget_.Work(static_cast<std::int64_t>(part.size()) * kBufferWork);
+      budget_.Work(static_cast<std::int64_t>(part.size()) * kPrepareWork);
       if (incumbent_.PartHeight(p) <= Enough() || part.size() > kMostExact) continue;
       auto search = MakeCapacitySearch(problem_, table_, part);
       if (search == nullptr) continue;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRestarts = 4;
 constexpr std::int64_t kNodesPerBuffer = 4;
-constexpr std::int64_t kBufferWork = 2'000;  // of an excerpt, in about nanoseconds
+constexpr std::int64_t kExcerptWork = 2'000;  // of an excerpt, in about nanoseconds
 
 }  // namespace
 
@@ -81,7 +81,7 @@ Problem WindowRepair::Excerpt(std::int64_t capacity_bytes,
 bool WindowRepair::PlaceAnew(std::int64_t capacity_bytes, std::vector<std::int64_t>& offsets,
                              Budget& budget) {
   const Problem excerpt = Excerpt(capacity_bytes, offsets);
-  budget.Work(static_cast<std::int64_t>(excerpt.buffers.size()) * kBufferWork);
+  budget.Work(static_cast<std::int64_t>(excerpt.buffers.size()) * kExcerptWork);
   std::vector<BufferIndex> all(excerpt.buffers.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<BufferIndex>(i);
   const auto sections = Sections::Build(excerpt, PairTable(excerpt), all);

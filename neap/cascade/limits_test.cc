@@ -43,7 +43,9 @@ TEST(CascadeLimits, TheSearchStopsAtTheDeadline) {
     uncut = std::max(uncut, outcome->uncut.arena_bytes);
     EXPECT_LE(chosen.arena_bytes, outcome->uncut.arena_bytes);
     whole = !outcome->cut_short;
-    if (whole) EXPECT_LT(chosen.arena_bytes, uncut);
+    if (whole) {
+      EXPECT_LT(chosen.arena_bytes, uncut);
+    }
   }
   EXPECT_TRUE(whole);
 }

@@ -148,7 +148,7 @@ std::optional<std::int64_t> RankOf(const Tensor* tensor) {
   return static_cast<std::int64_t>(tensor->shape->size());
 }
 
-std::optional<std::int64_t> Dimension(const Tensor* tensor, std::size_t axis) {
+std::optional<std::int64_t> KnownSize(const Tensor* tensor, std::size_t axis) {
   if (tensor == nullptr || !tensor->shape || axis >= tensor->shape->size()) return std::nullopt;
   const std::int64_t size = (*tensor->shape)[axis];
   if (size < 0) return std::nullopt;
@@ -214,7 +214,7 @@ Requests Svdf(const Subgraph& subgraph, const Op& op) {
   const Tensor* input = Operand(subgraph, op.inputs, 0);
   if (input == nullptr) return std::nullopt;
   const auto filters =
-      Product({kWord, Dimension(input, 0), Dimension(Operand(subgraph, op.inputs, 1), 0)});
+      Product({kWord, KnownSize(input, 0), KnownSize(Operand(subgraph, op.inputs, 1), 0)});
   if (input->type == ElementType::kFloat32) return All({filters});
   if (input->type != ElementType::kInt8) return std::nullopt;
   return All({filters, Product({kWord, ElementsOf(Operand(subgraph, op.outputs, 0))})});
@@ -233,7 +233,7 @@ Requests Lstm(const Subgraph& subgraph, const Op& op) {
 }
 
 Requests DetectionPostprocess(const Subgraph& subgraph, const Op& op) {
-  const auto boxes = Dimension(Operand(subgraph, op.inputs, 0), 1);
+  const auto boxes = KnownSize(Operand(subgraph, op.inputs, 0), 1);
   const Tensor* scores = Operand(subgraph, op.inputs, 1);
   const auto most = CustomOption(op, "max_detections");
   const auto classes = CustomOption(op, "num_classes");
@@ -241,7 +241,7 @@ Requests DetectionPostprocess(const Subgraph& subgraph, const Op& op) {
   const auto each = Product({kWord, boxes});
   const auto candidates = Product({kWord, boxes, most});
   return All({boxes, Product({4 * kWord, boxes}),
-              Product({kWord, Dimension(scores, 1), Dimension(scores, 2)}), each, each, candidates,
+              Product({kWord, KnownSize(scores, 1), KnownSize(scores, 2)}), each, each, candidates,
               candidates, each, candidates, Product({kWord, boxes, std::max(*classes, *most)}),
               Product({kWord, boxes, std::min(*boxes, *most)})});
 }
@@ -252,7 +252,7 @@ Requests Rfft(const Subgraph& subgraph, const Op& op) {
   const Tensor* output = Operand(subgraph, op.outputs, 0);
   const auto rank = RankOf(output);
   if (!rank || *rank == 0) return std::nullopt;
-  const auto last = Dimension(output, static_cast<std::size_t>(*rank - 1));
+  const auto last = KnownSize(output, static_cast<std::size_t>(*rank - 1));
   if (!last || *last < 2) return std::nullopt;
   const std::int64_t bytes = output->type == ElementType::kInt16 ? 2 : 4;
   return All({Product({bytes, *last - 2})});

@@ -15,7 +15,11 @@
 namespace neap::picture {
 namespace {
 
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 constexpr const char* kHostile = "</script><img src=x onerror=alert(1)>\"'&\n=1+1\xff\xe2\x80\xae";
 
