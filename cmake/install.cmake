@@ -18,10 +18,10 @@ set(NEAP_PUBLIC_HEADERS
   formats/formats.h
   graph/element_type.h graph/graph.h
   io/file.h io/gzip.h
-  learn/dag.h learn/embedding.h learn/labels.h learn/model.h learn/network.h learn/peak.h
+  learn/dag.h learn/dataset.h learn/embedding.h learn/labels.h learn/model.h learn/network.h learn/peak.h
   learn/reference_cases.h learn/repair.h learn/sampler.h learn/stages.h
   ops/dependence.h ops/litert.h ops/macs.h ops/onnx_shapes.h ops/overlap.h ops/resize.h ops/state.h ops/stock_kernels.h
-  ops/traits.h ops/window.h
+  ops/tflm_scratch.h ops/traits.h ops/window.h
   picture/chart.h picture/picture.h
   pipeline/baselines.h pipeline/certificate.h pipeline/check.h pipeline/cut.h pipeline/pipeline.h
   pipeline/problem.h pipeline/simulate.h

@@ -35,7 +35,8 @@ constexpr const char* kFooter =
     "  neap plan model.tflite --runtime neap --rewrite serenity --order serenity   after SERENITY\n"
     "  neap plan model.onnx --time-limit 60 --require-optimal --json > report.json\n"
     "\n"
-    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget or unknown (no model is written),\n"
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget or unknown (no model is "
+    "written),\n"
     "4 no proof within the limits (only with --require-optimal), 130 interrupted: the best plan\n"
     "found so far is written and said to be unproven.\n";
 

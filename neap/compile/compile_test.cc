@@ -36,6 +36,7 @@ TensorId AddOp(Subgraph* subgraph, std::vector<TensorId> inputs, std::int64_t by
   const TensorId output = AddTensor(subgraph, bytes);
   Op op;
   op.type = std::move(type);
+  if (op.type == "Any") op.domain = "json";  // its scratch is known: what it states
   op.inputs = std::move(inputs);
   op.outputs = {output};
   op.scratch_bytes = scratch_bytes;

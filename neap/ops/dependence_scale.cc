@@ -59,7 +59,7 @@ bool HasOneValue(const graph::Subgraph& subgraph, const graph::Op& op, std::size
 // A scale for every index of an axis would have to be cut with the data.
 bool ScalesFit(const graph::Subgraph& subgraph, const graph::Op& op) {
   if (op.type == "QLinearMatMul") {
-    for (const std::size_t input : {1, 2, 4, 5, 6, 7}) {
+    for (const std::size_t input : {1U, 2U, 4U, 5U, 6U, 7U}) {
       if (!HasOneValue(subgraph, op, input)) return false;
     }
   }

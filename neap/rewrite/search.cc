@@ -233,7 +233,10 @@ class Searcher {
   Status SearchChoices() {
     const Assignment open(variables_.size(), kOpen);
     NEAP_TRY(const auto root, Evaluate(ChoicesOf(open), true));
-    lower_bound_ = std::min(root.lower_bound_bytes, best_peak_);
+    // Where an operator may write over its input, its pieces may need more than the whole: then the
+    // relaxed graph bounds nothing, and the choices that are found have no bound.
+    const bool bounds = root.lower_bound_bytes <= best_peak_;
+    lower_bound_ = bounds ? root.lower_bound_bytes : 0;
     if (lower_bound_ >= best_peak_) return {};
     Assignment all(variables_.size(), kWhole);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -241,7 +244,7 @@ class Searcher {
     }
     NEAP_CHECK_OK(Offer(all));
     NEAP_CHECK_OK(Climb(search_.max_work / 2));
-    if (best_peak_ > lower_bound_) NEAP_CHECK_OK(BranchAndBound());
+    if (bounds && best_peak_ > lower_bound_) NEAP_CHECK_OK(BranchAndBound());
     return Trim();
   }
 
