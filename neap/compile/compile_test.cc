@@ -250,6 +250,7 @@ TEST(Compile, PassesTheIndependentCheckerOnRandomGraphs) {
     for (const plan::Profile& profile : plan::Profiles()) {
       Options options;
       options.runtime = profile.runtime;
+      options.placement_states = 50'000;  // of the plans, not of how good they are
       const auto compiled = Compile(graph, options);
       ASSERT_TRUE(compiled.has_value()) << compiled.error().ToString();
       EXPECT_LE(compiled->plan.entries.front().peak_lower_bound_bytes,
