@@ -107,7 +107,7 @@ TEST(Faults, APlanDoesNotRememberOthers) {
   for (int round = 0; round < 120; ++round) {
     const Network network = RandomTflite(&random, true);
     const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
-    RegionSearch search(main, network.ops, WithoutSharing(), {8, 6});
+    RegionSearch search(main, network.ops, WithoutSharing(), {{8, 6}});
     search.Run([](std::size_t, std::size_t) { return true; });
     for (const RegionCandidate& plan : search.Plans()) {
       // The same run and grid, tried alone.
@@ -293,7 +293,7 @@ TEST(Faults, LongChainsDoNotOverflowTheStack) {
   TensorId at = net.Input({1, 4, 4, 1});
   for (int i = 0; i < 1'500; ++i) at = net.Relu(at);
   net.Output(at);
-  RegionSearch search(net.Main(), net.Ops(), WithoutSharing(), {2, 2});
+  RegionSearch search(net.Main(), net.Ops(), WithoutSharing(), {{2, 2}});
   EXPECT_FALSE(search.Run([](std::size_t, std::size_t) { return true; }).empty());
 }
 
@@ -339,7 +339,7 @@ TEST(Faults, PartsEndAtBorders) {
 TEST(Faults, AnyNumberOfParts) {
   const Layers net = Hourglass();
   Layers copy = net;
-  RegionSearch search(copy.Main(), copy.Ops(), WithoutSharing(), {8, 16});
+  RegionSearch search(copy.Main(), copy.Ops(), WithoutSharing(), {{8, 16}});
   search.Run([](std::size_t, std::size_t) { return true; });
   std::map<std::size_t, int> counts;
   for (const RegionCandidate& plan : search.Plans()) {

@@ -100,7 +100,7 @@ TEST(Plan, TheFrontIsThatOfBruteForce) {
     rules.alignment = 16;
     rules.kernels = ops::KernelLibrary::kCopies;
     rules.charges_operators = true;
-    RegionSearch search(main, network.ops, rules, {8, 6});
+    RegionSearch search(main, network.ops, rules, {{8, 6}});
     const auto front = search.Run([](std::size_t, std::size_t) { return true; });
     std::vector<Cost> all;
     Enumerate(search.Loads(), search.Plans(), search.LeastPossible(), 0, {}, &all);
@@ -131,7 +131,7 @@ TEST(Plan, NearCombinationsAreThoseOfBruteForce) {
     rules.alignment = 16;
     rules.kernels = ops::KernelLibrary::kCopies;
     rules.charges_operators = true;
-    RegionSearch search(network.graph.subgraphs[SubgraphId(0)], network.ops, rules, {8, 4});
+    RegionSearch search(network.graph.subgraphs[SubgraphId(0)], network.ops, rules, {{8, 4}});
     const auto front = search.Run([](std::size_t, std::size_t) { return true; });
     std::vector<Cost> all;
     Enumerate(search.Loads(), search.Plans(), search.LeastPossible(), 0, {}, &all);

@@ -25,7 +25,7 @@ struct Bytes {
 
 // Of all combinations that none other dominates.
 Bytes FrontOf(Layers net, const Rules& rules, std::int64_t most_tiles = 64) {
-  RegionSearch search(net.Main(), net.Ops(), rules, {24, most_tiles});
+  RegionSearch search(net.Main(), net.Ops(), rules, {{24, most_tiles}});
   const auto front = search.Run([](std::size_t, std::size_t) { return true; });
   Bytes bytes;
   bytes.plans = front.size();
