@@ -36,7 +36,7 @@ TEST(RunReport, TellsArenaViolationsAndComparison) {
   report.plan_file = "p.json";
   report.arena_bytes = 96;
   report.high_water_bytes = 80;
-  report.comparison.emplace();
+  report.comparison = RunReport::Comparison();
   report.comparison->outputs.push_back({"out", graph::ElementType::kInt8, 4, 2, 3.0, 100, 0.03});
   report.violations = {"slot 1: bad"};
   const auto json = nlohmann::json::parse(RunJson(report));
