@@ -15,7 +15,7 @@ template <typename T>
 Value Of(ElementType type, const std::vector<T>& elements) {
   Value value{type, {static_cast<std::int64_t>(elements.size())}, {}};
   value.bytes.resize(elements.size() * sizeof(T));
-  std::memcpy(value.bytes.data(), elements.data(), value.bytes.size());
+  if (!elements.empty()) std::memcpy(value.bytes.data(), elements.data(), value.bytes.size());
   return value;
 }
 Value Floats(const std::vector<float>& elements) { return Of(ElementType::kFloat32, elements); }

@@ -100,7 +100,7 @@ class Cases {
     const std::int64_t c = Draw(1, 2);
     const std::int64_t k = Draw(1, 3);
     const TensorId in = In({Draw(1, 2), h, 3, c});
-    const Shape& shape = *case_.maker.Main().tensors[in].shape;
+    const Shape shape = *case_.maker.Main().tensors[in].shape;  // tensors move as they are added
     Loose();
     Lite("CONV_2D", {in, Bytes({2, k, 1, c}, 0.0625F), Weights({2})}, {Out({shape[0], h, 3, 2})},
          {{"padding", std::int64_t{0}},
