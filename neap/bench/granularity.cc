@@ -64,6 +64,7 @@ OpId SoleReader(const IdVector<TensorId, std::vector<OpId>>& readers, const Op& 
 // stays the first one: an accumulator is found there.
 std::vector<TensorId> InputsOf(const Subgraph& subgraph, const std::vector<OpId>& members) {
   std::vector<TensorId> inside;
+  inside.reserve(members.size());
   for (const OpId id : members) inside.push_back(subgraph.ops[id].outputs.front());
   const auto has = [](const std::vector<TensorId>& list, TensorId id) {
     return std::find(list.begin(), list.end(), id) != list.end();

@@ -91,7 +91,8 @@ std::string File(double height, const std::string& label, const std::vector<std:
   constexpr double kEachKey = 210;
   constexpr double kKeyLine = 20;
   const std::size_t in_line = static_cast<std::size_t>((kRight - kLeft) / kEachKey);
-  const double key = kKeyLine * static_cast<double>((names.size() + in_line - 1) / in_line) + 6;
+  const std::size_t lines = (names.size() + in_line - 1) / in_line;
+  const double key = kKeyLine * static_cast<double>(lines) + 6;
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" role=\"img\" aria-label=\"{2}\">{3}",
@@ -102,7 +103,8 @@ std::string File(double height, const std::string& label, const std::vector<std:
   out += "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>";
   for (std::size_t i = 0; i < names.size(); ++i) {
     const double x = kLeft + kEachKey * static_cast<double>(i % in_line);
-    const double y = 4 + kKeyLine * static_cast<double>(i / in_line);
+    const std::size_t line = i / in_line;
+    const double y = 4 + kKeyLine * static_cast<double>(line);
     out += fmt::format(
         "<rect class=\"c{}\" x=\"{}\" y=\"{}\" width=\"12\" height=\"12\"/>"
         "<text x=\"{}\" y=\"{}\">{}</text>",
