@@ -12,7 +12,7 @@ import sys
 
 import numpy
 
-from run_tflite import run_litert, run_tflm
+from run_tflite import make_litert, make_tflm, run_litert, run_tflm
 from tensors import random_tensor
 
 UNIT = 2.0 ** -24
@@ -54,8 +54,8 @@ def outputs(runtime, model, seed, absolute=False):
         return run_onnx(model, seed, absolute)
     if absolute:
         return run_absolutes(model, seed)
-    run = run_litert if runtime == "litert" else run_tflm
-    return [numpy.array(array) for array in run(str(model), seed, False)[1]]
+    make, run = (make_litert, run_litert) if runtime == "litert" else (make_tflm, run_tflm)
+    return [numpy.array(array) for array in run(make(str(model)), seed, False)[1]]
 
 
 def same_bytes(first, second):

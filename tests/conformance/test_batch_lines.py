@@ -70,7 +70,8 @@ def test_lines(neap, tmp_path, options):
         assert (answer["arena_bytes"] is None) == ("--order-only" in options)
     delivered = [answer["delivered_arena_bytes"] is not None for answer in answers]
     tflm = "--runtime" in options
-    assert delivered == [tflm] * 6 + [True, tflm] + [False] * 4
+    # What TFLM allocates for operators of .onnx is not known.
+    assert delivered == [tflm] * 6 + [True, False] + [False] * 4
     # The schema is no mere list of names.
     validator = jsonschema.Draft202012Validator(schema("batch-answer"))
     for key in answers[0]:

@@ -59,14 +59,17 @@ def test_scratch_and_what_is_kept(neap, request, table, tmp_path):
     reports, lines = {}, []
     for name in run:
         reports[name] = neap.plan(files[name], "--runtime", "tflm", "--rewrite", "none", "-o", planned[name])
+        # TFLM loads some models whose kernels then refuse to run: nothing is reported of their arena.
+        if reports[name]["refused_by_runtime"]:
+            del reports[name]
+            continue
         lines.append(f"{planned[name]} {LARGE}")
         total = reports[name]["delivered"]["targets"][1]["total_arena_bytes"]
         if total is not None:
             lines += [f"{planned[name]} {total}", f"{planned[name]} {total - 16}"]
     found = arenas_of(lines)
     wrong = []
-    for name in run:
-        report = reports[name]
+    for name, report in reports.items():
         told = (given[str(files[name]), LARGE], found[str(planned[name]), LARGE])
         said = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
         if said != told:
@@ -81,7 +84,7 @@ def test_scratch_and_what_is_kept(neap, request, table, tmp_path):
                         or found[str(planned[name]), total - 16] is not None):
             wrong.append(f"{name}: {total} is not the smallest arena")
     table("kernels whose scratch and persistent bytes are TFLM's",
-          f"{len(run)} models of {len({name.split('-')[0] for name in run})} kernels")
+          f"{len(reports)} models of {len({name.split('-')[0] for name in reports})} kernels")
     assert not wrong, "\n".join(wrong)
 
 
