@@ -27,7 +27,7 @@ struct SharedOutput {
 
 // Ids are those of the graph given. What is said differently:
 //  - operators that share state follow each other by control edges (neap/ops/state.h);
-//  - under `tflm`, scratch that nobody stated is what the kernels of TFLM request;
+//  - under `tflm`, an operator without stated scratch has what its TFLM kernel requests;
 //  - a tensor that lives to the end of the call is an output as well (inputs, unread outputs);
 //  - one that lives the whole run is an input and an output (variables that count, kept outputs),
 //    its producer does not write it any more, its readers follow that operator by control edges;

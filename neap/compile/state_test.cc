@@ -234,7 +234,7 @@ Graph RandomGraph(Random& random, std::size_t ops) {
   const TensorId variable = AddTensor(&s, 16, true);
   std::vector<TensorId> values = {s.inputs[0]};
   std::vector<TensorId> handles = {AddHandle(&s, "", "a")};
-  if (random.Chance(1, 6)) handles.push_back(s.inputs[0]);  // of nobody knows what
+  if (random.Chance(1, 6)) handles.push_back(s.inputs[0]);  // a handle of an unknown variable
   while (s.ops.size() < ops) {
     const TensorId value =
         values[values.size() - 1 - random.Below(std::min<std::size_t>(2, values.size()))];

@@ -286,8 +286,8 @@ TEST(Run, ValuesEndWhereTheRuntimeWritesOverThem) {
   EXPECT_FALSE(late->violations.empty());
 }
 
-// Two tensors that one may lie over may not lie over each other, even where their bytes happen to
-// be the same.
+// An output may overlap each of two inputs; the inputs may not overlap each other, even where their
+// bytes happen to be equal.
 TEST(Run, WhatMayBeWrittenOverIsApart) {
   Small small;
   small.maker.Main().ops[graph::OpId(0)].type = "ADD";
