@@ -26,6 +26,9 @@ struct Composed {
   std::vector<graph::OpId> applied;
   std::map<graph::OpId, plan::Exactness> exactness;       // of those, by their rules
   std::map<graph::OpId, std::vector<Draft::Term>> terms;  // Draft::NoteTerms()
+  // A limit of the runtime binds (Draft::NoteLimit()). The graph of relaxed choices has none: it
+  // bounds nothing then, since what is flattened need not be there whole as well.
+  bool limited = false;
   std::optional<graph::OpId> refused;  // its parameters were none; there is no graph then
 };
 

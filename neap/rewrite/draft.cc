@@ -6,6 +6,7 @@
 
 #include "neap/base/check.h"
 #include "neap/ops/stock_kernels.h"
+#include "neap/ops/traits.h"
 #include "neap/rewrite/slice.h"
 
 namespace neap::rewrite {
@@ -148,7 +149,7 @@ std::vector<TensorId> Draft::Readable(TensorId source) {
 void Draft::SetPieces(TensorId source, Pieces value, bool free) {
   NEAP_CHECK(!value.pieces.empty(), "a value has no pieces");
   values_[source].pieces = std::move(value);
-  values_[source].free = free;
+  values_[source].free = free || free_.contains(source);
 }
 
 void Draft::SetSame(TensorId source, TensorId of) { values_[source].same_as = of; }
@@ -200,7 +201,22 @@ void Draft::EmitConcat(TensorId source, const Pieces& pieces) {
   Emit(std::move(op));
 }
 
+// In one piece the input may be written over, in pieces it could not be: an operator that costs
+// nothing bounds both.
+bool Draft::IsFreeInPlace(OpId id) const {
+  const Op& op = SourceOp(id);
+  if (!relaxed_ || !settings_.in_place || !IsPlain(id) || op.inputs.empty() ||
+      op.outputs.size() != 1) {
+    return false;
+  }
+  const TensorId input = op.inputs.front();
+  return input.valid() && IsFree(input) && ops::WritesOverFirstInput(from(), op) &&
+         graph::TensorBytes(from().tensors[input]).value_or(-1) ==
+             graph::TensorBytes(from().tensors[op.outputs.front()]).value_or(-2);
+}
+
 void Draft::Keep(OpId id) {
+  if (IsFreeInPlace(id)) return SetSame(SourceOp(id).outputs.front(), SourceOp(id).inputs.front());
   Op op = SourceOp(id);
   std::vector<TensorId> inputs;
   for (const TensorId input : op.inputs) {

@@ -90,8 +90,21 @@ class Draft {
   bool IsFree(graph::TensorId source) const;
   // `free`: putting the pieces together costs nothing, as if they lay side by side.
   void SetPieces(graph::TensorId source, Pieces value, bool free);
+  // Makes this draft one of a bound, before anything else: some choices are relaxed, no limit of a
+  // runtime binds, and these values are free as soon as they have pieces.
+  void Relax(std::set<graph::TensorId> free) {
+    relaxed_ = true;
+    free_ = std::move(free);
+  }
+  bool relaxed() const { return relaxed_; }
+  // A concatenation has more pieces than the runtime takes (Settings::most_concat_inputs).
+  void NoteLimit() { limited_ = true; }
+  bool limited() const { return limited_; }
   // The value of `source` is that of `of`.
   void SetSame(graph::TensorId source, graph::TensorId of);
+  // Of a relaxed draft: the operator may write over its first input, which is free, and then costs
+  // nothing (Keep()).
+  bool IsFreeInPlace(graph::OpId id) const;
   // The operator as it is, on whole inputs.
   void Keep(graph::OpId id);
   // A new tensor like `like` (a tensor of the draft) under a name of its own: `suffix` behind the
@@ -158,6 +171,9 @@ class Draft {
   std::map<graph::OpId, std::vector<Term>> terms_;
   std::set<graph::TensorId> needed_;
   std::set<graph::TensorId> expected_;
+  bool relaxed_ = false;
+  bool limited_ = false;
+  std::set<graph::TensorId> free_;
 };
 
 }  // namespace neap::rewrite

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "neap/plan/runtime_check.h"
@@ -61,17 +62,52 @@ Settings SettingsFor(plan::Runtime runtime, Settings base) {
 
 namespace {
 
+// What operators that are open read, also through operators that a rule replaces. Decided one way
+// they read pieces, the other way the whole. A bound must not have both alive, nor the larger one:
+// whoever reads such a value reads pieces that cost nothing to put together.
+std::set<graph::TensorId> ReadByOpen(const Draft& draft, const std::vector<OpId>& order,
+                                     const Choices& choices) {
+  std::set<graph::TensorId> read;
+  const auto add_inputs = [&](OpId id) {
+    for (const graph::TensorId input : draft.SourceOp(id).inputs) {
+      if (input.valid()) read.insert(input);
+    }
+  };
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    const auto chosen = choices.find(*id);
+    if (chosen == choices.end() || chosen->second.rule == nullptr) continue;
+    const auto& outputs = draft.SourceOp(*id).outputs;
+    const bool passes = std::any_of(outputs.begin(), outputs.end(),
+                                    [&](graph::TensorId out) { return read.contains(out); });
+    if (!chosen->second.relaxed && !passes) continue;
+    add_inputs(*id);
+    if (chosen->second.relaxed) continue;
+    // A rule may replace its operator together with the one before.
+    for (const graph::TensorId input : draft.SourceOp(*id).inputs) {
+      if (input.valid() && draft.ProducerOf(input).valid()) add_inputs(draft.ProducerOf(input));
+    }
+  }
+  return read;
+}
+
 // One pass over the operators; the draft says then what was needed whole.
 std::optional<OpId> Pass(Draft* draft, const std::vector<OpId>& order, const Choices& choices,
                          std::vector<OpId>* applied,
                          std::map<OpId, plan::Exactness>* exactness = nullptr) {
+  const bool relaxed = std::any_of(choices.begin(), choices.end(),
+                                   [](const auto& entry) { return entry.second.relaxed; });
+  if (relaxed) draft->Relax(ReadByOpen(*draft, order, choices));
   for (const OpId id : order) {
     const auto chosen = choices.find(id);
     const Choice* choice = chosen == choices.end() ? nullptr : &chosen->second;
     const bool may_fit = choice != nullptr && choice->rule != nullptr && draft->IsPlain(id);
     const auto match = may_fit ? choice->rule->match(*draft, id) : std::nullopt;
     if (match && exactness != nullptr) exactness->emplace(id, *match);
-    if (!match) {
+    if (match && draft->IsFreeInPlace(id)) {
+      // Whatever is chosen: beside or over its input, the output is as many bytes.
+      draft->Keep(id);
+      applied->push_back(id);
+    } else if (!match) {
       draft->Keep(id);
     } else if (choice->relaxed && choice->rule->relax != nullptr) {
       choice->rule->relax(draft, id);
@@ -139,6 +175,7 @@ Composed Compose(const Facts& facts, const std::vector<OpId>& order, const Choic
   Draft second(facts, settings, purpose);
   second.ExpectNeeded(first.needed());
   composed.refused = Pass(&second, order, choices, &composed.applied, &composed.exactness);
+  composed.limited = second.limited();
   composed.terms = second.terms();
   if (!composed.refused) composed.graph = second.Finish();
   return composed;

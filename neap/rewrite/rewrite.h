@@ -61,6 +61,8 @@ struct Settings {
   bool keep_order = true;
   // Inputs that a concatenation may have where the runtime has a limit (SettingsFor()).
   std::size_t most_concat_inputs = kMostConcatInputs;
+  // For bounds: operators may write over their first input (plan::Profile::in_place).
+  bool in_place = false;
   // What concatenations and sums that are added must have kernels in.
   ops::StockRuntime runtime = ops::StockRuntime::kNone;
 };

@@ -358,20 +358,34 @@ compile::Options IdealOptions(plan::Runtime runtime) {
   return options;
 }
 
-// Against all choices, one by one.
-TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
-  Random random(5);
+bool HasElement(const std::vector<OpId>& list, OpId op) {
+  return std::find(list.begin(), list.end(), op) != list.end();
+}
+
+struct SearchCounts {
   int graphs = 0;
   int better = 0;
   int proven = 0;
+  int missed = 0;  // without a bound, as a limit of the runtime binds
   int cut_short = 0;
-  for (int i = 0; i < 700 && graphs < 150; ++i) {
+  int bounds = 0;
+};
+
+// Against all choices, one by one.
+void CompareWithAllChoices(std::uint64_t seed, plan::Runtime runtime, SearchCounts* counts) {
+  Random random(seed);
+  for (int i = 0; i < 100; ++i) {
     const Flavour flavour = kFlavours[i % 4];
     const Graph graph = NetworkMaker(flavour, &random).Make();
     SearchOptions search;
     search.settings = OwnSettings();
+    if (runtime == plan::Runtime::kIdeal) {
+      search.settings.sums = Sums::kTensors;
+      search.settings.own_kernels = false;
+    }
     if (i % 3 == 0) search.settings.most_concat_inputs = 3;
-    const auto options = IdealOptions(plan::Runtime::kNeap);
+    const auto options = IdealOptions(runtime);
+    const std::string where = "seed " + std::to_string(seed) + " graph " + std::to_string(i);
     std::vector<plan::Rewrite> all;
     std::vector<plan::Rewrite> always;
     for (const auto& application :
@@ -381,8 +395,9 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
       (RuleNamed(application.rule)->info.always ? always : all).push_back(application);
     }
     if (all.empty() || all.size() > 7) continue;
-    ++graphs;
+    ++counts->graphs;
     std::int64_t least = -1;
+    std::vector<std::int64_t> peaks;  // by mask
     for (std::uint32_t mask = 0; mask < (1U << all.size()); ++mask) {
       Choices choices;
       for (const auto& application : always) {
@@ -397,21 +412,57 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
       const auto peak = compile::FindPeak(composed.graph, options, false);
       ASSERT_TRUE(peak) << peak.error().ToString();
       if (least < 0 || peak->peak_bytes < least) least = peak->peak_bytes;
+      // A choice whose rule does not fit beside the others counts as the one without it.
+      std::uint32_t applied = 0;
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        applied |= std::uint32_t{HasElement(composed.applied, all[k].op)} << k;
+      }
+      peaks.push_back(applied == mask ? peak->peak_bytes : -1);
+    }
+    // What is left open bounds every way to decide it.
+    for (int draw = 0; draw < 6; ++draw) {
+      const auto masks = static_cast<std::int64_t>(peaks.size());
+      const auto open =
+          static_cast<std::uint32_t>(draw == 0 ? masks - 1 : random.Between(0, masks - 1));
+      const auto on = static_cast<std::uint32_t>(random.Between(0, masks - 1));
+      Choices choices;
+      for (const auto& application : always) {
+        choices[application.op] = {RuleNamed(application.rule), {}, false};
+      }
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        const bool is_open = (open >> k & 1U) != 0;
+        if (!is_open && (on >> k & 1U) == 0) continue;
+        choices[all[k].op] = {RuleNamed(all[k].rule), all[k].parameters, is_open};
+      }
+      Settings relaxed = search.settings;
+      relaxed.in_place = plan::ProfileOf(options.runtime).in_place;
+      const Composed composed = Compose(Facts(graph), RunnableOrder(graph.subgraphs[kMain]),
+                                        choices, relaxed, Purpose::kOrder);
+      if (composed.refused || composed.limited) continue;
+      const auto bound = compile::FindPeak(composed.graph, options, true);
+      ASSERT_TRUE(bound) << bound.error().ToString();
+      for (std::uint32_t mask = 0; mask < peaks.size(); ++mask) {
+        if (((mask ^ on) & ~open) != 0 || peaks[mask] < 0) continue;
+        ++counts->bounds;
+        EXPECT_LE(bound->lower_bound_bytes, peaks[mask])
+            << where << " open " << open << " mask " << mask;
+      }
     }
     const auto found = Search(graph, options, search);
     ASSERT_TRUE(found) << found.error().ToString();
     // There are coarser splits, too, which the masks above leave out.
-    EXPECT_LE(found->peak_bytes, least)
-        << i << Told(graph, found->applications) << "\n all:" << Told(graph, all);
-    EXPECT_LE(found->lower_bound_bytes, found->peak_bytes);
-    proven += found->optimal() ? 1 : 0;
+    EXPECT_LE(found->lower_bound_bytes, std::min(least, found->peak_bytes))
+        << where << Told(graph, found->applications) << "\n all:" << Told(graph, all);
+    counts->missed += found->peak_bytes > least ? 1 : 0;
+    counts->proven += found->optimal() ? 1 : 0;
     // Cut short anywhere, the bound is one of all choices.
     for (const std::int64_t work : {1, 300, 3'000, 30'000}) {
       search.max_work = work;
       const auto some = Search(graph, options, search);
       ASSERT_TRUE(some) << some.error().ToString();
-      EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes)) << i << " " << work;
-      cut_short += some->optimal() ? 0 : 1;
+      EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes))
+          << where << " " << work;
+      counts->cut_short += some->optimal() ? 0 : 1;
     }
     for (const std::int64_t looks : {1, 20, 400}) {
       search.max_work = SearchOptions().max_work;
@@ -420,11 +471,12 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
       timed.limits.deadline = CountedClock::At(looks);
       const auto some = Search(graph, timed, search);
       ASSERT_TRUE(some) << some.error().ToString();
-      EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes)) << i << " " << looks;
+      EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes))
+          << where << " " << looks;
       EXPECT_LE(CountedClock::looks(), looks + 64);
     }
     const auto plain = compile::FindPeak(graph, options, false);
-    better += found->peak_bytes < plain->peak_bytes ? 1 : 0;
+    counts->better += found->peak_bytes < plain->peak_bytes ? 1 : 0;
     // What it tells is what Apply() makes.
     const auto again = Apply(graph, found->applications, search.settings);
     ASSERT_TRUE(again) << again.error().ToString();
@@ -433,10 +485,19 @@ TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
     EXPECT_TRUE(
         Same(Outputs(graph, *inputs, flavour.tflite), Outputs(*again, *inputs, flavour.tflite)));
   }
-  EXPECT_GT(graphs, 60);
-  EXPECT_GT(better, 10);
-  EXPECT_GT(proven, graphs / 2);
-  EXPECT_GT(cut_short, 10);
+}
+
+TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
+  for (const auto runtime : {plan::Runtime::kNeap, plan::Runtime::kIdeal}) {
+    SearchCounts counts;
+    for (const std::uint64_t seed : {5, 7, 27}) CompareWithAllChoices(seed, runtime, &counts);
+    EXPECT_GT(counts.graphs, 100);
+    EXPECT_GT(counts.better, counts.graphs / 5);
+    EXPECT_GT(counts.proven, counts.graphs / 2);
+    EXPECT_LE(counts.missed, counts.graphs / 100);
+    EXPECT_GT(counts.cut_short, 100);
+    EXPECT_GT(counts.bounds, 1000);
+  }
 }
 
 TEST(SearchTest, RulesThatAreOffAreNotUsed) {

@@ -55,6 +55,11 @@ struct Variable {
 
 using Assignment = std::vector<int>;  // by variable: an alternative, kWhole or kOpen
 
+Settings WithProfile(Settings settings, plan::Runtime runtime) {
+  settings.in_place = plan::ProfileOf(runtime).in_place;
+  return settings;
+}
+
 class Searcher {
  public:
   Searcher(const graph::Graph& graph, const compile::Options& options, const SearchOptions& search)
@@ -63,6 +68,7 @@ class Searcher {
         all_limits_(options.limits),
         options_(options),
         search_(search),
+        settings_(WithProfile(search.settings, options.runtime)),
         order_(RunnableOrder(graph.subgraphs[graph::SubgraphId(0)])),
         facts_(graph) {
     options_.limits = limits_;
@@ -116,7 +122,7 @@ class Searcher {
   // Everything on: the first rule that fits an operator when all before it are rewritten, in the
   // finest way, is its rule.
   void FindVariables() {
-    Draft draft(facts_, search_.settings, Purpose::kOrder);
+    Draft draft(facts_, settings_, Purpose::kOrder);
     for (const OpId id : order_) {
       const Rule* fits = nullptr;
       for (const Rule& rule : AllRules()) {
@@ -180,10 +186,11 @@ class Searcher {
   Result<compile::PeakOfOrder> Evaluate(const Choices& choices, bool exact,
                                         std::optional<std::int64_t> question = std::nullopt,
                                         std::int64_t states = kStatesOfQuestion) {
-    const Composed composed = Compose(facts_, order_, choices, search_.settings, Purpose::kOrder);
+    const Composed composed = Compose(facts_, order_, choices, settings_, Purpose::kOrder);
     NEAP_CHECK(!composed.refused, "rule " +
                                       std::string(choices.at(*composed.refused).rule->info.name) +
                                       " refuses its own parameters");
+    if (exact && composed.limited) limited_ = true;
     ++evaluations_;
     Count(0);
     Tell();
@@ -233,18 +240,18 @@ class Searcher {
   Status SearchChoices() {
     const Assignment open(variables_.size(), kOpen);
     NEAP_TRY(const auto root, Evaluate(ChoicesOf(open), true));
-    // Where an operator may write over its input, its pieces may need more than the whole: then the
-    // relaxed graph bounds nothing, and the choices that are found have no bound.
-    const bool bounds = root.lower_bound_bytes <= best_peak_;
-    lower_bound_ = bounds ? root.lower_bound_bytes : 0;
-    if (lower_bound_ >= best_peak_) return {};
-    Assignment all(variables_.size(), kWhole);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = static_cast<int>(variables_[i].alternatives.size()) - 1;
+    lower_bound_ = std::min(root.lower_bound_bytes, best_peak_);
+    if (lower_bound_ < best_peak_) {
+      Assignment all(variables_.size(), kWhole);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = static_cast<int>(variables_[i].alternatives.size()) - 1;
+      }
+      NEAP_CHECK_OK(Offer(all));
+      NEAP_CHECK_OK(Climb(search_.max_work / 2));
+      if (best_peak_ > lower_bound_) NEAP_CHECK_OK(BranchAndBound());
     }
-    NEAP_CHECK_OK(Offer(all));
-    NEAP_CHECK_OK(Climb(search_.max_work / 2));
-    if (bounds && best_peak_ > lower_bound_) NEAP_CHECK_OK(BranchAndBound());
+    // Then the bounds have led the search, and prove nothing.
+    if (limited_) lower_bound_ = 0;
     return Trim();
   }
 
@@ -410,7 +417,7 @@ class Searcher {
 
   // In which order the terms of every sum come.
   Status TakeArrivals(Choices* choices) {
-    const Composed composed = Compose(facts_, order_, *choices, search_.settings, Purpose::kOrder);
+    const Composed composed = Compose(facts_, order_, *choices, settings_, Purpose::kOrder);
     // Where nothing lower is to be found, any order as good will do.
     NEAP_TRY(const auto peak, best_is_known_ ? Evaluate(*choices, false, best_peak_ + 1)
                                              : Evaluate(*choices, false));
@@ -454,17 +461,21 @@ class Searcher {
     // What has been found is finished in the time that was kept for it.
     options_.limits.deadline = all_limits_.deadline;
     Choices choices = ChoicesOf(best_);
-    if (!search_.settings.keep_order || search_.settings.sums == Sums::kInPlace) {
+    if (!settings_.keep_order || settings_.sums == Sums::kInPlace) {
       NEAP_CHECK_OK(TakeArrivals(&choices));
     }
-    Composed composed = Compose(facts_, order_, choices, search_.settings, Purpose::kGraph);
+    Composed composed = Compose(facts_, order_, choices, settings_, Purpose::kGraph);
     NEAP_CHECK(!composed.refused, "a rule refuses the order of its parts");
-    std::erase_if(choices, [&](const auto& entry) {
-      return std::find(composed.applied.begin(), composed.applied.end(), entry.first) ==
-             composed.applied.end();
-    });
-    DropIdle(graph_, order_, composed.graph, &choices);
-    composed = Compose(facts_, order_, choices, search_.settings, Purpose::kGraph);
+    KeepApplied(composed, &choices);
+    Choices busy = choices;
+    DropIdle(graph_, order_, composed.graph, &busy);
+    Composed without_idle = Compose(facts_, order_, busy, settings_, Purpose::kGraph);
+    // Some rules fit only beside one that is idle itself.
+    const bool all_fit = !without_idle.refused && without_idle.applied.size() == busy.size();
+    composed = all_fit ? std::move(without_idle)
+                       : Compose(facts_, order_, choices, settings_, Purpose::kGraph);
+    if (all_fit) choices = std::move(busy);
+    KeepApplied(composed, &choices);
     NEAP_TRY(auto real, Look(composed.graph, false, best_peak_ + 1, kStatesEach));
     if (real.peak_bytes > best_peak_) {
       NEAP_TRY(real, Look(composed.graph, false, 0, kStatesEach));
@@ -472,33 +483,28 @@ class Searcher {
     Found found;
     found.peak_bytes = real.peak_bytes;
     found.lower_bound_bytes = std::min(lower_bound_, real.peak_bytes);
-    NEAP_CHECK_OK(Describe(choices, real.peak_bytes, &found));
+    NEAP_CHECK_OK(Describe(choices, composed.exactness, real.peak_bytes, &found));
     found.graph = std::move(composed.graph);
     found.evaluations = evaluations_;
     return found;
   }
 
-  Status Describe(const Choices& choices, std::int64_t peak, Found* found) {
-    // The exactness of a rule is told where its inputs have their values.
-    Draft draft(facts_, search_.settings, Purpose::kOrder);
-    std::map<OpId, plan::Exactness> exactness;
-    for (const OpId id : order_) {
-      const auto chosen = choices.find(id);
-      if (chosen == choices.end()) {
-        draft.Keep(id);
-        continue;
-      }
-      const auto of = chosen->second.rule->match(draft, id);
-      NEAP_CHECK(of, "a chosen rule does not fit");
-      exactness[id] = *of;
-      chosen->second.rule->apply(&draft, id, chosen->second.parameters);
-    }
+  static void KeepApplied(const Composed& composed, Choices* choices) {
+    std::erase_if(*choices, [&](const auto& entry) {
+      return std::find(composed.applied.begin(), composed.applied.end(), entry.first) ==
+             composed.applied.end();
+    });
+  }
+
+  // `exactness`: of the rules in the composed graph.
+  Status Describe(const Choices& choices, const std::map<OpId, plan::Exactness>& exactness,
+                  std::int64_t peak, Found* found) {
     for (const auto& [op, choice] : choices) {
       plan::Rewrite rewrite;
       rewrite.rule = std::string(choice.rule->info.name);
       rewrite.op = op;
       rewrite.parameters = choice.parameters;
-      rewrite.exactness = exactness[op];
+      rewrite.exactness = exactness.at(op);
       if (found->applications.size() < kMostExplained && work_ < 2 * search_.max_work &&
           !IsOver(all_limits_)) {
         Choices without = choices;
@@ -520,6 +526,7 @@ class Searcher {
   const Limits all_limits_;   // with what comes after it
   compile::Options options_;  // of each evaluation
   const SearchOptions& search_;
+  const Settings settings_;
   const std::vector<OpId> order_;
   const Facts facts_;
   Choices always_;
@@ -530,6 +537,7 @@ class Searcher {
   std::int64_t best_peak_ = 0;
   bool best_is_known_ = true;  // no order of the best choice has a smaller peak
   std::int64_t lower_bound_ = 0;
+  bool limited_ = false;  // a graph of relaxed choices was (Composed::limited)
   std::int64_t work_ = 0;
   std::int64_t evaluations_ = 0;
   Limits::Clock::time_point told_;

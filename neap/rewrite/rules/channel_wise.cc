@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "neap/base/bytes.h"
@@ -280,6 +281,23 @@ bool Apply(Draft* draft, OpId id, const Parameters& parameters) {
   return true;
 }
 
+// Bytes of a concatenation that its pieces do not have where others read it after the operator: in
+// the relaxed graph the pieces then stay, in place of the whole.
+std::int64_t BeyondPieces(const Draft& draft, const Op& op, std::int64_t whole_bytes) {
+  const TensorId input = op.inputs[0];
+  const OpId made_by = draft.ProducerOf(input);
+  const bool is_concat = made_by.valid() && (draft.SourceOp(made_by).type == "CONCATENATION" ||
+                                             draft.SourceOp(made_by).type == "Concat");
+  if (is_concat && draft.ReadersOf(input).size() == 1 && !draft.IsOutput(input)) {
+    return whole_bytes;
+  }
+  const std::vector<TensorId> tensors = TensorsOf(draft, op);
+  for (const TensorId piece : std::set<TensorId>(tensors.begin(), tensors.end())) {
+    whole_bytes -= graph::TensorBytes(draft.TensorOf(piece)).value_or(whole_bytes);
+  }
+  return std::max<std::int64_t>(whole_bytes, 0);
+}
+
 // Whole, the concatenation is there beside the output; in parts, an accumulator of 4 bytes is
 // there beside the result. Every other way has at least the output and what is there anyway.
 void Relax(Draft* draft, OpId id) {
@@ -289,7 +307,8 @@ void Relax(Draft* draft, OpId id) {
   const bool wide = IsWide(*draft, op) && draft->settings().sums == Sums::kInPlace;
   std::int64_t scratch = 0;
   if (wide && whole && out) {
-    scratch = std::min(*whole, CheckedMultiply(*out, 4).value_or(*whole));
+    const std::int64_t beyond = BeyondPieces(*draft, op, *whole);
+    scratch = std::min(beyond, CheckedMultiply(*out, 4).value_or(beyond));
   }
   RelaxSum(draft, id, TensorsOf(*draft, op), op.outputs[0], scratch);
 }

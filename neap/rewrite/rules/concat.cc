@@ -57,12 +57,10 @@ bool Apply(Draft* draft, OpId id, const Parameters& parameters) {
     // Whether or not the part is needed whole as well: what pieces a value has depends on the
     // choices alone.
     const Pieces* pieces = draft->PiecesOf(input);
-    // Of a bound: whichever way the part is chosen, it comes in these pieces or in fewer.
-    const bool few =
-        value.pieces.size() + (pieces == nullptr ? 0 : pieces->pieces.size()) + left <= most;
-    const bool fits =
-        pieces != nullptr && pieces->axis == value.axis && (few || draft->IsFree(input));
-    if (fits) {
+    const bool has_axis = pieces != nullptr && pieces->axis == value.axis;
+    const bool few = value.pieces.size() + (has_axis ? pieces->pieces.size() : 1) + left <= most;
+    if (has_axis && !few) draft->NoteLimit();
+    if (has_axis && (few || draft->relaxed())) {
       value.pieces.insert(value.pieces.end(), pieces->pieces.begin(), pieces->pieces.end());
       continue;
     }
