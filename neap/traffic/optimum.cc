@@ -142,7 +142,8 @@ class Pass {
     for (Step step = 0; step < problem_.num_steps && !states.empty(); ++step) {
       next_.clear();
       for (std::size_t i = 0; i < states.size(); ++i) {
-        const auto seen = states_ + static_cast<std::int64_t>(next_.size());
+        const auto seen =
+            states_ + all_nodes_ / kNodesOfState + static_cast<std::int64_t>(next_.size());
         const bool stopped = (i & 255U) == 0 && stop_ != nullptr && stop_->load();
         if (stopped || seen > most_states_) return {std::nullopt, 0, seen};
         Expand(states[i], static_cast<std::int32_t>(i), step);
@@ -156,7 +157,7 @@ class Pass {
       for (const State& state : states) nodes.push_back({state.parent, state.held});
     }
     PassResult result;
-    result.states = states_;
+    result.states = states_ + all_nodes_ / kNodesOfState;
     result.lower_bytes = lower_;
     if (states.empty()) return result;
     const auto best =
@@ -283,6 +284,7 @@ class Pass {
     nodes_seen_ = 0;
     cut_ = std::numeric_limits<std::int64_t>::max();
     Choose(search, 0, floor);
+    all_nodes_ += nodes_seen_;
     lower_ = std::min(lower_, cut_);
   }
 
@@ -450,6 +452,8 @@ class Pass {
   }
 
   static constexpr std::int64_t kMostNodes = 8192;  // of the choices of one state
+  // As many nodes cost about as much as one state that is kept, and count as one.
+  static constexpr std::int64_t kNodesOfState = 32;
 
   const Problem& problem_;
   const Trace& trace_;
@@ -465,7 +469,8 @@ class Pass {
   std::vector<Choice> choices_;
   std::vector<char> chosen_;
   std::array<Status, kSlots> rest_status_ = {};
-  std::int64_t nodes_seen_ = 0;
+  std::int64_t nodes_seen_ = 0;  // of the state in hand
+  std::int64_t all_nodes_ = 0;
   std::int64_t cut_ = 0;
   std::int64_t lower_ = 0;
   std::int64_t states_ = 0;

@@ -39,7 +39,7 @@ Result<RunKernel> SoftmaxKernel(const Node& node) {
         const auto* const in = Input<T>(arguments, 0) + begin;
         auto* const out = Output<T>(arguments) + begin;
         T most = in[0].value;
-        for (std::int64_t i = 1; i < length; ++i) most = std::max(most, in[i * inner].value);
+        for (std::int64_t i = 1; i < length; ++i) most = std::max(most, T{in[i * inner].value});
         T sum = 0;
         for (std::int64_t i = 0; i < length; ++i) sum += std::exp(in[i * inner].value - most);
         const T shift = most + std::log(sum);

@@ -90,8 +90,8 @@ Result<RunKernel> PrepareDynamicQuantize(const Node& node) {
     float low = 0;
     float high = 0;
     for (std::int64_t i = 0; i < elements; ++i) {
-      low = std::min(low, in[i].value);
-      high = std::max(high, in[i].value);
+      low = std::min(low, float{in[i].value});
+      high = std::max(high, float{in[i].value});
     }
     const float scale = high == low ? 1.0F : (high - low) / 255.0F;
     const float zero = std::clamp(std::nearbyint(-low / scale), 0.0F, 255.0F);

@@ -28,8 +28,8 @@ Quantized QuantizeBatch(const Cell<float>* in, std::int64_t count) {
   float least = 0;
   float most = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    least = std::min(least, in[i].value);
-    most = std::max(most, in[i].value);
+    least = std::min(least, float{in[i].value});
+    most = std::max(most, float{in[i].value});
   }
   if (least == most) return out;
   constexpr double kLow = -128;

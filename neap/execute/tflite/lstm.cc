@@ -76,7 +76,7 @@ class FloatLstm {
   const Cell<float>* In(std::size_t input) const { return Input<float>(arguments_, input); }
   std::vector<float> Copy(std::size_t input, std::int64_t count) const {
     std::vector<float> values;
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(In(input)[i].value);
+    for (std::int64_t i = 0; i < count; ++i) values.push_back(float{In(input)[i].value});
     return values;
   }
 

@@ -114,7 +114,7 @@ class IntegerLstm {
   std::vector<T> Copy(std::size_t input, std::int64_t count) const {
     std::vector<T> values;
     for (std::int64_t i = 0; i < count; ++i) {
-      values.push_back(Input<T>(arguments_, input)[i].value);
+      values.push_back(T{Input<T>(arguments_, input)[i].value});
     }
     return values;
   }

@@ -42,7 +42,7 @@ Result<RunKernel> RowKernel(const Rows& rows, F f) {
 
 float MaximumOf(const Cell<float>* in, std::int64_t length) {
   float most = in[0].value;
-  for (std::int64_t i = 1; i < length; ++i) most = std::max(most, in[i].value);
+  for (std::int64_t i = 1; i < length; ++i) most = std::max(most, float{in[i].value});
   return most;
 }
 
