@@ -6,13 +6,14 @@ include(CMakePackageConfigHelpers)
 # that they include each other, the standard library and tl/expected.hpp only.
 set(NEAP_PUBLIC_HEADERS
   arena/arena.h arena/check.h arena/csv.h arena/memories.h arena/problem.h
-  base/bytes.h base/check.h base/diagnostic.h base/id.h base/index.h base/limits.h base/random.h base/result.h base/work.h
+  base/bytes.h base/check.h base/diagnostic.h base/id.h base/index.h base/limits.h base/random.h base/result.h base/version.h base/work.h
   batch/batch.h
   bench/bench.h
   cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h cascade/tiles_check.h
   census/census.h census/natural.h
   compile/compile.h compile/entry_memory.h compile/headline.h compile/peak_question.h compile/stream.h
-  deliver/deliver.h deliver/edits.h deliver/measure.h deliver/rewriting.h
+  deliver/deliver.h deliver/edits.h deliver/interface.h deliver/measure.h deliver/rewriting.h
+  deliver/written_model.h
   execute/compare.h execute/evaluate.h execute/inline_calls.h execute/inputs.h execute/npz.h execute/run.h
   execute/value.h
   formats/formats.h

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "neap/base/version.h"
 #include "neap/bench/bench.h"
 #include "neap/io/file.h"
 #include "tools/common.h"

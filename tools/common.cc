@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/deliver/deliver.h"
 
 namespace neap::tools {
 namespace {
@@ -87,8 +88,6 @@ bool IsSameFile(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
-
-std::string_view Version() { return NEAP_VERSION; }
 
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
   app->set_help_flag("-h,--help", "this help");
@@ -177,7 +176,7 @@ Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph) {
 
 Result<plan::Runtime> RuntimeFor(const std::string& name, formats::Format format) {
   if (name.empty()) {
-    return format == formats::Format::kTflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal;
+    return deliver::DefaultRuntime(format);
   }
   if (const auto runtime = plan::RuntimeNamed(name)) return *runtime;
   Diagnostic diagnostic = UsageError("--runtime '" + name + "' is not known");

@@ -49,8 +49,6 @@ int TrafficCommand(std::vector<std::string> args);
 int ParetoCommand(std::vector<std::string> args);
 int BenchCommand(std::vector<std::string> args);
 
-std::string_view Version();
-
 // Parses; an exit code when the verb ends here: help has been printed, or what is wrong.
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args);
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "neap/base/result.h"
-#include "neap/formats/formats.h"
+#include "neap/deliver/interface.h"
 #include "neap/graph/graph.h"
 #include "neap/report/report.h"
 
@@ -20,15 +19,10 @@ namespace neap::tools {
 // `word`: "" (not given), "inputs", "outputs" or "both".
 void AddInterfaceOption(CLI::App* app, std::string* word);
 
-// The model with the interface that `word` asks for.
-struct Interfaced {
-  formats::SourceModel model;           // with path and hash of the given one
-  std::vector<graph::OpId> caller_ops;  // of the given model; plan::Plan::caller_ops
-  std::vector<report::InterfaceChange> changes;
-};
-// Fails with kBadInput where the model has no such conversion. `options` are those that `source`
-// was read with.
-Result<Interfaced> WithInterface(const formats::SourceModel& source, const std::string& word,
-                                 const formats::LoadOptions& options);
+deliver::IntegerIo IntegerIoOf(const std::string& word);
+
+// What a caller that runs `caller_ops` of the given model sees of it.
+std::vector<report::InterfaceChange> InterfaceChanges(const graph::Graph& given,
+                                                      const std::vector<graph::OpId>& caller_ops);
 
 }  // namespace neap::tools

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/base/version.h"
 #include "tools/common.h"
 
 namespace neap::tools {

@@ -16,6 +16,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/base/version.h"
 #include "neap/base/work.h"
 #include "neap/cascade/copies.h"
 #include "neap/compile/stream.h"
@@ -287,9 +288,23 @@ Status WritePlans(const formats::SourceModel& source, const ParetoOptions& optio
 }
 
 // Streamed plans for Neap's executor, every one checked.
-Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& given,
+// The model with the interface that was asked for.
+struct Given {
+  deliver::Interfaced interfaced;
+  std::vector<report::InterfaceChange> changes;
+};
+
+Result<Given> GivenModel(const ParetoOptions& options, const formats::LoadOptions& load) {
+  Given given;
+  NEAP_TRY(const formats::SourceModel read, formats::Load(options.model.input, load));
+  NEAP_TRY(given.interfaced, deliver::WithIntegerIo(read, IntegerIoOf(options.integer_io), load));
+  given.changes = InterfaceChanges(read.graph, given.interfaced.caller_ops);
+  return given;
+}
+
+Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
                             compile::Options compile, const Stopwatch& watch) {
-  const formats::SourceModel& source = given.model;
+  const formats::SourceModel& source = given.interfaced.model;
   if (!options.device.empty() || !options.overlap.empty()) {
     return Fail(UsageError("--device and --overlap are not for --runtime neap"));
   }
@@ -326,7 +341,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Interfaced& give
     NEAP_CHECK(findings.empty(), "a streamed plan does not pass its check");
   }
   if (!options.plans.empty()) {
-    NEAP_CHECK_OK(WritePlans(source, options, given.caller_ops, &*front));
+    NEAP_CHECK_OK(WritePlans(source, options, given.interfaced.caller_ops, &*front));
   }
   if (options.output.json) {
     const plan::Stream& stream = *front->points[0].plan.entries[0].stream;
@@ -362,9 +377,8 @@ Result<int> RunPareto(const ParetoOptions& options) {
   NEAP_TRY(plan.device, DeviceFor(options.device));
   formats::LoadOptions load;
   NEAP_TRY(load.dims, ParseDims(options.model.dims));
-  NEAP_TRY(const formats::SourceModel read, formats::Load(options.model.input, load));
-  NEAP_TRY(const Interfaced given, WithInterface(read, options.integer_io, load));
-  const formats::SourceModel& source = given.model;
+  NEAP_TRY(const Given given, GivenModel(options, load));
+  const formats::SourceModel& source = given.interfaced.model;
   NEAP_TRY(plan.compile.runtime, RuntimeFor(options.model.runtime, source.format));
   NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   std::optional<WorkScope> work;

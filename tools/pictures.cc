@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/version.h"
 #include "neap/io/file.h"
 #include "neap/picture/picture.h"
 #include "tools/common.h"

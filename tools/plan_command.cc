@@ -16,6 +16,7 @@
 #include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/deliver.h"
+#include "neap/deliver/written_model.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/plan/offsets_check.h"
@@ -27,7 +28,6 @@
 #include "tools/interface.h"
 #include "tools/plan_options.h"
 #include "tools/scratch_file.h"
-#include "tools/written_model.h"
 
 namespace neap::tools {
 namespace {
@@ -51,24 +51,17 @@ class PlanRun {
  private:
   bool ShowsProgress() const { return !options_.output.quiet && ::isatty(::fileno(stderr)) != 0; }
   bool WritesModel() const { return !options_.model_out.empty() && report::Fits(report_); }
-  const formats::SourceModel& Planned() const {
-    return delivery_.edited ? *delivery_.edited : source_;
-  }
+  // The given model, without what its caller runs.
+  const formats::SourceModel& Interfaced() const { return delivery_.Interfaced(source_); }
+  const formats::SourceModel& Planned() const { return delivery_.Planned(source_); }
 
   Status Read() {
     load_options_.dims = settings_.dims;
     NEAP_TRY(source_, formats::Load(options_.model.input, load_options_));
-    if (!options_.integer_io.empty()) {
-      NEAP_TRY(Interfaced interfaced, WithInterface(source_, options_.integer_io, load_options_));
-      source_ = std::move(interfaced.model);
-      caller_ops_ = std::move(interfaced.caller_ops);
-      report_.interface = std::move(interfaced.changes);
-    }
     if (!options_.scratch.empty()) {
       NEAP_CHECK_OK(ApplyScratchFile(options_.scratch, &source_.graph));
     }
     report_.read_seconds = watch_.Seconds();
-    report_.notes = source_.notes;
     if (!options_.model_out.empty() && source_.format == formats::Format::kGraphJson) {
       Diagnostic diagnostic = UsageError("graph JSON is not a model that could be written back");
       diagnostic.hint = "leave -o out; --plan writes the plan";
@@ -88,7 +81,6 @@ class PlanRun {
                      "plan"));
     }
     NEAP_CHECK_OK(CheckKernels(runtime, settings_.compile.kernels));
-    if (runtime == plan::Runtime::kTflm && source_.carried_plan) NoteCarriedPlan();
     if (options_.cascade_bodies == "shared" && runtime != plan::Runtime::kTflm) {
       return Fail(UsageError("--cascade-bodies shared belongs to --runtime tflm"));
     }
@@ -130,9 +122,11 @@ class PlanRun {
 
   // What file order needs is what TFLM's own planner needs, which does not run for such a file.
   void NoteCarriedPlan() {
-    const formats::CarriedPlan& carried = *source_.carried_plan;
+    const formats::SourceModel& model = Interfaced();
+    if (settings_.compile.runtime != plan::Runtime::kTflm || !model.carried_plan) return;
+    const formats::CarriedPlan& carried = *model.carried_plan;
     if (!carried.problem.empty()) return;
-    const plan::OffsetsVerdict verdict = plan::CheckOffsets(source_.graph, carried.offsets);
+    const plan::OffsetsVerdict verdict = plan::CheckOffsets(model.graph, carried.offsets);
     if (verdict.placed == 0) return;
     report_.notes.push_back(fmt::format(
         "the file carries a memory plan of {}: the arena in file order is computed without it",
@@ -164,6 +158,7 @@ class PlanRun {
     request.compile = settings_.compile;
     request.compile.limits.stop = StopOnInterrupt();
     request.budgets = BudgetsOf();
+    request.integer_io = IntegerIoOf(options_.integer_io);
     request.rewriting = settings_.rewriting;
     request.sums_in_place = SumsInPlace();
     request.streams = settings_.streams;
@@ -200,15 +195,6 @@ class PlanRun {
       return Fail(std::move(diagnostic));
     }
     delivery_ = std::move(*delivery);
-    plan::Plan& plan = delivery_.compiled.plan;
-    plan.neap_version = Version();
-    plan.model = BaseName(source_.path);
-    plan.model_sha256 = source_.sha256;
-    plan.caller_ops = caller_ops_;
-    plan.dims.clear();
-    for (const auto& [name, value] : settings_.dims) {
-      plan.dims.push_back(fmt::format("{}={}", name, value));
-    }
     return {};
   }
 
@@ -216,6 +202,9 @@ class PlanRun {
 
   Status Describe() {
     const compile::Compiled& compiled = delivery_.compiled;
+    report_.interface = InterfaceChanges(source_.graph, delivery_.caller_ops);
+    report_.notes = Interfaced().notes;
+    NoteCarriedPlan();
     AddNotes(delivery_.notes);
     AddNotes(compiled.notes);
     if (settings_.compile.runtime == plan::Runtime::kNeap && !SumsInPlace() &&
@@ -302,7 +291,7 @@ class PlanRun {
   void DescribeRewriting() {
     if (!delivery_.rewriting) return;
     const deliver::Rewritten& rewritten = *delivery_.rewriting;
-    rewriting_.source = &source_.graph;
+    rewriting_.source = &Interfaced().graph;
     rewriting_.peak_lower_bound_bytes = rewritten.lower_bound_bytes;
     rewriting_.growth_bytes = rewritten.growth_bytes;
     rewriting_.evaluations = rewritten.evaluations;
@@ -332,8 +321,8 @@ class PlanRun {
   // What the numbers of a runtime are not.
   void NoteRuntime() {
     const plan::Runtime runtime = settings_.compile.runtime;
-    if (const auto refusal = plan::FindRefusal(source_.graph, runtime)) {
-      const graph::Subgraph& subgraph = source_.graph.subgraphs[refusal->subgraph];
+    if (const auto refusal = plan::FindRefusal(Interfaced().graph, runtime)) {
+      const graph::Subgraph& subgraph = Interfaced().graph.subgraphs[refusal->subgraph];
       report_.refused = {graph::Describe(refusal->op, subgraph.ops[refusal->op]), refusal->why};
     }
     const bool tflite = source_.format == formats::Format::kTflite;
@@ -373,8 +362,8 @@ class PlanRun {
   Status Write() {
     std::shared_ptr<const std::vector<std::byte>> model;
     if (WritesModel()) {
-      NEAP_TRY(model, MakeOrderedModel(Planned(), delivery_.compiled, options_.model_out,
-                                       load_options_, &report_.notes));
+      NEAP_TRY(model, deliver::WrittenModel(Planned(), delivery_.compiled, options_.model_out,
+                                            load_options_, &report_.notes));
       delivery_.compiled.plan.written_sha256 = io::Sha256(*model);
     }
     // The plan names the model that was written with it, so the model comes first.
@@ -398,9 +387,9 @@ class PlanRun {
 
   Status Draw() {
     if (!options_.pictures.Any()) return {};
-    const graph::Graph* const given = delivery_.edited ? &source_.graph : nullptr;
+    const graph::Graph* const given = delivery_.edited ? &Interfaced().graph : nullptr;
     NEAP_TRY(const compile::Compiled file_order,
-             CompileFileOrder(source_.graph, delivery_.options));
+             CompileFileOrder(Interfaced().graph, delivery_.options));
     const PictureInput input{
         &Planned(), given, &file_order, &delivery_.compiled, settings_.budget_bytes, true};
     return WritePictures(options_.pictures, input, options_.force, &report_.written);
@@ -436,8 +425,7 @@ class PlanRun {
   PlanSettings settings_;
   Stopwatch watch_;
   formats::LoadOptions load_options_;
-  formats::SourceModel source_;  // the given model, without what its caller runs
-  std::vector<graph::OpId> caller_ops_;
+  formats::SourceModel source_;
   deliver::Budgets budgets_;
   deliver::Delivery delivery_;
   report::RewriteReport rewriting_;

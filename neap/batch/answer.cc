@@ -14,6 +14,7 @@
 #include "neap/base/work.h"
 #include "neap/batch/structure.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/deliver.h"
 #include "neap/deliver/measure.h"
 #include "neap/formats/formats.h"
 
@@ -113,9 +114,7 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
   answer->id = request.id;
   NEAP_CHECK_OK(read);
   NEAP_TRY(const formats::SourceModel model, LoadModel(request, options));
-  const bool is_tflite = model.format == formats::Format::kTflite;
-  const plan::Runtime runtime =
-      options.runtime.value_or(is_tflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal);
+  const plan::Runtime runtime = options.runtime.value_or(deliver::DefaultRuntime(model.format));
   auto numbers = options.rewrite
                      ? ComputeRewritten(model.graph, runtime, options)
                      : memo->Get(

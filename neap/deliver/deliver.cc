@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "neap/base/version.h"
 #include "neap/base/work.h"
 #include "neap/compile/stream.h"
 #include "neap/deliver/edits.h"
@@ -352,7 +353,29 @@ class Deliverer {
   std::vector<std::string> notes_;
 };
 
+std::string FileNameOf(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+// What the plan is about.
+void NameModel(const formats::SourceModel& given, const Request& request, Delivery* delivery) {
+  plan::Plan& plan = delivery->compiled.plan;
+  plan.neap_version = Version();
+  plan.model = FileNameOf(given.path);
+  plan.model_sha256 = given.sha256;
+  plan.caller_ops = delivery->caller_ops;
+  plan.dims.clear();
+  for (const auto& [name, value] : request.load.dims) {
+    plan.dims.push_back(name + "=" + std::to_string(value));
+  }
+}
+
 }  // namespace
+
+plan::Runtime DefaultRuntime(formats::Format format) {
+  return format == formats::Format::kTflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal;
+}
 
 std::string_view NameOf(Kind kind) {
   constexpr std::array<std::string_view, 4> kNames = {"as given", "rewritten", "streamed", "tiles"};
@@ -365,7 +388,18 @@ bool HasOperators(const graph::Graph& graph) {
 }
 
 Result<Delivery> Deliver(const formats::SourceModel& source, const Request& request) {
-  return Deliverer(source, request).Run();
+  std::optional<Interfaced> interfaced;
+  if (request.integer_io != IntegerIo::kNone) {
+    NEAP_TRY(interfaced, WithIntegerIo(source, request.integer_io, request.load));
+  }
+  const formats::SourceModel& model = interfaced ? interfaced->model : source;
+  NEAP_TRY(Delivery delivery, Deliverer(model, request).Run());
+  if (interfaced) {
+    delivery.interfaced = std::move(interfaced->model);
+    delivery.caller_ops = std::move(interfaced->caller_ops);
+  }
+  NameModel(source, request, &delivery);
+  return delivery;
 }
 
 }  // namespace neap::deliver

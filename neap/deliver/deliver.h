@@ -16,6 +16,7 @@
 #include "neap/cascade/device.h"
 #include "neap/cascade/plan.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/interface.h"
 #include "neap/deliver/measure.h"
 #include "neap/deliver/rewriting.h"
 #include "neap/formats/formats.h"
@@ -38,6 +39,7 @@ struct Request {
   // `budget_bytes` are overwritten.
   compile::Options compile;
   Budgets budgets;
+  IntegerIo integer_io = IntegerIo::kNone;
   RewriteSettings rewriting;
   bool sums_in_place = false;  // see Rewrite()
   Use streams = Use::kNever;
@@ -57,23 +59,40 @@ struct Tried {
 
 struct Delivery {
   Kind kind = Kind::kAsGiven;
-  // The planned model where it is not the given one, with the path and the hash of that.
+  // The given model with the interface that was asked for, and the planned model, where each is
+  // another than the one before: with the path and the hash of the given one.
+  std::optional<formats::SourceModel> interfaced;
+  std::vector<graph::OpId> caller_ops;  // of the given model, which its caller runs
   std::optional<formats::SourceModel> edited;
-  compile::Compiled compiled;  // its plan names rewrites and tiles; `file_order` of the given model
-  compile::Options options;    // with which it was compiled
+  // Its plan names the given model, the edits and the dimensions; `file_order` is that of the
+  // interfaced model.
+  compile::Compiled compiled;
+  compile::Options options;            // with which it was compiled
   std::optional<Rewritten> rewriting;  // of a rewritten plan; without its model
   // The search for tiles, where there was one: its chosen proposal is the plan of Kind::kTiles.
   std::optional<cascade::PlanOutcome> tiles;
   std::vector<Tried> tried;  // at most one of each kind, in the order of Kind
   double rewrite_seconds = 0;
   std::vector<std::string> notes;  // a line each
+
+  // `given`: the model that was delivered.
+  const formats::SourceModel& Interfaced(const formats::SourceModel& given) const {
+    return interfaced ? *interfaced : given;
+  }
+  const formats::SourceModel& Planned(const formats::SourceModel& given) const {
+    return edited ? *edited : Interfaced(given);
+  }
 };
+
+// What a model of this format is planned for where nothing else is said: the ideal runtime, and of
+// .tflite TensorFlow Lite Micro.
+plan::Runtime DefaultRuntime(formats::Format format);
 
 // Whether the main subgraph has operators that run: there is something to cut.
 bool HasOperators(const graph::Graph& graph);
 
-// Fails where no kind of plan succeeds, with the error of the model as given. Deterministic, unless
-// a time limit or an interrupt ends it.
+// Fails where no kind of plan succeeds, with the error of the model as given, or where the model
+// has no such interface. Deterministic, unless a time limit or an interrupt ends it.
 Result<Delivery> Deliver(const formats::SourceModel& source, const Request& request);
 
 }  // namespace neap::deliver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/written_model.h"
+#include "neap/deliver/written_model.h"
 
 #include <set>
 #include <span>
@@ -8,7 +8,7 @@
 #include "neap/plan/offsets_check.h"
 #include "neap/plan/runtime_check.h"
 
-namespace neap::tools {
+namespace neap::deliver {
 namespace {
 
 using OperatorOrder = IdVector<graph::SubgraphId, std::vector<graph::OpId>>;
@@ -131,12 +131,12 @@ graph::TensorOffsets NoOffsets(const graph::Graph& graph) {
 }
 
 // The model with its operators in this order and, where there are any, the planned offsets.
-Result<std::shared_ptr<const std::vector<std::byte>>> MakeModel(const formats::SourceModel& source,
-                                                                const OperatorOrder& order,
-                                                                const compile::Compiled& compiled,
-                                                                const std::string& path,
-                                                                const formats::LoadOptions& options,
-                                                                std::vector<std::string>* notes) {
+Result<std::shared_ptr<const std::vector<std::byte>>> MakeFile(const formats::SourceModel& source,
+                                                               const OperatorOrder& order,
+                                                               const compile::Compiled& compiled,
+                                                               const std::string& path,
+                                                               const formats::LoadOptions& options,
+                                                               std::vector<std::string>* notes) {
   const bool planned = !compiled.offsets.empty() && source.format == formats::Format::kTflite;
   // TFLM would obey the plan that the file carries, where it was told to need what its own planner
   // needs.
@@ -176,7 +176,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeModel(const formats::S
 
 }  // namespace
 
-Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
+Result<std::shared_ptr<const std::vector<std::byte>>> WrittenModel(
     const formats::SourceModel& source, const compile::Compiled& compiled, const std::string& path,
     const formats::LoadOptions& options, std::vector<std::string>* notes) {
   if (compiled.edited && source.format == formats::Format::kTflite) {
@@ -184,10 +184,10 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeOrderedModel(
     NEAP_CHECK_OK(plan::RequireKernels(source.graph, *compiled.edited, compiled.plan.runtime));
     NEAP_TRY(const formats::SourceModel edited,
              formats::WriteEdited(source, *compiled.edited, options));
-    return MakeModel(edited, OperatorOrder(edited.graph.subgraphs.size()), compiled, path, options,
-                     notes);
+    return MakeFile(edited, OperatorOrder(edited.graph.subgraphs.size()), compiled, path, options,
+                    notes);
   }
-  return MakeModel(source, compiled.order, compiled, path, options, notes);
+  return MakeFile(source, compiled.order, compiled, path, options, notes);
 }
 
-}  // namespace neap::tools
+}  // namespace neap::deliver
