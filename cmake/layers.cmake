@@ -25,7 +25,7 @@ set(NEAP_MAY_USE_stages   base graph ops plan compile pipeline learn)
 set(NEAP_MAY_USE_cascade  base graph ops plan compile execute)
 set(NEAP_MAY_USE_rewrite  base graph ops plan compile)
 # deliver: from a file to the best plan of several kinds.
-set(NEAP_MAY_USE_deliver  base graph ops formats plan compile rewrite cascade)
+set(NEAP_MAY_USE_deliver  base io graph ops formats plan stream compile rewrite cascade)
 set(NEAP_MAY_USE_zoo      base graph execute)
 set(NEAP_MAY_USE_report   base graph plan compile traffic)
 set(NEAP_MAY_USE_picture  base graph ops plan compile report)

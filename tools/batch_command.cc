@@ -18,7 +18,7 @@
 #include "neap/base/bytes.h"
 #include "neap/batch/batch.h"
 #include "tools/common.h"
-#include "tools/rewriting.h"
+#include "tools/words.h"
 
 namespace neap::tools {
 namespace {
@@ -45,15 +45,13 @@ constexpr const char* kBatchFooter =
 struct BatchOptions {
   std::string manifest;
   std::string out;
-  std::string runtime;
+  deliver::Words words;  // runtime and rewriting
   std::vector<std::string> dims;
   std::string shard;
   int jobs = 0;  // 0: all cores
   std::int64_t max_states = 50'000;
   double time_limit_seconds = 0;
   std::string max_memory = "1GiB";
-  RewriteWords rewriting{
-      "none", {}, 0, 0, false};  // a search through many graphs wants to be quick
   bool order_only = false;
   bool resume = false;
   bool strict = false;
@@ -181,8 +179,8 @@ class BatchSession {
       return Fail(UsageError("--resume keeps the file that --force would overwrite"));
     }
     NEAP_CHECK_OK(CheckTimeLimit(options_.time_limit_seconds));
-    if (!options_.runtime.empty()) {
-      NEAP_TRY(settings_.runtime, RuntimeFor(options_.runtime, formats::Format::kOnnx));
+    if (!options_.words.runtime.empty()) {
+      NEAP_TRY(settings_.runtime, deliver::RuntimeOf(options_.words, formats::Format::kOnnx));
     }
     NEAP_TRY(settings_.dims, ParseDims(options_.dims));
     NEAP_TRY(settings_.limits.max_memory_bytes, ParseSize("--max-memory", options_.max_memory));
@@ -198,10 +196,10 @@ class BatchSession {
 
   Status UnderstandRewriting() {
     const bool neap = settings_.runtime == plan::Runtime::kNeap;
-    if (options_.rewriting.accumulator_bytes != 0 && !neap) {
+    if (options_.words.accumulator_bytes != 0 && !neap) {
       return Fail(UsageError("--accumulator-bytes belongs to --runtime neap"));
     }
-    NEAP_TRY(const deliver::RewriteSettings wanted, ParseRewriting(options_.rewriting));
+    NEAP_TRY(const deliver::RewriteSettings wanted, deliver::RewritingOf(options_.words));
     if (!wanted.any) return {};
     rewrite::SearchOptions search;
     search.exactness = wanted.exactness;
@@ -274,10 +272,6 @@ void AddOptions(CLI::App* app, BatchOptions* options) {
       ->option_text("N")
       ->check(CLI::Range(1, 1024));
   app->add_flag("--order-only", options->order_only, "do not place tensors: no arena_bytes");
-  std::string runtimes = "what counts; default: tflm for .tflite, else ideal; one of:";
-  for (const plan::Profile& profile : plan::Profiles())
-    runtimes += fmt::format(" {}", profile.name);
-  app->add_option("--runtime", options->runtime, runtimes)->option_text("PROFILE");
   app->add_option("--dim", options->dims, "value of a symbolic dimension of models with a path")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
@@ -285,7 +279,9 @@ void AddOptions(CLI::App* app, BatchOptions* options) {
                   "states of the search for each graph; default: 50000")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
-  AddRewriteOptions(app, &options->rewriting);
+  options->words.rewrite = "none";  // a search through many graphs wants to be quick
+  AddWords(app, &options->words,
+           {"runtime", "rewrite", "rules", "rewrite-work", "accumulator-bytes"});
   app->add_option("--time-limit", options->time_limit_seconds,
                   "seconds of each search; answers may then differ between runs; default: none")
       ->option_text("SECONDS");

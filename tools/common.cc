@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
-#include "neap/deliver/deliver.h"
+#include "tools/words.h"
 
 namespace neap::tools {
 namespace {
@@ -97,7 +97,11 @@ std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
     app->parse(std::move(args));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    return Print(stdout, app->help()) ? kDone : kFailed;
+    std::string help = app->help();
+    for (std::size_t at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n")) {
+      help.erase(at, 1);  // groups are a line apart
+    }
+    return Print(stdout, help) ? kDone : kFailed;
   } catch (const CLI::ParseError& error) {
     Diagnostic diagnostic = UsageError(error.what());
     diagnostic.hint = "see '" + app->get_name() + " --help'";
@@ -113,17 +117,17 @@ int Report(std::string_view verb, const Diagnostic& diagnostic) {
   return diagnostic.code == ErrorCode::kUsage ? kUsage : kFailed;
 }
 
-void AddModelOptions(CLI::App* app, ModelOptions* options) {
+void AddInputOptions(CLI::App* app, ModelOptions* options) {
   app->add_option("INPUT", options->input, "model: .tflite, .onnx or graph JSON; - is stdin")
       ->required();
-  std::string runtimes = "what counts and who places; default: tflm for .tflite, else ideal";
-  for (const plan::Profile& profile : plan::Profiles()) {
-    runtimes += fmt::format("\n{}: {}", profile.name, profile.summary);
-  }
-  app->add_option("--runtime", options->runtime, runtimes)->option_text("PROFILE");
   app->add_option("--dim", options->dims, "value of a symbolic dimension; may be repeated")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
+}
+
+void AddModelOptions(CLI::App* app, ModelOptions* options) {
+  AddInputOptions(app, options);
+  AddWords(app, &options->words, {"runtime"});
 }
 
 void AddOutputOptions(CLI::App* app, OutputOptions* options) {
@@ -172,19 +176,6 @@ Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph) {
   diagnostic.hint = "give every symbol of the inputs a value:";
   for (const std::string& symbol : symbols) diagnostic.hint += " --dim " + symbol + "=1";
   return diagnostic;
-}
-
-Result<plan::Runtime> RuntimeFor(const std::string& name, formats::Format format) {
-  if (name.empty()) {
-    return deliver::DefaultRuntime(format);
-  }
-  if (const auto runtime = plan::RuntimeNamed(name)) return *runtime;
-  Diagnostic diagnostic = UsageError("--runtime '" + name + "' is not known");
-  diagnostic.hint = "known:";
-  for (const plan::Profile& profile : plan::Profiles()) {
-    diagnostic.hint += " " + std::string(profile.name);
-  }
-  return Fail(std::move(diagnostic));
 }
 
 report::Style StyleFor(std::FILE* stream, const OutputOptions& options) {

@@ -15,6 +15,7 @@
 
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
+#include "neap/deliver/options.h"
 #include "neap/formats/formats.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/profile.h"
@@ -58,7 +59,7 @@ int Report(std::string_view verb, const Diagnostic& diagnostic);
 // Options of every verb that reads a model.
 struct ModelOptions {
   std::string input;
-  std::string runtime;  // "": by the format of the input
+  deliver::Words words;  // of them the runtime
   std::vector<std::string> dims;
 };
 struct OutputOptions {
@@ -67,16 +68,15 @@ struct OutputOptions {
   std::string color = "auto";
 };
 void AddModelOptions(CLI::App* app, ModelOptions* options);
+// The same without --runtime.
+void AddInputOptions(CLI::App* app, ModelOptions* options);
 void AddOutputOptions(CLI::App* app, OutputOptions* options);
 
 // "name=N" each; a name may come once.
 Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::string>& dims);
-// The profile that was asked for, else tflm for .tflite and ideal for all others.
 // The hint of an error about a missing size: all symbols of the model's inputs that have no value,
 // so that one more try is enough. Other errors stay as they are.
 Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph);
-
-Result<plan::Runtime> RuntimeFor(const std::string& name, formats::Format format);
 
 // What standard output (or `stream`) can show.
 report::Style StyleFor(std::FILE* stream, const OutputOptions& options);
@@ -100,10 +100,6 @@ Result<std::int64_t> ParseSize(std::string_view option, const std::string& text)
 // A wish for so many seconds in all, from now on; 0: none.
 Status CheckTimeLimit(double seconds);
 std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds);
-// Of a command without a limit of states or seconds: all its searches together end after about
-// half a minute of one core, at the same place on every machine. See neap/base/work.h.
-inline constexpr std::int64_t kDefaultWork = 30'000'000'000;
-
 // Of a file: the last part of its path. What is written for others names files by it, so that it
 // does not depend on the folder.
 std::string BaseName(const std::string& path);

@@ -43,7 +43,7 @@ Status Draw(const InspectOptions& options, const formats::SourceModel& source,
   compile::Options compile_options;
   compile_options.runtime = runtime;
   compile_options.limits.max_states = kStatesForAFewSeconds;
-  const WorkScope work(kDefaultWork);
+  const WorkScope work(deliver::kDefaultWork);
   compile_options.limits.stop = StopOnInterrupt();
   NEAP_TRY(const compile::Compiled file, CompileFileOrder(source.graph, compile_options));
   PictureInput input{&source, nullptr, &file, nullptr, {}, false};
@@ -72,12 +72,9 @@ Status Inspect(const InspectOptions& options) {
   report::InspectReport report;
   formats::LoadOptions load_options;
   NEAP_TRY(load_options.dims, ParseDims(options.model.dims));
-  if (!options.model.runtime.empty()) {
-    NEAP_CHECK_OK(RuntimeFor(options.model.runtime, formats::Format::kOnnx));
-  }
   NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load_options));
   report.read_seconds = watch.Seconds();
-  NEAP_TRY(report.runtime, RuntimeFor(options.model.runtime, source.format));
+  NEAP_TRY(report.runtime, deliver::RuntimeOf(options.model.words, source.format));
   auto inspections = compile::Inspect(source.graph, report.runtime);
   if (!inspections) {
     Diagnostic diagnostic = WithAllSymbols(std::move(inspections).error(), source.graph);

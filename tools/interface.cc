@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/interface.h"
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "neap/rewrite/interface.h"
 
 namespace neap::tools {
-
-void AddInterfaceOption(CLI::App* app, std::string* word) {
-  app->add_option("--integer-io", *word,
-                  "another interface: float inputs that go into a QUANTIZE, outputs of a "
-                  "DEQUANTIZE, or both become its integers, and the caller converts")
-      ->option_text("inputs|outputs|both")
-      ->check(CLI::IsMember({"inputs", "outputs", "both"}));
-}
-
-deliver::IntegerIo IntegerIoOf(const std::string& word) {
-  if (word.empty()) return deliver::IntegerIo::kNone;
-  if (word == "both") return deliver::IntegerIo::kBoth;
-  return word == "inputs" ? deliver::IntegerIo::kInputs : deliver::IntegerIo::kOutputs;
-}
 
 std::vector<report::InterfaceChange> InterfaceChanges(const graph::Graph& given,
                                                       const std::vector<graph::OpId>& caller_ops) {

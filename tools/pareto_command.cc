@@ -30,6 +30,7 @@
 #include "tools/common.h"
 #include "tools/interface.h"
 #include "tools/plan_options.h"
+#include "tools/words.h"
 
 namespace neap::tools {
 namespace {
@@ -105,13 +106,9 @@ std::string CriteriaText(const cascade::Criteria& criteria) {
 struct ParetoOptions {
   ModelOptions model;
   OutputOptions output;
-  std::string device;
-  std::string overlap;
   std::string input = "resident";
-  std::string plans;       // folder
-  std::string integer_io;  // "": the interface stays
-  std::string criteria;    // "": those of the kind of plans
-  GridOptions grids;
+  std::string plans;     // folder
+  std::string criteria;  // "": those of the kind of plans
   bool force = false;
   double time_limit_seconds = 0;  // 0: none
 };
@@ -297,7 +294,8 @@ struct Given {
 Result<Given> GivenModel(const ParetoOptions& options, const formats::LoadOptions& load) {
   Given given;
   NEAP_TRY(const formats::SourceModel read, formats::Load(options.model.input, load));
-  NEAP_TRY(given.interfaced, deliver::WithIntegerIo(read, IntegerIoOf(options.integer_io), load));
+  NEAP_TRY(given.interfaced,
+           deliver::WithIntegerIo(read, deliver::IntegerIoOf(options.model.words), load));
   given.changes = InterfaceChanges(read.graph, given.interfaced.caller_ops);
   return given;
 }
@@ -305,10 +303,12 @@ Result<Given> GivenModel(const ParetoOptions& options, const formats::LoadOption
 Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
                             compile::Options compile, const Stopwatch& watch) {
   const formats::SourceModel& source = given.interfaced.model;
-  if (!options.device.empty() || !options.overlap.empty()) {
-    return Fail(UsageError("--device and --overlap are not for --runtime neap"));
+  for (const std::string_view name : {"device", "overlap", "max-region-operators",
+                                      "max-region-tiles", "max-tile-aspect", "tile-grids"}) {
+    if (!options.model.words.Has(name)) continue;
+    return Fail(UsageError(options.model.words.Named(name) +
+                           " belongs to tiles, which --runtime neap has none of"));
   }
-  NEAP_CHECK_OK(RefuseGrids(options.grids, "tiles, which --runtime neap has none of"));
   cascade::Criteria criteria{true, false, true, true};
   if (!options.criteria.empty()) {
     NEAP_TRY(criteria, ParseCriteria(options.criteria));
@@ -374,15 +374,15 @@ Result<int> RunPareto(const ParetoOptions& options) {
   const Stopwatch watch;
   cascade::PlanOptions plan;
   plan.whole_front = true;
-  NEAP_TRY(plan.device, DeviceFor(options.device));
+  NEAP_TRY(plan.device, deliver::DeviceOf(options.model.words));
   formats::LoadOptions load;
   NEAP_TRY(load.dims, ParseDims(options.model.dims));
   NEAP_TRY(const Given given, GivenModel(options, load));
   const formats::SourceModel& source = given.interfaced.model;
-  NEAP_TRY(plan.compile.runtime, RuntimeFor(options.model.runtime, source.format));
+  NEAP_TRY(plan.compile.runtime, deliver::RuntimeOf(options.model.words, source.format));
   NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   std::optional<WorkScope> work;
-  if (options.time_limit_seconds == 0) work.emplace(kDefaultWork);
+  if (options.time_limit_seconds == 0) work.emplace(deliver::kDefaultWork);
   plan.compile.limits.stop = StopOnInterrupt();
   plan.compile.limits.deadline = DeadlineAfter(options.time_limit_seconds);
   plan.compile.limits.max_states = kStatesForAFewSeconds;
@@ -399,13 +399,10 @@ Result<int> RunPareto(const ParetoOptions& options) {
     diagnostic.file = source.path;
     return Fail(std::move(diagnostic));
   }
-  if (!options.overlap.empty()) {
-    const auto library = ops::KernelLibraryNamed(options.overlap);
-    if (!library) return Fail(UsageError("--overlap '" + options.overlap + "' is not known"));
-    NEAP_CHECK_OK(CheckKernels(plan.compile.runtime, *library));
-    plan.compile.kernels = *library;
-  }
-  plan.grids = options.grids.grids;
+  NEAP_CHECK_OK(deliver::CheckOverlap(options.model.words, plan.compile.runtime));
+  plan.compile.kernels =
+      ops::KernelLibraryNamed(options.model.words.overlap).value_or(ops::KernelLibrary::kNone);
+  plan.grids = options.model.words.grids;
   if (!options.criteria.empty()) {
     NEAP_TRY(plan.criteria, ParseCriteria(options.criteria));
     if (plan.criteria.total_arena && plan.compile.runtime != plan::Runtime::kTflm) {
@@ -465,16 +462,10 @@ int ParetoCommand(std::vector<std::string> args) {
       "neap pareto");
   app.footer(kParetoFooter);
   AddModelOptions(&app, &options.model);
-  AddDeviceOption(&app, &options.device);
-  AddInterfaceOption(&app, &options.integer_io);
   app.add_option("--criteria", options.criteria,
                  "what points are compared by: some of arena, total, cycles, macs; default: "
                  "arena,total,cycles, with --runtime neap arena,cycles,macs")
       ->option_text("LIST");
-  AddGridOptions(&app, &options.grids);
-  app.add_option("--overlap", options.overlap,
-                 "let outputs lie over inputs as far as these kernels allow it")
-      ->option_text("KERNELS");
   app.add_option("--input", options.input,
                  "with --runtime neap, where the inputs are: in the arena and counted (the "
                  "default), in other memory, or coming row by row")
@@ -489,6 +480,9 @@ int ParetoCommand(std::vector<std::string> args) {
                  "none")
       ->option_text("SECONDS");
   AddOutputOptions(&app, &options.output);
+  AddWords(&app, &options.model.words,
+           {"device", "overlap", "integer-io", "max-region-operators", "max-region-tiles",
+            "max-tile-aspect", "tile-grids"});
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Result<int> code = RunPareto(options);
   return code ? *code : Report("pareto", code.error());

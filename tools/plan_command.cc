@@ -35,12 +35,11 @@ namespace {
 // A run of the verb from its settings to its outputs.
 class PlanRun {
  public:
-  PlanRun(const PlanOptions& options, PlanSettings settings)
-      : options_(options), settings_(std::move(settings)) {}
+  explicit PlanRun(const PlanOptions& options) : options_(options) {}
 
   Result<int> Run() {
     NEAP_CHECK_OK(Read());
-    NEAP_CHECK_OK(CheckRuntime());
+    NEAP_TRY(request_, deliver::RequestOf(options_.model.words, source_, load_options_));
     NEAP_CHECK_OK(Plan());
     NEAP_CHECK_OK(Describe());
     NEAP_CHECK_OK(Write());
@@ -50,13 +49,14 @@ class PlanRun {
 
  private:
   bool ShowsProgress() const { return !options_.output.quiet && ::isatty(::fileno(stderr)) != 0; }
+  plan::Runtime runtime() const { return request_.compile.runtime; }
   bool WritesModel() const { return !options_.model_out.empty() && report::Fits(report_); }
   // The given model, without what its caller runs.
   const formats::SourceModel& Interfaced() const { return delivery_.Interfaced(source_); }
   const formats::SourceModel& Planned() const { return delivery_.Planned(source_); }
 
   Status Read() {
-    load_options_.dims = settings_.dims;
+    NEAP_TRY(load_options_.dims, ParseDims(options_.model.dims));
     NEAP_TRY(source_, formats::Load(options_.model.input, load_options_));
     if (!options_.scratch.empty()) {
       NEAP_CHECK_OK(ApplyScratchFile(options_.scratch, &source_.graph));
@@ -69,42 +69,6 @@ class PlanRun {
     }
     NEAP_CHECK_OK(CheckNameOfOutput());
     return {};
-  }
-
-  Status CheckRuntime() {
-    NEAP_TRY(settings_.compile.runtime, RuntimeFor(options_.model.runtime, source_.format));
-    const plan::Runtime runtime = settings_.compile.runtime;
-    const bool neap = runtime == plan::Runtime::kNeap;
-    if (settings_.streams == deliver::Use::kAlways && !neap) {
-      return Fail(
-          UsageError("--stream belongs to --runtime neap: stock runtimes execute no such "
-                     "plan"));
-    }
-    NEAP_CHECK_OK(CheckKernels(runtime, settings_.compile.kernels));
-    if (options_.cascade_bodies == "shared" && runtime != plan::Runtime::kTflm) {
-      return Fail(UsageError("--cascade-bodies shared belongs to --runtime tflm"));
-    }
-    if (options_.no_memory_plan && runtime != plan::Runtime::kTflm) {
-      return Fail(UsageError("--no-memory-plan belongs to --runtime tflm"));
-    }
-    if (settings_.budget_total_bytes && runtime != plan::Runtime::kTflm) {
-      return Fail(UsageError("--budget-total belongs to --runtime tflm"));
-    }
-    if (options_.rewriting.accumulator_bytes != 0 && !SumsInPlace()) {
-      return Fail(UsageError(
-          "--accumulator-bytes belongs to --runtime neap without -o: no file holds accumulators"));
-    }
-    // There tensors share addresses.
-    if (options_.moves != "none" && (neap || runtime == plan::Runtime::kLitert)) {
-      return Fail(UsageError("--moves is not for --runtime " +
-                             std::string(plan::ProfileOf(runtime).name) +
-                             ", where tensors share addresses"));
-    }
-    return {};
-  }
-
-  bool SumsInPlace() const {
-    return settings_.compile.runtime == plan::Runtime::kNeap && options_.model_out.empty();
   }
 
   // A model is written in the format that it came in; a name that says otherwise misleads whoever
@@ -123,7 +87,7 @@ class PlanRun {
   // What file order needs is what TFLM's own planner needs, which does not run for such a file.
   void NoteCarriedPlan() {
     const formats::SourceModel& model = Interfaced();
-    if (settings_.compile.runtime != plan::Runtime::kTflm || !model.carried_plan) return;
+    if (runtime() != plan::Runtime::kTflm || !model.carried_plan) return;
     const formats::CarriedPlan& carried = *model.carried_plan;
     if (!carried.problem.empty()) return;
     const plan::OffsetsVerdict verdict = plan::CheckOffsets(model.graph, carried.offsets);
@@ -135,58 +99,16 @@ class PlanRun {
 
   // --- planning ---
 
-  // What plans have to stay within: --budget, --budget-total, the memory of --device.
-  deliver::Budgets BudgetsOf() const {
-    deliver::Budgets budgets{settings_.budget_bytes, settings_.budget_total_bytes, {}};
-    if (!settings_.device) return budgets;
-    const cascade::DeviceMemory* const memory = cascade::MemoryFor(*settings_.device, false);
-    if (memory == nullptr || memory->bytes == 0) return budgets;
-    budgets.memory_bytes = memory->bytes;
-    if (memory != cascade::MemoryFor(*settings_.device, true)) return budgets;
-    // Weights are in the same memory.
-    for (const graph::Subgraph& subgraph : source_.graph.subgraphs) {
-      for (const graph::Tensor& tensor : subgraph.tensors) {
-        if (tensor.constant) *budgets.memory_bytes -= graph::TensorBytes(tensor).value_or(0);
-      }
-    }
-    budgets.memory_bytes = std::max<std::int64_t>(*budgets.memory_bytes, 0);
-    return budgets;
-  }
-
-  Result<deliver::Request> RequestOf() {
-    deliver::Request request;
-    request.compile = settings_.compile;
-    request.compile.limits.stop = StopOnInterrupt();
-    request.budgets = BudgetsOf();
-    request.integer_io = IntegerIoOf(options_.integer_io);
-    request.rewriting = settings_.rewriting;
-    request.sums_in_place = SumsInPlace();
-    request.streams = settings_.streams;
-    // Only Neap's executor runs streams.
-    if (settings_.compile.runtime != plan::Runtime::kNeap) request.streams = deliver::Use::kNever;
-    request.tiles = settings_.tiles;
-    if (settings_.device) {
-      request.device = *settings_.device;
-    } else {
-      NEAP_TRY(request.device, DeviceFor(""));
-    }
-    if (options_.cascade_bodies == "shared") request.bodies = cascade::TileBodies::kShared;
-    request.grids = options_.grids.grids;
-    request.load = load_options_;
-    return request;
-  }
-
   Status Plan() {
-    NEAP_TRY(deliver::Request request, RequestOf());
-    budgets_ = request.budgets;
+    request_.compile.limits.stop = StopOnInterrupt();
     ProgressLine progress(ShowsProgress());
     CascadeProgressLine tiles_progress(ShowsProgress());
-    request.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-    request.tiles_observer = [&](const cascade::PlanProgress& seen) {
+    request_.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
+    request_.tiles_observer = [&](const cascade::PlanProgress& seen) {
       progress.Erase();
       tiles_progress.Show(seen);
     };
-    auto delivery = deliver::Deliver(source_, request);
+    auto delivery = deliver::Deliver(source_, request_);
     tiles_progress.Erase();
     progress.Erase();
     if (!delivery) {
@@ -207,8 +129,7 @@ class PlanRun {
     NoteCarriedPlan();
     AddNotes(delivery_.notes);
     AddNotes(compiled.notes);
-    if (settings_.compile.runtime == plan::Runtime::kNeap && !SumsInPlace() &&
-        settings_.rewriting.any) {
+    if (runtime() == plan::Runtime::kNeap && !request_.sums_in_place && request_.rewriting.any) {
       report_.notes.emplace_back(
           "rewrites with accumulators of Neap's executor are left out, because no file can hold "
           "them: a plan without -o may need less memory");
@@ -226,10 +147,10 @@ class PlanRun {
     report_.model = source_.path;
     report_.graph = &Planned().graph;
     report_.compiled = &compiled;
-    report_.placed = settings_.compile.place;
+    report_.placed = request_.compile.place;
     DescribeBudgets();
     report_.carries_plan = source_.format == formats::Format::kTflite && !compiled.offsets.empty();
-    if (settings_.compile.runtime == plan::Runtime::kTflm) NoteWhatIsMissing();
+    if (runtime() == plan::Runtime::kTflm) NoteWhatIsMissing();
     return {};
   }
 
@@ -249,29 +170,29 @@ class PlanRun {
   }
 
   void DescribeBudgets() {
-    report_.budget_bytes = settings_.budget_bytes;
-    report_.budget_total_bytes = settings_.budget_total_bytes;
-    if (!budgets_.memory_bytes) return;
+    const deliver::Budgets& budgets = request_.budgets;
+    report_.budget_bytes = budgets.arena_bytes;
+    report_.budget_total_bytes = budgets.total_bytes;
+    if (!budgets.memory_bytes) return;
     const compile::TflmTotal* const total = report::TotalOf(delivery_.compiled);
     const bool of_total = total != nullptr && total->total_arena_bytes >= 0;
     auto& budget = of_total ? report_.budget_total_bytes : report_.budget_bytes;
-    budget = std::min(budget.value_or(*budgets_.memory_bytes), *budgets_.memory_bytes);
-    const cascade::DeviceMemory* const memory = cascade::MemoryFor(*settings_.device, false);
+    budget = std::min(budget.value_or(*budgets.memory_bytes), *budgets.memory_bytes);
+    const cascade::DeviceMemory* const memory = cascade::MemoryFor(request_.device, false);
     report_.notes.push_back(
         fmt::format("device '{}' has {} for activations in memory '{}': compared with the {}",
-                    report::Printable(settings_.device->name), FormatBytes(*budgets_.memory_bytes),
+                    report::Printable(request_.device.name), FormatBytes(*budgets.memory_bytes),
                     report::Printable(memory->name), of_total ? "whole arena" : "arena"));
   }
 
   void DescribeTiles() {
-    if (!delivery_.tiles || settings_.tiles == deliver::Use::kNever) return;
+    if (!delivery_.tiles || request_.tiles == deliver::Use::kNever) return;
     const bool cut = delivery_.kind == deliver::Kind::kTiles;
-    if (!cut && settings_.tiles != deliver::Use::kAlways) return;
+    if (!cut && request_.tiles != deliver::Use::kAlways) return;
     const cascade::PlanOutcome& outcome = *delivery_.tiles;
     const cascade::Proposal& chosen = cut ? outcome.front[outcome.chosen] : outcome.uncut;
     report::CascadeReport cascade;
-    cascade.device =
-        settings_.device ? settings_.device->name : std::string(cascade::DevicePresets().front());
+    cascade.device = request_.device.name;
     cascade.tiles = chosen.tiles;
     cascade.macs = chosen.macs;
     cascade.uncut_macs = outcome.macs;
@@ -320,7 +241,7 @@ class PlanRun {
 
   // What the numbers of a runtime are not.
   void NoteRuntime() {
-    const plan::Runtime runtime = settings_.compile.runtime;
+    const plan::Runtime runtime = request_.compile.runtime;
     if (const auto refusal = plan::FindRefusal(Interfaced().graph, runtime)) {
       const graph::Subgraph& subgraph = Interfaced().graph.subgraphs[refusal->subgraph];
       report_.refused = {graph::Describe(refusal->op, subgraph.ops[refusal->op]), refusal->why};
@@ -346,7 +267,7 @@ class PlanRun {
     if (!delivery_.compiled.unknown_kernels.empty()) {
       std::string note = fmt::format("operator {}: its scratch is not modelled",
                                      delivery_.compiled.unknown_kernels.front());
-      if (settings_.compile.place && settings_.compile.tell_offsets) {
+      if (request_.compile.place && request_.compile.tell_offsets) {
         note += ", so that the written model has no memory plan and TFLM places the tensors itself";
       }
       report_.notes.push_back(note + "; --scratch FILE states it");
@@ -391,7 +312,7 @@ class PlanRun {
     NEAP_TRY(const compile::Compiled file_order,
              CompileFileOrder(Interfaced().graph, delivery_.options));
     const PictureInput input{
-        &Planned(), given, &file_order, &delivery_.compiled, settings_.budget_bytes, true};
+        &Planned(), given, &file_order, &delivery_.compiled, request_.budgets.arena_bytes, true};
     return WritePictures(options_.pictures, input, options_.force, &report_.written);
   }
 
@@ -422,11 +343,10 @@ class PlanRun {
   }
 
   const PlanOptions& options_;
-  PlanSettings settings_;
   Stopwatch watch_;
   formats::LoadOptions load_options_;
   formats::SourceModel source_;
-  deliver::Budgets budgets_;
+  deliver::Request request_;
   deliver::Delivery delivery_;
   report::RewriteReport rewriting_;
   report::PlanReport report_;
@@ -437,11 +357,12 @@ class PlanRun {
 int PlanCommand(std::vector<std::string> args, bool short_form) {
   PlanOptions options;
   if (const auto code = ParsePlanOptions(std::move(args), short_form, &options)) return *code;
-  auto settings = Understand(options);
-  if (!settings) return tools::Report("plan", settings.error());
+  if (const Status status = CheckPlanOptions(options); !status) {
+    return tools::Report("plan", status.error());
+  }
   std::optional<WorkScope> work;
-  if (options.max_states == 0 && options.time_limit_seconds == 0) work.emplace(kDefaultWork);
-  PlanRun run(options, std::move(*settings));
+  if (deliver::HasDefaultWork(options.model.words)) work.emplace(deliver::kDefaultWork);
+  PlanRun run(options);
   const Result<int> code = run.Run();
   return code ? *code : tools::Report("plan", code.error());
 }

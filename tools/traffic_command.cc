@@ -99,8 +99,8 @@ class TrafficRun {
     load_options.weights = !plan_.rewritten_sha256.empty();  // constants may have to be cut
     NEAP_TRY(source_, formats::Load(options_.model.input, load_options));
     NEAP_CHECK_OK(Edit(load_options));
-    NEAP_TRY(runtime_, RuntimeFor(options_.model.runtime, source_.format));
-    if (!options_.plan.empty() && options_.model.runtime.empty()) runtime_ = plan_.runtime;
+    NEAP_TRY(runtime_, deliver::RuntimeOf(options_.model.words, source_.format));
+    if (!options_.plan.empty() && options_.model.words.runtime.empty()) runtime_ = plan_.runtime;
     report_.model = source_.path;
     report_.model_sha256 = source_.sha256;
     report_.runtime = plan::ProfileOf(runtime_).name;
@@ -138,7 +138,7 @@ class TrafficRun {
       options.place = false;
       options.limits.max_states = kStatesForAFewSeconds;
       options.limits.stop = stop;
-      const WorkScope work(kDefaultWork);
+      const WorkScope work(deliver::kDefaultWork);
       auto compiled = compile::Compile(source_.graph, options);
       if (!compiled) return Fail(Named(std::move(compiled).error()));
       plan_ = std::move(compiled->plan);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A request in words: the options by which a command line, a C program or a notebook says how a
+// model is to be planned. One table has them all; parsing, help, documents and completions come
+// from it. What goes with what is decided here, too, once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/cascade/device.h"
+#include "neap/cascade/plan.h"
+#include "neap/deliver/deliver.h"
+#include "neap/deliver/rewriting.h"
+#include "neap/formats/formats.h"
+#include "neap/plan/plan.h"
+
+namespace neap::deliver {
+
+// What was said, each word understood by itself. The members are those of the table's options.
+struct Words {
+  // What options are called in messages: this before their names. A command line has "--".
+  std::string prefix;
+  std::set<std::string_view> given;  // names of options that were set
+
+  std::string runtime;  // "": by the format of the model
+  std::optional<std::int64_t> budget_bytes;
+  std::optional<std::int64_t> budget_total_bytes;
+  // Orders.
+  std::string order = "exact";
+  std::uint64_t seed = 0;
+  std::string forced;  // "": not given
+  std::int64_t slack_bytes = 0;
+  std::int64_t step_states = 0;        // 0: not given
+  std::int64_t soft_budget_bytes = 0;  // 0: not given
+  bool order_only = false;
+  // Placements.
+  std::string overlap;  // "": none
+  bool keep_inputs = false;
+  bool no_memory_plan = false;
+  std::vector<plan::Memory> memories;
+  std::string moves = "none";
+  // Models.
+  std::string integer_io;  // "": the interface stays
+  std::string rewrite = "bitwise";
+  std::vector<std::string> rules;      // as given, "-name" among them
+  std::int64_t rewrite_work = 0;       // 0: not given
+  std::int64_t accumulator_bytes = 0;  // 0: not given
+  // Tiles.
+  std::string cascade;  // "": where a budget needs it
+  std::string cascade_bodies = "clones";
+  std::string device;  // "": the default preset
+  cascade::Grids grids;
+  // Streams.
+  std::string stream;  // "": where a budget needs it
+  std::string input = "resident";
+  std::int64_t max_macs_permille = 0;  // 0: not given
+  std::int64_t block_columns = 0;      // 0: chosen
+  // Limits.
+  std::int64_t max_states = 0;    // 0: not given
+  double time_limit_seconds = 0;  // 0: none
+  std::int64_t max_memory_bytes = std::int64_t{4} << 30;
+  std::int64_t threads = 0;  // 0: all cores
+
+  // Said by other means than these options: the caller states the scratch of operators; a model or
+  // a C header is to be written.
+  bool has_scratch = false;
+  bool writes_model = false;
+  bool writes_header = false;
+
+  bool Has(std::string_view name) const { return given.count(name) > 0; }
+  std::string Named(std::string_view name) const { return prefix + std::string(name); }
+};
+
+struct Option {
+  std::string_view name;   // "time-limit"
+  std::string_view group;  // of the help
+  std::string value;       // what it takes, "SIZE"; "": a flag
+  std::string help;        // without its name
+  // Reads `text` ("": of a flag) into *words. Fails with kUsage, without the name of the option.
+  Status (*set)(std::string_view text, Words* words);
+};
+
+// All options, in groups. Built once; thread-safe.
+const std::vector<Option>& Options();
+// nullptr: there is none of that name.
+const Option* OptionNamed(std::string_view name);
+
+// Fails with kUsage, naming option and value, for an unknown one as well. An option that is set
+// again takes the last value, except that "memory" adds one.
+Status Set(std::string_view name, std::string_view text, Words* words);
+
+// What can be known to be wrong before a model is read: kUsage.
+Status CheckWords(const Words& words);
+
+// The request for a model that was read with `load`: CheckWords(), and what depends on its format.
+// Limits: `time-limit` counts from now on; with neither that nor `max-states` the searches share
+// kDefaultWork, which the caller sets up (base/work.h). Reads a `device` that is a file.
+Result<Request> RequestOf(const Words& words, const formats::SourceModel& source,
+                          const formats::LoadOptions& load);
+
+// The parts of it that other commands have alone.
+Result<RewriteSettings> RewritingOf(const Words& words);
+Result<plan::Runtime> RuntimeOf(const Words& words, formats::Format format);
+Result<cascade::Device> DeviceOf(const Words& words);
+IntegerIo IntegerIoOf(const Words& words);
+// Fails with kUsage where a runtime has other kernels than those that `overlap` names.
+Status CheckOverlap(const Words& words, plan::Runtime runtime);
+
+// Of a request without a limit of states or seconds: all its searches together end after about half
+// a minute of one core, at the same place on every machine.
+inline constexpr std::int64_t kDefaultWork = 30'000'000'000;
+bool HasDefaultWork(const Words& words);
+
+}  // namespace neap::deliver
