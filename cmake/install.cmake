@@ -12,8 +12,8 @@ set(NEAP_PUBLIC_HEADERS
   cascade/copies.h cascade/device.h cascade/plan.h cascade/region.h cascade/stripe.h cascade/tiles_check.h
   census/census.h census/natural.h
   compile/compile.h compile/entry_memory.h compile/headline.h compile/peak_question.h compile/stream.h
-  deliver/deliver.h deliver/edits.h deliver/interface.h deliver/measure.h deliver/options.h
-  deliver/rewriting.h  deliver/written_model.h
+  deliver/deliver.h deliver/dims.h deliver/edits.h deliver/interface.h deliver/measure.h deliver/options.h
+  deliver/rewriting.h deliver/written_model.h
   execute/compare.h execute/evaluate.h execute/inline_calls.h execute/inputs.h execute/npz.h execute/run.h
   execute/value.h
   formats/formats.h

@@ -3,7 +3,7 @@
 # compares the #include lines of the tree with this table.
 # schedule, arena, traffic, census, pipeline and learn are pure combinatorics: they know no neural
 # network.
-set(NEAP_MODULES base io graph schedule arena traffic pipeline learn census ops formats plan stream execute compile cascade rewrite deliver stages zoo report picture bench batch)
+set(NEAP_MODULES base io graph schedule arena traffic pipeline learn census ops formats plan stream execute compile cascade rewrite deliver stages zoo report picture bench batch api)
 
 set(NEAP_MAY_USE_base)
 set(NEAP_MAY_USE_io       base)
@@ -31,3 +31,5 @@ set(NEAP_MAY_USE_report   base graph plan compile traffic)
 set(NEAP_MAY_USE_picture  base graph ops plan compile report)
 set(NEAP_MAY_USE_bench    base graph plan compile rewrite cascade stages pipeline schedule arena traffic census zoo execute report picture)
 set(NEAP_MAY_USE_batch    base io graph formats plan compile rewrite deliver)
+# api: the doors for C and C++.
+set(NEAP_MAY_USE_api      base graph schedule arena formats plan execute compile deliver)

@@ -11,10 +11,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
+#include "neap/deliver/dims.h"
 #include "neap/deliver/options.h"
 #include "neap/formats/formats.h"
 #include "neap/graph/graph.h"
@@ -72,11 +74,12 @@ void AddModelOptions(CLI::App* app, ModelOptions* options);
 void AddInputOptions(CLI::App* app, ModelOptions* options);
 void AddOutputOptions(CLI::App* app, OutputOptions* options);
 
-// "name=N" each; a name may come once.
-Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::string>& dims);
-// The hint of an error about a missing size: all symbols of the model's inputs that have no value,
-// so that one more try is enough. Other errors stay as they are.
-Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph);
+inline Result<std::map<std::string, std::int64_t>> ParseDims(const std::vector<std::string>& dims) {
+  return deliver::DimsOf(dims, "--");
+}
+inline Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph) {
+  return deliver::WithAllSymbols(std::move(diagnostic), graph, "--");
+}
 
 // What standard output (or `stream`) can show.
 report::Style StyleFor(std::FILE* stream, const OutputOptions& options);

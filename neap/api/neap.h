@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Neap for C++17 and later: the C interface (neap_c.h, which says what each function does) with
+// values that free themselves. Needs neither exceptions nor run-time type information.
+//
+//   auto model = neap::api::Model::Read("model.tflite");
+//   if (!model) return Complain(model.error());
+//   auto plan = neap::api::Plan::Make(*model, neap::api::Options().Set("budget", "256KiB"));
+//   if (plan && plan->Check(*model)) Save(*plan->WriteModel(*model));
+//
+// A Result is used like a pointer, and only after it was found to be true. Values are moved, not
+// copied; a moved-from value may only be destroyed or assigned to.
+#ifndef NEAP_NEAP_H
+#define NEAP_NEAP_H
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "neap_c.h"
+
+namespace neap::api {
+
+struct Error {
+  neap_code code = NEAP_OK;
+  std::string message;  // one line
+};
+
+// A value, or why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+
+  explicit operator bool() const { return value_.has_value(); }
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+  const Error& error() const { return error_; }
+
+ private:
+  std::optional<T> value_;
+  Error error_;
+};
+
+// Success, or what is wrong.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+
+  explicit operator bool() const { return error_.code == NEAP_OK; }
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+};
+
+namespace internal {
+
+template <typename Handle, void (*kFree)(Handle*)>
+struct Freer {
+  void operator()(Handle* handle) const { kFree(handle); }
+};
+template <typename Handle, void (*kFree)(Handle*)>
+using Owned = std::unique_ptr<Handle, Freer<Handle, kFree>>;
+
+using OwnedBytes = Owned<neap_bytes, neap_bytes_free>;
+
+inline Error Take(neap_error* error) {
+  Error out{neap_error_code(error), neap_error_message(error)};
+  neap_error_free(error);
+  return out;
+}
+
+inline Result<std::string> TakeBytes(neap_bytes* bytes, neap_error* error) {
+  if (bytes == nullptr) return Take(error);
+  const OwnedBytes owned(bytes);
+  return std::string(neap_bytes_data(bytes), neap_bytes_size(bytes));
+}
+
+inline std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  pointers.reserve(texts.size());
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  return pointers;
+}
+
+}  // namespace internal
+
+class Model {
+ public:
+  // `dims`: "batch=1".
+  static Result<Model> Read(const std::string& path, const std::vector<std::string>& dims = {}) {
+    const auto pointers = internal::Pointers(dims);
+    neap_error* error = nullptr;
+    neap_model* const model = neap_model_read(path.c_str(), pointers.data(), dims.size(), &error);
+    if (model == nullptr) return internal::Take(error);
+    return Model(model);
+  }
+  static Result<Model> Parse(std::string_view bytes, const std::string& name,
+                             const std::vector<std::string>& dims = {}) {
+    const auto pointers = internal::Pointers(dims);
+    neap_error* error = nullptr;
+    neap_model* const model = neap_model_parse(bytes.data(), bytes.size(), name.c_str(),
+                                               pointers.data(), dims.size(), &error);
+    if (model == nullptr) return internal::Take(error);
+    return Model(model);
+  }
+
+  std::size_t num_operators() const { return neap_model_num_operators(handle_.get()); }
+  const neap_model* handle() const { return handle_.get(); }
+
+ private:
+  explicit Model(neap_model* handle) : handle_(handle) {}
+  internal::Owned<neap_model, neap_model_free> handle_;
+};
+
+// Options by name; the first error is kept and told by whoever uses them.
+class Options {
+ public:
+  Options() : handle_(neap_options_new()) {}
+  Options& Set(const std::string& name, const std::string& value = "") & {
+    neap_error* error = nullptr;
+    if (neap_options_set(handle_.get(), name.c_str(), value.c_str(), &error) == NEAP_OK) {
+      return *this;
+    }
+    Error taken = internal::Take(error);
+    if (error_.code == NEAP_OK) error_ = std::move(taken);
+    return *this;
+  }
+  Options&& Set(const std::string& name, const std::string& value = "") && {
+    return std::move(static_cast<Options&>(*this).Set(name, value));
+  }
+  const Error& error() const { return error_; }
+  const neap_options* handle() const { return handle_.get(); }
+
+ private:
+  internal::Owned<neap_options, neap_options_free> handle_;
+  Error error_;
+};
+
+class Plan {
+ public:
+  static Result<Plan> Make(const Model& model, const Options& options = Options()) {
+    if (options.error().code != NEAP_OK) return options.error();
+    neap_error* error = nullptr;
+    neap_plan* const plan = neap_plan_make(model.handle(), options.handle(), &error);
+    if (plan == nullptr) return internal::Take(error);
+    return Plan(plan);
+  }
+  static Result<Plan> Parse(std::string_view json) {
+    neap_error* error = nullptr;
+    neap_plan* const plan = neap_plan_parse(json.data(), json.size(), &error);
+    if (plan == nullptr) return internal::Take(error);
+    return Plan(plan);
+  }
+
+  std::int64_t arena_bytes() const { return neap_plan_arena_bytes(handle_.get()); }
+  std::int64_t lower_bound_bytes() const { return neap_plan_lower_bound_bytes(handle_.get()); }
+  std::int64_t peak_bytes() const { return neap_plan_peak_bytes(handle_.get()); }
+  bool is_optimal() const { return neap_plan_is_optimal(handle_.get()) == 1; }
+  // -1: not known.
+  std::int64_t file_order_arena_bytes() const {
+    return neap_plan_file_order_arena_bytes(handle_.get());
+  }
+  std::int64_t total_arena_bytes() const { return neap_plan_total_arena_bytes(handle_.get()); }
+  // nullopt: what is needed is not known.
+  std::optional<bool> fits() const {
+    const int fits = neap_plan_fits(handle_.get());
+    return fits < 0 ? std::nullopt : std::optional<bool>(fits == 1);
+  }
+  std::string kind() const { return neap_plan_kind(handle_.get()); }
+
+  Result<std::string> Json() const {
+    neap_error* error = nullptr;
+    neap_bytes* const bytes = neap_plan_json(handle_.get(), &error);
+    return internal::TakeBytes(bytes, error);
+  }
+  Status Check(const Model& model) const {
+    neap_error* error = nullptr;
+    if (neap_check(model.handle(), handle_.get(), &error) == NEAP_OK) return {};
+    return internal::Take(error);
+  }
+  Result<std::string> WriteModel(const Model& model) const {
+    neap_error* error = nullptr;
+    neap_bytes* const bytes = neap_write_model(model.handle(), handle_.get(), &error);
+    return internal::TakeBytes(bytes, error);
+  }
+  // The bytes of each input, and of each of `num_outputs` outputs.
+  Result<std::vector<std::string>> Run(const Model& model, const std::vector<std::string>& inputs,
+                                       std::size_t num_outputs) const {
+    std::vector<neap_span> spans;
+    spans.reserve(inputs.size());
+    for (const std::string& input : inputs) spans.push_back({input.data(), input.size()});
+    std::vector<neap_bytes*> outputs(num_outputs, nullptr);
+    neap_error* error = nullptr;
+    const neap_code code = neap_run(model.handle(), handle_.get(), spans.data(), spans.size(),
+                                    outputs.data(), num_outputs, &error);
+    if (code != NEAP_OK) return internal::Take(error);
+    std::vector<std::string> out;
+    for (neap_bytes* const bytes : outputs) {
+      out.push_back(*internal::TakeBytes(bytes, nullptr));
+    }
+    return out;
+  }
+  const neap_plan* handle() const { return handle_.get(); }
+
+ private:
+  explicit Plan(neap_plan* handle) : handle_(handle) {}
+  internal::Owned<neap_plan, neap_plan_free> handle_;
+};
+
+// Whether some order has a peak of at most `budget_bytes`; nullopt: not known within the limits.
+inline Result<std::optional<bool>> Fits(const Model& model, std::int64_t budget_bytes,
+                                        const Options& options = Options()) {
+  if (options.error().code != NEAP_OK) return options.error();
+  neap_error* error = nullptr;
+  const int fits = neap_fits(model.handle(), budget_bytes, options.handle(), &error);
+  if (fits == -2) return internal::Take(error);
+  return fits < 0 ? std::optional<bool>() : std::optional<bool>(fits == 1);
+}
+
+}  // namespace neap::api
+
+#endif  // NEAP_NEAP_H
