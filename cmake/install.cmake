@@ -1,9 +1,11 @@
-# `cmake --install`: the program, the libraries, their public headers and find_package(neap).
+# `cmake --install`: the program, the two libraries with their three headers, find_package(neap) and
+# pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The public headers: what other modules, tools and users may include. The test `layering` sees to it
-# that they include each other, the standard library and tl/expected.hpp only.
+# The doors of the modules: what other modules, tools and tests may include. None of them is installed.
+# The test `layering` sees to it that they include each other, the standard library and
+# tl/expected.hpp only.
 set(NEAP_PUBLIC_HEADERS
   arena/arena.h arena/check.h arena/csv.h arena/memories.h arena/problem.h
   base/bytes.h base/check.h base/diagnostic.h base/id.h base/index.h base/limits.h base/random.h base/result.h base/version.h base/work.h
@@ -36,20 +38,24 @@ set(NEAP_PUBLIC_HEADERS
   traffic/blocks.h traffic/check.h traffic/optimum.h traffic/policy.h traffic/problem.h traffic/traffic.h
   zoo/quantize.h zoo/tflite.h zoo/zoo.h)
 
-set(neap_targets)
-foreach(module IN LISTS NEAP_MODULES)
-  list(APPEND neap_targets neap_${module})
-endforeach()
-install(TARGETS ${neap_targets} EXPORT neapTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS neap RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-foreach(header IN LISTS NEAP_PUBLIC_HEADERS)
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${PROJECT_SOURCE_DIR}/neap/${header}
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/neap/${folder})
+install(TARGETS neap_shared EXPORT neapTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS neap_solvers EXPORT neapSolversTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(neap_headers neap.h neap_c.h neap_solvers.h)
+list(TRANSFORM neap_headers PREPEND ${PROJECT_SOURCE_DIR}/neap/api/)
+install(FILES ${neap_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/neap)
+# From where the .pc files are, so that what was installed may be moved.
+file(RELATIVE_PATH neap_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+foreach(library neap neap-solvers)
+  configure_file(cmake/${library}.pc.in ${PROJECT_BINARY_DIR}/${library}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
 set(neap_config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/neap)
 install(EXPORT neapTargets NAMESPACE neap:: DESTINATION ${neap_config_folder})
+install(EXPORT neapSolversTargets NAMESPACE neap:: DESTINATION ${neap_config_folder})
 configure_package_config_file(cmake/neapConfig.cmake.in ${PROJECT_BINARY_DIR}/neapConfig.cmake
   INSTALL_DESTINATION ${neap_config_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/neapConfigVersion.cmake

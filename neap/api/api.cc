@@ -12,7 +12,6 @@
 
 #include "neap/api/handles.h"
 #include "neap/api/neap_c.h"
-#include "neap/base/version.h"
 #include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/headline.h"
@@ -263,16 +262,6 @@ using neap::api::Made;
 using neap::api::Refuse;
 
 extern "C" {
-
-const char* neap_version(void) { return neap::Version().data(); }
-
-neap_code neap_error_code(const neap_error* error) {
-  return error == nullptr ? NEAP_OUT_OF_MEMORY : error->code;
-}
-const char* neap_error_message(const neap_error* error) {
-  return error == nullptr ? "out of memory" : error->message.c_str();
-}
-void neap_error_free(neap_error* error) { delete error; }
 
 const char* neap_bytes_data(const neap_bytes* bytes) { return bytes->data.c_str(); }
 size_t neap_bytes_size(const neap_bytes* bytes) { return bytes->data.size(); }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Neap for C++17 and later: the C interface (neap_c.h, which says what each function does) with
-// values that free themselves. Needs neither exceptions nor run-time type information.
-//
-//   auto model = neap::api::Model::Read("model.tflite");
-//   if (!model) return Complain(model.error());
-//   auto plan = neap::api::Plan::Make(*model, neap::api::Options().Set("budget", "256KiB"));
-//   if (plan && plan->Check(*model)) Save(*plan->WriteModel(*model));
-//
-// A Result is used like a pointer, and only after it was found to be true. Values are moved, not
-// copied; a moved-from value may only be destroyed or assigned to.
+/// @file
+/// Neap for C++17 and later: the C interface (neap_c.h, which says what each function does) with
+/// values that free themselves. Needs neither exceptions nor run-time type information.
+///
+///   auto model = neap::api::Model::Read("model.tflite");
+///   if (!model) return Complain(model.error());
+///   auto plan = neap::api::Plan::Make(*model, neap::api::Options().Set("budget", "256KiB"));
+///   if (plan && plan->Check(*model)) Save(*plan->WriteModel(*model));
+///
+/// A Result is used like a pointer, and only after it was found to be true. Values are moved, not
+/// copied; a moved-from value may only be destroyed or assigned to.
 #ifndef NEAP_NEAP_H
 #define NEAP_NEAP_H
 
@@ -30,7 +30,7 @@ struct Error {
   std::string message;  // one line
 };
 
-// A value, or why there is none.
+/// A value, or why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -49,7 +49,7 @@ class [[nodiscard]] Result {
   Error error_;
 };
 
-// Success, or what is wrong.
+/// Success, or what is wrong.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -96,7 +96,7 @@ inline std::vector<const char*> Pointers(const std::vector<std::string>& texts) 
 
 class Model {
  public:
-  // `dims`: "batch=1".
+  /// `dims`: "batch=1".
   static Result<Model> Read(const std::string& path, const std::vector<std::string>& dims = {}) {
     const auto pointers = internal::Pointers(dims);
     neap_error* error = nullptr;
@@ -122,7 +122,7 @@ class Model {
   internal::Owned<neap_model, neap_model_free> handle_;
 };
 
-// Options by name; the first error is kept and told by whoever uses them.
+/// Options by name; the first error is kept and told by whoever uses them.
 class Options {
  public:
   Options() : handle_(neap_options_new()) {}
@@ -166,12 +166,12 @@ class Plan {
   std::int64_t lower_bound_bytes() const { return neap_plan_lower_bound_bytes(handle_.get()); }
   std::int64_t peak_bytes() const { return neap_plan_peak_bytes(handle_.get()); }
   bool is_optimal() const { return neap_plan_is_optimal(handle_.get()) == 1; }
-  // -1: not known.
+  /// -1: not known.
   std::int64_t file_order_arena_bytes() const {
     return neap_plan_file_order_arena_bytes(handle_.get());
   }
   std::int64_t total_arena_bytes() const { return neap_plan_total_arena_bytes(handle_.get()); }
-  // nullopt: what is needed is not known.
+  /// nullopt: what is needed is not known.
   std::optional<bool> fits() const {
     const int fits = neap_plan_fits(handle_.get());
     return fits < 0 ? std::nullopt : std::optional<bool>(fits == 1);
@@ -193,7 +193,7 @@ class Plan {
     neap_bytes* const bytes = neap_write_model(model.handle(), handle_.get(), &error);
     return internal::TakeBytes(bytes, error);
   }
-  // The bytes of each input, and of each of `num_outputs` outputs.
+  /// The bytes of each input, and of each of `num_outputs` outputs.
   Result<std::vector<std::string>> Run(const Model& model, const std::vector<std::string>& inputs,
                                        std::size_t num_outputs) const {
     std::vector<neap_span> spans;
@@ -217,7 +217,7 @@ class Plan {
   internal::Owned<neap_plan, neap_plan_free> handle_;
 };
 
-// Whether some order has a peak of at most `budget_bytes`; nullopt: not known within the limits.
+/// Whether some order has a peak of at most `budget_bytes`; nullopt: not known within the limits.
 inline Result<std::optional<bool>> Fits(const Model& model, std::int64_t budget_bytes,
                                         const Options& options = Options()) {
   if (options.error().code != NEAP_OK) return options.error();
