@@ -261,6 +261,7 @@ using neap::api::Guarded;
 using neap::api::Made;
 using neap::api::Refuse;
 
+// NOLINTBEGIN(readability-identifier-naming,modernize-redundant-void-arg): the names of C
 extern "C" {
 
 const char* neap_bytes_data(const neap_bytes* bytes) { return bytes->data.c_str(); }
@@ -398,3 +399,4 @@ int neap_fits(const neap_model* model, int64_t budget_bytes, const neap_options*
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming,modernize-redundant-void-arg)

@@ -4,6 +4,7 @@
 #include "neap/api/handles.h"
 #include "neap/base/version.h"
 
+// NOLINTBEGIN(readability-identifier-naming,modernize-redundant-void-arg): the names of C
 extern "C" {
 
 const char* neap_version(void) { return neap::Version().data(); }
@@ -17,3 +18,4 @@ const char* neap_error_message(const neap_error* error) {
 void neap_error_free(neap_error* error) { delete error; }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming,modernize-redundant-void-arg)

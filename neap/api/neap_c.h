@@ -8,6 +8,8 @@
 #ifndef NEAP_NEAP_C_H
 #define NEAP_NEAP_C_H
 
+/* NOLINTBEGIN(readability-identifier-naming,modernize-*): C has no other names and types */
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -125,5 +127,7 @@ NEAP_API int neap_fits(const neap_model* model, int64_t budget_bytes, const neap
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(readability-identifier-naming,modernize-*) */
 
 #endif /* NEAP_NEAP_C_H */

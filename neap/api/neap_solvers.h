@@ -19,6 +19,8 @@
 #ifndef NEAP_NEAP_SOLVERS_H
 #define NEAP_NEAP_SOLVERS_H
 
+/* NOLINTBEGIN(readability-identifier-naming,modernize-*): C has no other names and types */
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -115,5 +117,7 @@ NEAP_API neap_code neap_place(const neap_buffer* buffers, size_t num_buffers,
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(readability-identifier-naming,modernize-*) */
 
 #endif /* NEAP_NEAP_SOLVERS_H */

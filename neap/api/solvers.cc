@@ -103,6 +103,7 @@ neap_code Place(const neap_buffer* buffers, std::size_t num_buffers, const neap_
 }  // namespace
 }  // namespace neap::api
 
+// NOLINTBEGIN(readability-identifier-naming,modernize-redundant-void-arg): the names of C
 extern "C" {
 
 neap_code neap_order(const neap_order_problem* problem, int64_t max_states, int32_t* order,
@@ -121,3 +122,4 @@ neap_code neap_place(const neap_buffer* buffers, size_t num_buffers, const neap_
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming,modernize-redundant-void-arg)
