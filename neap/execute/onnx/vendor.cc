@@ -175,7 +175,7 @@ Result<RunKernel> PrepareItaMax(const Node& node) {
         return std::clamp<std::int64_t>((Plus(most, -WholeOf(in, i)) + 16) >> 5, 0, 62);
       };
       std::int64_t sum = 0;
-      for (std::int64_t i = 0; i < rows.length; ++i) sum += 256 >> shift(i);
+      for (std::int64_t i = 0; i < rows.length; ++i) sum += std::int64_t{256} >> shift(i);
       const std::int64_t inverse = (levels - 1) * 256 / std::max<std::int64_t>(sum, 1);
       for (std::int64_t i = 0; i < rows.length; ++i) {
         Output<float>(arguments)[r * rows.length + i].value =
