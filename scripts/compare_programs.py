@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what two builds of `neap` make: compare_programs.py BEFORE AFTER [--files REGEX] [--jobs N].
+
+For a change that is to change nothing. Every model and graph of ../shared is planned by both programs with
+five sets of options and a small limit of states. Written models and plans have to have the same bytes, reports
+the same numbers except seconds, failures the same exit code and message. A line for each difference, then how
+many runs were compared; exit 1 where something differs."""
+
+import argparse
+import concurrent.futures
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+SHARED = pathlib.Path(os.environ.get("NEAP_SHARED", SOURCE / "../shared")).resolve()
+MODELS = (".tflite", ".onnx")
+# Name, options, whether a model is written.
+WAYS = (
+    ("default", (), True),
+    ("cascade", ("--cascade", "auto"), True),
+    ("overlap", ("--overlap", "tflm-reference"), True),
+    ("stream", ("--runtime", "neap", "--stream", "auto"), False),
+    ("reassociate", ("--rewrite", "reassociate"), True),
+)
+
+
+def without_seconds(value):
+    if isinstance(value, dict):
+        return {key: without_seconds(item) for key, item in value.items() if key != "seconds"}
+    return [without_seconds(item) for item in value] if isinstance(value, list) else value
+
+
+def made(program, path, words, writes, limits):
+    """{name: what came out}."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        model, plan = folder / f"out{path.suffix}", folder / "plan.json"
+        outputs = ["--plan", plan] + (["-o", model] if writes else [])
+        run = subprocess.run([program, "plan", path, *words, *limits, "--json", *outputs], capture_output=True,
+                             stdin=subprocess.DEVNULL, check=False)
+        report = without_seconds(json.loads(run.stdout)) if run.stdout else None
+        if report and report.get("delivered"):
+            report["delivered"].pop("file", None)
+        return {"exit code": run.returncode, "message": run.stderr.decode(errors="replace"), "report": report,
+                "model": model.read_bytes() if model.exists() else None,
+                "plan": plan.read_bytes() if plan.exists() else None}
+
+
+def first_difference(before, after, at=""):
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *(key for key in after if key not in before)]:
+            if before.get(key) != after.get(key):
+                return first_difference(before.get(key), after.get(key), f"{at}.{key}")
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (one, other) in enumerate(zip(before, after)):
+            if one != other:
+                return first_difference(one, other, f"{at}[{index}]")
+    if isinstance(before, bytes) or isinstance(after, bytes):
+        return f"{at}: {len(before or b'')} and {len(after or b'')} bytes that differ"
+    return f"{at}: {before!r} -> {after!r}"
+
+
+def compare(job):
+    path, (name, words, writes), before, after, limits = job
+    is_model = path.suffix in MODELS
+    if not is_model and name in ("cascade", "overlap", "stream"):
+        return None
+    one, other = (made(program, path, words, writes and is_model, limits) for program in (before, after))
+    if one == other:
+        return ""
+    return f"{path.name} {name}{first_difference(one, other)}"
+
+
+def inputs(folder, pattern):
+    """All models and graphs; what is packed is unpacked into `folder`."""
+    root = SHARED / "models"
+    found = [path for path in root.rglob("*") if path.suffix in MODELS]
+    for path in (SHARED / "graphs").rglob("*.json*"):
+        if path.suffix == ".gz":
+            unpacked = folder / path.stem
+            with gzip.open(path) as packed, open(unpacked, "wb") as out:
+                shutil.copyfileobj(packed, out)
+            path = unpacked
+        if path.suffix == ".json":
+            found.append(path)
+    return sorted((path for path in found if re.search(pattern, str(path))),
+                  key=lambda path: (path.stat().st_size, path))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("before")
+    parser.add_argument("after")
+    parser.add_argument("--files", default="", help="a regular expression that paths have to contain")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--max-states", default="1000")
+    arguments = parser.parse_args()
+    programs = [str(pathlib.Path(path).resolve()) for path in (arguments.before, arguments.after)]
+    with tempfile.TemporaryDirectory() as name:
+        files = inputs(pathlib.Path(name), arguments.files)
+        limits = ("--max-states", arguments.max_states)
+        jobs = [(path, way, *programs, limits) for path in files for way in WAYS]
+        compared, different = 0, 0
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            for answer in pool.map(compare, jobs):
+                compared += answer is not None
+                different += bool(answer)
+                if answer:
+                    print(answer, flush=True)
+    print(f"{compared} runs compared, {different} differ")
+    return 1 if different or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
