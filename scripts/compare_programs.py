@@ -43,12 +43,10 @@ def made(program, path, words, writes, limits):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         model, plan = folder / f"out{path.suffix}", folder / "plan.json"
-        outputs = ["--plan", plan] + (["-o", model] if writes else [])
+        outputs = ["--plan", plan.name] + (["-o", model.name] if writes else [])
         run = subprocess.run([program, "plan", path, *words, *limits, "--json", *outputs], capture_output=True,
-                             stdin=subprocess.DEVNULL, check=False)
+                             stdin=subprocess.DEVNULL, check=False, cwd=folder)
         report = without_seconds(json.loads(run.stdout)) if run.stdout else None
-        if report and report.get("delivered"):
-            report["delivered"].pop("file", None)
         return {"exit code": run.returncode, "message": run.stderr.decode(errors="replace"), "report": report,
                 "model": model.read_bytes() if model.exists() else None,
                 "plan": plan.read_bytes() if plan.exists() else None}
