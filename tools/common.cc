@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -87,11 +88,33 @@ bool IsSameFile(const std::string& a, const std::string& b) {
          fs::weakly_canonical(fs::absolute(b, error), error);
 }
 
+// The options as JSON, in the order of the help.
+std::string Description(const CLI::App& app) {
+  nlohmann::ordered_json out;
+  out["summary"] = app.get_description();
+  out["examples"] = app.get_footer();
+  out["options"] = nlohmann::ordered_json::array();
+  for (const CLI::Option* const option : app.get_options()) {
+    nlohmann::ordered_json one;
+    one["names"] =
+        option->get_positional() ? option->get_name(true) : option->get_name(false, true);
+    one["positional"] = option->get_positional();
+    one["value"] = option->get_items_expected_max() == 0 ? "" : option->get_option_text();
+    one["group"] = option->get_group();
+    one["help"] = option->get_description();
+    out["options"].push_back(std::move(one));
+  }
+  return out.dump(1) + "\n";
+}
+
 }  // namespace
 
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
   app->set_help_flag("-h,--help", "this help");
   app->formatter(std::make_shared<WrappedHelp>());
+  if (args.size() == 1 && args.front() == kDescribe) {
+    return Print(stdout, Description(*app)) ? kDone : kFailed;
+  }
   std::reverse(args.begin(), args.end());  // CLI11 takes them off the back
   try {
     app->parse(std::move(args));

@@ -52,6 +52,10 @@ int TrafficCommand(std::vector<std::string> args);
 int ParetoCommand(std::vector<std::string> args);
 int BenchCommand(std::vector<std::string> args);
 
+// Alone after a verb: its options as JSON, from which documents and completions are made
+// (scripts/make_reference.py). Alone: the verbs.
+inline constexpr std::string_view kDescribe = "--describe";
+
 // Parses; an exit code when the verb ends here: help has been printed, or what is wrong.
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args);
 

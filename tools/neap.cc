@@ -17,40 +17,54 @@
 namespace neap::tools {
 namespace {
 
-constexpr std::string_view kHelp =
-    "Neap plans the memory of trained neural networks: the execution order with the least peak,\n"
-    "a proof of it, addresses for all tensors, and the same model written back.\n"
-    "\n"
-    "Usage:\n"
-    "  neap IN OUT [OPTIONS]     short for: neap plan IN -o OUT\n"
-    "  neap VERB ... [OPTIONS]\n"
-    "\n"
-    "Verbs:\n"
-    "  plan      find the best order, place the tensors, write model and plan\n"
-    "  inspect   show live memory operator by operator, and what makes the peak\n"
-    "  check     verify a plan against its model, independently of the planner\n"
-    "  run       execute a model, and a plan of it at its addresses\n"
-    "  zoo       make networks from their published definitions\n"
-    "  batch     plan many graphs, a line in and a line out for each\n"
-    "  place     place buffers with lifetimes, from a CSV file\n"
-    "  pareto    memory against time: all ways to run the model in tiles\n"
-    "  bench     run a suite of measurements, such as the tables of a paper\n"
-    "  pipeline  assign operators to a pipeline of accelerators\n"
-    "  traffic   off-chip bytes when activations live in a small on-chip memory\n"
-    "\n"
-    "  -h, --help   this help; 'neap VERB --help' has options and examples\n"
-    "  --version    the version\n"
-    "\n"
-    "Examples:\n"
-    "  neap model.tflite small.tflite\n"
-    "  neap inspect model.onnx --dim batch=1\n"
-    "  neap plan model.tflite --budget 256KiB --json\n"
-    "\n"
-    "Models are .tflite, .onnx or graph JSON. Results go to stdout, messages to stderr.\n";
+// In the order of the help.
+struct Verb {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(std::vector<std::string> args);  // `args`: the words after it; the exit code
+};
+constexpr Verb kVerbs[] = {
+    {"plan", "find the best order, place the tensors, write model and plan",
+     [](std::vector<std::string> args) { return PlanCommand(std::move(args), false); }},
+    {"inspect", "show live memory operator by operator, and what makes the peak", InspectCommand},
+    {"check", "verify a plan against its model, independently of the planner", CheckCommand},
+    {"run", "execute a model, and a plan of it at its addresses", RunCommand},
+    {"zoo", "make networks from their published definitions", ZooCommand},
+    {"batch", "plan many graphs, a line in and a line out for each", BatchCommand},
+    {"place", "place buffers with lifetimes, from a CSV file", PlaceCommand},
+    {"pareto", "memory against time: all ways to run the model in tiles", ParetoCommand},
+    {"bench", "run a suite of measurements, such as the tables of a paper", BenchCommand},
+    {"pipeline", "assign operators to a pipeline of accelerators", PipelineCommand},
+    {"traffic", "off-chip bytes when activations live in a small on-chip memory", TrafficCommand},
+};
+
+std::string Help() {
+  std::string help =
+      "Neap plans the memory of trained neural networks: the execution order with the least peak,\n"
+      "a proof of it, addresses for all tensors, and the same model written back.\n"
+      "\n"
+      "Usage:\n"
+      "  neap IN OUT [OPTIONS]     short for: neap plan IN -o OUT\n"
+      "  neap VERB ... [OPTIONS]\n"
+      "\n"
+      "Verbs:\n";
+  for (const Verb& verb : kVerbs) help += fmt::format("  {:<9} {}\n", verb.name, verb.summary);
+  return help +
+         "\n"
+         "  -h, --help   this help; 'neap VERB --help' has options and examples\n"
+         "  --version    the version\n"
+         "\n"
+         "Examples:\n"
+         "  neap model.tflite small.tflite\n"
+         "  neap inspect model.onnx --dim batch=1\n"
+         "  neap plan model.tflite --budget 256KiB --json\n"
+         "\n"
+         "Models are .tflite, .onnx or graph JSON. Results go to stdout, messages to stderr.\n";
+}
 
 int Run(std::vector<std::string> args) {
   if (args.empty()) {
-    fmt::print(stderr, "{}", kHelp);
+    fmt::print(stderr, "{}", Help());
     return kUsage;
   }
   if (std::find(args.begin(), args.end(), "") != args.end()) {
@@ -58,22 +72,19 @@ int Run(std::vector<std::string> args) {
     return kUsage;
   }
   const std::string first = args.front();
-  if (first == "-h" || first == "--help") return Print(stdout, kHelp) ? kDone : kFailed;
+  if (first == "-h" || first == "--help") return Print(stdout, Help()) ? kDone : kFailed;
   if (first == "--version") {
     return Print(stdout, fmt::format("neap {}\n", Version())) ? kDone : kFailed;
   }
   std::vector<std::string> rest(args.begin() + 1, args.end());
-  if (first == "plan") return PlanCommand(std::move(rest), false);
-  if (first == "inspect") return InspectCommand(std::move(rest));
-  if (first == "check") return CheckCommand(std::move(rest));
-  if (first == "zoo") return ZooCommand(std::move(rest));
-  if (first == "run") return RunCommand(std::move(rest));
-  if (first == "batch") return BatchCommand(std::move(rest));
-  if (first == "place") return PlaceCommand(std::move(rest));
-  if (first == "bench") return BenchCommand(std::move(rest));
-  if (first == "pipeline") return PipelineCommand(std::move(rest));
-  if (first == "traffic") return TrafficCommand(std::move(rest));
-  if (first == "pareto") return ParetoCommand(std::move(rest));
+  if (first == kDescribe) {
+    std::string names;
+    for (const Verb& verb : kVerbs) names += fmt::format("{}\t{}\n", verb.name, verb.summary);
+    return Print(stdout, names) ? kDone : kFailed;
+  }
+  for (const Verb& verb : kVerbs) {
+    if (first == verb.name) return verb.run(std::move(rest));
+  }
   // `neap IN OUT`, unless the word looks like a verb.
   std::error_code error;
   const bool looks_like_verb = !first.empty() && first.front() != '-' &&
