@@ -105,6 +105,9 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
   const graph::Shape* out = ImageShape(subgraph, op.outputs[0]);
   const graph::Shape* in = ImageShape(subgraph, op.inputs[input]);
   if (out == nullptr || in == nullptr) return std::nullopt;
+  // Every plan is checked and executed by dependence maps; shapes that contradict an operator have
+  // none.
+  if (!ops::NeedOf(subgraph, op, input, ops::WholeBox(*out))) return std::nullopt;
   if (op.type == "CONV_2D" || op.type == "DEPTHWISE_CONV_2D" || op.type == "MAX_POOL_2D" ||
       op.type == "AVERAGE_POOL_2D") {
     const auto window = ops::WindowOf(subgraph, op);

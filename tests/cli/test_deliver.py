@@ -34,6 +34,12 @@ class DeliverTest(CliTest):
         made = [path for path in self.folder.iterdir() if path.name != "m.tflite"]
         return made[0].rename(self.folder / "m.tflite")
 
+    def test_shapes_that_contradict_an_operator_are_not_streamed(self):
+        """The RELUs have more outputs than inputs."""
+        self.model()
+        report = self.report_of("plan", "m.tflite", "--runtime", "neap", "--stream", "auto")
+        self.assertIsNone(report["stream"])
+
     def test_memory_plan_is_written_once(self):
         model = self.model()
         report = self.report_of("plan", "m.tflite", "-o", "out.tflite", "--plan", "plan.json")
