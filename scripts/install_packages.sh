@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian 12 packages that are missing: install_packages.sh [--build] [--test] [--train].
-# --build: to build the program (the default). --test: to run all tests as well. --train: to build
-# neap-train (libtorch; the CPU build of Debian, some 200 MB with what it depends on).
+# Installs the Debian 12 packages that are missing: install_packages.sh [--build] [--test] [--train]
+# [--arm64]. --build: to build the program (the default). --test: to run all tests as well. --train: to
+# build neap-train (libtorch; the CPU build of Debian, some 200 MB with its dependencies). --arm64: to
+# build the program for arm64 (preset `arm64`) and run it on x86-64; the arm64 libraries are unpacked in
+# build/arm64-sysroot, and the machine's own packages stay of one architecture.
 set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler libprotobuf-dev protobuf-compiler
@@ -13,16 +16,45 @@ test_packages=(git python3 python3-venv libgtest-dev libgmock-dev libbenchmark-d
   clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev coinor-cbc
   chromium chromium-driver)
 train_packages=(libtorch-dev libopenblas0-pthread)
+cross_packages=(g++-aarch64-linux-gnu qemu-user)
+# Those of build_packages that are linked or included, with their shared libraries.
+arm64_packages=(libexpected-dev libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libflatbuffers-dev
+  libprotobuf-dev libprotobuf32 libssl-dev libssl3 zlib1g-dev zlib1g)
 
+arm64=0
 packages=("${build_packages[@]}")
 for argument in "$@"; do
   case "$argument" in
     --build) ;;
     --test) packages+=("${test_packages[@]}") ;;
     --train) packages+=("${train_packages[@]}") ;;
-    *) echo "usage: $0 [--build] [--test] [--train]" >&2; exit 2 ;;
+    --arm64) packages+=("${cross_packages[@]}"); arm64=1 ;;
+    *) echo "usage: $0 [--build] [--test] [--train] [--arm64]" >&2; exit 2 ;;
   esac
 done
+
+# Downloads the arm64 packages with lists and a state of apt's own, so that the machine keeps its
+# architectures, and unpacks them; none of their scripts runs.
+unpack_arm64() {
+  local root=$PWD/build/arm64-sysroot state=$PWD/build/arm64-packages archive
+  if [[ $(cat "$root/packages" 2>/dev/null) == "${arm64_packages[*]}" ]]; then return; fi
+  rm -rf "$root" "$state"
+  mkdir -p "$root" "$state"/{lists/partial,cache/archives/partial,archives}
+  touch "$state/status"
+  cat >"$state/apt.conf" <<END
+APT::Architecture "arm64";
+APT::Architectures { "arm64"; };
+APT::Sandbox::User "root";
+Dir::State "$state";
+Dir::State::status "$state/status";
+Dir::Cache "$state/cache";
+END
+  APT_CONFIG=$state/apt.conf apt-get update -q
+  (cd "$state/archives" && APT_CONFIG=$state/apt.conf apt-get download -q "${arm64_packages[@]}")
+  for archive in "$state"/archives/*.deb; do dpkg -x "$archive" "$root"; done
+  rm -rf "$state"
+  echo "${arm64_packages[*]}" >"$root/packages"
+}
 
 missing=()
 for package in "${packages[@]}"; do
@@ -31,6 +63,7 @@ for package in "${packages[@]}"; do
 done
 if [[ ${#missing[@]} -eq 0 ]]; then
   echo "all ${#packages[@]} packages are there"
+  [[ $arm64 -eq 0 ]] || unpack_arm64
   exit 0
 fi
 
@@ -46,3 +79,4 @@ echo "installing: ${missing[*]}"
 apt_get() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null; }
 apt_get update -q
 apt_get install -y -q --no-install-recommends "${missing[@]}"
+[[ $arm64 -eq 0 ]] || unpack_arm64
