@@ -4,9 +4,10 @@
 # Runs all tests: test.sh [--fast] [--long]. The last line is "N passed, M failed[, K skipped]", and
 # the exit status is 0 only when nothing failed. Logs: build/test-logs.
 #   --fast: only the optimised build and its tests, with the packages that are there
-#   --long: the long tests in full, not in their short form, and neap-train with its tests (libtorch
-#     is installed from Debian's packages)
-# What is left out because something is missing counts as skipped and is named.
+#   --long: the long tests in full, not in their short form, neap-train with its tests (libtorch is
+#     installed from Debian's packages), and the program for arm64, compared with the optimised build
+# What is left out because something is missing counts as skipped and is named. CONTRIBUTING.md has the
+# time of each stage.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -98,6 +99,17 @@ counted() {
   skipped=$((skipped + s))
 }
 
+# begin NAME COMMAND...: runs beside what follows, for what waits for the network; `wait_for NAME` waits,
+# and fails as it failed.
+declare -A begun
+begin() {
+  local name=$1
+  shift
+  "$@" >"$logs/$name.log" 2>&1 </dev/null &
+  begun[$name]=$!
+}
+wait_for() { wait "${begun[$1]}"; }
+
 build() {  # PRESET [TARGETS...]
   local preset=$1
   shift
@@ -150,6 +162,7 @@ if [[ $fast -eq 0 ]]; then
   check quickstart scripts/quickstart.sh
   run packages scripts/install_packages.sh --build --test ||
     { failed=$((failed + 1)); not_passed+=("failed: packages"); }
+  begin venv scripts/checks/venv.sh
 fi
 
 check release-build build release
@@ -183,6 +196,16 @@ if [[ $long -eq 1 ]]; then
   fi
 fi
 
+if [[ $long -eq 1 ]]; then
+  if [[ $(uname -m) != x86_64 ]]; then
+    skip arm64 "it is compared with x86-64, and this machine is $(uname -m)"
+  elif run arm64-packages scripts/install_packages.sh --arm64; then
+    check arm64 scripts/checks/arm64.sh --long
+  else
+    skip arm64 "the packages could not be installed, see $logs/arm64-packages.log"
+  fi
+fi
+
 check core-build build core neap
 check core-program scripts/checks/core_program.sh build/core/tools/neap
 check install-and-consume scripts/checks/install_and_consume.sh build/release
@@ -194,11 +217,11 @@ else
   skip tidy "clang-tidy-16 is not installed"
 fi
 
-if scripts/checks/venv.sh >"$logs/venv.log" 2>&1 </dev/null; then
+if wait_for venv; then
   while read -r name; do skip "python-package-$name" "no wheel could be installed, see $logs/venv.log"; done \
     < <(sed -n 's/^missing: //p' "$logs/venv.log")
   together=()
-  if .venv/bin/python -c 'import xdist' 2>/dev/null; then together=(-n "$jobs"); fi
+  if .venv/bin/python -c 'import xdist' 2>/dev/null; then together=(-n "$jobs" --dist worksteal); fi
   counted conformance "$logs/conformance.xml" .venv/bin/python -m pytest -q -p no:cacheprovider \
     tests/conformance --junitxml "$logs/conformance.xml" --neap build/release/tools/neap \
     "${together[@]}" ${NEAP_LONG:+--long}

@@ -2,30 +2,62 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # clang-tidy over every source of the library, the tools and the benchmarks; tests are left out for
-# time: tidy.sh BUILD_FOLDER [FILES...]. It reads the compile commands of a build made before. Where
-# that compiles in batches, batches are what is looked at, which parses every header once a batch; to
-# look at single FILES, name a build that compiles them by themselves (preset `edit`).
+# time: tidy.sh BUILD_FOLDER [FILES...]. It reads the compile commands of a build made before. Most of
+# the time goes into the headers of the standard library, so that sources are read in groups, which
+# hold one batch or source of each module (their anonymous namespaces are apart). To look at single
+# FILES, name a build that compiles them by themselves (preset `edit`).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$1
 shift
+commands=$build
 if [[ $# -eq 0 ]]; then
-  mapfile -t sources < <(python3 - "$build" <<'END'
-import json, os, re, sys
-root = os.getcwd()
+  commands=build/tidy
+  mapfile -t sources < <(python3 - "$build" "$commands" <<'END'
+import collections, json, os, pathlib, re, shlex, shutil, sys
+root, folder = os.getcwd(), pathlib.Path(sys.argv[2]).absolute()
+shutil.rmtree(folder, ignore_errors=True)
+folder.mkdir(parents=True)
+pieces, flags = [], []
 for entry in json.load(open(os.path.join(sys.argv[1], 'compile_commands.json'))):
-    path = os.path.relpath(os.path.join(entry['directory'], entry['file']), root)
+    source = os.path.join(entry['directory'], entry['file'])
+    path = os.path.relpath(source, root)
     ours = re.match(r'(neap|tools|bench)/', path) or '/Unity/' in path
     target = re.search(r'CMakeFiles/([^/]*)\.dir/', entry['command']).group(1)
     test = re.search(r'_(test|testing|cases)\.(cc|dir)|/test_|neap_test_headers|neap_onnx_proto',
                      path + ' ' + target + '.dir')
-    if ours and not test and not re.match(r'tests/|fuzz_', os.path.relpath(path, sys.argv[1])):
-        print(path)
+    if not ours or test or re.match(r'tests/|fuzz_', os.path.relpath(path, sys.argv[1])):
+        continue
+    text = pathlib.Path(source).read_text()
+    texts = [text] + [pathlib.Path(name).read_text()
+                      for name in re.findall(r'#include "(/.*)"', text) if '/Unity/' in path]
+    # Programs have a main() each.
+    module = 'main' if any(re.search(r'^int main\(|^BENCHMARK_MAIN', t, re.M) for t in texts) else target
+    pieces.append((sum(map(len, texts)), module, source))
+    words = shlex.split(entry['command'])
+    flags += [word for word in words if re.match(r'-[IDWf]', word)]
+    flags += ['-isystem' + after for word, after in zip(words, words[1:]) if word == '-isystem']
+count = max(collections.Counter(module for _, module, _ in pieces).values())
+groups = [[0, set(), []] for _ in range(count)]
+for size, module, source in sorted(pieces, reverse=True):
+    group = min((group for group in groups if module not in group[1]), key=lambda group: group[0])
+    group[0] += size
+    group[1].add(module)
+    group[2].append(source)
+options = shlex.join(dict.fromkeys(flags))
+entries = []
+for number, (_, _, sources) in enumerate(groups):
+    file = folder / f'group{number}.cc'
+    file.write_text(''.join(f'#include "{source}"\n' for source in sources))
+    entries.append({'directory': root, 'file': str(file), 'command':
+                    f'clang++ -std=c++20 {options} -c {file}'})
+    print(os.path.relpath(file, root))
+(folder / 'compile_commands.json').write_text(json.dumps(entries))
 END
   )
   set -- "${sources[@]}"
 fi
-echo "$# sources or batches"
+echo "$# sources or groups"
 # The build may be g++'s, with flags that clang does not know; a batch includes sources, on purpose.
-printf '%s\0' "$@" | xargs -0 -P "$(nproc)" -n 1 clang-tidy-16 -p "$build" --quiet \
+printf '%s\0' "$@" | xargs -0 -P "$(nproc)" -n 1 clang-tidy-16 -p "$commands" --quiet \
   --extra-arg=-Wno-unknown-warning-option --checks=-bugprone-suspicious-include

@@ -127,6 +127,7 @@ class BestPlanTest(CliTest):
         self.assertIsNotNone(report["stream"])
 
     def test_both_budgets_are_kept(self):
+        self.searches_whole_networks()
         model = self.vww()
         full = self.report_of("plan", model, "--rewrite", "none")
         least = self.report_of("plan", model, "--cascade", "auto", "--rewrite", "none")
@@ -144,6 +145,7 @@ class BestPlanTest(CliTest):
                     arenas[0], "--budget-total", 1000)
 
     def test_the_memory_of_a_device_is_a_budget(self):
+        self.searches_whole_networks()
         self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "64",
                     "--int8", "-o", "m.tflite")
         need = self.report_of("plan", "m.tflite", "--cascade", "auto")["delivered"]["total_arena_bytes"]
@@ -165,6 +167,7 @@ class BestPlanTest(CliTest):
         self.assertIsNone(self.report_of(*words, "--device", "any.json")["fits"])
 
     def test_rewriting_is_asked_for_beside_other_features(self):
+        self.searches_whole_networks()
         self.expect(DONE, "zoo", "swiftnet-cell-a", "--int8", "-o", "cell.tflite")
         for words in (("--cascade", "auto"), ("--order", "kahn"), ("--memory", "a=64MiB,bw=1"),
                       ("--runtime", "neap", "--stream", "auto")):
@@ -216,6 +219,7 @@ class BestPlanTest(CliTest):
         self.assertEqual(len(set(said)), 1, said)
 
     def test_batch_and_plan_take_the_same_rewrites(self):
+        self.searches_whole_networks()
         names = []
         for network, words in (("swiftnet.onnx", ()), ("swiftnet.tflite", ("--int8",)),
                                ("swiftnet-cell-a.tflite", ("--int8",)), ("darts-imagenet-cell.onnx", ())):
