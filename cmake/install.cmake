@@ -62,6 +62,12 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/neapConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/neapConfig.cmake ${PROJECT_BINARY_DIR}/neapConfigVersion.cmake
         DESTINATION ${neap_config_folder})
+install(FILES share/man/neap.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES share/completions/neap.bash RENAME neap
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES share/completions/_neap DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES share/completions/neap.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/neap)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/neap
         FILES_MATCHING PATTERN "*.schema.json")

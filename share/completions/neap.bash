@@ -1,0 +1,91 @@
+# Made by scripts/make_reference.py.
+_neap() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+  local verb=${COMP_WORDS[1]} options= words=
+  if [[ $COMP_CWORD -eq 1 ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "plan inspect check run zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
+    return
+  fi
+  case "$verb" in
+    plan)
+      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --budget --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads -h --help"
+      case "$before" in
+        --color) words="auto never" ;;
+        --overlap) words="copies tflm-reference neap" ;;
+        --integer-io) words="inputs outputs both" ;;
+        --forced) words="none single sets proven relaxed" ;;
+        --moves) words="none compact best" ;;
+        --rewrite) words="none bitwise reassociate serenity" ;;
+        --accumulator-bytes) words="4 1" ;;
+        --cascade) words="auto off" ;;
+        --cascade-bodies) words="clones shared" ;;
+        --tile-grids) words="auto all" ;;
+        --stream) words="auto off" ;;
+        --input) words="resident external rows" ;;
+      esac ;;
+    inspect)
+      options="--dim --runtime --top --all --ascii --html --csv --trace --timeline --dot --model-explorer --force --json --quiet --color -h --help"
+      case "$before" in
+        --color) words="auto never" ;;
+      esac ;;
+    check)
+      options="--dim --scratch --replay --max-states --json --quiet --color -h --help"
+      case "$before" in
+        --color) words="auto never" ;;
+      esac ;;
+    run)
+      options="--plan --inputs --random-inputs --save-inputs --outputs --trace --compare --tolerance --kernels --subgraph --max-memory --dim --force --json --quiet --color -h --help"
+      case "$before" in
+        --color) words="auto never" ;;
+      esac ;;
+    zoo)
+      options="--list -o --output --format --int8 --seed --width --nodes --width-multiplier --resolution --force --quiet -h --help"
+      case "$before" in
+        --format) words="onnx tflite" ;;
+      esac ;;
+    batch)
+      options="-o --output --resume --shard --jobs --order-only --dim --max-states --runtime --rewrite --rules --rewrite-work --accumulator-bytes --time-limit --max-memory --strict --force --quiet -h --help"
+      case "$before" in
+        --rewrite) words="none bitwise reassociate serenity" ;;
+        --accumulator-bytes) words="4 1" ;;
+      esac ;;
+    place)
+      options="-o --output --capacity --max-states --time-limit --seed --require-optimal --force --json --quiet --color -h --help"
+      case "$before" in
+        --color) words="auto never" ;;
+      esac ;;
+    pareto)
+      options="--dim --runtime --criteria --input --plans --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help"
+      case "$before" in
+        --input) words="resident external rows" ;;
+        --color) words="auto never" ;;
+        --overlap) words="copies tflm-reference neap" ;;
+        --integer-io) words="inputs outputs both" ;;
+        --tile-grids) words="auto all" ;;
+      esac ;;
+    bench)
+      options="--list --quick --json --markdown --html --svg --expect --store --force --quiet -h --help"
+      case "$before" in
+      esac ;;
+    pipeline)
+      options="--stages --device --method --weights --objective --children-together --parameter-limit --activation-limit --layers --dim -o --output --items --queue --shared-link --no-simulation --max-states --time-limit --require-optimal --force --json --quiet --color -h --help"
+      case "$before" in
+        --objective) words="time parameters" ;;
+        --color) words="auto never" ;;
+      esac ;;
+    traffic)
+      options="--dim --runtime --plan --on-chip --block --ends --max-states --json --quiet --color -h --help"
+      case "$before" in
+        --ends) words="on-chip off-chip" ;;
+        --color) words="auto never" ;;
+      esac ;;
+  esac
+  if [[ -n $words ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  elif [[ $word == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
+complete -o filenames -F _neap neap
