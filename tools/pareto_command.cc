@@ -409,9 +409,16 @@ Result<int> RunPareto(const ParetoOptions& options) {
       return Fail(UsageError("--criteria total is for --runtime tflm"));
     }
   }
-  CascadeProgressLine progress(!options.output.quiet && ::isatty(::fileno(stderr)) != 0);
-  plan.observer = [&](const cascade::PlanProgress& seen) { progress.Show(seen); };
+  const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
+  ProgressLine uncut_progress(shows_progress);
+  CascadeProgressLine progress(shows_progress);
+  plan.compile.limits.observer = [&](const Progress& seen) { uncut_progress.Show(seen); };
+  plan.observer = [&](const cascade::PlanProgress& seen) {
+    uncut_progress.Erase();
+    progress.Show(seen);
+  };
   auto outcome = cascade::FindPlan(source.graph, plan);
+  uncut_progress.Erase();
   progress.Erase();
   if (!outcome) {
     Diagnostic diagnostic = WithAllSymbols(std::move(outcome).error(), source.graph);

@@ -139,7 +139,10 @@ class TrafficRun {
       options.limits.max_states = kStatesForAFewSeconds;
       options.limits.stop = stop;
       const WorkScope work(deliver::kDefaultWork);
+      ProgressLine progress(!options_.output.quiet && ::isatty(::fileno(stderr)) != 0);
+      options.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
       auto compiled = compile::Compile(source_.graph, options);
+      progress.Erase();
       if (!compiled) return Fail(Named(std::move(compiled).error()));
       plan_ = std::move(compiled->plan);
       entry_ = plan::LargestEntry(plan_).subgraph;

@@ -24,7 +24,8 @@ Placement PlaceLikeTflm(const Problem& problem);
 
 // LiteRT's ArenaPlanner with its SimpleMemoryArena: buffers with first == 0 and
 // last == whole_run_last first, in index order, then by size, largest first, ties by first step and
-// index; each in the *best* (smallest sufficient) gap. O(n^2).
+// index; each in the *best* (smallest sufficient) gap. O(n log n + pairs that are live together);
+// O(n^2) where those are too many to be kept.
 Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last);
 
 // The most bytes that are live at one step, every buffer but one rounded up to what all alignments

@@ -44,6 +44,8 @@ class Budget {
     unseen_work_ += nanoseconds;
     if (unseen_work_ >= kWorkPerLook) Look();
   }
+  // The time was over before anything was counted.
+  bool IsLate() const { return last_report_ >= end_; }
   bool Ended() const { return ended_ || (max_states_ > 0 && states_ >= max_states_); }
   std::int64_t states() const { return states_; }
   std::int64_t left() const { return max_states_ > 0 ? max_states_ - states_ : INT64_MAX; }

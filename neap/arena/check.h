@@ -17,7 +17,7 @@ namespace neap::arena {
 // offset is negative, misaligned or
 // not where it is fixed, the height is not max(offset + bytes)); nullopt when the placement is
 // right. O(n^2) pairs up to
-// 30,000 buffers, above that O((n + r) log n) where few buffers have rules. `problem` is one for
+// 5,000 buffers, above that O((n + r) log n) where few buffers have rules. `problem` is one for
 // which Validate() finds nothing wrong, except that fixed buffers may collide.
 std::optional<std::string> FindViolation(const Problem& problem, const Placement& placement);
 

@@ -31,6 +31,7 @@ constexpr int kRepairPassesLarge = 12;
 constexpr std::array<std::size_t, 2> kWindows = {24, 96};
 constexpr int kMostFruitless = 3;
 constexpr std::size_t kMostScanned = 60'000;
+constexpr std::size_t kMostScannedLate = 20'000;  // when there is no time left
 constexpr std::pair<int, int> kExponents[] = {
     {1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};  // size, life
 constexpr std::int64_t kFirstFitPerState =
@@ -150,8 +151,8 @@ class Portfolio {
 
   // First-fit would look at all pairs.
   bool IsHuge() const {
-    return first_fit_.neighbours() == nullptr && problem_.buffers.size() > kMostScanned &&
-           AllowsDisjoint();
+    const std::size_t most = budget_.IsLate() ? kMostScannedLate : kMostScanned;
+    return first_fit_.neighbours() == nullptr && problem_.buffers.size() > most && AllowsDisjoint();
   }
   Outcome RunHuge() {
     for (const auto& [size, length] : kExponents) {

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "neap/arena/arena.h"
 #include "neap/arena/arena_testing.h"
 #include "neap/arena/check.h"
+#include "neap/base/bytes.h"
 
 namespace neap::arena {
 namespace {
@@ -169,6 +171,62 @@ TEST(Tflite, IsValidOnRandomProblems) {
     ASSERT_EQ(FindViolation(problem, placement), std::nullopt) << round;
     ASSERT_GE(placement.height_bytes, LoadLowerBound(problem)) << round;
   }
+}
+
+// SimpleMemoryArena: every buffer looks at all that are allocated.
+Offsets SimpleMemoryArena(const Problem& problem, Step whole_run_last) {
+  const auto& buffers = problem.buffers;
+  const auto key = [&](std::size_t i) {
+    const Buffer& b = buffers[i];
+    const bool whole = b.first == 0 && b.last == whole_run_last;
+    return std::tuple(!whole, whole ? 0 : -b.bytes, whole ? 0 : b.first, i);
+  };
+  std::vector<std::size_t> ids(buffers.size());
+  std::iota(ids.begin(), ids.end(), std::size_t{0});
+  std::sort(ids.begin(), ids.end(), [&](auto a, auto b) { return key(a) < key(b); });
+  Offsets offsets(buffers.size(), 0);
+  std::vector<std::size_t> placed;  // by offset
+  for (const std::size_t id : ids) {
+    const Buffer& wanted = buffers[id];
+    std::int64_t end = 0;
+    std::int64_t best = -1;
+    std::int64_t best_gap = INT64_MAX;
+    for (const std::size_t other : placed) {
+      if (buffers[other].first >= wanted.last || wanted.first >= buffers[other].last) continue;
+      const std::int64_t start = AlignUp(end, wanted.alignment);
+      if (start + wanted.bytes <= offsets[other] && offsets[other] - start < best_gap) {
+        best = start;
+        best_gap = offsets[other] - end;
+      }
+      end = std::max(end, offsets[other] + buffers[other].bytes);
+    }
+    offsets[id] = best < 0 ? AlignUp(end, wanted.alignment) : best;
+    std::size_t at = 0;
+    while (at < placed.size() && offsets[placed[at]] <= offsets[id]) ++at;
+    placed.insert(placed.begin() + static_cast<std::ptrdiff_t>(at), id);
+  }
+  return offsets;
+}
+
+TEST(Tflite, EqualsTheRealLoop) {
+  Random random(6);
+  for (int round = 0; round < 1000; ++round) {
+    Problem problem = RandomProblem(
+        random, {.buffers = 20, .steps = 8, .most_bytes = 200, .alignments = {1, 16, 64}});
+    std::erase_if(problem.buffers, [](const Buffer& b) { return !b.occupies(); });
+    ASSERT_EQ(PlaceLikeTflite(problem, 8).offsets, SimpleMemoryArena(problem, 8)) << round;
+  }
+}
+
+// As for TFLM: without the table of neighbours.
+TEST(Tflite, EqualsTheRealLoopOnManyPairs) {
+  Random random(7);
+  Problem problem;
+  for (int i = 0; i < 3000; ++i) {
+    const auto first = static_cast<Step>(random.Between(0, 100));
+    problem.buffers.push_back({random.Between(1, 500), first, first + 900, 64, {}});
+  }
+  EXPECT_EQ(PlaceLikeTflite(problem, 1000).offsets, SimpleMemoryArena(problem, 1000));
 }
 
 TEST(LoadLowerBound, CountsWhatIsLiveTogether) {

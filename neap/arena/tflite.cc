@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "neap/arena/arena.h"
 #include "neap/arena/first_fit.h"
+#include "neap/arena/neighbours.h"
 #include "neap/base/bytes.h"
 
 namespace neap::arena {
@@ -51,31 +54,68 @@ std::int64_t BestFit(const Problem& problem, std::span<const std::int64_t> offse
   return best == kNoGap ? AlignUp(end, wanted.alignment) : best;
 }
 
+// Placed buffers by offset: those that a buffer may meet. Among the buffers of one offset the order
+// changes nothing, because all of them end above it.
+class ByOffset {
+ public:
+  ByOffset(const Problem& problem, const std::vector<std::int64_t>& offsets)
+      : offsets_(offsets), placed_(problem.buffers.size(), 0) {
+    std::vector<LiveRange> ranges;
+    for (const Buffer& buffer : problem.buffers) {
+      ranges.push_back(buffer.occupies() ? LiveRange{buffer.first, buffer.last} : LiveRange{});
+    }
+    neighbours_ = Neighbours::Build(ranges, kMostNeighbours);
+  }
+
+  void Insert(BufferIndex buffer) {
+    placed_[static_cast<std::size_t>(buffer)] = 1;
+    if (neighbours_) return;
+    list_.insert(std::upper_bound(list_.begin(), list_.end(), buffer, Below{offsets_}), buffer);
+  }
+
+  // At least those that are live together with `buffer`.
+  std::span<const BufferIndex> Near(BufferIndex buffer) {
+    if (!neighbours_) return list_;
+    list_.clear();
+    for (const BufferIndex other : neighbours_->Of(buffer)) {
+      if (placed_[static_cast<std::size_t>(other)] != 0) list_.push_back(other);
+    }
+    std::sort(list_.begin(), list_.end(), Below{offsets_});
+    return list_;
+  }
+
+ private:
+  // Whether one is below another.
+  struct Below {
+    const std::vector<std::int64_t>& offsets;
+    bool operator()(BufferIndex a, BufferIndex b) const {
+      return offsets[static_cast<std::size_t>(a)] < offsets[static_cast<std::size_t>(b)];
+    }
+  };
+
+  const std::vector<std::int64_t>& offsets_;
+  std::optional<Neighbours> neighbours_;  // none: there are too many pairs
+  std::vector<char> placed_;
+  std::vector<BufferIndex> list_;  // all that are placed; with neighbours, those of the last look
+};
+
 }  // namespace
 
 Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last) {
   Placement result;
   result.offsets.assign(problem.buffers.size(), 0);
-  std::vector<BufferIndex> by_offset;
-  const auto insert = [&](BufferIndex buffer) {
-    const auto at = std::upper_bound(by_offset.begin(), by_offset.end(), buffer,
-                                     [&](BufferIndex a, BufferIndex b) {
-                                       return result.offsets[static_cast<std::size_t>(a)] <
-                                              result.offsets[static_cast<std::size_t>(b)];
-                                     });
-    by_offset.insert(at, buffer);
-  };
+  ByOffset by_offset(problem, result.offsets);
   for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
     if (!problem.buffers[i].fixed_offset) continue;
     result.offsets[i] = *problem.buffers[i].fixed_offset;
-    if (problem.buffers[i].occupies()) insert(static_cast<BufferIndex>(i));
+    if (problem.buffers[i].occupies()) by_offset.Insert(static_cast<BufferIndex>(i));
   }
   for (const BufferIndex i : Order(problem, whole_run_last)) {
     const Buffer& buffer = problem.buffers[static_cast<std::size_t>(i)];
     if (!buffer.occupies()) continue;
     result.offsets[static_cast<std::size_t>(i)] =
-        BestFit(problem, result.offsets, by_offset, buffer);
-    insert(i);
+        BestFit(problem, result.offsets, by_offset.Near(i), buffer);
+    by_offset.Insert(i);
   }
   result.height_bytes = HeightOf(problem, result.offsets);
   return result;

@@ -38,8 +38,6 @@ struct Limits {
   Observer observer;
 
   bool Interrupted() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
-  // Nothing more is to be begun.
-  bool Over() const { return Interrupted() || (deadline && Clock::now() >= *deadline); }
   bool HasTimeLimit() const { return max_seconds > 0 || deadline.has_value(); }
   // When a search that begins at `now` has to end.
   Clock::time_point EndOfSearch(Clock::time_point now) const {
@@ -50,13 +48,6 @@ struct Limits {
       end = std::min(end, now + std::chrono::duration_cast<Clock::duration>(seconds));
     }
     return end;
-  }
-  // The same, with half of the time that is left until the deadline: for a first search of several.
-  Limits WithHalfTheTime() const {
-    Limits half = *this;
-    const Clock::time_point now = Clock::now();
-    if (deadline && *deadline > now) half.deadline = now + (*deadline - now) / 2;
-    return half;
   }
 };
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 
@@ -72,6 +73,12 @@ class WorkScope {
 inline bool IsOver(const Limits& limits) {
   return limits.Interrupted() || IsOutOfWork() ||
          (limits.deadline && LimitNow() >= *limits.deadline);
+}
+
+// Whether about so much work, which cannot be ended on the way, fits into what is left.
+inline bool Affords(const Limits& limits, std::int64_t nanoseconds) {
+  if (limits.Interrupted() || WorkLeft() < nanoseconds) return false;
+  return !limits.deadline || LimitNow() + std::chrono::nanoseconds(nanoseconds) < *limits.deadline;
 }
 
 // The same limits with `part` of `parts` of the time that is left until the deadline: for one of

@@ -325,6 +325,10 @@ class Pipeline {
         HasDeadParts(subgraph)) {
       return;
     }
+    // Which operators come before which is looked up by pairs.
+    constexpr std::int64_t kPairWork = 2;
+    const auto operators = static_cast<std::int64_t>(subgraph.ops.size());
+    if (!Affords(limits_, operators * operators * kPairWork)) return;
     IdVector<OpId, std::int64_t> scratch(subgraph.ops.size(), 0);
     for (const OpId op : subgraph.ops.Ids()) {
       std::int64_t body_bytes = 0;
@@ -385,7 +389,6 @@ class Pipeline {
     // Who interrupts is waiting.
     if (limits.Interrupted()) states /= 10;
     limits.max_states = std::max<std::int64_t>(states, 1);
-    limits.observer = nullptr;
     // An order that was interrupted is still placed well: that ends soon.
     limits.max_seconds = 0;
     limits.stop = nullptr;

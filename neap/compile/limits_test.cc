@@ -114,5 +114,23 @@ TEST(CompileLimits, EveryKindOfPlanIsMadeAtTheEndOfTheWork) {
   }
 }
 
+// The order of the file is not searched for: what the observer hears of is the placement.
+TEST(CompileLimits, TheObserverHearsOfThePlacement) {
+  const CountedClock clock;
+  Options options;
+  options.order = "file";
+  options.placement_states = 200'000;
+  std::int64_t heard = 0;
+  options.limits.observer = [&](const Progress& seen) {
+    EXPECT_LE(seen.lower_bound_bytes, seen.upper_bound_bytes);
+    ++heard;
+  };
+  for (const std::int32_t width : {6, 8, 12, 16, 24, 40}) {
+    for (const std::int32_t layers : {3, 6, 12})
+      ASSERT_TRUE(Compile(Layered(layers, width), options));
+  }
+  EXPECT_GT(heard, 0);
+}
+
 }  // namespace
 }  // namespace neap::compile

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -69,6 +70,8 @@ class Mover {
   // Offsets of every stretch of a piece between two moves of it.
   using Offsets = std::vector<std::vector<std::int64_t>>;
 
+  bool ChargeCompaction(std::size_t pieces);
+  std::vector<std::int64_t> LiveBetween() const;
   std::vector<Move> Candidates() const;
   std::optional<MovedPlacement> Try(std::vector<Move> moves) const;
   MovedPlacement Told(const std::vector<Move>& moves, const Offsets& offsets) const;
@@ -87,6 +90,7 @@ class Mover {
   bool disjoint_;
   const Limits& limits_;
   std::vector<Piece> pieces_;
+  std::int64_t compaction_work_ = 0;
 };
 
 // Every move takes a slot before the operator that it is for. `slot` is an operator's.
@@ -189,6 +193,17 @@ void Mover::MakeRoomApart(std::int32_t slot, std::vector<std::size_t>* live, Off
   }
 }
 
+// Charges a look at so many pieces. False: a limit ends the compaction; a short one always ends by
+// itself.
+bool Mover::ChargeCompaction(std::size_t pieces) {
+  constexpr std::int64_t kPieceWork = 10;  // in about nanoseconds
+  constexpr std::int64_t kShort = 20'000'000;
+  const std::int64_t work = static_cast<std::int64_t>(pieces) * kPieceWork;
+  ChargeWork(work);
+  compaction_work_ += work;
+  return compaction_work_ < kShort || !IsOver(limits_);
+}
+
 std::optional<MovedPlacement> Mover::Compact() {
   std::vector<std::vector<std::size_t>> begins(timeline_.steps.size() + 1);
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -199,6 +214,7 @@ std::optional<MovedPlacement> Mover::Compact() {
   std::vector<std::size_t> live;  // by offset
   for (std::size_t slot = 0; slot < begins.size(); ++slot) {
     const auto now = static_cast<std::int32_t>(slot);
+    if (!ChargeCompaction(live.size())) return std::nullopt;
     std::erase_if(live, [&](std::size_t piece) { return pieces_[piece].last <= now; });
     // What begins here is placed together: after a compaction of what was there before.
     std::stable_sort(begins[slot].begin(), begins[slot].end(), [&](std::size_t a, std::size_t b) {
@@ -227,6 +243,7 @@ std::optional<MovedPlacement> Mover::Compact() {
       live = before;
       if (attempt == 1) return std::nullopt;
       if (disjoint_) {
+        if (!ChargeCompaction(live.size() * live.size())) return std::nullopt;
         MakeRoomApart(now, &live, &offsets, &moves);
         before = live;  // their order may be another one
       } else if (!MakeRoom(now, &live, &offsets, &moves)) {
@@ -239,26 +256,47 @@ std::optional<MovedPlacement> Mover::Compact() {
 
 // ---- few moves
 
-// Cheapest first.
-std::vector<Move> Mover::Candidates() const {
-  std::vector<Move> candidates;
-  std::vector<std::int64_t> live(timeline_.steps.size() + 1, 0);  // between slot - 1 and slot
+// Bytes of all pieces that are live between slot - 1 and slot.
+std::vector<std::int64_t> Mover::LiveBetween() const {
+  std::vector<std::int64_t> live(timeline_.steps.size() + 2, 0);
   for (const Piece& piece : pieces_) {
-    for (std::int32_t slot = piece.first + 1; slot < piece.last; ++slot) {
-      live[static_cast<std::size_t>(slot)] += piece.bytes;
-    }
+    if (piece.first + 1 >= piece.last) continue;
+    live[static_cast<std::size_t>(piece.first) + 1] += piece.bytes;
+    live[static_cast<std::size_t>(piece.last)] -= piece.bytes;
   }
+  for (std::size_t slot = 1; slot < live.size(); ++slot) live[slot] += live[slot - 1];
+  return live;
+}
+
+// Cheapest first: those that are tried, and no more, because there are as many as pieces have
+// slots.
+std::vector<Move> Mover::Candidates() const {
+  constexpr std::size_t kMost = 4'000;
+  const std::vector<std::int64_t> live = LiveBetween();
+  std::vector<std::size_t> by_bytes;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (pieces_[i].tensor < 0 || pieces_[i].bytes == 0) continue;
-    for (std::int32_t slot = pieces_[i].first + 1; slot < pieces_[i].last; ++slot) {
-      const std::int64_t twice = live[static_cast<std::size_t>(slot)] + pieces_[i].bytes;
-      if (!disjoint_ || twice <= target_) candidates.push_back({slot, i});
+    if (pieces_[i].tensor >= 0 && pieces_[i].bytes > 0) by_bytes.push_back(i);
+  }
+  std::stable_sort(by_bytes.begin(), by_bytes.end(), [&](std::size_t a, std::size_t b) {
+    return pieces_[a].bytes < pieces_[b].bytes;
+  });
+  std::vector<Move> candidates;
+  for (std::size_t begin = 0; begin < by_bytes.size() && candidates.size() < kMost;) {
+    // Pieces of the same size take turns: the one with the earliest slot left.
+    const std::int64_t bytes = pieces_[by_bytes[begin]].bytes;
+    std::set<Move> next;
+    for (; begin < by_bytes.size() && pieces_[by_bytes[begin]].bytes == bytes; ++begin) {
+      const Piece& piece = pieces_[by_bytes[begin]];
+      if (piece.first + 1 < piece.last) next.insert({piece.first + 1, by_bytes[begin]});
+    }
+    while (!next.empty() && candidates.size() < kMost) {
+      Move move = *next.begin();
+      next.erase(next.begin());
+      const std::int64_t twice = live[static_cast<std::size_t>(move.slot)] + bytes;
+      if (!disjoint_ || twice <= target_) candidates.push_back(move);
+      if (++move.slot < pieces_[move.piece].last) next.insert(move);
     }
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [&](const Move& a, const Move& b) {
-    return std::tuple(pieces_[a.piece].bytes, a.slot, a.piece) <
-           std::tuple(pieces_[b.piece].bytes, b.slot, b.piece);
-  });
   return candidates;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neap/base/random.h"
+#include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/moved_model.h"
 #include "neap/plan/check.h"
@@ -150,6 +151,37 @@ TEST(MovesTest, ReachThePeakWhereNoPlacementDoes) {
   }
   EXPECT_GT(needed, 20);
   EXPECT_LT(best_total, compact_total);
+}
+
+// Tensors of one byte that are all live at every step.
+struct ManyLive {
+  Timeline timeline;
+  AllSizes sizes;
+  explicit ManyLive(std::int32_t tensors, std::int32_t steps) {
+    const SubgraphId main(0);
+    sizes.push_back({});
+    for (std::int32_t i = 0; i < tensors; ++i) {
+      timeline.tensors.push_back({main, TensorId(i), 0, steps});
+      sizes[main].exact.push_back(1);
+      sizes[main].counted.push_back(1);
+    }
+    for (std::int32_t i = 0; i < steps; ++i) timeline.steps.push_back({main, OpId(i)});
+  }
+};
+
+TEST(MovesTest, ALongCompactionEndsWithTheWorkAndAShortOneByItself) {
+  const plan::Profile& profile = plan::ProfileOf(plan::Runtime::kIdeal);
+  constexpr std::int32_t kTensors = 1000;
+  for (const std::int32_t steps : {100, 5000}) {
+    const ManyLive many(kTensors, steps);
+    const auto compact = [&] {
+      return PlaceWithMoves(many.timeline, many.sizes, profile, kTensors, MoveStrategy::kCompact,
+                            false, Limits{});
+    };
+    EXPECT_TRUE(compact()) << steps;
+    const WorkScope scope(0);
+    EXPECT_EQ(compact().has_value(), steps == 100) << steps;
+  }
 }
 
 TEST(MovesTest, WrongMovesAreCaught) {

@@ -27,8 +27,8 @@ arena::Outcome PlacementMemo::Solve(const arena::Problem& problem,
                                     const arena::SolveOptions& options) {
   constexpr std::size_t kMostWords = 8'000'000;
   const Limits& limits = options.limits;
-  const bool bounded_by_states = limits.max_states > 0 && limits.max_seconds == 0 &&
-                                 limits.stop == nullptr && !limits.observer;
+  const bool bounded_by_states =
+      limits.max_states > 0 && limits.max_seconds == 0 && limits.stop == nullptr;
   if (!bounded_by_states) return arena::Solve(problem, options);
   const Effort effort = {limits.max_states, options.seed, options.goal_bytes.has_value(),
                          options.goal_bytes.value_or(0)};

@@ -222,7 +222,6 @@ class Deliverer {
     cascade::PlanOptions options;
     options.compile = options_;
     options.compile.limits = Share();
-    options.compile.limits.observer = nullptr;
     options.device = request_.device;
     options.bodies = request_.bodies;
     options.grids = request_.grids;

@@ -197,6 +197,14 @@ Outcome SingleOpOutcome(const Problem& problem) {
   for (const InPlace& pair : problem.in_place) {
     bytes[At(pair.op)] -= problem.buffers[At(pair.output)].bytes;
   }
+  const auto sum = [&](const std::vector<BufferIndex>& list) {
+    std::int64_t total = 0;
+    for (const BufferIndex index : list) total += problem.buffers[At(index)].bytes;
+    return total;
+  };
+  for (const TakeOver& part : problem.take_over) {
+    bytes[At(part.op)] -= std::min(sum(part.inputs), sum(part.outputs));
+  }
   for (OpIndex op = 0; op < problem.num_ops; ++op) {
     if (outcome.bound_op < 0 || bytes[At(op)] > outcome.lower_bound_bytes) {
       outcome.lower_bound_bytes = bytes[At(op)];
@@ -223,11 +231,14 @@ Outcome FallbackOutcome(const Problem& problem, const Limits& limits,
   return outcome;
 }
 
-bool InstanceFits(const Problem& problem, const Limits& limits) {
+bool TakeInstance(const Problem& problem, const Limits& limits) {
   const auto ops = static_cast<std::int64_t>(problem.num_ops);
   const auto rows = 2 * ops + static_cast<std::int64_t>(problem.buffers.size());
   const std::int64_t row_bytes = (ops + 63) / 64 * static_cast<std::int64_t>(sizeof(std::uint64_t));
-  return row_bytes == 0 || rows <= limits.max_memory_bytes / 2 / row_bytes;
+  if (row_bytes > 0 && rows > limits.max_memory_bytes / 2 / row_bytes) return false;
+  if (!Affords(limits, InstanceWork(problem))) return false;
+  ChargeWork(InstanceWork(problem));
+  return true;
 }
 
 void SetProven(std::vector<OpIndex> order, std::int64_t peak_bytes, Outcome* outcome) {

@@ -44,8 +44,9 @@ Outcome SingleOpOutcome(const Problem& problem);
 Outcome FallbackOutcome(const Problem& problem, const Limits& limits,
                         const std::vector<OpIndex>& file_order);
 
-// Whether the bit rows of Instance for `problem` leave at least half of the memory limit free.
-bool InstanceFits(const Problem& problem, const Limits& limits);
+// Whether the bit rows of Instance for `problem` leave at least half of the memory limit free, and
+// work and time are left to fill them; then that work is charged.
+bool TakeInstance(const Problem& problem, const Limits& limits);
 
 // Takes over `order` with `peak_bytes` as the least peak of all orders, by an exhausted search.
 void SetProven(std::vector<OpIndex> order, std::int64_t peak_bytes, Outcome* outcome);

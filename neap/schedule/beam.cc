@@ -97,6 +97,7 @@ class Beam {
       traces_.push_back({node.parent, node.tail});
       const auto self = static_cast<std::int32_t>(traces_.size() - 1);
       expander_.FindMoves(node.state, budget_, &moves_);
+      stopper_->WorkBeyondState(expander_.find_work());
       if (moves_.list.size() > width_ + 4) moves_.list.resize(width_ + 4);
       // A child costs about a copy of its rows, and its share of sorting.
       stopper_->Work(static_cast<std::int64_t>(moves_.list.size() * (120 + instance_.words())));

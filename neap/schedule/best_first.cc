@@ -313,7 +313,7 @@ Outcome BestFirst(const Problem& problem, const Limits& limits,
   if (problem.num_ops == 0) return {};
   const bool proves = options.forced != Forced::kSets && options.forced != Forced::kRelaxed;
   Outcome outcome = FallbackOutcome(problem, limits, file_order);
-  if (!InstanceFits(problem, limits)) return outcome;
+  if (!TakeInstance(problem, limits)) return outcome;
   Stopper stopper(limits);
   stopper.SetSize(problem.num_ops);
   stopper.SetBounds(outcome.peak_bytes, outcome.lower_bound_bytes);

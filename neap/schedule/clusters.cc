@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMostEarly = 10;  // buffers that die early in one operator
 constexpr std::size_t kMostPins = 64;   // operators with one buffer as an early set
+constexpr std::int64_t kWordWork = 3;   // of a word of a row that is looked at, in nanoseconds
 
 }  // namespace
 
@@ -164,6 +165,7 @@ void Clusters::CompileRows(const std::vector<std::vector<BufferIndex>>& buffers_
 
 void Clusters::Find(const Word* executed, std::int64_t live, std::int64_t budget) {
   executed_ = executed;
+  find_work_ = 0;
   found_.clear();
   rows_.clear();
   if (!Collect(executed, budget - live)) {
@@ -191,8 +193,8 @@ bool Clusters::Collect(const Word* executed, std::int64_t room) {
     std::int64_t adds = 0;
     int count = 0;
     std::size_t pivot = 0;
-    for (std::size_t w = first_word; w < cluster.end_word && adds + cluster.least_extra <= room;
-         ++w) {
+    std::size_t w = first_word;
+    for (; w < cluster.end_word && adds + cluster.least_extra <= room; ++w) {
       Word rest = needed[w] & ~executed[w];
       row_[w] = rest;
       if (rest != 0) pivot = w;
@@ -202,6 +204,7 @@ bool Clusters::Collect(const Word* executed, std::int64_t room) {
             static_cast<OpIndex>(w * 64 + static_cast<std::size_t>(std::countr_zero(rest))));
       }
     }
+    find_work_ += (static_cast<std::int64_t>(w - first_word) + count) * kWordWork;
     if (count > 0) any_left = true;
     if (adds + cluster.least_extra > room) {
       // The walk ended early, perhaps before it met an operator that has not run.
@@ -226,6 +229,7 @@ void Clusters::KeepMinimal() {
   for (const Candidate& candidate : candidates_) {
     const Word* row = &rows_[candidate.row];
     bool keep = true;
+    find_work_ += static_cast<std::int64_t>(kept) * kWordWork;
     // Which operators with an early set here are in all smaller clusters so far; one suffices.
     std::uint64_t pins = candidate.cluster->pins.empty() ? 0 : ~std::uint64_t{0};
     for (std::size_t k = 0; keep && k < kept; ++k) {

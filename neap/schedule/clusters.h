@@ -47,6 +47,8 @@ class Clusters {
   // The moves from a closed state, in `found()`. Only when usable().
   void Find(const Word* executed, std::int64_t live, std::int64_t budget);
   const std::vector<Found>& found() const { return found_; }
+  // About nanoseconds that the last Find() took.
+  std::int64_t find_work() const { return find_work_; }
   const std::vector<Word>& rows() const { return rows_; }
 
   // The operators of `row` in an order whose largest hill before `last` (-1: none) is least.
@@ -101,6 +103,7 @@ class Clusters {
   std::vector<Candidate> candidates_;
   std::vector<const Candidate*> fitting_;
   std::vector<Found> found_;
+  std::int64_t find_work_ = 0;
   std::vector<Word> rows_;
   std::vector<Word> row_;
   mutable std::vector<OpIndex> order_;

@@ -26,7 +26,9 @@ class ExactSearch {
         stopper_(limits),
         segments_(SplitAtHourglasses(problem)) {
     const auto share = limits.max_memory_bytes / 2;
-    for (const Segment& segment : segments_) searches_.emplace_back(segment, share, below_);
+    for (const Segment& segment : segments_) {
+      searches_.emplace_back(segment, share, below_, &stopper_);
+    }
   }
 
   Outcome Run() {

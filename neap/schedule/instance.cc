@@ -282,4 +282,11 @@ std::int64_t Instance::PeakOf(const std::vector<OpIndex>& order) const {
   return peak;
 }
 
+std::int64_t InstanceWork(const Problem& problem) {
+  constexpr std::int64_t kWord = 8;  // of a row, whose memory is mostly new
+  const std::int64_t ops = problem.num_ops;
+  const auto rows = 2 * ops + static_cast<std::int64_t>(problem.buffers.size());
+  return rows * ((ops + 63) / 64) * kWord;
+}
+
 }  // namespace neap::schedule

@@ -150,4 +150,7 @@ class Instance {
   std::vector<std::vector<Stage>> given_;  // of fused operators, in this direction and unit
 };
 
+// About nanoseconds that the Instance of a problem costs.
+std::int64_t InstanceWork(const Problem& problem);
+
 }  // namespace neap::schedule

@@ -94,5 +94,64 @@ TEST(ScheduleLimits, EveryStrategyStopsAtTheEndOfTheWork) {
   }
 }
 
+// A chain of operators, each with a buffer that the next one reads.
+Problem Chain(OpIndex ops) {
+  Problem problem;
+  problem.num_ops = ops;
+  for (OpIndex op = 0; op < ops; ++op) {
+    problem.buffers.push_back({op + 1, {op}, false, op + 1 == ops});
+    if (op == 0) continue;
+    problem.buffers[static_cast<std::size_t>(op) - 1].users.push_back(op);
+    problem.precedences.emplace_back(op - 1, op);
+  }
+  return problem;
+}
+
+// The rows of bits of a large problem cost more than many searches: they are begun only where they
+// fit into what is left.
+TEST(ScheduleLimits, ProblemsThatAreTooLargeForWhatIsLeftAreNotPrepared) {
+  const Problem problem = Layered(200, 20);
+  constexpr std::int64_t kWork = 1'000'000;  // a tenth of what the rows cost
+  for (const Strategy& strategy : Strategies()) {
+    SCOPED_TRACE(strategy.name);
+    Limits limits;
+    limits.max_states = kStatesForAFewSeconds;
+    const auto [outcome, done] = RunWithin(kWork, strategy, problem, limits);
+    ASSERT_TRUE(outcome);
+    ExpectSound(problem, *outcome);
+    EXPECT_LE(done, 2 * kWork);
+    const CountedClock clock;
+    const auto by_time =
+        schedule::Run(strategy.name, problem, CountedClock::DeadlineAfter(4), StrategyOptions{});
+    ASSERT_TRUE(by_time);
+    ExpectSound(problem, *by_time);
+    // Only the search of all orders needs no rows.
+    if (strategy.name != "exhaustive") {
+      EXPECT_EQ(by_time->states, 0);
+    }
+  }
+}
+
+TEST(ScheduleLimits, WhatIsTooLargeHasTheBestOfTheSimpleOrders) {
+  const Problem problem = Layered(200, 20);
+  const WorkScope scope(1'000'000);
+  const Outcome outcome = Solve(problem, Limits{});
+  const Outcome file = *schedule::Run("file", problem, Limits{}, StrategyOptions{});
+  EXPECT_LE(outcome.peak_bytes, file.peak_bytes);
+  EXPECT_EQ(outcome.proof, Proof::kSingleOp);
+  EXPECT_EQ(outcome.lower_bound_bytes, file.lower_bound_bytes);
+  EXPECT_EQ(outcome.states, 0);
+}
+
+// What an operator takes over is not counted twice by the bound of one operator.
+TEST(ScheduleLimits, TheSimpleBoundKnowsWhatIsTakenOver) {
+  Problem problem = Chain(3);
+  problem.take_over.push_back({1, {0}, {1}});
+  const WorkScope scope(0);
+  const Outcome outcome = Solve(problem, Limits{});
+  ExpectSound(problem, outcome);
+  EXPECT_EQ(outcome.peak_bytes, 5);
+}
+
 }  // namespace
 }  // namespace neap::schedule

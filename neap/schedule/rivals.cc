@@ -49,15 +49,16 @@ void Rivals::Add(const Instance* instance, bool reversed, bool fused, bool next_
   rival.expander = std::make_unique<Expander>(*instance, next_freed);
 }
 
-void Rivals::BreakSymmetries() {
+bool Rivals::BreakSymmetries() {
   const auto found = schedule::BreakSymmetries(fusion_.problem, fusion_.stages);
-  if (found.empty()) return;
+  if (found.empty()) return false;
   auto& precedences = fusion_.problem.precedences;
   precedences.insert(precedences.end(), found.begin(), found.end());
   rivals_.clear();
   fused_forward_ = Instance(fusion_.problem, fusion_.stages, unit_, false);
   fused_backward_ = Instance(fusion_.problem, fusion_.stages, unit_, true);
   AddSingle();
+  return true;
 }
 
 // Once the searches over single operators have not ended soon.

@@ -35,8 +35,8 @@ class Rivals {
          std::int64_t max_table_bytes);
 
   // Adds precedences between interchangeable operators (symmetry.h), once; searches start over
-  // where there are any.
-  void BreakSymmetries();
+  // where there are any, and true is returned.
+  bool BreakSymmetries();
 
   // Is there an order with a peak of at most `budget`? All searches expand the same number of
   // states, at most `states` each, in slices that double, on up to limits().threads threads. A

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/base/work.h"
+#include "neap/schedule/baselines.h"
 #include "neap/schedule/cut.h"
 #include "neap/schedule/inference.h"
 
@@ -16,6 +18,7 @@ namespace {
 constexpr std::int64_t kNoBudget = std::int64_t{1} << 62;
 constexpr std::int64_t kInferenceFrom = 32'000;
 constexpr OpIndex kMostInferenceOps = 1'000;
+constexpr std::int64_t kInstancesOfInference = 4;
 constexpr std::int64_t kStatesPerCut = 16;  // a cut costs about as much as these
 // The bound of the cuts is often the optimum.
 constexpr std::int64_t kFirstLook = 512;
@@ -39,20 +42,26 @@ std::int64_t CommonUnit(const Problem& problem) {
 }  // namespace
 
 SegmentSearch::SegmentSearch(const Segment& segment, std::int64_t max_table_bytes,
-                             std::int64_t below_bytes)
+                             std::int64_t below_bytes, Stopper* stopper)
     : segment_(segment),
       unit_(CommonUnit(segment.problem)),
       max_table_bytes_(max_table_bytes),
-      cap_(below_bytes > 0 ? (below_bytes - 1) / unit_ + 1 : kNoBudget),
-      forward_(segment.problem, unit_, false) {
-  order_ = forward_.topological();
-  upper_ = forward_.PeakOf(order_);
+      cap_(below_bytes > 0 ? (below_bytes - 1) / unit_ + 1 : kNoBudget) {
+  const std::int64_t work = InstanceWork(segment.problem);
+  if (!Affords(stopper->limits(), work)) {
+    TakeSimpleOrder(stopper->limits());
+    return;
+  }
+  stopper->Work(work);
+  instance_ = std::make_unique<const Instance>(segment.problem, unit_, false);
+  order_ = forward().topological();
+  upper_ = forward().PeakOf(order_);
   // What is live across the whole segment is live because every order passes its ends.
-  for (const auto& buffer : forward_.buffers()) {
+  for (const auto& buffer : forward().buffers()) {
     if (buffer.users.empty() && buffer.at_start && buffer.at_end) base_ += buffer.bytes;
   }
   if (base_ > 0) proof_ = Proof::kMinCut;
-  for (OpIndex op = 0; op < forward_.num_ops(); ++op) {
+  for (OpIndex op = 0; op < forward().num_ops(); ++op) {
     const std::int64_t alone = AloneHill(op);
     if (alone > lower_ || bound_op_ < 0) {
       lower_ = alone;
@@ -60,13 +69,21 @@ SegmentSearch::SegmentSearch(const Segment& segment, std::int64_t max_table_byte
     }
   }
   // What is live before the first operator and after the last one is live while they run.
-  Raise(std::max(forward_.start_live(), forward_.end_live()), Proof::kSearch, bound_op_);
+  Raise(std::max(forward().start_live(), forward().end_live()), Proof::kSearch, bound_op_);
+}
+
+void SegmentSearch::TakeSimpleOrder(const Limits& limits) {
+  Outcome simple = FallbackOutcome(segment_.problem, limits, FileOrder(segment_.problem, {}));
+  order_ = std::move(simple.order);
+  upper_ = simple.peak_bytes / unit_;
+  lower_ = simple.lower_bound_bytes / unit_;
+  bound_op_ = simple.bound_op;
 }
 
 std::vector<CutPath> SegmentSearch::Witness() const {
   std::vector<CutPath> witness;
   std::int64_t hill = 0;
-  CutFinder cuts(forward_);
+  CutFinder cuts(forward());
   for (CutFinder::Path& path : cuts.Witness(bound_op_, &hill)) {
     CutPath out{path.bytes * unit_, std::move(path.buffers), std::move(path.through)};
     for (BufferIndex& buffer : out.buffers) {
@@ -85,15 +102,20 @@ void SegmentSearch::AppendOrder(std::vector<OpIndex>* order) const {
   for (const OpIndex op : order_) order->push_back(segment_.ops[static_cast<std::size_t>(op)]);
 }
 
-Rivals& SegmentSearch::rivals() {
-  if (!rivals_) {
-    rivals_ = std::make_unique<Rivals>(segment_.problem, forward_, unit_, max_table_bytes_);
-  }
-  return *rivals_;
+// False: too little is left for them.
+bool SegmentSearch::MakeRivals(Stopper* stopper) {
+  constexpr std::int64_t kInstances = 3;  // fusion, and the fused problem in two directions
+  if (rivals_) return true;
+  if (!instance_) return false;
+  const std::int64_t work = kInstances * InstanceWork(segment_.problem);
+  if (!Affords(stopper->limits(), work)) return false;
+  stopper->Work(work);
+  rivals_ = std::make_unique<Rivals>(segment_.problem, forward(), unit_, max_table_bytes_);
+  return true;
 }
 
 void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
-  if (Closed(floor_bytes)) return;
+  if (Closed(floor_bytes) || !MakeRivals(stopper)) return;
   Improve(rivals().Greedy(false, Target() - 1, stopper));
   if (Closed(floor_bytes) || stopper->stopped()) return;
   Improve(rivals().Greedy(true, kNoBudget, stopper));
@@ -109,7 +131,10 @@ void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
 }
 
 bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
-  if (states == kFirstStates) rivals().BreakSymmetries();
+  if (!MakeRivals(stopper)) return false;
+  if (states == kFirstStates && rivals().BreakSymmetries()) {
+    stopper->Work(2 * InstanceWork(rivals().fusion().problem));
+  }
   if (states == kFirstStates * kRoundFactor) {
     SoftBisect(floor_bytes, kFirstStates, kMiddling, stopper);
   }
@@ -130,17 +155,17 @@ bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stoppe
 }
 
 std::int64_t SegmentSearch::AloneHill(OpIndex op) const {
-  std::int64_t bytes = base_ + forward_.Scratch(op);
-  for (const BufferIndex index : forward_.BuffersOf(op)) {
-    bytes += forward_.buffers()[static_cast<std::size_t>(index)].bytes;
+  std::int64_t bytes = base_ + forward().Scratch(op);
+  for (const BufferIndex index : forward().BuffersOf(op)) {
+    bytes += forward().buffers()[static_cast<std::size_t>(index)].bytes;
   }
-  const InPlace& pair = forward_.InPlaceOf(op);
-  if (pair.op >= 0) bytes -= forward_.buffers()[static_cast<std::size_t>(pair.output)].bytes;
-  if (const TakeOver* part = forward_.TakeOverOf(op)) {
+  const InPlace& pair = forward().InPlaceOf(op);
+  if (pair.op >= 0) bytes -= forward().buffers()[static_cast<std::size_t>(pair.output)].bytes;
+  if (const TakeOver* part = forward().TakeOverOf(op)) {
     const auto sum = [&](const std::vector<BufferIndex>& list) {
       std::int64_t total = 0;
       for (const BufferIndex index : list) {
-        total += forward_.buffers()[static_cast<std::size_t>(index)].bytes;
+        total += forward().buffers()[static_cast<std::size_t>(index)].bytes;
       }
       return total;
     };
@@ -151,7 +176,7 @@ std::int64_t SegmentSearch::AloneHill(OpIndex op) const {
 
 void SegmentSearch::Improve(std::vector<OpIndex> order) {
   if (order.empty()) return;
-  const std::int64_t peak = forward_.PeakOf(order);
+  const std::int64_t peak = forward().PeakOf(order);
   if (peak >= upper_) return;
   upper_ = peak;
   order_ = std::move(order);
@@ -168,22 +193,22 @@ void SegmentSearch::Raise(std::int64_t lower, Proof proof, OpIndex op) {
 // far is at least that: operators below the current bound there cannot raise it.
 void SegmentSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
   std::vector<std::pair<std::int64_t, OpIndex>> hills;
-  std::vector<Word> executed(forward_.words(), 0);
-  std::int64_t live = forward_.start_live();
+  std::vector<Word> executed(forward().words(), 0);
+  std::int64_t live = forward().start_live();
   for (const OpIndex op : order_) {
-    const Effect effect = forward_.EffectOf(executed.data(), live, op);
+    const Effect effect = forward().EffectOf(executed.data(), live, op);
     hills.emplace_back(-effect.hill, op);
     live = effect.live;
     SetBit(executed.data(), op);
   }
   std::sort(hills.begin(), hills.end());
-  CutFinder cuts(forward_);
+  CutFinder cuts(forward());
   std::int64_t work = 0;
   for (const auto& [negative_hill, op] : hills) {
     if (-negative_hill <= Floor(floor_bytes) || Closed(floor_bytes)) break;
     if (work > kMostCutWork || stopper->WorkOf(kStatesPerCut)) break;
     Raise(std::min(cuts.LeastHill(op, upper_), upper_), Proof::kMinCut, op);
-    work += forward_.num_ops();
+    work += forward().num_ops();
   }
 }
 
@@ -290,6 +315,7 @@ Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t sta
   if (stopper->stopped()) return Verdict::kUnknown;
   known.precedences.insert(known.precedences.end(), inference.precedences.begin(),
                            inference.precedences.end());
+  stopper->Work(kInstancesOfInference * InstanceWork(known));
   const Instance forward(known, fusion.stages, unit_, false);
   Rivals search(known, forward, unit_, max_table_bytes_);
   Answer answer = search.Decide(Aim::kTop, budget, states / 4, stopper);

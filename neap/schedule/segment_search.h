@@ -22,8 +22,10 @@ namespace neap::schedule {
 class SegmentSearch {
  public:
   // `segment` outlives this. Tables of states take at most `max_table_bytes`. With `below_bytes`
-  // only orders below that are of interest.
-  SegmentSearch(const Segment& segment, std::int64_t max_table_bytes, std::int64_t below_bytes);
+  // only orders below that are of interest. Where what is left of work or time is too little for
+  // the bit rows of the segment, it has an order that is not searched for, and no more than that.
+  SegmentSearch(const Segment& segment, std::int64_t max_table_bytes, std::int64_t below_bytes,
+                Stopper* stopper);
 
   std::int64_t upper_bytes() const { return upper_ * unit_; }
   std::int64_t lower_bytes() const { return lower_ * unit_; }
@@ -53,8 +55,11 @@ class SegmentSearch {
   }
   // What an order has to be below to be of interest.
   std::int64_t Target() const { return upper_ < cap_ ? upper_ : cap_; }
-  Rivals& rivals();
+  void TakeSimpleOrder(const Limits& limits);
+  bool MakeRivals(Stopper* stopper);
+  Rivals& rivals() { return *rivals_; }
   std::int64_t AloneHill(OpIndex op) const;
+  const Instance& forward() const { return *instance_; }
   void Improve(std::vector<OpIndex> order);
   void Raise(std::int64_t lower, Proof proof, OpIndex op);
   void CutBounds(std::int64_t floor_bytes, Stopper* stopper);
@@ -72,8 +77,8 @@ class SegmentSearch {
   std::int64_t unit_;
   std::int64_t max_table_bytes_;
   std::int64_t cap_;
-  Instance forward_;
-  std::unique_ptr<Rivals> rivals_;  // built when the cheapest bounds leave a gap
+  std::unique_ptr<const Instance> instance_;  // none: too large for what is left
+  std::unique_ptr<Rivals> rivals_;            // built when the cheapest bounds leave a gap
   std::vector<OpIndex> order_;
   std::int64_t base_ = 0;
   std::int64_t upper_ = 0;

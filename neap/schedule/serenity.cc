@@ -74,7 +74,7 @@ class Scheduler {
   std::pair<std::vector<OpIndex>, bool> Schedule(const Problem& part,
                                                  const std::vector<OpIndex>& file_order) {
     const Limits& limits = stopper_.limits();
-    if (!stopper_.stopped() && InstanceFits(part, limits)) {
+    if (!stopper_.stopped() && TakeInstance(part, limits)) {
       const Instance instance(part, 1, false);
       DpResult result = RunOn(part, instance, file_order);
       if (result.end == DpEnd::kSolution) {

@@ -61,6 +61,11 @@ class Stopper {
   }
   // Counts work that is as dear as so many states, and is none. True: stop now.
   bool WorkOf(std::int64_t states) { return Work(states * state_cost_); }
+  // Counts work of a state that costs so much in all, as far as it is more than states are taken to
+  // cost. True: stop now.
+  bool WorkBeyondState(std::int64_t nanoseconds) {
+    return Work(std::max<std::int64_t>(nanoseconds - state_cost_, 0));
+  }
   // Counts work in about nanoseconds. True: stop now.
   bool Work(std::int64_t nanoseconds) {
     if (charges_) ChargeWork(nanoseconds);

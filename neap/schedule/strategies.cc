@@ -48,11 +48,12 @@ constexpr std::array<ForcedRule, 5> kForcedRules = {{
 // Beams for ever smaller peaks, until one finds no order.
 Outcome RunBeam(const Problem& problem, const Limits& limits,
                 const std::vector<OpIndex>& file_order) {
-  if (!InstanceFits(problem, limits)) return FallbackOutcome(problem, limits, file_order);
+  if (!TakeInstance(problem, limits)) return FallbackOutcome(problem, limits, file_order);
   constexpr std::size_t kWidth = 64;
   Outcome outcome = SingleOpOutcome(problem);
   Stopper stopper(limits);
   stopper.SetSize(problem.num_ops);
+  stopper.SetBounds(PeakOfOrder(problem, file_order), outcome.lower_bound_bytes);
   const Instance instance(problem, 1, false);
   Expander expander(instance);
   std::int64_t budget = std::int64_t{1} << 62;
