@@ -2,6 +2,7 @@
 #include "neap/cascade/inserted.h"
 
 #include <algorithm>
+#include <set>
 
 namespace neap::cascade {
 namespace {
@@ -37,13 +38,12 @@ bool MayJoin(const Subgraph& subgraph, TensorId output, ops::StockRuntime runtim
 }
 
 bool MaySlice(const Subgraph& subgraph, const std::vector<Tile>& tiles, ops::StockRuntime runtime) {
-  TensorId last;
+  std::set<TensorId> judged;  // each once: that looks at all operators
   for (const Tile& tile : tiles) {
     for (const TileStep& step : tile.steps) {
       if (step.op.valid()) continue;
       const TensorId whole = tile.tensors[static_cast<std::size_t>(step.output)].whole;
-      if (whole == last) continue;
-      last = whole;
+      if (!judged.insert(whole).second) continue;
       if (!MayAddTo(subgraph, whole, "SLICE", "Slice", runtime)) return false;
     }
   }

@@ -22,7 +22,16 @@ using graph::TensorId;
 
 // What an operator of a tile costs here, in about nanoseconds.
 constexpr std::int64_t kTiledOperator = 150;
-constexpr std::int64_t kPartial = 60;  // likewise, of a way through the order
+constexpr std::int64_t kRefusedOperator = 50;  // likewise, of a tile that is not possible
+constexpr std::int64_t kPartial = 60;          // likewise, of a way through the order
+
+std::int64_t NumTiles(const RegionPlan& region) {
+  std::int64_t tiles = 1;
+  for (const Split& split : region.splits) {
+    tiles *= static_cast<std::int64_t>(split.cuts.size()) + 1;
+  }
+  return tiles;
+}
 
 bool Has(const std::vector<TensorId>& list, TensorId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
@@ -206,7 +215,10 @@ void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
   if (run.least >= run.most) return;
   const RegionPlan region{run.ops, std::move(splits)};
   const auto tiles = TilesOf(subgraph_, region);
-  if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) return;
+  if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) {
+    ChargeWork(NumTiles(region) * static_cast<std::int64_t>(run.ops.size()) * kRefusedOperator);
+    return;
+  }
   ChargeWork(static_cast<std::int64_t>(tiles->size() * run.ops.size()) * kTiledOperator);
   auto cost = CostBelow(run.most - run.beside, subgraph_, region, *tiles, run.dies, rules_);
   if (!cost) return;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostEarly = 10;  // buffers that die early in one operator
 constexpr std::size_t kMostPins = 64;   // operators with one buffer as an early set
-constexpr std::int64_t kWordWork = 3;   // of a word of a row that is looked at, in nanoseconds
+constexpr std::int64_t kWordWork = 1;   // of a word of a row that is looked at, in nanoseconds
 
 }  // namespace
 
