@@ -7,6 +7,8 @@
 
 #include "neap/cascade/constants.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/traits.h"
+#include "neap/ops/window.h"
 
 namespace neap::cascade {
 namespace {
@@ -34,6 +36,29 @@ Box Shifted(Box box, const Box& part, std::int64_t sign) {
     box[d].end += sign * part[d].begin;
   }
   return box;
+}
+
+Shape SizesOf(const Box& box) {
+  Shape sizes;
+  for (const Interval& interval : box) sizes.push_back(interval.size());
+  return sizes;
+}
+
+// Whether the output of a window of TensorFlow Lite has the size that its kernel computes: rows
+// that are dropped are computed, too.
+bool HasSizeOfWindow(const Subgraph& subgraph, const Op& op) {
+  const auto window = ops::WindowOf(subgraph, op);
+  if (!window) return true;
+  const bool same = ops::IntegerAttribute(op, "padding", 0) == 0;
+  const auto slides = [&](std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                          std::int64_t dilation) {
+    const std::int64_t lost = same ? 0 : (kernel - 1) * dilation;
+    return (in - lost + stride - 1) / stride;
+  };
+  return window->out_height == slides(window->in_height, window->kernel_height,
+                                      window->stride_height, window->dilation_height) &&
+         window->out_width == slides(window->in_width, window->kernel_width, window->stride_width,
+                                     window->dilation_width);
 }
 
 class TileCheck {
@@ -82,8 +107,7 @@ class TileCheck {
     const auto add = [&](TensorId whole, const Box* box) {
       graph::Tensor tensor = subgraph_.tensors[whole];
       if (box != nullptr) {
-        tensor.shape = Shape();
-        for (const Interval& interval : *box) tensor.shape->push_back(interval.size());
+        tensor.shape = SizesOf(*box);
       }
       return parts->tensors.push_back(std::move(tensor));
     };
@@ -102,6 +126,12 @@ class TileCheck {
     return op;
   }
 
+  // The kernel computes as many elements as this input has.
+  bool SameShape(const Op& whole, std::size_t input) const {
+    return ops::IsElementwise(whole) && subgraph_.tensors[whole.inputs[input]].shape ==
+                                            subgraph_.tensors[whole.outputs.front()].shape;
+  }
+
   std::string Compute(const TileStep& step, const Box& used) {
     const Op& whole = subgraph_.ops[step.op];
     const auto wrong = [&](const char* what) {
@@ -114,6 +144,7 @@ class TileCheck {
     }
     Subgraph parts;
     const Op op = OnParts(step, &parts);
+    if (!HasSizeOfWindow(parts, op)) return wrong("computes another size than its part has");
     for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
       if (!whole.inputs[i].valid() || (i == 1 && !step.paddings.empty())) continue;
       const auto need = ops::NeedOf(subgraph_, whole, i, used);
@@ -123,6 +154,9 @@ class TileCheck {
         const int part = step.inputs[i];
         if (tile_.tensors[static_cast<std::size_t>(part)].whole != whole.inputs[i]) {
           return wrong("reads another tensor");
+        }
+        if (SameShape(whole, i) && SizesOf(PartOf(part)) != SizesOf(out)) {
+          return wrong("has an input of another size than its output");
         }
         has->box = Shifted(std::move(has->box), PartOf(part), 1);
         Use(part, need->box);
