@@ -123,6 +123,7 @@ Result<std::vector<cascade::WeightCopy>> CopiesOf(const graph::Graph& graph,
                                                   const cascade::Proposal& point,
                                                   const cascade::Device& device) {
   std::vector<cascade::WeightCopy> all;
+  if (!point.unknown_scratch.empty()) return all;  // what the arena leaves free is not known
   const std::int64_t free_bytes = cascade::FreeBytes(device, point.arena_bytes);
   if (free_bytes == 0 || point.regions.empty()) return all;
   NEAP_TRY(const graph::Graph realised, cascade::GraphOf(graph, point));
@@ -157,6 +158,10 @@ Json PointJson(const cascade::Proposal& point, const cascade::PlanOutcome& outco
   out["arena_bytes"] = point.arena_bytes;
   out["total_arena_bytes"] =
       point.total_arena_bytes < 0 ? Json(nullptr) : Json(point.total_arena_bytes);
+  out["delivered_arena_bytes"] =
+      point.delivered_arena_bytes < 0 ? Json(nullptr) : Json(point.delivered_arena_bytes);
+  out["unknown_scratch"] =
+      point.unknown_scratch.empty() ? Json(nullptr) : Json(point.unknown_scratch);
   out["macs"] = point.macs;
   out["macs_ratio"] = Ratio(point.macs, outcome.macs);
   out["cycles"] = point.cycles;
@@ -175,6 +180,18 @@ Json PointJson(const cascade::Proposal& point, const cascade::PlanOutcome& outco
   return out;
 }
 
+std::string ArenaText(const cascade::Proposal& point) {
+  return FormatCount(point.arena_bytes) + (point.unknown_scratch.empty() ? "" : "?");
+}
+
+// Of the first point that has scratch that is not modelled.
+std::string UnknownText(const std::vector<cascade::Proposal>& front) {
+  for (const cascade::Proposal& point : front) {
+    if (!point.unknown_scratch.empty()) return report::Printable(point.unknown_scratch, 400);
+  }
+  return "";
+}
+
 std::string FrontText(const formats::SourceModel& source, const cascade::PlanOutcome& outcome,
                       const cascade::Criteria& criteria) {
   std::string out = fmt::format("{} {} of {}: none is beaten in {}\n\n", outcome.front.size(),
@@ -184,14 +201,17 @@ std::string FrontText(const formats::SourceModel& source, const cascade::PlanOut
                      "MACs", "cycles", "tiles");
   for (const cascade::Proposal& point : outcome.front) {
     const auto lines = RegionsText(point);
-    out += fmt::format("  {:>12}  {:>12}  {:>8.3f}  {:>14}  {:>6}  {}\n",
-                       FormatCount(point.arena_bytes),
+    out += fmt::format("  {:>12}  {:>12}  {:>8.3f}  {:>14}  {:>6}  {}\n", ArenaText(point),
                        point.total_arena_bytes < 0 ? "-" : FormatCount(point.total_arena_bytes),
                        Ratio(point.macs, outcome.macs), FormatCount(point.cycles), point.tiles,
                        lines.empty() ? "none: the model as it is" : lines.front());
     for (std::size_t i = 1; i < lines.size(); ++i) {
       out += fmt::format("  {:>62}{}\n", "", lines[i]);
     }
+  }
+  if (const std::string unknown = UnknownText(outcome.front); !unknown.empty()) {
+    out +=
+        "\n  ?: the arena of the plan; what TFLM allocates is unknown, because " + unknown + "\n";
   }
   if (outcome.cut_short) out += kCutShort;
   if (!outcome.note.empty()) out += "\n  " + outcome.note + "\n";
@@ -203,6 +223,8 @@ Json StreamPointJson(const compile::StreamPoint& point) {
   Json out;
   out["arena_bytes"] = point.arena_bytes;
   out["total_arena_bytes"] = nullptr;
+  out["delivered_arena_bytes"] = nullptr;
+  out["unknown_scratch"] = nullptr;  // Neap's executor has none
   out["macs"] = point.macs;
   out["macs_ratio"] = Ratio(point.macs, stream.layerwise_macs);
   out["cycles"] = point.cycles;

@@ -35,6 +35,10 @@ Status MakeFolder(const std::string& path) {
 
 void NoteRuntime(const PictureInput& input, picture::Picture* page) {
   const compile::Compiled& planned = *input.planned;
+  if (!planned.unknown_kernels.empty()) {
+    page->notes.push_back("what TFLM allocates is unknown, and no number here counts it: " +
+                          compile::UnknownScratchText(planned.unknown_kernels));
+  }
   if (planned.delivered_arena_bytes < 0) return;
   page->notes.push_back(fmt::format(
       "the maps show the addresses that Neap gives; the runtime itself allocates {} for "

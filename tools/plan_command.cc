@@ -165,7 +165,8 @@ class PlanRun {
   void DescribeKinds() {
     for (const deliver::Tried& tried : delivery_.tried) {
       report_.tried.push_back({std::string(deliver::NameOf(tried.kind)), tried.measure.bytes,
-                               tried.measure.fits, tried.kind == delivery_.kind});
+                               tried.measure.fits, tried.kind == delivery_.kind,
+                               tried.measure.known});
     }
   }
 
@@ -266,7 +267,7 @@ class PlanRun {
   void NoteWhatIsMissing() {
     if (!delivery_.compiled.unknown_kernels.empty()) {
       std::string note = fmt::format("operator {}: its scratch is not modelled",
-                                     delivery_.compiled.unknown_kernels.front());
+                                     delivery_.compiled.unknown_kernels.front().op);
       if (request_.compile.place && request_.compile.tell_offsets) {
         note += ", so that the written model has no memory plan and TFLM places the tensors itself";
       }

@@ -68,6 +68,7 @@ Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const 
         std::max(numbers.peak_lower_bound_bytes, entry.peak_lower_bound_bytes);
     if (options.place) numbers.arena_bytes = std::max(*numbers.arena_bytes, entry.arena_bytes);
   }
+  numbers.scratch_known = compiled.unknown_kernels.empty();
   if (compiled.delivered_arena_bytes >= 0) {
     numbers.delivered_arena_bytes = compiled.delivered_arena_bytes;
   }
@@ -80,6 +81,7 @@ deliver::Measure MeasureOf(const graph::Graph& graph, const Numbers& numbers) {
   measure.bytes =
       numbers.delivered_arena_bytes.value_or(numbers.arena_bytes.value_or(numbers.peak_bytes));
   measure.operators = deliver::OperatorsOf(graph);
+  measure.known = numbers.scratch_known;
   return measure;
 }
 

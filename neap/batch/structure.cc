@@ -36,13 +36,19 @@ class Writer {
     for (const Id<Tag> id : ids) Number(std::int64_t{id.value()});
   }
 
-  void Attribute(const graph::Attribute& attribute) {
+  void Raw(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+
+  void Attribute(const graph::Attribute& attribute, bool contents) {
     Length(attribute.index());
     std::visit(
         [&](const auto& value) {
           using T = std::decay_t<decltype(value)>;
           if constexpr (std::is_same_v<T, graph::ConstantData>) {
-            Length(value.bytes.size());  // contents move no tensor
+            // Contents move no tensor, but options of custom operators decide on their scratch.
+            Length(value.bytes.size());
+            if (contents) Raw(value.bytes);
           } else if constexpr (std::is_same_v<T, std::string>) {
             Text(value);
           } else if constexpr (std::is_arithmetic_v<T>) {
@@ -64,7 +70,7 @@ class Writer {
   void Tensor(const graph::Tensor& tensor) {
     Number(static_cast<std::int64_t>(tensor.type));
     Number(std::int64_t{tensor.constant} | std::int64_t{tensor.variable} << 1 |
-           std::int64_t{tensor.shape.has_value()} << 2);
+           std::int64_t{tensor.shape.has_value()} << 2 | std::int64_t{tensor.compressed} << 3);
     if (!tensor.shape) return;
     Length(tensor.shape->size());
     for (const std::int64_t dimension : *tensor.shape) Number(dimension);
@@ -82,7 +88,7 @@ class Writer {
     Length(op.attributes.size());
     for (const auto& [name, value] : op.attributes) {
       Text(name);
-      Attribute(value);
+      Attribute(value, op.domain == "custom");
     }
   }
 

@@ -81,6 +81,7 @@ TEST(StructureKey, SeesEverythingElse) {
       [](Subgraph* s) { s->tensors[TensorId(1)].type = graph::ElementType::kInt8; },
       [](Subgraph* s) { s->tensors[TensorId(0)].constant = true; },
       [](Subgraph* s) { s->tensors[TensorId(0)].variable = true; },
+      [](Subgraph* s) { s->tensors[TensorId(0)].compressed = true; },
       [](Subgraph* s) { s->tensors.push_back(s->tensors[TensorId(0)]); },
       [](Subgraph* s) { s->ops[OpId(2)].inputs = {TensorId(1)}; },
       [](Subgraph* s) {
@@ -118,6 +119,20 @@ TEST(StructureKey, SeesEverythingElse) {
   Graph signed_graph = Sample("");
   signed_graph.signatures = {{"serve", SubgraphId(0)}};
   EXPECT_EQ(keys.count(KeyOf(signed_graph)), 0U);
+}
+
+// Options of a custom operator decide on its scratch (TFLite_Detection_PostProcess).
+TEST(StructureKey, SeesTheOptionsOfCustomOperators) {
+  const std::vector<std::byte> few{std::byte{1}, std::byte{2}};
+  const std::vector<std::byte> many{std::byte{1}, std::byte{3}};
+  const auto key = [&](const std::string& domain, const std::vector<std::byte>& options) {
+    Graph graph = Sample(domain);
+    Op& op = graph.subgraphs[SubgraphId(0)].ops[OpId(1)];
+    op.attributes["custom_options"] = graph::ConstantData{nullptr, options};
+    return KeyOf(graph);
+  };
+  EXPECT_NE(key("custom", few), key("custom", many));
+  EXPECT_EQ(key("", few), key("", many)) << "values of constants move no tensor";
 }
 
 Result<Numbers> Get(Memo* memo, const std::string& key, int* computed) {

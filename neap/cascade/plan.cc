@@ -34,6 +34,13 @@ std::int64_t TotalOf(const compile::Compiled& compiled) {
   return compiled.totals.empty() ? -1 : compiled.totals.front().total_arena_bytes;
 }
 
+void SetMemory(const compile::Compiled& compiled, Proposal* proposal) {
+  proposal->arena_bytes = ArenaOf(compiled);
+  proposal->total_arena_bytes = TotalOf(compiled);
+  proposal->delivered_arena_bytes = compiled.delivered_arena_bytes;
+  proposal->unknown_scratch = compile::UnknownScratchText(compiled.unknown_kernels);
+}
+
 // Of the main subgraph and of the bodies of tiles, at every call.
 struct Work {
   std::int64_t macs = 0;
@@ -80,8 +87,7 @@ class Planner {
     }
     const compile::Compiled& base = outcome_.compiled;
     outcome_.macs = MacsOf(Main());
-    outcome_.uncut.arena_bytes = ArenaOf(base);
-    outcome_.uncut.total_arena_bytes = TotalOf(base);
+    SetMemory(base, &outcome_.uncut);
     outcome_.uncut.macs = outcome_.macs;
     outcome_.uncut.cycles = CyclesOf(Main(), options_.device);
     outcome_.uncut.keeps_order = false;
@@ -126,6 +132,7 @@ class Planner {
            within(total_bytes, options_.budget_total_bytes);
   }
   bool Fits(const Proposal& proposal) const {
+    if (HasBudget() && !proposal.unknown_scratch.empty()) return false;
     const std::int64_t total = proposal.total_arena_bytes;
     // What is not known fits nothing, unless it is known of none.
     const std::int64_t unknown =
@@ -138,10 +145,13 @@ class Planner {
     return !proposal.regions.empty() && ScoreOf(proposal) >= ScoreOf(outcome_.uncut);
   }
 
+  static bool IsKnown(const Proposal& proposal) { return proposal.unknown_scratch.empty(); }
+
   // Without a budget the least bytes, then the fewest cycles; with one the fewest cycles that fit.
   bool IsBetter(const Proposal& a, const Proposal& b) const {
     const bool cheap = HasBudget() && Fits(a) && Fits(b);
     if (Fits(a) != Fits(b)) return Fits(a);
+    if (IsKnown(a) != IsKnown(b)) return IsKnown(a);
     if (IsIdle(a) != IsIdle(b)) return IsIdle(b);
     const auto key = [&](const Proposal& p) {
       return cheap ? std::tuple(p.cycles, ScoreOf(p), p.tiles)
@@ -443,8 +453,7 @@ class Planner {
     }
     NEAP_TRY(compile::Compiled compiled, compile::Compile(planned, with));
     if (compiled.of_no_use) return {};
-    proposal.arena_bytes = ArenaOf(compiled);
-    proposal.total_arena_bytes = TotalOf(compiled);
+    SetMemory(compiled, &proposal);
     proposals_.push_back(std::move(proposal));
     plans_.push_back(std::move(compiled.plan));
     return {};
@@ -464,7 +473,7 @@ class Planner {
       return p.total_arena_bytes < 0 ? kMostBytes : p.total_arena_bytes;
     };
     const Criteria& by = options_.criteria;
-    return (!by.arena || a.arena_bytes <= b.arena_bytes) &&
+    return (IsKnown(a) || !IsKnown(b)) && (!by.arena || a.arena_bytes <= b.arena_bytes) &&
            (!by.total_arena || total(a) <= total(b)) && (!by.cycles || a.cycles <= b.cycles) &&
            (!by.macs || a.macs <= b.macs);
   }

@@ -54,6 +54,9 @@ struct Proposal {
   std::vector<RegionPlan> regions;      // none: nothing is cut; operators of the graph
   std::int64_t arena_bytes = 0;         // of its own placement; what the runtime allocates if known
   std::int64_t total_arena_bytes = -1;  // TensorFlow Lite Micro on Cortex-M; -1: not known
+  std::int64_t delivered_arena_bytes = -1;  // compile::Compiled's
+  // compile::UnknownScratchText(): `arena_bytes` counts none of that scratch.
+  std::string unknown_scratch;
   std::int64_t macs = 0;
   std::int64_t cycles = 0;  // by the model of the device
   std::int64_t tiles = 0;

@@ -25,7 +25,6 @@
 #include "neap/compile/stream.h"
 #include "neap/compile/tflm_memory.h"
 #include "neap/compile/timeline.h"
-#include "neap/ops/tflm_scratch.h"
 #include "neap/plan/check.h"
 #include "neap/schedule/check.h"
 #include "neap/schedule/schedule.h"
@@ -466,7 +465,7 @@ class Pipeline {
         return {};
       }
     }
-    if (profile_.runtime == plan::Runtime::kTflm) FindUnknownKernels();
+    compiled_.unknown_kernels = UnknownKernelsOf(graph_, profile_.runtime);
     if (profile_.runtime == plan::Runtime::kTflm && compiled_.unknown_kernels.empty()) {
       // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
       NEAP_TRY(const Timeline file_main,
@@ -496,9 +495,7 @@ class Pipeline {
     compiled_.buffer_offsets.clear();
     compiled_.totals.clear();
     for (const TflmTarget target : {TflmTarget::kCortexM, TflmTarget::kHost64}) {
-      compiled_.totals.push_back(
-          {target, -1, -1,
-           "the scratch of operator " + compiled_.unknown_kernels.front() + " is not modelled"});
+      compiled_.totals.push_back({target, -1, -1, UnknownScratchText(compiled_.unknown_kernels)});
     }
   }
 
@@ -546,17 +543,6 @@ class Pipeline {
     if (profile_.runtime != plan::Runtime::kTflm) return -1;
     NEAP_TRY(const Timeline timeline, BuildTimeline(graph_, SubgraphId(0), orders, profile_));
     return PlaceInTflm(graph_, timeline, SizesOfEverything(graph_, sizes_, profile_)).height_bytes;
-  }
-
-  void FindUnknownKernels() {
-    compiled_.unknown_kernels.clear();
-    for (const Subgraph& subgraph : graph_.subgraphs) {
-      for (const OpId id : subgraph.ops.Ids()) {
-        const Op& op = subgraph.ops[id];
-        if (op.scratch_bytes > 0 || ops::TflmScratchBytes(subgraph, op)) continue;
-        compiled_.unknown_kernels.push_back(graph::Describe(id, subgraph.ops[id]));
-      }
-    }
   }
 
   const Options& options_;

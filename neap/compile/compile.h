@@ -115,6 +115,17 @@ struct TflmTotal {
   std::string missing;                  // why there are no numbers
 };
 
+// An operator for which it is not modelled how much scratch its kernel requests of TFLM.
+struct UnknownKernel {
+  std::string op;      // "#3 'MY_OP' (name)"
+  std::string reason;  // ops::WhyScratchUnknown()
+};
+// In the order of the graph; empty where the runtime is not TFLM, or the bytes are stated.
+std::vector<UnknownKernel> UnknownKernelsOf(const graph::Graph& graph, plan::Runtime runtime);
+// "the scratch of operator #3 'MY_OP' and of 2 more is not modelled: its input #7 is compressed",
+// the reason of the first; "": all of it is modelled.
+std::string UnknownScratchText(const std::vector<UnknownKernel>& unknown);
+
 struct Compiled {
   plan::Plan plan;  // model fields (name, hashes, dims) are the caller's to fill
   // For the largest entry (plan::LargestEntry).
@@ -135,9 +146,8 @@ struct Compiled {
   std::vector<std::int64_t> buffer_offsets;
   // Of the delivered model, a target each; empty where the runtime is not TFLM.
   std::vector<TflmTotal> totals;
-  // Operators for which it is not modelled how much scratch their kernels request of TFLM, a line
-  // each: what TFLM allocates is unknown then, and the plan counts none for them.
-  std::vector<std::string> unknown_kernels;
+  // What TFLM allocates is unknown where there are any, and the plan counts no scratch for them.
+  std::vector<UnknownKernel> unknown_kernels;
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search

@@ -135,7 +135,7 @@ class Deliverer {
     if (overlaps || of_total || !options_.memories.empty() || options_.order != "exact") {
       return false;
     }
-    if (!best_measure_.fits) return false;
+    if (!best_measure_.fits || !best_measure_.known) return false;
     compile::Options quick = options_;
     quick.limits = share_;
     quick.limits.max_states = kStatesOfALook;

@@ -36,6 +36,8 @@ TEST(MeasureTest, AFittingPlanThenBytesThenOperators) {
   EXPECT_FALSE(IsBetter(small, small));
   EXPECT_TRUE(IsBetter({true, 0, 500, 9}, {false, 0, 100, 1}));
   EXPECT_TRUE(IsBetter({true, 7, 500, 9}, {true, 8, 100, 1})) << "time of access, in memories";
+  EXPECT_TRUE(IsBetter({true, 0, 500, 9, true}, {true, 0, 100, 1, false}))
+      << "bytes that do not count everything are no fewer";
 }
 
 TEST(MeasureTest, WhatIsNotKnownIsWithinNoBudget) {
@@ -57,9 +59,10 @@ TEST(MeasureTest, WhatIsNotKnownIsWithinNoBudget) {
   EXPECT_FALSE(measured({{}, {}, 899}).fits);
   EXPECT_EQ(measured({{}, 900, {}}), (Measure{true, 0, 900, 2}));
   EXPECT_EQ(measured({170, 900, {}}), (Measure{true, 0, 900, 2}));
-  compiled->unknown_kernels = {"#0 'CUSTOM'"};
+  compiled->unknown_kernels = {{"#0 'CUSTOM'", ""}};
   EXPECT_FALSE(measured({170, 900, {}}).fits);
   EXPECT_TRUE(measured({}).fits);
+  EXPECT_FALSE(measured({}).known);
 }
 
 TEST(DeliverTest, AModelThatNothingImprovesIsPlannedAsGiven) {

@@ -26,7 +26,8 @@ Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, 
       compiled.totals.empty() ? -1 : compiled.totals.front().total_arena_bytes;
   measure.bytes = headline;
   if (budgets.CountsTotal() && total >= 0) measure.bytes = total;
-  if (budgets.Any() && !compiled.unknown_kernels.empty()) measure.fits = false;
+  measure.known = compiled.unknown_kernels.empty();
+  if (budgets.Any() && !measure.known) measure.fits = false;
   if (budgets.arena_bytes && headline > *budgets.arena_bytes) measure.fits = false;
   if (budgets.total_bytes && (total < 0 || total > *budgets.total_bytes)) measure.fits = false;
   const std::int64_t reserved = total >= 0 ? total : headline;

@@ -31,6 +31,8 @@ struct Measure {
   // The headline, or the whole arena where that has a budget and is known.
   std::int64_t bytes = 0;
   std::int64_t operators = 0;  // that run
+  // False: the scratch of an operator is not modelled, and `bytes` counts none of it.
+  bool known = true;
 
   bool operator==(const Measure&) const = default;
 };
@@ -41,10 +43,11 @@ Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, 
 // Operators of all subgraphs that are not folded.
 std::int64_t OperatorsOf(const graph::Graph& graph);
 
-// A plan that fits, then less time of access, then fewer bytes, then fewer operators.
+// A plan that fits, then one whose bytes are known, then less time of access, then fewer bytes,
+// then fewer operators.
 inline bool IsBetter(const Measure& a, const Measure& b) {
   const auto key = [](const Measure& m) {
-    return std::tuple(!m.fits, m.access_cycles, m.bytes, m.operators);
+    return std::tuple(!m.fits, !m.known, m.access_cycles, m.bytes, m.operators);
   };
   return key(a) < key(b);
 }

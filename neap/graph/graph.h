@@ -47,9 +47,10 @@ struct Quantization {
 struct Tensor {
   std::string name;
   ElementType type = ElementType::kUnknown;
-  std::optional<Shape> shape;        // nullopt: even the rank is unknown
-  bool constant = false;             // weights, and what is computed from constants alone
-  bool variable = false;             // keeps its value between two runs (RNN state)
+  std::optional<Shape> shape;  // nullopt: even the rank is unknown
+  bool constant = false;       // weights, and what is computed from constants alone
+  bool variable = false;       // keeps its value between two runs (RNN state)
+  bool compressed = false;     // a constant that TensorFlow Lite Micro unpacks when it is read
   std::optional<ConstantData> data;  // of a constant, where it is known
   // TensorFlow Lite only; ONNX has operators for it.
   std::optional<Quantization> quantization;

@@ -263,25 +263,65 @@ bool Contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-Requests BuiltinRequests(const Subgraph& subgraph, const Op& op) {
-  const std::string_view type = op.type;
-  if (Contains(kBuiltinsWithoutScratch, type)) return None();
-  if (type == "CONV_2D" || type == "DEPTHWISE_CONV_2D" || type == "FULLY_CONNECTED") {
-    return UnpackedWeights(subgraph, op);
+Requests MirrorPad(const Subgraph& subgraph, const Op& op) {
+  const auto index = Product({kWord, RankOf(Operand(subgraph, op.inputs, 0))});
+  return All({index, index});
+}
+
+Requests AddN(const Subgraph&, const Op& op) {
+  return All({8 * static_cast<std::int64_t>(op.inputs.size())});
+}
+
+struct ScratchRule {
+  std::string_view type;
+  Requests (*requests)(const Subgraph& subgraph, const Op& op);
+};
+
+constexpr std::array kBuiltinRules = {
+    ScratchRule{"ADD_N", &AddN},
+    ScratchRule{"CONV_2D", &UnpackedWeights},
+    ScratchRule{"DEPTHWISE_CONV_2D", &UnpackedWeights},
+    ScratchRule{"FULLY_CONNECTED", &UnpackedWeights},
+    ScratchRule{"MEAN", &Reduction},
+    ScratchRule{"MIRROR_PAD", &MirrorPad},
+    ScratchRule{"REDUCE_ALL", &Reduction},
+    ScratchRule{"REDUCE_MAX", &Reduction},
+    ScratchRule{"REDUCE_MIN", &Reduction},
+    ScratchRule{"SUM", &Reduction},
+    ScratchRule{"SVDF", &Svdf},
+    ScratchRule{"TRANSPOSE_CONV", &TransposeConv},
+    ScratchRule{"UNIDIRECTIONAL_SEQUENCE_LSTM", &Lstm},
+};
+
+constexpr std::array kCustomRules = {
+    ScratchRule{"SignalRfft", &Rfft},
+    ScratchRule{"TFLite_Detection_PostProcess", &DetectionPostprocess},
+};
+
+// nullptr: the kernel is not known, or requests nothing.
+template <typename Rules>
+const ScratchRule* ScratchRuleNamed(const Rules& rules, std::string_view type) {
+  const auto found = std::find_if(rules.begin(), rules.end(),
+                                  [&](const ScratchRule& rule) { return rule.type == type; });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+const ScratchRule* ScratchRuleOf(const Op& op) {
+  if (op.domain == "tflite") return ScratchRuleNamed(kBuiltinRules, op.type);
+  return op.domain == "custom" ? ScratchRuleNamed(kCustomRules, op.type) : nullptr;
+}
+
+bool RequestsNothing(const Op& op) {
+  if (op.domain == "tflite") return Contains(kBuiltinsWithoutScratch, op.type);
+  return op.domain == "json" ||
+         (op.domain == "custom" && Contains(kCustomsWithoutScratch, op.type));
+}
+
+graph::TensorId CompressedInput(const Subgraph& subgraph, const Op& op) {
+  for (const graph::TensorId id : op.inputs) {
+    if (id.valid() && subgraph.tensors[id].compressed) return id;
   }
-  if (type == "MEAN" || type == "SUM" || type == "REDUCE_MAX" || type == "REDUCE_MIN" ||
-      type == "REDUCE_ALL") {
-    return Reduction(subgraph, op);
-  }
-  if (type == "TRANSPOSE_CONV") return TransposeConv(subgraph, op);
-  if (type == "SVDF") return Svdf(subgraph, op);
-  if (type == "UNIDIRECTIONAL_SEQUENCE_LSTM") return Lstm(subgraph, op);
-  if (type == "MIRROR_PAD") {
-    const auto index = Product({kWord, RankOf(Operand(subgraph, op.inputs, 0))});
-    return All({index, index});
-  }
-  if (type == "ADD_N") return All({8 * static_cast<std::int64_t>(op.inputs.size())});
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -295,13 +335,24 @@ std::optional<std::int64_t> CustomOption(const Op& op, const char* name) {
 
 std::optional<std::vector<std::int64_t>> TflmScratchRequests(const Subgraph& subgraph,
                                                              const Op& op) {
-  if (op.domain == "json") return None();
-  if (op.domain == "tflite") return BuiltinRequests(subgraph, op);
-  if (op.domain != "custom") return std::nullopt;
-  if (Contains(kCustomsWithoutScratch, op.type)) return None();
-  if (op.type == "TFLite_Detection_PostProcess") return DetectionPostprocess(subgraph, op);
-  if (op.type == "SignalRfft") return Rfft(subgraph, op);
-  return std::nullopt;
+  if (CompressedInput(subgraph, op).valid()) return std::nullopt;
+  if (RequestsNothing(op)) return None();
+  const ScratchRule* const rule = ScratchRuleOf(op);
+  return rule == nullptr ? std::nullopt : rule->requests(subgraph, op);
+}
+
+std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op) {
+  if (TflmScratchBytes(subgraph, op)) return "";
+  const graph::TensorId compressed = CompressedInput(subgraph, op);
+  if (compressed.valid()) {
+    return "its input " + graph::Describe(compressed, subgraph.tensors[compressed]) +
+           " is compressed";
+  }
+  if (op.domain == "custom" && op.type == "ethos-u") return "its driver decides on it";
+  if (op.domain == "custom" && op.type == "TFLM_DECODE") return "it unpacks compressed constants";
+  return ScratchRuleOf(op) == nullptr
+             ? ""
+             : "its shapes, types or options are none that the kernel takes";
 }
 
 std::optional<std::int64_t> TflmScratchBytes(const Subgraph& subgraph, const Op& op) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "neap/graph/graph.h"
@@ -14,13 +15,18 @@
 namespace neap::ops {
 
 // In the order of the requests, in bytes; TFLM rounds each up to 16. nullopt: not modelled, because
-// the kernel is not known, its options cannot be read, or a shape or type is none that it takes. An
-// operator of graph JSON has its own scratch alone. Pointers count eight bytes (ADD_N).
+// the kernel is not known, its options cannot be read, a shape or type is none that it takes, or an
+// input is compressed. An operator of graph JSON has its own scratch alone. Pointers count eight
+// bytes (ADD_N).
 std::optional<std::vector<std::int64_t>> TflmScratchRequests(const graph::Subgraph& subgraph,
                                                              const graph::Op& op);
 
 // The sum of the requests, each rounded up to 16.
 std::optional<std::int64_t> TflmScratchBytes(const graph::Subgraph& subgraph, const graph::Op& op);
+
+// Why TflmScratchBytes() has none, where the name of the operator does not say it: "its input #3
+// 'w' is compressed". "": it has, or there is no more to say than that the kernel is not known.
+std::string WhyScratchUnknown(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Op::scratch_bytes, where it is stated, else TflmScratchBytes(); 0 where that is not modelled.
 std::int64_t TflmScratchOrStated(const graph::Subgraph& subgraph, const graph::Op& op);

@@ -110,5 +110,23 @@ TEST_F(TflmScratchTest, Others) {
   EXPECT_EQ(Requests(Of("POW", {in, in}, {in})), std::nullopt);
 }
 
+// The weights may be of a kernel that requests nothing else: unpacked, they are scratch.
+TEST_F(TflmScratchTest, CompressedInputsGiveNoNumber) {
+  const auto in = Add(ElementType::kInt8, {1, 4, 6, 8});
+  const auto weights = Add(ElementType::kInt8, {5, 3, 3, 8});
+  const Op conv = Of("CONV_2D", {in, weights}, {in});
+  const Op add = Of("ADD", {in, weights}, {in});
+  const Op other = Of("RELU", {in}, {in});
+  EXPECT_EQ(Requests(conv), Bytes{});
+  subgraph_.tensors[weights].compressed = true;
+  for (const Op& op : {conv, add}) {
+    EXPECT_EQ(Requests(op), std::nullopt);
+    EXPECT_EQ(TflmScratchOrStated(subgraph_, op), 0);
+    EXPECT_EQ(WhyScratchUnknown(subgraph_, op), "its input #1 is compressed");
+  }
+  EXPECT_EQ(Requests(other), Bytes{});
+  EXPECT_EQ(WhyScratchUnknown(subgraph_, other), "");
+}
+
 }  // namespace
 }  // namespace neap::ops

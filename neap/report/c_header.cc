@@ -97,7 +97,7 @@ std::string ShimText(const PlanReport& report, const std::string& prefix) {
   if (compiled.plan.runtime != plan::Runtime::kTflm || moves_or_memories) return "";
   if (!compiled.unknown_kernels.empty()) {
     return fmt::format("/* No plan for NonPersistentMemoryPlannerShim: {}. */\n",
-                       InComment(UnknownScratchText(compiled)));
+                       InComment(PrintableScratch(compiled.unknown_kernels)));
   }
   std::string out =
       "/* For tflite::NonPersistentMemoryPlannerShim, with TFLM's reference kernels: "
@@ -137,8 +137,8 @@ std::string CHeader(const PlanReport& report, const std::string& path) {
                   stock ? compiled.delivered_arena_bytes : plan::LargestEntry(planned).arena_bytes,
                   stock ? "activations, as TFLM allocates them" : "activations");
   } else {
-    out +=
-        fmt::format("/* No size of the arena: {}. */\n", InComment(UnknownScratchText(compiled)));
+    out += fmt::format("/* No size of the arena: {}. */\n",
+                       InComment(PrintableScratch(compiled.unknown_kernels)));
   }
   out += Define(prefix, "ARENA_ALIGNMENT", plan::ProfileOf(planned.runtime).alignment,
                 "of offsets and of the arena's start");

@@ -61,7 +61,7 @@ TEST_F(CHeaderTest, TflmHasItsWholeArenaAndThePlanOfTheShim) {
   EXPECT_THAT(header,
               HasSubstr("#define NET_1_BUFFERS 3\n"
                         "#define NET_1_BUFFER_PLAN { 3, \\\n  0, \\\n  150528, \\\n  16 }\n"));
-  compiled_.unknown_kernels = {"#1 'MY_OP' */"};
+  compiled_.unknown_kernels = {{"#1 'MY_OP' */", ""}};
   compiled_.totals[0].missing = "a reason";
   const std::string incomplete = Header();
   EXPECT_THAT(incomplete, Not(HasSubstr("BUFFER_PLAN")));

@@ -10,6 +10,7 @@
 #include "neap/base/bytes.h"
 #include "neap/graph/element_type.h"
 #include "neap/plan/profile.h"
+#include "neap/report/proof_text.h"
 #include "neap/report/report.h"
 
 namespace neap::report {
@@ -240,6 +241,9 @@ std::string InspectText(const InspectReport& report, const Style& style) {
   std::string out = Paint(style, Ink::kBold, "Peak " + FormatBytes(largest.peak_bytes));
   const std::string cause = PeakSentence(graph, largest.peak_at);
   out += " in file order." + (cause.empty() ? "" : " " + cause) + "\n";
+  if (const std::string unknown = PrintableScratch(report.unknown_kernels); !unknown.empty()) {
+    out += "What TFLM needs is unknown: " + unknown + ".\n";
+  }
   out += fmt::format("  {}, runtime {}: {} operators, {} tensors\n", report.format,
                      plan::ProfileOf(report.runtime).name, FormatCount(counts.operators),
                      FormatCount(counts.tensors));

@@ -80,6 +80,9 @@ std::string InspectJson(const InspectReport& report) {
     out["entries"].push_back(InspectionJson(graph, inspection));
   }
   out["memory_plan"] = MemoryPlanJson(report);
+  out["unknown_scratch"] = report.unknown_kernels.empty()
+                               ? Json(nullptr)
+                               : Json(compile::UnknownScratchText(report.unknown_kernels));
   out["notes"] = report.notes;
   out["seconds"] = {{"read", Microseconds(report.read_seconds)},
                     {"total", Microseconds(report.total_seconds)}};

@@ -243,7 +243,7 @@ Json TriedJson(const PlanReport& report) {
   for (const TriedPlan& tried : report.tried) {
     out.push_back({{"kind", tried.kind},
                    {"bytes", tried.bytes},
-                   {"fits", has_budget ? Json(tried.fits) : Json(nullptr)},
+                   {"fits", has_budget && tried.known ? Json(tried.fits) : Json(nullptr)},
                    {"taken", tried.taken}});
   }
   return out;

@@ -161,11 +161,16 @@ TEST_F(PlanReportTest, NamesTheKindOfPlanThatWasTaken) {
   EXPECT_EQ(json[0]["kind"], "as given");
   EXPECT_EQ(json[1]["fits"], false);
   EXPECT_EQ(json[1]["taken"], true);
+  report_.tried[0].known = false;
+  EXPECT_THAT(PlanText(report_, Style()), HasSubstr("; as given 400,000 B without scratch\n"));
+  const auto unknown = nlohmann::json::parse(PlanJson(report_))["tried"];
+  EXPECT_TRUE(unknown[0]["fits"].is_null());
+  EXPECT_EQ(unknown[1]["fits"], false);
 }
 
 TEST_F(PlanReportTest, UnknownIsAValue) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
-  compiled_.unknown_kernels = {"#1 'MY_OP'", "#2 'MY_OP'"};
+  compiled_.unknown_kernels = {{"#1 'MY_OP'", "it is large"}, {"#2 'MY_OP'", ""}};
   const std::string missing = "the scratch of operator #1 'MY_OP' is not modelled";
   compiled_.totals = {{compile::TflmTarget::kCortexM, -1, -1, missing}};
   EXPECT_THAT(FirstLine(),
@@ -173,7 +178,7 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
   const std::string text = PlanText(report_, Style());
   EXPECT_THAT(text,
               HasSubstr("TFLM's own allocation is unknown: the scratch of operator #1 'MY_OP' "
-                        "and of 1 more is not modelled."));
+                        "and of 1 more is not modelled: it is large."));
   EXPECT_THAT(text, Not(HasSubstr("optimal")));
   EXPECT_THAT(text, Not(HasSubstr("would allocate")));
   EXPECT_TRUE(Fits(report_));
@@ -183,7 +188,7 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
   EXPECT_EQ(
       OverBudgetText(report_),
       "it is unknown whether the arena fits: the scratch of operator #1 'MY_OP' and of 1 more "
-      "is not modelled");
+      "is not modelled: it is large");
   const auto json = nlohmann::json::parse(PlanJson(report_));
   EXPECT_TRUE(json["fits"].is_null());
   EXPECT_TRUE(json["delivered"]["arena_bytes"].is_null());

@@ -46,7 +46,8 @@ Bound StrongestBound(const plan::EntryPlan& entry, std::int64_t any) {
 }
 
 std::string ProofText(const PlanReport& report, const Headline& headline, const Style& style) {
-  if (const std::string unknown = UnknownScratchText(*report.compiled); !unknown.empty()) {
+  if (const std::string unknown = PrintableScratch(report.compiled->unknown_kernels);
+      !unknown.empty()) {
     return report.placed ? "TFLM's own allocation is unknown: " + unknown
                          : "without scratch: " + unknown;
   }

@@ -33,17 +33,12 @@ std::string OptimalText(const PlanReport& report) {
                      report.rewriting == nullptr ? "" : " of the rewritten graph");
 }
 
-std::string UnknownScratchText(const compile::Compiled& compiled) {
-  const std::vector<std::string>& unknown = compiled.unknown_kernels;
-  if (unknown.empty()) return "";
-  const std::string more =
-      unknown.size() == 1 ? "" : fmt::format(" and of {} more", unknown.size() - 1);
-  return fmt::format("the scratch of operator {}{} is not modelled",
-                     Printable(unknown.front(), 160), more);
+std::string PrintableScratch(const std::vector<compile::UnknownKernel>& unknown) {
+  return Printable(compile::UnknownScratchText(unknown), 400);
 }
 
 std::string UnknownText(const PlanReport& report) {
-  const std::string scratch = UnknownScratchText(*report.compiled);
+  const std::string scratch = PrintableScratch(report.compiled->unknown_kernels);
   if (report.budget_bytes && !scratch.empty()) {
     return "it is unknown whether the arena fits: " + scratch;
   }

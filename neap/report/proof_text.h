@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "neap/report/report.h"
 
@@ -13,7 +14,7 @@ namespace neap::report {
 // "optimal arena (every order and placement)": the headline equals its lower bound.
 std::string OptimalText(const PlanReport& report);
 
-// "the scratch of operator #3 'X' (name) and of 2 more is not modelled"; "": all of it is.
-std::string UnknownScratchText(const compile::Compiled& compiled);
+// compile::UnknownScratchText() for a terminal.
+std::string PrintableScratch(const std::vector<compile::UnknownKernel>& unknown);
 
 }  // namespace neap::report

@@ -64,6 +64,7 @@ struct TriedPlan {
   std::int64_t bytes = 0;  // the headline, or the whole arena where that has a budget
   bool fits = true;        // within all budgets
   bool taken = false;
+  bool known = true;  // false: `bytes` counts no scratch of operators that are not modelled
 };
 
 // An operator for which the profile's stock runtime has no kernel (neap/plan/runtime_check.h).
@@ -164,6 +165,8 @@ struct InspectReport {
   std::vector<std::string> dims;                                  // "batch=1"
   const std::vector<compile::Inspection>* inspections = nullptr;  // one per entry, at least one
   std::optional<MemoryPlanReport> memory_plan;
+  // Of TFLM: operators whose scratch the live bytes do not count.
+  std::vector<compile::UnknownKernel> unknown_kernels;
   std::vector<std::string> notes;
   std::int64_t top = 10;  // rows of the table of the largest tensors
   bool all = false;       // every operator in the chart, however many there are

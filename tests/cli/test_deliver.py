@@ -14,25 +14,35 @@ KEY = b"OfflineMemoryAllocation\0"
 
 
 class DeliverTest(CliTest):
-    def model(self, custom=None):
-        """`custom`: the last operator is one of that name."""
+    def binary(self, table, content):
+        """The bytes of a FlatBuffer of the schema of models."""
         flatc = shutil.which("flatc")
         if flatc is None:
             raise unittest.SkipTest("flatc is not installed")
-        text = SOURCE / "tests/models/branches.tflite.json"
+        folder = self.folder / "flatc"
+        folder.mkdir()
+        (folder / "it.json").write_text(json.dumps(content))
+        subprocess.run([flatc, "--binary", "-o", folder, SOURCE / "schemas/tflite.fbs", "--root-type",
+                        f"neap.formats.tflite.schema.{table}", folder / "it.json"],
+                       check=True, stdout=subprocess.DEVNULL)
+        (folder / "it.json").unlink()
+        (made,) = folder.iterdir()
+        data = made.read_bytes()
+        made.unlink()
+        folder.rmdir()
+        return data
+
+    def model(self, custom=None, change=None):
+        """`custom`: the last operator is one of that name."""
+        model = json.loads((SOURCE / "tests/models/branches.tflite.json").read_text())
         if custom:
-            model = json.loads(text.read_text())
             model["operator_codes"][1] = {"deprecated_builtin_code": 32, "version": 1, "builtin_code": "CUSTOM",
                                           "custom_code": custom}
-            text = self.folder / "branches.tflite.json"
-            text.write_text(json.dumps(model))
-        subprocess.run([flatc, "--binary", "-o", self.folder, SOURCE / "schemas/tflite.fbs",
-                        "--root-type", "neap.formats.tflite.schema.Model", text],
-                       check=True, stdout=subprocess.DEVNULL)
-        if custom:
-            text.unlink()
-        made = [path for path in self.folder.iterdir() if path.name != "m.tflite"]
-        return made[0].rename(self.folder / "m.tflite")
+        if change:
+            change(model)
+        path = self.folder / "m.tflite"
+        path.write_bytes(self.binary("Model", model))
+        return path
 
     def test_shapes_that_contradict_an_operator_are_not_streamed(self):
         """The RELUs have more outputs than inputs."""
@@ -173,6 +183,64 @@ class DeliverTest(CliTest):
         self.expect(OVER_BUDGET, "plan", "m.tflite", "--scratch", "scratch.csv", "--budget", 1000)
         result = self.expect(OVER_BUDGET, "plan", "m.tflite", "--scratch", "scratch.csv", "--budget-total", "1MiB")
         self.assertIn(b"--budget compares the activations alone", result.stderr)
+
+    def test_unknown_scratch_is_unknown_in_every_report(self):
+        self.model(custom="ethos-u")
+        why = "the scratch of operator #4 'ethos-u' is not modelled: its driver decides on it"
+        self.assertEqual(self.report_of("inspect", "m.tflite")["unknown_scratch"], why)
+        self.assertIn(f"What TFLM needs is unknown: {why}.", self.expect(DONE, "inspect", "m.tflite").stdout.decode())
+        points = self.report_of("pareto", "m.tflite")["points"]
+        for point in points:
+            self.assertEqual(point["unknown_scratch"], why)
+            self.assertEqual([point["delivered_arena_bytes"], point["total_arena_bytes"]], [None, None])
+            self.assertEqual(point["copies"], [])
+        text = " ".join(self.expect(DONE, "pareto", "m.tflite").stdout.decode().split())
+        self.assertIn(f"{points[0]['arena_bytes']:,}?", text)
+        self.assertIn(f"what TFLM allocates is unknown, because {why}", text)
+        # The memory of a device is a budget, and tiles and rewrites are compared within it.
+        rates = {"conv": 1000, "pointwise": 1000, "depthwise": 500}
+        memory = {"name": "ram", "read_per_kilocycle": 1000, "write_per_kilocycle": 1000,
+                  "holds_activations": True, "bytes": 1 << 20}
+        self.write_json("roomy.json", {"name": "roomy", "memories": [memory], "per_kilocycle": rates})
+        result = self.expect(OVER_BUDGET, "plan", "m.tflite", "--device", "roomy.json", "--cascade", "auto", "--json")
+        report = json.loads(result.stdout)
+        self.assertIsNone(report["fits"])
+        self.assertEqual({one["fits"] for one in report["tried"]}, {None})
+        for point in self.report_of("pareto", "m.tflite", "--device", "roomy.json")["points"]:
+            self.assertEqual(point["copies"], [], "what the arena leaves free is unknown")
+        self.expect(DONE, "plan", "m.tflite", "--html", "page.html")
+        self.assertIn("what TFLM allocates is unknown", (self.folder / "page.html").read_text())
+        self.write_json("line.jsonl", {"id": 1, "path": str(self.folder / "m.tflite")})
+        answer = json.loads(self.expect(DONE, "batch", "line.jsonl").stdout)
+        self.assertIsNone(answer["delivered_arena_bytes"])
+        # Of a model that is modelled nothing is unknown.
+        self.model()
+        self.assertIsNone(self.report_of("inspect", "m.tflite")["unknown_scratch"])
+        for point in self.report_of("pareto", "m.tflite")["points"]:
+            self.assertIsNone(point["unknown_scratch"])
+            self.assertEqual(point["delivered_arena_bytes"], point["arena_bytes"])
+        self.assertNotIn("?", self.expect(DONE, "pareto", "m.tflite").stdout.decode())
+
+    def test_compressed_constants_have_no_known_scratch(self):
+        entry = self.binary("CompressionMetadata", {"subgraphs": [
+            {"lut_tensors": [{"tensor": 6, "value_buffer": 1, "index_bitwidth": 2}]}]})
+
+        def change(model):
+            model["buffers"].append({"data": list(entry)})
+            model["metadata"] = [{"name": "COMPRESSION_METADATA", "buffer": 2}]
+
+        self.model(change=change)
+        report = self.report_of("plan", "m.tflite", "-o", "out.tflite")
+        self.assertIsNone(report["delivered"]["arena_bytes"])
+        self.assertFalse(report["delivered"]["memory_plan"])
+        self.assertIn("1 constant is compressed (COMPRESSION_METADATA): only TensorFlow Lite Micro can unpack it",
+                      report["notes"])
+        result = self.expect(OVER_BUDGET, "plan", "m.tflite", "--budget", "1MiB", "--cascade", "auto")
+        self.assertIn(b"the scratch of operator #2 'MEAN' and of 1 more is not modelled: its input #6 'axes' is "
+                      b"compressed", result.stderr)
+        # The written model is the same, in another order.
+        self.assertIn(b"COMPRESSION_METADATA", (self.folder / "out.tflite").read_bytes())
+        self.expect(FAILED, "run", "m.tflite")
 
     def test_kernel_scratch_is_in_the_plan(self):
         """MEAN of int8 requests 64 and two times 16 bytes."""

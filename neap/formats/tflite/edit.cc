@@ -84,6 +84,13 @@ IdVector<TensorId, char> Referred(const Subgraph& subgraph) {
   return referred;
 }
 
+bool HasCompressed(const graph::Graph& graph) {
+  return std::any_of(graph.subgraphs.begin(), graph.subgraphs.end(), [](const Subgraph& subgraph) {
+    return std::any_of(subgraph.tensors.begin(), subgraph.tensors.end(),
+                       [](const graph::Tensor& tensor) { return tensor.compressed; });
+  });
+}
+
 class Editor {
  public:
   Editor(const SourceModel& source, const graph::Graph& edited, const schema::Model& model)
@@ -152,6 +159,12 @@ class Editor {
     constexpr std::int64_t kRootFields = 10;
     if (!IsKnown(&model_, kRootFields)) {
       return Fail(BadInput("has fields in its root table that are newer than this program"));
+    }
+    // Its entries name tensors by their index, and a part of such a constant has no bytes.
+    if (HasCompressed(source_.graph)) {
+      return Fail(
+          BadInput("has compressed constants (COMPRESSION_METADATA), so that its operators "
+                   "are not replaced"));
     }
     constexpr std::int64_t kTableBytes = 1024;
     std::int64_t total = static_cast<std::int64_t>(padded_bytes_) + kTableBytes;

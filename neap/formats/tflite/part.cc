@@ -131,7 +131,8 @@ Diagnostic CannotSay(const char* what) {
   return error;
 }
 
-Status CheckTensor(const schema::Tensor& tensor) {
+Status CheckTensor(const schema::Tensor& tensor, bool compressed) {
+  if (compressed) return Fail(CannotSay("is compressed (COMPRESSION_METADATA)"));
   if (tensor.sparsity() != nullptr) return Fail(CannotSay("is sparse"));
   if (SizeOf(tensor.variant_tensors()) > 0) return Fail(CannotSay("is a variant"));
   if (tensor.quantization() != nullptr && tensor.quantization()->details() != nullptr) {
@@ -145,7 +146,8 @@ Status CheckTensor(const schema::Tensor& tensor) {
 Status CheckSource(const schema::SubGraph& source, const Subgraph& subgraph,
                    const PartGraph& part) {
   for (const TensorId id : part.tensors()) {
-    Status status = CheckTensor(*source.tensors()->Get(static_cast<std::uint32_t>(id.value())));
+    Status status = CheckTensor(*source.tensors()->Get(static_cast<std::uint32_t>(id.value())),
+                                subgraph.tensors[id].compressed);
     if (status) continue;
     status.error().tensor = graph::Describe(id, subgraph.tensors[id]);
     return status;

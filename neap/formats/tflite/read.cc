@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/formats/tflite/compression.h"
 #include "neap/formats/tflite/element_types.h"
 #include "neap/formats/tflite/memory_plan.h"
 #include "neap/formats/tflite/model_view.h"
@@ -66,6 +67,7 @@ class Reader {
   void MarkStateful(graph::Graph* graph);
   void NoteDynamic(SubgraphId id, const schema::SubGraph& source, const graph::Subgraph& subgraph);
   void NoteOrder(const graph::Subgraph& subgraph);
+  void NoteCompression();
   void Note(std::string text);
 
   Bytes bytes_;
@@ -73,6 +75,7 @@ class Reader {
   std::vector<std::string>* notes_;
   Budget budget_;
   const schema::Model* model_ = nullptr;
+  std::optional<CompressedTensors> compressed_;
   graph::Graph graph_;
 };
 
@@ -124,7 +127,8 @@ Status Reader::ReadData(TensorId id, const schema::Tensor& source, graph::Tensor
   tensor->variable = source.is_variable();
   if (tensor->variable) return {};  // data, if any, are its first value
   tensor->constant = !data.empty() || source.external_buffer() != 0;
-  if (data.empty() || source.sparsity() != nullptr) return {};
+  tensor->compressed = tensor->constant && compressed_->Has(graph_.subgraphs.size(), id.value());
+  if (data.empty() || tensor->compressed || source.sparsity() != nullptr) return {};
   const auto element_bits = static_cast<std::size_t>(graph::BitsOf(tensor->type));
   if (!tensor->shape && data.size() == (element_bits + 7) / 8) tensor->shape = graph::Shape{};
   if (element_bits == 0 || !tensor->shape) return {};
@@ -506,8 +510,26 @@ void Reader::NoteOrder(const graph::Subgraph& subgraph) {
   }
 }
 
+void Reader::NoteCompression() {
+  if (!compressed_->any()) return;
+  if (!compressed_->readable()) {
+    Note(std::string("the metadata entry ") + kCompressionKey +
+         " cannot be read: every constant may be compressed");
+    return;
+  }
+  std::ptrdiff_t count = 0;
+  for (const graph::Subgraph& subgraph : graph_.subgraphs) {
+    count += std::count_if(subgraph.tensors.begin(), subgraph.tensors.end(),
+                           [](const graph::Tensor& tensor) { return tensor.compressed; });
+  }
+  Note(std::to_string(count) + (count == 1 ? " constant is" : " constants are") + " compressed (" +
+       kCompressionKey + "): only TensorFlow Lite Micro can unpack " +
+       (count == 1 ? "it" : "them"));
+}
+
 Result<graph::Graph> Reader::Run() {
   NEAP_TRY(model_, OpenModel(file_));
+  compressed_.emplace(file_, *model_);
   if (SizeOf(model_->subgraphs()) == 0) return Fail(BadInput("has no subgraph"));
   for (std::uint32_t i = 0; i < model_->subgraphs()->size(); ++i) {
     NEAP_CHECK_OK(ReadSubgraph(*model_->subgraphs()->Get(i)));
@@ -533,6 +555,7 @@ Result<graph::Graph> Reader::Run() {
     NoteOrder(graph_.subgraphs[id]);
   }
   MarkStateful(&graph_);
+  NoteCompression();
   return std::move(graph_);
 }
 

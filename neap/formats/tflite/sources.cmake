@@ -6,6 +6,7 @@ add_custom_command(
   COMMENT "Generating the reader of schemas/tflite.fbs")
 list(APPEND formats_sources
   ${generated}/tflite_generated.h
+  tflite/compression.cc
   tflite/control_dependencies.cc
   tflite/edit.cc
   tflite/element_types.cc
@@ -22,6 +23,7 @@ list(APPEND formats_sources
   tflite/write.cc
   tflite/zip_shift.cc)
 list(APPEND formats_tests
+  tflite/compression_test.cc
   tflite/control_dependencies_test.cc
   tflite/export_test.cc
   tflite/options_test.cc
