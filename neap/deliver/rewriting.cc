@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/deliver/edits.h"
 #include "neap/plan/runtime_check.h"
 #include "neap/rewrite/rewrite.h"
@@ -37,7 +38,11 @@ Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
     lacks = LacksData(whole->graph, edited);
   }
   // Whether it is written or not: a plan that nothing can run is none.
-  if (lacks) return Fail(BadInput("the file lacks the values of weights that the rewrites cut"));
+  if (lacks) {
+    return Fail(BadInput(
+        "the file lacks the values of weights that they cut; with them the peak would be " +
+        FormatBytes(out->peak_bytes)));
+  }
   NEAP_TRY(out->model, formats::WriteEdited(whole ? *whole : source, edited, load));
   out->rewritten_sha256 = out->model.sha256;
   out->growth_bytes = static_cast<std::int64_t>(out->model.bytes->size()) -

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/deliver/edits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neap/deliver/networks_testing.h"
+
+namespace neap::deliver {
+namespace {
+
+using ::testing::HasSubstr;
+
+// All operators in four bands of rows.
+cascade::Proposal Bands(const graph::Graph& graph) {
+  const graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+  cascade::Proposal proposal;
+  cascade::RegionPlan region;
+  for (const graph::OpId id : main.ops.Ids()) region.ops.push_back(id);
+  region.splits = {{1, {1, 2, 3}}};
+  proposal.order = region.ops;
+  proposal.regions = {region};
+  return proposal;
+}
+
+TEST(EditsTest, RecordedTilesAreReplayed) {
+  const formats::SourceModel model = WideModel::Make();
+  const cascade::Proposal proposal = Bands(model.graph);
+  plan::Plan plan;
+  plan.runtime = plan::Runtime::kTflm;
+  RecordTiles(proposal, &plan);
+  const auto replayed = ReplayEdits(model, plan, {});
+  ASSERT_TRUE(replayed) << replayed.error().ToString();
+  ASSERT_TRUE(replayed->edited);
+  const auto graph = cascade::GraphOf(model.graph, proposal);
+  ASSERT_TRUE(graph);
+  const auto written = formats::WriteEdited(model, *graph, {});
+  ASSERT_TRUE(written);
+  EXPECT_EQ(*replayed->edited->bytes, *written->bytes);
+  EXPECT_NE(*replayed->edited->bytes, *model.bytes);
+  // A plan is checked against the model as it was given.
+  EXPECT_EQ(replayed->edited->path, model.path);
+  EXPECT_EQ(replayed->edited->sha256, model.sha256);
+  EXPECT_EQ(&replayed->Planned(), &*replayed->edited);
+}
+
+TEST(EditsTest, AProposalWithoutTilesClearsWhatWasRecorded) {
+  const formats::SourceModel model = WideModel::Make();
+  plan::Plan plan;
+  RecordTiles(Bands(model.graph), &plan);
+  RecordTiles({}, &plan);
+  EXPECT_TRUE(plan.tiled_regions.empty());
+  EXPECT_TRUE(plan.tiled_order.empty());
+}
+
+TEST(EditsTest, TilesThatDoNotFitAreRefusedByName) {
+  const formats::SourceModel model = WideModel::Make();
+  plan::Plan plan;
+  plan.runtime = plan::Runtime::kTflm;
+  RecordTiles(Bands(model.graph), &plan);
+  plan.tiled_regions[0].splits[0].cuts = {4};  // there are four rows
+  const auto beyond = ReplayEdits(model, plan, {});
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, ErrorCode::kBadInput);
+  RecordTiles(Bands(model.graph), &plan);
+  plan.tiled_regions[0].ops.pop_back();
+  plan.tiled_regions[0].ops.erase(plan.tiled_regions[0].ops.begin());
+  plan.tiled_regions[0].ops.push_back(graph::OpId(0));  // its result is wanted first
+  EXPECT_FALSE(ReplayEdits(model, plan, {}));
+}
+
+TEST(EditsTest, ConversionsOfTheCallerAreTheEndsOfTheModel) {
+  const formats::SourceModel model = WideModel::Make();
+  const auto none = InterfacedModel(model, {}, {});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(*none->bytes, *model.bytes);
+  const auto refused = InterfacedModel(model, {graph::OpId(1)}, {});
+  ASSERT_FALSE(refused) << "an activation is no conversion";
+  EXPECT_EQ(refused.error().file, model.path);
+}
+
+TEST(EditsTest, OperatorsOfTheExecutorAreInNoFile) {
+  const formats::SourceModel model = WideModel::Make();
+  EXPECT_FALSE(NeedsExecutor(model.graph));
+  EXPECT_TRUE(CanBeFile(model, model.graph));
+  graph::Graph edited = model.graph;
+  edited.subgraphs[graph::SubgraphId(0)].ops[graph::OpId(0)].domain = "neap";
+  EXPECT_TRUE(NeedsExecutor(edited));
+  EXPECT_FALSE(CanBeFile(model, edited));
+  const formats::SourceModel alone = GraphAlone(model, edited);
+  EXPECT_EQ(alone.bytes, model.bytes);
+  EXPECT_TRUE(NeedsExecutor(alone.graph));
+  formats::SourceModel json = model;
+  json.format = formats::Format::kGraphJson;
+  EXPECT_FALSE(CanBeFile(json, json.graph));
+}
+
+TEST(EditsTest, ARewrittenFileThatIsAnotherIsRefused) {
+  const formats::SourceModel model = WideModel::Make();
+  plan::Plan plan;
+  plan.runtime = plan::Runtime::kTflm;
+  plan::Rewrite rewrite;
+  rewrite.rule = "no-op";
+  rewrite.op = graph::OpId(0);
+  plan.rewrites = {rewrite};
+  const auto refused = ReplayEdits(model, plan, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().file, model.path);
+}
+
+}  // namespace
+}  // namespace neap::deliver

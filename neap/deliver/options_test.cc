@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/deliver/options.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/formats/formats.h"
+#include "neap/plan/profile.h"
+
+namespace neap::deliver {
+namespace {
+
+using Said = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// The first error, "" where there is none.
+std::string ErrorOf(const Said& said, const std::string& prefix = "") {
+  Words words;
+  words.prefix = prefix;
+  for (const auto& [name, text] : said) {
+    if (const Status status = Set(name, text, &words); !status) return status.error().message;
+  }
+  const Status status = CheckWords(words);
+  return status ? "" : status.error().message;
+}
+
+formats::SourceModel Model(formats::Format format) {
+  formats::SourceModel model;
+  model.format = format;
+  model.graph.subgraphs.emplace_back();
+  return model;
+}
+
+TEST(OptionsTest, EveryOptionIsToldOnce) {
+  std::set<std::string_view> names;
+  std::string_view group;
+  std::set<std::string_view> groups;
+  for (const Option& option : Options()) {
+    EXPECT_TRUE(names.insert(option.name).second) << option.name;
+    EXPECT_FALSE(option.help.empty()) << option.name;
+    EXPECT_EQ(OptionNamed(option.name), &option);
+    if (option.group == group) continue;
+    group = option.group;
+    EXPECT_TRUE(groups.insert(group).second) << group << " is in two pieces";
+  }
+  EXPECT_EQ(OptionNamed("speed"), nullptr);
+}
+
+// Where the help lists the words, each is taken and no other.
+TEST(OptionsTest, ListedWordsAreTaken) {
+  int lists = 0;
+  for (const Option& option : Options()) {
+    const bool is_list =
+        option.value.find('|') != std::string::npos &&
+        option.value.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos;
+    if (!is_list) continue;
+    ++lists;
+    std::size_t begin = 0;
+    while (begin <= option.value.size()) {
+      const std::size_t end = std::min(option.value.find('|', begin), option.value.size());
+      Words words;
+      EXPECT_TRUE(option.set(option.value.substr(begin, end - begin), &words)) << option.name;
+      begin = end + 1;
+    }
+    Words words;
+    EXPECT_FALSE(option.set("nonsense", &words)) << option.name;
+  }
+  EXPECT_GT(lists, 8);
+}
+
+TEST(OptionsTest, Values) {
+  EXPECT_EQ(ErrorOf({{"budget", "64KiB"}, {"max-states", "5"}, {"time-limit", "0.5"}}), "");
+  EXPECT_NE(ErrorOf({{"budget", "64 apples"}}).find("budget '64 apples' is not a size"),
+            std::string::npos);
+  EXPECT_EQ(ErrorOf({{"max-states", "0"}}),
+            "max-states '0' is no whole number from 1 to 1000000000000");
+  EXPECT_EQ(ErrorOf({{"time-limit", "-1"}}, "--"), "--time-limit is not a number of seconds");
+  EXPECT_EQ(ErrorOf({{"max-macs", "0.9"}}),
+            "max-macs '0.9' is no ratio of 1 or more, such as 1.02");
+  EXPECT_EQ(ErrorOf({{"rules", "sum,-concat"}}),
+            "rules names rules to use or, with -, rules to leave out, not both");
+  EXPECT_EQ(ErrorOf({{"memory", "a=1KiB,bw=1"}, {"memory", "a=2KiB,bw=1"}}),
+            "memory names 'a' twice");
+  EXPECT_EQ(ErrorOf({{"speed", "high"}}), "there is no option 'speed'");
+  Words words;
+  ASSERT_TRUE(Set("memory", "psram=8MiB,bw=0.5", &words));
+  EXPECT_EQ(words.memories.front().bytes_per_kilocycle, 500);
+  ASSERT_TRUE(Set("max-macs", "1.02", &words));
+  EXPECT_EQ(words.max_macs_permille, 1020);
+}
+
+// Messages name options as the caller does.
+TEST(OptionsTest, WhatDoesNotGoTogether) {
+  EXPECT_EQ(ErrorOf({{"slack", "5"}}), "slack belongs to forced relaxed");
+  EXPECT_EQ(ErrorOf({{"slack", "5"}}, "--"), "--slack belongs to --forced relaxed");
+  EXPECT_EQ(ErrorOf({{"keep-inputs", ""}}), "keep-inputs belongs to overlap");
+  EXPECT_EQ(ErrorOf({{"device", "cortex-m4"}}), "device belongs to cascade auto");
+  EXPECT_EQ(ErrorOf({{"tile-grids", "all"}}), "tile-grids belongs to cascade auto");
+  EXPECT_EQ(ErrorOf({{"input", "rows"}}),
+            "input, max-macs and block-columns belong to stream auto");
+  EXPECT_EQ(ErrorOf({{"rewrite", "none"}, {"rewrite-work", "5"}}),
+            "rules, rewrite-work and accumulator-bytes belong to rewrite, which is none here");
+  EXPECT_EQ(ErrorOf({{"cascade", "auto"}, {"order", "beam"}}),
+            "cascade auto goes with none of order-only, order, scratch, memory, moves");
+  EXPECT_EQ(ErrorOf({{"cascade", "auto"}, {"device", "cortex-m4"}, {"overlap", "tflm-reference"}}),
+            "");
+}
+
+TEST(OptionsTest, Runtimes) {
+  Words words;
+  const auto request = RequestOf(words, Model(formats::Format::kTflite), {});
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->compile.runtime, plan::Runtime::kTflm);
+  EXPECT_EQ(request->streams, Use::kNever);
+  EXPECT_EQ(request->tiles, Use::kIfNeeded);
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kOnnx), {})->compile.runtime,
+            plan::Runtime::kIdeal);
+  ASSERT_TRUE(Set("budget-total", "64KiB", &words));
+  const auto refused = RequestOf(words, Model(formats::Format::kOnnx), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "budget-total belongs to runtime tflm");
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->budgets.total_bytes, 65536);
+  words = {};
+  ASSERT_TRUE(Set("runtime", "neap", &words));
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->streams, Use::kIfNeeded);
+  EXPECT_TRUE(RequestOf(words, Model(formats::Format::kTflite), {})->sums_in_place);
+  ASSERT_TRUE(Set("moves", "best", &words));
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {}).error().message,
+            "moves is not for runtime neap, where tensors share addresses");
+}
+
+// A limit that was asked for takes the place of the default one.
+TEST(OptionsTest, LimitsOfSearches) {
+  const formats::SourceModel model = Model(formats::Format::kOnnx);
+  Words words;
+  EXPECT_TRUE(HasDefaultWork(words));
+  EXPECT_EQ(RequestOf(words, model, {})->compile.limits.max_states, kStatesForAFewSeconds);
+  EXPECT_FALSE(RequestOf(words, model, {})->compile.limits.deadline);
+  ASSERT_TRUE(Set("time-limit", "60", &words));
+  EXPECT_FALSE(HasDefaultWork(words));
+  EXPECT_EQ(RequestOf(words, model, {})->compile.limits.max_states, 0);
+  EXPECT_TRUE(RequestOf(words, model, {})->compile.limits.deadline);
+}
+
+}  // namespace
+}  // namespace neap::deliver
