@@ -30,7 +30,7 @@ std::string ErrorOf(const Said& said, const std::string& prefix = "") {
 formats::SourceModel Model(formats::Format format) {
   formats::SourceModel model;
   model.format = format;
-  model.graph.subgraphs.emplace_back();
+  model.graph.subgraphs.push_back(graph::Subgraph());
   return model;
 }
 
