@@ -61,6 +61,7 @@ class ByOffset {
   ByOffset(const Problem& problem, const std::vector<std::int64_t>& offsets)
       : offsets_(offsets), placed_(problem.buffers.size(), 0) {
     std::vector<LiveRange> ranges;
+    ranges.reserve(problem.buffers.size());
     for (const Buffer& buffer : problem.buffers) {
       ranges.push_back(buffer.occupies() ? LiveRange{buffer.first, buffer.last} : LiveRange{});
     }
