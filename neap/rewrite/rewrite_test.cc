@@ -490,7 +490,7 @@ void CompareWithAllChoices(std::uint64_t seed, plan::Runtime runtime, SearchCoun
 TEST(SearchTest, FindsTheLeastPeakOfAllChoices) {
   for (const auto runtime : {plan::Runtime::kNeap, plan::Runtime::kIdeal}) {
     SearchCounts counts;
-    for (const std::uint64_t seed : {5, 7, 27}) CompareWithAllChoices(seed, runtime, &counts);
+    for (const std::uint64_t seed : {5U, 7U, 27U}) CompareWithAllChoices(seed, runtime, &counts);
     EXPECT_GT(counts.graphs, 100);
     EXPECT_GT(counts.better, counts.graphs / 5);
     EXPECT_GT(counts.proven, counts.graphs / 2);
