@@ -57,7 +57,9 @@ graph::Graph SmallGraph(Random* random) {
 // -1: the order cannot be run.
 std::int64_t PeakOfOrder(const graph::Subgraph& subgraph, const std::vector<int>& order) {
   std::vector<int> at(kOperators);
-  for (int i = 0; i < kOperators; ++i) at[static_cast<std::size_t>(order[i])] = i;
+  for (int i = 0; i < kOperators; ++i) {
+    at[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = i;
+  }
   std::vector<std::int64_t> live(kOperators, 0);
   for (const TensorId id : subgraph.tensors.Ids()) {
     const int first = id.value() == 0 ? 0 : at[id.index() - 1];
