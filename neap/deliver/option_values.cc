@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/deliver/option_values.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "neap/plan/profile.h"
+#include "neap/rewrite/rewrite.h"
+#include "neap/stream/options.h"
+
+namespace neap::deliver {
+namespace {
+
+// "1.02" as 1020: at most `most_digits` before the point and three behind it; nullopt: no number.
+std::optional<std::int64_t> Thousandths(std::string_view text, std::size_t most_digits) {
+  const std::size_t point = text.find('.');
+  const std::string whole(text.substr(0, point));
+  std::string decimals(point == std::string_view::npos ? "" : text.substr(point + 1));
+  decimals.resize(std::max<std::size_t>(decimals.size(), 3), '0');
+  const std::string digits = whole + decimals;
+  if (whole.empty() || whole.size() > most_digits || decimals.size() > 3 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    return std::nullopt;
+  }
+  return std::stoll(digits);
+}
+
+std::vector<std::string> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> items;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    items.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+}  // namespace
+
+Status SetRuntime(std::string_view text, Words* words) {
+  if (!plan::RuntimeNamed(std::string(text))) {
+    Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not known");
+    diagnostic.hint = "known:";
+    for (const plan::Profile& profile : plan::Profiles()) {
+      diagnostic.hint += " " + std::string(profile.name);
+    }
+    return Fail(std::move(diagnostic));
+  }
+  words->runtime = text;
+  return {};
+}
+
+Status SetSoftBudget(std::string_view text, Words* words) {
+  NEAP_CHECK_OK(SetBytes(text, &words->soft_budget_bytes));
+  if (words->soft_budget_bytes >= 1) return {};
+  return Fail(UsageError("is 0, expected at least 1 byte"));
+}
+
+// "sram=256KiB,bw=8" or "psram=8MiB,bw=0.5": bytes per cycle with at most three decimals.
+Status AddMemory(std::string_view text, Words* words) {
+  const auto refuse = [&](const char* why) {
+    return Fail(UsageError("'" + std::string(text) + "' " + why + ", expected NAME=SIZE,bw=N"));
+  };
+  const std::size_t equals = text.find('=');
+  const std::size_t comma = text.find(",bw=");
+  if (equals == 0 || equals == std::string_view::npos || comma == std::string_view::npos ||
+      comma < equals) {
+    return refuse("is not understood");
+  }
+  plan::Memory memory;
+  memory.name = text.substr(0, equals);
+  NEAP_CHECK_OK(SetBytes(text.substr(equals + 1, comma - equals - 1), &memory.capacity_bytes));
+  constexpr std::size_t kMostDigits = 6;
+  const auto rate = Thousandths(text.substr(comma + 4), kMostDigits);
+  if (!rate) return refuse("has no bandwidth in bytes per cycle");
+  if (*rate == 0) return refuse("has a bandwidth of 0");
+  memory.bytes_per_kilocycle = *rate;
+  for (const plan::Memory& other : words->memories) {
+    if (other.name == memory.name) {
+      return Fail(UsageError("names '" + memory.name + "' twice"));
+    }
+  }
+  words->memories.push_back(std::move(memory));
+  if (words->memories.size() <= plan::kMostMemories) return {};
+  return Fail(UsageError("is given " + std::to_string(words->memories.size()) +
+                         " times, expected at most " + std::to_string(plan::kMostMemories)));
+}
+
+Status SetRules(std::string_view text, Words* words) {
+  words->rules = SplitAtCommas(text);
+  bool on = false;
+  bool off = false;
+  const auto known = rewrite::Rules();
+  for (const std::string& item : words->rules) {
+    const bool without = item.starts_with("-");
+    (without ? off : on) = true;
+    const std::string name = without ? item.substr(1) : item;
+    const bool is_rule = std::any_of(known.begin(), known.end(),
+                                     [&](const auto& rule) { return rule.name == name; });
+    if (is_rule) continue;
+    Diagnostic error = UsageError("there is no rule '" + name + "'");
+    error.hint = "there are ";
+    for (const rewrite::RuleInfo& rule : known) {
+      error.hint += (&rule == &known.front() ? "" : ", ") + std::string(rule.name);
+    }
+    return Fail(std::move(error));
+  }
+  if (!on || !off) return {};
+  return Fail(UsageError("names rules to use or, with -, rules to leave out, not both"));
+}
+
+Status SetMaxMacs(std::string_view text, Words* words) {
+  constexpr std::size_t kMostDigits = 3;
+  const auto permille = Thousandths(text, kMostDigits);
+  if (!permille || *permille < 1000) {
+    return Fail(UsageError("'" + std::string(text) + "' is no ratio of 1 or more, such as 1.02"));
+  }
+  words->max_macs_permille = *permille;
+  return {};
+}
+
+Status SetBlockColumns(std::string_view text, Words* words) {
+  constexpr std::int64_t kMost = 999'999;
+  if (text == "row") {
+    words->block_columns = stream::kFullRow;
+    return {};
+  }
+  if (SetNumber(text, std::int64_t{1}, kMost, &words->block_columns)) return {};
+  return Fail(UsageError("'" + std::string(text) + "' is neither a number nor 'row'"));
+}
+
+Status SetTimeLimit(std::string_view text, Words* words) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, seconds);
+  if (error != std::errc() || rest != end || !std::isfinite(seconds) || seconds < 0) {
+    return Fail(UsageError("is not a number of seconds"));
+  }
+  words->time_limit_seconds = seconds;
+  return {};
+}
+
+Status SetTileGrids(std::string_view text, Words* words) {
+  std::string which;
+  NEAP_CHECK_OK(SetName(text, {"auto", "all"}, &which));
+  words->grids.all = which == "all";
+  return {};
+}
+
+}  // namespace neap::deliver
