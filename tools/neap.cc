@@ -26,7 +26,8 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"plan", "find the best order, place the tensors, write model and plan",
      [](std::vector<std::string> args) { return PlanCommand(std::move(args), false); }},
-    {"inspect", "show live memory operator by operator, and what makes the peak", InspectCommand},
+    {"inspect", "show how much memory is live at each operator, and which tensors make the peak",
+     InspectCommand},
     {"check", "verify a plan against its model, independently of the planner", CheckCommand},
     {"run", "execute a model, and a plan of it at its addresses", RunCommand},
     {"zoo", "make networks from their published definitions", ZooCommand},

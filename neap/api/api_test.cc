@@ -124,7 +124,7 @@ TEST(ApiTest, Errors) {
   EXPECT_EQ(garbage.error().code, NEAP_BAD_INPUT);
   EXPECT_EQ(Model::Parse(kGraph, "graph.json", {"batch"}).error().code, NEAP_USAGE);
   EXPECT_FALSE(Plan::Parse("{}"));
-  // The error is left out where nobody wants it.
+  // A caller may give no place for the error.
   EXPECT_EQ(neap_model_read("/nowhere", nullptr, 0, nullptr), nullptr);
   EXPECT_EQ(neap_fits(GraphModel().handle(), 1, nullptr, nullptr), 0);
   const Model model = GraphModel();

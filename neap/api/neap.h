@@ -122,7 +122,8 @@ class Model {
   internal::Owned<neap_model, neap_model_free> handle_;
 };
 
-/// Options by name; the first error is kept and told by whoever uses them.
+/// Options by name. The first option that is wrong is remembered: Plan::Make() and Fits() then fail
+/// with its error.
 class Options {
  public:
   Options() : handle_(neap_options_new()) {}

@@ -132,7 +132,7 @@ void AddPlacementOptions(std::vector<Option>* options) {
                         return Status();
                       }});
   options->push_back({"keep-inputs", kPlacement, "",
-                      "with overlap: nothing lies over an input of the model",
+                      "with overlap: no output is placed over an input of the model",
                       [](std::string_view, Words* words) {
                         words->keep_inputs = true;
                         return Status();

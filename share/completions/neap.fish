@@ -1,6 +1,6 @@
 # Made by scripts/make_reference.py.
 complete -c neap -n __fish_use_subcommand -a plan -d 'find the best order, place the tensors, write model and plan'
-complete -c neap -n __fish_use_subcommand -a inspect -d 'show live memory operator by operator, and what makes the peak'
+complete -c neap -n __fish_use_subcommand -a inspect -d 'show how much memory is live at each operator, and which tensors make the peak'
 complete -c neap -n __fish_use_subcommand -a check -d 'verify a plan against its model, independently of the planner'
 complete -c neap -n __fish_use_subcommand -a run -d 'execute a model, and a plan of it at its addresses'
 complete -c neap -n __fish_use_subcommand -a zoo -d 'make networks from their published definitions'
@@ -36,7 +36,7 @@ complete -c neap -n '__fish_seen_subcommand_from plan' -l step-states -x -d 'sta
 complete -c neap -n '__fish_seen_subcommand_from plan' -l soft-budget -x -d 'the soft budget (tau) of serenity, in place of the search for one: schedules with a larger peak are dropped'
 complete -c neap -n '__fish_seen_subcommand_from plan' -l order-only -d 'do not place tensors'
 complete -c neap -n '__fish_seen_subcommand_from plan' -l no-memory-plan -d 'tflm: write the order alone and leave the addresses to TFLM'
-complete -c neap -n '__fish_seen_subcommand_from plan' -l keep-inputs -d 'with overlap: nothing lies over an input of the model'
+complete -c neap -n '__fish_seen_subcommand_from plan' -l keep-inputs -d 'with overlap: no output is placed over an input of the model'
 complete -c neap -n '__fish_seen_subcommand_from plan' -l memory -x -d 'a memory with its bytes per cycle'
 complete -c neap -n '__fish_seen_subcommand_from plan' -l moves -x -a 'none compact best' -d 'copies of live tensors where no placement fits the budget (or, without one, the peak): everything live moves down (compact), or the fewest bytes do (best)'
 complete -c neap -n '__fish_seen_subcommand_from plan' -l rewrite -x -a 'none bitwise reassociate serenity' -d 'what rewriting the graph may do to the outputs: nothing at all (bitwise), or sums in another order (reassociate)'
