@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/deliver/dims.h"
 #include "neap/formats/formats.h"
 #include "neap/plan/profile.h"
 
@@ -143,6 +144,20 @@ TEST(OptionsTest, LimitsOfSearches) {
   EXPECT_FALSE(HasDefaultWork(words));
   EXPECT_EQ(RequestOf(words, model, {})->compile.limits.max_states, 0);
   EXPECT_TRUE(RequestOf(words, model, {})->compile.limits.deadline);
+}
+
+TEST(DimsTest, NamesAndValues) {
+  const auto dims = DimsOf({"batch=2", "a=b=3"}, "");
+  ASSERT_TRUE(dims);
+  EXPECT_EQ(dims->at("batch"), 2);
+  EXPECT_EQ(dims->at("a=b"), 3);
+  for (const char* const bad : {"batch", "=1", "batch=", "batch=0", "batch=-1", "batch=1x"}) {
+    const auto refused = DimsOf({bad}, "--");
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_EQ(refused.error().message,
+              "--dim '" + std::string(bad) + "' is not NAME=N with a whole number N from 1 on");
+  }
+  EXPECT_EQ(DimsOf({"n=1", "n=2"}, "").error().message, "dim 'n' is given twice");
 }
 
 }  // namespace
