@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "bench/placement_files.h"
-#include "neap/arena/arena.h"
 #include "neap/base/random.h"
+#include "neap/solve/arena/arena.h"
 
 namespace neap::arena {
 namespace {

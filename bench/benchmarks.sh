@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes docs/benchmarks.md: bench/benchmarks.sh [PROGRAM]. Models that are not there are left out.
+# Writes docs/results/orders.md: bench/benchmarks.sh [PROGRAM]. Models that are not there are left out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 neap=${1:-build/release/tools/neap}
@@ -62,5 +62,5 @@ if [[ -d $shared/graphs/hard ]]; then
     "$shared/graphs/hard"/layered_n200_*.json "$shared/graphs/hard"/rw_ws160*.json -- --time-limit 60
 fi
 mkdir -p docs
-cp "$page" docs/benchmarks.md
-echo "wrote docs/benchmarks.md"
+cp "$page" docs/results/orders.md
+echo "wrote docs/results/orders.md"

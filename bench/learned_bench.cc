@@ -20,8 +20,8 @@ void Order(benchmark::State& state, Coder encoder, Coder decoder, Mask mask) {
   const Network network(model);
   SamplerOptions options;
   options.nodes = static_cast<std::int32_t>(state.range(0));
-  options.least_levels = options.nodes / 6;
-  options.most_levels = options.nodes / 4;
+  options.min_levels = options.nodes / 6;
+  options.max_levels = options.nodes / 4;
   Random random(1);
   const Dag dag = Sample(options, &random);
   for (auto _ : state) {

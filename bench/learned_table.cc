@@ -22,20 +22,20 @@
 #include <utility>
 #include <vector>
 
+#include "lab/zoo/zoo.h"
 #include "neap/compile/compile.h"
 #include "neap/io/file.h"
 #include "neap/learn/peak.h"
 #include "neap/learn/repair.h"
 #include "neap/learn/sampler.h"
 #include "neap/learn/stages.h"
-#include "neap/picture/chart.h"
-#include "neap/pipeline/baselines.h"
-#include "neap/pipeline/cut.h"
-#include "neap/pipeline/pipeline.h"
-#include "neap/pipeline/simulate.h"
-#include "neap/schedule/check.h"
+#include "neap/show/picture/chart.h"
+#include "neap/solve/partition/baselines.h"
+#include "neap/solve/partition/cut.h"
+#include "neap/solve/partition/partition.h"
+#include "neap/solve/partition/simulate.h"
+#include "neap/solve/schedule/check.h"
 #include "neap/stages/lower.h"
-#include "neap/zoo/zoo.h"
 
 namespace neap {
 namespace {
@@ -118,23 +118,23 @@ Row MeanOf(const std::vector<Row>& rows) {
 }
 
 // Cuts and improves orders of other seeds until the time is used.
-double LocalSearchStages(const pipeline::Problem& problem, double seconds) {
+double LocalSearchStages(const partition::Problem& problem, double seconds) {
   constexpr std::int64_t kSteps = 2'000;
   const Clock clock;
-  auto best = pipeline::Improve(problem, *pipeline::CutOrder(problem, pipeline::AsapOrder(problem)),
-                                kSteps);
+  auto best = partition::Improve(
+      problem, *partition::CutOrder(problem, partition::AsapOrder(problem)), kSteps);
   for (std::uint64_t seed = 1; clock.Seconds() < seconds; ++seed) {
-    const auto cut = pipeline::CutOrder(problem, pipeline::RandomOrder(problem, seed));
-    const auto tried = pipeline::Improve(problem, *cut, kSteps);
+    const auto cut = partition::CutOrder(problem, partition::RandomOrder(problem, seed));
+    const auto tried = partition::Improve(problem, *cut, kSteps);
     if (tried.bottleneck < best.bottleneck) best = tried;
   }
   return static_cast<double>(best.bottleneck);
 }
 
-Row StagesRow(const learn::Network& network, const pipeline::Problem& problem,
+Row StagesRow(const learn::Network& network, const partition::Problem& problem,
               std::int64_t exact_states) {
   const auto cut = [&](const std::vector<Node>& order) {
-    return static_cast<double>(pipeline::CutOrder(problem, order)->bottleneck);
+    return static_cast<double>(partition::CutOrder(problem, order)->bottleneck);
   };
   Row row;
   const Clock learned_clock;
@@ -142,27 +142,27 @@ Row StagesRow(const learn::Network& network, const pipeline::Problem& problem,
   row.learned_seconds = learned_clock.Seconds();
   row.violations = learned.violations;
   const Clock exact_clock;
-  const auto exact = pipeline::Solve(problem, LimitsOf(exact_states));
+  const auto exact = partition::Solve(problem, LimitsOf(exact_states));
   row.exact_seconds = exact_clock.Seconds();
   row.best = static_cast<double>(exact->best.bottleneck);
   row.bound = static_cast<double>(exact->lower_bound);
   double random = 0;
   for (std::uint64_t seed = 1; seed <= kRandomOrders; ++seed) {
-    random += cut(pipeline::RandomOrder(problem, seed)) / kRandomOrders;
+    random += cut(partition::RandomOrder(problem, seed)) / kRandomOrders;
   }
-  row.values = {static_cast<double>(learned.best->bottleneck), cut(pipeline::AsapOrder(problem)),
-                cut(pipeline::HeightOrder(problem)), random,
+  row.values = {static_cast<double>(learned.best->bottleneck), cut(partition::AsapOrder(problem)),
+                cut(partition::HeightOrder(problem)), random,
                 LocalSearchStages(problem, row.learned_seconds)};
   return row;
 }
 
-constexpr pipeline::Stage kStages[] = {4, 5, 6};
+constexpr partition::Stage kStages[] = {4, 5, 6};
 
 // Calls `add` for the stage problem of each of the document's ten networks and each number of
 // stages.
 bool ForEachNetwork(bool children,
-                    const std::function<void(const std::string& name, pipeline::Stage stages,
-                                             const pipeline::Problem& problem)>& add) {
+                    const std::function<void(const std::string& name, partition::Stage stages,
+                                             const partition::Problem& problem)>& add) {
   for (const char* name :
        {"xception", "resnet-50", "resnet-101", "resnet-152", "densenet-121", "resnet-101-v2",
         "resnet-152-v2", "densenet-169", "densenet-201", "inception-resnet-v2"}) {
@@ -170,7 +170,7 @@ bool ForEachNetwork(bool children,
     options.weights = false;
     const auto made = zoo::BuildNetwork(name, options);
     if (!made) return false;
-    for (const pipeline::Stage stages : kStages) {
+    for (const partition::Stage stages : kStages) {
       const auto lowered =
           stages::Lower(made->layers, {.device = *stages::DeviceNamed("edgetpu-usb"),
                                        .stages = stages,
@@ -186,8 +186,8 @@ bool ForEachNetwork(bool children,
 int Networks(const learn::Network& network) {
   fmt::print("{}", HeaderOf("network, stages"));
   std::vector<Row> rows;
-  const auto add = [&](const std::string& name, pipeline::Stage stages,
-                       const pipeline::Problem& problem) {
+  const auto add = [&](const std::string& name, partition::Stage stages,
+                       const partition::Problem& problem) {
     rows.push_back(StagesRow(network, problem, kStatesForAFewSeconds));
     fmt::print("{}", LineOf(fmt::format("{}, {}", name, stages), rows.back()));
   };
@@ -209,20 +209,20 @@ int Figure3(const learn::Network& network, const std::string& svg) {
   bars.label = "Simulated run time of the learned assignment, compiler's rule = 1";
   bars.series = {"4 stages", "5 stages", "6 stages"};
   std::vector<std::vector<double>> speedups(std::size(kStages));
-  const auto simulated = [](const pipeline::Problem& problem, const pipeline::Assignment& cut) {
-    pipeline::SimulationOptions options;
+  const auto simulated = [](const partition::Problem& problem, const partition::Assignment& cut) {
+    partition::SimulationOptions options;
     options.items = 5'000;
-    return static_cast<double>(pipeline::Simulate(problem, cut.stage_of, options).all_done);
+    return static_cast<double>(partition::Simulate(problem, cut.stage_of, options).all_done);
   };
   fmt::print(
       "| network | stages | compiler's rule, ms | learned, ms | optimum, ms "
       "| rule / learned | rule / optimum |\n|---|---:|---:|---:|---:|---:|---:|\n");
   std::vector<std::vector<double>> bounds(std::size(kStages));
-  const auto add = [&](const std::string& name, pipeline::Stage stages,
-                       const pipeline::Problem& problem) {
-    const auto rule = pipeline::CutByParameterCount(problem, pipeline::IndexOrder(problem));
+  const auto add = [&](const std::string& name, partition::Stage stages,
+                       const partition::Problem& problem) {
+    const auto rule = partition::CutByParameterCount(problem, partition::IndexOrder(problem));
     const auto learned = learn::AssignStages(network, problem);
-    const auto exact = pipeline::Solve(problem, LimitsOf(kStatesForAFewSeconds));
+    const auto exact = partition::Solve(problem, LimitsOf(kStatesForAFewSeconds));
     const double of_rule = simulated(problem, rule);
     const double of_learned = simulated(problem, *learned.best);
     const double of_exact = simulated(problem, exact->best);
@@ -256,10 +256,10 @@ int Children(const learn::Network& network) {
       "| stages | document's rule | groups cut as one | better of the two |\n"
       "|---:|---:|---:|---:|\n");
   std::vector<std::vector<double>> gaps(3 * std::size(kStages));
-  const auto add = [&](const std::string& /*name*/, pipeline::Stage stages,
-                       const pipeline::Problem& problem) {
+  const auto add = [&](const std::string& /*name*/, partition::Stage stages,
+                       const partition::Problem& problem) {
     const auto learned = learn::AssignStages(network, problem);
-    const auto exact = pipeline::Solve(problem, LimitsOf(kStatesForAFewSeconds));
+    const auto exact = partition::Solve(problem, LimitsOf(kStatesForAFewSeconds));
     const auto bound = static_cast<double>(exact->lower_bound);
     const auto at = 3 * static_cast<std::size_t>(stages - kStages[0]);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -284,8 +284,8 @@ int Children(const learn::Network& network) {
 learn::Dag Wide(std::int32_t nodes, Random* random) {
   learn::SamplerOptions options;
   options.nodes = nodes;
-  options.least_levels = nodes / 6;
-  options.most_levels = nodes / 4;
+  options.min_levels = nodes / 6;
+  options.max_levels = nodes / 4;
   return learn::Sample(options, random);
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "neap/base/random.h"
-#include "neap/schedule/schedule.h"
+#include "neap/solve/schedule/schedule.h"
 
 namespace neap {
 namespace {

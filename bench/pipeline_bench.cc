@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "lab/zoo/zoo.h"
 #include "neap/compile/compile.h"
-#include "neap/zoo/zoo.h"
 
 namespace neap {
 namespace {

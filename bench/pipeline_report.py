@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and figure of docs/benchmarks-pipeline.md: pipeline_report.py STAGES_TABLE [SVG] > tables.md
+"""Tables and figure of docs/results/pipelines.md: pipeline_report.py STAGES_TABLE [SVG] > tables.md
 
 STAGES_TABLE is the program build/release/bench/stages_table. Everything but the times of the solver is
 the same on every machine.

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "neap/arena/arena.h"
+#include "neap/solve/arena/arena.h"
 
 namespace neap::bench {
 namespace {

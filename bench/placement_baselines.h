@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "neap/arena/problem.h"
 #include "neap/base/random.h"
+#include "neap/solve/arena/problem.h"
 
 namespace neap::bench {
 

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "neap/arena/csv.h"
 #include "neap/io/file.h"
 #include "neap/io/gzip.h"
+#include "neap/solve/arena/csv.h"
 
 namespace neap::bench {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes docs/benchmarks-placement.md: other tools' heuristics and Neap on the instances under
+// Writes docs/results/placement.md: other tools' heuristics and Neap on the instances under
 // NEAP_SHARED (or ../shared), each placement judged by arena::FindViolation.
 #include <fmt/format.h>
 
@@ -13,9 +13,9 @@
 
 #include "bench/placement_baselines.h"
 #include "bench/placement_files.h"
-#include "neap/arena/arena.h"
-#include "neap/arena/check.h"
 #include "neap/base/bytes.h"
+#include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/check.h"
 
 namespace neap::bench {
 namespace {
@@ -38,11 +38,11 @@ struct Instance {
   std::int64_t bound = 0;
 };
 
-std::vector<Instance> Load(const std::string& folder, std::size_t least_buffers) {
+std::vector<Instance> Load(const std::string& folder, std::size_t min_buffers) {
   std::vector<Instance> instances;
   for (const auto& path : PlacementFiles(folder)) {
     auto problem = ReadPlacement(path);
-    if (!problem || problem->buffers.size() < least_buffers) continue;
+    if (!problem || problem->buffers.size() < min_buffers) continue;
     std::string name = path.filename().string();
     name.erase(name.find(".csv"));
     if (name.ends_with(".1048576")) name.erase(name.find('.'));  // MiniMalloc's capacity
@@ -67,7 +67,7 @@ std::string Percent(std::int64_t height, std::int64_t bound) {
 
 // Peers' heuristics and first answers of ours, in percent over the load bound.
 void PrintHeuristics(const std::vector<Instance>& instances, const Options& options) {
-  constexpr std::size_t kMostForHillClimb = 2000;
+  constexpr std::size_t kMaxForHillClimb = 2000;
   struct Column {
     const char* name;
     bool slow;
@@ -112,7 +112,7 @@ void PrintHeuristics(const std::vector<Instance>& instances, const Options& opti
                FormatCount(static_cast<std::int64_t>(instance.problem.buffers.size())),
                FormatCount(instance.bound));
     for (const Column& column : columns) {
-      if (column.slow && instance.problem.buffers.size() > kMostForHillClimb) {
+      if (column.slow && instance.problem.buffers.size() > kMaxForHillClimb) {
         fmt::print(" - |");
         continue;
       }
@@ -238,7 +238,7 @@ int Run(const Options& options) {
 
 int main(int argc, char** argv) {
   neap::bench::Options options;
-  CLI::App app("Tables of docs/benchmarks-placement.md on standard output");
+  CLI::App app("Tables of docs/results/placement.md on standard output");
   app.add_option("--seed", options.first_seed);
   app.add_option("--seeds", options.seeds)->check(CLI::Range(1, 1000));
   app.add_option("--seconds", options.seconds);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/benchmarks-rewrite.md: peaks and operators before and after.
+"""The tables of docs/results/rewriting.md: peaks and operators before and after.
 
     bench/rewrite_table.py build/release/tools/neap [FILE_OR_FOLDER...] [--zoo NAME...]
         [--runtime PROFILE] [--branched]

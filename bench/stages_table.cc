@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of docs/benchmarks-pipeline.md, as tab separated lines: ten networks as layer graphs,
+// The tables of docs/results/pipelines.md, as tab separated lines: ten networks as layer graphs,
 // k = 4, 5, 6, every method (bench/pipeline_report.py makes the tables of it). stages_table
 // [--device NAME] [--objective time|parameters]
 // [--children] [--cache BYTES] [--link PICOSECONDS] [--fixed PICOSECONDS] [--mac FEMTOSECONDS]
@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "neap/pipeline/baselines.h"
-#include "neap/pipeline/check.h"
-#include "neap/pipeline/cut.h"
-#include "neap/pipeline/pipeline.h"
-#include "neap/pipeline/simulate.h"
+#include "lab/zoo/zoo.h"
+#include "neap/solve/partition/baselines.h"
+#include "neap/solve/partition/check.h"
+#include "neap/solve/partition/cut.h"
+#include "neap/solve/partition/partition.h"
+#include "neap/solve/partition/simulate.h"
 #include "neap/stages/lower.h"
-#include "neap/zoo/zoo.h"
 
 namespace {
 
@@ -41,21 +41,21 @@ auto Timed(const F& work, double* milliseconds) {
   return result;
 }
 
-std::int64_t MaxParameters(const pipeline::Problem& problem, const pipeline::Assignment& cut) {
+std::int64_t MaxParameters(const partition::Problem& problem, const partition::Assignment& cut) {
   std::int64_t most = 0;
-  for (const auto& stage : pipeline::Evaluate(problem, cut.stage_of).stages) {
+  for (const auto& stage : partition::Evaluate(problem, cut.stage_of).stages) {
     most = std::max(most, stage.parameter_bytes);
   }
   return most;
 }
 
 // Until all items are done, as the published study ran them.
-std::int64_t Simulated(const pipeline::Problem& problem, const pipeline::Assignment& cut,
+std::int64_t Simulated(const partition::Problem& problem, const partition::Assignment& cut,
                        bool shared_link) {
-  pipeline::SimulationOptions options;
+  partition::SimulationOptions options;
   options.items = 5000;
   options.shared_link = shared_link;
-  return pipeline::Simulate(problem, cut.stage_of, options).all_done;
+  return partition::Simulate(problem, cut.stage_of, options).all_done;
 }
 
 int Fail(const std::string& why) {
@@ -106,23 +106,24 @@ Result<stages::LowerOptions> Understand(const Words& words) {
 Status PrintRow(const char* name, const stages::LowerOptions& options, std::int64_t max_states) {
   NEAP_TRY(const zoo::Network network, zoo::BuildNetwork(name, {.weights = false}));
   NEAP_TRY(const stages::Lowered lowered, stages::Lower(network.layers, options));
-  const pipeline::Problem& problem = lowered.problem;
-  const auto order = pipeline::IndexOrder(problem);
-  const auto compiler = pipeline::CutByParameterCount(problem, order);
-  const auto profile = pipeline::CutByProfiling(problem, order, kProfilingThreshold);
-  const auto balanced = pipeline::CutByLevels(problem);
+  const partition::Problem& problem = lowered.problem;
+  const auto order = partition::IndexOrder(problem);
+  const auto compiler = partition::CutByParameterCount(problem, order);
+  const auto profile = partition::CutByProfiling(problem, order, kProfilingThreshold);
+  const auto balanced = partition::CutByLevels(problem);
   double contiguous_ms = 0;
-  const auto contiguous = Timed([&] { return pipeline::CutOrder(problem, order); }, &contiguous_ms);
+  const auto contiguous =
+      Timed([&] { return partition::CutOrder(problem, order); }, &contiguous_ms);
   Limits limits;
   limits.max_states = max_states;
   double solve_ms = 0;
-  const auto outcome = Timed([&] { return pipeline::Solve(problem, limits); }, &solve_ms);
+  const auto outcome = Timed([&] { return partition::Solve(problem, limits); }, &solve_ms);
   if (!outcome || !contiguous) return neap::Fail(OverBudget("no assignment"));
   double check_ms = 0;
   const auto flaw =
-      Timed([&] { return pipeline::FindFlaw(problem, outcome->certificate, 0); }, &check_ms);
+      Timed([&] { return partition::FindFlaw(problem, outcome->certificate, 0); }, &check_ms);
   if (flaw) return neap::Fail(BadInput(*flaw));
-  if (const auto wrong = pipeline::FindViolation(problem, outcome->best)) {
+  if (const auto wrong = partition::FindViolation(problem, outcome->best)) {
     return neap::Fail(BadInput(*wrong));
   }
   fmt::print("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.2f}\t{:.2f}\t{:.2f}\t", name,
@@ -134,7 +135,7 @@ Status PrintRow(const char* name, const stages::LowerOptions& options, std::int6
   time.objective = stages::Objective::kTime;
   NEAP_TRY(const stages::Lowered timed, stages::Lower(network.layers, time));
   const std::int64_t picoseconds =
-      pipeline::Evaluate(timed.problem, outcome->best.stage_of).bottleneck;
+      partition::Evaluate(timed.problem, outcome->best.stage_of).bottleneck;
   fmt::print("{}\t{}\t{}\t{}\t{}\t{}\t{}\n", picoseconds, MaxParameters(problem, compiler),
              MaxParameters(problem, outcome->best), Simulated(problem, compiler, false),
              Simulated(problem, outcome->best, false), Simulated(problem, compiler, true),
@@ -143,7 +144,7 @@ Status PrintRow(const char* name, const stages::LowerOptions& options, std::int6
 }
 
 int Run(int argc, char** argv) {
-  CLI::App app("tables of docs/benchmarks-pipeline.md");
+  CLI::App app("tables of docs/results/pipelines.md");
   Words words;
   AddWords(&app, &words);
   CLI11_PARSE(app, argc, argv);
@@ -155,7 +156,7 @@ int Run(int argc, char** argv) {
       "compiler\t"
       "max_parameters_exact\tsimulated_compiler\tsimulated_exact\tshared_compiler\t"
       "shared_exact\n");
-  for (const pipeline::Stage k : {4, 5, 6}) {
+  for (const partition::Stage k : {4, 5, 6}) {
     options->stages = k;
     for (const char* const name : kNetworks) {
       const Status status = PrintRow(name, *options, words.max_states);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fronts of streamed plans: memory against work, every point executed and compared.
 
-    python3 bench/stream_table.py --neap build/release/tools/neap > docs/benchmarks-stream.md
+    python3 bench/stream_table.py --neap build/release/tools/neap > docs/results/streams.md
     python3 bench/stream_table.py --neap build/release/tools/neap MODEL.tflite ... --rows-only
     python3 bench/stream_table.py --network mobilenet-v2 --network ds-cnn --inputs external --jobs 2
 

@@ -1,35 +1,86 @@
-# The architecture as data: every module and the modules it may include, directly.
-# neap_library() refuses a dependency that is not listed here, and the test `layering`
-# compares the #include lines of the tree with this table.
-# schedule, arena, traffic, census, pipeline and learn are pure combinatorics: they know no neural
-# network.
-set(NEAP_MODULES base io graph schedule arena traffic pipeline learn census ops formats plan stream execute compile cascade rewrite deliver stages zoo report picture bench batch api)
+# The architecture as data: the folder of every module, from the lowest to the highest, and the modules it
+# may include, directly. A module has the name of its folder. neap_library() refuses a dependency that is
+# not listed here, and the test `layering` compares the #include lines of the tree with this table.
+#
+# solve/ and census are pure combinatorics: they know no neural network. check links no solver and
+# nothing that plans. lab/ is for studies: no other folder includes it but tools/, and it is not installed.
+set(NEAP_MODULES
+  neap/base neap/io neap/graph
+  neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition neap/learn
+  neap/ops neap/formats neap/plan neap/check
+  neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
+  neap/execute neap/deliver neap/stages neap/batch
+  neap/show/report neap/show/picture
+  neap/api
+  lab/census lab/zoo lab/bench)
 
 set(NEAP_MAY_USE_base)
-set(NEAP_MAY_USE_io       base)
-set(NEAP_MAY_USE_graph    base)
-set(NEAP_MAY_USE_schedule base)
-set(NEAP_MAY_USE_arena    base)
-set(NEAP_MAY_USE_traffic  base)
-set(NEAP_MAY_USE_pipeline base)
-set(NEAP_MAY_USE_census   base schedule)
-set(NEAP_MAY_USE_learn    base schedule pipeline)
-set(NEAP_MAY_USE_ops      base graph)
-set(NEAP_MAY_USE_formats  base io graph ops)
-set(NEAP_MAY_USE_plan     base graph ops)
-set(NEAP_MAY_USE_stream   base graph ops plan)
-set(NEAP_MAY_USE_execute  base graph ops plan)
-set(NEAP_MAY_USE_compile  base graph ops schedule learn arena traffic plan stream)
-set(NEAP_MAY_USE_stages   base graph ops plan compile pipeline learn)
-# cascade: its tests run what it realises.
-set(NEAP_MAY_USE_cascade  base graph ops plan compile execute)
-set(NEAP_MAY_USE_rewrite  base graph ops plan compile)
-# deliver: from a file to the best plan of several kinds.
-set(NEAP_MAY_USE_deliver  base io graph ops formats plan stream compile rewrite cascade)
-set(NEAP_MAY_USE_zoo      base graph execute)
-set(NEAP_MAY_USE_report   base graph plan compile traffic)
-set(NEAP_MAY_USE_picture  base graph ops plan compile report)
-set(NEAP_MAY_USE_bench    base graph plan compile rewrite cascade stages pipeline schedule arena traffic census zoo execute report picture)
-set(NEAP_MAY_USE_batch    base io graph formats plan compile rewrite deliver)
-# api: the doors for C and C++.
-set(NEAP_MAY_USE_api      base graph schedule arena formats plan execute compile deliver)
+set(NEAP_MAY_USE_io        base)
+set(NEAP_MAY_USE_graph     base)
+set(NEAP_MAY_USE_schedule  base)
+set(NEAP_MAY_USE_arena     base)
+set(NEAP_MAY_USE_traffic   base)
+set(NEAP_MAY_USE_partition base)
+set(NEAP_MAY_USE_learn     base schedule partition)
+set(NEAP_MAY_USE_ops       base graph)
+set(NEAP_MAY_USE_formats   base io graph ops)
+set(NEAP_MAY_USE_plan      base graph ops)
+set(NEAP_MAY_USE_check     base graph ops plan)
+set(NEAP_MAY_USE_compile   base graph ops schedule learn arena traffic plan check)
+set(NEAP_MAY_USE_stream    base graph ops plan check compile)
+set(NEAP_MAY_USE_rewrite   base graph ops plan check compile)
+set(NEAP_MAY_USE_cascade   base graph ops plan check compile)
+set(NEAP_MAY_USE_execute   base graph ops plan)
+set(NEAP_MAY_USE_deliver   base io graph ops formats plan check stream compile rewrite cascade)
+set(NEAP_MAY_USE_stages    base graph ops plan compile partition learn)
+set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver)
+set(NEAP_MAY_USE_report    base graph formats plan check compile traffic deliver)
+set(NEAP_MAY_USE_picture   base graph ops plan compile report)
+set(NEAP_MAY_USE_api       base graph schedule arena formats plan check execute compile deliver)
+set(NEAP_MAY_USE_census    base schedule)
+set(NEAP_MAY_USE_zoo       base graph execute)
+set(NEAP_MAY_USE_bench     base graph ops plan compile stream rewrite cascade stages partition schedule arena traffic census zoo execute report picture)
+
+# The public headers of the modules: what other modules, tools and tests may include. None of them is
+# installed (cmake/install.cmake). The test `layering` checks that they include each other, the standard
+# library and tl/expected.hpp only.
+set(NEAP_PUBLIC_HEADERS
+  neap/base/bytes.h neap/base/check.h neap/base/diagnostic.h neap/base/id.h neap/base/index.h
+  neap/base/limits.h neap/base/random.h neap/base/result.h neap/base/version.h neap/base/work.h
+  neap/io/file.h neap/io/gzip.h
+  neap/graph/element_type.h neap/graph/graph.h
+  neap/solve/schedule/check.h neap/solve/schedule/problem.h neap/solve/schedule/question.h
+  neap/solve/schedule/schedule.h
+  neap/solve/arena/arena.h neap/solve/arena/check.h neap/solve/arena/csv.h neap/solve/arena/memories.h
+  neap/solve/arena/problem.h
+  neap/solve/traffic/blocks.h neap/solve/traffic/check.h neap/solve/traffic/optimum.h
+  neap/solve/traffic/policy.h neap/solve/traffic/problem.h neap/solve/traffic/traffic.h
+  neap/solve/partition/baselines.h neap/solve/partition/certificate.h neap/solve/partition/check.h
+  neap/solve/partition/cut.h neap/solve/partition/partition.h neap/solve/partition/problem.h
+  neap/solve/partition/simulate.h
+  neap/learn/dag.h neap/learn/dataset.h neap/learn/embedding.h neap/learn/labels.h neap/learn/model.h
+  neap/learn/network.h neap/learn/peak.h neap/learn/reference_cases.h neap/learn/repair.h
+  neap/learn/sampler.h neap/learn/stages.h
+  neap/ops/dependence.h neap/ops/litert.h neap/ops/macs.h neap/ops/onnx_shapes.h neap/ops/op_kind.h neap/ops/op_table.h neap/ops/overlap.h
+  neap/ops/resize.h neap/ops/state.h neap/ops/stock_kernels.h neap/ops/tflm_scratch.h neap/ops/traits.h
+  neap/ops/window.h
+  neap/formats/formats.h
+  neap/plan/plan.h neap/plan/plan_json.h neap/plan/profile.h neap/plan/stream.h
+  neap/check/check.h neap/check/offsets_check.h neap/check/runtime_check.h
+  neap/compile/compile.h neap/compile/entry_memory.h neap/compile/headline.h neap/compile/peak_question.h
+  neap/transform/stream/entries.h neap/transform/stream/options.h neap/transform/stream/stream.h
+  neap/transform/rewrite/interface.h neap/transform/rewrite/rewrite.h
+  neap/transform/cascade/copies.h neap/transform/cascade/device.h neap/transform/cascade/plan.h
+  neap/transform/cascade/region.h neap/transform/cascade/stripe.h neap/transform/cascade/tiles_check.h
+  neap/execute/compare.h neap/execute/evaluate.h neap/execute/inline_calls.h neap/execute/inputs.h
+  neap/execute/npz.h neap/execute/run.h neap/execute/value.h
+  neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/interface.h
+  neap/deliver/measure.h neap/deliver/options.h neap/deliver/rewriting.h neap/deliver/written_model.h
+  neap/stages/assign.h neap/stages/device.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
+  neap/batch/batch.h
+  neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/report.h
+  neap/show/report/text.h neap/show/report/traffic_report.h
+  neap/show/picture/chart.h neap/show/picture/picture.h
+  lab/census/census.h lab/census/natural.h
+  lab/zoo/quantize.h lab/zoo/tflite.h lab/zoo/zoo.h
+  lab/bench/bench.h)

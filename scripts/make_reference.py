@@ -61,7 +61,7 @@ def first_sentence(option):
 
 def markdown(verbs):
     out = ["# Options", "", f"Made by `{COMMAND}` from the program's own tables. What verbs do, files and exit codes:",
-           "[cli.md](../cli.md). The options of `neap plan` are those of [the library](../library.md#options).", ""]
+           "[command-line.md](command-line.md). The options of `neap plan` are those of [the library](library.md#options).", ""]
     for verb, summary, description in verbs:
         given = " ".join(option["names"] for option in positionals_of(description))
         out += [f"## neap {verb}{' ' + given if given else ''}", "", summary[0].upper() + summary[1:] + ".", ""]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # From a fresh Debian 12 machine to a planned network: installs what is missing, builds the program,
-# makes a RandWire network of the published size and plans its memory.
+# makes the visual wake words network of MLPerf Tiny and plans its memory.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,10 +12,10 @@ cmake --build --preset release --target neap
 
 neap=build/release/tools/neap
 echo
-echo "\$ $neap zoo randwire-ws --seed 1 -o build/randwire.onnx --force"
-$neap zoo randwire-ws --seed 1 -o build/randwire.onnx --force
+echo "\$ $neap zoo mobilenet-v1-vww --int8 -o build/vww.tflite --force"
+$neap zoo mobilenet-v1-vww --int8 -o build/vww.tflite --force
 echo
-echo "\$ $neap plan build/randwire.onnx -o build/randwire-planned.onnx --force"
-$neap plan build/randwire.onnx -o build/randwire-planned.onnx --force
+echo "\$ $neap plan build/vww.tflite -o build/small.tflite --force"
+$neap plan build/vww.tflite -o build/small.tflite --force
 echo
-echo "The program is $PWD/$neap: try '$neap --help'."
+echo "The program is $PWD/$neap. To use it: export PATH=\"$PWD/build/release/tools:\$PATH\""

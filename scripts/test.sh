@@ -210,6 +210,11 @@ check core-build build core neap
 check core-program scripts/checks/core_program.sh build/core/tools/neap
 check install-and-consume scripts/checks/install_and_consume.sh build/release
 check format scripts/checks/format.sh
+if command -v doxygen >/dev/null; then
+  check library-reference scripts/checks/library_reference.sh
+else
+  skip library-reference "doxygen is not installed"
+fi
 
 if command -v clang-tidy-16 >/dev/null; then
   check tidy scripts/checks/tidy.sh build/release

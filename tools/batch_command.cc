@@ -33,14 +33,14 @@ constexpr const char* kBatchFooter =
     "Examples:\n"
     "  neap batch graphs.jsonl > answers.jsonl\n"
     "  neap batch graphs.jsonl --order-only --jobs 8 -o answers.jsonl\n"
-    "  neap batch graphs.jsonl -o answers.jsonl --resume        go on where it was cut off\n"
+    "  neap batch graphs.jsonl -o answers.jsonl --resume        continue after an interruption\n"
     "  neap batch graphs.jsonl --shard 3/16 -o part-3.jsonl     lines 3, 19, 35, ...\n"
     "  search | neap batch - | rank\n"
     "\n"
     "Exit: 0 every line has an answer, 1 the manifest cannot be read or the answers cannot be\n"
     "written, or, with --strict, some answer is an error; 2 usage; 130 interrupted: the lines "
     "that\n"
-    "were begun have their answers.\n";
+    "were started have their answers.\n";
 
 struct BatchOptions {
   std::string manifest;
@@ -173,10 +173,11 @@ class BatchSession {
   Status Understand() {
     NEAP_CHECK_OK(ParseShard(options_.shard, &task_));
     if (options_.resume && !WritesFile()) {
-      return Fail(UsageError("--resume needs -o FILE, the file to go on with"));
+      return Fail(UsageError("--resume requires -o FILE, the file to continue"));
     }
     if (options_.resume && options_.force) {
-      return Fail(UsageError("--resume keeps the file that --force would overwrite"));
+      return Fail(
+          UsageError("--resume cannot be combined with --force, which overwrites the file"));
     }
     NEAP_CHECK_OK(CheckTimeLimit(options_.time_limit_seconds));
     if (!options_.words.runtime.empty()) {
@@ -197,17 +198,10 @@ class BatchSession {
   Status UnderstandRewriting() {
     const bool neap = settings_.runtime == plan::Runtime::kNeap;
     if (options_.words.accumulator_bytes != 0 && !neap) {
-      return Fail(UsageError("--accumulator-bytes belongs to --runtime neap"));
+      return Fail(UsageError("--accumulator-bytes requires --runtime neap"));
     }
-    NEAP_TRY(const deliver::RewriteSettings wanted, deliver::RewritingOf(options_.words));
-    if (!wanted.any) return {};
-    rewrite::SearchOptions search;
-    search.exactness = wanted.exactness;
-    search.rules = wanted.rules;
-    search.settings.accumulator_bytes = wanted.accumulator_bytes;
-    search.everywhere = wanted.everywhere;
-    if (wanted.work > 0) search.max_work = wanted.work;
-    settings_.rewrite = std::move(search);
+    NEAP_TRY(deliver::RewriteSettings wanted, deliver::RewritingOf(options_.words));
+    if (wanted.any) settings_.rewrite = std::move(wanted);
     return {};
   }
 
@@ -241,7 +235,7 @@ class BatchSession {
     struct stat in = {};
     if (::fstat(answers_.Number(), &out) == 0 && ::fstat(task_.manifest, &in) == 0 &&
         out.st_dev == in.st_dev && out.st_ino == in.st_ino) {
-      Diagnostic error = IoError("is the manifest, which would be overwritten");
+      Diagnostic error = IoError("is the manifest: the answers would overwrite it");
       error.file = options_.out;
       return Fail(std::move(error));
     }
@@ -262,13 +256,15 @@ class BatchSession {
 };
 
 void AddOptions(CLI::App* app, BatchOptions* options) {
-  app->add_option("MANIFEST", options->manifest, "one JSON object a line; - is stdin")->required();
+  app->add_option("MANIFEST", options->manifest, "one JSON object per line; - is stdin")
+      ->required();
   app->add_option("-o,--output", options->out, "answers; - is stdout, which is the default")
       ->option_text("FILE");
-  app->add_flag("--resume", options->resume, "go on with the answers that are in FILE");
+  app->add_flag("--resume", options->resume, "continue after the answers in FILE");
   app->add_option("--shard", options->shard, "only lines I, I+N, I+2N, ...; counted from 0")
       ->option_text("I/N");
-  app->add_option("--jobs", options->jobs, "threads; never changes an answer; default: all cores")
+  app->add_option("--jobs", options->jobs,
+                  "number of threads; answers are always the same; default: all cores")
       ->option_text("N")
       ->check(CLI::Range(1, 1024));
   app->add_flag("--order-only", options->order_only, "do not place tensors: no arena_bytes");
@@ -276,27 +272,29 @@ void AddOptions(CLI::App* app, BatchOptions* options) {
       ->option_text("NAME=N")
       ->allow_extra_args(false);
   app->add_option("--max-states", options->max_states,
-                  "states of the search for each graph; default: 50000")
+                  "maximum number of states of the search for each graph; default: 50000")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
-  options->words.rewrite = "none";  // a search through many graphs wants to be quick
+  options->words.rewrite = "none";  // many graphs: speed matters
   AddWords(app, &options->words,
            {"runtime", "rewrite", "rules", "rewrite-work", "accumulator-bytes"});
   app->add_option("--time-limit", options->time_limit_seconds,
-                  "seconds of each search; answers may then differ between runs; default: none")
+                  "time limit of each search; answers may then differ between runs; default: none")
       ->option_text("SECONDS");
-  app->add_option("--max-memory", options->max_memory, "memory of each search; default: 1GiB")
+  app->add_option("--max-memory", options->max_memory,
+                  "maximum memory of each search; default: 1GiB")
       ->option_text("SIZE");
   app->add_flag("--strict", options->strict, "exit 1 if any answer is an error");
-  app->add_flag("--force", options->force, "overwrite an output that exists");
-  app->add_flag("--quiet", options->quiet, "no text and no progress, only errors");
+  app->add_flag("--force", options->force, "overwrite an existing output");
+  app->add_flag("--quiet", options->quiet, "print only errors");
 }
 
 }  // namespace
 
 int BatchCommand(std::vector<std::string> args) {
   BatchOptions options;
-  CLI::App app("Plan many graphs: a line in, a line out, in the same order.", "neap batch");
+  CLI::App app("Plan many graphs: one line of output for each line of input, in the same order.",
+               "neap batch");
   app.footer(kBatchFooter);
   AddOptions(&app, &options);
   if (const auto code = Parse(&app, std::move(args))) return *code;

@@ -14,8 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "lab/bench/bench.h"
 #include "neap/base/version.h"
-#include "neap/bench/bench.h"
 #include "neap/io/file.h"
 #include "tools/common.h"
 
@@ -54,7 +54,7 @@ std::string ProcessorName() {
       return line.substr(std::min(colon + 2, line.size()));
     }
   }
-  return "processor not known";
+  return "unknown processor";
 }
 
 bench::Stamp StampNow(bool quick) {
@@ -86,7 +86,7 @@ Result<const bench::Suite*> SuiteNamed(const std::string& name) {
     if (suite.name == name) return &suite;
   }
   Diagnostic diagnostic =
-      UsageError(name.empty() ? "a SUITE or --list is needed" : "there is no suite '" + name + "'");
+      UsageError(name.empty() ? "expected a SUITE or --list" : "there is no suite '" + name + "'");
   diagnostic.hint = "see 'neap bench --list'";
   return Fail(std::move(diagnostic));
 }
@@ -179,23 +179,24 @@ Result<int> Bench(const BenchOptions& options) {
 
 int BenchCommand(std::vector<std::string> args) {
   BenchOptions options;
-  CLI::App app("Run a suite of measurements on networks that are made here.", "neap bench");
+  CLI::App app("Run a suite of measurements on networks of the zoo.", "neap bench");
   app.footer(kBenchFooter);
-  app.add_option("SUITE", options.suite, "which suite; see --list");
-  app.add_flag("--list", options.list, "all suites");
-  app.add_flag("--quick", options.quick, "the short form, for continuous integration");
-  app.add_option("--json", options.json, "the results; - is stdout")->option_text("FILE");
-  app.add_option("--markdown", options.markdown, "the report as Markdown")->option_text("FILE");
-  app.add_option("--html", options.html, "the report as one page with plots")->option_text("FILE");
-  app.add_option("--svg", options.svg,
-                 "a folder that exists: every plot as a file, which the Markdown then shows")
+  app.add_option("SUITE", options.suite, "name of a suite; see --list");
+  app.add_flag("--list", options.list, "list all suites");
+  app.add_flag("--quick", options.quick, "short form for continuous integration");
+  app.add_option("--json", options.json, "write the results; - is stdout")->option_text("FILE");
+  app.add_option("--markdown", options.markdown, "write the report as Markdown")
+      ->option_text("FILE");
+  app.add_option("--html", options.html, "write the report as a page with plots")
+      ->option_text("FILE");
+  app.add_option("--svg", options.svg, "existing folder for the plots; the Markdown refers to them")
       ->option_text("FOLDER");
-  app.add_option("--expect", options.expect, "stored qualities: exit 1 when one got worse")
+  app.add_option("--expect", options.expect,
+                 "file of stored qualities: exit with 1 if one got worse")
       ->option_text("FILE");
-  app.add_option("--store", options.store, "write the qualities, for --expect")
-      ->option_text("FILE");
-  app.add_flag("--force", options.force, "overwrite files that exist");
-  app.add_flag("--quiet", options.quiet, "no text, only errors");
+  app.add_option("--store", options.store, "write the qualities for --expect")->option_text("FILE");
+  app.add_flag("--force", options.force, "overwrite existing files");
+  app.add_flag("--quiet", options.quiet, "print only errors");
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Result<int> code = Bench(options);
   return code ? *code : Report("bench", code.error());

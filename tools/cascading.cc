@@ -15,7 +15,7 @@ void CascadeProgressLine::Show(const cascade::PlanProgress& progress) {
   if (now < 1 || now - last_seconds_ < 0.2) return;
   last_seconds_ = now;
   shown_ = true;
-  fmt::print(stderr, "\r\x1b[Kcascade: {} {} of {}, best {} B, {:.0f} s", progress.phase,
+  fmt::print(stderr, "\r\x1b[Ktiles: {} {} of {}, best {} B, {:.0f} s", progress.phase,
              progress.done, progress.of, FormatCount(progress.best_bytes), now);
   std::fflush(stderr);
 }
@@ -30,13 +30,17 @@ void CascadeProgressLine::Erase() {
 std::vector<std::string> RegionsText(const cascade::Proposal& proposal) {
   std::vector<std::string> lines;
   for (const cascade::RegionPlan& region : proposal.regions) {
-    std::string line = fmt::format("{} operators, #{} to #{}, in ", region.ops.size(),
-                                   region.ops.front().value(), region.ops.back().value());
+    std::string line = region.ops.size() == 1
+                           ? fmt::format("operator #{} in ", region.ops.front().value())
+                           : fmt::format("{} operators from #{} to #{} in ", region.ops.size(),
+                                         region.ops.front().value(), region.ops.back().value());
+    std::string axes;
     for (std::size_t i = 0; i < region.splits.size(); ++i) {
-      line += fmt::format("{}{} parts along axis {}", i == 0 ? "" : " by ",
-                          region.splits[i].cuts.size() + 1, region.splits[i].axis);
+      line += fmt::format("{}{}", i == 0 ? "" : " x ", region.splits[i].cuts.size() + 1);
+      axes += fmt::format("{}{}", i == 0 ? "" : " and ", region.splits[i].axis);
     }
-    lines.push_back(std::move(line));
+    lines.push_back(line + fmt::format(" tiles along {} {}",
+                                       region.splits.size() == 1 ? "axis" : "axes", axes));
   }
   return lines;
 }

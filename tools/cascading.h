@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "neap/cascade/plan.h"
+#include "neap/transform/cascade/plan.h"
 #include "tools/common.h"
 
 namespace neap::tools {

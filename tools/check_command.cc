@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "neap/check/check.h"
 #include "neap/deliver/edits.h"
 #include "neap/formats/formats.h"
-#include "neap/plan/check.h"
-#include "neap/report/report.h"
+#include "neap/show/report/report.h"
 #include "tools/common.h"
 #include "tools/plan_file.h"
 #include "tools/scratch_file.h"
@@ -21,11 +21,11 @@ namespace {
 constexpr const char* kCheckFooter =
     "Examples:\n"
     "  neap plan model.tflite --plan plan.json\n"
-    "  neap check model.tflite plan.json && echo 'the plan holds'\n"
+    "  neap check model.tflite plan.json && echo 'the plan is valid'\n"
     "  neap check model.tflite plan.json --replay      search again for the lower bound\n"
     "\n"
-    "MODEL is the model that was planned, not the one that was written with the plan.\n"
-    "Exit: 0 the plan is right, 1 it is not (a line on stderr for each violation), 2 usage.\n";
+    "MODEL is the planned model, not the model written with the plan.\n"
+    "Exit: 0 the plan is valid, 1 it is not (one line on stderr per violation), 2 usage.\n";
 
 struct CheckOptions {
   std::string model;
@@ -65,10 +65,10 @@ Result<int> Check(const CheckOptions& options) {
   if (plan.model_sha256 != source.sha256) {
     report.violations.push_back(HashMismatch(plan, source));
   } else {
-    report.violations = plan::Check(source.graph, plan);
+    report.violations = check::CheckPlan(source.graph, plan);
   }
   if (options.replay && report.violations.empty()) {
-    report.replayed = plan::ReplayBounds(source.graph, plan, options.max_states);
+    report.replayed = check::ReplayBounds(source.graph, plan, options.max_states);
     report.violations = report.replayed->refuted;
   }
   for (const std::string& violation : report.violations) {
@@ -86,17 +86,19 @@ Result<int> Check(const CheckOptions& options) {
 
 int CheckCommand(std::vector<std::string> args) {
   CheckOptions options;
-  CLI::App app("Recompute everything that a plan claims about its model.", "neap check");
+  CLI::App app("Verify every number and address of a plan, independently of the planner.",
+               "neap check");
   app.footer(kCheckFooter);
-  app.add_option("MODEL", options.model, "the model that was planned")->required();
+  app.add_option("MODEL", options.model, "the planned model")->required();
   app.add_option("PLAN", options.plan, "plan.json")->required();
-  app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")
+  app.add_option("--dim", options.dims, "value of a symbolic dimension; default: as in the plan")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
-  app.add_option("--scratch", options.scratch, "the file that was given to neap plan")
+  app.add_option("--scratch", options.scratch, "the file given to neap plan --scratch")
       ->option_text("FILE");
-  app.add_flag("--replay", options.replay, "confirm bounds that rest on a search: search again");
-  app.add_option("--max-states", options.max_states, "of --replay; default: 5000000")
+  app.add_flag("--replay", options.replay, "verify bounds from a search by an independent search");
+  app.add_option("--max-states", options.max_states,
+                 "with --replay: maximum number of states; default: 5000000")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   AddOutputOptions(&app, &options.output);

@@ -154,9 +154,9 @@ void AddModelOptions(CLI::App* app, ModelOptions* options) {
 }
 
 void AddOutputOptions(CLI::App* app, OutputOptions* options) {
-  app->add_flag("--json", options->json, "the report as JSON on stdout (see schemas/)");
-  app->add_flag("--quiet", options->quiet, "no text and no progress, only errors");
-  app->add_option("--color", options->color, "auto: on a terminal, unless NO_COLOR is set")
+  app->add_flag("--json", options->json, "print the report as JSON (see schemas/)");
+  app->add_flag("--quiet", options->quiet, "print only errors");
+  app->add_option("--color", options->color, "auto: colours on a terminal unless NO_COLOR is set")
       ->option_text("auto|never")
       ->check(CLI::IsMember({"auto", "never"}));
 }
@@ -201,8 +201,8 @@ Status CheckDistinct(const std::vector<NamedFile>& read, const std::vector<Named
   for (std::size_t i = 0; i < written.size(); ++i) {
     for (const NamedFile& other : read) {
       if (!IsSameFile(written[i].path, other.path)) continue;
-      return Fail(UsageError(fmt::format("{} names the file of {}, which would be overwritten",
-                                         written[i].option, other.option)));
+      return Fail(UsageError(
+          fmt::format("{} would overwrite the file of {}", written[i].option, other.option)));
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (!IsSameFile(written[i].path, written[j].path)) continue;
@@ -221,7 +221,7 @@ Result<std::int64_t> ParseSize(std::string_view option, const std::string& text)
 
 Status CheckTimeLimit(double seconds) {
   if (std::isfinite(seconds) && seconds >= 0) return {};
-  return Fail(UsageError("--time-limit is not a number of seconds"));
+  return Fail(UsageError("--time-limit is not a number of seconds of at least 0"));
 }
 
 std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds) {
@@ -272,13 +272,12 @@ void ProgressLine::Erase() {
 
 CLI::Option* AddSeedOption(CLI::App* app, const std::string& names, std::uint64_t* seed,
                            const std::string& description) {
-  constexpr std::size_t kMostDigits = 19;  // of 64 bits, all values
+  constexpr std::size_t kMaxDigits = 19;  // of 64 bits, all values
   const CLI::Validator whole(
       [](const std::string& text) {
-        const bool digits = !text.empty() && text.size() <= kMostDigits &&
+        const bool digits = !text.empty() && text.size() <= kMaxDigits &&
                             text.find_first_not_of("0123456789") == std::string::npos;
-        return digits ? std::string()
-                      : "'" + text + "' is no whole number from 0 on, of at most 19 digits";
+        return digits ? std::string() : "'" + text + "' is not a whole number of at most 19 digits";
       },
       "");
   return app->add_option(names, *seed, description)->option_text("N")->check(whole);

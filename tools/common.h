@@ -21,7 +21,7 @@
 #include "neap/formats/formats.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/profile.h"
-#include "neap/report/text.h"
+#include "neap/show/report/text.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;
@@ -42,6 +42,7 @@ enum ExitCode : int {
 // One function a verb; `args` are the words after it. Returns the exit code.
 int PlanCommand(std::vector<std::string> args, bool short_form);
 int InspectCommand(std::vector<std::string> args);
+int ExplainCommand(std::vector<std::string> args);
 int CheckCommand(std::vector<std::string> args);
 int ZooCommand(std::vector<std::string> args);
 int BatchCommand(std::vector<std::string> args);
@@ -85,11 +86,11 @@ inline Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& grap
   return deliver::WithAllSymbols(std::move(diagnostic), graph, "--");
 }
 
-// What standard output (or `stream`) can show.
+// The capabilities of `stream`.
 report::Style StyleFor(std::FILE* stream, const OutputOptions& options);
 
-// Tells early what io::WriteFile would find late: the file exists (and not `force`), its folder
-// does not. "" and "-" are always fine.
+// Fails before any work if io::WriteFile would fail: the file exists (without `force`), or its
+// folder does not. "" and "-" never fail.
 Status CheckOutput(const std::string& path, bool force);
 
 // A file that the command line names: by what, and its path.
@@ -104,14 +105,14 @@ Status CheckDistinct(const std::vector<NamedFile>& read, const std::vector<Named
 // The bytes that an option was given; errors name it.
 Result<std::int64_t> ParseSize(std::string_view option, const std::string& text);
 
-// A wish for so many seconds in all, from now on; 0: none.
+// Of --time-limit, for the whole run; 0: no limit.
 Status CheckTimeLimit(double seconds);
 std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds);
 // Of a file: the last part of its path. What is written for others names files by it, so that it
 // does not depend on the folder.
 std::string BaseName(const std::string& path);
 
-// Writes all of it, or says why not.
+// Writes all of `text` or fails.
 Status Print(std::FILE* stream, std::string_view text);
 
 class Stopwatch {
@@ -145,7 +146,7 @@ class ProgressLine {
   double last_seconds_ = 0;
 };
 
-// --seed and its like: a whole number from 0 on, told in one short line where it is none.
+// --seed and the like: a whole number; anything else fails with one short line.
 CLI::Option* AddSeedOption(CLI::App* app, const std::string& names, std::uint64_t* seed,
                            const std::string& description);
 

@@ -2,16 +2,20 @@
 //
 // neap inspect: what the file's own order costs, and why.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "neap/base/work.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
-#include "neap/report/report.h"
+#include "neap/show/report/report.h"
 #include "tools/common.h"
+#include "tools/delivering.h"
 #include "tools/pictures.h"
 
 namespace neap::tools {
@@ -22,10 +26,10 @@ constexpr const char* kInspectFooter =
     "  neap inspect model.tflite\n"
     "  neap inspect model.onnx --dim batch=1 --runtime ideal --all\n"
     "  neap inspect model.onnx --json | jq .peak_bytes\n"
-    "  neap inspect model.tflite --html memory.html        before and after, in a browser\n"
+    "  neap inspect model.tflite --html memory.html        a page with the plan, too\n"
     "  neap inspect model.tflite --trace map.json --csv tables\n"
     "\n"
-    "--html plans the model as well; all other files show the order of the file.\n";
+    "--html also plans the model; all other outputs show the file order.\n";
 
 struct InspectOptions {
   ModelOptions model;
@@ -37,23 +41,29 @@ struct InspectOptions {
   bool ascii = false;
 };
 
-// The order of the file and, for the page, a plan with the limits of `neap plan`.
+// The plan that `neap plan` makes with the same options, within the same limits.
+Result<deliver::Delivery> PlanOf(const InspectOptions& options, const formats::SourceModel& source,
+                                 const formats::LoadOptions& load) {
+  std::optional<WorkScope> work;
+  if (deliver::HasDefaultWork(options.model.words)) work.emplace(deliver::kDefaultWork);
+  NEAP_TRY(deliver::Request request, deliver::RequestOf(options.model.words, source, load));
+  const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
+  return DeliverWithProgress(source, shows_progress, &request);
+}
+
 Status Draw(const InspectOptions& options, const formats::SourceModel& source,
-            plan::Runtime runtime) {
-  compile::Options compile_options;
-  compile_options.runtime = runtime;
-  compile_options.limits.max_states = kStatesForAFewSeconds;
-  const WorkScope work(deliver::kDefaultWork);
-  compile_options.limits.stop = StopOnInterrupt();
-  NEAP_TRY(const compile::Compiled file, CompileFileOrder(source.graph, compile_options));
-  PictureInput input{&source, nullptr, &file, nullptr, {}, false};
-  compile::Compiled planned;
+            const formats::LoadOptions& load, report::InspectReport* report) {
+  std::optional<deliver::Delivery> delivery;
   if (!options.pictures.html.empty()) {
-    NEAP_TRY(planned, compile::Compile(source.graph, compile_options));
-    input.planned = &planned;
+    NEAP_TRY(delivery, PlanOf(options, source, load));
+    const compile::Compiled& compiled = delivery->compiled;
+    report->planned = {std::string(deliver::NameOf(delivery->kind)),
+                       report::HeadlineOf(compiled, true),
+                       plan::LargestEntry(compiled.plan).peak_bytes};
   }
   std::vector<std::string> written;
-  NEAP_CHECK_OK(WritePictures(options.pictures, input, options.force, &written));
+  NEAP_CHECK_OK(DrawFileOrder(options.pictures, source, report->runtime,
+                              delivery ? &*delivery : nullptr, options.force, &written));
   if (options.output.json || options.output.quiet || options.pictures.TakesStdout()) return {};
   std::string text;
   for (const std::string& path : written) {
@@ -65,7 +75,7 @@ Status Draw(const InspectOptions& options, const formats::SourceModel& source,
 Status Inspect(const InspectOptions& options) {
   const Stopwatch watch;
   if (options.output.json && options.pictures.TakesStdout()) {
-    return Fail(UsageError("only one of --json and a file named - can have standard output"));
+    return Fail(UsageError("only one of --json and a file named - can use standard output"));
   }
   NEAP_CHECK_OK(CheckDistinct({{"the model", options.model.input}}, options.pictures.Files()));
   NEAP_CHECK_OK(CheckPictures(options.pictures, options.force));
@@ -95,14 +105,14 @@ Status Inspect(const InspectOptions& options) {
     plan.problem = source.carried_plan->problem;
     plan.kernels = source.carried_plan->kernels;
     if (plan.problem.empty()) {
-      plan.verdict = plan::CheckOffsets(source.graph, source.carried_plan->offsets);
+      plan.verdict = check::CheckOffsets(source.graph, source.carried_plan->offsets);
     }
   }
   report.notes = source.notes;
   report.top = options.top;
   report.all = options.all;
+  if (options.pictures.Any()) NEAP_CHECK_OK(Draw(options, source, load_options, &report));
   report.total_seconds = watch.Seconds();
-  if (options.pictures.Any()) NEAP_CHECK_OK(Draw(options, source, report.runtime));
   if (options.output.json) return Print(stdout, report::InspectJson(report));
   if (options.output.quiet || options.pictures.TakesStdout()) return {};
   report::Style style = StyleFor(stdout, options.output);
@@ -114,18 +124,18 @@ Status Inspect(const InspectOptions& options) {
 
 int InspectCommand(std::vector<std::string> args) {
   InspectOptions options;
-  CLI::App app("Show the live bytes of every operator in the order of the file, and the peak.",
+  CLI::App app("Show the live bytes while each operator runs, in file order, and the peak.",
                "neap inspect");
   app.footer(kInspectFooter);
   AddModelOptions(&app, &options.model);
   app.add_option("--top", options.top, "rows of the table of the largest tensors; default: 10")
       ->option_text("N")
       ->check(CLI::Range(0, 1'000'000));
-  app.add_flag("--all", options.all, "every operator, also of a large model");
+  app.add_flag("--all", options.all, "show every operator, even of a large model");
   app.add_flag("--ascii", options.ascii, "bars without block characters");
   AddPageOptions(&app, &options.pictures);
   AddViewerOptions(&app, &options.pictures);
-  app.add_flag("--force", options.force, "overwrite files that exist");
+  app.add_flag("--force", options.force, "overwrite existing files");
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Status status = Inspect(options);

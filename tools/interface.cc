@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "neap/rewrite/interface.h"
+#include "neap/transform/rewrite/interface.h"
 
 namespace neap::tools {
 

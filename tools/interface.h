@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "neap/graph/graph.h"
-#include "neap/report/report.h"
+#include "neap/show/report/report.h"
 
 namespace neap::tools {
 

@@ -24,25 +24,27 @@ struct Verb {
   int (*run)(std::vector<std::string> args);  // `args`: the words after it; the exit code
 };
 constexpr Verb kVerbs[] = {
-    {"plan", "find the best order, place the tensors, write model and plan",
+    {"explain", "explain why a model needs its memory and which command lowers it", ExplainCommand},
+    {"plan", "find the order of minimum peak, place the tensors, write model and plan",
      [](std::vector<std::string> args) { return PlanCommand(std::move(args), false); }},
-    {"inspect", "show how much memory is live at each operator, and which tensors make the peak",
+    {"inspect", "show the live bytes while each operator runs, and the tensors at the peak",
      InspectCommand},
     {"check", "verify a plan against its model, independently of the planner", CheckCommand},
-    {"run", "execute a model, and a plan of it at its addresses", RunCommand},
-    {"zoo", "make networks from their published definitions", ZooCommand},
-    {"batch", "plan many graphs, a line in and a line out for each", BatchCommand},
+    {"run", "execute a model or a plan, and compare their outputs", RunCommand},
+    {"zoo", "write networks from their published definitions", ZooCommand},
+    {"batch", "plan many graphs, one line each", BatchCommand},
     {"place", "place buffers with lifetimes, from a CSV file", PlaceCommand},
-    {"pareto", "memory against time: all ways to run the model in tiles", ParetoCommand},
+    {"pareto", "memory against time: plans with tiles or streams that no other plan beats",
+     ParetoCommand},
     {"bench", "run a suite of measurements, such as the tables of a paper", BenchCommand},
     {"pipeline", "assign operators to a pipeline of accelerators", PipelineCommand},
-    {"traffic", "off-chip bytes when activations live in a small on-chip memory", TrafficCommand},
+    {"traffic", "off-chip traffic with a small on-chip memory for activations", TrafficCommand},
 };
 
 std::string Help() {
   std::string help =
-      "Neap plans the memory of trained neural networks: the execution order with the least peak,\n"
-      "a proof of it, addresses for all tensors, and the same model written back.\n"
+      "Neap plans the memory of trained neural networks: an execution order of minimum peak with\n"
+      "its proof, and addresses for all tensors. It writes the model in that order.\n"
       "\n"
       "Usage:\n"
       "  neap IN OUT [OPTIONS]     short for: neap plan IN -o OUT\n"
@@ -56,6 +58,7 @@ std::string Help() {
          "  --version    the version\n"
          "\n"
          "Examples:\n"
+         "  neap explain model.tflite\n"
          "  neap model.tflite small.tflite\n"
          "  neap inspect model.onnx --dim batch=1\n"
          "  neap plan model.tflite --budget 256KiB --json\n"

@@ -18,14 +18,14 @@
 #include "neap/base/check.h"
 #include "neap/base/version.h"
 #include "neap/base/work.h"
-#include "neap/cascade/copies.h"
-#include "neap/compile/stream.h"
+#include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
-#include "neap/plan/check.h"
 #include "neap/plan/plan_json.h"
-#include "neap/report/report.h"
+#include "neap/show/report/report.h"
+#include "neap/transform/cascade/copies.h"
+#include "neap/transform/stream/entries.h"
 #include "tools/cascading.h"
 #include "tools/common.h"
 #include "tools/interface.h"
@@ -44,12 +44,12 @@ constexpr const char* kParetoFooter =
     "  neap pareto model.onnx --dim batch=1 --device cortex-m7\n"
     "  neap pareto model.tflite --runtime neap --input external\n"
     "\n"
-    "Arenas are those of plans that were made and checked; cycles are a model of the device.\n"
-    "What tiles share is computed again (stock runtimes) or kept in rings (--runtime neap).\n"
+    "Arenas are those of placed and checked plans; cycles are modelled for the device.\n"
+    "Rows that tiles share are recomputed (stock runtimes) or stored in rings (--runtime neap).\n"
     "neap plan --cascade auto --budget SIZE writes the model of a point; with --runtime neap\n"
     "the points are streamed plans, and neap plan --stream auto --budget SIZE writes one.\n";
 
-constexpr const char* kCutShort = "\n  a limit ended the search: there may be more\n";
+constexpr const char* kCutShort = "\n  a limit ended the search: there may be better plans\n";
 
 // What points are compared by, in the order of reports.
 struct Criterion {
@@ -62,7 +62,7 @@ constexpr Criterion kCriteria[] = {
     {"arena", "arena_bytes", "arena", &cascade::Criteria::arena},
     {"total", "total_arena_bytes", "total arena", &cascade::Criteria::total_arena},
     {"cycles", "cycles", "cycles", &cascade::Criteria::cycles},
-    {"macs", "macs", "multiply-accumulates", &cascade::Criteria::macs},
+    {"macs", "macs", "MACs", &cascade::Criteria::macs},
 };
 
 Result<cascade::Criteria> ParseCriteria(const std::string& list) {
@@ -75,7 +75,7 @@ Result<cascade::Criteria> ParseCriteria(const std::string& list) {
                                            [&](const Criterion& c) { return c.name == name; });
     if (known == std::end(kCriteria)) {
       Diagnostic error = UsageError("--criteria: there is no criterion '" + name + "'");
-      error.hint = "known: arena, total, cycles, macs";
+      error.hint = "expected some of arena, total, cycles, macs";
       return Fail(std::move(error));
     }
     criteria.*known->used = true;
@@ -204,21 +204,20 @@ std::string FrontText(const formats::SourceModel& source, const cascade::PlanOut
     out += fmt::format("  {:>12}  {:>12}  {:>8.3f}  {:>14}  {:>6}  {}\n", ArenaText(point),
                        point.total_arena_bytes < 0 ? "-" : FormatCount(point.total_arena_bytes),
                        Ratio(point.macs, outcome.macs), FormatCount(point.cycles), point.tiles,
-                       lines.empty() ? "none: the model as it is" : lines.front());
+                       lines.empty() ? "no tiles" : lines.front());
     for (std::size_t i = 1; i < lines.size(); ++i) {
       out += fmt::format("  {:>62}{}\n", "", lines[i]);
     }
   }
   if (const std::string unknown = UnknownText(outcome.front); !unknown.empty()) {
-    out +=
-        "\n  ?: the arena of the plan; what TFLM allocates is unknown, because " + unknown + "\n";
+    out += "\n  ?: the arena of the plan; TFLM's own allocation is unknown: " + unknown + "\n";
   }
   if (outcome.cut_short) out += kCutShort;
   if (!outcome.note.empty()) out += "\n  " + outcome.note + "\n";
   return out;
 }
 
-Json StreamPointJson(const compile::StreamPoint& point) {
+Json StreamPointJson(const stream::StreamPoint& point) {
   const plan::Stream& stream = *point.plan.entries[0].stream;
   Json out;
   out["arena_bytes"] = point.arena_bytes;
@@ -238,8 +237,8 @@ Json StreamPointJson(const compile::StreamPoint& point) {
 }
 
 // Leaves out what another point beats by the criteria; of equal ones the first stays.
-void KeepBest(const cascade::Criteria& by, std::vector<compile::StreamPoint>* points) {
-  const auto no_worse = [&](const compile::StreamPoint& a, const compile::StreamPoint& b) {
+void KeepBest(const cascade::Criteria& by, std::vector<stream::StreamPoint>* points) {
+  const auto no_worse = [&](const stream::StreamPoint& a, const stream::StreamPoint& b) {
     return (!by.arena || a.arena_bytes <= b.arena_bytes) && (!by.cycles || a.cycles <= b.cycles) &&
            (!by.macs || a.macs <= b.macs);
   };
@@ -250,14 +249,14 @@ void KeepBest(const cascade::Criteria& by, std::vector<compile::StreamPoint>* po
       beaten[i] = !no_worse((*points)[i], (*points)[j]) || j < i;
     }
   }
-  std::vector<compile::StreamPoint> kept;
+  std::vector<stream::StreamPoint> kept;
   for (std::size_t i = 0; i < points->size(); ++i) {
     if (!beaten[i]) kept.push_back(std::move((*points)[i]));
   }
   *points = std::move(kept);
 }
 
-std::string StreamFrontText(const formats::SourceModel& source, const compile::StreamFront& front,
+std::string StreamFrontText(const formats::SourceModel& source, const stream::StreamFront& front,
                             const std::string& input, const cascade::Criteria& criteria) {
   std::string out =
       fmt::format("{} streamed {} of {}, input {}: none is beaten in {}\n\n", front.points.size(),
@@ -265,7 +264,7 @@ std::string StreamFrontText(const formats::SourceModel& source, const compile::S
                   input, CriteriaText(criteria));
   out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}\n", "arena B", "MACs", "cycles", "segments",
                      "bound at 1.0");
-  for (const compile::StreamPoint& point : front.points) {
+  for (const stream::StreamPoint& point : front.points) {
     const plan::Stream& stream = *point.plan.entries[0].stream;
     out += fmt::format("  {:>12}  {:>8.4f}  {:>8.4f}  {:>8}  {:>12}\n",
                        FormatCount(point.arena_bytes), Ratio(point.macs, stream.layerwise_macs),
@@ -282,12 +281,12 @@ std::string PlanFile(const std::string& folder, std::size_t point) {
 
 // FOLDER/0.json and so on, in the order of the points: all of them, or none where one exists.
 Status WritePlans(const formats::SourceModel& source, const ParetoOptions& options,
-                  const std::vector<graph::OpId>& caller_ops, compile::StreamFront* front) {
+                  const std::vector<graph::OpId>& caller_ops, stream::StreamFront* front) {
   const std::string& folder = options.plans;
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem) {
-    Diagnostic diagnostic = IoError("is no folder and cannot be made: " + problem.message());
+    Diagnostic diagnostic = IoError("is not a folder and cannot be created: " + problem.message());
     diagnostic.file = folder;
     return Fail(std::move(diagnostic));
   }
@@ -329,26 +328,28 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
                                       "max-region-tiles", "max-tile-aspect", "tile-grids"}) {
     if (!options.model.words.Has(name)) continue;
     return Fail(UsageError(options.model.words.Named(name) +
-                           " belongs to tiles, which --runtime neap has none of"));
+                           " requires tiles, which --runtime neap does not use"));
   }
   cascade::Criteria criteria{true, false, true, true};
   if (!options.criteria.empty()) {
     NEAP_TRY(criteria, ParseCriteria(options.criteria));
   }
   if (criteria.total_arena) {
-    return Fail(UsageError("--criteria total is for --runtime tflm: a stream has no total arena"));
+    return Fail(
+        UsageError("--criteria total requires --runtime tflm: a streamed plan has no total arena"));
   }
   std::error_code error;
   if (!options.plans.empty() && std::filesystem::exists(PlanFile(options.plans, 0), error)) {
     NEAP_CHECK_OK(CheckOutput(PlanFile(options.plans, 0), options.force));  // before the search
   }
+  stream::Settings settings;
   for (const auto input :
        {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
-    if (plan::NameOf(input) == options.input) compile.stream_input = input;
+    if (plan::NameOf(input) == options.input) settings.input = input;
   }
   ProgressLine progress(!options.output.quiet && ::isatty(::fileno(stderr)) != 0);
   compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-  auto front = compile::FindStreamFront(source.graph, compile);
+  auto front = stream::FindStreamFront(source.graph, compile, settings);
   progress.Erase();
   if (!front) {
     Diagnostic diagnostic = WithAllSymbols(std::move(front).error(), source.graph);
@@ -358,8 +359,8 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
   KeepBest(criteria, &front->points);
   // After the search there is nothing left to be interrupted.
   const bool interrupted = front->cut_short && compile.limits.Interrupted();
-  for (const compile::StreamPoint& point : front->points) {
-    const auto findings = plan::Check(source.graph, point.plan);
+  for (const stream::StreamPoint& point : front->points) {
+    const auto findings = check::CheckPlan(source.graph, point.plan);
     NEAP_CHECK(findings.empty(), "a streamed plan does not pass its check");
   }
   if (!options.plans.empty()) {
@@ -378,7 +379,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
     out["criteria"] = CriteriaJson(criteria);
     out["macs"] = stream.layerwise_macs;
     out["points"] = Json::array();
-    for (const compile::StreamPoint& point : front->points) {
+    for (const stream::StreamPoint& point : front->points) {
       out["points"].push_back(StreamPointJson(point));
     }
     out["interrupted"] = interrupted;
@@ -414,10 +415,10 @@ Result<int> RunPareto(const ParetoOptions& options) {
     return RunStreamPareto(options, given, plan.compile, watch);
   }
   if (options.input != "resident" || !options.plans.empty()) {
-    return Fail(UsageError("--input and --plans belong to --runtime neap"));
+    return Fail(UsageError("--input and --plans require --runtime neap"));
   }
   if (!deliver::HasOperators(source.graph)) {
-    Diagnostic diagnostic = BadInput("has no operators that could run in tiles");
+    Diagnostic diagnostic = BadInput("has no operators");
     diagnostic.file = source.path;
     return Fail(std::move(diagnostic));
   }
@@ -428,7 +429,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
   if (!options.criteria.empty()) {
     NEAP_TRY(plan.criteria, ParseCriteria(options.criteria));
     if (plan.criteria.total_arena && plan.compile.runtime != plan::Runtime::kTflm) {
-      return Fail(UsageError("--criteria total is for --runtime tflm"));
+      return Fail(UsageError("--criteria total requires --runtime tflm"));
     }
   }
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
@@ -459,9 +460,9 @@ Result<int> RunPareto(const ParetoOptions& options) {
     out["device"] = plan.device.name;
     out["interface"] = Json::parse(report::InterfaceJson(given.changes));
     out["criteria"] = CriteriaJson(plan.criteria);
-    out["grids"] = {{"max_region_operators", plan.grids.most_operators},
-                    {"max_region_tiles", plan.grids.most_tiles},
-                    {"max_tile_aspect", plan.grids.most_aspect},
+    out["grids"] = {{"max_region_operators", plan.grids.max_operators},
+                    {"max_region_tiles", plan.grids.max_tiles},
+                    {"max_tile_aspect", plan.grids.max_aspect},
                     {"tile_grids", plan.grids.all ? "all" : "auto"}};
     out["macs"] = outcome->macs;
     out["points"] = Json::array();
@@ -486,27 +487,26 @@ Result<int> RunPareto(const ParetoOptions& options) {
 
 int ParetoCommand(std::vector<std::string> args) {
   ParetoOptions options;
-  CLI::App app(
-      "All ways to run a model in tiles that no other beats in arena, total arena and cycles.",
-      "neap pareto");
+  CLI::App app("Find the plans in tiles that no other plan beats in arena, total arena and cycles.",
+               "neap pareto");
   app.footer(kParetoFooter);
   AddModelOptions(&app, &options.model);
   app.add_option("--criteria", options.criteria,
-                 "what points are compared by: some of arena, total, cycles, macs; default: "
+                 "criteria of the comparison: some of arena, total, cycles, macs; default: "
                  "arena,total,cycles, with --runtime neap arena,cycles,macs")
       ->option_text("LIST");
   app.add_option("--input", options.input,
-                 "with --runtime neap, where the inputs are: in the arena and counted (the "
-                 "default), in other memory, or coming row by row")
+                 "with --runtime neap: model inputs are in the arena and counted (resident), in "
+                 "other memory (external), or passed row by row (rows); default: resident")
       ->option_text("resident|external|rows")
       ->check(CLI::IsMember({"resident", "external", "rows"}));
   app.add_option("--plans", options.plans,
-                 "with --runtime neap: write the plan of every point to FOLDER/0.json, 1.json, ...")
+                 "with --runtime neap: write the plan of every point, FOLDER/0.json, 1.json, ...")
       ->option_text("FOLDER");
-  app.add_flag("--force", options.force, "overwrite plans in FOLDER");
+  app.add_flag("--force", options.force, "overwrite existing plans in FOLDER");
   app.add_option("--time-limit", options.time_limit_seconds,
-                 "seconds of the search; results may then differ between runs; 0, the default: "
-                 "none")
+                 "time limit of the search; results may then differ between runs; default: 0, "
+                 "no limit")
       ->option_text("SECONDS");
   AddOutputOptions(&app, &options.output);
   AddWords(&app, &options.model.words,

@@ -12,7 +12,8 @@
 #include "neap/base/bytes.h"
 #include "neap/base/version.h"
 #include "neap/io/file.h"
-#include "neap/picture/picture.h"
+#include "neap/show/picture/picture.h"
+#include "neap/show/report/report.h"
 #include "tools/common.h"
 
 namespace neap::tools {
@@ -28,22 +29,116 @@ Status MakeFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directory(path, error);
   if (!error && std::filesystem::is_directory(path, error)) return {};
-  Diagnostic diagnostic = IoError("the folder cannot be made");
+  Diagnostic diagnostic = IoError("the folder cannot be created");
   diagnostic.file = path;
   return Fail(std::move(diagnostic));
 }
 
+struct PictureInput {
+  const formats::SourceModel* source = nullptr;  // what is planned
+  // The model as it was read, where that is another one: without rewrites, operators whole.
+  const graph::Graph* given = nullptr;
+  const compile::Compiled* file_order = nullptr;  // of the model as it was read
+  const compile::Compiled* planned = nullptr;     // may be null where no page is wanted
+  std::optional<std::int64_t> budget_bytes;
+  bool of_plan = false;  // the files show the plan; else file order
+};
+
 void NoteRuntime(const PictureInput& input, picture::Picture* page) {
   const compile::Compiled& planned = *input.planned;
   if (!planned.unknown_kernels.empty()) {
-    page->notes.push_back("what TFLM allocates is unknown, and no number here counts it: " +
-                          compile::UnknownScratchText(planned.unknown_kernels));
+    page->notes.push_back(
+        "TFLM's own allocation is unknown, and no number on this page includes it: " +
+        compile::UnknownScratchText(planned.unknown_kernels));
   }
   if (planned.delivered_arena_bytes < 0) return;
   page->notes.push_back(fmt::format(
-      "the maps show the addresses that Neap gives; the runtime itself allocates {} for "
-      "the planned model and {} for the order of the file",
+      "the maps show the addresses of the plan; the runtime's own planner allocates {} for "
+      "the planned model and {} in file order",
       FormatBytes(planned.delivered_arena_bytes), FormatBytes(planned.file_order.arena_bytes)));
+}
+
+// The figures of the report of the same plan.
+void SetHeadline(const compile::Compiled& planned, picture::Picture* page) {
+  const bool placed = plan::LargestEntry(planned.plan).arena_bytes > 0;
+  const report::Headline headline = report::HeadlineOf(planned, placed);
+  const bool known = planned.unknown_kernels.empty();
+  page->planned_figure = !placed ? "Peak" : known ? "Arena" : "Arena of the plan";
+  page->planned_bytes = headline.bytes;
+  // Bytes in several memories are not comparable with bytes in one.
+  if (planned.plan.memories.size() <= 1) page->file_order_bytes = headline.file_order_bytes;
+}
+
+// File order, placed: what a plan is compared with. `options`: of the plan.
+Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options) {
+  // Without Neap: no overlaps, no moves, one memory, layer by layer.
+  options.order = "file";
+  options.kernels = ops::KernelLibrary::kNone;
+  options.moves = compile::MoveStrategy::kNone;
+  options.memories.clear();
+  options.budget_bytes = 0;
+  options.limits.observer = nullptr;
+  return compile::Compile(graph, options);
+}
+
+// Appends the names of the files that were written.
+Status WritePictures(const PictureOptions& options, const PictureInput& input, bool force,
+                     std::vector<std::string>* written) {
+  const graph::Graph& graph = input.source->graph;
+  const auto write = [&](const std::string& path, const std::string& text) -> Status {
+    if (path.empty()) return {};
+    NEAP_CHECK_OK(io::WriteFile(path, text, force));
+    written->push_back(path);
+    return {};
+  };
+  const graph::Graph& given = input.given != nullptr ? *input.given : graph;
+  NEAP_TRY(picture::Run before, picture::RunOf(given, *input.file_order, "File order"));
+  const compile::Compiled& shown = input.of_plan ? *input.planned : *input.file_order;
+  const graph::Graph& shown_graph = input.of_plan ? graph : given;
+  picture::Run run = before;
+  if (input.planned != nullptr) {
+    NEAP_TRY(picture::Run after, picture::RunOf(graph, *input.planned, "Plan"));
+    // A bound over the orders of one graph, layer by layer, is none for another one.
+    const bool same = input.given == nullptr && !plan::LargestEntry(input.planned->plan).stream;
+    if (same) before.peak_lower_bound_bytes = after.peak_lower_bound_bytes;
+    if (input.of_plan) run = after;
+    if (!options.html.empty()) {
+      picture::Picture page;
+      page.model = input.source->path;
+      page.model_sha256 = input.source->sha256;
+      page.runtime = plan::ProfileOf(input.planned->plan.runtime).name;
+      page.neap_version = Version();
+      page.budget_bytes = input.budget_bytes;
+      SetHeadline(*input.planned, &page);
+      page.runs = {before, std::move(after)};
+      NoteRuntime(input, &page);
+      NEAP_CHECK_OK(write(options.html, picture::MemoryPage(page)));
+    }
+  }
+  if (!options.csv.empty()) {
+    NEAP_CHECK_OK(MakeFolder(options.csv));
+    NEAP_CHECK_OK(write(InFolder(options.csv, "steps.csv"), picture::StepsCsv(run)));
+    NEAP_CHECK_OK(write(InFolder(options.csv, "tensors.csv"), picture::TensorsCsv(run)));
+  }
+  if (!options.trace.empty()) NEAP_CHECK_OK(write(options.trace, picture::MapTrace(run)));
+  if (!options.timeline.empty()) {
+    NEAP_CHECK_OK(write(options.timeline, picture::TimelineTrace(run)));
+  }
+  if (!options.dot.empty()) NEAP_CHECK_OK(write(options.dot, picture::Dot(shown_graph, shown)));
+  if (!options.model_explorer.empty()) {
+    NEAP_CHECK_OK(write(options.model_explorer, picture::ModelExplorerData(shown_graph, shown)));
+  }
+  return {};
+}
+
+PictureInput InputOf(const formats::SourceModel& source, const deliver::Delivery& delivery,
+                     const compile::Compiled& file_order) {
+  PictureInput input;
+  input.source = &delivery.Planned(source);
+  if (delivery.edited) input.given = &delivery.Interfaced(source).graph;
+  input.file_order = &file_order;
+  input.planned = &delivery.compiled;
+  return input;
 }
 
 }  // namespace
@@ -70,7 +165,7 @@ std::vector<NamedFile> PictureOptions::Files() const {
 
 void AddPageOptions(CLI::App* app, PictureOptions* options) {
   app->add_option("--html", options->html,
-                  "one page with live bytes, arena map and a budget slider, before and after")
+                  "page with live bytes, arena map and a budget slider, before and after planning")
       ->option_text("FILE");
   app->add_option("--csv", options->csv, "a folder for steps.csv and tensors.csv")
       ->option_text("FOLDER");
@@ -78,8 +173,8 @@ void AddPageOptions(CLI::App* app, PictureOptions* options) {
 
 void AddViewerOptions(CLI::App* app, PictureOptions* options) {
   app->add_option("--trace", options->trace,
-                  "Chrome trace of the arena as other runtimes write it: thread = step, time = "
-                  "address")
+                  "Chrome trace of the arena in the format of other runtimes: thread = step, "
+                  "time = address")
       ->option_text("FILE");
   app->add_option("--timeline", options->timeline,
                   "Chrome trace with steps as time: tensors, operators, live bytes")
@@ -114,63 +209,34 @@ Status CheckPictures(const PictureOptions& options, bool force) {
   return {};
 }
 
-Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options) {
-  // What a file costs that nobody helps: no overlaps, no moves, one memory, layer by layer.
-  options.order = "file";
-  options.stream = false;
-  options.kernels = ops::KernelLibrary::kNone;
-  options.moves = compile::MoveStrategy::kNone;
-  options.memories.clear();
-  options.budget_bytes = 0;
-  options.limits.observer = nullptr;
-  return compile::Compile(graph, options);
+Status DrawDelivery(const PictureOptions& options, const formats::SourceModel& source,
+                    const deliver::Delivery& delivery,
+                    const std::optional<std::int64_t>& budget_bytes, bool force,
+                    std::vector<std::string>* written) {
+  NEAP_TRY(const compile::Compiled file_order,
+           CompileFileOrder(delivery.Interfaced(source).graph, delivery.options));
+  PictureInput input = InputOf(source, delivery, file_order);
+  input.budget_bytes = budget_bytes;
+  input.of_plan = true;
+  return WritePictures(options, input, force, written);
 }
 
-Status WritePictures(const PictureOptions& options, const PictureInput& input, bool force,
+Status DrawFileOrder(const PictureOptions& options, const formats::SourceModel& source,
+                     plan::Runtime runtime, const deliver::Delivery* delivery, bool force,
                      std::vector<std::string>* written) {
-  const graph::Graph& graph = input.source->graph;
-  const auto write = [&](const std::string& path, const std::string& text) -> Status {
-    if (path.empty()) return {};
-    NEAP_CHECK_OK(io::WriteFile(path, text, force));
-    written->push_back(path);
-    return {};
-  };
-  const graph::Graph& given = input.given != nullptr ? *input.given : graph;
-  NEAP_TRY(picture::Run before, picture::RunOf(given, *input.file_order, "Order of the file"));
-  const compile::Compiled& shown = input.of_plan ? *input.planned : *input.file_order;
-  picture::Run run = before;
-  if (input.planned != nullptr) {
-    NEAP_TRY(picture::Run after, picture::RunOf(graph, *input.planned, "Planned order"));
-    // A bound over the orders of one graph, layer by layer, is none for another one.
-    const bool same = input.given == nullptr && !plan::LargestEntry(input.planned->plan).stream;
-    if (same) before.peak_lower_bound_bytes = after.peak_lower_bound_bytes;
-    if (input.of_plan) run = after;
-    if (!options.html.empty()) {
-      picture::Picture page;
-      page.model = input.source->path;
-      page.model_sha256 = input.source->sha256;
-      page.runtime = plan::ProfileOf(input.planned->plan.runtime).name;
-      page.neap_version = Version();
-      page.budget_bytes = input.budget_bytes;
-      page.runs = {before, std::move(after)};
-      NoteRuntime(input, &page);
-      NEAP_CHECK_OK(write(options.html, picture::MemoryPage(page)));
-    }
+  if (delivery != nullptr) {
+    NEAP_TRY(const compile::Compiled file_order,
+             CompileFileOrder(delivery->Interfaced(source).graph, delivery->options));
+    return WritePictures(options, InputOf(source, *delivery, file_order), force, written);
   }
-  if (!options.csv.empty()) {
-    NEAP_CHECK_OK(MakeFolder(options.csv));
-    NEAP_CHECK_OK(write(InFolder(options.csv, "steps.csv"), picture::StepsCsv(run)));
-    NEAP_CHECK_OK(write(InFolder(options.csv, "tensors.csv"), picture::TensorsCsv(run)));
-  }
-  if (!options.trace.empty()) NEAP_CHECK_OK(write(options.trace, picture::MapTrace(run)));
-  if (!options.timeline.empty()) {
-    NEAP_CHECK_OK(write(options.timeline, picture::TimelineTrace(run)));
-  }
-  if (!options.dot.empty()) NEAP_CHECK_OK(write(options.dot, picture::Dot(graph, shown)));
-  if (!options.model_explorer.empty()) {
-    NEAP_CHECK_OK(write(options.model_explorer, picture::ModelExplorerData(graph, shown)));
-  }
-  return {};
+  compile::Options compile_options;
+  compile_options.runtime = runtime;
+  compile_options.limits.stop = StopOnInterrupt();
+  NEAP_TRY(const compile::Compiled file_order, CompileFileOrder(source.graph, compile_options));
+  PictureInput input;
+  input.source = &source;
+  input.file_order = &file_order;
+  return WritePictures(options, input, force, written);
 }
 
 }  // namespace neap::tools

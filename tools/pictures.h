@@ -3,12 +3,15 @@
 // The pictures that `neap inspect` and `neap plan` draw.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "neap/base/result.h"
-#include "neap/compile/compile.h"
+#include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
+#include "neap/plan/profile.h"
 #include "tools/common.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): theirs
@@ -37,20 +40,16 @@ void AddViewerOptions(CLI::App* app, PictureOptions* options);
 // Tells early what writing would find late.
 Status CheckPictures(const PictureOptions& options, bool force);
 
-// The order of the file, placed: what a plan is compared with. `options`: of the plan.
-Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options);
+// The plan beside file order. Appends the names of the files that were written.
+Status DrawDelivery(const PictureOptions& options, const formats::SourceModel& source,
+                    const deliver::Delivery& delivery,
+                    const std::optional<std::int64_t>& budget_bytes, bool force,
+                    std::vector<std::string>* written);
 
-struct PictureInput {
-  const formats::SourceModel* source = nullptr;  // what is planned
-  // The model as it was read, where that is another one: without rewrites, operators whole.
-  const graph::Graph* given = nullptr;
-  const compile::Compiled* file_order = nullptr;  // of the model as it was read
-  const compile::Compiled* planned = nullptr;
-  std::optional<std::int64_t> budget_bytes;
-  bool of_plan = false;  // the files show the planned order; else that of the file
-};
-// Appends what was written.
-Status WritePictures(const PictureOptions& options, const PictureInput& input, bool force,
+// All files but the page show file order; the page shows `delivery` beside it, which is not null
+// where a page is wanted.
+Status DrawFileOrder(const PictureOptions& options, const formats::SourceModel& source,
+                     plan::Runtime runtime, const deliver::Delivery* delivery, bool force,
                      std::vector<std::string>* written);
 
 }  // namespace neap::tools

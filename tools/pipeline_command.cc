@@ -11,9 +11,9 @@
 #include <span>
 #include <utility>
 
+#include "lab/zoo/zoo.h"
 #include "neap/base/bytes.h"
 #include "neap/io/file.h"
-#include "neap/zoo/zoo.h"
 #include "tools/common.h"
 #include "tools/pipeline_report.h"
 #include "tools/weights_file.h"
@@ -23,22 +23,20 @@ namespace {
 
 constexpr const char* kPipelineFooter =
     "Examples:\n"
-    "  neap pipeline model.tflite --stages 4                the fastest pipeline, with a proof\n"
+    "  neap pipeline model.tflite --stages 4                the fastest pipeline, with its proof\n"
     "  neap pipeline model.tflite --stages 4 --method compiler\n"
     "  neap pipeline model.onnx --stages 3 -o parts         a model for every stage\n"
     "  neap pipeline resnet-152 --layers --stages 6 --json  a network of the zoo, by its layers\n"
     "\n"
-    "Times are those of a model of the device, fitted to public measurements: nothing here has "
-    "run\n"
-    "on one (docs/pipeline.md). The method `compiler` is the rule that edgetpu_compiler "
-    "documents,\n"
-    "not the compiler itself.\n"
+    "Times are modelled, with a device model fitted to public measurements; nothing here has run\n"
+    "on such a device (docs/algorithms/pipelines.md). The method `compiler` is the rule that\n"
+    "edgetpu_compiler documents, not the compiler itself.\n"
     "\n"
-    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no assignment keeps the limits (with --json "
-    "a\n"
-    "report of status infeasible), or none was found and nothing is proven, 4 no proof within the\n"
-    "limits of the search (only with --require-optimal), 130 interrupted: the best found is "
-    "reported.\n";
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no assignment is within the limits (with\n"
+    "--json a report of status infeasible), or none was found and nothing is proven, 4 no proof\n"
+    "within the limits of the search (only with --require-optimal), 130 interrupted: the best "
+    "found\n"
+    "is reported.\n";
 
 struct PipelineOptions {
   ModelOptions model;
@@ -53,7 +51,7 @@ struct PipelineOptions {
   std::string activation_limit;
   bool layers = false;
   std::string folder;  // -o; "": none
-  pipeline::SimulationOptions simulation;
+  partition::SimulationOptions simulation;
   bool no_simulation = false;
   std::int64_t max_states = 0;  // 0: not given
   double time_limit_seconds = 0;
@@ -71,7 +69,7 @@ Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
   stages::AssignOptions assign;
   const stages::Device* const device = stages::DeviceNamed(options.device);
   if (device == nullptr) {
-    Diagnostic error = UsageError("--device '" + options.device + "' is not known");
+    Diagnostic error = UsageError("--device '" + options.device + "' is not a device");
     error.hint = "known:";
     for (const stages::Device& known : stages::Devices())
       error.hint += " " + std::string(known.name);
@@ -79,7 +77,7 @@ Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
   }
   const auto method = stages::MethodNamed(options.method);
   if (!method) {
-    Diagnostic error = UsageError("--method '" + options.method + "' is not known");
+    Diagnostic error = UsageError("--method '" + options.method + "' is not a method");
     error.hint = "known:";
     for (const auto& known : stages::Methods()) error.hint += " " + std::string(known.name);
     return Fail(std::move(error));
@@ -87,11 +85,11 @@ Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
   NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   assign.method = *method;
   if (!options.weights.empty() && assign.method != stages::Method::kLearned) {
-    return Fail(UsageError("--weights belongs to --method learned"));
+    return Fail(UsageError("--weights requires --method learned"));
   }
   NEAP_TRY(assign.network, LoadWeights(options.weights, learn::Task::kStages));
   assign.lower.device = *device;
-  assign.lower.stages = static_cast<pipeline::Stage>(options.stages);
+  assign.lower.stages = static_cast<partition::Stage>(options.stages);
   if (options.objective == "parameters") assign.lower.objective = stages::Objective::kParameters;
   assign.lower.children_together = options.children_together;
   assign.lower.shared_link = options.simulation.shared_link;
@@ -100,7 +98,7 @@ Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
            LimitOf("--parameter-limit", options.parameter_limit));
   NEAP_TRY(assign.activation_limit_bytes, LimitOf("--activation-limit", options.activation_limit));
   if (assign.activation_limit_bytes >= 0 && assign.method != stages::Method::kExact) {
-    return Fail(UsageError("--activation-limit belongs to --method exact"));
+    return Fail(UsageError("--activation-limit requires --method exact"));
   }
   assign.limits.max_seconds = options.time_limit_seconds;
   assign.limits.max_states = options.max_states;
@@ -122,9 +120,10 @@ bool IsNetwork(const std::string& name) {
 Result<formats::SourceModel> FromZoo(const PipelineOptions& options) {
   if (options.layers && !options.folder.empty()) {
     return Fail(
-        UsageError("--layers and -o exclude each other: layers are no operators of a file"));
+        UsageError("--layers cannot be combined with -o: layers are not operators of a file"));
   }
-  if (!options.model.dims.empty()) return Fail(UsageError("--dim is for files"));
+  if (!options.model.dims.empty())
+    return Fail(UsageError("--dim is not applicable to networks of the zoo"));
   const bool whole = !options.folder.empty();
   NEAP_TRY(zoo::Network network, zoo::BuildNetwork(options.model.input, {.weights = whole}));
   if (whole) {
@@ -144,7 +143,7 @@ Result<formats::SourceModel> FromZoo(const PipelineOptions& options) {
 Result<formats::SourceModel> LoadModel(const PipelineOptions& options) {
   if (IsNetwork(options.model.input)) return FromZoo(options);
   if (options.layers) {
-    Diagnostic error = UsageError("--layers is for networks of the zoo");
+    Diagnostic error = UsageError("--layers requires a network of the zoo");
     error.hint = "see 'neap zoo --list'";
     return Fail(std::move(error));
   }
@@ -178,7 +177,7 @@ class StageWriter {
     std::error_code error;
     std::filesystem::create_directory(options_.folder, error);
     if (!std::filesystem::is_directory(options_.folder)) {
-      Diagnostic diagnostic = IoError("is no folder and cannot be made");
+      Diagnostic diagnostic = IoError("is not a folder and cannot be created");
       diagnostic.file = options_.folder;
       return Fail(std::move(diagnostic));
     }
@@ -206,7 +205,7 @@ Result<int> Run(const PipelineOptions& options) {
   report.graph = &source.graph;
   report.options = &assign;
   if (source.graph.subgraphs.size() > 1 && source.graph.signatures.size() > 1) {
-    report.notes.emplace_back("only the first subgraph is planned; other signatures are not");
+    report.notes.emplace_back("only the first subgraph is planned, not the other signatures");
   }
   assign.limits.stop = StopOnInterrupt();
   std::optional<stages::Infeasible> infeasible;
@@ -224,8 +223,8 @@ Result<int> Run(const PipelineOptions& options) {
   report.assigned = &*assigned;
   report.simulated = options.simulation;
   if (!options.no_simulation) {
-    report.simulation = pipeline::Simulate(assigned->time_problem, assigned->assignment.stage_of,
-                                           options.simulation);
+    report.simulation = partition::Simulate(assigned->time_problem, assigned->assignment.stage_of,
+                                            options.simulation);
   }
   if (!options.folder.empty()) {
     NEAP_TRY(report.files, StageWriter(options, source).Write(*assigned));
@@ -244,10 +243,10 @@ void AddOptions(CLI::App* app, PipelineOptions* options) {
   app->add_option("INPUT", options->model.input,
                   "model: .tflite, .onnx or graph JSON, or a network of the zoo by its name")
       ->required();
-  app->add_option("--stages", options->stages, "accelerators in the pipeline; may stay unused")
+  app->add_option("--stages", options->stages, "number of accelerators; some may stay unused")
       ->option_text("K")
       ->required()
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{pipeline::kMostStages}));
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{partition::kMaxStages}));
   std::string devices = "default: edgetpu-usb";
   for (const stages::Device& device : stages::Devices()) {
     devices += fmt::format("\n{}: {}", device.name, device.summary);
@@ -259,51 +258,54 @@ void AddOptions(CLI::App* app, PipelineOptions* options) {
   }
   app->add_option("--method", options->method, methods)->option_text("NAME");
   app->add_option("--weights", options->weights,
-                  "of --method learned: a network that neap-train has made; default: built in")
+                  "with --method learned: weights written by neap-train; default: built in")
       ->option_text("FILE");
   app->add_option("--objective", options->objective,
-                  "what to make least: the time of the slowest stage (default), or the largest "
-                  "parameter memory")
+                  "minimise the time of the slowest stage (time) or the largest parameter memory "
+                  "(parameters); default: time")
       ->option_text("time|parameters")
       ->check(CLI::IsMember({"time", "parameters"}));
   app->add_flag("--children-together", options->children_together,
-                "all readers of an operator in one stage, a rule of the Edge TPU");
+                "all consumers of an operator in one stage, a rule of the Edge TPU");
   app->add_option("--parameter-limit", options->parameter_limit,
-                  "no stage has more parameters: 8MiB, 7900000")
+                  "maximum parameters of a stage, such as 8MiB or 7900000")
       ->option_text("SIZE");
   app->add_option("--activation-limit", options->activation_limit,
-                  "no stage needs more for its activations, in its best order")
+                  "maximum activations of a stage, in its best order")
       ->option_text("SIZE");
   app->add_flag("--layers", options->layers,
-                "of a network of the zoo: the layers of its definition up to the classifier");
+                "assign the layers of a network of the zoo, up to the classifier");
   app->add_option("--dim", options->model.dims, "value of a symbolic dimension; may be repeated")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
   app->add_option("-o,--output", options->folder,
-                  "a folder for a model of every stage, NAME.stage1.tflite; made if needed")
+                  "folder for the model of every stage, NAME.stage1.tflite; created if missing")
       ->option_text("FOLDER");
 }
 
 void AddSearchOptions(CLI::App* app, PipelineOptions* options) {
-  app->add_option("--items", options->simulation.items, "that the simulation runs; default: 1000")
+  app->add_option("--items", options->simulation.items,
+                  "items that the simulation runs; default: 1000")
       ->option_text("N")
-      ->check(CLI::Range(std::int64_t{1}, pipeline::kMostItems));
+      ->check(CLI::Range(std::int64_t{1}, partition::kMaxItems));
   app->add_option("--queue", options->simulation.queue_items,
-                  "items that may wait between two stages; default: 2")
+                  "maximum number of items waiting between two stages; default: 2")
       ->option_text("N")
-      ->check(CLI::Range(std::int64_t{1}, pipeline::kMostItems));
+      ->check(CLI::Range(std::int64_t{1}, partition::kMaxItems));
   app->add_flag("--shared-link", options->simulation.shared_link,
-                "all accelerators share one link; the simulated time is then made least");
-  app->add_flag("--no-simulation", options->no_simulation, "only the model");
-  app->add_option("--max-states", options->max_states,
-                  "of the search, the same result on every machine; default: some seconds' worth")
+                "all accelerators share one link; the simulated time is minimised");
+  app->add_flag("--no-simulation", options->no_simulation, "do not simulate");
+  app->add_option(
+         "--max-states", options->max_states,
+         "maximum number of states, the same on every machine; default: enough for some seconds")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app->add_option("--time-limit", options->time_limit_seconds,
-                  "seconds of the search; results may then differ between runs; default: none")
+                  "time limit of the search; results may then differ between runs; default: none")
       ->option_text("SECONDS");
-  app->add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
-  app->add_flag("--force", options->force, "overwrite files in FOLDER");
+  app->add_flag("--require-optimal", options->require_optimal,
+                "exit with 4 unless the result is proven optimal");
+  app->add_flag("--force", options->force, "overwrite existing files in FOLDER");
   AddOutputOptions(app, &options->output);
 }
 

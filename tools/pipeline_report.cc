@@ -32,7 +32,7 @@ bool IsTime(const PipelineReport& report) {
 }
 
 // Of the simulation, between the first item and the last.
-double Interval(const pipeline::Simulation& run) {
+double Interval(const partition::Simulation& run) {
   if (run.items < 2) return 0;
   return Milliseconds(run.all_done - run.first_done) / static_cast<double>(run.items - 1);
 }
@@ -146,7 +146,7 @@ std::string PipelineText(const PipelineReport& report, const report::Style& styl
   if (assigned.IntervalPicoseconds() > 0) {
     text += fmt::format("modelled: {:.1f} inferences per second",
                         PerSecond(assigned.IntervalPicoseconds()));
-    const pipeline::Simulation& run = report.simulation;
+    const partition::Simulation& run = report.simulation;
     if (run.items > 0) {
       text += fmt::format(
           "; simulated, {} items over {}: first after {:.3f} ms, then one every {:.3f} ms",
@@ -216,11 +216,11 @@ std::string PipelineJson(const PipelineReport& report) {
       time ? ordered_json(Rounded(Milliseconds(assigned.lower_bound))) : ordered_json(nullptr);
   out["lower_bound_picoseconds"] =
       time ? ordered_json(assigned.lower_bound) : ordered_json(nullptr);
-  std::int64_t most_parameters = 0;
+  std::int64_t max_parameters = 0;
   for (const AssignedStage& stage : assigned.stages) {
-    most_parameters = std::max(most_parameters, stage.cost.parameter_bytes);
+    max_parameters = std::max(max_parameters, stage.cost.parameter_bytes);
   }
-  out["most_parameter_bytes"] = most_parameters;
+  out["most_parameter_bytes"] = max_parameters;
   out["most_parameter_bytes_lower_bound"] =
       time ? ordered_json(nullptr) : ordered_json(assigned.lower_bound);
   out["status"] = assigned.optimal() ? "optimal" : "bounded";
@@ -230,7 +230,7 @@ std::string PipelineJson(const PipelineReport& report) {
                              static_cast<double>(assigned.lower_bound));
   out["infeasible"] = nullptr;
   out["throughput_per_second"] = Rounded(PerSecond(assigned.IntervalPicoseconds()));
-  const pipeline::Simulation& run = report.simulation;
+  const partition::Simulation& run = report.simulation;
   out["simulation"] = nullptr;
   if (run.items > 0) {
     out["simulation"] = {{"items", run.items},

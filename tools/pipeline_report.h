@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "neap/pipeline/simulate.h"
-#include "neap/report/text.h"
+#include "neap/show/report/text.h"
+#include "neap/solve/partition/simulate.h"
 #include "neap/stages/assign.h"
 
 namespace neap::tools {
@@ -20,8 +20,8 @@ struct PipelineReport {
   const graph::Graph* graph = nullptr;
   const stages::AssignOptions* options = nullptr;
   const stages::Assigned* assigned = nullptr;
-  pipeline::SimulationOptions simulated;
-  pipeline::Simulation simulation;
+  partition::SimulationOptions simulated;
+  partition::Simulation simulation;
   std::vector<std::string> notes;
   std::vector<std::string> files;  // of the stages; empty: none were written
   double read_seconds = 0;

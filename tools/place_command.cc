@@ -11,19 +11,19 @@
 #include <span>
 #include <utility>
 
-#include "neap/arena/arena.h"
-#include "neap/arena/check.h"
-#include "neap/arena/csv.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/io/file.h"
 #include "neap/io/gzip.h"
+#include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/check.h"
+#include "neap/solve/arena/csv.h"
 #include "tools/common.h"
 
 namespace neap::tools {
 namespace {
 
-constexpr std::int64_t kMostExpandedBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxExpandedBytes = std::int64_t{1} << 30;
 
 constexpr const char* kPlaceFooter =
     "Examples:\n"
@@ -31,11 +31,12 @@ constexpr const char* kPlaceFooter =
     "  neap place buffers.csv --capacity 1MiB -o placed.csv  offsets, if it fits\n"
     "  neap place buffers.csv.gz --time-limit 10 --json\n"
     "\n"
-    "The first line of FILE names the columns: id,lower,upper,size and, where wanted, alignment,\n"
-    "gaps, hint and offset (a fixed place). A buffer is live in the steps [lower, upper).\n"
+    "The first line of FILE names the columns: id,lower,upper,size and optionally alignment,\n"
+    "gaps, hint and offset (a fixed offset). A buffer is live in the steps [lower, upper).\n"
     "\n"
-    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 it does not fit into --capacity, or no way\n"
-    "was found (the message says which; nothing is written), 4 no proof within the limits (only\n"
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no placement fits into --capacity, or\n"
+    "none was found (the message states which; nothing is written), 4 no proof within the limits "
+    "(only\n"
     "with --require-optimal), 130 interrupted: the best found is written.\n";
 
 struct PlaceOptions {
@@ -71,7 +72,7 @@ Result<arena::CsvProblem> LoadCsv(const std::string& path) {
   NEAP_TRY(const auto bytes, io::ReadFile(path));
   const auto parse = [](std::span<const std::byte> content) -> Result<arena::CsvProblem> {
     if (!io::IsGzip(content)) return arena::ParseCsv(TextOf(content));
-    NEAP_TRY(const auto expanded, io::ExpandGzip(content, kMostExpandedBytes));
+    NEAP_TRY(const auto expanded, io::ExpandGzip(content, kMaxExpandedBytes));
     return arena::ParseCsv(TextOf(expanded));
   };
   auto csv = parse(*bytes);
@@ -134,7 +135,7 @@ std::string WhyNot(const Answer& answer) {
   }
   return fmt::format(
       "found no placement within {} and no proof that there is none: best {}, bound {} "
-      "(--max-states or --time-limit search longer)",
+      "(a larger --max-states or --time-limit may find one)",
       capacity, FormatBytes(answer.outcome.placement.height_bytes),
       FormatBytes(answer.outcome.lower_bound_bytes));
 }
@@ -175,7 +176,7 @@ Result<int> Finish(const PlaceOptions& options, const arena::CsvProblem& csv,
 
 Result<int> Place(const PlaceOptions& options) {
   if (options.out.json && options.output == "-") {
-    return Fail(UsageError("only one of -o - and --json can have standard output"));
+    return Fail(UsageError("only one of -o - and --json can use standard output"));
   }
   std::optional<std::int64_t> capacity;
   if (!options.capacity.empty()) {
@@ -203,25 +204,27 @@ Result<int> Place(const PlaceOptions& options) {
 
 int PlaceCommand(std::vector<std::string> args) {
   PlaceOptions options;
-  CLI::App app("Give buffers with known lifetimes offsets in an arena that is as low as possible.",
-               "neap place");
+  CLI::App app("Place buffers with known lifetimes in an arena of minimum height.", "neap place");
   app.footer(kPlaceFooter);
   app.add_option("FILE", options.input, "CSV, also .gz; - is stdin")->required();
   app.add_option("-o,--output", options.output,
-                 "the same table with a column `offset`; .gz is compressed, - is stdout")
+                 "write the table with a column `offset`; .gz is compressed, - is stdout")
       ->option_text("OUT");
-  app.add_option("--capacity", options.capacity,
-                 "end as soon as this is enough, or proven not to be: 1MiB, 262144")
+  app.add_option(
+         "--capacity", options.capacity,
+         "stop when a placement fits into this size, or when none is proven to: 1MiB, 262144")
       ->option_text("SIZE");
-  app.add_option("--max-states", options.max_states,
-                 "of the search, the same result on every machine; default: some seconds' worth")
+  app.add_option(
+         "--max-states", options.max_states,
+         "maximum number of states, the same on every machine; default: enough for some seconds")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
   app.add_option("--time-limit", options.time_limit_seconds,
-                 "seconds of the search; results may then differ between runs; default: none")
+                 "time limit of the search; results may then differ between runs; default: none")
       ->option_text("SECONDS");
-  AddSeedOption(&app, "--seed", &options.seed, "of the random choices; default: 3");
-  app.add_flag("--require-optimal", options.require_optimal, "exit 4 without a proof");
+  AddSeedOption(&app, "--seed", &options.seed, "random seed; default: 3");
+  app.add_flag("--require-optimal", options.require_optimal,
+               "exit with 4 unless the result is proven optimal");
   app.add_flag("--force", options.force, "overwrite OUT");
   AddOutputOptions(&app, &options.out);
   if (const auto code = Parse(&app, std::move(args))) return *code;

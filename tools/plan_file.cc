@@ -24,11 +24,11 @@ Result<plan::Plan> LoadPlan(const std::string& path) {
 std::string HashMismatch(const plan::Plan& plan, const formats::SourceModel& source) {
   if (plan.written_sha256 == source.sha256) {
     return fmt::format(
-        "this is the model that was written with the plan; the plan is about the model it was made "
-        "from, '{}' with sha256 {}",
+        "this is the model written with the plan; the plan describes the given model, '{}' with "
+        "sha256 {}",
         plan.model, plan.model_sha256);
   }
-  return fmt::format("the plan is for another model: it names sha256 {}, the file has {}",
+  return fmt::format("the plan is for another model: found sha256 {} in the plan, {} in the file",
                      plan.model_sha256, source.sha256);
 }
 

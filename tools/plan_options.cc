@@ -11,9 +11,8 @@ namespace {
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  neap plan model.tflite                          how much memory a better order saves\n"
-    "  neap plan model.tflite -o small.tflite          write the same model in that order, with "
-    "its\n"
+    "  neap plan model.tflite                          the smallest arena found, with its bound\n"
+    "  neap plan model.tflite -o small.tflite          write the model in that order, with its\n"
     "                                                  memory plan for TensorFlow Lite Micro\n"
     "  neap model.tflite small.tflite                  the same, shorter\n"
     "  neap plan model.onnx --dim batch=1 --plan plan.json\n"
@@ -31,11 +30,11 @@ constexpr const char* kFooter =
     "Exit: 0 done, 1 bad input or failure, 2 usage, 3 over budget or unknown (no model is "
     "written),\n"
     "4 no proof within the limits (only with --require-optimal), 130 interrupted: the best plan\n"
-    "found so far is written and said to be unproven.\n";
+    "found so far is written, and the report shows its gap.\n";
 
 constexpr const char* kOutputs = "Inputs and outputs";
 
-// The model alone may take the place of the one that is read (with --force).
+// With --force, the model may replace the one that is read, but nothing else may.
 Status CheckFiles(const PlanOptions& options) {
   std::vector<NamedFile> written = {{"--plan", options.plan_out}, {"--emit-c", options.c_out}};
   const std::vector<NamedFile> pictures = options.pictures.Files();
@@ -52,7 +51,7 @@ Status CheckStandardOutput(const PlanOptions& options) {
                         (options.pictures.TakesStdout() ? 1 : 0);
   if (on_stdout <= 1) return {};
   return Fail(
-      UsageError("only one of -o -, --plan -, --emit-c -, --html - and --json can have standard "
+      UsageError("only one of -o -, --plan -, --emit-c -, --html - and --json can use standard "
                  "output"));
 }
 
@@ -60,23 +59,25 @@ Status CheckStandardOutput(const PlanOptions& options) {
 
 std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_form,
                                     PlanOptions* options) {
-  CLI::App app("Find the order with the least peak memory, prove it, place the tensors.",
+  CLI::App app("Find the order of minimum peak with its proof, and place the tensors.",
                "neap plan");
   app.footer(kFooter);
   AddInputOptions(&app, &options->model);
   app.add_option(short_form ? "-o,--output,OUTPUT" : "-o,--output", options->model_out,
-                 "the same model in the planned order; - is stdout")
+                 "write the model in the planned order; - is stdout")
       ->option_text("OUT");
-  app.add_option("--plan", options->plan_out, "plan.json with order, addresses and bounds")
+  app.add_option("--plan", options->plan_out, "write plan.json: order, addresses and bounds")
       ->option_text("FILE");
-  app.add_option("--emit-c", options->c_out, "C header with arena size and offsets, for firmware")
+  app.add_option("--emit-c", options->c_out,
+                 "write a C header for firmware: arena size and offsets")
       ->option_text("FILE.h");
   AddPageOptions(&app, &options->pictures);
   app.add_option("--scratch", options->scratch,
-                 "working memory of operators: a line OPERATOR,BYTES for an index or a type")
+                 "scratch of operators: lines OPERATOR,BYTES, where OPERATOR is an index or a type")
       ->option_text("FILE");
-  app.add_flag("--require-optimal", options->require_optimal, "exit 4 without a proof");
-  app.add_flag("--force", options->force, "overwrite outputs that exist");
+  app.add_flag("--require-optimal", options->require_optimal,
+               "exit with 4 unless order and arena are proven optimal");
+  app.add_flag("--force", options->force, "overwrite existing outputs");
   AddOutputOptions(&app, &options->output);
   std::vector<std::string_view> names;
   for (const deliver::Option& option : deliver::Options()) names.push_back(option.name);

@@ -21,8 +21,8 @@
 #include "neap/execute/run.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
-#include "neap/report/report.h"
-#include "neap/rewrite/interface.h"
+#include "neap/show/report/report.h"
+#include "neap/transform/rewrite/interface.h"
 #include "tools/common.h"
 #include "tools/plan_file.h"
 #include "tools/run_trace.h"
@@ -36,12 +36,12 @@ constexpr const char* kRunFooter =
     "  neap plan model.tflite --plan plan.json\n"
     "  neap run model.tflite --plan plan.json --random-inputs 1 --compare\n"
     "\n"
-    "With a plan, every tensor lies at its planned address in an arena of exactly the planned "
+    "With a plan, every tensor is at its planned address in an arena of exactly the planned "
     "size.\n"
-    "MODEL is the model that was planned, not the one that was written with the plan.\n"
-    "Where the plan leaves conversions to the caller (--integer-io), inputs and outputs are those\n"
-    "without them; random inputs and --compare are those of the model with them.\n"
-    "--compare runs MODEL itself without the plan and compares every output byte. Rewrites that\n"
+    "MODEL is the planned model, not the model written with the plan.\n"
+    "If the plan leaves conversions to the caller (--integer-io), inputs and outputs are those\n"
+    "without them; random inputs and --compare use the model with them.\n"
+    "--compare also runs MODEL without the plan and compares every output byte. Rewrites that\n"
     "are not exact (--rewrite reassociate, --accumulator-bytes 1) pass only within --tolerance.\n"
     "Exit: 0 done, 1 a violation of the plan (a line on stderr each) or outputs that differ, 2 "
     "usage.\n";
@@ -292,7 +292,7 @@ Status CheckOutputs(const RunOptions& options) {
   for (const NamedFile& file : written) on_stdout += file.path == "-" ? 1 : 0;
   if (on_stdout > 1) {
     return Fail(UsageError(
-        "only one of --outputs -, --save-inputs -, --trace - and --json can have standard output"));
+        "only one of --outputs -, --save-inputs -, --trace - and --json can use standard output"));
   }
   NEAP_CHECK_OK(CheckDistinct(
       {{"the model", options.model}, {"--plan", options.plan}, {"--inputs", options.inputs}},
@@ -304,7 +304,7 @@ Status CheckOutputs(const RunOptions& options) {
 Result<int> Run(const RunOptions& options) {
   NEAP_CHECK_OK(CheckOutputs(options));
   if (options.tolerance && !(std::isfinite(*options.tolerance) && *options.tolerance >= 0)) {
-    return Fail(UsageError("--tolerance is a number of at least 0"));
+    return Fail(UsageError("--tolerance is not a number of at least 0"));
   }
   NEAP_TRY(const Job job, Load(options));
   const std::vector<std::string> input_names = execute::NamesOf(job.part(), job.part().inputs);
@@ -357,7 +357,7 @@ Result<int> Run(const RunOptions& options) {
   if (!passes && report.violations.empty()) {
     const bool may_differ = !report.comparison->rewrites_exact && !options.tolerance;
     fmt::print(stderr, "neap run: the outputs differ from those of the given model{}\n",
-               may_differ ? "; --tolerance R accepts what inexact rewrites change" : "");
+               may_differ ? "; --tolerance R accepts differences of inexact rewrites" : "");
   }
   return report.violations.empty() && passes ? kDone : kFailed;
 }
@@ -366,14 +366,15 @@ Result<int> Run(const RunOptions& options) {
 
 int RunCommand(std::vector<std::string> args) {
   RunOptions options;
-  CLI::App app("Execute a model, on its own or as a plan says.", "neap run");
+  CLI::App app("Execute a model, alone or according to a plan.", "neap run");
   app.footer(kRunFooter);
   app.add_option("MODEL", options.model, "the model")->required();
-  app.add_option("--plan", options.plan, "plan.json: its order, its addresses")
-      ->option_text("FILE");
-  auto* inputs = app.add_option("--inputs", options.inputs, "arrays by the names of the inputs")
-                     ->option_text("FILE.npz");
-  AddSeedOption(&app, "--random-inputs", &options.seed, "seeded inputs; the default, with seed 0")
+  app.add_option("--plan", options.plan, "plan.json: order and addresses")->option_text("FILE");
+  auto* inputs =
+      app.add_option("--inputs", options.inputs, "inputs, as arrays with the names of the inputs")
+          ->option_text("FILE.npz");
+  AddSeedOption(&app, "--random-inputs", &options.seed,
+                "random inputs from this seed; default: seed 0")
       ->option_text("SEED")
       ->excludes(inputs);
   app.add_option("--save-inputs", options.save_inputs, "write the inputs of this run")
@@ -383,26 +384,27 @@ int RunCommand(std::vector<std::string> args) {
       ->option_text("FILE")
       ->needs("--plan");
   auto* compare = app.add_flag("--compare", options.compare,
-                               "run the given model without the plan as well and compare every "
+                               "also run the given model without the plan and compare every "
                                "output byte")
                       ->needs("--plan");
-  app.add_option("--tolerance", options.tolerance,
-                 "of a plan with inexact rewrites: accept outputs whose largest difference is at "
-                 "most R of the output's largest magnitude")
+  app.add_option(
+         "--tolerance", options.tolerance,
+         "for plans with inexact rewrites: largest accepted difference of an output, relative "
+         "to its largest magnitude")
       ->option_text("R")
       ->needs(compare);
   app.add_option("--kernels", options.kernels,
-                 "whose arithmetic where stock kernels differ: tflm, litert, onnx")
+                 "runtime whose arithmetic is used where stock kernels differ: tflm, litert, onnx")
       ->check(CLI::IsMember({"tflm", "litert", "onnx"}));
   app.add_option("--subgraph", options.subgraph, "the entry subgraph; default: 0")
       ->option_text("N")
       ->check(CLI::Range(0, 1'000'000));
-  app.add_option("--max-memory", options.max_memory, "most memory of tensors; default: 4GiB")
+  app.add_option("--max-memory", options.max_memory, "maximum memory of tensors; default: 4GiB")
       ->option_text("SIZE");
-  app.add_option("--dim", options.dims, "value of a symbolic dimension; default: the plan's")
+  app.add_option("--dim", options.dims, "value of a symbolic dimension; default: as in the plan")
       ->option_text("NAME=N")
       ->allow_extra_args(false);
-  app.add_flag("--force", options.force, "overwrite outputs that exist");
+  app.add_flag("--force", options.force, "overwrite existing outputs");
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
   Result<int> code = Run(options);

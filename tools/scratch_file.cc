@@ -22,8 +22,8 @@ std::string_view Trim(std::string_view text) {
 }
 
 bool IsIndex(std::string_view text) {
-  constexpr std::size_t kMostDigits = 9;
-  return !text.empty() && text.size() <= kMostDigits &&
+  constexpr std::size_t kMaxDigits = 9;
+  return !text.empty() && text.size() <= kMaxDigits &&
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 

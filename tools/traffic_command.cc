@@ -12,13 +12,14 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/work.h"
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/entry_memory.h"
+#include "neap/deliver/deliver.h"
 #include "neap/deliver/edits.h"
 #include "neap/formats/formats.h"
-#include "neap/plan/check.h"
-#include "neap/report/traffic_report.h"
-#include "neap/traffic/blocks.h"
+#include "neap/show/report/traffic_report.h"
+#include "neap/solve/traffic/blocks.h"
 #include "tools/common.h"
 #include "tools/plan_file.h"
 
@@ -31,11 +32,11 @@ constexpr const char* kTrafficFooter =
     "  neap traffic model.tflite --plan plan.json --on-chip 32KiB,64KiB,128KiB\n"
     "  neap traffic model.onnx --dim batch=1 --on-chip 1MiB --ends off-chip --json\n"
     "\n"
-    "Rules: optimum (fewest bytes read and written of every choice for this order, with a proof "
+    "Rules: optimum (fewest bytes read and written of all decisions for this order, with a proof "
     "or\n"
     "a bound),\n"
     "furthest-next-use and lru move whole tensors; belady (fewest misses) and lru equal blocks.\n"
-    "Dead data is never written back, and what has a copy outside is written once.\n";
+    "Dead data is never written back. Data with an external copy is not written again.\n";
 
 struct TrafficOptions {
   ModelOptions model;
@@ -55,7 +56,7 @@ struct Settings {
 Result<Settings> Understand(const TrafficOptions& options) {
   Settings settings;
   NEAP_TRY(settings.block_bytes, ParseSize("--block", options.block));
-  if (settings.block_bytes < 1) return Fail(UsageError("--block is 0, expected more"));
+  if (settings.block_bytes < 1) return Fail(UsageError("--block is 0, expected at least 1"));
   for (const std::string& text : options.on_chip) {
     NEAP_TRY(const std::int64_t bytes, ParseSize("--on-chip", text));
     if (std::find(settings.sizes.begin(), settings.sizes.end(), bytes) == settings.sizes.end()) {
@@ -108,7 +109,8 @@ class TrafficRun {
     report_.block_bytes = settings_.block_bytes;
     report_.ends_on_chip = options_.ends == "on-chip";
     if (plan::ProfileOf(runtime_).in_place) {
-      report_.notes.emplace_back("an operator that writes over its input counts as two tensors");
+      report_.notes.emplace_back(
+          "an output that overwrites its input counts as a tensor of its own");
     }
     return {};
   }
@@ -118,10 +120,10 @@ class TrafficRun {
   Status Edit(const formats::LoadOptions& load_options) {
     if (options_.plan.empty() || plan_.model_sha256 != source_.sha256) return {};
     if (plan::LargestEntry(plan_).stream) {
-      Diagnostic diagnostic = BadInput(
-          "is a streamed plan, which holds parts of tensors; traffic is that of whole ones");
+      Diagnostic diagnostic =
+          BadInput("is a streamed plan with parts of tensors, expected a plan with whole tensors");
       diagnostic.file = options_.plan;
-      diagnostic.hint = "plan without --stream";
+      diagnostic.hint = "plan with --stream off";
       return Fail(std::move(diagnostic));
     }
     NEAP_TRY(deliver::Replayed replayed,
@@ -133,33 +135,35 @@ class TrafficRun {
 
   Result<compile::SubgraphOrder> PlannedOrder(const std::atomic<bool>* stop) {
     if (options_.plan.empty()) {
-      compile::Options options;
-      options.runtime = runtime_;
-      options.place = false;
-      options.limits.max_states = kStatesForAFewSeconds;
-      options.limits.stop = stop;
+      // The order alone: its traffic is that of the given operators.
+      deliver::Request request;
+      request.compile.runtime = runtime_;
+      request.compile.place = false;
+      request.compile.limits.max_states = kStatesForAFewSeconds;
+      request.compile.limits.stop = stop;
+      request.rewriting.any = false;
       const WorkScope work(deliver::kDefaultWork);
       ProgressLine progress(!options_.output.quiet && ::isatty(::fileno(stderr)) != 0);
-      options.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-      auto compiled = compile::Compile(source_.graph, options);
+      request.compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
+      auto delivery = deliver::Deliver(source_, request);
       progress.Erase();
-      if (!compiled) return Fail(Named(std::move(compiled).error()));
-      plan_ = std::move(compiled->plan);
+      if (!delivery) return Fail(Named(std::move(delivery).error()));
+      plan_ = std::move(delivery->compiled.plan);
       entry_ = plan::LargestEntry(plan_).subgraph;
       TellStatus();
-      return std::move(compiled->order);
+      return std::move(delivery->compiled.order);
     }
     const graph::Graph& graph = edited_ ? edited_->graph : source_.graph;
     std::vector<std::string> violations;
     if (plan_.model_sha256 != source_.sha256) {
       violations.push_back(HashMismatch(plan_, source_));
     } else {
-      violations = plan::Check(graph, plan_);
+      violations = check::CheckPlan(graph, plan_);
     }
     if (!violations.empty()) {
       Diagnostic diagnostic = BadInput(report::Printable(violations.front(), 4096));
       diagnostic.file = options_.plan;
-      diagnostic.hint = "'neap check' tells more";
+      diagnostic.hint = "'neap check' prints the violations";
       return Fail(std::move(diagnostic));
     }
     entry_ = plan::LargestEntry(plan_).subgraph;
@@ -192,10 +196,11 @@ class TrafficRun {
           traffic::Measure(*problem, size, {settings_.block_bytes, options_.max_states, stop});
       out.rows.insert(out.rows.end(), rows.begin(), rows.end());
     }
-    if (traffic::BlockAccesses(*problem, settings_.block_bytes) > traffic::kMostBlockAccesses) {
+    if (traffic::BlockAccesses(*problem, settings_.block_bytes) > traffic::kMaxBlockAccesses) {
       const std::string note = fmt::format(
-          "more than {} accesses of blocks: larger blocks (--block) make their rows possible",
-          FormatCount(traffic::kMostBlockAccesses));
+          "more than {} accesses of blocks: their rows are left out; larger blocks (--block) may "
+          "help",
+          FormatCount(traffic::kMaxBlockAccesses));
       if (report_.notes.empty() || report_.notes.back() != note) report_.notes.push_back(note);
     }
     return out;
@@ -221,11 +226,11 @@ class TrafficRun {
 
 int TrafficCommand(std::vector<std::string> args) {
   TrafficOptions options;
-  CLI::App app("Off-chip bytes when activations live in an on-chip memory of a given size.",
+  CLI::App app("Off-chip traffic of activations with an on-chip memory of a given size.",
                "neap traffic");
   app.footer(kTrafficFooter);
   AddModelOptions(&app, &options.model);
-  app.add_option("--plan", options.plan, "the planned order; default: planned here")
+  app.add_option("--plan", options.plan, "plan.json with the order; default: the model is planned")
       ->option_text("FILE");
   app.add_option("--on-chip", options.on_chip,
                  "sizes of the on-chip memory; default: 32KiB,64KiB,128KiB,256KiB")
@@ -234,12 +239,14 @@ int TrafficCommand(std::vector<std::string> args) {
   app.add_option("--block", options.block, "size of the equal blocks; default: 1KiB")
       ->option_text("SIZE");
   app.add_option("--ends", options.ends,
-                 "on-chip: inputs are there at the start and outputs may stay; off-chip: inputs "
-                 "are read in and outputs written out; default: on-chip")
+                 "on-chip: inputs are on chip at the start and outputs may stay; off-chip: inputs "
+                 "are read and outputs written; default: on-chip")
       ->option_text("on-chip|off-chip")
       ->check(CLI::IsMember({"on-chip", "off-chip"}));
   app.add_option("--max-states", options.max_states,
-                 "of the search for the optimum, for each size and order; default: 400000")
+                 "maximum number of states of the search for the optimum, for each size and order; "
+                 "default: "
+                 "400000")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   AddOutputOptions(&app, &options.output);

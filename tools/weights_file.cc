@@ -11,7 +11,7 @@ namespace neap::tools {
 namespace {
 
 // The widest network of all has a quarter of it.
-constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{256} << 20;
+constexpr std::uintmax_t kMaxFileBytes = std::uintmax_t{256} << 20;
 
 }  // namespace
 
@@ -23,15 +23,15 @@ Result<std::shared_ptr<const learn::Model>> LoadWeights(const std::string& path,
   };
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (!error && size > kMostFileBytes) {
-    return refuse(BadInput("not a usable file of weights: it has " + std::to_string(size) +
-                           " bytes, expected at most " + std::to_string(kMostFileBytes)));
+  if (!error && size > kMaxFileBytes) {
+    return refuse(BadInput("not a usable weights file: it has " + std::to_string(size) +
+                           " bytes, expected at most " + std::to_string(kMaxFileBytes)));
   }
   NEAP_TRY(const auto bytes, io::ReadFile(path));
   auto model = learn::ParseModel(*bytes);
   if (!model) return refuse(std::move(model).error());
   if (model->config.task != task) {
-    return refuse(BadInput(std::string("a network for ") +
+    return refuse(BadInput(std::string("is a network for ") +
                            (task == learn::Task::kPeak ? "stages, expected one for peak memory"
                                                        : "peak memory, expected one for stages")));
   }

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "lab/zoo/quantize.h"
+#include "lab/zoo/tflite.h"
+#include "lab/zoo/zoo.h"
 #include "neap/base/bytes.h"
 #include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
-#include "neap/zoo/quantize.h"
-#include "neap/zoo/tflite.h"
-#include "neap/zoo/zoo.h"
 #include "tools/common.h"
 
 namespace neap::tools {
@@ -97,18 +97,18 @@ Status PrintList() {
 
 // "0.35" as 350.
 Result<std::int64_t> ThousandthsOf(const std::string& text) {
-  constexpr std::size_t kMostDigits = 3;
+  constexpr std::size_t kMaxDigits = 3;
   const std::size_t point = std::min(text.find('.'), text.size());
   std::string digits = text.substr(0, point);
   std::string fraction = point < text.size() ? text.substr(point + 1) : "";
-  const bool whole = !digits.empty() && digits.size() <= kMostDigits &&
-                     fraction.size() <= kMostDigits &&
+  const bool whole = !digits.empty() && digits.size() <= kMaxDigits &&
+                     fraction.size() <= kMaxDigits &&
                      (digits + fraction).find_first_not_of("0123456789") == std::string::npos;
   if (!whole || (point < text.size() && fraction.empty())) {
     return Fail(UsageError("--width-multiplier is '" + text +
                            "', expected a number with at most three decimals"));
   }
-  fraction.resize(kMostDigits, '0');
+  fraction.resize(kMaxDigits, '0');
   return std::stoll(digits + fraction);
 }
 
@@ -120,8 +120,8 @@ Result<formats::Format> FormatOf(const ZooCommandOptions& options) {
                                              : options.format == "tflite";
   if (tflite) return formats::Format::kTflite;
   if (!options.int8) return formats::Format::kOnnx;
-  Diagnostic error = UsageError("--int8 is for .tflite");
-  error.hint = "write to FILE.tflite, or give --format tflite";
+  Diagnostic error = UsageError("--int8 requires .tflite");
+  error.hint = "write to FILE.tflite or use --format tflite";
   return Fail(std::move(error));
 }
 
@@ -141,11 +141,11 @@ Status CheckUsage(const ZooCommandOptions& options) {
   const auto is_it = [&](const zoo::Recipe& recipe) { return recipe.name == options.name; };
   Diagnostic diagnostic = UsageError("");
   if (options.name.empty()) {
-    diagnostic.message = "a NAME or --list is needed";
+    diagnostic.message = "expected a NAME or --list";
   } else if (std::none_of(recipes.begin(), recipes.end(), is_it)) {
     diagnostic.message = "there is no network '" + options.name + "'";
   } else if (options.out.empty()) {
-    diagnostic.message = "-o FILE is needed";
+    diagnostic.message = "expected -o FILE";
   }
   if (diagnostic.message.empty()) return {};
   diagnostic.hint = "see 'neap zoo --list' and 'neap zoo --help'";
@@ -159,7 +159,7 @@ Status MakeNetwork(ZooCommandOptions options) {
   if (!options.width_multiplier.empty()) {
     NEAP_TRY(options.zoo.width_thousandths, ThousandthsOf(options.width_multiplier));
     if (options.zoo.width_thousandths == 0) {
-      return Fail(UsageError("--width-multiplier is 0, expected more"));
+      return Fail(UsageError("--width-multiplier is 0, expected a positive number"));
     }
   }
   NEAP_CHECK_OK(CheckOutput(options.out, options.force));
@@ -188,19 +188,17 @@ int ZooCommand(std::vector<std::string> args) {
   CLI::App app("Write a network from its published definition, with seeded random weights.",
                "neap zoo");
   app.footer(kZooFooter);
-  app.add_option("NAME", options.name, "which network; see --list");
+  app.add_option("NAME", options.name, "name of a network; see --list");
   app.add_flag("--list", options.list,
-               "all networks: operators, parameters, multiply-accumulates, peak of live "
-               "bytes in the order of the .onnx file, formats, source");
-  app.add_option("-o,--output", options.out, "the model to write; - is stdout")
-      ->option_text("FILE");
-  app.add_option("--format", options.format, "default: by the extension of FILE, else onnx")
+               "list all networks: operators, parameters, MACs, peak in the file order of "
+               "the .onnx file, formats, source");
+  app.add_option("-o,--output", options.out, "write the model; - is stdout")->option_text("FILE");
+  app.add_option("--format", options.format, "default: by the extension of FILE, otherwise onnx")
       ->option_text("onnx|tflite")
       ->check(CLI::IsMember({"onnx", "tflite"}));
   app.add_flag("--int8", options.int8,
-               "with tflite: weights and activations in 8 bits, input and output, too");
-  AddSeedOption(&app, "--seed", &options.zoo.seed,
-                "wiring of random networks, and weights; default: 0");
+               "with tflite: 8-bit weights and activations, inputs and outputs included");
+  AddSeedOption(&app, "--seed", &options.zoo.seed, "seed of random wiring and weights; default: 0");
   app.add_option("--width", options.zoo.width, "channels of the first cell; default: as published")
       ->option_text("C")
       ->check(CLI::Range(1, 1'000'000));
@@ -208,14 +206,14 @@ int ZooCommand(std::vector<std::string> args) {
       ->option_text("N")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--width-multiplier", options.width_multiplier,
-                 "of mobilenet-v1 and -v2: channels as a share of the published ones")
+                 "mobilenet-v1 and -v2: channels relative to the published ones")
       ->option_text("X");
   app.add_option("--resolution", options.zoo.resolution,
-                 "of mobilenet-v1 and -v2: height and width of the input; default: 224")
+                 "mobilenet-v1 and -v2: height and width of the input; default: 224")
       ->option_text("N")
       ->check(CLI::Range(1, 1'000'000));
-  app.add_flag("--force", options.force, "overwrite an output that exists");
-  app.add_flag("--quiet", options.quiet, "no text, only errors");
+  app.add_flag("--force", options.force, "overwrite an existing output");
+  app.add_flag("--quiet", options.quiet, "print only errors");
   if (const auto code = Parse(&app, std::move(args))) return *code;
   const Status status = MakeNetwork(options);
   return status ? kDone : Report("zoo", status.error());

@@ -13,6 +13,7 @@
 #include "neap/api/handles.h"
 #include "neap/api/neap_c.h"
 #include "neap/base/work.h"
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/headline.h"
 #include "neap/compile/peak_question.h"
@@ -24,7 +25,6 @@
 #include "neap/execute/inline_calls.h"
 #include "neap/execute/run.h"
 #include "neap/formats/formats.h"
-#include "neap/plan/check.h"
 #include "neap/plan/plan_json.h"
 
 struct neap_model {  // NOLINT(readability-identifier-naming): C's
@@ -132,7 +132,7 @@ neap_code Check(const neap_model& model, const plan::Plan& plan, neap_error** er
   }
   const auto planned = PlannedModel(model, plan, false);
   if (!planned) return Refuse(planned.error(), error);
-  const std::vector<std::string> violations = plan::Check(planned->graph, plan);
+  const std::vector<std::string> violations = check::CheckPlan(planned->graph, plan);
   if (violations.empty()) return NEAP_OK;
   Diagnostic diagnostic = BadInput(violations.front());
   diagnostic.file = model.source.path;
@@ -141,18 +141,19 @@ neap_code Check(const neap_model& model, const plan::Plan& plan, neap_error** er
 
 Result<std::string> WrittenModelOf(const neap_model& model, const neap_plan& plan) {
   if (!plan.delivery) {
-    return Fail(UsageError("a plan that was parsed has no model to write: plan again"));
+    return Fail(UsageError("a parsed plan has no model to write: plan the model again"));
   }
   if (model.source.format == formats::Format::kGraphJson) {
-    return Fail(UsageError("graph JSON is not a model that could be written back"));
+    return Fail(UsageError("graph JSON cannot be written as a model"));
   }
   if (!plan.plan.memories.empty() || plan::LargestEntry(plan.plan).stream) {
-    return Fail(UsageError("no file holds streams and several memories"));
+    return Fail(UsageError("no model file can contain streams or several memories"));
   }
   NEAP_CHECK_OK(RequireModel(model, plan.plan));
   const formats::SourceModel& planned = plan.delivery->Planned(model.source);
   if (deliver::NeedsExecutor(planned.graph)) {
-    return Fail(UsageError("no file holds operators of Neap's executor: plan without them"));
+    return Fail(
+        UsageError("no model file can contain operators of Neap's executor: plan without them"));
   }
   std::vector<std::string> notes;
   NEAP_TRY(const auto bytes, deliver::WrittenModel(planned, plan.delivery->compiled,
@@ -210,7 +211,7 @@ neap_code Run(const neap_model& model, const plan::Plan& plan, std::span<const n
     return Refuse(NEAP_WRONG_PLAN, result->violations.front(), error);
   }
   if (result->outputs.size() != outputs.size()) {
-    return Refuse(UsageError("there is room for " + std::to_string(outputs.size()) +
+    return Refuse(UsageError("found buffers for " + std::to_string(outputs.size()) +
                              " outputs, the model has " + std::to_string(result->outputs.size())),
                   error);
   }

@@ -102,7 +102,7 @@ TEST(ApiTest, Options) {
   EXPECT_NE(no_value.error().message.find("order 'best' is not one of exact|"), std::string::npos);
   const auto conflict =
       Plan::Make(model, neap::api::Options().Set("slack", "5").Set("order", "exact"));
-  EXPECT_EQ(conflict.error().message, "slack belongs to forced relaxed");
+  EXPECT_EQ(conflict.error().message, "slack requires forced relaxed");
   // No message names a flag of the command line.
   std::size_t count = 0;
   for (; neap_option_name(count) != nullptr; ++count) {
@@ -180,6 +180,39 @@ TEST(ApiTest, SolvesOrders) {
   ASSERT_EQ(neap_order(&problem, 0, order.data(), &bounds, &error), NEAP_USAGE);
   EXPECT_STREQ(neap_error_message(error), "the problem is malformed: operator 4 uses buffer 6");
   neap_error_free(error);
+}
+
+TEST(ApiTest, SolvesPlacementsInMemories) {
+  // The fast memory holds one of the two that are live together; the third may not be in the slow
+  // one.
+  const std::vector<neap_buffer> buffers = {
+      {64, 0, 2, 1, -1}, {64, 1, 3, 1, -1}, {32, 3, 4, 1, -1}};
+  const std::vector<std::int64_t> capacities = {64, 1024};
+  const std::vector<std::int64_t> costs = {1, 10, 1, 30, 1, -1};
+  std::vector<std::int32_t> memories(buffers.size(), -1);
+  std::vector<std::int64_t> offsets(buffers.size(), -1);
+  neap_cost_bounds bounds = {};
+  neap_error* error = nullptr;
+  ASSERT_EQ(neap_place_in_memories(buffers.data(), buffers.size(), nullptr, 0, capacities.data(),
+                                   capacities.size(), costs.data(), 0, memories.data(),
+                                   offsets.data(), &bounds, &error),
+            NEAP_OK);
+  EXPECT_EQ(memories, (std::vector<std::int32_t>{1, 0, 0}));
+  EXPECT_EQ(offsets, (std::vector<std::int64_t>{0, 0, 0}));
+  EXPECT_EQ(bounds.cost, 10 + 1 + 1);
+  EXPECT_EQ(bounds.lower_bound_cost, bounds.cost);
+  const std::vector<std::int64_t> small = {16, 1024};
+  ASSERT_EQ(
+      neap_place_in_memories(buffers.data(), buffers.size(), nullptr, 0, small.data(), small.size(),
+                             costs.data(), 0, memories.data(), offsets.data(), &bounds, &error),
+      NEAP_OVER_BUDGET);
+  EXPECT_STREQ(neap_error_message(error), "no placement fits into the memories");
+  neap_error_free(error);
+  const std::vector<std::int64_t> wrong = {1, 10, 1, 30, 1, -2};
+  EXPECT_EQ(neap_place_in_memories(buffers.data(), buffers.size(), nullptr, 0, capacities.data(),
+                                   capacities.size(), wrong.data(), 0, memories.data(),
+                                   offsets.data(), &bounds, nullptr),
+            NEAP_USAGE);
 }
 
 TEST(ApiTest, SolvesPlacements) {

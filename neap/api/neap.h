@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// @file
-/// Neap for C++17 and later: the C interface (neap_c.h, which says what each function does) with
-/// values that free themselves. Needs neither exceptions nor run-time type information.
+/// Neap for C++17 and later: the C interface of neap_c.h with types that own their handles.
+/// neap_c.h documents the behaviour of each function. Needs neither exceptions nor run-time type
+/// information.
 ///
 ///   auto model = neap::api::Model::Read("model.tflite");
 ///   if (!model) return Complain(model.error());
 ///   auto plan = neap::api::Plan::Make(*model, neap::api::Options().Set("budget", "256KiB"));
 ///   if (plan && plan->Check(*model)) Save(*plan->WriteModel(*model));
 ///
-/// A Result is used like a pointer, and only after it was found to be true. Values are moved, not
-/// copied; a moved-from value may only be destroyed or assigned to.
+/// Dereference a Result only after testing that it is true. Models, options and plans can be moved
+/// but not copied; a moved-from object may only be destroyed or assigned to.
 #ifndef NEAP_NEAP_H
 #define NEAP_NEAP_H
 
@@ -25,23 +26,32 @@
 
 namespace neap::api {
 
+/// Why an operation failed.
 struct Error {
-  neap_code code = NEAP_OK;
-  std::string message;  // one line
+  neap_code code = NEAP_OK;  ///< its kind
+  std::string message;       ///< one line
 };
 
-/// A value, or why there is none.
+/// A value, or the error that prevented it.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  /// Success.
+  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  /// Failure.
   Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
+  /// Whether there is a value.
   explicit operator bool() const { return value_.has_value(); }
+  /// The value; requires success.
   T& operator*() { return *value_; }
+  /// The value; requires success.
   const T& operator*() const { return *value_; }
+  /// The value; requires success.
   T* operator->() { return &*value_; }
+  /// The value; requires success.
   const T* operator->() const { return &*value_; }
+  /// The error; NEAP_OK after success.
   const Error& error() const { return error_; }
 
  private:
@@ -49,13 +59,17 @@ class [[nodiscard]] Result {
   Error error_;
 };
 
-/// Success, or what is wrong.
+/// Success, or an error.
 class [[nodiscard]] Status {
  public:
+  /// Success.
   Status() = default;
+  /// Failure.
   Status(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
+  /// Whether it is a success.
   explicit operator bool() const { return error_.code == NEAP_OK; }
+  /// The error; NEAP_OK after success.
   const Error& error() const { return error_; }
 
  private:
@@ -94,9 +108,10 @@ inline std::vector<const char*> Pointers(const std::vector<std::string>& texts) 
 
 }  // namespace internal
 
+/// A model file: its bytes and its graph.
 class Model {
  public:
-  /// `dims`: "batch=1".
+  /// Reads a file. `dims`: values of symbolic dimensions, such as "batch=1".
   static Result<Model> Read(const std::string& path, const std::vector<std::string>& dims = {}) {
     const auto pointers = internal::Pointers(dims);
     neap_error* error = nullptr;
@@ -104,6 +119,7 @@ class Model {
     if (model == nullptr) return internal::Take(error);
     return Model(model);
   }
+  /// Reads a model from memory, which is copied.
   static Result<Model> Parse(std::string_view bytes, const std::string& name,
                              const std::vector<std::string>& dims = {}) {
     const auto pointers = internal::Pointers(dims);
@@ -114,7 +130,9 @@ class Model {
     return Model(model);
   }
 
+  /// The number of operators of the main graph.
   std::size_t num_operators() const { return neap_model_num_operators(handle_.get()); }
+  /// For functions of neap_c.h; owned by this object.
   const neap_model* handle() const { return handle_.get(); }
 
  private:
@@ -122,11 +140,11 @@ class Model {
   internal::Owned<neap_model, neap_model_free> handle_;
 };
 
-/// Options by name. The first option that is wrong is remembered: Plan::Make() and Fits() then fail
-/// with its error.
+/// Options by name. The first error is kept, and Plan::Make() and Fits() fail with it.
 class Options {
  public:
   Options() : handle_(neap_options_new()) {}
+  /// Sets one option. The value of a flag is "".
   Options& Set(const std::string& name, const std::string& value = "") & {
     neap_error* error = nullptr;
     if (neap_options_set(handle_.get(), name.c_str(), value.c_str(), &error) == NEAP_OK) {
@@ -136,10 +154,13 @@ class Options {
     if (error_.code == NEAP_OK) error_ = std::move(taken);
     return *this;
   }
+  /// Sets one option of a temporary object.
   Options&& Set(const std::string& name, const std::string& value = "") && {
     return std::move(static_cast<Options&>(*this).Set(name, value));
   }
+  /// The first error; NEAP_OK without one.
   const Error& error() const { return error_; }
+  /// For functions of neap_c.h; owned by this object.
   const neap_options* handle() const { return handle_.get(); }
 
  private:
@@ -147,8 +168,11 @@ class Options {
   Error error_;
 };
 
+/// A plan: the order of the operators, the offset of each tensor, proven bounds, and the edits of
+/// the graph.
 class Plan {
  public:
+  /// The best plan found within the limits of `options`, checked: neap_plan_make().
   static Result<Plan> Make(const Model& model, const Options& options = Options()) {
     if (options.error().code != NEAP_OK) return options.error();
     neap_error* error = nullptr;
@@ -156,6 +180,7 @@ class Plan {
     if (plan == nullptr) return internal::Take(error);
     return Plan(plan);
   }
+  /// Reads a plan.json: neap_plan_parse().
   static Result<Plan> Parse(std::string_view json) {
     neap_error* error = nullptr;
     neap_plan* const plan = neap_plan_parse(json.data(), json.size(), &error);
@@ -163,38 +188,47 @@ class Plan {
     return Plan(plan);
   }
 
+  /// The bytes to reserve for activations: neap_plan_arena_bytes().
   std::int64_t arena_bytes() const { return neap_plan_arena_bytes(handle_.get()); }
+  /// A proven lower bound of the arena: neap_plan_lower_bound_bytes().
   std::int64_t lower_bound_bytes() const { return neap_plan_lower_bound_bytes(handle_.get()); }
+  /// The largest sum of live bytes over all steps.
   std::int64_t peak_bytes() const { return neap_plan_peak_bytes(handle_.get()); }
+  /// Whether order and placement are proven optimal for the planned graph.
   bool is_optimal() const { return neap_plan_is_optimal(handle_.get()) == 1; }
-  /// -1: not known.
+  /// The arena of the given model in file order; -1: unknown.
   std::int64_t file_order_arena_bytes() const {
     return neap_plan_file_order_arena_bytes(handle_.get());
   }
+  /// The total arena of TensorFlow Lite Micro on a Cortex-M; -1: unknown.
   std::int64_t total_arena_bytes() const { return neap_plan_total_arena_bytes(handle_.get()); }
-  /// nullopt: what is needed is not known.
+  /// Whether the plan is within all budgets; nullopt: its need is unknown.
   std::optional<bool> fits() const {
     const int fits = neap_plan_fits(handle_.get());
     return fits < 0 ? std::nullopt : std::optional<bool>(fits == 1);
   }
+  /// "as given", "rewritten", "streamed" or "tiles"; "" for a plan that was read.
   std::string kind() const { return neap_plan_kind(handle_.get()); }
 
+  /// The plan as plan.json.
   Result<std::string> Json() const {
     neap_error* error = nullptr;
     neap_bytes* const bytes = neap_plan_json(handle_.get(), &error);
     return internal::TakeBytes(bytes, error);
   }
+  /// Checks the plan with code that shares nothing with the planner: neap_check().
   Status Check(const Model& model) const {
     neap_error* error = nullptr;
     if (neap_check(model.handle(), handle_.get(), &error) == NEAP_OK) return {};
     return internal::Take(error);
   }
+  /// The planned model as the bytes of a file: neap_write_model().
   Result<std::string> WriteModel(const Model& model) const {
     neap_error* error = nullptr;
     neap_bytes* const bytes = neap_write_model(model.handle(), handle_.get(), &error);
     return internal::TakeBytes(bytes, error);
   }
-  /// The bytes of each input, and of each of `num_outputs` outputs.
+  /// Executes the planned model and returns the bytes of each output: neap_run().
   Result<std::vector<std::string>> Run(const Model& model, const std::vector<std::string>& inputs,
                                        std::size_t num_outputs) const {
     std::vector<neap_span> spans;
@@ -211,6 +245,7 @@ class Plan {
     }
     return out;
   }
+  /// For functions of neap_c.h; owned by this object.
   const neap_plan* handle() const { return handle_.get(); }
 
  private:
@@ -218,7 +253,8 @@ class Plan {
   internal::Owned<neap_plan, neap_plan_free> handle_;
 };
 
-/// Whether some order has a peak of at most `budget_bytes`; nullopt: not known within the limits.
+/// Whether some order has a peak of at most `budget_bytes`; nullopt: the limits ended the search
+/// first.
 inline Result<std::optional<bool>> Fits(const Model& model, std::int64_t budget_bytes,
                                         const Options& options = Options()) {
   if (options.error().code != NEAP_OK) return options.error();

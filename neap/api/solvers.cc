@@ -8,12 +8,13 @@
 
 #include "neap/api/handles.h"
 #include "neap/api/neap_c.h"
-#include "neap/arena/arena.h"
-#include "neap/arena/problem.h"
 #include "neap/base/limits.h"
 #include "neap/base/work.h"
-#include "neap/schedule/problem.h"
-#include "neap/schedule/schedule.h"
+#include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/memories.h"
+#include "neap/solve/arena/problem.h"
+#include "neap/solve/schedule/problem.h"
+#include "neap/solve/schedule/schedule.h"
 
 namespace neap::api {
 namespace {
@@ -77,26 +78,70 @@ neap_code Order(const neap_order_problem& in, std::int64_t max_states, std::int3
   return NEAP_OK;
 }
 
-neap_code Place(const neap_buffer* buffers, std::size_t num_buffers, const neap_pair_rule* rules,
-                std::size_t num_rules, std::int64_t max_states, std::int64_t* offsets,
+struct Buffers {
+  const neap_buffer* buffers;
+  std::size_t num_buffers;
+  const neap_pair_rule* rules;
+  std::size_t num_rules;
+};
+
+std::optional<std::string> ReadProblem(const Buffers& in, arena::Problem* out) {
+  for (std::size_t i = 0; i < in.num_buffers; ++i) {
+    const neap_buffer& given = in.buffers[i];
+    if (given.alignment < 0) return "an alignment below 0";
+    arena::Buffer buffer{
+        given.bytes, given.first, given.last, std::max<std::int64_t>(given.alignment, 1), {}};
+    if (given.fixed_offset >= 0) buffer.fixed_offset = given.fixed_offset;
+    out->buffers.push_back(buffer);
+  }
+  for (std::size_t i = 0; i < in.num_rules; ++i) {
+    const neap_pair_rule& rule = in.rules[i];
+    out->pairs.push_back({rule.a, rule.b, rule.low, rule.high});
+  }
+  return arena::Validate(*out);
+}
+
+neap_code Place(const Buffers& in, std::int64_t max_states, std::int64_t* offsets,
                 neap_bounds* bounds, neap_error** error) {
   arena::Problem problem;
-  for (std::size_t i = 0; i < num_buffers; ++i) {
-    const neap_buffer& in = buffers[i];
-    arena::Buffer buffer{in.bytes, in.first, in.last, std::max<std::int64_t>(in.alignment, 1), {}};
-    if (in.alignment < 0) return Malformed("an alignment below 0", error);
-    if (in.fixed_offset >= 0) buffer.fixed_offset = in.fixed_offset;
-    problem.buffers.push_back(buffer);
-  }
-  for (std::size_t i = 0; i < num_rules; ++i) {
-    problem.pairs.push_back({rules[i].a, rules[i].b, rules[i].low, rules[i].high});
-  }
-  if (const auto why = arena::Validate(problem)) return Malformed(*why, error);
+  if (const auto why = ReadProblem(in, &problem)) return Malformed(*why, error);
   std::optional<WorkScope> work;
   if (max_states <= 0) work.emplace(kSolverWork);
   const arena::Outcome outcome = arena::Solve(problem, LimitsOf(max_states));
   std::copy(outcome.placement.offsets.begin(), outcome.placement.offsets.end(), offsets);
   *bounds = {outcome.placement.height_bytes, outcome.lower_bound_bytes};
+  return NEAP_OK;
+}
+
+struct Memories {
+  const std::int64_t* capacities_bytes;
+  std::size_t num_memories;
+  const std::int64_t* costs;
+};
+
+neap_code PlaceInMemories(const Buffers& in, const Memories& given, std::int64_t max_states,
+                          std::int32_t* memories, std::int64_t* offsets, neap_cost_bounds* bounds,
+                          neap_error** error) {
+  arena::MemoryProblem problem;
+  if (const auto why = ReadProblem(in, &problem.problem)) return Malformed(*why, error);
+  problem.capacities_bytes.assign(given.capacities_bytes,
+                                  given.capacities_bytes + given.num_memories);
+  problem.costs.assign(given.costs, given.costs + in.num_buffers * given.num_memories);
+  if (const auto why = arena::Validate(problem)) return Malformed(*why, error);
+  std::optional<WorkScope> work;
+  if (max_states <= 0) work.emplace(kSolverWork);
+  const arena::MemoryOutcome outcome = arena::SolveMemories(problem, LimitsOf(max_states));
+  if (!outcome.best) {
+    Diagnostic diagnostic;
+    diagnostic.code = ErrorCode::kOverBudget;
+    diagnostic.message = outcome.impossible ? "no placement fits into the memories"
+                                            : "the limits ended the search before a placement was "
+                                              "found that fits into the memories";
+    return Refuse(diagnostic, error);
+  }
+  std::copy(outcome.best->memories.begin(), outcome.best->memories.end(), memories);
+  std::copy(outcome.best->offsets.begin(), outcome.best->offsets.end(), offsets);
+  *bounds = {outcome.best->cost, outcome.lower_bound_cost};
   return NEAP_OK;
 }
 
@@ -116,8 +161,20 @@ neap_code neap_place(const neap_buffer* buffers, size_t num_buffers, const neap_
                      size_t num_rules, int64_t max_states, int64_t* offsets, neap_bounds* bounds,
                      neap_error** error) {
   return neap::api::Guarded(error, [&] {
-    return neap::api::Place(buffers, num_buffers, rules, num_rules, max_states, offsets, bounds,
+    return neap::api::Place({buffers, num_buffers, rules, num_rules}, max_states, offsets, bounds,
                             error);
+  });
+}
+
+neap_code neap_place_in_memories(const neap_buffer* buffers, size_t num_buffers,
+                                 const neap_pair_rule* rules, size_t num_rules,
+                                 const int64_t* capacities_bytes, size_t num_memories,
+                                 const int64_t* costs, int64_t max_states, int32_t* memories,
+                                 int64_t* offsets, neap_cost_bounds* bounds, neap_error** error) {
+  return neap::api::Guarded(error, [&] {
+    return neap::api::PlaceInMemories({buffers, num_buffers, rules, num_rules},
+                                      {capacities_bytes, num_memories, costs}, max_states, memories,
+                                      offsets, bounds, error);
   });
 }
 

@@ -30,8 +30,8 @@ TEST(Bytes, Formats) {
 }
 
 TEST(Bytes, ChecksOverflow) {
-  EXPECT_FALSE(CheckedAdd(kMostBytes, kMostBytes).has_value());
-  EXPECT_FALSE(CheckedMultiply(kMostBytes, 3).has_value());
+  EXPECT_FALSE(CheckedAdd(kMaxBytes, kMaxBytes).has_value());
+  EXPECT_FALSE(CheckedMultiply(kMaxBytes, 3).has_value());
   EXPECT_EQ(AlignUp(17, 16), 32);
   EXPECT_EQ(AlignUp(0, 16), 0);
 }

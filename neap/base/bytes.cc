@@ -42,7 +42,7 @@ Result<std::int64_t> ParseBytes(std::string_view text) {
     for (const Unit& known : kUnits) {
       if (known.name != unit) continue;
       const auto bytes = CheckedMultiply(count, known.bytes);
-      if (bytes && *bytes <= kMostBytes) return *bytes;
+      if (bytes && *bytes <= kMaxBytes) return *bytes;
       return Fail(UsageError("size '" + std::string(text) + "' is too large"));
     }
   }

@@ -25,9 +25,9 @@ inline std::optional<std::int64_t> CheckedMultiply(std::int64_t a, std::int64_t 
 }
 
 // No tensor and no sum of tensors may be larger: 4 EiB, so that a sum of two still fits.
-inline constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;
+inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 
-// The least multiple of `alignment` (>= 1) that is at least `bytes` (<= kMostBytes).
+// The least multiple of `alignment` (>= 1) that is at least `bytes` (<= kMaxBytes).
 inline std::int64_t AlignUp(std::int64_t bytes, std::int64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }

@@ -10,10 +10,10 @@ namespace {
 
 // Names come from files that nobody vouches for: keep the line a line, and bounded.
 std::string Escape(std::string_view text) {
-  constexpr std::size_t kMostBytes = 400;
+  constexpr std::size_t kMaxBytes = 400;
   constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
   std::string out;
-  for (const char c : text.substr(0, kMostBytes)) {
+  for (const char c : text.substr(0, kMaxBytes)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) {
       out += "\\x";
@@ -23,7 +23,7 @@ std::string Escape(std::string_view text) {
       out += c;
     }
   }
-  if (text.size() > kMostBytes) out += "...";
+  if (text.size() > kMaxBytes) out += "...";
   return out;
 }
 

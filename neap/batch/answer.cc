@@ -15,7 +15,6 @@
 #include "neap/batch/structure.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/deliver.h"
-#include "neap/deliver/measure.h"
 #include "neap/formats/formats.h"
 
 namespace neap::batch {
@@ -32,7 +31,7 @@ Result<formats::SourceModel> LoadModel(const Request& request, const Options& op
   std::error_code error;
   const auto status = std::filesystem::status(*request.path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    Diagnostic diagnostic = IoError("is no regular file");
+    Diagnostic diagnostic = IoError("is not a regular file");
     diagnostic.file = *request.path;
     return Fail(std::move(diagnostic));
   }
@@ -57,9 +56,7 @@ compile::Options CompileOptions(plan::Runtime runtime, const Options& options) {
   return compile_options;
 }
 
-Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const Options& options) {
-  NEAP_TRY(const compile::Compiled compiled,
-           compile::Compile(graph, CompileOptions(runtime, options)));
+Numbers NumbersOf(const compile::Compiled& compiled, const Options& options) {
   Numbers numbers;
   if (options.place) numbers.arena_bytes = 0;
   for (const plan::EntryPlan& entry : compiled.plan.entries) {
@@ -68,45 +65,29 @@ Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const 
         std::max(numbers.peak_lower_bound_bytes, entry.peak_lower_bound_bytes);
     if (options.place) numbers.arena_bytes = std::max(*numbers.arena_bytes, entry.arena_bytes);
   }
-  numbers.scratch_known = compiled.unknown_kernels.empty();
   if (compiled.delivered_arena_bytes >= 0) {
     numbers.delivered_arena_bytes = compiled.delivered_arena_bytes;
   }
   return numbers;
 }
 
-// What the stock runtime allocates, where that is known.
-deliver::Measure MeasureOf(const graph::Graph& graph, const Numbers& numbers) {
-  deliver::Measure measure;
-  measure.bytes =
-      numbers.delivered_arena_bytes.value_or(numbers.arena_bytes.value_or(numbers.peak_bytes));
-  measure.operators = deliver::OperatorsOf(graph);
-  measure.known = numbers.scratch_known;
-  return measure;
+// Not deliver::Deliver(): a graph of a search takes tens of microseconds, and one kind of plan has
+// nothing to be compared with.
+Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const Options& options) {
+  NEAP_TRY(const compile::Compiled compiled,
+           compile::Compile(graph, CompileOptions(runtime, options)));
+  return NumbersOf(compiled, options);
 }
 
-// The numbers of the rewritten graph where they are better; what cannot be rewritten is planned as
-// it is.
-Result<Numbers> ComputeRewritten(const graph::Graph& graph, plan::Runtime runtime,
+Result<Numbers> ComputeRewritten(const formats::SourceModel& model, plan::Runtime runtime,
                                  const Options& options) {
-  NEAP_TRY(const Numbers given, Compute(graph, runtime, options));
-  const deliver::Measure as_it_is = MeasureOf(graph, given);
-  rewrite::SearchOptions search = *options.rewrite;
-  const bool neap = runtime == plan::Runtime::kNeap;
-  search.settings.sums = neap ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
-  search.settings.own_kernels = neap;
-  search.settings.keep_order = search.exactness == plan::Exactness::kBitwise;
-  search.settings = rewrite::SettingsFor(runtime, search.settings);
-  for (const std::vector<std::string>& rules : rewrite::RuleSets(options.rewrite->rules)) {
-    search.rules = rules;
-    const auto found = rewrite::Search(graph, CompileOptions(runtime, options), search);
-    if (!found || found->applications.empty()) break;
-    const auto rewritten = Compute(found->graph, runtime, options);
-    if (rewritten && deliver::IsBetter(MeasureOf(found->graph, *rewritten), as_it_is)) {
-      return *rewritten;
-    }
-  }
-  return given;
+  deliver::Request request;
+  request.compile = CompileOptions(runtime, options);
+  request.rewriting = *options.rewrite;
+  request.sums_in_place = runtime == plan::Runtime::kNeap;
+  request.load.dims = options.dims;
+  NEAP_TRY(const deliver::Delivery delivery, deliver::Deliver(model, request));
+  return NumbersOf(delivery.compiled, options);
 }
 
 Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* answer,
@@ -118,7 +99,7 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
   NEAP_TRY(const formats::SourceModel model, LoadModel(request, options));
   const plan::Runtime runtime = options.runtime.value_or(deliver::DefaultRuntime(model.format));
   auto numbers = options.rewrite
-                     ? ComputeRewritten(model.graph, runtime, options)
+                     ? ComputeRewritten(model, runtime, options)
                      : memo->Get(
                            StructureKey(model.graph, runtime),
                            [&] { return Compute(model.graph, runtime, options); }, repeated);

@@ -17,9 +17,9 @@
 namespace neap::batch {
 namespace {
 
-constexpr std::size_t kMostRemembered = std::size_t{1} << 16U;
+constexpr std::size_t kMaxRemembered = std::size_t{1} << 16U;
 constexpr std::size_t kLinesPerJob = 64;
-constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 20U;
+constexpr std::size_t kMaxWaitingBytes = std::size_t{256} << 20U;
 
 Diagnostic At(const std::string& name, std::string message) {
   Diagnostic error = IoError(std::move(message));
@@ -45,15 +45,15 @@ class BatchRun {
       : task_(task),
         options_(options),
         observer_(observer),
-        manifest_(task.manifest, kMostLineBytes, task.stop),
-        memo_(kMostRemembered) {}
+        manifest_(task.manifest, kMaxLineBytes, task.stop),
+        memo_(kMaxRemembered) {}
 
   Result<Counts> Run() {
     if (task_.resume) NEAP_CHECK_OK(Resume());
     OrderedRun<Outcome>::Limits limits;
     limits.threads = task_.jobs;
-    limits.most_items = kLinesPerJob * static_cast<std::size_t>(task_.jobs);
-    limits.most_bytes = kMostWaitingBytes;
+    limits.max_items = kLinesPerJob * static_cast<std::size_t>(task_.jobs);
+    limits.max_bytes = kMaxWaitingBytes;
     limits.stop = task_.stop;
     OrderedRun<Outcome> run(
         limits, [this](const std::string& line) { return Work(line); },
@@ -90,7 +90,7 @@ class BatchRun {
       }
       if (line_number_++ % task_.shard_count != task_.shard_index) continue;
       // One byte too many says the same, and is refused by whoever reads the line.
-      if (event == LineReader::Event::kTooLong) line.assign(kMostLineBytes + 1, ' ');
+      if (event == LineReader::Event::kTooLong) line.assign(kMaxLineBytes + 1, ' ');
       return line;
     }
   }
@@ -119,9 +119,9 @@ class BatchRun {
   Status Resume() {
     struct stat status = {};
     if (::fstat(task_.answers, &status) != 0 || !S_ISREG(status.st_mode)) {
-      return Fail(At(task_.answers_name, "is no regular file, which --resume needs"));
+      return Fail(At(task_.answers_name, "is not a regular file, which resuming requires"));
     }
-    LineReader answers(task_.answers, kMostLineBytes, task_.stop);
+    LineReader answers(task_.answers, kMaxLineBytes, task_.stop);
     std::string text;
     for (;;) {
       const LineReader::Event event = answers.Next(&text);
@@ -146,7 +146,7 @@ class BatchRun {
     const auto line = NextLine();
     if (!line && manifest_.Error() != 0) return Fail(CannotReadManifest());
     Diagnostic error = At(task_.answers_name, "");
-    error.hint = "--resume needs the manifest and the shard that the file was begun with";
+    error.hint = "resume with the manifest and the shard with which the file was started";
     if (!line && ended_) {
       error.message = where + "answers nothing: the manifest has fewer lines";
       return Fail(std::move(error));

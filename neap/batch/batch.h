@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Many graphs in one go: a manifest of one JSON object a line in, one answer a line out, in the
-// same order. docs/batch.md and schemas/batch-*.schema.json say what the lines hold.
+// same order. docs/reference/batch.md and schemas/batch-*.schema.json say what the lines hold.
 #pragma once
 
 #include <atomic>
@@ -15,13 +15,13 @@
 
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
+#include "neap/deliver/rewriting.h"
 #include "neap/plan/profile.h"
-#include "neap/rewrite/rewrite.h"
 
 namespace neap::batch {
 
 // A longer line is answered with an error, and is never held in memory.
-inline constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 
 // What an answer depends on beside its line.
 struct Options {
@@ -30,9 +30,9 @@ struct Options {
   bool place = true;                         // false: no arena_bytes
   Limits limits;                             // of each search; `observer` and `stop` are not used
   std::int64_t placement_states = 200'000;
-  // Other operators with the same outputs where that needs less (neap/rewrite): numbers are then
-  // those of the rewritten graph. nullopt: every graph stays as it is.
-  std::optional<rewrite::SearchOptions> rewrite;
+  // Other operators with the same outputs where that needs less: numbers are then those of the
+  // rewritten graph. nullopt: every graph stays as it is.
+  std::optional<deliver::RewriteSettings> rewrite;
 };
 
 // The answer to one line, a line of JSON with its "\n". A pure function of its arguments and of the

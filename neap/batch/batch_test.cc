@@ -61,8 +61,8 @@ TEST(AnswerLine, TellsWhatIsWrong) {
   for (const auto& [line, text] : std::vector<std::pair<std::string, std::string>>{
            {"nonsense", "not a JSON object"},
            {R"({"id":"x","path":"/nonexistent/model.onnx"})", "/nonexistent/model.onnx"},
-           {R"({"id":"x","path":"/dev/zero"})", "no regular file"},
-           {R"({"id":"x","path":"/"})", "no regular file"},
+           {R"({"id":"x","path":"/dev/zero"})", "not a regular file"},
+           {R"({"id":"x","path":"/"})", "not a regular file"},
            {R"({"id":"x","path":"-"})", "cannot be opened"},
            {R"({"id":"x","graph":{}})", "graph: has no 'tensors'"},
            {Line("x", Branches("t", 1'000'000'000'000'000'000)), "graph: operator #1"},
@@ -261,7 +261,7 @@ TEST_F(BatchFiles, StopsBetweenLines) {
 TEST_F(BatchFiles, AnswersALineThatIsTooLong) {
   Task task;
   const auto counts =
-      RunBatch(Line("a", Branches("t")) + "{\"id\":\"" + std::string(kMostLineBytes, ' ') + "\n" +
+      RunBatch(Line("a", Branches("t")) + "{\"id\":\"" + std::string(kMaxLineBytes, ' ') + "\n" +
                    Line("b", Branches("t")),
                task);
   ASSERT_TRUE(counts);

@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostIdBytes = 4096;
-constexpr std::size_t kMostErrorBytes = 1000;
+constexpr std::size_t kMaxIdBytes = 4096;
+constexpr std::size_t kMaxErrorBytes = 1000;
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -112,8 +112,8 @@ class MemberScanner {
 Json ParseShort(std::string_view text) { return Json::parse(text, nullptr, false); }
 
 Result<std::string> ReadId(std::string_view value) {
-  if (value.size() > kMostIdBytes) {
-    return Fail(BadInput("'id' is longer than " + std::to_string(kMostIdBytes) + " bytes"));
+  if (value.size() > kMaxIdBytes) {
+    return Fail(BadInput("'id' is longer than " + std::to_string(kMaxIdBytes) + " bytes"));
   }
   // A nested value of this length could be parsed, but is no id.
   const bool nested = value.front() == '{' || value.front() == '[';
@@ -151,7 +151,7 @@ Status ReadMember(std::string_view key_text, std::string_view value, Request* re
     request->graph = value;
   } else if (!key.starts_with('_')) {
     Diagnostic error = BadInput("the line has the unknown key '" + key + "'");
-    error.hint = "known: id path graph; keys of your own begin with _";
+    error.hint = "expected one of id path graph; keys that begin with _ are ignored";
     return Fail(std::move(error));
   } else if (!Json::accept(value)) {
     return Fail(BadInput("the value of '" + key + "' is not JSON"));
@@ -161,10 +161,10 @@ Status ReadMember(std::string_view key_text, std::string_view value, Request* re
 
 Json OrNull(const std::optional<std::int64_t>& number) { return number ? Json(*number) : Json(); }
 
-// At most kMostErrorBytes, cut between two characters.
+// At most kMaxErrorBytes, cut between two characters.
 std::string Shortened(const std::string& text) {
-  if (text.size() <= kMostErrorBytes) return text;
-  std::size_t end = kMostErrorBytes;
+  if (text.size() <= kMaxErrorBytes) return text;
+  std::size_t end = kMaxErrorBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return text.substr(0, end) + "...";
 }
@@ -172,8 +172,8 @@ std::string Shortened(const std::string& text) {
 }  // namespace
 
 Status ParseRequest(std::string_view line, Request* request) {
-  if (line.size() > kMostLineBytes) {
-    return Fail(BadInput("the line is longer than " + std::to_string(kMostLineBytes) + " bytes"));
+  if (line.size() > kMaxLineBytes) {
+    return Fail(BadInput("the line is longer than " + std::to_string(kMaxLineBytes) + " bytes"));
   }
   MemberScanner scanner(line);
   bool has_id = false;
@@ -207,7 +207,7 @@ std::string ToJson(const Answer& answer) {
 
 std::optional<KnownAnswer> ParseAnswer(std::string_view line) {
   // Answers are flat and short; anything else is none, and is not worth parsing.
-  if (line.size() > 8 * (kMostIdBytes + kMostErrorBytes)) return std::nullopt;
+  if (line.size() > 8 * (kMaxIdBytes + kMaxErrorBytes)) return std::nullopt;
   const Json answer = ParseShort(line);
   if (!answer.is_object() || answer.size() != 7) return std::nullopt;
   for (const char* key : {"id", "peak_bytes", "peak_lower_bound_bytes", "arena_bytes",

@@ -89,7 +89,7 @@ TEST(ParseRequest, KeepsTheIdOfARefusedLine) {
 
 TEST(ParseRequest, RefusesALineThatIsTooLong) {
   Request request;
-  const Status status = ParseRequest(std::string(kMostLineBytes + 1, ' '), &request);
+  const Status status = ParseRequest(std::string(kMaxLineBytes + 1, ' '), &request);
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("longer"), std::string::npos);
 }

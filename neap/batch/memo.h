@@ -23,7 +23,6 @@ struct Numbers {
   std::optional<std::int64_t> arena_bytes;
   // What the stock runtime of the profile will allocate for the planned order.
   std::optional<std::int64_t> delivered_arena_bytes;
-  bool scratch_known = true;  // false: no number here counts the scratch of some operator
 };
 
 // Keeps the `most` numbers that were asked for last. Thread-safe.

@@ -24,8 +24,8 @@ class OrderedRun {
  public:
   struct Limits {
     int threads = 1;
-    std::size_t most_items = 1;  // taken and not yet delivered
-    std::size_t most_bytes = 1;  // of the texts that wait; one is always let in
+    std::size_t max_items = 1;  // taken and not yet delivered
+    std::size_t max_bytes = 1;  // of the texts that wait; one is always let in
     const std::atomic<bool>* stop = nullptr;
   };
   // The next item; nullopt: no more. Called from the thread that runs.
@@ -106,8 +106,8 @@ bool OrderedRun<Outcome>::Put(std::string item) {
   std::unique_lock lock(mutex_);
   const auto has_room = [&] {
     const bool none_waits = slots_.size() == begun_;
-    return slots_.size() < limits_.most_items &&
-           (none_waits || waiting_bytes_ + item.size() <= limits_.most_bytes);
+    return slots_.size() < limits_.max_items &&
+           (none_waits || waiting_bytes_ + item.size() <= limits_.max_bytes);
   };
   while (!Stopped() && !has_room()) room_there_.wait_for(lock, kLookAtStop);
   if (Stopped()) return false;

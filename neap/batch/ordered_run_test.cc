@@ -19,8 +19,8 @@ using IntRun = OrderedRun<int>;
 IntRun::Limits LimitsOf(int threads, std::size_t items, std::size_t bytes) {
   IntRun::Limits limits;
   limits.threads = threads;
-  limits.most_items = items;
-  limits.most_bytes = bytes;
+  limits.max_items = items;
+  limits.max_bytes = bytes;
   return limits;
 }
 

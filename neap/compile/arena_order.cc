@@ -7,7 +7,7 @@
 
 #include "neap/base/check.h"
 #include "neap/base/index.h"
-#include "neap/schedule/schedule.h"
+#include "neap/solve/schedule/schedule.h"
 
 namespace neap::compile {
 namespace {
@@ -124,7 +124,7 @@ class ArenaLowerer {
     };
     for (std::size_t op = 0; op < savings_.size(); ++op) {
       if (savings_[op].inputs.empty()) continue;
-      cut(OutputOf(op), savings_[op].most_bytes);
+      cut(OutputOf(op), savings_[op].max_bytes);
       for (const Saving& saving : savings_[op].inputs) cut(InputOf(op, saving), saving.bytes);
     }
     for (const auto& list : ends) parts_.emplace_back(list.begin(), list.end());
@@ -143,7 +143,7 @@ class ArenaLowerer {
     taken.op = static_cast<OpIndex>(op);
     if (savings_[op].inputs.empty() || buffer_of_[OutputOf(op)] < 0) return taken;
     if (!Uses(OutputOf(op), op)) return taken;
-    AddParts(OutputOf(op), savings_[op].most_bytes, &taken.outputs);
+    AddParts(OutputOf(op), savings_[op].max_bytes, &taken.outputs);
     for (const Saving& saving : savings_[op].inputs) {
       const TensorId input = InputOf(op, saving);
       if (buffer_of_[input] < 0 || !Uses(input, op)) continue;

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "neap/base/cases_testing.h"
 #include "neap/base/random.h"
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/place.h"
-#include "neap/graph/sketch_testing.h"
-#include "neap/plan/check.h"
-#include "neap/schedule/check.h"
+#include "neap/solve/schedule/check.h"
+#include "testing/cases.h"
+#include "testing/sketch.h"
 
 namespace neap::compile {
 namespace {
@@ -180,11 +180,11 @@ TEST_P(ArenaOrderTest, NoOrderAndNoPlacementIsBelowTheBound) {
     ASSERT_GE(entry.arena_lower_bound_bytes, std::min(found.lower_bound_bytes, entry.arena_bytes));
     if (entry.arena_certificate.kind != "search") continue;
     ++searched;
-    ASSERT_TRUE(plan::Check(graph, compiled->plan).empty());
-    const auto replayed = plan::ReplayBounds(graph, compiled->plan, 1'000'000);
+    ASSERT_TRUE(check::CheckPlan(graph, compiled->plan).empty());
+    const auto replayed = check::ReplayBounds(graph, compiled->plan, 1'000'000);
     ASSERT_TRUE(replayed.refuted.empty() && replayed.unfinished.empty()) << seed;
     entry.arena_lower_bound_bytes = found.lower_bound_bytes + 1;
-    ASSERT_FALSE(plan::ReplayBounds(graph, compiled->plan, 1'000'000).refuted.empty()) << seed;
+    ASSERT_FALSE(check::ReplayBounds(graph, compiled->plan, 1'000'000).refuted.empty()) << seed;
   }
   EXPECT_GT(cases, Cases(400) / 3);
   EXPECT_GT(met, cases / 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline: graph -> order -> addresses -> plan. Nothing here reads or writes files.
+// Graph -> order -> addresses -> plan. Nothing here reads or writes files.
 #pragma once
 
 #include <cstdint>
@@ -51,16 +51,10 @@ struct Options {
   bool keep_inputs = false;  // never over an input of the model
   MoveStrategy moves = MoveStrategy::kNone;
   std::int64_t budget_bytes = 0;  // of the arena: what moves have to reach, or the peak
-  // Several memories, at most plan::kMostMemories: every tensor gets one for its life, so that the
+  // Several memories, at most plan::kMaxMemories: every tensor gets one for its life, so that the
   // time spent on reading and writing is least. Empty: one, without a limit.
   std::vector<plan::Memory> memories;
-  // Of the profile neap: parts of the network are computed block by block where that needs less
-  // memory (neap/stream/stream.h).
-  bool stream = false;
-  plan::StreamInput stream_input = plan::StreamInput::kResident;
-  std::int64_t stream_columns = 0;         // see stream::SearchOptions::column_block
-  std::int64_t most_macs_permille = 1000;  // of streamed plans, in thousandths of the network's
-  bool place = true;                       // false: order only; the plan has no addresses
+  bool place = true;  // false: order only; the plan has no addresses
   // The model will tell a runtime that can be told (tflm) where the tensors go; false: an order
   // alone.
   bool tell_offsets = true;
@@ -72,7 +66,7 @@ struct Options {
   std::function<bool(std::int64_t arena_bytes, std::int64_t total_arena_bytes)> of_use;
   // Placements that were asked for before; nullptr: none are kept.
   std::shared_ptr<PlacementMemo> placements;
-  bool check = true;  // false: the caller runs plan::Check() on the plans that it keeps
+  bool check = true;  // false: the caller runs check::CheckPlan() on the plans that it keeps
 };
 
 // What an order costs without any of Neap's help: the file's own order.
@@ -94,13 +88,15 @@ struct PeakCause {
   std::int64_t scratch_bytes = 0;
 };
 
-struct Timings {
-  double order_seconds = 0;
-  double place_seconds = 0;
+// What a step took: "measure", "order", "arena order", "place", "joint search", "moves",
+// "file order", "allocate", "check".
+struct StepTime {
+  std::string_view name;
+  double seconds = 0;
 };
 
 // Machines for which the whole arena of TensorFlow Lite Micro is known, with its reference kernels
-// (docs/memory-model.md says how, and what it was held against).
+// (docs/reference/memory-model.md says how, and what it was held against).
 enum class TflmTarget : std::uint8_t {
   kCortexM,  // 32 bits, ARM ABI for bare metal: a firmware's MicroInterpreter
   kHost64,   // x86-64: the interpreter of the PyPI wheel, which records what it allocates
@@ -132,8 +128,8 @@ struct Compiled {
   FileOrder file_order;
   PeakCause peak_at;
   // What the stock runtime will allocate for activations when it is given the planned order and
-  // `offsets` (docs/memory-model.md: delivered); -1 where that runtime's planner is not modelled,
-  // or the scratch of an operator is not (`unknown_kernels`).
+  // `offsets` (docs/reference/memory-model.md: delivered); -1 where that runtime's planner is not
+  // modelled, or the scratch of an operator is not (`unknown_kernels`).
   std::int64_t delivered_arena_bytes = -1;
   // The offline memory plan that formats::WritePlanned puts into the model; empty: none, the
   // runtime gets the order alone.
@@ -158,14 +154,18 @@ struct Compiled {
   // With several memories: see Placed in neap/compile/place.h. Of the largest entry.
   std::int64_t access_cycles = 0;
   std::int64_t access_cycles_lower_bound = 0;
-  Timings seconds;
+  std::vector<StepTime> steps;     // in the order in which they began; each name once
   std::vector<std::string> notes;  // a line each
 };
 
+// Of the steps: the search for an order, and everything behind it but the check.
+double OrderSeconds(const Compiled& compiled);
+double PlaceSeconds(const Compiled& compiled);
+
 // `graph` has passed graph::Verify(). Fails with kMissingSize, naming operator and tensor, when the
 // bytes of a tensor cannot be known, with kBadInput when their sum is out of range, with kUsage for
-// an unknown strategy or rule. The result has passed plan::Check() (Options::check); a violation is
-// an InternalError.
+// an unknown strategy or rule. The result has passed check::CheckPlan() (Options::check); a
+// violation is an InternalError.
 Result<Compiled> Compile(const graph::Graph& graph, const Options& options);
 
 // Live bytes at every step of the file order of an entry subgraph, and the cause at its peak.

@@ -7,6 +7,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/lower.h"
+#include "neap/compile/measured.h"
 #include "neap/compile/runtime_graph.h"
 #include "neap/compile/timeline.h"
 
@@ -19,15 +20,6 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
-
-Result<AllSizes> SizesOfAll(const Graph& graph, const plan::Profile& profile) {
-  AllSizes sizes;
-  for (const Subgraph& subgraph : graph.subgraphs) {
-    NEAP_TRY(TensorSizes of, SizesOf(subgraph, profile));
-    sizes.push_back(std::move(of));
-  }
-  return sizes;
-}
 
 // The slots of a step and of all that it calls: [at, end).
 std::int32_t EndOfCall(const Graph& graph, const std::vector<plan::Step>& steps, std::size_t at) {
@@ -106,9 +98,9 @@ void AddAccesses(const Graph& graph, EntryMemory* memory) {
 Result<EntryMemory> MemoryOf(const Graph& given, SubgraphId entry, const SubgraphOrder& order,
                              plan::Runtime runtime) {
   const plan::Profile& profile = plan::ProfileOf(runtime);
-  const RuntimeGraph runtime_graph(given, profile);
-  const Graph& graph = runtime_graph.merged();
-  NEAP_TRY(const AllSizes sizes, SizesOfAll(graph, profile));
+  NEAP_TRY(const Measured measured, Measure(given, profile));
+  const Graph& graph = measured.merged();
+  const AllSizes& sizes = measured.sizes;
   NEAP_TRY(Timeline timeline, BuildTimeline(graph, entry, order, profile));
   EntryMemory memory;
   memory.subgraph = entry;
@@ -201,7 +193,7 @@ Result<OrderProblem> OrderProblemOf(const Graph& given, SubgraphId entry, plan::
   IdVector<OpId, std::int64_t> scratch(subgraph.ops.size(), 0);
   for (const OpId id : subgraph.ops.Ids()) {
     if (!subgraph.ops[id].bodies.empty()) {
-      Diagnostic diagnostic = BadInput("it calls subgraphs, whose orders are not counted");
+      Diagnostic diagnostic = BadInput("it calls subgraphs, whose orders are not included");
       diagnostic.op = graph::Describe(id, subgraph.ops[id]);
       return Fail(std::move(diagnostic));
     }

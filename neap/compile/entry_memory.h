@@ -11,8 +11,8 @@
 #include "neap/graph/graph.h"
 #include "neap/plan/plan.h"
 #include "neap/plan/profile.h"
-#include "neap/schedule/problem.h"
-#include "neap/traffic/problem.h"
+#include "neap/solve/schedule/problem.h"
+#include "neap/solve/traffic/problem.h"
 
 namespace neap::compile {
 

@@ -9,8 +9,8 @@
 
 #include "neap/base/random.h"
 #include "neap/compile/compile.h"
-#include "neap/schedule/check.h"
-#include "neap/traffic/optimum.h"
+#include "neap/solve/schedule/check.h"
+#include "neap/solve/traffic/optimum.h"
 
 namespace neap::compile {
 namespace {

@@ -66,13 +66,13 @@ class Walk {
 
 }  // namespace
 
-std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::SubgraphId entry,
-                                          const Orders& orders, const AllSizes& sizes,
-                                          const plan::Profile& profile,
-                                          const OverlapOptions& overlap, std::int64_t arena_bytes,
-                                          std::int64_t bound_bytes, const Limits& limits,
-                                          PlacementMemo* memo) {
-  constexpr std::int64_t kMostOrders = 100;
+std::optional<PlacedOrder> SearchLowerArena(const graph::Graph& graph, graph::SubgraphId entry,
+                                            const Orders& orders, const AllSizes& sizes,
+                                            const plan::Profile& profile,
+                                            const OverlapOptions& overlap, std::int64_t arena_bytes,
+                                            std::int64_t bound_bytes, const Limits& limits,
+                                            PlacementMemo* memo) {
+  constexpr std::int64_t kMaxOrders = 100;
   constexpr std::int64_t kWork = 100'000;  // operators in all orders together
   constexpr int kStepsFromBest = 20;
   constexpr std::int64_t kOperatorWork = 600;  // of an order, in about nanoseconds
@@ -80,13 +80,13 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
   Orders current = orders;
   const auto operators = static_cast<std::int64_t>(current[entry].size());
   if (operators < 2 || IsOnlyOrder(subgraph, current[entry])) return std::nullopt;
-  std::optional<JointPlan> best;
+  std::optional<PlacedOrder> best;
   Random random(1);
   Walk walk(subgraph, current[entry]);
   std::vector<OpId> best_order = current[entry];
   std::vector<OpId> last_order = best_order;
   int since_best = 0;
-  for (std::int64_t n = std::min(kMostOrders, kWork / operators); n > 0; --n) {
+  for (std::int64_t n = std::min(kMaxOrders, kWork / operators); n > 0; --n) {
     if (arena_bytes <= bound_bytes || IsOver(limits)) break;
     ChargeWork(operators * kOperatorWork);
     if (++since_best > kStepsFromBest) {
@@ -115,7 +115,7 @@ std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::Subg
     arena_bytes = placed->arena_bytes;
     best_order = last_order;
     since_best = 0;
-    best = JointPlan{best_order, std::move(*timeline), *std::move(placed)};
+    best = PlacedOrder{best_order, std::move(*timeline), *std::move(placed)};
   }
   return best;
 }

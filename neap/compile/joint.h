@@ -6,28 +6,21 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "neap/base/limits.h"
 #include "neap/compile/place.h"
 
 namespace neap::compile {
 
-struct JointPlan {
-  std::vector<graph::OpId> order;  // of the entry subgraph
-  Timeline timeline;
-  Placed placed;
-};
-
 // Walks from order to order by taking one operator to another place that its neighbours allow,
 // never through a peak that is not below the lowest arena so far, and places what it meets. Ends at
 // `bound_bytes`, which no arena is below, or after a number of orders that falls with the size of
 // the graph. nullopt: none was lower than `arena_bytes`. Seeded: the same result every time.
-std::optional<JointPlan> SearchLowerArena(const graph::Graph& graph, graph::SubgraphId entry,
-                                          const Orders& orders, const AllSizes& sizes,
-                                          const plan::Profile& profile,
-                                          const OverlapOptions& overlap, std::int64_t arena_bytes,
-                                          std::int64_t bound_bytes, const Limits& limits,
-                                          PlacementMemo* memo = nullptr);
+std::optional<PlacedOrder> SearchLowerArena(const graph::Graph& graph, graph::SubgraphId entry,
+                                            const Orders& orders, const AllSizes& sizes,
+                                            const plan::Profile& profile,
+                                            const OverlapOptions& overlap, std::int64_t arena_bytes,
+                                            std::int64_t bound_bytes, const Limits& limits,
+                                            PlacementMemo* memo = nullptr);
 
 }  // namespace neap::compile

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "neap/base/limits_testing.h"
 #include "neap/base/random.h"
 #include "neap/compile/compile.h"
+#include "testing/limits.h"
 
 namespace neap::compile {
 namespace {
@@ -69,10 +69,9 @@ std::vector<std::pair<std::string, Options>> Kinds() {
   kinds.emplace_back("overlap", Options{});
   kinds.back().second.runtime = plan::Runtime::kTflm;
   kinds.back().second.kernels = ops::KernelLibrary::kTflmReference;
-  kinds.emplace_back("stream", Options{});
+  kinds.emplace_back("kernels of neap", Options{});
   kinds.back().second.runtime = plan::Runtime::kNeap;
   kinds.back().second.kernels = ops::KernelLibrary::kNeap;
-  kinds.back().second.stream = true;
   return kinds;
 }
 

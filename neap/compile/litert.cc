@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <optional>
 
-#include "neap/arena/arena.h"
 #include "neap/base/bytes.h"
 #include "neap/compile/lower.h"
 #include "neap/ops/litert.h"
+#include "neap/solve/arena/arena.h"
 
 namespace neap::compile {
 namespace {

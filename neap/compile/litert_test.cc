@@ -15,10 +15,10 @@
 
 #include "neap/base/bytes.h"
 #include "neap/base/random.h"
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/runtime_graph.h"
-#include "neap/plan/check.h"
 
 namespace neap::compile {
 namespace {
@@ -65,7 +65,7 @@ Compiled MustCompile(const Graph& graph) {
   options.runtime = plan::Runtime::kLitert;
   auto compiled = Compile(graph, options);
   EXPECT_TRUE(compiled.has_value()) << compiled.error().ToString();
-  EXPECT_EQ(plan::Check(graph, compiled->plan), std::vector<std::string>{});
+  EXPECT_EQ(check::CheckPlan(graph, compiled->plan), std::vector<std::string>{});
   return std::move(*compiled);
 }
 
@@ -179,7 +179,7 @@ TEST(Litert, ReadsAValueBeforeItIsWrittenOver) {
                         [&](const plan::Step& step) { return step.op == OpId(op); });
   };
   std::iter_swap(at(3), at(4));
-  EXPECT_FALSE(plan::Check(GraphOf(Risky()), plan).empty());
+  EXPECT_FALSE(check::CheckPlan(GraphOf(Risky()), plan).empty());
 }
 
 TEST(Litert, DoesNotShareWhatWouldBeLostInAnyOrder) {
@@ -213,7 +213,7 @@ TEST(Litert, DoesNotKnowArenasOfControlFlow) {
 
 // Everything at once, small: types that share, views of views, several readers, variables, tensors
 // nobody reads, kept outputs.
-Graph RandomGraph(Random& random, int most_ops) {
+Graph RandomGraph(Random& random, int max_ops) {
   static constexpr const char* kTypes[] = {"ADD",     "MUL",        "RESHAPE", "RESHAPE",
                                            "SOFTMAX", "DEQUANTIZE", "CONV_2D"};
   Subgraph s;
@@ -226,7 +226,7 @@ Graph RandomGraph(Random& random, int most_ops) {
     const TensorId sum = AddOp(&s, "ADD", {positive, s.inputs[1]}, 64);
     AddOp(&s, "RESHAPE", {sum}, 64);
   }
-  for (int i = static_cast<int>(random.Between(1, most_ops)); i > 0; --i) {
+  for (int i = static_cast<int>(random.Between(1, max_ops)); i > 0; --i) {
     const auto some = [&] {
       const std::size_t known = s.tensors.size();
       return TensorId(known - 1 - random.Below(std::min<std::size_t>(known, 4)));
@@ -439,7 +439,7 @@ TEST(Litert, TheCheckerFindsDamage) {
     const Graph graph = RandomGraph(random, 14);
     plan::Plan plan = MustCompile(graph).plan;
     plan::EntryPlan& entry = plan.entries.front();
-    ASSERT_TRUE(plan::ReplayBounds(graph, plan, 100'000).refuted.empty());
+    ASSERT_TRUE(check::ReplayBounds(graph, plan, 100'000).refuted.empty());
     if (entry.overlaps.empty()) continue;
     plan::Overlap& overlap = entry.overlaps[random.Below(entry.overlaps.size())];
     const auto place = std::find_if(entry.tensors.begin(), entry.tensors.end(),
@@ -468,7 +468,7 @@ TEST(Litert, TheCheckerFindsDamage) {
         entry.tensors.erase(place);
         break;
     }
-    EXPECT_FALSE(plan::Check(graph, plan).empty()) << "graph " << i;
+    EXPECT_FALSE(check::CheckPlan(graph, plan).empty()) << "graph " << i;
     ++damaged;
   }
   EXPECT_GT(damaged, 700);
@@ -509,7 +509,7 @@ TEST(Litert, TheCheckerSurvivesNonsense) {
           break;
       }
     }
-    EXPECT_FALSE(plan::Check(graph, plan).empty());
+    EXPECT_FALSE(check::CheckPlan(graph, plan).empty());
   }
 }
 

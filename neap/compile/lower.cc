@@ -72,7 +72,7 @@ Result<TensorSizes> SizesOf(const Subgraph& subgraph, const plan::Profile& profi
     sizes.exact[id] = *bytes;
     sizes.counted[id] = AlignUp(*bytes, profile.alignment);
     const auto sum = CheckedAdd(total, sizes.counted[id]);
-    if (!sum || *sum > kMostBytes / 4) {
+    if (!sum || *sum > kMaxBytes / 4) {
       return Fail(BadInput("the sizes of all tensors together do not fit in 60 bits"));
     }
     total = *sum;

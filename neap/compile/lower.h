@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The only place that turns a graph into an ordering problem: which bytes count is decided here,
-// per profile (docs/memory-model.md). Private to neap/compile.
+// per profile (docs/reference/memory-model.md). Private to neap/compile.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/profile.h"
-#include "neap/schedule/problem.h"
+#include "neap/solve/schedule/problem.h"
 
 namespace neap::compile {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "neap/base/random.h"
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
-#include "neap/plan/check.h"
 
 namespace neap::compile {
 namespace {
@@ -117,17 +117,17 @@ TEST(MemoriesTest, WrongMemoriesAreCaught) {
     for (std::size_t i = 0; i < compiled->plan.entries[0].tensors.size(); ++i) {
       plan::Plan wrong = compiled->plan;
       wrong.entries[0].tensors[i].memory = 2;
-      EXPECT_FALSE(plan::Check(graph, wrong).empty());
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty());
     }
     plan::Plan wrong = compiled->plan;
     wrong.memories[0].capacity_bytes = wrong.entries[0].memory_bytes[0] - 1;
-    EXPECT_FALSE(plan::Check(graph, wrong).empty());
+    EXPECT_FALSE(check::CheckPlan(graph, wrong).empty());
     // All into one memory at addresses that were of two.
     wrong = compiled->plan;
     wrong.memories.clear();
     wrong.entries[0].memory_bytes.clear();
     for (auto& tensor : wrong.entries[0].tensors) tensor.memory = 0;
-    caught += plan::Check(graph, wrong).empty() ? 0 : 1;
+    caught += check::CheckPlan(graph, wrong).empty() ? 0 : 1;
   }
   EXPECT_GT(caught, 50);
 }

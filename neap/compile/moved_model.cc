@@ -8,6 +8,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/stock_runtime.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/stock_kernels.h"
 
 namespace neap::compile {
@@ -19,6 +20,7 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
+using ops::OpKind;
 
 // One entry subgraph and its plan, both rewritten.
 class Rewriter {
@@ -88,14 +90,13 @@ class Rewriter {
   // Every move is an operator of the runtime.
   bool MayMove(TensorId tensor) const {
     const graph::Tensor& moved = subgraph_.tensors[tensor];
-    return ops::MayInsert("RESHAPE", moved.type, moved.shape ? moved.shape->size() : 0,
+    return ops::MayInsert(OpKind::kReshape, moved.type, moved.shape ? moved.shape->size() : 0,
                           ops::StockRuntime::kTflm);
   }
 
   Op Reshape(TensorId from, TensorId to) const {
     Op op;
-    op.type = "RESHAPE";
-    op.domain = "tflite";
+    ops::SetKind(&op, OpKind::kReshape);
     op.inputs = {from};
     op.outputs = {to};
     op.version = 1;

@@ -6,11 +6,11 @@
 
 #include <optional>
 
-#include "neap/arena/arena.h"
 #include "neap/compile/timeline.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/plan.h"
 #include "neap/plan/profile.h"
+#include "neap/solve/arena/arena.h"
 
 namespace neap::compile {
 

@@ -7,11 +7,11 @@
 #include <tuple>
 #include <utility>
 
-#include "neap/arena/arena.h"
-#include "neap/arena/check.h"
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/base/work.h"
+#include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/check.h"
 
 namespace neap::compile {
 namespace {
@@ -332,18 +332,18 @@ std::optional<MovedPlacement> Mover::Try(std::vector<Move> moves) const {
 }
 
 std::optional<MovedPlacement> Mover::Search(std::int64_t fewer_than) {
-  constexpr int kMostAttempts = 2000;
+  constexpr int kMaxAttempts = 2000;
   const std::vector<Move> candidates = Candidates();
   const auto bytes = [&](const Move& move) { return pieces_[move.piece].bytes; };
   const auto too_many = [&](std::int64_t moved) { return fewer_than >= 0 && moved >= fewer_than; };
   int attempts = 0;
   for (const Move& move : candidates) {
-    if (too_many(bytes(move)) || ++attempts > kMostAttempts / 2 || IsOver(limits_)) break;
+    if (too_many(bytes(move)) || ++attempts > kMaxAttempts / 2 || IsOver(limits_)) break;
     if (auto placed = Try({move})) return placed;
   }
   // Pairs by their sum: the larger one decides, so that cheap pairs come first.
-  for (std::size_t b = 1; b < candidates.size() && attempts < kMostAttempts; ++b) {
-    for (std::size_t a = 0; a < b && attempts < kMostAttempts; ++a) {
+  for (std::size_t b = 1; b < candidates.size() && attempts < kMaxAttempts; ++b) {
+    for (std::size_t a = 0; a < b && attempts < kMaxAttempts; ++a) {
       if (too_many(bytes(candidates[a]) + bytes(candidates[b]))) break;
       if (candidates[a].piece == candidates[b].piece) continue;
       if (IsOver(limits_)) return std::nullopt;

@@ -11,10 +11,10 @@
 
 #include "neap/base/random.h"
 #include "neap/base/work.h"
+#include "neap/check/check.h"
+#include "neap/check/offsets_check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/moved_model.h"
-#include "neap/plan/check.h"
-#include "neap/plan/offsets_check.h"
 
 namespace neap::compile {
 namespace {
@@ -195,24 +195,24 @@ TEST(MovesTest, WrongMovesAreCaught) {
       plan::Plan wrong = moved.plan;
       auto& steps = wrong.entries[0].steps;
       steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(slot));
-      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << seed;
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << seed;
       wrong = moved.plan;
       wrong.entries[0].steps[slot].moved = TensorId(1'000'000);
-      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << seed;
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << seed;
       wrong = moved.plan;
       std::swap(wrong.entries[0].steps[slot], wrong.entries[0].steps[slot - 1]);
-      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << seed;
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << seed;
       ++caught;
     }
     for (std::size_t i = 1; i < entry.tensors.size(); ++i) {
       if (entry.tensors[i].tensor != entry.tensors[i - 1].tensor) continue;
       plan::Plan wrong = moved.plan;
       wrong.entries[0].tensors[i].last += 1;
-      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << seed;
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << seed;
       wrong = moved.plan;
       wrong.entries[0].tensors.erase(wrong.entries[0].tensors.begin() +
                                      static_cast<std::ptrdiff_t>(i));
-      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << seed;
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << seed;
     }
   }
   EXPECT_GT(caught, 20);
@@ -249,7 +249,7 @@ TEST_P(MovesAsOperatorsTest, HaveOffsetsOfTheirOwn) {
     EXPECT_EQ(edited.outputs, main.outputs);
     EXPECT_EQ(edited.ops.size(), entry.steps.size());
     EXPECT_EQ(model->placement.height_bytes, entry.arena_bytes) << seed;
-    EXPECT_TRUE(plan::CheckOffsets(model->graph, model->offsets).problems.empty()) << seed;
+    EXPECT_TRUE(check::CheckOffsets(model->graph, model->offsets).problems.empty()) << seed;
     for (const OpId id : edited.ops.Ids()) {
       const Op& op = edited.ops[id];
       EXPECT_EQ(op.type == "RESHAPE", entry.steps[id.index()].moved.valid()) << seed;

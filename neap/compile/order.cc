@@ -12,9 +12,9 @@
 #include "neap/base/check.h"
 #include "neap/compile/lower.h"
 #include "neap/learn/peak.h"
-#include "neap/schedule/check.h"
-#include "neap/schedule/question.h"
-#include "neap/schedule/schedule.h"
+#include "neap/solve/schedule/check.h"
+#include "neap/solve/schedule/question.h"
+#include "neap/solve/schedule/schedule.h"
 
 namespace neap::compile {
 namespace {
@@ -143,9 +143,9 @@ class Orderer {
   Result<schedule::Outcome> Search(const schedule::Problem& problem,
                                    const schedule::StrategyOptions& strategy) const {
     if (options_.order == kLearned) {
-      if (problem.num_ops > learn::kMostLearnedNodes) {
-        return Fail(UsageError("--order learned is for at most " +
-                               std::to_string(learn::kMostLearnedNodes) + " operators, found " +
+      if (problem.num_ops > learn::kMaxLearnedNodes) {
+        return Fail(UsageError("order learned supports at most " +
+                               std::to_string(learn::kMaxLearnedNodes) + " operators, found " +
                                std::to_string(problem.num_ops)));
       }
       const learn::Network network(learn::BuiltinModel(learn::Task::kPeak));

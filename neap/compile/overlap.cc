@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/resize.h"
 #include "neap/ops/traits.h"
 
@@ -15,6 +16,8 @@ using graph::Op;
 using graph::OpId;
 using graph::Subgraph;
 using graph::TensorId;
+using ops::Is;
+using ops::OpKind;
 
 // What the kernel allows for output 0 and this input, whatever the order.
 std::optional<ops::OverlapRule> RuleOf(const Subgraph& subgraph, const Op& op, std::size_t input,
@@ -263,7 +266,7 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
     const std::int64_t bytes = std::min(sizes.counted[op.inputs[input]], covered);
     if (bytes <= 0) return;
     savings.inputs.push_back({input, bytes, held});
-    savings.most_bytes = std::max(savings.most_bytes, covered);
+    savings.max_bytes = std::max(savings.max_bytes, covered);
     sum += bytes;
   };
   if (ops::CopiesIntoBody(op, options.kernels)) {
@@ -273,7 +276,7 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
       const bool counts = op.inputs[i].valid() && IsPlanned(subgraph.tensors[op.inputs[i]]);
       if (counts && !IsRepeated(op, i)) add(i, outputs, false);
     }
-    savings.most_bytes = std::min(savings.most_bytes, sum);
+    savings.max_bytes = std::min(savings.max_bytes, sum);
     return savings;
   }
   const bool in_place = IsInPlace(subgraph, op, sizes, profile);
@@ -292,7 +295,7 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
     }
     add(i, held ? output : output - AlignUp(rule->bytes, profile.alignment), held);
   }
-  savings.most_bytes = std::min(savings.most_bytes, sum);
+  savings.max_bytes = std::min(savings.max_bytes, sum);
   return savings;
 }
 
@@ -301,7 +304,7 @@ namespace {
 bool MayOverlapInside(const Subgraph& subgraph, const OverlapOptions& options) {
   for (const Op& op : subgraph.ops) {
     // Beside a slice lies what nobody reads any more.
-    if (op.type == "SLICE" || ops::CopiesIntoBody(op, options.kernels)) return true;
+    if (Is(op, OpKind::kSlice) || ops::CopiesIntoBody(op, options.kernels)) return true;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.folded && RuleOf(subgraph, op, i, options)) return true;
     }
@@ -341,7 +344,7 @@ std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSize
     const Op& op = subgraph.ops[id];
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       // A slice is a piece of its input, and what lies beside it may be over dead rows of that.
-      if (op.type == "SLICE" && i == 0 && options.kernels != ops::KernelLibrary::kNone) {
+      if (Is(op, OpKind::kSlice) && i == 0 && options.kernels != ops::KernelLibrary::kNone) {
         if (op.inputs[0].valid()) holders[op.inputs[0]].push_back(id);
         if (!op.outputs.empty() && op.outputs[0].valid()) holders[op.outputs[0]].push_back(id);
         continue;
@@ -360,7 +363,7 @@ std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSize
   for (const OpId op_id : subgraph.ops.Ids()) {
     const Op& op = subgraph.ops[op_id];
     if (op.folded) continue;
-    if (op.type == "SLICE" && options.kernels != ops::KernelLibrary::kNone) continue;
+    if (Is(op, OpKind::kSlice) && options.kernels != ops::KernelLibrary::kNone) continue;
     std::vector<TensorId> tensors = op.inputs;
     tensors.insert(tensors.end(), op.captures.begin(), op.captures.end());
     tensors.insert(tensors.end(), op.outputs.begin(), op.outputs.end());
@@ -373,7 +376,7 @@ std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSize
                                               [&](OpId holder) { return holder != op_id; });
       if (!held_elsewhere) bytes += sizes.counted[id];
     }
-    bound = std::max(bound, bytes - SavingsOf(subgraph, op, sizes, profile, options).most_bytes);
+    bound = std::max(bound, bytes - SavingsOf(subgraph, op, sizes, profile, options).max_bytes);
   }
   return bound;
 }

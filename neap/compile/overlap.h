@@ -44,8 +44,8 @@ struct Saving {
   bool held = false;  // both values are there afterwards; false: only an input that dies there
 };
 struct OpSavings {
-  std::vector<Saving> inputs;   // with bytes > 0, each tensor once
-  std::int64_t most_bytes = 0;  // with all of them together
+  std::vector<Saving> inputs;  // with bytes > 0, each tensor once
+  std::int64_t max_bytes = 0;  // with all of them together
 };
 // Whatever the order, with what the profile does in place.
 OpSavings SavingsOf(const graph::Subgraph& subgraph, const graph::Op& op, const TensorSizes& sizes,

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "neap/base/random.h"
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
-#include "neap/graph/sketch_testing.h"
-#include "neap/plan/check.h"
+#include "testing/sketch.h"
 
 namespace neap::compile {
 namespace {
@@ -129,10 +129,10 @@ TEST(OverlapTest, OneUnitTooDeepIsCaught) {
       }
       plan::Plan wrong = over.plan;
       wrong.entries[0].tensors[out].offset += 16;
-      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << "seed " << seed;
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << "seed " << seed;
       // Nor does it help to claim that less is needed.
       wrong.entries[0].overlaps[i].bytes = 0;
-      EXPECT_FALSE(plan::Check(graph, wrong).empty()) << "seed " << seed;
+      EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << "seed " << seed;
       ++caught;
     }
   }
@@ -145,7 +145,7 @@ TEST(OverlapTest, APlanThatNamesNoKernelsMayNotOverlap) {
     Compiled over = MustCompile(graph, ops::KernelLibrary::kTflmReference);
     if (over.plan.entries[0].overlaps.empty()) continue;
     over.plan.kernels = ops::KernelLibrary::kNone;
-    EXPECT_FALSE(plan::Check(graph, over.plan).empty()) << seed;
+    EXPECT_FALSE(check::CheckPlan(graph, over.plan).empty()) << seed;
     return;
   }
   FAIL() << "no plan with an overlap";
@@ -160,30 +160,6 @@ TEST(OverlapTest, AnInputThatIsNeededLaterIsLeftAlone) {
   for (const plan::Overlap& overlap : over.plan.entries[0].overlaps) {
     EXPECT_NE(overlap.input, subgraph.inputs[0]);
   }
-}
-
-// The graph of the profile neap gives variables to the caller; a streamed plan has no place for
-// them.
-TEST(StreamEntries, NetworksWithVariablesAreNotStreamed) {
-  Sketch sketch;
-  const TensorId in = sketch.Input(ElementType::kFloat32, {1, 3});
-  const TensorId state = sketch.Tensor(ElementType::kFloat32, {1, 4});
-  sketch.Main().tensors[state].variable = true;
-  Random random(1);
-  const TensorId features = sketch.RandomFloats({2, 3}, &random);
-  const TensorId times = sketch.RandomFloats({2, 2}, &random);
-  const TensorId out = sketch.Tensor(ElementType::kFloat32, {1, 2});
-  const TensorId last = sketch.Tensor(ElementType::kFloat32, {1, 2});
-  sketch.Op("tflite", "SVDF", {in, features, times, TensorId(), state}, {out},
-            {{"rank", std::int64_t{1}}});
-  sketch.Op("tflite", "EXP", {out}, {last});
-  sketch.Output(last);
-  Options options;
-  options.runtime = plan::Runtime::kNeap;
-  options.stream = true;
-  const auto compiled = Compile(sketch.graph(), options);
-  ASSERT_TRUE(compiled) << compiled.error().ToString();
-  EXPECT_FALSE(compiled->plan.entries[0].stream);
 }
 
 // Sums, products and activations of two to four inputs.

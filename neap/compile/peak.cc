@@ -3,11 +3,9 @@
 #include <utility>
 
 #include "neap/compile/compile.h"
-#include "neap/compile/lower.h"
+#include "neap/compile/measured.h"
 #include "neap/compile/order.h"
 #include "neap/compile/peak_question.h"
-#include "neap/compile/runtime_graph.h"
-#include "neap/compile/timeline.h"
 
 namespace neap::compile {
 
@@ -19,19 +17,12 @@ Result<PeakOfOrder> FindPeakBelow(const graph::Graph& graph, const Options& opti
                                   bool exact_bytes, std::int64_t below_bytes) {
   plan::Profile profile = plan::ProfileOf(options.runtime);
   if (exact_bytes) profile.alignment = 1;
-  const RuntimeGraph runtime_graph(graph, profile);
-  const graph::Graph& merged = runtime_graph.merged();
-  AllSizes sizes;
-  Orders file_orders;
-  for (const graph::SubgraphId id : merged.subgraphs.Ids()) {
-    NEAP_TRY(TensorSizes of, SizesOf(merged.subgraphs[id], profile));
-    sizes.push_back(std::move(of));
-    file_orders.push_back(FileOrderOf(merged.subgraphs[id]));
-  }
+  NEAP_TRY(const Measured measured, Measure(graph, profile));
   NEAP_TRY(SubgraphOrders found,
-           OrderSubgraphs(merged, sizes, file_orders, profile, options, below_bytes));
+           OrderSubgraphs(measured.merged(), measured.sizes, measured.file_orders, profile, options,
+                          below_bytes));
   PeakOfOrder peak;
-  for (const graph::SubgraphId entry : graph::EntrySubgraphs(merged)) {
+  for (const graph::SubgraphId entry : graph::EntrySubgraphs(measured.merged())) {
     peak.peak_bytes = std::max(peak.peak_bytes, found.proofs[entry].peak_bytes);
     peak.lower_bound_bytes =
         std::max(peak.lower_bound_bytes, found.proofs[entry].lower_bound_bytes);

@@ -31,6 +31,13 @@ struct Placed {
   std::int64_t access_cycles_lower_bound = 0;
 };
 
+// An order of an entry subgraph with its places.
+struct PlacedOrder {
+  std::vector<graph::OpId> order;
+  Timeline timeline;
+  Placed placed;
+};
+
 // How addresses are searched.
 struct PlaceEffort {
   Limits limits;

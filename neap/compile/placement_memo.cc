@@ -25,7 +25,7 @@ PlacementMemo::Key PlacementMemo::KeyOf(const arena::Problem& problem) {
 
 arena::Outcome PlacementMemo::Solve(const arena::Problem& problem,
                                     const arena::SolveOptions& options) {
-  constexpr std::size_t kMostWords = 8'000'000;
+  constexpr std::size_t kMaxWords = 8'000'000;
   const Limits& limits = options.limits;
   const bool bounded_by_states =
       limits.max_states > 0 && limits.max_seconds == 0 && limits.stop == nullptr;
@@ -48,7 +48,7 @@ arena::Outcome PlacementMemo::Solve(const arena::Problem& problem,
   if (IsOver(limits)) return outcome;
   if (known == known_.end()) {
     const std::size_t words = key.size() + outcome.placement.offsets.size();
-    if (words_ + words > kMostWords) return outcome;
+    if (words_ + words > kMaxWords) return outcome;
     words_ += words;
     known = known_.emplace(std::move(key), Known{outcome, {}}).first;
   }

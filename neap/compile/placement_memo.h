@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "neap/arena/arena.h"
 #include "neap/compile/compile.h"
+#include "neap/solve/arena/arena.h"
 
 namespace neap::compile {
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "neap/arena/check.h"
 #include "neap/base/random.h"
+#include "neap/solve/arena/check.h"
 
 namespace neap::compile {
 namespace {

@@ -38,6 +38,7 @@ class RuntimeGraph {
   // `graph` outlives this. O(graph), and once more for each value written over that has other
   // readers.
   RuntimeGraph(const graph::Graph& graph, const plan::Profile& profile);
+  RuntimeGraph(RuntimeGraph&&) = default;
   RuntimeGraph(const RuntimeGraph&) = delete;
   RuntimeGraph& operator=(const RuntimeGraph&) = delete;
 

@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "neap/base/cases_testing.h"
 #include "neap/base/random.h"
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/runtime_graph.h"
-#include "neap/plan/check.h"
+#include "testing/cases.h"
 
 namespace neap::compile {
 namespace {
@@ -329,7 +329,7 @@ bool CheckerAllows(const Graph& graph, const plan::Plan& of_file, const std::vec
   for (const OpId op : order) {
     entry.steps.insert(entry.steps.end(), steps[op].begin(), steps[op].end());
   }
-  const auto lines = plan::Check(graph, plan);
+  const auto lines = check::CheckPlan(graph, plan);
   return std::none_of(lines.begin(), lines.end(), [](const std::string& line) {
     return line.find("expected after") != std::string::npos;
   });
@@ -402,7 +402,7 @@ TEST(State, AllowsTheOrdersThatComputeTheSame) {
     ASSERT_TRUE(best);
     ASSERT_EQ(best->plan.entries[0].peak_bytes, least) << "graph " << i;
     ASSERT_EQ(best->plan.entries[0].order_status, plan::BoundStatus::kOptimal);
-    const auto replayed = plan::ReplayBounds(graph, best->plan, 100000);
+    const auto replayed = check::ReplayBounds(graph, best->plan, 100000);
     ASSERT_TRUE(replayed.refuted.empty()) << replayed.refuted.front();
     lowered += least < file_peak;
   }

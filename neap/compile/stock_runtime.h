@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "neap/arena/arena.h"
 #include "neap/compile/timeline.h"
+#include "neap/solve/arena/arena.h"
 
 namespace neap::compile {
 

@@ -5,18 +5,21 @@
 // 0.dev20261023182759, an operator at a time. Those of kCortexM follow from the same members with
 // pointers of four bytes, enumerations of one byte (the rule of the ARM ABI for bare metal) and no
 // members for compressed weights, and are at most that for the signal library and LSTM;
-// docs/memory-model.md says what they were held against.
+// docs/reference/memory-model.md says what they were held against.
 #include "neap/compile/tflm_kernels.h"
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/tflm_scratch.h"
 
 namespace neap::compile {
 namespace {
+
+using ops::Is;
+using ops::OpKind;
 
 struct Layout {
   std::int64_t bytes = 0;
@@ -24,7 +27,7 @@ struct Layout {
 };
 
 struct Kernel {
-  std::string_view type;
+  OpKind op = OpKind::kUnknown;
   Layout options_host;
   Layout options_cortex;
   std::int64_t data_host = 0;
@@ -32,121 +35,119 @@ struct Kernel {
 };
 
 constexpr std::array kKernels = {
-    Kernel{"ABS", {}, {}, 28, 20},
-    Kernel{"ADD", {8, 4}, {2, 1}, 60, 60},
-    Kernel{"ADD_N", {}, {}},
-    Kernel{"ARG_MAX", {4, 4}, {1, 1}},
-    Kernel{"ARG_MIN", {4, 4}, {1, 1}},
-    Kernel{"AVERAGE_POOL_2D", {40, 4}, {40, 4}, 32, 32},
-    Kernel{"BATCH_MATMUL", {3, 1}, {3, 1}, 32, 16},
-    Kernel{"BATCH_TO_SPACE_ND", {}, {}},
-    Kernel{"BROADCAST_ARGS", {}, {}},
-    Kernel{"BROADCAST_TO", {}, {}},
-    Kernel{"CAST", {8, 4}, {2, 1}},
-    Kernel{"CEIL", {}, {}},
-    Kernel{"CONCATENATION", {8, 4}, {8, 4}, 80, 24},
-    Kernel{"CONV_2D", {28, 4}, {28, 4}, 80, 56},
-    Kernel{"COS", {}, {}},
-    Kernel{"CUMSUM", {2, 1}, {2, 1}},
-    Kernel{"DEPTHWISE_CONV_2D", {28, 4}, {28, 4}, 80, 56},
-    Kernel{"DEPTH_TO_SPACE", {4, 4}, {4, 4}, 20, 20},
-    Kernel{"DEQUANTIZE", {}, {}, 32, 32},
-    Kernel{"DIV", {4, 4}, {1, 1}, 28, 28},
-    Kernel{"DYNAMIC_UPDATE_SLICE", {}, {}},
-    Kernel{"ELU", {}, {}, 256, 256},
-    Kernel{"EMBEDDING_LOOKUP", {}, {}},
-    Kernel{"EQUAL", {}, {}, 32, 32},
-    Kernel{"EXP", {}, {}},
-    Kernel{"EXPAND_DIMS", {}, {}},
-    Kernel{"FILL", {}, {}},
-    Kernel{"FLOOR", {}, {}},
-    Kernel{"FLOOR_DIV", {}, {}},
-    Kernel{"FLOOR_MOD", {}, {}},
-    Kernel{"FULLY_CONNECTED", {32, 8}, {16, 4}, 72, 48},
-    Kernel{"GATHER", {8, 4}, {8, 4}},
-    Kernel{"GATHER_ND", {}, {}},
-    Kernel{"GREATER", {}, {}, 32, 32},
-    Kernel{"GREATER_EQUAL", {}, {}, 32, 32},
-    Kernel{"HARD_SWISH", {}, {}, 20, 20},
-    Kernel{"IF", {8, 4}, {8, 4}, 8, 8},
-    Kernel{"L2_NORMALIZATION", {4, 4}, {1, 1}, 4, 4},
-    Kernel{"L2_POOL_2D", {40, 4}, {40, 4}, 20, 20},
-    Kernel{"LEAKY_RELU", {4, 4}, {4, 4}, 24, 24},
-    Kernel{"LESS", {}, {}, 32, 32},
-    Kernel{"LESS_EQUAL", {}, {}, 32, 32},
-    Kernel{"LOG", {}, {}},
-    Kernel{"LOGICAL_AND", {}, {}},
-    Kernel{"LOGICAL_NOT", {}, {}},
-    Kernel{"LOGICAL_OR", {}, {}},
-    Kernel{"LOGISTIC", {}, {}, 16, 16},
-    Kernel{"LOG_SOFTMAX", {}, {}},
-    Kernel{"MAXIMUM", {}, {}},
-    Kernel{"MAX_POOL_2D", {40, 4}, {40, 4}, 32, 32},
-    Kernel{"MEAN", {1, 1}, {1, 1}, 44, 44},
-    Kernel{"MINIMUM", {}, {}},
-    Kernel{"MIRROR_PAD", {4, 4}, {1, 1}, 20, 20},
-    Kernel{"MUL", {4, 4}, {1, 1}, 36, 36},
-    Kernel{"NEG", {}, {}},
-    Kernel{"NOT_EQUAL", {}, {}, 32, 32},
-    Kernel{"PACK", {8, 4}, {8, 4}},
-    Kernel{"PAD", {}, {}, 56, 56},
-    Kernel{"PADV2", {}, {}, 56, 56},
-    Kernel{"PRELU", {}, {}, 28, 28},
-    Kernel{"QUANTIZE", {}, {}, 32, 32},
-    Kernel{"REDUCE_ALL", {1, 1}, {1, 1}, 44, 44},
-    Kernel{"REDUCE_MAX", {1, 1}, {1, 1}, 44, 44},
-    Kernel{"REDUCE_MIN", {1, 1}, {1, 1}, 44, 44},
-    Kernel{"RELU", {}, {}, 28, 28},
-    Kernel{"RELU6", {}, {}, 8, 8},
-    Kernel{"RESHAPE", {36, 4}, {36, 4}},
-    Kernel{"RESIZE_BILINEAR", {2, 1}, {2, 1}},
-    Kernel{"RESIZE_NEAREST_NEIGHBOR", {2, 1}, {2, 1}},
-    Kernel{"REVERSE_V2", {}, {}},
-    Kernel{"ROUND", {}, {}},
-    Kernel{"RSQRT", {}, {}, 28, 20},
-    Kernel{"SELECT_V2", {}, {}, 1, 1},
-    Kernel{"SHAPE", {4, 4}, {1, 1}},
-    Kernel{"SIN", {}, {}},
-    Kernel{"SLICE", {}, {}},
-    Kernel{"SOFTMAX", {4, 4}, {4, 4}, 80, 56},
-    Kernel{"SPACE_TO_BATCH_ND", {}, {}, 4, 4},
-    Kernel{"SPACE_TO_DEPTH", {4, 4}, {4, 4}, 20, 20},
-    Kernel{"SPLIT", {4, 4}, {4, 4}},
-    Kernel{"SPLIT_V", {4, 4}, {4, 4}},
-    Kernel{"SQRT", {}, {}},
-    Kernel{"SQUARE", {}, {}},
-    Kernel{"SQUARED_DIFFERENCE", {}, {}, 112, 112},
-    Kernel{"SQUEEZE", {36, 4}, {36, 4}},
-    Kernel{"STRIDED_SLICE", {24, 4}, {24, 4}, 84, 84},
-    Kernel{"SUB", {8, 4}, {2, 1}, 52, 52},
-    Kernel{"SUM", {1, 1}, {1, 1}, 44, 44},
-    Kernel{"SVDF", {12, 4}, {8, 4}, 36, 36},
-    Kernel{"TANH", {}, {}, 16, 16},
-    Kernel{"TRANSPOSE", {}, {}},
-    Kernel{"TRANSPOSE_CONV", {20, 4}, {16, 4}, 88, 72},
-    Kernel{"UNIDIRECTIONAL_SEQUENCE_LSTM", {16, 4}, {16, 4}, 688, 688},
-    Kernel{"UNPACK", {8, 4}, {8, 4}},
-    Kernel{"WHILE", {8, 4}, {8, 4}, 8, 8},
-    Kernel{"ZEROS_LIKE", {}, {}},
-};
-
-constexpr std::array kCustomKernels = {
-    Kernel{"CIRCULAR_BUFFER", {}, {}, 8, 8},
-    Kernel{"SignalDelay", {}, {}, 32, 20},
-    Kernel{"SignalEnergy", {}, {}, 8, 8},
-    Kernel{"SignalFftAutoScale", {}, {}},
-    Kernel{"SignalFilterBank", {}, {}, 64, 64},
-    Kernel{"SignalFilterBankLog", {}, {}, 8, 8},
-    Kernel{"SignalFilterBankSpectralSubtraction", {}, {}, 56, 56},
-    Kernel{"SignalFilterBankSquareRoot", {}, {}},
-    Kernel{"SignalFramer", {}, {}, 40, 40},
-    Kernel{"SignalIrfft", {}, {}, 32, 32},
-    Kernel{"SignalOverlapAdd", {}, {}, 32, 32},
-    Kernel{"SignalPCAN", {}, {}, 4, 4},
-    Kernel{"SignalRfft", {}, {}, 48, 48},
-    Kernel{"SignalStacker", {}, {}, 56, 56},
-    Kernel{"SignalWindow", {}, {}, 8, 8},
-    Kernel{"TFLite_Detection_PostProcess", {}, {}, 112, 112},
+    Kernel{OpKind::kAbs, {}, {}, 28, 20},
+    Kernel{OpKind::kAdd, {8, 4}, {2, 1}, 60, 60},
+    Kernel{OpKind::kAddN, {}, {}},
+    Kernel{OpKind::kArgMax, {4, 4}, {1, 1}},
+    Kernel{OpKind::kArgMin, {4, 4}, {1, 1}},
+    Kernel{OpKind::kAveragePool2d, {40, 4}, {40, 4}, 32, 32},
+    Kernel{OpKind::kBatchMatmul, {3, 1}, {3, 1}, 32, 16},
+    Kernel{OpKind::kBatchToSpaceNd, {}, {}},
+    Kernel{OpKind::kBroadcastArgs, {}, {}},
+    Kernel{OpKind::kBroadcastTo, {}, {}},
+    Kernel{OpKind::kCast, {8, 4}, {2, 1}},
+    Kernel{OpKind::kCeil, {}, {}},
+    Kernel{OpKind::kConcatenation, {8, 4}, {8, 4}, 80, 24},
+    Kernel{OpKind::kConv2d, {28, 4}, {28, 4}, 80, 56},
+    Kernel{OpKind::kCos, {}, {}},
+    Kernel{OpKind::kCumsum, {2, 1}, {2, 1}},
+    Kernel{OpKind::kDepthwiseConv2d, {28, 4}, {28, 4}, 80, 56},
+    Kernel{OpKind::kDepthToSpace, {4, 4}, {4, 4}, 20, 20},
+    Kernel{OpKind::kDequantize, {}, {}, 32, 32},
+    Kernel{OpKind::kDiv, {4, 4}, {1, 1}, 28, 28},
+    Kernel{OpKind::kDynamicUpdateSlice, {}, {}},
+    Kernel{OpKind::kElu, {}, {}, 256, 256},
+    Kernel{OpKind::kEmbeddingLookup, {}, {}},
+    Kernel{OpKind::kEqual, {}, {}, 32, 32},
+    Kernel{OpKind::kExp, {}, {}},
+    Kernel{OpKind::kExpandDims, {}, {}},
+    Kernel{OpKind::kFill, {}, {}},
+    Kernel{OpKind::kFloor, {}, {}},
+    Kernel{OpKind::kFloorDiv, {}, {}},
+    Kernel{OpKind::kFloorMod, {}, {}},
+    Kernel{OpKind::kFullyConnected, {32, 8}, {16, 4}, 72, 48},
+    Kernel{OpKind::kGather, {8, 4}, {8, 4}},
+    Kernel{OpKind::kGatherNd, {}, {}},
+    Kernel{OpKind::kGreater, {}, {}, 32, 32},
+    Kernel{OpKind::kGreaterEqual, {}, {}, 32, 32},
+    Kernel{OpKind::kHardSwish, {}, {}, 20, 20},
+    Kernel{OpKind::kIf, {8, 4}, {8, 4}, 8, 8},
+    Kernel{OpKind::kL2Normalization, {4, 4}, {1, 1}, 4, 4},
+    Kernel{OpKind::kL2Pool2d, {40, 4}, {40, 4}, 20, 20},
+    Kernel{OpKind::kLeakyRelu, {4, 4}, {4, 4}, 24, 24},
+    Kernel{OpKind::kLess, {}, {}, 32, 32},
+    Kernel{OpKind::kLessEqual, {}, {}, 32, 32},
+    Kernel{OpKind::kLog, {}, {}},
+    Kernel{OpKind::kLogicalAnd, {}, {}},
+    Kernel{OpKind::kLogicalNot, {}, {}},
+    Kernel{OpKind::kLogicalOr, {}, {}},
+    Kernel{OpKind::kLogistic, {}, {}, 16, 16},
+    Kernel{OpKind::kLogSoftmax, {}, {}},
+    Kernel{OpKind::kMaximum, {}, {}},
+    Kernel{OpKind::kMaxPool2d, {40, 4}, {40, 4}, 32, 32},
+    Kernel{OpKind::kMean, {1, 1}, {1, 1}, 44, 44},
+    Kernel{OpKind::kMinimum, {}, {}},
+    Kernel{OpKind::kMirrorPad, {4, 4}, {1, 1}, 20, 20},
+    Kernel{OpKind::kMul, {4, 4}, {1, 1}, 36, 36},
+    Kernel{OpKind::kNeg, {}, {}},
+    Kernel{OpKind::kNotEqual, {}, {}, 32, 32},
+    Kernel{OpKind::kPack, {8, 4}, {8, 4}},
+    Kernel{OpKind::kPad, {}, {}, 56, 56},
+    Kernel{OpKind::kPadv2, {}, {}, 56, 56},
+    Kernel{OpKind::kPrelu, {}, {}, 28, 28},
+    Kernel{OpKind::kQuantize, {}, {}, 32, 32},
+    Kernel{OpKind::kReduceAll, {1, 1}, {1, 1}, 44, 44},
+    Kernel{OpKind::kReduceMax, {1, 1}, {1, 1}, 44, 44},
+    Kernel{OpKind::kReduceMin, {1, 1}, {1, 1}, 44, 44},
+    Kernel{OpKind::kRelu, {}, {}, 28, 28},
+    Kernel{OpKind::kRelu6, {}, {}, 8, 8},
+    Kernel{OpKind::kReshape, {36, 4}, {36, 4}},
+    Kernel{OpKind::kResizeBilinear, {2, 1}, {2, 1}},
+    Kernel{OpKind::kResizeNearestNeighbor, {2, 1}, {2, 1}},
+    Kernel{OpKind::kReverseV2, {}, {}},
+    Kernel{OpKind::kRound, {}, {}},
+    Kernel{OpKind::kRsqrt, {}, {}, 28, 20},
+    Kernel{OpKind::kSelectV2, {}, {}, 1, 1},
+    Kernel{OpKind::kShape, {4, 4}, {1, 1}},
+    Kernel{OpKind::kSin, {}, {}},
+    Kernel{OpKind::kSlice, {}, {}},
+    Kernel{OpKind::kSoftmax, {4, 4}, {4, 4}, 80, 56},
+    Kernel{OpKind::kSpaceToBatchNd, {}, {}, 4, 4},
+    Kernel{OpKind::kSpaceToDepth, {4, 4}, {4, 4}, 20, 20},
+    Kernel{OpKind::kSplit, {4, 4}, {4, 4}},
+    Kernel{OpKind::kSplitV, {4, 4}, {4, 4}},
+    Kernel{OpKind::kSqrt, {}, {}},
+    Kernel{OpKind::kSquare, {}, {}},
+    Kernel{OpKind::kSquaredDifference, {}, {}, 112, 112},
+    Kernel{OpKind::kSqueeze, {36, 4}, {36, 4}},
+    Kernel{OpKind::kStridedSlice, {24, 4}, {24, 4}, 84, 84},
+    Kernel{OpKind::kSub, {8, 4}, {2, 1}, 52, 52},
+    Kernel{OpKind::kSum, {1, 1}, {1, 1}, 44, 44},
+    Kernel{OpKind::kSvdf, {12, 4}, {8, 4}, 36, 36},
+    Kernel{OpKind::kTanh, {}, {}, 16, 16},
+    Kernel{OpKind::kTranspose, {}, {}},
+    Kernel{OpKind::kTransposeConv, {20, 4}, {16, 4}, 88, 72},
+    Kernel{OpKind::kUnidirectionalSequenceLstm, {16, 4}, {16, 4}, 688, 688},
+    Kernel{OpKind::kUnpack, {8, 4}, {8, 4}},
+    Kernel{OpKind::kWhile, {8, 4}, {8, 4}, 8, 8},
+    Kernel{OpKind::kZerosLike, {}, {}},
+    // Custom ones.
+    Kernel{OpKind::kCircularBuffer, {}, {}, 8, 8},
+    Kernel{OpKind::kSignalDelay, {}, {}, 32, 20},
+    Kernel{OpKind::kSignalEnergy, {}, {}, 8, 8},
+    Kernel{OpKind::kSignalFftAutoScale, {}, {}},
+    Kernel{OpKind::kSignalFilterBank, {}, {}, 64, 64},
+    Kernel{OpKind::kSignalFilterBankLog, {}, {}, 8, 8},
+    Kernel{OpKind::kSignalFilterBankSpectralSubtraction, {}, {}, 56, 56},
+    Kernel{OpKind::kSignalFilterBankSquareRoot, {}, {}},
+    Kernel{OpKind::kSignalFramer, {}, {}, 40, 40},
+    Kernel{OpKind::kSignalIrfft, {}, {}, 32, 32},
+    Kernel{OpKind::kSignalOverlapAdd, {}, {}, 32, 32},
+    Kernel{OpKind::kSignalPCAN, {}, {}, 4, 4},
+    Kernel{OpKind::kSignalRfft, {}, {}, 48, 48},
+    Kernel{OpKind::kSignalStacker, {}, {}, 56, 56},
+    Kernel{OpKind::kSignalWindow, {}, {}, 8, 8},
+    Kernel{OpKind::kDetectionPostprocess, {}, {}, 112, 112},
 };
 
 std::optional<std::int64_t> ElementsOf(const graph::Tensor* tensor) {
@@ -154,7 +155,7 @@ std::optional<std::int64_t> ElementsOf(const graph::Tensor* tensor) {
   std::int64_t elements = 1;
   for (const std::int64_t size : *tensor->shape) {
     const auto product = CheckedMultiply(elements, size);
-    if (size < 0 || !product || *product > kMostBytes / 16) return std::nullopt;
+    if (size < 0 || !product || *product > kMaxBytes / 16) return std::nullopt;
     elements = *product;
   }
   return elements;
@@ -174,19 +175,19 @@ class Lists {
 
   bool Add() {
     if (op_.domain == "custom") return AddSignal();
-    if (op_.type == "CONV_2D" || op_.type == "TRANSPOSE_CONV") return AddChannels(0);
-    if (op_.type == "DEPTHWISE_CONV_2D") return AddChannels(3);
-    if (op_.type == "FULLY_CONNECTED") return AddWeightScales();
-    if (op_.type == "SOFTMAX") return AddTables();
-    if (op_.type == "BATCH_MATMUL") return AddMatrices();
+    if (Is(op_, OpKind::kConv2d, OpKind::kTransposeConv)) return AddChannels(0);
+    if (Is(op_, OpKind::kDepthwiseConv2d)) return AddChannels(3);
+    if (Is(op_, OpKind::kFullyConnected)) return AddWeightScales();
+    if (Is(op_, OpKind::kSoftmax)) return AddTables();
+    if (Is(op_, OpKind::kBatchMatmul)) return AddMatrices();
     const bool copies_dimensions =
-        op_.type == "GATHER" || op_.type == "GATHER_ND" || op_.type == "EMBEDDING_LOOKUP";
+        Is(op_, OpKind::kGather, OpKind::kGatherNd, OpKind::kEmbeddingLookup);
     if (copies_dimensions && !AddDimensions(Output())) return false;
-    if (op_.type == "EMBEDDING_LOOKUP") lists_.push_back(16);
-    if (op_.type == "ADD_N" || op_.type == "CUMSUM") {
+    if (Is(op_, OpKind::kEmbeddingLookup)) lists_.push_back(16);
+    if (Is(op_, OpKind::kAddN, OpKind::kCumsum)) {
       const graph::Tensor* input = Input(0);
       if (input == nullptr) return false;
-      if (!IsFloat(*input)) lists_.push_back(op_.type == "ADD_N" ? 40 : 36);
+      if (!IsFloat(*input)) lists_.push_back(Is(op_, OpKind::kAddN) ? 40 : 36);
     }
     return true;
   }
@@ -202,8 +203,8 @@ class Lists {
     const graph::Tensor* weights = Input(1);
     if (weights == nullptr || !weights->shape || weights->shape->size() != 4) return false;
     const std::int64_t channels = (*weights->shape)[dimension];
-    constexpr std::int64_t kMostChannels = std::int64_t{1} << 40;
-    if (channels < 0 || channels > kMostChannels) return false;
+    constexpr std::int64_t kMaxChannels = std::int64_t{1} << 40;
+    if (channels < 0 || channels > kMaxChannels) return false;
     lists_.assign(2, 4 * channels);
     return true;
   }
@@ -280,8 +281,8 @@ class Lists {
   }
 
   bool AddSignal() {
-    if (op_.type == "SignalDelay" || op_.type == "SignalFramer") return AddRingPerFrame();
-    if (op_.type == "SignalOverlapAdd") {
+    if (Is(op_, OpKind::kSignalDelay, OpKind::kSignalFramer)) return AddRingPerFrame();
+    if (Is(op_, OpKind::kSignalOverlapAdd)) {
       const auto frames = Frames(2);
       if (!frames || frames->first > 1 << 16) return false;
       lists_.push_back(word_ * frames->first);
@@ -289,7 +290,7 @@ class Lists {
                     frames->second * (IsFloat(*Input(0)) ? 4 : 2));
       return true;
     }
-    if (op_.type == "SignalStacker") {
+    if (Is(op_, OpKind::kSignalStacker)) {
       const auto channels = ops::CustomOption(op_, "num_channels");
       const auto left = ops::CustomOption(op_, "stacker_left_context");
       const auto right = ops::CustomOption(op_, "stacker_right_context");
@@ -299,12 +300,12 @@ class Lists {
       }
       return AddRings(1, *channels * (*left + *right + 1));
     }
-    if (op_.type == "SignalFilterBank" || op_.type == "SignalFilterBankSpectralSubtraction") {
+    if (Is(op_, OpKind::kSignalFilterBank, OpKind::kSignalFilterBankSpectralSubtraction)) {
       const auto channels = ElementsOf(Output());
       if (!channels) return false;
-      lists_.push_back(op_.type == "SignalFilterBank" ? 8 * (*channels + 1) : 4 * *channels);
+      lists_.push_back(Is(op_, OpKind::kSignalFilterBank) ? 8 * (*channels + 1) : 4 * *channels);
     }
-    if (op_.type == "SignalRfft" || op_.type == "SignalIrfft") return AddTransform();
+    if (Is(op_, OpKind::kSignalRfft, OpKind::kSignalIrfft)) return AddTransform();
     return true;
   }
 
@@ -313,7 +314,7 @@ class Lists {
     constexpr std::int64_t kMost = 1 << 30;
     if (!frames) return false;
     lists_.assign(2, word_ * frames->first);
-    if (op_.type == "SignalDelay") {
+    if (Is(op_, OpKind::kSignalDelay)) {
       const auto delay = ops::CustomOption(op_, "delay_length");
       return delay && *delay <= kMost && AddRings(frames->first, frames->second + *delay);
     }
@@ -325,7 +326,7 @@ class Lists {
 
   // Kiss FFT of half the length, for real numbers: twiddle factors, and as many values between.
   bool AddTransform() {
-    const bool inverse = op_.type == "SignalIrfft";
+    const bool inverse = Is(op_, OpKind::kSignalIrfft);
     const graph::Tensor* output = Output();
     if (output == nullptr || !output->shape || output->shape->empty()) return false;
     const std::int64_t length = inverse ? output->shape->back() : output->shape->back() - 2;
@@ -346,13 +347,10 @@ class Lists {
 };
 
 const Kernel* Find(const graph::Op& op) {
-  const auto find = [&](const auto& kernels) -> const Kernel* {
-    const auto* found = std::find_if(kernels.begin(), kernels.end(),
-                                     [&](const Kernel& row) { return row.type == op.type; });
-    return found == kernels.end() ? nullptr : found;
-  };
-  if (op.domain == "tflite") return find(kKernels);
-  return op.domain == "custom" ? find(kCustomKernels) : nullptr;
+  const OpKind kind = ops::KindOf(op);
+  const auto* const found = std::find_if(kKernels.begin(), kKernels.end(),
+                                         [&](const Kernel& row) { return row.op == kind; });
+  return found == kKernels.end() ? nullptr : found;
 }
 
 }  // namespace

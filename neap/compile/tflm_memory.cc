@@ -19,8 +19,8 @@ using graph::SubgraphId;
 using graph::TensorId;
 
 constexpr std::int64_t kBufferAlignment = 16;
-constexpr std::int64_t kMostScratchRequests = 12;  // of one kernel; room is kept for so many
-constexpr std::int64_t kPlannerBytes = 40;         // of the greedy planner, for each buffer
+constexpr std::int64_t kMaxScratchRequests = 12;  // of one kernel; room is kept for so many
+constexpr std::int64_t kPlannerBytes = 40;        // of the greedy planner, for each buffer
 
 // Sizes of TFLM's own structs.
 struct Structs {
@@ -148,7 +148,7 @@ class Replay {
 
   // At most: a kernel looks at each tensor at most twice at once.
   std::int64_t Preparing(const Kernel& kernel) const {
-    std::int64_t bytes = structs_.scratch_request * (scratch_requests_ + kMostScratchRequests);
+    std::int64_t bytes = structs_.scratch_request * (scratch_requests_ + kMaxScratchRequests);
     for (const auto* list : {&kernel.op->inputs, &kernel.op->outputs}) {
       for (const TensorId id : *list) {
         if (!id.valid()) continue;
@@ -171,7 +171,7 @@ class Replay {
       }
     }
     const std::int64_t word = structs_.word;
-    std::int64_t front = structs_.scratch_request * (scratch_requests_ + kMostScratchRequests);
+    std::int64_t front = structs_.scratch_request * (scratch_requests_ + kMaxScratchRequests);
     front = AlignUp(front, word) + word * Count(graph_.subgraphs.size());
     front = AlignUp(front, word) + structs_.allocation_info * tensors;
     return AlignUp(front, kBufferAlignment) + kPlannerBytes * buffers +

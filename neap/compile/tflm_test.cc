@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "neap/base/random.h"
+#include "neap/check/check.h"
+#include "neap/check/offsets_check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/tflm_kernels.h"
-#include "neap/plan/check.h"
-#include "neap/plan/offsets_check.h"
 
 namespace neap::compile {
 namespace {
@@ -113,7 +113,7 @@ TEST(Tflm, KeepsTheEntryThatWouldTakeAVariableItsMemory) {
   ASSERT_EQ(compiled.offsets.size(), 2U);
   EXPECT_EQ(compiled.offsets[SubgraphId(0)][same_index], kNoOffset);
   EXPECT_EQ(compiled.offsets[SubgraphId(1)][state], kNoOffset);
-  EXPECT_TRUE(plan::CheckOffsets(graph, compiled.offsets).problems.empty());
+  EXPECT_TRUE(check::CheckOffsets(graph, compiled.offsets).problems.empty());
 }
 
 // The graph of the file that is written with the plan.
@@ -154,8 +154,8 @@ TEST(Tflm, OffsetsOfRandomGraphs) {
     }
     const Compiled compiled = MustCompile(graph);
     ASSERT_FALSE(compiled.offsets.empty());
-    const plan::OffsetsVerdict verdict =
-        plan::CheckOffsets(Reordered(graph, compiled), compiled.offsets);
+    const check::OffsetsVerdict verdict =
+        check::CheckOffsets(Reordered(graph, compiled), compiled.offsets);
     ASSERT_TRUE(verdict.problems.empty()) << verdict.problems.front();
     ASSERT_TRUE(verdict.inside_operators.empty()) << verdict.inside_operators.front();
     ASSERT_EQ(verdict.arena_bytes, compiled.delivered_arena_bytes);
@@ -242,7 +242,7 @@ TEST(Tflm, KernelScratchIsPlanned) {
   // The checker knows of it by itself.
   plan::Plan without = compiled.plan;
   without.entries[0].scratch.clear();
-  EXPECT_FALSE(plan::Check(graph, without).empty());
+  EXPECT_FALSE(check::CheckPlan(graph, without).empty());
   // No other runtime has these kernels.
   EXPECT_EQ(MustCompile(graph, Options()).peak_at.scratch_bytes, 0);
 }

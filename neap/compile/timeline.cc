@@ -41,9 +41,9 @@ class Builder {
     std::vector<Range> ranges;
     for (const OpId op_id : orders_[id]) {
       const Op& op = subgraph.ops[op_id];
-      if (static_cast<std::int64_t>(timeline_.steps.size()) >= kMostSlots) {
+      if (static_cast<std::int64_t>(timeline_.steps.size()) >= kMaxSlots) {
         return Fail(
-            BadInput("control flow unfolds into more than " + FormatCount(kMostSlots) + " steps"));
+            BadInput("control flow unfolds into more than " + FormatCount(kMaxSlots) + " steps"));
       }
       const std::int32_t start = Now();
       timeline_.steps.push_back({id, op_id});

@@ -39,9 +39,9 @@ struct Timeline {
 };
 
 // More slots than this are refused (a body that is called by thousands of operators, nested).
-inline constexpr std::int64_t kMostSlots = 2'000'000;
+inline constexpr std::int64_t kMaxSlots = 2'000'000;
 
-// Fails with kBadInput when there would be more than kMostSlots slots.
+// Fails with kBadInput when there would be more than kMaxSlots slots.
 Result<Timeline> BuildTimeline(const graph::Graph& graph, graph::SubgraphId entry,
                                const Orders& orders, const plan::Profile& profile);
 

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "neap/base/result.h"
-#include "neap/cascade/device.h"
-#include "neap/cascade/plan.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/interface.h"
 #include "neap/deliver/measure.h"
 #include "neap/deliver/rewriting.h"
 #include "neap/formats/formats.h"
+#include "neap/transform/cascade/device.h"
+#include "neap/transform/cascade/plan.h"
+#include "neap/transform/stream/options.h"
 
 namespace neap::deliver {
 
@@ -35,14 +36,15 @@ enum class Use : std::uint8_t {
 };
 
 struct Request {
-  // How every model is planned. `limits` has its observer and stop flag; `stream` and
-  // `budget_bytes` are overwritten.
+  // How every model is planned. `limits` has its observer and stop flag; `budget_bytes` is
+  // overwritten.
   compile::Options compile;
   Budgets budgets;
   IntegerIo integer_io = IntegerIo::kNone;
   RewriteSettings rewriting;
   bool sums_in_place = false;  // see Rewrite()
   Use streams = Use::kNever;
+  stream::Settings streaming;
   Use tiles = Use::kNever;
   cascade::Device device;  // of tiles
   cascade::TileBodies bodies = cascade::TileBodies::kClones;
@@ -55,6 +57,16 @@ struct Request {
 struct Tried {
   Kind kind = Kind::kAsGiven;
   Measure measure;
+  // Multiply-accumulates of the plan and of the model as given, where they may differ (streams,
+  // tiles); else 0.
+  std::int64_t macs = 0;
+  std::int64_t whole_macs = 0;
+};
+
+// What a step of Deliver() took: "rewrite", "as given", "stream", "tiles", "file order".
+struct StepTime {
+  std::string_view name;
+  double seconds = 0;
 };
 
 struct Delivery {
@@ -71,8 +83,8 @@ struct Delivery {
   std::optional<Rewritten> rewriting;  // of a rewritten plan; without its model
   // The search for tiles, where there was one: its chosen proposal is the plan of Kind::kTiles.
   std::optional<cascade::PlanOutcome> tiles;
-  std::vector<Tried> tried;  // at most one of each kind, in the order of Kind
-  double rewrite_seconds = 0;
+  std::vector<Tried> tried;        // at most one of each kind, in the order of Kind
+  std::vector<StepTime> steps;     // in the order in which they began
   std::vector<std::string> notes;  // a line each
 
   // `given`: the model that was delivered.

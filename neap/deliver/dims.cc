@@ -21,7 +21,7 @@ Result<std::map<std::string, std::int64_t>> DimsOf(const std::vector<std::string
     }
     if (!good) {
       return Fail(
-          UsageError(prefix + "dim '" + dim + "' is not NAME=N with a whole number N from 1 on"));
+          UsageError(prefix + "dim '" + dim + "' is not NAME=N with a positive whole number N"));
     }
     if (!out.emplace(dim.substr(0, equals), value).second) {
       return Fail(UsageError(prefix + "dim '" + dim.substr(0, equals) + "' is given twice"));
@@ -45,7 +45,7 @@ Diagnostic WithAllSymbols(Diagnostic diagnostic, const graph::Graph& graph,
     }
   }
   if (symbols.empty()) return diagnostic;
-  diagnostic.hint = "give every symbol of the inputs a value:";
+  diagnostic.hint = "bind every symbol of the inputs:";
   for (const std::string& symbol : symbols)
     diagnostic.hint += " " + prefix + "dim " + symbol + "=1";
   return diagnostic;

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "neap/cascade/region.h"
-#include "neap/cascade/tiles_check.h"
-#include "neap/plan/runtime_check.h"
-#include "neap/rewrite/interface.h"
-#include "neap/rewrite/rewrite.h"
+#include "neap/check/runtime_check.h"
+#include "neap/transform/cascade/region.h"
+#include "neap/transform/cascade/tiles_check.h"
+#include "neap/transform/rewrite/interface.h"
+#include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
 namespace {
@@ -34,17 +34,18 @@ Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
   auto edited =
       rewrite::Apply(source.graph, plan.rewrites, rewrite::SettingsFor(plan.runtime, settings));
   if (!edited) return Fail(AtModel(std::move(edited).error(), source));
-  NEAP_CHECK_OK(plan::RequireKernels(source.graph, *edited, plan.runtime));
+  NEAP_CHECK_OK(check::RequireKernels(source.graph, *edited, plan.runtime));
   if (plan.rewritten_sha256.empty()) return GraphAlone(source, std::move(*edited));
   if (!CanBeFile(source, *edited)) {
-    return Fail(BadInput("the plan names a rewritten file, but its rewrites cannot be in a file"));
+    return Fail(BadInput(
+        "the plan has the hash of a rewritten file, but no file can contain its rewrites"));
   }
   NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, *edited, options));
   if (model.sha256 != plan.rewritten_sha256) {
-    return Fail(
-        AtModel(BadInput("the plan's rewrites of this model do not give the rewritten model that "
-                         "the plan names"),
-                source));
+    return Fail(AtModel(
+        BadInput("the plan's rewrites of this model do not result in the rewritten model of "
+                 "the plan (another hash)"),
+        source));
   }
   return model;
 }
@@ -65,13 +66,13 @@ Result<formats::SourceModel> TiledModel(const formats::SourceModel& source, cons
     NEAP_TRY(const std::vector<cascade::Tile> tiles, cascade::TilesOf(main, region));
     const std::string wrong = cascade::FindWrongTile(main, region, tiles);
     if (!wrong.empty())
-      return Fail(AtModel(BadInput("the plan's tiles are wrong: " + wrong), source));
+      return Fail(AtModel(BadInput("the plan's tiles are invalid: " + wrong), source));
   }
   NEAP_TRY(const graph::Graph edited,
            cascade::Realise(source.graph, regions, plan.tiled_order,
                             plan.tiles_share_bodies ? cascade::TileBodies::kShared
                                                     : cascade::TileBodies::kClones));
-  NEAP_CHECK_OK(plan::RequireKernels(source.graph, edited, plan.runtime));
+  NEAP_CHECK_OK(check::RequireKernels(source.graph, edited, plan.runtime));
   return formats::WriteEdited(source, edited, options);
 }
 
@@ -88,7 +89,8 @@ Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan
   if (!plan.tiled_regions.empty()) {
     if (replayed.edited && plan.rewritten_sha256.empty()) {
       return Fail(AtModel(
-          BadInput("the plan cuts rewritten operators into tiles, but names no rewritten file"),
+          BadInput(
+              "the plan cuts rewritten operators into tiles, but has no hash of a rewritten file"),
           given));
     }
     NEAP_TRY(replayed.edited, TiledModel(replayed.Planned(), plan, options));

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "neap/base/result.h"
-#include "neap/cascade/plan.h"
 #include "neap/formats/formats.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/plan.h"
+#include "neap/transform/cascade/plan.h"
 
 namespace neap::deliver {
 

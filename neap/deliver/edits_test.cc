@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "neap/deliver/networks_testing.h"
+#include "testing/deliver_networks.h"
 
 namespace neap::deliver {
 namespace {

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "neap/deliver/edits.h"
-#include "neap/rewrite/interface.h"
+#include "neap/transform/rewrite/interface.h"
 
 namespace neap::deliver {
 namespace {
 
-constexpr const char* kNoInput = "no float input goes into a QUANTIZE alone";
-constexpr const char* kNoOutput = "no float output comes from a DEQUANTIZE alone";
+constexpr const char* kNoInput = "no float input has a QUANTIZE as its only consumer";
+constexpr const char* kNoOutput = "no float output is the only consumer of a DEQUANTIZE";
 
 std::string WhyNot(const rewrite::Ends& ends) {
   if (ends.inputs && ends.outputs) return std::string(kNoInput) + ", and " + kNoOutput;
@@ -30,7 +30,7 @@ Result<Interfaced> WithIntegerIo(const formats::SourceModel& source, IntegerIo w
   const rewrite::Ends ends{which != IntegerIo::kOutputs, which != IntegerIo::kInputs};
   out.caller_ops = rewrite::ConversionsAtEnds(source.graph, ends);
   if (out.caller_ops.empty()) {
-    Diagnostic error = BadInput("an integer interface cannot be had: " + WhyNot(ends));
+    Diagnostic error = BadInput("an integer interface is not applicable: " + WhyNot(ends));
     error.file = source.path;
     return Fail(std::move(error));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Another interface of a model: conversions at its ends that the caller runs
-// (neap/rewrite/interface.h), chosen by name.
+// (neap/transform/rewrite/interface.h), chosen by name.
 #pragma once
 
 #include <cstdint>

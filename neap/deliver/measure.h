@@ -15,12 +15,12 @@ namespace neap::deliver {
 // Most bytes; nullopt: any number.
 struct Budgets {
   std::optional<std::int64_t> arena_bytes;  // compile::HeadlineBytes()
-  std::optional<std::int64_t> total_bytes;  // TFLM's whole arena on a Cortex-M
-  // A device's memory: of the whole arena where that is known, else of the arena.
+  std::optional<std::int64_t> total_bytes;  // TFLM's total arena on a Cortex-M
+  // A device's memory: of the total arena if that is known, otherwise of the arena.
   std::optional<std::int64_t> memory_bytes;
 
   bool Any() const { return arena_bytes || total_bytes || memory_bytes; }
-  // Whether the whole arena is to be small; a budget of the arena alone is about that.
+  // Whether plans are compared by the total arena.
   bool CountsTotal() const { return total_bytes || (memory_bytes && !arena_bytes); }
 };
 
@@ -28,7 +28,7 @@ struct Measure {
   bool fits = true;  // within all budgets; what is not known fits none
   // With several memories what reading and writing takes; else 0.
   std::int64_t access_cycles = 0;
-  // The headline, or the whole arena where that has a budget and is known.
+  // The headline, or the total arena if that has a budget and is known.
   std::int64_t bytes = 0;
   std::int64_t operators = 0;  // that run
   // False: the scratch of an operator is not modelled, and `bytes` counts none of it.

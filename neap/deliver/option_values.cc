@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "neap/plan/profile.h"
-#include "neap/rewrite/rewrite.h"
-#include "neap/stream/options.h"
+#include "neap/transform/rewrite/rewrite.h"
+#include "neap/transform/stream/options.h"
 
 namespace neap::deliver {
 namespace {
 
-// "1.02" as 1020: at most `most_digits` before the point and three behind it; nullopt: no number.
-std::optional<std::int64_t> Thousandths(std::string_view text, std::size_t most_digits) {
+// "1.02" as 1020: at most `max_digits` before the point and three after it; nullopt: not a number.
+std::optional<std::int64_t> Thousandths(std::string_view text, std::size_t max_digits) {
   const std::size_t point = text.find('.');
   const std::string whole(text.substr(0, point));
   std::string decimals(point == std::string_view::npos ? "" : text.substr(point + 1));
   decimals.resize(std::max<std::size_t>(decimals.size(), 3), '0');
   const std::string digits = whole + decimals;
-  if (whole.empty() || whole.size() > most_digits || decimals.size() > 3 ||
+  if (whole.empty() || whole.size() > max_digits || decimals.size() > 3 ||
       digits.find_first_not_of("0123456789") != std::string::npos) {
     return std::nullopt;
   }
@@ -41,10 +41,11 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
 
 Status SetRuntime(std::string_view text, Words* words) {
   if (!plan::RuntimeNamed(std::string(text))) {
-    Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not known");
-    diagnostic.hint = "known:";
+    Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a runtime");
+    diagnostic.hint = "expected one of";
     for (const plan::Profile& profile : plan::Profiles()) {
-      diagnostic.hint += " " + std::string(profile.name);
+      diagnostic.hint +=
+          (&profile == &plan::Profiles().front() ? " " : ", ") + std::string(profile.name);
     }
     return Fail(std::move(diagnostic));
   }
@@ -67,13 +68,13 @@ Status AddMemory(std::string_view text, Words* words) {
   const std::size_t comma = text.find(",bw=");
   if (equals == 0 || equals == std::string_view::npos || comma == std::string_view::npos ||
       comma < equals) {
-    return refuse("is not understood");
+    return refuse("is malformed");
   }
   plan::Memory memory;
   memory.name = text.substr(0, equals);
   NEAP_CHECK_OK(SetBytes(text.substr(equals + 1, comma - equals - 1), &memory.capacity_bytes));
-  constexpr std::size_t kMostDigits = 6;
-  const auto rate = Thousandths(text.substr(comma + 4), kMostDigits);
+  constexpr std::size_t kMaxDigits = 6;
+  const auto rate = Thousandths(text.substr(comma + 4), kMaxDigits);
   if (!rate) return refuse("has no bandwidth in bytes per cycle");
   if (*rate == 0) return refuse("has a bandwidth of 0");
   memory.bytes_per_kilocycle = *rate;
@@ -83,9 +84,9 @@ Status AddMemory(std::string_view text, Words* words) {
     }
   }
   words->memories.push_back(std::move(memory));
-  if (words->memories.size() <= plan::kMostMemories) return {};
+  if (words->memories.size() <= plan::kMaxMemories) return {};
   return Fail(UsageError("is given " + std::to_string(words->memories.size()) +
-                         " times, expected at most " + std::to_string(plan::kMostMemories)));
+                         " times, expected at most " + std::to_string(plan::kMaxMemories)));
 }
 
 Status SetRules(std::string_view text, Words* words) {
@@ -101,21 +102,23 @@ Status SetRules(std::string_view text, Words* words) {
                                      [&](const auto& rule) { return rule.name == name; });
     if (is_rule) continue;
     Diagnostic error = UsageError("there is no rule '" + name + "'");
-    error.hint = "there are ";
+    error.hint = "expected some of ";
     for (const rewrite::RuleInfo& rule : known) {
       error.hint += (&rule == &known.front() ? "" : ", ") + std::string(rule.name);
     }
     return Fail(std::move(error));
   }
   if (!on || !off) return {};
-  return Fail(UsageError("names rules to use or, with -, rules to leave out, not both"));
+  return Fail(
+      UsageError("names rules to apply and rules to leave out (-NAME), expected only one kind"));
 }
 
 Status SetMaxMacs(std::string_view text, Words* words) {
-  constexpr std::size_t kMostDigits = 3;
-  const auto permille = Thousandths(text, kMostDigits);
+  constexpr std::size_t kMaxDigits = 3;
+  const auto permille = Thousandths(text, kMaxDigits);
   if (!permille || *permille < 1000) {
-    return Fail(UsageError("'" + std::string(text) + "' is no ratio of 1 or more, such as 1.02"));
+    return Fail(
+        UsageError("'" + std::string(text) + "' is not a ratio of at least 1 such as 1.02"));
   }
   words->max_macs_permille = *permille;
   return {};
@@ -128,7 +131,7 @@ Status SetBlockColumns(std::string_view text, Words* words) {
     return {};
   }
   if (SetNumber(text, std::int64_t{1}, kMost, &words->block_columns)) return {};
-  return Fail(UsageError("'" + std::string(text) + "' is neither a number nor 'row'"));
+  return Fail(UsageError("'" + std::string(text) + "' is not a positive number or 'row'"));
 }
 
 Status SetTimeLimit(std::string_view text, Words* words) {
@@ -136,7 +139,7 @@ Status SetTimeLimit(std::string_view text, Words* words) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, seconds);
   if (error != std::errc() || rest != end || !std::isfinite(seconds) || seconds < 0) {
-    return Fail(UsageError("is not a number of seconds"));
+    return Fail(UsageError("is not a number of seconds of at least 0"));
   }
   words->time_limit_seconds = seconds;
   return {};

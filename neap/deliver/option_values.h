@@ -51,7 +51,7 @@ Status SetNumber(std::string_view text, Number low, Number high, Number* out) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || rest != end || value < low || value > high) {
-    return Fail(UsageError("'" + std::string(text) + "' is no whole number from " +
+    return Fail(UsageError("'" + std::string(text) + "' is not a whole number from " +
                            std::to_string(low) + " to " + std::to_string(high)));
   }
   *out = value;

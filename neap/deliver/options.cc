@@ -8,12 +8,12 @@
 #include "neap/deliver/option_values.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
-#include "neap/rewrite/rewrite.h"
+#include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
 namespace {
 
-constexpr std::int64_t kMostStates = 1'000'000'000'000;
+constexpr std::int64_t kMaxStates = 1'000'000'000'000;
 
 constexpr std::string_view kCommon = "Common options";
 constexpr std::string_view kOrder = "The order";
@@ -30,7 +30,8 @@ std::vector<std::string_view> OverlapNames() {
 }
 
 std::string RuntimeHelp() {
-  std::string help = "what counts and who places; default: tflm for .tflite, else ideal";
+  std::string help =
+      "the runtime: what counts and who places; default: tflm for .tflite, otherwise ideal";
   for (const plan::Profile& profile : plan::Profiles()) {
     help += "\n" + std::string(profile.name) + ": " + std::string(profile.summary);
   }
@@ -38,7 +39,7 @@ std::string RuntimeHelp() {
 }
 
 std::string RulesHelp() {
-  std::string help = "rewrites to use, or to leave out; default: all";
+  std::string help = "rules to apply or, with -, to leave out; default: all";
   for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
     help += "\n" + std::string(rule.name) + ": " + std::string(rule.summary);
   }
@@ -46,7 +47,7 @@ std::string RulesHelp() {
 }
 
 std::string DeviceHelp() {
-  return "what cycles are counted on: a description in a file ending in .json, or one of " +
+  return "the device for which cycles are modelled: a file ending in .json, or one of " +
          JoinedBy(cascade::DevicePresets(), ", ") +
          "; default: " + std::string(cascade::DevicePresets().front());
 }
@@ -54,68 +55,69 @@ std::string DeviceHelp() {
 void AddCommonOptions(std::vector<Option>* options) {
   options->push_back({"runtime", kCommon, "PROFILE", RuntimeHelp(), SetRuntime});
   options->push_back(
-      {"budget", kCommon, "SIZE", "most bytes of the arena, such as 256KiB",
+      {"budget", kCommon, "SIZE", "maximum size of the arena, such as 256KiB",
        [](std::string_view text, Words* words) { return SetBytes(text, &words->budget_bytes); }});
   options->push_back({"budget-total", kCommon, "SIZE",
-                      "most bytes of TFLM's whole arena on a Cortex-M, what it keeps beside the "
-                      "activations included",
+                      "tflm: maximum size of the total arena on a Cortex-M, activations and "
+                      "persistent data",
                       [](std::string_view text, Words* words) {
                         return SetBytes(text, &words->budget_total_bytes);
                       }});
   options->push_back(
       {"overlap", kCommon, JoinedBy(OverlapNames(), "|"),
-       "let outputs lie over inputs as far as these kernels allow it; the result is right under "
-       "them alone; default: no overlap inside operators",
+       "let an output reuse its input's memory wherever these kernels read each byte before they "
+       "overwrite it; with other kernels the outputs are silently wrong; default: no overlap "
+       "(neap: its own kernels)",
        [](std::string_view text, Words* words) {
          return SetName(text, OverlapNames(), &words->overlap);
        }});
   options->push_back(
       {"integer-io", kCommon, "inputs|outputs|both",
-       "another interface: float inputs that go into a QUANTIZE, outputs of a DEQUANTIZE, or both "
-       "become its integers, and the caller converts",
+       "change the interface: float inputs of a QUANTIZE and outputs of a DEQUANTIZE become "
+       "integers, and the caller converts",
        [](std::string_view text, Words* words) {
          return SetName(text, {"inputs", "outputs", "both"}, &words->integer_io);
        }});
   options->push_back(
       {"time-limit", kCommon, "SECONDS",
-       "seconds of all searches together; results may then differ between runs; 0, the default: "
-       "none",
+       "time limit of all searches together; results may then differ between runs; default: 0, "
+       "no limit",
        SetTimeLimit});
 }
 
 void AddOrderOptions(std::vector<Option>* options) {
+  options->push_back({"order", kOrder, "NAME",
+                      "strategy of the order search; default: exact; one of " +
+                          JoinedBy(compile::OrderStrategies(), ", "),
+                      [](std::string_view text, Words* words) {
+                        return SetName(text, compile::OrderStrategies(), &words->order);
+                      }});
   options->push_back(
-      {"order", kOrder, "NAME",
-       "how the order is found, default exact: " + JoinedBy(compile::OrderStrategies(), ", "),
+      {"seed", kOrder, "N", "random seed of a strategy that uses one; default: 0",
        [](std::string_view text, Words* words) {
-         return SetName(text, compile::OrderStrategies(), &words->order);
-       }});
-  options->push_back(
-      {"seed", kOrder, "N", "of an order strategy that draws; default: 0",
-       [](std::string_view text, Words* words) {
-         constexpr std::uint64_t kMost = 9'999'999'999'999'999'999U;
-         if (SetNumber(text, std::uint64_t{0}, kMost, &words->seed)) return Status();
-         return Status(Fail(UsageError("'" + std::string(text) +
-                                       "' is no whole number from 0 on, of at most 19 digits")));
+         constexpr std::uint64_t kMaxSeed = 9'999'999'999'999'999'999U;
+         if (SetNumber(text, std::uint64_t{0}, kMaxSeed, &words->seed)) return Status();
+         return Status(Fail(
+             UsageError("'" + std::string(text) + "' is not a whole number of at most 19 digits")));
        }});
   options->push_back({"forced", kOrder, JoinedBy(compile::ForcedRules(), "|"),
-                      "transitions that best-first takes without looking further; default: single; "
-                      "sets and relaxed prove nothing",
+                      "transitions that best-first takes without a search; default: single; "
+                      "sets and relaxed give no proof",
                       [](std::string_view text, Words* words) {
                         return SetName(text, compile::ForcedRules(), &words->forced);
                       }});
   options->push_back(
       {"slack", kOrder, "SIZE",
-       "bytes by which forced transitions may raise peak and live bytes, of relaxed ones",
+       "with forced relaxed: bytes by which a forced transition may increase peak and live bytes",
        [](std::string_view text, Words* words) { return SetBytes(text, &words->slack_bytes); }});
   options->push_back({"step-states", kOrder, "N",
-                      "states after which a search step of serenity times out; default: 10000",
+                      "with order serenity: states after which a search step ends; default: 10000",
                       [](std::string_view text, Words* words) {
-                        return SetNumber(text, std::int64_t{1}, kMostStates, &words->step_states);
+                        return SetNumber(text, std::int64_t{1}, kMaxStates, &words->step_states);
                       }});
   options->push_back({"soft-budget", kOrder, "SIZE",
-                      "the soft budget (tau) of serenity, in place of the search for one: "
-                      "schedules with a larger peak are dropped",
+                      "with order serenity: a fixed soft budget (tau) instead of a search for one; "
+                      "orders with a larger peak are dropped",
                       SetSoftBudget});
   options->push_back(
       {"order-only", kOrder, "", "do not place tensors", [](std::string_view, Words* words) {
@@ -126,26 +128,26 @@ void AddOrderOptions(std::vector<Option>* options) {
 
 void AddPlacementOptions(std::vector<Option>* options) {
   options->push_back({"no-memory-plan", kPlacement, "",
-                      "tflm: write the order alone and leave the addresses to TFLM",
+                      "tflm: write only the order; TFLM's own planner places the tensors",
                       [](std::string_view, Words* words) {
                         words->no_memory_plan = true;
                         return Status();
                       }});
   options->push_back({"keep-inputs", kPlacement, "",
-                      "with overlap: no output is placed over an input of the model",
+                      "with overlap: do not overwrite inputs of the model",
                       [](std::string_view, Words* words) {
                         words->keep_inputs = true;
                         return Status();
                       }});
   options->push_back(
       {"memory", kPlacement, "NAME=SIZE,bw=N ...",
-       "a memory with its bytes per cycle; several: every tensor gets the one that makes reading "
-       "and writing fastest; stock runtimes cannot execute that, plan.json tells it",
+       "a memory and its bandwidth in bytes per cycle; with several, every tensor is assigned to "
+       "one so that access time is minimal; only plan.json and the C header contain such a plan",
        AddMemory});
   options->push_back(
       {"moves", kPlacement, "none|compact|best",
-       "copies of live tensors where no placement fits the budget (or, without one, the peak): "
-       "everything live moves down (compact), or the fewest bytes do (best); default: none",
+       "copy live tensors where no placement reaches the budget (without a budget, the peak): all "
+       "live tensors move down (compact), or as few bytes as possible (best); default: none",
        [](std::string_view text, Words* words) {
          return SetName(text, {"none", "compact", "best"}, &words->moves);
        }});
@@ -154,25 +156,25 @@ void AddPlacementOptions(std::vector<Option>* options) {
 void AddRewritingOptions(std::vector<Option>* options) {
   options->push_back(
       {"rewrite", kRewriting, "none|bitwise|reassociate|serenity",
-       "what rewriting the graph may do to the outputs: nothing at all (bitwise), "
-       "or sums in another order (reassociate); none: the graph stays; serenity: "
-       "the rules of SERENITY wherever they fit, accumulators of one byte",
+       "rewrite the graph: with the same output bytes (bitwise), also with sums in another order "
+       "(reassociate), as SERENITY does wherever its rules apply, with accumulators of one byte "
+       "(serenity), or not at all (none)",
        [](std::string_view text, Words* words) {
          return SetName(text, {"none", "bitwise", "reassociate", "serenity"}, &words->rewrite);
        }});
   options->push_back({"rules", kRewriting, "NAME,... or -NAME,...", RulesHelp(), SetRules});
   options->push_back(
       {"rewrite-work", kRewriting, "N",
-       "operators and states that the search for rewrites may look at, in about microseconds; "
+       "limit of the search for rewrites, in operators and states (about one microsecond each); "
        "default: " +
            std::to_string(rewrite::SearchOptions().max_work),
        [](std::string_view text, Words* words) {
-         return SetNumber(text, std::int64_t{1}, kMostStates, &words->rewrite_work);
+         return SetNumber(text, std::int64_t{1}, kMaxStates, &words->rewrite_work);
        }});
   options->push_back(
       {"accumulator-bytes", kRewriting, "4|1",
-       "neap: of an element of the partial sums of 8-bit convolutions; 4, the default, is exact; 1 "
-       "requantises every part, as the accounting of SERENITY has it",
+       "neap: bytes per element of the partial sums of 8-bit convolutions; 4 is exact; 1 rounds "
+       "every partial sum, as SERENITY counts; default: 4",
        [](std::string_view text, Words* words) {
          if (text != "1" && text != "4") return NotOneOf(text, "4|1");
          words->accumulator_bytes = text == "1" ? 1 : 4;
@@ -183,17 +185,16 @@ void AddRewritingOptions(std::vector<Option>* options) {
 void AddTileOptions(std::vector<Option>* options) {
   options->push_back(
       {"cascade", kTiles, "auto|off",
-       "run operators tile by tile where that needs less memory: the written model has slices, "
-       "operators on tiles and concatenations; default: only where no other plan is within the "
+       "run operators tile by tile where that needs less memory; the written model has slices, "
+       "operators on tiles and concatenations; default: only if no other plan is within the "
        "budget",
        [](std::string_view text, Words* words) {
          return SetName(text, {"auto", "off"}, &words->cascade);
        }});
   options->push_back(
       {"cascade-bodies", kTiles, "clones|shared",
-       "what equal tiles are made of in TensorFlow Lite Micro: operators of their own, or, where "
-       "that needs less, a body that each of them calls by an IF, which the application must "
-       "register; default: clones",
+       "tflm: equal tiles have operators of their own (clones) or, where that needs less memory, "
+       "call a shared body by an IF, which the application has to register; default: clones",
        [](std::string_view text, Words* words) {
          return SetName(text, {"clones", "shared"}, &words->cascade_bodies);
        }});
@@ -203,76 +204,77 @@ void AddTileOptions(std::vector<Option>* options) {
          return Status();
        }});
   options->push_back({"max-region-operators", kTiles, "N",
-                      "operators in one region of tiles, at most; default: 24",
+                      "maximum number of operators in a region of tiles; default: 24",
                       [](std::string_view text, Words* words) {
                         return SetNumber(text, std::size_t{1}, std::size_t{1000},
-                                         &words->grids.most_operators);
+                                         &words->grids.max_operators);
                       }});
-  constexpr std::int64_t kMostTiles = 4096;
-  options->push_back({"max-region-tiles", kTiles, "N", "tiles of one region, at most; default: 64",
+  constexpr std::int64_t kMaxTiles = 4096;
+  options->push_back({"max-region-tiles", kTiles, "N",
+                      "maximum number of tiles of a region; default: 64",
                       [](std::string_view text, Words* words) {
-                        return SetNumber(text, std::int64_t{2}, kMostTiles,
-                                         &words->grids.most_tiles);
+                        return SetNumber(text, std::int64_t{2}, kMaxTiles, &words->grids.max_tiles);
                       }});
-  options->push_back(
-      {"max-tile-aspect", kTiles, "N",
-       "where height and width are both cut, parts along the one for each part along the other, at "
-       "most; default: 2",
-       [](std::string_view text, Words* words) {
-         return SetNumber(text, std::int64_t{1}, kMostTiles, &words->grids.most_aspect);
-       }});
+  options->push_back({"max-tile-aspect", kTiles, "N",
+                      "if height and width are both cut, maximum ratio of the numbers of parts "
+                      "along the two axes; "
+                      "default: 2",
+                      [](std::string_view text, Words* words) {
+                        return SetNumber(text, std::int64_t{1}, kMaxTiles,
+                                         &words->grids.max_aspect);
+                      }});
   options->push_back(
       {"tile-grids", kTiles, "auto|all",
-       "grids that are tried: all, or (auto, the default) those that promise most: where slices of "
-       "rows are free (TensorFlow Lite Micro) no cuts of the width alone, and at most 16 tiles "
-       "where both axes are cut",
+       "grids that are tried: all, or the most promising (auto): under tflm, where slices of rows "
+       "are free, no cuts of the width alone, and at most 16 tiles if both axes are cut; default: "
+       "auto",
        SetTileGrids});
 }
 
 void AddStreamOptions(std::vector<Option>* options) {
   options->push_back(
       {"stream", kStreams, "auto|off",
-       "neap: compute parts of the network block by block, so that a few rows of most tensors are "
-       "enough; default: only where no other plan is within the budget",
+       "neap: compute parts of the network block by block and store a few rows of most tensors; "
+       "default: only if no other plan is within the budget",
        [](std::string_view text, Words* words) {
          return SetName(text, {"auto", "off"}, &words->stream);
        }});
   options->push_back(
       {"input", kStreams, "resident|external|rows",
-       "of streams, where the inputs are: in the arena and counted (the default), in other memory "
-       "that can be read at any place, or fed row by row",
+       "with streams: model inputs are in the arena and counted (resident), in other memory with "
+       "random access (external), or passed row by row (rows); default: resident",
        [](std::string_view text, Words* words) {
          return SetName(text, {"resident", "external", "rows"}, &words->input);
        }});
   options->push_back({"max-macs", kStreams, "RATIO",
-                      "of streams: multiply-accumulates of the plan, as a multiple of the "
-                      "network's, such as 1.02; default: 1",
+                      "with streams: maximum number of MACs as a multiple of the network's, such "
+                      "as 1.02; default: 1",
                       SetMaxMacs});
-  options->push_back(
-      {"block-columns", kStreams, "N|row",
-       "of streams: columns of a segment's result that a block computes; default: chosen for each "
-       "segment",
-       SetBlockColumns});
+  options->push_back({"block-columns", kStreams, "N|row",
+                      "with streams: columns of a segment's output that a block computes; default: "
+                      "chosen for each "
+                      "segment",
+                      SetBlockColumns});
 }
 
 void AddLimitOptions(std::vector<Option>* options) {
   options->push_back(
       {"max-states", kLimits, "N",
-       "states of the search, the same on every machine; default: a few seconds' worth, by the "
-       "number of operators; with a time limit: none",
+       "maximum number of states of the search, the same on every machine; default: enough for a "
+       "few seconds, by the number of operators; with a time limit: no limit",
        [](std::string_view text, Words* words) {
-         return SetNumber(text, std::int64_t{1}, kMostStates, &words->max_states);
+         return SetNumber(text, std::int64_t{1}, kMaxStates, &words->max_states);
        }});
   options->push_back({"max-memory", kLimits, "SIZE",
-                      "of the tables in which the search keeps its states; what does not fit is "
-                      "forgotten or ends the search, and the model itself comes on top; default: "
-                      "4GiB",
+                      "maximum size of the search's tables, without the model; a full table drops "
+                      "states or ends the search; default: 4GiB",
                       [](std::string_view text, Words* words) {
                         return SetBytes(text, &words->max_memory_bytes);
                       }});
   options->push_back(
       {"threads", kLimits, "N",
-       "most threads of the exact search; never changes the result; default: all cores",
+       "maximum number of threads of the exact search; the result is always the same; default: all "
+       "cores",
        [](std::string_view text, Words* words) {
          return SetNumber(text, std::int64_t{1}, std::int64_t{1024}, &words->threads);
        }});

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "neap/base/result.h"
-#include "neap/cascade/device.h"
-#include "neap/cascade/plan.h"
 #include "neap/deliver/deliver.h"
 #include "neap/deliver/rewriting.h"
 #include "neap/formats/formats.h"
 #include "neap/plan/plan.h"
+#include "neap/transform/cascade/device.h"
+#include "neap/transform/cascade/plan.h"
 
 namespace neap::deliver {
 

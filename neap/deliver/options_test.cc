@@ -77,12 +77,13 @@ TEST(OptionsTest, Values) {
   EXPECT_NE(ErrorOf({{"budget", "64 apples"}}).find("budget '64 apples' is not a size"),
             std::string::npos);
   EXPECT_EQ(ErrorOf({{"max-states", "0"}}),
-            "max-states '0' is no whole number from 1 to 1000000000000");
-  EXPECT_EQ(ErrorOf({{"time-limit", "-1"}}, "--"), "--time-limit is not a number of seconds");
+            "max-states '0' is not a whole number from 1 to 1000000000000");
+  EXPECT_EQ(ErrorOf({{"time-limit", "-1"}}, "--"),
+            "--time-limit is not a number of seconds of at least 0");
   EXPECT_EQ(ErrorOf({{"max-macs", "0.9"}}),
-            "max-macs '0.9' is no ratio of 1 or more, such as 1.02");
+            "max-macs '0.9' is not a ratio of at least 1 such as 1.02");
   EXPECT_EQ(ErrorOf({{"rules", "sum,-concat"}}),
-            "rules names rules to use or, with -, rules to leave out, not both");
+            "rules names rules to apply and rules to leave out (-NAME), expected only one kind");
   EXPECT_EQ(ErrorOf({{"memory", "a=1KiB,bw=1"}, {"memory", "a=2KiB,bw=1"}}),
             "memory names 'a' twice");
   EXPECT_EQ(ErrorOf({{"speed", "high"}}), "there is no option 'speed'");
@@ -95,17 +96,16 @@ TEST(OptionsTest, Values) {
 
 // Messages name options as the caller does.
 TEST(OptionsTest, WhatDoesNotGoTogether) {
-  EXPECT_EQ(ErrorOf({{"slack", "5"}}), "slack belongs to forced relaxed");
-  EXPECT_EQ(ErrorOf({{"slack", "5"}}, "--"), "--slack belongs to --forced relaxed");
-  EXPECT_EQ(ErrorOf({{"keep-inputs", ""}}), "keep-inputs belongs to overlap");
-  EXPECT_EQ(ErrorOf({{"device", "cortex-m4"}}), "device belongs to cascade auto");
-  EXPECT_EQ(ErrorOf({{"tile-grids", "all"}}), "tile-grids belongs to cascade auto");
-  EXPECT_EQ(ErrorOf({{"input", "rows"}}),
-            "input, max-macs and block-columns belong to stream auto");
+  EXPECT_EQ(ErrorOf({{"slack", "5"}}), "slack requires forced relaxed");
+  EXPECT_EQ(ErrorOf({{"slack", "5"}}, "--"), "--slack requires --forced relaxed");
+  EXPECT_EQ(ErrorOf({{"keep-inputs", ""}}), "keep-inputs requires overlap");
+  EXPECT_EQ(ErrorOf({{"device", "cortex-m4"}}), "device requires cascade auto");
+  EXPECT_EQ(ErrorOf({{"tile-grids", "all"}}), "tile-grids requires cascade auto");
+  EXPECT_EQ(ErrorOf({{"input", "rows"}}), "input, max-macs and block-columns require stream auto");
   EXPECT_EQ(ErrorOf({{"rewrite", "none"}, {"rewrite-work", "5"}}),
-            "rules, rewrite-work and accumulator-bytes belong to rewrite, which is none here");
+            "rules, rewrite-work and accumulator-bytes require rewrite, which is none here");
   EXPECT_EQ(ErrorOf({{"cascade", "auto"}, {"order", "beam"}}),
-            "cascade auto goes with none of order-only, order, scratch, memory, moves");
+            "cascade auto cannot be combined with order-only, order, scratch, memory or moves");
   EXPECT_EQ(ErrorOf({{"cascade", "auto"}, {"device", "cortex-m4"}, {"overlap", "tflm-reference"}}),
             "");
 }
@@ -122,7 +122,7 @@ TEST(OptionsTest, Runtimes) {
   ASSERT_TRUE(Set("budget-total", "64KiB", &words));
   const auto refused = RequestOf(words, Model(formats::Format::kOnnx), {});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "budget-total belongs to runtime tflm");
+  EXPECT_EQ(refused.error().message, "budget-total requires runtime tflm");
   EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->budgets.total_bytes, 65536);
   words = {};
   ASSERT_TRUE(Set("runtime", "neap", &words));
@@ -130,7 +130,7 @@ TEST(OptionsTest, Runtimes) {
   EXPECT_TRUE(RequestOf(words, Model(formats::Format::kTflite), {})->sums_in_place);
   ASSERT_TRUE(Set("moves", "best", &words));
   EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {}).error().message,
-            "moves is not for runtime neap, where tensors share addresses");
+            "moves is not applicable to runtime neap, where tensors share addresses");
 }
 
 // A limit that was asked for takes the place of the default one.
@@ -155,7 +155,7 @@ TEST(DimsTest, NamesAndValues) {
     const auto refused = DimsOf({bad}, "--");
     ASSERT_FALSE(refused) << bad;
     EXPECT_EQ(refused.error().message,
-              "--dim '" + std::string(bad) + "' is not NAME=N with a whole number N from 1 on");
+              "--dim '" + std::string(bad) + "' is not NAME=N with a positive whole number N");
   }
   EXPECT_EQ(DimsOf({"n=1", "n=2"}, "").error().message, "dim 'n' is given twice");
 }

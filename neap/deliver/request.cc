@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes with what, and the request that words come to.
+// Incompatible options, and the request that the options describe.
 #include <algorithm>
 #include <array>
 #include <thread>
@@ -10,7 +10,7 @@
 #include "neap/deliver/options.h"
 #include "neap/io/file.h"
 #include "neap/plan/profile.h"
-#include "neap/rewrite/rewrite.h"
+#include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
 namespace {
@@ -32,8 +32,8 @@ bool MayCut(const Words& words) {
          words.memories.empty() && words.moves == "none";
 }
 
-// What does not go together. {NAME} is an option. An option of one kind of plan beside another kind
-// would be ignored in silence.
+// Incompatible options; {NAME} is an option. An option that belongs to another kind of plan would
+// be ignored silently.
 struct Conflict {
   bool (*holds)(const Words& words);
   std::string_view text;
@@ -43,74 +43,78 @@ struct Conflict {
 constexpr Conflict kConflicts[] = {
     // Addresses.
     {[](const Words& w) { return w.keep_inputs && w.overlap.empty(); },
-     "{keep-inputs} belongs to {overlap}", ""},
+     "{keep-inputs} requires {overlap}", ""},
     {[](const Words& w) { return w.moves != "none" && (w.order_only || !w.overlap.empty()); },
-     "{moves} goes with neither {order-only} nor {overlap}: it is about addresses at which no two "
-     "tensors lie",
+     "{moves} cannot be combined with {order-only} or {overlap}: it needs addresses that no two "
+     "tensors share",
      ""},
     {[](const Words& w) { return w.order_only && !w.overlap.empty(); },
-     "{overlap} is about addresses, which {order-only} leaves out", ""},
+     "{overlap} needs addresses, which {order-only} leaves out", ""},
     {[](const Words& w) { return !w.overlap.empty() && w.no_memory_plan; },
-     "{overlap} is about addresses, which {no-memory-plan} leaves to TFLM", ""},
+     "{overlap} needs addresses, which {no-memory-plan} leaves to TFLM", ""},
     {[](const Words& w) { return w.order_only && HasBudget(w); },
      "{budget} compares an arena, which {order-only} leaves out", ""},
     {[](const Words& w) { return w.order_only && w.writes_header; },
      "{emit-c} writes addresses, which {order-only} leaves out", ""},
     {[](const Words& w) { return !w.integer_io.empty() && w.has_scratch; },
-     "{integer-io} does not go with {scratch}", ""},
+     "{integer-io} cannot be combined with {scratch}", ""},
     // Orders.
     {[](const Words& w) { return !w.forced.empty() && w.order != "best-first"; },
-     "{forced} belongs to {order} best-first", ""},
+     "{forced} requires {order} best-first", ""},
     {[](const Words& w) { return w.Has("slack") && w.forced != "relaxed"; },
-     "{slack} belongs to {forced} relaxed", ""},
+     "{slack} requires {forced} relaxed", ""},
     {[](const Words& w) { return w.step_states != 0 && w.order != "serenity"; },
-     "{step-states} belongs to {order} serenity", ""},
+     "{step-states} requires {order} serenity", ""},
     {[](const Words& w) { return w.soft_budget_bytes != 0 && w.order != "serenity"; },
-     "{soft-budget} belongs to {order} serenity", ""},
+     "{soft-budget} requires {order} serenity", ""},
     {[](const Words& w) { return w.soft_budget_bytes != 0 && w.step_states != 0; },
-     "{step-states} ends the steps of a search that {soft-budget} replaces", ""},
+     "{step-states} limits a search that {soft-budget} replaces", ""},
     // Tiles.
     {[](const Words& w) { return w.cascade != "auto" && !w.device.empty(); },
-     "{device} belongs to {cascade} auto", ""},
+     "{device} requires {cascade} auto", ""},
     {[](const Words& w) { return w.cascade != "auto" && w.cascade_bodies != "clones"; },
-     "{cascade-bodies} belongs to {cascade} auto", ""},
+     "{cascade-bodies} requires {cascade} auto", ""},
     {[](const Words& w) { return w.cascade != "auto" && w.Has("max-region-operators"); },
-     "{max-region-operators} belongs to {cascade} auto", ""},
+     "{max-region-operators} requires {cascade} auto", ""},
     {[](const Words& w) { return w.cascade != "auto" && w.Has("max-region-tiles"); },
-     "{max-region-tiles} belongs to {cascade} auto", ""},
+     "{max-region-tiles} requires {cascade} auto", ""},
     {[](const Words& w) { return w.cascade != "auto" && w.Has("max-tile-aspect"); },
-     "{max-tile-aspect} belongs to {cascade} auto", ""},
+     "{max-tile-aspect} requires {cascade} auto", ""},
     {[](const Words& w) { return w.cascade != "auto" && w.Has("tile-grids"); },
-     "{tile-grids} belongs to {cascade} auto", ""},
+     "{tile-grids} requires {cascade} auto", ""},
     {[](const Words& w) { return w.cascade_bodies == "shared" && w.no_memory_plan; },
-     "{cascade-bodies} shared rests on addresses, which {no-memory-plan} leaves to TFLM", ""},
+     "{cascade-bodies} shared needs addresses, which {no-memory-plan} leaves to TFLM", ""},
     {[](const Words& w) { return w.cascade == "auto" && !MayCut(w); },
-     "{cascade} auto goes with none of {order-only}, {order}, {scratch}, {memory}, {moves}", ""},
-    // Rewriting. Where none was asked for, the graph just stays as it is.
+     "{cascade} auto cannot be combined with {order-only}, {order}, {scratch}, {memory} or {moves}",
+     ""},
+    // Rewriting. If it was not requested, the graph is not changed.
     {[](const Words& w) { return Rewrites(w) && w.has_scratch; },
-     "rewriting does not go with {scratch}, whose sizes are those of the given operators", ""},
+     "rewriting cannot be combined with {scratch}, whose sizes are those of the given operators",
+     ""},
     // Memories.
     {[](const Words& w) { return !w.memories.empty() && w.writes_model; },
-     "stock runtimes have one arena: {memory} cannot be written into a model",
-     "write the plan alone"},
+     "{memory} cannot be written into a model: stock runtimes have one arena",
+     "write the plan instead"},
     {[](const Words& w) {
        return !w.memories.empty() && (w.order_only || w.moves != "none" || w.budget_total_bytes);
      },
-     "{memory} goes with none of {order-only}, {moves} and {budget-total}", ""},
+     "{memory} cannot be combined with {order-only}, {moves} or {budget-total}", ""},
     // Streams.
     {[](const Words& w) {
        return w.stream != "auto" &&
               (w.input != "resident" || w.max_macs_permille != 0 || w.block_columns != 0);
      },
-     "{input}, {max-macs} and {block-columns} belong to {stream} auto", ""},
+     "{input}, {max-macs} and {block-columns} require {stream} auto", ""},
     {[](const Words& w) { return w.stream == "auto" && !MayStream(w); },
-     "{stream} goes with none of a written model, {emit-c}, {order-only}, {moves} and {memory}",
+     "{stream} cannot be combined with a written model, {emit-c}, {order-only}, {moves} or "
+     "{memory}",
      ""},
     {[](const Words& w) { return w.stream == "auto" && w.keep_inputs; },
-     "{keep-inputs} does not go with {stream}, which writes over rows that have been read", ""},
+     "{keep-inputs} cannot be combined with {stream}, which overwrites rows after their last use",
+     ""},
 };
 
-// The same for a runtime that is known.
+// The same with a runtime.
 struct RuntimeConflict {
   bool (*holds)(const Words& words, plan::Runtime runtime);
   std::string_view text;  // {} is the runtime
@@ -120,30 +124,30 @@ constexpr RuntimeConflict kRuntimeConflicts[] = {
     {[](const Words& w, plan::Runtime r) {
        return w.stream == "auto" && r != plan::Runtime::kNeap;
      },
-     "{stream} belongs to {runtime} neap: stock runtimes execute no such plan"},
+     "{stream} requires {runtime} neap: stock runtimes cannot execute streamed plans"},
     {[](const Words& w, plan::Runtime r) {
        return w.cascade_bodies == "shared" && r != plan::Runtime::kTflm;
      },
-     "{cascade-bodies} shared belongs to {runtime} tflm"},
+     "{cascade-bodies} shared requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) { return w.no_memory_plan && r != plan::Runtime::kTflm; },
-     "{no-memory-plan} belongs to {runtime} tflm"},
+     "{no-memory-plan} requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) {
        return w.budget_total_bytes && r != plan::Runtime::kTflm;
      },
-     "{budget-total} belongs to {runtime} tflm"},
+     "{budget-total} requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) {
        return w.accumulator_bytes != 0 && (r != plan::Runtime::kNeap || w.writes_model);
      },
-     "{accumulator-bytes} belongs to {runtime} neap without a written model: no file holds "
+     "{accumulator-bytes} requires {runtime} neap without a written model: no file format has "
      "accumulators"},
     {[](const Words& w, plan::Runtime r) {
        return w.moves != "none" && (r == plan::Runtime::kNeap || r == plan::Runtime::kLitert);
      },
-     "{moves} is not for {runtime} {}, where tensors share addresses"},
+     "{moves} is not applicable to {runtime} {}, where tensors share addresses"},
 };
 
-// `text` with the names of options in it, and with `runtime` for {}.
-std::string Told(std::string_view text, const Words& words, std::string_view runtime) {
+// `text` with the names of the options, and with `runtime` for {}.
+std::string Named(std::string_view text, const Words& words, std::string_view runtime) {
   std::string out;
   while (!text.empty()) {
     const std::size_t open = std::min(text.find('{'), text.size());
@@ -160,12 +164,12 @@ std::string Told(std::string_view text, const Words& words, std::string_view run
 Status CheckWithRuntime(const Words& words, plan::Runtime runtime) {
   for (const RuntimeConflict& conflict : kRuntimeConflicts) {
     if (!conflict.holds(words, runtime)) continue;
-    return Fail(UsageError(Told(conflict.text, words, plan::ProfileOf(runtime).name)));
+    return Fail(UsageError(Named(conflict.text, words, plan::ProfileOf(runtime).name)));
   }
   return CheckOverlap(words, runtime);
 }
 
-// What plans have to stay within, a device's memory included.
+// The budgets of the plans, including the memory of a device.
 Budgets BudgetsOf(const Words& words, const graph::Graph& graph, const cascade::Device& device) {
   Budgets budgets{words.budget_bytes, words.budget_total_bytes, {}};
   if (words.cascade != "auto") return budgets;
@@ -185,7 +189,7 @@ Budgets BudgetsOf(const Words& words, const graph::Graph& graph, const cascade::
 
 void SetLimits(const Words& words, Limits* limits) {
   limits->max_memory_bytes = words.max_memory_bytes;
-  // A limit that was asked for takes the place of the default one.
+  // A requested limit replaces the default one.
   limits->max_states = words.max_states > 0           ? words.max_states
                        : words.time_limit_seconds > 0 ? 0
                                                       : kStatesForAFewSeconds;
@@ -210,21 +214,21 @@ void SetOrder(const Words& words, compile::Options* options) {
 }
 
 void SetStreams(const Words& words, bool has_budget, Request* request) {
-  compile::Options& options = request->compile;
-  // Whatever the budget needs, unless there is a limit.
-  if (has_budget) options.most_macs_permille = 1'000'000;
+  stream::Settings& settings = request->streaming;
+  // As many as the budget needs, unless there is a limit.
+  if (has_budget) settings.max_macs_permille = 1'000'000;
   if (words.stream == "auto") {
     request->streams = Use::kAlways;
   } else if (words.stream.empty() && MayStream(words) && !words.keep_inputs &&
-             options.runtime == plan::Runtime::kNeap) {
+             request->compile.runtime == plan::Runtime::kNeap) {
     request->streams = Use::kIfNeeded;
   }
   for (const auto input :
        {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
-    if (plan::NameOf(input) == words.input) options.stream_input = input;
+    if (plan::NameOf(input) == words.input) settings.input = input;
   }
-  if (words.max_macs_permille != 0) options.most_macs_permille = words.max_macs_permille;
-  options.stream_columns = words.block_columns;
+  if (words.max_macs_permille != 0) settings.max_macs_permille = words.max_macs_permille;
+  settings.column_block = words.block_columns;
 }
 
 }  // namespace
@@ -232,7 +236,7 @@ void SetStreams(const Words& words, bool has_budget, Request* request) {
 Status CheckWords(const Words& words) {
   for (const Conflict& conflict : kConflicts) {
     if (!conflict.holds(words)) continue;
-    Diagnostic diagnostic = UsageError(Told(conflict.text, words, ""));
+    Diagnostic diagnostic = UsageError(Named(conflict.text, words, ""));
     diagnostic.hint = conflict.hint;
     return Fail(std::move(diagnostic));
   }
@@ -252,7 +256,7 @@ Status CheckOverlap(const Words& words, plan::Runtime runtime) {
   const bool other = runtime == plan::Runtime::kLitert || runtime == plan::Runtime::kOnnxRuntime ||
                      neap != (*kernels == ops::KernelLibrary::kNeap);
   if (!other) return {};
-  return Fail(UsageError(words.Named("overlap") + " " + words.overlap + " is not for " +
+  return Fail(UsageError(words.Named("overlap") + " " + words.overlap + " is not applicable to " +
                          words.Named("runtime") + " " + std::string(plan::ProfileOf(runtime).name) +
                          ", which has other kernels"));
 }
@@ -262,8 +266,8 @@ Result<cascade::Device> DeviceOf(const Words& words) {
       words.device.empty() ? std::string(cascade::DevicePresets().front()) : words.device;
   if (auto preset = cascade::DeviceNamed(wanted)) return *preset;
   if (!wanted.ends_with(".json")) {
-    Diagnostic diagnostic = UsageError(words.Named("device") + " '" + wanted + "' is no preset");
-    diagnostic.hint = "one of ";
+    Diagnostic diagnostic = UsageError(words.Named("device") + " '" + wanted + "' is not a device");
+    diagnostic.hint = "expected one of ";
     for (const std::string_view name : cascade::DevicePresets()) {
       diagnostic.hint += std::string(name) + ", ";
     }
@@ -293,16 +297,17 @@ Result<RewriteSettings> RewritingOf(const Words& words) {
     settings.accumulator_bytes = 1;
     settings.rules = {"concat", "kernel-wise", "channel-wise"};
     if (chooses) {
-      return Fail(UsageError(Told(
-          "{rules} and {rewrite-work} choose where to rewrite, which {rewrite} serenity does not",
+      return Fail(UsageError(Named(
+          "{rules} and {rewrite-work} cannot be combined with {rewrite} serenity, which rewrites "
+          "wherever its rules apply",
           words, "")));
     }
   }
   if (!settings.any && (chooses || words.accumulator_bytes != 0)) {
     return Fail(UsageError(
-        Told("{rules}, {rewrite-work} and {accumulator-bytes} belong to {rewrite}, which is none "
-             "here",
-             words, "")));
+        Named("{rules}, {rewrite-work} and {accumulator-bytes} require {rewrite}, which is none "
+              "here",
+              words, "")));
   }
   if (words.accumulator_bytes != 0) {
     settings.accumulator_bytes = static_cast<int>(words.accumulator_bytes);
@@ -334,7 +339,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   NEAP_TRY(options.runtime, RuntimeOf(words, source.format));
   NEAP_CHECK_OK(CheckWithRuntime(words, options.runtime));
   NEAP_TRY(request.rewriting, RewritingOf(words));
-  // An order strategy is about the given graph, and so are sizes of scratch.
+  // An order strategy and sizes of scratch refer to the given graph.
   const bool given_graph = !Rewrites(words) && words.order != "exact";
   if (given_graph || words.has_scratch) request.rewriting.any = false;
   request.sums_in_place = options.runtime == plan::Runtime::kNeap && !words.writes_model;

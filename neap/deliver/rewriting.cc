@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/check/runtime_check.h"
 #include "neap/deliver/edits.h"
-#include "neap/plan/runtime_check.h"
-#include "neap/rewrite/rewrite.h"
+#include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
 namespace {
@@ -23,8 +23,8 @@ bool LacksData(const graph::Graph& before, const graph::Graph& edited) {
   return false;
 }
 
-// Makes `out->model` of the edited graph: a file, with the bytes of the constants that were cut;
-// the source is read again where these were not read.
+// Sets `out->model` to the edited graph as a file, with the bytes of the constants that were cut.
+// The source is read again if these were not read.
 Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
                  const rewrite::Settings& settings, const formats::LoadOptions& options,
                  Rewritten* out) {
@@ -37,10 +37,10 @@ Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
     NEAP_TRY(edited, rewrite::Apply(whole->graph, out->applications, settings));
     lacks = LacksData(whole->graph, edited);
   }
-  // Whether it is written or not: a plan that nothing can run is none.
+  // Even if it is not written: a plan has to be executable.
   if (lacks) {
     return Fail(BadInput(
-        "the file lacks the values of weights that they cut; with them the peak would be " +
+        "the file has no values of the weights that they cut; with the values, the peak would be " +
         FormatBytes(out->peak_bytes)));
   }
   NEAP_TRY(out->model, formats::WriteEdited(whole ? *whole : source, edited, load));
@@ -72,7 +72,7 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
   out.lower_bound_bytes = found.lower_bound_bytes;
   out.evaluations = found.evaluations;
   if (found.applications.empty()) return out;
-  NEAP_CHECK_OK(plan::RequireKernels(source.graph, found.graph, compile.runtime));
+  NEAP_CHECK_OK(check::RequireKernels(source.graph, found.graph, compile.runtime));
   if (NeedsExecutor(found.graph)) out.accumulator_bytes = settings.accumulator_bytes;
   out.applications = std::move(found.applications);
   if (!CanBeFile(source, found.graph)) {

@@ -6,7 +6,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/deliver/edits.h"
-#include "neap/deliver/networks_testing.h"
+#include "testing/deliver_networks.h"
 
 namespace neap::deliver {
 namespace {
@@ -67,7 +67,7 @@ TEST(RewritingTest, WeightsWithoutValuesAreNotCut) {
   const auto refused = RewriteWide(model, read);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kBadInput);
-  EXPECT_THAT(refused.error().message, HasSubstr("lacks the values of weights"));
+  EXPECT_THAT(refused.error().message, HasSubstr("has no values of the weights"));
   EXPECT_THAT(refused.error().message,
               HasSubstr("the peak would be " + FormatBytes(known->peak_bytes)));
   // Where the values were only not read, they are.

@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "neap/plan/offsets_check.h"
-#include "neap/plan/runtime_check.h"
+#include "neap/check/offsets_check.h"
+#include "neap/check/runtime_check.h"
 
 namespace neap::deliver {
 namespace {
@@ -23,7 +23,7 @@ class OrderComparison {
   // "" when all is as planned, else what is not.
   std::string Run() {
     if (source_.graph.subgraphs.size() != written_.subgraphs.size()) {
-      return "it has another number of subgraphs";
+      return "it has a different number of subgraphs";
     }
     // Subgraphs of .tflite keep their numbers. Those of .onnx are numbered as they are met, so that
     // bodies are found through the operators that call them.
@@ -81,8 +81,8 @@ class OrderComparison {
           found.bodies.size() != expected.bodies.size() ||
           !SameTensors(source, expected.inputs, written, found.inputs) ||
           !SameTensors(source, expected.outputs, written, found.outputs)) {
-        return "position " + std::to_string(at - 1) + " holds '" + found.type +
-               "', planned was operator " + graph::Describe(id, expected);
+        return "position " + std::to_string(at - 1) + " has '" + found.type +
+               "', expected operator " + graph::Describe(id, expected);
       }
       for (std::size_t body = 0; body < expected.bodies.size(); ++body) {
         Expect(expected.bodies[body], found.bodies[body]);
@@ -104,21 +104,21 @@ std::string KernelsOf(const plan::Plan& plan) {
 
 // "" when the file carries the offsets and they are right for its graph.
 std::string WrongPlan(const formats::SourceModel& written, const compile::Compiled& compiled) {
-  if (!written.carried_plan) return "it carries no memory plan";
+  if (!written.carried_plan) return "it contains no memory plan";
   const formats::CarriedPlan& carried = *written.carried_plan;
-  if (!carried.problem.empty()) return "of its memory plan, " + carried.problem;
+  if (!carried.problem.empty()) return "in its memory plan, " + carried.problem;
   bool same = carried.offsets.size() == compiled.offsets.size() &&
               carried.kernels == KernelsOf(compiled.plan);
   for (const graph::SubgraphId id : compiled.offsets.Ids()) {
     same = same && carried.offsets[id].Items() == compiled.offsets[id].Items();
   }
-  if (!same) return "it carries another memory plan";
+  if (!same) return "it contains another memory plan";
   if (!carried.kernels.empty()) return "";
-  const plan::OffsetsVerdict verdict = plan::CheckOffsets(written.graph, carried.offsets);
-  if (!verdict.problems.empty()) return "of its memory plan, " + verdict.problems.front();
+  const check::OffsetsVerdict verdict = check::CheckOffsets(written.graph, carried.offsets);
+  if (!verdict.problems.empty()) return "in its memory plan, " + verdict.problems.front();
   return verdict.inside_operators.empty()
              ? ""
-             : "of its memory plan, " + verdict.inside_operators.front();
+             : "in its memory plan, " + verdict.inside_operators.front();
 }
 
 // A plan that leaves every tensor to TFLM.
@@ -154,7 +154,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeFile(const formats::So
     // The folder of a file is where its external data is looked for.
     written = formats::LoadBytes(bytes, source.path, options);
     if (written) {
-      notes->insert(notes->begin(), "the model refers to files beside '" + source.path +
+      notes->insert(notes->begin(), "the model refers to files in the folder of '" + source.path +
                                         "': copy them to the folder of '" + path + "'");
     }
   }
@@ -170,7 +170,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeFile(const formats::So
   if (why.empty()) return bytes;
   Diagnostic diagnostic = BadInput("was not written: read back, " + why);
   diagnostic.file = path;
-  diagnostic.hint = "this is a defect of Neap; please report it with the model";
+  diagnostic.hint = "this is a defect of Neap: please report it with the model";
   return Fail(std::move(diagnostic));
 }
 
@@ -181,7 +181,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> WrittenModel(
     const formats::LoadOptions& options, std::vector<std::string>* notes) {
   if (compiled.edited && source.format == formats::Format::kTflite) {
     // First the moves as operators, then addresses for the file that has them.
-    NEAP_CHECK_OK(plan::RequireKernels(source.graph, *compiled.edited, compiled.plan.runtime));
+    NEAP_CHECK_OK(check::RequireKernels(source.graph, *compiled.edited, compiled.plan.runtime));
     NEAP_TRY(const formats::SourceModel edited,
              formats::WriteEdited(source, *compiled.edited, options));
     return MakeFile(edited, OperatorOrder(edited.graph.subgraphs.size()), compiled, path, options,

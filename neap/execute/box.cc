@@ -8,6 +8,7 @@
 
 #include "neap/execute/loops/strided.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
 
 namespace neap::execute {
@@ -15,15 +16,17 @@ namespace {
 
 using graph::OpId;
 using graph::TensorId;
+using ops::Is;
+using ops::OpKind;
 
 constexpr std::size_t kRank = 4;
 
 bool IsWindow(const graph::Op& op) {
-  return op.type == "CONV_2D" || op.type == "DEPTHWISE_CONV_2D" || op.type == "MAX_POOL_2D" ||
-         op.type == "AVERAGE_POOL_2D";
+  return Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d, OpKind::kMaxPool2d,
+            OpKind::kAveragePool2d);
 }
 
-bool IsPad(const graph::Op& op) { return op.type == "PAD" || op.type == "PADV2"; }
+bool IsPad(const graph::Op& op) { return Is(op, OpKind::kPad, OpKind::kPadv2); }
 
 // A constant beside an image must be the same at every place.
 bool VariesInSpace(const graph::Tensor& tensor) {
@@ -37,15 +40,15 @@ bool VariesInSpace(const graph::Tensor& tensor) {
 
 bool JoinsChannels(const graph::Op& op) {
   const std::int64_t axis = IntOr(op, "axis", 0);
-  return op.type == "CONCATENATION" && (axis == 3 || axis == -1);
+  return Is(op, OpKind::kConcatenation) && (axis == 3 || axis == -1);
 }
 
 Status RequireParts(const graph::Subgraph& subgraph, const graph::Op& op) {
-  const bool single_split = op.type == "SPLIT" && op.outputs.size() == 1;
+  const bool single_split = Is(op, OpKind::kSplit) && op.outputs.size() == 1;
   const bool elementwise = ops::IsElementwise(op);
   const bool known = op.domain == "tflite" && op.outputs.size() == 1 && op.outputs[0].valid() &&
                      (IsWindow(op) || IsPad(op) || elementwise || JoinsChannels(op) ||
-                      single_split || op.type == "MEAN");
+                      single_split || Is(op, OpKind::kMean));
   NEAP_CHECK_OK(Require(known, "has no kernel for a part of its output"));
   for (const TensorId tensor : op.inputs) {
     const bool varies = elementwise && tensor.valid() && subgraph.tensors[tensor].constant &&

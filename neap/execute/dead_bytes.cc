@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "neap/ops/op_table.h"
+
 namespace neap::execute {
 namespace {
+
+using ops::Is;
+using ops::OpKind;
 
 // Of a slice with constant begins, as 32-bit or 64-bit integers.
 std::int64_t FirstByteOf(const Program& program, const graph::Op& op) {
   const graph::Subgraph& subgraph = program.subgraph();
-  if (op.type != "SLICE" || op.domain != "tflite" || op.inputs.size() < 2 ||
-      !op.inputs[1].valid() || !program.IsConstant(op.inputs[1])) {
+  if (!Is(op, OpKind::kSlice) || op.inputs.size() < 2 || !op.inputs[1].valid() ||
+      !program.IsConstant(op.inputs[1])) {
     return 0;
   }
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];

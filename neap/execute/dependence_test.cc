@@ -14,8 +14,8 @@
 
 #include "neap/base/random.h"
 #include "neap/execute/evaluate.h"
-#include "neap/execute/execute_testing.h"
 #include "neap/execute/inputs.h"
+#include "testing/execute.h"
 
 namespace neap::execute {
 namespace {

@@ -38,7 +38,7 @@ class Tensors {
   Result<std::span<std::byte>> Make(TensorId tensor) {
     if (!tensor.valid()) return std::span<std::byte>();
     memory_left_ -= program_.BytesOf(tensor);
-    if (memory_left_ < 0) return Fail(BadInput("the tensors need more memory than is allowed"));
+    if (memory_left_ < 0) return Fail(BadInput("the tensors exceed the memory limit"));
     values_[tensor].resize(static_cast<std::size_t>(program_.BytesOf(tensor)));
     return std::span<std::byte>(values_[tensor]);
   }

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "neap/execute/execute_testing.h"
+#include "testing/execute.h"
 
 namespace neap::execute {
 namespace {

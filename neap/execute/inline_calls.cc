@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "neap/ops/op_table.h"
+
 namespace neap::execute {
 namespace {
 
@@ -18,11 +20,13 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
+using ops::Is;
+using ops::OpKind;
 
 // Which of its bodies a call runs; nullopt: not known, or it cannot be written out.
 std::optional<std::size_t> ChosenBody(const Graph& graph, const Subgraph& subgraph, const Op& op) {
-  if (op.domain != "tflite" || op.type != "IF" || op.bodies.size() != 2 || op.inputs.empty() ||
-      !op.inputs[0].valid() || op.folded) {
+  if (!Is(op, OpKind::kIf) || op.bodies.size() != 2 || op.inputs.empty() || !op.inputs[0].valid() ||
+      op.folded) {
     return std::nullopt;
   }
   const graph::Tensor& condition = subgraph.tensors[op.inputs[0]];
@@ -91,8 +95,7 @@ class Inliner {
  private:
   OpId Copy(TensorId from, TensorId to) {
     Op op;
-    op.type = "RESHAPE";
-    op.domain = "tflite";
+    ops::SetKind(&op, OpKind::kReshape);
     op.inputs = {from};
     op.outputs = {to};
     const auto& shape = flat_.tensors[to].shape;
@@ -244,7 +247,7 @@ class PlanInliner {
   Status Place(const plan::TensorPlacement& placement) {
     const auto slots = static_cast<std::int32_t>(entry_.steps.size());
     if (placement.first < 0 || placement.last < placement.first || placement.last > slots) {
-      return Fail(BadInput("a tensor lives in slots that do not exist"));
+      return Fail(BadInput("a tensor is live in slots that do not exist"));
     }
     if (placement.subgraph == entry_.subgraph && main_.tensors.Has(placement.tensor)) {
       PlaceOfMain(placement);
@@ -361,7 +364,7 @@ Graph InlineCalls(const Graph& graph, SubgraphId subgraph) {
 
 Result<plan::EntryPlan> InlineCalls(const Graph& graph, const plan::EntryPlan& entry) {
   if (!graph.subgraphs.Has(entry.subgraph)) {
-    return Fail(BadInput("the plan is about a subgraph that the model does not have"));
+    return Fail(BadInput("the plan refers to a subgraph that the model does not have"));
   }
   return PlanInliner(graph, entry).Run();
 }

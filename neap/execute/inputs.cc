@@ -105,7 +105,7 @@ Result<std::vector<Value>> RandomInputs(const graph::Subgraph& subgraph, std::ui
     if (!bytes) return Fail(AtTensor(std::move(bytes).error(), id, tensor));
     max_bytes -= *bytes;
     if (max_bytes < 0) {
-      return Fail(AtTensor(BadInput("the inputs need more memory than is allowed"), id, tensor));
+      return Fail(AtTensor(BadInput("the inputs exceed the memory limit"), id, tensor));
     }
     auto value = RandomValue(tensor, *bytes, Random(seed + (static_cast<std::uint64_t>(i) << 32U)));
     if (!value) return Fail(AtTensor(std::move(value).error(), id, tensor));
@@ -147,7 +147,7 @@ Result<std::vector<Value>> MatchInputs(const graph::Subgraph& subgraph,
     const graph::TensorId id = subgraph.inputs[i];
     const graph::Tensor& tensor = subgraph.tensors[id];
     if (found == arrays.end()) {
-      return Fail(AtTensor(BadInput("there is no array of the name of this input"), id, tensor));
+      return Fail(AtTensor(BadInput("there is no array with the name of this input"), id, tensor));
     }
     const int bits = graph::BitsOf(tensor.type);
     if (bits > 0 && bits < 8) {

@@ -26,7 +26,7 @@ constexpr std::size_t kEntryBytes = 46;
 constexpr std::size_t kLocalBytes = 30;
 
 Diagnostic Malformed(std::string_view what) {
-  return BadInput("is no .npz that can be read: " + std::string(what));
+  return BadInput("is not a readable .npz: " + std::string(what));
 }
 
 template <typename T>
@@ -46,10 +46,10 @@ struct Entry {
 };
 
 Result<std::size_t> FindEnd(std::span<const std::byte> file) {
-  constexpr std::size_t kMostComment = 65535;
+  constexpr std::size_t kMaxComment = 65535;
   if (file.size() < kEndBytes) return Fail(Malformed("it is too short"));
   const std::size_t last = file.size() - kEndBytes;
-  for (std::size_t back = 0; back <= std::min(last, kMostComment); ++back) {
+  for (std::size_t back = 0; back <= std::min(last, kMaxComment); ++back) {
     if (Read<std::uint32_t>(file, last - back) == kEndOfDirectory) return last - back;
   }
   return Fail(Malformed("it has no directory"));
@@ -110,7 +110,7 @@ Result<std::vector<std::byte>> Extract(std::span<const std::byte> file, const En
     return Fail(Malformed("a member is outside the file"));
   }
   *bytes_left -= entry.bytes;
-  if (*bytes_left < 0) return Fail(BadInput("its arrays need more memory than is allowed"));
+  if (*bytes_left < 0) return Fail(BadInput("its arrays exceed the memory limit"));
   const auto packed = file.subspan(begin, entry.packed_bytes);
   if (entry.method == 8) return Inflate(packed, entry.bytes);
   if (entry.method != 0 || entry.packed_bytes != entry.bytes) {
@@ -190,7 +190,7 @@ Result<Value> ParseNpy(std::span<const std::byte> file) {
   NEAP_TRY(const std::int64_t bytes, graph::TensorBytes(tensor));
   const auto data = file.subspan(header_begin + header_bytes);
   if (static_cast<std::int64_t>(data.size()) != bytes) {
-    return Fail(Malformed("an array has not as many bytes as its shape says"));
+    return Fail(Malformed("the bytes of an array do not match its shape"));
   }
   value.bytes.assign(data.begin(), data.end());
   return value;

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "neap/base/random.h"
-#include "neap/execute/execute_testing.h"
 #include "neap/execute/inputs.h"
+#include "testing/execute.h"
 
 namespace neap::execute {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "neap/base/random.h"
-#include "neap/execute/execute_testing.h"
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"
 #include "neap/ops/overlap.h"
+#include "testing/execute.h"
 
 namespace neap::execute {
 namespace {

@@ -71,8 +71,7 @@ Status Program::PrepareSizes(std::int64_t max_memory_bytes) {
     if (!bytes) return Fail(AtTensor(std::move(bytes).error(), id, tensor));
     // Kernels may keep eight bytes for each element of a dimension.
     if (*bytes > max_memory_bytes / 8) {
-      return Fail(
-          AtTensor(BadInput("is too large to be run with the memory that is allowed"), id, tensor));
+      return Fail(AtTensor(BadInput("exceeds the memory limit of the run"), id, tensor));
     }
     bytes_[id] = *bytes;
     if (tensor.data) constants_[id] = tensor.data->bytes;
@@ -182,8 +181,7 @@ Status Program::PrepareOps(Kernels kernels, std::int64_t max_memory_bytes) {
     for (const TensorId input : subgraph_->ops[id].inputs) {
       if (!input.valid() || !subgraph_->tensors[input].variable) continue;
       if (read[input]) {
-        return Fail(
-            AtOp(BadInput("has no kernel for state that operators share"), id, subgraph_->ops[id]));
+        return Fail(AtOp(BadInput("has no kernel for shared state"), id, subgraph_->ops[id]));
       }
       read[input] = true;
     }
@@ -250,7 +248,8 @@ Status Program::Fold(OpId id, std::int64_t* memory_left) {
     if (!output.valid()) continue;
     *memory_left -= bytes_[output];
     if (*memory_left < 0) {
-      return Fail(AtOp(BadInput("what is computed from constants needs too much memory"), id, op));
+      return Fail(
+          AtOp(BadInput("tensors computed from constants exceed the memory limit"), id, op));
     }
     auto value = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes_[output]));
     outputs.back() = *value;

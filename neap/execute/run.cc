@@ -18,7 +18,7 @@ Status Machine::Prepare() {
   const auto slots = static_cast<std::int32_t>(entry_.steps.size());
   ends_.resize(entry_.steps.size() + 1);
   NEAP_CHECK_OK(Require(!entry_.tensors.empty() || entry_.steps.empty(),
-                        "the plan has no addresses: it was made with --order-only"));
+                        "the plan has no addresses, only an order"));
   std::vector<std::int64_t> sizes = entry_.memory_bytes;
   if (sizes.empty()) sizes.push_back(entry_.arena_bytes);
   const auto allowed = [&](std::int64_t bytes) {
@@ -46,7 +46,7 @@ Status Machine::Prepare() {
     if (!inside(place.offset, place.bytes, place.memory)) return fail("is not inside the arena");
     if (place.bytes != program_.BytesOf(place.tensor)) {
       return fail("has " + std::to_string(program_.BytesOf(place.tensor)) +
-                  " bytes, the plan says " + std::to_string(place.bytes));
+                  " bytes, the plan has " + std::to_string(place.bytes));
     }
     held.stretches.push_back(&place);
     ends_[static_cast<std::size_t>(std::clamp(place.last, 0, slots))].push_back(&place);
@@ -111,8 +111,8 @@ Status Machine::RunSteps() {
     }
     if (step.subgraph != entry_.subgraph || !subgraph_.ops.Has(step.op) ||
         subgraph_.ops[step.op].folded) {
-      return Fail(BadInput("slot " + std::to_string(slot) +
-                           " runs no operator of the entry that has a step"));
+      return Fail(
+          BadInput("slot " + std::to_string(slot) + " runs no operator of the entry subgraph"));
     }
     NEAP_CHECK_OK(RunStep(slot, step.op));
   }
@@ -363,7 +363,7 @@ RunResult Machine::Finish() {
 Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
                       std::span<const Value> inputs, const RunOptions& options) {
   if (!graph.subgraphs.Has(entry.subgraph)) {
-    return Fail(BadInput("the plan is about a subgraph that the model does not have"));
+    return Fail(BadInput("the plan refers to a subgraph that the model does not have"));
   }
   NEAP_TRY(const Program program,
            Program::Prepare(graph, entry.subgraph, options.kernels, options.max_memory_bytes));

@@ -51,7 +51,7 @@ struct RunOptions {
 
 struct RunResult {
   std::vector<Value> outputs;
-  // What the plan does wrong, a line each, at most kMostViolations. Empty: the outputs are those of
+  // What the plan does wrong, a line each, at most kMaxViolations. Empty: the outputs are those of
   // an unplanned run.
   std::vector<std::string> violations;
   std::int64_t arena_bytes = 0;
@@ -61,7 +61,7 @@ struct RunResult {
   std::int64_t kernel_bytes = 0;      // of a streamed plan: the largest working memory of a kernel,
                                       // the block's inputs and outputs side by side; not counted
 };
-inline constexpr std::size_t kMostViolations = 20;
+inline constexpr std::size_t kMaxViolations = 20;
 
 // Runs one entry of a plan on the inputs of its subgraph, in its order. The arena lies between
 // guard bytes and is filled with poison; so are the bytes of a tensor when its planned lifetime

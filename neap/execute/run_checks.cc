@@ -15,7 +15,7 @@ namespace neap::execute {
 using graph::TensorId;
 
 void Machine::Report(std::int32_t slot, TensorId tensor, const std::string& what) {
-  if (violations_.size() >= kMostViolations) return;
+  if (violations_.size() >= kMaxViolations) return;
   std::string line = slot < 0 ? "" : "slot " + std::to_string(slot) + ": ";
   if (tensor.valid()) line += graph::Describe(tensor, subgraph_.tensors[tensor]) + " ";
   violations_.push_back(line + what);

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 
+#include "neap/check/check.h"
 #include "neap/compile/compile.h"
 #include "neap/execute/evaluate.h"
-#include "neap/execute/execute_testing.h"
 #include "neap/execute/inputs.h"
-#include "neap/plan/check.h"
+#include "testing/execute.h"
 
 namespace neap::execute {
 namespace {
@@ -175,7 +175,7 @@ TEST(Run, DamagedPlansAreCaught) {
     plan::Plan damaged = sample.plan;
     const auto kind = static_cast<std::size_t>(random.Below(kDamages));
     if (!Apply(static_cast<Damage>(kind), damaged.entries.data(), &random)) continue;
-    const bool is_wrong = !plan::Check(sample.graph, damaged).empty();
+    const bool is_wrong = !check::CheckPlan(sample.graph, damaged).empty();
     const auto run = execute::Run(sample.graph, damaged.entries[0], sample.inputs, {});
     const bool found = !run || !run->violations.empty();
     wrong[kind] += is_wrong ? 1 : 0;

@@ -240,7 +240,7 @@ Status StreamMachine::AddToSums(OpId id, const ImagePart& part) {
   const TensorId out = op.outputs[0];
   const std::vector<std::byte> pixels = Gather(id, in, part);
   NEAP_CHECK_OK(Require(areas_[out] != nullptr && !SumsOf(id).empty(),
-                        "the plan has no room for the sums of an operator"));
+                        "the plan has no address for the running sums of an operator"));
   const std::span<std::byte> sums = SumsOf(id);
   const auto size = static_cast<std::size_t>(ops::SumBytesOf(subgraph_, op));
   Held& held = held_[out];
@@ -248,7 +248,7 @@ Status StreamMachine::AddToSums(OpId id, const ImagePart& part) {
   const StreamImage& image = images_[in];
   if (first) held.added.resize(static_cast<std::size_t>(image.height * image.width));
   if (!first && !std::equal(sums.begin(), sums.end(), held.sums.begin(), held.sums.end())) {
-    Report(id, out, "has sums that are not those that were written");
+    Report(id, out, "has running sums that differ from those that were written");
   }
   for (std::int64_t y = part.rows.first; y < part.rows.last; ++y) {
     for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {

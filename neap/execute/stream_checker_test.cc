@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "neap/execute/stream_testing.h"
-#include "neap/plan/check.h"
+#include "neap/check/check.h"
+#include "testing/streams.h"
 
 namespace neap::execute {
 namespace {
@@ -50,11 +50,12 @@ TEST(StreamChecker, NothingLiesOverWhatItsOwnBoxReads) {
     block.ops[0].rows = {{0, 2}};
     block.ops[0].columns = {{0, 3}};
     for (const StreamSegment& segment : {whole, block}) {
-      const auto findings = plan::Check(graph, PlanOf(EntryWith(graph, {segment}, out + 6)));
+      const auto findings = check::CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, out + 6)));
       if (out == 6) {
         EXPECT_THAT(findings, IsEmpty());
       } else {
-        EXPECT_THAT(findings, Contains(HasSubstr("over what the same box reads"))) << out;
+        EXPECT_THAT(findings, Contains(HasSubstr("overwrites values that the same box reads")))
+            << out;
       }
     }
   }
@@ -71,11 +72,12 @@ TEST(StreamChecker, ElementwiseOutputsLieUponTheSameByte) {
     const StreamSegment segment = Whole(0, {{op.inputs[0], {{0, 6}}}, {op.outputs[0], {{out, 6}}}});
     plan::EntryPlan entry = EntryWith(graph, {segment}, out + 6);
     entry.stream->macs = entry.stream->layerwise_macs = 0;
-    const auto findings = plan::Check(graph, PlanOf(entry));
+    const auto findings = check::CheckPlan(graph, PlanOf(entry));
     if (out == 0 || out == 6) {
       EXPECT_THAT(findings, IsEmpty()) << out;
     } else {
-      EXPECT_THAT(findings, Contains(HasSubstr("over what the same box reads"))) << out;
+      EXPECT_THAT(findings, Contains(HasSubstr("overwrites values that the same box reads")))
+          << out;
     }
   }
 }
@@ -93,11 +95,12 @@ TEST(StreamChecker, SumsDoNotLieOverWhatTheyAreMadeFrom) {
     segment.ops = {{graph::OpId(0), {}, false, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(1), {}, true, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(2), {}, false, {{0, 1}}, {{0, 1}}}};
-    const auto findings = plan::Check(graph, PlanOf(EntryWith(graph, {segment}, 58)));
+    const auto findings = check::CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, 58)));
     if (sums == 48) {
       EXPECT_THAT(findings, IsEmpty());
     } else {
-      EXPECT_THAT(findings, Contains(HasSubstr("over what the same box reads"))) << sums;
+      EXPECT_THAT(findings, Contains(HasSubstr("overwrites values that the same box reads")))
+          << sums;
     }
   }
 }
@@ -115,7 +118,7 @@ TEST(StreamChecker, RowsAreFedOnceInOrderAndWhole) {
                    {graph::OpId(0), {}, false, {none, {0, 4}}, {none, {0, 3}}}};
     plan::EntryPlan entry = EntryWith(graph, {segment}, 48);
     entry.stream->input = plan::StreamInput::kRows;
-    return plan::Check(graph, PlanOf(entry));
+    return check::CheckPlan(graph, PlanOf(entry));
   };
   const Steps whole = {{0, 3}, {3, 3}};
   EXPECT_THAT(findings({{0, 2}, {2, 4}}, whole), IsEmpty());
@@ -143,7 +146,7 @@ TEST(StreamChecker, OutputsAreReadAtTheEnd) {
         Whole(1, {{image, {{24, 12}}}, {mean, {{48, 1}}}}),
         Whole(2, {{image, {{24, 12}}}, {mean, {{48, 1}}}, {last, {{at, 1}}}})};
     const auto findings =
-        plan::Check(graph, PlanOf(EntryWith(graph, segments, at == 50 ? 52 : 50)));
+        check::CheckPlan(graph, PlanOf(EntryWith(graph, segments, at == 50 ? 52 : 50)));
     if (at == 50) {
       EXPECT_THAT(findings, IsEmpty());
     } else {
@@ -166,7 +169,7 @@ TEST(StreamChecker, NothingIsLeftOut) {
     segment.ops = {{graph::OpId(0), {}, false, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(1), {}, true, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(2), {}, false, {rows}, {{0, 1}}}};
-    const auto findings = plan::Check(graph, PlanOf(EntryWith(graph, {segment}, 54)));
+    const auto findings = check::CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, 54)));
     if (rows.empty()) {
       EXPECT_THAT(findings, Contains(HasSubstr("is never computed as a whole")));
     } else {

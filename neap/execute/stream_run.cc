@@ -19,7 +19,7 @@ using plan::StreamOp;
 using plan::StreamSegment;
 
 void StreamMachine::Report(OpId op, TensorId tensor, const std::string& what) {
-  if (result_.violations.size() >= kMostViolations) return;
+  if (result_.violations.size() >= kMaxViolations) return;
   std::string line = segment_ < 0 ? "" : "segment " + std::to_string(segment_) + ": ";
   if (op.valid()) line += graph::Describe(op, subgraph_.ops[op]) + ": ";
   if (tensor.valid()) line += graph::Describe(tensor, subgraph_.tensors[tensor]) + " ";
@@ -48,9 +48,8 @@ Status StreamMachine::Prepare() {
   std::int64_t pixels = 0;
   for (const StreamSegment& segment : stream_.segments) {
     NEAP_CHECK_OK(CheckSegment(segment, &boxes, &pixels));
-    NEAP_CHECK_OK(
-        Require(boxes <= plan::kMostStreamBoxes && pixels <= plan::kMostStreamRepeats * due,
-                "the plan has far more work than the model"));
+    NEAP_CHECK_OK(Require(boxes <= plan::kMaxStreamBoxes && pixels <= plan::kMaxStreamRepeats * due,
+                          "the plan has far more work than the model"));
   }
   // What a segment finds that earlier ones have left.
   live_.resize(stream_.segments.size());

@@ -22,7 +22,8 @@ struct Value {
   std::vector<std::byte> bytes;
 };
 
-// Whose arithmetic counts where stock kernels disagree in a byte: docs/execute.md lists where.
+// Whose arithmetic counts where stock kernels disagree in a byte: docs/reference/execute.md lists
+// where.
 enum class Kernels : std::uint8_t { kTflm, kLitert, kOnnx };
 
 // Called once for every tensor of the entry subgraph that is computed or given, in the order in

@@ -236,7 +236,7 @@ Status CheckOps(const Subgraph& before, const Subgraph& after, bool calls) {
     if (op.source_index >= 0) {
       if (static_cast<std::size_t>(op.source_index) >= before.ops.size() ||
           !kept.insert(op.source_index).second) {
-        return refuse("is no operator of the file, or comes twice");
+        return refuse("is not an operator of the file, or occurs twice");
       }
       const Op& source = before.ops[OpId(op.source_index)];
       if (source.type != op.type || source.domain != op.domain || source.bodies != op.bodies) {
@@ -273,7 +273,7 @@ Status CheckEdit(const SourceModel& model, const graph::Graph& edited) {
   const std::size_t old = model.graph.subgraphs.size();
   const bool adds = model.format == Format::kTflite;
   if (edited.subgraphs.size() < old || (!adds && edited.subgraphs.size() > old)) {
-    return Fail(UsageError("an edit has another number of subgraphs"));
+    return Fail(UsageError("an edit has a different number of subgraphs"));
   }
   NEAP_CHECK_OK(graph::Verify(edited));
   for (const SubgraphId id : edited.subgraphs.Ids()) {

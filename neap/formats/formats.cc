@@ -45,9 +45,9 @@ bool StartsAsJson(std::string_view text) {
 // number), first; what follows is another field of the model: strings, messages, or model_version.
 bool StartsAsOnnx(std::string_view text) {
   constexpr char kIrVersionTag = 0x08;
-  constexpr char kMostIrVersion = 64;
+  constexpr char kMaxIrVersion = 64;
   constexpr std::array<char, 8> kNextTags = {0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
-  return text.size() > 2 && text[0] == kIrVersionTag && text[1] > 0 && text[1] < kMostIrVersion &&
+  return text.size() > 2 && text[0] == kIrVersionTag && text[1] > 0 && text[1] < kMaxIrVersion &&
          std::find(kNextTags.begin(), kNextTags.end(), text[2]) != kNextTags.end();
 }
 
@@ -174,7 +174,7 @@ Result<std::vector<std::byte>> WritePlanned(
     return AtFile(tflite::WritePlanned(model, order, offsets, kernels), model.path);
   }
   return AtFile<std::vector<std::byte>>(
-      Fail(UsageError("is no .tflite: only those carry a memory plan")), model.path);
+      Fail(UsageError("is not a .tflite: no other format has a memory plan")), model.path);
 }
 
 Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& edited,

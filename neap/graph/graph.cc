@@ -37,16 +37,18 @@ Status VerifyReferences(const Graph& graph, const Subgraph& subgraph) {
       if (producer[tensor].valid()) {
         return Fail(In(subgraph, tensor,
                        In(subgraph, id,
-                          BadInput("is written here and already by operator " +
+                          BadInput("is an output here and already of operator " +
                                    Describe(producer[tensor], subgraph.ops[producer[tensor]])))));
       }
       producer[tensor] = id;
       if (subgraph.tensors[tensor].constant && !op.folded) {
         return Fail(
-            In(subgraph, tensor, In(subgraph, id, BadInput("is a constant but is written to"))));
+            In(subgraph, tensor,
+               In(subgraph, id,
+                  BadInput("is a constant, expected a tensor that an operator may write"))));
       }
     }
-    if (op.scratch_bytes < 0 || op.scratch_bytes > kMostBytes) {
+    if (op.scratch_bytes < 0 || op.scratch_bytes > kMaxBytes) {
       return Fail(In(subgraph, id, BadInput("has a scratch size out of range")));
     }
     for (const SubgraphId body : op.bodies) {
@@ -180,7 +182,7 @@ Result<std::int64_t> TensorBytes(const Tensor& tensor) {
       Diagnostic missing =
           MissingSize("dimension " + std::to_string(i) + " is " +
                       (named ? "the symbol '" + tensor.symbols[i] + "'" : std::string("unknown")));
-      if (named) missing.hint = "give it a value: --dim " + tensor.symbols[i] + "=1";
+      if (named) missing.hint = "bind the dimension '" + tensor.symbols[i] + "' to a number";
       return Fail(std::move(missing));
     }
     const auto product = CheckedMultiply(elements, dimension);
@@ -190,7 +192,7 @@ Result<std::int64_t> TensorBytes(const Tensor& tensor) {
     if (dimension == 0) return 0;
   }
   const auto total_bits = CheckedMultiply(elements, bits);
-  if (overflow || !total_bits || *total_bits / 8 >= kMostBytes / 2) {
+  if (overflow || !total_bits || *total_bits / 8 >= kMaxBytes / 2) {
     return Fail(BadInput("is too large: its size in bytes does not fit in 61 bits"));
   }
   return (*total_bits + 7) / 8;

@@ -19,6 +19,10 @@
 #include "neap/base/result.h"
 #include "neap/graph/element_type.h"
 
+namespace neap::ops {
+enum class OpKind : std::uint16_t;  // neap/ops/op_kind.h
+}
+
 namespace neap::graph {
 
 using TensorId = Id<struct TensorTag>;
@@ -84,6 +88,11 @@ struct Op {
   // ONNX: the version of its domain that the file uses, which decides what defaults mean; 0: not
   // known.
   std::int32_t version = 0;
+  // The operator that domain and type name, as resolved by neap/ops; 0: not resolved. It is stored
+  // here so that readers look names up once and no later stage hashes or searches them. Its values
+  // are declared in neap/ops, because this module knows no operator. Use ops::KindOf(), not this
+  // field: it checks the field against the names and looks up names that were changed since.
+  ops::OpKind kind = {};
 };
 
 // `before` must run before `after` for a reason that no tensor shows.

@@ -60,8 +60,8 @@ int ReadAll(int fd, std::size_t expected, std::vector<std::byte>* out) {
   out->resize(expected > 0 ? expected + 1 : kChunkBytes);
   for (;;) {
     if (length == out->size()) {
-      if (length > static_cast<std::size_t>(kMostFileBytes)) return EFBIG;
-      out->resize(std::min(length * 2, static_cast<std::size_t>(kMostFileBytes) + 1));
+      if (length > static_cast<std::size_t>(kMaxFileBytes)) return EFBIG;
+      out->resize(std::min(length * 2, static_cast<std::size_t>(kMaxFileBytes) + 1));
     }
     const ssize_t got = ::read(fd, out->data() + length, out->size() - length);
     if (got < 0 && errno == EINTR) continue;
@@ -70,7 +70,7 @@ int ReadAll(int fd, std::size_t expected, std::vector<std::byte>* out) {
     length += static_cast<std::size_t>(got);
   }
   out->resize(length);
-  return length > static_cast<std::size_t>(kMostFileBytes) ? EFBIG : 0;
+  return length > static_cast<std::size_t>(kMaxFileBytes) ? EFBIG : 0;
 }
 
 int WriteAll(int fd, std::span<const std::byte> bytes) {
@@ -84,7 +84,7 @@ int WriteAll(int fd, std::span<const std::byte> bytes) {
 }
 
 Diagnostic TooLarge(const std::string& path) {
-  return At(path, "is too large: the most is " + FormatBytes(kMostFileBytes));
+  return At(path, "is too large: the most is " + FormatBytes(kMaxFileBytes));
 }
 
 // A file that is gone again unless Keep() is called.
@@ -99,8 +99,8 @@ class Temporary {
   // A new file in `folder`, with the rights of any new file. The descriptor, or -1 with errno.
   int Create(const fs::path& folder) {
     static std::atomic<unsigned> counter{0};
-    constexpr int kMostTries = 1000;
-    for (int i = 0; i < kMostTries; ++i) {
+    constexpr int kMaxTries = 1000;
+    for (int i = 0; i < kMaxTries; ++i) {
       const std::string name =
           ".neap-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
       const std::string path = (folder / name).string();
@@ -130,7 +130,7 @@ class Temporary {
 
 Diagnostic Exists(const std::string& path) {
   Diagnostic error = At(path, "exists already");
-  error.hint = "--force overwrites it";
+  error.hint = "use another name or allow overwriting";
   return error;
 }
 
@@ -163,7 +163,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string
     return Fail(At(path, "cannot be opened: " + Reason(errno)));
   }
   if (S_ISDIR(status.st_mode)) return Fail(At(path, "is a folder, expected a file"));
-  if (S_ISREG(status.st_mode) && status.st_size > kMostFileBytes) return Fail(TooLarge(path));
+  if (S_ISREG(status.st_mode) && status.st_size > kMaxFileBytes) return Fail(TooLarge(path));
   if (accept && S_ISREG(status.st_mode)) {
     std::array<std::byte, 4096> head = {};
     const ssize_t got = ::pread(file.Number(), head.data(), head.size(), 0);

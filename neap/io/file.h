@@ -15,7 +15,7 @@
 namespace neap::io {
 
 // Files larger than this are refused, so that no input can exhaust the machine.
-inline constexpr std::int64_t kMostFileBytes = std::int64_t{8} << 30;
+inline constexpr std::int64_t kMaxFileBytes = std::int64_t{8} << 30;
 
 // Refuses a file by its first bytes (at most 4,096) and its size, before the rest is read.
 using HeadCheck = std::function<Status(std::span<const std::byte> head, std::int64_t file_bytes)>;

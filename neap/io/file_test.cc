@@ -63,7 +63,7 @@ TEST_F(FileTest, LeavesAnExistingFileAloneUnlessForced) {
   const auto refused = WriteFile(Path("a"), "new", false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kIo);
-  EXPECT_THAT(refused.error().ToString(), HasSubstr("--force"));
+  EXPECT_THAT(refused.error().ToString(), HasSubstr("use another name or allow overwriting"));
   EXPECT_EQ(Text(Path("a")), "old");
   ASSERT_TRUE(WriteFile(Path("a"), "new", true));
   EXPECT_EQ(Text(Path("a")), "new");
@@ -121,7 +121,7 @@ TEST_F(FileTest, WritesToADevice) {
 TEST_F(FileTest, RefusesWhatIsTooLarge) {
   ASSERT_TRUE(WriteFile(Path("a"), "", false));
   std::error_code error;
-  fs::resize_file(Path("a"), static_cast<std::uintmax_t>(kMostFileBytes) + 1, error);
+  fs::resize_file(Path("a"), static_cast<std::uintmax_t>(kMaxFileBytes) + 1, error);
   if (error) GTEST_SKIP() << "no sparse files here";
   EXPECT_THAT(Text(Path("a")), HasSubstr("is too large"));
 }

@@ -30,7 +30,7 @@ bool IsGzip(std::span<const std::byte> bytes) {
 }
 
 Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes,
-                                          std::int64_t most_bytes) {
+                                          std::int64_t max_bytes) {
   z_stream stream{};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return Fail(IoError("zlib does not start"));
   std::vector<std::byte> out;
@@ -49,8 +49,8 @@ Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes,
     status = inflate(&stream, Z_NO_FLUSH);
     read += given - stream.avail_in;
     out.resize(length + kChunkBytes - stream.avail_out);
-    if (static_cast<std::int64_t>(out.size()) > most_bytes) {
-      wrong = "expands to more than " + FormatBytes(most_bytes);
+    if (static_cast<std::int64_t>(out.size()) > max_bytes) {
+      wrong = "expands to more than " + FormatBytes(max_bytes);
     } else if (status == Z_BUF_ERROR ||
                (status == Z_OK && read == bytes.size() && stream.avail_out > 0)) {
       wrong = "gzip data ends early";

@@ -13,10 +13,9 @@ namespace neap::io {
 // Whether the bytes begin as a gzip file (RFC 1952) does.
 bool IsGzip(std::span<const std::byte> bytes);
 
-// What a gzip file of one or more members holds; more than `most_bytes` of it is refused. Errors
+// What a gzip file of one or more members holds; more than `max_bytes` of it is refused. Errors
 // have no file name.
-Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes,
-                                          std::int64_t most_bytes);
+Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes, std::int64_t max_bytes);
 
 // One member.
 Result<std::vector<std::byte>> CompressGzip(std::span<const std::byte> bytes);

@@ -13,7 +13,8 @@ namespace neap::learn {
 
 using Node = std::int32_t;
 
-// Channels of weights; what they mean is the task's (docs/learned.md, "What a node tells").
+// Channels of weights; what they mean is the task's (docs/algorithms/learned.md, "What a node
+// tells").
 inline constexpr std::size_t kChannels = 3;
 
 struct Dag {

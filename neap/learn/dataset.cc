@@ -77,9 +77,9 @@ class Parser {
 
   Result<LabelledDag> ParseGraph() {
     NEAP_TRY(const auto head, Line("graph"));
-    if (head.size() != 3 || head[0] < 1 || head[0] > kMostLearnedNodes) {
+    if (head.size() != 3 || head[0] < 1 || head[0] > kMaxLearnedNodes) {
       return Wrong("expected 'graph NODES OPTIMUM CACHE', at most " +
-                   std::to_string(kMostLearnedNodes) + " nodes");
+                   std::to_string(kMaxLearnedNodes) + " nodes");
     }
     LabelledDag graph;
     graph.optimum = head[1];

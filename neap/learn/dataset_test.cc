@@ -16,7 +16,7 @@ std::vector<LabelledDag> Some(int count) {
   std::vector<LabelledDag> graphs;
   for (int i = 0; i < count; ++i) {
     LabelledDag& graph = graphs.emplace_back();
-    graph.dag = Sample({.nodes = 1 + i % 12, .most_weight = kMaxWeight}, &random);
+    graph.dag = Sample({.nodes = 1 + i % 12, .max_weight = kMaxWeight}, &random);
     graph.labels = AsapLabels(graph.dag, kStepCap);
     graph.optimum = i * 1'000'000'007LL;
     graph.cache_bytes = i % 3;

@@ -14,7 +14,7 @@ constexpr float kLevelUnit = 16;
 constexpr float kNumberUnit = 16;
 constexpr float kMemoryUnit = 2'500;  // half of the document's largest, in thousandths
 
-constexpr float kMostOverMean = 4;  // weights far above the mean say no more than this
+constexpr float kMaxOverMean = 4;  // weights far above the mean say no more than this
 
 float Ratio(double value, double of) { return of > 0 ? static_cast<float>(value / of) : 0.0F; }
 
@@ -81,7 +81,7 @@ class Embedder {
         const auto weight = static_cast<double>(Weight(channel, node));
         const double mean = channels_[channel].sum / static_cast<double>(size_);
         Push(Ratio(weight, channels_[channel].most));
-        Push(std::min(Ratio(weight, mean), kMostOverMean) / kMostOverMean);
+        Push(std::min(Ratio(weight, mean), kMaxOverMean) / kMaxOverMean);
       }
       const auto at = static_cast<std::size_t>(node);
       Push(std::min(Ratio(static_cast<double>(dag_.parents[at].size()), kParentsSeen), 2.0F));

@@ -15,7 +15,7 @@
 #include "neap/learn/peak.h"
 #include "neap/learn/repair.h"
 #include "neap/learn/sampler.h"
-#include "neap/schedule/check.h"
+#include "neap/solve/schedule/check.h"
 
 namespace neap::learn {
 namespace {
@@ -71,7 +71,7 @@ TEST(Dag, LevelsHeightsAndChildren) {
 TEST(Sampler, KeepsEveryPromise) {
   Random random(1);
   std::set<std::int32_t> levels_seen;
-  std::size_t most_parents = 0;
+  std::size_t max_parents = 0;
   for (int i = 0; i < 1000; ++i) {
     SamplerOptions options;
     options.nodes = 30;
@@ -81,23 +81,23 @@ TEST(Sampler, KeepsEveryPromise) {
     EXPECT_TRUE(IsConnected(dag));
     const auto levels = LevelsOf(dag);
     const std::int32_t count = *std::max_element(levels.begin(), levels.end()) + 1;
-    EXPECT_GE(count, options.least_levels);
-    EXPECT_LE(count, options.most_levels);
+    EXPECT_GE(count, options.min_levels);
+    EXPECT_LE(count, options.max_levels);
     levels_seen.insert(count);
     for (Node node = 0; node < 30; ++node) {
       const auto& parents = dag.parents[At(node)];
       EXPECT_LE(parents.size(), static_cast<std::size_t>(options.degree));
-      most_parents = std::max(most_parents, parents.size());
+      max_parents = std::max(max_parents, parents.size());
       EXPECT_TRUE(std::is_sorted(parents.begin(), parents.end()));
       EXPECT_EQ(std::adjacent_find(parents.begin(), parents.end()), parents.end());
       for (const auto& channel : dag.weights) {
         EXPECT_GE(channel[At(node)], 1);
-        EXPECT_LE(channel[At(node)], options.most_weight);
+        EXPECT_LE(channel[At(node)], options.max_weight);
       }
     }
   }
   EXPECT_EQ(levels_seen.size(), 16U);  // all of 10 to 25
-  EXPECT_EQ(most_parents, 6U);
+  EXPECT_EQ(max_parents, 6U);
 }
 
 TEST(Sampler, TheSameSeedTheSameGraph) {
@@ -114,7 +114,7 @@ TEST(Sampler, SmallAndLargeGraphs) {
   for (const std::int32_t nodes : {1, 2, 3, 50, 782}) {
     SamplerOptions options;
     options.nodes = nodes;
-    options.most_levels = 600;
+    options.max_levels = 600;
     EXPECT_EQ(Sample(options, &random).NumNodes(), nodes);
   }
 }
@@ -141,7 +141,7 @@ TEST(Labels, StepsKeepTheCapAndThePrecedences) {
   constexpr std::int64_t kCap = 6'000;
   for (int i = 0; i < 500; ++i) {
     SamplerOptions options;
-    options.least_levels = 3;
+    options.min_levels = 3;
     const Dag dag = Sample(options, &random);
     for (const Labels& labels : {AsapLabels(dag, kCap), AlapLabels(dag, kCap)}) {
       std::vector<std::int64_t> used(32, 0);
@@ -200,7 +200,7 @@ TEST(Repair, IsTheDefinitionOnThousands) {
   for (int i = 0; i < 3000; ++i) {
     SamplerOptions options;
     options.nodes = static_cast<std::int32_t>(random.Between(1, 14));
-    options.least_levels = 1;
+    options.min_levels = 1;
     const Dag dag = Sample(options, &random);
     const auto order = Shuffled(dag.NumNodes(), &random);
     const auto repaired = Repair(dag, order);
@@ -241,7 +241,7 @@ TEST(Embedding, RelativeRowsHaveNoScale) {
   for (const std::int32_t nodes : {1, 30, 782}) {
     SamplerOptions options;
     options.nodes = nodes;
-    options.most_levels = 700;
+    options.max_levels = 700;
     Dag dag = Sample(options, &random);
     const Rows rows = Embed(dag, Embedding::kRelative, Queue::kLevel);
     ASSERT_EQ(rows.values.size(), At(nodes) * kRelativeFeatures);
@@ -263,7 +263,7 @@ TEST(Peak, TheLearnedOrderIsJudgedByTheExactOne) {
   for (int i = 0; i < 300; ++i) {
     SamplerOptions options;
     options.nodes = 14;
-    options.least_levels = 3;
+    options.min_levels = 3;
     const schedule::Problem problem = ProblemOfDag(Sample(options, &random));
     ASSERT_EQ(schedule::Validate(problem), std::nullopt);
     const auto best = schedule::Solve(problem, {});

@@ -112,7 +112,7 @@ void Append(Word word, std::vector<std::byte>* out) {
 }
 
 tl::unexpected<Diagnostic> Refuse(const std::string& what) {
-  return Fail(BadInput("not a usable file of weights: " + what));
+  return Fail(BadInput("not a usable weights file: " + what));
 }
 
 Result<ModelConfig> ParseConfig(std::span<const std::byte> bytes) {
@@ -136,12 +136,12 @@ Result<ModelConfig> ParseConfig(std::span<const std::byte> bytes) {
   config.mask = static_cast<Mask>(field(4));
   config.task = static_cast<Task>(field(5));
   config.hidden = field(6);
-  if (config.hidden < 8 || config.hidden > kMostHidden || config.hidden % 8 != 0) {
+  if (config.hidden < 8 || config.hidden > kMaxHidden || config.hidden % 8 != 0) {
     return Refuse("its width is " + std::to_string(config.hidden) +
-                  ", expected a multiple of 8 up to " + std::to_string(kMostHidden));
+                  ", expected a multiple of 8 up to " + std::to_string(kMaxHidden));
   }
   if (field(7) != CountWeights(config)) {
-    return Refuse("it says " + std::to_string(field(7)) + " weights, expected " +
+    return Refuse("it declares " + std::to_string(field(7)) + " weights, expected " +
                   std::to_string(CountWeights(config)));
   }
   return config;

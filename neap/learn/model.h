@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A trained pointer network as a value, and its file ("docs/learned.md", "The file of weights"):
+// A trained pointer network as a value, and its file ("docs/algorithms/learned.md", "The file of
+// weights"):
 //
 //   bytes 0-7    "NEAPNET1"
 //   bytes 8-31   six u32, little-endian: encoder, decoder, embedding, queue, mask, task
@@ -48,7 +49,7 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-inline constexpr std::uint32_t kMostHidden = 512;
+inline constexpr std::uint32_t kMaxHidden = 512;
 inline constexpr std::size_t kEncoderLayers = 1;  // of a Transformer; as many heads
 inline constexpr std::size_t kDecoderLayers = 2;
 
@@ -76,7 +77,7 @@ Model InitialModel(const ModelConfig& config, std::uint64_t seed);
 Result<Model> ParseModel(std::span<const std::byte> bytes);
 std::vector<std::byte> SerializeModel(const Model& model);
 
-// The networks that come with the program (docs/learned.md tells how they were made).
+// The networks that come with the program (docs/algorithms/learned.md tells how they were made).
 const Model& BuiltinModel(Task task);
 
 }  // namespace neap::learn

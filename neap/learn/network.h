@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pointer network run forward, in plain C++. Encoder and decoder are an LSTM or a Transformer
-// each (docs/learned.md has the equations); the LSTM decoder has one glimpse.
+// each (docs/algorithms/learned.md has the equations); the LSTM decoder has one glimpse.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 
 #include "neap/base/check.h"
 #include "neap/learn/repair.h"
-#include "neap/schedule/check.h"
+#include "neap/solve/schedule/check.h"
 
 namespace neap::learn {
 
@@ -68,7 +68,7 @@ schedule::Problem ProblemOfDag(const Dag& dag) {
 
 schedule::Outcome LearnedOrder(const Network& network, const schedule::Problem& problem,
                                const Limits& limits) {
-  NEAP_CHECK(problem.num_ops <= kMostLearnedNodes, "too many operators for the network");
+  NEAP_CHECK(problem.num_ops <= kMaxLearnedNodes, "too many operators for the network");
   const Dag dag = DagOfProblem(problem);
   Limits bound_only = limits;
   bound_only.max_states = 1;

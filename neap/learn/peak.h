@@ -6,13 +6,13 @@
 #include "neap/base/limits.h"
 #include "neap/learn/dag.h"
 #include "neap/learn/network.h"
-#include "neap/schedule/problem.h"
-#include "neap/schedule/schedule.h"
+#include "neap/solve/schedule/problem.h"
+#include "neap/solve/schedule/schedule.h"
 
 namespace neap::learn {
 
 // Larger problems are not for a network whose time grows with the square.
-inline constexpr schedule::OpIndex kMostLearnedNodes = 10'000;
+inline constexpr schedule::OpIndex kMaxLearnedNodes = 10'000;
 
 // What the network sees of a problem. Channel 0: bytes that the operator allocates; 1: its share of
 // the bytes that end with it and its fellow users; 2: bytes that it touches. `problem` passes
@@ -23,7 +23,7 @@ Dag DagOfProblem(const schedule::Problem& problem);
 schedule::Problem ProblemOfDag(const Dag& dag);
 
 // The network's order, repaired, and its peak by replay; bound and proof are those that the exact
-// search has before it expands a state. At most kMostLearnedNodes operators.
+// search has before it expands a state. At most kMaxLearnedNodes operators.
 schedule::Outcome LearnedOrder(const Network& network, const schedule::Problem& problem,
                                const Limits& limits);
 

@@ -9,7 +9,7 @@ namespace neap::learn {
 namespace {
 
 // How often a graph that came out disconnected and could not be joined is drawn anew.
-constexpr int kMostTries = 100;
+constexpr int kMaxTries = 100;
 
 class OneGraph {
  public:
@@ -35,7 +35,7 @@ class OneGraph {
     }
     for (auto& channel : dag.weights) {
       for (std::size_t node = 0; node < Size(); ++node) {
-        channel.push_back(random_->Between(1, std::max<std::int64_t>(1, options_.most_weight)));
+        channel.push_back(random_->Between(1, std::max<std::int64_t>(1, options_.max_weight)));
       }
     }
     return dag;
@@ -45,8 +45,8 @@ class OneGraph {
   std::size_t Size() const { return static_cast<std::size_t>(options_.nodes); }
 
   void DrawLevels() {
-    const std::int32_t most = std::clamp(options_.most_levels, 1, options_.nodes);
-    const std::int32_t least = std::clamp(options_.least_levels, 1, most);
+    const std::int32_t most = std::clamp(options_.max_levels, 1, options_.nodes);
+    const std::int32_t least = std::clamp(options_.min_levels, 1, most);
     const auto levels = static_cast<std::size_t>(random_->Between(least, most));
     by_level_.assign(levels, {});
     level_.assign(Size(), 0);
@@ -115,7 +115,7 @@ class OneGraph {
 
 Dag Sample(const SamplerOptions& options, Random* random) {
   OneGraph graph(options, random);
-  for (int i = 0; i < kMostTries && !graph.Draw(); ++i) {
+  for (int i = 0; i < kMaxTries && !graph.Draw(); ++i) {
   }
   return graph.Numbered();
 }

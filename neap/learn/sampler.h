@@ -18,11 +18,11 @@ inline constexpr std::int64_t kMaxWeight = 10'000'000;
 struct SamplerOptions {
   std::int32_t nodes = 30;
   std::int32_t degree = 6;  // most parents of a node
-  std::int32_t least_levels = 10;
-  std::int32_t most_levels = 25;
-  // Every weight is uniform in [1, most_weight], at most kMaxWeight: the document's U(0, 5) in
+  std::int32_t min_levels = 10;
+  std::int32_t max_levels = 25;
+  // Every weight is uniform in [1, max_weight], at most kMaxWeight: the document's U(0, 5) in
   // thousandths.
-  std::int64_t most_weight = 5'000;
+  std::int64_t max_weight = 5'000;
 };
 
 // A weakly connected graph: its number of levels is uniform in the range (at most the nodes), every

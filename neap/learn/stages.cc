@@ -8,30 +8,30 @@
 #include "neap/base/check.h"
 #include "neap/learn/peak.h"
 #include "neap/learn/repair.h"
-#include "neap/pipeline/check.h"
-#include "neap/pipeline/cut.h"
+#include "neap/solve/partition/check.h"
+#include "neap/solve/partition/cut.h"
 
 namespace neap::learn {
 
-Dag DagOfStages(const pipeline::Problem& problem) {
+Dag DagOfStages(const partition::Problem& problem) {
   Dag dag;
-  dag.parents = pipeline::Relations(problem).before;
+  dag.parents = partition::Relations(problem).before;
   dag.weights[0] = problem.parameter_bytes;
   dag.weights[1] = problem.compute_cost;
   dag.weights[2].assign(dag.parents.size(), 0);
-  for (const pipeline::SharedParameters& shared : problem.shared) {
+  for (const partition::SharedParameters& shared : problem.shared) {
     if (shared.users.empty()) continue;
     dag.weights[0][static_cast<std::size_t>(shared.users.front())] += shared.bytes;
   }
-  for (const pipeline::Tensor& tensor : problem.tensors) {
-    if (tensor.producer == pipeline::kOutside) continue;
+  for (const partition::Tensor& tensor : problem.tensors) {
+    if (tensor.producer == partition::kOutside) continue;
     dag.weights[2][static_cast<std::size_t>(tensor.producer)] += tensor.bytes;
   }
   return dag;
 }
 
-pipeline::Problem StagesOfDag(const Dag& dag, pipeline::Stage stages, Random* random) {
-  pipeline::Problem problem;
+partition::Problem StagesOfDag(const Dag& dag, partition::Stage stages, Random* random) {
+  partition::Problem problem;
   problem.num_ops = dag.NumNodes();
   problem.num_stages = stages;
   problem.compute_cost = dag.weights[1];
@@ -40,7 +40,7 @@ pipeline::Problem StagesOfDag(const Dag& dag, pipeline::Stage stages, Random* ra
   for (std::size_t node = 0; node < dag.parents.size(); ++node) {
     problem.parameter_bytes.push_back(dag.weights[0][node] * dag.weights[0][node] / 1'000);
     parameters += problem.parameter_bytes.back();
-    pipeline::Tensor tensor;
+    partition::Tensor tensor;
     tensor.bytes = dag.weights[2][node] * dag.weights[2][node] / 8'000;
     tensor.producer = static_cast<Node>(node);
     tensor.consumers = children[node];
@@ -56,30 +56,30 @@ pipeline::Problem StagesOfDag(const Dag& dag, pipeline::Stage stages, Random* ra
 
 namespace {
 
-std::optional<pipeline::Assignment> DocumentStages(const pipeline::Problem& problem,
-                                                   const std::vector<Node>& order) {
-  if (problem.together.empty()) return pipeline::CutOrder(problem, order);
-  pipeline::Problem alone = problem;
+std::optional<partition::Assignment> DocumentStages(const partition::Problem& problem,
+                                                    const std::vector<Node>& order) {
+  if (problem.together.empty()) return partition::CutOrder(problem, order);
+  partition::Problem alone = problem;
   alone.together.clear();
-  const auto predicted = pipeline::CutOrder(alone, order);
+  const auto predicted = partition::CutOrder(alone, order);
   if (!predicted) return std::nullopt;
-  pipeline::Assignment repaired = pipeline::RepairStages(problem, predicted->stage_of);
+  partition::Assignment repaired = partition::RepairStages(problem, predicted->stage_of);
   // The rules look neither at the limit of parameters nor at forbidden stages.
-  if (pipeline::FindViolation(problem, repaired)) return std::nullopt;
+  if (partition::FindViolation(problem, repaired)) return std::nullopt;
   return repaired;
 }
 
 }  // namespace
 
-LearnedStages AssignStages(const Network& network, const pipeline::Problem& problem) {
-  NEAP_CHECK(problem.num_ops <= kMostLearnedNodes, "too many operators for the network");
+LearnedStages AssignStages(const Network& network, const partition::Problem& problem) {
+  NEAP_CHECK(problem.num_ops <= kMaxLearnedNodes, "too many operators for the network");
   const Dag dag = DagOfStages(problem);
   const auto sequence = GreedyNodes(network, dag);
   LearnedStages found;
   found.violations = Violations(dag, sequence);
   const auto order = Repair(dag, sequence);
   found.document = DocumentStages(problem, order);
-  found.grouped = problem.together.empty() ? found.document : pipeline::CutOrder(problem, order);
+  found.grouped = problem.together.empty() ? found.document : partition::CutOrder(problem, order);
   found.best = found.document;
   if (!found.best || (found.grouped && found.grouped->bottleneck < found.best->bottleneck)) {
     found.best = found.grouped;

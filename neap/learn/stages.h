@@ -9,33 +9,33 @@
 #include "neap/base/random.h"
 #include "neap/learn/dag.h"
 #include "neap/learn/network.h"
-#include "neap/pipeline/problem.h"
+#include "neap/solve/partition/problem.h"
 
 namespace neap::learn {
 
 // What the network sees of a problem. Channel 0: bytes of parameters (shared ones at the first
 // user); 1: cost of computing; 2: bytes of the tensors made. Neither the machine nor the number of
-// stages. `problem` passes pipeline::Validate().
-Dag DagOfStages(const pipeline::Problem& problem);
+// stages. `problem` passes partition::Validate().
+Dag DagOfStages(const partition::Problem& problem);
 
 // A problem to learn from: parameters and tensors as the channels say, squared, so that few
 // operators have most of them; a cache of 0.1 to 0.4 of all parameters.
-pipeline::Problem StagesOfDag(const Dag& dag, pipeline::Stage stages, Random* random);
+partition::Problem StagesOfDag(const Dag& dag, partition::Stage stages, Random* random);
 
 struct LearnedStages {
   // The faster one of `document` and `grouped`; nullopt: neither keeps the limits.
-  std::optional<pipeline::Assignment> best;
+  std::optional<partition::Assignment> best;
   // The document's post-inference processing. The sequence, repaired, is cut as if there were no
   // groups, which predicts a stage for every operator; then a group goes to the earliest stage
   // predicted for its members, and an operator before its predecessor's stage is pushed forward
-  // (pipeline::RepairStages). Without groups: the best cut. nullopt: it does not keep the limits.
-  std::optional<pipeline::Assignment> document;
+  // (partition::RepairStages). Without groups: the best cut. nullopt: it does not keep the limits.
+  std::optional<partition::Assignment> document;
   // The best cut of the repaired sequence in which a group counts as one operator.
-  std::optional<pipeline::Assignment> grouped;
+  std::optional<partition::Assignment> grouped;
   std::int32_t violations = 0;  // operators before one they depend on, before repair
 };
 
-// At most kMostLearnedNodes (peak.h) operators. Of equally fast results `best` is `document`.
-LearnedStages AssignStages(const Network& network, const pipeline::Problem& problem);
+// At most kMaxLearnedNodes (peak.h) operators. Of equally fast results `best` is `document`.
+LearnedStages AssignStages(const Network& network, const partition::Problem& problem);
 
 }  // namespace neap::learn

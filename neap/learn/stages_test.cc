@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "neap/learn/sampler.h"
-#include "neap/pipeline/check.h"
-#include "neap/pipeline/cut.h"
-#include "neap/pipeline/pipeline.h"
+#include "neap/solve/partition/check.h"
+#include "neap/solve/partition/cut.h"
+#include "neap/solve/partition/partition.h"
 
 namespace neap::learn {
 namespace {
@@ -17,12 +17,12 @@ namespace {
 using testing::ElementsAre;
 
 TEST(Stages, ChannelsOfAProblem) {
-  pipeline::Problem problem;
+  partition::Problem problem;
   problem.num_ops = 3;
   problem.compute_cost = {1, 2, 3};
   problem.parameter_bytes = {10, 20, 30};
   problem.shared = {{5, {1, 2}}};
-  problem.tensors = {{7, pipeline::kOutside, {0}, false}, {8, 0, {1, 2}, false}, {9, 2, {}, true}};
+  problem.tensors = {{7, partition::kOutside, {0}, false}, {8, 0, {1, 2}, false}, {9, 2, {}, true}};
   problem.precedences = {{1, 2}};
   const Dag dag = DagOfStages(problem);
   EXPECT_THAT(dag.parents, ElementsAre(ElementsAre(), ElementsAre(0), ElementsAre(0, 1)));
@@ -38,13 +38,13 @@ TEST(Stages, TheLearnedAssignmentIsJudgedByTheExactOne) {
   for (int i = 0; i < 300; ++i) {
     SamplerOptions options;
     options.nodes = 12;
-    options.least_levels = 3;
-    pipeline::Problem problem = StagesOfDag(Sample(options, &random), 3, &random);
-    ASSERT_EQ(pipeline::Validate(problem), std::nullopt);
+    options.min_levels = 3;
+    partition::Problem problem = StagesOfDag(Sample(options, &random), 3, &random);
+    ASSERT_EQ(partition::Validate(problem), std::nullopt);
     const auto learned = AssignStages(network, problem);
     ASSERT_TRUE(learned.best);
-    EXPECT_EQ(pipeline::FindViolation(problem, *learned.best), std::nullopt);
-    const auto exact = pipeline::Solve(problem, {});
+    EXPECT_EQ(partition::FindViolation(problem, *learned.best), std::nullopt);
+    const auto exact = partition::Solve(problem, {});
     ASSERT_TRUE(exact && exact->optimal());
     EXPECT_GE(learned.best->bottleneck, exact->best.bottleneck);
     // The Edge TPU rule: children of a node in one stage.
@@ -54,7 +54,7 @@ TEST(Stages, TheLearnedAssignmentIsJudgedByTheExactOne) {
     }
     const auto ruled = AssignStages(network, problem);
     ASSERT_TRUE(ruled.best);
-    EXPECT_EQ(pipeline::FindViolation(problem, *ruled.best), std::nullopt);
+    EXPECT_EQ(partition::FindViolation(problem, *ruled.best), std::nullopt);
     for (const auto& group : problem.together) {
       for (const Node node : group) {
         EXPECT_EQ(ruled.best->stage_of[static_cast<std::size_t>(node)],
@@ -73,7 +73,7 @@ TEST(Stages, GroupsGoToTheEarliestPredictedStage) {
   int by_cut = 0;
   int moved = 0;
   for (int i = 0; i < 100; ++i) {
-    pipeline::Problem problem =
+    partition::Problem problem =
         StagesOfDag(Sample({.nodes = 24, .degree = 2}, &random), 4, &random);
     const Dag dag = DagOfStages(problem);
     const auto alone = AssignStages(network, problem);
@@ -88,19 +88,19 @@ TEST(Stages, GroupsGoToTheEarliestPredictedStage) {
     }
     const auto found = AssignStages(network, problem);
     ASSERT_TRUE(found.best && found.document && found.grouped);
-    EXPECT_EQ(pipeline::FindViolation(problem, *found.document), std::nullopt);
+    EXPECT_EQ(partition::FindViolation(problem, *found.document), std::nullopt);
     EXPECT_LE(found.best->bottleneck, found.document->bottleneck);
     EXPECT_LE(found.best->bottleneck, found.grouped->bottleneck);
     by_cut += found.grouped->bottleneck < found.document->bottleneck ? 1 : 0;
     // What a group and the operators between its members have to share.
-    const pipeline::Classes classes = pipeline::ClassesOf(problem);
+    const partition::Classes classes = partition::ClassesOf(problem);
     const auto class_of = [&](Node node) {
       return static_cast<std::size_t>(classes.class_of[static_cast<std::size_t>(node)]);
     };
-    std::vector<pipeline::Stage> earliest(static_cast<std::size_t>(classes.count), 3);
-    std::vector<pipeline::Stage> before(static_cast<std::size_t>(classes.count), 0);
+    std::vector<partition::Stage> earliest(static_cast<std::size_t>(classes.count), 3);
+    std::vector<partition::Stage> before(static_cast<std::size_t>(classes.count), 0);
     for (Node node = 0; node < dag.NumNodes(); ++node) {
-      const pipeline::Stage predicted = alone.document->stage_of[static_cast<std::size_t>(node)];
+      const partition::Stage predicted = alone.document->stage_of[static_cast<std::size_t>(node)];
       earliest[class_of(node)] = std::min(earliest[class_of(node)], predicted);
       for (const Node parent : dag.parents[static_cast<std::size_t>(node)]) {
         if (class_of(parent) == class_of(node)) continue;
@@ -126,10 +126,10 @@ TEST(Stages, UntrainedNetworksGiveAssignmentsToo) {
   std::int32_t violations = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const Model model = InitialModel({.hidden = 8}, seed);
-    const pipeline::Problem problem = StagesOfDag(Sample({}, &random), 4, &random);
+    const partition::Problem problem = StagesOfDag(Sample({}, &random), 4, &random);
     const auto learned = AssignStages(Network(model), problem);
     ASSERT_TRUE(learned.best);
-    EXPECT_EQ(pipeline::FindViolation(problem, *learned.best), std::nullopt);
+    EXPECT_EQ(partition::FindViolation(problem, *learned.best), std::nullopt);
     violations += learned.violations;
   }
   EXPECT_GT(violations, 0);

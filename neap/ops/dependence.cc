@@ -5,6 +5,7 @@
 
 #include "neap/ops/dependence_rules.h"
 #include "neap/ops/onnx_rules.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/window.h"
 
 namespace neap::ops {
@@ -20,7 +21,7 @@ const Shape* Subject::ShapeOf(std::size_t other) const {
   if (!Has(other)) return nullptr;
   const auto& shape = subgraph.tensors[op.inputs[other]].shape;
   const bool known = shape && std::all_of(shape->begin(), shape->end(),
-                                          [](auto d) { return d >= 0 && d <= kMostIndex; });
+                                          [](auto d) { return d >= 0 && d <= kMaxIndex; });
   return known ? &*shape : nullptr;
 }
 
@@ -57,15 +58,6 @@ std::optional<std::size_t> Subject::Axis(std::int64_t axis, std::size_t rank) {
   return onnx::Axis(axis, rank);
 }
 
-Rule FindRule(const graph::Op& op, std::span<const Named> tflite, std::span<const Named> onnx) {
-  std::span<const Named> table;
-  if (op.domain == "tflite") table = tflite;
-  if (op.domain.empty() || op.domain == "ai.onnx") table = onnx;
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const Named& named) { return named.type == op.type; });
-  return found == table.end() ? nullptr : found->rule;
-}
-
 Need Clipped(const Shape& in, const Box& wanted) {
   Need need;
   for (std::size_t d = 0; d < in.size(); ++d) {
@@ -89,20 +81,13 @@ Need Whole(const Shape& in) { return Clipped(in, WholeBox(in)); }
 
 namespace {
 
-Rule FindRule(const graph::Op& op) {
-  for (const auto find : {FindWindowRule, FindMoveRule, FindMixRule}) {
-    if (const Rule rule = find(op)) return rule;
-  }
-  return nullptr;
-}
-
 const Shape* KnownShape(const graph::Subgraph& subgraph, const std::vector<graph::TensorId>& list,
                         std::size_t at) {
   if (at >= list.size() || !list[at].valid()) return nullptr;
   const auto& shape = subgraph.tensors[list[at]].shape;
   const bool known =
-      shape && shape->size() <= onnx::kMostRank &&
-      std::all_of(shape->begin(), shape->end(), [](auto d) { return d >= 0 && d <= kMostIndex; });
+      shape && shape->size() <= onnx::kMaxRank &&
+      std::all_of(shape->begin(), shape->end(), [](auto d) { return d >= 0 && d <= kMaxIndex; });
   return known ? &*shape : nullptr;
 }
 
@@ -151,9 +136,12 @@ std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op,
   const graph::Shape* in = KnownShape(subgraph, op.inputs, input);
   const graph::Shape* out = KnownShape(subgraph, op.outputs, output);
   if (in == nullptr || out == nullptr || !Within(output_box, *out)) return std::nullopt;
-  const Rule rule = FindRule(op);
+  const OpRow& row = RowOf(KindOf(op));
+  // Vendor operators may have more inputs than the standard operator of the same name.
+  auto rule = op.domain == "tflite" || IsDefaultOnnxDomain(op.domain) ? row.need : nullptr;
+  if ((row.traits & trait::kElementwise) != 0) rule = Elementwise;
   if (rule == nullptr) return std::nullopt;
-  const Subject subject{subgraph, op, input, output, *in, *out, output_box};
+  const Subject subject{subgraph, op, row.kind, input, output, *in, *out, output_box};
   if (IsEmpty(output_box)) return Clipped(*in, Box(in->size()));
   MaybeNeed need = rule(subject);
   if (need && IsEmpty(need->box)) {
@@ -167,10 +155,10 @@ std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op,
 constexpr std::size_t kImageRank = 4;
 
 bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
-  constexpr std::int64_t kMostPlaces = 1 << 22;
-  const bool known = op.domain == "tflite" && (op.type == "MEAN" || op.type == "AVERAGE_POOL_2D") &&
-                     op.outputs.size() == 1 && op.outputs[0].valid() && !op.inputs.empty() &&
-                     op.inputs[0].valid() && !subgraph.tensors[op.inputs[0]].constant;
+  constexpr std::int64_t kMaxPlaces = 1 << 22;
+  const bool known = Is(op, OpKind::kMean, OpKind::kAveragePool2d) && op.outputs.size() == 1 &&
+                     op.outputs[0].valid() && !op.inputs.empty() && op.inputs[0].valid() &&
+                     !subgraph.tensors[op.inputs[0]].constant;
   if (!known) return false;
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
@@ -183,7 +171,7 @@ bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
   const std::int64_t places = (*in.shape)[1] * (*in.shape)[2];
   std::int64_t channels = 1;
   for (const std::int64_t d : *out.shape) channels *= d;
-  if (places < 1 || places > kMostPlaces || channels != (*in.shape)[3]) return false;
+  if (places < 1 || places > kMaxPlaces || channels != (*in.shape)[3]) return false;
   // Every axis but the last is reduced to one index, and that one needs all of the input.
   if (out.shape->empty() || out.shape->back() != channels) return false;
   const auto need = NeedOf(subgraph, op, 0, WholeBox(*out.shape));
@@ -191,9 +179,9 @@ bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
 }
 
 std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op) {
-  constexpr std::int64_t kMostPlacesOfTwoBytes = 256;
+  constexpr std::int64_t kMaxPlacesOfTwoBytes = 256;
   const graph::Shape& in = *subgraph.tensors[op.inputs[0]].shape;
-  return in[1] * in[2] <= kMostPlacesOfTwoBytes ? 2 : 4;
+  return in[1] * in[2] <= kMaxPlacesOfTwoBytes ? 2 : 4;
 }
 
 bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op) {

@@ -2,10 +2,8 @@
 //
 // Dependence of element-wise operators, reductions, products and normalisation.
 #include <algorithm>
-#include <array>
 
 #include "neap/ops/dependence_rules.h"
-#include "neap/ops/traits.h"
 
 namespace neap::ops::dependence {
 namespace {
@@ -35,36 +33,15 @@ MaybeNeed PerAxis(const Subject& s, std::int64_t axis) {
 // Batch statistics, random masks, and the broadcasting along a named axis that ONNX had before
 // version 7.
 bool MixesElements(const Subject& s) {
-  const std::string& type = s.op.type;
   const bool old = s.op.version > 0 && s.op.version < 7;
   const bool tests = !old || s.Int("is_test", 0) != 0;
-  if (type == "BatchNormalization") {
+  if (s.kind == OpKind::kOnnxBatchNormalization) {
     const auto more = std::count_if(s.op.outputs.begin(), s.op.outputs.end(),
                                     [](graph::TensorId id) { return id.valid(); });
     return !tests || more > 1 || s.Int("training_mode", 0) != 0 || s.Int("spatial", 1) == 0;
   }
-  if (type == "Dropout") return !tests || s.Has(2);
+  if (s.kind == OpKind::kOnnxDropout) return !tests || s.Has(2);
   return old && s.op.domain.empty() && s.op.attributes.contains("axis");
-}
-
-MaybeNeed Elementwise(const Subject& s) {
-  const std::string& type = s.op.type;
-  if (!s.tflite()) {
-    if (MixesElements(s)) return std::nullopt;
-    if (type == "BatchNormalization") {
-      return s.input == 0 ? Broadcast(s) : PerAxis(s, s.out.size() < 2 ? 0 : 1);
-    }
-    if (type == "QuantizeLinear" || type == "DequantizeLinear") {
-      if (s.input == 0) return Broadcast(s);
-      const bool blocked = s.rank() > 1;
-      return blocked ? Whole(s.in) : PerAxis(s, s.Int("axis", 1));
-    }
-  }
-  // Its condition may have one value for each index of the first dimension.
-  if (type == "SELECT" && s.input == 0 && s.rank() == 1 && s.out.size() > 1) {
-    return s.in[0] == 1 ? Whole(s.in) : PerAxis(s, 0);
-  }
-  return Broadcast(s);
 }
 
 // `gone[d]`: all of dimension d is read for one output; `keeps`: it stays, with size 1.
@@ -83,9 +60,68 @@ MaybeNeed Reduced(const Subject& s, const std::vector<bool>& gone, bool keeps) {
   return o == s.out.size() ? MaybeNeed(Clipped(s.in, wanted)) : std::nullopt;
 }
 
+// Same shape; dimensions in [from, to) are read whole.
+MaybeNeed MixesAxes(const Subject& s, std::size_t from, std::size_t to) {
+  if (s.input > 0) return Whole(s.in);
+  if (s.in != s.out) return std::nullopt;
+  Box wanted = s.box;
+  for (std::size_t d = from; d < to; ++d) wanted[d] = {0, s.in[d]};
+  return Clipped(s.in, wanted);
+}
+
+// The two matrices of a product, with broadcasting in front; vectors as numpy has them.
+MaybeNeed Product(const Subject& s, std::size_t first, std::size_t second, bool swap_first,
+                  bool swap_second) {
+  if (s.input != first && s.input != second) return Whole(s.in);
+  const Shape* a = s.ShapeOf(first);
+  const Shape* b = s.ShapeOf(second);
+  if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2 || s.out.size() < 2 ||
+      s.rank() > s.out.size()) {
+    return s.rank() < 2 ? MaybeNeed(Whole(s.in)) : std::nullopt;
+  }
+  const bool left = s.input == first;
+  const bool swapped = left ? swap_first : swap_second;
+  Box wanted(s.rank());
+  const std::size_t more = s.out.size() - s.rank();
+  for (std::size_t d = 0; d + 2 < s.rank(); ++d) {
+    if (s.in[d] != s.out[more + d] && s.in[d] != 1) return std::nullopt;
+    wanted[d] = s.in[d] == 1 ? Interval{0, 1} : s.box[more + d];
+  }
+  // Of the left matrix the rows, of the right one the columns.
+  const std::size_t kept = s.rank() - (left != swapped ? 2 : 1);
+  const std::size_t mixed = s.rank() - (left != swapped ? 1 : 2);
+  const std::size_t from = s.out.size() - (left ? 2 : 1);
+  if (s.in[kept] != s.out[from]) return std::nullopt;
+  wanted[kept] = s.box[from];
+  wanted[mixed] = {0, s.in[mixed]};
+  return Clipped(s.in, wanted);
+}
+
+}  // namespace
+
+MaybeNeed Elementwise(const Subject& s) {
+  if (!s.tflite()) {
+    if (MixesElements(s)) return std::nullopt;
+    if (s.kind == OpKind::kOnnxBatchNormalization) {
+      return s.input == 0 ? Broadcast(s) : PerAxis(s, s.out.size() < 2 ? 0 : 1);
+    }
+    if (s.kind == OpKind::kOnnxQuantizeLinear || s.kind == OpKind::kOnnxDequantizeLinear) {
+      if (s.input == 0) return Broadcast(s);
+      const bool blocked = s.rank() > 1;
+      return blocked ? Whole(s.in) : PerAxis(s, s.Int("axis", 1));
+    }
+  }
+  // Its condition may have one value for each index of the first dimension.
+  if (s.kind == OpKind::kSelect && s.input == 0 && s.rank() == 1 && s.out.size() > 1) {
+    return s.in[0] == 1 ? Whole(s.in) : PerAxis(s, 0);
+  }
+  return Broadcast(s);
+}
+
 MaybeNeed Reduction(const Subject& s) {
   if (s.input > 0) return Whole(s.in);
-  const bool arg = s.op.type.starts_with("ARG_") || s.op.type.starts_with("Arg");
+  const bool arg = s.kind == OpKind::kArgMax || s.kind == OpKind::kArgMin ||
+                   s.kind == OpKind::kOnnxArgMax || s.kind == OpKind::kOnnxArgMin;
   std::optional<Integers> axes;
   bool keeps = s.Int(s.tflite() ? "keep_dims" : "keepdims", s.tflite() ? 0 : 1) != 0;
   if (arg && s.tflite()) keeps = false;
@@ -116,15 +152,6 @@ MaybeNeed GlobalPool(const Subject& s) {
   std::vector<bool> gone(s.rank(), true);
   gone[0] = gone[1] = false;
   return Reduced(s, gone, true);
-}
-
-// Same shape; dimensions in [from, to) are read whole.
-MaybeNeed MixesAxes(const Subject& s, std::size_t from, std::size_t to) {
-  if (s.input > 0) return Whole(s.in);
-  if (s.in != s.out) return std::nullopt;
-  Box wanted = s.box;
-  for (std::size_t d = from; d < to; ++d) wanted[d] = {0, s.in[d]};
-  return Clipped(s.in, wanted);
 }
 
 MaybeNeed MixesLast(const Subject& s) {
@@ -176,36 +203,8 @@ MaybeNeed FullyConnected(const Subject& s) {
   return Clipped(s.in, wanted);
 }
 
-// The two matrices of a product, with broadcasting in front; vectors as numpy has them.
-MaybeNeed Product(const Subject& s, std::size_t first, std::size_t second, bool swap_first,
-                  bool swap_second) {
-  if (s.input != first && s.input != second) return Whole(s.in);
-  const Shape* a = s.ShapeOf(first);
-  const Shape* b = s.ShapeOf(second);
-  if (a == nullptr || b == nullptr || a->size() < 2 || b->size() < 2 || s.out.size() < 2 ||
-      s.rank() > s.out.size()) {
-    return s.rank() < 2 ? MaybeNeed(Whole(s.in)) : std::nullopt;
-  }
-  const bool left = s.input == first;
-  const bool swapped = left ? swap_first : swap_second;
-  Box wanted(s.rank());
-  const std::size_t more = s.out.size() - s.rank();
-  for (std::size_t d = 0; d + 2 < s.rank(); ++d) {
-    if (s.in[d] != s.out[more + d] && s.in[d] != 1) return std::nullopt;
-    wanted[d] = s.in[d] == 1 ? Interval{0, 1} : s.box[more + d];
-  }
-  // Of the left matrix the rows, of the right one the columns.
-  const std::size_t kept = s.rank() - (left != swapped ? 2 : 1);
-  const std::size_t mixed = s.rank() - (left != swapped ? 1 : 2);
-  const std::size_t from = s.out.size() - (left ? 2 : 1);
-  if (s.in[kept] != s.out[from]) return std::nullopt;
-  wanted[kept] = s.box[from];
-  wanted[mixed] = {0, s.in[mixed]};
-  return Clipped(s.in, wanted);
-}
-
 MaybeNeed OnnxMatMul(const Subject& s) {
-  const bool linear = s.op.type == "QLinearMatMul";
+  const bool linear = s.kind == OpKind::kOnnxQLinearMatMul;
   return Product(s, 0, linear ? 3 : 1, false, false);
 }
 
@@ -219,59 +218,5 @@ MaybeNeed Gemm(const Subject& s) {
 }
 
 MaybeNeed Expand(const Subject& s) { return s.input > 0 ? Whole(s.in) : Broadcast(s); }
-
-constexpr auto kTfliteMix = std::to_array<Named>({
-    {"ARG_MAX", Reduction},
-    {"ARG_MIN", Reduction},
-    {"BATCH_MATMUL", BatchMatMul},
-    {"BROADCAST_TO", Expand},
-    {"FULLY_CONNECTED", FullyConnected},
-    {"L2_NORMALIZATION", MixesLast},
-    {"LOCAL_RESPONSE_NORMALIZATION", MixesLast},
-    {"LOG_SOFTMAX", MixesLast},
-    {"MEAN", Reduction},
-    {"REDUCE_ALL", Reduction},
-    {"REDUCE_ANY", Reduction},
-    {"REDUCE_MAX", Reduction},
-    {"REDUCE_MIN", Reduction},
-    {"REDUCE_PROD", Reduction},
-    {"SOFTMAX", MixesLast},
-    {"SUM", Reduction},
-});
-constexpr auto kOnnxMix = std::to_array<Named>({
-    {"ArgMax", Reduction},
-    {"ArgMin", Reduction},
-    {"Expand", Expand},
-    {"Gemm", Gemm},
-    {"GlobalAveragePool", GlobalPool},
-    {"GlobalLpPool", GlobalPool},
-    {"GlobalMaxPool", GlobalPool},
-    {"Hardmax", OnnxSoftmax},
-    {"InstanceNormalization", MixesImages},
-    {"LRN", MixesChannels},
-    {"LayerNormalization", MixesFromAxis},
-    {"LogSoftmax", OnnxSoftmax},
-    {"LpNormalization", MixesAxis},
-    {"MatMul", OnnxMatMul},
-    {"QLinearMatMul", OnnxMatMul},
-    {"ReduceL1", Reduction},
-    {"ReduceL2", Reduction},
-    {"ReduceLogSum", Reduction},
-    {"ReduceLogSumExp", Reduction},
-    {"ReduceMax", Reduction},
-    {"ReduceMean", Reduction},
-    {"ReduceMin", Reduction},
-    {"ReduceProd", Reduction},
-    {"ReduceSum", Reduction},
-    {"ReduceSumSquare", Reduction},
-    {"Softmax", OnnxSoftmax},
-});
-
-}  // namespace
-
-Rule FindMixRule(const graph::Op& op) {
-  if (IsElementwise(op)) return Elementwise;
-  return FindRule(op, kTfliteMix, kOnnxMix);
-}
 
 }  // namespace neap::ops::dependence

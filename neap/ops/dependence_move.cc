@@ -2,7 +2,6 @@
 //
 // Dependence of operators that only move data.
 #include <algorithm>
-#include <array>
 
 #include "neap/ops/dependence_rules.h"
 
@@ -45,12 +44,50 @@ MaybeNeed PadWith(const Subject& s, const Integers& before, Border border) {
   if (s.in.size() != s.out.size() || before.size() != s.in.size()) return std::nullopt;
   Box wanted;
   for (std::size_t d = 0; d < s.in.size(); ++d) {
-    if (before[d] < -kMostIndex || before[d] > kMostIndex) return std::nullopt;
+    if (before[d] < -kMaxIndex || before[d] > kMaxIndex) return std::nullopt;
     const Interval shifted = {s.box[d].begin - before[d], s.box[d].end - before[d]};
     wanted.push_back(Mirrored(shifted, s.in[d], border));
   }
   return Clipped(s.in, wanted);
 }
+
+// Index `start + o * step` of the input for index o of the output.
+MaybeNeed Steps(const Subject& s, const Integers& starts, const Integers& steps) {
+  Box wanted;
+  for (std::size_t d = 0; d < s.rank(); ++d) {
+    if (starts[d] < 0 || starts[d] > s.in[d] || std::abs(steps[d]) > kMaxIndex) {
+      return std::nullopt;
+    }
+    const std::int64_t first = starts[d] + s.box[d].begin * steps[d];
+    const std::int64_t last = starts[d] + (s.box[d].end - 1) * steps[d];
+    wanted.push_back({std::min(first, last), std::max(first, last) + 1});
+    if (wanted.back().begin < 0 || wanted.back().end > s.in[d]) return std::nullopt;
+  }
+  return Clipped(s.in, wanted);
+}
+
+// Indices of a row-major shape that the numbers from `low` to `high` have.
+Box HullOfRange(const Shape& shape, std::size_t begin, std::size_t end, std::int64_t low,
+                std::int64_t high) {
+  Box hull(end - begin);
+  std::int64_t inner = 1;
+  for (std::size_t d = begin; d < end; ++d) inner *= shape[d];
+  bool crossed = false;
+  for (std::size_t d = begin; d < end; ++d) {
+    inner /= shape[d];
+    if (crossed) {
+      hull[d - begin] = {0, shape[d]};
+      continue;
+    }
+    hull[d - begin] = {low / inner, high / inner + 1};
+    crossed = low / inner != high / inner;
+    low %= inner;
+    high %= inner;
+  }
+  return hull;
+}
+
+}  // namespace
 
 MaybeNeed TflitePad(const Subject& s) {
   if (s.input > 0) return Whole(s.in);
@@ -59,7 +96,7 @@ MaybeNeed TflitePad(const Subject& s) {
   Integers before;
   for (std::size_t d = 0; d < s.rank(); ++d) before.push_back((*paddings)[2 * d]);
   Border border = Border::kConstant;
-  if (s.op.type == "MIRROR_PAD") {
+  if (s.kind == OpKind::kMirrorPad) {
     border = s.Int("mode", 0) == 0 ? Border::kReflect : Border::kSymmetric;
   }
   return PadWith(s, before, border);
@@ -95,7 +132,7 @@ MaybeNeed OnnxPad(const Subject& s) {
 }
 
 MaybeNeed Concatenation(const Subject& s) {
-  const bool pack = s.op.type == "PACK";
+  const bool pack = s.kind == OpKind::kPack;
   const auto axis = Subject::Axis(s.Int("axis", 0), s.out.size());
   if (!axis || s.rank() + (pack ? 1 : 0) != s.out.size()) return std::nullopt;
   std::int64_t at = 0;
@@ -115,21 +152,6 @@ MaybeNeed Concatenation(const Subject& s) {
   Need need = Clipped(s.in, wanted);
   need.padding.assign(s.rank(), {});  // other inputs are there
   return need;
-}
-
-// Index `start + o * step` of the input for index o of the output.
-MaybeNeed Steps(const Subject& s, const Integers& starts, const Integers& steps) {
-  Box wanted;
-  for (std::size_t d = 0; d < s.rank(); ++d) {
-    if (starts[d] < 0 || starts[d] > s.in[d] || std::abs(steps[d]) > kMostIndex) {
-      return std::nullopt;
-    }
-    const std::int64_t first = starts[d] + s.box[d].begin * steps[d];
-    const std::int64_t last = starts[d] + (s.box[d].end - 1) * steps[d];
-    wanted.push_back({std::min(first, last), std::max(first, last) + 1});
-    if (wanted.back().begin < 0 || wanted.back().end > s.in[d]) return std::nullopt;
-  }
-  return Clipped(s.in, wanted);
 }
 
 MaybeNeed TfliteSlice(const Subject& s) {
@@ -154,7 +176,7 @@ MaybeNeed StridedSlice(const Subject& s) {
   for (std::size_t d = 0; d < s.rank(); ++d) {
     const std::int64_t step = (*steps)[d];
     std::int64_t start = (*begins)[d];
-    if (step == 0 || start < -kMostIndex || start > kMostIndex) return std::nullopt;
+    if (step == 0 || start < -kMaxIndex || start > kMaxIndex) return std::nullopt;
     if (start < 0) start += s.in[d];
     start = std::clamp<std::int64_t>(start, 0, step > 0 ? s.in[d] : s.in[d] - 1);
     if ((mask >> d & 1) != 0) start = step > 0 ? 0 : s.in[d] - 1;
@@ -195,7 +217,7 @@ MaybeNeed OnnxSlice(const Subject& s) {
     const auto axis = Subject::Axis((*axes)[i], s.rank());
     if (!axis || steps[i] == 0) return std::nullopt;
     const std::int64_t size = s.in[*axis];
-    std::int64_t start = std::clamp((*begins)[i], -kMostIndex, kMostIndex);
+    std::int64_t start = std::clamp((*begins)[i], -kMaxIndex, kMaxIndex);
     if (start < 0) start += size;
     all_starts[*axis] = std::clamp<std::int64_t>(start, 0, steps[i] > 0 ? size : size - 1);
     all_steps[*axis] = steps[i];
@@ -207,16 +229,16 @@ MaybeNeed OnnxSlice(const Subject& s) {
 MaybeNeed Split(const Subject& s) {
   std::size_t data = 0;
   std::optional<std::int64_t> chosen = s.Int("axis", 0);
-  if (s.op.type == "SPLIT" || s.op.type == "SPLIT_V") {
-    data = s.op.type == "SPLIT" ? 1 : 0;
-    const auto values = s.Values(s.op.type == "SPLIT" ? 0 : 2);
+  if (s.kind == OpKind::kSplit || s.kind == OpKind::kSplitV) {
+    data = s.kind == OpKind::kSplit ? 1 : 0;
+    const auto values = s.Values(s.kind == OpKind::kSplit ? 0 : 2);
     if (!values || values->size() != 1) return std::nullopt;
     chosen = values->front();
   }
   if (s.input != data) return Whole(s.in);
   const auto axis = Subject::Axis(*chosen, s.rank());
   if (!axis) return std::nullopt;
-  if (s.op.type == "UNPACK") {
+  if (s.kind == OpKind::kUnpack) {
     if (s.out.size() + 1 != s.rank()) return std::nullopt;
     Box wanted = s.box;
     const auto at = static_cast<std::int64_t>(s.output);
@@ -229,8 +251,7 @@ MaybeNeed Split(const Subject& s) {
     const graph::TensorId id = s.op.outputs[i];
     if (!id.valid()) return std::nullopt;
     const auto& shape = s.subgraph.tensors[id].shape;
-    if (!shape || shape->size() != s.rank() || (*shape)[*axis] < 0 ||
-        (*shape)[*axis] > kMostIndex) {
+    if (!shape || shape->size() != s.rank() || (*shape)[*axis] < 0 || (*shape)[*axis] > kMaxIndex) {
       return std::nullopt;
     }
     at += (*shape)[*axis];
@@ -258,27 +279,6 @@ MaybeNeed Transpose(const Subject& s) {
   return Clipped(s.in, wanted);
 }
 
-// Indices of a row-major shape that the numbers from `low` to `high` have.
-Box HullOfRange(const Shape& shape, std::size_t begin, std::size_t end, std::int64_t low,
-                std::int64_t high) {
-  Box hull(end - begin);
-  std::int64_t inner = 1;
-  for (std::size_t d = begin; d < end; ++d) inner *= shape[d];
-  bool crossed = false;
-  for (std::size_t d = begin; d < end; ++d) {
-    inner /= shape[d];
-    if (crossed) {
-      hull[d - begin] = {0, shape[d]};
-      continue;
-    }
-    hull[d - begin] = {low / inner, high / inner + 1};
-    crossed = low / inner != high / inner;
-    low %= inner;
-    high %= inner;
-  }
-  return hull;
-}
-
 // Dimensions that keep their size keep their interval. Where some become others, the range of
 // bytes from the first element to the last decides.
 MaybeNeed Reshape(const Subject& s) {
@@ -287,10 +287,10 @@ MaybeNeed Reshape(const Subject& s) {
   for (const auto* shape : {&s.in, &s.out}) {
     elements = 1;
     for (const std::int64_t d : *shape) {
-      if (d == 0 || elements > kMostIndex) return std::nullopt;
+      if (d == 0 || elements > kMaxIndex) return std::nullopt;
       elements *= d;
     }
-    if (elements > kMostIndex) return std::nullopt;
+    if (elements > kMaxIndex) return std::nullopt;
   }
   Box wanted;
   std::size_t i = 0;
@@ -323,7 +323,7 @@ MaybeNeed SpaceDepth(const Subject& s) {
   const std::int64_t block = s.Int(last ? "block_size" : "blocksize", 0);
   if (s.rank() != 4 || s.out.size() != 4 || block < 1 || block > (1 << 20)) return std::nullopt;
   const std::size_t channel = last ? 3 : 1;
-  const bool gathers = s.op.type == "SPACE_TO_DEPTH" || s.op.type == "SpaceToDepth";
+  const bool gathers = s.kind == OpKind::kSpaceToDepth || s.kind == OpKind::kOnnxSpaceToDepth;
   Box wanted = s.box;
   wanted[channel] = {0, s.in[channel]};
   for (std::size_t d = last ? 1 : 2; d < (last ? 3U : 4U); ++d) {
@@ -370,46 +370,5 @@ MaybeNeed Tile(const Subject& s) {
   }
   return Clipped(s.in, wanted);
 }
-
-constexpr auto kTfliteMove = std::to_array<Named>({
-    {"CONCATENATION", Concatenation},
-    {"DEPTH_TO_SPACE", SpaceDepth},
-    {"EXPAND_DIMS", Reshape},
-    {"GATHER", Gather},
-    {"MIRROR_PAD", TflitePad},
-    {"PACK", Concatenation},
-    {"PAD", TflitePad},
-    {"PADV2", TflitePad},
-    {"RESHAPE", Reshape},
-    {"SLICE", TfliteSlice},
-    {"SPACE_TO_DEPTH", SpaceDepth},
-    {"SPLIT", Split},
-    {"SPLIT_V", Split},
-    {"SQUEEZE", Reshape},
-    {"STRIDED_SLICE", StridedSlice},
-    {"TILE", Tile},
-    {"TRANSPOSE", Transpose},
-    {"UNPACK", Split},
-});
-constexpr auto kOnnxMove = std::to_array<Named>({
-    {"Concat", Concatenation},
-    {"Flatten", Reshape},
-    {"Gather", Gather},
-    {"Identity", Reshape},
-    {"Pad", OnnxPad},
-    {"Reshape", Reshape},
-    {"Slice", OnnxSlice},
-    {"Split", Split},
-    {"SpaceToDepth", SpaceDepth},
-    {"Squeeze", Reshape},
-    {"Tile", Tile},
-    {"Transpose", Transpose},
-    {"Unsqueeze", Reshape},
-    {"DepthToSpace", SpaceDepth},
-});
-
-}  // namespace
-
-Rule FindMoveRule(const graph::Op& op) { return FindRule(op, kTfliteMove, kOnnxMove); }
 
 }  // namespace neap::ops::dependence

@@ -12,18 +12,20 @@
 
 #include "neap/graph/graph.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/op_kind.h"
 
 namespace neap::ops::dependence {
 
 using Integers = std::vector<std::int64_t>;
 
 // Dimensions and parameters beyond this are refused: nothing that follows can overflow.
-inline constexpr std::int64_t kMostIndex = std::int64_t{1} << 31;
+inline constexpr std::int64_t kMaxIndex = std::int64_t{1} << 31;
 
-// One operator, one input, one box of one output; shapes are known and within kMostIndex.
+// One operator, one input, one box of one output; shapes are known and within kMaxIndex.
 struct Subject {
   const graph::Subgraph& subgraph;
   const graph::Op& op;
+  OpKind kind;
   std::size_t input;
   std::size_t output;
   const graph::Shape& in;
@@ -55,17 +57,42 @@ Need Whole(const graph::Shape& in);
 // Of a hybrid operator (IsHybrid()), all activations that share a scale with those in the box.
 void WidenToScale(const Subject& subject, Need* need);
 
-// A rule answers nullopt for what it does not know; the functions that find one answer nullptr for
-// operators without one.
-using Rule = MaybeNeed (*)(const Subject&);
-struct Named {
-  std::string_view type;
-  Rule rule;
-};
-// The rule that the table of the operator's format has for its type.
-Rule FindRule(const graph::Op& op, std::span<const Named> tflite, std::span<const Named> onnx);
-Rule FindWindowRule(const graph::Op& op);  // convolution, pooling, resampling
-Rule FindMoveRule(const graph::Op& op);    // pad, slice, concatenate, split, transpose, reshape ...
-Rule FindMixRule(const graph::Op& op);     // element-wise, reductions, products, normalisation
+// nullopt: the rule does not know. The table of operators refers to these rules.
+using Rule = MaybeNeed(const Subject&);
+// Convolution, pooling, resampling: dependence_window.cc.
+Rule OnnxConv;
+Rule OnnxPool;
+Rule OnnxTransposeConv;
+Rule TfliteResize;
+Rule TfliteTransposeConv;
+Rule TfliteWindow;
+// Moves of data: dependence_move.cc.
+Rule Concatenation;
+Rule Gather;
+Rule OnnxPad;
+Rule OnnxSlice;
+Rule Reshape;
+Rule SpaceDepth;
+Rule Split;
+Rule StridedSlice;
+Rule TflitePad;
+Rule TfliteSlice;
+Rule Tile;
+Rule Transpose;
+// Element-wise operators, reductions, products, normalisation: dependence_mix.cc.
+Rule BatchMatMul;
+Rule Elementwise;
+Rule Expand;
+Rule FullyConnected;
+Rule Gemm;
+Rule GlobalPool;
+Rule MixesAxis;
+Rule MixesChannels;
+Rule MixesFromAxis;
+Rule MixesImages;
+Rule MixesLast;
+Rule OnnxMatMul;
+Rule OnnxSoftmax;
+Rule Reduction;
 
 }  // namespace neap::ops::dependence

@@ -3,9 +3,9 @@
 // Operators whose arithmetic on one part depends on values elsewhere.
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "neap/ops/dependence_rules.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::ops {
 namespace {
@@ -19,29 +19,19 @@ bool HasFractions(ElementType type) {
 
 // Where products have their activations and their weights.
 struct ProductInputs {
-  std::string_view type;
+  OpKind kind;
   std::size_t data = 0;
   std::size_t weights = 1;
 };
 constexpr auto kProducts = std::to_array<ProductInputs>({
-    {"BATCH_MATMUL", 0, 1},
-    {"CONV_2D", 0, 1},
-    {"CONV_3D", 0, 1},
-    {"CONV_3D_TRANSPOSE", 2, 1},
-    {"DEPTHWISE_CONV_2D", 0, 1},
-    {"FULLY_CONNECTED", 0, 1},
-    {"TRANSPOSE_CONV", 2, 1},
+    {OpKind::kBatchMatmul, 0, 1},
+    {OpKind::kConv2d, 0, 1},
+    {OpKind::kConv3d, 0, 1},
+    {OpKind::kConv3dTranspose, 2, 1},
+    {OpKind::kDepthwiseConv2d, 0, 1},
+    {OpKind::kFullyConnected, 0, 1},
+    {OpKind::kTransposeConv, 2, 1},
 });
-
-// The output has the shape of input 0 and every index of it needs all of some axes.
-constexpr auto kNormalises = std::to_array<std::string_view>(
-    {"L2_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX", "Hardmax",
-     "InstanceNormalization", "LRN", "LayerNormalization", "LogSoftmax", "LpNormalization",
-     "Softmax"});
-
-bool Normalises(std::string_view type) {
-  return std::find(kNormalises.begin(), kNormalises.end(), type) != kNormalises.end();
-}
 
 bool SameSizes(const Box& a, const Box& b, std::size_t axes) {
   if (a.size() < axes || b.size() < axes) return false;
@@ -58,12 +48,12 @@ bool HasOneValue(const graph::Subgraph& subgraph, const graph::Op& op, std::size
 
 // A scale for every index of an axis would have to be cut with the data.
 bool ScalesFit(const graph::Subgraph& subgraph, const graph::Op& op) {
-  if (op.type == "QLinearMatMul") {
+  if (Is(op, OpKind::kOnnxQLinearMatMul)) {
     for (const std::size_t input : {1U, 2U, 4U, 5U, 6U, 7U}) {
       if (!HasOneValue(subgraph, op, input)) return false;
     }
   }
-  if (op.type != "QuantizeLinear" && op.type != "DequantizeLinear") return true;
+  if (!Is(op, OpKind::kOnnxQuantizeLinear, OpKind::kOnnxDequantizeLinear)) return true;
   const graph::Tensor* const scale = graph::Operand(subgraph, op.inputs, 1);
   return scale == nullptr || (scale->shape && scale->shape->size() <= 1);
 }
@@ -71,10 +61,9 @@ bool ScalesFit(const graph::Subgraph& subgraph, const graph::Op& op) {
 }  // namespace
 
 bool IsHybrid(const graph::Subgraph& subgraph, const graph::Op& op) {
-  if (op.domain != "tflite") return false;
-  const auto product =
-      std::find_if(kProducts.begin(), kProducts.end(),
-                   [&](const ProductInputs& known) { return known.type == op.type; });
+  const OpKind kind = KindOf(op);
+  const auto product = std::find_if(kProducts.begin(), kProducts.end(),
+                                    [&](const ProductInputs& known) { return known.kind == kind; });
   if (product == kProducts.end()) return false;
   const graph::Tensor* data = graph::Operand(subgraph, op.inputs, product->data);
   const graph::Tensor* weights = graph::Operand(subgraph, op.inputs, product->weights);
@@ -87,9 +76,9 @@ bool ComputesPart(const graph::Subgraph& subgraph, const graph::Op& op, const Bo
   if (out == nullptr || !out->shape) return false;
   if (output_box == WholeBox(*out->shape) || IsEmpty(output_box)) return true;
   if (!ScalesFit(subgraph, op)) return false;
-  const bool product = op.type == "FULLY_CONNECTED";
+  const bool product = Is(op, OpKind::kFullyConnected);
   if (!product && IsHybrid(subgraph, op)) return false;
-  if (!product && !Normalises(op.type)) return true;
+  if (!product && !Has(op, trait::kNormalises)) return true;
   const auto need = NeedOf(subgraph, op, 0, output_box);
   // Rows of FULLY_CONNECTED, each with a scale of its own.
   return need && need->box.size() == output_box.size() &&
@@ -102,8 +91,8 @@ void WidenToScale(const Subject& s, Need* need) {
   if (!IsHybrid(s.subgraph, s.op)) return;
   const graph::Tensor& tensor = s.subgraph.tensors[s.op.inputs[s.input]];
   if (!HasFractions(tensor.type)) return;
-  if (s.op.type == "FULLY_CONNECTED") return;  // whole rows as it is
-  const bool by_image = s.op.type == "CONV_2D" || s.op.type == "DEPTHWISE_CONV_2D";
+  if (s.kind == OpKind::kFullyConnected) return;  // whole rows as it is
+  const bool by_image = s.kind == OpKind::kConv2d || s.kind == OpKind::kDepthwiseConv2d;
   for (std::size_t d = by_image ? 1 : 0; d < need->box.size(); ++d) need->box[d] = {0, s.in[d]};
 }
 

@@ -2,7 +2,6 @@
 //
 // Dependence of convolution, pooling and resampling.
 #include <algorithm>
-#include <array>
 
 #include "neap/ops/dependence_rules.h"
 #include "neap/ops/window.h"
@@ -25,13 +24,13 @@ struct Slide {
   std::int64_t before = 0;  // padding in front of the input
 };
 
-constexpr std::int64_t kMostParameter = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxParameter = std::int64_t{1} << 24;
 
 bool InRange(const Slide& slide) {
   for (const std::int64_t value : {slide.kernel, slide.stride, slide.dilation}) {
-    if (value < 1 || value > kMostParameter) return false;
+    if (value < 1 || value > kMaxParameter) return false;
   }
-  return slide.before >= -kMostParameter && slide.before <= kMostIndex;
+  return slide.before >= -kMaxParameter && slide.before <= kMaxIndex;
 }
 
 Interval Reach(const Slide& slide, const Interval& out) {
@@ -54,28 +53,6 @@ MaybeNeed Parameters(const Subject& s, std::size_t axis, const Interval& channel
   if (s.in[axis] < channels.end) return std::nullopt;
   need.box[axis] = channels;
   return need;
-}
-
-MaybeNeed TfliteWindow(const Subject& s) {
-  const auto window = WindowOf(s.subgraph, s.op);
-  if (!window) return std::nullopt;
-  const Interval& channels = s.box[3];
-  if (s.input > 0) {
-    const bool depthwise = s.op.type == "DEPTHWISE_CONV_2D";
-    return Parameters(s, s.input == 1 && depthwise ? 3 : 0, channels);
-  }
-  std::int64_t groups = window->in_channels;
-  if (!window->per_channel) {
-    const Shape* filter = s.ShapeOf(1);
-    if (filter == nullptr || filter->size() != 4 || (*filter)[3] < 1) return std::nullopt;
-    groups = window->in_channels / (*filter)[3];
-  }
-  const Slide rows = {window->kernel_height, window->stride_height, window->dilation_height,
-                      window->pad_top};
-  const Slide columns = {window->kernel_width, window->stride_width, window->dilation_width,
-                         window->pad_left};
-  return Clipped(s.in, {s.box[0], Reach(rows, s.box[1]), Reach(columns, s.box[2]),
-                        ChannelsOf(channels, window->out_channels, window->in_channels, groups)});
 }
 
 // Attributes of an ONNX window; nullopt where they contradict shapes.
@@ -124,10 +101,58 @@ MaybeNeed OnnxWindow(const Subject& s, const Integers& kernel, std::int64_t grou
   return Clipped(s.in, wanted);
 }
 
+// out = in * stride + tap * dilation - before: which inputs reach into an interval of outputs.
+Interval SpreadFrom(const Slide& slide, const Interval& out) {
+  const std::int64_t last_tap = (slide.kernel - 1) * slide.dilation;
+  return {FloorDivide(out.begin + slide.before - last_tap + slide.stride - 1, slide.stride),
+          FloorDivide(out.end - 1 + slide.before, slide.stride) + 1};
+}
+
+// Places between which a resampled index lies, in exact fractions; where a place is whole, floats
+// may fall on either side of it, so that both neighbours belong to it. `reach`: further indices on
+// either side that a wider filter reads.
+Interval Resampled(std::int64_t in, std::int64_t out, bool corners, bool centers,
+                   const Interval& box) {
+  // place(o) = numerator(o) / denominator.
+  std::int64_t denominator = 2 * out;
+  const auto numerator = [&](std::int64_t o) {
+    if (corners && out > 1) return 2 * o * (in - 1);
+    return centers ? (2 * o + 1) * in - out : 2 * o * in;
+  };
+  if (corners && out > 1) denominator = 2 * (out - 1);
+  const std::int64_t low = FloorDivide(numerator(box.begin) - 1, denominator);
+  const std::int64_t high = FloorDivide(numerator(box.end - 1) + denominator, denominator);
+  return {std::clamp<std::int64_t>(low, 0, in - 1), std::clamp<std::int64_t>(high, 0, in - 1) + 1};
+}
+
+}  // namespace
+
+MaybeNeed TfliteWindow(const Subject& s) {
+  const auto window = WindowOf(s.subgraph, s.op);
+  if (!window) return std::nullopt;
+  const Interval& channels = s.box[3];
+  if (s.input > 0) {
+    const bool depthwise = s.kind == OpKind::kDepthwiseConv2d;
+    return Parameters(s, s.input == 1 && depthwise ? 3 : 0, channels);
+  }
+  std::int64_t groups = window->in_channels;
+  if (!window->per_channel) {
+    const Shape* filter = s.ShapeOf(1);
+    if (filter == nullptr || filter->size() != 4 || (*filter)[3] < 1) return std::nullopt;
+    groups = window->in_channels / (*filter)[3];
+  }
+  const Slide rows = {window->kernel_height, window->stride_height, window->dilation_height,
+                      window->pad_top};
+  const Slide columns = {window->kernel_width, window->stride_width, window->dilation_width,
+                         window->pad_left};
+  return Clipped(s.in, {s.box[0], Reach(rows, s.box[1]), Reach(columns, s.box[2]),
+                        ChannelsOf(channels, window->out_channels, window->in_channels, groups)});
+}
+
 // Conv(x, w, b), ConvInteger(x, w, zero points), QLinearConv(x, scale, zero, w, scale, zero, scale,
 // zero, b).
 MaybeNeed OnnxConv(const Subject& s) {
-  const bool linear = s.op.type == "QLinearConv";
+  const bool linear = s.kind == OpKind::kOnnxQLinearConv;
   const std::size_t weights = linear ? 3 : 1;
   if (s.input > 0) {
     const bool scalar = s.in.empty() || (s.in.size() == 1 && s.in[0] == 1);
@@ -143,13 +168,6 @@ MaybeNeed OnnxPool(const Subject& s) {
   const auto kernel = s.Ints("kernel_shape");
   if (!kernel || s.in.size() < 3 || s.in[1] != s.out[1]) return std::nullopt;
   return OnnxWindow(s, *kernel, s.in[1]);
-}
-
-// out = in * stride + tap * dilation - before: which inputs reach into an interval of outputs.
-Interval SpreadFrom(const Slide& slide, const Interval& out) {
-  const std::int64_t last_tap = (slide.kernel - 1) * slide.dilation;
-  return {FloorDivide(out.begin + slide.before - last_tap + slide.stride - 1, slide.stride),
-          FloorDivide(out.end - 1 + slide.before, slide.stride) + 1};
 }
 
 // TRANSPOSE_CONV(output shape, weights OHWI, x, bias).
@@ -199,23 +217,6 @@ MaybeNeed OnnxTransposeConv(const Subject& s) {
   return need;
 }
 
-// Places between which a resampled index lies, in exact fractions; where a place is whole, floats
-// may fall on either side of it, so that both neighbours belong to it. `reach`: further indices on
-// either side that a wider filter reads.
-Interval Resampled(std::int64_t in, std::int64_t out, bool corners, bool centers,
-                   const Interval& box) {
-  // place(o) = numerator(o) / denominator.
-  std::int64_t denominator = 2 * out;
-  const auto numerator = [&](std::int64_t o) {
-    if (corners && out > 1) return 2 * o * (in - 1);
-    return centers ? (2 * o + 1) * in - out : 2 * o * in;
-  };
-  if (corners && out > 1) denominator = 2 * (out - 1);
-  const std::int64_t low = FloorDivide(numerator(box.begin) - 1, denominator);
-  const std::int64_t high = FloorDivide(numerator(box.end - 1) + denominator, denominator);
-  return {std::clamp<std::int64_t>(low, 0, in - 1), std::clamp<std::int64_t>(high, 0, in - 1) + 1};
-}
-
 MaybeNeed TfliteResize(const Subject& s) {
   if (s.input > 0) return Whole(s.in);
   if (s.in.size() != 4 || s.out.size() != 4) return std::nullopt;
@@ -223,14 +224,14 @@ MaybeNeed TfliteResize(const Subject& s) {
   const bool centers = s.Int("half_pixel_centers", 0) != 0;
   Box wanted = s.box;
   for (std::size_t d = 1; d <= 2; ++d) {
-    if (s.in[d] < 1 || s.in[d] > kMostParameter || s.out[d] > kMostParameter) return std::nullopt;
+    if (s.in[d] < 1 || s.in[d] > kMaxParameter || s.out[d] > kMaxParameter) return std::nullopt;
     Interval place = Resampled(s.in[d], s.out[d], corners, centers, s.box[d]);
     // Whole units of 1/1024 instead of fractions, in kernels of integers: a place may drift by
     // out / 1024 indices.
-    const bool whole = s.op.type == "RESIZE_BILINEAR" &&
+    const bool whole = s.kind == OpKind::kResizeBilinear &&
                        s.subgraph.tensors[s.op.inputs[0]].type != graph::ElementType::kFloat32;
     const std::int64_t drift = whole ? s.out[d] / 1024 + 1 : 1;
-    if (s.op.type == "RESIZE_NEAREST_NEIGHBOR" || whole) {
+    if (s.kind == OpKind::kResizeNearestNeighbor || whole) {
       place.begin = std::max<std::int64_t>(place.begin - drift, 0);
       place.end = std::min(place.end + drift, s.in[d]);
     }
@@ -238,29 +239,5 @@ MaybeNeed TfliteResize(const Subject& s) {
   }
   return Clipped(s.in, wanted);
 }
-
-constexpr auto kTfliteWindow = std::to_array<Named>({
-    {"AVERAGE_POOL_2D", TfliteWindow},
-    {"CONV_2D", TfliteWindow},
-    {"DEPTHWISE_CONV_2D", TfliteWindow},
-    {"L2_POOL_2D", TfliteWindow},
-    {"MAX_POOL_2D", TfliteWindow},
-    {"RESIZE_BILINEAR", TfliteResize},
-    {"RESIZE_NEAREST_NEIGHBOR", TfliteResize},
-    {"TRANSPOSE_CONV", TfliteTransposeConv},
-});
-constexpr auto kOnnxWindow = std::to_array<Named>({
-    {"AveragePool", OnnxPool},
-    {"Conv", OnnxConv},
-    {"ConvInteger", OnnxConv},
-    {"ConvTranspose", OnnxTransposeConv},
-    {"LpPool", OnnxPool},
-    {"MaxPool", OnnxPool},
-    {"QLinearConv", OnnxConv},
-});
-
-}  // namespace
-
-Rule FindWindowRule(const graph::Op& op) { return FindRule(op, kTfliteWindow, kOnnxWindow); }
 
 }  // namespace neap::ops::dependence

@@ -2,12 +2,11 @@
 #include "neap/ops/macs.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <optional>
-#include <string_view>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/op_rules.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/window.h"
 
 namespace neap::ops {
@@ -36,18 +35,59 @@ std::int64_t PerElement(const Tensor* outer, const Tensor* filter, std::int64_t 
   const std::int64_t elements = ElementCount(*outer);
   const std::int64_t weights = ElementCount(*filter);
   if (elements < 0 || weights < 0) return 0;
-  return std::min(CheckedMultiply(elements, weights / channels).value_or(kMostBytes), kMostBytes);
+  return std::min(CheckedMultiply(elements, weights / channels).value_or(kMaxBytes), kMaxBytes);
 }
 
 std::int64_t Product(const Tensor* out, std::int64_t terms) {
   if (out == nullptr || terms < 1) return 0;
   const std::int64_t elements = ElementCount(*out);
   return elements < 0 ? 0
-                      : std::min(CheckedMultiply(elements, terms).value_or(kMostBytes), kMostBytes);
+                      : std::min(CheckedMultiply(elements, terms).value_or(kMaxBytes), kMaxBytes);
+}
+
+}  // namespace
+
+std::int64_t macs::Conv(const Subgraph& subgraph, const Op& op) {
+  const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
+  return PerElement(OutputOf(subgraph, op), filter, First(filter));
+}
+
+std::int64_t macs::QLinearConv(const Subgraph& subgraph, const Op& op) {
+  const Tensor* const filter = graph::Operand(subgraph, op.inputs, 3);
+  return PerElement(OutputOf(subgraph, op), filter, First(filter));
+}
+
+std::int64_t macs::LastAxis(const Subgraph& subgraph, const Op& op) {
+  const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
+  return PerElement(OutputOf(subgraph, op), filter, Dimension(filter, 1));
+}
+
+std::int64_t macs::TransposeConv(const Subgraph& subgraph, const Op& op) {
+  const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
+  return PerElement(graph::Operand(subgraph, op.inputs, 2), filter, Dimension(filter, 1));
+}
+
+std::int64_t macs::ConvTranspose(const Subgraph& subgraph, const Op& op) {
+  const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
+  return PerElement(graph::Operand(subgraph, op.inputs, 0), filter, First(filter));
+}
+
+std::int64_t macs::FullyConnected(const Subgraph& subgraph, const Op& op) {
+  return Product(OutputOf(subgraph, op), Dimension(graph::Operand(subgraph, op.inputs, 1), 1));
+}
+
+std::int64_t macs::BatchMatmul(const Subgraph& subgraph, const Op& op) {
+  const std::size_t axis = IntegerAttribute(op, "adj_x", 0) != 0 ? 2 : 1;
+  return Product(OutputOf(subgraph, op), Dimension(graph::Operand(subgraph, op.inputs, 0), axis));
+}
+
+std::int64_t macs::MatrixProduct(const Subgraph& subgraph, const Op& op) {
+  const std::size_t axis = IntegerAttribute(op, "transA", 0) != 0 ? 2 : 1;
+  return Product(OutputOf(subgraph, op), Dimension(graph::Operand(subgraph, op.inputs, 0), axis));
 }
 
 // Every weight matrix meets every row of the input.
-std::int64_t Recurrent(const Subgraph& subgraph, const Op& op) {
+std::int64_t macs::Recurrent(const Subgraph& subgraph, const Op& op) {
   const Tensor* const input = graph::Operand(subgraph, op.inputs, 0);
   const std::int64_t width = Dimension(input, 1);
   if (width == 0) return 0;
@@ -61,64 +101,10 @@ std::int64_t Recurrent(const Subgraph& subgraph, const Op& op) {
     // Of ONNX the biases have a dimension for the direction, too.
     if (op.domain != "tflite" && weight->shape->size() < 3) continue;
     const auto part = CheckedMultiply(rows, std::max<std::int64_t>(ElementCount(*weight), 0));
-    total = std::min(CheckedAdd(total, part.value_or(kMostBytes)).value_or(kMostBytes), kMostBytes);
+    total = std::min(CheckedAdd(total, part.value_or(kMaxBytes)).value_or(kMaxBytes), kMaxBytes);
   }
   return std::max<std::int64_t>(total, 0);
 }
-
-bool IsOneOf(std::string_view type, std::initializer_list<std::string_view> types) {
-  return std::find(types.begin(), types.end(), type) != types.end();
-}
-
-std::int64_t OfTflite(const Subgraph& subgraph, const Op& op) {
-  const Tensor* const out = OutputOf(subgraph, op);
-  const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
-  if (op.type == "CONV_2D") return PerElement(out, filter, First(filter));
-  if (op.type == "DEPTHWISE_CONV_2D" || op.type == "CONV_3D") {
-    return PerElement(out, filter, Dimension(filter, 1));
-  }
-  if (op.type == "FULLY_CONNECTED") return Product(out, Dimension(filter, 1));
-  if (op.type == "TRANSPOSE_CONV") {
-    return PerElement(graph::Operand(subgraph, op.inputs, 2), filter, Dimension(filter, 1));
-  }
-  if (op.type == "BATCH_MATMUL") {
-    const std::size_t axis = IntegerAttribute(op, "adj_x", 0) != 0 ? 2 : 1;
-    return Product(out, Dimension(graph::Operand(subgraph, op.inputs, 0), axis));
-  }
-  if (IsOneOf(op.type,
-              {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN",
-               "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN", "SVDF"})) {
-    return Recurrent(subgraph, op);
-  }
-  return 0;
-}
-
-std::int64_t OfOnnx(const Subgraph& subgraph, const Op& op) {
-  const Tensor* const out = OutputOf(subgraph, op);
-  const Tensor* const a = graph::Operand(subgraph, op.inputs, 0);
-  if (IsOneOf(op.type, {"Conv", "FusedConv", "ConvInteger"})) {
-    const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
-    return PerElement(out, filter, First(filter));
-  }
-  if (op.type == "QLinearConv") {
-    const Tensor* const filter = graph::Operand(subgraph, op.inputs, 3);
-    return PerElement(out, filter, First(filter));
-  }
-  if (op.type == "ConvTranspose") {
-    const Tensor* const filter = graph::Operand(subgraph, op.inputs, 1);
-    return PerElement(a, filter, First(filter));
-  }
-  if (IsOneOf(op.type, {"Gemm", "FusedGemm", "QGemm"})) {
-    return Product(out, Dimension(a, IntegerAttribute(op, "transA", 0) != 0 ? 2 : 1));
-  }
-  if (IsOneOf(op.type, {"MatMul", "FusedMatMul", "MatMulInteger", "QLinearMatMul"})) {
-    return Product(out, Dimension(a, IntegerAttribute(op, "transA", 0) != 0 ? 2 : 1));
-  }
-  if (IsOneOf(op.type, {"LSTM", "GRU", "RNN"})) return Recurrent(subgraph, op);
-  return 0;
-}
-
-}  // namespace
 
 std::int64_t ElementCount(const Tensor& tensor) {
   if (!tensor.shape) return -1;
@@ -126,7 +112,7 @@ std::int64_t ElementCount(const Tensor& tensor) {
   for (const std::int64_t dimension : *tensor.shape) {
     if (dimension < 0) return -1;
     const auto product = CheckedMultiply(count, dimension);
-    if (!product || *product > kMostBytes) return -1;
+    if (!product || *product > kMaxBytes) return -1;
     count = *product;
   }
   return count;
@@ -134,9 +120,13 @@ std::int64_t ElementCount(const Tensor& tensor) {
 
 std::int64_t MultiplyAccumulates(const Subgraph& subgraph, const Op& op) {
   if (op.domain == "layer") {
-    return std::clamp<std::int64_t>(IntegerAttribute(op, "multiply_accumulates", 0), 0, kMostBytes);
+    return std::clamp<std::int64_t>(IntegerAttribute(op, "multiply_accumulates", 0), 0, kMaxBytes);
   }
-  return op.domain == "tflite" ? OfTflite(subgraph, op) : OfOnnx(subgraph, op);
+  // In other domains, graph JSON for example, names count as ONNX's.
+  const OpKind kind =
+      op.domain == "tflite" || op.domain.empty() ? KindOf(op) : KindNamed(Dialect::kOnnx, op.type);
+  const auto count = RowOf(kind).macs;
+  return count == nullptr ? 0 : count(subgraph, op);
 }
 
 }  // namespace neap::ops

@@ -29,7 +29,7 @@ std::int64_t Product(std::span<const std::int64_t> dims) {
 std::optional<std::int64_t> FewElements(const MaybeShape& shape) {
   if (!shape) return std::nullopt;
   const std::int64_t elements = Product(*shape);
-  if (elements < 0 || elements > kMostValues) return std::nullopt;
+  if (elements < 0 || elements > kMaxValues) return std::nullopt;
   return elements;
 }
 
@@ -73,7 +73,7 @@ const MaybeShape& OpView::ShapeOf(std::size_t input) const {
   static const MaybeShape kNone;
   if (!Has(input)) return kNone;
   const MaybeShape& shape = subgraph_.tensors[op_.inputs[input]].shape;
-  return shape && shape->size() > kMostRank ? kNone : shape;
+  return shape && shape->size() > kMaxRank ? kNone : shape;
 }
 
 std::int64_t OpView::DimOf(std::size_t input, std::size_t axis) const {
@@ -160,7 +160,7 @@ std::optional<std::vector<std::int64_t>> OpView::IntsOrInput(const char* name,
 
 void OpView::Set(std::size_t output, ElementType type, MaybeShape shape) {
   if (output >= results_.size()) return;
-  if (shape && shape->size() > kMostRank) shape.reset();
+  if (shape && shape->size() > kMaxRank) shape.reset();
   // Attributes may say anything.
   if (shape) {
     for (std::int64_t& dim : *shape) dim = std::max<std::int64_t>(dim, -1);

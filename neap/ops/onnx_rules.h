@@ -22,9 +22,9 @@ using graph::Shape;
 using MaybeShape = std::optional<Shape>;
 
 // Tensors with more elements than this are never followed by value.
-inline constexpr std::int64_t kMostValues = 4096;
+inline constexpr std::int64_t kMaxValues = 4096;
 // Ranks above this are refused by every rule: no allocation that a file's numbers decide.
-inline constexpr std::size_t kMostRank = 64;
+inline constexpr std::size_t kMaxRank = 64;
 
 // One element of a tensor that is followed by value; `whole` for integers and bool, `real` for
 // floats, as the element type says.
@@ -52,7 +52,7 @@ std::int64_t DimAdd(std::int64_t a, std::int64_t b);
 std::int64_t DimMul(std::int64_t a, std::int64_t b);
 // Product of all, -1 where one is unknown; 0 if one is 0.
 std::int64_t Product(std::span<const std::int64_t> dims);
-// Elements of a shape if they are known and at most kMostValues.
+// Elements of a shape if they are known and at most kMaxValues.
 std::optional<std::int64_t> FewElements(const MaybeShape& shape);
 // Numpy's broadcasting.
 MaybeShape Broadcast(std::span<const MaybeShape> shapes);

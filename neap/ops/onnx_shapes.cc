@@ -89,9 +89,9 @@ class Inference {
     if (contradictions_ == 0) return;
     notes->push_back(std::to_string(contradictions_) +
                      (contradictions_ == 1 ? " tensor is" : " tensors are") +
-                     " declared otherwise than the operators make them, and the " +
+                     " declared with another shape than the operators compute; the " +
                      (options_.declared_shapes_win ? "declared" : "inferred") +
-                     " shapes count: " + first_contradiction_);
+                     " shapes are used: " + first_contradiction_);
   }
 
  private:

@@ -29,7 +29,7 @@ using Calculation = std::function<Number(std::span<const Number>, bool real)>;
 // The output's values where those of all inputs are followed; `type` is the inputs' type.
 void Calculate(OpView& op, ElementType type, const MaybeShape& out, const Calculation& calculate) {
   const auto elements = FewElements(out);
-  if (!elements || (!IsReal(type) && !IsWhole(type)) || op.inputs() > kMostRank) return;
+  if (!elements || (!IsReal(type) && !IsWhole(type)) || op.inputs() > kMaxRank) return;
   std::vector<const Values*> inputs;
   for (std::size_t i = 0; i < op.inputs(); ++i) {
     const Values* values = op.ValuesOf(i);

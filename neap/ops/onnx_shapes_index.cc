@@ -55,7 +55,7 @@ void InferConstantOfShape(OpView& op) {
   const Values* given = op.ValuesOf(0);
   if (given == nullptr) {
     const std::int64_t rank = op.DimOf(0, 0);
-    const bool few = rank >= 0 && rank <= static_cast<std::int64_t>(kMostRank);
+    const bool few = rank >= 0 && rank <= static_cast<std::int64_t>(kMaxRank);
     op.Set(0, value.type,
            few ? MaybeShape(Shape(static_cast<std::size_t>(rank), -1)) : std::nullopt);
     return;
@@ -222,7 +222,7 @@ void InferRange(OpView& op) {
     const std::int64_t count = distance <= 0 ? 0 : (distance - 1) / std::abs(step) + 1;
     op.Set(0, op.TypeOf(0), Shape{count});
     Values values;
-    for (std::int64_t i = 0; i < count && count <= kMostValues; ++i) {
+    for (std::int64_t i = 0; i < count && count <= kMaxValues; ++i) {
       values.push_back(Whole(start->front() + i * step));
     }
     op.SetValues(0, std::move(values));

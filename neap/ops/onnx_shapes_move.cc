@@ -79,10 +79,10 @@ void InferReshape(OpView& op) {
     wanted = *values;
   } else {
     const std::int64_t rank = op.DimOf(1, 0);
-    if (rank < 0 || rank > static_cast<std::int64_t>(kMostRank)) return;
+    if (rank < 0 || rank > static_cast<std::int64_t>(kMaxRank)) return;
     wanted.resize(static_cast<std::size_t>(rank));
   }
-  if (wanted.size() > kMostRank) return;
+  if (wanted.size() > kMaxRank) return;
   op.Set(0, op.TypeOf(0), ResolveReshape(op, wanted));
   PassValues(op);
 }
@@ -134,7 +134,7 @@ void InferUnsqueeze(OpView& op) {
   op.Set(0, op.TypeOf(0), std::nullopt);
   const MaybeShape& input = op.ShapeOf(0);
   const auto axes = op.IntsOrInput("axes", 1);
-  if (!input || !axes || input->size() + axes->size() > kMostRank) return;
+  if (!input || !axes || input->size() + axes->size() > kMaxRank) return;
   const std::size_t rank = input->size() + axes->size();
   std::vector<bool> fresh(rank, false);
   for (const std::int64_t given : *axes) {
@@ -212,12 +212,12 @@ void InferConcat(OpView& op) {
     const Values* values = followed ? op.ValuesOf(i) : nullptr;
     if (values != nullptr) {
       joined.insert(joined.end(), values->begin(), values->end());
-    } else if (followed && op.DimOf(i, 0) >= 0 && op.DimOf(i, 0) <= kMostValues) {
+    } else if (followed && op.DimOf(i, 0) >= 0 && op.DimOf(i, 0) <= kMaxValues) {
       joined.resize(joined.size() + static_cast<std::size_t>(op.DimOf(i, 0)));
     } else {
       followed = false;
     }
-    followed = followed && joined.size() <= static_cast<std::size_t>(kMostValues);
+    followed = followed && joined.size() <= static_cast<std::size_t>(kMaxValues);
   }
   op.Set(0, op.TypeOf(0), out);
   if (followed) op.SetValues(0, std::move(joined));
@@ -276,7 +276,7 @@ void InferExpand(OpView& op) {
   op.Set(0, op.TypeOf(0), std::nullopt);
   const Values* wanted = op.ValuesOf(1);
   const MaybeShape& input = op.ShapeOf(0);
-  if (wanted == nullptr || !input || wanted->size() > kMostRank) return;
+  if (wanted == nullptr || !input || wanted->size() > kMaxRank) return;
   Shape target;
   for (const Number& dim : *wanted) {
     target.push_back(dim.known ? std::max<std::int64_t>(dim.whole, -1) : -1);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "neap/ops/dependence.h"
+#include "neap/ops/op_rules.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/resize.h"
 #include "neap/ops/window.h"
 
@@ -210,28 +212,7 @@ std::optional<std::vector<std::int64_t>> PaddingsBefore(const Tensor* paddings, 
   return before;
 }
 
-constexpr auto kUnary = std::to_array<std::string_view>({
-    "ABS",        "CAST",       "CEIL",  "COS",         "DEQUANTIZE", "ELU",    "EXP",      "FLOOR",
-    "HARD_SWISH", "LEAKY_RELU", "LOG",   "LOGICAL_NOT", "LOGISTIC",   "NEG",    "QUANTIZE", "RELU",
-    "RELU6",      "ROUND",      "RSQRT", "SIN",         "SQRT",       "SQUARE", "TANH",
-});
-constexpr auto kBinary = std::to_array<std::string_view>({"ADD", "MUL", "SUB"});
-
-template <typename List>
-bool Contains(const List& list, std::string_view type) {
-  return std::find(list.begin(), list.end(), type) != list.end();
-}
-
-// One operator, one input, with shapes known.
-struct Subject {
-  const Subgraph& subgraph;
-  const Op& op;
-  std::size_t input;
-  const Tensor& in;
-  const Tensor& out;
-  std::int64_t in_bytes;  // of an element
-  std::int64_t out_bytes;
-};
+using overlap::Subject;
 
 // MEAN over height and width of one image: all sums before the first write, in Neap alone.
 bool IsSpatialMean(const Subject& s) {
@@ -245,9 +226,18 @@ bool IsSpatialMean(const Subject& s) {
          Elements(*s.out.shape) == s.in.shape->back();
 }
 
+std::optional<OverlapRule> Below(std::int64_t distance) {
+  return OverlapRule{OverlapRule::Kind::kStartsBelow, distance};
+}
+
+// No order of accesses is known then.
+bool OnlyCopies(const Subject& s) { return s.library == KernelLibrary::kCopies; }
+
+}  // namespace
+
 // Every input of a concatenation along the outermost dimension that is not 1 is one piece of the
 // output.
-std::optional<OverlapRule> ConcatenationRule(const Subject& s) {
+std::optional<OverlapRule> overlap::Concatenation(const Subject& s) {
   const Shape& out = *s.out.shape;
   std::int64_t axis = IntegerAttribute(s.op, "axis", 0);
   if (axis < 0) axis += static_cast<std::int64_t>(out.size());
@@ -267,68 +257,67 @@ std::optional<OverlapRule> ConcatenationRule(const Subject& s) {
   return std::nullopt;
 }
 
-std::optional<OverlapRule> Below(std::int64_t distance) {
-  return OverlapRule{OverlapRule::Kind::kStartsBelow, distance};
+// Kernels that move nothing when source and destination are one.
+std::optional<OverlapRule> overlap::Reshape(const Subject& s) {
+  if (s.input != 0 || s.in_bytes != s.out_bytes ||
+      Elements(*s.in.shape) != Elements(*s.out.shape)) {
+    return std::nullopt;
+  }
+  return OverlapRule{OverlapRule::Kind::kHoldsInput, 0};
 }
 
-// Of kernels that copy.
-std::optional<OverlapRule> CopyRule(const Subject& s) {
-  if (s.op.type == "CONCATENATION") return ConcatenationRule(s);
-  // Kernels that move nothing when source and destination are one.
-  if (s.op.type == "RESHAPE" && s.input == 0 && s.in_bytes == s.out_bytes &&
-      Elements(*s.in.shape) == Elements(*s.out.shape)) {
-    return OverlapRule{OverlapRule::Kind::kHoldsInput, 0};
-  }
-  return std::nullopt;
+std::optional<OverlapRule> overlap::Window(const Subject& s) {
+  const auto window = WindowOf(s.subgraph, s.op);
+  if (OnlyCopies(s) || s.input != 0 || !window) return std::nullopt;
+  return Below(WindowDistance(*window, s.in_bytes, s.out_bytes));
 }
 
-// Of kernels that go through their output from its first element to its last.
-std::optional<OverlapRule> ForwardRule(const Subject& s, KernelLibrary library) {
-  const std::string& type = s.op.type;
-  const bool same_shape = *s.in.shape == *s.out.shape;
-  if (const auto window = WindowOf(s.subgraph, s.op)) {
-    if (s.input != 0) return std::nullopt;
-    return Below(WindowDistance(*window, s.in_bytes, s.out_bytes));
-  }
-  if (const auto resize = ResizeOf(s.subgraph, s.op)) {
-    if (s.input != 0) return std::nullopt;
-    return Below(ResizeDistance(*resize, *s.in.shape, *s.out.shape, s.in_bytes, LowestIndices));
-  }
-  if (Contains(kUnary, type) || type == "SOFTMAX") {
-    if (!same_shape || s.input != 0) return std::nullopt;
-    return Below(ElementwiseDistance(Elements(*s.in.shape), s.in_bytes, s.out_bytes));
-  }
-  if (Contains(kBinary, type)) {
-    if (!same_shape || s.input > 1 || s.in.type != s.out.type) return std::nullopt;
-    return Below(0);
-  }
-  if (type == "FULLY_CONNECTED" && s.input == 0) {
-    const std::int64_t outputs = s.out.shape->empty() ? 0 : s.out.shape->back();
-    if (outputs <= 0) return std::nullopt;
-    const std::int64_t batches = Elements(*s.out.shape) / outputs;
-    const std::int64_t elements = Elements(*s.in.shape);
-    if (batches <= 0 || elements % batches != 0) return std::nullopt;
-    return Below(
-        FullyConnectedDistance(batches, elements / batches, outputs, s.in_bytes, s.out_bytes));
-  }
-  if ((type == "PAD" || type == "PADV2") && s.input == 0) {
-    const auto before =
-        PaddingsBefore(graph::Operand(s.subgraph, s.op.inputs, 1), s.in.shape->size());
-    if (!before || s.in.shape->size() != s.out.shape->size() || s.in.shape->size() > 5 ||
-        s.in.type != s.out.type) {
-      return std::nullopt;
-    }
-    return Below(PadDistance(*s.in.shape, *s.out.shape, *before, s.in_bytes));
-  }
-  // The stock kernels set their output to 0 before they read.
-  if (library == KernelLibrary::kNeap && type == "MEAN" && s.input == 0 && IsSpatialMean(s) &&
-      s.in.type == s.out.type) {
-    return Below(0);
-  }
-  return std::nullopt;
+std::optional<OverlapRule> overlap::Resize(const Subject& s) {
+  const auto resize = ResizeOf(s.subgraph, s.op);
+  if (OnlyCopies(s) || s.input != 0 || !resize) return std::nullopt;
+  return Below(ResizeDistance(*resize, *s.in.shape, *s.out.shape, s.in_bytes, LowestIndices));
 }
 
-}  // namespace
+std::optional<OverlapRule> overlap::Unary(const Subject& s) {
+  if (OnlyCopies(s) || *s.in.shape != *s.out.shape || s.input != 0) return std::nullopt;
+  return Below(ElementwiseDistance(Elements(*s.in.shape), s.in_bytes, s.out_bytes));
+}
+
+std::optional<OverlapRule> overlap::Binary(const Subject& s) {
+  if (OnlyCopies(s) || *s.in.shape != *s.out.shape || s.input > 1 || s.in.type != s.out.type) {
+    return std::nullopt;
+  }
+  return Below(0);
+}
+
+std::optional<OverlapRule> overlap::FullyConnected(const Subject& s) {
+  if (OnlyCopies(s) || s.input != 0) return std::nullopt;
+  const std::int64_t outputs = s.out.shape->empty() ? 0 : s.out.shape->back();
+  if (outputs <= 0) return std::nullopt;
+  const std::int64_t batches = Elements(*s.out.shape) / outputs;
+  const std::int64_t elements = Elements(*s.in.shape);
+  if (batches <= 0 || elements % batches != 0) return std::nullopt;
+  return Below(
+      FullyConnectedDistance(batches, elements / batches, outputs, s.in_bytes, s.out_bytes));
+}
+
+std::optional<OverlapRule> overlap::Pad(const Subject& s) {
+  if (OnlyCopies(s) || s.input != 0) return std::nullopt;
+  const auto before =
+      PaddingsBefore(graph::Operand(s.subgraph, s.op.inputs, 1), s.in.shape->size());
+  if (!before || s.in.shape->size() != s.out.shape->size() || s.in.shape->size() > 5 ||
+      s.in.type != s.out.type) {
+    return std::nullopt;
+  }
+  return Below(PadDistance(*s.in.shape, *s.out.shape, *before, s.in_bytes));
+}
+
+// The stock kernels set their output to 0 before they read.
+std::optional<OverlapRule> overlap::Mean(const Subject& s) {
+  const bool fits = s.library == KernelLibrary::kNeap && s.input == 0 && IsSpatialMean(s) &&
+                    s.in.type == s.out.type;
+  return fits ? Below(0) : std::nullopt;
+}
 
 std::int64_t LeastResizeDistance(const Subgraph& subgraph, const Op& op) {
   const auto resize = ResizeOf(subgraph, op);
@@ -356,31 +345,30 @@ std::optional<KernelLibrary> KernelLibraryNamed(std::string_view name) {
 
 std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op, std::size_t input,
                                          KernelLibrary library) {
-  if (library == KernelLibrary::kNone || op.domain != "tflite" || !op.bodies.empty()) {
-    return std::nullopt;
-  }
+  if (library == KernelLibrary::kNone || !op.bodies.empty()) return std::nullopt;
   const Tensor* in = graph::Operand(subgraph, op.inputs, input);
   const Tensor* out = graph::Operand(subgraph, op.outputs, 0);
   if (in == nullptr || out == nullptr || op.outputs.size() != 1) return std::nullopt;
   const auto in_total = graph::TensorBytes(*in);
   const auto out_total = graph::TensorBytes(*out);
-  const Subject subject{subgraph, op, input, *in, *out, ElementBytes(*in), ElementBytes(*out)};
+  const Subject subject{subgraph,           op,     input, *in, *out, ElementBytes(*in),
+                        ElementBytes(*out), library};
   if (!in_total || !out_total || *in_total == 0 || *out_total == 0 || subject.in_bytes == 0 ||
       subject.out_bytes == 0) {
     return std::nullopt;
   }
   // Read in a second place, in another order.
   const bool twice = std::count(op.inputs.begin(), op.inputs.end(), op.inputs[input]) > 1;
-  if (twice && !Contains(kBinary, op.type)) return std::nullopt;
-  auto rule = CopyRule(subject);
-  if (!rule && library != KernelLibrary::kCopies) rule = ForwardRule(subject, library);
+  const auto rule_of = RowOf(KindOf(op)).overlap;
+  if (rule_of == nullptr || (twice && rule_of != &overlap::Binary)) return std::nullopt;
+  const auto rule = rule_of(subject);
   const bool useless =
       rule && rule->kind == OverlapRule::Kind::kStartsBelow && rule->bytes >= *out_total;
   return useless ? std::nullopt : rule;
 }
 
 std::int64_t FirstByteRead(const Subgraph& subgraph, const Op& op, std::size_t input) {
-  if (op.domain != "tflite" || op.type != "SLICE" || input != 0 || op.outputs.size() != 1) return 0;
+  if (!Is(op, OpKind::kSlice) || input != 0 || op.outputs.size() != 1) return 0;
   const Tensor* in = graph::Operand(subgraph, op.inputs, 0);
   const Tensor* out = graph::Operand(subgraph, op.outputs, 0);
   if (in == nullptr || out == nullptr || !in->shape || !out->shape) return 0;
@@ -396,7 +384,7 @@ std::int64_t FirstByteRead(const Subgraph& subgraph, const Op& op, std::size_t i
 
 bool CopiesIntoBody(const Op& op, KernelLibrary library) {
   const bool stock = library == KernelLibrary::kCopies || library == KernelLibrary::kTflmReference;
-  return stock && op.domain == "tflite" && op.type == "IF" && !op.bodies.empty();
+  return stock && Is(op, OpKind::kIf) && !op.bodies.empty();
 }
 
 }  // namespace neap::ops

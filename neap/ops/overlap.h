@@ -3,7 +3,7 @@
 // How far an operator's output may lie over an input that dies there, for one kernel library: a
 // statement about the order in which that library's kernel reads and writes, and about nothing
 // else. A plan that relies on it is wrong, silently, under a library whose kernels go another way.
-// neap/plan/kernel_simulation.h walks the same kernels byte by byte, with code of its own.
+// neap/check/kernel_simulation.h walks the same kernels byte by byte, with code of its own.
 //
 // Source: the loops of the kernels (TensorFlow Lite Micro's reference kernels), and the idea of
 // diagonal memory overlap (Blacker, Bridges, Hadfield 2020).

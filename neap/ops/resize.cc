@@ -5,13 +5,14 @@
 #include <bit>
 #include <numeric>
 
+#include "neap/ops/op_table.h"
 #include "neap/ops/window.h"
 
 namespace neap::ops {
 namespace {
 
 // Products of two sizes, doubled, are exact in single precision.
-constexpr std::int64_t kMostInSinglePrecision = 2048;
+constexpr std::int64_t kMaxInSinglePrecision = 2048;
 constexpr std::int64_t kMost = std::int64_t{1} << 20;
 
 std::vector<std::int64_t> LowestInUnits(const Resize& resize, std::int64_t in, std::int64_t out) {
@@ -32,8 +33,9 @@ std::vector<std::int64_t> LowestInUnits(const Resize& resize, std::int64_t in, s
 
 std::optional<Resize> ResizeOf(const graph::Subgraph& subgraph, const graph::Op& op) {
   Resize resize;
-  resize.nearest = op.type == "RESIZE_NEAREST_NEIGHBOR";
-  if (!resize.nearest && op.type != "RESIZE_BILINEAR") return std::nullopt;
+  const OpKind kind = KindOf(op);
+  resize.nearest = kind == OpKind::kResizeNearestNeighbor;
+  if (!resize.nearest && kind != OpKind::kResizeBilinear) return std::nullopt;
   if (op.inputs.empty() || op.outputs.empty()) return std::nullopt;
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
@@ -44,7 +46,7 @@ std::optional<Resize> ResizeOf(const graph::Subgraph& subgraph, const graph::Op&
   }
   resize.whole_numbers = !resize.nearest && (in.type == graph::ElementType::kInt8 ||
                                              in.type == graph::ElementType::kInt16);
-  const std::int64_t most = resize.whole_numbers ? kMost : kMostInSinglePrecision;
+  const std::int64_t most = resize.whole_numbers ? kMost : kMaxInSinglePrecision;
   for (const graph::Shape* shape : {&*in.shape, &*out.shape}) {
     for (const std::size_t d : {1U, 2U}) {
       if ((*shape)[d] < 1 || (*shape)[d] > most) return std::nullopt;

@@ -2,15 +2,15 @@
 #include "neap/ops/state.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <functional>
 #include <map>
 #include <queue>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
+
+#include "neap/ops/op_table.h"
 
 namespace neap::ops {
 namespace {
@@ -23,40 +23,6 @@ using graph::SubgraphId;
 using graph::TensorId;
 
 using Uses = std::optional<std::vector<StateUse>>;
-
-// Kernels that update a variable tensor that is one of their inputs. Others read it.
-constexpr auto kUpdatesVariables = std::to_array<std::string_view>({
-    "BIDIRECTIONAL_SEQUENCE_LSTM",
-    "BIDIRECTIONAL_SEQUENCE_RNN",
-    "LSTM",
-    "RNN",
-    "SVDF",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM",
-    "UNIDIRECTIONAL_SEQUENCE_RNN",
-});
-
-// Operators of random numbers: a runtime may have one generator for all of them.
-constexpr auto kRandom = std::to_array<std::string_view>({
-    "Bernoulli",
-    "MULTINOMIAL",
-    "Multinomial",
-    "RANDOM_STANDARD_NORMAL",
-    "RANDOM_UNIFORM",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-    "STABLEHLO_RNG_BIT_GENERATOR",
-});
-
-template <std::size_t N>
-bool IsIn(const std::array<std::string_view, N>& sorted, std::string_view name) {
-  return std::binary_search(sorted.begin(), sorted.end(), name);
-}
-
-bool IsTflite(const Op& op, std::string_view type) {
-  return op.domain == "tflite" && op.type == type;
-}
 
 // The variables that a handle may be of; nullopt: any.
 using Handle = std::optional<std::set<std::int32_t>>;
@@ -127,7 +93,7 @@ class Tracer {
   }
 
   static bool MakesKnownHandle(const Op& op) {
-    return IsTflite(op, "VAR_HANDLE") && op.attributes.contains("shared_name");
+    return Is(op, OpKind::kVarHandle) && op.attributes.contains("shared_name");
   }
 
   // A variable is its container and its name. TensorFlow Lite Micro takes a handle without a
@@ -230,15 +196,15 @@ class Tracer {
   }
 
   static bool PassesHandles(const Op& op) {
-    return !op.bodies.empty() && (IsTflite(op, "IF") || IsTflite(op, "WHILE") ||
-                                  IsTflite(op, "CALL") || IsTflite(op, "STABLEHLO_COMPOSITE"));
+    return !op.bodies.empty() &&
+           Is(op, OpKind::kIf, OpKind::kWhile, OpKind::kCall, OpKind::kStablehloComposite);
   }
 
   // Arguments to the bodies' inputs, their outputs to the results; a loop's to its inputs, too.
   template <typename Wake>
   void PropagateCall(SubgraphId s, const Op& op, const Wake& wake) {
-    const bool loops = op.type == "WHILE";
-    const std::size_t first = op.type == "IF" ? 1 : 0;  // behind the condition
+    const bool loops = Is(op, OpKind::kWhile);
+    const std::size_t first = Is(op, OpKind::kIf) ? 1 : 0;  // behind the condition
     const auto join_input = [&](SubgraphId body, std::size_t i, const Handle& handle) {
       const auto& inputs = graph_.subgraphs[body].inputs;
       if (i < inputs.size() && Join(handle, &handles_[body][inputs[i]])) wake(body);
@@ -321,27 +287,27 @@ class Tracer {
       return Uses(std::vector<StateUse>{{state, access}});
     };
     if (op.domain == "custom") return std::nullopt;
-    const bool is_known = op.domain == "tflite" || op.domain.empty() || op.domain == "ai.onnx";
-    if (is_known && IsIn(kRandom, op.type))
+    const bool is_known = op.domain == "tflite" || IsDefaultOnnxDomain(op.domain);
+    if (is_known && Has(op, trait::kRandom))
       return one(Shared("random numbers"), StateAccess::kWrite);
     if (op.domain != "tflite") return std::nullopt;
-    if (op.type == "VAR_HANDLE") {
+    if (Is(op, OpKind::kVarHandle)) {
       const auto variable = VariableOf(op);
       return variable ? one(*variable, StateAccess::kHandle) : Uses();
     }
-    if (op.type == "READ_VARIABLE" || op.type == "ASSIGN_VARIABLE") {
+    if (Is(op, OpKind::kReadVariable, OpKind::kAssignVariable)) {
       const bool named = !op.inputs.empty() && op.inputs[0].valid();
       // An empty set is no handle of this file.
       if (!named || !handles_[s][op.inputs[0]] || handles_[s][op.inputs[0]]->empty()) return Uses();
       Uses uses(std::in_place);
       for (const std::int32_t state : *handles_[s][op.inputs[0]]) {
         uses->push_back(
-            {state, op.type == "READ_VARIABLE" ? StateAccess::kRead : StateAccess::kWrite});
+            {state, Is(op, OpKind::kReadVariable) ? StateAccess::kRead : StateAccess::kWrite});
       }
       return uses;
     }
-    if (op.type == "HASHTABLE_IMPORT") return one(Shared("tables"), StateAccess::kWrite);
-    if (op.type == "HASHTABLE" || op.type == "HASHTABLE_FIND" || op.type == "HASHTABLE_SIZE") {
+    if (Is(op, OpKind::kHashtableImport)) return one(Shared("tables"), StateAccess::kWrite);
+    if (Is(op, OpKind::kHashtable, OpKind::kHashtableFind, OpKind::kHashtableSize)) {
       return one(Shared("tables"), StateAccess::kRead);
     }
     return has_variables && !op.type.starts_with("BUILTIN_") ? Uses(std::in_place) : Uses();
@@ -351,7 +317,7 @@ class Tracer {
   bool UseVariableTensors(SubgraphId s, const Op& op, std::map<std::int32_t, StateAccess>* all) {
     const Subgraph& subgraph = graph_.subgraphs[s];
     const bool updates =
-        op.domain != "tflite" || !op.bodies.empty() || IsIn(kUpdatesVariables, op.type);
+        op.domain != "tflite" || !op.bodies.empty() || Has(op, trait::kUpdatesVariables);
     bool found = false;
     const auto use = [&](const std::vector<TensorId>& list, StateAccess access) {
       for (const TensorId tensor : list) {

@@ -2,8 +2,8 @@
 //
 // State outside the tensors of an operator: which operators share it, and the order that this
 // requires. Resource variables are traced through their handles into bodies, variable tensors are
-// states of their own. docs/memory-model.md defines the rules; the checker (neap/plan) derives the
-// order by itself.
+// states of their own. docs/reference/memory-model.md defines the rules; the checker (neap/plan)
+// derives the order by itself.
 #pragma once
 
 #include <cstdint>

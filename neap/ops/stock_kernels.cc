@@ -6,16 +6,19 @@
 #include <span>
 #include <utility>
 
+#include "neap/ops/op_table.h"
+
 namespace neap::ops {
 namespace {
 
+using enum OpKind;
 using graph::ElementType;
 
 constexpr int kNoInput = -1;
 constexpr int kFirstOutput = -2;
 
 struct StockKernel {
-  std::string_view type;
+  OpKind kind = kUnknown;
   // Element types that it accepts, "*": all that were measured, "": it has no kernel. Of two that
   // decide together "input/second".
   std::string_view accepts;
@@ -40,120 +43,120 @@ constexpr std::string_view kQuantizations =
     "int8/uint8 uint8/int8";
 
 constexpr auto kTflmKernels = std::to_array<StockKernel>({
-    {"ABS", "float32 int8 int16"},
-    {"ADD", "float32 int8 int16 int32"},
-    {"ADD_N", "float32 int8"},
-    {"ARG_MAX", "float32 int8"},
-    {"ARG_MIN", "float32 int8"},
-    {"ATAN2", ""},
-    {"AVERAGE_POOL_2D", "float32 int8 int16"},
-    {"BATCH_MATMUL", "float32/float32 int8/int8 int16/int16", 0, 1},
-    {"BATCH_TO_SPACE_ND", "float32 int8"},
-    {"BITWISE_XOR", ""},
-    {"BROADCAST_TO", "*"},
-    {"CAST", kCasts, 0, kFirstOutput},
-    {"CEIL", "float32"},
-    {"CONCATENATION", "float32 int8 int16 int32 int64 bool", 0, kNoInput, 6, 10},
-    {"CONV_2D", "float32/float32 int8/int8 int16/int8", 0, 1},
-    {"COS", "float32"},
-    {"CUMSUM", "float32 int8"},
-    {"DEPTHWISE_CONV_2D", "float32/float32 int8/int8 int16/int8", 0, 1},
-    {"DEPTH_TO_SPACE", "float32 int8"},
-    {"DEQUANTIZE", "int8/float32 uint8/float32 int16/float32", 0, kFirstOutput},
-    {"DIV", "float32 int8 int32"},
-    {"ELU", "float32 int8"},
-    {"EMBEDDING_LOOKUP", "float32 int8", 1},
-    {"EQUAL", "float32 int8 int32 int64 bool"},
-    {"EXP", "float32"},
-    {"EXPAND_DIMS", "float32 int8 int16"},
-    {"FILL", "float32 int8 int32", 1},
-    {"FLOOR", "float32"},
-    {"FLOOR_DIV", "float32"},
-    {"FLOOR_MOD", "float32"},
-    {"FULLY_CONNECTED", "float32/float32 int8/int8 int16/int8", 0, 1},
-    {"GATHER", "float32 int8"},
-    {"GATHER_ND", "float32 int8"},
-    {"GELU", ""},
-    {"GREATER", "float32 int8 int16 int32 int64"},
-    {"GREATER_EQUAL", "float32 int8 int32 int64"},
-    {"HARD_SWISH", "float32 int8"},
-    {"IF", "*", 1},
-    {"L2_NORMALIZATION", "float32 int8"},
-    {"L2_POOL_2D", "float32"},
-    {"LEAKY_RELU", "float32 int8 int16"},
-    {"LESS", "float32 int8 int32 int64"},
-    {"LESS_EQUAL", "float32 int8 int32 int64"},
-    {"LOCAL_RESPONSE_NORMALIZATION", ""},
-    {"LOG", "float32"},
-    {"LOGICAL_AND", "*"},
-    {"LOGICAL_NOT", "bool"},
-    {"LOGICAL_OR", "*"},
-    {"LOGISTIC", "float32 int8 int16"},
-    {"LOG_SOFTMAX", "float32 int8"},
-    {"MAXIMUM", "float32 int8 int16 int32 int64"},
-    {"MAX_POOL_2D", "float32 int8 int16"},
-    {"MEAN", "float32 int8 int16"},
-    {"MINIMUM", "float32 int8 int16 int32 int64"},
-    {"MIRROR_PAD", "float32 int8"},
-    {"MUL", "float32 int8 int16 int32"},
-    {"NEG", "float32"},
-    {"NOT_EQUAL", "float32 int8 int32 int64 bool"},
-    {"PACK", "float32 int8 int16 int32 int64"},
-    {"PAD", "float32 int8 int16 int32", 0, kNoInput, 5},
-    {"PADV2", "float32 int8 int16 int32", 0, kNoInput, 5},
-    {"POW", ""},
-    {"PRELU", "float32 int8"},
-    {"QUANTIZE", kQuantizations, 0, kFirstOutput},
-    {"REDUCE_ALL", "bool"},
-    {"REDUCE_ANY", ""},
-    {"REDUCE_MAX", "float32 int8"},
-    {"REDUCE_MIN", "float32 int8"},
-    {"REDUCE_PROD", ""},
-    {"RELU", "float32 int8 int16"},
-    {"RELU6", "float32 int8 int16"},
-    {"RELU_0_TO_1", ""},
-    {"RELU_N1_TO_1", ""},
-    {"RESHAPE", "*"},
-    {"RESIZE_BILINEAR", "float32 int8"},
-    {"RESIZE_NEAREST_NEIGHBOR", "float32 int8 int16"},
-    {"REVERSE_V2", "float32 int8 uint8 int16 int32 int64 bool"},
-    {"RIGHT_SHIFT", ""},
-    {"ROUND", "float32"},
-    {"RSQRT", "float32 int8 int16"},
-    {"SELECT", ""},
-    {"SELECT_V2", "float32 int8 int16", 1},
-    {"SHAPE", "*"},
-    {"SIGN", ""},
-    {"SIN", "float32"},
-    {"SLICE", "float32 int8 int16 int32 bool", 0, kNoInput, 5},
-    {"SOFTMAX", "float32 int8 int16"},
-    {"SPACE_TO_BATCH_ND", "float32 int8"},
-    {"SPACE_TO_DEPTH", "float32 int8"},
-    {"SPLIT", "float32 int8 int16 int32", 1},
-    {"SPLIT_V", "float32 int8 int16 int32"},
-    {"SQRT", "float32"},
-    {"SQUARE", "float32"},
-    {"SQUARED_DIFFERENCE", "float32 int8 int16 int32"},
-    {"SQUEEZE", "*"},
-    {"STRIDED_SLICE", "float32 int8 int16 int32 bool", 0, kNoInput, 4},
-    {"SUB", "float32 int8 int16 int32"},
-    {"SUM", "float32 int8 int16"},
-    {"TANH", "float32 int8 int16"},
-    {"TILE", ""},
-    {"TRANSPOSE", "float32 int8 int16"},
-    {"TRANSPOSE_CONV", "float32/float32 int8/int8 int16/int8 int16/int16", 2, 1},
-    {"UNPACK", "float32 int8 int16 int32"},
-    {"ZEROS_LIKE", "float32 int8 int32 int64"},
+    {kAbs, "float32 int8 int16"},
+    {kAdd, "float32 int8 int16 int32"},
+    {kAddN, "float32 int8"},
+    {kArgMax, "float32 int8"},
+    {kArgMin, "float32 int8"},
+    {kAtan2, ""},
+    {kAveragePool2d, "float32 int8 int16"},
+    {kBatchMatmul, "float32/float32 int8/int8 int16/int16", 0, 1},
+    {kBatchToSpaceNd, "float32 int8"},
+    {kBitwiseXor, ""},
+    {kBroadcastTo, "*"},
+    {kCast, kCasts, 0, kFirstOutput},
+    {kCeil, "float32"},
+    {kConcatenation, "float32 int8 int16 int32 int64 bool", 0, kNoInput, 6, 10},
+    {kConv2d, "float32/float32 int8/int8 int16/int8", 0, 1},
+    {kCos, "float32"},
+    {kCumsum, "float32 int8"},
+    {kDepthwiseConv2d, "float32/float32 int8/int8 int16/int8", 0, 1},
+    {kDepthToSpace, "float32 int8"},
+    {kDequantize, "int8/float32 uint8/float32 int16/float32", 0, kFirstOutput},
+    {kDiv, "float32 int8 int32"},
+    {kElu, "float32 int8"},
+    {kEmbeddingLookup, "float32 int8", 1},
+    {kEqual, "float32 int8 int32 int64 bool"},
+    {kExp, "float32"},
+    {kExpandDims, "float32 int8 int16"},
+    {kFill, "float32 int8 int32", 1},
+    {kFloor, "float32"},
+    {kFloorDiv, "float32"},
+    {kFloorMod, "float32"},
+    {kFullyConnected, "float32/float32 int8/int8 int16/int8", 0, 1},
+    {kGather, "float32 int8"},
+    {kGatherNd, "float32 int8"},
+    {kGelu, ""},
+    {kGreater, "float32 int8 int16 int32 int64"},
+    {kGreaterEqual, "float32 int8 int32 int64"},
+    {kHardSwish, "float32 int8"},
+    {kIf, "*", 1},
+    {kL2Normalization, "float32 int8"},
+    {kL2Pool2d, "float32"},
+    {kLeakyRelu, "float32 int8 int16"},
+    {kLess, "float32 int8 int32 int64"},
+    {kLessEqual, "float32 int8 int32 int64"},
+    {kLocalResponseNormalization, ""},
+    {kLog, "float32"},
+    {kLogicalAnd, "*"},
+    {kLogicalNot, "bool"},
+    {kLogicalOr, "*"},
+    {kLogistic, "float32 int8 int16"},
+    {kLogSoftmax, "float32 int8"},
+    {kMaximum, "float32 int8 int16 int32 int64"},
+    {kMaxPool2d, "float32 int8 int16"},
+    {kMean, "float32 int8 int16"},
+    {kMinimum, "float32 int8 int16 int32 int64"},
+    {kMirrorPad, "float32 int8"},
+    {kMul, "float32 int8 int16 int32"},
+    {kNeg, "float32"},
+    {kNotEqual, "float32 int8 int32 int64 bool"},
+    {kPack, "float32 int8 int16 int32 int64"},
+    {kPad, "float32 int8 int16 int32", 0, kNoInput, 5},
+    {kPadv2, "float32 int8 int16 int32", 0, kNoInput, 5},
+    {kPow, ""},
+    {kPrelu, "float32 int8"},
+    {kQuantize, kQuantizations, 0, kFirstOutput},
+    {kReduceAll, "bool"},
+    {kReduceAny, ""},
+    {kReduceMax, "float32 int8"},
+    {kReduceMin, "float32 int8"},
+    {kReduceProd, ""},
+    {kRelu, "float32 int8 int16"},
+    {kRelu6, "float32 int8 int16"},
+    {kRelu0To1, ""},
+    {kReluN1To1, ""},
+    {kReshape, "*"},
+    {kResizeBilinear, "float32 int8"},
+    {kResizeNearestNeighbor, "float32 int8 int16"},
+    {kReverseV2, "float32 int8 uint8 int16 int32 int64 bool"},
+    {kRightShift, ""},
+    {kRound, "float32"},
+    {kRsqrt, "float32 int8 int16"},
+    {kSelect, ""},
+    {kSelectV2, "float32 int8 int16", 1},
+    {kShape, "*"},
+    {kSign, ""},
+    {kSin, "float32"},
+    {kSlice, "float32 int8 int16 int32 bool", 0, kNoInput, 5},
+    {kSoftmax, "float32 int8 int16"},
+    {kSpaceToBatchNd, "float32 int8"},
+    {kSpaceToDepth, "float32 int8"},
+    {kSplit, "float32 int8 int16 int32", 1},
+    {kSplitV, "float32 int8 int16 int32"},
+    {kSqrt, "float32"},
+    {kSquare, "float32"},
+    {kSquaredDifference, "float32 int8 int16 int32"},
+    {kSqueeze, "*"},
+    {kStridedSlice, "float32 int8 int16 int32 bool", 0, kNoInput, 4},
+    {kSub, "float32 int8 int16 int32"},
+    {kSum, "float32 int8 int16"},
+    {kTanh, "float32 int8 int16"},
+    {kTile, ""},
+    {kTranspose, "float32 int8 int16"},
+    {kTransposeConv, "float32/float32 int8/int8 int16/int8 int16/int16", 2, 1},
+    {kUnpack, "float32 int8 int16 int32"},
+    {kZerosLike, "float32 int8 int32 int64"},
 });
 
 // Those that Neap adds.
 constexpr auto kLitertKernels = std::to_array<StockKernel>({
-    {"ADD", "float32 float16 int8 uint8 int16 int32 int64"},
-    {"CONCATENATION", "float32 float16 int8 uint8 int16 int32 uint32 int64 bool"},
-    {"PAD", "float32 float16 int8 uint8 int16 int32 int64 bool", 0, kNoInput, 5},
-    {"PADV2", "float32 float16 int8 uint8 int16 int32 int64 bool", 0, kNoInput, 5},
-    {"RESHAPE", "*"},
-    {"SLICE", "*"},
+    {kAdd, "float32 float16 int8 uint8 int16 int32 int64"},
+    {kConcatenation, "float32 float16 int8 uint8 int16 int32 uint32 int64 bool"},
+    {kPad, "float32 float16 int8 uint8 int16 int32 int64 bool", 0, kNoInput, 5},
+    {kPadv2, "float32 float16 int8 uint8 int16 int32 int64 bool", 0, kNoInput, 5},
+    {kReshape, "*"},
+    {kSlice, "*"},
 });
 
 std::span<const StockKernel> KernelsOf(StockRuntime runtime) {
@@ -162,10 +165,10 @@ std::span<const StockKernel> KernelsOf(StockRuntime runtime) {
   return {};
 }
 
-const StockKernel* KernelNamed(std::string_view type, StockRuntime runtime) {
+const StockKernel* KernelOf(OpKind kind, StockRuntime runtime) {
   const auto kernels = KernelsOf(runtime);
   const auto found = std::find_if(kernels.begin(), kernels.end(),
-                                  [&](const StockKernel& kernel) { return kernel.type == type; });
+                                  [&](const StockKernel& kernel) { return kernel.kind == kind; });
   return found == kernels.end() ? nullptr : &*found;
 }
 
@@ -204,31 +207,30 @@ Support TypeSupport(const StockKernel& kernel, ElementType data, const ElementTy
 }
 
 struct OnnxForm {
-  std::string_view type;
+  OpKind kind = kUnknown;
   std::int32_t since = 1;
   std::string_view elements;  // "*": all
 };
 // The last that fits counts.
 constexpr auto kOnnxForms = std::to_array<OnnxForm>({
-    {"Add", 1, "float16 float32 float64"},
-    {"Add", 6, "float16 float32 float64 int32 int64 uint32 uint64"},
-    {"Add", 14, "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64"},
-    {"Concat", 1, "float16 float32 float64"},
-    {"Concat", 4, "*"},
-    {"Slice", 1, "*"},
+    {kOnnxAdd, 1, "float16 float32 float64"},
+    {kOnnxAdd, 6, "float16 float32 float64 int32 int64 uint32 uint64"},
+    {kOnnxAdd, 14, "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64"},
+    {kOnnxConcat, 1, "float16 float32 float64"},
+    {kOnnxConcat, 4, "*"},
+    {kOnnxSlice, 1, "*"},
 });
 
-bool IsOnnxForm(std::string_view type) {
+bool IsOnnxForm(OpKind kind) {
   return std::any_of(kOnnxForms.begin(), kOnnxForms.end(),
-                     [&](const OnnxForm& form) { return form.type == type; });
+                     [&](const OnnxForm& form) { return form.kind == kind; });
 }
 
 }  // namespace
 
 Support KernelSupport(const graph::Subgraph& subgraph, const graph::Op& op, StockRuntime runtime,
                       std::string* why) {
-  if (op.domain != "tflite") return Support::kUnknown;
-  const StockKernel* const kernel = KernelNamed(op.type, runtime);
+  const StockKernel* const kernel = KernelOf(KindOf(op), runtime);
   if (kernel == nullptr) return Support::kUnknown;
   const graph::Tensor* const data =
       graph::Operand(subgraph, op.inputs, static_cast<std::size_t>(kernel->data));
@@ -256,9 +258,9 @@ Support KernelSupport(const graph::Subgraph& subgraph, const graph::Op& op, Stoc
   return Support::kAccepts;
 }
 
-bool MayInsert(std::string_view type, ElementType element, std::size_t rank, StockRuntime runtime) {
+bool MayInsert(OpKind kind, ElementType element, std::size_t rank, StockRuntime runtime) {
   if (runtime == StockRuntime::kNone || runtime == StockRuntime::kOnnxRuntime) return true;
-  const StockKernel* const kernel = KernelNamed(type, runtime);
+  const StockKernel* const kernel = KernelOf(kind, runtime);
   if (kernel == nullptr || kernel->second != kNoInput) return false;
   return TypeSupport(*kernel, element, nullptr, nullptr) == Support::kAccepts &&
          (kernel->max_rank == 0 || rank <= kernel->max_rank);
@@ -266,7 +268,7 @@ bool MayInsert(std::string_view type, ElementType element, std::size_t rank, Sto
 
 std::size_t MaxConcatInputs(StockRuntime runtime) {
   constexpr std::size_t kNoLimit = 256;  // more are not worth their operators
-  const StockKernel* const kernel = KernelNamed("CONCATENATION", runtime);
+  const StockKernel* const kernel = KernelOf(kConcatenation, runtime);
   return kernel == nullptr || kernel->max_inputs == 0 ? kNoLimit : kernel->max_inputs;
 }
 
@@ -278,23 +280,24 @@ std::int32_t DefaultOpset(const graph::Subgraph& subgraph) {
   return version;
 }
 
-bool MayInsertOnnx(std::string_view type, ElementType element, std::int32_t opset) {
+bool MayInsertOnnx(OpKind kind, ElementType element, std::int32_t opset) {
   std::string_view elements;
   for (const OnnxForm& form : kOnnxForms) {
-    if (form.type == type && opset >= form.since) elements = form.elements;
+    if (form.kind == kind && opset >= form.since) elements = form.elements;
   }
   return elements == "*" || HasWord(elements, graph::NameOf(element));
 }
 
 std::string WrongOnnxForm(const graph::Subgraph& subgraph, const graph::Op& op) {
-  if (!op.domain.empty() || !IsOnnxForm(op.type)) return "";
+  const OpKind kind = KindOf(op);
+  if (!op.domain.empty() || !IsOnnxForm(kind)) return "";
   const graph::Tensor* const data = graph::Operand(subgraph, op.inputs, 0);
   const std::string version = "version " + std::to_string(op.version) + " of the operator set";
-  if (data == nullptr || !MayInsertOnnx(op.type, data->type, op.version)) {
+  if (data == nullptr || !MayInsertOnnx(kind, data->type, op.version)) {
     return version + " has no such operator for its element type";
   }
-  if (op.type == "Concat" && !op.attributes.contains("axis")) return "has no axis";
-  if (op.type != "Slice") return "";
+  if (kind == kOnnxConcat && !op.attributes.contains("axis")) return "has no axis";
+  if (kind != kOnnxSlice) return "";
   const bool has_attributes = op.attributes.contains("starts") || op.attributes.contains("ends") ||
                               op.attributes.contains("axes");
   const bool by_inputs = op.version >= kSliceWithInputs;

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "neap/graph/graph.h"
+#include "neap/ops/op_kind.h"
 
 namespace neap::ops {
 
@@ -25,11 +25,10 @@ enum class Support : std::uint8_t { kAccepts, kRefuses, kUnknown };
 Support KernelSupport(const graph::Subgraph& subgraph, const graph::Op& op, StockRuntime runtime,
                       std::string* why = nullptr);
 
-// Whether an operator that Neap adds to a .tflite runs: `type` on tensors of this element type and
+// Whether an operator that Neap adds to a .tflite runs: `kind` on tensors of this element type and
 // rank, CONCATENATION of at most as many tensors as its kernel joins. Of operators of which nothing
 // was measured only true for kNone and kOnnxRuntime.
-bool MayInsert(std::string_view type, graph::ElementType element, std::size_t rank,
-               StockRuntime runtime);
+bool MayInsert(OpKind kind, graph::ElementType element, std::size_t rank, StockRuntime runtime);
 
 // How many tensors CONCATENATION joins at once.
 std::size_t MaxConcatInputs(StockRuntime runtime);
@@ -40,8 +39,8 @@ std::size_t MaxConcatInputs(StockRuntime runtime);
 // of that set.
 std::int32_t DefaultOpset(const graph::Subgraph& subgraph);
 
-// Whether version `opset` has `type` (Slice, Concat, Add) for this element type.
-bool MayInsertOnnx(std::string_view type, graph::ElementType element, std::int32_t opset);
+// Whether version `opset` has `kind` (Slice, Concat, Add) for this element type.
+bool MayInsertOnnx(OpKind kind, graph::ElementType element, std::int32_t opset);
 
 // The first version whose Slice takes its ranges as inputs.
 inline constexpr std::int32_t kSliceWithInputs = 10;

@@ -2,12 +2,12 @@
 #include "neap/ops/tflm_scratch.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
-#include <string_view>
 
 #include "neap/base/bytes.h"
 #include "neap/ops/flex_map.h"
+#include "neap/ops/op_rules.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::ops {
 namespace {
@@ -19,125 +19,17 @@ using graph::Subgraph;
 using graph::Tensor;
 using Requests = std::optional<std::vector<std::int64_t>>;
 
-Requests None() { return std::vector<std::int64_t>(); }
+Requests Nothing() { return std::vector<std::int64_t>(); }
 
 constexpr std::int64_t kWord = 4;  // sizeof of float and int
 constexpr std::int64_t kArenaAlignment = 16;
-
-// Sorted.
-constexpr std::array<std::string_view, 87> kBuiltinsWithoutScratch = {
-    "ABS",
-    "ADD",
-    "ARG_MAX",
-    "ARG_MIN",
-    "ASSIGN_VARIABLE",
-    "AVERAGE_POOL_2D",
-    "BATCH_MATMUL",
-    "BATCH_TO_SPACE_ND",
-    "BROADCAST_ARGS",
-    "BROADCAST_TO",
-    "CALL_ONCE",
-    "CAST",
-    "CEIL",
-    "CONCATENATION",
-    "COS",
-    "CUMSUM",
-    "DEPTH_TO_SPACE",
-    "DEQUANTIZE",
-    "DIV",
-    "DYNAMIC_UPDATE_SLICE",
-    "ELU",
-    "EMBEDDING_LOOKUP",
-    "EQUAL",
-    "EXP",
-    "EXPAND_DIMS",
-    "FILL",
-    "FLOOR",
-    "FLOOR_DIV",
-    "FLOOR_MOD",
-    "GATHER",
-    "GATHER_ND",
-    "GREATER",
-    "GREATER_EQUAL",
-    "HARD_SWISH",
-    "IF",
-    "L2_NORMALIZATION",
-    "L2_POOL_2D",
-    "LEAKY_RELU",
-    "LESS",
-    "LESS_EQUAL",
-    "LOG",
-    "LOGICAL_AND",
-    "LOGICAL_NOT",
-    "LOGICAL_OR",
-    "LOGISTIC",
-    "LOG_SOFTMAX",
-    "MAXIMUM",
-    "MAX_POOL_2D",
-    "MINIMUM",
-    "MUL",
-    "NEG",
-    "NOT_EQUAL",
-    "PACK",
-    "PAD",
-    "PADV2",
-    "PRELU",
-    "QUANTIZE",
-    "READ_VARIABLE",
-    "RELU",
-    "RELU6",
-    "RESHAPE",
-    "RESIZE_BILINEAR",
-    "RESIZE_NEAREST_NEIGHBOR",
-    "REVERSE_V2",
-    "ROUND",
-    "RSQRT",
-    "SELECT_V2",
-    "SHAPE",
-    "SIN",
-    "SLICE",
-    "SOFTMAX",
-    "SPACE_TO_BATCH_ND",
-    "SPACE_TO_DEPTH",
-    "SPLIT",
-    "SPLIT_V",
-    "SQRT",
-    "SQUARE",
-    "SQUARED_DIFFERENCE",
-    "SQUEEZE",
-    "STRIDED_SLICE",
-    "SUB",
-    "TANH",
-    "TRANSPOSE",
-    "UNPACK",
-    "VAR_HANDLE",
-    "WHILE",
-    "ZEROS_LIKE",
-};
-
-constexpr std::array<std::string_view, 14> kCustomsWithoutScratch = {
-    "CIRCULAR_BUFFER",
-    "SignalDelay",
-    "SignalEnergy",
-    "SignalFftAutoScale",
-    "SignalFilterBank",
-    "SignalFilterBankLog",
-    "SignalFilterBankSpectralSubtraction",
-    "SignalFilterBankSquareRoot",
-    "SignalFramer",
-    "SignalIrfft",
-    "SignalOverlapAdd",
-    "SignalPCAN",
-    "SignalStacker",
-    "SignalWindow",
-};
 
 std::optional<std::int64_t> ElementsOf(const Tensor* tensor) {
   if (tensor == nullptr || !tensor->shape) return std::nullopt;
   std::int64_t elements = 1;
   for (const std::int64_t size : *tensor->shape) {
     const auto product = CheckedMultiply(elements, size);
-    if (size < 0 || !product || *product > kMostBytes / 16) return std::nullopt;
+    if (size < 0 || !product || *product > kMaxBytes / 16) return std::nullopt;
     elements = *product;
   }
   return elements;
@@ -161,7 +53,7 @@ std::optional<std::int64_t> Product(std::initializer_list<std::optional<std::int
   for (const auto& factor : factors) {
     if (!factor || *factor < 0) return std::nullopt;
     const auto next = CheckedMultiply(product, *factor);
-    if (!next || *next > kMostBytes / 16) return std::nullopt;
+    if (!next || *next > kMaxBytes / 16) return std::nullopt;
     product = *next;
   }
   return product;
@@ -176,20 +68,35 @@ Requests All(std::initializer_list<std::optional<std::int64_t>> requests) {
   return out;
 }
 
+graph::TensorId CompressedInput(const Subgraph& subgraph, const Op& op) {
+  for (const graph::TensorId id : op.inputs) {
+    if (id.valid() && subgraph.tensors[id].compressed) return id;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> scratch::None(const Subgraph&, const Op&) {
+  return Nothing();
+}
+
 // Weights of four bits are unpacked into a byte each.
-Requests UnpackedWeights(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::UnpackedWeights(const Subgraph& subgraph,
+                                                                  const Op& op) {
   const Tensor* weights = Operand(subgraph, op.inputs, 1);
-  if (weights == nullptr || weights->type != ElementType::kInt4) return None();
+  if (weights == nullptr || weights->type != ElementType::kInt4) return Nothing();
   return All({ElementsOf(weights)});
 }
 
 // Index of an element and list of axes; sums of integers are of 32 bits.
-Requests Reduction(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::Reduction(const Subgraph& subgraph,
+                                                            const Op& op) {
   const Tensor* input = Operand(subgraph, op.inputs, 0);
   if (input == nullptr) return std::nullopt;
   const auto index = Product({kWord, RankOf(input)});
   const auto axes = Product({kWord, ElementsOf(Operand(subgraph, op.inputs, 1))});
-  const bool sums = op.type == "MEAN" || op.type == "SUM";
+  const bool sums = Is(op, OpKind::kMean, OpKind::kSum);
   const bool narrow = input->type == ElementType::kInt8 || input->type == ElementType::kUint8 ||
                       input->type == ElementType::kInt16;
   if (!sums || !narrow) return All({index, axes});
@@ -197,11 +104,12 @@ Requests Reduction(const Subgraph& subgraph, const Op& op) {
 }
 
 // Sums of products before they are scaled; a bias of 16 bits is widened.
-Requests TransposeConv(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::TransposeConv(const Subgraph& subgraph,
+                                                                const Op& op) {
   const Tensor* input = Operand(subgraph, op.inputs, 2);
   if (input == nullptr) return std::nullopt;
   const auto elements = ElementsOf(Operand(subgraph, op.outputs, 0));
-  if (input->type == ElementType::kFloat32) return None();
+  if (input->type == ElementType::kFloat32) return Nothing();
   if (input->type == ElementType::kInt8) return All({Product({4, elements})});
   if (input->type != ElementType::kInt16) return std::nullopt;
   const Tensor* bias = Operand(subgraph, op.inputs, 3);
@@ -210,7 +118,7 @@ Requests TransposeConv(const Subgraph& subgraph, const Op& op) {
 }
 
 // Of every filter, then of every unit: of integers alone.
-Requests Svdf(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::Svdf(const Subgraph& subgraph, const Op& op) {
   const Tensor* input = Operand(subgraph, op.inputs, 0);
   if (input == nullptr) return std::nullopt;
   const auto filters =
@@ -221,7 +129,7 @@ Requests Svdf(const Subgraph& subgraph, const Op& op) {
 }
 
 // The four gates of a step: floats, or integers of 16 bits.
-Requests Lstm(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::Lstm(const Subgraph& subgraph, const Op& op) {
   constexpr std::size_t kCellState = 19;
   const Tensor* input = Operand(subgraph, op.inputs, 0);
   if (input == nullptr) return std::nullopt;
@@ -232,7 +140,8 @@ Requests Lstm(const Subgraph& subgraph, const Op& op) {
   return All({gate, gate, gate, gate});
 }
 
-Requests DetectionPostprocess(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::DetectionPostprocess(const Subgraph& subgraph,
+                                                                       const Op& op) {
   const auto boxes = KnownSize(Operand(subgraph, op.inputs, 0), 1);
   const Tensor* scores = Operand(subgraph, op.inputs, 1);
   const auto most = CustomOption(op, "max_detections");
@@ -248,7 +157,7 @@ Requests DetectionPostprocess(const Subgraph& subgraph, const Op& op) {
 
 // The window, padded to the length of the transform: its output has a complex number for each of
 // length / 2 + 1 frequencies.
-Requests Rfft(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::Rfft(const Subgraph& subgraph, const Op& op) {
   const Tensor* output = Operand(subgraph, op.outputs, 0);
   const auto rank = RankOf(output);
   if (!rank || *rank == 0) return std::nullopt;
@@ -258,73 +167,15 @@ Requests Rfft(const Subgraph& subgraph, const Op& op) {
   return All({Product({bytes, *last - 2})});
 }
 
-template <typename Names>
-bool Contains(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-Requests MirrorPad(const Subgraph& subgraph, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::MirrorPad(const Subgraph& subgraph,
+                                                            const Op& op) {
   const auto index = Product({kWord, RankOf(Operand(subgraph, op.inputs, 0))});
   return All({index, index});
 }
 
-Requests AddN(const Subgraph&, const Op& op) {
+std::optional<std::vector<std::int64_t>> scratch::AddN(const Subgraph&, const Op& op) {
   return All({8 * static_cast<std::int64_t>(op.inputs.size())});
 }
-
-struct ScratchRule {
-  std::string_view type;
-  Requests (*requests)(const Subgraph& subgraph, const Op& op);
-};
-
-constexpr std::array kBuiltinRules = {
-    ScratchRule{"ADD_N", &AddN},
-    ScratchRule{"CONV_2D", &UnpackedWeights},
-    ScratchRule{"DEPTHWISE_CONV_2D", &UnpackedWeights},
-    ScratchRule{"FULLY_CONNECTED", &UnpackedWeights},
-    ScratchRule{"MEAN", &Reduction},
-    ScratchRule{"MIRROR_PAD", &MirrorPad},
-    ScratchRule{"REDUCE_ALL", &Reduction},
-    ScratchRule{"REDUCE_MAX", &Reduction},
-    ScratchRule{"REDUCE_MIN", &Reduction},
-    ScratchRule{"SUM", &Reduction},
-    ScratchRule{"SVDF", &Svdf},
-    ScratchRule{"TRANSPOSE_CONV", &TransposeConv},
-    ScratchRule{"UNIDIRECTIONAL_SEQUENCE_LSTM", &Lstm},
-};
-
-constexpr std::array kCustomRules = {
-    ScratchRule{"SignalRfft", &Rfft},
-    ScratchRule{"TFLite_Detection_PostProcess", &DetectionPostprocess},
-};
-
-// nullptr: the kernel is not known, or requests nothing.
-template <typename Rules>
-const ScratchRule* ScratchRuleNamed(const Rules& rules, std::string_view type) {
-  const auto found = std::find_if(rules.begin(), rules.end(),
-                                  [&](const ScratchRule& rule) { return rule.type == type; });
-  return found == rules.end() ? nullptr : &*found;
-}
-
-const ScratchRule* ScratchRuleOf(const Op& op) {
-  if (op.domain == "tflite") return ScratchRuleNamed(kBuiltinRules, op.type);
-  return op.domain == "custom" ? ScratchRuleNamed(kCustomRules, op.type) : nullptr;
-}
-
-bool RequestsNothing(const Op& op) {
-  if (op.domain == "tflite") return Contains(kBuiltinsWithoutScratch, op.type);
-  return op.domain == "json" ||
-         (op.domain == "custom" && Contains(kCustomsWithoutScratch, op.type));
-}
-
-graph::TensorId CompressedInput(const Subgraph& subgraph, const Op& op) {
-  for (const graph::TensorId id : op.inputs) {
-    if (id.valid() && subgraph.tensors[id].compressed) return id;
-  }
-  return {};
-}
-
-}  // namespace
 
 std::optional<std::int64_t> CustomOption(const Op& op, const char* name) {
   const auto found = op.attributes.find("custom_options");
@@ -336,9 +187,9 @@ std::optional<std::int64_t> CustomOption(const Op& op, const char* name) {
 std::optional<std::vector<std::int64_t>> TflmScratchRequests(const Subgraph& subgraph,
                                                              const Op& op) {
   if (CompressedInput(subgraph, op).valid()) return std::nullopt;
-  if (RequestsNothing(op)) return None();
-  const ScratchRule* const rule = ScratchRuleOf(op);
-  return rule == nullptr ? std::nullopt : rule->requests(subgraph, op);
+  if (op.domain == "json") return Nothing();
+  const auto requests = RowOf(KindOf(op)).scratch;
+  return requests == nullptr ? std::nullopt : requests(subgraph, op);
 }
 
 std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op) {
@@ -348,9 +199,9 @@ std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op) {
     return "its input " + graph::Describe(compressed, subgraph.tensors[compressed]) +
            " is compressed";
   }
-  if (op.domain == "custom" && op.type == "ethos-u") return "its driver decides on it";
-  if (op.domain == "custom" && op.type == "TFLM_DECODE") return "it unpacks compressed constants";
-  return ScratchRuleOf(op) == nullptr
+  if (Is(op, OpKind::kEthosU)) return "its driver decides on it";
+  if (Is(op, OpKind::kTflmDecode)) return "it unpacks compressed constants";
+  return RowOf(KindOf(op)).scratch == nullptr
              ? ""
              : "its shapes, types or options are none that the kernel takes";
 }
@@ -360,7 +211,7 @@ std::optional<std::int64_t> TflmScratchBytes(const Subgraph& subgraph, const Op&
   if (!requests) return std::nullopt;
   std::int64_t sum = 0;
   for (const std::int64_t bytes : *requests) sum += AlignUp(bytes, kArenaAlignment);
-  return sum > kMostBytes ? std::nullopt : std::optional(sum);
+  return sum > kMaxBytes ? std::nullopt : std::optional(sum);
 }
 
 std::int64_t TflmScratchOrStated(const Subgraph& subgraph, const Op& op) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "neap/ops/op_table.h"
 #include "neap/ops/overlap.h"
 #include "neap/ops/window.h"
 
@@ -123,11 +124,12 @@ std::optional<std::int64_t> StretchOf(const SourceBox& box, const Shape& in) {
 
 std::optional<ViewRule> ViewRuleOf(const Subgraph& subgraph, const Op& op, std::size_t output,
                                    KernelLibrary library) {
+  const OpKind kind = KindOf(op);
   // A SLICE moves nothing under any library where source and destination are one.
-  const bool copies =
-      library == KernelLibrary::kNeap || (library != KernelLibrary::kNone && op.type == "SLICE");
+  const bool copies = library == KernelLibrary::kNeap ||
+                      (library != KernelLibrary::kNone && kind == OpKind::kSlice);
   if (!copies || op.domain != "tflite" || !op.bodies.empty()) return std::nullopt;
-  const bool split = op.type == "SPLIT";
+  const bool split = kind == OpKind::kSplit;
   ViewRule rule;
   rule.input = split ? 1 : 0;
   const Tensor* in = graph::Operand(subgraph, op.inputs, rule.input);
@@ -144,12 +146,12 @@ std::optional<ViewRule> ViewRuleOf(const Subgraph& subgraph, const Op& op, std::
   if (split) {
     box = SplitBox(subgraph, op, *in->shape, IntegersOf(graph::Operand(subgraph, op.inputs, 0)),
                    output);
-  } else if (op.type == "SPLIT_V") {
+  } else if (kind == OpKind::kSplitV) {
     box = SplitBox(subgraph, op, *in->shape, IntegersOf(graph::Operand(subgraph, op.inputs, 2)),
                    output);
-  } else if (op.type == "SLICE") {
+  } else if (kind == OpKind::kSlice) {
     box = SliceBox(subgraph, op, *in->shape);
-  } else if (op.type == "STRIDED_SLICE") {
+  } else if (kind == OpKind::kStridedSlice) {
     box = StridedSliceBox(subgraph, op, *in->shape);
   }
   const auto stretch = box ? StretchOf(*box, *in->shape) : std::nullopt;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "neap/ops/op_table.h"
+
 namespace neap::ops {
 namespace {
 
@@ -25,21 +27,23 @@ std::int64_t PaddingBefore(std::int64_t in, std::int64_t out, std::int64_t kerne
 }
 
 bool SetKernel(const graph::Subgraph& subgraph, const graph::Op& op, Window* window) {
-  const bool pool = op.type.ends_with("_POOL_2D");
-  window->per_channel = pool || op.type == "DEPTHWISE_CONV_2D";
+  const OpKind kind = KindOf(op);
+  const bool pool =
+      kind == OpKind::kAveragePool2d || kind == OpKind::kMaxPool2d || kind == OpKind::kL2Pool2d;
+  window->per_channel = pool || kind == OpKind::kDepthwiseConv2d;
   if (pool) {
     window->kernel_height = IntegerAttribute(op, "filter_height", 0);
     window->kernel_width = IntegerAttribute(op, "filter_width", 0);
     return window->in_channels == window->out_channels;
   }
-  if (op.type != "CONV_2D" && op.type != "DEPTHWISE_CONV_2D") return false;
+  if (kind != OpKind::kConv2d && kind != OpKind::kDepthwiseConv2d) return false;
   const graph::Shape* filter = op.inputs.size() < 2 ? nullptr : KnownShape(subgraph, op.inputs[1]);
   if (filter == nullptr) return false;
   window->kernel_height = (*filter)[1];
   window->kernel_width = (*filter)[2];
   window->dilation_height = IntegerAttribute(op, "dilation_h_factor", 1);
   window->dilation_width = IntegerAttribute(op, "dilation_w_factor", 1);
-  if (op.type == "CONV_2D") {
+  if (kind == OpKind::kConv2d) {
     return (*filter)[0] == window->out_channels && window->in_channels % (*filter)[3] == 0;
   }
   return (*filter)[3] == window->out_channels && window->out_channels % window->in_channels == 0;

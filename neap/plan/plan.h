@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plan: the artefact. Everything that an executor or a checker needs, nothing that only the
-// planner understands. docs/plan-format.md describes its JSON form, schemas/plan.schema.json is the
-// machine-readable form of the same.
+// planner understands. docs/reference/plan-format.md describes its JSON form,
+// schemas/plan.schema.json is the machine-readable form of the same.
 //
 // Slots. An entry subgraph runs as a sequence of slots; one operator runs in each. An operator with
 // bodies (control flow) takes its own slot and then, one body after the other, the slots of its
@@ -60,7 +60,7 @@ struct ScratchPlacement {
   std::int32_t memory = 0;
 };
 
-inline constexpr std::size_t kMostMemories = 16;
+inline constexpr std::size_t kMaxMemories = 16;
 
 // One of several memories, each with an arena of its own.
 struct Memory {

@@ -9,8 +9,8 @@
 
 namespace neap::plan {
 
-// Version kPlanVersion of docs/plan-format.md; ends with a newline; the same bytes for the same
-// plan.
+// Version kPlanVersion of docs/reference/plan-format.md; ends with a newline; the same bytes for
+// the same plan.
 std::string ToJson(const Plan& plan);
 
 // Refuses what is malformed, out of range or of another version; does not know the model, so that

@@ -21,10 +21,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostInteger = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostIndex = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxIndex = std::numeric_limits<std::int32_t>::max();
 // Nests deepest: plan, entries, entry, stream, segments, segment, ops, op, rows, range.
-constexpr int kMostDepth = 12;
+constexpr int kMaxDepth = 12;
 
 // A value and the way to it, which only a message needs.
 struct Place {
@@ -43,9 +43,9 @@ struct Place {
 };
 
 tl::unexpected<Diagnostic> Refuse(const Place& place, const std::string& expected) {
-  constexpr std::size_t kMostText = 60;
+  constexpr std::size_t kMaxText = 60;
   std::string found = place.value->dump(-1, ' ', false, Json::error_handler_t::replace);
-  found.resize(std::min(found.size(), kMostText));
+  found.resize(std::min(found.size(), kMaxText));
   if (place.value->is_structured()) found = place.value->type_name();
   const std::string path = place.Path();
   return Fail(BadInput("in the plan, " + (path.empty() ? "the whole" : path) + " is " + found +
@@ -75,11 +75,11 @@ Result<std::int64_t> ReadInteger(const Place& place, std::int64_t most) {
 }
 
 Result<std::int64_t> ReadCount(const Place& object, const char* key) {
-  return ReadInteger(object.Member(key), kMostInteger);
+  return ReadInteger(object.Member(key), kMaxInteger);
 }
 
 Result<std::int32_t> ReadIndex(const Place& object, const char* key) {
-  NEAP_TRY(const std::int64_t value, ReadInteger(object.Member(key), kMostIndex));
+  NEAP_TRY(const std::int64_t value, ReadInteger(object.Member(key), kMaxIndex));
   return static_cast<std::int32_t>(value);
 }
 
@@ -200,7 +200,7 @@ Result<Overlap> ReadOverlap(const Place& place) {
 
 template <typename Id>
 Result<Id> ReadId(const Place& place) {
-  NEAP_TRY(const std::int64_t value, ReadInteger(place, kMostIndex));
+  NEAP_TRY(const std::int64_t value, ReadInteger(place, kMaxIndex));
   return Id(static_cast<std::int32_t>(value));
 }
 
@@ -240,7 +240,7 @@ Result<Certificate> ReadCertificate(const Place& place) {
   return certificate;
 }
 
-Result<std::int64_t> ReadBareCount(const Place& place) { return ReadInteger(place, kMostInteger); }
+Result<std::int64_t> ReadBareCount(const Place& place) { return ReadInteger(place, kMaxInteger); }
 
 Result<Memory> ReadMemory(const Place& place) {
   NEAP_CHECK_OK(ExpectObject(place, {"name", "capacity_bytes", "bytes_per_kilocycle"}));
@@ -397,8 +397,8 @@ Result<Plan> ReadPlan(const Json& json) {
   }
   plan.kernels = library.value_or(ops::KernelLibrary::kNone);
   NEAP_TRY(plan.memories, ReadList(root, "memories", &ReadMemory));
-  if (plan.memories.size() > kMostMemories) {
-    return Refuse(root.Member("memories"), "at most " + std::to_string(kMostMemories));
+  if (plan.memories.size() > kMaxMemories) {
+    return Refuse(root.Member("memories"), "at most " + std::to_string(kMaxMemories));
   }
   NEAP_CHECK_OK(ReadCascade(root.Member("cascade"), &plan));
   NEAP_TRY(plan.dims, ReadList(root, "dims", &ReadString));
@@ -430,7 +430,7 @@ class Watch {
       default:
         break;
     }
-    if (depth > kMostDepth && !problem_) problem_ = "nests deeper than any plan";
+    if (depth > kMaxDepth && !problem_) problem_ = "nests deeper than any plan";
     return !problem_;  // false: what follows is parsed but not kept
   }
   const std::optional<std::string>& Problem() const { return problem_; }

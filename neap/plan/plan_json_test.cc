@@ -10,8 +10,8 @@
 #include <string>
 
 #include "neap/base/random.h"
-#include "neap/plan/check.h"
-#include "neap/plan/test_plans.h"
+#include "neap/check/check.h"
+#include "testing/plans.h"
 
 namespace neap::plan {
 namespace {
@@ -228,11 +228,11 @@ TEST(PlanJson, SurvivesDeepNesting) {
   EXPECT_FALSE(FromJson(std::string(300000, '[') + std::string(300000, ']')).has_value());
 }
 
-// The example of docs/plan-format.md is a plan for the graph that the page describes.
+// The example of docs/reference/plan-format.md is a plan for the graph that the page describes.
 TEST(PlanJson, TheDocumentedExampleIsAPlan) {
   const char* root = std::getenv("NEAP_SOURCE_DIR");
   ASSERT_NE(root, nullptr) << "run by ctest, or set NEAP_SOURCE_DIR";
-  std::ifstream file(std::string(root) + "/docs/plan-format.md");
+  std::ifstream file(std::string(root) + "/docs/reference/plan-format.md");
   std::ostringstream page;
   page << file.rdbuf();
   const std::string text = page.str();
@@ -250,7 +250,7 @@ TEST(PlanJson, TheDocumentedExampleIsAPlan) {
   test::AddOp(chain, "FULLY_CONNECTED", {2}, {3});
   chain.inputs = test::Tensors({0});
   chain.outputs = test::Tensors({3});
-  EXPECT_THAT(Check(test::GraphOf({chain}), *plan), IsEmpty());
+  EXPECT_THAT(check::CheckPlan(test::GraphOf({chain}), *plan), IsEmpty());
 }
 
 }  // namespace

@@ -8,22 +8,21 @@ namespace neap::plan {
 namespace {
 
 constexpr std::array<Profile, 6> kProfiles = {{
-    {Runtime::kIdeal, "ideal", "exact bytes, no alignment, nothing shares an address", 1, false,
-     false},
+    {Runtime::kIdeal, "ideal", "exact sizes, no alignment, no shared addresses", 1, false, false},
     {Runtime::kIdealInPlace, "ideal-inplace",
-     "as ideal; element-wise and reshape-like operators write over an input that dies there", 1,
+     "as ideal; element-wise and reshape-like operators overwrite an input at its last use", 1,
      true, false},
     {Runtime::kTflm, "tflm",
-     "TensorFlow Lite Micro: 16-byte alignment, the written model carries the addresses", 16, false,
-     true},
+     "TensorFlow Lite Micro: 16-byte alignment, the written model contains the addresses", 16,
+     false, true},
     {Runtime::kLitert, "litert",
-     "LiteRT without delegates: 64-byte alignment, inputs kept, its own best-fit planner places",
+     "LiteRT without delegates: 64-byte alignment, inputs live to the end, placed by its planner",
      64, false, true, true, true, true, true},
     {Runtime::kOnnxRuntime, "onnxruntime",
-     "ONNX Runtime: as ideal-inplace; where it puts tensors is not modelled", 1, true, true},
+     "ONNX Runtime: as ideal-inplace; its placement is not modelled", 1, true, true},
     {Runtime::kNeap, "neap",
-     "neap run: 16-byte alignment, outputs over inputs as its own kernels allow, variables kept",
-     16, true, false, false, false, true, false, ops::KernelLibrary::kNeap},
+     "neap run: 16-byte alignment, overlaps that its own kernels allow, variables always live", 16,
+     true, false, false, false, true, false, ops::KernelLibrary::kNeap},
 }};
 
 }  // namespace

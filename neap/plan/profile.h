@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime profiles: what a runtime counts, how it rounds, who places. docs/memory-model.md says the
-// same in words. Data only; the planner and the checker each apply it with code of their own.
+// Runtime profiles: what a runtime counts, how it rounds, who places.
+// docs/reference/memory-model.md says the same in words. Data only; the planner and the checker
+// each apply it with code of their own.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct Profile {
   std::int64_t alignment = 1;  // of offsets; sizes are rounded up to it
   bool in_place = false;       // element-wise and reshape-like operators may write over their input
   bool runtime_places = false;  // given an order alone, the runtime's own planner decides addresses
-  // Of a runtime that gives some tensors their bytes for the whole run (docs/memory-model.md).
+  // Of a runtime that gives some tensors their bytes for the whole run
+  // (docs/reference/memory-model.md).
   bool keeps_inputs = false;      // inputs of a subgraph live to the end of its call
   bool keeps_unread = false;      // so do outputs of operators that nobody reads
   bool counts_variables = false;  // variables of subgraphs that no operator calls live all the time

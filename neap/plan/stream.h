@@ -89,9 +89,9 @@ struct StreamSegment {
 
 // What the executor and the checker accept: bytes of the arena and of one tensor, boxes in all, and
 // how many times the pixels of the model may be computed.
-inline constexpr std::int64_t kMostStreamBytes = std::int64_t{1} << 28;
-inline constexpr std::int64_t kMostStreamBoxes = std::int64_t{1} << 23;
-inline constexpr std::int64_t kMostStreamRepeats = 64;
+inline constexpr std::int64_t kMaxStreamBytes = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMaxStreamBoxes = std::int64_t{1} << 23;
+inline constexpr std::int64_t kMaxStreamRepeats = 64;
 
 struct Stream {
   StreamInput input = StreamInput::kResident;
@@ -101,7 +101,7 @@ struct Stream {
   // No plan that computes every pixel once, each tensor in row-major order, in this order of
   // operators, has a smaller arena.
   std::int64_t lower_bound_bytes = 0;
-  std::int64_t cycles = 0;  // modelled (docs/stream.md), for comparison only
+  std::int64_t cycles = 0;  // modelled (docs/algorithms/streams.md), for comparison only
   std::int64_t layerwise_cycles = 0;
 };
 

@@ -66,7 +66,7 @@ tl::unexpected<Diagnostic> Refuse(const std::string& what, const std::string& ex
 }
 
 Status ExpectMembers(const Json& json, const char* what, std::initializer_list<const char*> keys) {
-  if (!json.is_object()) return Refuse(std::string(what) + " is no object", "one");
+  if (!json.is_object()) return Refuse(std::string(what) + " is not an object", "one");
   for (const char* key : keys) {
     if (!json.contains(key)) {
       return Refuse(std::string(what) + " has no member '" + key + "'", "it");
@@ -98,7 +98,7 @@ Result<IdType> ReadId(const Json& json, const char* what) {
 
 template <typename T, typename Read>
 Result<std::vector<T>> ReadAll(const Json& json, const char* what, Read read) {
-  if (!json.is_array()) return Refuse(std::string(what) + " is no array", "one");
+  if (!json.is_array()) return Refuse(std::string(what) + " is not an array", "one");
   std::vector<T> items;
   items.reserve(json.size());
   for (const Json& item : json) {
@@ -110,7 +110,7 @@ Result<std::vector<T>> ReadAll(const Json& json, const char* what, Read read) {
 
 Result<StreamRange> ReadRange(const Json& json) {
   if (!json.is_array() || json.size() != 2) {
-    return Refuse("a range is no pair", "[first, last]");
+    return Refuse("a range is not a pair", "[first, last]");
   }
   StreamRange range;
   NEAP_TRY(range.first, ReadCount(json[0], "a range"));

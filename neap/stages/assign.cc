@@ -13,24 +13,24 @@
 #include "neap/base/check.h"
 #include "neap/learn/peak.h"
 #include "neap/learn/stages.h"
-#include "neap/pipeline/baselines.h"
-#include "neap/pipeline/cut.h"
+#include "neap/solve/partition/baselines.h"
+#include "neap/solve/partition/cut.h"
 
 namespace neap::stages {
 namespace {
 
-using pipeline::OpIndex;
-using pipeline::Stage;
+using partition::OpIndex;
+using partition::Stage;
 
 // Of the profiling partitioner, as it is published: 1 ms.
 constexpr std::int64_t kProfilingPicoseconds = 1'000'000'000;
 // Of the order of a stage where it is only told: what most networks need is a fraction of it.
 constexpr std::int64_t kStatesToTell = 20'000;
 // Of a search with a limit of activations.
-constexpr int kMostRounds = 200;
+constexpr int kMaxRounds = 200;
 // Of the local search by simulation.
 constexpr std::int64_t kItemsToPolish = 200;
-constexpr std::int64_t kMostSimulations = 3000;
+constexpr std::int64_t kMaxSimulations = 3000;
 
 constexpr std::array<MethodEntry, 6> kMethods = {{
     {Method::kExact, "exact", "the optimum, proven"},
@@ -39,7 +39,8 @@ constexpr std::array<MethodEntry, 6> kMethods = {{
     {Method::kProfile, "profile", "libcoral's profiling partitioner, with modelled latencies"},
     {Method::kBalanced, "balanced",
      "ranges of depth with balanced parameters (Villarrubia et al.)"},
-    {Method::kLearned, "learned", "a pointer network's order, repaired and cut (docs/learned.md)"},
+    {Method::kLearned, "learned",
+     "a pointer network's order, repaired and cut (docs/algorithms/learned.md)"},
 }};
 
 class Clock {
@@ -70,8 +71,8 @@ class Assigner {
     NEAP_CHECK_OK(Prove());
     if (options_.method != Method::kExact) {
       NEAP_CHECK_OK(Cut());
-      const auto wrong = pipeline::FindViolation(out_.lowered.problem, out_.assignment);
-      if (wrong) return Fail(OverBudget("the method keeps no limits: " + *wrong));
+      const auto wrong = partition::FindViolation(out_.lowered.problem, out_.assignment);
+      if (wrong) return Fail(OverBudget("the method ignores the limits: " + *wrong));
     } else if (problem().machine.shared_link) {
       Polish();
     }
@@ -79,7 +80,7 @@ class Assigner {
   }
 
  private:
-  pipeline::Problem& problem() { return out_.lowered.problem; }
+  partition::Problem& problem() { return out_.lowered.problem; }
 
   Limits SearchLimits() const {
     Limits limits = options_.limits;
@@ -93,8 +94,8 @@ class Assigner {
     const bool limited = options_.activation_limit_bytes >= 0;
     Clock clock;
     for (int round = 0;; ++round) {
-      std::optional<pipeline::Certificate> none;
-      auto outcome = pipeline::Solve(problem(), SearchLimits(), &none);
+      std::optional<partition::Certificate> none;
+      auto outcome = partition::Solve(problem(), SearchLimits(), &none);
       out_.solve_seconds += clock.Seconds();
       if (!outcome) return Fail(NothingFound(none));
       Check(*outcome);
@@ -104,10 +105,10 @@ class Assigner {
       NEAP_TRY(const bool excluded, Exclude());
       out_.activation_seconds += clock.Seconds();
       if (!excluded) return {};
-      if (round == kMostRounds || out_.interrupted) {
-        return Fail(OverBudget(
-            "found no assignment whose stages keep the limit of activations, and no proof that "
-            "there is none"));
+      if (round == kMaxRounds || out_.interrupted) {
+        return Fail(
+            OverBudget("found no assignment within the limit of activations, and no proof that "
+                       "there is none"));
       }
     }
   }
@@ -118,13 +119,12 @@ class Assigner {
   }
 
   // Stages that were excluded without a proof that they have to be make none.
-  Diagnostic NothingFound(const std::optional<pipeline::Certificate>& none) {
+  Diagnostic NothingFound(const std::optional<partition::Certificate>& none) {
     if (!none || !proven_exclusions_) {
-      return OverBudget(
-          "found no assignment that keeps the limits, and no proof that there is none");
+      return OverBudget("found no assignment within the limits, and no proof that there is none");
     }
-    const auto flaw = pipeline::FindFlaw(problem(), *none, 0);
-    NEAP_CHECK(!flaw && none->bound == pipeline::kInfeasible, flaw.value_or("another bound"));
+    const auto flaw = partition::FindFlaw(problem(), *none, 0);
+    NEAP_CHECK(!flaw && none->bound == partition::kInfeasible, flaw.value_or("another bound"));
     Infeasible infeasible;
     if (out_.excluded_stages == 0) infeasible.limit = Infeasible::Limit::kParameters;
     if (options_.lower.parameter_limit_bytes < 0) {
@@ -133,15 +133,15 @@ class Assigner {
     return Impossible(infeasible);
   }
 
-  void Check(const pipeline::Outcome& outcome) {
-    const auto wrong = pipeline::FindViolation(problem(), outcome.best);
+  void Check(const partition::Outcome& outcome) {
+    const auto wrong = partition::FindViolation(problem(), outcome.best);
     NEAP_CHECK(!wrong, wrong.value_or(""));
-    const auto flaw = pipeline::FindFlaw(problem(), outcome.certificate, 0);
+    const auto flaw = partition::FindFlaw(problem(), outcome.certificate, 0);
     NEAP_CHECK(!flaw, flaw.value_or(""));
     NEAP_CHECK(outcome.certificate.bound == outcome.lower_bound, "a bound without its certificate");
   }
 
-  void Take(pipeline::Outcome outcome) {
+  void Take(partition::Outcome outcome) {
     out_.assignment = std::move(outcome.best);
     // Stages that were excluded without a proof that they have to be make no bound.
     if (proven_exclusions_) out_.lower_bound = outcome.lower_bound;
@@ -190,34 +190,35 @@ class Assigner {
 
   Status Cut() {
     Clock clock;
-    const std::vector<OpIndex> order = pipeline::IndexOrder(problem());
+    const std::vector<OpIndex> order = partition::IndexOrder(problem());
     switch (options_.method) {
       case Method::kContiguous: {
-        auto cut = pipeline::CutOrder(problem(), order);
-        if (!cut) return Fail(OverBudget("no cut of this order keeps the limit of parameters"));
+        auto cut = partition::CutOrder(problem(), order);
+        if (!cut) return Fail(OverBudget("no cut of this order is within the limit of parameters"));
         out_.assignment = std::move(*cut);
         break;
       }
       case Method::kCompiler:
-        out_.assignment = pipeline::CutByParameterCount(problem(), order);
+        out_.assignment = partition::CutByParameterCount(problem(), order);
         break;
       case Method::kProfile:
-        out_.assignment = pipeline::CutByProfiling(out_.time_problem, order, kProfilingPicoseconds);
+        out_.assignment =
+            partition::CutByProfiling(out_.time_problem, order, kProfilingPicoseconds);
         break;
       case Method::kBalanced:
-        out_.assignment = pipeline::CutByLevels(out_.time_problem);
+        out_.assignment = partition::CutByLevels(out_.time_problem);
         break;
       case Method::kLearned: {
-        if (problem().num_ops > learn::kMostLearnedNodes) {
-          return Fail(UsageError("--method learned is for at most " +
-                                 std::to_string(learn::kMostLearnedNodes) + " operators, found " +
+        if (problem().num_ops > learn::kMaxLearnedNodes) {
+          return Fail(UsageError("method learned supports at most " +
+                                 std::to_string(learn::kMaxLearnedNodes) + " operators, found " +
                                  std::to_string(problem().num_ops)));
         }
         const learn::Network network(options_.network ? *options_.network
                                                       : learn::BuiltinModel(learn::Task::kStages));
         auto learned = learn::AssignStages(network, problem());
         if (!learned.best) {
-          return Fail(OverBudget("no cut of the learned order keeps the limit of parameters"));
+          return Fail(OverBudget("no cut of the learned order is within the limit of parameters"));
         }
         out_.assignment = std::move(*learned.best);
         break;
@@ -225,7 +226,8 @@ class Assigner {
       case Method::kExact:
         break;
     }
-    out_.assignment.bottleneck = pipeline::Evaluate(problem(), out_.assignment.stage_of).bottleneck;
+    out_.assignment.bottleneck =
+        partition::Evaluate(problem(), out_.assignment.stage_of).bottleneck;
     out_.method_seconds = clock.Seconds();
     return {};
   }
@@ -236,42 +238,42 @@ class Assigner {
   void Polish() {
     if (options_.activation_limit_bytes >= 0) return;
     Clock clock;
-    pipeline::SimulationOptions run = options_.simulation;
+    partition::SimulationOptions run = options_.simulation;
     run.shared_link = true;
     run.items = std::min(run.items, kItemsToPolish);
-    const auto time_of = [&](const pipeline::Assignment& assignment) {
-      return pipeline::Simulate(problem(), assignment.stage_of, run).all_done;
+    const auto time_of = [&](const partition::Assignment& assignment) {
+      return partition::Simulate(problem(), assignment.stage_of, run).all_done;
     };
     std::int64_t best = time_of(out_.assignment);
-    const auto consider = [&](pipeline::Assignment other) {
-      other.bottleneck = pipeline::Evaluate(problem(), other.stage_of).bottleneck;
-      if (pipeline::FindViolation(problem(), other)) return;
+    const auto consider = [&](partition::Assignment other) {
+      other.bottleneck = partition::Evaluate(problem(), other.stage_of).bottleneck;
+      if (partition::FindViolation(problem(), other)) return;
       const std::int64_t time = time_of(other);
       if (time >= best) return;
       best = time;
       out_.assignment = std::move(other);
     };
-    const std::vector<OpIndex> order = pipeline::IndexOrder(problem());
-    consider(pipeline::CutByParameterCount(problem(), order));
-    consider(pipeline::CutByProfiling(problem(), order, kProfilingPicoseconds));
-    consider(pipeline::CutByLevels(problem()));
-    pipeline::Problem fewer = problem();
+    const std::vector<OpIndex> order = partition::IndexOrder(problem());
+    consider(partition::CutByParameterCount(problem(), order));
+    consider(partition::CutByProfiling(problem(), order, kProfilingPicoseconds));
+    consider(partition::CutByLevels(problem()));
+    partition::Problem fewer = problem();
     for (Stage stages = 1; stages <= problem().num_stages; ++stages) {
       fewer.num_stages = stages;
-      if (auto cut = pipeline::CutOrder(fewer, order)) consider(std::move(*cut));
+      if (auto cut = partition::CutOrder(fewer, order)) consider(std::move(*cut));
     }
-    consider(pipeline::ImproveSimulated(problem(), out_.assignment, run, kMostSimulations));
+    consider(partition::ImproveSimulated(problem(), out_.assignment, run, kMaxSimulations));
     out_.solve_seconds += clock.Seconds();
   }
 
   Result<Assigned> Describe() {
-    const auto evaluation = pipeline::Evaluate(out_.time_problem, out_.assignment.stage_of);
+    const auto evaluation = partition::Evaluate(out_.time_problem, out_.assignment.stage_of);
     out_.picoseconds = evaluation.slowest;
     out_.link_picoseconds = evaluation.link_cost;
     if (problem().machine.shared_link) {
-      pipeline::SimulationOptions run = options_.simulation;
+      partition::SimulationOptions run = options_.simulation;
       run.shared_link = true;
-      const auto simulated = pipeline::Simulate(out_.time_problem, out_.assignment.stage_of, run);
+      const auto simulated = partition::Simulate(out_.time_problem, out_.assignment.stage_of, run);
       out_.simulated_picoseconds = (simulated.all_done + run.items - 1) / run.items;
     }
     if (options_.method == Method::kExact) out_.method_seconds = out_.solve_seconds;

@@ -15,9 +15,9 @@
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
 #include "neap/learn/model.h"
-#include "neap/pipeline/check.h"
-#include "neap/pipeline/pipeline.h"
-#include "neap/pipeline/simulate.h"
+#include "neap/solve/partition/check.h"
+#include "neap/solve/partition/partition.h"
+#include "neap/solve/partition/simulate.h"
 #include "neap/stages/infeasible.h"
 #include "neap/stages/lower.h"
 #include "neap/stages/parts.h"
@@ -42,7 +42,7 @@ struct AssignOptions {
   // No stage needs more for its activations in its best order; -1: no limit. Of kExact.
   std::int64_t activation_limit_bytes = -1;
   // With a shared link: what is made least, the simulated time of so many items.
-  pipeline::SimulationOptions simulation;
+  partition::SimulationOptions simulation;
   // Of kLearned, trained for it; null: the network that comes with the program.
   std::shared_ptr<const learn::Model> network;
   bool activations = true;  // tell what every stage needs
@@ -52,26 +52,26 @@ struct AssignOptions {
 
 struct AssignedStage {
   StagePart part;
-  pipeline::StageCost cost;  // in picoseconds, whatever the objective is
+  partition::StageCost cost;  // in picoseconds, whatever the objective is
   std::int64_t cached_bytes = 0;
   ActivationPeak activations;
 };
 
 struct Assigned {
-  Lowered lowered;                  // by the objective
-  pipeline::Assignment assignment;  // bottleneck: by the objective
-  std::int64_t lower_bound = 0;     // of the objective: no assignment is cheaper
-  std::int64_t picoseconds = 0;     // of the slowest stage
+  Lowered lowered;                   // by the objective
+  partition::Assignment assignment;  // bottleneck: by the objective
+  std::int64_t lower_bound = 0;      // of the objective: no assignment is cheaper
+  std::int64_t picoseconds = 0;      // of the slowest stage
   // Of a shared link: what all stages stream and transfer for an item, and the simulated time of
   // all items, by item and rounded up; 0: links are separate.
   std::int64_t link_picoseconds = 0;
   std::int64_t simulated_picoseconds = 0;
   std::vector<AssignedStage> stages;  // those with operators
-  pipeline::Problem time_problem;     // costs in picoseconds
+  partition::Problem time_problem;    // costs in picoseconds
   // Of the search for the bound.
   std::int64_t states = 0;
   std::int64_t downsets = 0;
-  pipeline::OpIndex merged_operators = 0;
+  partition::OpIndex merged_operators = 0;
   std::int64_t certificate_downsets = 0;
   std::int64_t excluded_stages = 0;  // that the limit of activations ruled out
   bool interrupted = false;
@@ -91,7 +91,7 @@ struct Assigned {
   }
 };
 
-// The result has passed pipeline::FindViolation and pipeline::FindFlaw; what they find is an
+// The result has passed partition::FindViolation and partition::FindFlaw; what they find is an
 // InternalError. Fails where Lower does, with kOverBudget where no assignment keeps the limits
 // (then AssignOptions::infeasible has the proof), or none was found that does (the message says
 // which).

@@ -51,7 +51,7 @@ graph::Graph ChainGraph(const std::vector<LayerSpec>& specs) {
   return graph;
 }
 
-AssignOptions Options(pipeline::Stage stages, Method method = Method::kExact) {
+AssignOptions Options(partition::Stage stages, Method method = Method::kExact) {
   AssignOptions options;
   options.lower.device = {"test", "", 1000, 5, 100, 2, 1, true};
   options.lower.stages = stages;

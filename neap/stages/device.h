@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Machines that pipelines are planned for: integers only, fitted to published measurements
-// (docs/pipeline.md has the fit and its residuals).
+// (docs/algorithms/pipelines.md has the fit and its residuals).
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
-using pipeline::OpIndex;
+using partition::OpIndex;
 
 // What is live while an operator runs, as the profile `ideal` counts; sizes that are not known
 // count nothing.
@@ -34,24 +34,24 @@ std::int64_t OwnBytes(const Subgraph& main, const graph::Op& op, const Device& d
     const graph::Tensor& tensor = main.tensors[id];
     if (tensor.constant || tensor.variable) continue;
     const auto size = BytesOn(device, tensor);
-    if (size) bytes = std::min(CheckedAdd(bytes, *size).value_or(kMostBytes), kMostBytes);
+    if (size) bytes = std::min(CheckedAdd(bytes, *size).value_or(kMaxBytes), kMaxBytes);
   }
   return bytes;
 }
 
 // Of every group of operators that have to be in one stage.
 struct Groups {
-  explicit Groups(const pipeline::Problem& problem) : classes(pipeline::ClassesOf(problem)) {
-    const pipeline::Problem merged = pipeline::Merged(problem, classes.class_of, classes.count);
+  explicit Groups(const partition::Problem& problem) : classes(partition::ClassesOf(problem)) {
+    const partition::Problem merged = partition::Merged(problem, classes.class_of, classes.count);
     parameter_bytes = merged.parameter_bytes;
-    for (const pipeline::SharedParameters& shared : merged.shared) {
+    for (const partition::SharedParameters& shared : merged.shared) {
       for (const OpIndex user : shared.users) parameter_bytes[At(user)] += shared.bytes;
     }
     operators.assign(parameter_bytes.size(), 0);
     for (const OpIndex group : classes.class_of) ++operators[At(group)];
   }
 
-  pipeline::Classes classes;
+  partition::Classes classes;
   std::vector<std::int64_t> parameter_bytes;
   std::vector<std::int64_t> operators;
 };
@@ -100,12 +100,12 @@ Diagnostic DiagnosticOf(const graph::Graph& graph, const Infeasible& infeasible)
   std::string text = std::string("no assignment keeps the limit") + (both ? "s" : "") + " of " +
                      NameOf(infeasible.limit);
   if (!infeasible.op.valid()) {
-    return OverBudget(text + ": every one was ruled out, and the certificate of it was checked");
+    return OverBudget(text + ": all were excluded, and the certificate was checked");
   }
   const std::string others = std::to_string(infeasible.operators - 1);
   text += infeasible.operators == 1
               ? ": the operator alone needs "
-              : ": the operator and " + others + " that have to be in its stage need ";
+              : ": the operator and " + others + " that must be in its stage need ";
   text += FormatBytes(infeasible.needed_bytes) + ", " + FormatBytes(infeasible.limit_bytes) +
           " are allowed";
   Diagnostic diagnostic = OverBudget(std::move(text));

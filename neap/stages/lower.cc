@@ -2,16 +2,15 @@
 #include "neap/stages/lower.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "neap/base/bytes.h"
 #include "neap/ops/macs.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/state.h"
 
 namespace neap::stages {
@@ -22,28 +21,33 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::Tensor;
 using graph::TensorId;
-using pipeline::OpIndex;
+using ops::OpKind;
+using partition::OpIndex;
 
 constexpr std::int64_t kFemtosecondsPerPicosecond = 1000;
 
-// The input at which an operator reads its bias.
-struct BiasInput {
-  std::string_view type;
-  std::size_t index;
-};
-constexpr std::array<BiasInput, 7> kBiasInputs = {{{"Conv", 2},
-                                                   {"ConvTranspose", 2},
-                                                   {"Gemm", 2},
-                                                   {"CONV_2D", 2},
-                                                   {"DEPTHWISE_CONV_2D", 2},
-                                                   {"FULLY_CONNECTED", 2},
-                                                   {"TRANSPOSE_CONV", 3}}};
 constexpr std::int64_t kBiasBytes = 4;  // an element of a quantised model: int32
 
+// The input at which an operator reads its bias; nullopt: it has none.
+std::optional<std::size_t> BiasInputOf(const graph::Op& op) {
+  switch (ops::KindOfName(op)) {
+    case OpKind::kConv2d:
+    case OpKind::kDepthwiseConv2d:
+    case OpKind::kFullyConnected:
+    case OpKind::kOnnxConv:
+    case OpKind::kOnnxConvTranspose:
+    case OpKind::kOnnxGemm:
+      return 2;
+    case OpKind::kTransposeConv:
+      return 3;
+    default:
+      return std::nullopt;
+  }
+}
+
 bool ReadsAsBias(const graph::Op& op, TensorId tensor) {
-  return std::any_of(kBiasInputs.begin(), kBiasInputs.end(), [&](const BiasInput& bias) {
-    return op.type == bias.type && op.inputs.size() > bias.index && op.inputs[bias.index] == tensor;
-  });
+  const auto bias = BiasInputOf(op);
+  return bias && op.inputs.size() > *bias && op.inputs[*bias] == tensor;
 }
 
 template <typename T>
@@ -62,9 +66,9 @@ class Lowering {
     NEAP_CHECK_OK(AddParameters());
     NEAP_CHECK_OK(AddTensors());
     AddRules();
-    pipeline::Problem& problem = lowered_.problem;
+    partition::Problem& problem = lowered_.problem;
     problem.num_stages = options_.stages;
-    pipeline::Machine& machine = problem.machine;
+    partition::Machine& machine = problem.machine;
     machine.parameter_limit_bytes = options_.parameter_limit_bytes;
     if (options_.objective == Objective::kParameters) {
       machine.stream_cost_per_byte = 1;
@@ -76,7 +80,7 @@ class Lowering {
       machine.link_cost_per_byte = options_.device.link_picoseconds_per_byte;
       machine.shared_link = options_.shared_link;
     }
-    if (const auto wrong = pipeline::Validate(problem)) return Fail(BadInput(*wrong));
+    if (const auto wrong = partition::Validate(problem)) return Fail(BadInput(*wrong));
     return std::move(lowered_);
   }
 
@@ -98,9 +102,8 @@ class Lowering {
       const Subgraph& body = graph_.subgraphs[waiting.back()];
       waiting.pop_back();
       for (const graph::Op& inner : body.ops) {
-        macs =
-            std::min(CheckedAdd(macs, ops::MultiplyAccumulates(body, inner)).value_or(kMostBytes),
-                     kMostBytes);
+        macs = std::min(CheckedAdd(macs, ops::MultiplyAccumulates(body, inner)).value_or(kMaxBytes),
+                        kMaxBytes);
         waiting.insert(waiting.end(), inner.bodies.begin(), inner.bodies.end());
       }
     }
@@ -111,15 +114,15 @@ class Lowering {
     index_of_ = IdVector<OpId, OpIndex>(main_.ops.size(), kNoOp);
     for (const OpId id : main_.ops.Ids()) {
       if (main_.ops[id].folded) continue;
-      if (lowered_.ops.size() >= static_cast<std::size_t>(pipeline::kMostOps)) {
-        return Fail(BadInput("more than " + std::to_string(pipeline::kMostOps) +
+      if (lowered_.ops.size() >= static_cast<std::size_t>(partition::kMaxOps)) {
+        return Fail(BadInput("more than " + std::to_string(partition::kMaxOps) +
                              " operators cannot be assigned to stages"));
       }
       index_of_[id] = static_cast<OpIndex>(lowered_.ops.size());
       lowered_.ops.push_back(id);
       const auto femtoseconds =
           CheckedMultiply(MacsOf(main_, main_.ops[id]), options_.device.femtoseconds_per_mac);
-      lowered_.problem.compute_cost.push_back(femtoseconds.value_or(kMostBytes) /
+      lowered_.problem.compute_cost.push_back(femtoseconds.value_or(kMaxBytes) /
                                               kFemtosecondsPerPicosecond);
     }
     lowered_.problem.num_ops = static_cast<OpIndex>(lowered_.ops.size());
@@ -152,7 +155,7 @@ class Lowering {
       for (const Tensor& tensor : graph_.subgraphs[id].tensors) {
         if (!tensor.constant) continue;
         NEAP_TRY(const std::int64_t more, BytesOn(options_.device, tensor));
-        bytes = std::min(CheckedAdd(bytes, more).value_or(kMostBytes), kMostBytes);
+        bytes = std::min(CheckedAdd(bytes, more).value_or(kMaxBytes), kMaxBytes);
       }
       for (const graph::Op& inner : graph_.subgraphs[id].ops) {
         bodies.insert(bodies.end(), inner.bodies.begin(), inner.bodies.end());
@@ -166,7 +169,7 @@ class Lowering {
     const Tensor& tensor = main_.tensors[id];
     NEAP_TRY(const std::int64_t bytes, BytesOn(options_.device, tensor));
     if (!options_.device.int8 || !IsFloat(tensor.type) || !ReadsAsBias(reader, id)) return bytes;
-    return CheckedMultiply(bytes, kBiasBytes).value_or(kMostBytes);
+    return CheckedMultiply(bytes, kBiasBytes).value_or(kMaxBytes);
   }
 
   Status AddParameters() {
@@ -185,7 +188,7 @@ class Lowering {
       if (!bytes) return Fail(At(std::move(bytes).error(), lowered_.ops[first], tensor));
       std::int64_t& own = lowered_.problem.parameter_bytes[first];
       if (readers.size() == 1) {
-        own = std::min(CheckedAdd(own, *bytes).value_or(kMostBytes), kMostBytes);
+        own = std::min(CheckedAdd(own, *bytes).value_or(kMaxBytes), kMaxBytes);
       } else {
         lowered_.problem.shared.push_back({*bytes, readers});
       }
@@ -195,7 +198,7 @@ class Lowering {
 
   Status AddTensors() {
     const auto producers = graph::Producers(main_);
-    IdVector<TensorId, pipeline::Tensor> tensors(main_.tensors.size());
+    IdVector<TensorId, partition::Tensor> tensors(main_.tensors.size());
     IdVector<TensorId, bool> touched(main_.tensors.size(), false);
     for (std::size_t i = 0; i < lowered_.ops.size(); ++i) {
       for (const TensorId tensor : ReadsOf(main_.ops[lowered_.ops[i]])) {
@@ -236,7 +239,7 @@ class Lowering {
   }
 
   void AddRules() {
-    pipeline::Problem& problem = lowered_.problem;
+    partition::Problem& problem = lowered_.problem;
     for (const graph::ControlEdge& edge : main_.control_edges) {
       const OpIndex before = index_of_[edge.before];
       const OpIndex after = index_of_[edge.after];
@@ -245,8 +248,8 @@ class Lowering {
     AddStates();
     if (!options_.children_together) return;
     std::vector<std::vector<OpIndex>> children(lowered_.ops.size());
-    for (const pipeline::Tensor& tensor : problem.tensors) {
-      if (tensor.producer == pipeline::kOutside) continue;
+    for (const partition::Tensor& tensor : problem.tensors) {
+      if (tensor.producer == partition::kOutside) continue;
       auto& list = children[static_cast<std::size_t>(tensor.producer)];
       list.insert(list.end(), tensor.consumers.begin(), tensor.consumers.end());
     }

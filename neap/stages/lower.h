@@ -9,7 +9,7 @@
 
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
-#include "neap/pipeline/problem.h"
+#include "neap/solve/partition/problem.h"
 #include "neap/stages/device.h"
 
 namespace neap::stages {
@@ -21,7 +21,7 @@ enum class Objective : std::uint8_t {
 
 struct LowerOptions {
   Device device;
-  pipeline::Stage stages = 1;
+  partition::Stage stages = 1;
   Objective objective = Objective::kTime;
   bool children_together = false;           // all readers of an operator in one stage
   std::int64_t parameter_limit_bytes = -1;  // of a stage; -1: none
@@ -29,7 +29,7 @@ struct LowerOptions {
 };
 
 struct Lowered {
-  pipeline::Problem problem;
+  partition::Problem problem;
   std::vector<graph::OpId> ops;          // problem index -> operator; folded ones are left out
   std::vector<graph::TensorId> tensors;  // problem index -> tensor
 };

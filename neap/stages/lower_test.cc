@@ -82,17 +82,17 @@ TEST(Lower, CountsWhatTheDeviceDoes) {
   const Maker m = Small();
   const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 2});
   ASSERT_TRUE(lowered) << lowered.error().ToString();
-  const pipeline::Problem& problem = lowered->problem;
+  const partition::Problem& problem = lowered->problem;
   EXPECT_EQ(problem.num_ops, 3);
   // 16 multiplications of 2 ps.
   EXPECT_EQ(problem.compute_cost, (std::vector<std::int64_t>{32, 32, 0}));
   EXPECT_EQ(problem.parameter_bytes, (std::vector<std::int64_t>{0, 0, 0}));
   ASSERT_EQ(problem.shared.size(), 1U);
   EXPECT_EQ(problem.shared[0].bytes, 16);
-  EXPECT_EQ(problem.shared[0].users, (std::vector<pipeline::OpIndex>{0, 1}));
+  EXPECT_EQ(problem.shared[0].users, (std::vector<partition::OpIndex>{0, 1}));
   ASSERT_EQ(problem.tensors.size(), 4U);
-  EXPECT_EQ(problem.tensors[0].producer, pipeline::kOutside);
-  EXPECT_EQ(problem.tensors[1].consumers, (std::vector<pipeline::OpIndex>{1, 2}));
+  EXPECT_EQ(problem.tensors[0].producer, partition::kOutside);
+  EXPECT_EQ(problem.tensors[1].consumers, (std::vector<partition::OpIndex>{1, 2}));
   EXPECT_EQ(problem.tensors[1].bytes, 4);
   EXPECT_TRUE(problem.tensors[3].output);
   EXPECT_EQ(problem.machine.fixed_cost, 7);
@@ -124,13 +124,13 @@ TEST(Lower, KeepsChildrenStateAndVariablesTogether) {
   Maker m = Small();
   const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 2, .children_together = true});
   ASSERT_TRUE(lowered);
-  EXPECT_EQ(lowered->problem.together, (std::vector<std::vector<pipeline::OpIndex>>{{1, 2}}));
+  EXPECT_EQ(lowered->problem.together, (std::vector<std::vector<partition::OpIndex>>{{1, 2}}));
   m.Main().ops[OpId(0)].stateful = true;
   m.Main().ops[OpId(2)].stateful = true;
   m.Main().control_edges.push_back({OpId(0), OpId(2)});
   const auto stateful = Lower(m.graph, {.device = kDevice, .stages = 2});
   ASSERT_TRUE(stateful);
-  EXPECT_EQ(stateful->problem.together, (std::vector<std::vector<pipeline::OpIndex>>{{0, 2}}));
+  EXPECT_EQ(stateful->problem.together, (std::vector<std::vector<partition::OpIndex>>{{0, 2}}));
   EXPECT_EQ(stateful->problem.precedences.size(), 1U);
 }
 

@@ -7,7 +7,7 @@
 
 #include "neap/base/index.h"
 #include "neap/compile/compile.h"
-#include "neap/pipeline/cut.h"
+#include "neap/solve/partition/cut.h"
 
 namespace neap::stages {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 using graph::OpId;
 using graph::SubgraphId;
 using graph::TensorId;
-using pipeline::OpIndex;
-using pipeline::Stage;
+using partition::OpIndex;
+using partition::Stage;
 
 // The graph with the operators of the part alone; tensors keep their indices, and get the sizes
 // that they have on the device.
@@ -52,15 +52,15 @@ graph::Graph GraphOf(const graph::Graph& graph, const StagePart& part, const Dev
 }  // namespace
 
 std::vector<StagePart> PartsOf(const Lowered& lowered, std::span<const Stage> stage_of) {
-  const pipeline::Problem& problem = lowered.problem;
+  const partition::Problem& problem = lowered.problem;
   std::vector<StagePart> parts(At(problem.num_stages));
-  for (const OpIndex op : pipeline::IndexOrder(problem)) {
+  for (const OpIndex op : partition::IndexOrder(problem)) {
     parts[At(stage_of[At(op)])].ops.push_back(lowered.ops[At(op)]);
   }
   for (std::size_t t = 0; t < problem.tensors.size(); ++t) {
-    const pipeline::Tensor& tensor = problem.tensors[t];
+    const partition::Tensor& tensor = problem.tensors[t];
     const Stage made =
-        tensor.producer == pipeline::kOutside ? Stage{-1} : stage_of[At(tensor.producer)];
+        tensor.producer == partition::kOutside ? Stage{-1} : stage_of[At(tensor.producer)];
     std::vector<bool> read(parts.size(), false);
     bool leaves = tensor.output;
     for (const OpIndex op : tensor.consumers) {

@@ -10,21 +10,21 @@
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
-#include "neap/pipeline/problem.h"
+#include "neap/solve/partition/problem.h"
 #include "neap/stages/device.h"
 #include "neap/stages/lower.h"
 
 namespace neap::stages {
 
 struct StagePart {
-  pipeline::Stage stage = 0;
+  partition::Stage stage = 0;
   std::vector<graph::OpId> ops;          // in an order that can be run
   std::vector<graph::TensorId> inputs;   // from outside or earlier stages, in order of the index
   std::vector<graph::TensorId> outputs;  // of the model, or for later stages, the same
 };
 
 // The stages that have operators. `stage_of` is an assignment of `lowered`. O(size log size).
-std::vector<StagePart> PartsOf(const Lowered& lowered, std::span<const pipeline::Stage> stage_of);
+std::vector<StagePart> PartsOf(const Lowered& lowered, std::span<const partition::Stage> stage_of);
 
 // The live bytes of a stage in its best order, as profile `ideal` counts them, with tensors of the
 // size that they have on the device.

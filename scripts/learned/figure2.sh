@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The training runs behind the curves of docs/learned.md (Figure 2 of the document, a to f), one
+# The training runs behind the curves of docs/algorithms/learned.md (Figure 2 of the document, a to f), one
 # after another, one thread: figure2.sh NEAP_TRAIN FOLDER [CONFIGURATION...]. Every configuration is
 # trained with every seed of SEEDS; a run whose curves exist is skipped, an interrupted run resumes
 # from its checkpoint. scripts/learned/seeds.py FOLDER joins the curves and prints mean and spread.

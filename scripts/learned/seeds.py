@@ -3,7 +3,7 @@
 """Joins the curves of scripts/learned/figure2.sh, and prints mean and spread over the seeds.
 
     scripts/learned/seeds.py FOLDER [--join FILE]     FOLDER/CONFIGURATION.seedN.csv
-    scripts/learned/seeds.py docs/learned/figure2.csv
+    scripts/learned/seeds.py docs/results/learned/figure2.csv
 
 --join writes all curves as one CSV file (configuration, seed, step, mismatch, cost), which is what the
 second form reads; curves that FILE already has stay unless FOLDER has them too.

@@ -3,10 +3,15 @@ _neap() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   local verb=${COMP_WORDS[1]} options= words=
   if [[ $COMP_CWORD -eq 1 ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "plan inspect check run zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "explain plan inspect check run zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
     return
   fi
   case "$verb" in
+    explain)
+      options="--dim --runtime --time-limit --json --quiet --color -h --help"
+      case "$before" in
+        --color) words="auto never" ;;
+      esac ;;
     plan)
       options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --budget --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads -h --help"
       case "$before" in

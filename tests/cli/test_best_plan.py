@@ -4,6 +4,7 @@
 import itertools
 import json
 import os
+import re
 import unittest
 
 from neap_cli import DONE, FAILED, OVER_BUDGET, SHARED, USAGE, CliTest
@@ -85,9 +86,36 @@ class BestPlanTest(CliTest):
         self.assertEqual(tried["tiles"]["bytes"], headline(report))
         self.assertGreater(tried["as given"]["bytes"], tried["tiles"]["bytes"])
         self.assertIsNone(tried["tiles"]["fits"])
-        text = self.expect(DONE, "plan", model, "--cascade", "auto").stdout.decode()
-        self.assertIn("  taken: tiles, ", text)
-        self.assertIn("the fewest bytes; ", text)
+        text = " ".join(self.expect(DONE, "plan", model, "--cascade", "auto").stdout.decode().split())
+        self.assertRegex(text, r"taken: tiles at 1\.[0-9]{3}x MACs, [0-9,]+ B \(fewest bytes\); as given [0-9,]+ B")
+
+    def test_a_missed_budget_reports_every_plan(self):
+        """What was computed is reported with its cost, and what was not computed is named."""
+        model = self.vww()
+        result = self.expect(OVER_BUDGET, "plan", model, "--budget", "20KiB", "-o", "no.tflite")
+        report = json.loads(self.expect(OVER_BUDGET, "plan", model, "--budget", "20KiB", "--json").stdout)
+        tried = {one["kind"]: one["bytes"] for one in report["tried"]}
+        ratio = f"{report['cascade']['macs_ratio']:.3f}"
+        line = result.stderr.decode()
+        self.assertIn(f"required {tried['tiles']:,} B", line)
+        self.assertIn(f"(tiles at {ratio}x MACs), available 20,480 B", line)
+        self.assertIn(f"; as given {tried['as given']:,} B, rewritten {tried['rewritten']:,} B; ", line)
+        self.assertIn("; not tried yet: --overlap tflm-reference; no model is written", line)
+        text = self.expect(OVER_BUDGET, "plan", model, "--budget", "40KiB", "--cascade", "off").stdout.decode()
+        self.assertIn("\nNext: not tried yet: --overlap tflm-reference, --cascade auto.\n", text)
+
+    def test_the_sum_of_the_report_ends_at_the_arena(self):
+        """The live bytes may exceed the arena: the terms and what they share add up to it."""
+        model = self.vww()
+        text = " ".join(self.expect(DONE, "plan", model, "--cascade", "auto").stdout.decode().split())
+        arena = headline(self.report_of("plan", model, "--cascade", "auto"))
+        sentence = re.search(r"Arena fullest at operator #\d+ '\w+': (.*?) - ([0-9,]+) shared = ([0-9,]+) B\.",
+                             text)
+        terms = [int(term.split()[-1].replace(",", "")) for term in sentence[1].split(" + ")]
+        shared, in_use = (int(digits.replace(",", "")) for digits in sentence.group(2, 3))
+        self.assertEqual(sum(terms) - shared, in_use)
+        self.assertLessEqual(in_use, arena)
+        self.assertIn(f"bytes in use, maximum {sentence[3]} ", text)
 
     def test_a_budget_gives_what_the_default_gives(self):
         """A budget used to end the search for tiles with a plan worse than a rewritten one."""
@@ -195,7 +223,7 @@ class BestPlanTest(CliTest):
         reports = [self.report_of("plan", WITHOUT_WEIGHTS, "--runtime", "neap", *words)
                    for words in ((), ("-o", "out.onnx"))]
         self.assertEqual(reports[0]["plan"], reports[1]["plan"])
-        self.assertTrue(any("lacks the values of weights" in note for note in reports[0]["notes"]))
+        self.assertTrue(any("has no values of the weights" in note for note in reports[0]["notes"]))
 
     def test_every_verb_replays_the_edits_of_a_plan_in_one_order(self):
         """A plan may have both rewrites and tiles, whoever made it: no verb takes another order."""

@@ -73,7 +73,7 @@ class CompareTest(CliTest):
         self.write_json("plan.json", plan)
         for words in (("run", "cell.tflite", "--plan", "plan.json", "--compare"),
                       ("check", "cell.tflite", "plan.json")):
-            self.assertIn(b"is called bitwise and is not", self.expect(FAILED, *words).stderr)
+            self.assertIn(b"is marked bitwise, but it is not", self.expect(FAILED, *words).stderr)
 
     def test_tiles_are_compared_with_the_model_that_is_not_cut(self):
         self.searches_whole_networks()

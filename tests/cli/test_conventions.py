@@ -16,8 +16,8 @@ class Conventions(CliTest):
     def test_version_and_help(self):
         self.assertRegex(self.expect(DONE, "--version").stdout.decode(), r"^neap \d+\.\d+\.\d+\n$")
         sections = {part.split()[0]: part for part in
-                    (SOURCE / "docs/cli.md").read_text().split("\n## neap ")[1:]}
-        for verb in ("plan", "inspect", "check", "run", "zoo", "batch", "place", "pareto", "pipeline",
+                    (SOURCE / "docs/reference/command-line.md").read_text().split("\n## neap ")[1:]}
+        for verb in ("explain", "plan", "inspect", "check", "run", "zoo", "batch", "place", "pareto", "pipeline",
                      "traffic", "bench", None):
             result = self.expect(DONE, *([verb] if verb else []), "--help")
             text = result.stdout.decode()
@@ -166,6 +166,8 @@ class Conventions(CliTest):
                 plan = self.expect(DONE, *words, "--plan", "-").stdout
                 report = self.report_of(*words)
                 del report["seconds"]
+                for step in report["steps"]:
+                    del step["seconds"]
                 runs.append((plan, report))
             for run in runs[1:]:
                 self.assertEqual(runs[0], run, model)

@@ -17,7 +17,7 @@ class InterfaceTest(CliTest):
         self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "net.tflite", "--quiet")
         for verb in ("plan", "pareto"):
             done = self.expect(FAILED, verb, "net.tflite", "--integer-io", "both")
-            self.assertIn(b"no float input goes into a QUANTIZE alone", done.stderr)
+            self.assertIn(b"no float input has a QUANTIZE as its only consumer", done.stderr)
         self.expect(USAGE, "plan", "net.tflite", "--integer-io", "all")
         (self.folder / "scratch.csv").write_text("CONV_2D,16\n")
         self.expect(USAGE, "plan", "net.tflite", "--integer-io", "both", "--scratch", "scratch.csv")
@@ -35,7 +35,7 @@ class InterfaceTest(CliTest):
         self.assertEqual(ran["high_water_bytes"], report["plan"]["arena_bytes"])
         self.assertTrue(all(output["type"] == "int8" for output in ran["outputs"]))
         text = self.expect(DONE, "plan", str(MODEL), "--integer-io", "inputs").stdout.decode().splitlines()
-        self.assertTrue(any(line.startswith("Another interface: input") for line in text[1:3]), text)
+        self.assertTrue(any(line.startswith("Interface changed: input") for line in text[1:3]), text)
         # A plan that leaves other operators to the caller is none of this model.
         plan = json.loads((self.folder / "plan.json").read_text())
         self.assertEqual(len(plan["caller_ops"]), 2)

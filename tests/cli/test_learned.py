@@ -67,7 +67,7 @@ class Learned(CliTest):
             result = self.expect(FAILED, *words, name)
             self.assertEqual(result.stderr.count(b"\n"), 1, name)
             self.assertIn(name.encode(), result.stderr)
-            self.assertIn(b"not a usable file of weights", result.stderr)
+            self.assertIn(b"not a usable weights file", result.stderr)
         (self.folder / "peak.neapnet").write_bytes(self.weights("peak"))
         self.assertIn(b"expected one for stages", self.expect(FAILED, *words, "peak.neapnet").stderr)
         self.expect(FAILED, *words, "nosuch")

@@ -53,14 +53,14 @@ class ZooTest(CliTest):
 
     def test_refuses(self):
         for words, why in (
-            (["ds-cnn", "--int8", "-o", "m.onnx"], "--int8 is for .tflite"),
-            (["ds-cnn", "--int8", "-o", "-"], "--int8 is for .tflite"),
+            (["ds-cnn", "--int8", "-o", "m.onnx"], "--int8 requires .tflite"),
+            (["ds-cnn", "--int8", "-o", "-"], "--int8 requires .tflite"),
             (["ds-cnn", "--format", "h5", "-o", "m.h5"], "h5"),
             (["vit-tiny", "-o", "m.tflite"], "'Reshape' (patches/flat)"),
             (["transformer-encoder", "-o", "m.tflite"], "'MatMul' (layer0/attention/query/matmul)"),
             (["ds-cnn", "--resolution", "64", "-o", "m.onnx"], "no width multiplier"),
             (["mobilenet-v2", "--resolution", "8", "-o", "m.onnx"], "from 32 to 2048"),
-            (["mobilenet-v2", "--width-multiplier", "0", "-o", "m.onnx"], "expected more"),
+            (["mobilenet-v2", "--width-multiplier", "0", "-o", "m.onnx"], "is 0, expected a positive number"),
             (["mobilenet-v2", "--width-multiplier", "0.3333", "-o", "m.onnx"], "three decimals"),
             (["mobilenet-v2", "--width-multiplier", "1e1", "-o", "m.onnx"], "three decimals"),
             (["mobilenet-v2", "--width-multiplier", "1.", "-o", "m.onnx"], "three decimals"),

@@ -24,7 +24,7 @@ TOTALS = {
 SHARED_TOTALS = {PERSON: 49492, WAKE: 56772}
 SHARED_BODIES = ["--cascade-bodies", "shared"]
 # Of networks with random weights: activations and what tiles add to what the runtime keeps beside them
-# (docs/cascade.md), at most; by kernels.
+# (docs/algorithms/tiles.md), at most; by kernels.
 NETWORKS = {
     ("mobilenet-v1", None): 423390,
     ("mobilenet-v1", "tflm-reference"): 423390,
@@ -46,7 +46,7 @@ FORMS = {
 
 @pytest.mark.parametrize("name", [PERSON, WAKE, "mobilenet-v1", "mobilenet-v2"])
 def test_all_forms(neap, name, request, table, tmp_path):
-    """The table of docs/cascade.md: what TFLM reports for every form of a model, byte by byte the same."""
+    """The table of docs/algorithms/tiles.md: what TFLM reports for every form of a model, byte by byte the same."""
     pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
     made = name.startswith("mobilenet")
     if made and not request.config.getoption("--long"):
@@ -59,7 +59,7 @@ def test_all_forms(neap, name, request, table, tmp_path):
     before = Run("tflm", original, tmp_path, (1, 2))
     assert before.ran, before.why_not
     assert not same_bytes(before.outputs[1], before.outputs[2])
-    title = "forms of models under TFLM: activations that it reports, whole arena on a Cortex-M by the model"
+    title = "forms of models under TFLM: activations that it reports, total arena on a Cortex-M by the model"
     report = neap.plan(original, "--order", "file", "--no-memory-plan", "-o", tmp_path / "file.tflite")
     table(title, f"{name}: 0 as it is: {before.arena_bytes}, "
                  f"{report['delivered']['total_arena_bytes'] - report['delivered']['arena_bytes'] + before.arena_bytes}")
@@ -154,7 +154,7 @@ def test_shared_bodies(neap, model, table, tmp_path):
     assert refused, "no tensor of a body can be moved without being noticed"
     table("activations in tiles, as TFLM reports them",
           f"{model}, tflm-reference kernels, shared bodies: {before.arena_bytes} -> {after.arena_bytes}; "
-          f"whole arena on a Cortex-M by the model: {report['delivered']['total_arena_bytes']}")
+          f"total arena on a Cortex-M by the model: {report['delivered']['total_arena_bytes']}")
 
 
 @pytest.mark.parametrize("words", [[], SHARED_BODIES + ["--overlap", "tflm-reference"]])
@@ -194,7 +194,7 @@ def test_networks(neap, network, kernels, request, table, tmp_path):
     assert after.arena_bytes == report["delivered"]["arena_bytes"]
     table("activations in tiles, as TFLM reports them",
           f"{network}, {kernels or 'any'} kernels: {before.arena_bytes} -> {after.arena_bytes} (uncut, "
-          f"planned: {uncut['arena_bytes']}), with what clones keep {added}; whole arena "
+          f"planned: {uncut['arena_bytes']}), with what clones keep {added}; total arena "
           f"{report['delivered']['total_arena_bytes']}")
 
 

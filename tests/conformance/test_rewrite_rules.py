@@ -35,7 +35,7 @@ def long(request):
 
 def made(neap, folder, count, *words):
     """The cases with seeds 0 to count - 1."""
-    program = pathlib.Path(neap.path).parents[1] / "neap/rewrite/rewrite_cases"
+    program = pathlib.Path(neap.path).parents[1] / "neap/transform/rewrite/rewrite_cases"
     assert program.is_file(), f"{program} has not been built"
     done = subprocess.run([program, folder, "0", str(count), *words], capture_output=True, text=True,
                           check=False, timeout=600)

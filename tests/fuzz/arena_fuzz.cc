@@ -2,8 +2,8 @@
 //
 // Placement problems from bytes, pair rules included: valid ones get a right placement, never below
 // the lower bound and, where no rule forbids disjoint places, never above the greedy one.
-#include "neap/arena/arena.h"
-#include "neap/arena/check.h"
+#include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/check.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/require.h"
 

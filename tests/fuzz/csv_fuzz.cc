@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "neap/arena/arena.h"
-#include "neap/arena/check.h"
-#include "neap/arena/csv.h"
+#include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/check.h"
+#include "neap/solve/arena/csv.h"
 #include "tests/fuzz/require.h"
 
 using neap::fuzz::Require;

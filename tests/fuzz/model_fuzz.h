@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "neap/check/offsets_check.h"
 #include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
-#include "neap/plan/offsets_check.h"
 #include "tests/fuzz/require.h"
 
 namespace neap::fuzz {
@@ -25,7 +25,7 @@ inline void TryCarriedPlan(const formats::SourceModel& source) {
     Require(offsets[id].size() == source.graph.subgraphs[id].tensors.size(),
             "a plan is about every tensor");
   }
-  const plan::OffsetsVerdict verdict = plan::CheckOffsets(source.graph, offsets);
+  const check::OffsetsVerdict verdict = check::CheckOffsets(source.graph, offsets);
   Require(verdict.arena_bytes >= 0 && verdict.problems.size() <= 20, "a verdict is bounded");
 }
 

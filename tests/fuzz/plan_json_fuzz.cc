@@ -4,8 +4,8 @@
 // any plan, whatever ids it holds, for a graph that it was not made for.
 #include <string_view>
 
+#include "neap/check/check.h"
 #include "neap/graph/graph.h"
-#include "neap/plan/check.h"
 #include "neap/plan/plan_json.h"
 #include "tests/fuzz/require.h"
 
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto plan = neap::plan::FromJson(text);
   if (!plan) return 0;
   static const neap::graph::Graph kGraph = Chain();
-  neap::fuzz::Require(neap::plan::Check(kGraph, *plan).size() <= 20, "at most 20 lines");
+  neap::fuzz::Require(neap::check::CheckPlan(kGraph, *plan).size() <= 20, "at most 20 lines");
   const std::string written = neap::plan::ToJson(*plan);
   const auto again = neap::plan::FromJson(written);
   neap::fuzz::Require(again.has_value(), "what was written can be read");

@@ -4,8 +4,8 @@
 // every bound lies below the peak of every strategy's order.
 #include <algorithm>
 
-#include "neap/schedule/check.h"
-#include "neap/schedule/schedule.h"
+#include "neap/solve/schedule/check.h"
+#include "neap/solve/schedule/schedule.h"
 #include "tests/fuzz/byte_source.h"
 #include "tests/fuzz/require.h"
 

@@ -2,19 +2,24 @@
 """Compares the #include lines of the tree with the architecture in cmake/layers.cmake.
 
 The rules:
-1. A file of module M includes headers of M and of the modules in NEAP_MAY_USE_M, nothing else of
-   neap/.
+1. A file of module M includes headers of M and of the modules in NEAP_MAY_USE_M, and of no other
+   module.
 2. From another module, or from tools/, bench/, tests/ and examples/, only public headers are
-   included: those that cmake/install.cmake lists as NEAP_PUBLIC_HEADERS. Files of a module's own
-   tests may include what it keeps private, and those of any test *_testing.h.
-3. Tests (*_test.cc, *_testing.h, *_testing.cc, test_*.h, test_*.cc) may make use of every module
-   that is no higher than `compile` is, so that a checker can be tried on what the planner makes,
-   and of `execute` and `formats`, so that graphs can be held against what they compute, here and in
-   stock runtimes;
-   and any module may use headers of `base`, `io` and `graph` in its tests.
-4. A public header includes public headers, the standard library and tl/expected.hpp, so that no
+   included: those in NEAP_PUBLIC_HEADERS. Tests of a module may include its private headers.
+3. Only tests (*_test.cc, tests/ and testing/ itself) include testing/. testing/ may include any header.
+4. Tests of a module may use every module that is no higher than `compile`, and `stream`, so that a
+   checker is tried on plans of the planner, and `execute` and `formats`, so that graphs are
+   compared with what they compute, here and in stock runtimes.
+5. A public header includes public headers, the standard library and tl/expected.hpp, so that no
    third-party type reaches a user.
-5. The table in cmake/layers.cmake has no cycle: each module lists modules that stand before it.
+6. The table in cmake/layers.cmake has no cycle: each module lists modules before it.
+7. Headers include each other without a cycle, inside a module too.
+8. A file has at most MAX_LINES lines; a test may be longer.
+9. The name of an operator is quoted only where the table of operators is (neap/ops), where kernels are
+   registered (neap/execute), in lab/zoo and in tests. Other code says ops::OpKind, so that a new
+   operator has one place.
+10. No string of neap/ names an option of the command line: the caller may be another program. Reports
+   (neap/show) are those of the command line.
 
 Usage: layering.py SOURCE_FOLDER. Exit 1 with a line for each breach.
 """
@@ -24,85 +29,160 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
-TEST_FILE = re.compile(r"(_test\.cc|_testing\.(cc|h)|^test_\w+\.(cc|h))$")
+TEST_FILE = re.compile(r"(_test\.cc$|^testing/|^tests/)")
+# Comments and character literals are skipped; the group is the text of a string.
+STRING = re.compile(r"""//[^\n]*|'\\?"'|"((?:[^"\\\n]|\\.)*)\"""")
+FLAG = re.compile(r"--[a-z][a-z-]*")
+MAX_LINES = 600
+OP_NAME = re.compile(r'\.name = "([^"]+)"')
+OP_NAME_TABLES = "neap/ops/op_table_*.cc"
+MAY_NAME_OPS = re.compile(r"^(neap/ops/|neap/execute/(tflite|onnx|neap)/|lab/zoo/)")
+# A raw string, a string or a comment.
+STRING_OR_COMMENT = re.compile(r'R"(\w*)\(.*?\)\1"|"((?:\\.|[^"\\\n])*)"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+FOLDERS = ("neap", "lab", "tools", "bench", "tests", "testing", "examples")
 
 
-def read_layers(root):
-    text = re.sub(r"#.*", "", (root / "cmake/layers.cmake").read_text())
-    sets = {name: words.split() for name, words in re.findall(r"set\((\w+)([^)]*)\)", text)}
-    modules = sets["NEAP_MODULES"]
-    return modules, {module: set(sets[f"NEAP_MAY_USE_{module}"]) for module in modules}
+class Layers:
+    """The table: modules from low to high, and what each may use."""
+
+    def __init__(self, root):
+        text = re.sub(r"#.*", "", (root / "cmake/layers.cmake").read_text())
+        sets = {name: words.split() for name, words in re.findall(r"set\((\w+)([^)]*)\)", text)}
+        self.folders = {folder.split("/")[-1]: folder for folder in sets["NEAP_MODULES"]}
+        self.modules = list(self.folders)
+        self.may_use = {module: set(sets[f"NEAP_MAY_USE_{module}"]) for module in self.modules}
+        self.public = set(sets["NEAP_PUBLIC_HEADERS"])
+
+    def module_of(self, path):
+        for module, folder in self.folders.items():
+            if path.startswith(folder + "/"):
+                return module
+        return None
+
+    def up_to_compile(self):
+        """Every module that `compile` uses, directly or not, itself, `stream`, `execute`, `formats`."""
+        reached, todo = set(), ["compile"]
+        while todo:
+            module = todo.pop()
+            if module not in reached:
+                reached.add(module)
+                todo += self.may_use[module]
+        return reached | {"io", "stream", "execute", "formats"}
 
 
-def read_public_headers(root):
-    text = (root / "cmake/install.cmake").read_text()
-    words = re.search(r"set\(NEAP_PUBLIC_HEADERS([^)]*)\)", text).group(1).split()
-    return {"neap/" + word for word in words}
+def check_table(layers):
+    for place, module in enumerate(layers.modules):
+        for used in sorted(layers.may_use[module]):
+            if used not in layers.modules[:place]:
+                yield f"cmake/layers.cmake: {module} may use {used}, which is not before it"
 
 
-def module_of(path):
-    parts = path.split("/")
-    return parts[1] if len(parts) > 2 and parts[0] == "neap" else None
-
-
-def below_compile(modules, may_use):
-    """Every module that `compile` stands on, directly or not, `compile` itself, `execute`, `formats`."""
-    reached, todo = set(), ["compile"]
-    while todo:
-        module = todo.pop()
-        if module not in reached:
-            reached.add(module)
-            todo += may_use[module]
-    return reached | {"io", "execute", "formats"}
-
-
-def check_table(modules, may_use):
-    for place, module in enumerate(modules):
-        for used in sorted(may_use[module]):
-            if used not in modules[:place]:
-                yield f"cmake/layers.cmake: {module} may use {used}, which does not stand before it"
-
-
-def check_file(root, path, modules, may_use, public):
-    name = path.relative_to(root).as_posix()
-    module = module_of(name)
-    is_test = bool(TEST_FILE.search(path.name))
-    allowed = {module} | may_use[module] if module else set(modules)
+def check_file(name, text, layers):
+    module = layers.module_of(name)
+    is_test = bool(TEST_FILE.search(name))
+    allowed = {module} | layers.may_use[module] if module else set(layers.modules)
     if module and is_test:
-        allowed |= below_compile(modules, may_use)
-    for kind, included in INCLUDE.findall(path.read_text(encoding="utf-8")):
-        used = module_of(included)
+        allowed |= layers.up_to_compile()
+    for kind, included in INCLUDE.findall(text):
+        used = layers.module_of(included)
         if used is not None:
             if used not in allowed:
                 yield f"{name}: module {module} may not use {used} ({included})"
-            elif (used != module and included not in public
-                  and not (is_test and included.endswith("_testing.h"))):
+            elif (used != module and included not in layers.public
+                  and not name.startswith("testing/")):
                 yield f"{name}: {included} is no public header of {used}"
-        if name not in public:
+        if included.startswith("testing/") and not is_test:
+            yield f"{name}: {included} is for tests"
+        if name not in layers.public:
             continue
         if kind == "<":
             is_standard = "." not in included and "/" not in included
             if not is_standard and included != "tl/expected.hpp":
                 yield f"{name}: a public header includes <{included}>"
-        elif included not in public:
+        elif included not in layers.public:
             yield f"{name}: a public header includes {included}, which is none"
+
+
+def names_of_operators(root):
+    return {name for path in root.glob(OP_NAME_TABLES) for name in OP_NAME.findall(path.read_text())}
+
+
+def check_operator_names(name, text, operators):
+    if MAY_NAME_OPS.search(name) or TEST_FILE.search(name):
+        return
+    for found in STRING_OR_COMMENT.finditer(text):
+        if found[2] in operators:
+            line = text.count("\n", 0, found.start()) + 1
+            yield f'{name}:{line}: names the operator "{found[2]}"; use its ops::OpKind'
+
+
+def check_strings(name, text):
+    if not name.startswith("neap/") or name.startswith("neap/show/") or TEST_FILE.search(name):
+        return
+    for found in STRING.finditer(text):
+        flag = FLAG.search(found[1] or "")
+        if flag:
+            line = text.count("\n", 0, found.start()) + 1
+            yield f"{name}: line {line} names {flag[0]}, an option of the command line"
+
+
+def find_cycle(uses):
+    """A list of nodes, each of which uses the next and the last the first; None without one."""
+    done, path = set(), []
+
+    def visit(node):
+        if node in path:
+            return path[path.index(node):]
+        if node in done:
+            return None
+        path.append(node)
+        for used in sorted(uses.get(node, ())):
+            cycle = visit(used)
+            if cycle:
+                return cycle
+        path.pop()
+        done.add(node)
+        return None
+
+    for node in sorted(uses):
+        cycle = visit(node)
+        if cycle:
+            return cycle
+    return None
+
+
+def check_headers(texts, layers):
+    uses = {name: {included for _, included in INCLUDE.findall(text) if included in texts}
+            for name, text in texts.items() if name.endswith(".h") and layers.module_of(name)}
+    cycle = find_cycle(uses)
+    if cycle:
+        yield f"headers in a cycle: {' -> '.join(cycle + cycle[:1])}"
 
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    modules, may_use = read_layers(root)
-    public = read_public_headers(root)
-    breaches = list(check_table(modules, may_use))
-    breaches += [f"cmake/install.cmake: {header} does not exist"
-                 for header in sorted(public) if not (root / header).is_file()]
-    files = [path for folder in ("neap", "tools", "bench", "tests", "examples")
-             for path in sorted((root / folder).rglob("*")) if path.suffix in (".cc", ".h")]
-    for path in files:
-        breaches += check_file(root, path, modules, may_use, public)
-    print(f"{len(files)} files, {len(modules)} modules, {len(public)} public headers, "
+    layers = Layers(root)
+    breaches = list(check_table(layers))
+    breaches += [f"cmake/layers.cmake: {header} does not exist"
+                 for header in sorted(layers.public) if not (root / header).is_file()]
+    texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+             for folder in FOLDERS for path in sorted((root / folder).rglob("*"))
+             if path.suffix in (".cc", ".h")}
+    operators = names_of_operators(root)
+    if not operators:
+        breaches.append(f"{OP_NAME_TABLES}: no operator has a name")
+    for name, text in texts.items():
+        breaches += check_file(name, text, layers)
+        breaches += check_operator_names(name, text, operators)
+        breaches += check_strings(name, text)
+        lines = text.count("\n")
+        if lines > MAX_LINES and not TEST_FILE.search(name):
+            breaches.append(f"{name}: {lines} lines, the limit is {MAX_LINES}")
+    breaches += check_headers(texts, layers)
+    print(f"{len(texts)} files, {len(layers.modules)} modules, {len(layers.public)} public headers, "
           f"{len(breaches)} breaches")
     print("\n".join(breaches))
-    return 1 if breaches or len(files) < len(modules) else 0
+    return 1 if breaches or len(texts) < len(layers.modules) else 0
 
 
 if __name__ == "__main__":

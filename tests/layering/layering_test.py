@@ -14,11 +14,12 @@ sys.dont_write_bytecode = True
 import layering  # noqa: E402
 
 TREE = {
-    "cmake/layers.cmake": "# comment\nset(NEAP_MODULES base graph compile)\nset(NEAP_MAY_USE_base)\n"
-                          "set(NEAP_MAY_USE_graph base)\nset(NEAP_MAY_USE_compile base graph)\n",
-    "cmake/install.cmake": "set(NEAP_PUBLIC_HEADERS\n  base/id.h\n  graph/graph.h)\n",
+    "cmake/layers.cmake": "# comment\nset(NEAP_MODULES neap/base neap/graph neap/compile)\nset(NEAP_MAY_USE_base)\n"
+                          "set(NEAP_MAY_USE_graph base)\nset(NEAP_MAY_USE_compile base graph)\n"
+                          "set(NEAP_PUBLIC_HEADERS\n  neap/base/id.h\n  neap/graph/graph.h)\n",
     "neap/base/id.h": "#include <vector>\n",
     "neap/base/id.cc": '#include "neap/base/id.h"\n#include <fmt/format.h>\n',
+    "neap/ops/op_table_a.cc": '{.kind = kAdd, .name = "ADD"},\n{.kind = kOnnxAdd, .name = "Add"},\n',
     "neap/graph/graph.h": '#include <tl/expected.hpp>\n#include "neap/base/id.h"\n',
     "neap/graph/private.h": "#include <fmt/format.h>\n",
     "neap/graph/graph.cc": '#include "neap/graph/graph.h"\n#include "neap/graph/private.h"\n',
@@ -60,8 +61,8 @@ class LayeringTest(unittest.TestCase):
 
     def test_only_tests_use_what_is_for_tests(self):
         for user, allowed in (("neap/compile/compile_test.cc", True), ("neap/compile/compile.cc", False)):
-            lines = self.breaches(**{"neap/graph/sketch_testing.h": "",
-                                     user: '#include "neap/graph/sketch_testing.h"\n'})
+            lines = self.breaches(**{"testing/sketch.h": "",
+                                     user: '#include "testing/sketch.h"\n'})
             self.assertEqual(lines == [], allowed)
 
     def test_third_parties_stay_out_of_public_headers(self):
@@ -76,13 +77,48 @@ class LayeringTest(unittest.TestCase):
     def test_cycles_of_the_table(self):
         table = TREE["cmake/layers.cmake"].replace("USE_base)", "USE_base graph)")
         lines = self.breaches(**{"cmake/layers.cmake": table})
-        self.assertEqual(lines, ["cmake/layers.cmake: base may use graph, which does not stand "
-                                 "before it"])
+        self.assertEqual(lines, ["cmake/layers.cmake: base may use graph, which is not before it"])
 
     def test_listed_headers_exist(self):
-        text = TREE["cmake/install.cmake"].replace("base/id.h", "base/id.h base/gone.h")
-        lines = self.breaches(**{"cmake/install.cmake": text})
-        self.assertEqual(lines, ["cmake/install.cmake: neap/base/gone.h does not exist"])
+        text = TREE["cmake/layers.cmake"].replace("neap/base/id.h", "neap/base/id.h neap/base/gone.h")
+        lines = self.breaches(**{"cmake/layers.cmake": text})
+        self.assertEqual(lines, ["cmake/layers.cmake: neap/base/gone.h does not exist"])
+
+    def test_files_are_not_long(self):
+        long = "// x\n" * 601
+        self.assertEqual(self.breaches(**{"neap/base/id_test.cc": long}), [])
+        self.assertEqual(self.breaches(**{"neap/base/id.cc": long}),
+                         ["neap/base/id.cc: 601 lines, the limit is 600"])
+
+    def test_names_of_operators_stand_in_the_table(self):
+        code = '// "Add"\n/* "ADD"\n */\nconst char* a = "// \\"ADD";\nbool b = type == "ADD" || "Adder" == x || x == "Add";\n'
+        lines = self.breaches(**{"neap/compile/compile.cc": code, "tools/neap.cc": "a = R\"(\"ADD\")\";\n"})
+        self.assertEqual(lines, [f'neap/compile/compile.cc:5: names the operator "{name}"; use its ops::OpKind'
+                                 for name in ("ADD", "Add")])
+        for place in ("neap/ops/macs.cc", "neap/execute/tflite/binary.cc", "lab/zoo/zoo.cc",
+                      "neap/compile/compile_test.cc", "testing/cases.h", "tests/cli/cli_test.cc"):
+            self.assertEqual(self.breaches(**{place: code}), [])
+        self.assertEqual(len(self.breaches(**{"neap/execute/box.cc": code})), 2)
+
+    def test_the_table_of_operators_has_names(self):
+        self.assertEqual(self.breaches(**{"neap/ops/op_table_a.cc": ""}),
+                         ["neap/ops/op_table_*.cc: no operator has a name"])
+    def test_library_errors_name_no_option(self):
+        named = 'int a = 1;  // "--force" in a comment\nauto b = "x" + Text("use \\"--force\\"");\n'
+        self.assertEqual(self.breaches(**{"neap/base/id.cc": named}),
+                         ["neap/base/id.cc: line 2 names --force, an option of the command line"])
+        self.assertEqual(self.breaches(**{"neap/base/id_test.cc": named, "neap/show/id.cc": named,
+                                          "tools/id.cc": named}), [])
+        other = "char c = '\"'; auto d = \"a -- b\", e = \"--\" + name;  // \"--no\"\n"
+        self.assertEqual(self.breaches(**{"neap/base/id.cc": other}), [])
+
+    def test_headers_have_no_cycle(self):
+        lines = self.breaches(**{"neap/base/id.h": '#include "neap/base/size.h"\n',
+                                 "neap/base/size.h": '#include "neap/base/id.h"\n',
+                                 "cmake/layers.cmake": TREE["cmake/layers.cmake"].replace(
+                                     "neap/base/id.h", "neap/base/id.h neap/base/size.h")})
+        self.assertEqual(lines, ["headers in a cycle: neap/base/id.h -> neap/base/size.h -> "
+                                 "neap/base/id.h"])
 
 
 if __name__ == "__main__":

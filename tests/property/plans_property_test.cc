@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "neap/base/cases_testing.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inputs.h"
-#include "neap/execute/kernels_testing.h"
 #include "neap/execute/run.h"
-#include "neap/execute/stream_testing.h"
-#include "tests/property/network_testing.h"
-#include "tests/property/plans_testing.h"
+#include "testing/cases.h"
+#include "testing/kernel_types.h"
+#include "testing/random_network.h"
+#include "testing/random_plans.h"
+#include "testing/streams.h"
 
 namespace neap::property {
 namespace {

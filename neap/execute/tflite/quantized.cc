@@ -29,7 +29,7 @@ Limits<std::int32_t> TypeLimits(graph::ElementType type) {
 Result<Quant> QuantOf(const Operand& operand) {
   const graph::Quantization* const quantization = operand.quantization;
   if (quantization == nullptr || quantization->scales.size() != 1) {
-    return Fail(BadInput("an operand " + Describe(operand) + " has not one scale"));
+    return Fail(BadInput("an operand " + Describe(operand) + " has no single scale"));
   }
   Quant quant;
   quant.scale = quantization->scales[0];

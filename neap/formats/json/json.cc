@@ -25,11 +25,11 @@ using graph::TensorId;
 using Json = nlohmann::json;
 
 // In bits a tensor's size still fits in 63 bits.
-constexpr std::int64_t kMostTensorBytes = (std::int64_t{1} << 60) - 1;
+constexpr std::int64_t kMaxTensorBytes = (std::int64_t{1} << 60) - 1;
 
 // The library's values are destroyed recursively, so depth is limited before they exist.
 Status CheckDepth(std::string_view text) {
-  constexpr int kMostDepth = 32;
+  constexpr int kMaxDepth = 32;
   int depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -40,9 +40,9 @@ Status CheckDepth(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMostDepth) {
-        return Fail(BadInput("is nested more than " + std::to_string(kMostDepth) +
-                             " deep at byte " + std::to_string(i)));
+      if (++depth > kMaxDepth) {
+        return Fail(BadInput("is nested more than " + std::to_string(kMaxDepth) + " deep at byte " +
+                             std::to_string(i)));
       }
     } else if (c == ']' || c == '}') {
       --depth;
@@ -70,9 +70,9 @@ Status CheckKeys(const Json& object, std::initializer_list<std::string_view> kno
   for (const auto& [key, value] : object.items()) {
     if (key.starts_with('_') || std::find(known.begin(), known.end(), key) != known.end()) continue;
     Diagnostic error = BadInput("has the unknown key " + Quoted(key));
-    error.hint = "known:";
+    error.hint = "expected one of";
     for (const std::string_view name : known) error.hint += " " + std::string(name);
-    error.hint += "; keys of your own begin with _";
+    error.hint += "; keys that begin with _ are ignored";
     return Fail(std::move(error));
   }
   return {};
@@ -92,12 +92,12 @@ Result<std::int64_t> Size(const Json& object, const char* key) {
   if (found->is_number_integer()) {
     // Numbers above the signed range are unsigned in the library.
     const bool fits = found->is_number_unsigned()
-                          ? found->get<std::uint64_t>() <= std::uint64_t{kMostTensorBytes}
+                          ? found->get<std::uint64_t>() <= std::uint64_t{kMaxTensorBytes}
                           : found->get<std::int64_t>() >= 0;
     if (fits) return found->get<std::int64_t>();
   }
   return Fail(BadInput(Quoted(key) + " must be a whole number from 0 to " +
-                       std::to_string(kMostTensorBytes) + ", found " + found->dump()));
+                       std::to_string(kMaxTensorBytes) + ", found " + found->dump()));
 }
 
 Result<const Json*> List(const Json& object, const char* key) {
@@ -150,7 +150,7 @@ Result<std::vector<TensorId>> Reader::ReadRefs(const Json& object, const char* k
       if (found == named_.end()) {
         return Fail(BadInput(Quoted(key) + " refers to " +
                              Quoted(item.get_ref<const std::string&>()) +
-                             ", which is no name of a tensor"));
+                             ", which is not the name of a tensor"));
       }
       refs.push_back(found->second);
     } else if (item.is_number_unsigned() && item.get<std::uint64_t>() < subgraph_.tensors.size()) {
@@ -192,7 +192,7 @@ Status Reader::CheckWritten() const {
     for (const TensorId id : op.outputs) written[id] = 1;
   }
   const auto unwritten = [&](TensorId id) {
-    Diagnostic error = BadInput("is written by no operator and is no input of the graph");
+    Diagnostic error = BadInput("has no producer and is not a graph input");
     error.tensor = graph::Describe(id, subgraph_.tensors[id]);
     return error;
   };

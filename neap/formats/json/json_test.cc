@@ -82,9 +82,11 @@ TEST(GraphJson, NamesWhatIsWrong) {
   EXPECT_THAT(ErrorOf(With("\"inputs\":[\"a\"]", "\"inputs\":[-1]")), HasSubstr("holds -1"));
   EXPECT_THAT(ErrorOf(With("\"inputs\":[\"a\"]", "\"inputs\":[[]]")), HasSubstr("holds []"));
   EXPECT_THAT(ErrorOf(With("\"inputs\":[\"a\"]", "\"inputs\":[]")),
-              HasSubstr("tensor #0 'a': is written by no operator and is no input"));
-  EXPECT_THAT(ErrorOf(With("scratch_bytes", "scratch")),
-              HasSubstr("has the unknown key 'scratch' (known: name inputs outputs scratch_bytes"));
+              HasSubstr("tensor #0 'a': has no producer and is not a graph input"));
+  EXPECT_THAT(
+      ErrorOf(With("scratch_bytes", "scratch")),
+      HasSubstr(
+          "has the unknown key 'scratch' (expected one of name inputs outputs scratch_bytes"));
   EXPECT_THAT(ErrorOf(With("\"scratch_bytes\":0", "\"scratch_bytes\":-1")),
               HasSubstr("'scratch_bytes' must be a whole number"));
   EXPECT_THAT(ErrorOf(With("\"ops\"", "\"_ops\"")), HasSubstr("has no 'ops'"));

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "neap/ops/op_table.h"
+
 namespace neap::formats::onnx {
 namespace {
 
@@ -20,9 +22,11 @@ using graph::SubgraphId;
 using graph::Tensor;
 using graph::TensorId;
 using MaybeShape = std::optional<Shape>;
+using ops::Is;
+using ops::OpKind;
 
 // Trials until the shapes of a loop's state no longer change; then they are given up.
-constexpr int kMostTrials = 8;
+constexpr int kMaxTrials = 8;
 
 // What is unknown in `to` becomes what is known in `shape`.
 void Complete(Tensor* to, ElementType type, const MaybeShape& shape) {
@@ -113,11 +117,12 @@ class BodyInference {
       }
     }
     const bool standard = op.domain.empty() || op.domain == "ai.onnx";
-    if (standard && op.type == "If") {
+    if (standard && Is(op, OpKind::kOnnxIf)) {
       InferIf(outer, op);
-    } else if (standard && op.type == "Loop" && op.bodies.size() == 1) {
+    } else if (standard && Is(op, OpKind::kOnnxLoop) && op.bodies.size() == 1) {
       InferLoop(outer, op);
-    } else if (standard && op.type == "Scan" && op.bodies.size() == 1 && options_.opset >= 9) {
+    } else if (standard && Is(op, OpKind::kOnnxScan) && op.bodies.size() == 1 &&
+               options_.opset >= 9) {
       InferScan(outer, op);
     } else {
       for (const SubgraphId body : op.bodies) Infer(body);
@@ -191,7 +196,7 @@ class BodyInference {
     }
     bool changed = true;
     for (int trial = 0; changed; ++trial) {
-      if (trial == kMostTrials) shapes.assign(states.count, std::nullopt);
+      if (trial == kMaxTrials) shapes.assign(states.count, std::nullopt);
       Subgraph body = graph_.subgraphs[id];
       SetInputs(&body, states, types, shapes);
       std::vector<std::string> unused;
@@ -249,7 +254,7 @@ class BodyInference {
     // A chain of Identity is no longer than the body.
     for (std::size_t i = 0; i < body.ops.size() && producer[next].valid(); ++i) {
       const Op& made_by = body.ops[producer[next]];
-      if (made_by.type != "Identity" || made_by.inputs.size() != 1) break;
+      if (!Is(made_by, OpKind::kOnnxIdentity) || made_by.inputs.size() != 1) break;
       if (!made_by.inputs[0].valid()) break;
       next = made_by.inputs[0];
     }

@@ -98,8 +98,8 @@ class ScopeEditor {
                            op.inputs.size() == static_cast<std::size_t>(node->input_size()) &&
                            op.outputs.size() == static_cast<std::size_t>(node->output_size());
     if (!same_ends) {
-      return Fail(
-          graph::AtOp(UsageError("has another number of inputs or outputs"), id, after_.ops[id]));
+      return Fail(graph::AtOp(UsageError("has a different number of inputs or outputs"), id,
+                              after_.ops[id]));
     }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i] == before.inputs[i]) continue;
@@ -162,7 +162,7 @@ class ScopeEditor {
                         before_.tensors[was[i]].shape == tensor.shape &&
                         FillValueInfo(tensor, tensor.name, &typed);
       if (!fits) {
-        Diagnostic error = BadInput("cannot take the place of an input or output");
+        Diagnostic error = BadInput("cannot replace an input or output");
         error.tensor = graph::Describe(is[i], tensor);
         return Fail(std::move(error));
       }
@@ -308,7 +308,7 @@ Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph
   NEAP_TRY(const auto parsed, ParseModel(*model.bytes, model.path));
   NEAP_TRY(const auto scopes, ListScopes(parsed.get()));
   if (scopes.size() != edited.subgraphs.size()) {
-    return Fail(UsageError("the edited graph is about another file"));
+    return Fail(UsageError("the edited graph describes another file"));
   }
   NEAP_CHECK_OK(CheckNewNames(model, edited, parsed->graph()));
   const bool old_file = parsed->ir_version() < kFirstIrVersionWithoutInputs;

@@ -30,7 +30,7 @@ using neap::onnx::ValueInfoProto;
 
 constexpr std::int64_t kIrVersion = 8;  // the one that came with opset 17
 constexpr std::int64_t kOpset = 17;
-constexpr std::size_t kMostModelBytes = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t kMaxModelBytes = std::numeric_limits<std::int32_t>::max();
 
 class Exporter {
  public:
@@ -185,7 +185,7 @@ Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::stri
   AddOpset("", kOpset, &model);
   for (const std::string& domain : exporter.Domains()) AddOpset(domain, 1, &model);
   const std::size_t size = model.ByteSizeLong();
-  if (size > kMostModelBytes) {
+  if (size > kMaxModelBytes) {
     return Fail(BadInput("the model has " + std::to_string(size) +
                          " bytes, more than the 2 GiB that one .onnx file can hold"));
   }

@@ -256,7 +256,7 @@ TEST(Export, RefusesWhatOnnxCannotHold) {
                                                 : testing::AssertionFailure() << text;
   };
   EXPECT_TRUE(has("without its data", [](Subgraph* s) { s->tensors[TensorId(1)].data.reset(); }));
-  EXPECT_TRUE(has("holds 16 bytes, expected 24", [](Subgraph* s) {
+  EXPECT_TRUE(has("has 16 bytes, expected 24", [](Subgraph* s) {
     s->tensors[TensorId(1)].shape = Shape{2, 3};
   }));
   EXPECT_TRUE(has("element type int4",

@@ -12,19 +12,19 @@ namespace neap::formats::onnx {
 namespace {
 
 // Each body nests three messages (node, attribute, graph); types nest too.
-constexpr int kMostMessageDepth = 100;
+constexpr int kMaxMessageDepth = 100;
 
 Status ListBodies(Scope scope, std::vector<Scope>* scopes) {
   const auto index = static_cast<int>(scopes->size());
   scopes->push_back(scope);
   const auto visit = [&](int node, pb::AttributeProto* attribute, pb::GraphProto* body) -> Status {
     const pb::NodeProto& holder = scope.graph->node(node);
-    if (scope.depth + 1 > kMostDepth || scopes->size() >= kMostScopes) {
-      Diagnostic error = BadInput(scopes->size() >= kMostScopes
-                                      ? "the model has more than " + std::to_string(kMostScopes) +
+    if (scope.depth + 1 > kMaxDepth || scopes->size() >= kMaxScopes) {
+      Diagnostic error = BadInput(scopes->size() >= kMaxScopes
+                                      ? "the model has more than " + std::to_string(kMaxScopes) +
                                             " graphs inside operators"
                                       : "graphs inside operators are nested more than " +
-                                            std::to_string(kMostDepth) + " deep");
+                                            std::to_string(kMaxDepth) + " deep");
       error.op = DescribeNode(node, holder);
       return Fail(std::move(error));
     }
@@ -60,7 +60,7 @@ Result<std::unique_ptr<pb::ModelProto>> ParseModel(std::span<const std::byte> by
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetTotalBytesLimit(static_cast<int>(bytes.size()));
-  stream.SetRecursionLimit(kMostMessageDepth);
+  stream.SetRecursionLimit(kMaxMessageDepth);
   auto model = std::make_unique<pb::ModelProto>();
   if (!model->MergeFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     return fail("is not an ONNX model or is cut short: its protocol buffer does not parse");

@@ -18,8 +18,8 @@ namespace neap::formats::onnx {
 namespace pb = ::neap::onnx;
 
 // Bodies inside bodies, and graphs in all.
-inline constexpr int kMostDepth = 16;
-inline constexpr std::size_t kMostScopes = 65536;
+inline constexpr int kMaxDepth = 16;
+inline constexpr std::size_t kMaxScopes = 65536;
 
 // A graph of the file: the main one or the body of a node of another. Scope i is subgraph i.
 struct Scope {

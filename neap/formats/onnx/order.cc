@@ -14,7 +14,7 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::TensorId;
 
-constexpr std::size_t kMostSources = std::size_t{1} << 22;
+constexpr std::size_t kMaxSources = std::size_t{1} << 22;
 
 template <typename Visit>
 void ForEachRead(const Op& op, Visit visit) {
@@ -113,18 +113,18 @@ Status AddControlEdges(Subgraph* subgraph) {
       } else {
         sources[id].insert(sources[id].end(), sources[before].begin(), sources[before].end());
       }
-      if (sources[id].size() > kMostSources) return too_many(id);
+      if (sources[id].size() > kMaxSources) return too_many(id);
     }
     SortUnique(&sources[id]);
     total += sources[id].size();
-    if (total > kMostSources) return too_many(id);
+    if (total > kMaxSources) return too_many(id);
   }
   for (const OpId id : subgraph->ops.Ids()) {
     if (subgraph->ops[id].folded) continue;
     std::vector<OpId> before;
     for (const OpId folded : predecessors[id]) {
       before.insert(before.end(), sources[folded].begin(), sources[folded].end());
-      if (before.size() > kMostSources) return too_many(id);
+      if (before.size() > kMaxSources) return too_many(id);
     }
     SortUnique(&before);
     for (const OpId source : before) {
@@ -132,7 +132,7 @@ Status AddControlEdges(Subgraph* subgraph) {
       if (std::binary_search(predecessors[id].begin(), predecessors[id].end(), source)) continue;
       subgraph->control_edges.push_back({source, id});
     }
-    if (subgraph->control_edges.size() > kMostSources) return too_many(id);
+    if (subgraph->control_edges.size() > kMaxSources) return too_many(id);
   }
   return {};
 }

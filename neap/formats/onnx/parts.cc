@@ -85,7 +85,7 @@ Status FillInitializer(const graph::Tensor& tensor, const std::string& name,
   if (!tensor.data) return Fail(BadInput("is a constant without its data"));
   const auto& data = tensor.data->bytes;
   if (static_cast<std::int64_t>(data.size()) != bytes) {
-    return Fail(BadInput("holds " + std::to_string(data.size()) + " bytes, expected " +
+    return Fail(BadInput("has " + std::to_string(data.size()) + " bytes, expected " +
                          std::to_string(bytes)));
   }
   const auto code = TypeCodeOf(tensor.type);

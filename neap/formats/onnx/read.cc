@@ -14,6 +14,7 @@
 #include "neap/formats/onnx/order.h"
 #include "neap/formats/onnx/tensor_data.h"
 #include "neap/ops/onnx_shapes.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
 
 namespace neap::formats::onnx {
@@ -26,10 +27,11 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::Tensor;
 using graph::TensorId;
+using ops::OpKind;
 
 // The newest version of the default operator set that the rules know.
 constexpr int kNewestOpset = 23;
-constexpr int kMostOpset = 1 << 20;
+constexpr int kMaxOpset = 1 << 20;
 
 // Names of one scope. Only looked up, never walked.
 using Names = std::unordered_map<std::string, TensorId>;
@@ -76,8 +78,8 @@ class Reader {
         version = std::max(version, import.version());
       }
     }
-    if (version >= 1) return static_cast<int>(std::min<std::int64_t>(version, kMostOpset));
-    notes_.push_back("the model does not tell its operator set: read as version " +
+    if (version >= 1) return static_cast<int>(std::min<std::int64_t>(version, kMaxOpset));
+    notes_.push_back("the model has no operator set: read as version " +
                      std::to_string(kNewestOpset));
     return kNewestOpset;
   }
@@ -111,7 +113,8 @@ class Reader {
   }
 
   static bool IsConstantNode(const pb::NodeProto& node) {
-    return node.op_type() == "Constant" && (node.domain().empty() || node.domain() == "ai.onnx");
+    return node.op_type() == ops::NameOf(OpKind::kOnnxConstant) &&
+           (node.domain().empty() || node.domain() == "ai.onnx");
   }
 
   Status DeclareTensors(SubgraphId id) {
@@ -270,6 +273,7 @@ class Reader {
     op.domain = node.domain() == "ai.onnx" ? "" : node.domain();
     op.name = node.name();
     op.source_index = index;
+    ops::Resolve(&op);
     op.stateful = ops::IsStatefulType(op.domain, op.type);
     for (const std::string& input : node.input()) {
       const TensorId tensor = input.empty() ? TensorId() : Resolve(id, input);
@@ -417,7 +421,7 @@ class Reader {
     }
     if (unsized == 0) return;
     notes_.push_back(std::to_string(unsized) + (unsized == 1 ? " tensor has" : " tensors have") +
-                     " no size that the file or the rules tell; the first is " + first);
+                     " no size that the file or the shape rules define; the first is " + first);
   }
 
   const LoadOptions& options_;

@@ -182,7 +182,7 @@ void ExternalData::Report(std::vector<std::string>* notes) const {
   if (!usable_.empty()) {
     notes->push_back("weights are in '" + usable_.begin()->first + "'" +
                      (usable_.size() > 1 ? " and other files" : "") +
-                     ": keep them in the folder of every copy of the model");
+                     ": copy them to the folder of every copy of the model");
   }
   for (const auto& [location, constants] : missing_) {
     notes->push_back("external data file '" + location +
@@ -195,9 +195,9 @@ Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph:
   tensor->constant = true;
   NEAP_TRY(const std::int64_t expected, ReadType(proto, tensor));
   const int bits = graph::BitsOf(tensor->type);
-  const bool small = external->weights() ? bits > 0 && bits <= 64
-                                         : bits >= 8 && bits <= 64 &&
-                                               expected / (bits / 8) <= kMostConstantElements;
+  const bool small = external->weights()
+                         ? bits > 0 && bits <= 64
+                         : bits >= 8 && bits <= 64 && expected / (bits / 8) <= kMaxConstantElements;
   std::vector<std::byte> bytes;
   bool present = false;
   if (proto.data_location() == kExternal) {

@@ -19,7 +19,7 @@ namespace neap::formats::onnx {
 
 // Constants with more elements keep type and shape only: weights cost no activation bytes, and no
 // shape arithmetic reads them.
-inline constexpr std::int64_t kMostConstantElements = 4096;
+inline constexpr std::int64_t kMaxConstantElements = 4096;
 
 // The files beside the model that hold the data of its constants. Nothing outside the folder of the
 // model is ever opened.

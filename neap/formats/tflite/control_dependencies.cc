@@ -7,7 +7,7 @@ namespace neap::formats::tflite {
 namespace {
 
 constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kMostVarintBytes = 5;  // 32 bits, 7 a byte
+constexpr std::size_t kMaxVarintBytes = 5;  // 32 bits, 7 a byte
 
 class Input {
  public:
@@ -15,7 +15,7 @@ class Input {
 
   std::optional<std::uint32_t> Unsigned() {
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < kMostVarintBytes && !bytes_.empty(); ++i) {
+    for (std::size_t i = 0; i < kMaxVarintBytes && !bytes_.empty(); ++i) {
       const auto byte = std::to_integer<std::uint64_t>(bytes_.front());
       bytes_ = bytes_.subspan(1);
       value |= (byte & 0x7fU) << (7 * i);
@@ -104,14 +104,14 @@ std::optional<std::vector<std::byte>> SerializeControlDependencies(
     const ControlDependencies& dependencies, std::size_t size) {
   const std::vector<std::uint32_t> numbers = WordsOf(dependencies);
   const std::size_t needed = ShortestBytes(numbers);
-  if (needed > size || size > numbers.size() * kMostVarintBytes) return std::nullopt;
+  if (needed > size || size > numbers.size() * kMaxVarintBytes) return std::nullopt;
 
   std::size_t padding = size - needed;
   std::vector<std::byte> out;
   out.reserve(size);
   for (std::uint32_t number : numbers) {
     const std::size_t shortest = VarintBytes(number);
-    const std::size_t extra = std::min(padding, kMostVarintBytes - shortest);
+    const std::size_t extra = std::min(padding, kMaxVarintBytes - shortest);
     padding -= extra;
     for (std::size_t i = 0; i < shortest + extra; ++i) {
       const bool last = i + 1 == shortest + extra;

@@ -163,13 +163,13 @@ class Editor {
     // Its entries name tensors by their index, and a part of such a constant has no bytes.
     if (HasCompressed(source_.graph)) {
       return Fail(
-          BadInput("has compressed constants (COMPRESSION_METADATA), so that its operators "
-                   "are not replaced"));
+          BadInput("has compressed constants (COMPRESSION_METADATA): its operators cannot "
+                   "be replaced"));
     }
     constexpr std::int64_t kTableBytes = 1024;
     std::int64_t total = static_cast<std::int64_t>(padded_bytes_) + kTableBytes;
     const auto add = [&](std::int64_t bytes) {
-      total = CheckedAdd(total, bytes).value_or(kMostBytes);
+      total = CheckedAdd(total, bytes).value_or(kMaxBytes);
     };
     for (const SubgraphId id : edited_.subgraphs.Ids()) {
       const Subgraph& subgraph = edited_.subgraphs[id];
@@ -310,7 +310,7 @@ class Editor {
                        SizeOf(source->outputs()) == before.outputs.size();
     if (!plain || source->large_custom_options_offset() > 1 || !IsKnown(source, kOperatorFields)) {
       return Fail(BadInput(
-          "cannot get other inputs or outputs: it writes over an input, has options behind the "
+          "cannot have other inputs or outputs: it overwrites an input, has options behind the "
           "model, or fields that are newer than this program"));
     }
     const auto inputs = builder_.CreateVector(NumbersOf(op.inputs));
@@ -427,7 +427,7 @@ class Editor {
 Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph::Graph& edited) {
   NEAP_TRY(const schema::Model* root, OpenModel(*model.bytes));
   if (SizeOf(root->subgraphs()) != model.graph.subgraphs.size()) {
-    return Fail(UsageError("the edited graph is about another file"));
+    return Fail(UsageError("the edited graph describes another file"));
   }
   return Editor(model, edited, *root).Run();
 }

@@ -16,6 +16,7 @@
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/parts.h"
 #include "neap/formats/tflite/tflite.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::formats::tflite {
 namespace {
@@ -27,13 +28,14 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::Tensor;
 using graph::TensorId;
+using ops::Is;
+using ops::OpKind;
 
 constexpr std::uint32_t kFormatVersion = 3;
-bool MakesHandle(const graph::Op& op) { return op.type == "VAR_HANDLE" || op.type == "HASHTABLE"; }
+bool MakesHandle(const graph::Op& op) { return Is(op, OpKind::kVarHandle, OpKind::kHashtable); }
 bool ReadsHandle(const graph::Op& op) {
-  return op.type == "READ_VARIABLE" || op.type == "ASSIGN_VARIABLE" ||
-         op.type == "HASHTABLE_FIND" || op.type == "HASHTABLE_IMPORT" ||
-         op.type == "HASHTABLE_SIZE";
+  return Is(op, OpKind::kReadVariable, OpKind::kAssignVariable, OpKind::kHashtableFind,
+            OpKind::kHashtableImport, OpKind::kHashtableSize);
 }
 
 class Exporter {
@@ -65,7 +67,7 @@ Status Exporter::CheckSize(const std::string& name) const {
   const auto add = [&](std::size_t items, std::size_t bytes_each) {
     const auto bytes =
         CheckedMultiply(static_cast<std::int64_t>(items), static_cast<std::int64_t>(bytes_each));
-    total = CheckedAdd(total, bytes.value_or(kMostBytes)).value_or(kMostBytes);
+    total = CheckedAdd(total, bytes.value_or(kMaxBytes)).value_or(kMaxBytes);
   };
   const auto add_attribute = [&](const graph::Attribute& value) {
     add(1, static_cast<std::size_t>(kTableBytes));

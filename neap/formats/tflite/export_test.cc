@@ -16,6 +16,7 @@
 #include "neap/formats/tflite/options.h"
 #include "neap/formats/tflite/test_model.h"
 #include "neap/formats/tflite/tflite.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::formats::tflite {
 namespace {
@@ -253,7 +254,8 @@ TEST(TfliteExport, EveryOptionOfEveryOperator) {
   int fields = 0;
   for (const auto code : schema::EnumValuesBuiltinOperator()) {
     const std::string type = schema::EnumNameBuiltinOperator(code);
-    const OptionTable* table = OptionTableOf(OptionsKindOf(type));
+    const OptionTable* table =
+        OptionTableOf(OptionsKindOf(ops::KindNamed(ops::Dialect::kTflite, type)));
     if (table == nullptr || type == "VAR_HANDLE" || type.starts_with("HASHTABLE")) continue;
     for (int draw = 0; draw < 6; ++draw) {
       std::map<std::string, graph::Attribute> attributes;
@@ -326,7 +328,7 @@ TEST(TfliteExport, RefusesWhatTheFormatCannotSay) {
   EXPECT_TRUE(Says(WhyNot(Unary("Conv", {})), "no built-in operator of this type"));
   EXPECT_TRUE(Says(WhyNot(Unary("CUSTOM", {})), "no built-in operator of this type"));
   EXPECT_TRUE(Says(WhyNot(Unary("STABLEHLO_ADD", {})), "StableHLO"));
-  EXPECT_TRUE(Says(WhyNot(Unary("ADD", {{"axis", std::int64_t{1}}})), "'axis' is no option"));
+  EXPECT_TRUE(Says(WhyNot(Unary("ADD", {{"axis", std::int64_t{1}}})), "'axis' is not an option"));
   EXPECT_TRUE(Says(WhyNot(Unary("SOFTMAX", {{"beta", std::int64_t{1}}})), "'beta' is not"));
   EXPECT_TRUE(Says(WhyNot(Unary("GATHER", {{"axis", std::int64_t{1} << 40}})), "'axis' is not"));
   EXPECT_TRUE(Says(WhyNot(Unary("RESHAPE", {{"new_shape", std::int64_t{1}}})), "'new_shape'"));
@@ -337,13 +339,13 @@ TEST(TfliteExport, RefusesWhatTheFormatCannotSay) {
   EXPECT_TRUE(Says(WhyNot([](Subgraph* s) { s->ops[OpId(0)].domain = ""; }), "domain ''"));
   EXPECT_TRUE(Says(WhyNot([](Subgraph* s) { s->ops[OpId(0)].folded = true; }), "folded"));
   EXPECT_TRUE(Says(WhyNot([](Subgraph* s) { s->ops[OpId(0)].outputs[0] = TensorId(); }),
-                   "writes over a graph input"));
+                   "overwrites a graph input"));
   EXPECT_TRUE(
       Says(WhyNot([](Subgraph* s) { std::swap(s->ops[OpId(0)], s->ops[OpId(2)]); }), "cycle"));
   EXPECT_TRUE(Says(WhyNot([](Subgraph* s) { s->tensors[TensorId(1)].data.reset(); }),
                    "'w': is a constant without its data"));
   EXPECT_TRUE(Says(WhyNot([](Subgraph* s) { s->tensors[TensorId(1)].shape = Shape{3}; }),
-                   "holds 4 bytes, expected 3"));
+                   "has 4 bytes, expected 3"));
   EXPECT_TRUE(Says(WhyNot([](Subgraph* s) { s->tensors[TensorId(3)].type = ElementType::kFloat8; }),
                    "element type"));
   EXPECT_TRUE(Says(WhyNot([](Subgraph* s) { s->tensors[TensorId(3)].shape = Shape{1L << 31}; }),

@@ -38,8 +38,8 @@ std::string OverlapKernelsOf(std::span<const std::byte> file, const schema::Mode
   const auto entries = MetadataEntries(model, kOverlapKernelsKey);
   if (entries.empty()) return "";
   const auto found = BufferData(file, model, model.metadata()->Get(entries.back())->buffer());
-  constexpr std::size_t kMostNameBytes = 256;
-  if (!found || found->size() > kMostNameBytes) return "";
+  constexpr std::size_t kMaxNameBytes = 256;
+  if (!found || found->size() > kMaxNameBytes) return "";
   return {reinterpret_cast<const char*>(found->data()), found->size()};
 }
 

@@ -59,7 +59,7 @@ Result<std::span<const std::byte>> BufferData(std::span<const std::byte> file,
   if (buffer->offset() <= 1 || buffer->size() <= 1) return std::span<const std::byte>();
   if (buffer->offset() > file.size() || buffer->size() > file.size() - buffer->offset()) {
     return Fail(BadInput(
-        "buffer " + std::to_string(index) + " holds bytes " + std::to_string(buffer->offset()) +
+        "buffer " + std::to_string(index) + " has the bytes " + std::to_string(buffer->offset()) +
         " to +" + std::to_string(buffer->size()) + " of a file of " + std::to_string(file.size())));
   }
   return file.subspan(buffer->offset(), buffer->size());

@@ -2,13 +2,15 @@
 #include "neap/formats/tflite/op_version.h"
 
 #include <algorithm>
-#include <string_view>
 #include <variant>
+
+#include "neap/ops/op_table.h"
 
 namespace neap::formats::tflite {
 namespace {
 
 using graph::ElementType;
+using ops::OpKind;
 
 // What the rules ask about an operator.
 class Facts {
@@ -144,91 +146,91 @@ std::int32_t Transpose(const Facts& op) {
 
 using Rule = std::int32_t (*)(const Facts&);
 struct Entry {
-  std::string_view type;
+  OpKind op;
   Rule rule;
 };
 constexpr Entry kRules[] = {
-    {"ADD", AddOrSub},
-    {"CAST", Cast},
-    {"CONV_2D", Conv2d},
-    {"DEPTHWISE_CONV_2D", DepthwiseConv2d},
-    {"DEQUANTIZE", Dequantize},
-    {"FULLY_CONNECTED", FullyConnected},
-    {"QUANTIZE", Quantize},
-    {"RESIZE_BILINEAR", Resize},
-    {"RESIZE_NEAREST_NEIGHBOR", Resize},
-    {"SPLIT", Split},
-    {"SUB", AddOrSub},
-    {"TRANSPOSE", Transpose},
-    {"TRANSPOSE_CONV", TransposeConv},
+    {OpKind::kAdd, AddOrSub},
+    {OpKind::kCast, Cast},
+    {OpKind::kConv2d, Conv2d},
+    {OpKind::kDepthwiseConv2d, DepthwiseConv2d},
+    {OpKind::kDequantize, Dequantize},
+    {OpKind::kFullyConnected, FullyConnected},
+    {OpKind::kQuantize, Quantize},
+    {OpKind::kResizeBilinear, Resize},
+    {OpKind::kResizeNearestNeighbor, Resize},
+    {OpKind::kSplit, Split},
+    {OpKind::kSub, AddOrSub},
+    {OpKind::kTranspose, Transpose},
+    {OpKind::kTransposeConv, TransposeConv},
 };
 
 // Operators whose second version brought int8, and whose third brought int16 where it says so.
 struct Ladder {
-  std::string_view type;
+  OpKind op;
   std::int32_t int16 = 2;
 };
 constexpr Ladder kLadders[] = {
-    {"ARG_MAX"},
-    {"ARG_MIN"},
-    {"AVERAGE_POOL_2D", 3},
-    {"BATCH_MATMUL"},
-    {"BATCH_TO_SPACE_ND"},
-    {"CONCATENATION", 3},
-    {"DEPTH_TO_SPACE"},
-    {"EQUAL"},
-    {"EXP"},
-    {"GATHER"},
-    {"GREATER"},
-    {"GREATER_EQUAL"},
-    {"L2_NORMALIZATION"},
-    {"LEAKY_RELU"},
-    {"LESS"},
-    {"LESS_EQUAL"},
-    {"LOGISTIC", 3},
-    {"LOG_SOFTMAX"},
-    {"MAXIMUM"},
-    {"MAX_POOL_2D", 3},
-    {"MEAN", 3},
-    {"MINIMUM"},
-    {"MIRROR_PAD"},
-    {"MUL", 4},
-    {"NOT_EQUAL"},
-    {"PACK", 3},
-    {"PAD"},
-    {"PADV2"},
-    {"REDUCE_MAX", 3},
-    {"REDUCE_MIN", 3},
-    {"RELU", 3},
-    {"RELU6", 3},
-    {"SELECT"},
-    {"SLICE", 4},
-    {"SOFTMAX", 3},
-    {"SPACE_TO_BATCH_ND"},
-    {"SPACE_TO_DEPTH"},
-    {"SPARSE_TO_DENSE"},
-    {"SPLIT_V"},
-    {"SQUARED_DIFFERENCE"},
-    {"STRIDED_SLICE", 4},
-    {"SUM", 3},
-    {"SVDF"},
-    {"TANH", 3},
-    {"TOPK_V2"},
-    {"UNPACK"},
+    {OpKind::kArgMax},
+    {OpKind::kArgMin},
+    {OpKind::kAveragePool2d, 3},
+    {OpKind::kBatchMatmul},
+    {OpKind::kBatchToSpaceNd},
+    {OpKind::kConcatenation, 3},
+    {OpKind::kDepthToSpace},
+    {OpKind::kEqual},
+    {OpKind::kExp},
+    {OpKind::kGather},
+    {OpKind::kGreater},
+    {OpKind::kGreaterEqual},
+    {OpKind::kL2Normalization},
+    {OpKind::kLeakyRelu},
+    {OpKind::kLess},
+    {OpKind::kLessEqual},
+    {OpKind::kLogistic, 3},
+    {OpKind::kLogSoftmax},
+    {OpKind::kMaximum},
+    {OpKind::kMaxPool2d, 3},
+    {OpKind::kMean, 3},
+    {OpKind::kMinimum},
+    {OpKind::kMirrorPad},
+    {OpKind::kMul, 4},
+    {OpKind::kNotEqual},
+    {OpKind::kPack, 3},
+    {OpKind::kPad},
+    {OpKind::kPadv2},
+    {OpKind::kReduceMax, 3},
+    {OpKind::kReduceMin, 3},
+    {OpKind::kRelu, 3},
+    {OpKind::kRelu6, 3},
+    {OpKind::kSelect},
+    {OpKind::kSlice, 4},
+    {OpKind::kSoftmax, 3},
+    {OpKind::kSpaceToBatchNd},
+    {OpKind::kSpaceToDepth},
+    {OpKind::kSparseToDense},
+    {OpKind::kSplitV},
+    {OpKind::kSquaredDifference},
+    {OpKind::kStridedSlice, 4},
+    {OpKind::kSum, 3},
+    {OpKind::kSvdf},
+    {OpKind::kTanh, 3},
+    {OpKind::kTopkV2},
+    {OpKind::kUnpack},
 };
 
 }  // namespace
 
 std::int32_t OpVersion(const graph::Subgraph& subgraph, const graph::Op& op) {
-  if (op.domain != "tflite") return 1;
+  const OpKind kind = ops::KindOf(op);
   const Facts facts(subgraph, op);
   for (const Entry& entry : kRules) {
-    if (entry.type == op.type) return entry.rule(facts);
+    if (entry.op == kind) return entry.rule(facts);
   }
   // Of lookups and selections, the first operand is an index or a condition.
-  const ElementType type = op.type == "SELECT" ? facts.Input(1) : facts.Input(0);
+  const ElementType type = kind == OpKind::kSelect ? facts.Input(1) : facts.Input(0);
   for (const Ladder& ladder : kLadders) {
-    if (ladder.type != op.type) continue;
+    if (ladder.op != kind) continue;
     if (type == ElementType::kInt16) return ladder.int16;
     return type == ElementType::kInt8 ? 2 : 1;
   }

@@ -16,6 +16,7 @@
 #include "neap/base/result.h"
 #include "neap/formats/tflite/model_view.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/op_kind.h"
 
 namespace neap::formats::tflite {
 
@@ -47,8 +48,8 @@ struct OptionTable {
 // attributes).
 const OptionTable* OptionTableOf(std::uint8_t kind);
 
-// The kind of options that operators of this type carry; 0: none.
-std::uint8_t OptionsKindOf(std::string_view op_type);
+// The kind of options that such operators carry; 0: none.
+std::uint8_t OptionsKindOf(ops::OpKind op);
 
 // All fields of the operator's options, absent ones with their defaults. Nothing when it has no
 // options or options of a kind that has no table. Fails with kBadInput when a field lies outside

@@ -8,6 +8,7 @@
 
 #include "neap/formats/tflite/test_model.h"
 #include "neap/formats/tflite/tflite.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::formats::tflite {
 namespace {
@@ -112,7 +113,7 @@ TEST(OptionsTest, EveryKindOfATypeIsOneByteOfTheFormat) {
   std::set<std::uint8_t> kinds;
   for (int code = 0; code <= 209; ++code) {
     const auto* name = schema::EnumNameBuiltinOperator(static_cast<schema::BuiltinOperator>(code));
-    kinds.insert(OptionsKindOf(name));
+    kinds.insert(OptionsKindOf(ops::KindNamed(ops::Dialect::kTflite, name)));
   }
   // All tables are reached by some operator, and nothing but them and options without fields.
   for (int kind = 1; kind < 256; ++kind) {
@@ -123,10 +124,21 @@ TEST(OptionsTest, EveryKindOfATypeIsOneByteOfTheFormat) {
       EXPECT_LT(table->fields[i - 1].slot, table->fields[i].slot) << kind;
     }
   }
-  EXPECT_EQ(OptionsKindOf("CONV_2D"), 1);
-  EXPECT_EQ(OptionsKindOf("GELU"), 116);
-  EXPECT_EQ(OptionsKindOf("WHILE"), 0);
-  EXPECT_EQ(OptionsKindOf("no such operator"), 0);
+  EXPECT_EQ(OptionsKindOf(ops::OpKind::kConv2d), 1);
+  EXPECT_EQ(OptionsKindOf(ops::OpKind::kGelu), 116);
+  EXPECT_EQ(OptionsKindOf(ops::OpKind::kWhile), 0);
+  EXPECT_EQ(OptionsKindOf(ops::OpKind::kUnknown), 0);
+}
+
+// The table of operators has those of the format, and no others.
+TEST(OptionsTest, EveryOperatorOfTheFormatHasARow) {
+  std::size_t names = 0;
+  for (const auto code : schema::EnumValuesBuiltinOperator()) {
+    const char* const name = schema::EnumNameBuiltinOperator(code);
+    EXPECT_NE(ops::KindNamed(ops::Dialect::kTflite, name), ops::OpKind::kUnknown) << name;
+    ++names;
+  }
+  EXPECT_EQ(names, ops::RowsOf(ops::Dialect::kTflite).size());
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include "neap/formats/tflite/options.h"
 
+#include "neap/ops/op_table.h"
+
 namespace neap::formats::tflite {
 namespace {
 
@@ -125,7 +127,7 @@ void Add(const Prepared& prepared, FlatBufferBuilder* builder) {
 Result<flatbuffers::Offset<schema::OperatorOptions>> WriteOptions(
     const graph::Op& op, std::span<const std::string_view> elsewhere, FlatBufferBuilder* builder) {
   using Options = flatbuffers::Offset<schema::OperatorOptions>;
-  const std::uint8_t kind = op.domain == "tflite" ? OptionsKindOf(op.type) : std::uint8_t{0};
+  const std::uint8_t kind = OptionsKindOf(ops::KindOf(op));
   const OptionTable* known = OptionTableOf(kind);
   const auto fields = known == nullptr ? std::span<const OptionField>() : known->fields;
   for (const auto& [name, value] : op.attributes) {
@@ -134,7 +136,7 @@ Result<flatbuffers::Offset<schema::OperatorOptions>> WriteOptions(
     const bool has_field = std::any_of(fields.begin(), fields.end(),
                                        [&](const OptionField& f) { return f.name == name; });
     if (!apart && !has_field) {
-      return Fail(BadInput("attribute '" + name + "' is no option of this operator"));
+      return Fail(BadInput("attribute '" + name + "' is not an option of this operator"));
     }
   }
   if (kind == 0) return Options();

@@ -11,6 +11,7 @@
 #include "neap/formats/tflite/element_types.h"
 #include "neap/formats/tflite/op_version.h"
 #include "neap/formats/tflite/options.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::formats::tflite {
 namespace {
@@ -21,6 +22,8 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::Tensor;
 using graph::TensorId;
+using ops::Is;
+using ops::OpKind;
 
 constexpr std::array<std::string_view, 2> kNoOptions = {kCustomOptions, kIntermediates};
 
@@ -30,7 +33,7 @@ std::optional<schema::BuiltinOperator> BuiltinOf(const std::string& type) {
     for (const auto code : schema::EnumValuesBuiltinOperator()) {
       codes.emplace(schema::EnumNameBuiltinOperator(code), code);
     }
-    codes.erase("CUSTOM");
+    codes.erase(std::string(ops::NameOf(OpKind::kCustom)));
     return codes;
   }();
   const auto found = kCodes.find(type);
@@ -67,7 +70,7 @@ Result<std::uint32_t> PartWriter::BufferOf(const Tensor& tensor) {
   if (tensor.type != ElementType::kString) {
     NEAP_TRY(const std::int64_t expected, graph::TensorBytes(tensor));
     if (static_cast<std::int64_t>(bytes.size()) != expected) {
-      return Fail(BadInput("holds " + std::to_string(bytes.size()) + " bytes, expected " +
+      return Fail(BadInput("has " + std::to_string(bytes.size()) + " bytes, expected " +
                            std::to_string(expected)));
     }
   }
@@ -133,8 +136,8 @@ Result<std::uint32_t> PartWriter::CodeOf(const Subgraph& subgraph, const graph::
   if (op.domain == "tflite") {
     const auto code = BuiltinOf(op.type);
     if (!code) return Fail(BadInput("there is no built-in operator of this type"));
-    if (op.type.starts_with("STABLEHLO_")) {
-      return Fail(BadInput("operators of StableHLO are not written"));
+    if (ops::Has(op, ops::trait::kStablehlo)) {
+      return Fail(BadInput("Neap does not write operators of StableHLO"));
     }
     key = {*code, "", OpVersion(subgraph, op)};
   } else if (op.domain != "custom") {
@@ -152,18 +155,17 @@ Result<std::uint32_t> PartWriter::CodeOf(const Subgraph& subgraph, const graph::
 Result<Offset<schema::OperatorOptions>> PartWriter::AddBodies(const graph::Op& op,
                                                               schema::OptionsKind* kind) {
   struct Caller {
-    const char* type;
+    OpKind type;
     schema::OptionsKind kind;
     std::size_t bodies;
   };
   constexpr std::array<Caller, 4> kCallers = {
-      Caller{"IF", schema::OptionsKind::IfOptions, 2},
-      Caller{"WHILE", schema::OptionsKind::WhileOptions, 2},
-      Caller{"CALL", schema::OptionsKind::CallOptions, 1},
-      Caller{"CALL_ONCE", schema::OptionsKind::CallOnceOptions, 1}};
-  const auto* const caller = std::find_if(kCallers.begin(), kCallers.end(), [&](const Caller& c) {
-    return op.domain == "tflite" && op.type == c.type;
-  });
+      Caller{OpKind::kIf, schema::OptionsKind::IfOptions, 2},
+      Caller{OpKind::kWhile, schema::OptionsKind::WhileOptions, 2},
+      Caller{OpKind::kCall, schema::OptionsKind::CallOptions, 1},
+      Caller{OpKind::kCallOnce, schema::OptionsKind::CallOnceOptions, 1}};
+  const auto* const caller = std::find_if(kCallers.begin(), kCallers.end(),
+                                          [&](const Caller& c) { return Is(op, c.type); });
   const std::size_t expected = caller == kCallers.end() ? 0 : caller->bodies;
   if (op.bodies.size() != expected) {
     return Fail(BadInput("has " + std::to_string(op.bodies.size()) + " bodies, expected " +
@@ -188,15 +190,14 @@ Result<Offset<schema::Operator>> PartWriter::AddOp(const Subgraph& subgraph, con
   using Bytes = Offset<flatbuffers::Vector<std::uint8_t>>;
   using Ints = Offset<flatbuffers::Vector<std::int32_t>>;
   if (op.folded || !op.captures.empty()) {
-    return Fail(BadInput("is folded or sees tensors around it, which is not in this format"));
+    return Fail(BadInput("is folded or captures outer tensors, which this format does not have"));
   }
   const auto absent = [](TensorId id) { return !id.valid(); };
   if (std::any_of(op.outputs.begin(), op.outputs.end(), absent)) {
-    return Fail(BadInput("has an output without a tensor: it writes over a graph input"));
+    return Fail(BadInput("has an output without a tensor: it overwrites a graph input"));
   }
   NEAP_TRY(const std::uint32_t code, CodeOf(subgraph, op));
-  auto kind = static_cast<schema::OptionsKind>(op.domain == "tflite" ? OptionsKindOf(op.type)
-                                                                     : std::uint8_t{0});
+  auto kind = static_cast<schema::OptionsKind>(OptionsKindOf(ops::KindOf(op)));
   NEAP_TRY(Offset<schema::OperatorOptions> options, WriteOptions(op, kNoOptions, builder_));
   NEAP_TRY(const auto bodies, AddBodies(op, &kind));
   if (bodies.o != 0) options = bodies;

@@ -12,6 +12,7 @@
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/options.h"
 #include "neap/formats/tflite/tflite.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
 
 namespace neap::formats::tflite {
@@ -21,6 +22,8 @@ using graph::OpId;
 using graph::SubgraphId;
 using graph::TensorId;
 using Bytes = std::shared_ptr<const std::vector<std::byte>>;
+using ops::Is;
+using ops::OpKind;
 
 // Offsets may lead to one name or list from many places, so a small file can stand for a large
 // graph. Honest files share a little; this is where sharing ends.
@@ -30,7 +33,7 @@ class Budget {
   Status Spend(std::size_t items, std::size_t bytes_each) {
     const std::size_t cost = items * bytes_each;
     if (cost > left_) {
-      return Fail(BadInput("stands for a graph that is many times larger than the file"));
+      return Fail(BadInput("describes a graph that is many times larger than the file"));
     }
     left_ -= cost;
     return {};
@@ -81,8 +84,8 @@ class Reader {
 
 // A damaged file could earn as many notes as it has tensors.
 void Reader::Note(std::string text) {
-  constexpr std::size_t kMostNotes = 50;
-  if (notes_ != nullptr && notes_->size() < kMostNotes) notes_->push_back(std::move(text));
+  constexpr std::size_t kMaxNotes = 50;
+  if (notes_ != nullptr && notes_->size() < kMaxNotes) notes_->push_back(std::move(text));
 }
 
 Result<std::vector<TensorId>> Reader::ReadList(const flatbuffers::Vector<std::int32_t>* source) {
@@ -137,7 +140,7 @@ Status Reader::ReadData(TensorId id, const schema::Tensor& source, graph::Tensor
     tensor->data = graph::ConstantData{bytes_, data};
   } else if (expected) {
     Note("constant " + graph::Describe(id, *tensor) + " has " + std::to_string(data.size()) +
-         " bytes of data, its shape asks for " + std::to_string(*expected));
+         " bytes of data, expected by its shape: " + std::to_string(*expected));
   }
   return {};
 }
@@ -183,9 +186,8 @@ template <typename Options>
 Result<const Options*> Reader::OptionsAs(const schema::Operator& source, schema::OptionsKind kind) {
   const auto* options = reinterpret_cast<const Options*>(source.builtin_options());
   if (source.builtin_options_type() != kind || !VerifyOptions(file_, options)) {
-    return Fail(
-        BadInput("does not say which subgraph it calls: its options are missing, damaged "
-                 "or of another operator"));
+    return Fail(BadInput(
+        "names no subgraph to call: its options are missing, damaged or of another operator"));
   }
   return options;
 }
@@ -309,7 +311,7 @@ Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
       size = source.large_custom_options_size();
       offset > 1 && size > 1) {
     if (offset > file_.size() || size > file_.size() - offset) {
-      return Fail(BadInput("its custom options lie outside the file"));
+      return Fail(BadInput("its custom options are outside the file"));
     }
     custom = file_.subspan(offset, size);
   }
@@ -330,6 +332,7 @@ Result<graph::Op> Reader::ReadOp(const schema::Operator& source) {
   }
   NEAP_TRY(const auto bodies, ReadBodies(source, code));
   for (const std::int32_t body : bodies) op.bodies.push_back(SubgraphId(body));
+  ops::Resolve(&op);
   op.stateful = ops::IsStatefulType(op.domain, op.type);
   for (std::uint32_t i = 0; i < SizeOf(source.mutating_variable_inputs()); ++i) {
     if (source.mutating_variable_inputs()->Get(i) != 0) {
@@ -414,7 +417,7 @@ void Reader::Settle(graph::Subgraph* subgraph) {
     if (producer[id].valid()) {
       // The operator itself keeps the handle that it makes: no bytes among the activations.
       const graph::Op& op = subgraph->ops[producer[id]];
-      if (op.domain == "tflite" && op.type == "VAR_HANDLE") tensor.shape = graph::Shape{0};
+      if (Is(op, OpKind::kVarHandle)) tensor.shape = graph::Shape{0};
       continue;
     }
     // Nothing will ever infer another shape.
@@ -432,7 +435,7 @@ void Reader::Settle(graph::Subgraph* subgraph) {
   // A produced tensor without shape may be a scalar or of unknown rank: writers leave out both. It
   // is a scalar for certain where scalars are all that an element-wise operator has to work on.
   for (const graph::Op& op : subgraph->ops) {
-    if (op.type != "DEQUANTIZE" && !ops::IsElementwise(op)) continue;
+    if (!Is(op, OpKind::kDequantize) && !ops::IsElementwise(op)) continue;
     const bool scalars = std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
       return !id.valid() || subgraph->tensors[id].shape == graph::Shape{};
     });
@@ -568,7 +571,7 @@ Result<graph::Graph> Read(const std::shared_ptr<const std::vector<std::byte>>& b
   if (graph && !options.dims.empty()) {
     Diagnostic error = UsageError("has no symbolic dimension '" + options.dims.begin()->first +
                                   "': sizes in TensorFlow Lite files are numbers");
-    error.hint = "leave --dim out; resize the inputs when the file is converted";
+    error.hint = "resize the inputs when the file is converted";
     graph = Fail(std::move(error));
   }
   if (!graph) graph.error().file = path;

@@ -97,7 +97,7 @@ TEST(ReadTflite, KnowsConstantsByTheirBuffers) {
   EXPECT_EQ(read.tensors[TensorId(11)].shape, graph::Shape());
   EXPECT_EQ(first(11), 5);
   EXPECT_FALSE(read.tensors[TensorId(12)].constant);
-  EXPECT_THAT(model->notes, ElementsAre(HasSubstr("has 4 bytes of data, its shape asks for 5"),
+  EXPECT_THAT(model->notes, ElementsAre(HasSubstr("has 4 bytes of data, expected by its shape: 5"),
                                         HasSubstr("'scratch' is read, but nothing writes it")));
   EXPECT_EQ(read.ops[OpId(1)].inputs[1], TensorId());
 }
@@ -172,7 +172,7 @@ TEST(ReadTflite, FollowsControlFlow) {
   source.subgraphs[0].ops[0].bodies = {1, 0};
   EXPECT_THAT(ErrorOf(source), HasSubstr("contains this operator"));
   source.subgraphs[0].ops[0].bodies = {};
-  EXPECT_THAT(ErrorOf(source), HasSubstr("does not say which subgraph it calls"));
+  EXPECT_THAT(ErrorOf(source), HasSubstr("names no subgraph to call"));
 }
 
 TEST(ReadTflite, MarksWhatTouchesStateThroughAllLevels) {
@@ -285,7 +285,7 @@ TEST(ReadTflite, RefusesWhatIsBroken) {
               HasSubstr("#0 of subgraph 0: refers to tensor -2"));
   EXPECT_THAT(broken([](TestModel& m) { m.subgraphs[0].inputs = {-1}; }), HasSubstr("tensor -1"));
   EXPECT_THAT(broken([](TestModel& m) { m.subgraphs[0].ops[2].outputs = {1}; }),
-              HasSubstr("is written here and already by"));
+              HasSubstr("is an output here and already of"));
   EXPECT_THAT(broken([](TestModel& m) { m.subgraphs[0].ops[0].inputs = {5}; }), HasSubstr("cycle"));
   EXPECT_THAT(broken([](TestModel& m) {
                 m.signatures = {{"x", 7}};
@@ -295,12 +295,12 @@ TEST(ReadTflite, RefusesWhatIsBroken) {
                 m.buffers.push_back({{}, 8, 1U << 30U});
                 m.subgraphs[0].tensors[0].buffer = 1;
               }),
-              HasSubstr("buffer 1 holds bytes 8 to +1073741824 of a file of"));
+              HasSubstr("buffer 1 has the bytes 8 to +1073741824 of a file of"));
   EXPECT_THAT(broken([](TestModel& m) {
                 m.subgraphs[0].ops[0].large_options_offset = 8;
                 m.subgraphs[0].ops[0].large_options_size = UINT64_MAX;
               }),
-              HasSubstr("custom options lie outside the file"));
+              HasSubstr("custom options are outside the file"));
 }
 
 }  // namespace

@@ -232,8 +232,8 @@ Status ShiftZip(std::span<const std::byte> file, std::size_t shift, std::vector<
     }
     // The largest number means that the real one is elsewhere.
     if (value >= std::numeric_limits<std::uint32_t>::max()) {
-      return Fail(BadInput("ends in a ZIP archive whose 32-bit offsets have no room for " +
-                           std::to_string(shift) + " bytes more in front of it"));
+      return Fail(BadInput("ends in a ZIP archive whose 32-bit offsets do not allow " +
+                           std::to_string(shift) + " additional bytes in front of it"));
     }
     flatbuffers::WriteScalar(word, static_cast<std::uint32_t>(value));
   }

@@ -100,7 +100,7 @@ Status CheckOwned(const schema::Model& model, std::uint32_t buffer) {
   }
   if (users == 1) return {};
   return Fail(BadInput("buffer " + std::to_string(buffer) +
-                       " holds the control dependencies and something else: it cannot be changed"));
+                       " contains the control dependencies and other data: it cannot be changed"));
 }
 
 Status RenumberControlDependencies(std::span<const std::byte> file, const schema::Model& model,

@@ -120,7 +120,7 @@ TEST(WriteTflite, RenumbersControlDependencies) {
 
   source.subgraphs[0].tensors[0].buffer = 1;
   EXPECT_THAT(ErrorOf(source, {Order({0, 1, 3, 2, 4})}),
-              HasSubstr("holds the control dependencies and something else"));
+              HasSubstr("contains the control dependencies and other data"));
 }
 
 // One operator that 99 others could go before; numbers above 63 take two bytes.

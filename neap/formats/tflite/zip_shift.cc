@@ -17,7 +17,7 @@ constexpr std::size_t kEntryBytes = 46;
 constexpr std::size_t kEndBytes = 22;
 constexpr std::size_t kEnd64Bytes = 56;
 constexpr std::size_t kLocatorBytes = 20;
-constexpr std::size_t kMostCommentBytes = 65535;
+constexpr std::size_t kMaxCommentBytes = 65535;
 constexpr std::uint64_t kElsewhere = 0xffffffff;  // the number is in the ZIP64 field
 
 class Archive {
@@ -47,7 +47,7 @@ class Archive {
   bool FindEnd() {
     if (file_.size() < kEndBytes) return false;
     const std::size_t last = file_.size() - kEndBytes;
-    const std::size_t least = last - std::min(last, kMostCommentBytes);
+    const std::size_t least = last - std::min(last, kMaxCommentBytes);
     for (std::size_t at = last + 1; at-- > least;) {
       if (At(at, 4) == kEndSignature && At(at + 20, 2) == last - at) {
         end_ = at;

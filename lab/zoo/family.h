@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a family of networks hands to the registry in zoo.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "lab/zoo/zoo.h"
+#include "neap/base/result.h"
+
+namespace neap::zoo {
+
+struct Entry {
+  Recipe recipe;
+  Result<Network> (*build)(const ZooOptions& options);
+};
+
+std::span<const Entry> RandwireEntries();
+std::span<const Entry> DartsEntries();
+std::span<const Entry> NasEntries();
+std::span<const Entry> NasnetMobileEntries();
+std::span<const Entry> SwiftnetEntries();
+std::span<const Entry> MobilenetEntries();
+std::span<const Entry> SsdEntries();
+std::span<const Entry> ResnetEntries();
+std::span<const Entry> DensenetEntries();
+std::span<const Entry> InceptionEntries();
+std::span<const Entry> XceptionEntries();
+std::span<const Entry> UnetEntries();
+std::span<const Entry> TinyEntries();
+std::span<const Entry> TransformerEntries();
+
+// The value of an option: `published` where it was left at 0; kUsage when it is outside
+// [low, high] or no multiple of `step`.
+struct Range {
+  std::int64_t published = 0;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t step = 1;
+};
+Result<std::int64_t> PickOption(std::string_view option, std::int64_t given, const Range& range);
+
+// kUsage when `nodes` was given for a network whose cells are not random.
+Status RefuseNodes(const ZooOptions& options);
+// The same for `width` as well, of a network whose sizes are all published.
+Status RefuseSizes(const ZooOptions& options);
+
+}  // namespace neap::zoo

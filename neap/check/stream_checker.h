@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checker of streamed plans. Private to stream_check.cc, which prepares, goes through the
+// segments and compares the numbers, and stream_check_run.cc, which runs what a segment computes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/check/stream_check.h"
+
+namespace neap::check {
+
+// The name of a byte of the arena that holds nothing.
+inline constexpr std::int64_t kNothing = -1;
+
+// Rows and columns of an image.
+struct Part {
+  plan::StreamRange rows;
+  plan::StreamRange columns;
+  bool empty() const { return rows.empty() || columns.empty(); }
+  std::int64_t size() const { return rows.size() * columns.size(); }
+  bool Has(std::int64_t y, std::int64_t x) const {
+    return y >= rows.first && y < rows.last && x >= columns.first && x < columns.last;
+  }
+};
+
+// Runs a streamed plan on names: every byte of the arena is called after the byte of the tensor
+// that it holds. Nothing is computed; a byte that is read must have the name that the operator
+// expects.
+class StreamChecker {
+ public:
+  StreamChecker(const graph::Graph& graph, const plan::EntryPlan& entry, Findings* findings)
+      : graph_(graph),
+        entry_(entry),
+        stream_(*entry.stream),
+        subgraph_(graph.subgraphs[entry.subgraph]),
+        findings_(*findings),
+        images_(subgraph_.tensors.size()),
+        first_name_(subgraph_.tensors.size(), kNothing),
+        areas_(subgraph_.tensors.size(), nullptr),
+        written_(subgraph_.tensors.size()),
+        added_(subgraph_.tensors.size()),
+        sum_size_(subgraph_.tensors.size(), 0) {}
+
+  void Check() {
+    if (!Prepare()) return;
+    for (std::size_t i = 0; i < stream_.segments.size() && !Stopped(); ++i) RunSegment(i);
+    if (!Stopped()) CheckEnd();
+  }
+
+ private:
+  bool Stopped() const { return failed_; }
+  // One finding ends the run: what follows would be noise.
+  void Fail(graph::OpId op, graph::TensorId tensor, const std::string& what) {
+    if (!failed_) findings_.Add(graph_, entry_.subgraph, op, tensor, At() + what);
+    failed_ = true;
+  }
+  std::string At() const {
+    return segment_ < 0 ? "" : "segment " + std::to_string(segment_) + ": ";
+  }
+
+  bool Prepare();
+  bool NameTensor(graph::TensorId id);
+  bool CountWork();
+  void RunSegment(std::size_t index);
+  bool TakeAreas(const plan::StreamSegment& segment);
+  void LoadInputs();
+  std::int64_t ComputedBytes(graph::TensorId tensor) const;
+  void RunMoves(const plan::StreamSegment& segment);
+  void Forget(std::size_t index);
+  void RunWhole(const plan::StreamSegment& segment);
+  void RunChannels(graph::OpId id, std::int64_t plane);
+  bool ReadChannel(graph::OpId op, graph::TensorId tensor, std::int64_t channel,
+                   std::int64_t bytes);
+  void RunBlocks(const plan::StreamSegment& segment);
+  void RunBox(const plan::StreamOp& step, const Part& part);
+  bool CheckSteps(const plan::StreamSegment& segment);
+  void AddToSums(const plan::StreamOp& step, const Part& part);
+  bool IsSumming(graph::TensorId tensor) const { return !added_[tensor].empty(); }
+  // Of the sums of `tensor`, which is being summed.
+  std::int64_t SumBytes(graph::TensorId tensor) const {
+    return images_[tensor].bytes() * sum_size_[tensor];
+  }
+  // The name of the first byte of what `tensor` is the mean of, so far.
+  std::int64_t SumName(graph::TensorId tensor) const {
+    return first_name_[tensor] + plan::kMaxStreamBytes;
+  }
+  void Feed(const plan::StreamOp& step, const Part& part);
+  std::optional<Part> NeedOf(graph::OpId id, std::size_t input, const Part& part) const;
+  void Read(graph::OpId op, graph::TensorId tensor, const Part& part);
+  void Write(graph::OpId op, graph::TensorId tensor, const Part& part,
+             const std::vector<Part>& needs);
+  // A stretch of bytes that have names one after the other, and what replaces the first of them.
+  struct Replaced {
+    std::int64_t name = 0;
+    std::int64_t bytes = 0;
+    std::int64_t address = 0;
+    std::int64_t by = 0;  // byte of the output; kNothing: of a sum
+  };
+  void CheckOverlap(graph::OpId op, graph::TensorId tensor, const Replaced& replaced,
+                    const std::vector<Part>& needs);
+  bool MayReplace(graph::OpId op, graph::TensorId input, graph::TensorId output) const;
+  bool AreNamed(std::int64_t address, std::int64_t name, std::int64_t bytes) const;
+  std::int64_t AddressOf(graph::TensorId tensor, std::int64_t y, std::int64_t x) const;
+  bool IsConstant(graph::TensorId tensor) const { return subgraph_.tensors[tensor].constant; }
+  bool IsInput(graph::TensorId tensor) const {
+    return std::find(subgraph_.inputs.begin(), subgraph_.inputs.end(), tensor) !=
+           subgraph_.inputs.end();
+  }
+  Part WholeOf(graph::TensorId tensor) const {
+    return {{0, images_[tensor].height}, {0, images_[tensor].width}};
+  }
+  void CheckEnd();
+  void CheckNumbers();
+
+  const graph::Graph& graph_;
+  const plan::EntryPlan& entry_;
+  const plan::Stream& stream_;
+  const graph::Subgraph& subgraph_;
+  Findings& findings_;
+  IdVector<graph::TensorId, plan::StreamImage> images_;
+  IdVector<graph::TensorId, std::int64_t> first_name_;
+  IdVector<graph::TensorId, const plan::StreamArea*> areas_;  // of the segment
+  IdVector<graph::TensorId, std::vector<bool>> written_;      // pixels that have been computed
+  IdVector<graph::TensorId, std::vector<bool>>
+      added_;  // pixels that sums hold; empty: there are none
+  IdVector<graph::TensorId, std::int64_t> sum_size_;  // bytes of one of its sums
+  std::vector<std::int64_t> names_;                   // of each byte of the arena
+  std::int64_t touched_bytes_ = 0;
+  std::int64_t macs_ = 0;
+  std::int64_t fed_rows_ = 0;
+  int segment_ = -1;
+  bool repeats_ = false;  // a pixel was computed again
+  bool failed_ = false;
+};
+
+}  // namespace neap::check

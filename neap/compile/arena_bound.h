@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What no arena of an entry is below, whatever its order and addresses, and the order search that
+// this may rest on. That inputs are kept is a wish: bounds are of what is possible. Private to
+// neap/compile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "neap/compile/arena_order.h"
+#include "neap/compile/compile.h"
+#include "neap/compile/measured.h"
+#include "neap/compile/order.h"
+#include "neap/compile/place.h"
+
+namespace neap::compile {
+
+// By a search with every overlap counted. nullopt: nothing overlaps, `order` is the only one, or
+// the search would take more than is left. `proofs`: of all subgraphs.
+std::optional<ArenaOrder> FindArenaOrder(const Measured& measured, graph::SubgraphId entry,
+                                         const std::vector<graph::OpId>& order,
+                                         const IdVector<graph::SubgraphId, OrderProof>& proofs,
+                                         const Options& options);
+
+// What one tensor needs, or one operator.
+std::int64_t ArenaBoundSeen(const Measured& measured, graph::SubgraphId entry,
+                            const Timeline& timeline, ops::KernelLibrary kernels);
+
+// With what is known of the peak (`peak_bound`), of the searched orders, and of one that was
+// placed. With overlaps inside operators the peak's bound says nothing about the arena.
+std::int64_t ArenaBound(const Measured& measured, graph::SubgraphId entry,
+                        const PlacedOrder& placed, const std::optional<ArenaOrder>& searched,
+                        std::int64_t peak_bound, ops::KernelLibrary kernels);
+
+}  // namespace neap::compile

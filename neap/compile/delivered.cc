@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/compile/delivered.h"
+
+#include <utility>
+
+#include "neap/compile/litert.h"
+#include "neap/compile/moved_model.h"
+#include "neap/compile/order.h"
+#include "neap/compile/place.h"
+#include "neap/compile/settings.h"
+#include "neap/compile/stock_runtime.h"
+#include "neap/compile/tflm_memory.h"
+
+namespace neap::compile {
+namespace {
+
+using graph::Graph;
+using graph::SubgraphId;
+
+constexpr TflmTarget kTargets[] = {TflmTarget::kCortexM, TflmTarget::kHost64};
+
+// TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
+Result<Timeline> MainTimeline(const Measured& measured, const Orders& orders) {
+  return BuildTimeline(measured.merged(), SubgraphId(0), orders, measured.profile);
+}
+
+AllSizes SizesInTflm(const Measured& measured) {
+  return SizesOfEverything(measured.merged(), measured.sizes, measured.profile);
+}
+
+// An allocation without the scratch of every kernel is none.
+Delivered UnknownInTflm(std::vector<UnknownKernel> unknown) {
+  Delivered delivered;
+  for (const TflmTarget target : kTargets) {
+    delivered.totals.push_back({target, -1, -1, UnknownScratchText(unknown)});
+  }
+  delivered.unknown_kernels = std::move(unknown);
+  return delivered;
+}
+
+// What TFLM makes of the order, and of what it can be told.
+Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan,
+                                const Orders& orders, const Options& options) {
+  const Graph& graph = measured.merged();
+  NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
+  const AllSizes sizes = SizesInTflm(measured);
+  Delivered delivered;
+  arena::Placement placement = PlaceInTflm(graph, timeline, sizes);
+  const bool tells = TellsOffsets(options);
+  std::optional<MovedModel> moved;
+  if (tells && HasMoves(plan)) {
+    moved = MovesAsOperators(graph, plan, orders, measured.profile);
+    if (moved && moved->placement.height_bytes <= placement.height_bytes) {
+      delivered.offsets = std::move(moved->offsets);
+      delivered.edited = std::move(moved->graph);
+      placement = std::move(moved->placement);
+    }
+  } else if (tells) {
+    graph::TensorOffsets offsets = OfflineOffsets(graph, plan, sizes);
+    arena::Placement told = PlaceInTflm(graph, timeline, sizes, offsets);
+    // TFLM places scratch and what the plan has no place for around the plan's tensors: it may do
+    // better when left alone.
+    if (!offsets.empty() && told.height_bytes <= placement.height_bytes) {
+      delivered.offsets = std::move(offsets);
+      placement = std::move(told);
+    }
+  }
+  delivered.arena_bytes = placement.height_bytes;
+  delivered.buffer_offsets = std::move(placement.offsets);
+  const Graph& written = delivered.edited ? *delivered.edited : graph;
+  const Orders& of_written = delivered.edited ? moved->orders : orders;
+  for (const TflmTarget target : kTargets) {
+    delivered.totals.push_back(TflmTotalOf(written, of_written, delivered.arena_bytes, target));
+  }
+  return delivered;
+}
+
+}  // namespace
+
+Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
+                              const Orders& orders, const Options& options) {
+  Delivered delivered;
+  const plan::Runtime runtime = measured.profile.runtime;
+  std::vector<UnknownKernel> unknown = UnknownKernelsOf(measured.merged(), runtime);
+  if (!options.memories.empty()) {
+    // No stock runtime spreads tensors over memories: there is nothing that it would allocate.
+    delivered.unknown_kernels = std::move(unknown);
+    return delivered;
+  }
+  if (runtime == plan::Runtime::kLitert) {
+    delivered.arena_bytes = LitertArenaBytes(measured.runtime_graph.file(), orders);
+  }
+  if (runtime != plan::Runtime::kTflm) return delivered;
+  if (!unknown.empty()) return UnknownInTflm(std::move(unknown));
+  return DeliverToTflm(measured, plan, orders, options);
+}
+
+Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orders) {
+  const plan::Runtime runtime = measured.profile.runtime;
+  if (runtime == plan::Runtime::kLitert) {
+    return LitertArenaBytes(measured.runtime_graph.file(), orders);
+  }
+  if (runtime != plan::Runtime::kTflm) return -1;
+  NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
+  return PlaceInTflm(measured.merged(), timeline, SizesInTflm(measured)).height_bytes;
+}
+
+Result<FileOrder> CostOfFileOrder(const Measured& measured, SubgraphId entry,
+                                  const Options& options) {
+  FileOrder file;
+  NEAP_TRY(const Timeline timeline,
+           BuildTimeline(measured.merged(), entry, measured.file_orders, measured.profile));
+  file.peak_bytes = Largest(LiveBytes(timeline, measured.sizes, measured.profile));
+  if (UnknownKernelsOf(measured.merged(), measured.profile.runtime).empty()) {
+    NEAP_TRY(const std::int64_t delivered, DeliveredBytes(measured, measured.file_orders));
+    if (delivered >= 0) {
+      file.arena_bytes = delivered;
+      return file;
+    }
+  }
+  if (options.place && options.place_file_order) {
+    // A yardstick, not a result: a tenth of the effort.
+    file.arena_bytes =
+        PlaceTimeline(measured.merged(), entry, timeline, measured.sizes, measured.profile, {},
+                      PlacementLimits(options, options.placement_states / 10))
+            .arena_bytes;
+  }
+  return file;
+}
+
+}  // namespace neap::compile

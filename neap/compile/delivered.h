@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the runtime itself allocates: for a plan, for an order alone, for the order of the file.
+// Private to neap/compile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/compile/compile.h"
+#include "neap/compile/measured.h"
+
+namespace neap::compile {
+
+// The fields of Compiled with these names.
+struct Delivered {
+  std::int64_t arena_bytes = -1;
+  graph::TensorOffsets offsets;
+  std::optional<graph::Graph> edited;
+  std::vector<std::int64_t> buffer_offsets;
+  std::vector<TflmTotal> totals;
+  std::vector<UnknownKernel> unknown_kernels;
+};
+
+// `orders` are those of the plan.
+Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
+                              const Orders& orders, const Options& options);
+
+// Given these orders alone; -1 where the runtime's planner is not modelled.
+Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orders);
+
+// What the order of the file costs: the peak of `entry`, and the arena as the runtime places it, or
+// Neap where it has no planner of its own.
+Result<FileOrder> CostOfFileOrder(const Measured& measured, graph::SubgraphId entry,
+                                  const Options& options);
+
+}  // namespace neap::compile

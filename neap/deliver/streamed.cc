@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A step of Deliver(): the plan of the model as given with parts of it streamed.
+#include <utility>
+
+#include "neap/deliver/found.h"
+#include "neap/transform/stream/entries.h"
+
+namespace neap::deliver {
+
+Status PlanStreamed(const Job& job, Found* found) {
+  if (IsInterrupted(job, found)) return {};
+  const StepTimer timer("stream", found);
+  Delivery candidate;
+  candidate.options = job.options;
+  const WorkScope work = ShareOfWork(*found);
+  candidate.options.limits = TakeShareOfTime(job, found);
+  auto compiled =
+      stream::CompileStreamed(job.source.graph, candidate.options, job.request.streaming);
+  if (!compiled) return NotePlanError(std::move(compiled).error(), found);
+  found->file_order = compiled->file_order;
+  // Inputs outside the arena are another matter: the plan of a resident one may be smaller.
+  found->as_given_tried = job.request.streaming.input == plan::StreamInput::kResident;
+  const bool streamed = plan::LargestEntry(compiled->plan).stream.has_value();
+  candidate.kind = streamed ? Kind::kStreamed : Kind::kAsGiven;
+  candidate.compiled = std::move(*compiled);
+  Offer(job, std::move(candidate), found);
+  return {};
+}
+
+}  // namespace neap::deliver

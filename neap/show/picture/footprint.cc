@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When every pixel of a segment is written and read last, from the boxes of the plan and the
+// dependence maps alone; and from that what lies where in each block of a row step.
+#include "neap/show/picture/footprint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "neap/graph/element_type.h"
+#include "neap/ops/dependence.h"
+
+namespace neap::picture {
+namespace {
+
+using graph::TensorId;
+using plan::StreamRange;
+
+constexpr std::int32_t kBefore = -1;  // written before the segment
+constexpr std::int32_t kAfter = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t kMaxDrawn = 112;  // blocks of a row step that are looked at
+
+plan::StreamImage ImageOf(const graph::Tensor& tensor) {
+  return plan::ImageOf(tensor, graph::TensorBytes(tensor).value_or(0));
+}
+
+struct Box {
+  StreamRange rows;
+  StreamRange columns;
+  bool empty() const { return rows.empty() || columns.empty(); }
+};
+
+// A pixel is there in blocks [first, last].
+struct Life {
+  std::int64_t pixel = 0;
+  std::int32_t first = kBefore;
+  std::int32_t last = kBefore;
+  bool in(std::int32_t block) const { return first <= block && block <= last; }
+};
+
+// A tensor with a place in the arena.
+struct Held {
+  const plan::StreamArea* area = nullptr;
+  plan::StreamImage image;
+  bool computed = false;     // here
+  bool wanted = false;       // after the segment
+  std::vector<Life> now;     // of each pixel, since it was computed last
+  std::vector<Life> over;    // lives before that
+  std::optional<Life> sums;  // of all of it
+  std::int64_t sums_bytes = 0;
+};
+
+class FootprintMaker {
+ public:
+  FootprintMaker(const graph::Graph& graph, const plan::EntryPlan& entry, std::size_t index)
+      : subgraph_(graph.subgraphs[entry.subgraph]),
+        stream_(*entry.stream),
+        segment_(entry.stream->segments[index]),
+        index_(index),
+        rows_(static_cast<std::int32_t>(segment_.ops[0].rows.size())),
+        columns_(static_cast<std::int32_t>(segment_.ops[0].columns.size())) {
+    result_.arena_bytes = entry.arena_bytes;
+  }
+
+  Footprint Make() {
+    FindHeld();
+    Walk();
+    FindPeak();
+    Draw();
+    result_.segment = static_cast<std::int32_t>(index_);
+    result_.row_step = peak_ / columns_;
+    result_.blocks = columns_;
+    result_.peak = peak_ % columns_;
+    result_.title = fmt::format("Segment {}: {} operators, row step {} of {}", index_,
+                                segment_.ops.size(), peak_ / columns_, rows_);
+    return std::move(result_);
+  }
+
+ private:
+  bool IsConstant(TensorId tensor) const { return subgraph_.tensors[tensor].constant; }
+
+  // What later segments do with a tensor first: read it, or compute it once more.
+  bool IsWantedLater(TensorId tensor) const {
+    for (std::size_t s = index_ + 1; s < stream_.segments.size(); ++s) {
+      for (const plan::StreamOp& step : stream_.segments[s].ops) {
+        if (!step.op.valid()) continue;
+        const graph::Op& op = subgraph_.ops[step.op];
+        if (std::find(op.inputs.begin(), op.inputs.end(), tensor) != op.inputs.end()) return true;
+        if (std::find(op.outputs.begin(), op.outputs.end(), tensor) != op.outputs.end()) {
+          return false;
+        }
+      }
+    }
+    const auto& outputs = subgraph_.outputs;
+    return std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
+  }
+
+  void FindHeld() {
+    for (const plan::StreamArea& area : segment_.areas) {
+      Held& held = held_[area.tensor];
+      held.area = &area;
+      held.image = ImageOf(subgraph_.tensors[area.tensor]);
+      held.wanted = IsWantedLater(area.tensor);
+      const auto pixels = held.image.height * held.image.width;
+      held.now.resize(static_cast<std::size_t>(pixels));
+      for (std::int64_t p = 0; p < pixels; ++p) held.now[static_cast<std::size_t>(p)].pixel = p;
+    }
+    for (const plan::StreamOp& step : segment_.ops) {
+      const TensorId out = step.op.valid() ? subgraph_.ops[step.op].outputs[0] : step.fed;
+      const auto found = held_.find(out);
+      if (found != held_.end()) found->second.computed = true;
+    }
+    for (auto& [tensor, held] : held_) {
+      if (held.computed || !held.wanted) continue;
+      for (Life& life : held.now) life.last = kAfter;
+    }
+  }
+
+  template <typename Do>
+  static void ForPixels(const Held& held, const Box& box, const Do& change) {
+    for (std::int64_t y = box.rows.first; y < box.rows.last; ++y) {
+      for (std::int64_t x = box.columns.first; x < box.columns.last; ++x) {
+        change(static_cast<std::size_t>(y * held.image.width + x));
+      }
+    }
+  }
+
+  void See(TensorId tensor, const Box& box, std::int32_t block) {
+    const auto found = held_.find(tensor);
+    if (found == held_.end()) return;
+    Held& held = found->second;
+    ForPixels(held, box,
+              [&](std::size_t p) { held.now[p].last = std::max(held.now[p].last, block); });
+  }
+
+  void Compute(TensorId tensor, const Box& box, std::int32_t block) {
+    const auto found = held_.find(tensor);
+    if (found == held_.end()) return;
+    Held& held = found->second;
+    ForPixels(held, box, [&](std::size_t p) {
+      Life& life = held.now[p];
+      if (life.first != kBefore && life.first != block) held.over.push_back(life);
+      life.first = block;
+      life.last = held.wanted ? kAfter : block;
+    });
+  }
+
+  Box NeedOf(const graph::Op& op, std::size_t input, const Box& box) const {
+    constexpr std::size_t kRank = 4;
+    const graph::Tensor& out = subgraph_.tensors[op.outputs[0]];
+    const plan::StreamImage image = ImageOf(subgraph_.tensors[op.inputs[input]]);
+    Box all{{0, image.height}, {0, image.width}};
+    ops::Box wanted = ops::WholeBox(*out.shape);
+    if (wanted.size() == kRank && (*out.shape)[0] == 1) {
+      wanted[1] = {box.rows.first, box.rows.last};
+      wanted[2] = {box.columns.first, box.columns.last};
+    }
+    const auto need = ops::NeedOf(subgraph_, op, input, wanted);
+    if (!need || need->box.size() != kRank || image.height * image.width == 1) return all;
+    if (ops::IsEmpty(need->box)) return {};
+    return {{need->box[1].begin, need->box[1].end}, {need->box[2].begin, need->box[2].end}};
+  }
+
+  void AddToSums(const graph::Op& op, const Box& box, std::int32_t block) {
+    See(op.inputs[0], box, block);
+    const auto found = held_.find(op.outputs[0]);
+    if (found == held_.end()) return;
+    Held& held = found->second;
+    held.sums_bytes = held.image.bytes() * ops::SumBytesOf(subgraph_, op);
+    if (!held.sums) held.sums = Life{0, block, block};
+    held.sums->last = block;
+    for (Life& life : held.now) life = {life.pixel, block + 1, held.wanted ? kAfter : block + 1};
+  }
+
+  void Walk() {
+    for (std::int32_t i = 0; i < rows_; ++i) {
+      for (std::int32_t j = 0; j < columns_; ++j) {
+        for (const plan::StreamOp& step : segment_.ops) {
+          const Box box{step.rows[static_cast<std::size_t>(i)],
+                        step.columns[static_cast<std::size_t>(j)]};
+          if (!box.empty()) RunStep(step, box, i * columns_ + j);
+        }
+      }
+    }
+  }
+
+  void RunStep(const plan::StreamOp& step, const Box& box, std::int32_t block) {
+    if (!step.op.valid()) return Compute(step.fed, box, block);
+    const graph::Op& op = subgraph_.ops[step.op];
+    if (step.sums) return AddToSums(op, box, block);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!op.inputs[i].valid() || IsConstant(op.inputs[i])) continue;
+      See(op.inputs[i], NeedOf(op, i, box), block);
+    }
+    Compute(op.outputs[0], box, block);
+  }
+
+  // Neither written nor read here, or not yet.
+  static bool IsNothing(const Held& held, const Life& life) {
+    return held.computed ? life.first == kBefore : life.last == kBefore;
+  }
+
+  void FindPeak() {
+    std::vector<std::int64_t> change(
+        static_cast<std::size_t>(rows_) * static_cast<std::size_t>(columns_) + 1);
+    const auto add = [&](const Life& life, std::int64_t bytes) {
+      const auto last = static_cast<std::int32_t>(change.size()) - 2;
+      if (life.first > last) return;
+      change[static_cast<std::size_t>(std::max(life.first, 0))] += bytes;
+      change[static_cast<std::size_t>(std::min(life.last, last)) + 1] -= bytes;
+    };
+    for (const auto& [tensor, held] : held_) {
+      for (const auto* lives : {&held.now, &held.over}) {
+        for (const Life& life : *lives) {
+          if (!IsNothing(held, life)) add(life, held.image.pixel_bytes);
+        }
+      }
+      if (held.sums) add(*held.sums, held.sums_bytes);
+    }
+    std::int64_t live = 0;
+    std::int64_t most = -1;
+    for (std::size_t k = 0; k + 1 < change.size(); ++k) {
+      live += change[k];
+      if (live <= most) continue;
+      most = live;
+      peak_ = static_cast<std::int32_t>(k);
+    }
+  }
+
+  Holds HoldsOf(const Held& held, const Life& life, std::int32_t block) const {
+    if (!held.computed) return held.wanted && !IsRead(held) ? Holds::kPassing : Holds::kInput;
+    if (held.wanted) return Holds::kOutput;
+    if (life.first / columns_ < block / columns_) return Holds::kLine;
+    return life.first == block ? Holds::kBlock : Holds::kHalo;
+  }
+
+  bool IsRead(const Held& held) const {
+    for (const plan::StreamOp& step : segment_.ops) {
+      if (!step.op.valid()) continue;
+      const auto& inputs = subgraph_.ops[step.op].inputs;
+      if (std::find(inputs.begin(), inputs.end(), held.area->tensor) != inputs.end()) return true;
+    }
+    return false;
+  }
+
+  static std::int64_t AddressOf(const Held& held, std::int64_t pixel) {
+    const auto count = static_cast<std::int64_t>(held.area->rings.size());
+    const std::int64_t y = pixel / held.image.width;
+    const plan::StreamRing& ring = held.area->rings[static_cast<std::size_t>(y % count)];
+    const std::int64_t number = y / count * held.image.width + pixel % held.image.width;
+    return ring.offset + number % ring.pixels * held.image.pixel_bytes;
+  }
+
+  // Blocks of the row step, evenly, the one with most bytes among them.
+  std::vector<std::int32_t> DrawnBlocks() const {
+    const std::int32_t step = (columns_ + kMaxDrawn - 1) / kMaxDrawn;
+    std::vector<std::int32_t> blocks;
+    for (std::int32_t j = peak_ % columns_ % step; j < columns_; j += step) blocks.push_back(j);
+    return blocks;
+  }
+
+  void Draw() {
+    const std::vector<std::int32_t> blocks = DrawnBlocks();
+    const std::int32_t row = peak_ / columns_ * columns_;
+    for (const auto& [tensor, held] : held_) {
+      std::vector<Life> lives;
+      for (const auto* list : {&held.over, &held.now}) {
+        for (const Life& life : *list) {
+          const bool here = life.first < row + columns_ && life.last >= row;
+          if (here && !IsNothing(held, life)) lives.push_back(life);
+        }
+      }
+      std::map<Holds, Footprint::Part> parts;
+      for (std::size_t b = 0; b < blocks.size(); ++b) {
+        const std::int32_t until = b + 1 < blocks.size() ? blocks[b + 1] : columns_;
+        DrawBlock(held, lives, row + blocks[b], b == 0 ? 0 : blocks[b], until, &parts);
+      }
+      for (auto& [holds, part] : parts) {
+        part.holds = holds;
+        part.name = TensorName(subgraph_, tensor);
+        part.shape = ShapeText(subgraph_.tensors[tensor]);
+        result_.parts.push_back(std::move(part));
+      }
+    }
+  }
+
+  // What `block` holds of a tensor, drawn from column step `from` to `until`.
+  void DrawBlock(const Held& held, const std::vector<Life>& lives, std::int32_t block,
+                 std::int32_t from, std::int32_t until, std::map<Holds, Footprint::Part>* parts) {
+    std::vector<std::pair<std::int64_t, Holds>> pixels;
+    for (const Life& life : lives) {
+      if (life.in(block)) {
+        pixels.emplace_back(AddressOf(held, life.pixel), HoldsOf(held, life, block));
+      }
+    }
+    std::sort(pixels.begin(), pixels.end());
+    const auto add = [&](Holds holds, std::int64_t offset, std::int64_t bytes) {
+      Footprint::Part& part = (*parts)[holds];
+      if (block == peak_) part.peak_bytes += bytes;
+      auto& stretches = part.stretches;
+      const bool more = !stretches.empty() && stretches.back().first == from &&
+                        stretches.back().offset + stretches.back().bytes == offset;
+      if (more) {
+        stretches.back().bytes += bytes;
+      } else {
+        stretches.push_back({offset, bytes, from, until});
+      }
+    };
+    for (const auto& [address, holds] : pixels) add(holds, address, held.image.pixel_bytes);
+    if (held.sums && held.sums->in(block)) {
+      add(Holds::kSums, held.area->rings[0].offset, held.sums_bytes);
+    }
+  }
+
+  const graph::Subgraph& subgraph_;
+  const plan::Stream& stream_;
+  const plan::StreamSegment& segment_;
+  std::size_t index_;
+  std::int32_t rows_;
+  std::int32_t columns_;
+  std::int32_t peak_ = 0;  // the block with most bytes
+  std::map<TensorId, Held> held_;
+  Footprint result_;
+};
+
+}  // namespace
+
+std::string ShapeText(const graph::Tensor& tensor) {
+  std::string out(graph::NameOf(tensor.type));
+  if (!tensor.shape) return out;
+  for (std::size_t i = 0; i < tensor.shape->size(); ++i) {
+    out += fmt::format("{}{}", i == 0 ? " " : "x", (*tensor.shape)[i]);
+  }
+  return out;
+}
+
+std::string TensorName(const graph::Subgraph& subgraph, TensorId id) {
+  const std::string& name = subgraph.tensors[id].name;
+  return name.empty() ? fmt::format("#{}", id.value()) : name;
+}
+
+std::int64_t TopOf(const graph::Subgraph& subgraph, const plan::StreamSegment& segment) {
+  std::int64_t top = 0;
+  for (const plan::StreamArea& area : segment.areas) {
+    const std::int64_t pixel = ImageOf(subgraph.tensors[area.tensor]).pixel_bytes;
+    for (const plan::StreamRing& ring : area.rings) {
+      top = std::max(top, ring.offset + ring.pixels * pixel);
+    }
+  }
+  if (!segment.channel_plane) return top;
+  const graph::Tensor& out = subgraph.tensors[subgraph.ops[segment.ops[0].op].outputs[0]];
+  const plan::StreamImage image = ImageOf(out);
+  return std::max(
+      top, *segment.channel_plane + image.height * image.width * (graph::BitsOf(out.type) / 8));
+}
+
+std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::EntryPlan& entry,
+                                    std::size_t most) {
+  const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
+  const auto& segments = entry.stream->segments;
+  std::vector<std::size_t> highest;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const bool blocks = !segments[s].whole && segments[s].ops.size() > 1;
+    if (blocks && !segments[s].ops[0].rows.empty()) highest.push_back(s);
+  }
+  std::stable_sort(highest.begin(), highest.end(), [&](std::size_t a, std::size_t b) {
+    return TopOf(subgraph, segments[a]) > TopOf(subgraph, segments[b]);
+  });
+  if (highest.size() > most) highest.resize(most);
+  std::vector<Footprint> footprints;
+  footprints.reserve(highest.size());
+  for (const std::size_t s : highest) {
+    footprints.push_back(FootprintMaker(graph, entry, s).Make());
+  }
+  return footprints;
+}
+
+}  // namespace neap::picture

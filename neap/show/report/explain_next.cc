@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which features neap explain suggests, and their commands.
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/show/report/explain_report.h"
+
+namespace neap::report {
+namespace {
+
+using deliver::Explanation;
+using deliver::Feature;
+
+std::string Quoted(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,/:@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// "folder/net.tflite" -> "net" + suffix
+std::string OutputName(const std::string& path, std::string_view suffix) {
+  std::string name = path == "-" ? "model" : path.substr(path.find_last_of('/') + 1);
+  const std::size_t dot = name.find_last_of('.');
+  if (dot != std::string::npos && dot > 0) name.resize(dot);
+  if (name.starts_with('-')) name.insert(0, "./");
+  return name + std::string(suffix);
+}
+
+std::string CommandOf(const ExplainReport& report, const Feature& feature) {
+  const std::string& path = report.source->path;
+  const bool dashed = path.size() > 1 && path.starts_with('-');
+  std::string out = "neap plan " + Quoted(dashed ? "./" + path : path);
+  for (const std::string& dim : report.dims) out += " --dim " + Quoted(dim);
+  for (const deliver::FeatureOption& option : feature.options) {
+    out += fmt::format(" --{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
+  }
+  if (!feature.growth_bytes) return out + " --plan " + Quoted(OutputName(path, "-plan.json"));
+  const std::string_view extension =
+      report.source->format == formats::Format::kOnnx ? ".onnx" : ".tflite";
+  return out + " -o " + Quoted(OutputName(path, "-planned" + std::string(extension)));
+}
+
+}  // namespace
+
+std::string_view NameOf(NextStep::Why why) {
+  constexpr std::array<std::string_view, 3> kNames = {"free", "runtime", "any runtime"};
+  return kNames.at(static_cast<std::size_t>(why));
+}
+
+std::vector<NextStep> NextStepsOf(const ExplainReport& report) {
+  const Explanation& explanation = *report.explanation;
+  const auto on_runtime = [&](const Feature& feature) {
+    return feature.runtime == explanation.runtime;
+  };
+  const Feature& base = explanation.features[explanation.default_feature];
+  const Feature* free = explanation.Best(
+      [&](const Feature& feature) { return feature.is_free && on_runtime(feature); });
+  if (free != nullptr && !deliver::NeedsLess(*free, base)) free = &base;
+  const Feature* runtime = explanation.Best(on_runtime);
+  const Feature* any = nullptr;
+  for (const Feature& feature : explanation.features) {
+    if (!feature.HasPlan() || on_runtime(feature)) continue;
+    if (any == nullptr || feature.arena_bytes < any->arena_bytes) any = &feature;
+  }
+  std::vector<NextStep> steps;
+  const auto add = [&](NextStep::Why why, const Feature* feature) {
+    steps.push_back({why, feature, CommandOf(report, *feature)});
+  };
+  const Feature* least = nullptr;  // that is suggested already
+  if (free != nullptr && free->arena_bytes < explanation.file_order.arena_bytes) {
+    add(NextStep::Why::kFree, least = free);
+  }
+  const std::int64_t file_bytes = explanation.file_order.arena_bytes;
+  if (runtime != nullptr && runtime->arena_bytes < file_bytes &&
+      (least == nullptr || deliver::NeedsLess(*runtime, *least))) {
+    add(NextStep::Why::kRuntime, least = runtime);
+  }
+  if (any != nullptr && any->arena_bytes < (least == nullptr ? file_bytes : least->arena_bytes)) {
+    add(NextStep::Why::kAny, any);
+  }
+  return steps;
+}
+
+}  // namespace neap::report

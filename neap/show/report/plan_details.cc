@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/show/report/plan_details.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "neap/base/bytes.h"
+#include "neap/show/report/names.h"
+#include "neap/show/report/proof_text.h"
+
+namespace neap::report {
+namespace {
+
+// "order" or "arena".
+std::string StatusText(std::string_view what, plan::BoundStatus status, std::int64_t bytes,
+                       std::int64_t bound) {
+  return status == plan::BoundStatus::kOptimal ? fmt::format("optimal {}", what)
+                                               : "gap " + Gap(bytes, bound);
+}
+
+double Ratio(std::int64_t part, std::int64_t whole) {
+  return whole <= 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// "split-conv 1, kernel-wise 2", in the order in which the rules occur.
+std::string RuleCounts(const std::vector<plan::Rewrite>& rewrites) {
+  std::vector<std::pair<std::string, int>> rules;
+  for (const plan::Rewrite& rewrite : rewrites) {
+    const auto known = std::find_if(rules.begin(), rules.end(),
+                                    [&](const auto& rule) { return rule.first == rewrite.rule; });
+    if (known == rules.end()) {
+      rules.emplace_back(rewrite.rule, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::string list;
+  for (const auto& [rule, count] : rules) {
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", rule, count);
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string RewritesText(const PlanReport& report) {
+  if (!report.rewriting) return "";
+  const RewriteReport& rewriting = *report.rewriting;
+  const plan::Plan& plan = report.compiled->plan;
+  const bool bitwise = std::all_of(
+      plan.rewrites.begin(), plan.rewrites.end(),
+      [](const plan::Rewrite& rewrite) { return rewrite.exactness == plan::Exactness::kBitwise; });
+  std::string out = fmt::format(
+      "  rewritten: {} -> {} operators ({}), {}", FormatCount(CountOf(*rewriting.source).operators),
+      FormatCount(CountOf(*report.graph).operators), RuleCounts(plan.rewrites),
+      bitwise ? "the same output bytes" : "sums in another order");
+  if (plan.accumulator_bytes == 1) out += ", 8-bit partial sums rounded";
+  if (rewriting.growth_bytes > 0) {
+    out += fmt::format(", file larger by {} B", FormatCount(rewriting.growth_bytes));
+  }
+  const std::int64_t bound = rewriting.peak_lower_bound_bytes;
+  const bool least = bound >= plan::LargestEntry(plan).peak_bytes;
+  return out + (least ? "\n    no choice of these rules has a smaller peak\n"
+                      : fmt::format("\n    no choice of these rules has a peak below {} B\n",
+                                    FormatCount(bound)));
+}
+
+std::string EntriesText(const PlanReport& report) {
+  const plan::Plan& planned = report.compiled->plan;
+  if (planned.entries.size() < 2) return "";
+  std::string out = fmt::format("  {} entry subgraphs; the numbers above are of the largest\n",
+                                planned.entries.size());
+  for (const plan::EntryPlan& entry : planned.entries) {
+    out += fmt::format(
+        "    #{}{}: peak {} B ({})", entry.subgraph.value(),
+        entry.signature.empty() ? "" : " '" + Printable(entry.signature) + "'",
+        FormatCount(entry.peak_bytes),
+        StatusText("order", entry.order_status, entry.peak_bytes, entry.peak_lower_bound_bytes));
+    if (report.placed) {
+      out += fmt::format(", arena {} B ({})", FormatCount(entry.arena_bytes),
+                         StatusText("arena", entry.arena_status, entry.arena_bytes,
+                                    entry.arena_lower_bound_bytes));
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string OverlapsText(const PlanReport& report) {
+  const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  if (entry.overlaps.empty()) return "";
+  const auto overwriting = std::count_if(entry.overlaps.begin(), entry.overlaps.end(),
+                                         [](const auto& each) { return Overwrites(each.kind); });
+  std::string out;
+  if (overwriting == 1) out += "  1 output overwrites an input of its operator\n";
+  if (overwriting > 1) {
+    out += fmt::format("  {} outputs overwrite an input of their operator\n",
+                       FormatCount(overwriting));
+  }
+  const ShortNames names = ShortNames::OfTensors(*report.graph);
+  for (const graph::TensorId id : ClobberedInputs(*report.graph, entry)) {
+    out += fmt::format("  model input '{}' is overwritten\n",
+                       names.Of(report.graph->subgraphs[entry.subgraph].tensors[id].name));
+  }
+  return out;
+}
+
+std::string MemoriesText(const PlanReport& report) {
+  const compile::Compiled& compiled = *report.compiled;
+  if (compiled.plan.memories.empty()) return "";
+  const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
+  std::string out;
+  for (std::size_t i = 0; i < compiled.plan.memories.size(); ++i) {
+    const plan::Memory& memory = compiled.plan.memories[i];
+    out += fmt::format("  memory {}: {} of {} B\n", Printable(memory.name),
+                       FormatCount(entry.memory_bytes[i]), FormatCount(memory.capacity_bytes));
+  }
+  const std::int64_t bound = compiled.access_cycles_lower_bound;
+  return out + fmt::format("  access time {} cycles ({} for this order)\n",
+                           FormatCount(compiled.access_cycles),
+                           compiled.access_cycles <= bound ? "the minimum"
+                                                           : "lower bound " + FormatCount(bound));
+}
+
+std::string StreamText(const PlanReport& report) {
+  const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  if (!entry.stream) return "";
+  const plan::Stream& stream = *entry.stream;
+  const auto streamed =
+      std::count_if(stream.segments.begin(), stream.segments.end(),
+                    [](const plan::StreamSegment& segment) { return !segment.whole; });
+  std::string_view input = "counted";
+  if (stream.input == plan::StreamInput::kExternal) input = "not counted";
+  if (stream.input == plan::StreamInput::kRows) input = "stored rows counted";
+  std::string out = fmt::format(
+      "  {} of {} segments streamed, input {} ({})\n"
+      "  {:.4f}x MACs and {:.3f}x modelled cycles, compared with layer by layer\n",
+      streamed, stream.segments.size(), plan::NameOf(stream.input), input,
+      Ratio(stream.macs, stream.layerwise_macs), Ratio(stream.cycles, stream.layerwise_cycles));
+  if (!HoldsForOnce(entry)) {
+    // This plan computes pixels again and may need less.
+    out += fmt::format("  lower bound {} B over {}: not valid for this plan\n",
+                       FormatCount(stream.lower_bound_bytes), kOverOnce);
+  }
+  return out;
+}
+
+std::string CascadeText(const PlanReport& report) {
+  if (!report.cascade || report.cascade->tiles == 0) return "";
+  const CascadeReport& cascade = *report.cascade;
+  std::string out = fmt::format(
+      "  {} tiles{}: {:.3f}x MACs, {} modelled cycles on {}\n"
+      "    without tiles: arena {} B, {} modelled cycles\n",
+      FormatCount(cascade.tiles), cascade.shared_bodies ? " with shared bodies" : "",
+      Ratio(cascade.macs, cascade.uncut_macs), FormatCount(cascade.cycles),
+      Printable(cascade.device), FormatCount(cascade.uncut_arena_bytes),
+      FormatCount(cascade.uncut_cycles));
+  for (const std::string& region : cascade.regions) out += "    " + region + "\n";
+  return out;
+}
+
+std::string MovesText(const PlanReport& report) {
+  const std::vector<Move> moves = MovesOf(plan::LargestEntry(report.compiled->plan));
+  if (moves.empty()) return "";
+  std::int64_t bytes = 0;
+  for (const Move& move : moves) bytes += move.bytes;
+  return fmt::format("  {} of live tensors, {} copied\n",
+                     CountText(static_cast<std::int64_t>(moves.size()), "move"),
+                     FormatBytes(bytes));
+}
+
+}  // namespace neap::report

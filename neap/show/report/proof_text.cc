@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/show/report/proof_text.h"
+
+#include <fmt/format.h>
+
+#include "neap/base/bytes.h"
+
+namespace neap::report {
+namespace {
+
+// No choice of the allowed rewrites, with any order and placement, is lower. If outputs overlap
+// inputs, a bound of the peak is not a bound of the arena.
+bool IsOptimalOverRules(const PlanReport& report) {
+  if (!report.rewriting) return false;
+  if (report.compiled->plan.kernels != ops::KernelLibrary::kNone) return false;
+  return report.rewriting->peak_lower_bound_bytes >=
+         HeadlineOf(*report.compiled, report.placed).bytes;
+}
+
+}  // namespace
+
+std::string OptimalText(const PlanReport& report) {
+  const char* const what = report.placed ? "arena" : "order";
+  const char* const range = report.placed ? "order and placement" : "order";
+  if (IsOptimalOverRules(report)) {
+    return fmt::format("optimal {} over these rules (every rewrite{} {})", what,
+                       report.placed ? "," : " and", range);
+  }
+  if (plan::LargestEntry(report.compiled->plan).stream) {
+    return fmt::format("optimal {} of these streamed segments (every {})", what, range);
+  }
+  if (report.cascade && report.cascade->tiles > 0) {
+    return fmt::format("optimal {} of these tiles (every {})", what, range);
+  }
+  return fmt::format("optimal {} (every {}{})", what, range,
+                     !report.rewriting ? "" : " of the rewritten graph");
+}
+
+Bound StrongestBound(const plan::EntryPlan& entry, std::int64_t any) {
+  if (!HoldsForOnce(entry) || entry.stream->lower_bound_bytes <= any) return {any, ""};
+  return {entry.stream->lower_bound_bytes, kOverOnce};
+}
+
+std::string ProofText(const PlanReport& report, const Headline& headline) {
+  if (const std::string unknown = PrintableScratch(report.compiled->unknown_kernels);
+      !unknown.empty()) {
+    return (report.placed ? "TFLM's own allocation is unknown: " : "scratch is not counted: ") +
+           unknown;
+  }
+  if (headline.bytes <= headline.lower_bound_bytes) return OptimalText(report);
+  const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  const Bound strongest = StrongestBound(entry, headline.lower_bound_bytes);
+  const std::string gap = Gap(headline.bytes, strongest.bytes);
+  const std::string bound = FormatCount(strongest.bytes);
+  if (headline.bytes <= strongest.bytes) {
+    return fmt::format("optimal over {} (lower bound {} B)", strongest.over, bound);
+  }
+  if (headline.by_stock_runtime && entry.arena_bytes <= entry.arena_lower_bound_bytes) {
+    // The arena of the plan equals the bound; only the runtime's own placement is above it.
+    return fmt::format(
+        "gap {} caused by {}'s own planner (no order and no placement is below {} B)", gap,
+        StockRuntimeName(report.compiled->plan.runtime), bound);
+  }
+  return fmt::format("{}gap {} (lower bound {} B{}{})",
+                     report.compiled->interrupted ? "interrupted before a proof: " : "", gap, bound,
+                     strongest.over.empty() ? "" : " over ", strongest.over);
+}
+
+std::string_view StockRuntimeName(plan::Runtime runtime) {
+  if (runtime == plan::Runtime::kTflm) return "TFLM";
+  return runtime == plan::Runtime::kLitert ? "LiteRT" : "the stock runtime";
+}
+
+bool Overwrites(plan::OverlapKind kind) {
+  return kind == plan::OverlapKind::kInPlace || kind == plan::OverlapKind::kStartsBelow;
+}
+
+std::string PrintableScratch(const std::vector<compile::UnknownKernel>& unknown) {
+  return Printable(compile::UnknownScratchText(unknown), 400);
+}
+
+std::string UnknownText(const PlanReport& report) {
+  const std::string scratch = PrintableScratch(report.compiled->unknown_kernels);
+  if (report.budget_bytes && !scratch.empty()) {
+    return "it is unknown whether the arena fits: " + scratch;
+  }
+  const compile::TflmTotal* total = TotalOf(*report.compiled);
+  if (report.budget_total_bytes && total != nullptr && !total->missing.empty()) {
+    return "it is unknown whether the total arena fits: " + Printable(total->missing, 400);
+  }
+  return "";
+}
+
+}  // namespace neap::report

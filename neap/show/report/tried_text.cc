@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/show/report/tried_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "neap/base/bytes.h"
+
+namespace neap::report {
+namespace {
+
+std::string BytesText(const TriedPlan& tried) {
+  return FormatCount(tried.bytes) + (tried.known ? " B" : " B without scratch");
+}
+
+}  // namespace
+
+std::string KindText(const TriedPlan& tried) {
+  if (tried.macs <= 0 || tried.whole_macs <= 0) return tried.kind;
+  return fmt::format("{} at {:.3f}x MACs", tried.kind,
+                     static_cast<double>(tried.macs) / static_cast<double>(tried.whole_macs));
+}
+
+const TriedPlan* TakenOf(const PlanReport& report) {
+  const auto taken = std::find_if(report.tried.begin(), report.tried.end(),
+                                  [](const TriedPlan& tried) { return tried.taken; });
+  return taken == report.tried.end() ? nullptr : &*taken;
+}
+
+std::string OthersText(const PlanReport& report) {
+  std::string others;
+  for (const TriedPlan& tried : report.tried) {
+    if (tried.taken) continue;
+    others += fmt::format("{}{} {}", others.empty() ? "" : ", ", KindText(tried), BytesText(tried));
+  }
+  return others;
+}
+
+std::string TriedText(const PlanReport& report) {
+  const TriedPlan* const taken = TakenOf(report);
+  if (report.tried.size() < 2 || taken == nullptr) return "";
+  const bool has_budget = report.budget_bytes || report.budget_total_bytes;
+  bool another_fits = false;
+  bool fewest = false;
+  for (const TriedPlan& tried : report.tried) {
+    if (tried.taken) continue;
+    another_fits = another_fits || tried.fits;
+    fewest = fewest || tried.bytes > taken->bytes;
+  }
+  std::string why = fewest ? "fewest bytes" : "no other has fewer bytes";
+  if (report.compiled->plan.memories.size() > 1) why = "shortest access time";
+  if (has_budget && taken->fits && !another_fits) why = "the only one within the budget";
+  if (has_budget && IsBudgetKnown(report) && !taken->fits) why += ", none is within the budget";
+  return fmt::format("  taken: {}, {} ({}); {}\n", KindText(*taken), BytesText(*taken), why,
+                     OthersText(report));
+}
+
+}  // namespace neap::report

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private to this module: "does one part of a problem fit into a capacity?", asked again and again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "neap/base/random.h"
+#include "neap/solve/arena/budget.h"
+#include "neap/solve/arena/decision_search.h"
+#include "neap/solve/arena/pair_table.h"
+#include "neap/solve/arena/problem.h"
+
+namespace neap::arena {
+
+class CapacitySearch {
+ public:
+  CapacitySearch() = default;
+  CapacitySearch(const CapacitySearch&) = delete;
+  CapacitySearch& operator=(const CapacitySearch&) = delete;
+  virtual ~CapacitySearch() = default;
+
+  // `nodes` in all. `restarts` is the place in the sequence of restarts, for the caller to keep
+  // from one attempt at a capacity to the next.
+  virtual Verdict Attempt(std::int64_t capacity_bytes, std::int64_t nodes, std::int64_t& restarts,
+                          Random& random, Budget& budget) = 0;
+  // After kPlaced: the offset of an item, in bytes.
+  virtual std::int64_t OffsetOf(std::size_t item) const = 0;
+  // Every height of this part is a multiple of it: other capacities say nothing new. 1 where that
+  // is not known of every placement.
+  virtual std::int64_t step_bytes() const = 0;
+};
+
+// The strongest search that knows the pair rules of these buffers, which are one part of the
+// problem; nullptr where the part is too large for any.
+std::unique_ptr<CapacitySearch> MakeCapacitySearch(const Problem& problem, const PairTable& table,
+                                                   std::span<const BufferIndex> buffers);
+
+}  // namespace neap::arena

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private to this module: lowest-fit placement in a given order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "neap/solve/arena/neighbours.h"
+#include "neap/solve/arena/pair_table.h"
+#include "neap/solve/arena/problem.h"
+
+namespace neap::arena {
+
+// Height of the arena that `offsets` make.
+std::int64_t HeightOf(const Problem& problem, std::span<const std::int64_t> offsets);
+
+// The buffers that are not fixed, in index order.
+std::vector<BufferIndex> FreeBuffers(const Problem& problem);
+
+// The order in which TensorFlow Lite Micro places the buffers that are not fixed (arena.h).
+std::vector<BufferIndex> TflmOrder(const Problem& problem);
+
+// Places buffers one after the other, each at the lowest aligned offset where it fits among the
+// buffers placed before it, as the rules of their pairs say; those with a fixed offset are there
+// from the beginning. Looks only at buffers that are live at the same time where their pairs fit in
+// memory, else at all placed ones. A pass costs O(sum over buffers of k log k), k the number of
+// time-overlapping buffers, or O(n^2).
+class FirstFit {
+ public:
+  enum class Pairs { kHonoured, kIgnored };
+  explicit FirstFit(const Problem& problem, Pairs pairs = Pairs::kHonoured);  // keeps a reference
+
+  // `order` names every free buffer once.
+  Placement Place(std::span<const BufferIndex> order);
+
+  // nullptr where there are too many pairs.
+  const Neighbours* neighbours() const { return neighbours_ ? &*neighbours_ : nullptr; }
+
+  // Placed buffers looked at, over all passes: a measure of work that is the same everywhere.
+  std::int64_t visits() const { return visits_; }
+
+ private:
+  // Offsets strictly between are forbidden.
+  struct Interval {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+  };
+  struct PlacedExtent {
+    BufferIndex buffer = 0;
+    std::int64_t offset = 0;
+    std::int64_t end = 0;
+    LiveRange live;
+  };
+
+  std::int64_t LowestAmongNeighbours(BufferIndex buffer, std::span<const std::int64_t> offsets);
+  std::int64_t LowestAmongAll(BufferIndex buffer);
+  std::int64_t LowestAmongAllWithRules(BufferIndex buffer);
+  void Forbid(BufferIndex buffer, BufferIndex other, std::int64_t offset);
+  std::int64_t LowestAllowed(const Buffer& buffer);
+  void InsertByOffset(BufferIndex buffer, std::int64_t offset);
+
+  const Problem& problem_;
+  std::vector<LiveRange> ranges_;  // empty for a buffer that occupies nothing
+  std::optional<Neighbours> neighbours_;
+  std::optional<PairTable> table_;    // none: no rules
+  std::vector<Interval> forbidden_;   // scratch
+  std::vector<PlacedExtent> placed_;  // sorted by offset, without neighbours only
+  std::int64_t visits_ = 0;
+};
+
+}  // namespace neap::arena

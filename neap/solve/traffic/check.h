@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The independent word on what moves: replays decisions step by step from the rules in problem.h
+// and counts again. Shares no code with what made the decisions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neap/solve/traffic/blocks.h"
+#include "neap/solve/traffic/problem.h"
+
+namespace neap::traffic {
+
+// nullopt when the residencies break a rule; `why`, if given, receives one line that says so.
+// `residencies` by tensor, then by step. O((steps + accesses + residencies) log).
+std::optional<Counts> Replay(const Problem& problem, std::int64_t on_chip_bytes,
+                             std::span<const Residency> residencies, std::string* why = nullptr);
+
+// The same for blocks: what is evicted, and when. O(accesses of blocks, logarithms apart).
+std::optional<Counts> ReplayBlocks(const Problem& problem, const BlockMemory& memory,
+                                   std::span<const Eviction> evictions, std::string* why = nullptr);
+
+}  // namespace neap::traffic

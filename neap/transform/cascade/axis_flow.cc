@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/cascade/axis_flow.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "neap/ops/op_table.h"
+#include "neap/ops/traits.h"
+#include "neap/ops/window.h"
+#include "neap/transform/cascade/constants.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Subgraph;
+using graph::TensorId;
+using ops::Interval;
+using ops::Is;
+using ops::OpKind;
+
+// What a tile holds of a tensor along the axis, and what of it is right.
+struct Extent {
+  Interval held;
+  Interval right;
+};
+
+// A window operator along the axis.
+struct Slide {
+  std::int64_t in = 0;  // of the whole
+  std::int64_t out = 0;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
+  std::int64_t before = 0;
+  bool same = false;
+  std::int64_t Span() const { return (kernel - 1) * dilation + 1; }
+};
+
+std::optional<Slide> SlideOf(const Subgraph& subgraph, const Op& op, std::size_t axis) {
+  const auto window = ops::WindowOf(subgraph, op);
+  if (!window || (axis != 1 && axis != 2)) return std::nullopt;
+  Slide slide;
+  slide.same = ops::IntegerAttribute(op, "padding", 0) == 0;
+  if (axis == 1) {
+    slide.in = window->in_height;
+    slide.out = window->out_height;
+    slide.kernel = window->kernel_height;
+    slide.stride = window->stride_height;
+    slide.dilation = window->dilation_height;
+    slide.before = window->pad_top;
+  } else {
+    slide.in = window->in_width;
+    slide.out = window->out_width;
+    slide.kernel = window->kernel_width;
+    slide.stride = window->stride_width;
+    slide.dilation = window->dilation_width;
+    slide.before = window->pad_left;
+  }
+  // What would take forever is not tried.
+  constexpr std::int64_t kMaxReads = 1 << 18;
+  if (slide.kernel > kMaxReads || slide.out > kMaxReads / slide.kernel) return std::nullopt;
+  return slide;
+}
+
+// True if all taps of output `at` meet what they would meet in the whole.
+bool IsRight(const Slide& slide, std::int64_t at, const Extent& in) {
+  for (std::int64_t k = 0; k < slide.kernel; ++k) {
+    const std::int64_t tap = at * slide.stride - slide.before + k * slide.dilation;
+    const bool inside = tap >= 0 && tap < slide.in;
+    const Interval& where = inside ? in.right : in.held;
+    if ((tap >= where.begin && tap < where.end) != inside) return false;
+  }
+  return true;
+}
+
+// The run of right outputs around those that are needed.
+std::optional<Extent> Slid(const Slide& slide, const Extent& in, const Interval& needed) {
+  const std::int64_t size = in.held.size();
+  std::int64_t count = 0;
+  std::int64_t before = 0;
+  if (slide.same) {
+    count = (size + slide.stride - 1) / slide.stride;
+    before = std::max<std::int64_t>((count - 1) * slide.stride + slide.Span() - size, 0) / 2;
+  } else {
+    if (size < slide.Span()) return std::nullopt;
+    count = (size - slide.Span()) / slide.stride + 1;
+  }
+  const std::int64_t shifted = in.held.begin - before + slide.before;
+  if (shifted % slide.stride != 0) return std::nullopt;
+  Extent out;
+  out.held = {shifted / slide.stride, shifted / slide.stride + count};
+  if (out.held.begin < 0 || out.held.end > slide.out) return std::nullopt;
+  for (std::int64_t at = needed.begin; at < needed.end; ++at) {
+    if (at < out.held.begin || at >= out.held.end || !IsRight(slide, at, in)) return std::nullopt;
+  }
+  out.right = needed;
+  while (out.right.begin > out.held.begin && IsRight(slide, out.right.begin - 1, in)) {
+    --out.right.begin;
+  }
+  while (out.right.end < out.held.end && IsRight(slide, out.right.end, in)) ++out.right.end;
+  return out;
+}
+
+Interval Common(const Interval& a, const Interval& b) {
+  return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+class Flow {
+ public:
+  Flow(const Subgraph& subgraph, const std::vector<OpId>& ops, std::size_t axis,
+       const std::map<TensorId, Interval>& needed, std::string* why)
+      : subgraph_(subgraph), ops_(ops), axis_(axis), needed_(needed), why_(*why) {}
+
+  // With these parts of the inputs; nullopt: they do not do.
+  std::optional<AxisFlow> Try(const std::map<TensorId, Interval>& inputs) {
+    extents_.clear();
+    flow_ = {};
+    for (const auto& [id, held] : inputs) extents_[id] = {held, held};
+    for (const OpId id : ops_) {
+      const auto out = After(id, subgraph_.ops[id]);
+      if (!out) return std::nullopt;
+      extents_[subgraph_.ops[id].outputs[0]] = *out;
+    }
+    for (const auto& [id, extent] : extents_) flow_.held[id] = extent.held;
+    return flow_;
+  }
+  // An operator that no part would do for.
+  bool Hopeless() const { return hopeless_; }
+
+ private:
+  std::optional<Extent> Refuse(const Op& op, OpId id, const std::string& what) {
+    why_ = "operator " + graph::Describe(id, op) + ": " + what;
+    hopeless_ = true;
+    return std::nullopt;
+  }
+
+  std::int64_t SizeOf(TensorId id) const { return (*subgraph_.tensors[id].shape)[axis_]; }
+
+  std::optional<Extent> After(OpId id, const Op& op) {
+    const Interval& needed = needed_.at(op.outputs[0]);
+    const auto slide = SlideOf(subgraph_, op, axis_);
+    const bool pads = Is(op, OpKind::kPad, OpKind::kPadv2);
+    // Of an input that is one long along the axis every tile takes all.
+    if ((slide || pads) && !extents_.contains(op.inputs[0])) {
+      return Refuse(op, id, "has nothing to be cut along axis " + std::to_string(axis_));
+    }
+    if (slide) return Slid(*slide, extents_.at(op.inputs[0]), needed);
+    if (pads) return Padded(id, op);
+    if (Is(op, OpKind::kConcatenation)) {
+      std::int64_t along = ops::IntegerAttribute(op, "axis", 0);
+      const auto rank = static_cast<std::int64_t>(subgraph_.tensors[op.outputs[0]].shape->size());
+      if (along < 0) along += rank;
+      if (along == static_cast<std::int64_t>(axis_)) {
+        return Refuse(op, id, "concatenates along the axis that is cut");
+      }
+      return Joined(id, op);
+    }
+    const bool last = axis_ + 1 == subgraph_.tensors[op.outputs[0]].shape->size();
+    const bool mixes = Is(op, OpKind::kSoftmax, OpKind::kLogSoftmax, OpKind::kL2Normalization,
+                          OpKind::kLocalResponseNormalization);
+    if (ops::IsElementwise(op) || (mixes && !last)) return Joined(id, op);
+    return Refuse(op, id, "cannot be cut along axis " + std::to_string(axis_));
+  }
+
+  std::optional<Extent> Padded(OpId id, const Op& op) {
+    const auto paddings = IntegersOf(subgraph_, op, 1);
+    const std::size_t rank = subgraph_.tensors[op.outputs[0]].shape->size();
+    if (!paddings || paddings->size() != 2 * rank) {
+      return Refuse(op, id, "its paddings are not known");
+    }
+    const std::int64_t before = (*paddings)[2 * axis_];
+    const Extent& in = extents_.at(op.inputs[0]);
+    const std::int64_t size = SizeOf(op.inputs[0]);
+    const std::int64_t out = SizeOf(op.outputs[0]);
+    const auto shifted = [&](const Interval& part) {
+      return Interval{part.begin == 0 ? 0 : part.begin + before,
+                      part.end == size ? out : part.end + before};
+    };
+    const Extent result = {shifted(in.held), shifted(in.right)};
+    const Interval& needed = needed_.at(op.outputs[0]);
+    const bool enough = result.right.begin <= needed.begin && result.right.end >= needed.end;
+    return enough ? std::optional(result) : std::nullopt;
+  }
+
+  // Inputs at the same indices: what all of them hold.
+  std::optional<Extent> Joined(OpId id, const Op& op) {
+    const std::int64_t size = SizeOf(op.outputs[0]);
+    const std::size_t rank = subgraph_.tensors[op.outputs[0]].shape->size();
+    Extent out = {{0, size}, {0, size}};
+    std::vector<std::size_t> cut;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!op.inputs[i].valid()) continue;
+      const graph::Tensor& tensor = subgraph_.tensors[op.inputs[i]];
+      const auto found = extents_.find(op.inputs[i]);
+      if (found == extents_.end()) {
+        const bool repeats = !tensor.shape || tensor.shape->size() + axis_ < rank ||
+                             (*tensor.shape)[tensor.shape->size() + axis_ - rank] == 1;
+        if (!repeats) return Refuse(op, id, "has an operand that would have to be cut");
+        continue;
+      }
+      if (!tensor.shape || tensor.shape->size() != rank) {
+        return Refuse(op, id, "has operands of different ranks");
+      }
+      cut.push_back(i);
+      out.held = Common(out.held, found->second.held);
+      out.right = Common(out.right, found->second.right);
+    }
+    for (const std::size_t i : cut) {
+      if (extents_.at(op.inputs[i]).held != out.held) flow_.read[{id, i}] = out.held;
+    }
+    const Interval& needed = needed_.at(op.outputs[0]);
+    const bool enough = out.right.begin <= needed.begin && out.right.end >= needed.end;
+    return enough ? std::optional(out) : std::nullopt;
+  }
+
+  const Subgraph& subgraph_;
+  const std::vector<OpId>& ops_;
+  const std::size_t axis_;
+  const std::map<TensorId, Interval>& needed_;
+  std::string& why_;
+  bool hopeless_ = false;
+  std::map<TensorId, Extent> extents_;
+  AxisFlow flow_;
+};
+
+}  // namespace
+
+std::optional<AxisFlow> FlowAlong(const Subgraph& subgraph, const std::vector<OpId>& ops,
+                                  const std::vector<TensorId>& inputs, std::size_t axis,
+                                  const std::map<TensorId, Interval>& needed, std::string* why) {
+  Flow flow(subgraph, ops, axis, needed, why);
+  // How much more than is needed may be taken on either side: strides multiply, and a row that is
+  // computed wrong goes on through windows.
+  constexpr std::int64_t kMost = 48;
+  for (std::int64_t more = 0; more <= kMost; ++more) {
+    for (std::int64_t before = 0; before <= more; ++before) {
+      std::map<TensorId, Interval> parts;
+      bool beyond = false;
+      for (const TensorId id : inputs) {
+        const auto found = needed.find(id);
+        if (found == needed.end()) continue;
+        const std::int64_t size = (*subgraph.tensors[id].shape)[axis];
+        const Interval part = {found->second.begin - before, found->second.end + more - before};
+        beyond = beyond || (part.begin < 0 && before > 0 && found->second.begin == 0) ||
+                 (part.end > size && more > before && found->second.end == size);
+        parts[id] = {std::max<std::int64_t>(part.begin, 0), std::min(part.end, size)};
+      }
+      if (beyond) continue;
+      if (auto result = flow.Try(parts)) return result;
+      if (flow.Hopeless()) return std::nullopt;
+    }
+  }
+  *why = "no part of the inputs makes the operators' own padding come out right along axis " +
+         std::to_string(axis);
+  return std::nullopt;
+}
+
+}  // namespace neap::cascade

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/cascade/bodies.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "neap/base/bytes.h"
+#include "neap/ops/op_table.h"
+#include "neap/ops/traits.h"
+#include "neap/transform/cascade/tile_writer.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Op;
+using graph::Subgraph;
+using graph::TensorId;
+using ops::Box;
+using ops::Is;
+using ops::OpKind;
+
+constexpr std::int64_t kNode = 32;
+constexpr std::int64_t kTensor = 12;
+constexpr std::int64_t kKeptBySlice = kNode + 2 * kTensor;
+
+bool SameSizes(const Box& a, const Box& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const ops::Interval& x, const ops::Interval& y) { return x.size() == y.size(); });
+}
+
+// Where a slice of a tensor of the tile begins in it.
+std::vector<std::int64_t> BeginsOf(const Tile& tile, const TileStep& step) {
+  const Box& out = tile.tensors[static_cast<std::size_t>(step.output)].box;
+  const Box& in = tile.tensors[static_cast<std::size_t>(step.inputs[0])].box;
+  std::vector<std::int64_t> begins;
+  for (std::size_t d = 0; d < out.size(); ++d) begins.push_back(out[d].begin - in[d].begin);
+  return begins;
+}
+
+bool SameStep(const Tile& a, const TileStep& of_a, const Tile& b, const TileStep& of_b) {
+  // Operators that are told how to run on a part are not of the format that has calls.
+  const bool told = !of_a.attributes.empty() || !of_a.removed.empty() || !of_b.attributes.empty() ||
+                    !of_b.removed.empty();
+  if (told || of_a.op != of_b.op || of_a.inputs != of_b.inputs || of_a.output != of_b.output ||
+      of_a.paddings != of_b.paddings) {
+    return false;
+  }
+  return of_a.op.valid() || IsArgument(of_a) || BeginsOf(a, of_a) == BeginsOf(b, of_b);
+}
+
+bool SameWork(const Tile& a, const Tile& b) {
+  return a.output == b.output &&
+         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(),
+                    [](const TileTensor& x, const TileTensor& y) {
+                      return x.whole == y.whole && SameSizes(x.box, y.box);
+                    }) &&
+         std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
+                    [&](const TileStep& x, const TileStep& y) { return SameStep(a, x, b, y); });
+}
+
+bool MayBeBody(const Subgraph& subgraph, const Tile& tile) {
+  bool makes_output = false;
+  for (const TileStep& step : tile.steps) {
+    if (!step.op.valid()) {
+      makes_output = makes_output || (!IsArgument(step) && step.output == tile.output);
+      continue;
+    }
+    const Op& op = subgraph.ops[step.op];
+    if (op.domain != "tflite") return false;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const bool outside = op.inputs[i].valid() && step.inputs[i] == kWhole;
+      if (outside && !subgraph.tensors[op.inputs[i]].constant) return false;
+    }
+    makes_output = makes_output || step.output == tile.output;
+  }
+  return makes_output;
+}
+
+}  // namespace
+
+std::int64_t KeptBytes(const Subgraph& subgraph, const Op& op) {
+  if (Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d)) {
+    const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+    const std::int64_t channels = out.shape->empty() ? 0 : out.shape->back();
+    return kNode + kTensor + 28 + 64 + 2 * AlignUp(4 * channels, 16);
+  }
+  return kNode + kTensor + (ops::IsElementwise(op) ? 66 : 90);
+}
+
+std::int64_t KeptByClones(const Subgraph& subgraph, const Tile& tile) {
+  std::int64_t bytes = 0;
+  for (const TileStep& step : tile.steps) {
+    bytes += step.op.valid() ? KeptBytes(subgraph, subgraph.ops[step.op]) : kKeptBySlice;
+  }
+  return bytes;
+}
+
+std::int64_t KeptByBody(const Subgraph& subgraph, const Tile& tile) {
+  constexpr std::int64_t kSubgraph = 8;
+  std::int64_t bytes = kSubgraph;
+  std::set<TensorId> constants;
+  for (const TileStep& step : tile.steps) {
+    if (!step.op.valid()) {
+      bytes += IsArgument(step) ? kTensor : kKeptBySlice;
+      continue;
+    }
+    const Op& op = subgraph.ops[step.op];
+    bytes += KeptBytes(subgraph, op);
+    for (const TensorId input : op.inputs) {
+      if (input.valid() && subgraph.tensors[input].constant) constants.insert(input);
+    }
+  }
+  return bytes + kTensor * static_cast<std::int64_t>(constants.size());
+}
+
+std::int64_t KeptByCall(const Tile& tile) {
+  constexpr std::int64_t kOptionsAndData = 8 + 16;
+  const auto arguments = std::count_if(tile.steps.begin(), tile.steps.end(), IsArgument);
+  return kNode + kTensor + kOptionsAndData + kKeptBySlice * arguments;
+}
+
+std::vector<int> BodiesOf(const Subgraph& subgraph, const std::vector<Tile>& tiles,
+                          TileBodies bodies) {
+  std::vector<int> result(tiles.size(), kNoBody);
+  if (bodies == TileBodies::kClones) return result;
+  std::vector<std::vector<std::size_t>> classes;
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    if (!MayBeBody(subgraph, tiles[t])) continue;
+    const auto same = std::find_if(classes.begin(), classes.end(), [&](const auto& members) {
+      return SameWork(tiles[members.front()], tiles[t]);
+    });
+    if (same != classes.end()) {
+      same->push_back(t);
+    } else {
+      classes.push_back({t});
+    }
+  }
+  int next = 0;
+  for (const std::vector<std::size_t>& members : classes) {
+    const Tile& tile = tiles[members.front()];
+    const auto count = static_cast<std::int64_t>(members.size());
+    const bool pays = KeptByBody(subgraph, tile) + count * KeptByCall(tile) <
+                      count * KeptByClones(subgraph, tile);
+    if (count < 2 || !pays) continue;
+    for (const std::size_t t : members) result[t] = next;
+    ++next;
+  }
+  return result;
+}
+
+}  // namespace neap::cascade

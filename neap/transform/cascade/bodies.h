@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles that are the same operators on tensors of the same shapes may share one body, which each of
+// them calls; and what that costs where a runtime keeps data for every operator. Private to
+// neap/cascade.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neap/graph/graph.h"
+#include "neap/transform/cascade/region.h"
+
+namespace neap::cascade {
+
+// For every tile the number of its body, from 0 by first use; kNoBody: it stays a clone. A body is
+// shared by at least two tiles, which differ in nothing but where their slices of the region's
+// inputs begin, and by so many that TensorFlow Lite Micro keeps less than for clones. Tiles that
+// read a tensor from outside whole stay clones: a body is given its inputs as copies. kClones, and
+// operators of ONNX: no bodies. O(tiles x bodies x steps).
+inline constexpr int kNoBody = -1;
+std::vector<int> BodiesOf(const graph::Subgraph& subgraph, const std::vector<Tile>& tiles,
+                          TileBodies bodies);
+
+// What TensorFlow Lite Micro keeps on a 32-bit machine, about: for a tile as clones; for one body
+// with what it has of its own; for a call of a body, slices of the region's inputs included.
+std::int64_t KeptByClones(const graph::Subgraph& subgraph, const Tile& tile);
+std::int64_t KeptByBody(const graph::Subgraph& subgraph, const Tile& tile);
+std::int64_t KeptByCall(const Tile& tile);
+// For one operator; for the concatenation of tiles.
+std::int64_t KeptBytes(const graph::Subgraph& subgraph, const graph::Op& op);
+inline constexpr std::int64_t kKeptByConcatenation = 32 + 12 + 8 + 32;
+
+}  // namespace neap::cascade

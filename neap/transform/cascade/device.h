@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices: memories and rates, from a JSON description (schemas/device.schema.json,
+// docs/algorithms/tiles.md) or a preset; and what running operators on one takes. A model: it
+// orders plans, and says what it cannot know.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+
+namespace neap::cascade {
+
+// Rates are in thousandths, so that no float decides: 8000 is eight bytes a cycle.
+struct DeviceMemory {
+  std::string name;
+  std::int64_t bytes = 0;  // 0: as large as wanted
+  std::int64_t read_per_kilocycle = 0;
+  std::int64_t write_per_kilocycle = 0;
+  std::int64_t latency_cycles = 0;  // of a burst
+  std::int64_t burst_bytes = 1;     // shorter accesses take as long
+  bool holds_weights = false;
+  bool holds_activations = false;
+};
+
+enum class OpClass : std::uint8_t { kConv, kPointwise, kDepthwise, kDense, kElementwise, kMove };
+inline constexpr std::size_t kOpClasses = 6;
+// "conv", "pointwise", "depthwise", "dense", "elementwise", "move".
+std::string_view NameOf(OpClass op_class);
+OpClass ClassOf(const graph::Subgraph& subgraph, const graph::Op& op);
+
+// What the output unit of a block engine does beside scaling sums: looking functions up in a table
+// (also where one is fused into a convolution), maxima, sums, products, products of 32 bits.
+enum class OutputClass : std::uint8_t { kLookup, kMaxPool, kAdd, kMultiply, kMultiplyWide, kOther };
+inline constexpr std::size_t kOutputClasses = 5;  // kOther has no rate of its own
+// "lookup", "max_pool", "add", "multiply", "multiply_wide".
+std::string_view NameOf(OutputClass output_class);
+OutputClass OutputClassOf(const graph::Subgraph& subgraph, const graph::Op& op);
+
+// Multiplier arrays that work on blocks: what the rates of a class cannot say.
+struct BlockEngine {
+  std::int64_t macs_per_cycle = 0;  // 0: no such engine
+  std::int64_t block_height = 1;    // of the unit block
+  std::int64_t block_width = 1;
+  std::int64_t block_depth = 8;
+  std::int64_t step_cycles = 4;
+  std::int64_t output_millicycles = 500;  // for each element of an output
+  // For each element of outputs that the output unit makes otherwise, by OutputClass; 0: as above.
+  std::int64_t output_millicycles_of[kOutputClasses] = {};
+};
+
+struct Device {
+  std::string name;
+  std::string source;  // where the numbers are from
+  std::int64_t clock_hertz = 0;
+  std::vector<DeviceMemory> memories;
+  // Multiplications a kilocycle of conv, pointwise, depthwise, dense; elements a kilocycle of
+  // elementwise; bytes a kilocycle of move.
+  std::int64_t per_kilocycle[kOpClasses] = {};
+  std::int64_t launch_cycles = 0;   // for every operator
+  bool overlaps_transfers = false;  // a DMA works beside the arithmetic
+  BlockEngine engine;
+};
+
+// Names that DeviceNamed takes, the default first.
+std::span<const std::string_view> DevicePresets();
+std::optional<Device> DeviceNamed(std::string_view name);
+// Reads a description; fails with kBadInput, naming the member.
+Result<Device> ParseDevice(std::string_view json, const std::string& file);
+
+// Thousandths of a cycle for each element of the output of `op`.
+std::int64_t OutputMillicycles(const graph::Subgraph& subgraph, const graph::Op& op,
+                               const BlockEngine& engine);
+
+struct OpCycles {
+  std::int64_t compute = 0;
+  std::int64_t transfer = 0;  // of bytes, in the memories where they are
+  std::int64_t total = 0;     // as they overlap, with the launch
+};
+// `op` with its shapes as they are. Activations are in the first memory that holds them, weights in
+// the first that holds those.
+OpCycles CyclesOf(const graph::Subgraph& subgraph, const graph::Op& op, const Device& device);
+// The same with the weights beside the activations, if `weights_copied`.
+OpCycles CyclesOf(const graph::Subgraph& subgraph, const graph::Op& op, const Device& device,
+                  bool weights_copied);
+// Of a copy from one memory to the other.
+std::int64_t CopyCycles(std::int64_t bytes, const DeviceMemory& from, const DeviceMemory& to);
+// The memory that holds weights, or activations; nullptr: none does.
+const DeviceMemory* MemoryFor(const Device& device, bool weights);
+// Of all operators, one after the other.
+std::int64_t CyclesOf(const graph::Subgraph& subgraph, const Device& device);
+
+}  // namespace neap::cascade

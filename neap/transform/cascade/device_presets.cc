@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Presets of devices. Every number has its source in the description; where none was measured it is
+// said.
+#include <array>
+
+#include "neap/transform/cascade/device.h"
+
+namespace neap::cascade {
+namespace {
+
+constexpr std::array<std::string_view, 11> kNames = {
+    "cortex-m4",
+    "cortex-m7",
+    "cortex-m55",
+    "ethos-u55-32-high-end",
+    "ethos-u55-64-high-end",
+    "ethos-u55-128-high-end",
+    "ethos-u55-256-high-end",
+    "ethos-u55-32-deep-embedded",
+    "ethos-u55-64-deep-embedded",
+    "ethos-u55-128-deep-embedded",
+    "ethos-u55-256-deep-embedded",
+};
+
+// Rates in the order of OpClass: conv, pointwise, depthwise, dense, elementwise, move.
+void SetRates(Device* device, std::array<std::int64_t, kOpClasses> per_kilocycle) {
+  for (std::size_t i = 0; i < kOpClasses; ++i) device->per_kilocycle[i] = per_kilocycle[i];
+}
+
+DeviceMemory Sram(std::int64_t per_kilocycle) {
+  DeviceMemory memory;
+  memory.name = "sram";
+  memory.read_per_kilocycle = memory.write_per_kilocycle = per_kilocycle;
+  memory.holds_activations = true;
+  return memory;
+}
+
+DeviceMemory Flash(std::int64_t per_kilocycle, std::int64_t latency, std::int64_t burst) {
+  DeviceMemory memory;
+  memory.name = "flash";
+  memory.read_per_kilocycle = per_kilocycle;
+  memory.latency_cycles = latency;
+  memory.burst_bytes = burst;
+  memory.holds_weights = true;
+  return memory;
+}
+
+Device CortexM(std::string_view name) {
+  Device device;
+  device.name = name;
+  device.launch_cycles = 500;
+  if (name == "cortex-m4") {
+    device.source =
+        "rates of CMSIS-NN class kernels, from medians of MLPerf Tiny v1.1 (L4R5, 120 MHz): a "
+        "model, to be calibrated";
+    device.clock_hertz = 120'000'000;
+    SetRates(&device, {300, 350, 120, 300, 200, 1500});
+    device.memories = {Sram(4000), Flash(2000, 0, 1)};
+  } else if (name == "cortex-m7") {
+    device.source =
+        "rates of CMSIS-NN class kernels, from medians of MLPerf Tiny v1.1 (H7A3, 280 MHz): a "
+        "model, to be calibrated";
+    device.clock_hertz = 280'000'000;
+    SetRates(&device, {600, 700, 250, 500, 250, 4000});
+    device.memories = {Sram(8000), Flash(2000, 0, 1)};
+  } else {
+    device.source =
+        "a quarter of the peak of eight 8-bit multiplications a cycle (Helium): an estimate, not "
+        "measured";
+    device.clock_hertz = 160'000'000;
+    SetRates(&device, {2500, 3000, 1000, 2000, 1000, 8000});
+    device.memories = {Sram(8000), Flash(4000, 0, 1)};
+  }
+  return device;
+}
+
+// Unit block and cycles of an output element, in thousandths: of a sum, of a function from a table,
+// a maximum, a sum of two, a product, a product of 32 bits.
+BlockEngine EngineOf(std::string_view name) {
+  if (name.find("-256-") != std::string_view::npos) {
+    return {256, 2, 2, 8, 4, 250, {1000, 125, 750, 375, 750}};
+  }
+  if (name.find("-128-") != std::string_view::npos) {
+    return {128, 1, 2, 8, 4, 500, {1000, 250, 1500, 750, 750}};
+  }
+  if (name.find("-64-") != std::string_view::npos) {
+    return {64, 1, 1, 8, 4, 1000, {1000, 500, 3000, 1500, 1500}};
+  }
+  return {32, 1, 1, 4, 4, 2000, {2000, 1000, 6000, 3000, 3000}};
+}
+
+Device EthosU55(std::string_view name) {
+  Device device;
+  device.name = name;
+  device.source =
+      "unit blocks, cycles of a block and of an output element, and memories as the compiler Vela "
+      "3.10 and the TVM cascader have them; weights are not compressed here";
+  const bool high_end = name.ends_with("high-end");
+  device.clock_hertz = high_end ? 500'000'000 : 200'000'000;
+  device.overlaps_transfers = true;
+  device.launch_cycles = 100;
+  SetRates(&device, {0, 0, 0, 0, 0, 8000});
+  device.engine = EngineOf(name);
+  DeviceMemory sram = Sram(8000);
+  sram.latency_cycles = 32;
+  sram.burst_bytes = 32;
+  device.memories = {sram, high_end ? Flash(1000, 64, 128) : Flash(500, 64, 128)};
+  return device;
+}
+
+}  // namespace
+
+std::span<const std::string_view> DevicePresets() { return kNames; }
+
+std::optional<Device> DeviceNamed(std::string_view name) {
+  for (const std::string_view known : kNames) {
+    if (known == name) return name.starts_with("cortex") ? CortexM(name) : EthosU55(name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace neap::cascade

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/cascade/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "neap/execute/evaluate.h"
+#include "neap/execute/inputs.h"
+#include "neap/execute/run.h"
+#include "neap/transform/cascade/cost.h"
+#include "neap/transform/cascade/region_search.h"
+#include "testing/tile_networks.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Graph;
+using graph::Op;
+using graph::OpId;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::TensorId;
+
+// What is planned is run at its addresses: no byte is shared wrongly, outputs are those of the
+// network as it is.
+TEST(Plan, RealisedPlansRunAtTheirAddresses) {
+  Random random(21);
+  int cut = 0;
+  int dead_parts = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Network network = RandomTflite(&random, true);
+    const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    RegionPlan region;
+    region.ops = network.ops;
+    region.splits = RandomSplits(*main.tensors[main.outputs[0]].shape, 1, &random);
+    if (region.splits.empty()) continue;
+    const auto tiled = Realise(network.graph, {region});
+    if (!tiled) continue;
+    const Graph planned = WithoutUnused(*tiled);
+    compile::Options options;
+    options.runtime = plan::Runtime::kTflm;
+    options.order = "file";
+    options.placement_states = 2000;
+    options.kernels =
+        round % 2 == 0 ? ops::KernelLibrary::kCopies : ops::KernelLibrary::kTflmReference;
+    const auto compiled = compile::Compile(planned, options);
+    ASSERT_TRUE(compiled) << compiled.error().ToString();
+    const auto inputs = execute::RandomInputs(main, random.Next() >> 40U, 1 << 20);
+    execute::RunOptions run;
+    run.kernels = execute::Kernels::kTflm;
+    const auto result = execute::Run(planned, compiled->plan.entries[0], *inputs, run);
+    ASSERT_TRUE(result) << result.error().ToString();
+    ASSERT_TRUE(result->violations.empty()) << result->violations.front();
+    execute::EvaluateOptions whole;
+    whole.kernels = execute::Kernels::kTflm;
+    const auto expected = execute::Evaluate(network.graph, SubgraphId(0), *inputs, whole);
+    ASSERT_TRUE(expected);
+    ASSERT_EQ((*expected)[0].bytes, result->outputs[0].bytes);
+    ++cut;
+    for (const plan::Overlap& overlap : compiled->plan.entries[0].overlaps) {
+      dead_parts += overlap.kind == plan::OverlapKind::kDeadPart ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cut, 200);
+  EXPECT_GT(dead_parts, 50);
+}
+
+// Every way through the order with every even grid, without dynamic programming.
+void Enumerate(const std::vector<std::int64_t>& loads, const std::vector<RegionCandidate>& plans,
+               std::int64_t floor, std::size_t at, Cost so_far, std::vector<Cost>* all) {
+  if (at == loads.size()) {
+    so_far.bytes = std::max(so_far.bytes, floor);
+    all->push_back(so_far);
+    return;
+  }
+  Cost next = so_far;
+  next.bytes = std::max(next.bytes, loads[at]);
+  Enumerate(loads, plans, floor, at + 1, next, all);
+  for (const RegionCandidate& plan : plans) {
+    if (plan.begin != at) continue;
+    next = so_far;
+    next.bytes = std::max(next.bytes, plan.cost.bytes);
+    next.macs += plan.cost.macs;
+    next.kept_bytes += plan.cost.kept_bytes;
+    Enumerate(loads, plans, floor, plan.end, next, all);
+  }
+}
+
+TEST(Plan, TheFrontIsThatOfBruteForce) {
+  Random random(22);
+  int several = 0;
+  for (int round = 0; round < 150; ++round) {
+    const Network network = RandomTflite(&random, true);
+    if (network.ops.size() > 5) continue;
+    const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    Rules rules;
+    rules.alignment = 16;
+    rules.kernels = ops::KernelLibrary::kCopies;
+    rules.charges_operators = true;
+    RegionSearch search(main, network.ops, rules, {{8, 6}});
+    const auto front = search.Run([](std::size_t, std::size_t) { return true; });
+    std::vector<Cost> all;
+    Enumerate(search.Loads(), search.Plans(), search.LeastPossible(), 0, {}, &all);
+    std::vector<Cost> best;
+    for (const Cost& cost : all) {
+      const bool beaten = std::any_of(all.begin(), all.end(), [&](const Cost& other) {
+        return Dominates(other, cost) && !(other == cost);
+      });
+      if (!beaten && std::find(best.begin(), best.end(), cost) == best.end()) best.push_back(cost);
+    }
+    ASSERT_EQ(front.size(), best.size());
+    for (const Combination& combination : front) {
+      EXPECT_NE(std::find(best.begin(), best.end(), combination.cost), best.end());
+    }
+    several += front.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(several, 30);
+}
+
+TEST(Plan, NearCombinationsAreThoseOfBruteForce) {
+  Random random(31);
+  int several = 0;
+  int neighbours = 0;
+  for (int round = 0; round < 1000; ++round) {
+    const Network network = RandomTflite(&random, true);
+    if (network.ops.size() > 5) continue;
+    Rules rules;
+    rules.alignment = 16;
+    rules.kernels = ops::KernelLibrary::kCopies;
+    rules.charges_operators = true;
+    RegionSearch search(network.graph.subgraphs[SubgraphId(0)], network.ops, rules, {{8, 4}});
+    const auto front = search.Run([](std::size_t, std::size_t) { return true; });
+    std::vector<Cost> all;
+    Enumerate(search.Loads(), search.Plans(), search.LeastPossible(), 0, {}, &all);
+    const auto score = [](const Cost& cost) { return cost.bytes + cost.kept_bytes; };
+    std::int64_t most = score(all[0]);
+    for (const Cost& cost : all) most = std::min(most, score(cost));
+    most *= 2;
+    std::vector<std::int64_t> expected;
+    for (const Cost& cost : all) {
+      if (score(cost) <= most) expected.push_back(score(cost));
+    }
+    std::vector<std::int64_t> found;
+    for (const Combination& combination : search.Near(most, all.size())) {
+      ASSERT_EQ(combination.cost, search.CostOf(combination.regions));
+      found.push_back(score(combination.cost));
+    }
+    std::sort(expected.begin(), expected.end());
+    std::sort(found.begin(), found.end());
+    ASSERT_EQ(found, expected);
+    several += found.size() > 2 ? 1 : 0;
+    // Of each height the ones for which least is kept come first.
+    for (const Combination& one : search.Near(most, 1)) {
+      for (const Cost& cost : all) {
+        if (cost.bytes <= one.cost.bytes) {
+          ASSERT_GE(cost.kept_bytes, one.cost.kept_bytes);
+        }
+      }
+    }
+    for (const Combination& neighbour : search.Neighbours(front[0].regions)) {
+      ASSERT_NE(std::find(all.begin(), all.end(), neighbour.cost), all.end());
+      ASSERT_EQ(neighbour.cost, search.CostOf(neighbour.regions));
+      ++neighbours;
+    }
+  }
+  EXPECT_GT(several, 20);
+  EXPECT_GT(neighbours, 500);
+}
+
+// The memory of a proposal is the arena of the plan that runs, not a sum of buffers.
+TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
+  Random random(23);
+  int cut = 0;
+  for (int round = 0; round < 25; ++round) {
+    const Network network = RandomTflite(&random, true);
+    PlanOptions options = QuickOptions(plan::Runtime::kTflm);
+    options.budget_bytes = 1;  // as little as possible, clones or not
+    const auto outcome = FindPlan(network.graph, options);
+    ASSERT_TRUE(outcome) << outcome.error().ToString();
+    EXPECT_FALSE(outcome->fits) << "a budget of one byte is never met, and that is said";
+    const Proposal& chosen = outcome->front[outcome->chosen];
+    if (chosen.regions.empty()) continue;
+    ++cut;
+    EXPECT_LT(chosen.arena_bytes, outcome->uncut.arena_bytes);
+    const auto realised = GraphOf(network.graph, chosen);
+    ASSERT_TRUE(realised);
+    const auto compiled = compile::Compile(WithoutUnused(*realised), OptionsFor(options, chosen));
+    ASSERT_TRUE(compiled);
+    EXPECT_LE(compiled->delivered_arena_bytes, chosen.arena_bytes);
+  }
+  EXPECT_GT(cut, 3);
+}
+
+// What is not placed would not have been of use, and what is of use is not placed higher.
+TEST(Plan, WhatIsLeftOutIsOfNoUse) {
+  Random random(27);
+  int left_out = 0;
+  int placed = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Network network = RandomTflite(&random, true);
+    const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    RegionPlan region;
+    region.ops = network.ops;
+    const graph::Shape& shape = *main.tensors[main.outputs[0]].shape;
+    if (shape.size() != 4 || shape[1] < 2) continue;
+    region.splits = {EvenSplit(1, shape[1], 2)};
+    Proposal proposal;
+    proposal.regions = {region};
+    proposal.order = network.ops;
+    const auto realised = GraphOf(network.graph, proposal);
+    if (!realised) continue;
+    PlanOptions planning = QuickOptions(plan::Runtime::kTflm);
+    compile::Options options = OptionsFor(planning, proposal);
+    const auto whole = compile::Compile(*realised, options);
+    ASSERT_TRUE(whole);
+    const std::int64_t known = whole->delivered_arena_bytes;
+    for (const std::int64_t most : {known / 2, known - 16, known, known + 16}) {
+      options.of_use = [&](std::int64_t arena, std::int64_t) { return arena <= most; };
+      const auto some = compile::Compile(*realised, options);
+      ASSERT_TRUE(some);
+      left_out += some->of_no_use ? 1 : 0;
+      placed += some->of_no_use ? 0 : 1;
+      if (some->of_no_use) {
+        EXPECT_GT(known, most);
+      } else if (known <= most) {
+        EXPECT_LE(some->delivered_arena_bytes, known);
+      }
+    }
+  }
+  EXPECT_GT(left_out, 20);
+  EXPECT_GT(placed, 20);
+}
+
+TEST(Plan, TheSameInputGivesTheSamePlan) {
+  Random random(24);
+  for (int round = 0; round < 5; ++round) {
+    const Network network = RandomTflite(&random, true);
+    const PlanOptions options = QuickOptions(plan::Runtime::kTflm);
+    const auto first = FindPlan(network.graph, options);
+    const auto second = FindPlan(network.graph, options);
+    ASSERT_TRUE(first && second);
+    ASSERT_EQ(first->front.size(), second->front.size());
+    for (std::size_t i = 0; i < first->front.size(); ++i) {
+      EXPECT_EQ(first->front[i].arena_bytes, second->front[i].arena_bytes);
+      EXPECT_EQ(first->front[i].regions.size(), second->front[i].regions.size());
+    }
+  }
+}
+
+TEST(Plan, NothingIsCutWhereThatIsNotBetter) {
+  // A single product needs all of its input.
+  Graph graph;
+  graph.subgraphs.push_back({});
+  Subgraph& main = graph.subgraphs[SubgraphId(0)];
+  const auto add = [&](const graph::Shape& shape, bool constant) {
+    graph::Tensor tensor;
+    tensor.name = "t" + std::to_string(main.tensors.size());
+    tensor.type = graph::ElementType::kInt8;
+    tensor.shape = shape;
+    tensor.constant = constant;
+    return main.tensors.push_back(std::move(tensor));
+  };
+  Op op;
+  op.type = "FULLY_CONNECTED";
+  op.domain = "tflite";
+  op.inputs = {add({1, 64}, false), add({10, 64}, true)};
+  op.outputs = {add({1, 10}, false)};
+  main.inputs = {op.inputs[0]};
+  main.outputs = op.outputs;
+  main.ops.push_back(op);
+  const auto outcome = FindPlan(graph, QuickOptions(plan::Runtime::kTflm));
+  ASSERT_TRUE(outcome) << outcome.error().ToString();
+  EXPECT_TRUE(outcome->front[outcome->chosen].regions.empty());
+  EXPECT_NE(outcome->note, "");
+}
+
+// Forks and joins inside a region: a residual block in tiles.
+TEST(Plan, RegionsReachOverForks) {
+  Random random(25);
+  int forks = 0;
+  for (int round = 0; round < 600; ++round) {
+    const Network network = RandomTflite(&random, true);
+    const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+    const bool joins = std::any_of(main.ops.begin(), main.ops.end(),
+                                   [](const Op& op) { return op.type == "ADD"; });
+    if (!joins) continue;
+    RegionPlan region;
+    region.ops = network.ops;
+    const graph::Shape& shape = *main.tensors[main.outputs[0]].shape;
+    region.splits = {EvenSplit(1, shape[1], 2)};
+    forks += TilesOf(main, region).has_value() ? 1 : 0;
+  }
+  EXPECT_GT(forks, 20);
+}
+
+TEST(Regions, WhatIsNoRegionIsRefused) {
+  Random random(26);
+  const Network network = RandomTflite(&random, true);
+  const auto refused = [&](const RegionPlan& region, const std::vector<OpId>& order = {}) {
+    return !Realise(network.graph, {region}, order).has_value();
+  };
+  EXPECT_TRUE(refused({{}, {{1, {2}}}}));
+  EXPECT_TRUE(refused({{OpId(99)}, {{1, {2}}}}));
+  EXPECT_TRUE(refused({network.ops, {}}));
+  EXPECT_TRUE(refused({network.ops, {{1, {0}}}}));
+  EXPECT_TRUE(refused({network.ops, {{1, {100000}}}}));
+  EXPECT_TRUE(refused({network.ops, {{9, {1}}}}));
+  EXPECT_TRUE(refused({{network.ops[0], network.ops[0]}, {{1, {1}}}}));
+  EXPECT_TRUE(refused({network.ops, {{1, {1}}}}, {OpId(0), OpId(0)}));
+}
+
+}  // namespace
+}  // namespace neap::cascade

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/cascade/region_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "neap/base/work.h"
+#include "neap/transform/cascade/inserted.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Subgraph;
+using graph::TensorId;
+
+// What an operator of a tile costs here, in about nanoseconds.
+constexpr std::int64_t kTiledOperator = 150;
+constexpr std::int64_t kRefusedOperator = 50;  // likewise, of a tile that is not possible
+constexpr std::int64_t kPartial = 60;          // likewise, of a way through the order
+
+std::int64_t NumTiles(const RegionPlan& region) {
+  std::int64_t tiles = 1;
+  for (const Split& split : region.splits) {
+    tiles *= static_cast<std::int64_t>(split.cuts.size()) + 1;
+  }
+  return tiles;
+}
+
+bool Has(const std::vector<TensorId>& list, TensorId id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
+
+// Height and width of an image in this format.
+std::vector<std::size_t> SpatialAxes(const Op& op, const Shape& shape) {
+  if (shape.size() != 4) return {};
+  return op.domain == "tflite" ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{2, 3};
+}
+
+// Every number of even parts that gives another largest part.
+std::vector<std::int64_t> PartsOf(std::int64_t size, std::int64_t most) {
+  std::vector<std::int64_t> parts;
+  for (std::int64_t largest = size - 1; largest >= 1; --largest) {
+    const std::int64_t count = (size + largest - 1) / largest;
+    if (count > most) break;
+    if (parts.empty() || parts.back() != count) parts.push_back(count);
+  }
+  return parts;
+}
+
+// Bands of even heights between a first and a last one of others.
+std::vector<std::vector<std::int64_t>> UnevenCuts(std::int64_t size, std::int64_t max_parts) {
+  constexpr std::int64_t kMaxParts = 16;
+  constexpr std::int64_t kMaxRows = 4;  // more or less than an even part
+  std::vector<std::vector<std::int64_t>> ways;
+  for (std::int64_t parts = 2; parts <= std::min({max_parts, size, kMaxParts}); ++parts) {
+    const std::int64_t even = size / parts;
+    const std::int64_t least = std::max<std::int64_t>(even - kMaxRows, 1);
+    for (std::int64_t first = least; first <= even + kMaxRows; ++first) {
+      for (std::int64_t last = least; last <= even + kMaxRows; ++last) {
+        const std::int64_t between = size - first - last;
+        if (between < parts - 2 || (parts == 2 && between != 0)) continue;
+        std::vector<std::int64_t> cuts;
+        if (parts > 2) cuts = EvenSplit(0, between, parts - 2).cuts;
+        for (std::int64_t& cut : cuts) cut += first;
+        cuts.insert(cuts.begin(), first);
+        if (parts > 2) cuts.push_back(size - last);
+        ways.push_back(std::move(cuts));
+      }
+    }
+  }
+  return ways;
+}
+
+}  // namespace
+
+RegionKey KeyOf(const RegionPlan& region) {
+  RegionKey key;
+  key.reserve(region.ops.size());
+  for (const OpId id : region.ops) key.push_back(id.value());
+  for (const Split& split : region.splits) {
+    key.push_back(-1 - static_cast<std::int64_t>(split.axis));
+    key.insert(key.end(), split.cuts.begin(), split.cuts.end());
+  }
+  return key;
+}
+
+RegionSearch::RegionSearch(const Subgraph& subgraph, std::vector<OpId> order, const Rules& rules,
+                           const RegionLimits& limits)
+    : subgraph_(subgraph),
+      order_(std::move(order)),
+      rules_(rules),
+      limits_(limits),
+      lives_(subgraph.tensors.size()) {
+  FindLives();
+  FindLoads();
+  FindBarriers();
+}
+
+void RegionSearch::FindLives() {
+  const auto touch = [&](TensorId id, std::size_t at) {
+    Life& life = lives_[id];
+    if (!life.used) life = {at, at, true};
+    life.last = std::max(life.last, at);
+  };
+  for (const TensorId id : subgraph_.inputs) touch(id, 0);
+  for (std::size_t at = 0; at < order_.size(); ++at) {
+    const Op& op = subgraph_.ops[order_[at]];
+    for (const auto* list : {&op.inputs, &op.captures, &op.outputs}) {
+      for (const TensorId id : *list) {
+        if (id.valid()) touch(id, at);
+      }
+    }
+  }
+  for (const TensorId id : subgraph_.outputs) {
+    if (!order_.empty()) touch(id, order_.size() - 1);
+  }
+}
+
+void RegionSearch::FindLoads() {
+  loads_.assign(order_.size(), 0);
+  if (order_.empty()) return;  // inputs live at a step that there is not
+  for (const TensorId id : subgraph_.tensors.Ids()) {
+    const Life& life = lives_[id];
+    if (!life.used) continue;
+    const std::int64_t bytes = CountedBytes(subgraph_.tensors[id], rules_);
+    for (std::size_t at = life.first; at <= life.last; ++at) loads_[at] += bytes;
+  }
+  for (std::size_t at = 0; at < order_.size(); ++at) {
+    const Op& op = subgraph_.ops[order_[at]];
+    loads_[at] += op.scratch_bytes;
+    std::int64_t saved = 0;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId id = op.inputs[i];
+      if (!id.valid() || subgraph_.tensors[id].constant || op.outputs.empty()) continue;
+      if (lives_[id].last != at || Has(subgraph_.outputs, id)) continue;
+      saved = std::max(saved, SavedInside(subgraph_, op, i, rules_));
+    }
+    loads_[at] -= saved;
+  }
+}
+
+void RegionSearch::FindBarriers() {
+  cuttable_.assign(order_.size(), false);
+  for (std::size_t at = 0; at < order_.size(); ++at) {
+    const Op& op = subgraph_.ops[order_[at]];
+    if (op.outputs.size() == 1 && op.outputs[0].valid()) {
+      const auto& shape = subgraph_.tensors[op.outputs[0]].shape;
+      if (shape) {
+        for (const std::size_t axis : SpatialAxes(op, *shape)) {
+          if ((*shape)[axis] < 2) continue;
+          const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
+          cuttable_[at] = cuttable_[at] || TilesOf(subgraph_, single).has_value();
+        }
+      }
+    }
+    if (!cuttable_[at]) floor_ = std::max(floor_, loads_[at]);
+  }
+  const auto sum = [&](const std::vector<TensorId>& list) {
+    std::int64_t bytes = 0;
+    for (const TensorId id : list) bytes += CountedBytes(subgraph_.tensors[id], rules_);
+    return bytes;
+  };
+  floor_ = std::max({floor_, sum(subgraph_.inputs), sum(subgraph_.outputs)});
+}
+
+RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end) const {
+  Stretch run;
+  run.begin = begin;
+  run.end = end;
+  run.ops.assign(order_.begin() + static_cast<std::ptrdiff_t>(begin),
+                 order_.begin() + static_cast<std::ptrdiff_t>(end));
+  const Border border = BorderOf(subgraph_, run.ops);
+  if (border.outputs.size() != 1) return run;
+  run.output = border.outputs[0];
+  const graph::Tensor& output = subgraph_.tensors[run.output];
+  if (MayJoin(subgraph_, run.output, rules_.runtime)) {
+    run.axes = SpatialAxes(subgraph_.ops[run.ops[0]], *output.shape);
+  }
+  for (const TensorId input : border.inputs) {
+    run.dies.push_back(lives_[input].last < end && !Has(subgraph_.outputs, input));
+    if (!run.dies.back()) run.least += CountedBytes(subgraph_.tensors[input], rules_);
+  }
+  for (const TensorId id : subgraph_.tensors.Ids()) {
+    const Life& life = lives_[id];
+    if (!life.used || life.first >= begin || life.last < begin) continue;
+    if (Has(border.inputs, id)) continue;
+    run.beside += CountedBytes(subgraph_.tensors[id], rules_);
+  }
+  const bool copied = rules_.kernels == ops::KernelLibrary::kNone;
+  run.least += run.beside + (copied ? 2 : 1) * CountedBytes(output, rules_);
+  for (std::size_t at = begin; at < end; ++at) {
+    run.macs += MacsOf(subgraph_, subgraph_.ops[order_[at]]);
+    run.most = std::max(run.most, loads_[at]);
+  }
+  return run;
+}
+
+bool RegionSearch::MustStop() {
+  const bool over = IsOver(limits_.search);
+  cut_short_ = cut_short_ || over;
+  return over;
+}
+
+void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
+  if (MustStop()) return;
+  ++searched_;
+  // One by one they need no more, without anything extra.
+  if (run.least >= run.most) return;
+  const RegionPlan region{run.ops, std::move(splits)};
+  const auto tiles = TilesOf(subgraph_, region);
+  if (!tiles || !MaySlice(subgraph_, *tiles, rules_.runtime)) {
+    ChargeWork(NumTiles(region) * static_cast<std::int64_t>(run.ops.size()) * kRefusedOperator);
+    return;
+  }
+  ChargeWork(static_cast<std::int64_t>(tiles->size() * run.ops.size()) * kTiledOperator);
+  auto cost = CostBelow(run.most - run.beside, subgraph_, region, *tiles, run.dies, rules_);
+  if (!cost) return;
+  cost->bytes += run.beside;
+  cost->macs -= run.macs;
+  plans_.push_back({run.begin, run.end, region.splits, *cost});
+}
+
+void RegionSearch::TryGrids(const Stretch& run) {
+  if (run.axes.size() != 2) return;
+  const Shape& shape = *subgraph_.tensors[run.output].shape;
+  const auto& axes = run.axes;
+  const Grids& grids = limits_.grids;
+  const auto rows = PartsOf(shape[axes[0]], grids.max_tiles);
+  const auto columns = PartsOf(shape[axes[1]], grids.max_tiles);
+  for (const std::int64_t parts : rows) {
+    TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], parts)});
+  }
+  // Where slices of whole rows are free, tiles of other shapes pay for what they copy.
+  const bool few = rules_.kernels != ops::KernelLibrary::kNone && !grids.all;
+  const std::int64_t most = few ? std::min<std::int64_t>(grids.max_tiles, 16) : grids.max_tiles;
+  for (const std::int64_t parts : columns) {
+    if (few) break;
+    TryGrid(run, {EvenSplit(axes[1], shape[axes[1]], parts)});
+  }
+  for (const std::int64_t down : rows) {
+    for (const std::int64_t across : columns) {
+      const bool too_long = down > grids.max_aspect * across || across > grids.max_aspect * down;
+      if (down * across > most || too_long) continue;
+      TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], down),
+                    EvenSplit(axes[1], shape[axes[1]], across)});
+    }
+  }
+}
+
+std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t end) {
+  const Stretch run = StretchOf(begin, end);
+  if (run.axes.size() != 2) return {};
+  const std::size_t axis = run.axes[0];
+  const std::int64_t size = (*subgraph_.tensors[run.output].shape)[axis];
+  std::vector<RegionCandidate> others = std::move(plans_);
+  plans_.clear();
+  for (const std::vector<std::int64_t>& cuts : UnevenCuts(size, limits_.grids.max_tiles)) {
+    TryGrid(run, {{axis, cuts}});
+  }
+  std::swap(others, plans_);
+  KeepUndominated(&others);
+  Know(others);
+  return others;
+}
+
+void RegionSearch::SearchFrom(std::size_t begin) {
+  std::int64_t most = 0;
+  const std::size_t first = plans_.size();
+  for (std::size_t at = begin; at < order_.size() && at - begin < limits_.grids.max_operators;
+       ++at) {
+    if (!cuttable_[at]) break;
+    most = std::max(most, loads_[at]);
+    // Nothing gets below the floor; a run that is nowhere above it is best left alone.
+    if (most <= floor_) continue;
+    ChargeWork(static_cast<std::int64_t>(subgraph_.tensors.size()));
+    if (MustStop()) return;
+    TryGrids(StretchOf(begin, at + 1));
+    // Of this run, those that no other dominates.
+    std::vector<RegionCandidate> own;
+    for (std::size_t p = plans_.size(); p-- > first;) {
+      if (plans_[p].end != at + 1) break;
+      own.push_back(std::move(plans_[p]));
+      plans_.pop_back();
+    }
+    std::reverse(own.begin(), own.end());
+    KeepUndominated(&own);
+    for (RegionCandidate& plan : own) plans_.push_back(std::move(plan));
+  }
+}
+
+// What the operators before a position cost; how, by links.
+struct RegionSearch::Partial {
+  Cost cost;
+  std::size_t from = 0;      // position
+  std::size_t state = 0;     // of those there
+  std::ptrdiff_t plan = -1;  // of the run that begins there; -1: one operator by itself
+};
+
+// For every position what `keep` leaves of all ways to get there within `max_bytes`.
+template <typename Keep>
+std::vector<std::vector<RegionSearch::Partial>> RegionSearch::PartialsWithin(
+    std::int64_t max_bytes, const Keep& keep) const {
+  std::vector<std::vector<Partial>> states(order_.size() + 1);
+  std::vector<std::vector<std::size_t>> ending(order_.size() + 1);
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    if (plans_[p].cost.bytes <= max_bytes) ending[plans_[p].end].push_back(p);
+  }
+  states[0].push_back({});
+  for (std::size_t at = 1; at <= order_.size(); ++at) {
+    std::vector<Partial>& here = states[at];
+    const auto extend = [&](std::size_t from, const Cost& cost, std::ptrdiff_t plan) {
+      for (std::size_t s = 0; s < states[from].size(); ++s) {
+        const Cost& before = states[from][s].cost;
+        here.push_back({{std::max({before.bytes, cost.bytes, floor_}), before.macs + cost.macs,
+                         before.kept_bytes + cost.kept_bytes},
+                        from,
+                        s,
+                        plan});
+      }
+    };
+    if (loads_[at - 1] <= max_bytes) extend(at - 1, {loads_[at - 1], 0, 0}, -1);
+    for (const std::size_t p : ending[at]) {
+      extend(plans_[p].begin, plans_[p].cost, static_cast<std::ptrdiff_t>(p));
+    }
+    keep(&here);
+  }
+  return states;
+}
+
+Combination RegionSearch::Trace(const std::vector<std::vector<Partial>>& states,
+                                std::size_t state) const {
+  Combination combination;
+  combination.cost = states.back()[state].cost;
+  for (std::size_t at = order_.size(); at > 0;) {
+    const Partial& link = states[at][state];
+    if (link.plan >= 0) {
+      combination.regions.push_back(RegionOf(plans_[static_cast<std::size_t>(link.plan)]));
+    }
+    at = link.from;
+    state = link.state;
+  }
+  std::reverse(combination.regions.begin(), combination.regions.end());
+  return combination;
+}
+
+std::vector<Combination> RegionSearch::Combine() const {
+  const auto states = PartialsWithin(std::numeric_limits<std::int64_t>::max(),
+                                     [](std::vector<Partial>* here) { KeepUndominated(here); });
+  std::vector<Combination> combinations;
+  for (std::size_t s = 0; s < states.back().size(); ++s) combinations.push_back(Trace(states, s));
+  return combinations;
+}
+
+RegionPlan RegionSearch::RegionOf(const RegionCandidate& plan) const {
+  const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(plan.begin);
+  const auto end = order_.begin() + static_cast<std::ptrdiff_t>(plan.end);
+  return {{begin, end}, plan.splits};
+}
+
+std::size_t RegionSearch::PositionOf(const RegionPlan& region) const {
+  const auto at = std::find(order_.begin(), order_.end(), region.ops.front());
+  return static_cast<std::size_t>(at - order_.begin());
+}
+
+void RegionSearch::Know(const std::vector<RegionCandidate>& plans) {
+  for (const RegionCandidate& plan : plans) costs_[KeyOf(RegionOf(plan))] = plan.cost;
+}
+
+Cost RegionSearch::CostOf(const std::vector<RegionPlan>& regions) const {
+  Cost cost;
+  cost.bytes = floor_;
+  std::vector<bool> cut(order_.size(), false);
+  for (const RegionPlan& region : regions) {
+    const Cost& own = costs_.at(KeyOf(region));
+    cost.bytes = std::max(cost.bytes, own.bytes);
+    cost.macs += own.macs;
+    cost.kept_bytes += own.kept_bytes;
+    const std::size_t begin = PositionOf(region);
+    for (std::size_t i = 0; i < region.ops.size(); ++i) cut[begin + i] = true;
+  }
+  for (std::size_t at = 0; at < order_.size(); ++at) {
+    if (!cut[at]) cost.bytes = std::max(cost.bytes, loads_[at]);
+  }
+  return cost;
+}
+
+std::vector<RegionPlan> RegionSearch::With(const std::vector<RegionPlan>& regions,
+                                           const RegionCandidate& plan) const {
+  std::vector<RegionPlan> result;
+  bool placed = false;
+  for (const RegionPlan& region : regions) {
+    const std::size_t at = PositionOf(region);
+    if (!placed && at >= plan.begin) {
+      result.push_back(RegionOf(plan));
+      placed = true;
+    }
+    if (at >= plan.end || at + region.ops.size() <= plan.begin) result.push_back(region);
+  }
+  if (!placed) result.push_back(RegionOf(plan));
+  return result;
+}
+
+std::vector<Combination> RegionSearch::Neighbours(const std::vector<RegionPlan>& regions) const {
+  std::vector<Combination> neighbours;
+  const auto add = [&](std::vector<RegionPlan> changed) {
+    neighbours.push_back({CostOf(changed), std::move(changed)});
+  };
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    std::vector<RegionPlan> without = regions;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+    add(std::move(without));
+  }
+  for (const RegionCandidate& plan : plans_) add(With(regions, plan));
+  return neighbours;
+}
+
+std::vector<Combination> RegionSearch::Near(std::int64_t max_bytes, std::size_t each) const {
+  const auto least = [](std::size_t few) {
+    return [few](std::vector<Partial>* here) {
+      std::stable_sort(here->begin(), here->end(), [](const Partial& a, const Partial& b) {
+        return std::tie(a.cost.kept_bytes, a.cost.macs) < std::tie(b.cost.kept_bytes, b.cost.macs);
+      });
+      if (here->size() > few) here->resize(few);
+    };
+  };
+  std::set<std::int64_t> heights(loads_.begin(), loads_.end());
+  heights.insert(floor_);
+  for (const RegionCandidate& plan : plans_) heights.insert(plan.cost.bytes);
+  std::vector<Combination> near;
+  for (const std::int64_t height : heights) {
+    if (height < floor_ || height > max_bytes) continue;
+    ChargeWork(static_cast<std::int64_t>(plans_.size() + order_.size()) * kPartial);
+    if (IsOver(limits_.search)) break;
+    const auto best = PartialsWithin(height, least(1));
+    if (best.back().empty() || best.back()[0].cost.kept_bytes + height > max_bytes) continue;
+    const auto states = PartialsWithin(height, least(each));
+    for (std::size_t s = 0; s < states.back().size(); ++s) {
+      // Lower ones have been found before.
+      if (states.back()[s].cost.bytes != height) continue;
+      if (states.back()[s].cost.kept_bytes + height <= max_bytes) near.push_back(Trace(states, s));
+    }
+  }
+  return near;
+}
+
+std::vector<Combination> RegionSearch::Run(const Progress& progress) {
+  plans_.clear();
+  for (std::size_t begin = 0; begin < order_.size(); ++begin) {
+    SearchFrom(begin);
+    progress(begin + 1, order_.size());
+    if (begin + 1 < order_.size() && MustStop()) break;
+  }
+  Know(plans_);
+  return Combine();
+}
+
+}  // namespace neap::cascade

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans of regions and their combinations, by the model of neap/transform/cascade/cost.h. Private
+// to neap/cascade.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "neap/base/limits.h"
+#include "neap/graph/graph.h"
+#include "neap/transform/cascade/cost.h"
+#include "neap/transform/cascade/region.h"
+
+namespace neap::cascade {
+
+struct RegionLimits {
+  Grids grids;
+  Limits search = {};  // stop and deadline: what has been found by then is all there is
+};
+
+// One way to run a run of operators in tiles; the bytes are of all that lives then.
+struct RegionCandidate {
+  std::size_t begin = 0;  // positions in the order, half-open
+  std::size_t end = 0;
+  std::vector<Split> splits;
+  Cost cost;
+};
+
+// A way through the whole order: regions, and the other operators one after the other.
+struct Combination {
+  Cost cost;
+  std::vector<RegionPlan> regions;
+};
+
+// Of costs, those that no other dominates; of equal ones the first. Sorted by bytes, then
+// multiplications, then what is kept.
+template <typename T>
+void KeepUndominated(std::vector<T>* items);
+
+// Tells regions apart: operators and cuts.
+using RegionKey = std::vector<std::int64_t>;
+RegionKey KeyOf(const RegionPlan& region);
+
+class RegionSearch {
+ public:
+  // Called after each operator that a run may begin with.
+  using Progress = std::function<void(std::size_t done, std::size_t of)>;
+
+  RegionSearch(const graph::Subgraph& subgraph, std::vector<graph::OpId> order, const Rules& rules,
+               const RegionLimits& limits);
+
+  // Every combination of plans of disjoint runs that no other dominates. The search of runs is done
+  // once; whatever the budget, it is in here.
+  std::vector<Combination> Run(const Progress& progress);
+
+  // After Run(): combinations that are not far from the best ones, among which dominated ones are.
+  // For every height the `each` ones of just that for which the runtime keeps least, where height
+  // and that are at most `max_bytes` together. By height.
+  std::vector<Combination> Near(std::int64_t max_bytes, std::size_t each) const;
+
+  // Plans of one run in bands of rows of different heights: at borders of an image there is less
+  // around them. Those that no other of them dominates.
+  std::vector<RegionCandidate> Uneven(std::size_t begin, std::size_t end);
+
+  // By the same model: regions that Run() or Uneven() has found, and the other operators one after
+  // the other.
+  Cost CostOf(const std::vector<RegionPlan>& regions) const;
+  // Such regions with one plan of Run() in place of those that it touches; all of these, and those
+  // with a region less.
+  std::vector<RegionPlan> With(const std::vector<RegionPlan>& regions,
+                               const RegionCandidate& plan) const;
+  std::vector<Combination> Neighbours(const std::vector<RegionPlan>& regions) const;
+
+  // Bytes at once at each position, nothing cut.
+  const std::vector<std::int64_t>& Loads() const { return loads_; }
+  const std::vector<RegionCandidate>& Plans() const { return plans_; }
+  std::int64_t Searched() const { return searched_; }
+  // A limit ended the search of plans before all were tried.
+  bool cut_short() const { return cut_short_; }
+  // The limits of what is called from here on.
+  void SetLimits(const Limits& limits) { limits_.search = limits; }
+  // What some operator that cannot be cut needs, and what the inputs and outputs of all need.
+  std::int64_t LeastPossible() const { return floor_; }
+
+ private:
+  struct Life {
+    std::size_t first = 0;
+    std::size_t last = 0;  // inclusive
+    bool used = false;
+  };
+  void FindLives();
+  void FindLoads();
+  void FindBarriers();
+  void SearchFrom(std::size_t begin);
+  // A run of operators that may be cut, and what is the same however it is cut.
+  struct Stretch {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::vector<graph::OpId> ops;
+    graph::TensorId output;
+    std::vector<std::size_t> axes;  // of the output; none: cannot be cut
+    std::vector<bool> dies;         // border inputs that nobody needs behind it
+    std::int64_t beside = 0;        // bytes that live all the while, its border apart
+    std::int64_t macs = 0;          // of the operators whole
+    std::int64_t most = 0;          // bytes at once, one operator after the other
+    // No grid needs less: what it wrote is there in the end; twice, where it is copied together.
+    std::int64_t least = 0;
+  };
+  Stretch StretchOf(std::size_t begin, std::size_t end) const;
+  void TryGrids(const Stretch& run);
+  void TryGrid(const Stretch& run, std::vector<Split> splits);
+  bool MustStop();
+  RegionPlan RegionOf(const RegionCandidate& plan) const;
+  std::size_t PositionOf(const RegionPlan& region) const;
+  void Know(const std::vector<RegionCandidate>& plans);
+  struct Partial;
+  template <typename Keep>
+  std::vector<std::vector<Partial>> PartialsWithin(std::int64_t max_bytes, const Keep& keep) const;
+  Combination Trace(const std::vector<std::vector<Partial>>& states, std::size_t state) const;
+  std::vector<Combination> Combine() const;
+
+  const graph::Subgraph& subgraph_;
+  const std::vector<graph::OpId> order_;
+  const Rules rules_;
+  RegionLimits limits_;
+  IdVector<graph::TensorId, Life> lives_;
+  std::vector<std::int64_t> loads_;
+  std::vector<bool> cuttable_;
+  std::int64_t floor_ = 0;
+  std::int64_t searched_ = 0;
+  bool cut_short_ = false;
+  std::vector<RegionCandidate> plans_;
+  std::map<RegionKey, Cost> costs_;
+};
+
+template <typename T>
+void KeepUndominated(std::vector<T>* items) {
+  std::stable_sort(items->begin(), items->end(), [](const T& a, const T& b) {
+    return std::tie(a.cost.bytes, a.cost.macs, a.cost.kept_bytes) <
+           std::tie(b.cost.bytes, b.cost.macs, b.cost.kept_bytes);
+  });
+  std::vector<T> kept;
+  for (T& item : *items) {
+    bool beaten = false;
+    for (const T& other : kept) beaten = beaten || Dominates(other.cost, item.cost);
+    if (!beaten) kept.push_back(std::move(item));
+  }
+  *items = std::move(kept);
+}
+
+}  // namespace neap::cascade

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/cascade/tile_writer.h"
+
+#include <utility>
+
+#include "neap/ops/op_table.h"
+#include "neap/transform/cascade/constants.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Op;
+using graph::Shape;
+using graph::Tensor;
+using graph::TensorId;
+using ops::Box;
+using ops::OpKind;
+
+Shape ShapeOf(const Box& box) {
+  Shape shape;
+  for (const ops::Interval& interval : box) shape.push_back(interval.size());
+  return shape;
+}
+
+}  // namespace
+
+TensorId TileWriter::AddPart(TensorId whole, const Box& box, const std::string& name) {
+  Tensor tensor = from_.tensors[whole];
+  tensor.name = name;
+  tensor.shape = ShapeOf(box);
+  tensor.symbols.clear();
+  return to_.tensors.push_back(std::move(tensor));
+}
+
+TensorId TileWriter::WriteTile(const Tile& tile, const std::string& name) {
+  name_ = name;
+  std::vector<TensorId> ids;
+  Write(tile, Steps::kAll, &ids);
+  return ids[static_cast<std::size_t>(tile.output)];
+}
+
+std::vector<TensorId> TileWriter::WriteArguments(const Tile& tile, const std::string& name) {
+  name_ = name;
+  std::vector<TensorId> ids;
+  Write(tile, Steps::kArguments, &ids);
+  std::vector<TensorId> arguments;
+  for (const TileStep& step : tile.steps) {
+    if (IsArgument(step)) arguments.push_back(ids[static_cast<std::size_t>(step.output)]);
+  }
+  return arguments;
+}
+
+void TileWriter::WriteBody(const Tile& tile, const std::string& name) {
+  name_ = name;
+  std::vector<TensorId> ids;
+  Write(tile, Steps::kBody, &ids);
+  to_.outputs = {ids[static_cast<std::size_t>(tile.output)]};
+}
+
+void TileWriter::Write(const Tile& tile, Steps which, std::vector<TensorId>* ids) {
+  ids->assign(tile.tensors.size(), TensorId());
+  for (const TileStep& step : tile.steps) {
+    const bool argument = IsArgument(step);
+    if (which == Steps::kArguments && !argument) continue;
+    const auto out = static_cast<std::size_t>(step.output);
+    const TileTensor& part = tile.tensors[out];
+    const std::string suffix = step.op.valid() ? "" : "/slice" + std::to_string(step.output);
+    (*ids)[out] =
+        AddPart(part.whole, part.box, name_ + "/" + from_.tensors[part.whole].name + suffix);
+    if (which == Steps::kBody && argument) {
+      to_.inputs.push_back((*ids)[out]);
+    } else if (step.op.valid()) {
+      AddClone(step, *ids);
+    } else {
+      AddSlice(tile, step, *ids);
+    }
+  }
+}
+
+void TileWriter::AddSlice(const Tile& tile, const TileStep& step,
+                          const std::vector<TensorId>& ids) {
+  const TileTensor& out = tile.tensors[static_cast<std::size_t>(step.output)];
+  const int source = step.inputs[0];
+  const TensorId from = source == kWhole ? out.whole : ids[static_cast<std::size_t>(source)];
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> ends;
+  for (std::size_t d = 0; d < out.box.size(); ++d) {
+    const std::int64_t origin =
+        source == kWhole ? 0 : tile.tensors[static_cast<std::size_t>(source)].box[d].begin;
+    begins.push_back(out.box[d].begin - origin);
+    sizes.push_back(out.box[d].size());
+    ends.push_back(out.box[d].end - origin);
+  }
+  const TensorId output = ids[static_cast<std::size_t>(step.output)];
+  // A copy: constants are added behind it.
+  const std::string name = to_.tensors[output].name;
+  Op op;
+  op.outputs = {output};
+  op.inputs = {from};
+  if (onnx_) {
+    ops::SetKind(&op, OpKind::kOnnxSlice);
+    op.name = name + "/slice";
+    op.version = opset_;
+  } else {
+    ops::SetKind(&op, OpKind::kSlice);
+  }
+  if (onnx_ && opset_ < ops::kSliceWithInputs) {
+    op.attributes["starts"] = begins;
+    op.attributes["ends"] = ends;
+  } else {
+    op.inputs.push_back(AddConstant(name + "/begin", begins));
+    op.inputs.push_back(onnx_ ? AddConstant(name + "/end", ends)
+                              : AddConstant(name + "/size", sizes));
+  }
+  to_.ops.push_back(std::move(op));
+}
+
+// One for all that say the same: TensorFlow Lite Micro keeps a record of each.
+TensorId TileWriter::AddConstant(std::string name, const std::vector<std::int64_t>& values) {
+  const auto found = constants_.find(values);
+  if (found != constants_.end()) return found->second;
+  const TensorId id = to_.tensors.push_back(IntegerConstant(std::move(name), values, onnx_, false));
+  constants_.emplace(values, id);
+  return id;
+}
+
+TensorId TileWriter::ConstantOf(TensorId from) {
+  if (!is_body_ || !from.valid()) return from;
+  const auto [at, added] = taken_.emplace(from, TensorId());
+  if (added) at->second = to_.tensors.push_back(from_.tensors[from]);
+  return at->second;
+}
+
+void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids) {
+  Op op = from_.ops[step.op];
+  op.source_index = -1;
+  op.name = op.name.empty() ? "" : name_ + "/" + op.name;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (step.inputs[i] != kWhole) {
+      op.inputs[i] = ids[static_cast<std::size_t>(step.inputs[i])];
+    } else if (i != 1 || step.paddings.empty()) {
+      op.inputs[i] = ConstantOf(op.inputs[i]);
+    }
+  }
+  op.outputs = {ids[static_cast<std::size_t>(step.output)]};
+  for (const std::string& gone : step.removed) op.attributes.erase(gone);
+  for (const auto& [name, value] : step.attributes) op.attributes[name] = value;
+  if (!step.paddings.empty()) {
+    op.inputs[1] = to_.tensors.push_back(
+        IntegerConstant(to_.tensors[op.outputs[0]].name + "/paddings", step.paddings, false, true));
+  }
+  to_.ops.push_back(std::move(op));
+}
+
+}  // namespace neap::cascade

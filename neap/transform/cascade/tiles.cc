@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "neap/ops/op_table.h"
+#include "neap/ops/window.h"
+#include "neap/transform/cascade/axis_flow.h"
+#include "neap/transform/cascade/constants.h"
+#include "neap/transform/cascade/region.h"
+#include "neap/transform/cascade/tile_rules.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Subgraph;
+using graph::TensorId;
+using ops::Box;
+using ops::Interval;
+using ops::Is;
+using ops::OpKind;
+
+tl::unexpected<Diagnostic> Refuse(OpId id, const Op& op, std::string what) {
+  Diagnostic diagnostic = BadInput(std::move(what));
+  diagnostic.op = graph::Describe(id, op);
+  return Fail(std::move(diagnostic));
+}
+
+bool IsWhole(const Box& box, const Shape& shape) { return box == ops::WholeBox(shape); }
+
+// Makes the tiles of one region.
+class Tiler {
+ public:
+  Tiler(const Subgraph& subgraph, const RegionPlan& plan)
+      : subgraph_(subgraph), plan_(plan), border_(BorderOf(subgraph, plan.ops)) {}
+
+  Result<std::vector<Tile>> Run() {
+    NEAP_CHECK_OK(Check());
+    std::size_t count = 1;
+    for (const Split& split : plan_.splits) {
+      count *= split.cuts.size() + 1;
+      if (count > kMaxTiles) return Fail(BadInput("a region has more than 4096 tiles"));
+    }
+    std::vector<Tile> tiles;
+    std::vector<std::size_t> at(plan_.splits.size(), 0);
+    for (;;) {
+      Box box = ops::WholeBox(*subgraph_.tensors[output_].shape);
+      for (std::size_t s = 0; s < at.size(); ++s) {
+        const Split& split = plan_.splits[s];
+        Interval& along = box[split.axis];
+        if (at[s] > 0) along.begin = split.cuts[at[s] - 1];
+        if (at[s] < split.cuts.size()) along.end = split.cuts[at[s]];
+      }
+      NEAP_TRY(Tile tile, Make(box));
+      tiles.push_back(std::move(tile));
+      std::size_t s = at.size();
+      while (s-- > 0) {
+        if (++at[s] <= plan_.splits[s].cuts.size()) break;
+        at[s] = 0;
+      }
+      if (s == static_cast<std::size_t>(-1)) return tiles;
+    }
+  }
+
+ private:
+  Status Check() {
+    if (plan_.ops.empty() || plan_.splits.empty()) return Fail(BadInput("a region has no tiles"));
+    if (border_.outputs.size() != 1) {
+      return Refuse(
+          plan_.ops.back(), subgraph_.ops[plan_.ops.back()],
+          "its region has " + std::to_string(border_.outputs.size()) + " outputs, expected one");
+    }
+    output_ = border_.outputs[0];
+    const auto& shape = subgraph_.tensors[output_].shape;
+    if (!shape) return Fail(MissingSize("the shape of a region's output is not known"));
+    for (std::size_t s = 0; s < plan_.splits.size(); ++s) {
+      const Split& split = plan_.splits[s];
+      bool right = split.axis < shape->size() && !split.cuts.empty() &&
+                   (s == 0 || plan_.splits[s - 1].axis < split.axis);
+      std::int64_t last = 0;
+      for (const std::int64_t cut : split.cuts) {
+        right = right && cut > last && cut < (*shape)[split.axis];
+        last = cut;
+      }
+      if (!right) return Fail(BadInput("a region is cut outside its output"));
+    }
+    onnx_ = subgraph_.ops[plan_.ops[0]].domain != "tflite";
+    IdVector<TensorId, bool> waited(subgraph_.tensors.size(), false);
+    for (const OpId id : plan_.ops) {
+      for (const TensorId output : subgraph_.ops[id].outputs) {
+        if (output.valid()) waited[output] = true;
+      }
+    }
+    for (const OpId id : plan_.ops) {
+      const Op& op = subgraph_.ops[id];
+      for (const TensorId input : op.inputs) {
+        if (input.valid() && waited[input])
+          return Refuse(id, op, "precedes the producer of its input");
+      }
+      for (const TensorId output : op.outputs) {
+        if (output.valid()) waited[output] = false;
+      }
+      if (op.outputs.size() != 1 || !op.bodies.empty() || op.stateful || op.folded) {
+        return Refuse(id, op, "cannot run in tiles");
+      }
+      if ((op.domain != "tflite") != onnx_) return Refuse(id, op, "is of another format");
+      if (onnx_ && LacksAttribute(op)) {
+        return Refuse(id, op, "an attribute of it is not known");
+      }
+      if (onnx_ && !RunsOnParts(op)) return Refuse(id, op, "cannot run in tiles");
+    }
+    return {};
+  }
+
+  // What everything behind a tensor needs of it.
+  Status Demand(const Box& box) {
+    needed_.clear();
+    needed_[output_] = box;
+    needs_.assign(plan_.ops.size(), {});
+    for (std::size_t k = plan_.ops.size(); k-- > 0;) {
+      const OpId id = plan_.ops[k];
+      const Op& op = subgraph_.ops[id];
+      const auto out = needed_.find(op.outputs[0]);
+      if (out == needed_.end()) return Refuse(id, op, "nothing in its region uses what it writes");
+      if (!ops::ComputesPart(subgraph_, op, out->second)) {
+        return Refuse(id, op, "its arithmetic depends on all of its input");
+      }
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        const TensorId input = op.inputs[i];
+        if (!input.valid()) continue;
+        auto need = ops::NeedOf(subgraph_, op, i, out->second);
+        if (!need) return Refuse(id, op, "what a part of its output needs is not known");
+        if (ops::IsEmpty(need->box)) return Refuse(id, op, "a part of its output needs nothing");
+        const graph::Tensor& tensor = subgraph_.tensors[input];
+        if (tensor.constant) {
+          if (!IsWhole(need->box, *tensor.shape)) {
+            return Refuse(id, op, "one of its constants would have to be cut");
+          }
+          continue;
+        }
+        const auto [at, first] = needed_.try_emplace(input, need->box);
+        if (!first) at->second = ops::Hull(at->second, need->box);
+        if (onnx_) needs_[k].emplace(i, std::move(*need));
+      }
+    }
+    return {};
+  }
+
+  Result<Tile> Make(const Box& box) {
+    NEAP_CHECK_OK(Demand(box));
+    tile_ = {};
+    tile_.output_box = box;
+    parts_.clear();
+    slices_.clear();
+    if (onnx_) {
+      NEAP_CHECK_OK(MakeExact());
+    } else {
+      NEAP_CHECK_OK(MakeWithOwnPadding());
+    }
+    tile_.output = PartOf(output_, box);
+    return std::move(tile_);
+  }
+
+  int AddTensor(TensorId whole, Box box) {
+    tile_.tensors.push_back({whole, std::move(box)});
+    return static_cast<int>(tile_.tensors.size()) - 1;
+  }
+
+  // A tensor of the tile with just this box of `whole`; sliced, where what there is is more.
+  int PartOf(TensorId whole, const Box& box) {
+    const auto found = parts_.find(whole);
+    if (found != parts_.end()) {
+      const int part = found->second;
+      if (tile_.tensors[static_cast<std::size_t>(part)].box == box) return part;
+    } else if (IsWhole(box, *subgraph_.tensors[whole].shape)) {
+      return kWhole;
+    }
+    for (const int slice : slices_[whole]) {
+      if (tile_.tensors[static_cast<std::size_t>(slice)].box == box) return slice;
+    }
+    TileStep step;
+    step.inputs = {found == parts_.end() ? kWhole : found->second};
+    step.output = AddTensor(whole, box);
+    slices_[whole].push_back(step.output);
+    tile_.steps.push_back(std::move(step));
+    return tile_.steps.back().output;
+  }
+
+  // Operators that are told their padding: every part is just what is needed.
+  Status MakeExact() {
+    for (const TensorId input : border_.inputs) TakeInput(input, needed_.at(input));
+    for (std::size_t k = 0; k < plan_.ops.size(); ++k) {
+      const OpId id = plan_.ops[k];
+      const Op& op = subgraph_.ops[id];
+      TileStep step;
+      step.op = id;
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
+          step.inputs.push_back(kWhole);
+          continue;
+        }
+        const ops::Need& need = needs_[k].at(i);
+        if (WritesWhatItReads(op) && need.box != needed_.at(op.outputs[0])) {
+          return Refuse(id, op, "cannot be cut along an axis over which it normalises");
+        }
+        step.inputs.push_back(PartOf(op.inputs[i], need.box));
+        if (i == 0 && !PadExplicitly(op, need, &step)) {
+          return Refuse(id, op, "its padding cannot be computed for a part");
+        }
+      }
+      step.output = AddTensor(op.outputs[0], needed_.at(op.outputs[0]));
+      parts_[op.outputs[0]] = step.output;
+      tile_.steps.push_back(std::move(step));
+    }
+    return {};
+  }
+
+  // A slice of a region's input, if it is not read whole.
+  void TakeInput(TensorId input, const Box& box) {
+    if (IsWhole(box, *subgraph_.tensors[input].shape)) return;
+    parts_.erase(input);
+    const int part = PartOf(input, box);
+    parts_[input] = part;
+  }
+
+  // Operators that choose their padding by the size of their input.
+  Status MakeWithOwnPadding() {
+    std::map<std::size_t, AxisFlow> flows;
+    for (const Split& split : plan_.splits) {
+      std::map<TensorId, Interval> needed;
+      std::vector<TensorId> inputs;
+      const std::size_t rank = subgraph_.tensors[output_].shape->size();
+      for (const auto& [id, box] : needed_) {
+        const Shape& shape = *subgraph_.tensors[id].shape;
+        const bool input =
+            std::find(border_.inputs.begin(), border_.inputs.end(), id) != border_.inputs.end();
+        if (shape.size() != rank || (input && shape[split.axis] == 1)) {
+          if (input) continue;
+          return Fail(BadInput("a region changes the rank of its tensors"));
+        }
+        needed[id] = box[split.axis];
+        if (input) inputs.push_back(id);
+      }
+      std::string why;
+      auto flow = FlowAlong(subgraph_, plan_.ops, inputs, split.axis, needed, &why);
+      if (!flow) return Fail(BadInput(why));
+      flows[split.axis] = std::move(*flow);
+    }
+    const auto box_of = [&](TensorId id) {
+      Box box = ops::WholeBox(*subgraph_.tensors[id].shape);
+      for (const auto& [axis, flow] : flows) {
+        const auto held = flow.held.find(id);
+        if (held != flow.held.end()) box[axis] = held->second;
+      }
+      return box;
+    };
+    for (const TensorId input : border_.inputs) TakeInput(input, box_of(input));
+    for (const OpId id : plan_.ops) NEAP_CHECK_OK(AddClone(id, flows, box_of));
+    return {};
+  }
+
+  template <typename BoxOf>
+  Status AddClone(OpId id, const std::map<std::size_t, AxisFlow>& flows, const BoxOf& box_of) {
+    const Op& op = subgraph_.ops[id];
+    TileStep step;
+    step.op = id;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!op.inputs[i].valid() || subgraph_.tensors[op.inputs[i]].constant) {
+        step.inputs.push_back(kWhole);
+        continue;
+      }
+      Box box = box_of(op.inputs[i]);
+      for (const auto& [axis, flow] : flows) {
+        const auto read = flow.read.find({id, i});
+        if (read != flow.read.end()) box[axis] = read->second;
+      }
+      step.inputs.push_back(PartOf(op.inputs[i], box));
+    }
+    const Box out = box_of(op.outputs[0]);
+    if (Is(op, OpKind::kPad, OpKind::kPadv2)) {
+      auto paddings = IntegersOf(subgraph_, op, 1).value_or(std::vector<std::int64_t>());
+      const Shape& whole = *subgraph_.tensors[op.outputs[0]].shape;
+      for (const Split& split : plan_.splits) {
+        if (out[split.axis].begin > 0) paddings[2 * split.axis] = 0;
+        if (out[split.axis].end < whole[split.axis]) paddings[2 * split.axis + 1] = 0;
+      }
+      step.paddings = std::move(paddings);
+    }
+    step.output = AddTensor(op.outputs[0], out);
+    parts_[op.outputs[0]] = step.output;
+    tile_.steps.push_back(std::move(step));
+    return {};
+  }
+
+  static constexpr std::size_t kMaxTiles = 4096;
+
+  const Subgraph& subgraph_;
+  const RegionPlan& plan_;
+  const Border border_;
+  TensorId output_;
+  bool onnx_ = false;
+  std::map<TensorId, Box> needed_;
+  std::vector<std::map<std::size_t, ops::Need>> needs_;  // of each operator, by input
+  std::map<TensorId, int> parts_;                // the part of each tensor that the tile has
+  std::map<TensorId, std::vector<int>> slices_;  // of these
+  Tile tile_;
+};
+
+}  // namespace
+
+Split EvenSplit(std::size_t axis, std::int64_t size, std::int64_t parts) {
+  Split split;
+  split.axis = axis;
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i + 1 < parts; ++i) {
+    at += size / parts + (i < size % parts ? 1 : 0);
+    split.cuts.push_back(at);
+  }
+  return split;
+}
+
+Border BorderOf(const Subgraph& subgraph, const std::vector<OpId>& ops) {
+  IdVector<OpId, bool> inside(subgraph.ops.size(), false);
+  for (const OpId id : ops) inside[id] = true;
+  IdVector<TensorId, bool> written(subgraph.tensors.size(), false);
+  for (const OpId id : ops) {
+    for (const TensorId output : subgraph.ops[id].outputs) {
+      if (output.valid()) written[output] = true;
+    }
+  }
+  Border border;
+  IdVector<TensorId, bool> seen(subgraph.tensors.size(), false);
+  for (const OpId id : ops) {
+    for (const TensorId input : subgraph.ops[id].inputs) {
+      if (!input.valid() || written[input] || seen[input] || subgraph.tensors[input].constant) {
+        continue;
+      }
+      seen[input] = true;
+      border.inputs.push_back(input);
+    }
+  }
+  IdVector<TensorId, bool> wanted(subgraph.tensors.size(), false);
+  for (const OpId id : subgraph.ops.Ids()) {
+    if (inside[id]) continue;
+    for (const auto* list : {&subgraph.ops[id].inputs, &subgraph.ops[id].captures}) {
+      for (const TensorId input : *list) {
+        if (input.valid()) wanted[input] = true;
+      }
+    }
+  }
+  for (const TensorId output : subgraph.outputs) wanted[output] = true;
+  for (const OpId id : ops) {
+    for (const TensorId output : subgraph.ops[id].outputs) {
+      if (output.valid() && wanted[output]) border.outputs.push_back(output);
+    }
+  }
+  return border;
+}
+
+Result<std::vector<Tile>> TilesOf(const Subgraph& subgraph, const RegionPlan& plan) {
+  return Tiler(subgraph, plan).Run();
+}
+
+}  // namespace neap::cascade

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/cascade/tiles_check.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "neap/ops/dependence.h"
+#include "neap/ops/traits.h"
+#include "neap/ops/window.h"
+#include "neap/transform/cascade/constants.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Subgraph;
+using graph::TensorId;
+using ops::Box;
+using ops::Interval;
+
+bool CoversBox(const Box& outer, const Box& inner) {
+  if (outer.size() != inner.size()) return false;
+  return std::equal(outer.begin(), outer.end(), inner.begin(),
+                    [](const Interval& a, const Interval& b) {
+                      return b.empty() || (a.begin <= b.begin && b.end <= a.end);
+                    });
+}
+
+// Indices of a part as indices of the whole, or the other way round with `sign` -1.
+Box Shifted(Box box, const Box& part, std::int64_t sign) {
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    box[d].begin += sign * part[d].begin;
+    box[d].end += sign * part[d].begin;
+  }
+  return box;
+}
+
+Shape SizesOf(const Box& box) {
+  Shape sizes;
+  for (const Interval& interval : box) sizes.push_back(interval.size());
+  return sizes;
+}
+
+// Whether the output of a window of TensorFlow Lite has the size that its kernel computes: rows
+// that are dropped are computed, too.
+bool HasSizeOfWindow(const Subgraph& subgraph, const Op& op) {
+  const auto window = ops::WindowOf(subgraph, op);
+  if (!window) return true;
+  const bool same = ops::IntegerAttribute(op, "padding", 0) == 0;
+  const auto slides = [&](std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                          std::int64_t dilation) {
+    const std::int64_t lost = same ? 0 : (kernel - 1) * dilation;
+    return (in - lost + stride - 1) / stride;
+  };
+  return window->out_height == slides(window->in_height, window->kernel_height,
+                                      window->stride_height, window->dilation_height) &&
+         window->out_width == slides(window->in_width, window->kernel_width, window->stride_width,
+                                     window->dilation_width);
+}
+
+class TileCheck {
+ public:
+  TileCheck(const Subgraph& subgraph, const Tile& tile)
+      : subgraph_(subgraph), tile_(tile), used_(tile.tensors.size()) {}
+
+  std::string Run() {
+    if (tile_.output == kWhole) return "it has no output of its own";
+    if (PartOf(tile_.output) != tile_.output_box) return "its output is another part";
+    Use(tile_.output, tile_.output_box);
+    for (std::size_t k = tile_.steps.size(); k-- > 0;) {
+      const TileStep& step = tile_.steps[k];
+      const auto& used = used_[static_cast<std::size_t>(step.output)];
+      if (!used) continue;  // rows that are dropped
+      std::string why = step.op.valid() ? Compute(step, *used) : Slice(step, *used);
+      if (!why.empty()) return why;
+    }
+    return "";
+  }
+
+ private:
+  const Box& PartOf(int tensor) const {
+    return tile_.tensors[static_cast<std::size_t>(tensor)].box;
+  }
+  void Use(int tensor, const Box& box) {
+    std::optional<Box>& used = used_[static_cast<std::size_t>(tensor)];
+    used = used ? ops::Hull(*used, box) : box;
+  }
+
+  std::string Slice(const TileStep& step, const Box& used) {
+    const TileTensor& out = tile_.tensors[static_cast<std::size_t>(step.output)];
+    const int source = step.inputs.front();
+    const bool inside = source == kWhole
+                            ? CoversBox(ops::WholeBox(*subgraph_.tensors[out.whole].shape), out.box)
+                            : tile_.tensors[static_cast<std::size_t>(source)].whole == out.whole &&
+                                  CoversBox(PartOf(source), out.box);
+    if (!inside || !CoversBox(out.box, used)) return "a slice takes what is not there";
+    if (source != kWhole) Use(source, used);
+    return "";
+  }
+
+  // The operator as the tile has it: on its parts, with its own attributes.
+  Op OnParts(const TileStep& step, Subgraph* parts) const {
+    Op op = subgraph_.ops[step.op];
+    const auto add = [&](TensorId whole, const Box* box) {
+      graph::Tensor tensor = subgraph_.tensors[whole];
+      if (box != nullptr) {
+        tensor.shape = SizesOf(*box);
+      }
+      return parts->tensors.push_back(std::move(tensor));
+    };
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!op.inputs[i].valid()) continue;
+      if (i == 1 && !step.paddings.empty()) {
+        op.inputs[i] = parts->tensors.push_back(IntegerConstant("", step.paddings, false, true));
+      } else {
+        const int part = step.inputs[i];
+        op.inputs[i] = add(op.inputs[i], part == kWhole ? nullptr : &PartOf(part));
+      }
+    }
+    op.outputs = {add(op.outputs.front(), &PartOf(step.output))};
+    for (const std::string& gone : step.removed) op.attributes.erase(gone);
+    for (const auto& [name, value] : step.attributes) op.attributes[name] = value;
+    return op;
+  }
+
+  // The kernel computes as many elements as this input has.
+  bool SameShape(const Op& whole, std::size_t input) const {
+    return ops::IsElementwise(whole) && subgraph_.tensors[whole.inputs[input]].shape ==
+                                            subgraph_.tensors[whole.outputs.front()].shape;
+  }
+
+  std::string Compute(const TileStep& step, const Box& used) {
+    const Op& whole = subgraph_.ops[step.op];
+    const auto wrong = [&](const char* what) {
+      return "operator " + graph::Describe(step.op, whole) + " " + what;
+    };
+    const Box& out = PartOf(step.output);
+    if (tile_.tensors[static_cast<std::size_t>(step.output)].whole != whole.outputs.front() ||
+        !CoversBox(out, used) || step.inputs.size() != whole.inputs.size()) {
+      return wrong("writes another part than is used");
+    }
+    Subgraph parts;
+    const Op op = OnParts(step, &parts);
+    if (!HasSizeOfWindow(parts, op)) return wrong("computes another size than its part has");
+    for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
+      if (!whole.inputs[i].valid() || (i == 1 && !step.paddings.empty())) continue;
+      const auto need = ops::NeedOf(subgraph_, whole, i, used);
+      auto has = ops::NeedOf(parts, op, i, Shifted(used, out, -1));
+      if (!need || !has) return wrong("has no known dependence");
+      if (step.inputs[i] != kWhole) {
+        const int part = step.inputs[i];
+        if (tile_.tensors[static_cast<std::size_t>(part)].whole != whole.inputs[i]) {
+          return wrong("reads another tensor");
+        }
+        if (SameShape(whole, i) && SizesOf(PartOf(part)) != SizesOf(out)) {
+          return wrong("has an input of another size than its output");
+        }
+        has->box = Shifted(std::move(has->box), PartOf(part), 1);
+        Use(part, need->box);
+      }
+      if (has->box != need->box) return wrong("computes a part from other elements than the whole");
+      if (has->padding != need->padding) return wrong("pads a part otherwise than the whole");
+    }
+    return "";
+  }
+
+  const Subgraph& subgraph_;
+  const Tile& tile_;
+  std::vector<std::optional<Box>> used_;  // of every tensor of the tile, in indices of the whole
+};
+
+}  // namespace
+
+std::string FindWrongTile(const Subgraph& subgraph, const RegionPlan& plan,
+                          const std::vector<Tile>& tiles) {
+  const Border border = BorderOf(subgraph, plan.ops);
+  if (border.outputs.size() != 1) return "a region has not one output";
+  std::int64_t elements = 0;
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    const Tile& tile = tiles[t];
+    const bool right =
+        tile.output != kWhole &&
+        tile.tensors[static_cast<std::size_t>(tile.output)].whole == border.outputs.front();
+    std::string why = right ? TileCheck(subgraph, tile).Run() : "it computes another tensor";
+    if (!why.empty()) return "tile " + std::to_string(t) + ": " + why;
+    elements += ops::ElementsOf(tile.output_box);
+    for (std::size_t other = 0; other < t; ++other) {
+      Box both = tile.output_box;
+      for (std::size_t d = 0; d < both.size(); ++d) {
+        both[d].begin = std::max(both[d].begin, tiles[other].output_box[d].begin);
+        both[d].end = std::min(both[d].end, tiles[other].output_box[d].end);
+      }
+      if (!ops::IsEmpty(both)) return "two tiles contribute the same elements";
+    }
+  }
+  const Box whole = ops::WholeBox(*subgraph.tensors[border.outputs.front()].shape);
+  return elements == ops::ElementsOf(whole) ? "" : "the tiles do not make up the output";
+}
+
+}  // namespace neap::cascade

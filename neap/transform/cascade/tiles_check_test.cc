@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The check of tiles against tiles that are wrong: every change of right tiles that changes what is
+// computed is found.
+#include "neap/transform/cascade/tiles_check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "neap/transform/cascade/region.h"
+#include "testing/tile_layers.h"
+
+namespace neap::cascade {
+namespace {
+
+using Tiles = std::vector<Tile>;
+
+// Two convolutions with padding, a residual sum and a pool, cut into three bands of rows.
+class TilesCheckTest : public ::testing::Test {
+ protected:
+  TilesCheckTest() {
+    const auto input = layers_.Input({1, 12, 8, 4});
+    const auto first = layers_.Conv(input, 4, {{3, 3}});
+    const auto sum = layers_.Add(layers_.Conv(first, 4, {{3, 3}}), first);
+    layers_.Output(layers_.MaxPool(sum, {{2, 2}, {2, 2}}));
+    plan_.ops = layers_.Ops();
+    plan_.splits = {{1, {2, 4}}};
+    auto tiles = TilesOf(layers_.Main(), plan_);
+    EXPECT_TRUE(tiles) << tiles.error().ToString();
+    tiles_ = *std::move(tiles);
+  }
+
+  std::string Wrong(const Tiles& tiles) { return FindWrongTile(layers_.Main(), plan_, tiles); }
+  std::string WrongAfter(const std::function<void(Tiles*)>& change) {
+    Tiles tiles = tiles_;
+    change(&tiles);
+    return Wrong(tiles);
+  }
+
+  // Which step writes a tensor of a tile, and its rows.
+  std::string Written(std::size_t t, std::size_t k) const {
+    std::string text;
+    for (const TileStep& step : tiles_[t].steps) {
+      if (step.output != static_cast<int>(k)) continue;
+      text = step.op.valid() ? " of operator " + std::to_string(step.op.value()) : " of a slice";
+    }
+    const ops::Interval& rows = tiles_[t].tensors[k].box[1];
+    return text + ", rows " + std::to_string(rows.begin) + " to " + std::to_string(rows.end);
+  }
+
+  Layers layers_;
+  RegionPlan plan_;
+  Tiles tiles_;
+};
+
+TEST_F(TilesCheckTest, RightTilesPass) {
+  ASSERT_EQ(tiles_.size(), 3);
+  EXPECT_EQ(Wrong(tiles_), "");
+}
+
+TEST_F(TilesCheckTest, TilesMakeUpTheOutputOnce) {
+  EXPECT_EQ(WrongAfter([](Tiles* tiles) { tiles->pop_back(); }),
+            "the tiles do not make up the output");
+  EXPECT_EQ(WrongAfter([](Tiles* tiles) { tiles->push_back(tiles->front()); }),
+            "two tiles contribute the same elements");
+  EXPECT_EQ(WrongAfter([](Tiles* tiles) { std::reverse(tiles->begin(), tiles->end()); }), "")
+      << "each tile has its place in its box";
+}
+
+// Rows of any tensor of any tile, one up or down: no such tile computes the same.
+TEST_F(TilesCheckTest, AnotherPartOfAnyTensorIsFound) {
+  for (std::size_t t = 0; t < tiles_.size(); ++t) {
+    for (std::size_t k = 0; k < tiles_[t].tensors.size(); ++k) {
+      for (const std::int64_t by : {-1, 1}) {
+        EXPECT_NE(WrongAfter([&](Tiles* tiles) {
+                    ops::Interval& rows = (*tiles)[t].tensors[k].box[1];
+                    rows.begin += by;
+                    rows.end += by;
+                  }),
+                  "")
+            << "tile " << t << ", tensor " << k << ", by " << by;
+      }
+    }
+  }
+}
+
+// One row less than what the tile uses.
+TEST_F(TilesCheckTest, AMissingRowOfAnyTensorIsFound) {
+  for (std::size_t t = 0; t < tiles_.size(); ++t) {
+    for (std::size_t k = 0; k < tiles_[t].tensors.size(); ++k) {
+      for (const bool first : {true, false}) {
+        EXPECT_NE(WrongAfter([&](Tiles* tiles) {
+                    ops::Interval& rows = (*tiles)[t].tensors[k].box[1];
+                    first ? ++rows.begin : --rows.end;
+                  }),
+                  "")
+            << "tile " << t << ", tensor " << k << (first ? ", first" : ", last") << Written(t, k);
+      }
+    }
+  }
+}
+
+TEST_F(TilesCheckTest, AnotherInputOfAnyOperatorIsFound) {
+  int changed = 0;
+  for (std::size_t t = 0; t < tiles_.size(); ++t) {
+    for (std::size_t s = 0; s < tiles_[t].steps.size(); ++s) {
+      const TileStep& step = tiles_[t].steps[s];
+      for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+        if (step.inputs[i] == kWhole) continue;
+        for (int other = 0; other < static_cast<int>(tiles_[t].tensors.size()); ++other) {
+          if (other == step.inputs[i] || other == step.output) continue;
+          // The same part of the same tensor is no other input.
+          const TileTensor& a = tiles_[t].tensors[static_cast<std::size_t>(other)];
+          const TileTensor& b = tiles_[t].tensors[static_cast<std::size_t>(step.inputs[i])];
+          if (a.whole == b.whole) continue;
+          ++changed;
+          EXPECT_NE(WrongAfter([&](Tiles* tiles) { (*tiles)[t].steps[s].inputs[i] = other; }), "")
+              << "tile " << t << ", step " << s << ", input " << i << " = tensor " << other;
+        }
+      }
+    }
+  }
+  EXPECT_GT(changed, 20);
+}
+
+TEST_F(TilesCheckTest, AnotherStrideOrPaddingIsFound) {
+  for (std::size_t t = 0; t < tiles_.size(); ++t) {
+    for (std::size_t s = 0; s < tiles_[t].steps.size(); ++s) {
+      const graph::OpId op = tiles_[t].steps[s].op;
+      if (!op.valid() || layers_.Main().ops[op].type == "ADD") continue;
+      const auto set = [&](const char* name, std::int64_t value) {
+        return WrongAfter([&](Tiles* tiles) {
+          auto& attributes = (*tiles)[t].steps[s].attributes;
+          std::erase_if(attributes, [&](const auto& one) { return one.first == name; });
+          attributes.emplace_back(name, value);
+        });
+      };
+      EXPECT_NE(set("stride_h", 3), "") << "tile " << t << ", step " << s;
+      if (layers_.Main().ops[op].type == "CONV_2D") {
+        EXPECT_NE(set("dilation_h_factor", 2), "") << "tile " << t << ", step " << s;
+      }
+    }
+  }
+}
+
+TEST(TilesCheck, OperatorsThatNeedAllOfTheirInputAreNotCut) {
+  Layers layers;
+  const auto input = layers.Input({1, 8, 8, 4});
+  layers.Output(layers.Softmax(layers.Relu(input)));
+  RegionPlan plan;
+  plan.ops = layers.Ops();
+  plan.splits = {{3, {2}}};  // along the axis that is summed over
+  const auto tiles = TilesOf(layers.Main(), plan);
+  EXPECT_TRUE(!tiles || !FindWrongTile(layers.Main(), plan, *tiles).empty());
+}
+
+}  // namespace
+}  // namespace neap::cascade

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Identity graph rewriting: other operators, the same outputs, smaller peaks than any order of the
+// graph as it is can reach. Source: SERENITY (Ahn et al., MLSys 2020, section 3.3); method:
+// docs/algorithms/rewrite.md.
+//
+// A rewriting is a list of applications, each a rule at an operator of the main subgraph of the
+// graph as it was read. Apply() turns graph and list into the edited graph that
+// formats::WriteEdited takes; Search() decides on the list.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/compile/compile.h"
+#include "neap/graph/graph.h"
+#include "neap/ops/stock_kernels.h"
+#include "neap/plan/plan.h"
+
+namespace neap::rewrite {
+
+struct RuleInfo {
+  std::string_view name;
+  std::string_view summary;  // one line for --help
+  // It never raises the peak of any order and removes operators: taken wherever it fits.
+  bool always = false;
+};
+// All rules, in the order in which an operator is offered to them.
+std::span<const RuleInfo> Rules();
+// The sets of rules to search with, one after the other, until a rewritten model is better than the
+// one as it is (neap/deliver/measure.h): `wanted` (empty: all), then those of them that never raise
+// a peak, where these are fewer.
+std::vector<std::vector<std::string>> RuleSets(const std::vector<std::string>& wanted);
+
+// How partial sums of a convolution are held.
+enum class Sums : std::uint8_t {
+  // Separate tensors that Add operators join: what a stock runtime has.
+  kTensors,
+  // One accumulator that every part adds to, in place: operators of the domain "neap", which only
+  // Neap's executor has. Never written to a file.
+  kInPlace,
+};
+
+// More are not worth their operators.
+inline constexpr std::size_t kMaxConcatInputs = 256;
+
+struct Settings {
+  Sums sums = Sums::kTensors;
+  // Bytes of an accumulator element of models of 8-bit integers: 4 (exact) or 1 (requantised in
+  // every part; the accounting of SERENITY).
+  int accumulator_bytes = 4;
+  // Neap's executor runs the result: its kernels compute a channel in the same way whatever the
+  // number of channels, in floats, too.
+  bool own_kernels = false;
+  // Sums keep the order of their terms.
+  bool keep_order = true;
+  // Inputs that a concatenation may have where the runtime has a limit (SettingsFor()).
+  std::size_t max_concat_inputs = kMaxConcatInputs;
+  // For bounds: operators may write over their first input (plan::Profile::in_place).
+  bool in_place = false;
+  // What concatenations and sums that are added must have kernels in.
+  ops::StockRuntime runtime = ops::StockRuntime::kNone;
+};
+// Of `base` what the runtime of a profile asks for: TensorFlow Lite Micro loads no CONCATENATION of
+// more than ten.
+Settings SettingsFor(plan::Runtime runtime, Settings base);
+
+// The edited graph: operators that are kept have their index as source_index, new tensors follow
+// those of `graph`. An application that does not fit (another graph, an operator that is not what
+// the rule wants) fails with kBadInput, and so does one that is called bitwise where its rule under
+// these settings is not. New constants have data where those that they are cut from
+// have it. `graph` has passed graph::Verify(), the result has too. O(graph + bytes cut).
+Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewrite> applications,
+                           const Settings& settings);
+
+struct SearchOptions {
+  // The most that an application may do to the outputs.
+  plan::Exactness exactness = plan::Exactness::kBitwise;
+  std::vector<std::string> rules;  // names; empty: all
+  Settings settings;
+  // Every rule at every operator that it fits, in the finest way, as SERENITY's rewriter has it:
+  // nothing is searched for, and the bound is that of the orders of this one graph.
+  bool everywhere = false;
+  // Where the search ends: operators and states looked at, in about microseconds of a fast core.
+  std::int64_t max_work = 400'000;
+  // Find the least peak of a graph that no rule fits, too; false: peak and bound are 0 then.
+  bool measures_unchanged = true;
+};
+
+struct Found {
+  std::vector<plan::Rewrite> applications;  // bytes_saved filled in
+  graph::Graph graph;                       // the edited graph; of no applications: the given one
+  std::int64_t peak_bytes = 0;              // of its best order
+  // No choice of applications of these rules has a smaller peak; with SearchOptions::everywhere: no
+  // order of `graph` has.
+  std::int64_t lower_bound_bytes = 0;
+  std::int64_t evaluations = 0;
+  bool optimal() const { return peak_bytes == lower_bound_bytes; }
+};
+
+// The applications of least peak under the profile of `options`, of these one to which no single
+// application less does; proven by branch and bound, or with the bound that was reached.
+// Deterministic. Fails as compile::Compile().
+Result<Found> Search(const graph::Graph& graph, const compile::Options& options,
+                     const SearchOptions& search);
+
+}  // namespace neap::rewrite

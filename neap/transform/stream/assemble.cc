@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/stream/assemble.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "neap/base/check.h"
+
+namespace neap::stream {
+namespace {
+
+using plan::StreamInput;
+using plan::StreamMove;
+
+// A whole tensor in the arena.
+struct Plane {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t bytes = 0;
+  int image = -1;
+  bool stepped_aside = false;
+};
+
+bool Meet(std::int64_t a, std::int64_t a_bytes, std::int64_t b, std::int64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+// Copies that bring all planes from where they are to where they shall be.
+class Mover {
+ public:
+  Mover(const Network& network, std::vector<Plane> planes, std::int64_t height)
+      : network_(network), planes_(std::move(planes)), height_(height) {}
+
+  std::vector<StreamMove> Plan() {
+    while (true) {
+      std::vector<std::size_t> waiting;
+      for (std::size_t p = 0; p < planes_.size(); ++p) {
+        if (planes_[p].from != planes_[p].to) waiting.push_back(p);
+      }
+      if (waiting.empty()) return std::move(moves_);
+      const auto ready = std::find_if(waiting.begin(), waiting.end(),
+                                      [&](std::size_t p) { return IsFree(planes_[p].to, p); });
+      if (ready != waiting.end()) {
+        MoveTo(*ready, planes_[*ready].to);
+      } else {
+        StepAside(waiting);
+      }
+    }
+  }
+
+  std::int64_t height() const { return height_; }
+  std::int64_t copied_bytes() const { return copied_bytes_; }
+
+ private:
+  bool IsFree(std::int64_t offset, std::size_t self) const {
+    for (std::size_t p = 0; p < planes_.size(); ++p) {
+      if (p != self && Meet(offset, planes_[self].bytes, planes_[p].from, planes_[p].bytes)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // The smallest one that stands in another's way goes where it is in nobody's: the highest gap,
+  // or on top of all.
+  void StepAside(const std::vector<std::size_t>& waiting) {
+    std::size_t smallest = planes_.size();
+    for (const std::size_t p : waiting) {
+      if (planes_[p].stepped_aside) continue;
+      if (smallest == planes_.size() || planes_[p].bytes < planes_[smallest].bytes) smallest = p;
+    }
+    NEAP_CHECK(smallest < planes_.size(), "planes wait for each other in a circle");
+    planes_[smallest].stepped_aside = true;
+    const std::int64_t bytes = planes_[smallest].bytes;
+    std::vector<std::int64_t> places = {height_ - bytes};
+    for (const Plane& plane : planes_) {
+      places.push_back(plane.from - bytes);
+      places.push_back(plane.to - bytes);
+    }
+    std::sort(places.rbegin(), places.rend());
+    for (const std::int64_t place : places) {
+      if (place < 0 || place + bytes > height_ || !IsFree(place, smallest)) continue;
+      const bool wanted = std::any_of(planes_.begin(), planes_.end(), [&](const Plane& plane) {
+        return plane.image != planes_[smallest].image && Meet(place, bytes, plane.to, plane.bytes);
+      });
+      if (!wanted) return MoveTo(smallest, place);
+    }
+    std::int64_t top = 0;
+    for (const Plane& plane : planes_) {
+      top = std::max({top, plane.from + plane.bytes, plane.to + plane.bytes});
+    }
+    height_ = std::max(height_, top + bytes);
+    MoveTo(smallest, top);
+  }
+
+  void MoveTo(std::size_t p, std::int64_t offset) {
+    moves_.push_back({network_.image(planes_[p].image).tensor, planes_[p].from, offset});
+    planes_[p].from = offset;
+    copied_bytes_ += planes_[p].bytes;
+  }
+
+  const Network& network_;
+  std::vector<Plane> planes_;
+  std::int64_t height_;
+  std::int64_t copied_bytes_ = 0;
+  std::vector<StreamMove> moves_;
+};
+
+// The same layout with what is only passed on in another place: on top as it is, or below all else.
+// In the order in which it lies now, so that nothing has to pass by something else.
+std::vector<Layout> Arranged(const Network& network, const Layout& layout,
+                             const std::map<int, std::int64_t>& places) {
+  std::vector<Placed> held(layout.planes.begin() + static_cast<std::ptrdiff_t>(layout.dying),
+                           layout.planes.end());
+  if (held.empty()) return {layout};
+  std::int64_t from = held[0].rings[0].offset;
+  for (const Placed& placed : held) from = std::min(from, placed.rings[0].offset);
+  const auto place_of = [&](const Placed& placed) {
+    const auto at = places.find(placed.image);
+    return at == places.end() ? std::int64_t{0} : at->second;
+  };
+  std::stable_sort(held.begin(), held.end(),
+                   [&](const Placed& a, const Placed& b) { return place_of(a) < place_of(b); });
+  const auto pile_up = [&](std::int64_t at, Layout* result) {
+    result->planes.resize(layout.dying);
+    for (Placed placed : held) {
+      placed.rings[0].offset = at;
+      at += network.image(placed.image).shape.bytes();
+      result->planes.push_back(placed);
+    }
+    return at;
+  };
+  std::vector<Layout> both(2, layout);
+  pile_up(from, &both[0]);
+  // Sums stay where 32 bits may lie.
+  std::int64_t shift = pile_up(0, &both[1]);
+  shift = (shift + kSumAlignment - 1) / kSumAlignment * kSumAlignment;
+  Layout& above = both[1];
+  for (auto* list : {&above.lanes, &above.later}) {
+    for (Placed& placed : *list) {
+      for (plan::StreamRing& ring : placed.rings) ring.offset += shift;
+    }
+  }
+  for (std::size_t p = 0; p < layout.dying; ++p) above.planes[p].rings[0].offset += shift;
+  above.plane_offset += shift;
+  above.bytes = std::max(shift, from + shift);
+  for (std::size_t p = 0; p < layout.dying; ++p) {
+    const Placed& placed = above.planes[p];
+    above.bytes =
+        std::max(above.bytes, placed.rings[0].offset + network.image(placed.image).shape.bytes());
+  }
+  return both;
+}
+
+class Assembler {
+ public:
+  Assembler(const Network& network, const std::vector<SegmentChoice>& segments, StreamInput input)
+      : network_(network), segments_(segments), input_(input) {}
+
+  Assembled Make() {
+    result_.heights.assign(network_.images.size(), 1);
+    for (const SegmentChoice& choice : segments_) AddPart(choice);
+    // Copies last: they have the room of the highest segment.
+    result_.arena_bytes = 0;
+    std::int64_t touched = 0;
+    for (const Part& part : parts_) {
+      result_.arena_bytes = std::max(result_.arena_bytes, part.layouts[0].bytes);
+    }
+    for (std::size_t s = 0; s < parts_.size(); ++s) {
+      const Part& part = parts_[s];
+      std::vector<StreamMove> moves;
+      const Layout layout = Choose(part, s > 0, &moves);
+      const std::size_t start = result_.stream.segments.size();
+      part.choice->whole ? EmitWhole(part, layout) : EmitStreamed(part, layout);
+      touched = std::max(touched, layout.bytes);
+      for (const StreamMove& move : moves) touched = std::max(touched, CountMove(layout, move));
+      result_.stream.segments[start].moves = std::move(moves);
+      Leave(part, layout);
+    }
+    // The highest segment may have been laid out lower than the search did.
+    result_.arena_bytes = touched;
+    result_.stream.input = input_;
+    result_.stream.layerwise_macs = network_.macs;
+    result_.stream.layerwise_cycles = network_.cycles;
+    return std::move(result_);
+  }
+
+ private:
+  // A segment before its place is known.
+  struct Part {
+    const SegmentChoice* choice = nullptr;
+    Schedule schedule;
+    std::vector<Layout> layouts;  // the first is the one of the search
+    std::vector<int> leaves;      // images
+  };
+
+  void AddPart(const SegmentChoice& choice) {
+    Part part;
+    part.choice = &choice;
+    if (choice.whole) {
+      part.layouts.push_back(choice.by_channel ? MakeChannelLayout(network_, choice.first, input_)
+                                               : MakeWholeLayout(network_, choice.first, input_));
+      part.leaves = network_.node(choice.first).outputs;
+    } else {
+      part.schedule = MakeSchedule(network_, choice, input_);
+      part.layouts.push_back(MakeLayout(network_, part.schedule));
+      if (part.layouts[0].dying > 1) {
+        part.layouts.push_back(MakeLayout(network_, part.schedule, true));
+      }
+      part.leaves = part.schedule.drivers;
+    }
+    parts_.push_back(std::move(part));
+  }
+
+  // Of the layouts that fit, the one that is reached within the arena, with the fewest bytes
+  // copied.
+  Layout Choose(const Part& part, bool moves_planes, std::vector<StreamMove>* moves) {
+    Layout best;
+    std::int64_t best_height = -1;
+    std::int64_t best_copied = 0;
+    for (const Layout& given : part.layouts) {
+      for (const Layout& layout : Arranged(network_, given, places_)) {
+        if (layout.bytes > result_.arena_bytes) continue;
+        std::vector<Plane> planes;
+        for (const Placed& placed : layout.planes) {
+          const std::int64_t to = placed.rings[0].offset;
+          const auto from = places_.find(placed.image);
+          const bool is_new = !moves_planes || from == places_.end();
+          planes.push_back({is_new ? to : from->second, to,
+                            network_.image(placed.image).shape.bytes(), placed.image});
+        }
+        Mover mover(network_, std::move(planes), result_.arena_bytes);
+        std::vector<StreamMove> found = mover.Plan();
+        const std::int64_t copied = mover.copied_bytes();
+        const bool better = best_height < 0 || mover.height() < best_height ||
+                            (mover.height() == best_height && copied < best_copied);
+        if (!better) continue;
+        best = layout;
+        best_height = mover.height();
+        best_copied = copied;
+        *moves = std::move(found);
+      }
+    }
+    result_.arena_bytes = std::max(result_.arena_bytes, best_height);
+    return best;
+  }
+
+  // Where the copy ends.
+  std::int64_t CountMove(const Layout& layout, const StreamMove& move) {
+    std::int64_t end = 0;
+    for (const Placed& placed : layout.planes) {
+      const Image& image = network_.image(placed.image);
+      if (image.tensor != move.tensor) continue;
+      result_.stream.cycles += image.shape.bytes() / kCopyBytesPerCycle;
+      end = std::max(end, move.to + image.shape.bytes());
+    }
+    return end;
+  }
+
+  // Where things are when the segment has run.
+  void Leave(const Part& part, const Layout& layout) {
+    places_.clear();
+    for (const Placed& placed : layout.planes) places_[placed.image] = placed.rings[0].offset;
+    for (const Placed& placed : layout.lanes) {
+      const bool left =
+          std::find(part.leaves.begin(), part.leaves.end(), placed.image) != part.leaves.end();
+      if (left) places_[placed.image] = placed.rings[0].offset;
+    }
+    for (const Placed& placed : layout.later) {
+      const auto at = places_.find(placed.image);
+      if (at != places_.end()) at->second = placed.rings[0].offset;
+    }
+  }
+
+  void AddAreas(const Layout& layout, plan::StreamSegment* segment) {
+    for (const auto* list : {&layout.lanes, &layout.planes}) {
+      for (const Placed& placed : *list) {
+        segment->areas.push_back({network_.image(placed.image).tensor, placed.rings});
+      }
+    }
+  }
+
+  void EmitWhole(const Part& part, const Layout& layout) {
+    const Node& node = network_.node(part.choice->first);
+    plan::StreamSegment segment;
+    segment.whole = true;
+    segment.ops.push_back({node.op, {}, false, {}, {}});
+    const std::int64_t pixels = PixelsOf(network_, node);
+    result_.stream.macs += pixels * node.macs_per_pixel;
+    result_.stream.cycles += CyclesOf(network_, node, pixels) + kCyclesPerCall;
+    if (part.choice->by_channel) {
+      segment.channel_plane = layout.plane_offset;
+      result_.stream.cycles += ChannelCycles(network_, node);
+    }
+    for (const int image : node.outputs) {
+      result_.heights[static_cast<std::size_t>(image)] = network_.image(image).shape.height;
+    }
+    AddAreas(layout, &segment);
+    result_.stream.segments.push_back(std::move(segment));
+  }
+
+  void EmitStreamed(const Part& part, const Layout& layout) {
+    const Schedule& schedule = part.schedule;
+    plan::StreamSegment segment;
+    for (const Lane& lane : schedule.lanes) {
+      plan::StreamOp op;
+      if (lane.node >= 0) {
+        op.op = network_.node(lane.node).op;
+        op.sums = network_.node(lane.node).sums;
+      } else {
+        op.fed = network_.image(lane.image).tensor;
+      }
+      std::int64_t& height = result_.heights[static_cast<std::size_t>(lane.image)];
+      for (const plan::StreamRange& rows : lane.rows) height = std::max(height, rows.size());
+      op.rows = lane.rows;
+      op.columns = lane.columns;
+      segment.ops.push_back(std::move(op));
+    }
+    result_.stream.macs += schedule.macs;
+    result_.stream.cycles += schedule.cycles;
+    AddAreas(layout, &segment);
+    const std::size_t change = schedule.switch_row;
+    if (change == 0 || change >= schedule.row_steps) {
+      result_.stream.segments.push_back(std::move(segment));
+      return;
+    }
+    plan::StreamSegment later = LaterOf(&segment, layout, schedule);
+    result_.stream.segments.push_back(std::move(segment));
+    result_.stream.segments.push_back(std::move(later));
+  }
+
+  // Rows begin to be kept: what is recomputed lies elsewhere from there on, all else stays.
+  plan::StreamSegment LaterOf(plan::StreamSegment* segment, const Layout& layout,
+                              const Schedule& schedule) const {
+    plan::StreamSegment later = *segment;
+    for (std::size_t l = 0; l < segment->ops.size(); ++l) {
+      const auto at = static_cast<std::ptrdiff_t>(schedule.switch_row);
+      auto& before = segment->ops[l].rows;
+      before.erase(before.begin() + at, before.end());
+      auto& after = later.ops[l].rows;
+      after.erase(after.begin(), after.begin() + at);
+    }
+    for (const Placed& placed : layout.later) {
+      for (plan::StreamArea& area : later.areas) {
+        if (area.tensor != network_.image(placed.image).tensor) continue;
+        const auto& left = schedule.drivers;
+        if (std::find(left.begin(), left.end(), placed.image) != left.end()) {
+          later.moves.push_back({area.tensor, area.rings[0].offset, placed.rings[0].offset});
+        }
+        area.rings = placed.rings;
+      }
+    }
+    // Upwards: the highest first.
+    std::sort(later.moves.begin(), later.moves.end(),
+              [](const StreamMove& a, const StreamMove& b) { return a.from > b.from; });
+    return later;
+  }
+
+  const Network& network_;
+  const std::vector<SegmentChoice>& segments_;
+  StreamInput input_;
+  std::vector<Part> parts_;
+  std::map<int, std::int64_t> places_;  // of images between segments
+  Assembled result_;
+};
+
+}  // namespace
+
+Assembled Assemble(const Network& network, const std::vector<SegmentChoice>& segments,
+                   StreamInput input) {
+  return Assembler(network, segments, input).Make();
+}
+
+}  // namespace neap::stream

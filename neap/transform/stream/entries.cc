@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/stream/entries.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "neap/base/check.h"
+#include "neap/base/work.h"
+#include "neap/check/check.h"
+#include "neap/transform/stream/stream.h"
+
+namespace neap::stream {
+namespace {
+
+std::vector<graph::OpId> OrderOfFile(const graph::Subgraph& subgraph) {
+  std::vector<graph::OpId> order;
+  for (const graph::OpId op : subgraph.ops.Ids()) {
+    if (!subgraph.ops[op].folded) order.push_back(op);
+  }
+  return order;
+}
+
+// The order of the plan, where it is one of this subgraph's operators alone.
+std::vector<graph::OpId> OrderOf(const plan::EntryPlan& entry) {
+  std::vector<graph::OpId> order;
+  for (const plan::Step& step : entry.steps) {
+    if (step.op.valid() && step.subgraph == entry.subgraph) order.push_back(step.op);
+  }
+  return order;
+}
+
+Options PlanningOf(const compile::Options& options, const Settings& settings) {
+  Options planning;
+  planning.search.input = settings.input;
+  planning.search.column_block = settings.column_block;
+  planning.search.limits = options.limits;
+  planning.budget_bytes = options.budget_bytes;
+  planning.max_macs_permille = settings.max_macs_permille;
+  return planning;
+}
+
+std::vector<graph::OpId> OrderFor(const graph::Subgraph& subgraph, const plan::EntryPlan& entry) {
+  std::vector<graph::OpId> order = OrderOf(entry);
+  std::vector<graph::OpId> of_file = OrderOfFile(subgraph);
+  return order.size() == of_file.size() ? order : of_file;
+}
+
+Status StreamEntries(const graph::Graph& graph, const compile::Options& options,
+                     const Settings& settings, compile::Compiled* compiled) {
+  const Options planning = PlanningOf(options, settings);
+  const bool resident = settings.input == plan::StreamInput::kResident;
+  for (plan::EntryPlan& entry : compiled->plan.entries) {
+    const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
+    const std::vector<graph::OpId> order = OrderFor(subgraph, entry);
+    auto planned = PlanStream(graph, entry.subgraph, order, planning);
+    if (!planned) {
+      if (!resident) return Fail(std::move(planned).error());
+      compiled->notes.push_back("no part is streamed: " + planned.error().ToString());
+      continue;
+    }
+    if (planned->cut_short) {
+      compiled->interrupted = compiled->interrupted || options.limits.Interrupted();
+      compiled->notes.emplace_back(
+          "a limit ended the search for streamed plans: another one may need less memory");
+    }
+    const Candidate& chosen = planned->front[planned->chosen];
+    if (resident && chosen.arena_bytes >= entry.arena_bytes) {
+      compiled->notes.emplace_back("no part is streamed: streaming saves no memory here");
+      continue;
+    }
+    entry = EntryOf(graph, entry.subgraph, chosen);
+  }
+  if (plan::LargestEntry(compiled->plan).stream) compiled->peak_at = {};
+  return {};
+}
+
+// Layer by layer: the plan that streams have to beat. Most of the limits are left for them.
+Result<compile::Compiled> CompileFirst(const graph::Graph& graph, const compile::Options& options) {
+  compile::Options layers = options;
+  layers.limits = WithShareOfTime(options.limits, 1, 3);
+  layers.check = false;
+  const WorkScope work(1, 2);
+  return compile::Compile(graph, layers);
+}
+
+}  // namespace
+
+Result<compile::Compiled> CompileStreamed(const graph::Graph& graph,
+                                          const compile::Options& options,
+                                          const Settings& settings) {
+  NEAP_TRY(compile::Compiled compiled, CompileFirst(graph, options));
+  if (compiled.of_no_use) return compiled;
+  const auto start = std::chrono::steady_clock::now();
+  NEAP_CHECK_OK(StreamEntries(graph, options, settings, &compiled));
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  compiled.steps.push_back({"stream", taken.count()});
+  if (options.check) {
+    const std::vector<std::string> violations = check::CheckPlan(graph, compiled.plan);
+    NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
+  }
+  return compiled;
+}
+
+Result<StreamFront> FindStreamFront(const graph::Graph& graph, const compile::Options& options,
+                                    const Settings& settings) {
+  compile::Options layers = options;
+  layers.budget_bytes = 0;
+  NEAP_TRY(const compile::Compiled compiled, compile::Compile(graph, layers));
+  if (compiled.plan.entries.size() != 1) {
+    return Fail(BadInput("cannot be streamed: it has several entry subgraphs"));
+  }
+  const plan::EntryPlan& entry = compiled.plan.entries[0];
+  const auto order = OrderFor(graph.subgraphs[entry.subgraph], entry);
+  constexpr std::int64_t kWhateverItTakes = 1'000'000;
+  StreamFront front;
+  front.cut_short = compiled.interrupted;
+  Options planning = PlanningOf(options, settings);
+  planning.max_macs_permille = kWhateverItTakes;
+  constexpr Objective kObjectives[] = {Objective::kMacs, Objective::kCycles};
+  NEAP_TRY(const auto found, PlanStreams(graph, entry.subgraph, order, planning, kObjectives));
+  for (const Planned& planned : found) {
+    front.cut_short = front.cut_short || planned.cut_short;
+    for (const Candidate& candidate : planned.front) {
+      StreamPoint point{compiled.plan, candidate.arena_bytes, candidate.stream.macs,
+                        candidate.stream.cycles};
+      point.plan.entries[0] = EntryOf(graph, entry.subgraph, candidate);
+      front.points.push_back(std::move(point));
+    }
+  }
+  std::vector<StreamPoint>& points = front.points;
+  std::stable_sort(points.begin(), points.end(), [](const StreamPoint& a, const StreamPoint& b) {
+    if (a.arena_bytes != b.arena_bytes) return a.arena_bytes < b.arena_bytes;
+    return a.macs != b.macs ? a.macs < b.macs : a.cycles < b.cycles;
+  });
+  std::vector<StreamPoint> kept;  // none after it in this order beats one
+  for (StreamPoint& point : points) {
+    const bool beaten = std::any_of(kept.begin(), kept.end(), [&](const StreamPoint& other) {
+      return other.macs <= point.macs && other.cycles <= point.cycles;
+    });
+    if (!beaten) kept.push_back(std::move(point));
+  }
+  std::reverse(kept.begin(), kept.end());
+  front.points = std::move(kept);
+  return front;
+}
+
+}  // namespace neap::stream

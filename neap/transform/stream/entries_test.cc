@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/stream/entries.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "neap/base/random.h"
+#include "neap/base/work.h"
+#include "neap/check/check.h"
+#include "testing/limits.h"
+#include "testing/sketch.h"
+#include "testing/streams.h"
+#include "testing/tile_layers.h"
+
+namespace neap::stream {
+namespace {
+
+using graph::ElementType;
+using graph::Sketch;
+using graph::TensorId;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+compile::Options NeapOptions() {
+  compile::Options options;
+  options.runtime = plan::Runtime::kNeap;
+  return options;
+}
+
+// A network that streams help.
+graph::Graph Pyramid() {
+  cascade::Layers net;
+  TensorId at = net.Input({1, 24, 24, 3});
+  at = net.Conv(at, 16, {{3, 3}, {1, 1}});
+  at = net.Depthwise(at, {{3, 3}, {2, 2}});
+  at = net.Conv(at, 24, {{1, 1}, {1, 1}});
+  at = net.Depthwise(at, {{3, 3}, {2, 2}});
+  at = net.Conv(at, 8, {{1, 1}, {1, 1}});
+  net.Output(at);
+  return net.Graph();
+}
+
+std::vector<std::string> NamesOf(const std::vector<compile::StepTime>& steps) {
+  std::vector<std::string> names;
+  for (const compile::StepTime& step : steps) names.emplace_back(step.name);
+  return names;
+}
+
+TEST(StreamEntries, AreTakenWhereTheyNeedLess) {
+  const graph::Graph graph = Pyramid();
+  const auto layers = compile::Compile(graph, NeapOptions());
+  const auto streamed = CompileStreamed(graph, NeapOptions(), {});
+  ASSERT_TRUE(layers && streamed);
+  EXPECT_FALSE(layers->plan.entries[0].stream);
+  ASSERT_TRUE(streamed->plan.entries[0].stream);
+  EXPECT_LT(streamed->plan.entries[0].arena_bytes, layers->plan.entries[0].arena_bytes);
+  EXPECT_THAT(check::CheckPlan(graph, streamed->plan), IsEmpty());
+  EXPECT_THAT(streamed->peak_at.tensors, IsEmpty());
+  EXPECT_THAT(streamed->notes, IsEmpty());
+  EXPECT_EQ(NamesOf(streamed->steps).back(), "stream");
+}
+
+TEST(StreamEntries, StayLayerByLayerWhereStreamsSaveNothing) {
+  cascade::Layers net;
+  net.Output(net.Relu(net.Input({1, 1, 1, 16})));
+  const graph::Graph graph = net.Graph();
+  const auto layers = compile::Compile(graph, NeapOptions());
+  const auto streamed = CompileStreamed(graph, NeapOptions(), {});
+  ASSERT_TRUE(layers && streamed);
+  EXPECT_FALSE(streamed->plan.entries[0].stream);
+  EXPECT_EQ(streamed->plan.entries[0].arena_bytes, layers->plan.entries[0].arena_bytes);
+  ASSERT_EQ(streamed->notes.size(), 1U);
+  EXPECT_THAT(streamed->notes, Each(HasSubstr("no part is streamed")));
+}
+
+// With the input elsewhere the plan is a stream or none.
+TEST(StreamEntries, FailWhereTheInputCannotComeFromElsewhere) {
+  cascade::Layers net;
+  net.Output(net.Softmax(net.Input({1, 8, 8, 4})));
+  Settings settings;
+  settings.input = plan::StreamInput::kRows;
+  const auto streamed = CompileStreamed(net.Graph(), NeapOptions(), settings);
+  ASSERT_FALSE(streamed);
+  EXPECT_THAT(streamed.error().message, HasSubstr("cannot be streamed"));
+}
+
+// The graph of the profile neap gives variables to the caller; a streamed plan has no place for
+// them.
+TEST(StreamEntries, NetworksWithVariablesAreNotStreamed) {
+  Sketch sketch;
+  const TensorId in = sketch.Input(ElementType::kFloat32, {1, 3});
+  const TensorId state = sketch.Tensor(ElementType::kFloat32, {1, 4});
+  sketch.Main().tensors[state].variable = true;
+  Random random(1);
+  const TensorId features = sketch.RandomFloats({2, 3}, &random);
+  const TensorId times = sketch.RandomFloats({2, 2}, &random);
+  const TensorId out = sketch.Tensor(ElementType::kFloat32, {1, 2});
+  const TensorId last = sketch.Tensor(ElementType::kFloat32, {1, 2});
+  sketch.Op("tflite", "SVDF", {in, features, times, TensorId(), state}, {out},
+            {{"rank", std::int64_t{1}}});
+  sketch.Op("tflite", "EXP", {out}, {last});
+  sketch.Output(last);
+  const auto compiled = CompileStreamed(sketch.graph(), NeapOptions(), {});
+  ASSERT_TRUE(compiled) << compiled.error().ToString();
+  EXPECT_FALSE(compiled->plan.entries[0].stream);
+}
+
+TEST(StreamEntries, StopAtTheDeadlineAndAtTheEndOfTheWork) {
+  const graph::Graph graph = Pyramid();
+  // The plans that were found are placed and checked all the same.
+  constexpr std::int64_t kLooksBehind = 512;
+  constexpr std::int64_t kWorkBehind = 20'000'000;
+  compile::Options options = NeapOptions();
+  options.limits.max_states = kStatesForAFewSeconds;
+  for (const std::int64_t looks : {1, 10, 100, 1000}) {
+    SCOPED_TRACE(looks);
+    const CountedClock clock;
+    options.limits.deadline = CountedClock::At(looks);
+    const auto compiled = CompileStreamed(graph, options, {});
+    ASSERT_TRUE(compiled) << compiled.error().ToString();
+    EXPECT_LE(CountedClock::looks(), looks + kLooksBehind);
+  }
+  options.limits.deadline.reset();
+  for (const std::int64_t work : {1, 1'000'000, 30'000'000}) {
+    SCOPED_TRACE(work);
+    const WorkScope scope(work);
+    const std::int64_t before = WorkDone();
+    const auto compiled = CompileStreamed(graph, options, {});
+    ASSERT_TRUE(compiled) << compiled.error().ToString();
+    EXPECT_LE(WorkDone() - before, work + kWorkBehind);
+  }
+}
+
+}  // namespace
+}  // namespace neap::stream

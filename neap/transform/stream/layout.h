@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Addresses of a segment: [what lives within a block][what is kept from row to row][what the
+// segment leaves, growing][what it found, dying][what it only passes on]. Exact: the number of
+// pixels that are kept of each tensor, and how far what grows has to stay below what dies, are
+// computed from the steps themselves, block by block.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neap/transform/stream/schedule.h"
+
+namespace neap::stream {
+
+// Of the offset of sums.
+inline constexpr std::int64_t kSumAlignment = 4;
+
+struct Placed {
+  int image = -1;
+  std::vector<plan::StreamRing> rings;
+};
+
+struct Layout {
+  std::int64_t bytes = 0;  // height
+  // Of a ring, which may be none of the segment's own: kept and dropped within a block, kept
+  // longer.
+  std::int64_t block_bytes = 0;
+  std::int64_t kept_bytes = 0;
+  std::vector<Placed> lanes;  // rings of the schedule's lanes, drivers included
+  // Where recomputed images lie from Schedule::switch_row on.
+  std::vector<Placed> later;
+  std::vector<Placed> planes;     // dying, then held
+  std::size_t dying = 0;          // how many of them die
+  std::int64_t plane_offset = 0;  // of one channel (MakeChannelLayout)
+};
+
+// `schedule` is valid. O(steps of the rows x (steps of the columns + lanes x rows)).
+// `reversed`: what dies lies in the other order, the smallest that streams lowest.
+Layout MakeLayout(const Network& network, const Schedule& schedule, bool reversed = false);
+
+// The layout of one node that runs as a whole at position `node`: no lanes but its outputs, in
+// place where it may.
+Layout MakeWholeLayout(const Network& network, int node, plan::StreamInput input);
+
+// Channel by channel, the output in place of the input, a plane of one channel below. bytes 0: it
+// cannot run so, or its input has to stay.
+Layout MakeChannelLayout(const Network& network, int node, plan::StreamInput input);
+
+}  // namespace neap::stream

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/stream/layout_reads.h"
+
+namespace neap::stream {
+
+using plan::StreamRange;
+
+Readers::Readers(const Network& network, const Schedule& schedule)
+    : network_(network), schedule_(schedule), uses_(network.images.size()) {
+  for (std::size_t l = 0; l < schedule.lanes.size(); ++l) {
+    if (schedule.lanes[l].node < 0) continue;
+    const Node& node = network.node(schedule.lanes[l].node);
+    for (const Read& read : node.reads) {
+      uses_[static_cast<std::size_t>(read.image)].push_back(
+          {l, RowsOf(node, read), ColumnsOf(node, read)});
+    }
+  }
+}
+
+Readers::ColumnUse Readers::ColumnUseOf(std::size_t l) const {
+  const Lane& from = lane(l);
+  const std::int64_t width = ImageOf(l).shape.width;
+  std::vector<std::int64_t> last(static_cast<std::size_t>(width), -1);
+  for (const Use& use : Of(from.image)) {
+    const auto& columns = lane(use.lane).columns;
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      if (columns[j].empty()) continue;
+      const StreamRange need = use.columns.Need(columns[j].first, columns[j].last, width);
+      for (std::int64_t x = need.first; x < need.last; ++x) {
+        auto& step = last[static_cast<std::size_t>(x)];
+        step = std::max(step, static_cast<std::int64_t>(j));
+      }
+    }
+  }
+  ColumnUse result;
+  for (std::size_t j = 0; j < from.columns.size(); ++j) {
+    for (std::int64_t x = from.columns[j].first; x < from.columns[j].last; ++x) {
+      const std::int64_t step = last[static_cast<std::size_t>(x)];
+      if (step < 0) continue;
+      const std::int64_t done = from.columns[static_cast<std::size_t>(step)].last;
+      result.max_pixels = std::max(result.max_pixels, done - x);
+      result.first_read = std::min(result.first_read, x);
+      result.in_block = result.in_block && step == static_cast<std::int64_t>(j);
+    }
+    result.max_pixels = std::max(result.max_pixels, from.columns[j].size());
+  }
+  return result;
+}
+
+Kept Readers::Measure(std::size_t l, std::size_t first, std::size_t last) const {
+  const Lane& from = lane(l);
+  const plan::StreamImage& shape = ImageOf(l).shape;
+  Kept kept;
+  kept.last_lane = l;
+  for (const Use& use : Of(from.image)) kept.last_lane = std::max(kept.last_lane, use.lane);
+  std::int64_t count = 1;
+  for (std::size_t i = first; i < last; ++i) count = std::max(count, from.rows[i].size());
+  const auto rings = static_cast<std::size_t>(count);
+  const ColumnUse columns = ColumnUseOf(l);
+  std::vector<std::int64_t> pixels(rings, columns.max_pixels);
+  kept.in_block.assign(rings, columns.in_block);
+  std::vector<std::int64_t> latest(rings, -1);  // row that the ring has computed last
+  std::vector<std::size_t> latest_step(rings, 0);
+  std::vector<std::size_t> computed(static_cast<std::size_t>(shape.height), 0);
+  for (std::size_t i = first; i < last; ++i) {
+    for (std::int64_t y = from.rows[i].first; y < from.rows[i].last; ++y) {
+      const auto r = static_cast<std::size_t>(y % count);
+      latest[r] = y;
+      latest_step[r] = i;
+      computed[static_cast<std::size_t>(y)] = i;
+    }
+    const StreamRange need = RowsRead(from.image, shape.height, i);
+    for (std::int64_t y = need.first; y < need.last; ++y) {
+      const auto r = static_cast<std::size_t>(y % count);
+      if (latest[r] < 0) continue;
+      const std::int64_t rows_between = (latest[r] / count - y / count) * shape.width;
+      const bool partial = latest_step[r] == i;
+      const std::int64_t behind = partial
+                                      ? columns.max_pixels
+                                      : shape.width - std::min(columns.first_read, shape.width - 1);
+      pixels[r] = std::max(pixels[r], rows_between + behind);
+      if (computed[static_cast<std::size_t>(y)] != i) kept.in_block[r] = false;
+    }
+  }
+  const std::int64_t most = shape.height * shape.width;
+  for (std::size_t r = 0; r < rings; ++r) {
+    kept.rings.push_back({0, std::clamp<std::int64_t>(pixels[r], 1, most)});
+  }
+  return kept;
+}
+
+StreamRange Readers::RowsRead(int image, std::int64_t height, std::size_t i) const {
+  StreamRange hull{height, 0};
+  for (const Use& use : Of(image)) {
+    const StreamRange& rows = lane(use.lane).rows[i];
+    if (rows.empty()) continue;
+    const StreamRange need = use.rows.Need(rows.first, rows.last, height);
+    if (need.empty()) continue;
+    hull.first = std::min(hull.first, need.first);
+    hull.last = std::max(hull.last, need.last);
+  }
+  return hull;
+}
+
+Dying Readers::DyingOf(int image) const {
+  const plan::StreamImage& shape = network_.image(image).shape;
+  Dying dying;
+  dying.width = shape.width;
+  dying.row.assign(schedule_.row_steps, kNever);
+  dying.future.assign(schedule_.row_steps + 1, kNever);
+  dying.column.assign(schedule_.column_steps, kNever);
+  for (const Use& use : Of(image)) {
+    dying.last_lane = std::max(dying.last_lane, use.lane);
+    for (std::size_t j = 0; j < schedule_.column_steps; ++j) {
+      const StreamRange& columns = lane(use.lane).columns[j];
+      if (columns.empty()) continue;
+      const StreamRange need = use.columns.Need(columns.first, columns.last, shape.width);
+      if (!need.empty()) dying.column[j] = std::min(dying.column[j], need.first);
+    }
+  }
+  for (std::size_t j = schedule_.column_steps; j-- > 1;) {
+    dying.column[j - 1] = std::min(dying.column[j - 1], dying.column[j]);
+  }
+  for (std::size_t i = schedule_.row_steps; i-- > 0;) {
+    const StreamRange need = RowsRead(image, shape.height, i);
+    if (!need.empty()) dying.row[i] = need.first;
+    dying.future[i] = std::min(dying.future[i + 1], dying.row[i]);
+  }
+  return dying;
+}
+
+}  // namespace neap::stream

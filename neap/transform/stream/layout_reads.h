@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who reads what in a segment, and until when: how many pixels of a tensor have to be kept, and how
+// far what the segment found has died. Private to the layout.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "neap/transform/stream/layout.h"
+
+namespace neap::stream {
+
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
+
+struct Use {
+  std::size_t lane;  // of the reader
+  AxisMap rows;
+  AxisMap columns;
+};
+
+// What is known of one tensor that is kept in part.
+struct Kept {
+  std::vector<plan::StreamRing> rings;
+  std::vector<bool> in_block;  // the ring is dead when the block ends
+  std::size_t last_lane = 0;   // the last reader
+};
+
+// Of an image that dies: the first pixel that is read in block (i, j) or later.
+struct Dying {
+  std::vector<std::int64_t> row;     // first row read in each row step
+  std::vector<std::int64_t> future;  // in that step or later
+  std::vector<std::int64_t> column;  // first column read in that column step or later
+  std::int64_t width = 0;
+  std::size_t last_lane = 0;
+  std::int64_t At(std::size_t i, std::size_t j) const {
+    if (i >= row.size()) return kNever;
+    const std::int64_t now =
+        row[i] >= kNever || column[j] >= kNever ? kNever : row[i] * width + column[j];
+    const std::int64_t later = future[i + 1] >= kNever ? kNever : future[i + 1] * width;
+    return std::min(now, later);
+  }
+  std::int64_t After(std::size_t i, std::size_t j) const {
+    return j + 1 < column.size() ? At(i, j + 1) : At(i + 1, 0);
+  }
+};
+
+class Readers {
+ public:
+  // Both outlive it.
+  Readers(const Network& network, const Schedule& schedule);
+
+  // By lanes.
+  const std::vector<Use>& Of(int image) const { return uses_[static_cast<std::size_t>(image)]; }
+  // The hull of what the lanes read of an image in row step `i`.
+  plan::StreamRange RowsRead(int image, std::int64_t height, std::size_t i) const;
+  // How long the rings of lane `l` have to be in row steps [first, last); nothing is kept from
+  // before.
+  Kept Measure(std::size_t l, std::size_t first, std::size_t last) const;
+  Dying DyingOf(int image) const;
+
+ private:
+  const Lane& lane(std::size_t l) const { return schedule_.lanes[l]; }
+  const Image& ImageOf(std::size_t l) const { return network_.image(lane(l).image); }
+
+  // The columns of lane `l`: which step reads each of them last and how far its row has been
+  // computed by then.
+  struct ColumnUse {
+    std::int64_t max_pixels = 1;  // from a column that is read yet to the last one computed
+    std::int64_t first_read = kNever;
+    bool in_block = true;  // every column is read last in the step that computes it
+  };
+  ColumnUse ColumnUseOf(std::size_t l) const;
+
+  const Network& network_;
+  const Schedule& schedule_;
+  std::vector<std::vector<Use>> uses_;  // of each image
+};
+
+}  // namespace neap::stream

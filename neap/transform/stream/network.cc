@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/stream/network.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "neap/ops/dependence.h"
+#include "neap/ops/op_table.h"
+#include "neap/ops/traits.h"
+#include "neap/ops/window.h"
+
+namespace neap::stream {
+namespace {
+
+using graph::Op;
+using graph::Subgraph;
+using graph::TensorId;
+using ops::Is;
+using ops::OpKind;
+
+constexpr std::size_t kRank = 4;
+
+const graph::Shape* ImageShape(const Subgraph& subgraph, TensorId id) {
+  if (!id.valid() || !subgraph.tensors[id].shape) return nullptr;
+  const graph::Shape& shape = *subgraph.tensors[id].shape;
+  const bool image =
+      shape.size() == kRank && shape[0] == 1 && shape[1] > 0 && shape[2] > 0 && shape[3] > 0;
+  return image ? &shape : nullptr;
+}
+
+// Whole numbers of a constant of 32 bits.
+std::optional<std::vector<std::int64_t>> Integers(const Subgraph& subgraph, TensorId id) {
+  if (!id.valid() || !subgraph.tensors[id].constant || !subgraph.tensors[id].data) {
+    return std::nullopt;
+  }
+  const graph::Tensor& tensor = subgraph.tensors[id];
+  if (tensor.type != graph::ElementType::kInt32) return std::nullopt;
+  std::vector<std::int64_t> values;
+  for (std::size_t at = 0; at + 4 <= tensor.data->bytes.size(); at += 4) {
+    std::int32_t value = 0;
+    std::memcpy(&value, tensor.data->bytes.data() + at, 4);
+    values.push_back(value);
+  }
+  return values;
+}
+
+struct Maps {
+  AxisMap rows;
+  AxisMap columns;
+};
+
+// The same place, or the only one.
+std::optional<AxisMap> SamePlace(std::int64_t in, std::int64_t out) {
+  if (in == out) return AxisMap{};
+  if (in == 1) return AxisMap{0, 0, 1};
+  return std::nullopt;
+}
+
+std::optional<Maps> SameMaps(const graph::Shape& in, const graph::Shape& out) {
+  const auto rows = SamePlace(in[1], out[1]);
+  const auto columns = SamePlace(in[2], out[2]);
+  if (!rows || !columns) return std::nullopt;
+  return Maps{*rows, *columns};
+}
+
+std::optional<Maps> PadMaps(const Subgraph& subgraph, const Op& op) {
+  const auto amounts = Integers(subgraph, op.inputs[1]);
+  if (!amounts || amounts->size() != 2 * kRank) return std::nullopt;
+  if ((*amounts)[0] != 0 || (*amounts)[1] != 0 || (*amounts)[6] != 0 || (*amounts)[7] != 0) {
+    return std::nullopt;
+  }
+  return Maps{{1, (*amounts)[2], 1}, {1, (*amounts)[4], 1}};
+}
+
+std::optional<Maps> MeanMaps(const Subgraph& subgraph, const Op& op, const graph::Shape& in,
+                             const graph::Shape& out) {
+  const auto axes = op.inputs.size() == 2 ? Integers(subgraph, op.inputs[1]) : std::nullopt;
+  if (!axes) return std::nullopt;
+  Maps maps;
+  for (std::int64_t axis : *axes) {
+    axis = axis < 0 ? axis + static_cast<std::int64_t>(kRank) : axis;
+    if (axis == 1 && out[1] == 1) {
+      maps.rows = {in[1], 0, in[1]};
+    } else if (axis == 2 && out[2] == 1) {
+      maps.columns = {in[2], 0, in[2]};
+    } else {
+      return std::nullopt;
+    }
+  }
+  return maps;
+}
+
+// A constant beside an image must be the same at every place.
+bool VariesInSpace(const graph::Tensor& tensor) {
+  if (!tensor.shape) return true;
+  const graph::Shape& shape = *tensor.shape;
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d) {
+    if (shape[d] != 1) return true;
+  }
+  return false;
+}
+
+// The maps of input `input` of an operator that streams; nullopt: it does not.
+std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t input) {
+  const graph::Shape* out = ImageShape(subgraph, op.outputs[0]);
+  const graph::Shape* in = ImageShape(subgraph, op.inputs[input]);
+  if (out == nullptr || in == nullptr) return std::nullopt;
+  // Every plan is checked and executed by dependence maps; shapes that contradict an operator have
+  // none.
+  if (!ops::NeedOf(subgraph, op, input, ops::WholeBox(*out))) return std::nullopt;
+  if (Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d, OpKind::kMaxPool2d,
+         OpKind::kAveragePool2d)) {
+    const auto window = ops::WindowOf(subgraph, op);
+    if (!window || input != 0) return std::nullopt;
+    return Maps{{window->stride_height, window->pad_top,
+                 (window->kernel_height - 1) * window->dilation_height + 1},
+                {window->stride_width, window->pad_left,
+                 (window->kernel_width - 1) * window->dilation_width + 1}};
+  }
+  if (ops::IsElementwise(op)) return SameMaps(*in, *out);
+  if (Is(op, OpKind::kConcatenation)) {
+    const std::int64_t axis = ops::IntegerAttribute(op, "axis", 0);
+    const bool plain = (axis == 3 || axis == -1) && (*in)[1] == (*out)[1] && (*in)[2] == (*out)[2];
+    return plain ? std::optional(Maps{}) : std::nullopt;
+  }
+  if (Is(op, OpKind::kSplit) && input == 1 && *in == *out) return Maps{};
+  if ((Is(op, OpKind::kPad, OpKind::kPadv2)) && input == 0) return PadMaps(subgraph, op);
+  if (Is(op, OpKind::kMean) && input == 0) return MeanMaps(subgraph, op, *in, *out);
+  return std::nullopt;
+}
+
+Work WorkOf(const Subgraph& subgraph, const Op& op) {
+  if (Is(op, OpKind::kDepthwiseConv2d)) return Work::kDepthwise;
+  if (Is(op, OpKind::kFullyConnected)) return Work::kProduct;
+  if (!Is(op, OpKind::kConv2d)) return Work::kElements;
+  const auto window = ops::WindowOf(subgraph, op);
+  return window && window->kernel_height == 1 && window->kernel_width == 1 ? Work::kPointwise
+                                                                           : Work::kWindow;
+}
+
+// The least map that covers both; nullopt: they do not move alike.
+std::optional<AxisMap> Join(const AxisMap& a, const AxisMap& b) {
+  if (a.scale != b.scale) return std::nullopt;
+  const std::int64_t pad = std::max(a.pad, b.pad);
+  return AxisMap{a.scale, pad, std::max(a.extent - a.pad, b.extent - b.pad) + pad};
+}
+
+class Maker {
+ public:
+  Maker(const graph::Graph& graph, graph::SubgraphId subgraph)
+      : subgraph_(graph.subgraphs[subgraph]), index_(subgraph_.tensors.size(), -1) {}
+
+  Result<Network> Make(const std::vector<graph::OpId>& order) {
+    if (!subgraph_.control_edges.empty()) return Fail(Refuse("it has control edges").error());
+    for (const TensorId tensor : subgraph_.inputs) {
+      NEAP_TRY(const int image, ImageOf(tensor));
+      if (image >= 0) network_.images[static_cast<std::size_t>(image)].is_input = true;
+    }
+    for (const graph::OpId id : order) NEAP_CHECK_OK(AddNode(id));
+    if (network_.nodes.empty()) return Fail(Refuse("it has no operators").error());
+    for (const TensorId tensor : subgraph_.outputs) {
+      NEAP_TRY(const int image, ReadImageOf(tensor));
+      if (image < 0) continue;
+      Image& output = network_.images[static_cast<std::size_t>(image)];
+      output.is_output = true;
+      output.last_use = static_cast<int>(network_.nodes.size());
+    }
+    return std::move(network_);
+  }
+
+ private:
+  static Status Refuse(const std::string& what) {
+    return Fail(BadInput("cannot be streamed: " + what));
+  }
+
+  // -1: a constant, which is nowhere.
+  Result<int> ImageOf(TensorId tensor) {
+    const graph::Tensor& value = subgraph_.tensors[tensor];
+    if (value.constant) return -1;
+    if (index_[tensor] >= 0) return index_[tensor];
+    if (value.variable) return Fail(BadInput("cannot be streamed: it has variables"));
+    NEAP_TRY(const std::int64_t bytes, graph::TensorBytes(value));
+    total_bytes_ += bytes;
+    if (bytes > plan::kMaxStreamBytes || total_bytes_ > (std::int64_t{1} << 40)) {
+      return Fail(BadInput("cannot be streamed: a tensor is too large"));
+    }
+    index_[tensor] = static_cast<int>(network_.images.size());
+    Image image;
+    image.tensor = tensor;
+    image.type = value.type;
+    image.shape = plan::ImageOf(value, bytes);
+    network_.images.push_back(std::move(image));
+    return index_[tensor];
+  }
+
+  // The same of what is read. Nothing in a streamed plan puts a value where no operator does and no
+  // caller does.
+  Result<int> ReadImageOf(TensorId tensor) {
+    const std::size_t before = network_.images.size();
+    NEAP_TRY(const int image, ImageOf(tensor));
+    if (network_.images.size() == before) return image;
+    const std::string name = graph::Describe(tensor, subgraph_.tensors[tensor]);
+    return Fail(Refuse("tensor " + name + " is read, but nothing writes it").error());
+  }
+
+  Status AddNode(graph::OpId id) {
+    const Op& op = subgraph_.ops[id];
+    if (op.stateful || !op.bodies.empty() || !op.captures.empty() || op.scratch_bytes != 0) {
+      return Refuse("it has control flow, state or scratch");
+    }
+    const int at = static_cast<int>(network_.nodes.size());
+    Node node;
+    node.op = id;
+    node.work = WorkOf(subgraph_, op);
+    node.macs_per_pixel = plan::MacsOfPixel(subgraph_, op);
+    node.whole_in_place = ops::IsElementwise(op) || ops::IsReshapeLike(op);
+    node.sums = ops::IsMeanOfPlaces(subgraph_, op);
+    if (node.sums) node.sum_bytes = ops::SumBytesOf(subgraph_, op);
+    node.by_channel = Is(op, OpKind::kDepthwiseConv2d) && ops::IsByChannel(subgraph_, op);
+    node.streams = op.domain == "tflite" && op.outputs.size() == 1 &&
+                   (node.sums || ImageShape(subgraph_, op.outputs[0]) != nullptr) &&
+                   !ops::IsHybrid(subgraph_, op);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].valid()) NEAP_CHECK_OK(AddRead(op, i, at, &node));
+    }
+    bool again = false;
+    for (const TensorId tensor : op.outputs) {
+      if (!tensor.valid()) continue;
+      // What is computed once more is another image of the same tensor from here on.
+      const int before = index_[tensor];
+      if (before >= 0 && network_.images[static_cast<std::size_t>(before)].producer >= 0) {
+        again = true;
+        index_[tensor] = -1;
+      }
+      NEAP_TRY(const int image, ImageOf(tensor));
+      if (image < 0) return Refuse("an output is a constant");
+      network_.images[static_cast<std::size_t>(image)].producer = at;
+      node.outputs.push_back(image);
+    }
+    node.streams = node.streams && !node.reads.empty();
+    if (node.streams && ops::IsElementwise(op)) node.in_place = InPlaceInput(node);
+    if (!again) {
+      const std::int64_t pixels = PixelsOf(network_, node);
+      network_.macs += pixels * node.macs_per_pixel;
+      if (!node.outputs.empty())
+        network_.cycles += CyclesOf(network_, node, pixels) + kCyclesPerCall;
+    }
+    network_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Status AddRead(const Op& op, std::size_t input, int at, Node* node) {
+    const TensorId tensor = op.inputs[input];
+    NEAP_TRY(const int image, ReadImageOf(tensor));
+    if (image < 0) {
+      const bool varies = ops::IsElementwise(op) && VariesInSpace(subgraph_.tensors[tensor]);
+      node->streams = node->streams && !varies;
+      return {};
+    }
+    auto maps = node->streams && !node->sums ? MapsOf(subgraph_, op, input) : std::nullopt;
+    if (node->sums) {
+      const plan::StreamImage& shape = network_.image(image).shape;
+      maps = Maps{{shape.height, 0, shape.height}, {shape.width, 0, shape.width}};
+    }
+    node->streams = maps.has_value();
+    Read read{image, {}, {}};
+    if (maps) {
+      read.rows = maps->rows;
+      read.columns = maps->columns;
+    }
+    for (Read& other : node->reads) {
+      if (other.image != image) continue;
+      const auto rows = Join(other.rows, read.rows);
+      const auto columns = Join(other.columns, read.columns);
+      if (!rows || !columns) {
+        node->streams = false;
+        return {};
+      }
+      other.rows = *rows;
+      other.columns = *columns;
+      return {};
+    }
+    node->reads.push_back(read);
+    Image& value = network_.images[static_cast<std::size_t>(image)];
+    value.last_use = at;
+    value.readers.push_back(at);
+    return {};
+  }
+
+  // The first input that is as large as the output in every way.
+  int InPlaceInput(const Node& node) const {
+    const Image& out = network_.image(node.outputs[0]);
+    for (const Read& read : node.reads) {
+      const Image& in = network_.image(read.image);
+      const bool same = in.shape.height == out.shape.height && in.shape.width == out.shape.width &&
+                        in.shape.pixel_bytes == out.shape.pixel_bytes && in.type == out.type;
+      if (same) return read.image;
+    }
+    return -1;
+  }
+
+  const Subgraph& subgraph_;
+  IdVector<TensorId, int> index_;
+  Network network_;
+  std::int64_t total_bytes_ = 0;
+};
+
+}  // namespace
+
+plan::StreamRange AxisMap::Need(std::int64_t first, std::int64_t last, std::int64_t size) const {
+  plan::StreamRange need{first * scale - pad, (last - 1) * scale - pad + extent};
+  need.first = std::clamp<std::int64_t>(need.first, 0, size);
+  need.last = std::clamp<std::int64_t>(need.last, need.first, size);
+  return need;
+}
+
+Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
+                            const std::vector<graph::OpId>& order) {
+  return Maker(graph, subgraph).Make(order);
+}
+
+const AxisMap& RowsOf(const Node& node, const Read& read) {
+  static constexpr AxisMap kSame;
+  return node.sums ? kSame : read.rows;
+}
+
+const AxisMap& ColumnsOf(const Node& node, const Read& read) {
+  static constexpr AxisMap kSame;
+  return node.sums ? kSame : read.columns;
+}
+
+const plan::StreamImage& BoxesOf(const Network& network, const Node& node) {
+  return network.image(node.sums ? node.reads[0].image : node.outputs[0]).shape;
+}
+
+std::int64_t PixelsOf(const Network& network, const Node& node) {
+  if (node.outputs.empty()) return 0;
+  const plan::StreamImage& boxes =
+      node.sums ? BoxesOf(network, node) : network.image(node.outputs[0]).shape;
+  return boxes.height * boxes.width;
+}
+
+std::int64_t CyclesOf(const Network& network, const Node& node, std::int64_t pixels) {
+  if (node.outputs.empty()) return 0;
+  const std::int64_t macs = pixels * node.macs_per_pixel;
+  switch (node.work) {
+    case Work::kPointwise:
+      return macs * 10 / 7;
+    case Work::kWindow:
+      return macs * 10 / 6;
+    case Work::kDepthwise:
+      return macs * 4;
+    case Work::kProduct:
+      return macs * 2;
+    case Work::kElements:
+      break;
+  }
+  return pixels * network.image(node.outputs[0]).shape.pixel_bytes * 4;
+}
+
+std::int64_t ChannelCycles(const Network& network, const Node& node) {
+  const Image& out = network.image(node.outputs[0]);
+  const std::int64_t channels = out.shape.pixel_bytes / (graph::BitsOf(out.type) / 8);
+  return out.shape.bytes() + (channels - 1) * kCyclesPerCall;
+}
+
+}  // namespace neap::stream

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ordered subgraph as the planner of streams sees it: images, and operators that say which rows
+// and columns of their inputs a row or a column of their output needs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+#include "neap/plan/stream.h"
+
+namespace neap::stream {
+
+// Output indices [a, b) need the input indices [a * scale - pad, (b - 1) * scale - pad + extent),
+// clipped. A scale of 0: the only index of an input that is the same everywhere.
+struct AxisMap {
+  std::int64_t scale = 1;
+  std::int64_t pad = 0;
+  std::int64_t extent = 1;
+
+  // Of output indices [first, last), not empty; clipped to an input of `size`.
+  plan::StreamRange Need(std::int64_t first, std::int64_t last, std::int64_t size) const;
+};
+
+struct Read {
+  int image = -1;
+  AxisMap rows;
+  AxisMap columns;
+};
+
+// How fast a processor does the work of an operator (docs/algorithms/streams.md); for comparison
+// only.
+enum class Work : std::uint8_t { kPointwise, kWindow, kDepthwise, kProduct, kElements };
+
+struct Node {
+  graph::OpId op;
+  bool streams = false;  // false: it can only run as a whole
+  // Element-wise: it may write a pixel over the pixel of this input; -1: over none.
+  int in_place = -1;
+  // A mean over all places (ops::IsMeanOfPlaces): it may take its input pixel by pixel, and keeps
+  // sums in between. `reads` says that its one pixel needs all of its input.
+  bool sums = false;
+  std::int64_t sum_bytes = 0;  // of the sum of one channel
+  // It may run channel by channel (ops::IsByChannel), its output over its input.
+  bool by_channel = false;
+  // Also as a whole, over an input of as many bytes: element-wise or reshape-like.
+  bool whole_in_place = false;
+  std::vector<Read> reads;   // each image once, maps of several reads joined
+  std::vector<int> outputs;  // one, where it streams
+  std::int64_t macs_per_pixel = 0;
+  Work work = Work::kElements;
+};
+
+struct Image {
+  graph::TensorId tensor;
+  graph::ElementType type = graph::ElementType::kUnknown;
+  plan::StreamImage shape;
+  int producer = -1;  // node; -1: an input of the subgraph, or nothing writes it
+  int last_use = -1;  // last node that reads it; the number of nodes for outputs
+  bool is_input = false;
+  bool is_output = false;
+  std::vector<int> readers;  // nodes, ascending
+};
+
+struct Network {
+  std::vector<Node> nodes;  // in the order in which they run
+  std::vector<Image> images;
+  std::int64_t macs = 0;    // every operator once
+  std::int64_t cycles = 0;  // modelled, every operator once and as a whole
+
+  std::int64_t Pixels(int image) const {
+    const plan::StreamImage& shape = images[static_cast<std::size_t>(image)].shape;
+    return shape.height * shape.width;
+  }
+  const Image& image(int index) const { return images[static_cast<std::size_t>(index)]; }
+  const Node& node(int index) const { return nodes[static_cast<std::size_t>(index)]; }
+};
+
+// `order` is a topological order of the operators of `subgraph` that are not folded; operators may
+// come once more, for those after them. Fails when
+// the subgraph has control flow, state, scratch or variables, or when the bytes of a tensor are not
+// known or in sum out of range: such subgraphs have no streamed plan.
+Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
+                            const std::vector<graph::OpId>& order);
+
+// Rows and columns of an input that an operator takes for those of its boxes: boxes of sums are
+// those of their input.
+const AxisMap& RowsOf(const Node& node, const Read& read);
+const AxisMap& ColumnsOf(const Node& node, const Read& read);
+// What the boxes of `node`, which streams, are parts of.
+const plan::StreamImage& BoxesOf(const Network& network, const Node& node);
+// Pixels of the first output, or of what is summed.
+std::int64_t PixelsOf(const Network& network, const Node& node);
+
+// Modelled cycles of `pixels` output pixels of `node`.
+std::int64_t CyclesOf(const Network& network, const Node& node, std::int64_t pixels);
+// Of the copies of channels, and a call for each, beside that (Node::by_channel).
+std::int64_t ChannelCycles(const Network& network, const Node& node);
+// Of one call of a kernel, and of copying bytes.
+inline constexpr std::int64_t kCyclesPerCall = 150;
+inline constexpr std::int64_t kCopyBytesPerCycle = 4;
+
+}  // namespace neap::stream

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "neap/base/limits.h"
+#include "neap/plan/stream.h"
+
+namespace neap::stream {
+
+enum class Objective : std::uint8_t { kMacs, kCycles };
+
+struct SearchOptions {
+  plan::StreamInput input = plan::StreamInput::kResident;
+  Objective objective = Objective::kMacs;
+  // 0: chosen for each segment; else so many columns of what a segment leaves are computed in a
+  // block; kFullRow: all of them.
+  std::int64_t column_block = 0;
+  bool recompute = true;
+  std::int64_t max_layouts = 400'000;  // that are made; the same on every machine
+  Limits limits;  // stop, deadline and observer, which is told layouts as states
+};
+inline constexpr std::int64_t kFullRow = -1;
+
+// What a user chooses of streamed plans.
+struct Settings {
+  plan::StreamInput input = plan::StreamInput::kResident;
+  std::int64_t column_block = 0;  // see SearchOptions
+  // Most multiply-accumulates of a plan, in thousandths of the network's; with a budget too.
+  std::int64_t max_macs_permille = 1000;
+};
+
+}  // namespace neap::stream

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rows and columns the operators of a segment compute in which step.
+//
+// What a segment leaves behind (its driver) advances by a fixed number of rows a step; everything
+// before it computes what that needs and no more. Progress may be a fraction of a row, so that
+// tensors with more rows advance by single ones. The rule is extrapolated to before the driver's
+// first row, so that the pipeline fills step by step. Columns go the same way.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "neap/transform/stream/network.h"
+
+namespace neap::stream {
+
+// What to stream and how.
+struct SegmentChoice {
+  int first = 0;  // nodes [first, last)
+  int last = 0;
+  bool whole = false;       // one node, as a whole
+  bool by_channel = false;  // a whole, channel by channel, its output in place of its input
+  // Rows and columns of the driver a step, as fractions.
+  std::int64_t row_block = 1;
+  std::int64_t row_parts = 1;
+  std::int64_t column_block = 1;
+  std::int64_t column_parts = 1;
+  // Images whose rows are computed again where they are needed again, in steps before `switch_step`
+  // of 256ths of all steps; afterwards they are kept.
+  std::vector<int> recomputed;
+  int switch_step = 256;
+  // Nodes that run although they lie outside of [first, last): what an earlier segment computed and
+  // did not keep, in order, before the others.
+  std::vector<int> again;
+
+  friend auto operator<=>(const SegmentChoice&, const SegmentChoice&) = default;
+};
+
+// One node of a segment.
+struct Lane {
+  int node = -1;   // -1: the rows of `image` are fed
+  int image = -1;  // what it computes
+  std::vector<plan::StreamRange> rows;
+  std::vector<plan::StreamRange> columns;
+  bool recomputed = false;
+};
+
+// What the boxes of `lane` are parts of.
+const plan::StreamImage& BoxesOf(const Network& network, const Lane& lane);
+
+struct Schedule {
+  std::vector<Lane> lanes;  // in the order in which they run
+  std::size_t row_steps = 0;
+  std::size_t column_steps = 0;
+  // From this row step on, rows of recomputed images are kept; row_steps: never.
+  std::size_t switch_row = 0;
+  std::vector<int> drivers;  // images that the segment leaves
+  std::vector<int> dying;    // images that are there before and not after
+  std::vector<int> held;     // images that are there before and after
+  std::int64_t macs = 0;
+  std::int64_t cycles = 0;
+  bool valid = false;  // false: these nodes cannot be streamed together
+};
+
+// What is there at position `at` of the order (before node `at`), inputs that are nowhere apart.
+std::vector<int> LiveAt(const Network& network, int at);
+// Bytes of that for each position up to the end of the order; of inputs where they are resident.
+std::vector<std::int64_t> BytesBetween(const Network& network, plan::StreamInput input);
+
+// The columns of the lanes of some nodes, which are the same whatever becomes of the rows.
+struct ColumnCache {
+  int first = 0;
+  int last = 0;
+  // By column_block and column_parts.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::vector<plan::StreamRange>>>
+      ranges;
+};
+
+// `cache` is one of this network and this input; schedules of the same nodes one after the other
+// take less time with it.
+Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input,
+                      ColumnCache* cache = nullptr);
+
+// Rows of a lane that is no driver are read in more than one step: by windows and, with `again`,
+// by what computes its own rows again.
+bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again);
+
+}  // namespace neap::stream

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which segments, and how. Every stretch of the order that can be streamed is laid out for real, in
+// several block sizes, and where it helps with rows computed again; the plans put together from
+// these are searched exactly: for every arena the one of the least cost.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "neap/transform/stream/layout.h"
+#include "neap/transform/stream/options.h"
+#include "neap/transform/stream/schedule.h"
+
+namespace neap::stream {
+
+// A plan: its segments cover the order.
+struct Point {
+  std::int64_t bytes = 0;
+  std::int64_t macs = 0;
+  std::int64_t cycles = 0;
+  std::vector<SegmentChoice> segments;
+};
+
+struct Front {
+  std::vector<Point> points;  // fewer bytes, higher cost; several of equal bytes and cost
+  std::int64_t layouts = 0;
+  bool cut_short = false;  // a limit ended the search before all was tried
+};
+
+// What segments cost. Searches of one network for several objectives price the same ones.
+struct Price {
+  bool streams = false;  // false: these nodes cannot be streamed together
+  std::int64_t bytes = 0;
+  std::int64_t macs = 0;
+  std::int64_t cycles = 0;
+};
+using Prices = std::map<SegmentChoice, Price>;
+
+// Bytes are those of the segments alone: copies of tensors between them may need more where their
+// order changes (Assemble()). Empty where the input cannot come as it is asked to.
+// `prices` are those of this network and this input; new ones are added, and nothing else depends
+// on which of them are there.
+Front Search(const Network& network, const SearchOptions& options, Prices* prices);
+
+}  // namespace neap::stream

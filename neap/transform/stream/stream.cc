@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/stream/stream.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "neap/check/check.h"
+#include "neap/transform/stream/assemble.h"
+#include "neap/transform/stream/bound.h"
+#include "neap/transform/stream/search.h"
+#include "neap/transform/stream/twice.h"
+
+namespace neap::stream {
+namespace {
+
+constexpr std::int64_t kLayerwise = 1000;  // permille
+constexpr std::size_t kMaxGateSets = 8;    // that take two passes together
+
+std::int64_t CostOf(const plan::Stream& stream, Objective objective) {
+  return objective == Objective::kMacs ? stream.macs : stream.cycles;
+}
+
+bool Allowed(const Candidate& candidate, const Options& options) {
+  // Overflow is out of reach: images have at most 2^28 bytes, pixels at most 2^40 products.
+  return candidate.stream.macs / 1000 * 1000 <=
+         candidate.stream.layerwise_macs / 1000 * options.max_macs_permille +
+             candidate.stream.layerwise_macs % 1000;
+}
+
+// Within what executor and checker accept.
+bool IsExecutable(const Assembled& assembled) {
+  std::int64_t boxes = 0;
+  for (const plan::StreamSegment& segment : assembled.stream.segments) {
+    for (const plan::StreamOp& op : segment.ops) {
+      boxes += static_cast<std::int64_t>(op.rows.size() * op.columns.size());
+    }
+  }
+  return boxes <= plan::kMaxStreamBoxes && assembled.arena_bytes <= plan::kMaxStreamBytes;
+}
+
+// A plan that was found, and what its bound depends on.
+struct Found {
+  Candidate candidate;
+  std::vector<std::int64_t> heights;  // most rows of a block of each image
+};
+
+// Those that no other one beats in both; by arena.
+std::vector<const Found*> Undominated(const std::vector<Found>& all, Objective objective) {
+  const auto cost = [&](const Found* found) { return CostOf(found->candidate.stream, objective); };
+  std::vector<const Found*> sorted;
+  sorted.reserve(all.size());
+  for (const Found& found : all) sorted.push_back(&found);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Found* a, const Found* b) {
+    if (a->candidate.arena_bytes != b->candidate.arena_bytes) {
+      return a->candidate.arena_bytes < b->candidate.arena_bytes;
+    }
+    if (cost(a) != cost(b)) return cost(a) < cost(b);
+    // Of equal ones the one that is better otherwise.
+    const Objective other = objective == Objective::kMacs ? Objective::kCycles : Objective::kMacs;
+    return CostOf(a->candidate.stream, other) < CostOf(b->candidate.stream, other);
+  });
+  std::vector<const Found*> front;
+  for (const Found* found : sorted) {
+    if (front.empty() || cost(front.back()) > cost(found)) front.push_back(found);
+  }
+  return front;
+}
+
+std::size_t Choose(const std::vector<Candidate>& front, const Options& options) {
+  // The front goes from few bytes and much work to many bytes and little work.
+  std::size_t min_work = front.size() - 1;
+  if (options.budget_bytes > 0) {
+    for (std::size_t i = front.size(); i-- > 0;) {
+      const bool fits = front[i].arena_bytes <= options.budget_bytes;
+      if (fits && Allowed(front[i], options)) return i;
+    }
+  }
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    if (Allowed(front[i], options)) return i;
+  }
+  return min_work;
+}
+
+// Most rows of a block of each image, whichever time it is computed.
+std::vector<std::int64_t> HeightsOf(const Network& network, const Network& searched,
+                                    const Assembled& assembled) {
+  std::vector<std::int64_t> heights(network.images.size(), 1);
+  std::map<graph::TensorId, std::size_t> index;
+  for (std::size_t i = 0; i < network.images.size(); ++i) index[network.images[i].tensor] = i;
+  for (std::size_t i = 0; i < searched.images.size(); ++i) {
+    std::int64_t& height = heights[index.at(searched.images[i].tensor)];
+    height = std::max(height, assembled.heights[i]);
+  }
+  return heights;
+}
+
+// Plans of one subgraph. What does not depend on the objective is found once: the networks, what
+// their segments cost, and bounds.
+class Planner {
+ public:
+  Planner(const graph::Graph& graph, graph::SubgraphId subgraph, const Options& options,
+          Network network)
+      : graph_(graph),
+        subgraph_(subgraph),
+        options_(options),
+        network_(std::move(network)),
+        bounds_(network_, options.search.input) {}
+
+  // Whatever the plans are chosen by, a search for the other objective may find one that is better.
+  Status SearchAll() {
+    for (const Objective objective : {Objective::kMacs, Objective::kCycles}) {
+      options_.search.objective = objective;
+      found_from_ = all_.size();
+      if (!Add(network_, &prices_[{}])) {
+        return Fail(
+            BadInput("cannot be streamed: an input that is passed row by row is read as a whole"));
+      }
+      if (options_.max_macs_permille > kLayerwise) NEAP_CHECK_OK(AddTwoPasses());
+    }
+    if (all_.empty()) return Fail(BadInput("cannot be streamed: the plan would be too large"));
+    return {};
+  }
+
+  Planned PlanFor(Objective objective) {
+    Planned planned;
+    planned.cut_short = cut_short_;
+    for (const Found* found : Undominated(all_, objective)) {
+      planned.front.push_back(found->candidate);
+      planned.front.back().stream.lower_bound_bytes = bounds_.For(found->heights);
+    }
+    planned.chosen = Choose(planned.front, options_);
+    return planned;
+  }
+
+ private:
+  // False: nothing was found.
+  bool Add(const Network& searched, Prices* prices) {
+    const Front found = Search(searched, options_.search, prices);
+    cut_short_ = cut_short_ || found.cut_short;
+    for (const Point& point : found.points) {
+      Assembled assembled = Assemble(searched, point.segments, options_.search.input);
+      if (!IsExecutable(assembled)) continue;
+      std::vector<std::int64_t> heights = HeightsOf(network_, searched, assembled);
+      all_.push_back({{std::move(assembled.stream), assembled.arena_bytes}, std::move(heights)});
+    }
+    return !found.points.empty();
+  }
+
+  // Of the search for this objective.
+  std::int64_t LeastBytes() const {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = found_from_; i < all_.size(); ++i) {
+      least = std::min(least, all_[i].candidate.arena_bytes);
+    }
+    return least;
+  }
+
+  // Plans with gates in two passes: all of those that stand in the way; then, as each costs work of
+  // its own, those alone that hold more than some size, down to the one that was reached.
+  Status AddTwoPasses() {
+    const std::int64_t before = LeastBytes();
+    const std::vector<Gate> gates = FindGates(network_);
+    std::set<std::size_t> tried = {0};
+    const auto with = [&](std::int64_t bytes) -> Status {
+      std::vector<Gate> some;
+      std::vector<int> products;
+      for (const Gate& gate : gates) {
+        if (gate.held_bytes <= bytes) continue;
+        some.push_back(gate);
+        products.push_back(gate.product);
+      }
+      if (!tried.insert(some.size()).second) return {};
+      NEAP_TRY(const Network twice,
+               MakeNetwork(graph_, subgraph_, OrderWithBodiesTwice(network_, some)));
+      Add(twice, &prices_[products]);
+      return {};
+    };
+    if (gates.empty() || gates[0].held_bytes < before / 2) return {};
+    NEAP_CHECK_OK(with(before / 4));
+    const std::int64_t after = LeastBytes();
+    if (after >= before) return {};
+    NEAP_CHECK_OK(with(after));
+    for (std::size_t g = 0; g < gates.size() && tried.size() <= kMaxGateSets; ++g) {
+      if (gates[g].held_bytes > after) NEAP_CHECK_OK(with(gates[g].held_bytes - 1));
+    }
+    return {};
+  }
+
+  const graph::Graph& graph_;
+  graph::SubgraphId subgraph_;
+  Options options_;
+  Network network_;
+  std::map<std::vector<int>, Prices> prices_;  // by the products whose gates take two passes
+  Bounds bounds_;
+  std::vector<Found> all_;
+  std::size_t found_from_ = 0;  // of `all_`, by the search for this objective
+  bool cut_short_ = false;
+};
+
+}  // namespace
+
+Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::SubgraphId subgraph,
+                                         const std::vector<graph::OpId>& order,
+                                         const Options& options,
+                                         std::span<const Objective> objectives) {
+  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order));
+  Planner planner(graph, subgraph, options, std::move(network));
+  NEAP_CHECK_OK(planner.SearchAll());
+  std::vector<Planned> all;
+  for (const Objective objective : objectives) all.push_back(planner.PlanFor(objective));
+  return all;
+}
+
+Result<Planned> PlanStream(const graph::Graph& graph, graph::SubgraphId subgraph,
+                           const std::vector<graph::OpId>& order, const Options& options) {
+  NEAP_TRY(std::vector<Planned> all,
+           PlanStreams(graph, subgraph, order, options, std::span(&options.search.objective, 1)));
+  return std::move(all[0]);
+}
+
+plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
+                        const Candidate& candidate) {
+  const graph::Subgraph& entry_graph = graph.subgraphs[subgraph];
+  plan::EntryPlan entry;
+  entry.subgraph = subgraph;
+  for (const graph::Signature& signature : graph.signatures) {
+    if (signature.subgraph == subgraph) entry.signature = signature.key;
+  }
+  entry.stream = candidate.stream;
+  entry.arena_bytes = entry.peak_bytes = candidate.arena_bytes;
+  // Only what the checker derives as well, by itself, is reported.
+  entry.stream->lower_bound_bytes =
+      std::min(candidate.stream.lower_bound_bytes, check::CheckedStreamBound(graph, entry));
+  IdVector<graph::OpId, bool> seen(entry_graph.ops.size(), false);
+  for (const plan::StreamSegment& segment : candidate.stream.segments) {
+    for (const plan::StreamOp& op : segment.ops) {
+      if (!op.op.valid() || seen[op.op]) continue;
+      seen[op.op] = true;
+      entry.steps.push_back({subgraph, op.op, {}});
+    }
+  }
+  // Whatever the order and the blocks: inputs are there before the first of them, outputs after the
+  // last.
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  for (const graph::TensorId tensor : entry_graph.inputs) {
+    const bool read = std::any_of(
+        candidate.stream.segments[0].areas.begin(), candidate.stream.segments[0].areas.end(),
+        [&](const plan::StreamArea& area) { return area.tensor == tensor; });
+    if (read) in += graph::TensorBytes(entry_graph.tensors[tensor]).value_or(0);
+  }
+  if (candidate.stream.input != plan::StreamInput::kResident) in = 0;
+  for (const graph::TensorId tensor : entry_graph.outputs) {
+    if (entry_graph.tensors[tensor].constant) continue;
+    // An input of the caller's that is an output, too, is never in the arena.
+    if (candidate.stream.input == plan::StreamInput::kExternal &&
+        std::find(entry_graph.inputs.begin(), entry_graph.inputs.end(), tensor) !=
+            entry_graph.inputs.end()) {
+      continue;
+    }
+    out = std::max(out, graph::TensorBytes(entry_graph.tensors[tensor]).value_or(0));
+  }
+  const std::int64_t bound = std::max(in, out);
+  entry.peak_lower_bound_bytes = bound;
+  entry.arena_lower_bound_bytes = entry.arena_given_order_lower_bound_bytes = bound;
+  entry.order_status = entry.arena_status =
+      bound == entry.arena_bytes ? plan::BoundStatus::kOptimal : plan::BoundStatus::kBounded;
+  return entry;
+}
+
+}  // namespace neap::stream

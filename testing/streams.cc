@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/streams.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace neap::execute {
+namespace {
+
+using graph::ElementType;
+using graph::TensorId;
+
+constexpr std::int64_t kSame = 0;
+constexpr std::int64_t kValid = 1;
+
+struct Picture {
+  TensorId id;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t channels = 0;
+};
+
+class NetworkMaker {
+ public:
+  explicit NetworkMaker(Random* random) : random_(*random) { graph_.subgraphs.push_back({}); }
+
+  graph::Graph Make(int operators) {
+    const auto channels = random_.Between(1, 4);
+    const auto width = random_.Between(3, 14);
+    const auto height = random_.Between(3, 14);
+    open_.push_back(AddInput(height, width, channels));
+    for (int i = 0; i < operators; ++i) AddOperator();
+    // What nobody has read is joined or becomes an output.
+    for (const Picture& picture : open_) {
+      if (!Main().outputs.empty() && IsRead(picture.id)) continue;
+      if (!IsRead(picture.id)) Main().outputs.push_back(picture.id);
+    }
+    return std::move(graph_);
+  }
+
+  graph::Graph MakeDepthwise(std::int64_t height, std::int64_t width, std::int64_t channels) {
+    Main().outputs = {AddSmallDepthwise(AddInput(height, width, channels)).id};
+    return std::move(graph_);
+  }
+
+  graph::Graph MakeSqueeze(std::int64_t height, std::int64_t width, std::int64_t channels) {
+    const TensorId mean = AddMean(AddSmallDepthwise(AddInput(height, width, channels)));
+    const Picture out = NewPicture(1, 1, channels);
+    AddOp("CONV_2D", {mean, Weights({channels, 1, 1, channels}), Bias(channels)}, out.id,
+          WindowAttributes({1, 1, 1, 1, kSame}, false));
+    Main().outputs = {out.id};
+    return std::move(graph_);
+  }
+
+ private:
+  graph::Subgraph& Main() { return graph_.subgraphs[graph::SubgraphId(0)]; }
+
+  bool IsRead(TensorId id) {
+    for (const graph::Op& op : Main().ops) {
+      if (std::find(op.inputs.begin(), op.inputs.end(), id) != op.inputs.end()) return true;
+    }
+    return false;
+  }
+
+  TensorId NewTensor(ElementType type, graph::Shape shape, float scale, std::int64_t zero) {
+    graph::Tensor tensor;
+    tensor.name = "t" + std::to_string(Main().tensors.size());
+    tensor.type = type;
+    tensor.shape = std::move(shape);
+    tensor.quantization = graph::Quantization{{scale}, {zero}, 0};
+    return Main().tensors.push_back(std::move(tensor));
+  }
+
+  Picture NewPicture(std::int64_t height, std::int64_t width, std::int64_t channels) {
+    const auto zero = random_.Between(-20, 20);
+    return {NewTensor(ElementType::kInt8, {1, height, width, channels}, 0.05F, zero), height, width,
+            channels};
+  }
+  Picture Like(const Picture& from, std::int64_t height, std::int64_t width,
+               std::int64_t channels) {
+    const Picture picture = NewPicture(height, width, channels);
+    Main().tensors[picture.id].quantization = Main().tensors[from.id].quantization;
+    return picture;
+  }
+
+  template <typename T>
+  TensorId Constant(ElementType type, graph::Shape shape, const std::vector<T>& values) {
+    const TensorId id = NewTensor(type, std::move(shape), 0.02F, 0);
+    auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(bytes->data(), values.data(), bytes->size());
+    Main().tensors[id].constant = true;
+    Main().tensors[id].data = graph::ConstantData{bytes, *bytes};
+    return id;
+  }
+  TensorId Weights(graph::Shape shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t d : shape) count *= d;
+    std::vector<std::int8_t> values;
+    for (std::int64_t i = 0; i < count; ++i) {
+      values.push_back(static_cast<std::int8_t>(random_.Between(-90, 90)));
+    }
+    return Constant(ElementType::kInt8, std::move(shape), values);
+  }
+  TensorId Bias(std::int64_t channels) {
+    std::vector<std::int32_t> values;
+    for (std::int64_t i = 0; i < channels; ++i) {
+      values.push_back(static_cast<std::int32_t>(random_.Between(-2000, 2000)));
+    }
+    const TensorId id = Constant(ElementType::kInt32, {channels}, values);
+    Main().tensors[id].quantization = graph::Quantization{{0.001F}, {0}, 0};
+    return id;
+  }
+
+  void AddOp(const std::string& type, std::vector<TensorId> inputs, TensorId output,
+             std::map<std::string, graph::Attribute> attributes = {}) {
+    graph::Op op;
+    op.type = type;
+    op.domain = "tflite";
+    op.inputs = std::move(inputs);
+    op.outputs = {output};
+    op.attributes = std::move(attributes);
+    op.source_index = static_cast<std::int32_t>(Main().ops.size());
+    Main().ops.push_back(std::move(op));
+  }
+
+  struct Geometry {
+    std::int64_t kernel_height, kernel_width, stride_height, stride_width, padding;
+    std::int64_t dilation_height = 1, dilation_width = 1;
+    static std::int64_t Places(std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                               std::int64_t dilation, std::int64_t padding) {
+      const std::int64_t reach = (kernel - 1) * dilation + 1;
+      return padding == kSame ? (in + stride - 1) / stride : (in - reach + stride) / stride;
+    }
+    std::int64_t OutHeight(const Picture& in) const {
+      return Places(in.height, kernel_height, stride_height, dilation_height, padding);
+    }
+    std::int64_t OutWidth(const Picture& in) const {
+      return Places(in.width, kernel_width, stride_width, dilation_width, padding);
+    }
+  };
+
+  Geometry RandomGeometry(const Picture& in, bool dilates) {
+    Geometry g{};
+    do {
+      g.kernel_height = random_.Between(1, 5);
+      g.kernel_width = random_.Below(3) == 0 ? random_.Between(1, 5) : g.kernel_height;
+      g.stride_height = random_.Below(3) == 0 ? random_.Between(1, 3) : 1;
+      g.stride_width = random_.Below(4) == 0 ? random_.Between(1, 3) : g.stride_height;
+      g.padding = random_.Below(4) == 0 ? kValid : kSame;
+      g.dilation_height = dilates && g.stride_height == 1 && random_.Below(6) == 0 ? 2 : 1;
+      g.dilation_width = dilates && g.stride_width == 1 && random_.Below(6) == 0 ? 2 : 1;
+    } while (g.OutHeight(in) < 1 || g.OutWidth(in) < 1);
+    return g;
+  }
+
+  std::map<std::string, graph::Attribute> WindowAttributes(const Geometry& g, bool pool) {
+    std::map<std::string, graph::Attribute> attributes = {
+        {"padding", g.padding},
+        {"stride_h", g.stride_height},
+        {"stride_w", g.stride_width},
+        {"fused_activation_function", static_cast<std::int64_t>(random_.Below(2))}};
+    if (pool) {
+      attributes["filter_height"] = g.kernel_height;
+      attributes["filter_width"] = g.kernel_width;
+    } else {
+      attributes["dilation_h_factor"] = g.dilation_height;
+      attributes["dilation_w_factor"] = g.dilation_width;
+    }
+    return attributes;
+  }
+
+  const Picture& Pick() {
+    // Mostly the last one, sometimes one before: that makes branches and skips.
+    return random_.Below(4) == 0 ? open_[random_.Below(open_.size())] : open_.back();
+  }
+
+  void AddOperator() {
+    const Picture in = Pick();
+    switch (random_.Below(10)) {
+      case 0:
+      case 1:
+        return AddConv(in);
+      case 2:
+      case 3:
+        return AddDepthwise(in);
+      case 4:
+        return AddPool(in);
+      case 5:
+      case 6:
+        return Join(in);
+      case 7:
+        return AddPad(in);
+      case 8:
+        return AddGate(in);
+      default: {
+        const Picture out = NewPicture(in.height, in.width, in.channels);
+        AddOp("LOGISTIC", {in.id}, out.id);
+        Main().tensors[out.id].quantization = graph::Quantization{{1.0F / 256}, {-128}, 0};
+        open_.push_back(out);
+      }
+    }
+  }
+
+  void AddConv(const Picture& in) {
+    const Geometry g = RandomGeometry(in, true);
+    const std::int64_t channels = random_.Between(1, 6);
+    const Picture out = NewPicture(g.OutHeight(in), g.OutWidth(in), channels);
+    AddOp(
+        "CONV_2D",
+        {in.id, Weights({channels, g.kernel_height, g.kernel_width, in.channels}), Bias(channels)},
+        out.id, WindowAttributes(g, false));
+    open_.push_back(out);
+  }
+
+  void AddDepthwise(const Picture& in) {
+    const Geometry g = RandomGeometry(in, true);
+    const Picture out = NewPicture(g.OutHeight(in), g.OutWidth(in), in.channels);
+    auto attributes = WindowAttributes(g, false);
+    attributes["depth_multiplier"] = std::int64_t{1};
+    AddOp("DEPTHWISE_CONV_2D",
+          {in.id, Weights({1, g.kernel_height, g.kernel_width, in.channels}), Bias(in.channels)},
+          out.id, std::move(attributes));
+    open_.push_back(out);
+  }
+
+  void AddPool(const Picture& in) {
+    const Geometry g = RandomGeometry(in, false);
+    const Picture out = Like(in, g.OutHeight(in), g.OutWidth(in), in.channels);
+    AddOp(random_.Below(2) == 0 ? "MAX_POOL_2D" : "AVERAGE_POOL_2D", {in.id}, out.id,
+          WindowAttributes(g, true));
+    open_.push_back(out);
+  }
+
+  void AddPad(const Picture& in) {
+    const std::int64_t top = random_.Between(0, 2);
+    const std::int64_t left = random_.Between(0, 2);
+    const std::int64_t bottom = random_.Between(0, 2);
+    const std::int64_t right = random_.Between(0, 2);
+    const Picture out = Like(in, in.height + top + bottom, in.width + left + right, in.channels);
+    std::vector<std::int32_t> amounts;
+    for (const std::int64_t amount : {std::int64_t{0}, std::int64_t{0}, top, bottom, left, right,
+                                      std::int64_t{0}, std::int64_t{0}}) {
+      amounts.push_back(static_cast<std::int32_t>(amount));
+    }
+    AddOp("PAD", {in.id, Constant(ElementType::kInt32, {4, 2}, amounts)}, out.id);
+    open_.push_back(out);
+  }
+
+  // A sum with, or a concatenation beside, another picture of the same size.
+  void Join(const Picture& in) {
+    std::vector<Picture> others;
+    for (const Picture& other : open_) {
+      if (other.height == in.height && other.width == in.width && other.id != in.id) {
+        others.push_back(other);
+      }
+    }
+    if (others.empty()) return AddConv(in);
+    const Picture other = others[random_.Below(others.size())];
+    if (other.channels == in.channels && random_.Below(2) == 0) {
+      const Picture out = NewPicture(in.height, in.width, in.channels);
+      AddOp("ADD", {in.id, other.id}, out.id);
+      open_.push_back(out);
+      return;
+    }
+    if (in.channels + other.channels > 16) return AddConv(in);
+    const Picture out = Like(in, in.height, in.width, in.channels + other.channels);
+    AddOp("CONCATENATION", {in.id, other.id}, out.id, {{"axis", std::int64_t{3}}});
+    open_.push_back(out);
+  }
+
+  Picture AddInput(std::int64_t height, std::int64_t width, std::int64_t channels) {
+    const Picture input = NewPicture(height, width, channels);
+    Main().inputs.push_back(input.id);
+    return input;
+  }
+
+  Picture AddSmallDepthwise(const Picture& in) {
+    const Picture out = NewPicture(in.height, in.width, in.channels);
+    auto attributes = WindowAttributes({3, 3, 1, 1, kSame}, false);
+    attributes["depth_multiplier"] = std::int64_t{1};
+    AddOp("DEPTHWISE_CONV_2D", {in.id, Weights({1, 3, 3, in.channels}), Bias(in.channels)}, out.id,
+          std::move(attributes));
+    return out;
+  }
+
+  TensorId AddMean(const Picture& in) {
+    const Picture mean = NewPicture(1, 1, in.channels);
+    AddOp("MEAN", {in.id, Constant(ElementType::kInt32, {2}, std::vector<std::int32_t>{1, 2})},
+          mean.id, {{"keep_dims", std::int64_t{1}}});
+    return mean.id;
+  }
+
+  // A squeeze-and-excite block.
+  void AddGate(const Picture& in) {
+    const TensorId mean = AddMean(in);
+    const Picture gate = NewPicture(1, 1, in.channels);
+    AddOp("CONV_2D", {mean, Weights({in.channels, 1, 1, in.channels}), Bias(in.channels)}, gate.id,
+          WindowAttributes({1, 1, 1, 1, kSame}, false));
+    const Picture out = NewPicture(in.height, in.width, in.channels);
+    AddOp("MUL", {in.id, gate.id}, out.id);
+    open_.push_back(out);
+  }
+
+  Random& random_;
+  graph::Graph graph_;
+  std::vector<Picture> open_;
+};
+
+}  // namespace
+
+graph::Graph RandomNetwork(Random* random, int operators) {
+  return NetworkMaker(random).Make(operators);
+}
+
+graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
+                       std::int64_t channels) {
+  return NetworkMaker(random).MakeDepthwise(height, width, channels);
+}
+
+graph::Graph Squeeze(Random* random, std::int64_t height, std::int64_t width,
+                     std::int64_t channels) {
+  return NetworkMaker(random).MakeSqueeze(height, width, channels);
+}
+
+plan::Plan PlanOf(plan::EntryPlan entry) {
+  plan::Plan plan;
+  plan.runtime = plan::Runtime::kNeap;
+  plan.entries.push_back(std::move(entry));
+  return plan;
+}
+
+plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSegment> segments,
+                          std::int64_t arena_bytes) {
+  constexpr graph::SubgraphId main(0);
+  const graph::Subgraph& subgraph = graph.subgraphs[main];
+  plan::EntryPlan entry;
+  entry.subgraph = main;
+  entry.arena_bytes = entry.peak_bytes = arena_bytes;
+  for (const graph::OpId op : subgraph.ops.Ids()) entry.steps.push_back({main, op, {}});
+  plan::Stream& stream = entry.stream.emplace();
+  stream.segments = std::move(segments);
+  for (const graph::Op& op : subgraph.ops) {
+    const graph::Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+    stream.layerwise_macs += out[1] * out[2] * plan::MacsOfPixel(subgraph, op);
+  }
+  stream.macs = stream.layerwise_macs;
+  return entry;
+}
+
+std::vector<graph::OpId> FileOrder(const graph::Graph& graph) {
+  std::vector<graph::OpId> order;
+  const auto& ops = graph.subgraphs[graph::SubgraphId(0)].ops;
+  for (const graph::OpId op : ops.Ids()) {
+    if (!ops[op].folded) order.push_back(op);
+  }
+  return order;
+}
+
+}  // namespace neap::execute

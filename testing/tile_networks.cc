@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testing/tile_networks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace neap::cascade {
+namespace {
+
+using graph::Attribute;
+using graph::ElementType;
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Subgraph;
+using graph::SubgraphId;
+using graph::Tensor;
+using graph::TensorId;
+using Attributes = std::map<std::string, Attribute>;
+
+class Maker {
+ public:
+  Maker(Random* random, bool quantized) : random_(*random), quantized_(quantized) {
+    network_.graph.subgraphs.push_back({});
+  }
+
+  Network Tflite() {
+    const TensorId input = Activation({1, Draw(6, 15), Draw(6, 13), Draw(1, 3)});
+    Main().inputs = {input};
+    made_ = {input};
+    for (std::int64_t layers = Draw(1, 6); layers > 0; --layers) {
+      const TensorId from = Chance(1, 5) ? Any() : made_.back();
+      TfliteLayer(from);
+    }
+    return Finish();
+  }
+
+  Network Onnx() {
+    const TensorId input = Activation({1, Draw(1, 4), Draw(6, 14), Draw(6, 12)});
+    Main().inputs = {input};
+    made_ = {input};
+    for (std::int64_t layers = Draw(1, 6); layers > 0; --layers) {
+      const TensorId from = Chance(1, 5) ? Any() : made_.back();
+      OnnxLayer(from);
+    }
+    return Finish();
+  }
+
+ private:
+  Subgraph& Main() { return network_.graph.subgraphs[SubgraphId(0)]; }
+  std::int64_t Draw(std::int64_t low, std::int64_t high) { return random_.Between(low, high); }
+  bool Chance(std::uint64_t n, std::uint64_t of) { return random_.Chance(n, of); }
+  TensorId Any() { return made_[random_.Below(made_.size())]; }
+  const Shape& ShapeOf(TensorId id) { return *Main().tensors[id].shape; }
+
+  TensorId Add(Tensor tensor) {
+    tensor.name = "t" + std::to_string(Main().tensors.size());
+    return Main().tensors.push_back(std::move(tensor));
+  }
+  TensorId Activation(const Shape& shape, float scale = 0.05F) {
+    Tensor tensor;
+    tensor.type = quantized_ ? ElementType::kInt8 : ElementType::kFloat32;
+    tensor.shape = shape;
+    if (quantized_) tensor.quantization = graph::Quantization{{scale}, {Draw(-100, 100)}, 0};
+    return Add(std::move(tensor));
+  }
+  // Same numbers mean the same.
+  TensorId Like(TensorId other, const Shape& shape) {
+    Tensor tensor = Main().tensors[other];
+    tensor.shape = shape;
+    return Add(std::move(tensor));
+  }
+  template <typename T>
+  TensorId Constant(ElementType type, const Shape& shape, const std::vector<T>& values) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
+    std::memcpy(bytes->data(), values.data(), bytes->size());
+    Tensor tensor;
+    tensor.type = type;
+    tensor.shape = shape;
+    tensor.constant = true;
+    tensor.data = graph::ConstantData{bytes, *bytes};
+    return Add(std::move(tensor));
+  }
+  TensorId Weights(const Shape& shape, std::size_t channel_axis) {
+    std::int64_t count = 1;
+    for (const std::int64_t d : shape) count *= d;
+    if (!quantized_) {
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < count; ++i) {
+        values.push_back(static_cast<float>(2 * random_.Unit() - 1));
+      }
+      return Constant(ElementType::kFloat32, shape, values);
+    }
+    std::vector<std::int8_t> values;
+    for (std::int64_t i = 0; i < count; ++i) {
+      values.push_back(static_cast<std::int8_t>(Draw(-127, 127)));
+    }
+    const TensorId id = Constant(ElementType::kInt8, shape, values);
+    graph::Quantization quantization;
+    quantization.axis = static_cast<std::int32_t>(channel_axis);
+    for (std::int64_t c = 0; c < shape[channel_axis]; ++c) {
+      quantization.scales.push_back(0.01F + 0.002F * static_cast<float>(c));
+      quantization.zero_points.push_back(0);
+    }
+    Main().tensors[id].quantization = std::move(quantization);
+    return id;
+  }
+  TensorId Bias(std::int64_t channels) {
+    if (!quantized_) return Weights({channels}, 0);
+    std::vector<std::int32_t> values;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      values.push_back(static_cast<std::int32_t>(Draw(-2000, 2000)));
+    }
+    const TensorId id = Constant(ElementType::kInt32, {channels}, values);
+    Main().tensors[id].quantization = graph::Quantization{{0.0005F}, {0}, 0};
+    return id;
+  }
+  void Run(const std::string& type, std::vector<TensorId> inputs, TensorId output,
+           Attributes attributes) {
+    Op op;
+    op.type = type;
+    op.domain = onnx_ ? "" : "tflite";
+    op.version = onnx_ ? 17 : 0;
+    op.inputs = std::move(inputs);
+    op.outputs = {output};
+    op.attributes = std::move(attributes);
+    Main().ops.push_back(std::move(op));
+    made_.push_back(output);
+  }
+  static std::int64_t Slides(std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                             std::int64_t dilation, bool same) {
+    const std::int64_t span = (kernel - 1) * dilation + 1;
+    if (same) return (in + stride - 1) / stride;
+    return in < span ? 0 : (in - span) / stride + 1;
+  }
+
+  void TfliteLayer(TensorId from) {
+    switch (Draw(0, 8)) {
+      case 0:
+      case 1:
+        return TfliteWindow("CONV_2D", from);
+      case 2:
+      case 3:
+        return TfliteWindow("DEPTHWISE_CONV_2D", from);
+      case 4:
+        return TfliteWindow(Chance(1, 2) ? "MAX_POOL_2D" : "AVERAGE_POOL_2D", from);
+      case 5:
+        return Sum(from, "ADD");
+      case 6:
+        return Pad(from);
+      case 7:
+        return Concatenate(from, "CONCATENATION", 3);
+      default:
+        Run("RELU", {from}, Like(from, ShapeOf(from)), {});
+    }
+  }
+
+  void TfliteWindow(const std::string& type, TensorId from) {
+    const Shape in = ShapeOf(from);
+    const bool pool = type.ends_with("_POOL_2D");
+    for (int tries = 0; tries < 20; ++tries) {
+      const std::int64_t kh = Draw(1, 5);
+      const std::int64_t kw = Draw(1, 3);
+      const std::int64_t sh = Draw(1, 3);
+      const std::int64_t sw = Draw(1, 2);
+      const std::int64_t dh = pool || sh > 1 || sw > 1 ? 1 : Draw(1, 2);
+      const std::int64_t dw = pool || sh > 1 || sw > 1 ? 1 : Draw(1, 2);
+      const bool same = Chance(3, 4);
+      const std::int64_t oh = Slides(in[1], kh, sh, dh, same);
+      const std::int64_t ow = Slides(in[2], kw, sw, dw, same);
+      if (oh < 2 || ow < 2) continue;
+      Attributes attributes = {{"padding", std::int64_t{same ? 0 : 1}},
+                               {"stride_h", sh},
+                               {"stride_w", sw},
+                               {"fused_activation_function", Draw(0, 1)}};
+      if (pool) {
+        attributes["filter_height"] = kh;
+        attributes["filter_width"] = kw;
+        return Run(type, {from}, Like(from, {1, oh, ow, in[3]}), std::move(attributes));
+      }
+      const bool conv = type == "CONV_2D";
+      const std::int64_t multiplier = conv ? 1 : Draw(1, 2);
+      const std::int64_t channels = conv ? Draw(1, 4) : in[3] * multiplier;
+      attributes["dilation_h_factor"] = dh;
+      attributes["dilation_w_factor"] = dw;
+      if (!conv) attributes["depth_multiplier"] = multiplier;
+      const TensorId weights =
+          conv ? Weights({channels, kh, kw, in[3]}, 0) : Weights({1, kh, kw, channels}, 3);
+      const auto sums = static_cast<float>(kh * kw * (conv ? in[3] : 1));
+      const TensorId bias = Bias(channels);
+      return Run(type, {from, weights, bias},
+                 Activation({1, oh, ow, channels}, 0.04F * std::sqrt(sums)), std::move(attributes));
+    }
+  }
+
+  void Sum(TensorId from, const std::string& type) {
+    for (std::size_t i = made_.size(); i-- > 0;) {
+      if (made_[i] == from || ShapeOf(made_[i]) != ShapeOf(from)) continue;
+      const TensorId other = made_[i];
+      const TensorId out = Activation(ShapeOf(from), 0.08F);
+      Attributes attributes;
+      if (!onnx_) attributes["fused_activation_function"] = std::int64_t{0};
+      return Run(type, {from, other}, out, std::move(attributes));
+    }
+    // A branch of one layer, to have two.
+    if (onnx_) {
+      OnnxWindow("Conv", from, true);
+    } else {
+      Run("RELU", {from}, Like(from, ShapeOf(from)), {});
+    }
+  }
+
+  void Pad(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const std::vector<std::int32_t> amounts = {0,
+                                               0,
+                                               static_cast<std::int32_t>(Draw(0, 2)),
+                                               static_cast<std::int32_t>(Draw(0, 2)),
+                                               static_cast<std::int32_t>(Draw(0, 1)),
+                                               static_cast<std::int32_t>(Draw(0, 1)),
+                                               0,
+                                               0};
+    const TensorId paddings = Constant(ElementType::kInt32, {4, 2}, amounts);
+    const Shape out = {1, in[1] + amounts[2] + amounts[3], in[2] + amounts[4] + amounts[5], in[3]};
+    Run("PAD", {from, paddings}, Like(from, out), {});
+  }
+
+  void Concatenate(TensorId from, const std::string& type, std::size_t axis) {
+    for (std::size_t i = made_.size(); i-- > 0;) {
+      const TensorId other = made_[i];
+      if (other == from) continue;
+      Shape a = ShapeOf(other);
+      Shape b = ShapeOf(from);
+      const std::int64_t channels = a[axis] + b[axis];
+      if (channels > 12) continue;
+      a[axis] = b[axis] = 0;
+      const auto& qa = Main().tensors[other].quantization;
+      const auto& qb = Main().tensors[from].quantization;
+      if (a != b) continue;
+      if (quantized_ && (qa->scales != qb->scales || qa->zero_points != qb->zero_points)) continue;
+      b[axis] = channels;
+      Attributes attributes = {{"axis", static_cast<std::int64_t>(axis)}};
+      if (!onnx_) attributes["fused_activation_function"] = std::int64_t{0};
+      return Run(type, {from, other}, Like(from, b), std::move(attributes));
+    }
+    if (onnx_) {
+      Run("Relu", {from}, Like(from, ShapeOf(from)), {});
+    } else {
+      Run("RELU", {from}, Like(from, ShapeOf(from)), {});
+    }
+  }
+
+  void OnnxLayer(TensorId from) {
+    switch (Draw(0, 6)) {
+      case 0:
+      case 1:
+      case 2:
+        return OnnxWindow("Conv", from, false);
+      case 3:
+        return OnnxWindow(Chance(1, 2) ? "MaxPool" : "AveragePool", from, false);
+      case 4:
+        return Sum(from, "Add");
+      case 5:
+        return Concatenate(from, "Concat", 1);
+      default:
+        Run("Relu", {from}, Like(from, ShapeOf(from)), {});
+    }
+  }
+
+  void OnnxWindow(const std::string& type, TensorId from, bool keeps) {
+    const Shape in = ShapeOf(from);
+    const bool conv = type == "Conv";
+    for (int tries = 0; tries < 20; ++tries) {
+      std::vector<std::int64_t> kernel;
+      std::vector<std::int64_t> strides;
+      std::vector<std::int64_t> dilations;
+      std::vector<std::int64_t> pads(4);
+      Shape out = {1, 0, 0, 0};
+      bool fits = true;
+      const bool automatic = !keeps && Chance(1, 4);
+      for (std::size_t d = 0; d < 2; ++d) {
+        kernel.push_back(keeps ? 3 : Draw(1, 4));
+        strides.push_back(keeps ? 1 : Draw(1, 2));
+        dilations.push_back(conv && !keeps ? Draw(1, 2) : 1);
+        pads[d] = keeps ? 1 : Draw(0, kernel.back() - 1);
+        pads[2 + d] = keeps ? 1 : Draw(0, kernel.back() - 1);
+        out[2 + d] = automatic ? Slides(in[2 + d], 1, strides.back(), 1, true)
+                               : Slides(in[2 + d] + pads[d] + pads[2 + d], kernel.back(),
+                                        strides.back(), dilations.back(), false);
+        fits = fits && out[2 + d] >= 2;
+      }
+      if (!fits) continue;
+      const std::int64_t groups = conv && !keeps && Chance(1, 3) ? in[1] : 1;
+      out[1] = !conv || keeps ? in[1] : groups * Draw(1, groups > 1 ? 2 : 4);
+      if (out[1] > 12) continue;
+      Attributes attributes = {{"kernel_shape", kernel}, {"strides", strides}};
+      if (automatic) {
+        attributes["auto_pad"] = std::string(Chance(1, 2) ? "SAME_UPPER" : "SAME_LOWER");
+      } else {
+        attributes["pads"] = pads;
+      }
+      std::vector<TensorId> inputs = {from};
+      if (conv) {
+        attributes["dilations"] = dilations;
+        attributes["group"] = groups;
+        inputs.push_back(Weights({out[1], in[1] / groups, kernel[0], kernel[1]}, 0));
+        if (Chance(1, 2)) inputs.push_back(Weights({out[1]}, 0));
+      }
+      return Run(type, inputs, Activation(out), std::move(attributes));
+    }
+  }
+
+  // The last tensor is the output; what does not lead to it goes.
+  Network Finish() {
+    Subgraph& main = Main();
+    if (main.ops.empty()) {
+      const TensorId from = made_[0];
+      Run(onnx_ ? "Relu" : "RELU", {from}, Like(from, ShapeOf(from)), {});
+    }
+    main.outputs = {made_.back()};
+    IdVector<TensorId, bool> wanted(main.tensors.size(), false);
+    wanted[made_.back()] = true;
+    std::vector<Op> kept;
+    for (std::size_t k = main.ops.size(); k-- > 0;) {
+      const Op& op = main.ops[OpId(k)];
+      if (!wanted[op.outputs[0]]) continue;
+      for (const TensorId input : op.inputs) wanted[input] = true;
+      kept.push_back(op);
+    }
+    std::reverse(kept.begin(), kept.end());
+    main.ops = {};
+    for (Op& op : kept) network_.ops.push_back(main.ops.push_back(std::move(op)));
+    return std::move(network_);
+  }
+
+  Random& random_;
+  const bool quantized_;
+  Network network_;
+  std::vector<TensorId> made_;
+
+ public:
+  bool onnx_ = false;
+};
+
+}  // namespace
+
+Network RandomTflite(Random* random, bool quantized) { return Maker(random, quantized).Tflite(); }
+
+Network RandomOnnx(Random* random) {
+  Maker maker(random, false);
+  maker.onnx_ = true;
+  return maker.Onnx();
+}
+
+std::vector<Split> RandomSplits(const Shape& shape, std::size_t first_axis, Random* random) {
+  std::vector<Split> splits;
+  const std::uint64_t which = random->Below(3);
+  for (std::size_t a = 0; a < 2; ++a) {
+    if (which != 2 && which != a) continue;
+    const std::size_t axis = first_axis + a;
+    Split split;
+    split.axis = axis;
+    for (std::int64_t at = 1; at < shape[axis]; ++at) {
+      if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
+    }
+    if (!split.cuts.empty()) splits.push_back(std::move(split));
+  }
+  return splits;
+}
+
+PlanOptions QuickOptions(plan::Runtime runtime) {
+  PlanOptions options;
+  options.compile.runtime = runtime;
+  options.compile.placement_states = 5000;
+  options.compile.limits.max_states = 20000;
+  options.device = *DeviceNamed("cortex-m4");
+  return options;
+}
+
+}  // namespace neap::cascade

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random networks for the tests of this module: chains and graphs of a few layers, with all kinds
+// of windows, paddings and zero points, and how they are planned.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neap/base/random.h"
+#include "neap/graph/graph.h"
+#include "neap/transform/cascade/plan.h"
+#include "neap/transform/cascade/region.h"
+
+namespace neap::cascade {
+
+struct Network {
+  graph::Graph graph;
+  std::vector<graph::OpId> ops;  // all of subgraph 0, every one used for the output
+};
+
+// TensorFlow Lite's operators with tensors of int8, or of float32.
+Network RandomTflite(Random* random, bool quantized);
+// ONNX operators on float32.
+Network RandomOnnx(Random* random);
+
+// A few cuts along one axis or two of a tensor of this shape; empty: nothing to cut.
+std::vector<Split> RandomSplits(const graph::Shape& shape, std::size_t first_axis, Random* random);
+
+// For networks of this size: a Cortex-M4, and searches that end soon.
+PlanOptions QuickOptions(plan::Runtime runtime);
+
+}  // namespace neap::cascade
