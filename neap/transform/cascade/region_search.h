@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -40,7 +41,7 @@ struct Combination {
 };
 
 // Of costs, those that no other dominates; of equal ones the first. Sorted by bytes, then
-// multiplications, then what is kept.
+// multiplications, then what is kept. O(n log n).
 template <typename T>
 void KeepUndominated(std::vector<T>* items);
 
@@ -146,11 +147,18 @@ void KeepUndominated(std::vector<T>* items) {
     return std::tie(a.cost.bytes, a.cost.macs, a.cost.kept_bytes) <
            std::tie(b.cost.bytes, b.cost.macs, b.cost.kept_bytes);
   });
+  // All items so far have at most the bytes of the next one: the other two numbers decide. Each
+  // step has more multiplications than the one before it, and keeps fewer bytes.
+  std::map<std::int64_t, std::int64_t> steps;
   std::vector<T> kept;
   for (T& item : *items) {
-    bool beaten = false;
-    for (const T& other : kept) beaten = beaten || Dominates(other.cost, item.cost);
-    if (!beaten) kept.push_back(std::move(item));
+    const auto above = steps.upper_bound(item.cost.macs);
+    if (above != steps.begin() && std::prev(above)->second <= item.cost.kept_bytes) continue;
+    const auto first = steps.lower_bound(item.cost.macs);
+    auto last = first;
+    while (last != steps.end() && last->second >= item.cost.kept_bytes) ++last;
+    steps.emplace_hint(steps.erase(first, last), item.cost.macs, item.cost.kept_bytes);
+    kept.push_back(std::move(item));
   }
   *items = std::move(kept);
 }
