@@ -93,10 +93,10 @@ Result<Section> Table1() {
   section.id = "table-1";
   section.title = "Table 1: the networks";
   section.text = {
-      "The paper's graphs are not published. These are the zoo's, built from the published "
-      "definitions of the networks; weights are those before batch normalisation is folded. The "
-      "two RandWire networks follow the sizes that the paper gives, with wirings of our own seeds "
-      "(0 and 1). Accuracies are not reproduced: nothing is trained here."};
+      "The paper's graphs are not published. These networks come from the zoo, built from the "
+      "published definitions. Weights are counted before batch normalisation is folded. The two "
+      "RandWire networks have the sizes that the paper gives, with wirings from seeds 0 and 1. "
+      "Accuracies are not reproduced, because no network is trained."};
   Table table;
   table.id = "networks";
   table.title = "Multiply-accumulates and weights";
@@ -138,36 +138,36 @@ Section LeftOut() {
   section.title = "Left out: figures 2 and 14";
   section.text = {
       "Figures 2 and 14 plot the ImageNet accuracy of published networks against their "
-      "multiply-accumulates and parameters. They are a survey of other papers and motivate the "
-      "problem. They measure nothing of SERENITY: neither an order nor a rewriting that computes "
-      "the same values changes accuracy. Reproducing them requires training some twenty networks "
-      "on ImageNet, which is neither part of this project nor possible without the data. Rewriting "
-      "with accumulators of one byte does change values, and its effect on accuracy is not "
-      "measured either: the networks here have random weights.",
+      "multiply-accumulates and parameters. They survey other papers to motivate the problem and "
+      "measure nothing of SERENITY: neither an order nor an exact rewriting changes accuracy. "
+      "Reproducing them requires training about twenty networks on ImageNet, which is not part of "
+      "this project and not possible without the data. Rewriting with one-byte sums changes "
+      "values. Its effect on accuracy is not measured, because the networks here have random "
+      "weights.",
       "Figures 1, 3(a), 4 to 7, 9 and 16 are drawings without measurements."};
   return section;
 }
 
 constexpr const char* kWorkflow =
-    "SERENITY's whole workflow (identity graph rewriting, dynamic programming, divide and conquer, "
-    "adaptive soft budget) is one command: `neap plan MODEL --runtime neap --rewrite serenity "
-    "--order serenity`. `--soft-budget` fixes the soft budget, `--step-states` its time-out, "
+    "One command runs SERENITY's whole workflow (identity graph rewriting, dynamic programming, "
+    "divide and conquer, adaptive soft budget): `neap plan MODEL --runtime neap --rewrite serenity "
+    "--order serenity`. `--soft-budget` fixes the soft budget, `--step-states` its time-out, and "
     "`--accumulator-bytes 4` makes the rewriting exact.";
 
 constexpr const char* kSubject =
-    "The tables and figures of the evaluation of Ahn et al. (MLSys 2020), from networks that are "
-    "made here: no download, nothing tuned by hand. KB are 1000 bytes, as in the paper. What is "
-    "left out, and why, is the last section.";
+    "Tables and figures of the evaluation of Ahn et al. (MLSys 2020), from networks that Neap "
+    "generates: no download, no manual tuning. KB are 1000 bytes, as in the paper. The last "
+    "section lists the omitted figures.";
 
 constexpr const char* kBaselines =
-    "Baselines are fixed by rule before anything is measured: the order of construction of the "
-    "published definition, which is file order, and the median of topological orders "
-    "drawn uniformly. Every number of ours has passed Neap's independent checkers; a peak "
-    "that equals its bound is that of an optimal order (every order of the graph).";
+    "Baselines were fixed before any measurement: the file order, which is the order of "
+    "construction in the published definition, and the median of topological orders drawn "
+    "uniformly. Neap's independent checkers accepted every result. A peak that equals its bound "
+    "belongs to an optimal order (every order of the graph).";
 
 constexpr const char* kElementSizes =
-    "Element sizes are fixed by rule, too: SwiftNet in 8 bits as it was published, DARTS in "
-    "float32, RandWire in 8 bits. Ratios of peaks do not depend on it, traffic does.";
+    "Element sizes were fixed beforehand, too: SwiftNet in 8 bits as published, DARTS in float32, "
+    "RandWire in 8 bits. Ratios of peaks do not depend on them; traffic does.";
 
 constexpr const char* kNineCells =
     "The nine cells are those of the paper: the normal cell of DARTS (the first of the network), "
@@ -179,7 +179,7 @@ constexpr const char* kNineCells =
 Result<Report> RunSerenity(const RunOptions& options) {
   Report report;
   report.suite = "serenity";
-  report.title = "SERENITY's evaluation, run again";
+  report.title = "SERENITY's evaluation, reproduced";
   report.intro = {kSubject, kWorkflow, kBaselines, kElementSizes, kNineCells};
   NEAP_TRY(const std::vector<CellRun> cells, RunCells(options, &report));
   const auto add = [&](Result<Section> section) -> Status {

@@ -83,7 +83,7 @@ Table RatioTable(const std::vector<CellRun>& cells, const Ratios& ratios) {
 Table RawTable(const std::vector<CellRun>& cells) {
   Table table;
   table.id = "peaks";
-  table.title = "Figure 15: the bytes behind it";
+  table.title = "Figure 15: peaks and arenas in bytes";
   table.columns = {{"cell", "cell"},
                    {"operators", "operators"},
                    {"paper_tflite_kb", "paper: TFLite, KB"},
@@ -162,7 +162,7 @@ Section Granularity(const std::vector<CellRun>& cells) {
   section.title = "Orders at the paper's granularity";
   Table table;
   table.id = "nodes";
-  table.title = "Peaks of orders of nodes, and how many times the optimum they are";
+  table.title = "Peaks of orders of nodes, and their ratios to the optimum";
   table.columns = {{"cell", "cell"},
                    {"operators", "operators"},
                    {"nodes", "nodes"},
@@ -193,20 +193,19 @@ Section Granularity(const std::vector<CellRun>& cells) {
                         Real(GeometricMean(kahn)), Real(GeometricMean(random))});
   section.text = {
       "RandWire defines a node as the sum of its inputs, a rectifier and a separable convolution. "
-      "As TensorFlow Lite operators these are four and more, and each has a tensor of its own. The "
-      "paper counts nodes with one activation each (SwiftNet: 62 nodes, ours 86 operators). Here a "
-      "chain of ADD, RELU, DEPTHWISE_CONV_2D and 1x1 CONV_2D in which each operator alone reads "
-      "the one before it is one node; tensors inside a node are not counted. A concatenation that "
-      "one node alone reads is part of that node, as in the paper's figure 9.",
-      "This is the paper's granularity: with it the three cells of SwiftNet need 200,704, 81,536 "
-      "and 32,536 bytes, where the paper has 200.7 KB (figure 12), 82 and 33 KB. In operators, "
-      "with "
-      "the concatenations and the tensors inside separable convolutions counted, no order of them "
-      "needs less than 275,968, 122,304 and 53,900 bytes. DARTS is explained in the section on "
-      "rewriting.",
-      fmt::format("At this granularity file order needs {:.2f} times the optimum, the "
-                  "median random order {:.2f} times and breadth first {:.2f} times (geometric "
-                  "means over the nine cells); in operators {:.2f}, {:.2f} and {:.2f}.",
+      "In TensorFlow Lite this is four or more operators, each with an output tensor. The paper "
+      "counts nodes with one activation each (SwiftNet: 62 nodes, 86 operators here). This section "
+      "groups operators as the paper does. A chain of ADD, RELU, DEPTHWISE_CONV_2D and 1x1 "
+      "CONV_2D, in which each operator is the only consumer of the one before it, is one node. "
+      "Tensors inside a node are not counted. A concatenation with one consumer is part of that "
+      "consumer's node, as in the paper's figure 9.",
+      "At this granularity the three cells of SwiftNet need 200,704, 81,536 and 32,536 bytes. The "
+      "paper has 200.7 KB (figure 12), 82 and 33 KB. In operators, with the concatenations and the "
+      "tensors inside separable convolutions counted, no order needs less than 275,968, 122,304 "
+      "and 53,900 bytes. The section on rewriting explains DARTS.",
+      fmt::format("Geometric means over the nine cells: at this granularity the file order needs "
+                  "{:.2f} times the optimum, the median random order {:.2f} times and breadth "
+                  "first {:.2f} times; in operators {:.2f}, {:.2f} and {:.2f}.",
                   GeometricMean(file), GeometricMean(random), GeometricMean(kahn),
                   GeometricMean(RatiosOf(cells).order), GeometricMean(RatiosOf(cells).from_random),
                   GeometricMean(RatiosOf(cells).from_kahn))};
@@ -220,38 +219,35 @@ Section Peaks(const std::vector<CellRun>& cells) {
   section.id = "figure-10";
   section.title = "Figures 10 and 15: peak against TensorFlow Lite";
   section.text = {
+      fmt::format("The paper reports 1.68 for scheduling and 1.86 with rewriting. Its bars are "
+                  "read from figure 15, because the text does not list them; their geometric means "
+                  "are {:.2f} and {:.2f}. Neap's results over the same nine cells, in live bytes: "
+                  "{:.2f} against the file order and {:.2f} against the median random order. With "
+                  "TensorFlow Lite's own allocator before and after: {:.2f}.",
+                  GeometricMean(ratios.paper_order), GeometricMean(ratios.paper_rewritten),
+                  GeometricMean(ratios.order), GeometricMean(ratios.from_random),
+                  GeometricMean(ratios.arena)),
       fmt::format(
-          "The paper reports 1.68 for scheduling and 1.86 with rewriting. Its bars are read "
-          "from figure 15 (the text does not repeat them); their geometric means are {:.2f} "
-          "and {:.2f}. Ours, over the same nine cells: {:.2f} against file order "
-          "and {:.2f} against the median random order, counted in live bytes; {:.2f} with "
-          "TensorFlow Lite's own allocator before and after.",
-          GeometricMean(ratios.paper_order), GeometricMean(ratios.paper_rewritten),
-          GeometricMean(ratios.order), GeometricMean(ratios.from_random),
-          GeometricMean(ratios.arena)),
-      fmt::format(
-          "With rewriting there are two rows, because SERENITY's accounting is not exact in 8 "
-          "bits. The paper calls its rewriting an identity and gives a partial sum the size of the "
-          "output: one byte an element. Partial sums of an 8-bit convolution need four bytes to be "
-          "exact. With exact rewriting, every output byte unchanged: {:.2f} in live bytes, {:.2f} "
-          "from TensorFlow Lite's arena to Neap's. With one byte, which rounds every partial sum "
-          "and changes outputs: {:.2f} and {:.2f}. Where no rule applies or nothing is gained, the "
-          "planned order counts. The section on rewriting shows both with their exactness.",
+          "Rewriting has two rows, because SERENITY's accounting is not exact in 8 bits. The paper "
+          "calls its rewriting an identity and counts a partial sum with the size of the output: "
+          "one byte per element. Exact partial sums of an 8-bit convolution need four bytes. Exact "
+          "rewriting, every output byte unchanged: {:.2f} in live bytes, {:.2f} from TensorFlow "
+          "Lite's arena to Neap's. One-byte sums, which round every partial sum and change "
+          "outputs: {:.2f} and {:.2f}. Where no rule applies or helps, the planned order counts. "
+          "The section on rewriting shows both with their exactness.",
           GeometricMean(ratios.exact), GeometricMean(ratios.arena_exact),
           GeometricMean(ratios.narrow), GeometricMean(ratios.arena_narrow)),
       fmt::format(
-          "Why the orders differ from the paper's: the paper does not report in which order "
-          "TensorFlow Lite had the operators, and its graphs are not ours. The order of "
-          "construction, our baseline, goes branch by branch in DARTS and SwiftNet, which is a "
-          "good order already; breadth first (Kahn's algorithm) the same cells need {:.2f} times "
-          "the optimum. Where a peak equals its bound, no order of these graphs is better.",
+          "Why the orders differ from the paper's: the paper does not report TensorFlow Lite's "
+          "operator order, and its graphs are different. The baseline here, the order of "
+          "construction, goes branch by branch in DARTS and SwiftNet and is already good. In "
+          "breadth-first order (Kahn's algorithm) the same cells need {:.2f} times the optimum. "
+          "Where a peak equals its bound, no order of these graphs is better.",
           GeometricMean(ratios.from_kahn)),
-      "TFLite's allocator is LiteRT's, reproduced and compared with the real one by our tests: "
-      "inputs stay for the whole run and offsets are multiples of 64. The two columns of arenas "
-      "after "
-      "rewriting are of Neap's executor, whose element-wise operators also work in place: that, "
-      "and "
-      "no rewriting, is the gain of DARTS there."};
+      "TFLite's allocator is LiteRT's, reimplemented and compared with the real one by tests: "
+      "inputs stay for the whole run, and offsets are multiples of 64. The two columns of arenas "
+      "after rewriting are for Neap's executor, whose element-wise operators also work in place. "
+      "That alone, without any rewriting, is the gain of DARTS there."};
   picture::Bars bars;
   bars.label = "Reduction of the peak by cell";
   bars.series = {"paper: order", "paper: + rewriting", "ours: order", "ours: against random order"};
@@ -278,19 +274,17 @@ Result<Section> OverTime(const CellRun& run) {
   section.title = "Figure 12: SwiftNet cell A over time";
   section.text = {
       "The paper: 551.0 KB (TensorFlow Lite) to 250.9 KB (scheduled) to 225.8 KB (rewritten) with "
-      "the memory allocator, 200.7 KB to 188.2 KB without. Neap's addresses add nothing to the "
-      "peak "
-      "here: with and without allocator are the same number.",
-      fmt::format(
-          "The curves are those of operators, of which no order needs less than {} bytes (proven). "
-          "Ours has {} operators and {} nodes; the paper's has 21 nodes. In nodes ours needs {} "
-          "bytes, the 200.7 KB of the paper.{}",
-          FormatCount(run.planned.bound_bytes), run.planned.operators, run.in_nodes.operators,
-          FormatCount(run.in_nodes.planned),
-          run.narrow ? fmt::format(" Rewritten with sums of one byte, which is not exact, ours "
-                                   "needs {} bytes, where the paper has 188.2 KB.",
-                                   FormatCount(run.narrow->measured.peak_bytes))
-                     : std::string())};
+      "the memory allocator, 200.7 KB to 188.2 KB without. Neap's placement equals the peak here, "
+      "so its numbers with and without allocator are the same.",
+      fmt::format("The curves count operators; no order of them needs less than {} bytes (proven). "
+                  "The cell has {} operators and {} nodes here, and 21 nodes in the paper. Counted "
+                  "in nodes it needs {} bytes, the paper's 200.7 KB.{}",
+                  FormatCount(run.planned.bound_bytes), run.planned.operators,
+                  run.in_nodes.operators, FormatCount(run.in_nodes.planned),
+                  run.narrow ? fmt::format(" Rewritten with one-byte sums, which is not exact, it "
+                                           "needs {} bytes, the paper's 188.2 KB.",
+                                           FormatCount(run.narrow->measured.peak_bytes))
+                             : std::string())};
   Table table;
   table.id = "swiftnet-a";
   table.title = "Peaks in bytes";

@@ -109,18 +109,16 @@ Result<Section> Traffic(const std::vector<CellRun>& cells, const RunOptions& opt
                           Count(static_cast<std::int64_t>(all_optimum[i].size()))});
   }
   section.text = {
-      "The paper gives 1.76 at 256 KB; its other bars are drawn only. It reports neither the size "
-      "of "
-      "its blocks nor its accounting at the ends of a cell. Here: inputs are on chip at the "
-      "start, outputs may stay, dead data is never written back (docs/algorithms/traffic.md), so "
-      "that a cell whose "
-      "peak fits has no traffic at all. N/A: neither order has any; eliminated: only the planned "
-      "one has none, and no factor enters the mean.",
-      "An order of minimum peak does not minimise traffic: in memories far below its peak the file "
-      "order can move fewer bytes, as the table shows."};
+      "The paper gives 1.76 at 256 KB; its other bars are only drawn. It states neither its block "
+      "size nor what it counts at the ends of a cell. Here inputs are on chip at the start, "
+      "outputs may stay, and dead data is never written back (docs/algorithms/traffic.md). A cell "
+      "whose peak fits therefore has no traffic. N/A: neither order has traffic. Eliminated: only "
+      "the planned order has none. Neither enters the mean.",
+      "An order with the smallest peak is not optimised for memories far below its peak. In the "
+      "smallest memories the file order can cause less traffic."};
   section.plots.push_back({"traffic-plot",
-                           "Reduction by Belady's rule, blocks of 1 KiB; no bar: "
-                           "eliminated or none before",
+                           "Reduction by Belady's rule, blocks of 1 KiB; no bar: eliminated, or no "
+                           "traffic in either order",
                            std::move(bars)});
   section.tables = {std::move(means), std::move(table)};
   return section;
@@ -129,7 +127,7 @@ Result<Section> Traffic(const std::vector<CellRun>& cells, const RunOptions& opt
 Result<Section> Table2(const RunOptions& options, Report* report) {
   Section section;
   section.id = "table-2";
-  section.title = "Table 2: what each part of the algorithm buys on SwiftNet";
+  section.title = "Table 2: the parts of the algorithm on SwiftNet";
   NEAP_TRY(const Cell swiftnet, SwiftnetNetwork());
   NEAP_TRY(const std::optional<RewrittenCell> rewritten,
            Rewrite(RewritableOf(swiftnet), Rewriting::kNarrow, options));
@@ -184,15 +182,14 @@ Result<Section> Table2(const RunOptions& options, Report* report) {
       }
     }
   }
-  section.text = {fmt::format(
-      "The paper's three steps, implemented from the paper ({} states at most), beside Neap's own "
-      "search. Ours is the graph of the file, 86 operators; the paper's has 62 nodes. "
-      "Rewriting is Neap's choice with sums of one byte. Between two cells every order "
-      "has run the same "
-      "operators, so that even the first step has a single state there: it does not "
-      "multiply the states of the cells, and is no worse than the second.{}",
-      FormatCount(max_states),
-      rewritten ? "" : " No rewriting applies, so its three rows are missing.")};
+  section.text = {
+      fmt::format("The paper's three steps, reimplemented ({} states at most), and Neap's own "
+                  "search. The graph here has 86 operators, the paper's has 62 nodes. Rewriting is "
+                  "Neap's choice with one-byte sums. Between two cells every order has executed "
+                  "the same operators, so even the first step has a single state there. It does "
+                  "not multiply the states of the cells, and needs as few as the second.{}",
+                  FormatCount(max_states),
+                  rewritten ? "" : " No rewriting applies, so its three rows are missing.")};
   section.tables.push_back(std::move(table));
   return section;
 }
@@ -235,13 +232,13 @@ Result<Section> AllOrders(const CellRun& run, Report* report) {
   }
   lines.curves = {std::move(curve)};
   section.plots.push_back({"cdf", "Cumulative distribution of the peak", std::move(lines)});
-  section.text = {fmt::format(
-      "Dynamic programming over {} sets of executed operators counts how many orders have which "
-      "peak, in whole numbers of any size: nothing is sampled. The paper's shares are of its own "
-      "graph of the cell, whose optimum (200.7 KB) is below 250 KB; the optimum of ours, {} "
-      "bytes, is proven and is {}.",
-      FormatCount(all->states), FormatCount(best),
-      best <= kBudget ? "below as well" : "above: no order of it fits 250 KB")};
+  section.text = {
+      fmt::format("Dynamic programming over {} sets of executed operators counts how many orders "
+                  "have which peak, in integers of any size, without sampling. The paper's shares "
+                  "refer to its own graph of the cell, whose optimum (200.7 KB) is below 250 KB. "
+                  "The proven optimum of the graph here, {} bytes, is {}.",
+                  FormatCount(all->states), FormatCount(best),
+                  best <= kBudget ? "below as well" : "above: no order fits 250 KB")};
   report->qualities.push_back({"swiftnet-a.least_peak_of_all_orders", best, false});
   return section;
 }

@@ -142,22 +142,19 @@ Result<Section> RewritingSection(const std::vector<CellRun>& cells, const RunOpt
       {"exactness", "exactness"}};
   NEAP_CHECK_OK(AddDifferences(options, &differences, report));
   section.text = {
-      "Rewriting is Neap's (docs/algorithms/rewrite.md) in Neap's executor, which alone adds "
-      "partial sums in place. The paper's rewriter takes its two rules wherever they fit; Neap "
-      "searches for the choice of minimum peak. Neap's executor also runs element-wise operators "
-      "in "
-      "place: the third column shows its saving without any rewriting.",
-      "The paper calls both rules identities. Channel-wise partitioning is one for real numbers. "
-      "In 8 bits the partial sums have to be held in four bytes an element; held in one byte, with "
-      "the size of the output, as the paper counts them, they are rounded.",
-      "Why DARTS gains nothing here and 903 to 753 KB in the paper: the peak of the first cell as "
-      "published is in the strided reduction of its first input, where no concatenation is read "
-      "(the table names the operator). Without the convolutions of its inputs the cell's output is "
-      "still read by two later cells, so that its concatenation has to exist. Cut so that neither "
-      "is there, at the paper's granularity, the cell needs exactly the paper's 903 KB, six "
-      "tensors "
-      "of 28x28x48 floats, and rewritten its 753 KB, five of them. Floats are then summed in "
-      "another "
+      "Rewriting is Neap's (docs/algorithms/rewrite.md) for Neap's executor, the only one that "
+      "adds partial sums in place. The paper's rewriter applies its two rules wherever they fit. "
+      "Neap searches for the choice with the smallest peak. Neap's executor also runs element-wise "
+      "operators in place; the third column shows what that saves without any rewriting.",
+      "The paper calls both rules identities. For channel-wise partitioning this is true of real "
+      "numbers. In 8 bits, exact partial sums need four bytes per element. Sums of one byte, which "
+      "the paper counts, are rounded.",
+      "Why DARTS gains nothing here but 903 to 753 KB in the paper: the peak of the first cell as "
+      "published is at the strided reduction of its first input, which reads no concatenation (the "
+      "table names the operator). Without the convolutions of its inputs, two later cells still "
+      "read the cell's output, so its concatenation has to exist. If the cell is cut to exclude "
+      "both, at the paper's granularity, it needs exactly the paper's 903 KB, six tensors of "
+      "28x28x48 floats, and rewritten its 753 KB, five of them. Floats are then added in another "
       "order."};
   NEAP_TRY(Table darts, DartsTable(options, report));
   section.tables.push_back(PeaksTable(cells));

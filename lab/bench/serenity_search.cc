@@ -102,15 +102,14 @@ Status AddTimes(const CellRun& run, bool nodes, const RunOptions& options, Table
 std::string SummaryOf(const Totals& totals, std::size_t cells, const char* unit) {
   const auto n = static_cast<double>(cells);
   std::string text = fmt::format(
-      "In {}: SERENITY's algorithm takes {:.3f} s on average and proves {} of {} cells, with its "
-      "rewriting {:.3f} s and {} of {}; Neap's exact search takes {:.4f} s and proves {}.",
+      "In {}, SERENITY's algorithm takes {:.3f} s on average and proves {} of {} cells; with its "
+      "rewriting {:.3f} s and {} of {}. Neap's exact search takes {:.4f} s and proves {}.",
       unit, totals.serenity_seconds / n, totals.serenity_proven, cells,
       totals.rewritten_seconds / n, totals.rewritten_proven, cells, totals.exact_seconds / n,
       totals.exact_proven);
   if (totals.serenity_most > 0) {
     text += fmt::format(
-        " The RandWire cells that SERENITY's algorithm proves take it {:.2f} to "
-        "{:.2f} s each.",
+        " SERENITY's algorithm takes {:.2f} to {:.2f} s for each RandWire cell that it proves.",
         totals.serenity_least, totals.serenity_most);
   }
   return text;
@@ -155,13 +154,13 @@ Result<Section> SchedulingTime(const std::vector<CellRun>& cells, const RunOptio
   bars.logarithmic = true;
   section.text = {fmt::format(
       "The paper: 40.6 s on average without rewriting, 48.8 s with it (its machine and language "
-      "are not reported). Ours are seconds of one thread on the machine above. SERENITY's "
+      "are not reported). Seconds here are of one thread on the machine above. SERENITY's "
       "algorithm (dynamic programming, divide and conquer, adaptive soft budget; `--order "
-      "serenity`) is implemented from the paper and ends at {} states. Both granularities are "
-      "shown, because they decide the result: with four operators for a node of RandWire its "
-      "tables are too large, at the paper's granularity they are not. With rewriting: the paper's "
-      "rewriter (its two rules wherever they fit, sums of one byte) and then the search; the order "
-      "in which a sum's terms arrive is fixed by the rewriter.",
+      "serenity`) is reimplemented from the paper and stops at {} states. The granularity decides "
+      "the result, so both are shown. With four operators per RandWire node the algorithm's tables "
+      "are too large; at the paper's granularity they are not. Rewritten: the paper's rewriter "
+      "(its two rules wherever they fit, one-byte sums), then the search. The rewriter fixes the "
+      "order in which the terms of a sum arrive.",
       FormatCount(MaxStates(options)))};
   std::vector<std::vector<double>> seconds(cells.size());
   for (const bool nodes : {false, true}) {
@@ -238,11 +237,11 @@ Result<Section> StatesOverBudget(const std::vector<CellRun>& cells, const RunOpt
     report->qualities.push_back({run->cell.id + ".states_at_the_optimum", at_optimum, false});
   }
   section.text = {
-      "The paper draws how many schedules are explored against the soft budget tau, without "
-      "numbers. Here the dynamic program runs once for each tau, at the granularity of nodes "
-      "(`--order serenity --soft-budget SIZE`), up to the hard budget, the peak of Kahn's order. "
-      "Below the optimum there is no solution, and a run that shows this is a proof; at the "
-      "optimum the states are fewest that still contain a solution; above it they grow until "
+      "The paper plots explored schedules against the soft budget tau, without numbers. Here the "
+      "dynamic program runs once per tau, at the granularity of nodes (`--order serenity "
+      "--soft-budget SIZE`), up to the hard budget, the peak of Kahn's order. Below the optimum "
+      "there is no solution, and a run that shows this is a proof. At the optimum the number of "
+      "states is the smallest that still contains a solution. Above it the number grows until "
       "nothing is pruned."};
   section.plots.push_back({"budget-plot", "States over the soft budget", std::move(lines)});
   section.tables.push_back(std::move(table));
