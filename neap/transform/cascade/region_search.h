@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -40,7 +41,7 @@ struct Combination {
 };
 
 // Of costs, those that no other dominates; of equal ones the first. Sorted by bytes, then
-// multiplications, then what is kept.
+// multiplications, then what is kept. O(n log n).
 template <typename T>
 void KeepUndominated(std::vector<T>* items);
 
@@ -146,11 +147,18 @@ void KeepUndominated(std::vector<T>* items) {
     return std::tie(a.cost.bytes, a.cost.macs, a.cost.kept_bytes) <
            std::tie(b.cost.bytes, b.cost.macs, b.cost.kept_bytes);
   });
+  // Of what is kept so far, the multiplications and, for those, the least kept bytes: one rises as
+  // the other falls. Nothing that comes later has fewer bytes, so this decides.
+  std::map<std::int64_t, std::int64_t> front;
   std::vector<T> kept;
   for (T& item : *items) {
-    bool beaten = false;
-    for (const T& other : kept) beaten = beaten || Dominates(other.cost, item.cost);
-    if (!beaten) kept.push_back(std::move(item));
+    const std::int64_t macs = item.cost.macs;
+    const std::int64_t kept_bytes = item.cost.kept_bytes;
+    auto next = front.upper_bound(macs);
+    if (next != front.begin() && std::prev(next)->second <= kept_bytes) continue;
+    while (next != front.end() && next->second >= kept_bytes) next = front.erase(next);
+    front[macs] = kept_bytes;
+    kept.push_back(std::move(item));
   }
   *items = std::move(kept);
 }
