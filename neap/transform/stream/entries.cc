@@ -91,7 +91,7 @@ Result<compile::Compiled> CompileStreamed(const graph::Graph& graph,
                                           const compile::Options& options,
                                           const Settings& settings) {
   NEAP_TRY(compile::Compiled compiled, CompileFirst(graph, options));
-  if (compiled.of_no_use) return compiled;
+  if (compiled.rejected) return compiled;
   const auto start = std::chrono::steady_clock::now();
   NEAP_CHECK_OK(StreamEntries(graph, options, settings, &compiled));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
