@@ -45,7 +45,7 @@ struct Combination {
 template <typename T>
 void KeepUndominated(std::vector<T>* items);
 
-// Tells regions apart: operators and cuts.
+// Identifies a region: operators and cuts.
 using RegionKey = std::vector<std::int64_t>;
 RegionKey KeyOf(const RegionPlan& region);
 
