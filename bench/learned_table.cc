@@ -67,7 +67,7 @@ struct Row {
   double best = 0;  // of the exact search
   double learned_seconds = 0;
   double exact_seconds = 0;
-  std::int32_t violations = 0;
+  double violations = 0;  // precedences, before the repair
 };
 
 Limits LimitsOf(std::int64_t states) {
@@ -94,7 +94,7 @@ std::string HeaderOf(const std::string& first) {
 std::string LineOf(const std::string& name, const Row& row) {
   std::string line = fmt::format("| {} | {:.2f} |", name, Gap(row.best, row.bound));
   for (const double value : row.values) line += fmt::format(" {:.2f} |", Gap(value, row.bound));
-  return line + fmt::format(" {} | {:.4f} | {:.4f} |\n", row.violations, row.learned_seconds,
+  return line + fmt::format(" {:.1f} | {:.4f} | {:.4f} |\n", row.violations, row.learned_seconds,
                             row.exact_seconds);
 }
 
@@ -109,7 +109,7 @@ Row MeanOf(const std::vector<Row>& rows) {
     mean.best += Gap(row.best, row.bound) / count;
     mean.learned_seconds += row.learned_seconds / count;
     mean.exact_seconds += row.exact_seconds / count;
-    mean.violations += row.violations;
+    mean.violations += row.violations / count;
     for (std::size_t i = 0; i < row.values.size(); ++i) {
       mean.values[i] += Gap(row.values[i], row.bound) / count;
     }

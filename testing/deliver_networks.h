@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small model as a .tflite, for the tests of this module: a convolution that makes many channels,
-// an activation and a pool that shrinks them.
+// Small models as .tflite, for the tests of this module.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,54 +17,63 @@
 
 namespace neap::deliver {
 
-class WideModel {
- public:
-  static formats::SourceModel Make() {
-    const auto bytes = formats::ExportTflite(WideModel().graph_, "wide");
+class ModelBuilder {
+ protected:
+  explicit ModelBuilder(graph::ElementType type) : type_(type) { graph_.subgraphs.push_back({}); }
+
+  formats::SourceModel Built(const std::string& name) const {
+    const auto bytes = formats::ExportTflite(graph_, name);
     EXPECT_TRUE(bytes) << bytes.error().ToString();
     auto model = formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(*bytes),
-                                    "folder/wide.tflite", {});
+                                    "folder/" + name + ".tflite", {});
     EXPECT_TRUE(model) << model.error().ToString();
     return *std::move(model);
   }
 
- private:
-  WideModel() {
-    graph_.subgraphs.push_back({});
-    const auto in = Add("in", {1, 16, 16, 2}, {});
-    const auto weights = Add("weights", {16, 3, 3, 2}, std::vector<std::int8_t>(288, 3));
-    Main().inputs = {in};
-    const auto wide = Run("CONV_2D", {in, weights, graph::TensorId()}, {1, 16, 16, 16},
-                          {{"padding", std::int64_t{0}},
-                           {"stride_h", std::int64_t{1}},
-                           {"stride_w", std::int64_t{1}},
-                           {"dilation_h_factor", std::int64_t{1}},
-                           {"dilation_w_factor", std::int64_t{1}}});
-    const auto active = Run("RELU", {wide}, {1, 16, 16, 16}, {});
-    Main().outputs = {Run("MAX_POOL_2D", {active}, {1, 4, 4, 16},
-                          {{"padding", std::int64_t{1}},
-                           {"stride_h", std::int64_t{4}},
-                           {"stride_w", std::int64_t{4}},
-                           {"filter_height", std::int64_t{4}},
-                           {"filter_width", std::int64_t{4}}})};
-  }
-
   graph::Subgraph& Main() { return graph_.subgraphs[graph::SubgraphId(0)]; }
 
-  graph::TensorId Add(std::string name, graph::Shape shape,
-                      const std::vector<std::int8_t>& values) {
+  graph::TensorId Add(std::string name, graph::Shape shape) {
     graph::Tensor tensor;
     tensor.name = std::move(name);
-    tensor.type = graph::ElementType::kInt8;
+    tensor.type = type_;
     tensor.shape = std::move(shape);
-    tensor.quantization = graph::Quantization{{0.1F}, {0}, 0};
-    if (!values.empty()) {
-      auto bytes = std::make_shared<std::vector<std::byte>>(values.size());
-      std::memcpy(bytes->data(), values.data(), values.size());
-      tensor.constant = true;
-      tensor.data = graph::ConstantData{bytes, *bytes};
+    if (type_ == graph::ElementType::kInt8) {
+      tensor.quantization = graph::Quantization{{0.1F}, {0}, 0};
     }
     return Main().tensors.push_back(std::move(tensor));
+  }
+
+  template <typename T>
+  graph::TensorId AddWeights(const graph::Shape& shape, T value) {
+    std::size_t count = 1;
+    for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
+    const std::vector<T> values(count, value);
+    auto bytes = std::make_shared<std::vector<std::byte>>(count * sizeof(T));
+    std::memcpy(bytes->data(), values.data(), bytes->size());
+    const graph::TensorId id = Add("weights" + std::to_string(Main().tensors.size()), shape);
+    Main().tensors[id].constant = true;
+    Main().tensors[id].data = graph::ConstantData{bytes, *bytes};
+    return id;
+  }
+
+  graph::TensorId Convolve(graph::TensorId input, graph::TensorId weights,
+                           const graph::Shape& shape) {
+    return Run("CONV_2D", {input, weights, graph::TensorId()}, shape,
+               {{"padding", std::int64_t{0}},
+                {"stride_h", std::int64_t{1}},
+                {"stride_w", std::int64_t{1}},
+                {"dilation_h_factor", std::int64_t{1}},
+                {"dilation_w_factor", std::int64_t{1}}});
+  }
+
+  // The largest element of every square of 4 by 4.
+  graph::TensorId Pool(graph::TensorId input, const graph::Shape& shape) {
+    return Run("MAX_POOL_2D", {input}, shape,
+               {{"padding", std::int64_t{1}},
+                {"stride_h", std::int64_t{4}},
+                {"stride_w", std::int64_t{4}},
+                {"filter_height", std::int64_t{4}},
+                {"filter_width", std::int64_t{4}}});
   }
 
   graph::TensorId Run(const std::string& type, std::vector<graph::TensorId> inputs,
@@ -74,13 +82,46 @@ class WideModel {
     op.type = type;
     op.domain = "tflite";
     op.inputs = std::move(inputs);
-    op.outputs = {Add(type + "_out", shape, {})};
+    op.outputs = {Add(type + "_out" + std::to_string(Main().ops.size()), shape)};
     op.attributes = std::move(with);
     Main().ops.push_back(op);
     return op.outputs[0];
   }
 
+ private:
+  graph::ElementType type_;
   graph::Graph graph_;
+};
+
+// A convolution with many output channels, an activation, and a pool that shrinks them.
+class WideModel : private ModelBuilder {
+ public:
+  static formats::SourceModel Make() { return WideModel().Built("wide"); }
+
+ private:
+  WideModel() : ModelBuilder(graph::ElementType::kInt8) {
+    const auto in = Add("in", {1, 16, 16, 2});
+    Main().inputs = {in};
+    const auto weights = AddWeights<std::int8_t>({16, 3, 3, 2}, 3);
+    const auto wide = Convolve(in, weights, {1, 16, 16, 16});
+    Main().outputs = {Pool(Run("RELU", {wide}, {1, 16, 16, 16}, {}), {1, 4, 4, 16})};
+  }
+};
+
+// Two convolutions of floats, the second one wide, and a pool. The second can be a sum over the
+// pieces of the first (inexact), or computed in pieces itself (exact in Neap's executor), not both.
+class TwoConvolutions : private ModelBuilder {
+ public:
+  static formats::SourceModel Make() { return TwoConvolutions().Built("two"); }
+
+ private:
+  TwoConvolutions() : ModelBuilder(graph::ElementType::kFloat32) {
+    const auto in = Add("in", {1, 8, 8, 4});
+    Main().inputs = {in};
+    const auto first = Convolve(in, AddWeights({16, 1, 1, 4}, 0.5F), {1, 8, 8, 16});
+    const auto second = Convolve(first, AddWeights({64, 1, 1, 16}, 0.25F), {1, 8, 8, 64});
+    Main().outputs = {Pool(second, {1, 2, 2, 64})};
+  }
 };
 
 }  // namespace neap::deliver

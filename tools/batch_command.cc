@@ -185,6 +185,7 @@ class BatchSession {
       NEAP_TRY(settings_.runtime, deliver::RuntimeOf(options_.words, formats::Format::kOnnx));
     }
     NEAP_TRY(settings_.dims, ParseDims(options_.dims));
+    settings_.option_prefix = "--";
     NEAP_TRY(settings_.limits.max_memory_bytes, ParseSize("--max-memory", options_.max_memory));
     settings_.limits.max_states = options_.max_states;
     settings_.limits.max_seconds = options_.time_limit_seconds;

@@ -74,6 +74,11 @@ Result<int> Check(const CheckOptions& options) {
   for (const std::string& violation : report.violations) {
     fmt::print(stderr, "neap check: {}\n", report::Printable(violation, 4096));
   }
+  // --dim replaces the values of the plan, all of them.
+  const Diagnostic unbound = WithAllSymbols(MissingSize(""), source.graph);
+  if (!report.violations.empty() && !unbound.hint.empty()) {
+    fmt::print(stderr, "neap check: {}\n", report::Printable(unbound.hint, 4096));
+  }
   if (options.output.json) {
     NEAP_CHECK_OK(Print(stdout, report::CheckJson(report)));
   } else if (report.violations.empty() && !options.output.quiet) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/plan_next.h"
 
+#include "neap/transform/rewrite/interface.h"
+
 namespace neap::tools {
 namespace {
 
@@ -17,6 +19,9 @@ std::string UntriedOptions(const PlanOptions& options, const MadePlan& made) {
   add(words.rewrite == "none" && !words.has_scratch, "--rewrite bitwise");
   add(overlaps, "--overlap tflm-reference");
   add(words.cascade == "off", "--cascade auto");
+  add(words.integer_io.empty() && !words.has_scratch &&
+          !rewrite::ConversionsAtEnds(made.source.graph, {true, true}).empty(),
+      "--integer-io both");
   add(words.stream == "off" && runtime == plan::Runtime::kNeap, "--stream auto");
   return out;
 }

@@ -211,6 +211,9 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   NoteCarriedPlan(made, &report);
   AddNotes(made.delivery.notes, &report);
   AddNotes(compiled.notes, &report);
+  if (compiled.interrupted) {
+    report.notes.emplace_back("interrupted: another plan may need less memory");
+  }
   if (request.compile.runtime == plan::Runtime::kNeap && !request.sums_in_place &&
       request.rewriting.any) {
     report.notes.emplace_back(

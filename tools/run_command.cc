@@ -197,7 +197,9 @@ Result<Job> Load(const RunOptions& options) {
   }
   NEAP_CHECK_OK(WriteOutCalls(options, &job));
   NEAP_CHECK_OK(ChooseKernels(options, &job));
-  NEAP_TRY(job.inputs, LoadInputs(options, &job));
+  auto inputs = LoadInputs(options, &job);
+  if (!inputs) return Fail(WithAllSymbols(std::move(inputs).error(), job.source.graph));
+  job.inputs = std::move(*inputs);
   return job;
 }
 

@@ -15,6 +15,7 @@
 #include "neap/batch/structure.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/deliver.h"
+#include "neap/deliver/dims.h"
 #include "neap/formats/formats.h"
 
 namespace neap::batch {
@@ -104,7 +105,8 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
                            StructureKey(model.graph, runtime),
                            [&] { return Compute(model.graph, runtime, options); }, repeated);
   if (!numbers) {
-    Diagnostic diagnostic = std::move(numbers).error();
+    Diagnostic diagnostic =
+        deliver::WithAllSymbols(std::move(numbers).error(), model.graph, options.option_prefix);
     if (diagnostic.file.empty()) diagnostic.file = model.path;
     return Fail(std::move(diagnostic));
   }

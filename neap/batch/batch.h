@@ -27,6 +27,7 @@ inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 struct Options {
   std::optional<plan::Runtime> runtime;      // nullopt: tflm for .tflite, ideal for all others
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions of the models with a "path"
+  std::string option_prefix;                 // before names of options in messages: "--"
   bool place = true;                         // false: no arena_bytes
   Limits limits;                             // of each search; `observer` and `stop` are not used
   std::int64_t placement_states = 200'000;

@@ -173,11 +173,12 @@ void StreamChecker::RunBlocks(const plan::StreamSegment& segment) {
 }
 
 void StreamChecker::Feed(const plan::StreamOp& step, const Part& part) {
-  if (part.rows.first != fed_rows_ ||
+  std::int64_t& fed_rows = fed_rows_[step.fed];
+  if (part.rows.first != fed_rows ||
       part.columns != plan::StreamRange{0, images_[step.fed].width}) {
     return Fail(OpId(), step.fed, "expected whole rows, each delivered once and in order");
   }
-  fed_rows_ = part.rows.last;
+  fed_rows = part.rows.last;
   Write(OpId(), step.fed, part, {});
 }
 

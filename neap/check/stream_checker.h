@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -132,7 +133,7 @@ class StreamChecker {
   std::vector<std::int64_t> names_;                   // of each byte of the arena
   std::int64_t touched_bytes_ = 0;
   std::int64_t macs_ = 0;
-  std::int64_t fed_rows_ = 0;
+  std::map<graph::TensorId, std::int64_t> fed_rows_;  // of each input, so far
   int segment_ = -1;
   bool repeats_ = false;  // a pixel was computed again
   bool failed_ = false;

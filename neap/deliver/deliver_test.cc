@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neap/deliver/edits.h"
+#include "testing/deliver_networks.h"
 
 namespace neap::deliver {
 namespace {
@@ -78,6 +79,31 @@ TEST(DeliverTest, AModelThatNothingImprovesIsPlannedAsGiven) {
   ASSERT_EQ(delivery->tried.size(), 1U);
   EXPECT_EQ(delivery->tried[0].measure, (Measure{false, 0, 170, 2}));
   EXPECT_EQ(delivery->compiled.file_order.peak_bytes, 170);
+}
+
+// Rewrites that may be inexact are a choice of more rules, but an operator has one rule only.
+TEST(DeliverTest, InexactRewritesNeedNoMoreThanExactOnes) {
+  const formats::SourceModel model = TwoConvolutions::Make();
+  Request request;
+  request.compile.runtime = plan::Runtime::kNeap;
+  request.compile.place = false;
+  request.sums_in_place = true;
+  const auto exact = Deliver(model, request);
+  ASSERT_TRUE(exact) << exact.error().ToString();
+  ASSERT_EQ(exact->kind, Kind::kRewritten);
+  request.rewriting.exactness = plan::Exactness::kReassociates;
+  const auto inexact = Deliver(model, request);
+  ASSERT_TRUE(inexact) << inexact.error().ToString();
+  const auto peak = [](const Delivery& delivery) {
+    return plan::LargestEntry(delivery.compiled.plan).peak_bytes;
+  };
+  EXPECT_EQ(peak(*inexact), peak(*exact));
+  ASSERT_TRUE(inexact->rewriting);
+  for (const plan::Rewrite& rewrite : inexact->compiled.plan.rewrites) {
+    EXPECT_EQ(rewrite.exactness, plan::Exactness::kBitwise);
+  }
+  EXPECT_LE(inexact->rewriting->lower_bound_bytes, exact->rewriting->lower_bound_bytes)
+      << "a bound of more choices";
 }
 
 TEST(DeliverTest, FailsWithTheErrorOfTheModelAsGiven) {

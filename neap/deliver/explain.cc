@@ -339,8 +339,8 @@ class Explainer {
     }
     const bool cut_short = compiled.interrupted || share.IsUsed() ||
                            (delivery.tiles ? delivery.tiles->cut_short : share.IsHalfUsed());
-    feature->state =
-        cut_short && !feature->IsOptimal() ? FeatureState::kUnfinished : FeatureState::kPlanned;
+    feature->state = FeatureState::kPlanned;
+    if (cut_short && !feature->IsOptimal()) feature->state = FeatureState::kUnfinished;
     if (!WritesModel(*feature)) return;
     std::vector<std::string> notes;
     const auto written =

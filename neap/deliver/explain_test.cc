@@ -109,6 +109,16 @@ TEST(ExplainTest, WithoutWorkOnlyTheDefaultIsPlanned) {
   EXPECT_EQ(WorkLeft(), work_internal::kNoEnd) << "the limit ends with the call";
 }
 
+TEST(ExplainTest, AProvenResultIsFinishedWithoutWork) {
+  ExplainRequest request;
+  request.work = 0;
+  const auto explanation = Explain(SourceOf(kTwoOps), request);
+  ASSERT_TRUE(explanation) << explanation.error().ToString();
+  const Feature& base = explanation->features[explanation->default_feature];
+  EXPECT_TRUE(base.IsOptimal());
+  EXPECT_EQ(base.state, FeatureState::kPlanned);
+}
+
 TEST(ExplainTest, AnInterruptLeavesTheRestOut) {
   std::atomic<bool> stop = false;
   int begun = 0;

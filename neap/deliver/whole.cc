@@ -2,7 +2,9 @@
 //
 // Steps of Deliver(): plans without tiles and streams, of the rewritten model and of the model as
 // given.
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,30 +76,74 @@ void CompileRewritten(const Job& job, const Limits& share, Rewritten rewritten, 
   Offer(job, std::move(candidate), found);
 }
 
+// An operator has the first rule that matches it. Where rules may be inexact, that can be a sum of
+// partial convolutions in place of a convolution in pieces, which is exact and may need less.
+// Therefore the exact choices are searched, too, and first: of equal plans they are kept.
+std::vector<plan::Exactness> ExactnessesOf(const RewriteSettings& settings) {
+  if (settings.exactness == plan::Exactness::kBitwise || settings.everywhere) {
+    return {settings.exactness};
+  }
+  return {plan::Exactness::kBitwise, plan::Exactness::kReassociates};
+}
+
+struct Rewritings {
+  std::vector<Rewritten> found;  // with rewrites; a bound that holds for the choices of all of them
+  std::string left_out;          // why a search has no model; ""
+  bool failed = false;           // for every set of rules: the graph has no sizes
+};
+
+// One search for every exactness.
+Rewritings SearchRewrites(const Job& job, const Limits& share, const RewriteSettings& wanted) {
+  Rewritings out;
+  std::optional<std::int64_t> bound;
+  const std::vector<plan::Exactness> exactnesses = ExactnessesOf(wanted);
+  for (std::size_t i = 0; i < exactnesses.size(); ++i) {
+    compile::Options search = job.options;
+    search.limits = WithShareOfTime(share, 1, static_cast<int>(1 + exactnesses.size() - i));
+    search.order = "exact";
+    RewriteSettings settings = wanted;
+    settings.exactness = exactnesses[i];
+    const WorkScope work(1, 2);
+    auto rewritten =
+        Rewrite(job.source, search, settings, job.request.sums_in_place, job.request.load);
+    if (!rewritten) {
+      // A graph without sizes fails as it is given, with a better message.
+      out.failed = rewritten.error().code != ErrorCode::kBadInput;
+      if (out.failed) return out;
+      out.left_out = "rewrites are left out: " + rewritten.error().message;
+      continue;
+    }
+    // No peak: no rule matches, and the other search has every choice of this one.
+    if (rewritten->peak_bytes > 0) {
+      bound = std::min(bound.value_or(rewritten->lower_bound_bytes), rewritten->lower_bound_bytes);
+    }
+    const bool known = !out.found.empty() && !rewritten->rewritten_sha256.empty() &&
+                       out.found.back().rewritten_sha256 == rewritten->rewritten_sha256;
+    if (!known && !rewritten->applications.empty()) out.found.push_back(std::move(*rewritten));
+  }
+  for (Rewritten& rewritten : out.found) rewritten.lower_bound_bytes = *bound;
+  return out;
+}
+
 // Fewer rules where all of them give no better plan: a smaller peak may have a larger arena.
 Status PlanRewritten(const Job& job, const Limits& share, Found* found) {
   if (IsInterrupted(job, found)) return {};
-  compile::Options search = job.options;
-  search.limits = WithShareOfTime(share, 1, 2);
-  search.order = "exact";
   RewriteSettings wanted = job.request.rewriting;
   std::string left_out;
   for (const std::vector<std::string>& rules : rewrite::RuleSets(job.request.rewriting.rules)) {
     wanted.rules = rules;
     {
       const StepTimer timer("rewrite", found);
-      std::optional<WorkScope> work(std::in_place, 1, 2);
-      auto rewritten =
-          Rewrite(job.source, search, wanted, job.request.sums_in_place, job.request.load);
-      work.reset();
-      if (!rewritten) {
-        // A graph without sizes fails as it is given, with a better message.
-        if (rewritten.error().code != ErrorCode::kBadInput) break;
-        left_out = "rewrites are left out: " + rewritten.error().message;
+      Rewritings rewritings = SearchRewrites(job, share, wanted);
+      if (rewritings.failed) break;
+      if (!rewritings.left_out.empty()) left_out = std::move(rewritings.left_out);
+      if (rewritings.found.empty()) {
+        if (left_out.empty()) break;
         continue;
       }
-      if (rewritten->applications.empty()) break;
-      CompileRewritten(job, share, std::move(*rewritten), found);
+      for (Rewritten& rewritten : rewritings.found) {
+        CompileRewritten(job, share, std::move(rewritten), found);
+      }
     }
     NEAP_CHECK_OK(PlanAsGiven(job, share, found));
     if (found->best && found->best->kind == Kind::kRewritten) break;

@@ -28,6 +28,31 @@ StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes) {
   return image.pixel_bytes > 0 && image.bytes() == bytes ? image : whole;
 }
 
+StreamImage ImageOf(const graph::Tensor& tensor) {
+  return ImageOf(tensor, graph::TensorBytes(tensor).value_or(0));
+}
+
+std::int64_t BytesOf(const graph::Subgraph& subgraph, const StreamArea& area) {
+  std::int64_t pixels = 0;
+  for (const StreamRing& ring : area.rings) pixels += ring.pixels;
+  return pixels * ImageOf(subgraph.tensors[area.tensor]).pixel_bytes;
+}
+
+std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamSegment& segment) {
+  std::int64_t height = 0;
+  for (const StreamArea& area : segment.areas) {
+    const std::int64_t pixel = ImageOf(subgraph.tensors[area.tensor]).pixel_bytes;
+    for (const StreamRing& ring : area.rings) {
+      height = std::max(height, ring.offset + ring.pixels * pixel);
+    }
+  }
+  if (!segment.channel_plane) return height;
+  const graph::Tensor& out = subgraph.tensors[subgraph.ops[segment.ops[0].op].outputs[0]];
+  const StreamImage image = ImageOf(out);
+  const std::int64_t plane = image.height * image.width * (graph::BitsOf(out.type) / 8);
+  return std::max(height, *segment.channel_plane + plane);
+}
+
 std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const graph::Op& op) {
   if (op.outputs.empty() || !op.outputs[0].valid()) return 0;
   const graph::Tensor& output = subgraph.tensors[op.outputs[0]];

@@ -114,6 +114,13 @@ struct StreamImage {
 };
 // `bytes` is of the whole tensor.
 StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes);
+// Of a tensor without a known size: no bytes.
+StreamImage ImageOf(const graph::Tensor& tensor);
+
+// The bytes of the arena that a tensor has during a segment, in all of its rings; the end of the
+// highest byte that the segment uses. `subgraph`: that of the plan.
+std::int64_t BytesOf(const graph::Subgraph& subgraph, const StreamArea& area);
+std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamSegment& segment);
 
 // Multiply-accumulates of one pixel of the output of `op` (ops/macs.h), at most 2^40.
 std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const graph::Op& op);

@@ -55,6 +55,21 @@ def wide_graph(operators, seed, width=40):
     return {"tensors": tensors, "inputs": [0], "outputs": [operators + 1], "ops": ops}
 
 
+def symbolic_onnx(*symbols):
+    """An .onnx of one Relu, whose dimensions are these symbols."""
+    def field(number, value):
+        if isinstance(value, int):
+            return bytes([number << 3, value])
+        value = value.encode() if isinstance(value, str) else value
+        return bytes([number << 3 | 2, len(value)]) + value
+
+    shape = b"".join(field(1, field(2, symbol)) for symbol in symbols)
+    kind = field(2, field(1, field(1, 1) + field(2, shape)))  # of float32
+    node = field(1, "x") + field(2, "y") + field(4, "Relu")
+    graph = (field(1, node) + field(2, "g") + field(11, field(1, "x") + kind) + field(12, field(1, "y") + kind))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 17))
+
+
 class CliTest(unittest.TestCase):
     """Every test runs in an empty folder of its own: self.folder."""
 

@@ -8,7 +8,7 @@ import re
 import stat
 
 from neap_cli import (DIAMOND, DIAMOND_BEST_PEAK, DIAMOND_FILE_PEAK, DONE, FAILED, OVER_BUDGET,
-                      SOURCE, UNPROVEN, USAGE, CliTest, wide_graph)
+                      SOURCE, UNPROVEN, USAGE, CliTest, symbolic_onnx, wide_graph)
 
 
 class Conventions(CliTest):
@@ -51,6 +51,21 @@ class Conventions(CliTest):
             self.assertEqual(result.stdout, b"", words)
             self.assertNotEqual(result.stderr, b"", words)
         self.assertEqual(self.files(), ["g.json"])
+
+    def test_symbols_without_a_value_are_all_named(self):
+        (self.folder / "m.onnx").write_bytes(symbolic_onnx("batch", "rows"))
+        both = b"--dim batch=1 --dim rows=1"
+        for words in (["plan", "m.onnx"], ["explain", "m.onnx"], ["inspect", "m.onnx"], ["run", "m.onnx"],
+                      ["traffic", "m.onnx"], ["pareto", "m.onnx"], ["pipeline", "m.onnx", "--stages", "2"]):
+            self.assertIn(both, self.expect(FAILED, *words).stderr, words)
+        answer = self.expect(DONE, "batch", "-", stdin=b'{"path": "m.onnx"}\n').stdout
+        self.assertIn(both, answer)
+        self.expect(DONE, "plan", "m.onnx", "--dim", "batch=2", "--dim", "rows=3", "--plan", "p.json")
+        self.expect(DONE, "check", "m.onnx", "p.json")
+        for words in (["check", "m.onnx", "p.json"], ["run", "m.onnx", "--plan", "p.json"]):
+            done = self.run_neap(*words, "--dim", "batch=2")
+            self.assertEqual(done.returncode, FAILED, words)
+            self.assertIn(b"--dim rows=1", done.stderr, words)
 
     def test_short_form_equals_plan(self):
         self.zoo("m.onnx")

@@ -2,6 +2,7 @@
 """Streamed plans: neap plan --stream, neap check and neap run of them."""
 
 import json
+import re
 import unittest
 
 from neap_cli import DONE, FAILED, OVER_BUDGET, USAGE, CliTest
@@ -24,6 +25,17 @@ class StreamTest(CliTest):
         self.assertEqual(report["violations"], [])
         self.assertEqual(report["high_water_bytes"], report["arena_bytes"])
         return report
+
+    def test_the_report_names_the_fullest_segment_and_its_terms_add_up(self):
+        for words in ((), ("--input", "rows"), ("--input", "external")):
+            text = self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", *words).stdout
+            text = " ".join(text.decode().split()).replace(",", "")  # one line, no separators
+            arena = int(re.match(r"Arena (\d+) B", text)[1])
+            found = re.search(r"Arena fullest in segment \d+ of \d+ operators? .*?: (.*?) = (\d+) B\.", text)
+            terms, total = found.groups()
+            signed = re.findall(r"([-+]|^) ?(?:'[^']*' |\d+ more )?(\d+)(?= |$)", terms)
+            self.assertEqual(sum(-int(n) if sign == "-" else int(n) for sign, n in signed), int(total), terms)
+            self.assertEqual(int(total), arena)
 
     def test_streamed_plans_run_in_fewer_bytes(self):
         layers = self.report_of("plan", "net.tflite", "--runtime", "neap")

@@ -25,10 +25,6 @@ constexpr std::int32_t kBefore = -1;  // written before the segment
 constexpr std::int32_t kAfter = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t kMaxDrawn = 112;  // blocks of a row step that are looked at
 
-plan::StreamImage ImageOf(const graph::Tensor& tensor) {
-  return plan::ImageOf(tensor, graph::TensorBytes(tensor).value_or(0));
-}
-
 struct Box {
   StreamRange rows;
   StreamRange columns;
@@ -104,7 +100,7 @@ class FootprintMaker {
     for (const plan::StreamArea& area : segment_.areas) {
       Held& held = held_[area.tensor];
       held.area = &area;
-      held.image = ImageOf(subgraph_.tensors[area.tensor]);
+      held.image = plan::ImageOf(subgraph_.tensors[area.tensor]);
       held.wanted = IsWantedLater(area.tensor);
       const auto pixels = held.image.height * held.image.width;
       held.now.resize(static_cast<std::size_t>(pixels));
@@ -153,7 +149,7 @@ class FootprintMaker {
   Box NeedOf(const graph::Op& op, std::size_t input, const Box& box) const {
     constexpr std::size_t kRank = 4;
     const graph::Tensor& out = subgraph_.tensors[op.outputs[0]];
-    const plan::StreamImage image = ImageOf(subgraph_.tensors[op.inputs[input]]);
+    const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[op.inputs[input]]);
     Box all{{0, image.height}, {0, image.width}};
     ops::Box wanted = ops::WholeBox(*out.shape);
     if (wanted.size() == kRank && (*out.shape)[0] == 1) {
@@ -344,21 +340,6 @@ std::string TensorName(const graph::Subgraph& subgraph, TensorId id) {
   return name.empty() ? fmt::format("#{}", id.value()) : name;
 }
 
-std::int64_t TopOf(const graph::Subgraph& subgraph, const plan::StreamSegment& segment) {
-  std::int64_t top = 0;
-  for (const plan::StreamArea& area : segment.areas) {
-    const std::int64_t pixel = ImageOf(subgraph.tensors[area.tensor]).pixel_bytes;
-    for (const plan::StreamRing& ring : area.rings) {
-      top = std::max(top, ring.offset + ring.pixels * pixel);
-    }
-  }
-  if (!segment.channel_plane) return top;
-  const graph::Tensor& out = subgraph.tensors[subgraph.ops[segment.ops[0].op].outputs[0]];
-  const plan::StreamImage image = ImageOf(out);
-  return std::max(
-      top, *segment.channel_plane + image.height * image.width * (graph::BitsOf(out.type) / 8));
-}
-
 std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::EntryPlan& entry,
                                     std::size_t most) {
   const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
@@ -369,7 +350,7 @@ std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::Entry
     if (blocks && !segments[s].ops[0].rows.empty()) highest.push_back(s);
   }
   std::stable_sort(highest.begin(), highest.end(), [&](std::size_t a, std::size_t b) {
-    return TopOf(subgraph, segments[a]) > TopOf(subgraph, segments[b]);
+    return plan::HeightOf(subgraph, segments[a]) > plan::HeightOf(subgraph, segments[b]);
   });
   if (highest.size() > most) highest.resize(most);
   std::vector<Footprint> footprints;

@@ -19,9 +19,6 @@ std::string ShapeText(const graph::Tensor& tensor);
 // Its name, or "#7" where it has none.
 std::string TensorName(const graph::Subgraph& subgraph, graph::TensorId id);
 
-// The highest byte that `segment` uses, from the start of the arena.
-std::int64_t TopOf(const graph::Subgraph& subgraph, const plan::StreamSegment& segment);
-
 // Of the `most` segments computed block by block that reach highest, highest first. `entry` is a
 // checked streamed plan. O(pixels that are read), and again for each block that is drawn.
 std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::EntryPlan& entry,

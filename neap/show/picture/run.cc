@@ -105,7 +105,7 @@ class Maker {
           first.valid() ? report::OpText(graph_, entry_.subgraph, first) : "rows of the input";
       if (segment.ops.size() > 1) label += " to " + report::OpText(graph_, entry_.subgraph, last);
       if (!segment.whole) label += ", in blocks";
-      run_.steps.push_back({std::move(label), TopOf(subgraph, segment)});
+      run_.steps.push_back({std::move(label), plan::HeightOf(subgraph, segment)});
       for (const plan::StreamArea& area : segment.areas) {
         const std::int64_t pixel = PixelBytes(subgraph.tensors[area.tensor]);
         for (const plan::StreamRing& ring : area.rings) {

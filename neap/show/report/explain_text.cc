@@ -348,15 +348,16 @@ std::vector<std::string> HeadText(const ExplainReport& report, const Style& styl
   return lines;
 }
 
-std::vector<std::string> GroupsText(const Groups& groups) {
+std::vector<std::string> GroupsText(const Groups& groups, bool interrupted) {
   std::vector<std::string> texts;
   if (!groups.no_gain.empty()) texts.push_back("No gain: " + groups.no_gain + ".");
   if (!groups.no_gain_unfinished.empty()) {
     texts.push_back("No gain yet, unfinished: " + groups.no_gain_unfinished + ".");
   }
   if (!groups.not_started.empty()) {
-    texts.push_back("Not planned, the limit was reached: " + groups.not_started +
-                    "; --time-limit sets another limit.");
+    texts.push_back(interrupted ? "Not planned, interrupted: " + groups.not_started + "."
+                                : "Not planned, the limit was reached: " + groups.not_started +
+                                      "; --time-limit sets another limit.");
   }
   if (!groups.not_applicable.empty()) {
     std::string list;
@@ -370,14 +371,17 @@ std::vector<std::string> GroupsText(const Groups& groups) {
   return lines;
 }
 
-std::string LegendOf(const std::vector<Cells>& cells, std::size_t hidden) {
+std::string LegendOf(const std::vector<Cells>& cells, std::size_t hidden, bool interrupted) {
   const auto has = [&](char mark) {
     return std::any_of(cells.begin() + 1, cells.end(),
                        [&](const Cells& row) { return row[1].ends_with(mark); });
   };
   std::string out;
   if (has('*')) out = "* optimal over all orders and placements";
-  if (has('+')) out += (out.empty() ? "" : "; ") + std::string("+ unfinished: a limit ended it");
+  if (has('+')) {
+    out += out.empty() ? "" : "; ";
+    out += interrupted ? "+ unfinished: interrupted" : "+ unfinished: a limit ended it";
+  }
   if (hidden > 0) out += (out.empty() ? "" : "; ") + fmt::format("--json has {} more", hidden);
   return out.empty() ? out : "  " + out + "\n";
 }
@@ -418,7 +422,7 @@ std::string ExplainText(const ExplainReport& report, const Style& style) {
   Groups groups = GroupsOf(explanation);
   const std::vector<NextStep> steps = NextStepsOf(report);
   const std::vector<std::string> head = HeadText(report, style);
-  const std::vector<std::string> rest = GroupsText(groups);
+  const std::vector<std::string> rest = GroupsText(groups, explanation.interrupted);
   const std::vector<std::string> next = NextLines(report, steps, style);
   const std::size_t fixed = head.size() + rest.size() + next.size() + 2;  // table head and legend
   const std::size_t hidden = HideRows(kExplainLines - std::min<std::size_t>(fixed, kExplainLines),
@@ -432,7 +436,8 @@ std::string ExplainText(const ExplainReport& report, const Style& style) {
   const std::string_view gap = fixed + groups.shown.size() + 2 <= kExplainLines ? "\n" : "";
   std::string out = LinesText(head);
   out += gap;
-  out += LinesText(FeatureTable(cells)) + LegendOf(cells, hidden) + LinesText(rest);
+  out += LinesText(FeatureTable(cells)) + LegendOf(cells, hidden, explanation.interrupted) +
+         LinesText(rest);
   if (!next.empty()) out += gap;
   return out + LinesText(next);
 }

@@ -46,6 +46,55 @@ std::string RuleCounts(const std::vector<plan::Rewrite>& rewrites) {
   return list;
 }
 
+// "operator #0 'CONV_2D'", "operators #0 'CONV_2D' to #4 'ADD'".
+std::string OperatorsText(const graph::Graph& graph, graph::SubgraphId subgraph,
+                          const plan::StreamSegment& segment) {
+  std::vector<graph::OpId> ops;
+  for (const plan::StreamOp& step : segment.ops) {
+    if (step.op.valid()) ops.push_back(step.op);
+  }
+  if (ops.empty()) return "";
+  std::string out = fmt::format(", operator{} {}", ops.size() == 1 ? "" : "s",
+                                OpText(graph, subgraph, ops.front()));
+  if (ops.size() > 1) out += " to " + OpText(graph, subgraph, ops.back());
+  return out;
+}
+
+// "'input' 27,648 + 'conv1' 102 + 2 more 64 - 40 shared".
+std::string AreasText(const graph::Graph& graph, graph::SubgraphId subgraph_id,
+                      const plan::StreamSegment& segment, std::int64_t height) {
+  constexpr std::size_t kMaxNamed = 3;
+  const graph::Subgraph& subgraph = graph.subgraphs[subgraph_id];
+  std::vector<std::pair<std::int64_t, graph::TensorId>> areas;
+  for (const plan::StreamArea& area : segment.areas) {
+    areas.emplace_back(plan::BytesOf(subgraph, area), area.tensor);
+  }
+  std::stable_sort(areas.begin(), areas.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  const ShortNames names = ShortNames::OfTensors(graph);
+  std::string out;
+  std::int64_t sum = 0;
+  std::int64_t more = 0;
+  for (std::size_t i = 0; i < areas.size(); ++i) {
+    const auto& [bytes, tensor] = areas[i];
+    sum += bytes;
+    if (i >= kMaxNamed) {
+      more += bytes;
+      continue;
+    }
+    const std::string name = names.Of(subgraph.tensors[tensor].name);
+    out += fmt::format("{}{} {}", out.empty() ? "" : " + ",
+                       name.empty() ? fmt::format("#{}", tensor.value()) : "'" + name + "'",
+                       FormatCount(bytes));
+  }
+  if (areas.size() > kMaxNamed) {
+    out += fmt::format(" + {} more {}", areas.size() - kMaxNamed, FormatCount(more));
+  }
+  if (sum > height) out += fmt::format(" - {} shared", FormatCount(sum - height));
+  if (sum < height) out += fmt::format(" + {} between them", FormatCount(height - sum));
+  return out;
+}
+
 }  // namespace
 
 std::string RewritesText(const PlanReport& report) {
@@ -148,6 +197,22 @@ std::string StreamText(const PlanReport& report) {
                        FormatCount(stream.lower_bound_bytes), kOverOnce);
   }
   return out;
+}
+
+std::string StreamLimitText(const PlanReport& report) {
+  const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  if (!entry.stream || entry.stream->segments.empty()) return "";
+  const graph::Subgraph& subgraph = report.graph->subgraphs[entry.subgraph];
+  const std::vector<plan::StreamSegment>& segments = entry.stream->segments;
+  const auto fullest =
+      std::max_element(segments.begin(), segments.end(), [&](const auto& a, const auto& b) {
+        return plan::HeightOf(subgraph, a) < plan::HeightOf(subgraph, b);
+      });
+  const std::int64_t height = plan::HeightOf(subgraph, *fullest);
+  return fmt::format(
+      "Arena fullest in segment {} of {}{}: {} = {} B.\n", fullest - segments.begin() + 1,
+      segments.size(), OperatorsText(*report.graph, entry.subgraph, *fullest),
+      AreasText(*report.graph, entry.subgraph, *fullest, height), FormatCount(height));
 }
 
 std::string CascadeText(const PlanReport& report) {

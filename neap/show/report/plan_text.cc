@@ -107,6 +107,7 @@ std::string ProofSentence(const PlanReport& report, const Headline& headline, co
 
 // The operator that determines the number, with the terms of the sum.
 std::string LimitText(const PlanReport& report, const std::optional<FullestSlot>& sharing) {
+  if (plan::LargestEntry(report.compiled->plan).stream) return StreamLimitText(report);
   if (!sharing) {
     const std::string peak = PeakSentence(*report.graph, report.compiled->peak_at);
     return peak.empty() ? "" : peak + "\n";

@@ -287,6 +287,32 @@ TEST(Faults, FrontsAreComparedExactlyAndNotThinned) {
   for (std::size_t i = 0; i < items.size(); ++i) EXPECT_EQ(shuffled[i].cost, items[i].cost);
 }
 
+// As the definition has it, for numbers that are often equal.
+TEST(Faults, FrontsAreThoseOfTheDefinition) {
+  struct Item {
+    Cost cost;
+  };
+  Random random(7);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Item> items(random.Below(40));
+    for (Item& item : items) {
+      const auto draw = [&] { return static_cast<std::int64_t>(random.Below(6)); };
+      item.cost = {draw(), draw(), draw()};
+    }
+    std::vector<Item> front = items;
+    KeepUndominated(&front);
+    for (const Item& item : items) {
+      const auto dominates = [&](const Item& other) { return Dominates(other.cost, item.cost); };
+      EXPECT_TRUE(std::any_of(front.begin(), front.end(), dominates));
+    }
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      for (std::size_t j = 0; j < front.size(); ++j) {
+        EXPECT_TRUE(i == j || !Dominates(front[j].cost, front[i].cost));
+      }
+    }
+  }
+}
+
 // 7d. The depth of the recursion was the number of operators.
 TEST(Faults, LongChainsDoNotOverflowTheStack) {
   Layers net;

@@ -45,7 +45,7 @@ struct Combination {
 template <typename T>
 void KeepUndominated(std::vector<T>* items);
 
-// Identifies a region: operators and cuts.
+// Tells regions apart: operators and cuts.
 using RegionKey = std::vector<std::int64_t>;
 RegionKey KeyOf(const RegionPlan& region);
 
@@ -147,17 +147,17 @@ void KeepUndominated(std::vector<T>* items) {
     return std::tie(a.cost.bytes, a.cost.macs, a.cost.kept_bytes) <
            std::tie(b.cost.bytes, b.cost.macs, b.cost.kept_bytes);
   });
-  // Of what is kept so far, the multiplications and, for those, the least kept bytes: one rises as
-  // the other falls. Nothing that comes later has fewer bytes, so this decides.
-  std::map<std::int64_t, std::int64_t> front;
+  // All items so far have at most the bytes of the next one: the other two numbers decide. Each
+  // step has more multiplications than the one before it, and keeps fewer bytes.
+  std::map<std::int64_t, std::int64_t> steps;
   std::vector<T> kept;
   for (T& item : *items) {
-    const std::int64_t macs = item.cost.macs;
-    const std::int64_t kept_bytes = item.cost.kept_bytes;
-    auto next = front.upper_bound(macs);
-    if (next != front.begin() && std::prev(next)->second <= kept_bytes) continue;
-    while (next != front.end() && next->second >= kept_bytes) next = front.erase(next);
-    front[macs] = kept_bytes;
+    const auto above = steps.upper_bound(item.cost.macs);
+    if (above != steps.begin() && std::prev(above)->second <= item.cost.kept_bytes) continue;
+    const auto first = steps.lower_bound(item.cost.macs);
+    auto last = first;
+    while (last != steps.end() && last->second >= item.cost.kept_bytes) ++last;
+    steps.emplace_hint(steps.erase(first, last), item.cost.macs, item.cost.kept_bytes);
     kept.push_back(std::move(item));
   }
   *items = std::move(kept);

@@ -88,6 +88,23 @@ TEST(StreamEntries, FailWhereTheInputCannotComeFromElsewhere) {
   EXPECT_THAT(streamed.error().message, HasSubstr("cannot be streamed"));
 }
 
+// Each input has rows of its own.
+TEST(StreamEntries, RowsOfTwoInputsAreDelivered) {
+  cascade::Layers net;
+  const TensorId a = net.Input({1, 8, 8, 4});
+  const TensorId b = net.Input({1, 8, 8, 4});
+  net.Output(net.MaxPool(net.Add(a, b), {{2, 2}, {2, 2}}));
+  Settings settings;
+  settings.input = plan::StreamInput::kRows;
+  compile::Options options = NeapOptions();
+  options.check = false;
+  const graph::Graph graph = net.Graph();
+  const auto streamed = CompileStreamed(graph, options, settings);
+  ASSERT_TRUE(streamed) << streamed.error().ToString();
+  ASSERT_TRUE(streamed->plan.entries[0].stream);
+  EXPECT_THAT(check::CheckPlan(graph, streamed->plan), IsEmpty());
+}
+
 // The graph of the profile neap gives variables to the caller; a streamed plan has no place for
 // them.
 TEST(StreamEntries, NetworksWithVariablesAreNotStreamed) {
