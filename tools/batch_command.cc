@@ -38,7 +38,7 @@ constexpr const char* kBatchFooter =
     "  search | neap batch - | rank\n"
     "\n"
     "Exit: 0 every line has an answer, 1 the manifest cannot be read or the answers cannot be\n"
-    "written, or, with --strict, some answer is an error; 2 usage; 130 interrupted: the lines "
+    "written, or, with --strict, some answer is an error, 2 usage, 130 interrupted: the lines "
     "that\n"
     "were started have their answers.\n";
 

@@ -487,7 +487,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
 
 int ParetoCommand(std::vector<std::string> args) {
   ParetoOptions options;
-  CLI::App app("Find the plans in tiles that no other plan beats in arena, total arena and cycles.",
+  CLI::App app("List the plans with tiles or streams that no other plan beats in memory and time.",
                "neap pareto");
   app.footer(kParetoFooter);
   AddModelOptions(&app, &options.model);

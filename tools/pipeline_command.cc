@@ -314,9 +314,8 @@ void AddSearchOptions(CLI::App* app, PipelineOptions* options) {
 int PipelineCommand(std::vector<std::string> args) {
   PipelineOptions options;
   CLI::App app(
-      "Assign the operators of a model to stages of a pipeline of accelerators, the slowest of "
-      "them\n"
-      "as fast as can be.",
+      "Assign the operators of a model to stages of a pipeline of accelerators, such that the\n"
+      "slowest stage is as fast as possible.",
       "neap pipeline");
   app.footer(kPipelineFooter);
   AddOptions(&app, &options);

@@ -34,9 +34,8 @@ constexpr const char* kPlaceFooter =
     "The first line of FILE names the columns: id,lower,upper,size and optionally alignment,\n"
     "gaps, hint and offset (a fixed offset). A buffer is live in the steps [lower, upper).\n"
     "\n"
-    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no placement fits into --capacity, or\n"
-    "none was found (the message states which; nothing is written), 4 no proof within the limits "
-    "(only\n"
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no placement fits into --capacity, or none\n"
+    "was found (the message states which; nothing is written), 4 no proof within the limits (only\n"
     "with --require-optimal), 130 interrupted: the best found is written.\n";
 
 struct PlaceOptions {

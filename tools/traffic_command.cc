@@ -32,9 +32,7 @@ constexpr const char* kTrafficFooter =
     "  neap traffic model.tflite --plan plan.json --on-chip 32KiB,64KiB,128KiB\n"
     "  neap traffic model.onnx --dim batch=1 --on-chip 1MiB --ends off-chip --json\n"
     "\n"
-    "Rules: optimum (fewest bytes read and written of all decisions for this order, with a proof "
-    "or\n"
-    "a bound),\n"
+    "Policies: optimum (fewest bytes read and written for this order, with a proof or a bound),\n"
     "furthest-next-use and lru move whole tensors; belady (fewest misses) and lru equal blocks.\n"
     "Dead data is never written back. Data with an external copy is not written again.\n";
 

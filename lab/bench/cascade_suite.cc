@@ -64,15 +64,14 @@ Result<Report> RunCascade(const RunOptions& options) {
   return RunNetworks(
       {kQuick, kMore}, options, AddNetwork,
       {"cascade",
-       "Cascades of the zoo's networks",
+       "Tiles of the zoo's networks",
        {"Arena in bytes for TensorFlow Lite Micro (profile tflm, 8-bit networks without weights): "
         "without tiles, and with the regions in tiles of minimum arena (docs/algorithms/tiles.md). "
-        "Multiply-accumulates and cycles are relative to the network without tiles; cycles are "
-        "those "
-        "of the model of the first device preset. The arena is at least the need of each "
-        "operator that cannot be cut."},
-       "Arena relative to the order of the file",
-       {"Arena relative to the order of the file", {"uncut_bytes", "arena_bytes"}, "file_bytes"}},
+        "Multiply-accumulates and cycles are relative to the network without tiles. Cycles are "
+        "modelled for the first device preset. The arena is at least the need of each operator "
+        "that cannot be cut."},
+       "Arena relative to file order",
+       {"Arena relative to file order", {"uncut_bytes", "arena_bytes"}, "file_bytes"}},
       std::move(table));
 }
 

@@ -58,7 +58,7 @@ Result<Report> RunOrder(const RunOptions& options) {
       {"order",
        "Orders of the zoo's networks",
        {"Peak of live bytes (profile ideal, float32) by strategy, with the bound that Neap's exact "
-        "search proves. The order of the file is the published order of construction."},
+        "search proves. File order is the published order of construction."},
        "Peak over the proven bound",
        {"Peak relative to the proven bound", {"file", "kahn", "greedy", "exact"}, "bound_bytes"}},
       std::move(table));

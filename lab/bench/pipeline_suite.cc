@@ -139,11 +139,10 @@ Result<Report> RunPipeline(const RunOptions& options) {
   Report report = ReportOf(
       {"pipeline",
        "Pipelines of the zoo's networks",
-       {"Networks as graphs of layers, cut into 4, 5 and 6 stages for as many Edge TPUs on USB "
-        "(the "
-        "model of docs/algorithms/pipelines.md, 8 bits): the slowest stage by the rules of others "
-        "and by Neap, "
-        "with the bound that its certificate proves. Nothing was run on such a device."},
+       {"Layer graphs of networks, cut into 4, 5 and 6 stages for as many Edge TPUs behind USB "
+        "(modelled in 8 bits, docs/algorithms/pipelines.md): the slowest stage under other rules "
+        "and under Neap's, with the bound that its certificate proves. Nothing here ran on an Edge "
+        "TPU."},
        "Slowest stage relative to Neap's",
        {"Slowest stage relative to Neap's",
         {"compiler_microseconds", "profile_microseconds", "levels_microseconds",

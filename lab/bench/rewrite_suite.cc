@@ -91,20 +91,14 @@ Result<Report> RunRewrite(const RunOptions& options) {
       {kQuick, kMore}, options, AddNetwork,
       {"rewrite",
        "Rewriting the zoo's networks",
-       {"Peak of live bytes under the profile neap (aligned to 16, in place, accumulators of 4 "
-        "bytes "
-        "an element for 8-bit networks): in the order of the file, in the best order, and after "
-        "the "
-        "rewrites that lower it most (docs/algorithms/rewrite.md). \"bitwise\": identical "
-        "outputs; "
-        "\"all\": floats may be summed in another order. Where a peak equals its bound, no choice "
-        "of "
-        "these rules has a smaller one.",
-        "Networks have shapes and no weights here; \".int8\" is the 8-bit network."},
-       "Peak relative to the order of the file",
-       {"Peak relative to the order of the file",
-        {"best_bytes", "bitwise_bytes", "all_bytes"},
-        "file_bytes"}},
+       {"Peaks of live bytes before and after rewriting (docs/algorithms/rewrite.md). Profile "
+        "neap: "
+        "16-byte alignment, in place, accumulators of 4 bytes for 8-bit models. \"bitwise\": the "
+        "default, with identical outputs. \"all\": --rewrite reassociate, sums in another order. "
+        "Where a peak equals its bound, no choice of these rules has a smaller one.",
+        "Networks have shapes and no weights here. \".int8\" is the 8-bit model."},
+       "Peak relative to file order",
+       {"Peak relative to file order", {"best_bytes", "bitwise_bytes", "all_bytes"}, "file_bytes"}},
       std::move(table));
 }
 

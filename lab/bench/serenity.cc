@@ -161,7 +161,7 @@ constexpr const char* kSubject =
 
 constexpr const char* kBaselines =
     "Baselines are fixed by rule before anything is measured: the order of construction of the "
-    "published definition, which is the order of the file, and the median of topological orders "
+    "published definition, which is file order, and the median of topological orders "
     "drawn uniformly. Every number of ours has passed Neap's independent checkers; a peak "
     "that equals its bound is that of an optimal order (every order of the graph).";
 

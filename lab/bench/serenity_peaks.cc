@@ -204,7 +204,7 @@ Section Granularity(const std::vector<CellRun>& cells) {
       "the concatenations and the tensors inside separable convolutions counted, no order of them "
       "needs less than 275,968, 122,304 and 53,900 bytes. DARTS is explained in the section on "
       "rewriting.",
-      fmt::format("At this granularity the order of the file needs {:.2f} times the optimum, the "
+      fmt::format("At this granularity file order needs {:.2f} times the optimum, the "
                   "median random order {:.2f} times and breadth first {:.2f} times (geometric "
                   "means over the nine cells); in operators {:.2f}, {:.2f} and {:.2f}.",
                   GeometricMean(file), GeometricMean(random), GeometricMean(kahn),
@@ -223,7 +223,7 @@ Section Peaks(const std::vector<CellRun>& cells) {
       fmt::format(
           "The paper reports 1.68 for scheduling and 1.86 with rewriting. Its bars are read "
           "from figure 15 (the text does not repeat them); their geometric means are {:.2f} "
-          "and {:.2f}. Ours, over the same nine cells: {:.2f} against the order of the file "
+          "and {:.2f}. Ours, over the same nine cells: {:.2f} against file order "
           "and {:.2f} against the median random order, counted in live bytes; {:.2f} with "
           "TensorFlow Lite's own allocator before and after.",
           GeometricMean(ratios.paper_order), GeometricMean(ratios.paper_rewritten),

@@ -61,7 +61,7 @@ Result<Section> Traffic(const std::vector<CellRun>& cells, const RunOptions& opt
   section.title = "Figure 11: off-chip traffic";
   Table table;
   table.id = "traffic";
-  table.title = "Off-chip bytes, order of the file and planned order";
+  table.title = "Off-chip bytes, file order and planned order";
   table.columns = {{"cell", "cell"},
                    {"on_chip_bytes", "on-chip bytes"},
                    {"belady_file", "file, Belady, blocks of 1 KiB"},
@@ -220,7 +220,7 @@ Result<Section> AllOrders(const CellRun& run, Report* report) {
   row("all orders", "-", all->orders);
   row("peak at most 250 KB", "4.1 %", within);
   row(fmt::format("optimal, {} bytes", FormatCount(best)), "0.04 %", optimal);
-  row(fmt::format("at most the order of the file, {} bytes", FormatCount(run.file.peak_bytes)), "-",
+  row(fmt::format("at most file order, {} bytes", FormatCount(run.file.peak_bytes)), "-",
       all->AtMost(run.file.peak_bytes));
   section.tables.push_back(std::move(table));
   picture::Lines lines;

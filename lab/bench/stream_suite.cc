@@ -81,14 +81,10 @@ Result<Report> RunStream(const RunOptions& options) {
       {"stream",
        "Streamed plans of the zoo's networks",
        {"Arena in bytes for Neap's executor (profile neap, 8-bit networks without weights): layer "
-        "by "
-        "layer, and computed block by block, every pixel once (docs/algorithms/streams.md). "
-        "\"external\": the "
-        "input lies outside the arena, in either case only in the streamed plan. A dash: a "
-        "streamed "
-        "plan would need no less. Multiply-accumulates and cycles are relative to the network "
-        "layer "
-        "by layer."},
+        "by layer, and computed block by block, every pixel once (docs/algorithms/streams.md). "
+        "\"external\": the input of the streamed plan is outside the arena. A dash: streaming "
+        "saves "
+        "no memory. Multiply-accumulates and cycles are relative to layer by layer."},
        "Arena relative to layer by layer, input resident",
        {"Arena relative to layer by layer", {"arena_bytes"}, "layers_bytes", "input", "resident"}},
       std::move(table));

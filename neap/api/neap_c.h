@@ -71,7 +71,7 @@ NEAP_API const char* neap_option_help(size_t index);
 /** A plan: the order of the operators, the offset of each tensor, proven bounds, and the edits of
  * the graph. */
 typedef struct neap_plan neap_plan;
-/** Returns the best plan found within the limits of `options`, after checking it. NULL stands for
+/** Returns the best plan found within the limits of `options`, after checking it. NULL means
  * the default options, whose limits end the search after at most half a minute on one core. The
  * same model and options give the same plan, except with a time limit. */
 NEAP_API neap_plan* neap_plan_make(const neap_model* model, const neap_options* options,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * The two solvers of Neap for C: orders of least peak and placements of least height. They are pure
+ * The two solvers of Neap for C: orders of minimum peak and placements of minimum height. They are pure
  * combinatorics, without neural networks. The library libneap_solvers contains them and needs no
  * other library; libneap contains them too.
  *
@@ -93,7 +93,7 @@ typedef struct neap_bounds {
   int64_t lower_bound_bytes; /**< proven: no order, or no placement, has less */
 } neap_bounds;
 
-/** Finds an order of least peak, or the best one within `max_states` states (0: as many as take a
+/** Finds an order of minimum peak, or the best one within `max_states` states (0: as many as take a
  * few seconds). Writes num_operators operators to `order`. Deterministic. */
 NEAP_API neap_code neap_order(const neap_order_problem* problem, int64_t max_states, int32_t* order,
                               neap_bounds* bounds, neap_error** error);
@@ -103,7 +103,7 @@ typedef struct neap_buffer {
   int64_t bytes;        /**< size */
   int32_t first;        /**< first step */
   int32_t last;         /**< the step after the last one */
-  int64_t alignment;    /**< 1 or more; 0 stands for 1 */
+  int64_t alignment;    /**< 1 or more; 0 means 1 */
   int64_t fixed_offset; /**< -1: anywhere */
 } neap_buffer;
 /** Forbids relative offsets of two buffers: offset(b) - offset(a) is at most `low` or at least
@@ -115,7 +115,7 @@ typedef struct neap_pair_rule {
   int64_t low;  /**< the largest difference below the forbidden range */
   int64_t high; /**< the smallest difference above it */
 } neap_pair_rule;
-/** Finds a placement of least height, or the best one within `max_states` states (0: as many as
+/** Finds a placement of minimum height, or the best one within `max_states` states (0: as many as
  * take a few seconds). Writes num_buffers offsets to `offsets`. Deterministic. */
 NEAP_API neap_code neap_place(const neap_buffer* buffers, size_t num_buffers,
                               const neap_pair_rule* rules, size_t num_rules, int64_t max_states,
@@ -128,12 +128,12 @@ typedef struct neap_cost_bounds {
 } neap_cost_bounds;
 
 /** Assigns each buffer to one of several memories (banks) for its whole life, with an offset in it,
- * so that every memory stays within its capacity and the sum of costs is least. costs[i *
+ * so that every memory stays within its capacity and the sum of costs is minimal. costs[i *
  * num_memories
  * + m] is the cost of buffer i in memory m, at least 0, or -1 if it may not be there. Pair rules
  * apply to buffers in the same memory. Writes num_buffers elements each to `memories` and
  * `offsets`. Fails with NEAP_OVER_BUDGET if no placement fits, or if `max_states` states (0: as
- * many as take a few seconds) do not find one; the message says which. Deterministic. */
+ * many as take a few seconds) do not find one; the message states which. Deterministic. */
 NEAP_API neap_code neap_place_in_memories(const neap_buffer* buffers, size_t num_buffers,
                                           const neap_pair_rule* rules, size_t num_rules,
                                           const int64_t* capacities_bytes, size_t num_memories,

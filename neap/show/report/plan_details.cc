@@ -110,7 +110,7 @@ std::string RewritesText(const PlanReport& report) {
       bitwise ? "the same output bytes" : "sums in another order");
   if (plan.accumulator_bytes == 1) out += ", 8-bit partial sums rounded";
   if (rewriting.growth_bytes > 0) {
-    out += fmt::format(", file larger by {} B", FormatCount(rewriting.growth_bytes));
+    out += fmt::format(", {} B added to the file", FormatCount(rewriting.growth_bytes));
   }
   const std::int64_t bound = rewriting.peak_lower_bound_bytes;
   const bool least = bound >= plan::LargestEntry(plan).peak_bytes;
