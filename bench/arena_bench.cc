@@ -33,8 +33,7 @@ void Report(benchmark::State& state, const Outcome& outcome) {
                                      static_cast<double>(outcome.lower_bound_bytes);
 }
 
-void Networks(benchmark::State& state) {
-  const Problem problem = RandomNetwork(static_cast<int>(state.range(0)), 1);
+void SolveProblem(benchmark::State& state, const Problem& problem) {
   Limits limits;
   limits.max_states = 200'000;
   Outcome outcome;
@@ -43,6 +42,10 @@ void Networks(benchmark::State& state) {
     benchmark::DoNotOptimize(outcome);
   }
   Report(state, outcome);
+}
+
+void Networks(benchmark::State& state) {
+  SolveProblem(state, RandomNetwork(static_cast<int>(state.range(0)), 1));
 }
 BENCHMARK(Networks)->Arg(20)->Arg(100)->Arg(500)->Arg(2000)->Arg(20000)->Unit(
     benchmark::kMillisecond);
@@ -59,15 +62,7 @@ void SolveFile(benchmark::State& state, const std::filesystem::path& path) {
     state.SkipWithError("cannot be read");
     return;
   }
-  const Problem& problem = *read;
-  Limits limits;
-  limits.max_states = 200'000;
-  Outcome outcome;
-  for (auto _ : state) {
-    outcome = Solve(problem, limits);
-    benchmark::DoNotOptimize(outcome);
-  }
-  Report(state, outcome);
+  SolveProblem(state, *read);
 }
 
 void RegisterFiles() {

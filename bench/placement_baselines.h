@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How other tools place buffers, told from descriptions of their algorithms: for comparison only.
-// TFLM and LiteRT, which Neap models exactly, are in neap/arena. All take problems without pair
-// rules and fixed offsets; alignment 1.
+// How other tools place buffers, written from descriptions of their algorithms: for comparison
+// only. TFLM and LiteRT, which Neap models exactly, are in neap/arena. All take problems without
+// pair rules and fixed offsets; alignment 1.
 #pragma once
 
 #include <cstdint>

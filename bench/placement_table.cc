@@ -215,7 +215,7 @@ int Run(const Options& options) {
       "idealloc's others)\nare not part of this repository.\n\n",
       options.first_seed, options.seeds, options.seconds, options.vela_attempts);
   fmt::print(
-      "## Percent over the load bound\n\nHeuristics of other tools as Neap retells them from "
+      "## Percent over the load bound\n\nHeuristics of other tools as Neap implements them from "
       "descriptions (`bench/placement_baselines.h`),\nnot runs of those tools; 500 swaps of TVM's "
       "hill climbing, {} of Vela's. Neap: `neap place FILE\n--seed {}`. Seconds where there are "
       "more than 0.01.\n\n",

@@ -85,7 +85,7 @@ void AddWords(CLI::App* app, Words* words) {
   app->add_option("--max-states", words->max_states);
 }
 
-Result<stages::LowerOptions> Understand(const Words& words) {
+Result<stages::LowerOptions> ParseOptions(const Words& words) {
   const stages::Device* const named = stages::DeviceNamed(words.device);
   if (named == nullptr) return neap::Fail(UsageError("no such device"));
   stages::LowerOptions options;
@@ -148,7 +148,7 @@ int Run(int argc, char** argv) {
   Words words;
   AddWords(&app, &words);
   CLI11_PARSE(app, argc, argv);
-  auto options = Understand(words);
+  auto options = ParseOptions(words);
   if (!options) return Fail(options.error().ToString());
   fmt::print(
       "network\tk\toperators\tmerged\tdownsets\tstates\tcompiler\tprofile\tcontiguous\tbalanced\t"

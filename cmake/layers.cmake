@@ -46,7 +46,8 @@ set(NEAP_MAY_USE_bench     base graph ops plan compile stream rewrite cascade st
 # library and tl/expected.hpp only.
 set(NEAP_PUBLIC_HEADERS
   neap/base/bytes.h neap/base/check.h neap/base/diagnostic.h neap/base/id.h neap/base/index.h
-  neap/base/limits.h neap/base/random.h neap/base/result.h neap/base/version.h neap/base/work.h
+  neap/base/limits.h neap/base/random.h neap/base/result.h neap/base/step_time.h neap/base/topological_order.h
+  neap/base/version.h neap/base/work.h
   neap/io/file.h neap/io/gzip.h
   neap/graph/element_type.h neap/graph/graph.h
   neap/solve/schedule/check.h neap/solve/schedule/problem.h neap/solve/schedule/question.h

@@ -61,3 +61,33 @@ function(neap_test name)
     PROPERTIES TIMEOUT 300 LABELS fast
     ENVIRONMENT "NEAP_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
+
+# neap_python_tests(<prefix> [LONGEST names]): every method of test_*.py in this folder a ctest,
+# <prefix>.<file>.<method>; python3 with nothing but its standard library. Those in LONGEST start first,
+# so that none of them runs alone at the end.
+function(neap_python_tests prefix)
+  cmake_parse_arguments(ARG "" "" "LONGEST" ${ARGN})
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} test_*.py)
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(module ${file} NAME_WE)
+    file(STRINGS ${file} lines REGEX "^(class |    def test_)")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "^class ([A-Za-z]+)")
+        set(class ${CMAKE_MATCH_1})
+      elseif(line MATCHES "def (test_[a-z0-9_]+)")
+        set(method ${CMAKE_MATCH_1})
+        set(name ${prefix}.${module}.${method})
+        add_test(NAME ${name}
+                 COMMAND ${Python3_EXECUTABLE} -B -m unittest -v ${module}.${class}.${method}
+                 WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+        if(method IN_LIST ARG_LONGEST)
+          set_tests_properties(${name} PROPERTIES COST 100)
+        endif()
+        set_tests_properties(${name} PROPERTIES
+          LABELS fast TIMEOUT 300 SKIP_REGULAR_EXPRESSION "OK \\(skipped=1\\)"
+          ENVIRONMENT "NEAP=$<TARGET_FILE:neap>;NEAP_SOURCE_DIR=${PROJECT_SOURCE_DIR};NEAP_SANITIZE=$<BOOL:${NEAP_SANITIZE}>")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what two builds of `neap` make: compare_programs.py BEFORE AFTER [--files REGEX] [--jobs N].
+"""Compares the outputs of two builds of `neap`: compare_programs.py BEFORE AFTER [--files REGEX] [--jobs N].
 
-For a change that is to change nothing. Every model and graph of ../shared is planned by both programs with
-five sets of options and a small limit of states. Written models and plans have to have the same bytes, reports
-the same numbers except seconds, failures the same exit code and message. A line for each difference, then how
-many runs were compared; exit 1 where something differs."""
+For a change that is to change no output. Every model and graph of ../shared is planned by both programs with
+five sets of options and a small limit of states. Written models and plans must have equal bytes, reports equal
+values, failures the same exit code and message. In reports, "seconds" and the times of "steps" are ignored, and "notes"
+with --ignore-notes. A line for each difference, then the number of compared runs; exit 1 where something differs."""
 
 import argparse
 import concurrent.futures
@@ -38,15 +38,21 @@ def without_seconds(value):
     return [without_seconds(item) for item in value] if isinstance(value, list) else value
 
 
-def made(program, path, words, writes, limits):
-    """{name: what came out}."""
+def compared_report(text, ignored):
+    """The report without times and without the members `ignored`."""
+    report = json.loads(text)
+    return without_seconds({key: value for key, value in report.items() if key not in ignored})
+
+
+def outputs_of(program, path, words, writes, limits, ignored):
+    """{name of an output: its value}."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         model, plan = folder / f"out{path.suffix}", folder / "plan.json"
         outputs = ["--plan", plan.name] + (["-o", model.name] if writes else [])
         run = subprocess.run([program, "plan", path, *words, *limits, "--json", *outputs], capture_output=True,
                              stdin=subprocess.DEVNULL, check=False, cwd=folder)
-        report = without_seconds(json.loads(run.stdout)) if run.stdout else None
+        report = compared_report(run.stdout, ignored) if run.stdout else None
         return {"exit code": run.returncode, "message": run.stderr.decode(errors="replace"), "report": report,
                 "model": model.read_bytes() if model.exists() else None,
                 "plan": plan.read_bytes() if plan.exists() else None}
@@ -67,11 +73,11 @@ def first_difference(before, after, at=""):
 
 
 def compare(job):
-    path, (name, words, writes), before, after, limits = job
+    path, (name, words, writes), before, after, *settings = job
     is_model = path.suffix in MODELS
     if not is_model and name in ("cascade", "overlap", "stream"):
         return None
-    one, other = (made(program, path, words, writes and is_model, limits) for program in (before, after))
+    one, other = (outputs_of(program, path, words, writes and is_model, *settings) for program in (before, after))
     if one == other:
         return ""
     return f"{path.name} {name}{first_difference(one, other)}"
@@ -94,18 +100,22 @@ def inputs(folder, pattern):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0].split(":")[0] + ".",
+        epilog="Of reports, the times ('seconds' and 'steps') are ignored.")
     parser.add_argument("before")
     parser.add_argument("after")
     parser.add_argument("--files", default="", help="a regular expression that paths have to contain")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--max-states", default="1000")
+    parser.add_argument("--ignore-notes", action="store_true", help="ignore the texts of notes in reports, too")
     arguments = parser.parse_args()
     programs = [str(pathlib.Path(path).resolve()) for path in (arguments.before, arguments.after)]
     with tempfile.TemporaryDirectory() as name:
         files = inputs(pathlib.Path(name), arguments.files)
         limits = ("--max-states", arguments.max_states)
-        jobs = [(path, way, *programs, limits) for path in files for way in WAYS]
+        ignored = ("steps", "notes") if arguments.ignore_notes else ("steps",)
+        jobs = [(path, way, *programs, limits, ignored) for path in files for way in WAYS]
         compared, different = 0, 0
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             for answer in pool.map(compare, jobs):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what tells the options of `neap` to people and shells: make_reference.py PROGRAM [--check].
+"""Generates reference, manual page and completions of `neap`: make_reference.py PROGRAM [--check].
 
 docs/reference/options.md, the manual page share/man/neap.1 and the completions in share/completions come
 from the option table of the program itself (`neap VERB --describe`). --check compares them with the files

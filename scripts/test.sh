@@ -30,9 +30,9 @@ failed=0
 skipped=0
 not_passed=()
 
-# Sets processor_seconds to what all commands so far have used. Not a substitution: in a subshell
-# `times` knows nothing.
-tell_processor_seconds() {
+# Sets processor_seconds to the processor time of all commands so far. Must not run in a subshell,
+# where `times` starts from zero.
+measure_processor_seconds() {
   times >"$logs/times"
   processor_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' \
     "$logs/times")
@@ -43,10 +43,10 @@ tell_processor_seconds() {
 run() {
   local name=$1 start=$SECONDS status=0 before
   shift
-  tell_processor_seconds
+  measure_processor_seconds
   before=$processor_seconds
   "$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
-  tell_processor_seconds
+  measure_processor_seconds
   printf '%-24s %4d s  (processor %4d s)  %s\n' "$name" $((SECONDS - start)) \
     $((processor_seconds - before)) \
     "$([[ $status -eq 0 ]] && echo ok || echo FAILED)"

@@ -119,11 +119,11 @@ class OffsetPuzzle {
  public:
   explicit OffsetPuzzle(const Problem& problem) : problem_(problem) {
     const std::size_t n = problem.buffers.size();
-    allowed_.assign(n, std::vector<std::array<bool, 2 * kMost>>(n));
+    allowed_.assign(n, std::vector<std::array<bool, 2 * kMax>>(n));
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
-        for (std::int64_t apart = -kMost; apart < kMost; ++apart) {
-          allowed_[i][j][static_cast<std::size_t>(apart + kMost)] = Allows(i, j, apart);
+        for (std::int64_t apart = -kMax; apart < kMax; ++apart) {
+          allowed_[i][j][static_cast<std::size_t>(apart + kMax)] = Allows(i, j, apart);
         }
       }
     }
@@ -148,7 +148,7 @@ class OffsetPuzzle {
   }
 
  private:
-  static constexpr std::int64_t kMost = 64;
+  static constexpr std::int64_t kMax = 64;
 
   // offset(j) - offset(i) = apart
   bool Allows(std::size_t i, std::size_t j, std::int64_t apart) const {
@@ -181,13 +181,13 @@ class OffsetPuzzle {
     }
     if (next == domains.size()) return true;
     placed[next] = true;
-    for (std::int64_t offset = 0; offset < kMost; ++offset) {
+    for (std::int64_t offset = 0; offset < kMax; ++offset) {
       if ((domains[next] >> offset & 1U) == 0) continue;
       std::vector<std::uint64_t> left = domains;
       for (std::size_t j = 0; j < domains.size(); ++j) {
         if (placed[j]) continue;
-        for (std::int64_t other = 0; other < kMost; ++other) {
-          const auto apart = static_cast<std::size_t>(other - offset + kMost);
+        for (std::int64_t other = 0; other < kMax; ++other) {
+          const auto apart = static_cast<std::size_t>(other - offset + kMax);
           if (!allowed_[next][j][apart]) left[j] &= ~(std::uint64_t{1} << other);
         }
       }
@@ -197,7 +197,7 @@ class OffsetPuzzle {
   }
 
   const Problem& problem_;
-  std::vector<std::vector<std::array<bool, 2 * kMost>>> allowed_;
+  std::vector<std::vector<std::array<bool, 2 * kMax>>> allowed_;
 };
 
 // Adds rules of all kinds to pairs that are live together: the output below its input by some

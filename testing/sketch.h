@@ -15,6 +15,19 @@
 
 namespace neap::graph {
 
+// A constant without a name.
+template <typename T>
+Tensor ConstantOf(ElementType type, Shape shape, const std::vector<T>& values) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(bytes->data(), values.data(), bytes->size());
+  Tensor tensor;
+  tensor.type = type;
+  tensor.shape = std::move(shape);
+  tensor.constant = true;
+  tensor.data = ConstantData{bytes, *bytes};
+  return tensor;
+}
+
 // A subgraph that is being written down.
 class Sketch {
  public:
@@ -34,12 +47,9 @@ class Sketch {
   }
   template <typename T>
   TensorId Constant(ElementType type, Shape shape, const std::vector<T>& values) {
-    const TensorId id = Tensor(type, std::move(shape));
-    auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
-    if (!values.empty()) std::memcpy(bytes->data(), values.data(), bytes->size());
-    Main().tensors[id].constant = true;
-    Main().tensors[id].data = ConstantData{bytes, *bytes};
-    return id;
+    neap::graph::Tensor tensor = ConstantOf(type, std::move(shape), values);
+    tensor.name = "t" + std::to_string(Main().tensors.size());
+    return Main().tensors.push_back(std::move(tensor));
   }
   TensorId RandomFloats(Shape shape, Random* random) {
     std::int64_t count = 1;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace neap::execute {
+namespace neap::stream::test {
 namespace {
 
 using graph::ElementType;
@@ -361,4 +361,4 @@ std::vector<graph::OpId> FileOrder(const graph::Graph& graph) {
   return order;
 }
 
-}  // namespace neap::execute
+}  // namespace neap::stream::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random int8 networks, and plans written down, for the tests of this module.
+// Random int8 networks, and streamed plans written by hand.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 #include "neap/graph/graph.h"
 #include "neap/plan/plan.h"
 
-namespace neap::execute {
+namespace neap::stream::test {
 
 // A network of images with one input: convolutions and pooling of many shapes, strides and
 // paddings, element-wise operators, concatenations, skips that are joined again later, and
 // sometimes a gate (a mean, a convolution of one pixel, a product with the image) or a classifier
-// at the end. Every result but the last is read by somebody.
+// at the end. Every output but the last has a consumer.
 graph::Graph RandomNetwork(Random* random, int operators);
 
 // One depthwise convolution of 3x3 that keeps the size.
@@ -35,4 +35,4 @@ plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSeg
 // The order of the file.
 std::vector<graph::OpId> FileOrder(const graph::Graph& graph);
 
-}  // namespace neap::execute
+}  // namespace neap::stream::test

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testing/tile_layers.h"
 
-#include <cstring>
 #include <map>
-#include <memory>
 #include <utility>
 #include <vector>
+
+#include "testing/sketch.h"
 
 namespace neap::cascade {
 namespace {
 
+using graph::ConstantOf;
 using graph::ElementType;
 using graph::Op;
 using graph::OpId;
@@ -20,18 +21,6 @@ using graph::TensorId;
 std::int64_t Slides(std::int64_t in, std::int64_t kernel, std::int64_t stride,
                     std::int64_t dilation, bool same) {
   return same ? (in + stride - 1) / stride : (in - (kernel - 1) * dilation - 1) / stride + 1;
-}
-
-template <typename T>
-Tensor ConstantOf(ElementType type, const Shape& shape, const std::vector<T>& values) {
-  auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
-  std::memcpy(bytes->data(), values.data(), bytes->size());
-  Tensor tensor;
-  tensor.type = type;
-  tensor.shape = shape;
-  tensor.constant = true;
-  tensor.data = graph::ConstantData{bytes, *bytes};
-  return tensor;
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
-#include <memory>
 #include <utility>
+
+#include "testing/sketch.h"
 
 namespace neap::cascade {
 namespace {
@@ -76,14 +76,7 @@ class Maker {
   }
   template <typename T>
   TensorId Constant(ElementType type, const Shape& shape, const std::vector<T>& values) {
-    auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
-    std::memcpy(bytes->data(), values.data(), bytes->size());
-    Tensor tensor;
-    tensor.type = type;
-    tensor.shape = shape;
-    tensor.constant = true;
-    tensor.data = graph::ConstantData{bytes, *bytes};
-    return Add(std::move(tensor));
+    return Add(graph::ConstantOf(type, shape, values));
   }
   TensorId Weights(const Shape& shape, std::size_t channel_axis) {
     std::int64_t count = 1;

@@ -100,7 +100,7 @@ Status ParseShard(const std::string& text, batch::Task* task) {
 }
 
 // "12,345 lines, 4 bounded, 3 errors, 8.1 s"
-std::string Tell(const batch::Counts& counts, double seconds) {
+std::string Summary(const batch::Counts& counts, double seconds) {
   std::string text = FormatCount(counts.answered) + (counts.answered == 1 ? " line" : " lines");
   if (counts.kept > 0) text += fmt::format(" after {} kept", FormatCount(counts.kept));
   if (counts.repeated > 0) text += fmt::format(", {} repeated", FormatCount(counts.repeated));
@@ -117,7 +117,7 @@ class BatchProgress {
     if (!enabled_ || watch_.Seconds() - last_seconds_ < kEverySeconds) return;
     last_seconds_ = watch_.Seconds();
     shown_ = true;
-    fmt::print(stderr, "\r{}\x1b[K", Tell(counts, last_seconds_));
+    fmt::print(stderr, "\r{}\x1b[K", Summary(counts, last_seconds_));
     std::fflush(stderr);
   }
   void Erase() const {
@@ -140,7 +140,7 @@ class BatchSession {
   explicit BatchSession(const BatchOptions& options) : options_(options) {}
 
   Result<int> Run() {
-    NEAP_CHECK_OK(Understand());
+    NEAP_CHECK_OK(ParseOptions());
     NEAP_CHECK_OK(OpenManifest());
     NEAP_CHECK_OK(OpenAnswers());
     task_.stop = StopOnInterrupt();
@@ -150,13 +150,14 @@ class BatchSession {
     progress.Erase();
     if (!counts) return Fail(counts.error());
     if (counts->stopped) {
-      fmt::print(stderr, "neap batch: interrupted after {}\n", Tell(*counts, progress.Seconds()));
+      fmt::print(stderr, "neap batch: interrupted after {}\n",
+                 Summary(*counts, progress.Seconds()));
       return kInterrupted;
     }
     if (WritesFile() && !options_.quiet) {
       NEAP_CHECK_OK(
           Print(stdout, fmt::format("wrote {}: {}\n", report::Printable(options_.out, 4096),
-                                    Tell(*counts, progress.Seconds()))));
+                                    Summary(*counts, progress.Seconds()))));
     }
     return options_.strict && counts->errors > 0 ? ErrorsAreFailures(*counts) : kDone;
   }
@@ -170,7 +171,7 @@ class BatchSession {
     return kFailed;
   }
 
-  Status Understand() {
+  Status ParseOptions() {
     NEAP_CHECK_OK(ParseShard(options_.shard, &task_));
     if (options_.resume && !WritesFile()) {
       return Fail(UsageError("--resume requires -o FILE, the file to continue"));
@@ -189,14 +190,14 @@ class BatchSession {
     settings_.limits.max_states = options_.max_states;
     settings_.limits.max_seconds = options_.time_limit_seconds;
     settings_.place = !options_.order_only;
-    NEAP_CHECK_OK(UnderstandRewriting());
+    NEAP_CHECK_OK(ParseRewriting());
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     task_.jobs = options_.jobs > 0 ? options_.jobs : static_cast<int>(cores);
     task_.resume = options_.resume;
     return {};
   }
 
-  Status UnderstandRewriting() {
+  Status ParseRewriting() {
     const bool neap = settings_.runtime == plan::Runtime::kNeap;
     if (options_.words.accumulator_bytes != 0 && !neap) {
       return Fail(UsageError("--accumulator-bytes requires --runtime neap"));

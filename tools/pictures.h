@@ -37,7 +37,7 @@ struct PictureOptions {
 void AddPageOptions(CLI::App* app, PictureOptions* options);
 void AddViewerOptions(CLI::App* app, PictureOptions* options);
 
-// Tells early what writing would find late.
+// Fails early where writing would fail after planning.
 Status CheckPictures(const PictureOptions& options, bool force);
 
 // The plan beside file order. Appends the names of the files that were written.

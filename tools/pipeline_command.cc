@@ -64,7 +64,7 @@ Result<std::int64_t> LimitOf(const char* option, const std::string& text) {
   return ParseSize(option, text);
 }
 
-Result<stages::AssignOptions> Understand(const PipelineOptions& options) {
+Result<stages::AssignOptions> ParseOptions(const PipelineOptions& options) {
   if (options.folder == "-") return Fail(UsageError("-o is a folder, not standard output"));
   stages::AssignOptions assign;
   const stages::Device* const device = stages::DeviceNamed(options.device);
@@ -195,7 +195,7 @@ class StageWriter {
 
 Result<int> Run(const PipelineOptions& options) {
   const Stopwatch watch;
-  NEAP_TRY(stages::AssignOptions assign, Understand(options));
+  NEAP_TRY(stages::AssignOptions assign, ParseOptions(options));
   NEAP_TRY(const formats::SourceModel source, LoadModel(options));
   PipelineReport report;
   report.read_seconds = watch.Seconds();

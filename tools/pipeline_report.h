@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `neap pipeline` tells.
+// The report of `neap pipeline`.
 #pragma once
 
 #include <cstdint>

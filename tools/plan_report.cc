@@ -101,7 +101,7 @@ void DescribeRewriting(const MadePlan& made, report::PlanReport* report) {
   rewriting.peak_lower_bound_bytes = rewritten.lower_bound_bytes;
   rewriting.growth_bytes = rewritten.growth_bytes;
   rewriting.evaluations = rewritten.evaluations;
-  for (const deliver::StepTime& step : made.delivery.steps) {
+  for (const StepTime& step : made.delivery.steps) {
     if (step.name == "rewrite") rewriting.seconds = step.seconds;
   }
   report->rewriting = rewriting;
@@ -180,7 +180,7 @@ void NoteWhatIsMissing(const MadePlan& made, report::PlanReport* report) {
   if (!made.delivery.compiled.unknown_kernels.empty()) {
     std::string note = fmt::format("the scratch of operator {} is not modelled",
                                    made.delivery.compiled.unknown_kernels.front().op);
-    if (made.request.compile.place && made.request.compile.tell_offsets) {
+    if (made.request.compile.place && made.request.compile.memory_plan) {
       note += ": the written model has no memory plan, and TFLM places the tensors itself";
     }
     report->notes.push_back(note + "; --scratch FILE supplies the size");
@@ -204,7 +204,7 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   report.placed = request.compile.place;
   report.interface = InterfaceChanges(made.source.graph, made.delivery.caller_ops);
   report.carries_plan = made.source.format == formats::Format::kTflite && !compiled.offsets.empty();
-  for (const deliver::StepTime& step : made.delivery.steps) {
+  for (const StepTime& step : made.delivery.steps) {
     report.steps.push_back({std::string(step.name), step.seconds});
   }
   report.notes = Interfaced(made).notes;

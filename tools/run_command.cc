@@ -411,7 +411,7 @@ int RunCommand(std::vector<std::string> args) {
   if (const auto code = Parse(&app, std::move(args))) return *code;
   Result<int> code = Run(options);
   if (code) return *code;
-  // What kernels and runs tell is about the model.
+  // Errors of kernels and runs are about the model.
   Diagnostic diagnostic = std::move(code).error();
   if (diagnostic.file.empty() && diagnostic.code != ErrorCode::kUsage) {
     diagnostic.file = options.model;

@@ -51,7 +51,7 @@ struct Settings {
   std::int64_t block_bytes = 0;
 };
 
-Result<Settings> Understand(const TrafficOptions& options) {
+Result<Settings> ParseOptions(const TrafficOptions& options) {
   Settings settings;
   NEAP_TRY(settings.block_bytes, ParseSize("--block", options.block));
   if (settings.block_bytes < 1) return Fail(UsageError("--block is 0, expected at least 1"));
@@ -148,7 +148,7 @@ class TrafficRun {
       if (!delivery) return Fail(Named(std::move(delivery).error()));
       plan_ = std::move(delivery->compiled.plan);
       entry_ = plan::LargestEntry(plan_).subgraph;
-      TellStatus();
+      PrintStatus();
       return std::move(delivery->compiled.order);
     }
     const graph::Graph& graph = edited_ ? edited_->graph : source_.graph;
@@ -165,11 +165,11 @@ class TrafficRun {
       return Fail(std::move(diagnostic));
     }
     entry_ = plan::LargestEntry(plan_).subgraph;
-    TellStatus();
+    PrintStatus();
     return compile::OrderOf(graph, plan_);
   }
 
-  void TellStatus() {
+  void PrintStatus() {
     const bool optimal = plan::LargestEntry(plan_).order_status == plan::BoundStatus::kOptimal;
     report_.order_status = optimal ? "optimal" : "bounded";
   }
@@ -249,7 +249,7 @@ int TrafficCommand(std::vector<std::string> args) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   AddOutputOptions(&app, &options.output);
   if (const auto code = Parse(&app, std::move(args))) return *code;
-  auto settings = Understand(options);
+  auto settings = ParseOptions(options);
   if (!settings) return Report("traffic", settings.error());
   const Status status = TrafficRun(options, std::move(*settings)).Run();
   return status ? kDone : Report("traffic", status.error());

@@ -71,7 +71,7 @@ Status ForEachNetwork(
   std::vector<std::string> names(networks.quick.begin(), networks.quick.end());
   if (!options.quick) names.insert(names.end(), networks.more.begin(), networks.more.end());
   for (const std::string& name : names) {
-    Tell(options, name);
+    ReportProgress(options, name);
     NEAP_TRY(const graph::Graph graph, NetworkNamed(name));
     NEAP_CHECK_OK(add(name, graph));
   }

@@ -43,16 +43,16 @@ TEST(Networks, TheShortFormHasFewer) {
   constexpr const char* kMore[] = {"ds-cnn.int8"};
   for (const bool quick : {true, false}) {
     std::vector<std::string> names;
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     RunOptions options;
     options.quick = quick;
-    options.progress = [&](std::string_view what) { told.emplace_back(what); };
+    options.progress = [&](std::string_view what) { reported.emplace_back(what); };
     const auto add = [&](const std::string& name, const graph::Graph&) -> Status {
       names.push_back(name);
       return {};
     };
     ASSERT_TRUE(ForEachNetwork({kQuick, kMore}, options, add));
-    EXPECT_EQ(names, told);
+    EXPECT_EQ(names, reported);
     EXPECT_EQ(names.size(), quick ? 1U : 2U);
   }
   const auto fail = [](const std::string&, const graph::Graph&) -> Status {

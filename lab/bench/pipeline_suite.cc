@@ -129,7 +129,7 @@ Result<Report> RunPipeline(const RunOptions& options) {
   std::vector<std::string> names(std::begin(kQuick), std::end(kQuick));
   if (!options.quick) names.insert(names.end(), std::begin(kMore), std::end(kMore));
   for (const std::string& name : names) {
-    Tell(options, name);
+    ReportProgress(options, name);
     NEAP_TRY(const zoo::Network network, zoo::BuildNetwork(name, {.weights = false}));
     for (const partition::Stage stages : kStages) {
       NEAP_CHECK_OK(AddStages(name, network.layers, stages, options, &table, &qualities));

@@ -69,7 +69,7 @@ Result<std::vector<CellRun>> RunCells(const RunOptions& options, Report* report)
   std::vector<CellRun> runs;
   NEAP_TRY(std::vector<Cell> cells, SerenityCells());
   for (Cell& cell : cells) {
-    Tell(options, cell.name);
+    ReportProgress(options, cell.name);
     CellRun run;
     run.cell = std::move(cell);
     NEAP_TRY(run.file, Measure(run.cell.graph, "file", options, 0));
@@ -190,19 +190,19 @@ Result<Report> RunSerenity(const RunOptions& options) {
   NEAP_CHECK_OK(add(Table1()));
   NEAP_CHECK_OK(add(Peaks(cells)));
   NEAP_CHECK_OK(add(Granularity(cells)));
-  Tell(options, "rewriting");
+  ReportProgress(options, "rewriting");
   NEAP_CHECK_OK(add(RewritingSection(cells, options, &report)));
-  Tell(options, "traffic");
+  ReportProgress(options, "traffic");
   NEAP_CHECK_OK(add(Traffic(cells, options, &report)));
   constexpr std::size_t kSwiftnetA = 1;
   NEAP_CHECK_OK(add(OverTime(cells[kSwiftnetA])));
-  Tell(options, "scheduling time");
+  ReportProgress(options, "scheduling time");
   NEAP_CHECK_OK(add(SchedulingTime(cells, options, &report)));
-  Tell(options, "states over the soft budget");
+  ReportProgress(options, "states over the soft budget");
   NEAP_CHECK_OK(add(StatesOverBudget(cells, options, &report)));
-  Tell(options, "strategies on SwiftNet");
+  ReportProgress(options, "strategies on SwiftNet");
   NEAP_CHECK_OK(add(Table2(options, &report)));
-  Tell(options, "all orders of SwiftNet cell A");
+  ReportProgress(options, "all orders of SwiftNet cell A");
   NEAP_CHECK_OK(add(AllOrders(cells[kSwiftnetA], &report)));
   NEAP_CHECK_OK(add(LeftOut()));
   return report;

@@ -17,7 +17,7 @@ Result<Report> RunCascade(const RunOptions& options);
 Result<Report> RunStream(const RunOptions& options);
 Result<Report> RunPipeline(const RunOptions& options);
 
-inline void Tell(const RunOptions& options, std::string_view what) {
+inline void ReportProgress(const RunOptions& options, std::string_view what) {
   if (options.progress) options.progress(what);
 }
 

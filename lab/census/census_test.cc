@@ -114,7 +114,7 @@ TEST(Census, SamplesAreUniform) {
   Problem problem;
   problem.num_ops = 5;
   problem.precedences = {{0, 2}, {1, 2}, {1, 3}};
-  // Sizes that tell most orders apart.
+  // Sizes for which most orders have different peaks.
   for (OpIndex op = 0; op < 5; ++op) problem.buffers.push_back({1 << op, {op}, false, false});
   problem.buffers[0].users = {0, 2};
   problem.buffers[1].users = {1, 2, 3};

@@ -118,7 +118,7 @@ TEST_F(Training, AKilledRunGoesOnToTheSameWeights) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       // Killed without any chance to tidy up, as soon as the test of that step or a later one is
-      // told.
+      // reported.
       const auto ignored = Train(killed, [&](const Point& point, double) {
         if (point.step >= at) ::kill(::getpid(), SIGKILL);
       });

@@ -47,7 +47,7 @@ struct ConvSpec {
   bool batch_norm = false;  // followed by a batch normalisation: folded, hence a bias
   Padding padding = Padding::kHalf;
   std::int64_t kernel_width = 0;
-  bool bias = false;        // of its own; with a batch normalisation only the count tells
+  bool bias = false;        // of its own; beside a batch normalisation it changes the count alone
   bool unscaled = false;    // the batch normalisation has no learned scale
   int extra_layers = 0;     // see Body: 1 for a padding, -1 where it is one layer with the next
   bool classifier = false;  // its outputs are larger: see above
@@ -205,7 +205,7 @@ class Builder {
   Facts facts_;
   Body body_;
   LayerRecorder layers_;
-  // What the layer graph has been told of.
+  // Parts of the facts that the layer graph already contains.
   std::int64_t recorded_parameters_ = 0;
   std::int64_t recorded_macs_ = 0;
 };

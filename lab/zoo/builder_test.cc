@@ -47,7 +47,7 @@ TEST(Builder, ComputesShapes) {
   EXPECT_EQ(b.ShapeOf(b.GlobalAveragePool("j", in)), (Shape{1, 8, 1, 1}));
 }
 
-TEST(Builder, PadsAsTold) {
+TEST(Builder, PadsAsRequested) {
   Builder b("net", 0);
   const TensorId in = b.Input("in", {1, 2, 9, 8});
   const auto conv = [&](const char* name, Padding padding, std::int64_t width) {

@@ -50,7 +50,7 @@ TEST(WattsStrogatz, KeepsTheNumberOfEdgesAndHalfOfEveryDegree) {
   }
 }
 
-TEST(WattsStrogatz, RewiresAsOftenAsItIsTold) {
+TEST(WattsStrogatz, RewiresAsOftenAsRequested) {
   Random random(7);
   const Edges lattice = WattsStrogatz(256, 4, kNever, &random);
   const std::set<std::pair<int, int>> before(lattice.begin(), lattice.end());

@@ -33,8 +33,8 @@ neap_code Malformed(const std::string& why, neap_error** error) {
 }
 
 std::optional<std::string> ReadProblem(const neap_order_problem& in, schedule::Problem* out) {
-  constexpr std::size_t kMost = 1U << 30U;
-  if (in.num_operators > kMost || in.num_buffers > kMost || in.num_precedences > kMost) {
+  constexpr std::size_t kMax = 1U << 30U;
+  if (in.num_operators > kMax || in.num_buffers > kMax || in.num_precedences > kMax) {
     return "more than 2^30 elements";
   }
   out->num_ops = static_cast<schedule::OpIndex>(in.num_operators);

@@ -5,6 +5,8 @@
 #include "neap/base/diagnostic.h"
 #include "neap/base/id.h"
 #include "neap/base/random.h"
+#include "neap/base/step_time.h"
+#include "neap/base/topological_order.h"
 
 namespace neap {
 namespace {
@@ -57,6 +59,30 @@ TEST(Id, DefaultIsNone) {
   IdVector<Id<TestTag>, int> items;
   EXPECT_EQ(items.push_back(5), Id<TestTag>(0));
   EXPECT_FALSE(items.Has(Id<TestTag>(1)));
+}
+
+TEST(TopologicalOrder, TakesTheSmallestReadyNode) {
+  using Successors = std::vector<std::vector<std::int32_t>>;
+  using Order = std::vector<std::int32_t>;
+  EXPECT_EQ(TopologicalOrder(Successors{}), Order{});
+  // 3 before 0, twice; 1 and 2 are free.
+  EXPECT_EQ(TopologicalOrder(Successors{{}, {}, {}, {0, 0}}), (Order{1, 2, 3, 0}));
+  // 0 and 1 are a cycle, 2 is behind it.
+  EXPECT_EQ(TopologicalOrder(Successors{{1}, {0, 2}, {}, {}}), (Order{3}));
+  using Node = Id<TestTag>;
+  EXPECT_EQ(TopologicalOrder(std::vector<std::vector<Node>>{{}, {Node(0)}}),
+            (std::vector<Node>{Node(1), Node(0)}));
+}
+
+TEST(StepTime, AddsUpByName) {
+  std::vector<StepTime> steps;
+  AddSeconds("order", 1, &steps);
+  AddSeconds("place", 2, &steps);
+  AddSeconds("order", 4, &steps);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].name, "order");
+  EXPECT_EQ(steps[0].seconds, 5);
+  EXPECT_EQ(steps[1].seconds, 2);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ enum class ErrorCode {
   kOverBudget,   // it does not fit into what was given; exit 3
 };
 
-// One error, told in one line: where it was found, what was found, what was expected and, when
+// One error, printed as one line: where it was found, what was found, what was expected and, when
 // there is one, what to do next. The parts that do not apply stay empty.
 struct Diagnostic {
   ErrorCode code = ErrorCode::kBadInput;

@@ -10,8 +10,8 @@
 
 namespace neap {
 
-// What a search tells while it runs. Called from the searching thread, at most a few times a second
-// by the solvers' own clock check; must not block.
+// Progress of a running search. The observer is called from the searching thread, at most a few
+// times a second; it must not block.
 struct Progress {
   std::int64_t upper_bound_bytes = 0;
   std::int64_t lower_bound_bytes = 0;  // 0: none is known yet

@@ -37,7 +37,7 @@ struct Options {
 };
 
 // The answer to one line, a line of JSON with its "\n". A pure function of its arguments and of the
-// files that the line names; whatever is wrong with the line is told in the answer. Thread-safe.
+// files that the line names; the answer reports whatever is wrong with the line. Thread-safe.
 std::string AnswerLine(std::string_view line, const Options& options);
 
 // Where lines come from and where answers go. The descriptors stay the caller's.
@@ -68,9 +68,9 @@ struct Counts {
 // Called after every answer has been written, one call at a time, from any thread.
 using Observer = std::function<void(const Counts&)>;
 
-// Answers every line of the task. Graphs that are the same but for names are computed once, as far
-// as 65,536 remembered answers tell (with Options::rewrite every graph on its own: what can be
-// rewritten depends on constants, too). Memory does not grow with the manifest: at most 64 lines a
+// Answers every line of the task. Graphs that are equal except for names are computed once, while
+// the answer is among the 65,536 remembered ones (with Options::rewrite every graph is computed:
+// rewriting also depends on constants). Memory does not grow with the manifest: at most 64 lines a
 // job and, beyond the lines that are being worked on, 256 MiB of text are held. Fails when the
 // manifest cannot be read, the answers cannot be written, or, with `resume`, they are not answers
 // to these lines; what was written before that stays.

@@ -56,7 +56,7 @@ TEST(AnswerLine, HasTheNumbers) {
             std::string::npos);
 }
 
-TEST(AnswerLine, TellsWhatIsWrong) {
+TEST(AnswerLine, ReportsWhatIsWrong) {
   const Options options;
   for (const auto& [line, text] : std::vector<std::pair<std::string, std::string>>{
            {"nonsense", "not a JSON object"},

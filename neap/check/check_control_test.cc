@@ -107,20 +107,35 @@ TEST(Check, RefusesOtherSlotsOfBodies) {
   ExpectFinding(control.graph, plan, "shared with the scratch of operator #0 'If'");
 }
 
-// op0 and op1 both call the body, whose tensors keep their place from the first call to the last.
-TEST(Check, GivesABodyOneOrderAndOnePlace) {
+// main: t0 -> op0 -> t1 -> op1 -> t2, all of 8 bytes; both operators call the body.
+Graph TwoCallsOf(Subgraph body) {
   Subgraph main;
-  for (const int bytes : {8, 8, 8}) AddTensor(main, bytes);
+  for (int i = 0; i < 3; ++i) AddTensor(main, 8);
   for (int i = 0; i < 2; ++i) main.ops[AddOp(main, "While", {i}, {i + 1})].bodies = {kBody};
   main.inputs = Tensors({0});
   main.outputs = Tensors({2});
+  return GraphOf({std::move(main), std::move(body)});
+}
+
+// t0 -> t1 -> t2, all of 8 bytes.
+Subgraph ReluChain() {
+  Subgraph chain;
+  for (int i = 0; i < 3; ++i) AddTensor(chain, 8);
+  for (int i = 0; i < 2; ++i) AddOp(chain, "Relu", {i}, {i + 1});
+  chain.inputs = Tensors({0});
+  chain.outputs = Tensors({2});
+  return chain;
+}
+
+// Tensors of the body keep their place from the first call to the last.
+TEST(Check, GivesABodyOneOrderAndOnePlace) {
   Subgraph body;
   for (const int bytes : {4, 5, 6}) AddTensor(body, bytes);
   AddOp(body, "Relu", {0}, {1});
   AddOp(body, "Relu", {0}, {2});
   body.inputs = Tensors({0});
   body.outputs = Tensors({1, 2});
-  const Graph graph = GraphOf({main, body});
+  const Graph graph = TwoCallsOf(body);
   const plan::Plan plan = PlanOf(
       plan::Runtime::kIdeal,
       Entry({Do(0), Do(0, kBody), Do(1, kBody), Do(1), Do(0, kBody), Do(1, kBody)},
@@ -136,17 +151,7 @@ TEST(Check, GivesABodyOneOrderAndOnePlace) {
 // Tensors of a body that never live together in a call may share bytes, although both keep their
 // places from the first call to the last; with what lives between the calls they may not.
 TEST(Check, LetsTensorsOfARepeatedBodyTakeTurns) {
-  Subgraph main;
-  for (const int bytes : {8, 8, 8}) AddTensor(main, bytes);
-  for (int i = 0; i < 2; ++i) main.ops[AddOp(main, "While", {i}, {i + 1})].bodies = {kBody};
-  main.inputs = Tensors({0});
-  main.outputs = Tensors({2});
-  Subgraph body;
-  for (int i = 0; i < 3; ++i) AddTensor(body, 8);
-  for (int i = 0; i < 2; ++i) AddOp(body, "Relu", {i}, {i + 1});
-  body.inputs = Tensors({0});
-  body.outputs = Tensors({2});
-  const Graph graph = GraphOf({main, body});
+  const Graph graph = TwoCallsOf(ReluChain());
   // In each call: 0 with 1, then 1 with 2.
   const plan::Plan plan = PlanOf(
       plan::Runtime::kIdeal,
@@ -248,17 +253,7 @@ TEST(Check, RefusesAnOutputOverWhatIsStillWanted) {
 
 // A body called twice whose first operator works in place, in both calls or in one.
 TEST(Check, JoinsOverlapsOfARepeatedBodyOnlyWhenAllCallsDo) {
-  Subgraph main;
-  for (const int bytes : {8, 8, 8}) AddTensor(main, bytes);
-  for (int i = 0; i < 2; ++i) main.ops[AddOp(main, "While", {i}, {i + 1})].bodies = {kBody};
-  main.inputs = Tensors({0});
-  main.outputs = Tensors({2});
-  Subgraph body;
-  for (int i = 0; i < 3; ++i) AddTensor(body, 8);
-  for (int i = 0; i < 2; ++i) AddOp(body, "Relu", {i}, {i + 1});
-  body.inputs = Tensors({0});
-  body.outputs = Tensors({2});
-  const Graph graph = GraphOf({main, body});
+  const Graph graph = TwoCallsOf(ReluChain());
   plan::Plan plan = plan::test::NaivePlan(graph, plan::Runtime::kIdealInPlace);
   ASSERT_THAT(plan.entries[0].overlaps, SizeIs(4));
   EXPECT_EQ(plan.entries[0].arena_bytes, 24);

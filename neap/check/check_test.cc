@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans written by hand for graphs whose lifetimes can be told by looking at them.
+// Plans written by hand for graphs whose lifetimes can be read from the source.
 #include "neap/check/check.h"
 
 #include <gmock/gmock.h>

@@ -528,7 +528,7 @@ Piece PieceCase(Random* random) {
     if (kind == 0) {
       c.op.inputs = {axis_id, c.op.inputs[0]};
     } else {
-      c.op.inputs.push_back(AddIntegers(&c.subgraph, {2}, {1, 1}));  // the shapes tell
+      c.op.inputs.push_back(AddIntegers(&c.subgraph, {2}, {1, 1}));  // the kernel reads the shapes
       c.op.inputs.push_back(axis_id);
     }
   } else if (kind == 2) {

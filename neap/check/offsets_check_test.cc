@@ -60,7 +60,7 @@ TEST(CheckOffsets, AcceptsWhatIsApart) {
   EXPECT_EQ(CheckOffsets(Chain(), {{0, 32, kNoOffset, 32}}).online, 1);
 }
 
-TEST(CheckOffsets, TellsWhatSharesBytes) {
+TEST(CheckOffsets, ReportsWhatSharesBytes) {
   // A RESHAPE may keep its input where it is, but not beside it; a CONV_2D needs certain kernels.
   EXPECT_THAT(CheckOffsets(Chain(), {{0, 32, 32, 0}}).inside_operators, IsEmpty());
   const auto beside = CheckOffsets(Chain(), {{0, 32, 48, 0}});
@@ -80,7 +80,7 @@ TEST(CheckOffsets, TellsWhatSharesBytes) {
       ElementsAre(HasSubstr("tensor #0 't' [16, 48) and tensor #1 't' [0, 32) share bytes")));
 }
 
-TEST(CheckOffsets, TellsOffsetsThatAreNone) {
+TEST(CheckOffsets, ReportsInvalidOffsets) {
   EXPECT_THAT(CheckOffsets(Chain(), {{0, 40, 0, 96}}).problems,
               ElementsAre(HasSubstr("has offset 40, expected a multiple of 16")));
   EXPECT_THAT(CheckOffsets(Chain(), {{0, -2, 0, 32}}).problems,

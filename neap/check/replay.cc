@@ -404,7 +404,7 @@ std::optional<EntryReplay> Replayer::ExpandCalls(const plan::EntryPlan& entry) {
     const Timeline::Call call = open.back();
     open.pop_back();
     const Timeline& timeline = TimelineOf(call.body);
-    if (!timeline.sound) return std::nullopt;  // told when it was computed
+    if (!timeline.sound) return std::nullopt;  // already reported
     total = CheckedAdd(total, timeline.total_bytes).value_or(kMaxBytes + 1);
     if (total > kMaxBytes) {
       findings_.Add(entry.subgraph, "the sum of the sizes of all calls does not fit in 62 bits");

@@ -38,16 +38,16 @@
 
 namespace neap::check {
 
-// The lines of neap::check::CheckPlan: at most kMost are kept.
+// The lines of neap::check::CheckPlan: at most kMax are kept.
 class Findings {
  public:
-  static constexpr std::size_t kMost = 20;
+  static constexpr std::size_t kMax = 20;
 
   // `at` is the entry; `op` and `tensor` are named when they are valid.
   void Add(const graph::Graph& graph, graph::SubgraphId subgraph, graph::OpId op,
            graph::TensorId tensor, std::string message);
   void Add(graph::SubgraphId subgraph, std::string message);
-  bool Full() const { return lines_.size() >= kMost; }
+  bool Full() const { return lines_.size() >= kMax; }
   std::vector<std::string> Take() { return std::move(lines_); }
 
  private:

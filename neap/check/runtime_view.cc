@@ -379,7 +379,8 @@ plan::EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView&
       owners.emplace(key, placement);
       return false;
     }
-    return shared.emplace(key, placement).second;  // a second place is told of what is left
+    // A second placement of the tensor stays in `rest`, where the replay reports it.
+    return shared.emplace(key, placement).second;
   });
   Findings ignored;  // the steps are judged with the rest
   Replayer replayer(view.Apart(), profile, &ignored);

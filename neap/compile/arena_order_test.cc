@@ -149,9 +149,9 @@ TEST_P(ArenaOrderTest, NoOrderAndNoPlacementIsBelowTheBound) {
     sizes.push_back(*SizesOf(subgraph, profile));
     std::vector<std::vector<OpId>> orders;
     std::vector<OpId> order;
-    constexpr std::size_t kMost = 300;
-    AllOrders(PrecedencesOf(subgraph), subgraph.ops.size(), kMost, &order, &orders);
-    if (orders.size() < 2 || orders.size() == kMost) continue;
+    constexpr std::size_t kMax = 300;
+    AllOrders(PrecedencesOf(subgraph), subgraph.ops.size(), kMax, &order, &orders);
+    if (orders.size() < 2 || orders.size() == kMax) continue;
     ++cases;
     const ArenaOrder found = SearchArenaOrder(subgraph, sizes[main],
                                               IdVector<OpId, std::int64_t>(subgraph.ops.size(), 0),

@@ -44,7 +44,7 @@ struct Start {
 
 // What counts for a runtime that places by itself is what it will allocate.
 Result<Start> StartOf(const Measured& measured, const Orders& found, const Options& options) {
-  if (TellsOffsets(options) || !measured.profile.runtime_places || options.order != "exact") {
+  if (WritesMemoryPlan(options) || !measured.profile.runtime_places || options.order != "exact") {
     return Start{found, false};
   }
   NEAP_TRY(const std::int64_t of_file, DeliveredBytes(measured, measured.file_orders));
@@ -58,7 +58,7 @@ struct PlannedEntries {
   std::vector<PlannedEntry> entries;
 };
 
-// `arena_orders`: those that are known. nullopt: the plan is of no use.
+// `arena_orders`: those that are known. nullopt: the plan is rejected.
 Result<std::optional<PlannedEntries>> PlanEntries(const Measured& measured, const Start& start,
                                                   const Proofs& proofs, ArenaOrders arena_orders,
                                                   const Options& options, Steps* steps) {
@@ -129,10 +129,9 @@ Result<Compiled> Summed(const Measured& measured, const PlannedEntries& planned,
   return compiled;
 }
 
-// Whether the order of the file is better after all: TFLM, told the offsets, needs more than for
-// the file as it is.
+// Whether TFLM needs more for the planned order and offsets than for the given file.
 bool IsWorseThanFile(const Compiled& compiled, const Options& options) {
-  return TellsOffsets(options) && options.order == "exact" &&
+  return WritesMemoryPlan(options) && options.order == "exact" &&
          compiled.delivered_arena_bytes > compiled.file_order.arena_bytes;
 }
 
@@ -150,7 +149,7 @@ Result<Compiled> Compile(const Graph& graph, const Options& options) {
                                      ArenaOrders(measured.sizes.size()), options, &steps));
   if (!planned) {
     Compiled none;
-    none.of_no_use = true;
+    none.rejected = true;
     return none;
   }
   NEAP_TRY(Compiled compiled, Summed(measured, *planned, start.keeps_file_order, options, &steps));

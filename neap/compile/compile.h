@@ -13,6 +13,7 @@
 
 #include "neap/base/limits.h"
 #include "neap/base/result.h"
+#include "neap/base/step_time.h"
 #include "neap/graph/graph.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/plan.h"
@@ -55,16 +56,18 @@ struct Options {
   // time spent on reading and writing is least. Empty: one, without a limit.
   std::vector<plan::Memory> memories;
   bool place = true;  // false: order only; the plan has no addresses
-  // The model will tell a runtime that can be told (tflm) where the tensors go; false: an order
-  // alone.
-  bool tell_offsets = true;
-  bool place_file_order = true;  // false: FileOrder::arena_bytes stays 0 unless a runtime tells it
-  // Of one of many plans that are compared, with --order file and one entry: whether it is of use
-  // with that arena (as the runtime delivers it) and total (-1: not known), and if so with less.
-  // Where a lower bound says that it is not, nothing is placed; else addresses are searched for
-  // what is just of use, and for less only behind that. Empty: every plan is.
-  std::function<bool(std::int64_t arena_bytes, std::int64_t total_arena_bytes)> of_use;
-  // Placements that were asked for before; nullptr: none are kept.
+  // The written model carries an offline memory plan, under a runtime that obeys one (tflm); false:
+  // the order alone.
+  bool memory_plan = true;
+  // False: FileOrder::arena_bytes stays 0 unless the runtime's own planner is modelled.
+  bool place_file_order = true;
+  // When many plans are compared: whether a plan with this arena (as the runtime delivers it) and
+  // total arena (-1: unknown) is still a candidate. Must accept every smaller arena than one that
+  // it accepts. Applies with order "file" and one entry. A lower bound that is rejected ends the
+  // compilation (Compiled::rejected); otherwise the placement search first aims at the largest
+  // accepted arena, then at smaller ones. Empty: every plan is accepted.
+  std::function<bool(std::int64_t arena_bytes, std::int64_t total_arena_bytes)> accepts;
+  // Outcomes of earlier placements; nullptr: none are kept.
   std::shared_ptr<PlacementMemo> placements;
   bool check = true;  // false: the caller runs check::CheckPlan() on the plans that it keeps
 };
@@ -86,13 +89,6 @@ struct PeakCause {
   };
   std::vector<Live> tensors;
   std::int64_t scratch_bytes = 0;
-};
-
-// What a step took: "measure", "order", "arena order", "place", "joint search", "moves",
-// "file order", "allocate", "check".
-struct StepTime {
-  std::string_view name;
-  double seconds = 0;
 };
 
 // Machines for which the whole arena of TensorFlow Lite Micro is known, with its reference kernels
@@ -138,7 +134,7 @@ struct Compiled {
   // operators in the planned order and a RESHAPE for each move. `offsets`, `buffer_offsets`,
   // `totals` and delivered_arena_bytes are of it.
   std::optional<graph::Graph> edited;
-  // Where TFLM will put its buffers then, in the order in which it tells its planner of them.
+  // TFLM's offsets of its buffers in that model, in the order in which it adds them to its planner.
   std::vector<std::int64_t> buffer_offsets;
   // Of the delivered model, a target each; empty where the runtime is not TFLM.
   std::vector<TflmTotal> totals;
@@ -147,14 +143,16 @@ struct Compiled {
   // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search
-  bool of_no_use = false;    // see Options::of_use; nothing else is filled in then
+  bool rejected = false;     // by Options::accepts; nothing else is filled in then
   // The stock runtime's own planner would have needed more for the least-peak order than for the
   // order of the file: the plan keeps the file's.
   bool kept_file_order = false;
   // With several memories: see Placed in neap/compile/place.h. Of the largest entry.
   std::int64_t access_cycles = 0;
   std::int64_t access_cycles_lower_bound = 0;
-  std::vector<StepTime> steps;     // in the order in which they began; each name once
+  // "measure", "order", "arena order", "place", "joint search", "moves", "file order", "allocate",
+  // "check": those that ran, in the order in which they began; each name once.
+  std::vector<StepTime> steps;
   std::vector<std::string> notes;  // a line each
 };
 

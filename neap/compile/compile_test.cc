@@ -11,6 +11,7 @@
 #include "neap/base/random.h"
 #include "neap/check/check.h"
 #include "testing/cases.h"
+#include "testing/plans.h"
 
 namespace neap::compile {
 namespace {
@@ -22,18 +23,11 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::Tensor;
 using graph::TensorId;
-
-TensorId AddTensor(Subgraph* subgraph, std::int64_t bytes) {
-  Tensor tensor;
-  tensor.name = "t" + std::to_string(subgraph->tensors.size());
-  tensor.type = graph::ElementType::kUint8;
-  tensor.shape = graph::Shape{bytes};
-  return subgraph->tensors.push_back(tensor);
-}
+using plan::test::AddTensor;
 
 TensorId AddOp(Subgraph* subgraph, std::vector<TensorId> inputs, std::int64_t bytes,
                std::string type = "Any", std::int64_t scratch_bytes = 0) {
-  const TensorId output = AddTensor(subgraph, bytes);
+  const TensorId output = AddTensor(*subgraph, bytes);
   Op op;
   op.type = std::move(type);
   if (op.type == "Any") op.domain = "json";  // its scratch is known: what it states
@@ -48,7 +42,7 @@ TensorId AddOp(Subgraph* subgraph, std::vector<TensorId> inputs, std::int64_t by
 Graph TwoBranches(const std::string& type = "Any") {
   Graph graph;
   Subgraph subgraph;
-  const TensorId in = AddTensor(&subgraph, 10);
+  const TensorId in = AddTensor(subgraph, 10);
   subgraph.inputs = {in};
   const TensorId wide_a = AddOp(&subgraph, {in}, 100, type);
   const TensorId wide_b = AddOp(&subgraph, {in}, 100, type);
@@ -83,7 +77,7 @@ TEST(Compile, FindsTheBetterOrder) {
 TEST(Compile, KeepsTheFileOrderWhenItIsOptimal) {
   Graph graph;
   Subgraph subgraph;
-  const TensorId in = AddTensor(&subgraph, 8);
+  const TensorId in = AddTensor(subgraph, 8);
   subgraph.inputs = {in};
   const TensorId a = AddOp(&subgraph, {in}, 8);
   const TensorId b = AddOp(&subgraph, {in}, 8);
@@ -133,7 +127,7 @@ TEST(Compile, TflmCountsAlignedBytesAndReproducesItsPlanner) {
 
 TEST(Compile, TflmGivesRoomToTensorsThatNothingRefersTo) {
   Graph graph = TwoBranches();
-  AddTensor(&graph.subgraphs[SubgraphId(0)], 1000);
+  AddTensor(graph.subgraphs[SubgraphId(0)], 1000);
   Options options;
   options.runtime = plan::Runtime::kTflm;
   const Compiled compiled = MustCompile(graph, options);
@@ -144,7 +138,7 @@ TEST(Compile, TflmGivesRoomToTensorsThatNothingRefersTo) {
 TEST(Compile, RunsElementwiseOperatorsInPlace) {
   Graph graph;
   Subgraph subgraph;
-  TensorId at = AddTensor(&subgraph, 64);
+  TensorId at = AddTensor(subgraph, 64);
   subgraph.inputs = {at};
   for (int i = 0; i < 3; ++i) at = AddOp(&subgraph, {at}, 64, "Relu");
   subgraph.outputs = {at};
@@ -168,7 +162,7 @@ TEST(Compile, CountsScratch) {
 TEST(Compile, RunsBodiesInsideTheirCaller) {
   Graph graph;
   Subgraph main;
-  const TensorId in = AddTensor(&main, 10);
+  const TensorId in = AddTensor(main, 10);
   main.inputs = {in};
   const TensorId aside = AddOp(&main, {in}, 7);
   const TensorId called = AddOp(&main, {in}, 10, "If");
@@ -177,7 +171,7 @@ TEST(Compile, RunsBodiesInsideTheirCaller) {
   graph.subgraphs.push_back(main);
   for (const std::int64_t wide : {200, 30}) {
     Subgraph body;
-    const TensorId body_in = AddTensor(&body, 10);
+    const TensorId body_in = AddTensor(body, 10);
     body.inputs = {body_in};
     body.outputs = {AddOp(&body, {AddOp(&body, {body_in}, wide)}, 10)};
     graph.subgraphs.push_back(body);
@@ -229,7 +223,7 @@ TEST(Compile, PassesTheRulesOfAStrategyOn) {
 TEST(Compile, HandlesAGraphWithoutOperators) {
   Graph graph;
   Subgraph subgraph;
-  const TensorId in = AddTensor(&subgraph, 10);
+  const TensorId in = AddTensor(subgraph, 10);
   subgraph.inputs = {in};
   subgraph.outputs = {in};
   graph.subgraphs.push_back(subgraph);
@@ -244,7 +238,7 @@ Graph RandomGraph(Random& random) {
   for (int s = 0; s <= bodies; ++s) {
     Subgraph subgraph;
     for (int i = 0; i < 2; ++i) {
-      const TensorId in = AddTensor(&subgraph, random.Between(0, 40));
+      const TensorId in = AddTensor(subgraph, random.Between(0, 40));
       subgraph.inputs.push_back(in);
     }
     const auto ops = static_cast<int>(random.Below(8));
@@ -355,7 +349,7 @@ TEST(Compile, DamagedCutsAreFoundOut) {
   EXPECT_GT(damaged, 10);
 }
 
-TEST(Inspect, TellsLiveBytesInFileOrder) {
+TEST(Inspect, HasLiveBytesInFileOrder) {
   const auto inspections = Inspect(TwoBranches(), plan::Runtime::kIdeal);
   ASSERT_TRUE(inspections.has_value());
   std::vector<std::int64_t> live;

@@ -38,7 +38,7 @@ Delivered UnknownInTflm(std::vector<UnknownKernel> unknown) {
   return delivered;
 }
 
-// What TFLM makes of the order, and of what it can be told.
+// TFLM's allocation for the order, with an offline memory plan where that needs no more.
 Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan,
                                 const Orders& orders, const Options& options) {
   const Graph& graph = measured.merged();
@@ -46,23 +46,23 @@ Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan
   const AllSizes sizes = SizesInTflm(measured);
   Delivered delivered;
   arena::Placement placement = PlaceInTflm(graph, timeline, sizes);
-  const bool tells = TellsOffsets(options);
+  const bool plans = WritesMemoryPlan(options);
   std::optional<MovedModel> moved;
-  if (tells && HasMoves(plan)) {
+  if (plans && HasMoves(plan)) {
     moved = MovesAsOperators(graph, plan, orders, measured.profile);
     if (moved && moved->placement.height_bytes <= placement.height_bytes) {
       delivered.offsets = std::move(moved->offsets);
       delivered.edited = std::move(moved->graph);
       placement = std::move(moved->placement);
     }
-  } else if (tells) {
+  } else if (plans) {
     graph::TensorOffsets offsets = OfflineOffsets(graph, plan, sizes);
-    arena::Placement told = PlaceInTflm(graph, timeline, sizes, offsets);
-    // TFLM places scratch and what the plan has no place for around the plan's tensors: it may do
-    // better when left alone.
-    if (!offsets.empty() && told.height_bytes <= placement.height_bytes) {
+    arena::Placement planned = PlaceInTflm(graph, timeline, sizes, offsets);
+    // TFLM places scratch and tensors without an offset around those of the plan. Its own planner
+    // may need less without a plan.
+    if (!offsets.empty() && planned.height_bytes <= placement.height_bytes) {
       delivered.offsets = std::move(offsets);
-      placement = std::move(told);
+      placement = std::move(planned);
     }
   }
   delivered.arena_bytes = placement.height_bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the runtime itself allocates: for a plan, for an order alone, for the order of the file.
-// Private to neap/compile.
+// Private to neap/compile. Tests: tflm_test.cc and litert_test.cc, by whole compilations.
 #pragma once
 
 #include <cstdint>

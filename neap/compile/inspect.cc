@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Inspect(); its tests are in compile_test.cc.
 #include <utility>
 #include <vector>
 

@@ -110,7 +110,7 @@ std::optional<PlacedOrder> SearchLowerArena(const graph::Graph& graph, graph::Su
     last_order = walk.Order();
     const PlaceEffort effort = {limits, memo,
                                 [&](std::int64_t bytes) { return bytes < arena_bytes; }, false};
-    auto placed = PlaceIfOfUse(graph, entry, *timeline, sizes, profile, overlap, effort);
+    auto placed = PlaceIfAccepted(graph, entry, *timeline, sizes, profile, overlap, effort);
     if (!placed || placed->arena_bytes >= arena_bytes) continue;
     arena_bytes = placed->arena_bytes;
     best_order = last_order;

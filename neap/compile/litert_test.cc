@@ -19,6 +19,7 @@
 #include "neap/compile/compile.h"
 #include "neap/compile/lower.h"
 #include "neap/compile/runtime_graph.h"
+#include "testing/plans.h"
 
 namespace neap::compile {
 namespace {
@@ -28,22 +29,14 @@ using graph::Op;
 using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
-using graph::Tensor;
 using graph::TensorId;
+using plan::test::AddTensor;
 
 constexpr SubgraphId kMain(0);
 
-TensorId AddTensor(Subgraph* subgraph, std::int64_t bytes) {
-  Tensor tensor;
-  tensor.name = "t" + std::to_string(subgraph->tensors.size());
-  tensor.type = graph::ElementType::kUint8;
-  tensor.shape = graph::Shape{bytes};
-  return subgraph->tensors.push_back(tensor);
-}
-
 TensorId AddOp(Subgraph* subgraph, const std::string& type, std::vector<TensorId> inputs,
                std::int64_t bytes) {
-  const TensorId output = AddTensor(subgraph, bytes);
+  const TensorId output = AddTensor(*subgraph, bytes);
   Op op;
   op.domain = "tflite";
   op.type = type;
@@ -79,10 +72,10 @@ const plan::TensorPlacement& PlaceOf(const Compiled& compiled, TensorId tensor) 
 
 TEST(Litert, KeepsInputsOutputsUnreadTensorsAndVariables) {
   Subgraph s;
-  const TensorId in = AddTensor(&s, 100);
-  const TensorId ignored = AddTensor(&s, 64);
+  const TensorId in = AddTensor(s, 100);
+  const TensorId ignored = AddTensor(s, 64);
   s.inputs = {in, ignored};
-  const TensorId state = AddTensor(&s, 70);
+  const TensorId state = AddTensor(s, 70);
   s.tensors[state].variable = true;
   TensorId at = AddOp(&s, "CONV_2D", {in}, 64);
   const TensorId unread = AddOp(&s, "CONV_2D", {at}, 30);
@@ -103,8 +96,8 @@ TEST(Litert, KeepsInputsOutputsUnreadTensorsAndVariables) {
 
 TEST(Litert, KeepsWeightsThatAreUnpackedOnce) {
   Subgraph s;
-  s.inputs = {AddTensor(&s, 64)};
-  const TensorId weights = AddTensor(&s, 32);
+  s.inputs = {AddTensor(s, 64)};
+  const TensorId weights = AddTensor(s, 32);
   s.tensors[weights].constant = true;
   const TensorId first = AddOp(&s, "CONV_2D", {s.inputs[0]}, 64);
   const TensorId unpacked = AddOp(&s, "DEQUANTIZE", {weights}, 128);
@@ -119,7 +112,7 @@ TEST(Litert, KeepsWeightsThatAreUnpackedOnce) {
 
 TEST(Litert, SharesAsItsKernelsAllow) {
   Subgraph s;
-  s.inputs = {AddTensor(&s, 64)};
+  s.inputs = {AddTensor(s, 64)};
   const TensorId a = AddOp(&s, "CONV_2D", {s.inputs[0]}, 64);
   const TensorId view = AddOp(&s, "RESHAPE", {a}, 64);
   const TensorId over = AddOp(&s, "MUL", {view, s.inputs[0]}, 64);    // over its first input
@@ -142,7 +135,7 @@ TEST(Litert, SharesAsItsKernelsAllow) {
 
 TEST(Litert, DoesNotShareScalarsReadTwiceOrOfOtherSizes) {
   Subgraph s;
-  s.inputs = {AddTensor(&s, 64)};
+  s.inputs = {AddTensor(s, 64)};
   const TensorId scalar = AddOp(&s, "CONV_2D", {s.inputs[0]}, 4);
   const TensorId twice = AddOp(&s, "CONV_2D", {s.inputs[0]}, 64);
   s.outputs = {AddOp(&s, "CONV_2D", {AddOp(&s, "ADD", {scalar, scalar}, 4)}, 4),
@@ -156,7 +149,7 @@ TEST(Litert, DoesNotShareScalarsReadTwiceOrOfOtherSizes) {
 // sum has a view that is written over; `wide` must read it before, though later would cost less.
 Subgraph Risky() {
   Subgraph s;
-  s.inputs = {AddTensor(&s, 64)};
+  s.inputs = {AddTensor(s, 64)};
   const TensorId positive = AddOp(&s, "RELU", {s.inputs[0]}, 64);
   const TensorId sum = AddOp(&s, "ADD", {positive, s.inputs[0]}, 64);
   const TensorId column = AddOp(&s, "RESHAPE", {sum}, 64);
@@ -195,12 +188,12 @@ TEST(Litert, DoesNotShareWhatWouldBeLostInAnyOrder) {
 
 TEST(Litert, DoesNotKnowArenasOfControlFlow) {
   Subgraph body;
-  body.inputs = {AddTensor(&body, 10)};
-  const TensorId state = AddTensor(&body, 5);
+  body.inputs = {AddTensor(body, 10)};
+  const TensorId state = AddTensor(body, 5);
   body.tensors[state].variable = true;
   body.outputs = {AddOp(&body, "CONV_2D", {body.inputs[0], state}, 10)};
   Subgraph s;
-  s.inputs = {AddTensor(&s, 10)};
+  s.inputs = {AddTensor(s, 10)};
   s.outputs = {AddOp(&s, "WHILE", {s.inputs[0]}, 10)};
   s.ops[OpId(0)].bodies = {SubgraphId(1)};
   Graph graph;
@@ -217,8 +210,8 @@ Graph RandomGraph(Random& random, int max_ops) {
   static constexpr const char* kTypes[] = {"ADD",     "MUL",        "RESHAPE", "RESHAPE",
                                            "SOFTMAX", "DEQUANTIZE", "CONV_2D"};
   Subgraph s;
-  for (int i = 0; i < 2; ++i) s.inputs.push_back(AddTensor(&s, random.Between(1, 3) * 64));
-  const TensorId extra = AddTensor(&s, 64);
+  for (int i = 0; i < 2; ++i) s.inputs.push_back(AddTensor(s, random.Between(1, 3) * 64));
+  const TensorId extra = AddTensor(s, 64);
   s.tensors[extra].variable = random.Chance(1, 2);
   s.tensors[extra].constant = !s.tensors[extra].variable;
   if (random.Chance(1, 2)) {  // a value with an address of somebody else, and a view of it

@@ -2,10 +2,10 @@
 #include "neap/compile/lower.h"
 
 #include <algorithm>
-#include <queue>
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/topological_order.h"
 #include "neap/ops/traits.h"
 
 namespace neap::compile {
@@ -174,24 +174,11 @@ bool IsOnlyOrder(const Subgraph& subgraph, const std::vector<OpId>& order) {
 
 std::vector<OpId> FileOrderOf(const Subgraph& subgraph) {
   IdVector<OpId, std::vector<OpId>> successors(subgraph.ops.size());
-  IdVector<OpId, int> missing(subgraph.ops.size(), 0);
   for (const auto& [before, after] : Precedences(subgraph).All()) {
     successors[before].push_back(after);
-    ++missing[after];
   }
-  std::priority_queue<OpId, std::vector<OpId>, std::greater<>> ready;
-  for (const OpId id : subgraph.ops.Ids()) {
-    if (!subgraph.ops[id].folded && missing[id] == 0) ready.push(id);
-  }
-  std::vector<OpId> order;
-  while (!ready.empty()) {
-    const OpId id = ready.top();
-    ready.pop();
-    order.push_back(id);
-    for (const OpId next : successors[id]) {
-      if (--missing[next] == 0) ready.push(next);
-    }
-  }
+  std::vector<OpId> order = TopologicalOrder(successors.Items());
+  std::erase_if(order, [&](OpId id) { return subgraph.ops[id].folded; });
   return order;
 }
 

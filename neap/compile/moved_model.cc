@@ -158,9 +158,9 @@ std::optional<MovedModel> MovesAsOperators(const Graph& graph, const plan::Plan&
   if (!IsTflite(graph)) return std::nullopt;
   MovedModel model;
   model.graph = graph;
-  plan::Plan told = plan;
+  plan::Plan edited = plan;
   std::vector<char> rewritten(graph.subgraphs.size(), 0);
-  for (plan::EntryPlan& entry : told.entries) {
+  for (plan::EntryPlan& entry : edited.entries) {
     const bool moves = std::any_of(entry.steps.begin(), entry.steps.end(),
                                    [](const plan::Step& step) { return step.moved.valid(); });
     if (!moves) continue;
@@ -179,7 +179,7 @@ std::optional<MovedModel> MovesAsOperators(const Graph& graph, const plan::Plan&
   }
   model.sizes = SizesOfEverything(model.graph, sizes, profile);
   const auto timeline = BuildTimeline(model.graph, SubgraphId(0), model.orders, profile);
-  model.offsets = OfflineOffsets(model.graph, told, model.sizes);
+  model.offsets = OfflineOffsets(model.graph, edited, model.sizes);
   if (!timeline || model.offsets.empty()) return std::nullopt;
   model.placement = PlaceInTflm(model.graph, *timeline, model.sizes, model.offsets);
   return model;

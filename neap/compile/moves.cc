@@ -74,7 +74,7 @@ class Mover {
   std::vector<std::int64_t> LiveBetween() const;
   std::vector<Move> Candidates() const;
   std::optional<MovedPlacement> Try(std::vector<Move> moves) const;
-  MovedPlacement Told(const std::vector<Move>& moves, const Offsets& offsets) const;
+  MovedPlacement PlacementOf(const std::vector<Move>& moves, const Offsets& offsets) const;
   std::int32_t NewSlot(const std::vector<Move>& moves, std::int32_t slot) const;
   bool MakeRoom(std::int32_t slot, std::vector<std::size_t>* live, Offsets* offsets,
                 std::vector<Move>* moves) const;
@@ -101,39 +101,40 @@ std::int32_t Mover::NewSlot(const std::vector<Move>& moves, std::int32_t slot) c
   return slot + static_cast<std::int32_t>(before - moves.begin());
 }
 
-MovedPlacement Mover::Told(const std::vector<Move>& moves, const Offsets& offsets) const {
-  MovedPlacement told;
+MovedPlacement Mover::PlacementOf(const std::vector<Move>& moves, const Offsets& offsets) const {
+  MovedPlacement placement;
   std::vector<std::vector<std::int32_t>> cuts(pieces_.size());  // slots of a piece's moves
   std::size_t next = 0;
   for (std::size_t slot = 0; slot < timeline_.steps.size(); ++slot) {
     for (; next < moves.size() && moves[next].slot == static_cast<std::int32_t>(slot); ++next) {
       const Piece& piece = pieces_[moves[next].piece];
       const LiveTensor& live = timeline_.tensors[static_cast<std::size_t>(piece.tensor)];
-      cuts[moves[next].piece].push_back(static_cast<std::int32_t>(told.steps.size()));
-      told.steps.push_back({live.subgraph, graph::OpId(), live.tensor});
-      told.moved_bytes += sizes_[live.subgraph].exact[live.tensor];
+      cuts[moves[next].piece].push_back(static_cast<std::int32_t>(placement.steps.size()));
+      placement.steps.push_back({live.subgraph, graph::OpId(), live.tensor});
+      placement.moved_bytes += sizes_[live.subgraph].exact[live.tensor];
     }
-    told.steps.push_back(timeline_.steps[slot]);
+    placement.steps.push_back(timeline_.steps[slot]);
   }
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& piece = pieces_[i];
     std::int32_t first = NewSlot(moves, piece.first);
     const std::int32_t last = piece.last > piece.first ? NewSlot(moves, piece.last - 1) + 1 : first;
     for (std::size_t k = 0; k < offsets[i].size(); ++k) {
-      told.arena_bytes = std::max(told.arena_bytes, offsets[i][k] + piece.bytes);
+      placement.arena_bytes = std::max(placement.arena_bytes, offsets[i][k] + piece.bytes);
       if (piece.scratch >= 0) {
-        told.scratch.push_back({first, offsets[i][k],
-                                timeline_.scratch[static_cast<std::size_t>(piece.scratch)].bytes});
+        placement.scratch.push_back(
+            {first, offsets[i][k],
+             timeline_.scratch[static_cast<std::size_t>(piece.scratch)].bytes});
         break;
       }
       const LiveTensor& live = timeline_.tensors[static_cast<std::size_t>(piece.tensor)];
       const std::int32_t end = k < cuts[i].size() ? cuts[i][k] + 1 : last;
-      told.tensors.push_back({live.subgraph, live.tensor, offsets[i][k],
-                              sizes_[live.subgraph].exact[live.tensor], first, end});
+      placement.tensors.push_back({live.subgraph, live.tensor, offsets[i][k],
+                                   sizes_[live.subgraph].exact[live.tensor], first, end});
       if (k < cuts[i].size()) first = cuts[i][k];
     }
   }
-  return told;
+  return placement;
 }
 
 // ---- left compaction
@@ -251,7 +252,7 @@ std::optional<MovedPlacement> Mover::Compact() {
       }
     }
   }
-  return Told(moves, offsets);
+  return PlacementOf(moves, offsets);
 }
 
 // ---- few moves
@@ -271,7 +272,7 @@ std::vector<std::int64_t> Mover::LiveBetween() const {
 // Cheapest first: those that are tried, and no more, because there are as many as pieces have
 // slots.
 std::vector<Move> Mover::Candidates() const {
-  constexpr std::size_t kMost = 4'000;
+  constexpr std::size_t kMax = 4'000;
   const std::vector<std::int64_t> live = LiveBetween();
   std::vector<std::size_t> by_bytes;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -281,7 +282,7 @@ std::vector<Move> Mover::Candidates() const {
     return pieces_[a].bytes < pieces_[b].bytes;
   });
   std::vector<Move> candidates;
-  for (std::size_t begin = 0; begin < by_bytes.size() && candidates.size() < kMost;) {
+  for (std::size_t begin = 0; begin < by_bytes.size() && candidates.size() < kMax;) {
     // Pieces of the same size take turns: the one with the earliest slot left.
     const std::int64_t bytes = pieces_[by_bytes[begin]].bytes;
     std::set<Move> next;
@@ -289,7 +290,7 @@ std::vector<Move> Mover::Candidates() const {
       const Piece& piece = pieces_[by_bytes[begin]];
       if (piece.first + 1 < piece.last) next.insert({piece.first + 1, by_bytes[begin]});
     }
-    while (!next.empty() && candidates.size() < kMost) {
+    while (!next.empty() && candidates.size() < kMax) {
       Move move = *next.begin();
       next.erase(next.begin());
       const std::int64_t twice = live[static_cast<std::size_t>(move.slot)] + bytes;
@@ -328,7 +329,7 @@ std::optional<MovedPlacement> Mover::Try(std::vector<Move> moves) const {
   for (std::size_t b = 0; b < stretch_of.size(); ++b) {
     offsets[stretch_of[b]].push_back(outcome.placement.offsets[b]);
   }
-  return Told(moves, offsets);
+  return PlacementOf(moves, offsets);
 }
 
 std::optional<MovedPlacement> Mover::Search(std::int64_t fewer_than) {

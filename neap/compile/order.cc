@@ -90,10 +90,10 @@ void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
   }
 }
 
-class Orderer {
+class SubgraphOrdering {
  public:
-  Orderer(const Graph& graph, const AllSizes& sizes, const Orders& file_orders,
-          const plan::Profile& profile, const Options& options, std::int64_t below_bytes)
+  SubgraphOrdering(const Graph& graph, const AllSizes& sizes, const Orders& file_orders,
+                   const plan::Profile& profile, const Options& options, std::int64_t below_bytes)
       : graph_(graph),
         sizes_(sizes),
         file_orders_(file_orders),
@@ -218,7 +218,7 @@ class Orderer {
 Result<SubgraphOrders> OrderSubgraphs(const Graph& graph, const AllSizes& sizes,
                                       const Orders& file_orders, const plan::Profile& profile,
                                       const Options& options, std::int64_t below_bytes) {
-  return Orderer(graph, sizes, file_orders, profile, options, below_bytes).Run();
+  return SubgraphOrdering(graph, sizes, file_orders, profile, options, below_bytes).Run();
 }
 
 std::int64_t Largest(const std::vector<std::int64_t>& values) {

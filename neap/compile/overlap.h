@@ -19,8 +19,8 @@ struct OverlapOptions {
   bool keep_inputs = false;  // never over an input of the model
 };
 
-// All pairs that may share bytes, as the plan would tell them (kInPlace excepted): of operators of
-// the entry subgraph and of bodies, there once for every call. Dead parts are those of tensors of
+// All pairs that may share bytes, as entries of a plan (kInPlace excepted): of operators of the
+// entry subgraph and of bodies, there once for every call. Dead parts are those of tensors of
 // the entry subgraph.
 std::vector<plan::Overlap> AllowedOverlaps(const graph::Graph& graph, graph::SubgraphId entry,
                                            const Timeline& timeline, const OverlapOptions& options);

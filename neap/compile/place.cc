@@ -37,14 +37,14 @@ std::int64_t SideBySide(const arena::Problem& problem, std::int64_t alignment) {
   return bytes;
 }
 
-// The largest arena that is of use, in steps of the alignment; `least` is, `most` is not.
-std::int64_t MostOfUse(const PlaceEffort& effort, std::int64_t least, std::int64_t most,
-                       std::int64_t alignment) {
-  std::int64_t low = least / alignment;
-  std::int64_t high = most / alignment;
+// The largest accepted arena, in steps of the alignment: `accepted` is one, `rejected` is not.
+std::int64_t LargestAccepted(const PlaceEffort& effort, std::int64_t accepted,
+                             std::int64_t rejected, std::int64_t alignment) {
+  std::int64_t low = accepted / alignment;
+  std::int64_t high = rejected / alignment;
   while (low < high) {
     const std::int64_t middle = low + (high - low + 1) / 2;
-    if (effort.of_use(middle * alignment)) {
+    if (effort.accepts(middle * alignment)) {
       low = middle;
     } else {
       high = middle - 1;
@@ -53,7 +53,7 @@ std::int64_t MostOfUse(const PlaceEffort& effort, std::int64_t least, std::int64
   return low * alignment;
 }
 
-// nullopt: nothing is of use.
+// nullopt: every arena is rejected.
 std::optional<arena::Outcome> Solve(const arena::Problem& problem, const PlaceEffort& effort,
                                     std::int64_t alignment) {
   arena::SolveOptions options;
@@ -62,15 +62,15 @@ std::optional<arena::Outcome> Solve(const arena::Problem& problem, const PlaceEf
     return effort.memo != nullptr ? effort.memo->Solve(problem, options)
                                   : arena::Solve(problem, options);
   };
-  if (!effort.of_use) return solve();
+  if (!effort.accepts) return solve();
   const std::int64_t least = AlignUp(arena::LoadLowerBound(problem), alignment);
-  if (!effort.of_use(least)) return std::nullopt;
+  if (!effort.accepts(least)) return std::nullopt;
   const std::int64_t side_by_side = SideBySide(problem, alignment);
-  if (!effort.aims || effort.of_use(side_by_side)) return solve();
-  options.goal_bytes = MostOfUse(effort, least, side_by_side, alignment);
+  if (!effort.aims || effort.accepts(side_by_side)) return solve();
+  options.goal_bytes = LargestAccepted(effort, least, side_by_side, alignment);
   arena::Outcome outcome = solve();
   if (outcome.placement.height_bytes > *options.goal_bytes || outcome.optimal()) return outcome;
-  // It is of use: how little it needs counts.
+  // Accepted but not minimal: search again without the goal.
   options.goal_bytes.reset();
   arena::Outcome lower = solve();
   if (lower.placement.height_bytes < outcome.placement.height_bytes) outcome = std::move(lower);
@@ -126,10 +126,10 @@ std::int64_t CyclesOf(std::int64_t cost, std::int64_t unit) {
 
 }  // namespace
 
-std::optional<Placed> PlaceIfOfUse(const graph::Graph& graph, SubgraphId entry,
-                                   const Timeline& timeline, const AllSizes& sizes,
-                                   const plan::Profile& profile, const OverlapOptions& overlap,
-                                   const PlaceEffort& effort) {
+std::optional<Placed> PlaceIfAccepted(const graph::Graph& graph, SubgraphId entry,
+                                      const Timeline& timeline, const AllSizes& sizes,
+                                      const plan::Profile& profile, const OverlapOptions& overlap,
+                                      const PlaceEffort& effort) {
   const PlacementProblem problem = ProblemOf(graph, entry, timeline, sizes, profile, overlap);
   const auto outcome = Solve(problem.problem(), effort, profile.alignment);
   if (!outcome) return std::nullopt;
@@ -145,7 +145,7 @@ std::optional<Placed> PlaceIfOfUse(const graph::Graph& graph, SubgraphId entry,
 Placed PlaceTimeline(const graph::Graph& graph, SubgraphId entry, const Timeline& timeline,
                      const AllSizes& sizes, const plan::Profile& profile,
                      const OverlapOptions& overlap, const Limits& limits, PlacementMemo* memo) {
-  return PlaceIfOfUse(graph, entry, timeline, sizes, profile, overlap, {limits, memo, {}, true})
+  return PlaceIfAccepted(graph, entry, timeline, sizes, profile, overlap, {limits, memo, {}, true})
       .value();
 }
 

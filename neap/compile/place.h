@@ -42,19 +42,21 @@ struct PlacedOrder {
 struct PlaceEffort {
   Limits limits;
   PlacementMemo* memo = nullptr;  // may be nullptr
-  // Whether an arena of so many bytes is of use, see Options::of_use; empty: every one is.
-  std::function<bool(std::int64_t arena_bytes)> of_use;
-  bool aims = true;  // at what is just of use, first
+  // Whether an arena of this height is a candidate (Options::accepts); empty: every one is.
+  std::function<bool(std::int64_t arena_bytes)> accepts;
+  // The search first aims at the largest accepted arena; false: at the lowest one from the start.
+  bool aims = true;
 };
 
 // Tensors that share an address by an overlap of the timeline (in-place profiles) are one buffer.
-// The placement has passed arena::FindViolation. nullopt: no arena of this timeline is of use.
-std::optional<Placed> PlaceIfOfUse(const graph::Graph& graph, graph::SubgraphId entry,
-                                   const Timeline& timeline, const AllSizes& sizes,
-                                   const plan::Profile& profile, const OverlapOptions& overlap,
-                                   const PlaceEffort& effort);
+// The placement has passed arena::FindViolation. nullopt: every arena of this timeline
+// is rejected.
+std::optional<Placed> PlaceIfAccepted(const graph::Graph& graph, graph::SubgraphId entry,
+                                      const Timeline& timeline, const AllSizes& sizes,
+                                      const plan::Profile& profile, const OverlapOptions& overlap,
+                                      const PlaceEffort& effort);
 
-// The same, of use or not.
+// The same, with every arena accepted.
 Placed PlaceTimeline(const graph::Graph& graph, graph::SubgraphId entry, const Timeline& timeline,
                      const AllSizes& sizes, const plan::Profile& profile,
                      const OverlapOptions& overlap, const Limits& limits,

@@ -19,11 +19,11 @@ using graph::Op;
 using graph::Subgraph;
 using graph::SubgraphId;
 
-// Whether an arena is of use for one of many plans; what is not known of a total may be enough.
-// Empty: every one is. It refers to its arguments.
-std::function<bool(std::int64_t arena_bytes)> UseOf(const Graph& graph, const Orders& orders,
-                                                    const Options& options) {
-  if (!options.of_use || options.order != "file" || graph::EntrySubgraphs(graph).size() != 1 ||
+// Options::accepts for an arena of this entry; an arena with an unknown total is accepted. Empty:
+// every arena is. Keeps references to the arguments.
+std::function<bool(std::int64_t arena_bytes)> AcceptanceOf(const Graph& graph, const Orders& orders,
+                                                           const Options& options) {
+  if (!options.accepts || options.order != "file" || graph::EntrySubgraphs(graph).size() != 1 ||
       options.runtime == plan::Runtime::kLitert) {
     return {};
   }
@@ -33,7 +33,7 @@ std::function<bool(std::int64_t arena_bytes)> UseOf(const Graph& graph, const Or
       total = TflmTotalOf(graph, orders, arena_bytes, TflmTarget::kCortexM).total_arena_bytes;
       if (total < 0) return true;
     }
-    return options.of_use(arena_bytes, total);
+    return options.accepts(arena_bytes, total);
   };
 }
 
@@ -77,10 +77,10 @@ Result<std::optional<Placed>> PlaceEntry(const Measured& measured, SubgraphId en
     return PlaceInMemories(graph, entry, timeline, measured.sizes, measured.profile,
                            OverlapOf(options), options.memories, limits);
   }
-  const PlaceEffort effort = {limits, options.placements.get(), UseOf(graph, orders, options),
-                              true};
-  return PlaceIfOfUse(graph, entry, timeline, measured.sizes, measured.profile, OverlapOf(options),
-                      effort);
+  const PlaceEffort effort = {limits, options.placements.get(),
+                              AcceptanceOf(graph, orders, options), true};
+  return PlaceIfAccepted(graph, entry, timeline, measured.sizes, measured.profile,
+                         OverlapOf(options), effort);
 }
 
 bool MayTakeOtherOrder(const Measured& measured, SubgraphId entry, const Options& options) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Addresses of an entry subgraph: of its order, or of another one that is placed lower. Private to
-// neap/compile.
+// neap/compile. Tests, by whole compilations: compile_test.cc (one memory, other orders),
+// memories_test.cc, and cascade/plan_test.cc (Options::accepts).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace neap::compile {
 Result<Timeline> TimelineOf(const Measured& measured, graph::SubgraphId entry, const Orders& orders,
                             const Options& options);
 
-// In one memory or several. nullopt: no such arena is of use (Options::of_use).
+// In one memory or several. nullopt: every arena is rejected (Options::accepts).
 Result<std::optional<Placed>> PlaceEntry(const Measured& measured, graph::SubgraphId entry,
                                          const Orders& orders, const Timeline& timeline,
                                          const Options& options);

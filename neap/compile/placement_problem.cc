@@ -24,7 +24,8 @@ PlacementProblem::PlacementProblem(const graph::Graph& graph, const Timeline& ti
 }
 
 void PlacementProblem::Allow(const std::vector<plan::Overlap>& overlaps) {
-  // What a call allows every call does: the rule is told once.
+  // Overlaps come once for every call of a body; its tensors have one buffer for all calls, so the
+  // rule is added once.
   std::set<std::pair<arena::BufferIndex, arena::BufferIndex>> known;
   for (const plan::Overlap& overlap : overlaps) {
     const arena::BufferIndex input = BufferOf(overlap.subgraph, overlap.input);
@@ -145,7 +146,7 @@ void PlacementProblem::MakeBuffers() {
       span.last = std::max(span.last, in_first_call_[i].last);
     }
   }
-  LetTurnsShare();
+  ShareBetweenCalls();
   for (const LiveScratch& scratch : timeline_.scratch) {
     scratch_.push_back(
         Add(AlignUp(scratch.bytes, profile_.alignment), scratch.first, scratch.last));
@@ -155,7 +156,7 @@ void PlacementProblem::MakeBuffers() {
 // Tensors of a body that is called several times keep their places from the first call to the
 // last, but they hold values in one call at a time: what never lives together in a call may share
 // bytes.
-void PlacementProblem::LetTurnsShare() {
+void PlacementProblem::ShareBetweenCalls() {
   constexpr std::size_t kMaxPairs = 200'000;
   std::vector<std::vector<arena::BufferIndex>> of_subgraph(sizes_.size());
   for (std::size_t b = 0; b < calls_.size(); ++b) {

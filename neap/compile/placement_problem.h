@@ -51,7 +51,7 @@ class PlacementProblem {
   // Each tensor once, with the hull of its calls.
   void CollectTensors();
   void MakeBuffers();
-  void LetTurnsShare();
+  void ShareBetweenCalls();
   // Whether it is a tensor's, of a body that is called more than once.
   bool IsCalledAgain(arena::BufferIndex buffer) const;
   arena::BufferIndex Add(std::int64_t bytes, std::int32_t first, std::int32_t last);

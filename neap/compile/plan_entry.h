@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of one entry, behind its order. Private to neap/compile.
+// The plan of one entry, behind its order. Private to neap/compile. Tests: compile_test.cc and
+// moves_test.cc, by whole compilations.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct PlannedEntry {
 };
 
 // By the order of `orders`, which may give way to one that is placed lower unless it is `fixed`.
-// `arena_order`: FindArenaOrder() of the entry, where it is known. nullopt: the plan is of no use
-// (Options::of_use).
+// `arena_order`: FindArenaOrder() of the entry, where it is known. nullopt: the plan is rejected
+// (Options::accepts).
 Result<std::optional<PlannedEntry>> PlanEntry(const Measured& measured, graph::SubgraphId entry,
                                               const Orders& orders, bool fixed,
                                               const IdVector<graph::SubgraphId, OrderProof>& proofs,

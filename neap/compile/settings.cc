@@ -16,8 +16,8 @@ OverlapOptions OverlapOf(const Options& options) {
   return {KernelsOf(options), options.keep_inputs};
 }
 
-bool TellsOffsets(const Options& options) {
-  return options.runtime == plan::Runtime::kTflm && options.place && options.tell_offsets &&
+bool WritesMemoryPlan(const Options& options) {
+  return options.runtime == plan::Runtime::kTflm && options.place && options.memory_plan &&
          options.memories.empty();
 }
 

@@ -16,8 +16,8 @@ namespace neap::compile {
 ops::KernelLibrary KernelsOf(const Options& options);
 OverlapOptions OverlapOf(const Options& options);
 
-// Whether TFLM is told where its tensors go.
-bool TellsOffsets(const Options& options);
+// Whether the written model carries an offline memory plan for TFLM.
+bool WritesMemoryPlan(const Options& options);
 
 // Of a placement: at most so many states, fewer after an interrupt, and no end by time.
 Limits PlacementLimits(const Options& options, std::int64_t states);

@@ -17,7 +17,7 @@ namespace neap::compile {
 // modelled: the reference kernels of the common operators make none. `sizes`: counted with 16-byte
 // alignment, of every tensor of every subgraph that is neither constant nor variable. `offsets`:
 // the offline plan that the file carries, around which the rest is placed; empty: none. Offsets
-// come in the order in which TFLM tells its planner of the buffers (AddBuffer): tensors of every
+// come in the order in which TFLM adds the buffers to its planner (AddBuffer): tensors of every
 // subgraph by index, then scratch.
 arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline,
                              const AllSizes& sizes, const graph::TensorOffsets& offsets = {});

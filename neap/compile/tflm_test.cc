@@ -93,7 +93,7 @@ TEST(Tflm, OffsetsAreThoseOfThePlan) {
   EXPECT_EQ(compiled.buffer_offsets.size(), 5U);
 
   Options alone = ForTflm();
-  alone.tell_offsets = false;
+  alone.memory_plan = false;
   EXPECT_TRUE(MustCompile(graph, alone).offsets.empty());
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/base/step_time.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/interface.h"
 #include "neap/deliver/measure.h"
@@ -63,12 +64,6 @@ struct Tried {
   std::int64_t whole_macs = 0;
 };
 
-// What a step of Deliver() took: "rewrite", "as given", "stream", "tiles", "file order".
-struct StepTime {
-  std::string_view name;
-  double seconds = 0;
-};
-
 struct Delivery {
   Kind kind = Kind::kAsGiven;
   // The given model with the interface that was asked for, and the planned model, where each is
@@ -83,8 +78,10 @@ struct Delivery {
   std::optional<Rewritten> rewriting;  // of a rewritten plan; without its model
   // The search for tiles, where there was one: its chosen proposal is the plan of Kind::kTiles.
   std::optional<cascade::PlanOutcome> tiles;
-  std::vector<Tried> tried;        // at most one of each kind, in the order of Kind
-  std::vector<StepTime> steps;     // in the order in which they began
+  std::vector<Tried> tried;  // at most one of each kind, in the order of Kind
+  // "rewrite", "as given", "stream", "tiles", "file order": those that ran, in the order in which
+  // they began; each name once.
+  std::vector<StepTime> steps;
   std::vector<std::string> notes;  // a line each
 
   // `given`: the model that was delivered.

@@ -52,14 +52,7 @@ Job JobOf(const formats::SourceModel& source, const Request& request) {
 }
 
 StepTimer::~StepTimer() {
-  const double seconds = std::chrono::duration<double>(LimitNow() - start_).count();
-  const auto known = std::find_if(found_->steps.begin(), found_->steps.end(),
-                                  [&](const StepTime& step) { return step.name == name_; });
-  if (known == found_->steps.end()) {
-    found_->steps.push_back({name_, seconds});
-  } else {
-    known->seconds += seconds;
-  }
+  AddSeconds(name_, std::chrono::duration<double>(LimitNow() - start_).count(), &found_->steps);
 }
 
 WorkScope ShareOfWork(const Found& found) {

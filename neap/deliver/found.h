@@ -30,6 +30,8 @@ struct Found {
   std::vector<Tried> tried;
   bool as_given_tried = false;
   std::optional<compile::FileOrder> file_order;  // of the model as given
+  // The plan of the model as given, neither streamed nor in tiles, while a step may stream it.
+  std::optional<compile::Compiled> layers;
   // Of the model as given; final where no other kind of plan can succeed either.
   std::optional<Diagnostic> error;
   bool error_is_final = false;

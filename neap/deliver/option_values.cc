@@ -125,12 +125,12 @@ Status SetMaxMacs(std::string_view text, Words* words) {
 }
 
 Status SetBlockColumns(std::string_view text, Words* words) {
-  constexpr std::int64_t kMost = 999'999;
+  constexpr std::int64_t kMax = 999'999;
   if (text == "row") {
     words->block_columns = stream::kFullRow;
     return {};
   }
-  if (SetNumber(text, std::int64_t{1}, kMost, &words->block_columns)) return {};
+  if (SetNumber(text, std::int64_t{1}, kMax, &words->block_columns)) return {};
   return Fail(UsageError("'" + std::string(text) + "' is not a positive number or 'row'"));
 }
 

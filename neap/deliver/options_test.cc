@@ -35,7 +35,7 @@ formats::SourceModel Model(formats::Format format) {
   return model;
 }
 
-TEST(OptionsTest, EveryOptionIsToldOnce) {
+TEST(OptionsTest, EveryOptionIsListedOnce) {
   std::set<std::string_view> names;
   std::string_view group;
   std::set<std::string_view> groups;

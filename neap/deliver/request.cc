@@ -347,7 +347,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   request.load = load;
   SetLimits(words, &options.limits);
   SetOrder(words, &options);
-  options.tell_offsets = !words.no_memory_plan;
+  options.memory_plan = !words.no_memory_plan;
   options.kernels = ops::KernelLibraryNamed(words.overlap).value_or(ops::KernelLibrary::kNone);
   options.keep_inputs = words.keep_inputs;
   options.memories = words.memories;

@@ -15,8 +15,12 @@ Status PlanStreamed(const Job& job, Found* found) {
   candidate.options = job.options;
   const WorkScope work = ShareOfWork(*found);
   candidate.options.limits = TakeShareOfTime(job, found);
-  auto compiled =
-      stream::CompileStreamed(job.source.graph, candidate.options, job.request.streaming);
+  const graph::Graph& graph = job.source.graph;
+  const stream::Settings& settings = job.request.streaming;
+  auto compiled = found->layers ? stream::StreamEntries(graph, *std::move(found->layers),
+                                                        candidate.options, settings)
+                                : stream::CompileStreamed(graph, candidate.options, settings);
+  found->layers.reset();
   if (!compiled) return NotePlanError(std::move(compiled).error(), found);
   found->file_order = compiled->file_order;
   // Inputs outside the arena are another matter: the plan of a resident one may be smaller.

@@ -48,6 +48,7 @@ void OfferUncut(const Job& job, const cascade::PlanOptions& options, Found* foun
   uncut.options = cascade::OptionsFor(options, found->tiles->uncut);
   found->file_order = found->tiles->compiled.file_order;
   uncut.compiled = found->tiles->compiled;
+  if (job.streams != Use::kNever) found->layers = uncut.compiled;
   Offer(job, std::move(uncut), found);
 }
 

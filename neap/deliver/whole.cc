@@ -51,6 +51,7 @@ Status PlanAsGiven(const Job& job, const Limits& share, Found* found) {
   auto compiled = compile::Compile(job.source.graph, candidate.options);
   if (!compiled) return NotePlanError(std::move(compiled).error(), found);
   found->file_order = compiled->file_order;
+  if (job.streams == Use::kIfNeeded) found->layers = *compiled;
   candidate.compiled = std::move(*compiled);
   Offer(job, std::move(candidate), found);
   return {};

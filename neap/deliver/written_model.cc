@@ -138,8 +138,8 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeFile(const formats::So
                                                                const formats::LoadOptions& options,
                                                                std::vector<std::string>* notes) {
   const bool planned = !compiled.offsets.empty() && source.format == formats::Format::kTflite;
-  // TFLM would obey the plan that the file carries, where it was told to need what its own planner
-  // needs.
+  // TFLM would obey the memory plan that the given file carries, but the reported arena is that of
+  // its own planner.
   const bool blanked = !planned && source.carried_plan &&
                        (compiled.delivered_arena_bytes >= 0 || !compiled.unknown_kernels.empty()) &&
                        compiled.plan.runtime == plan::Runtime::kTflm;

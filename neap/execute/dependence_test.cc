@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The maps of ops/dependence.h, held against kernels: one operator at a time, every element of its
-// first inputs changed in turn, and the outputs that change told against what the map says.
+// The maps of ops/dependence.h compared with kernels: every element of an operator's first inputs
+// is changed in turn, and the outputs that change are compared with the map.
 #include "neap/ops/dependence.h"
 
 #include <gtest/gtest.h>

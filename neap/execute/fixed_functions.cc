@@ -20,7 +20,7 @@ struct Numbers {
   using Wide = std::conditional_t<sizeof(Raw) == 2, std::int32_t, std::int64_t>;
   static constexpr int kBits = 8 * static_cast<int>(sizeof(Raw)) - 1;  // without the sign
   static constexpr Raw kOne = std::numeric_limits<Raw>::max();
-  static constexpr Raw kLeast = std::numeric_limits<Raw>::min();
+  static constexpr Raw kMin = std::numeric_limits<Raw>::min();
 
   // A constant that is given with 31 bits.
   static Raw Constant(std::int32_t value) {
@@ -29,10 +29,10 @@ struct Numbers {
   static Raw Add(Raw a, Raw b) { return static_cast<Raw>(WrapAdd(a, b)); }
   static Raw Subtract(Raw a, Raw b) { return static_cast<Raw>(WrapSubtract(a, b)); }
   static Raw Saturate(Wide x) {
-    return static_cast<Raw>(std::clamp<Wide>(x, Wide{kLeast}, Wide{kOne}));
+    return static_cast<Raw>(std::clamp<Wide>(x, Wide{kMin}, Wide{kOne}));
   }
   static Raw Product(Raw a, Raw b) {
-    if (a == kLeast && b == kLeast) return kOne;
+    if (a == kMin && b == kMin) return kOne;
     const Wide product = Wide{a} * b;
     const Wide half = Wide{1} << (kBits - 1);
     return static_cast<Raw>((product + (product >= 0 ? half : 1 - half)) / (Wide{1} << kBits));

@@ -36,8 +36,8 @@ inline FixedFactor MakeFixedFactor(double factor) {
 
 // a * b / 2^31, rounded to nearest, saturated.
 inline std::int32_t HighProduct(std::int32_t a, std::int32_t b) {
-  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min();
-  if (a == kLeast && b == kLeast) return std::numeric_limits<std::int32_t>::max();
+  constexpr std::int32_t kMin = std::numeric_limits<std::int32_t>::min();
+  if (a == kMin && b == kMin) return std::numeric_limits<std::int32_t>::max();
   const std::int64_t product = std::int64_t{a} * b;
   const std::int64_t nudge = product >= 0 ? (1 << 30) : 1 - (1 << 30);
   return static_cast<std::int32_t>((product + nudge) / (std::int64_t{1} << 31));

@@ -73,17 +73,17 @@ std::string Describe(const Operand& operand) {
   return text + ']';
 }
 
-Status RequireOperands(const Node& node, std::size_t inputs_least, std::size_t inputs_most,
+Status RequireOperands(const Node& node, std::size_t min_inputs, std::size_t max_inputs,
                        std::size_t outputs) {
-  bool ok = node.inputs.size() >= inputs_least && node.inputs.size() <= inputs_most &&
+  bool ok = node.inputs.size() >= min_inputs && node.inputs.size() <= max_inputs &&
             node.outputs.size() == outputs;
-  for (std::size_t i = 0; ok && i < inputs_least; ++i) ok = node.inputs[i].present;
+  for (std::size_t i = 0; ok && i < min_inputs; ++i) ok = node.inputs[i].present;
   for (std::size_t i = 0; ok && i < outputs; ++i) ok = node.outputs[i].present;
   if (ok) return {};
   return Fail(BadInput(
       "has " + std::to_string(node.inputs.size()) + " inputs and " +
       std::to_string(node.outputs.size()) + " outputs (some may be left out): expected at least " +
-      std::to_string(inputs_least) + " inputs and " + std::to_string(outputs) + " outputs"));
+      std::to_string(min_inputs) + " inputs and " + std::to_string(outputs) + " outputs"));
 }
 
 Status RequireType(const Operand& operand, graph::ElementType type) {

@@ -45,7 +45,7 @@ struct Operand {
   bool constant = false;
   std::span<const std::byte> data;  // of a constant; `bytes` long
   // Of the first input, where the output is a part of the operator's: shapes are those of the part,
-  // and the attributes no longer tell the padding.
+  // and the padding no longer follows from the attributes.
   std::optional<Padding> part_padding;
 
   std::size_t Rank() const { return shape.size(); }
@@ -55,7 +55,7 @@ struct Node {
   const graph::Op* op = nullptr;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
-  // Of tensors that only tell how values in between are quantised (LSTM gates); nullptr: not told.
+  // Quantisation of intermediate values (LSTM gates), from tensors without data; nullptr: none.
   std::vector<const graph::Quantization*> between;
   Kernels kernels = Kernels::kLitert;
 
@@ -108,9 +108,9 @@ Status Require(bool ok, std::string_view message);
 // "float32[1,8,8,3]"
 std::string Describe(const Operand& operand);
 
-// The operator has `inputs_least` to `inputs_most` inputs, the first `inputs_least` of which are
+// The operator has `min_inputs` to `max_inputs` inputs, the first `min_inputs` of which are
 // present, and `outputs` outputs, all present.
-Status RequireOperands(const Node& node, std::size_t inputs_least, std::size_t inputs_most,
+Status RequireOperands(const Node& node, std::size_t min_inputs, std::size_t max_inputs,
                        std::size_t outputs = 1);
 Status RequireType(const Operand& operand, graph::ElementType type);
 Status RequireShape(const Operand& operand, const graph::Shape& shape);

@@ -286,7 +286,7 @@ Result<std::vector<NamedValue>> ReadNpz(std::span<const std::byte> file, std::in
 }
 
 Result<std::vector<std::byte>> WriteNpz(std::span<const NamedValue> values) {
-  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max() / 2;
+  constexpr std::size_t kMax = std::numeric_limits<std::uint32_t>::max() / 2;
   std::vector<std::byte> file;
   std::vector<Member> members;
   for (const NamedValue& named : values) {
@@ -296,7 +296,7 @@ Result<std::vector<std::byte>> WriteNpz(std::span<const NamedValue> values) {
     member.name = named.name + ".npy";
     member.local_header = static_cast<std::uint32_t>(file.size());
     member.bytes = static_cast<std::uint32_t>(array.size());
-    if (array.size() > kMost || file.size() > kMost - array.size() || member.name.size() > 65535) {
+    if (array.size() > kMax || file.size() > kMax - array.size() || member.name.size() > 65535) {
       return Fail(BadInput("the arrays are too large for one .npz"));
     }
     member.checksum = static_cast<std::uint32_t>(

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/execute/program.h"
 
-#include <functional>
-#include <queue>
 #include <string>
 #include <utility>
 
+#include "neap/base/topological_order.h"
 #include "neap/execute/loops/strided.h"
 #include "neap/ops/state.h"
 
@@ -81,23 +80,12 @@ Status Program::PrepareSizes(std::int64_t max_memory_bytes) {
 
 Status Program::PrepareOrder(const graph::Graph& graph, graph::SubgraphId subgraph) {
   const std::size_t count = subgraph_->ops.size();
-  std::vector<std::int32_t> waits(count, 0);
-  std::vector<std::vector<OpId>> followers(count);
+  std::vector<std::vector<OpId>> successors(count);
   for (const auto& [before, after] : EdgesOf(graph, subgraph)) {
-    ++waits[after.index()];
-    followers[before.index()].push_back(after);
+    successors[before.index()].push_back(after);
   }
-  std::priority_queue<OpId, std::vector<OpId>, std::greater<>> ready;
-  for (const OpId id : subgraph_->ops.Ids()) {
-    if (waits[id.index()] == 0) ready.push(id);
-  }
-  while (!ready.empty()) {
-    const OpId id = ready.top();
-    ready.pop();
+  for (const OpId id : TopologicalOrder(successors)) {
     (subgraph_->ops[id].folded ? folded_order_ : order_).push_back(id);
-    for (const OpId next : followers[id.index()]) {
-      if (--waits[next.index()] == 0) ready.push(next);
-    }
   }
   return Require(order_.size() + folded_order_.size() == count,
                  "the operators wait for each other in a circle");
@@ -140,8 +128,8 @@ Result<Node> Program::NodeOf(const graph::Op& op, Kernels kernels) const {
                        index < static_cast<std::int64_t>(subgraph_->tensors.size());
     const graph::Tensor* const tensor =
         known ? &subgraph_->tensors[TensorId(static_cast<std::int32_t>(index))] : nullptr;
-    const bool told = tensor != nullptr && tensor->quantization;
-    node.between.push_back(told ? &*tensor->quantization : nullptr);
+    const bool quantized = tensor != nullptr && tensor->quantization;
+    node.between.push_back(quantized ? &*tensor->quantization : nullptr);
   }
   return node;
 }

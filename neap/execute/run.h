@@ -26,7 +26,7 @@ struct ArenaRange {
   std::int32_t memory = 0;
 };
 
-// What happened in one slot, told after it.
+// The accesses of one slot, reported after it.
 struct StepEvent {
   std::int32_t slot = 0;
   graph::OpId op;  // OpId(): a tensor was moved, the one that was written

@@ -23,9 +23,9 @@ void Machine::Report(std::int32_t slot, TensorId tensor, const std::string& what
 
 namespace {
 
-// Which pairs share bytes on purpose: whether rightly, the bytes will tell. Copies that lie where
-// their original does are of one group, over any number of copies; what is written over a tensor
-// may share bytes with the group of that, and with nothing else.
+// Which pairs share bytes on purpose. Whether they may is decided by comparing output bytes. Copies
+// at the address of their original form one group with it, over any number of copies; a tensor that
+// is written over another may share bytes with that one's group alone.
 class PurposeOfSharing {
  public:
   PurposeOfSharing(const graph::Subgraph& subgraph, const plan::EntryPlan& entry)

@@ -229,7 +229,7 @@ struct Small {
   }
 };
 
-TEST(Run, TellsWhatWentWrong) {
+TEST(Run, ReportsWhatWentWrong) {
   EXPECT_THAT(Small().Violations(), IsEmpty());
   Small early;
   early.entry.tensors[1].last = 1;

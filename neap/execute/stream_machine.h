@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run of a streamed plan. Private to stream_run.cc, which checks the plan, goes through the
-// segments and tells what came out, and stream_boxes.cc, which runs what a segment computes.
+// A run of a streamed plan. Private to stream_run.cc, which checks the plan, runs the segments and
+// returns the outputs, and stream_boxes.cc, which computes the boxes of a segment.
 #pragma once
 
 #include <algorithm>

@@ -57,7 +57,7 @@ Result<SourceModel> Load(const std::string& path, const LoadOptions& options);
 Result<SourceModel> LoadBytes(std::shared_ptr<const std::vector<std::byte>> bytes,
                               const std::string& path, const LoadOptions& options);
 
-// Tells the format from the first bytes ("TFL3" at 4, '{'), then from the extension.
+// Recognises the format by the first bytes ("TFL3" at 4, '{'), then from the extension.
 Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_view path);
 
 // The same model with the operators of each subgraph in a new order, as bytes. `order[s]` is a

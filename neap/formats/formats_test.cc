@@ -43,7 +43,7 @@ TEST(Formats, RecognisesByContentThenByExtension) {
   EXPECT_FALSE(Recognise("anything", "dir.onnx/a"));
 }
 
-TEST(Formats, TellsWhatIsNoModel) {
+TEST(Formats, ReportsWhatIsNoModel) {
   EXPECT_THAT(Recognise("", "a.onnx").error().ToString(), HasSubstr("a.onnx: is empty"));
   EXPECT_THAT(
       Recognise("version https://git-lfs.github.com/spec/v1\noid", "a.tflite").error().ToString(),

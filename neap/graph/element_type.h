@@ -34,7 +34,7 @@ enum class ElementType : std::uint8_t {
   kResource,  // a handle, a variant, a sequence, a map: bytes depend on the runtime
 };
 
-// Bits of one element; 0 where the type does not tell (kUnknown, kString, kResource).
+// Bits of one element; 0 where the type has no fixed size (kUnknown, kString, kResource).
 int BitsOf(ElementType type);
 
 // "int8", "float32", ...

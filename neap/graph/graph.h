@@ -131,7 +131,7 @@ using TensorOffsets = IdVector<SubgraphId, IdVector<TensorId, std::int32_t>>;
 inline constexpr std::int32_t kNoOffset = -1;
 
 // Exact bytes of a tensor: elements x bits, rounded up to a whole byte. Fails with kMissingSize and
-// the tensor's name when type or shape do not tell, and with kBadInput when the product overflows.
+// the tensor's name when type or shape are unknown, and with kBadInput when the product overflows.
 Result<std::int64_t> TensorBytes(const Tensor& tensor);
 
 // "#7 'conv1/out'" / "#12 'CONV_2D' (conv1)": how messages name a tensor or an operator.

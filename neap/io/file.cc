@@ -41,7 +41,7 @@ class Descriptor {
     if (owned_ && fd_ >= 0) ::close(fd_);
   }
   int Number() const { return fd_; }
-  // Some file systems tell only here that a write failed. 0 or errno.
+  // Some file systems report a failed write only here. 0 or errno.
   int Close() {
     const int fd = std::exchange(fd_, -1);
     return !owned_ || ::close(fd) == 0 ? 0 : errno;

@@ -129,17 +129,17 @@ TEST_F(FileTest, RefusesWhatIsTooLarge) {
 TEST_F(FileTest, AsksAboutTheHeadBeforeTheRest) {
   ASSERT_TRUE(WriteFile(Path("a"), std::string(5000, 'a'), false));
   std::size_t seen = 0;
-  std::int64_t told = 0;
+  std::int64_t reported = 0;
   const auto refuse = [&](std::span<const std::byte> head, std::int64_t file_bytes) -> Status {
     seen = head.size();
-    told = file_bytes;
+    reported = file_bytes;
     return Fail(BadInput("no"));
   };
   const auto refused = ReadFile(Path("a"), refuse);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "no");
   EXPECT_EQ(seen, 4096U);
-  EXPECT_EQ(told, 5000);
+  EXPECT_EQ(reported, 5000);
   const auto accepted = ReadFile(Path("a"), [](auto, auto) { return Status{}; });
   ASSERT_TRUE(accepted);
   EXPECT_EQ((*accepted)->size(), 5000U);

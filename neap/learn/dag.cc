@@ -2,8 +2,8 @@
 #include "neap/learn/dag.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
+
+#include "neap/base/topological_order.h"
 
 namespace neap::learn {
 
@@ -18,25 +18,7 @@ std::vector<std::vector<Node>> ChildrenOf(const Dag& dag) {
 }
 
 std::vector<Node> TopologicalOrder(const Dag& dag) {
-  const auto children = ChildrenOf(dag);
-  std::vector<std::size_t> missing(dag.parents.size());
-  std::priority_queue<Node, std::vector<Node>, std::greater<>> ready;
-  for (Node node = 0; node < dag.NumNodes(); ++node) {
-    const auto at = static_cast<std::size_t>(node);
-    missing[at] = dag.parents[at].size();
-    if (missing[at] == 0) ready.push(node);
-  }
-  std::vector<Node> order;
-  order.reserve(dag.parents.size());
-  while (!ready.empty()) {
-    const Node node = ready.top();
-    ready.pop();
-    order.push_back(node);
-    for (const Node child : children[static_cast<std::size_t>(node)]) {
-      if (--missing[static_cast<std::size_t>(child)] == 0) ready.push(child);
-    }
-  }
-  return order;
+  return neap::TopologicalOrder(ChildrenOf(dag));
 }
 
 std::vector<std::int32_t> LevelsOf(const Dag& dag) {

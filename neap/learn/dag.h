@@ -13,8 +13,7 @@ namespace neap::learn {
 
 using Node = std::int32_t;
 
-// Channels of weights; what they mean is the task's (docs/algorithms/learned.md, "What a node
-// tells").
+// Channels of weights; each task defines their meaning (docs/algorithms/learned.md, "Graphs").
 inline constexpr std::size_t kChannels = 3;
 
 struct Dag {

@@ -10,7 +10,7 @@
 namespace neap::learn {
 namespace {
 
-constexpr double kLeastNorm = 1e-6;  // the document's epsilon
+constexpr double kMinNorm = 1e-6;  // the document's epsilon
 
 Dag Reversed(const Dag& dag) {
   Dag reversed;
@@ -99,7 +99,7 @@ double CosineReward(const Labels& labels, std::span<const Node> order) {
     square += label * label;
   }
   // Both sequences hold the same numbers, so that their norms are equal.
-  return product / std::max(square, kLeastNorm);
+  return product / std::max(square, kMinNorm);
 }
 
 std::int32_t Mismatch(const Labels& labels, std::span<const Node> order) {

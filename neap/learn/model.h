@@ -77,7 +77,7 @@ Model InitialModel(const ModelConfig& config, std::uint64_t seed);
 Result<Model> ParseModel(std::span<const std::byte> bytes);
 std::vector<std::byte> SerializeModel(const Model& model);
 
-// The networks that come with the program (docs/algorithms/learned.md tells how they were made).
+// The networks that come with the program (docs/algorithms/learned.md describes their training).
 const Model& BuiltinModel(Task task);
 
 }  // namespace neap::learn

@@ -2,8 +2,8 @@
 //
 // Dependence maps: which elements of an input an operator needs for a part of its output. Parts are
 // boxes: an interval of indices for every axis. Intervals are those of the kernels, in exact
-// integers, clipped to the input; how far a window reaches beyond it is told beside them, so that a
-// part can be computed from a part with that padding and no other.
+// integers, clipped to the input; beside them stands how far a window reaches beyond the input, so
+// that a part can be computed from a part with exactly that padding.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts about LiteRT's built-in kernels: what they tell its memory planner about their outputs.
+// Facts about LiteRT's built-in kernels: how they register their outputs with its memory planner.
 // Read from the registrations of the kernels and seen in the addresses that its interpreter gives.
 // Operators of other formats have none of this.
 #pragma once

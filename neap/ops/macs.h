@@ -7,9 +7,9 @@
 
 namespace neap::ops {
 
-// Multiplications with accumulation of one run of an operator: convolutions, matrix products and
-// recurrent layers of both formats; an operator of domain "layer" says it in its attribute
-// "multiply_accumulates". 0 for all others, and where shapes do not tell. At most kMaxBytes.
+// MACs of one run of an operator: convolutions, matrix products and recurrent layers of both
+// formats; of an operator of domain "layer", its attribute "multiply_accumulates". 0 for all others
+// and where shapes are unknown. At most kMaxBytes.
 std::int64_t MultiplyAccumulates(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Product of all dimensions; -1 where one is not known or the product is larger than kMaxBytes.

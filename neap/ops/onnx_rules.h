@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a shape rule sees of its operator, and the tables of rules. Private to neap/ops.
-// A rule never fails: what it cannot tell it leaves unknown, whatever the file says.
+// A rule never fails: whatever the file contains, dimensions that do not follow stay unknown.
 #pragma once
 
 #include <cstddef>

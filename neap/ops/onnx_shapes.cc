@@ -5,9 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <queue>
 #include <utility>
 
+#include "neap/base/topological_order.h"
 #include "neap/ops/onnx_rules.h"
 #include "neap/ops/traits.h"
 
@@ -22,36 +22,21 @@ using graph::Subgraph;
 using graph::Tensor;
 using graph::TensorId;
 
-// Operators whose inputs come first; among those that are ready, in file order. Operators of a
-// cycle are left out: Verify() will refuse the graph.
-std::vector<OpId> TopologicalOrder(const Subgraph& subgraph) {
+// Operators in the order in which shapes are inferred. Operators of a cycle are left out: Verify()
+// will refuse the graph.
+std::vector<OpId> InferenceOrder(const Subgraph& subgraph) {
   const auto producer = graph::Producers(subgraph);
   IdVector<OpId, std::vector<OpId>> successors(subgraph.ops.size());
-  IdVector<OpId, int> missing(subgraph.ops.size());
   for (const OpId id : subgraph.ops.Ids()) {
     const Op& op = subgraph.ops[id];
     for (const auto* list : {&op.inputs, &op.captures}) {
       for (const TensorId tensor : *list) {
         if (!tensor.valid() || !producer[tensor].valid()) continue;
         successors[producer[tensor]].push_back(id);
-        ++missing[id];
       }
     }
   }
-  std::priority_queue<OpId, std::vector<OpId>, std::greater<>> ready;
-  for (const OpId id : subgraph.ops.Ids()) {
-    if (missing[id] == 0) ready.push(id);
-  }
-  std::vector<OpId> order;
-  while (!ready.empty()) {
-    const OpId id = ready.top();
-    ready.pop();
-    order.push_back(id);
-    for (const OpId next : successors[id]) {
-      if (--missing[next] == 0) ready.push(next);
-    }
-  }
-  return order;
+  return TopologicalOrder(successors.Items());
 }
 
 std::string ShapeText(const Shape& shape) {
@@ -200,7 +185,7 @@ ElementType OnnxElementType(std::int64_t code) {
 void InferOnnxShapes(Subgraph* subgraph, const OnnxInference& options,
                      std::vector<std::string>* notes) {
   Inference inference(subgraph, options);
-  for (const OpId id : TopologicalOrder(*subgraph)) inference.Visit(id);
+  for (const OpId id : InferenceOrder(*subgraph)) inference.Visit(id);
   inference.Finish(notes);
 }
 

@@ -17,10 +17,9 @@ graph::ElementType OnnxElementType(std::int64_t code);
 
 struct OnnxInference {
   int opset = 1;  // version of the default domain
-  // Where the file declares a shape that its operators contradict: whether the file's word counts.
-  // It does as a rule: graphs without weights or padding are told by their declarations. It does
-  // not where the user has changed an input, because what the file declares may be of before the
-  // change.
+  // Where the file declares a shape that its operators contradict: whether the declaration counts.
+  // True by default: in graphs without weights or padding, sizes are known from declarations alone.
+  // False where the user has changed an input, because declarations may be older than the change.
   bool declared_shapes_win = true;
   // Called on an operator that has bodies, once its inputs and captures are inferred: infers the
   // bodies and fills in the operator's outputs, which are tensors of the same subgraph. May be
@@ -28,7 +27,7 @@ struct OnnxInference {
   std::function<void(graph::OpId)> control_flow;
 };
 
-// Fills in the type and shape of op outputs of `subgraph` where the rule of the operator tells, in
+// Fills in the type and shape of op outputs of `subgraph` where the operator's rule infers them, in
 // topological order; values of small integer constants are followed through shape arithmetic
 // (Shape, Gather, Concat, Slice, Mul, ...), and an op whose outputs are all known that way, or that
 // reads constants only and is deterministic, is marked `folded` and its outputs `constant`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators that pick or place elements: slices, gathers, scatters, and those that tell shapes.
+// Operators that pick or place elements: slices, gathers, scatters, and those that output shapes.
 #include <algorithm>
 #include <array>
 #include <limits>

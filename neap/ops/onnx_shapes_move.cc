@@ -62,7 +62,7 @@ Shape ResolveReshape(const OpView& op, const std::vector<Number>& wanted) {
   if (inferred < wanted.size()) {
     out[inferred] = total / rest;
   } else {
-    // One dimension that could not be followed: the element count tells it.
+    // One copied dimension is unknown: it follows from the element count.
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (out[i] < 0 && !copied[i]) out[i] = total / rest;
     }
@@ -337,11 +337,11 @@ std::int64_t Scaled(std::int64_t dim, double scale) {
 // sizes -> the largest (or smallest) of one scale for all axes, each rounded half up.
 void KeepAspectRatio(const Shape& input, const std::vector<std::size_t>& axes, bool smallest,
                      Dims* sizes) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // products of two fit
+  constexpr std::int64_t kMax = std::int64_t{1} << 30;  // products of two fit
   std::size_t best = 0;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t dim = input[axes[i]];
-    if (dim < 1 || dim > kMost || (*sizes)[i] < 0 || (*sizes)[i] > kMost) {
+    if (dim < 1 || dim > kMax || (*sizes)[i] < 0 || (*sizes)[i] > kMax) {
       sizes->assign(sizes->size(), -1);
       return;
     }

@@ -145,21 +145,7 @@ void InferNonZero(OpView& op) {
 
 void InferNonMaxSuppression(OpView& op) { op.Set(0, ElementType::kInt64, Shape{-1, 3}); }
 
-void InferUnique(OpView& op) {
-  MaybeShape shape = Shape{-1};
-  if (op.HasAttribute("axis")) {
-    shape = op.ShapeOf(0);
-    const auto axis = shape ? Axis(op.Int("axis", 0), shape->size()) : std::nullopt;
-    if (axis) {
-      (*shape)[*axis] = -1;
-    } else {
-      shape.reset();
-    }
-  }
-  op.Set(0, op.TypeOf(0), shape);
-  for (std::size_t i = 1; i < 4; ++i) op.Set(i, ElementType::kInt64, Shape{-1});
-}
-
+// Elements or slices along "axis" are selected by values: their number is unknown.
 void InferCompress(OpView& op) {
   MaybeShape shape = Shape{-1};
   if (op.HasAttribute("axis")) {
@@ -172,6 +158,11 @@ void InferCompress(OpView& op) {
     }
   }
   op.Set(0, op.TypeOf(0), shape);
+}
+
+void InferUnique(OpView& op) {
+  InferCompress(op);
+  for (std::size_t i = 1; i < 4; ++i) op.Set(i, ElementType::kInt64, Shape{-1});
 }
 
 constexpr auto kReduceRules = std::to_array<Rule>({

@@ -345,9 +345,9 @@ TEST(OnnxShapes, IntegerArithmeticIsExact) {
     }
     return out;
   };
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(values(div), (Ints{3, -3, kMost / 2}));
-  EXPECT_EQ(values(sub), (Ints{4, -10, kMost - 3}));
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(values(div), (Ints{3, -3, kMax / 2}));
+  EXPECT_EQ(values(sub), (Ints{4, -10, kMax - 3}));
   EXPECT_EQ(values(over), Ints{});
   EXPECT_EQ(values(by_zero), Ints{});
 }
@@ -367,7 +367,7 @@ TEST(OnnxShapes, FoldsConstantsButNoChance) {
   EXPECT_FALSE(net.subgraph.ops[OpId(3)].folded);
 }
 
-TEST(OnnxShapes, DeclaredShapesCountUnlessToldOtherwise) {
+TEST(OnnxShapes, DeclaredShapesCountUnlessOptionsDisableThem) {
   for (const bool declared_wins : {true, false}) {
     Net net;
     const TensorId out = net.Add("Conv", {net.Input({1, 3, 8, 8}), net.Weight({4, 3, 3, 3})});
@@ -394,15 +394,15 @@ TEST(OnnxShapes, CompletesWhatIsDeclaredInPart) {
 
 // Every rule on operators without inputs, attributes or outputs, and on hostile numbers.
 TEST(OnnxShapes, RulesSurviveNonsense) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   for (const auto table :
        {onnx::ElementwiseRules(), onnx::ConvolutionRules(), onnx::NetworkRules(), onnx::MoveRules(),
         onnx::IndexRules(), onnx::ReduceRules(), onnx::VendorRules()}) {
     for (const onnx::Rule& rule : table) {
-      for (const std::int64_t number : {std::int64_t{0}, std::int64_t{-1}, kMost, -kMost - 1}) {
+      for (const std::int64_t number : {std::int64_t{0}, std::int64_t{-1}, kMax, -kMax - 1}) {
         for (const std::size_t outputs : {1U, 4U}) {
           Net net;
-          const TensorId odd = net.Input({kMost, -1, 0, kMost});
+          const TensorId odd = net.Input({kMax, -1, 0, kMax});
           const TensorId few = net.Constant({number, number, number, number});
           std::map<std::string, Attribute> attributes;
           for (const char* name : {"axis", "k", "group", "blocksize", "start", "end", "batch_dims",

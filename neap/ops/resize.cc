@@ -13,7 +13,7 @@ namespace {
 
 // Products of two sizes, doubled, are exact in single precision.
 constexpr std::int64_t kMaxInSinglePrecision = 2048;
-constexpr std::int64_t kMost = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 20;
 
 std::vector<std::int64_t> LowestInUnits(const Resize& resize, std::int64_t in, std::int64_t out) {
   constexpr std::int64_t kUnit = 1 << 10;
@@ -46,7 +46,7 @@ std::optional<Resize> ResizeOf(const graph::Subgraph& subgraph, const graph::Op&
   }
   resize.whole_numbers = !resize.nearest && (in.type == graph::ElementType::kInt8 ||
                                              in.type == graph::ElementType::kInt16);
-  const std::int64_t most = resize.whole_numbers ? kMost : kMaxInSinglePrecision;
+  const std::int64_t most = resize.whole_numbers ? kMaxSize : kMaxInSinglePrecision;
   for (const graph::Shape* shape : {&*in.shape, &*out.shape}) {
     for (const std::size_t d : {1U, 2U}) {
       if ((*shape)[d] < 1 || (*shape)[d] > most) return std::nullopt;

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <map>
-#include <queue>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "neap/base/topological_order.h"
 #include "neap/ops/op_table.h"
 
 namespace neap::ops {
@@ -41,37 +40,21 @@ bool Join(const Handle& from, Handle* to) {
   return changed;
 }
 
-// Kahn's algorithm, the first operator of the file first: the file's own order where that is
-// topological.
+// The order of the file where that is topological, else one near it.
 std::vector<OpId> RepairedOrder(const Subgraph& subgraph) {
   const auto producer = graph::Producers(subgraph);
   IdVector<OpId, std::vector<OpId>> successors(subgraph.ops.size());
-  IdVector<OpId, std::size_t> missing(subgraph.ops.size(), 0);
-  const auto add = [&](OpId before, OpId after) {
-    successors[before].push_back(after);
-    ++missing[after];
-  };
   for (const OpId id : subgraph.ops.Ids()) {
     for (const auto* list : {&subgraph.ops[id].inputs, &subgraph.ops[id].captures}) {
       for (const TensorId tensor : *list) {
-        if (tensor.valid() && producer[tensor].valid()) add(producer[tensor], id);
+        if (tensor.valid() && producer[tensor].valid()) successors[producer[tensor]].push_back(id);
       }
     }
   }
-  for (const graph::ControlEdge& edge : subgraph.control_edges) add(edge.before, edge.after);
-  std::priority_queue<OpId, std::vector<OpId>, std::greater<>> ready;
-  for (const OpId id : subgraph.ops.Ids()) {
-    if (missing[id] == 0) ready.push(id);
+  for (const graph::ControlEdge& edge : subgraph.control_edges) {
+    successors[edge.before].push_back(edge.after);
   }
-  std::vector<OpId> order;
-  while (!ready.empty()) {
-    order.push_back(ready.top());
-    ready.pop();
-    for (const OpId next : successors[order.back()]) {
-      if (--missing[next] == 0) ready.push(next);
-    }
-  }
-  return order;
+  return TopologicalOrder(successors.Items());
 }
 
 class Tracer {

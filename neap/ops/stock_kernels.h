@@ -35,8 +35,8 @@ std::size_t MaxConcatInputs(StockRuntime runtime);
 
 // ---- operators that Neap adds to .onnx files
 
-// The version of the default operator set of a file, as its operators tell it; 0: none of them is
-// of that set.
+// The version of the default operator set of a file, from its operators; 0: none of them is of that
+// set.
 std::int32_t DefaultOpset(const graph::Subgraph& subgraph);
 
 // Whether version `opset` has `kind` (Slice, Concat, Add) for this element type.

@@ -75,11 +75,11 @@ std::optional<Window> WindowOf(const graph::Subgraph& subgraph, const graph::Op&
   window.stride_height = IntegerAttribute(op, "stride_h", 0);
   window.stride_width = IntegerAttribute(op, "stride_w", 0);
   // Sizes beyond any real kernel would overflow what follows.
-  constexpr std::int64_t kMost = 1 << 24;
+  constexpr std::int64_t kMax = 1 << 24;
   for (const std::int64_t size :
        {window.kernel_height, window.kernel_width, window.stride_height, window.stride_width,
         window.dilation_height, window.dilation_width}) {
-    if (size < 1 || size > kMost) return std::nullopt;
+    if (size < 1 || size > kMax) return std::nullopt;
   }
   if (IntegerAttribute(op, "padding", kSame) == kSame) {
     window.pad_top = PaddingBefore(window.in_height, window.out_height, window.kernel_height,

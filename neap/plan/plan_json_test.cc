@@ -38,7 +38,7 @@ std::string Changed(std::string text, const std::string& from, const std::string
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-// A field for a field, told by the text that each makes: ToJson leaves none out (the next test).
+// All fields, compared by the text of each plan: ToJson leaves none out (the next test).
 TEST(PlanJson, ReadsWhatItWrote) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const std::string text = ToJson(Sample(seed));

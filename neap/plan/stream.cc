@@ -59,8 +59,8 @@ std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const graph::Op& op) {
   const auto bytes = graph::TensorBytes(output);
   if (!bytes) return 0;
   const StreamImage image = ImageOf(output, *bytes);
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  return std::min(ops::MultiplyAccumulates(subgraph, op) / (image.height * image.width), kMost);
+  constexpr std::int64_t kMax = std::int64_t{1} << 40;
+  return std::min(ops::MultiplyAccumulates(subgraph, op) / (image.height * image.width), kMax);
 }
 
 }  // namespace neap::plan

@@ -24,8 +24,8 @@ using partition::Stage;
 
 // Of the profiling partitioner, as it is published: 1 ms.
 constexpr std::int64_t kProfilingPicoseconds = 1'000'000'000;
-// Of the order of a stage where it is only told: what most networks need is a fraction of it.
-constexpr std::int64_t kStatesToTell = 20'000;
+// Of the order of a stage whose memory is only reported: most networks need a fraction of it.
+constexpr std::int64_t kStatesForReport = 20'000;
 // Of a search with a limit of activations.
 constexpr int kMaxRounds = 200;
 // Of the local search by simulation.
@@ -160,7 +160,7 @@ class Assigner {
     if (known != peaks_.end()) return known->second;
     Limits limits;
     limits.max_states =
-        options_.activation_limit_bytes >= 0 ? kStatesForAFewSeconds : kStatesToTell;
+        options_.activation_limit_bytes >= 0 ? kStatesForAFewSeconds : kStatesForReport;
     limits.stop = options_.limits.stop;
     NEAP_TRY(const ActivationPeak peak, PeakOf(graph_, part, options_.lower.device, limits));
     return peaks_[part.ops] = peak;

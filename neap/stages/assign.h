@@ -45,7 +45,7 @@ struct AssignOptions {
   partition::SimulationOptions simulation;
   // Of kLearned, trained for it; null: the network that comes with the program.
   std::shared_ptr<const learn::Model> network;
-  bool activations = true;  // tell what every stage needs
+  bool activations = true;  // compute the activation memory of every stage
   // Gets the proof where no assignment can keep the limits; not owned, may be null.
   std::optional<Infeasible>* infeasible = nullptr;
 };

@@ -59,7 +59,7 @@ AssignOptions Options(partition::Stage stages, Method method = Method::kExact) {
   return options;
 }
 
-TEST(Assign, FindsTheOptimumAndTellsWhatStagesNeed) {
+TEST(Assign, FindsTheOptimumAndTheMemoryOfStages) {
   const graph::Graph graph = ChainGraph({{4, 50, 100}, {8, 120, 30}, {2, 10, 60}});
   const auto assigned = Assign(graph, Options(2));
   ASSERT_TRUE(assigned) << assigned.error().ToString();

@@ -84,5 +84,5 @@ class Browser:
         """What the console and the page's own guard complain about."""
         lines = [entry["message"] for entry in self.ask("POST", "/se/log", {"type": "browser"})
                  if entry["level"] in ("SEVERE", "WARNING")]
-        told = self.run("return document.documentElement.dataset.error || null")
-        return lines + ([told] if told else [])
+        error = self.run("return document.documentElement.dataset.error || null")
+        return lines + ([error] if error else [])

@@ -102,7 +102,7 @@ class CliTest(unittest.TestCase):
         return run.communicate(timeout=TIMEOUT)
 
     def expect(self, code, *arguments, **more):
-        """Runs, compares the exit code, and sees to it that errors are told in one line."""
+        """Runs, compares the exit code, and requires that an error is one line."""
         result = self.run_neap(*arguments, **more)
         errors = result.stderr.decode(errors="replace")
         self.assertEqual(result.returncode, code, f"neap {' '.join(map(str, arguments))}\n{errors}")
@@ -122,7 +122,7 @@ class CliTest(unittest.TestCase):
         return path
 
     def zoo(self, name="small.onnx", network="randwire-ws", **options):
-        """A network of the zoo, small unless told otherwise."""
+        """A network of the zoo, small unless options change that."""
         options = {"seed": 1, "nodes": 8, "width": 4, **options}
         words = [word for key, value in options.items() for word in (f"--{key}", value)]
         self.expect(DONE, "zoo", network, *words, "-o", name)

@@ -176,7 +176,7 @@ class Cascade(CliTest):
             self.expect(USAGE, "pareto", "m.tflite", *words)
 
     def test_time_limits(self):
-        # So short that nothing is searched: what there is without a search is told, checked and written.
+        # So short that nothing is searched: the plan without a search is reported, checked and written.
         report = self.report_of("plan", "m.tflite", "--cascade", "auto", "--time-limit", "0.000001",
                                 "-o", "cut.tflite", "--plan", "p.json")
         self.assertFalse(report["interrupted"])

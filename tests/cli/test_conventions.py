@@ -26,7 +26,7 @@ class Conventions(CliTest):
             self.assertLessEqual(max(map(len, text.splitlines())), 100, verb)
             if verb is None:
                 continue
-            # Every option is told, under the name that it is mostly called by.
+            # Every option is documented, by its short name where it has one.
             for short, option in re.findall(r"^  (-\w)?,?(--[a-z-]+)", text, re.MULTILINE):
                 if option != "--help":
                     self.assertRegex(sections[verb], (short or option) + r"(?![a-z-])", verb)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a .tflite that was written for TensorFlow Lite Micro carries, and what firmware is told."""
+"""What a .tflite that was written for TensorFlow Lite Micro carries, and what the firmware header contains."""
 
 import json
 import shutil
@@ -121,10 +121,10 @@ class DeliverTest(CliTest):
     def test_order_alone_of_a_file_that_carries_a_plan(self):
         self.model()
         words = ("--rewrite", "none", "--no-memory-plan")
-        told = self.report_of("plan", "m.tflite", *words)["delivered"]["arena_bytes"]
+        arena = self.report_of("plan", "m.tflite", *words)["delivered"]["arena_bytes"]
         self.expect(DONE, "plan", "m.tflite", "--rewrite", "none", "-o", "out.tflite")
         report = self.report_of("plan", "out.tflite", *words, "-o", "plain.tflite")
-        self.assertEqual(report["delivered"]["arena_bytes"], told)
+        self.assertEqual(report["delivered"]["arena_bytes"], arena)
         self.assertTrue([note for note in report["notes"] if "contains a memory plan" in note])
         # TFLM obeys what it finds: nothing may be left of it.
         carried = json.loads(self.expect(DONE, "inspect", "plain.tflite", "--json").stdout)["memory_plan"]

@@ -156,7 +156,7 @@ class Pipeline(CliTest):
             del run["seconds"]
         self.assertEqual(report, again)
 
-    def test_interrupt_tells_the_best(self):
+    def test_interrupt_reports_the_best(self):
         self.write_json("wide.json", wide_graph(200, 1))
         process = subprocess.Popen([NEAP, "pipeline", "wide.json", "--stages", "4", "--json",
                                     "--max-states", "100000000000"], cwd=self.folder,

@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Require(!neap::arena::FindViolation(problem, outcome.placement), "the placement is right");
   Require(outcome.lower_bound_bytes <= outcome.placement.height_bytes, "the bound is one");
   Require(neap::arena::LoadLowerBound(problem) <= outcome.lower_bound_bytes,
-          "the best bound is told");
+          "the best bound is returned");
   if (!AllowsDisjoint(problem)) return 0;
   const auto greedy = neap::arena::PlaceLikeTflm(problem);
   Require(outcome.placement.height_bytes <= greedy.height_bytes, "never above the greedy planner");

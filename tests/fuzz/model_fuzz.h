@@ -54,8 +54,8 @@ inline void TryModel(const std::uint8_t* data, std::size_t size, const std::stri
   auto bytes = std::make_shared<const std::vector<std::byte>>(begin, begin + size);
   const auto source = formats::LoadBytes(bytes, name, formats::LoadOptions{});
   if (!source) {
-    const std::string told = source.error().ToString();
-    Require(!told.empty() && told.find('\n') == std::string::npos, "an error is one line");
+    const std::string message = source.error().ToString();
+    Require(!message.empty() && message.find('\n') == std::string::npos, "an error is one line");
     return;
   }
   Require(graph::Verify(source->graph).has_value(),

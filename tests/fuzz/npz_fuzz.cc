@@ -8,9 +8,9 @@
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 22;
+  constexpr std::int64_t kMax = std::int64_t{1} << 22;
   const auto file = std::as_bytes(std::span(data, size));
-  const auto read = neap::execute::ReadNpz(file, kMost);
+  const auto read = neap::execute::ReadNpz(file, kMax);
   if (!read) return 0;
   std::int64_t total = 0;
   for (const neap::execute::NamedValue& named : *read) {
@@ -22,10 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         "bytes and shape say the same");
     total += static_cast<std::int64_t>(named.value.bytes.size());
   }
-  neap::fuzz::Require(total <= kMost, "no more memory than allowed");
+  neap::fuzz::Require(total <= kMax, "no more memory than allowed");
   const auto written = neap::execute::WriteNpz(*read);
   if (!written) return 0;
-  const auto again = neap::execute::ReadNpz(*written, kMost);
+  const auto again = neap::execute::ReadNpz(*written, kMax);
   neap::fuzz::Require(again.has_value() && again->size() == read->size(),
                       "what was written can be read");
   for (std::size_t i = 0; i < read->size(); ++i) {

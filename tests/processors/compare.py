@@ -225,7 +225,7 @@ def made_inputs(folder):
     (folder / "buffers.csv").write_text("\n".join(rows) + "\n")
 
 
-def tells_apart(program, folder):
+def finds_difference(program, folder):
     """The negative control: other seeds must be found different, the same seed equal."""
     models = [run(program, [["zoo", "resnet8", "--seed", str(seed), "-o", "a.onnx", "--quiet"]], {})
               for seed in (0, 1, 0)]
@@ -298,7 +298,7 @@ def main():
                                  "buffers.csv": folder / "buffers.csv",
                                  "graphs.jsonl": folder / "graphs.jsonl"}, True)
 
-        if not tells_apart(programs[0], folder):
+        if not finds_difference(programs[0], folder):
             print("the comparison finds no difference between seeds")
             return 1
         wrong = 0

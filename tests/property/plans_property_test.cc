@@ -127,15 +127,15 @@ std::string RefutedBound(const plan::Plan& claims, const plan::Plan& less) {
 }
 
 // "" or what is wrong.
-std::string RunCase(std::size_t index, bool tells, Tally* tally) {
+std::string RunCase(std::size_t index, bool describes, Tally* tally) {
   Random random(0x9e3779b9U * (index + 1));
   const std::size_t focus = index % AllCases().size();
   const PlanKind kind = RandomKind(&random);
   // Few networks of all operators can be streamed.
   const bool images = kind == PlanKind::kStreams && random.Chance(3, 4);
-  const Graph graph = images
-                          ? execute::RandomNetwork(&random, static_cast<int>(random.Between(1, 5)))
-                          : MakeNetwork(focus, &random);
+  const Graph graph =
+      images ? stream::test::RandomNetwork(&random, static_cast<int>(random.Between(1, 5)))
+             : MakeNetwork(focus, &random);
   auto planned = MakePlan(graph, kind, &random);
   if (!planned) planned = MakePlan(graph, PlanKind::kAddresses, &random);
   if (!planned) return "has no plan";
@@ -145,7 +145,8 @@ std::string RunCase(std::size_t index, bool tells, Tally* tally) {
     tally->overlaps += static_cast<int>(entry.overlaps.size());
   }
   const auto with = [&](const std::string& wrong, const Planned& what) {
-    return std::string(NameOf(kind)) + ": " + wrong + (tells ? "\n" + Describe(graph, what) : "");
+    return std::string(NameOf(kind)) + ": " + wrong +
+           (describes ? "\n" + Describe(graph, what) : "");
   };
   const std::vector<std::string> findings = Check(*planned);
   if (!findings.empty())
@@ -174,9 +175,9 @@ std::string RunCase(std::size_t index, bool tells, Tally* tally) {
   return "";
 }
 
-std::string RunCaseSafely(std::size_t index, bool tells, Tally* tally) {
+std::string RunCaseSafely(std::size_t index, bool describes, Tally* tally) {
   try {
-    return RunCase(index, tells, tally);
+    return RunCase(index, describes, tally);
   } catch (const std::exception& error) {
     return std::string("an internal error: ") + error.what();
   }

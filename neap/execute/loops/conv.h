@@ -92,9 +92,9 @@ Acc Dot(const Cell<In>* a, const Cell<Weight>* b, std::int64_t count, Acc a_zero
     const auto a_base = static_cast<std::int16_t>(a_zero);
     const auto b_base = static_cast<std::int16_t>(b_zero);
     std::int32_t products = 0;
-    constexpr std::int64_t kMost = 16384;  // products of 255 * 256 whose sum fits
+    constexpr std::int64_t kMax = 16384;  // products of 255 * 256 whose sum fits
     while (count > 0) {
-      const std::int64_t part = std::min(count, kMost);
+      const std::int64_t part = std::min(count, kMax);
       products = 0;
       for (std::int64_t i = 0; i < part; ++i) {
         const auto left = static_cast<std::int16_t>(a[i].value - a_base);

@@ -36,7 +36,7 @@ struct Broadcast {
 Result<Broadcast> MakeBroadcast(const graph::Shape& a, const graph::Shape& b,
                                 const graph::Shape& out);
 
-// out[i] = f(a[i], b[i]). `a_input` and `b_input` tell which inputs.
+// out[i] = f(a[i], b[i]).
 template <typename A, typename B, typename Out, typename F>
 void RunBroadcast(const Broadcast& plan, const Cell<A>* a, const Cell<B>* b, Cell<Out>* out,
                   const F& f) {

@@ -22,7 +22,7 @@ std::int64_t VersionOf(const graph::Op& op) {
 Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Operand& output,
                           const std::vector<std::int64_t>& kernel, Space* pad_end) {
   const std::size_t rank = kernel.size();
-  constexpr std::int64_t kMost = std::int64_t{1} << 28;
+  constexpr std::int64_t kMax = std::int64_t{1} << 28;
   NEAP_CHECK_OK(
       Require(rank >= 1 && rank <= kSpace && input.Rank() == rank + 2 && output.Rank() == rank + 2,
               "has no kernel for its rank"));
@@ -42,12 +42,12 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
     w.stride[d] = strides[i];
     w.dilation[d] = dilations[i];
     const auto in_range = [](std::int64_t value, std::int64_t least) {
-      return value >= least && value < kMost;
+      return value >= least && value < kMax;
     };
     NEAP_CHECK_OK(Require(in_range(w.kernel[d], 1) && in_range(w.stride[d], 1) &&
                               in_range(w.dilation[d], 1) && in_range(w.input[d], 0) &&
-                              in_range(w.output[d], 0) && in_range(pads[i], -kMost) &&
-                              in_range(pads[rank + i], -kMost),
+                              in_range(w.output[d], 0) && in_range(pads[i], -kMax) &&
+                              in_range(pads[rank + i], -kMax),
                           "its window is out of range"));
     const std::int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
     const bool same = automatic.starts_with("SAME");

@@ -18,7 +18,7 @@ std::int64_t VersionOf(const graph::Op& op);
 
 // Strides, dilations, pads and auto_pad over the spatial dimensions of [batch, channels, ...] of
 // rank 3 to 5; unused dimensions come first. `kernel` has one size for each. Fails when the output
-// has not a size that these give, whichever way it is rounded. `pad_end` tells the padding behind.
+// size does not follow from these, whichever way it is rounded. `pad_end` gets the padding behind.
 Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Operand& output,
                           const std::vector<std::int64_t>& kernel, Space* pad_end);
 

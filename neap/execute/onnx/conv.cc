@@ -184,16 +184,16 @@ Result<RunKernel> PrepareConvTranspose(const Node& node) {
   Window& w = plan.window;
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t d = kSpace - rank + i;
-    constexpr std::int64_t kMost = std::int64_t{1} << 28;
+    constexpr std::int64_t kMax = std::int64_t{1} << 28;
     w.input[d] = input.shape[i + 2];
     w.output[d] = output.shape[i + 2];
     w.kernel[d] = filter.shape[i + 2];
     w.stride[d] = strides[i];
     w.dilation[d] = dilations[i];
-    NEAP_CHECK_OK(Require(strides[i] >= 1 && strides[i] < kMost && dilations[i] >= 1 &&
-                              dilations[i] < kMost && std::abs(pads[i]) < kMost &&
-                              w.input[d] < kMost && w.output[d] < kMost && w.kernel[d] < kMost &&
-                              extra[i] >= 0 && extra[i] < kMost,
+    NEAP_CHECK_OK(Require(strides[i] >= 1 && strides[i] < kMax && dilations[i] >= 1 &&
+                              dilations[i] < kMax && std::abs(pads[i]) < kMax &&
+                              w.input[d] < kMax && w.output[d] < kMax && w.kernel[d] < kMax &&
+                              extra[i] >= 0 && extra[i] < kMax,
                           "its window is out of range"));
     w.pad[d] = pads[i];
     if (sized) {

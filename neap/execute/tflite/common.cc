@@ -34,15 +34,15 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
   const bool same = IntOr(op, "padding", kSame) == kSame;
   for (std::size_t i = 0; i < 2; ++i) {
     const std::size_t d = i + 1;
-    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+    constexpr std::int64_t kMax = std::int64_t{1} << 30;
     w.input[d] = input.shape[d];
     w.output[d] = output.shape[d];
     w.kernel[d] = kernel[i];
     w.stride[d] = IntOr(op, strides[i], 1);
     w.dilation[d] = IntOr(op, dilations[i], 1);
     NEAP_CHECK_OK(Require(w.stride[d] >= 1 && w.dilation[d] >= 1 && w.kernel[d] >= 1 &&
-                              w.stride[d] < kMost && w.dilation[d] < kMost && w.kernel[d] < kMost &&
-                              w.input[d] < kMost && w.output[d] < kMost,
+                              w.stride[d] < kMax && w.dilation[d] < kMax && w.kernel[d] < kMax &&
+                              w.input[d] < kMax && w.output[d] < kMax,
                           "its window, strides or dilation are out of range"));
     if (input.part_padding) {
       w.pad[d] = i == 0 ? input.part_padding->top : input.part_padding->left;

@@ -60,9 +60,9 @@ Quantized QuantizeSymmetric(const Cell<float>* in, std::int64_t count) {
   float range = 0;
   for (std::int64_t i = 0; i < count; ++i) range = std::max(range, std::fabs(in[i].value));
   if (range == 0) return out;
-  constexpr float kMost = 127;
-  out.scale = range / kMost;
-  const float inverse = kMost / range;
+  constexpr float kMax = 127;
+  out.scale = range / kMax;
+  const float inverse = kMax / range;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int32_t value = RoundToInt(in[i].value * inverse);
     out.values[static_cast<std::size_t>(i)] =

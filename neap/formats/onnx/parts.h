@@ -31,7 +31,7 @@ bool FillValueInfo(const graph::Tensor& tensor, const std::string& name,
 Status FillInitializer(const graph::Tensor& tensor, const std::string& name,
                        neap::onnx::TensorProto* initializer);
 
-// False for raw bytes, whose type and shape an attribute of the graph does not tell.
+// False for raw bytes: an attribute of the graph has neither their type nor their shape.
 bool SetAttribute(const graph::Attribute& value, neap::onnx::AttributeProto* out);
 
 }  // namespace neap::formats::onnx

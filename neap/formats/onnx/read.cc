@@ -313,7 +313,7 @@ class Reader {
     } else if (attribute.ints_size() != 0 || attribute.type() == 7) {
       value = std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
     } else {
-      return {};  // graphs become bodies; types and sparse tensors tell no shape
+      return {};  // graphs become bodies; shape rules use neither types nor sparse tensors
     }
     op->attributes[attribute.name()] = std::move(value);
     return {};
@@ -372,9 +372,9 @@ class Reader {
     return ReadConstant(proto, &external_, tensor);
   }
 
-  // Tells the operator that holds a body what the body is and what it reads. Constants that the
-  // file stores are always there; what a folded operator makes is kept among the captures, because
-  // the file must still define it before.
+  // Sets the body and the captures of the operator that contains the body. Constants stored in the
+  // file are no captures; outputs of folded operators are, because the file has to define them
+  // before.
   void LinkBody(SubgraphId id) {
     const Scope& scope = scopes_[id.index()];
     if (scope.parent < 0) return;

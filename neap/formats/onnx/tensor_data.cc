@@ -119,7 +119,8 @@ std::vector<std::byte> TypedData(const pb::TensorProto& tensor, graph::ElementTy
   return out;
 }
 
-// The type and shape, and the bytes that its data must have (-1: the type does not tell).
+// The type and shape, and the bytes that its data must have (-1: the size does not follow from the
+// type).
 Result<std::int64_t> ReadType(const pb::TensorProto& proto, graph::Tensor* tensor) {
   tensor->type = ops::OnnxElementType(proto.data_type());
   tensor->shape = graph::Shape(proto.dims().begin(), proto.dims().end());

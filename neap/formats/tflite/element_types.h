@@ -13,8 +13,8 @@ namespace neap::formats::tflite {
 // kUnknown for numbers that are newer than Neap.
 graph::ElementType ElementTypeOf(schema::TensorType type);
 
-// nullopt: the format has no such type, or several (8-bit floats) that the graph does not tell
-// apart. Handles are 32-bit integers in the graph and stay so here.
+// nullopt: the format has no such type, or several (8-bit floats) that are one type in the graph.
+// Handles are 32-bit integers in the graph and stay so here.
 std::optional<schema::TensorType> TensorTypeOf(graph::ElementType type);
 
 }  // namespace neap::formats::tflite

@@ -61,9 +61,9 @@ std::optional<CarriedPlan> ReadMemoryPlan(std::span<const std::byte> file,
   const std::uint32_t subgraphs = SizeOf(model.subgraphs());
   std::size_t tensors = 0;
   for (std::uint32_t s = 0; s < subgraphs; ++s) tensors += TensorsOf(model, s);
-  const auto told = static_cast<std::uint32_t>(WordAt(bytes, 2));
-  if (told != tensors) {
-    return Unreadable("it is about " + std::to_string(told) + " tensors, the model has " +
+  const auto listed = static_cast<std::uint32_t>(WordAt(bytes, 2));
+  if (listed != tensors) {
+    return Unreadable("it is about " + std::to_string(listed) + " tensors, the model has " +
                       std::to_string(tensors));
   }
   if (bytes.size() / kWordBytes < kHeaderWords + tensors) {

@@ -53,8 +53,8 @@ inline std::string TextOf(const flatbuffers::String* text) {
 
 // How much of the file the Verifier looks at: FlatBuffers end below 2 GiB.
 inline std::size_t FlatBufferBytes(std::span<const std::byte> file) {
-  constexpr std::size_t kMost = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
-  return file.size() < kMost ? file.size() : kMost;
+  constexpr std::size_t kMax = FLATBUFFERS_MAX_BUFFER_SIZE - 1;
+  return file.size() < kMax ? file.size() : kMax;
 }
 
 template <typename Options>

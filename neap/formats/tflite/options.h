@@ -33,7 +33,7 @@ struct OptionField {
   OptionType type = OptionType::kInt;
   std::int64_t default_value = 0;  // of numbers; lists and texts are empty by default
 };
-// Where a table's list of fields tells the field's place.
+// Byte offset in the vtable of the entry that locates the field.
 constexpr std::uint16_t OffsetOf(const OptionField& field) {
   return static_cast<std::uint16_t>(4 + 2 * field.slot);
 }

@@ -371,8 +371,8 @@ Status Reader::ReadSubgraph(const schema::SubGraph& source) {
 
 // A graph input that operators write to is updated in place: operators before the writer in file
 // order read the old value, those behind it the new one. The graph has one value per tensor, so
-// writers are told as readers (the tensor is live from the start anyway) and the order of all who
-// touch it as control edges.
+// writers become consumers (the tensor is live from the start anyway), and control edges keep the
+// order of all operators that access it.
 void Reader::SettleWrittenInputs(graph::Subgraph* subgraph) {
   const auto contains = [](const std::vector<TensorId>& list, TensorId id) {
     return std::find(list.begin(), list.end(), id) != list.end();
@@ -401,7 +401,7 @@ void Reader::SettleWrittenInputs(graph::Subgraph* subgraph) {
   }
 }
 
-// What can only be told when all operators are known. Ids have been checked.
+// Facts that depend on all operators of the subgraph. Ids have been checked.
 void Reader::Settle(graph::Subgraph* subgraph) {
   const auto producer = graph::Producers(*subgraph);
   IdVector<TensorId, char> is_input(subgraph->tensors.size(), 0);

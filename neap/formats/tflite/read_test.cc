@@ -219,7 +219,7 @@ TEST(ReadTflite, ReadsControlDependencies) {
   EXPECT_THAT(ErrorOf(source), HasSubstr("twice"));
 }
 
-TEST(ReadTflite, TellsScalarsFromUnknownShapes) {
+TEST(ReadTflite, DistinguishesScalarsFromUnknownShapes) {
   TestModel source = test::Diamond();
   auto& tensors = source.subgraphs[0].tensors;
   for (auto& tensor : tensors) tensor.shape = std::nullopt;

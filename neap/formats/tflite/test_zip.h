@@ -103,7 +103,7 @@ class ZipWriter {
 
 }  // namespace internal
 
-// Empty files of these names; places are told from `base` bytes before the archive.
+// Empty files of these names; offsets are relative to `base` bytes before the archive.
 inline std::vector<std::byte> MakeZip(const std::vector<std::string>& names, std::size_t base,
                                       ZipForm form) {
   return internal::ZipWriter(base, form).Write(names);

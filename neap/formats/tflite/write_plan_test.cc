@@ -255,7 +255,7 @@ TEST(WriteMemoryPlan, AnotherOrderBlanksThePlan) {
   EXPECT_THAT(refused.error().ToString(), HasSubstr("cannot be blanked"));
 }
 
-TEST(ReadMemoryPlan, TellsWhatIsWrong) {
+TEST(ReadMemoryPlan, ReportsWhatIsWrong) {
   const auto problem = [](std::vector<std::uint8_t> data, std::uint32_t buffer) {
     TestModel source = test::Diamond();
     source.buffers.push_back({std::move(data)});

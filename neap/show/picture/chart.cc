@@ -90,7 +90,7 @@ struct Drawing {
 
 std::string OnPage(const Drawing& drawing) {
   const std::string label = Escaped(drawing.label);
-  const std::string chart = OpenPlot(drawing.plot, label) + drawing.marks + ClosePlot();
+  std::string chart = OpenPlot(drawing.plot, label) + drawing.marks + ClosePlot();
   if (drawing.min_width <= kAlwaysFits) return chart;
   return fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Chart\"><div "

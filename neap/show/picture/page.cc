@@ -6,7 +6,7 @@
 namespace neap::picture {
 namespace {
 
-// Eight hues that differ in lightness as well, for readers who do not tell all colours apart; each
+// Eight hues that differ in lightness as well, for readers who cannot distinguish all colours; each
 // has a contrast of at least 3 to 1 with the card, text at least 4.5 to 1.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--page:#fbfbf9;--card:#fff;--ink:#1c1e21;--soft:#5d6470;--line:#d5d8dc;

@@ -98,7 +98,7 @@ TEST(Picture, RunHasTheNumbersOfThePlan) {
   EXPECT_EQ(top, entry.arena_bytes);
 }
 
-TEST(Picture, PageTellsTheSameInDrawingAndData) {
+TEST(Picture, PageHasTheSameInDrawingAndData) {
   const graph::Graph graph = Chain("t");
   const auto compiled = compile::Compile(graph, {});
   ASSERT_TRUE(compiled);

@@ -60,7 +60,7 @@ Json ClobberedJson(const graph::Graph& graph, const plan::EntryPlan& entry) {
   return out;
 }
 
-// The numbers of a plan; what placement would have told is null where nothing was placed.
+// The numbers of a plan; those of a placement are null where nothing was placed.
 Json NumbersJson(const plan::EntryPlan& entry, bool placed) {
   const auto if_placed = [&](auto value) { return placed ? Json(value) : Json(nullptr); };
   Json out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `neap traffic` tells.
+// The report of `neap traffic`.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Private to this module: when a search ends, and what it tells meanwhile.
+// Private to this module: when a search ends, and its progress reports.
 #pragma once
 
 #include <chrono>
@@ -50,7 +50,7 @@ class Budget {
   std::int64_t states() const { return states_; }
   std::int64_t left() const { return max_states_ > 0 ? max_states_ - states_ : INT64_MAX; }
 
-  // What the observer is told next.
+  // The bounds that the observer gets next.
   void SetBounds(std::int64_t upper, std::int64_t lower) {
     upper_ = upper;
     lower_ = lower;

@@ -265,7 +265,7 @@ bool ClauseSearch::FindEdges(std::span<const Member> members) {
   highs_.erase(std::unique(highs_.begin(), highs_.end()), highs_.end());
   ticks_ += static_cast<std::int64_t>(highs_.size() * window_.size());
   for (const std::int64_t high : highs_) {
-    // Most windows are far from full: one pass without branches tells.
+    // Most windows are far from full: one pass without branches finds these.
     std::int64_t filled = 0;
     std::int64_t min_slack = largest;
     for (const Extent& extent : window_) {

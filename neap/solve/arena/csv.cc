@@ -208,8 +208,8 @@ Status AddGapRules(const std::vector<Row>& rows, Problem& problem) {
 
 // As they are where they fit, else by rank.
 void SetSteps(const std::vector<Row>& rows, Problem& problem) {
-  constexpr std::int64_t kLeast = std::numeric_limits<Step>::min();
-  constexpr std::int64_t kMost = std::numeric_limits<Step>::max();
+  constexpr std::int64_t kMin = std::numeric_limits<Step>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<Step>::max();
   std::vector<std::int64_t> steps;
   for (const Row& row : rows) {
     steps.push_back(row.live.first);
@@ -217,7 +217,7 @@ void SetSteps(const std::vector<Row>& rows, Problem& problem) {
   }
   std::sort(steps.begin(), steps.end());
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-  const bool fit = steps.empty() || (steps.front() >= kLeast && steps.back() <= kMost);
+  const bool fit = steps.empty() || (steps.front() >= kMin && steps.back() <= kMax);
   const auto step_of = [&](std::int64_t value) {
     if (fit) return static_cast<Step>(value);
     return static_cast<Step>(std::lower_bound(steps.begin(), steps.end(), value) - steps.begin());

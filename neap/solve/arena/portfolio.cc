@@ -181,8 +181,8 @@ class Portfolio {
   }
   std::int64_t StateCost() const { return 1000 * Dearness(); }
   std::int64_t StatesForAFewSeconds() const {
-    constexpr std::int64_t kMost = 8'000'000;
-    const std::int64_t states = kMost / Dearness();
+    constexpr std::int64_t kMax = 8'000'000;
+    const std::int64_t states = kMax / Dearness();
     if (first_fit_.neighbours() == nullptr) return states;
     return std::max(static_cast<std::int64_t>(problem_.buffers.size()) * 10, states);
   }

@@ -81,17 +81,17 @@ std::optional<std::string> FindViolation(const Problem& problem, const Assignmen
   const auto wrong = [&](OpIndex before, OpIndex after) {
     return stage_of[At(before)] > stage_of[At(after)];
   };
-  const auto tell = [](OpIndex before, OpIndex after) {
+  const auto message = [](OpIndex before, OpIndex after) {
     return "operator " + std::to_string(after) + " is in an earlier stage than operator " +
            std::to_string(before) + " before it";
   };
   for (const auto& [before, after] : problem.precedences) {
-    if (wrong(before, after)) return tell(before, after);
+    if (wrong(before, after)) return message(before, after);
   }
   for (const Tensor& tensor : problem.tensors) {
     if (tensor.producer == kOutside) continue;
     for (const OpIndex consumer : tensor.consumers) {
-      if (wrong(tensor.producer, consumer)) return tell(tensor.producer, consumer);
+      if (wrong(tensor.producer, consumer)) return message(tensor.producer, consumer);
     }
   }
   for (const auto& group : problem.together) {

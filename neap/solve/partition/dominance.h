@@ -19,7 +19,7 @@ namespace neap::partition {
 // of `into`.
 //
 // As many merges as there are, one after the other, of a problem whose `together` is empty.
-// `class_of` tells where every operator of the problem has gone in the end.
+// `class_of` is the operator that each one is finally merged into.
 struct Dominance {
   std::vector<Merge> merges;
   std::vector<OpIndex> class_of;

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <queue>
 
 #include "neap/base/bytes.h"
 #include "neap/base/index.h"
+#include "neap/base/topological_order.h"
 
 namespace neap::partition {
 namespace {
@@ -116,27 +116,6 @@ std::optional<std::string> CheckNumbers(const Problem& problem) {
   return std::nullopt;
 }
 
-// Operators in a topological order, least index first; fewer than all where there is a cycle.
-std::vector<OpIndex> TopologicalOrder(const Relations& relations) {
-  std::vector<std::size_t> waiting(relations.before.size());
-  std::priority_queue<OpIndex, std::vector<OpIndex>, std::greater<>> ready;
-  for (std::size_t op = 0; op < waiting.size(); ++op) {
-    waiting[op] = relations.before[op].size();
-    if (waiting[op] == 0) ready.push(static_cast<OpIndex>(op));
-  }
-  std::vector<OpIndex> order;
-  order.reserve(waiting.size());
-  while (!ready.empty()) {
-    const OpIndex op = ready.top();
-    ready.pop();
-    order.push_back(op);
-    for (const OpIndex next : relations.after[At(op)]) {
-      if (--waiting[At(next)] == 0) ready.push(next);
-    }
-  }
-  return order;
-}
-
 class UnionFind {
  public:
   explicit UnionFind(std::size_t size) : parent_(size) {
@@ -218,7 +197,7 @@ Classes Numbered(const Problem& problem, const std::vector<OpIndex>& component) 
     classes.class_of[op] = number;
   }
   const Problem merged = Merged(problem, classes.class_of, classes.count);
-  const std::vector<OpIndex> order = TopologicalOrder(Relations(merged));
+  const std::vector<OpIndex> order = TopologicalOrder(Relations(merged).after);
   std::vector<OpIndex> rank(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) rank[At(order[i])] = static_cast<OpIndex>(i);
   for (OpIndex& number : classes.class_of) number = rank[At(number)];
@@ -266,7 +245,7 @@ std::optional<std::string> Validate(const Problem& problem) {
   }
   if (auto wrong = CheckParts(problem)) return wrong;
   if (auto wrong = CheckNumbers(problem)) return wrong;
-  if (TopologicalOrder(Relations(problem)).size() != At(problem.num_ops)) {
+  if (TopologicalOrder(Relations(problem).after).size() != At(problem.num_ops)) {
     return "the operators have a cycle";
   }
   return std::nullopt;

@@ -39,8 +39,8 @@ class StateBudget {
   Limits::Clock::time_point end_;
 };
 
-// True: the rest costs `most` a stage or less, as far as its fixed and computing costs and its
-// parameters tell when they are spread perfectly over `stages`.
+// Necessary for a rest that costs at most `most` a stage: its fixed costs, computing costs and
+// parameters do, when they are spread perfectly over `stages`.
 bool RestMayFit(const Machine& machine, std::int64_t compute, std::int64_t parameters, Stage stages,
                 std::int64_t most);
 

@@ -162,7 +162,7 @@ TEST(Solve, EndsWithABoundWhereStatesRunOut) {
   EXPECT_GT(bounded, 50);
 }
 
-TEST(Solve, StopsWhenTold) {
+TEST(Solve, StopsWhenRequested) {
   Random random(5);
   const Problem problem = RandomProblem(&random, 40, false);
   const std::atomic<bool> stop{true};

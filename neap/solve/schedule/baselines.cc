@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <queue>
 #include <utility>
 
 #include "neap/base/check.h"
 #include "neap/base/index.h"
 #include "neap/base/random.h"
+#include "neap/base/topological_order.h"
 #include "neap/base/work.h"
 #include "neap/solve/schedule/check.h"
 #include "neap/solve/schedule/walk.h"
@@ -158,26 +157,10 @@ std::vector<OpIndex> GreedyOrder(const Problem& problem, const std::vector<OpInd
 std::vector<OpIndex> FileOrder(const Problem& problem, const std::vector<OpIndex>& given) {
   if (!given.empty()) return given;
   std::vector<std::vector<OpIndex>> successors(At(problem.num_ops));
-  std::vector<std::int32_t> missing(At(problem.num_ops), 0);
   for (const auto& [before, after] : problem.precedences) {
     successors[At(before)].push_back(after);
-    ++missing[At(after)];
   }
-  // The ready operator of least index: 0, 1, 2, ... wherever that is an order.
-  std::priority_queue<OpIndex, std::vector<OpIndex>, std::greater<>> ready;
-  for (OpIndex op = 0; op < problem.num_ops; ++op) {
-    if (missing[At(op)] == 0) ready.push(op);
-  }
-  std::vector<OpIndex> order;
-  while (!ready.empty()) {
-    const OpIndex op = ready.top();
-    ready.pop();
-    order.push_back(op);
-    for (const OpIndex next : successors[At(op)]) {
-      if (--missing[At(next)] == 0) ready.push(next);
-    }
-  }
-  return order;
+  return TopologicalOrder(successors);
 }
 
 std::int64_t PeakOfOrder(const Problem& problem, const std::vector<OpIndex>& order) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exact search: schedule::Solve. docs/algorithms/order.md tells method and proofs.
+// The exact search: schedule::Solve. docs/algorithms/order.md has method and proofs.
 //   split at hourglasses -> per segment: greedy and beam orders (upper bound), min cuts (lower
 //   bound) -> decision searches with growing limits, forward and backward, until the bounds meet.
 // Only the segments whose upper bound exceeds the best lower bound of all are searched.
@@ -107,10 +107,10 @@ class ExactSearch {
 
 std::int64_t StatesForAFewSeconds(OpIndex num_ops) {
   constexpr std::int64_t kWork = 2'000'000'000;  // in about nanoseconds
-  constexpr std::int64_t kMost = 4'000'000;
-  constexpr std::int64_t kLeast = 1'000;
+  constexpr std::int64_t kMax = 4'000'000;
+  constexpr std::int64_t kMin = 1'000;
   const std::int64_t ops = std::max<std::int64_t>(num_ops, 1);
-  return std::clamp(kWork / StateCost(ops), kLeast, kMost);
+  return std::clamp(kWork / StateCost(ops), kMin, kMax);
 }
 
 Outcome Solve(const Problem& problem, const Limits& limits) {

@@ -92,7 +92,7 @@ class Instance {
   Effect EffectOf(const Word* executed, std::int64_t live, OpIndex op) const;
   // The operator may leave fewer bytes live than before, or as many.
   bool CanBeForced(OpIndex op) const { return can_be_forced_[At(op)] != 0; }
-  // Its stages tell all of its effect; false: there is an in-place pair besides.
+  // Its stages describe its whole effect; false: it has an in-place pair that they do not contain.
   bool IsStaged(OpIndex op) const { return in_place_[At(op)].op < 0 || staged_[At(op)] != 0; }
   // In this instance's direction and units.
   std::vector<Stage> StagesOf(OpIndex op) const;

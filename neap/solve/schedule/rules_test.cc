@@ -249,7 +249,7 @@ TEST(Rules, HalfOfTheNextFreedMovesAreNotEnough) {
 }
 
 // What a move says of its hill and of the live bytes after it is what its operators do.
-TEST(Rules, MovesTellTheirEffect) {
+TEST(Rules, MovesReturnTheirEffect) {
   const auto judge = [](const Instance& instance, const Completions& completions, Word set,
                         std::int64_t budget, Random&) {
     Expander expander(instance);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The exact search of one part of a problem, between two hourglasses. Private to neap/schedule.
-// docs/algorithms/order.md tells method and proofs.
+// docs/algorithms/order.md has method and proofs.
 #pragma once
 
 #include <cstdint>

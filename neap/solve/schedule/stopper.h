@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts states and tells when a limit is reached. Private to neap/schedule.
+// Counts states and stops a search at its limits. Private to neap/schedule.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Stopper {
   void SetSize(std::int64_t num_ops) { state_cost_ = kWorkOfState * StateCost(num_ops); }
 
   // For a search on another thread on this one's behalf: the same clock and stop flag, states of
-  // its own, which Charge() tells this one of.
+  // its own. Charge() adds them to this one.
   Stopper Child() const {
     Stopper child(*this);
     child.limits_.max_states = 0;

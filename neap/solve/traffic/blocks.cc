@@ -16,11 +16,11 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 class BlockRun {
  public:
   BlockRun(BlockPolicy policy, const Problem& problem, const BlockMemory& memory,
-           bool tell_evictions)
+           bool list_evictions)
       : policy_(policy),
         problem_(problem),
         memory_(memory),
-        tell_(tell_evictions),
+        list_evictions_(list_evictions),
         trace_(problem) {
     std::int64_t blocks = 0;
     for (const Tensor& tensor : problem.tensors) {
@@ -130,7 +130,7 @@ class BlockRun {
     const auto [id, tensor] = victim.second;
     Release(id, tensor);
     Write(id);
-    if (!tell_) return;
+    if (!list_evictions_) return;
     const std::int64_t block =
         static_cast<std::int64_t>(id) - first_block_[static_cast<std::size_t>(tensor)];
     out_.evictions.push_back({position_, tensor, block});
@@ -149,7 +149,7 @@ class BlockRun {
   const BlockPolicy policy_;
   const Problem& problem_;
   const BlockMemory memory_;
-  const bool tell_;
+  const bool list_evictions_;
   const Trace trace_;
   std::vector<std::int64_t> first_block_;
   std::vector<std::int64_t> number_;
@@ -178,8 +178,8 @@ std::int64_t BlockAccesses(const Problem& problem, std::int64_t block_bytes) {
 }
 
 BlockCounts ApplyToBlocks(BlockPolicy policy, const Problem& problem, const BlockMemory& memory,
-                          bool tell_evictions) {
-  return BlockRun(policy, problem, memory, tell_evictions).Go();
+                          bool list_evictions) {
+  return BlockRun(policy, problem, memory, list_evictions).Go();
 }
 
 }  // namespace neap::traffic

@@ -38,7 +38,7 @@ struct Eviction {
 // a place without one. Bytes are those of whole blocks.
 struct BlockCounts {
   Counts counts;
-  std::vector<Eviction> evictions;  // where they were asked for
+  std::vector<Eviction> evictions;  // where they are requested
 };
 
 // Accesses of blocks that the trace of the problem has.
@@ -48,6 +48,6 @@ std::int64_t BlockAccesses(const Problem& problem, std::int64_t block_bytes);
 // places at all every access streams. `problem` passes Validate(). O(accesses of blocks, a
 // logarithm apart).
 BlockCounts ApplyToBlocks(BlockPolicy policy, const Problem& problem, const BlockMemory& memory,
-                          bool tell_evictions);
+                          bool list_evictions);
 
 }  // namespace neap::traffic

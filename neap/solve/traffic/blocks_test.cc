@@ -107,11 +107,11 @@ TEST(Blocks, ReplayCountsTheSame) {
     }
     const BlockMemory memory{random.Between(1, 6), random.Between(0, 8)};
     for (const BlockPolicy policy : {BlockPolicy::kBelady, BlockPolicy::kLeastRecentlyUsed}) {
-      const BlockCounts told = ApplyToBlocks(policy, problem, memory, true);
+      const BlockCounts applied = ApplyToBlocks(policy, problem, memory, true);
       std::string why;
-      const auto counts = ReplayBlocks(problem, memory, told.evictions, &why);
+      const auto counts = ReplayBlocks(problem, memory, applied.evictions, &why);
       ASSERT_TRUE(counts) << round << ": " << why;
-      EXPECT_EQ(*counts, told.counts) << round << " " << NameOf(policy);
+      EXPECT_EQ(*counts, applied.counts) << round << " " << NameOf(policy);
     }
   }
 }
@@ -119,9 +119,9 @@ TEST(Blocks, ReplayCountsTheSame) {
 TEST(Blocks, ReplayRefusesEvictionsThatAreNone) {
   const Problem problem = TraceOf({0, 1, 0, 2, 1}, Begin::kOffChip);
   const BlockMemory memory{1, 2};
-  const BlockCounts told = ApplyToBlocks(BlockPolicy::kBelady, problem, memory, true);
-  ASSERT_TRUE(ReplayBlocks(problem, memory, told.evictions));
-  EXPECT_FALSE(ReplayBlocks(problem, {1, 1}, told.evictions));
+  const BlockCounts applied = ApplyToBlocks(BlockPolicy::kBelady, problem, memory, true);
+  ASSERT_TRUE(ReplayBlocks(problem, memory, applied.evictions));
+  EXPECT_FALSE(ReplayBlocks(problem, {1, 1}, applied.evictions));
   EXPECT_FALSE(ReplayBlocks(problem, memory, std::vector<Eviction>{{4, 2, 0}, {1, 2, 0}}));
 }
 

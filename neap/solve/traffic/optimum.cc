@@ -87,7 +87,7 @@ class Slots {
   }
 
  private:
-  // The last step in which holding it can be of use; -1: none.
+  // The last step in which holding it can save traffic; -1: none.
   static std::int64_t LastOf(const Problem& problem, const Tensor& tensor) {
     if (tensor.end == End::kAnywhere && tensor.begin != Begin::kOffChip) {
       return std::int64_t{problem.num_steps} - 1;
@@ -165,7 +165,7 @@ class Pass {
                          [](const State& a, const State& b) { return a.cost < b.cost; });
     result.lower_bytes = std::min(lower_, best->cost);
     if (best->cost < upper_) {
-      result.better = Told(static_cast<std::size_t>(best - states.begin()));
+      result.better = DecisionsOf(static_cast<std::size_t>(best - states.begin()));
       result.better->counts = CountsOf(*result.better);
     }
     return result;
@@ -344,7 +344,7 @@ class Pass {
       const Choice::Way& way = chosen_[i] != 0 ? choice.hold : choice.drop;
       state.held.Set(slot, chosen_[i] != 0);
       if (way.status == Status::kOutside) continue;
-      if (!IsOfUse(choice.tensor, search.step, way.status)) continue;
+      if (!SavesTraffic(choice.tensor, search.step, way.status)) continue;
       rest_status_[slot] = way.status;
       state.on_chip.Set(slot, true);
       state.clean.Set(slot, way.status == Status::kClean);
@@ -363,8 +363,8 @@ class Pass {
     const bool accessed = done_[i] < accesses.size() && accesses[done_[i]] == step;
     return done_[i] + (accessed ? 1 : 0);
   }
-  // Being on chip after `step` is worth something.
-  bool IsOfUse(TensorIndex tensor, Step step, Status status) const {
+  // Whether being on chip after `step` saves a later transfer.
+  bool SavesTraffic(TensorIndex tensor, Step step, Status status) const {
     const Tensor& of = problem_.tensors[static_cast<std::size_t>(tensor)];
     if (DoneAfter(tensor, step) < of.accesses.size()) return true;
     return of.end == End::kAnywhere && status == Status::kDirty;
@@ -389,7 +389,7 @@ class Pass {
     return std::move(next_);
   }
 
-  Decisions Told(std::size_t at) const {
+  Decisions DecisionsOf(std::size_t at) const {
     std::vector<std::vector<char>> held(problem_.tensors.size());
     for (Step step = problem_.num_steps; step-- > 0;) {
       const Node& node = nodes_[static_cast<std::size_t>(step)][at];

@@ -46,16 +46,16 @@ std::vector<Row> Measure(const Problem& problem, std::int64_t on_chip_bytes,
   std::int64_t fewest_read_bytes = 0;
   for (const BlockPolicy policy : {BlockPolicy::kBelady, BlockPolicy::kLeastRecentlyUsed}) {
     const bool replay = accesses <= kMaxReplayedAccesses;
-    const BlockCounts told = ApplyToBlocks(policy, problem, memory, replay);
+    const BlockCounts applied = ApplyToBlocks(policy, problem, memory, replay);
     if (replay) {
       std::string why;
-      const auto replayed = ReplayBlocks(problem, memory, told.evictions, &why);
-      NEAP_CHECK(replayed && *replayed == told.counts, "the blocks fail their replay: " + why);
+      const auto replayed = ReplayBlocks(problem, memory, applied.evictions, &why);
+      NEAP_CHECK(replayed && *replayed == applied.counts, "the blocks fail their replay: " + why);
     }
-    if (policy == BlockPolicy::kBelady) fewest_read_bytes = told.counts.read_bytes;
-    const bool optimal = told.counts.read_bytes == fewest_read_bytes;
+    if (policy == BlockPolicy::kBelady) fewest_read_bytes = applied.counts.read_bytes;
+    const bool optimal = applied.counts.read_bytes == fewest_read_bytes;
     rows.push_back(
-        {on_chip_bytes, "block", NameOf(policy), told.counts, fewest_read_bytes, optimal});
+        {on_chip_bytes, "block", NameOf(policy), applied.counts, fewest_read_bytes, optimal});
   }
   return rows;
 }

@@ -235,8 +235,8 @@ std::optional<AxisFlow> FlowAlong(const Subgraph& subgraph, const std::vector<Op
   Flow flow(subgraph, ops, axis, needed, why);
   // How much more than is needed may be taken on either side: strides multiply, and a row that is
   // computed wrong goes on through windows.
-  constexpr std::int64_t kMost = 48;
-  for (std::int64_t more = 0; more <= kMost; ++more) {
+  constexpr std::int64_t kMax = 48;
+  for (std::int64_t more = 0; more <= kMax; ++more) {
     for (std::int64_t before = 0; before <= more; ++before) {
       std::map<TensorId, Interval> parts;
       bool beyond = false;

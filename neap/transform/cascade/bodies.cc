@@ -40,10 +40,10 @@ std::vector<std::int64_t> BeginsOf(const Tile& tile, const TileStep& step) {
 }
 
 bool SameStep(const Tile& a, const TileStep& of_a, const Tile& b, const TileStep& of_b) {
-  // Operators that are told how to run on a part are not of the format that has calls.
-  const bool told = !of_a.attributes.empty() || !of_a.removed.empty() || !of_b.attributes.empty() ||
-                    !of_b.removed.empty();
-  if (told || of_a.op != of_b.op || of_a.inputs != of_b.inputs || of_a.output != of_b.output ||
+  // Steps that change attributes are ONNX operators; only TensorFlow Lite has shared bodies.
+  const bool changed = !of_a.attributes.empty() || !of_a.removed.empty() ||
+                       !of_b.attributes.empty() || !of_b.removed.empty();
+  if (changed || of_a.op != of_b.op || of_a.inputs != of_b.inputs || of_a.output != of_b.output ||
       of_a.paddings != of_b.paddings) {
     return false;
   }

@@ -16,8 +16,8 @@ std::optional<std::vector<std::int64_t>> IntegersOf(const graph::Subgraph& subgr
   if (!wide && tensor.type != graph::ElementType::kInt32) return std::nullopt;
   const std::size_t size = wide ? 8 : 4;
   const auto bytes = tensor.data->bytes;
-  constexpr std::size_t kMost = 1024;
-  if (bytes.size() % size != 0 || bytes.size() / size > kMost) return std::nullopt;
+  constexpr std::size_t kMax = 1024;
+  if (bytes.size() % size != 0 || bytes.size() / size > kMax) return std::nullopt;
   std::vector<std::int64_t> values;
   for (std::size_t at = 0; at < bytes.size(); at += size) {
     if (wide) {

@@ -34,7 +34,7 @@ std::vector<WeightCopy> CopiesThatPay(const graph::Subgraph& subgraph, const Reg
 std::vector<WeightCopy> BestCopies(const std::vector<WeightCopy>& copies, std::int64_t free_bytes);
 
 // Bytes that the memory of the device which holds activations has beside an arena; 0 where its size
-// is not told.
+// is unknown.
 std::int64_t FreeBytes(const Device& device, std::int64_t arena_bytes);
 
 }  // namespace neap::cascade

@@ -54,10 +54,10 @@ std::int64_t SavedInside(const graph::Subgraph& subgraph, const graph::Op& op, s
 // Of the region run tile by tile, slices just before they are read. `dies[i]`: border input i is
 // not needed by anybody behind the region. Inputs and output of the region are counted, what else
 // lives beside it is not. A lower bound of what a placement of that order needs, up to overlaps
-// inside operators, which are told row by row.
+// inside operators, which are counted by rows.
 Cost CostOf(const graph::Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
             const std::vector<bool>& dies, const Rules& rules);
-// The same; nullopt: `too_many` bytes or more, told as soon as they are.
+// The same; nullopt as soon as the cost reaches `too_many` bytes.
 std::optional<Cost> CostBelow(std::int64_t too_many, const graph::Subgraph& subgraph,
                               const RegionPlan& plan, const std::vector<Tile>& tiles,
                               const std::vector<bool>& dies, const Rules& rules);

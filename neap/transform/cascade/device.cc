@@ -25,8 +25,8 @@ std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 // Units at a rate of so many in a thousand cycles.
 std::int64_t AtRate(std::int64_t units, std::int64_t per_kilocycle) {
   if (per_kilocycle <= 0 || units <= 0) return 0;
-  constexpr std::int64_t kMost = kMaxBytes / 1000;
-  return CeilDiv(std::min(units, kMost) * 1000, per_kilocycle);
+  constexpr std::int64_t kMax = kMaxBytes / 1000;
+  return CeilDiv(std::min(units, kMax) * 1000, per_kilocycle);
 }
 
 // Bytes that are read in runs of `run`: a burst that is not filled takes as long.

@@ -140,7 +140,7 @@ TEST(Device, DescriptionsAreRead) {
   EXPECT_TRUE(device->overlaps_transfers);
 }
 
-TEST(Device, BadDescriptionsAreToldInOneLine) {
+TEST(Device, BadDescriptionsAreReportedInOneLine) {
   for (const char* const text :
        {"", "[]", "{", R"({"memories": []})", R"({"memories": [{}]})",
         R"({"memories": [{"burst_bytes": 0}], "per_kilocycle": {}})",

@@ -82,7 +82,7 @@ std::int64_t ArenaThatRuns(const Graph& graph, const PlanOptions& options,
                                               : compiled->plan.entries[0].arena_bytes;
 }
 
-// 1. Rolling buffers were planned and never made: what ran needed more than was told.
+// 1. Rolling buffers were planned and never made: the run needed more than was reported.
 TEST(Faults, WhatIsPlannedIsWhatRuns) {
   const Layers net = Hourglass();
   PlanOptions options = OptionsOf(plan::Runtime::kTflm);

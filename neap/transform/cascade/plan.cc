@@ -67,14 +67,14 @@ class Planner {
     rules_.kernels = options.compile.kernels == ops::KernelLibrary::kNone ? profile.kernels
                                                                           : options.compile.kernels;
     const bool tflm = options.compile.runtime == plan::Runtime::kTflm;
-    if (tflm && rules_.kernels == ops::KernelLibrary::kNone && options.compile.tell_offsets) {
+    if (tflm && rules_.kernels == ops::KernelLibrary::kNone && options.compile.memory_plan) {
       rules_.kernels = ops::KernelLibrary::kCopies;
     }
     rules_.charges_operators = tflm;
     rules_.runtime = check::StockRuntimeOf(options.compile.runtime);
-    // Without offsets that are told, TFLM lets no two tensors of a body that is called again share
+    // Without an offline memory plan, TFLM lets no two tensors of a body that is called again share
     // bytes.
-    if (tflm && options.compile.tell_offsets) rules_.bodies = options.bodies;
+    if (tflm && options.compile.memory_plan) rules_.bodies = options.bodies;
   }
 
   Result<PlanOutcome> Run() {
@@ -104,7 +104,7 @@ class Planner {
 
   bool Stopped() const { return IsOver(options_.compile.limits); }
 
-  void Tell(const char* phase, std::size_t done, std::size_t of) const {
+  void Report(const char* phase, std::size_t done, std::size_t of) const {
     if (!options_.observer) return;
     const Proposal& best = proposals_[Best()];
     options_.observer(
@@ -171,7 +171,7 @@ class Planner {
     const WorkScope work(1, 2);
     search->SetLimits(WithShareOfTime(options_.compile.limits, 1, 2));
     std::vector<Combination> front =
-        search->Run([&](std::size_t done, std::size_t of) { Tell("regions", done, of); });
+        search->Run([&](std::size_t done, std::size_t of) { Report("regions", done, of); });
     outcome_.cut_short = search->cut_short();
     search->SetLimits(options_.compile.limits);
     return front;
@@ -196,7 +196,7 @@ class Planner {
     });
     int since_best = 0;
     for (std::size_t i = 0; i < front.size() && !Stopped(); ++i) {
-      Tell("proposals", i, front.size());
+      Report("proposals", i, front.size());
       if (front[i].regions.empty()) continue;
       if (!options_.whole_front && since_best >= kPatience) break;
       const std::size_t best = Best();
@@ -214,7 +214,7 @@ class Planner {
     return {};
   }
 
-  // Prices a proposal that is of use if it is better than `reference`.
+  // Prices a proposal, which is kept only if it is better than `reference`.
   Status TryFrom(std::size_t reference, const std::vector<RegionPlan>& regions) {
     if (!tried_.insert(KeysOf(regions)).second) return {};
     reference_ = reference;
@@ -239,7 +239,7 @@ class Planner {
     SortByModel(&near, false);
     if (near.size() > kMaxNear) near.resize(kMaxNear);
     for (std::size_t i = 0; i < near.size() && !Stopped(); ++i) {
-      Tell("proposals", i, near.size());
+      Report("proposals", i, near.size());
       if (!near[i].regions.empty()) NEAP_CHECK_OK(TryFrom(Best(), near[i].regions));
     }
     return {};
@@ -262,8 +262,8 @@ class Planner {
         if (tried_.contains(KeysOf(neighbour.regions))) continue;
         --left;
         --patience;
-        Tell("proposals", static_cast<std::size_t>(kMaxImprovements - left),
-             static_cast<std::size_t>(kMaxImprovements));
+        Report("proposals", static_cast<std::size_t>(kMaxImprovements - left),
+               static_cast<std::size_t>(kMaxImprovements));
         const std::size_t count = proposals_.size();
         NEAP_CHECK_OK(TryFrom(from, neighbour.regions));
         *at = BestSince(from, count);
@@ -273,8 +273,8 @@ class Planner {
     return {};
   }
 
-  // By how much a placement may need less than the model says: only where it tells overlaps inside
-  // operators, which it does row by row.
+  // By how much a placement may need less than the model predicts. The model counts overlaps inside
+  // operators by rows; without such overlaps it is a lower bound.
   std::int64_t ToleranceOf(std::int64_t bytes) const {
     const bool exact = rules_.kernels == ops::KernelLibrary::kNone ||
                        rules_.kernels == ops::KernelLibrary::kCopies;
@@ -439,28 +439,28 @@ class Planner {
     with.place_file_order = false;
     with.limits.observer = nullptr;
     with.check = false;  // most of them are thrown away; see Finish()
-    const auto of_use = [&](std::int64_t arena_bytes, std::int64_t total_arena_bytes) {
+    const auto accepts = [&](std::int64_t arena_bytes, std::int64_t total_arena_bytes) {
       proposal.arena_bytes = arena_bytes;
       proposal.total_arena_bytes = total_arena_bytes;
-      return IsOfUse(proposal);
+      return IsCandidate(proposal);
     };
     // The full effort is spent as it will be in the end, so that it is spent once.
     if (states == kQuickStates) {
-      with.of_use = of_use;
+      with.accepts = accepts;
       const bool unlimited = with.limits.max_states <= 0;
       with.limits.max_states =
           unlimited ? kQuickOrderStates : std::min(with.limits.max_states, kQuickOrderStates);
     }
     NEAP_TRY(compile::Compiled compiled, compile::Compile(planned, with));
-    if (compiled.of_no_use) return {};
+    if (compiled.rejected) return {};
     SetMemory(compiled, &proposal);
     proposals_.push_back(std::move(proposal));
     plans_.push_back(std::move(compiled.plan));
     return {};
   }
 
-  // What would be chosen; of a whole front, what would be on it.
-  bool IsOfUse(const Proposal& proposal) const {
+  // Better than the reference; when the whole front is requested, undominated so far.
+  bool IsCandidate(const Proposal& proposal) const {
     if (!options_.whole_front) return IsBetter(proposal, proposals_[reference_]);
     return std::none_of(proposals_.begin(), proposals_.end(), [&](const Proposal& other) {
       return IsNoWorse(other, proposal) && other.tiles <= proposal.tiles;
@@ -549,7 +549,7 @@ class Planner {
   const PlanOptions& options_;
   Rules rules_;
   std::vector<OpId> order_;
-  std::vector<Proposal> proposals_;  // [0]: nothing is cut; those that were of use when they came
+  std::vector<Proposal> proposals_;  // [0]: nothing is cut; the others were candidates when added
   std::vector<plan::Plan> plans_;    // of each
   std::int64_t realised_ = 0;
   std::set<Key> tried_;
@@ -569,7 +569,7 @@ compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal
   }
   with.order = proposal.keeps_order ? "file" : "exact";
   const bool tflm = with.runtime == plan::Runtime::kTflm;
-  if (tflm && with.kernels == ops::KernelLibrary::kNone && with.tell_offsets && with.place) {
+  if (tflm && with.kernels == ops::KernelLibrary::kNone && with.memory_plan && with.place) {
     with.kernels = ops::KernelLibrary::kCopies;
   }
   return with;

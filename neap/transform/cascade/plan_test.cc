@@ -194,8 +194,8 @@ TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
   EXPECT_GT(cut, 3);
 }
 
-// What is not placed would not have been of use, and what is of use is not placed higher.
-TEST(Plan, WhatIsLeftOutIsOfNoUse) {
+// A rejected plan needs more than was accepted, and an accepted plan is not placed higher.
+TEST(Plan, OnlyPlansAboveTheAcceptedArenaAreRejected) {
   Random random(27);
   int left_out = 0;
   int placed = 0;
@@ -218,12 +218,12 @@ TEST(Plan, WhatIsLeftOutIsOfNoUse) {
     ASSERT_TRUE(whole);
     const std::int64_t known = whole->delivered_arena_bytes;
     for (const std::int64_t most : {known / 2, known - 16, known, known + 16}) {
-      options.of_use = [&](std::int64_t arena, std::int64_t) { return arena <= most; };
+      options.accepts = [&](std::int64_t arena, std::int64_t) { return arena <= most; };
       const auto some = compile::Compile(*realised, options);
       ASSERT_TRUE(some);
-      left_out += some->of_no_use ? 1 : 0;
-      placed += some->of_no_use ? 0 : 1;
-      if (some->of_no_use) {
+      left_out += some->rejected ? 1 : 0;
+      placed += some->rejected ? 0 : 1;
+      if (some->rejected) {
         EXPECT_GT(known, most);
       } else if (known <= most) {
         EXPECT_LE(some->delivered_arena_bytes, known);

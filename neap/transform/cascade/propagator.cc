@@ -83,7 +83,7 @@ std::optional<Propagator> WindowPropagator(const Subgraph& subgraph, const Op& o
   return matrix.Take();
 }
 
-// ONNX windows: what one output and the next one need tells kernel, stride and padding.
+// ONNX windows: kernel, stride and padding follow from the needs of one output and of the next.
 std::optional<Propagator> MeasuredPropagator(const Subgraph& subgraph, const Op& op,
                                              std::size_t input, const Shape& in, const Shape& out) {
   Matrix matrix(in, out.size());

@@ -84,11 +84,11 @@ class RegionWriter {
 
   // TensorFlow Lite Micro joins ten at a time.
   void Join(std::vector<TensorId> parts, std::size_t axis, TensorId whole) {
-    constexpr std::size_t kMost = 10;
-    while (!onnx_ && parts.size() > kMost) {
+    constexpr std::size_t kMax = 10;
+    while (!onnx_ && parts.size() > kMax) {
       std::vector<TensorId> joined;
-      for (std::size_t at = 0; at < parts.size(); at += kMost) {
-        const std::size_t end = std::min(at + kMost, parts.size());
+      for (std::size_t at = 0; at < parts.size(); at += kMax) {
+        const std::size_t end = std::min(at + kMax, parts.size());
         std::vector<TensorId> some(parts.begin() + static_cast<std::ptrdiff_t>(at),
                                    parts.begin() + static_cast<std::ptrdiff_t>(end));
         if (some.size() == 1) {

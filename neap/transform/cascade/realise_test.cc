@@ -23,7 +23,7 @@ enum class Kind { kInt8, kFloat, kOnnx };
 struct Counts {
   int equal = 0;
   int refused = 0;
-  int varied = 0;  // inputs told outputs apart
+  int varied = 0;  // outputs differ between inputs
 };
 
 void Compare(const Network& network, const Graph& tiled, std::uint64_t seed, Counts* counts,
@@ -44,6 +44,12 @@ void Compare(const Network& network, const Graph& tiled, std::uint64_t seed, Cou
     if (s == 1 && first != (*expected)[0].bytes) ++counts->varied;
   }
   ++counts->equal;
+}
+
+// All operators in random tiles; no splits where the output has none.
+RegionPlan AllInTiles(const Network& network, Random* random) {
+  const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
+  return {network.ops, RandomSplits(*main.tensors[main.outputs[0]].shape, 1, random)};
 }
 
 Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
@@ -97,7 +103,7 @@ TEST(Realise, OnnxNetworksAreByteIdenticalInTheExecutor) {
   const Counts counts = RunMany(Kind::kOnnx, 2000, 3);
   EXPECT_GT(counts.equal, 1000);
   EXPECT_GT(counts.varied, counts.equal * 9 / 10);
-  // Operators are told their padding: nothing but ragged borders stands in the way.
+  // Operators get explicit padding: only ragged borders prevent tiles.
   EXPECT_LT(counts.refused, counts.equal / 10);
 }
 
@@ -109,9 +115,7 @@ TEST(Realise, HybridConvolutionsAreNotCut) {
   for (int round = 0; round < 400; ++round) {
     const Network network = RandomTflite(&random, false);
     const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
-    RegionPlan plan;
-    plan.ops = network.ops;
-    plan.splits = RandomSplits(*main.tensors[main.outputs[0]].shape, 1, &random);
+    const RegionPlan plan = AllInTiles(network, &random);
     if (plan.splits.empty()) continue;
     const auto tiles = TilesOf(main, plan);
     if (!tiles) continue;
@@ -149,9 +153,7 @@ TEST(Realise, TheCheckFindsPartsThatAreMoved) {
   for (int round = 0; round < 300; ++round) {
     const Network network = RandomTflite(&random, true);
     const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
-    RegionPlan plan;
-    plan.ops = network.ops;
-    plan.splits = RandomSplits(*main.tensors[main.outputs[0]].shape, 1, &random);
+    const RegionPlan plan = AllInTiles(network, &random);
     if (plan.splits.empty()) continue;
     auto tiles = TilesOf(main, plan);
     if (!tiles) continue;
@@ -179,9 +181,7 @@ TEST(Realise, ATileThatReadsTooLittleShows) {
   for (int round = 0; round < 300 && shown < 20; ++round) {
     const Network network = RandomTflite(&random, true);
     const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
-    RegionPlan plan;
-    plan.ops = network.ops;
-    plan.splits = RandomSplits(*main.tensors[main.outputs[0]].shape, 1, &random);
+    const RegionPlan plan = AllInTiles(network, &random);
     if (plan.splits.empty()) continue;
     auto tiled = Realise(network.graph, {plan});
     if (!tiled) continue;

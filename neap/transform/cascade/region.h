@@ -60,9 +60,9 @@ enum class TileBodies : std::uint8_t {
 };
 
 // A part of a tensor that a tile works on. `box` is in indices of the whole tensor. Rows and
-// columns at its ends may hold nothing of use: operators of TensorFlow Lite pad by themselves, so
-// that a tile in the middle of an image computes its outermost rows from padding that is not there.
-// They are dropped.
+// columns at its ends may be invalid: operators of TensorFlow Lite pad by themselves, so that a
+// tile in the middle of an image computes its outermost rows from padding that the image does not
+// have. They are dropped.
 struct TileTensor {
   graph::TensorId whole;
   ops::Box box;

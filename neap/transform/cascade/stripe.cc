@@ -30,8 +30,8 @@ std::optional<Fraction> Narrow(Wide numerator, Wide denominator) {
     numerator /= a;
     denominator /= a;
   }
-  constexpr Wide kMost = Wide{1} << 62;
-  if (numerator > kMost || numerator < -kMost || denominator > kMost) return std::nullopt;
+  constexpr Wide kMax = Wide{1} << 62;
+  if (numerator > kMax || numerator < -kMax || denominator > kMax) return std::nullopt;
   return Fraction{static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
 }
 
@@ -41,8 +41,8 @@ std::optional<Fraction> Add(const std::optional<Fraction>& a, const std::optiona
   const std::int64_t shared = std::gcd(a->denominator, b->denominator);
   const Wide left = Wide{a->numerator} * (b->denominator / shared);
   const Wide right = Wide{b->numerator} * (a->denominator / shared);
-  constexpr Wide kMost = Wide{1} << 125;
-  if (left > kMost || left < -kMost || right > kMost || right < -kMost) return std::nullopt;
+  constexpr Wide kMax = Wide{1} << 125;
+  if (left > kMax || left < -kMax || right > kMax || right < -kMax) return std::nullopt;
   return Narrow(left + right, Wide{a->denominator} * (b->denominator / shared));
 }
 
@@ -306,7 +306,7 @@ std::vector<std::vector<graph::OpId>> CascadeGroups(const graph::Subgraph& subgr
     last.push_back({id});
     groups.insert({id});
   }
-  constexpr std::size_t kMaxGroups = 100'000;  // more are not told
+  constexpr std::size_t kMaxGroups = 100'000;  // a limit of work: further groups are left out
   for (std::size_t size = 1; size < most && !last.empty() && groups.size() < kMaxGroups; ++size) {
     std::vector<std::vector<OpId>> next;
     for (const std::vector<OpId>& group : last) {

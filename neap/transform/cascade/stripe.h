@@ -26,8 +26,8 @@ struct Fraction {
 std::optional<Fraction> MakeFraction(std::int64_t numerator, std::int64_t denominator);
 
 // How a tensor is cut into stripes: `count` stripes along each axis, `stride` apart, the first at
-// `offset`; `shape` is of one stripe, `extent` of all together. `order` tells the axes from the
-// outermost loop (1) on; 0: the axis is no loop.
+// `offset`; `shape` is of one stripe, `extent` of all together. `order` numbers the loops over the
+// axes, the outermost is 1; 0: the axis has no loop.
 struct StripeConfig {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> extent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which operators of ONNX run on parts of their tensors, and how they are told. Private to
+// Which operators of ONNX run on parts of their tensors, and with which attributes. Private to
 // neap/cascade.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace neap::cascade {
 
 // True if the operator, given the parts that a part of its output needs, computes that part; with
-// its padding told anew, where it has any.
+// explicit padding (PadExplicitly), where it has any.
 bool RunsOnParts(const graph::Op& op);
 
 // True if the output has the shape of the input although each of its elements needs whole rows of
@@ -21,8 +21,8 @@ bool WritesWhatItReads(const graph::Op& op);
 // True if an attribute of the operator is a tensor whose data is not known: it has a type alone.
 bool LacksAttribute(const graph::Op& op);
 
-// Sets the padding of a window to what `need` leaves; nothing for other operators. False: it cannot
-// be told.
+// Sets the padding of a window to the padding in `need`; nothing for other operators. False: the
+// operator's attributes cannot express it.
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step);
 
 }  // namespace neap::cascade

@@ -191,7 +191,7 @@ class Tiler {
     return tile_.steps.back().output;
   }
 
-  // Operators that are told their padding: every part is just what is needed.
+  // For operators with explicit padding: every part is exactly what is needed.
   Status MakeExact() {
     for (const TensorId input : border_.inputs) TakeInput(input, needed_.at(input));
     for (std::size_t k = 0; k < plan_.ops.size(); ++k) {

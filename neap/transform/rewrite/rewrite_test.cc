@@ -47,7 +47,7 @@ bool Same(const std::vector<Value>& a, const std::vector<Value>& b) {
   return same;
 }
 
-std::string Told(const Graph& graph, const std::vector<plan::Rewrite>& applications) {
+std::string Describe(const Graph& graph, const std::vector<plan::Rewrite>& applications) {
   std::string text;
   for (const OpId id : graph.subgraphs[kMain].ops.Ids()) {
     const Op& op = graph.subgraphs[kMain].ops[id];
@@ -98,7 +98,7 @@ TEST(RewriteTest, BitwiseRulesKeepEveryByte) {
     ASSERT_TRUE(inputs);
     const bool same =
         Same(Outputs(graph, *inputs, flavour.tflite), Outputs(*edited, *inputs, flavour.tflite));
-    EXPECT_TRUE(same) << "network " << i << Told(graph, applications);
+    EXPECT_TRUE(same) << "network " << i << Describe(graph, applications);
     wrong += same ? 0 : 1;
   }
   for (const char* rule :
@@ -327,7 +327,7 @@ TEST(RewriteTest, OneByteAccumulatorsKeepTheirBound) {
         steps = tensor.quantization->scales;
       }
     }
-    if (steps.empty()) continue;  // one output channel: told from the name below
+    if (steps.empty()) continue;  // no accumulator with a scale per channel
     const auto inputs = execute::RandomInputs(maker.Main(), static_cast<std::uint64_t>(i), kMemory);
     const auto before = Outputs(maker.graph(), *inputs, true)[0].bytes;
     const auto after = Outputs(*edited, *inputs, true)[0].bytes;
@@ -452,7 +452,7 @@ void CompareWithAllChoices(std::uint64_t seed, plan::Runtime runtime, SearchCoun
     ASSERT_TRUE(found) << found.error().ToString();
     // There are coarser splits, too, which the masks above leave out.
     EXPECT_LE(found->lower_bound_bytes, std::min(least, found->peak_bytes))
-        << where << Told(graph, found->applications) << "\n all:" << Told(graph, all);
+        << where << Describe(graph, found->applications) << "\n all:" << Describe(graph, all);
     counts->missed += found->peak_bytes > least ? 1 : 0;
     counts->proven += found->optimal() ? 1 : 0;
     // Cut short anywhere, the bound is one of all choices.
@@ -477,7 +477,7 @@ void CompareWithAllChoices(std::uint64_t seed, plan::Runtime runtime, SearchCoun
     }
     const auto plain = compile::FindPeak(graph, options, false);
     counts->better += found->peak_bytes < plain->peak_bytes ? 1 : 0;
-    // What it tells is what Apply() makes.
+    // Apply() makes the graph that the search returned.
     const auto again = Apply(graph, found->applications, search.settings);
     ASSERT_TRUE(again) << again.error().ToString();
     EXPECT_EQ(again->subgraphs[kMain].ops.size(), found->graph.subgraphs[kMain].ops.size());

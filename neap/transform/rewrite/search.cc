@@ -40,7 +40,7 @@ constexpr int kFewTries = 9;
 // Where the answer closes a part of the tree.
 constexpr std::int64_t kStatesOfBound = 16'384;
 
-// How many applications are told what they save.
+// For how many applications the saved bytes are computed.
 constexpr std::size_t kMaxExplained = 64;
 
 constexpr int kWhole = -1;
@@ -173,11 +173,11 @@ class Searcher {
   }
   bool Stopped() const { return IsOver(limits_); }
 
-  void Tell() {
+  void ReportProgress() {
     if (!limits_.observer || best_peak_ == 0) return;
     const auto now = LimitNow();
-    if (now - told_ < std::chrono::milliseconds(100)) return;
-    told_ = now;
+    if (now - reported_ < std::chrono::milliseconds(100)) return;
+    reported_ = now;
     limits_.observer({best_peak_, lower_bound_, evaluations_});
   }
 
@@ -193,7 +193,7 @@ class Searcher {
     if (exact && composed.limited) limited_ = true;
     ++evaluations_;
     Count(0);
-    Tell();
+    ReportProgress();
     if (!question) return Look(composed.graph, exact, 0, kStatesEach);
     if (!exact) return Look(composed.graph, exact, *question, states);
     NEAP_TRY(const auto first, Look(composed.graph, exact, 0, kFewStates));
@@ -540,7 +540,7 @@ class Searcher {
   bool limited_ = false;  // a graph of relaxed choices was (Composed::limited)
   std::int64_t work_ = 0;
   std::int64_t evaluations_ = 0;
-  Limits::Clock::time_point told_;
+  Limits::Clock::time_point reported_;
 };
 
 }  // namespace

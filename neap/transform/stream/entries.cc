@@ -47,8 +47,8 @@ std::vector<graph::OpId> OrderFor(const graph::Subgraph& subgraph, const plan::E
   return order.size() == of_file.size() ? order : of_file;
 }
 
-Status StreamEntries(const graph::Graph& graph, const compile::Options& options,
-                     const Settings& settings, compile::Compiled* compiled) {
+Status ReplaceEntries(const graph::Graph& graph, const compile::Options& options,
+                      const Settings& settings, compile::Compiled* compiled) {
   const Options planning = PlanningOf(options, settings);
   const bool resident = settings.input == plan::StreamInput::kResident;
   for (plan::EntryPlan& entry : compiled->plan.entries) {
@@ -87,20 +87,25 @@ Result<compile::Compiled> CompileFirst(const graph::Graph& graph, const compile:
 
 }  // namespace
 
+Result<compile::Compiled> StreamEntries(const graph::Graph& graph, compile::Compiled layers,
+                                        const compile::Options& options, const Settings& settings) {
+  const auto start = std::chrono::steady_clock::now();
+  NEAP_CHECK_OK(ReplaceEntries(graph, options, settings, &layers));
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  AddSeconds("stream", taken.count(), &layers.steps);
+  if (options.check) {
+    const std::vector<std::string> violations = check::CheckPlan(graph, layers.plan);
+    NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
+  }
+  return layers;
+}
+
 Result<compile::Compiled> CompileStreamed(const graph::Graph& graph,
                                           const compile::Options& options,
                                           const Settings& settings) {
-  NEAP_TRY(compile::Compiled compiled, CompileFirst(graph, options));
-  if (compiled.of_no_use) return compiled;
-  const auto start = std::chrono::steady_clock::now();
-  NEAP_CHECK_OK(StreamEntries(graph, options, settings, &compiled));
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  compiled.steps.push_back({"stream", taken.count()});
-  if (options.check) {
-    const std::vector<std::string> violations = check::CheckPlan(graph, compiled.plan);
-    NEAP_CHECK(violations.empty(), "the plan fails its check: " + violations.front());
-  }
-  return compiled;
+  NEAP_TRY(compile::Compiled layers, CompileFirst(graph, options));
+  if (layers.rejected) return layers;
+  return StreamEntries(graph, std::move(layers), options, settings);
 }
 
 Result<StreamFront> FindStreamFront(const graph::Graph& graph, const compile::Options& options,

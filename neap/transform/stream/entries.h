@@ -14,11 +14,16 @@
 
 namespace neap::stream {
 
-// Compiles `graph` under the profile neap with a part of the limits, then plans every entry once
-// more as a stream, and keeps that where it needs less memory or where the input is not in the
-// arena; the budget of the options is the streams'. Whatever cannot be streamed stays as it is,
-// with a line in `notes`; where the input is requested to come from elsewhere that is an error.
-// Fails and is checked as compile::Compile(), with a step "stream".
+// Plans every entry of `layers` as a stream and keeps the stream where it needs less memory or
+// where the input is not in the arena. `layers`: a plan of `graph`, compiled under the profile
+// neap. Limits and budget of the options are the streams'. An entry that cannot be streamed stays
+// as it is, with a line in `notes`; where the input is requested to come from elsewhere that is an
+// error. The result has passed check::CheckPlan() (compile::Options::check) and has a step
+// "stream".
+Result<compile::Compiled> StreamEntries(const graph::Graph& graph, compile::Compiled layers,
+                                        const compile::Options& options, const Settings& settings);
+
+// compile::Compile() with a part of the limits, then StreamEntries() with the rest.
 Result<compile::Compiled> CompileStreamed(const graph::Graph& graph,
                                           const compile::Options& options,
                                           const Settings& settings);

@@ -44,9 +44,9 @@ graph::Graph Pyramid() {
   return net.Graph();
 }
 
-std::vector<std::string> NamesOf(const std::vector<compile::StepTime>& steps) {
+std::vector<std::string> NamesOf(const std::vector<StepTime>& steps) {
   std::vector<std::string> names;
-  for (const compile::StepTime& step : steps) names.emplace_back(step.name);
+  for (const StepTime& step : steps) names.emplace_back(step.name);
   return names;
 }
 

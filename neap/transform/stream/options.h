@@ -18,7 +18,7 @@ struct SearchOptions {
   std::int64_t column_block = 0;
   bool recompute = true;
   std::int64_t max_layouts = 400'000;  // that are made; the same on every machine
-  Limits limits;  // stop, deadline and observer, which is told layouts as states
+  Limits limits;                       // stop, deadline and observer, whose states are layouts
 };
 inline constexpr std::int64_t kFullRow = -1;
 

@@ -62,11 +62,11 @@ class Searcher {
 
   bool Stopped() const { return front_.layouts >= options_.max_layouts || IsOver(options_.limits); }
 
-  void Tell() {
+  void ReportProgress() {
     if (!options_.limits.observer || best_bytes_ == kInfinite) return;
     const auto now = LimitNow();
-    if (now - told_ < std::chrono::milliseconds(100)) return;
-    told_ = now;
+    if (now - reported_ < std::chrono::milliseconds(100)) return;
+    reported_ = now;
     options_.limits.observer({best_bytes_, 0, front_.layouts});
   }
 
@@ -102,7 +102,7 @@ class Searcher {
   // False: it cannot be streamed.
   bool PriceOf(const SegmentChoice& choice, Edge* edge) {
     ++front_.layouts;
-    Tell();
+    ReportProgress();
     const auto [at, is_new] = prices_.try_emplace(choice);
     Price& price = at->second;
     if (is_new) {
@@ -425,7 +425,7 @@ class Searcher {
   Around around_;
   std::int64_t best_bytes_ = kInfinite;
   Front front_;
-  Limits::Clock::time_point told_;
+  Limits::Clock::time_point reported_;
 };
 
 }  // namespace

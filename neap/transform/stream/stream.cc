@@ -10,8 +10,8 @@
 #include "neap/check/check.h"
 #include "neap/transform/stream/assemble.h"
 #include "neap/transform/stream/bound.h"
+#include "neap/transform/stream/recompute.h"
 #include "neap/transform/stream/search.h"
-#include "neap/transform/stream/twice.h"
 
 namespace neap::stream {
 namespace {
@@ -173,9 +173,9 @@ class Planner {
         products.push_back(gate.product);
       }
       if (!tried.insert(some.size()).second) return {};
-      NEAP_TRY(const Network twice,
-               MakeNetwork(graph_, subgraph_, OrderWithBodiesTwice(network_, some)));
-      Add(twice, &prices_[products]);
+      NEAP_TRY(const Network recomputed,
+               MakeNetwork(graph_, subgraph_, OrderWithRecomputedBodies(network_, some)));
+      Add(recomputed, &prices_[products]);
       return {};
     };
     if (gates.empty() || gates[0].held_bytes < before / 2) return {};

@@ -25,16 +25,16 @@
 namespace neap::stream {
 namespace {
 
-using execute::Depthwise;
-using execute::EntryWith;
 using execute::Evaluate;
-using execute::FileOrder;
-using execute::PlanOf;
 using execute::RandomInputs;
-using execute::RandomNetwork;
-using execute::Squeeze;
 using execute::Value;
 using plan::StreamInput;
+using test::Depthwise;
+using test::EntryWith;
+using test::FileOrder;
+using test::PlanOf;
+using test::RandomNetwork;
+using test::Squeeze;
 using testing::IsEmpty;
 
 constexpr graph::SubgraphId kMain(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/transform/stream/twice.h"
+#include "neap/transform/stream/recompute.h"
 
 #include <algorithm>
 #include <set>
@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxBody = 12;
 
-// The nodes that make `image` from one other image, such that the fewest bytes have to be held
-// until `product` for them; empty: none need fewer than the image.
+// The nodes that compute `image` from one other image, chosen so that the fewest bytes stay live
+// until `product`; empty: no other image needs fewer bytes than `image` itself.
 std::vector<int> BodyOf(const Network& network, int image, int product) {
   std::set<int> wanted = {image};
   std::vector<int> body;
@@ -67,8 +67,8 @@ std::vector<Gate> FindGates(const Network& network) {
   return gates;
 }
 
-std::vector<graph::OpId> OrderWithBodiesTwice(const Network& network,
-                                              const std::vector<Gate>& gates) {
+std::vector<graph::OpId> OrderWithRecomputedBodies(const Network& network,
+                                                   const std::vector<Gate>& gates) {
   std::vector<graph::OpId> order;
   for (std::size_t n = 0; n < network.nodes.size(); ++n) {
     for (const Gate& gate : gates) {

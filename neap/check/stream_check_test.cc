@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules of the checker of streamed plans that a run cannot find broken, because it copies what a
-// box reads before it writes, or does not need them for its bytes: plans written down, right and
-// wrong.
+// Rules of streamed plans that a run does not notice to be broken: it copies the input of a box
+// before it writes, and some rules do not change its bytes. Plans written by hand, right and wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,14 +13,18 @@
 #include "neap/check/check.h"
 #include "testing/streams.h"
 
-namespace neap::execute {
+namespace neap::check {
 namespace {
 
 using plan::StreamRange;
 using plan::StreamSegment;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using stream::test::Depthwise;
+using stream::test::EntryWith;
+using stream::test::PlanOf;
+using stream::test::Squeeze;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr graph::SubgraphId kMain(0);
 using Steps = std::vector<StreamRange>;
@@ -38,8 +41,8 @@ StreamSegment Whole(int op, std::vector<plan::StreamArea> areas) {
   return segment;
 }
 
-// A convolution of 3x3 over 2 x 3 places: each reads all of them.
-TEST(StreamChecker, NothingLiesOverWhatItsOwnBoxReads) {
+// A convolution of 3x3 over 2 x 3 pixels: each output pixel reads all of them.
+TEST(StreamCheck, NoOutputOverlapsTheInputOfItsBox) {
   Random random(11);
   const graph::Graph graph = Depthwise(&random, 2, 3, 1);
   const graph::Op& op = OpOf(graph, 0);
@@ -50,7 +53,7 @@ TEST(StreamChecker, NothingLiesOverWhatItsOwnBoxReads) {
     block.ops[0].rows = {{0, 2}};
     block.ops[0].columns = {{0, 3}};
     for (const StreamSegment& segment : {whole, block}) {
-      const auto findings = check::CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, out + 6)));
+      const auto findings = CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, out + 6)));
       if (out == 6) {
         EXPECT_THAT(findings, IsEmpty());
       } else {
@@ -61,8 +64,8 @@ TEST(StreamChecker, NothingLiesOverWhatItsOwnBoxReads) {
   }
 }
 
-// What is element-wise may lie over its input, byte upon byte, and nowhere else.
-TEST(StreamChecker, ElementwiseOutputsLieUponTheSameByte) {
+// An element-wise output may have the offset of its input, and no other overlap.
+TEST(StreamCheck, ElementwiseOutputsAreInPlaceOrApart) {
   Random random(11);
   graph::Graph graph = Depthwise(&random, 2, 3, 1);
   graph::Op& op = graph.subgraphs[kMain].ops[graph::OpId(0)];
@@ -72,7 +75,7 @@ TEST(StreamChecker, ElementwiseOutputsLieUponTheSameByte) {
     const StreamSegment segment = Whole(0, {{op.inputs[0], {{0, 6}}}, {op.outputs[0], {{out, 6}}}});
     plan::EntryPlan entry = EntryWith(graph, {segment}, out + 6);
     entry.stream->macs = entry.stream->layerwise_macs = 0;
-    const auto findings = check::CheckPlan(graph, PlanOf(entry));
+    const auto findings = CheckPlan(graph, PlanOf(entry));
     if (out == 0 || out == 6) {
       EXPECT_THAT(findings, IsEmpty()) << out;
     } else {
@@ -82,8 +85,8 @@ TEST(StreamChecker, ElementwiseOutputsLieUponTheSameByte) {
   }
 }
 
-// Sums of 4 bytes that take all of an image in one box.
-TEST(StreamChecker, SumsDoNotLieOverWhatTheyAreMadeFrom) {
+// Running sums of 4 bytes, to which one box adds a whole image.
+TEST(StreamCheck, RunningSumsDoNotOverlapTheirInput) {
   Random random(12);
   const graph::Graph graph = Squeeze(&random, 4, 3, 2);
   for (std::int64_t sums = 24; sums <= 48; ++sums) {
@@ -95,7 +98,7 @@ TEST(StreamChecker, SumsDoNotLieOverWhatTheyAreMadeFrom) {
     segment.ops = {{graph::OpId(0), {}, false, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(1), {}, true, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(2), {}, false, {{0, 1}}, {{0, 1}}}};
-    const auto findings = check::CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, 58)));
+    const auto findings = CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, 58)));
     if (sums == 48) {
       EXPECT_THAT(findings, IsEmpty());
     } else {
@@ -106,7 +109,7 @@ TEST(StreamChecker, SumsDoNotLieOverWhatTheyAreMadeFrom) {
 }
 
 // Rows of 3 x 2 bytes are delivered in two steps; the convolution runs after them.
-TEST(StreamChecker, RowsAreFedOnceInOrderAndWhole) {
+TEST(StreamCheck, RowsAreFedOnceInOrderAndWhole) {
   Random random(13);
   const graph::Graph graph = Depthwise(&random, 4, 3, 2);
   const graph::Op& op = OpOf(graph, 0);
@@ -118,7 +121,7 @@ TEST(StreamChecker, RowsAreFedOnceInOrderAndWhole) {
                    {graph::OpId(0), {}, false, {none, {0, 4}}, {none, {0, 3}}}};
     plan::EntryPlan entry = EntryWith(graph, {segment}, 48);
     entry.stream->input = plan::StreamInput::kRows;
-    return check::CheckPlan(graph, PlanOf(entry));
+    return CheckPlan(graph, PlanOf(entry));
   };
   const Steps whole = {{0, 3}, {3, 3}};
   EXPECT_THAT(findings({{0, 2}, {2, 4}}, whole), IsEmpty());
@@ -132,8 +135,8 @@ TEST(StreamChecker, RowsAreFedOnceInOrderAndWhole) {
   EXPECT_THAT(findings({{0, 2}, {2, 3}}, whole), Contains(HasSubstr("its value is not")));
 }
 
-// The image is an output, too, and has to be there when all is done.
-TEST(StreamChecker, OutputsAreReadAtTheEnd) {
+// The image is an output, too: its value has to be complete at the end.
+TEST(StreamCheck, OutputsAreReadAtTheEnd) {
   Random random(14);
   graph::Graph graph = Squeeze(&random, 4, 3, 2);
   graph.subgraphs[kMain].outputs.push_back(OpOf(graph, 0).outputs[0]);
@@ -145,8 +148,7 @@ TEST(StreamChecker, OutputsAreReadAtTheEnd) {
         Whole(0, {{OpOf(graph, 0).inputs[0], {{0, 12}}}, {image, {{24, 12}}}}),
         Whole(1, {{image, {{24, 12}}}, {mean, {{48, 1}}}}),
         Whole(2, {{image, {{24, 12}}}, {mean, {{48, 1}}}, {last, {{at, 1}}}})};
-    const auto findings =
-        check::CheckPlan(graph, PlanOf(EntryWith(graph, segments, at == 50 ? 52 : 50)));
+    const auto findings = CheckPlan(graph, PlanOf(EntryWith(graph, segments, at == 50 ? 52 : 50)));
     if (at == 50) {
       EXPECT_THAT(findings, IsEmpty());
     } else {
@@ -155,8 +157,8 @@ TEST(StreamChecker, OutputsAreReadAtTheEnd) {
   }
 }
 
-// Everything is computed, also what nobody needs.
-TEST(StreamChecker, NothingIsLeftOut) {
+// Every operator is computed completely, also one without a consumer.
+TEST(StreamCheck, NoOperatorIsLeftOut) {
   Random random(15);
   graph::Graph graph = Squeeze(&random, 4, 3, 2);
   graph.subgraphs[kMain].outputs = {OpOf(graph, 0).outputs[0]};
@@ -169,7 +171,7 @@ TEST(StreamChecker, NothingIsLeftOut) {
     segment.ops = {{graph::OpId(0), {}, false, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(1), {}, true, {{0, 4}}, {{0, 3}}},
                    {graph::OpId(2), {}, false, {rows}, {{0, 1}}}};
-    const auto findings = check::CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, 54)));
+    const auto findings = CheckPlan(graph, PlanOf(EntryWith(graph, {segment}, 54)));
     if (rows.empty()) {
       EXPECT_THAT(findings, Contains(HasSubstr("is never computed as a whole")));
     } else {
@@ -179,4 +181,4 @@ TEST(StreamChecker, NothingIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace neap::execute
+}  // namespace neap::check
