@@ -66,6 +66,7 @@ std::string AreasText(const graph::Graph& graph, graph::SubgraphId subgraph_id,
   constexpr std::size_t kMaxNamed = 3;
   const graph::Subgraph& subgraph = graph.subgraphs[subgraph_id];
   std::vector<std::pair<std::int64_t, graph::TensorId>> areas;
+  areas.reserve(segment.areas.size());
   for (const plan::StreamArea& area : segment.areas) {
     areas.emplace_back(plan::BytesOf(subgraph, area), area.tensor);
   }
