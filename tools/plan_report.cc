@@ -38,6 +38,19 @@ void NoteCarriedPlan(const MadePlan& made, report::PlanReport* report) {
       FormatBytes(verdict.arena_bytes)));
 }
 
+// The same file on every other target.
+void DescribeOtherTargets(const MadePlan& made, report::PlanReport* report) {
+  const compile::Compiled& compiled = made.delivery.compiled;
+  if (compiled.totals.empty() || !report->placed || compiled.delivered_arena_bytes < 0) return;
+  for (const target::Target& target : target::Targets()) {
+    const bool known = std::any_of(compiled.totals.begin(), compiled.totals.end(),
+                                   [&](const auto& total) { return total.target == &target; });
+    if (!known) {
+      report->other_totals.push_back(compile::TotalOnTarget(*report->graph, compiled, target));
+    }
+  }
+}
+
 // Once each: several subgraphs may have the same note.
 void AddNotes(const std::vector<std::string>& notes, report::PlanReport* report) {
   for (const std::string& note : notes) {
@@ -217,6 +230,7 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
         "rewrites with accumulators of Neap's executor are left out, because no file can contain "
         "them: a plan without -o may need less memory");
   }
+  DescribeOtherTargets(made, &report);
   DescribeKinds(made, &report);
   DescribeRewriting(made, &report);
   DescribeTiles(made, &report);

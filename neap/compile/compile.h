@@ -16,6 +16,7 @@
 #include "neap/graph/graph.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/plan.h"
+#include "neap/target/target.h"
 
 namespace neap::compile {
 
@@ -38,6 +39,9 @@ std::shared_ptr<PlacementMemo> MakePlacementMemo();
 
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
+  // Of kTflm: whose scratch is placed, and whose total is the first of Compiled::totals. A row of
+  // target::Targets().
+  const target::Target* target = &target::DefaultTarget();
   std::string order = "exact";         // a name of schedule::Strategies(), or "learned"
   std::uint64_t seed = 0;              // of --order random
   std::string forced = "single";       // of --order best-first: a name of schedule::ForcedRules()
@@ -95,17 +99,10 @@ struct StepTime {
   double seconds = 0;
 };
 
-// Machines for which the whole arena of TensorFlow Lite Micro is known, with its reference kernels
-// (docs/reference/memory-model.md says how, and what it was held against).
-enum class TflmTarget : std::uint8_t {
-  kCortexM,  // 32 bits, ARM ABI for bare metal: a firmware's MicroInterpreter
-  kHost64,   // x86-64: the interpreter of the PyPI wheel, which records what it allocates
-};
-std::string_view NameOf(TflmTarget target);  // "cortex-m", "x86-64"
-
-// What the arena of TFLM has to hold; -1 with the reason where that is not known.
+// What the arena of TFLM has to hold on a target (docs/reference/memory-model.md says how it is
+// computed, and what it was compared with); -1 with the reason where that is not known.
 struct TflmTotal {
-  TflmTarget target = TflmTarget::kCortexM;
+  const target::Target* target = &target::DefaultTarget();
   std::int64_t persistent_bytes = -1;   // beside the activations
   std::int64_t total_arena_bytes = -1;  // the least arena that the model loads and runs with
   std::string missing;                  // why there are no numbers
@@ -117,7 +114,8 @@ struct UnknownKernel {
   std::string reason;  // ops::WhyScratchUnknown()
 };
 // In the order of the graph; empty where the runtime is not TFLM, or the bytes are stated.
-std::vector<UnknownKernel> UnknownKernelsOf(const graph::Graph& graph, plan::Runtime runtime);
+std::vector<UnknownKernel> UnknownKernelsOf(const graph::Graph& graph, plan::Runtime runtime,
+                                            const target::Target& target);
 // "the scratch of operator #3 'MY_OP' and of 2 more is not modelled: its input #7 is compressed",
 // the reason of the first; "": all of it is modelled.
 std::string UnknownScratchText(const std::vector<UnknownKernel>& unknown);
@@ -140,7 +138,8 @@ struct Compiled {
   std::optional<graph::Graph> edited;
   // Where TFLM will put its buffers then, in the order in which it tells its planner of them.
   std::vector<std::int64_t> buffer_offsets;
-  // Of the delivered model, a target each; empty where the runtime is not TFLM.
+  // Of the delivered model: on Options::target and, if that has reference kernels, on
+  // target::WheelTarget(). Empty where the runtime is not TFLM.
   std::vector<TflmTotal> totals;
   // What TFLM allocates is unknown where there are any, and the plan counts no scratch for them.
   std::vector<UnknownKernel> unknown_kernels;
@@ -167,6 +166,12 @@ double PlaceSeconds(const Compiled& compiled);
 // an unknown strategy or rule. The result has passed check::CheckPlan() (Options::check); a
 // violation is an InternalError.
 Result<Compiled> Compile(const graph::Graph& graph, const Options& options);
+
+// The total on another target of the model that is delivered for `compiled`, a plan of `graph`: the
+// same order and offsets, with the scratch and the data of that target's kernels. Of a plan for
+// TFLM.
+TflmTotal TotalOnTarget(const graph::Graph& graph, const Compiled& compiled,
+                        const target::Target& target);
 
 // Live bytes at every step of the file order of an entry subgraph, and the cause at its peak.
 struct StepMemory {

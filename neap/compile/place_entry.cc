@@ -30,7 +30,7 @@ std::function<bool(std::int64_t arena_bytes)> UseOf(const Graph& graph, const Or
   return [&](std::int64_t arena_bytes) {
     std::int64_t total = -1;
     if (options.runtime == plan::Runtime::kTflm) {
-      total = TflmTotalOf(graph, orders, arena_bytes, TflmTarget::kCortexM).total_arena_bytes;
+      total = TflmTotalOf(graph, orders, arena_bytes, *options.target).total_arena_bytes;
       if (total < 0) return true;
     }
     return options.of_use(arena_bytes, total);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "neap/plan/profile.h"
+#include "neap/target/target.h"
 #include "neap/transform/rewrite/rewrite.h"
 #include "neap/transform/stream/options.h"
 
@@ -50,6 +51,20 @@ Status SetRuntime(std::string_view text, Words* words) {
     return Fail(std::move(diagnostic));
   }
   words->runtime = text;
+  return {};
+}
+
+Status SetTarget(std::string_view text, Words* words) {
+  if (target::TargetNamed(text) == nullptr) {
+    Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a target");
+    diagnostic.hint = "expected one of";
+    for (const target::Target& target : target::Targets()) {
+      diagnostic.hint += (&target == &target::Targets().front() ? " " : ", ");
+      diagnostic.hint += target.name;
+    }
+    return Fail(std::move(diagnostic));
+  }
+  words->target = text;
   return {};
 }
 

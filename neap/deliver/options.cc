@@ -8,6 +8,7 @@
 #include "neap/deliver/option_values.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
+#include "neap/target/target.h"
 #include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
@@ -38,6 +39,15 @@ std::string RuntimeHelp() {
   return help;
 }
 
+std::string TargetHelp() {
+  std::vector<std::string_view> names;
+  for (const target::Target& target : target::Targets()) names.push_back(target.name);
+  return "tflm: the machine and the kernels, whose scratch is placed with the tensors and for "
+         "which "
+         "the total arena is predicted; default: " +
+         std::string(target::DefaultTarget().name) + "; one of " + JoinedBy(names, ", ");
+}
+
 std::string RulesHelp() {
   std::string help = "rules to apply or, with -, to leave out; default: all";
   for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
@@ -54,11 +64,12 @@ std::string DeviceHelp() {
 
 void AddCommonOptions(std::vector<Option>* options) {
   options->push_back({"runtime", kCommon, "PROFILE", RuntimeHelp(), SetRuntime});
+  options->push_back({"target", kCommon, "TARGET", TargetHelp(), SetTarget});
   options->push_back(
       {"budget", kCommon, "SIZE", "maximum size of the arena, such as 256KiB",
        [](std::string_view text, Words* words) { return SetBytes(text, &words->budget_bytes); }});
   options->push_back({"budget-total", kCommon, "SIZE",
-                      "tflm: maximum size of the total arena on a Cortex-M, activations and "
+                      "tflm: maximum size of the total arena on the target, activations and "
                       "persistent data",
                       [](std::string_view text, Words* words) {
                         return SetBytes(text, &words->budget_total_bytes);

@@ -29,6 +29,7 @@ struct Words {
   std::set<std::string_view> given;  // names of options that were set
 
   std::string runtime;  // "": by the format of the model
+  std::string target;   // "": the default
   std::optional<std::int64_t> budget_bytes;
   std::optional<std::int64_t> budget_total_bytes;
   // Orders.

@@ -10,6 +10,7 @@
 #include "neap/deliver/options.h"
 #include "neap/io/file.h"
 #include "neap/plan/profile.h"
+#include "neap/target/target.h"
 #include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
@@ -87,6 +88,12 @@ constexpr Conflict kConflicts[] = {
     {[](const Words& w) { return w.cascade == "auto" && !MayCut(w); },
      "{cascade} auto cannot be combined with {order-only}, {order}, {scratch}, {memory} or {moves}",
      ""},
+    // Overlaps are those of the kernels.
+    {[](const Words& w) {
+       return !w.target.empty() && w.overlap == "tflm-reference" &&
+              target::TargetNamed(w.target)->kernels != target::Kernels::kReference;
+     },
+     "{overlap} tflm-reference requires a {target} with reference kernels", ""},
     // Rewriting. If it was not requested, the graph is not changed.
     {[](const Words& w) { return Rewrites(w) && w.has_scratch; },
      "rewriting cannot be combined with {scratch}, whose sizes are those of the given operators",
@@ -131,6 +138,8 @@ constexpr RuntimeConflict kRuntimeConflicts[] = {
      "{cascade-bodies} shared requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) { return w.no_memory_plan && r != plan::Runtime::kTflm; },
      "{no-memory-plan} requires {runtime} tflm"},
+    {[](const Words& w, plan::Runtime r) { return !w.target.empty() && r != plan::Runtime::kTflm; },
+     "{target} requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) {
        return w.budget_total_bytes && r != plan::Runtime::kTflm;
      },
@@ -338,6 +347,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   compile::Options& options = request.compile;
   NEAP_TRY(options.runtime, RuntimeOf(words, source.format));
   NEAP_CHECK_OK(CheckWithRuntime(words, options.runtime));
+  if (!words.target.empty()) options.target = target::TargetNamed(words.target);
   NEAP_TRY(request.rewriting, RewritingOf(words));
   // An order strategy and sizes of scratch refer to the given graph.
   const bool given_graph = !Rewrites(words) && words.order != "exact";

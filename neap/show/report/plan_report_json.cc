@@ -117,11 +117,16 @@ Json DeliveredJson(const PlanReport& report) {
   out["total_arena_bytes"] = known ? Json(total->total_arena_bytes) : Json(nullptr);
   out["memory_plan"] = report.carries_plan;
   out["targets"] = Json::array();
-  for (const compile::TflmTotal& each : compiled.totals) {
+  std::vector<compile::TflmTotal> totals = compiled.totals;
+  totals.insert(totals.end(), report.other_totals.begin(), report.other_totals.end());
+  for (const compile::TflmTotal& each : totals) {
     if (report.refused) break;
     const bool has = each.missing.empty();
     out["targets"].push_back(
-        {{"target", compile::NameOf(each.target)},
+        {{"target", target::ReportNameOf(*each.target)},
+         {"name", each.target->name},
+         {"kernels", target::NameOf(each.target->kernels)},
+         {"version", each.target->version},
          {"persistent_bytes", has ? Json(each.persistent_bytes) : Json(nullptr)},
          {"total_arena_bytes", has ? Json(each.total_arena_bytes) : Json(nullptr)},
          {"missing", has ? Json(nullptr) : Json(each.missing)}});

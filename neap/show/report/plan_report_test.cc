@@ -77,7 +77,7 @@ TEST_F(PlanReportTest, StockRuntimeHasTheHeadline) {
   Entry().arena_bytes = 301056 + 16;
   EXPECT_THAT(Headline(), HasSubstr("\nGap 2.9 % (lower bound 301,056 B).\n"));
   Entry().arena_bytes = 301056;
-  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""}};
+  compiled_.totals = {{&target::DefaultTarget(), 2000, 312000, ""}};
   EXPECT_THAT(PlanText(report_, Style()),
               HasSubstr("  bytes                      plan  lower bound  file order\n"
                         "  live bytes at the peak  301,056      301,056     340,000\n"
@@ -135,7 +135,7 @@ TEST_F(PlanReportTest, LinesFit) {
 }
 
 TEST_F(PlanReportTest, BudgetOfTheTotalArena) {
-  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""}};
+  compiled_.totals = {{&target::DefaultTarget(), 2000, 312000, ""}};
   report_.budget_total_bytes = 312000;
   EXPECT_TRUE(Fits(report_));
   report_.budget_total_bytes = 311999;
@@ -218,7 +218,7 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.unknown_kernels = {{"#1 'MY_OP'", "it is large"}, {"#2 'MY_OP'", ""}};
   const std::string missing = "the scratch of operator #1 'MY_OP' is not modelled";
-  compiled_.totals = {{compile::TflmTarget::kCortexM, -1, -1, missing}};
+  compiled_.totals = {{&target::DefaultTarget(), -1, -1, missing}};
   EXPECT_THAT(Headline(),
               HasSubstr("Arena of the plan 301,056 B (294.0 KiB), 14.3 % below the file order's "
                         "351,232 B."));
@@ -249,7 +249,7 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
 TEST_F(PlanReportTest, AnUnknownTotalIsNoFit) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.delivered_arena_bytes = 301056;
-  compiled_.totals = {{compile::TflmTarget::kCortexM, -1, -1, "a reason"}};
+  compiled_.totals = {{&target::DefaultTarget(), -1, -1, "a reason"}};
   report_.budget_total_bytes = 1'000'000;
   EXPECT_EQ(OverBudgetText(report_), "it is unknown whether the total arena fits: a reason");
   EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["fits"].is_null());
@@ -370,8 +370,8 @@ TEST_F(PlanReportTest, Json) {
   EXPECT_EQ(json["delivered"]["sha256"], "ef01");
   EXPECT_EQ(json["delivered"]["arena_bytes"], 310000);
   EXPECT_TRUE(json["delivered"]["total_arena_bytes"].is_null());
-  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""},
-                      {compile::TflmTarget::kHost64, -1, -1, "a reason"}};
+  compiled_.totals = {{&target::DefaultTarget(), 2000, 312000, ""},
+                      {&target::WheelTarget(), -1, -1, "a reason"}};
   const auto delivered = nlohmann::json::parse(PlanJson(report_))["delivered"];
   EXPECT_EQ(delivered["persistent_bytes"], 2000);
   EXPECT_EQ(delivered["total_arena_bytes"], 312000);

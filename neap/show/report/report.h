@@ -93,8 +93,10 @@ struct PlanReport {
   std::optional<CascadeReport> cascade;
   std::vector<InterfaceChange> interface;  // --integer-io
   std::optional<RefusedOperator> refused;  // the stock runtime does not execute the model
-  bool carries_plan = false;               // the written model contains the offsets for TFLM
-  std::vector<TriedPlan> tried;            // the plan itself among them
+  // Of the same plan on targets that Compiled::totals does not have.
+  std::vector<compile::TflmTotal> other_totals;
+  bool carries_plan = false;     // the written model contains the offsets for TFLM
+  std::vector<TriedPlan> tried;  // the plan itself among them
   // nullopt: the model was not rewritten.
   std::optional<RewriteReport> rewriting;
   std::string model_file;            // the model written with this plan; "" when none is

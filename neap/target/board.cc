@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/target/board.h"
+
+#include <algorithm>
+#include <array>
+
+namespace neap::target {
+namespace {
+
+constexpr std::int64_t KiB(std::int64_t count) { return count * 1024; }
+
+// By vendor. Figures of the sources, restated.
+constexpr std::array kBoards = {
+    Board{"nano-33-ble", "Arduino Nano 33 BLE, Nano 33 BLE Sense", "nRF52840", KiB(256), KiB(1024),
+          "cortex-m4+cmsis-nn",
+          "Arduino ABX00030 and ABX00031 datasheets; nRF52840 Product Specification"},
+    Board{"nano-33-iot", "Arduino Nano 33 IoT", "SAMD21G18A", KiB(32), KiB(256),
+          "cortex-m0+cmsis-nn", "Arduino ABX00027 datasheet; SAM D21 Family data sheet"},
+    Board{"nano-rp2040-connect", "Arduino Nano RP2040 Connect", "RP2040", KiB(264), KiB(16384),
+          "cortex-m0+cmsis-nn", "Arduino ABX00053 datasheet; RP2040 Datasheet"},
+    Board{"nicla-sense-me", "Arduino Nicla Sense ME", "nRF52832", KiB(64), KiB(512),
+          "cortex-m4+cmsis-nn", "Arduino ABX00050 datasheet; nRF52832 Product Specification"},
+    Board{"nicla-vision", "Arduino Nicla Vision", "STM32H747AI, AXI SRAM", KiB(512), KiB(2048),
+          "cortex-m7+cmsis-nn", "Arduino ABX00051 datasheet; STM32H747xI datasheet (DS12930)"},
+    Board{"portenta-h7", "Arduino Portenta H7", "STM32H747XI, AXI SRAM", KiB(512), KiB(2048),
+          "cortex-m7+cmsis-nn", "Arduino ABX00042 datasheet; STM32H747xI datasheet (DS12930)"},
+    Board{"giga-r1", "Arduino GIGA R1 WiFi", "STM32H747XI, AXI SRAM", KiB(512), KiB(2048),
+          "cortex-m7+cmsis-nn", "Arduino ABX00063 datasheet; STM32H747xI datasheet (DS12930)"},
+    Board{"arduino-zero", "Arduino Zero", "SAMD21G18A", KiB(32), KiB(256), "cortex-m0+cmsis-nn",
+          "Arduino Zero product page; SAM D21 Family data sheet"},
+    Board{"pico", "Raspberry Pi Pico", "RP2040", KiB(264), KiB(2048), "cortex-m0+cmsis-nn",
+          "Raspberry Pi Pico Datasheet; RP2040 Datasheet"},
+    Board{"pico-2", "Raspberry Pi Pico 2", "RP2350", KiB(520), KiB(4096), "cortex-m33+cmsis-nn",
+          "Raspberry Pi Pico 2 Datasheet; RP2350 Datasheet"},
+    Board{"microbit-v1", "BBC micro:bit V1", "nRF51822", KiB(16), KiB(256), "cortex-m0+cmsis-nn",
+          "micro:bit hardware page, V1; nRF51822 Product Specification"},
+    Board{"microbit-v2", "BBC micro:bit V2", "nRF52833", KiB(128), KiB(512), "cortex-m4+cmsis-nn",
+          "micro:bit hardware page, V2; nRF52833 Product Specification"},
+    Board{"nrf52-dk", "Nordic nRF52 DK", "nRF52832", KiB(64), KiB(512), "cortex-m4+cmsis-nn",
+          "nRF52832 Product Specification"},
+    Board{"nrf52840-dk", "Nordic nRF52840 DK", "nRF52840", KiB(256), KiB(1024),
+          "cortex-m4+cmsis-nn", "nRF52840 Product Specification"},
+    Board{"nrf5340-dk", "Nordic nRF5340 DK", "nRF5340, application core", KiB(512), KiB(1024),
+          "cortex-m33+cmsis-nn", "nRF5340 Product Specification"},
+    Board{"thingy-53", "Nordic Thingy:53", "nRF5340, application core", KiB(512), KiB(1024),
+          "cortex-m33+cmsis-nn", "Nordic Thingy:53 product page; nRF5340 Product Specification"},
+    Board{"nrf9160-dk", "Nordic nRF9160 DK", "nRF9160", KiB(256), KiB(1024), "cortex-m33+cmsis-nn",
+          "nRF9160 Product Specification"},
+    Board{"xiao-nrf52840", "Seeed Studio XIAO nRF52840 Sense", "nRF52840", KiB(256), KiB(1024),
+          "cortex-m4+cmsis-nn",
+          "Seeed Studio XIAO nRF52840 wiki page; nRF52840 Product Specification"},
+    Board{"xiao-esp32s3", "Seeed Studio XIAO ESP32S3", "ESP32-S3, SRAM1 and SRAM2", KiB(480),
+          KiB(8192), "esp32s3+esp-nn",
+          "Seeed Studio XIAO ESP32S3 wiki page; ESP32-S3 Technical Reference Manual"},
+    Board{"wio-terminal", "Seeed Studio Wio Terminal", "ATSAMD51P19", KiB(192), KiB(512),
+          "cortex-m4+cmsis-nn",
+          "Seeed Studio Wio Terminal wiki page; SAM D5x/E5x Family data sheet"},
+    Board{"esp32-s3-devkitc-1", "Espressif ESP32-S3-DevKitC-1-N8", "ESP32-S3, SRAM1 and SRAM2",
+          KiB(480), KiB(8192), "esp32s3+esp-nn",
+          "ESP32-S3-DevKitC-1 User Guide; ESP32-S3 Technical Reference Manual"},
+    Board{"esp32-devkitc", "Espressif ESP32-DevKitC V4", "ESP32, DRAM", KiB(320), KiB(4096),
+          "esp32+reference",
+          "ESP32-DevKitC V4 Getting Started Guide; ESP-IDF Programming Guide, Memory Types"},
+    Board{"esp-eye", "Espressif ESP-EYE", "ESP32, DRAM", KiB(320), KiB(4096), "esp32+reference",
+          "ESP-EYE Getting Started Guide; ESP-IDF Programming Guide, Memory Types"},
+    Board{"esp32-c3-devkitm-1", "Espressif ESP32-C3-DevKitM-1", "ESP32-C3, SRAM1", KiB(384),
+          KiB(4096), "riscv32+reference",
+          "ESP32-C3-DevKitM-1 User Guide; ESP32-C3 Technical Reference Manual"},
+    Board{"nucleo-f446re", "ST NUCLEO-F446RE", "STM32F446RE", KiB(128), KiB(512),
+          "cortex-m4+cmsis-nn", "STM32F446xC/E datasheet (DS10693)"},
+    Board{"nucleo-f767zi", "ST NUCLEO-F767ZI", "STM32F767ZI, DTCM and SRAM", KiB(512), KiB(2048),
+          "cortex-m7+cmsis-nn", "STM32F765xx/F767xx datasheet (DS11532)"},
+    Board{"nucleo-g474re", "ST NUCLEO-G474RE", "STM32G474RE", KiB(128), KiB(512),
+          "cortex-m4+cmsis-nn", "STM32G474xB/C/E datasheet (DS12288)"},
+    Board{"nucleo-h743zi2", "ST NUCLEO-H743ZI2", "STM32H743ZI, AXI SRAM", KiB(512), KiB(2048),
+          "cortex-m7+cmsis-nn", "STM32H742xI/G, STM32H743xI/G datasheet (DS12110)"},
+    Board{"nucleo-h7a3zi-q", "ST NUCLEO-H7A3ZI-Q", "STM32H7A3ZI, AXI SRAM", KiB(1024), KiB(2048),
+          "cortex-m7+cmsis-nn", "STM32H7A3xI/G datasheet (DS13195)"},
+    Board{"nucleo-l4r5zi", "ST NUCLEO-L4R5ZI", "STM32L4R5ZI", KiB(640), KiB(2048),
+          "cortex-m4+cmsis-nn", "STM32L4R5xx datasheet (DS12023)"},
+    Board{"nucleo-l552ze-q", "ST NUCLEO-L552ZE-Q", "STM32L552ZE", KiB(256), KiB(512),
+          "cortex-m33+cmsis-nn", "STM32L552xx datasheet (DS12737)"},
+    Board{"nucleo-u575zi-q", "ST NUCLEO-U575ZI-Q", "STM32U575ZI, SRAM1 to SRAM3", KiB(768),
+          KiB(2048), "cortex-m33+cmsis-nn", "STM32U575xx datasheet (DS13737)"},
+    Board{"b-l475e-iot01a", "ST B-L475E-IOT01A", "STM32L475VG, SRAM1", KiB(96), KiB(1024),
+          "cortex-m4+cmsis-nn", "STM32L475xx datasheet (DS10969)"},
+    Board{"b-u585i-iot02a", "ST B-U585I-IOT02A", "STM32U585AI, SRAM1 to SRAM3", KiB(768), KiB(2048),
+          "cortex-m33+cmsis-nn", "STM32U585xx datasheet (DS13086)"},
+    Board{"stm32f407g-disc1", "ST STM32F407G-DISC1", "STM32F407VG, SRAM1 and SRAM2", KiB(128),
+          KiB(1024), "cortex-m4+cmsis-nn", "STM32F405xx, STM32F407xx datasheet (DS8626)"},
+    Board{"32f469idiscovery", "ST 32F469IDISCOVERY", "STM32F469NI, SRAM1 to SRAM3", KiB(320),
+          KiB(2048), "cortex-m4+cmsis-nn", "STM32F469xx datasheet (DS11189)"},
+    Board{"32f746gdiscovery", "ST 32F746GDISCOVERY", "STM32F746NG, DTCM and SRAM", KiB(320),
+          KiB(1024), "cortex-m7+cmsis-nn", "STM32F745xx, STM32F746xx datasheet (DS10916)"},
+    Board{"sparkfun-edge", "SparkFun Edge", "Ambiq Apollo3 Blue", KiB(384), KiB(1024),
+          "cortex-m4+cmsis-nn", "SparkFun Edge product page (DEV-15170); Apollo3 Blue data sheet"},
+    Board{"redboard-artemis", "SparkFun RedBoard Artemis", "Ambiq Apollo3 Blue", KiB(384),
+          KiB(1024), "cortex-m4+cmsis-nn",
+          "SparkFun RedBoard Artemis product page (DEV-15444); Apollo3 Blue data sheet"},
+    Board{"frdm-k64f", "NXP FRDM-K64F", "MK64FN1M0", KiB(256), KiB(1024), "cortex-m4+cmsis-nn",
+          "K64 Sub-Family data sheet (K64P144M120SF5)"},
+    Board{"frdm-mcxn947", "NXP FRDM-MCXN947", "MCXN947", KiB(512), KiB(2048), "cortex-m33+cmsis-nn",
+          "MCX N94x and N54x data sheet"},
+    Board{"lpcxpresso55s69", "NXP LPCXpresso55S69", "LPC55S69, SRAM0 to SRAM4", KiB(272), KiB(640),
+          "cortex-m33+cmsis-nn", "LPC55S6x data sheet; LPC55S6x User Manual (UM11126), memory map"},
+    Board{"teensy-4-1", "PJRC Teensy 4.1", "i.MX RT1062, one of two regions", KiB(512), KiB(8192),
+          "cortex-m7+cmsis-nn", "PJRC Teensy 4.1 page; i.MX RT1060 data sheet"},
+    Board{"edgebadge", "Adafruit EdgeBadge", "ATSAMD51J19", KiB(192), KiB(512),
+          "cortex-m4+cmsis-nn", "Adafruit EdgeBadge page (4400); SAM D5x/E5x Family data sheet"},
+    Board{"thunderboard-sense-2", "Silicon Labs Thunderboard Sense 2", "EFR32MG12", KiB(256),
+          KiB(1024), "cortex-m4+cmsis-nn", "SLTB004A user guide (UG309); EFR32MG12 data sheet"},
+    Board{"xg24-dk2601b", "Silicon Labs xG24 Dev Kit", "EFR32MG24", KiB(256), KiB(1536),
+          "cortex-m33+cmsis-nn", "xG24-DK2601B user guide (UG524); EFR32MG24 data sheet"},
+    Board{"max78000fthr", "Analog Devices MAX78000FTHR", "MAX78000, Cortex-M4", KiB(128), KiB(512),
+          "cortex-m4+cmsis-nn", "MAX78000 data sheet"},
+    Board{"cy8ckit-062s2-43012", "Infineon CY8CKIT-062S2-43012", "PSoC 62 (CY8C624ABZI)", KiB(1024),
+          KiB(2048), "cortex-m4+cmsis-nn",
+          "CY8CKIT-062S2-43012 kit guide; CY8C62x8, CY8C62xA datasheet"},
+    Board{"ek-ra8m1", "Renesas EK-RA8M1", "RA8M1, SRAM without TCM", KiB(896), KiB(2016),
+          "cortex-m85+cmsis-nn", "RA8M1 Group datasheet"},
+};
+
+}  // namespace
+
+std::span<const Board> Boards() { return kBoards; }
+
+const Board* BoardNamed(std::string_view name) {
+  const auto* const found = std::find_if(kBoards.begin(), kBoards.end(),
+                                         [&](const Board& row) { return row.name == name; });
+  return found == kBoards.end() ? nullptr : found;
+}
+
+}  // namespace neap::target

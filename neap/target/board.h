@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Boards that one can buy: how much memory they have, and the target that their firmware is. A
+// table of facts, each row with its source.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace neap::target {
+
+struct Board {
+  std::string_view name;   // "nano-33-ble": for options and JSON
+  std::string_view title;  // "Arduino Nano 33 BLE, Nano 33 BLE Sense": for people
+  std::string_view chip;   // and the part of its memory that counts, if it has several
+  // The largest on-chip memory with consecutive addresses that holds data. Not external memory.
+  std::int64_t ram_bytes = 0;
+  std::int64_t flash_bytes =
+      0;                    // for programs and weights; external where code is executed from it
+  std::string_view target;  // the name of a row of Targets()
+  std::string_view source;  // of the figures
+};
+
+// In the order of the table.
+std::span<const Board> Boards();
+// nullptr: no such board.
+const Board* BoardNamed(std::string_view name);
+
+}  // namespace neap::target
