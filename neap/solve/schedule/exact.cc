@@ -2,12 +2,18 @@
 //
 // The exact search: schedule::Solve. docs/algorithms/order.md has method and proofs.
 //   split at hourglasses -> per segment: greedy and beam orders (upper bound), min cuts (lower
-//   bound) -> decision searches with growing limits, forward and backward, until the bounds meet.
+//   bound) -> decision searches with growing limits, forward and backward, until the bounds meet;
+//   where they do not meet soon -> the portfolio's orders (portfolio.h), then searches again.
 // Only the segments whose upper bound exceeds the best lower bound of all are searched.
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "neap/base/work.h"
+#include "neap/solve/schedule/portfolio.h"
 #include "neap/solve/schedule/question.h"
 #include "neap/solve/schedule/schedule.h"
 #include "neap/solve/schedule/segment_search.h"
@@ -20,11 +26,16 @@ namespace {
 class ExactSearch {
  public:
   // `below_bytes`: only whether there is an order below that is of interest; 0: the least peak.
-  ExactSearch(const Problem& problem, const Limits& limits, std::int64_t below_bytes)
+  // `portfolio_work`: of the portfolio where there is no limit of time, in about nanoseconds; 0: no
+  // portfolio.
+  ExactSearch(const Problem& problem, std::vector<Segment> segments, const Limits& limits,
+              std::int64_t below_bytes, std::int64_t portfolio_work)
       : takes_over_(!problem.take_over.empty()),
         below_(below_bytes),
+        portfolio_work_(portfolio_work),
         stopper_(limits),
-        segments_(SplitAtHourglasses(problem)) {
+        segments_(std::move(segments)) {
+    if (WantsPortfolio()) reserve_.emplace(3, 4);
     const auto share = limits.max_memory_bytes / 2;
     for (const Segment& segment : segments_) {
       searches_.emplace_back(segment, share, below_, &stopper_);
@@ -33,12 +44,22 @@ class ExactSearch {
 
   Outcome Run() {
     Publish();
-    // Highest first: what it proves spares the others.
-    std::vector<std::size_t> by_height(searches_.size());
-    std::iota(by_height.begin(), by_height.end(), std::size_t{0});
-    std::stable_sort(by_height.begin(), by_height.end(), [&](std::size_t a, std::size_t b) {
-      return searches_[a].upper_bytes() > searches_[b].upper_bytes();
-    });
+    if (WantsPortfolio()) stopper_.PauseAt(ShareOfTime(1, 4), kStatesBeforePortfolio);
+    SearchAll();
+    reserve_.reset();
+    if (WantsPortfolio() && upper_ > lower_) {
+      ImproveHighest(ShareOfTime(1, 3));
+      // What is left is the search's, which begins with better orders.
+      if (stopper_.Resume() && upper_ > lower_) SearchAll();
+      if (stopper_.limits().HasTimeLimit() && upper_ > lower_) ImproveHighest(stopper_.end());
+    }
+    return Result();
+  }
+
+ private:
+  // Bounds and searches of all segments, highest first: what they prove spares the others.
+  void SearchAll() {
+    const std::vector<std::size_t> by_height = ByHeight();
     for (const std::size_t s : by_height) {
       if (stopper_.stopped() || Refuted()) break;
       stopper_.SetSize(segments_[s].problem.num_ops);
@@ -56,10 +77,47 @@ class ExactSearch {
         Publish();
       }
     }
-    return Result();
   }
 
- private:
+  bool WantsPortfolio() const { return portfolio_work_ > 0; }
+
+  Limits::Clock::time_point ShareOfTime(int part, int parts) const {
+    if (!stopper_.limits().HasTimeLimit()) return stopper_.end();
+    const auto now = LimitNow();
+    return now + std::max(stopper_.end() - now, Limits::Clock::duration(0)) / parts * part;
+  }
+
+  // Better orders for the highest segment, until another one is highest or it gets no lower.
+  void ImproveHighest(Limits::Clock::time_point end) {
+    Limits limits = stopper_.limits();
+    std::optional<WorkScope> work;
+    if (limits.HasTimeLimit()) {
+      limits.deadline = end;
+    } else {
+      work.emplace(portfolio_work_);
+    }
+    std::vector<char> improved(searches_.size(), 0);
+    while (!IsOver(limits) && upper_ > lower_) {
+      const std::size_t s = ByHeight().front();
+      if (improved[s] != 0) return;
+      improved[s] = 1;
+      SegmentSearch& search = searches_[s];
+      RankedOrder better = ImproveOrder(search.problem(), {search.order(), search.upper_bytes()},
+                                        lower_, portfolio_runs_++, limits);
+      search.Adopt(std::move(better.order), better.peak_bytes);
+      Publish();
+    }
+  }
+
+  std::vector<std::size_t> ByHeight() const {
+    std::vector<std::size_t> by_height(searches_.size());
+    std::iota(by_height.begin(), by_height.end(), std::size_t{0});
+    std::stable_sort(by_height.begin(), by_height.end(), [&](std::size_t a, std::size_t b) {
+      return searches_[a].upper_bytes() > searches_[b].upper_bytes();
+    });
+    return by_height;
+  }
+
   // Nothing below is of interest in any segment.
   std::int64_t Floor() const { return std::max(lower_, below_ - 1); }
   // The question is answered: no.
@@ -94,14 +152,36 @@ class ExactSearch {
     return outcome;
   }
 
+  // Without a limit of time or states the search goes on for ever: the portfolio does not wait for
+  // that.
+  static constexpr std::int64_t kStatesBeforePortfolio = 4'000'000;
+
   bool takes_over_;
   std::int64_t below_;
+  std::int64_t portfolio_work_;
+  std::optional<WorkScope> reserve_;  // work that the search leaves to the portfolio
   Stopper stopper_;
   std::vector<Segment> segments_;
   std::vector<SegmentSearch> searches_;
   std::int64_t upper_ = 0;
   std::int64_t lower_ = 0;
+  std::uint64_t portfolio_runs_ = 0;
 };
+
+OpIndex LargestOf(const std::vector<Segment>& segments) {
+  OpIndex largest = 0;
+  for (const Segment& segment : segments) largest = std::max(largest, segment.problem.num_ops);
+  return largest;
+}
+
+// A question is answered by the search or not at all: who asks has many more of them.
+std::int64_t PortfolioWork(const Limits& limits, OpIndex num_ops, std::int64_t below_bytes) {
+  if (below_bytes > 0) return 0;
+  if (limits.max_states <= 0) return kPortfolioWork;
+  return limits.max_states < kPortfolioWork / StateCost(num_ops)
+             ? limits.max_states * StateCost(num_ops)
+             : kPortfolioWork;
+}
 
 }  // namespace
 
@@ -119,11 +199,15 @@ Outcome Solve(const Problem& problem, const Limits& limits) {
 
 Outcome SolveBelow(const Problem& problem, const Limits& limits, std::int64_t below_bytes) {
   if (problem.num_ops == 0) return {};
+  std::vector<Segment> segments = SplitAtHourglasses(problem);
+  const OpIndex largest = LargestOf(segments);
   Limits effective = limits;
   if (limits.max_states == kStatesForAFewSeconds) {
-    effective.max_states = StatesForAFewSeconds(problem.num_ops);
+    effective.max_states = StatesForAFewSeconds(largest);
   }
-  return ExactSearch(problem, effective, below_bytes).Run();
+  return ExactSearch(problem, std::move(segments), effective, below_bytes,
+                     PortfolioWork(limits, largest, below_bytes))
+      .Run();
 }
 
 }  // namespace neap::schedule

@@ -73,7 +73,13 @@ SegmentSearch::SegmentSearch(const Segment& segment, std::int64_t max_table_byte
 }
 
 void SegmentSearch::TakeSimpleOrder(const Limits& limits) {
-  Outcome simple = FallbackOutcome(segment_.problem, limits, FileOrder(segment_.problem, {}));
+  Outcome simple;
+  {
+    // The greedy order looks at every ready operator at every step.
+    const WorkScope work(1, 4);
+    simple = FallbackOutcome(segment_.problem, WithShareOfTime(limits, 1, 4),
+                             FileOrder(segment_.problem, {}));
+  }
   order_ = std::move(simple.order);
   upper_ = simple.peak_bytes / unit_;
   lower_ = simple.lower_bound_bytes / unit_;
@@ -152,6 +158,12 @@ bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stoppe
     InferBisect(floor_bytes, states, stopper);
   }
   return !Closed(floor_bytes);
+}
+
+void SegmentSearch::Adopt(std::vector<OpIndex> order, std::int64_t peak_bytes) {
+  if (peak_bytes >= upper_bytes()) return;
+  upper_ = peak_bytes / unit_;
+  order_ = std::move(order);
 }
 
 std::int64_t SegmentSearch::AloneHill(OpIndex op) const {

@@ -36,6 +36,10 @@ class SegmentSearch {
   // Of a min-cut bound, in the indices and bytes of the whole problem.
   std::vector<CutPath> Witness() const;
   void AppendOrder(std::vector<OpIndex>* order) const;
+  const Problem& problem() const { return segment_.problem; }
+  const std::vector<OpIndex>& order() const { return order_; }
+  // Takes over an order of the segment with that peak, where it is better.
+  void Adopt(std::vector<OpIndex> order, std::int64_t peak_bytes);
 
   // Cheap orders, the min-cut bound, and short searches: on most networks that is all there is to
   // do.

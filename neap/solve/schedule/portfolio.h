@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Better orders of problems that the exact search does not finish: stages that take turns, each
+// from the best order so far. Proves nothing. docs/algorithms/order.md, "Portfolio". Private to
+// neap/schedule.
+#pragma once
+
+#include <cstdint>
+
+#include "neap/base/limits.h"
+#include "neap/solve/schedule/closure.h"
+#include "neap/solve/schedule/problem.h"
+
+namespace neap::schedule {
+
+// What the portfolio does where no limit is given, in about nanoseconds.
+inline constexpr std::int64_t kPortfolioWork = 5'000'000'000;
+
+// An order with the peak of `start` or a smaller one, which ReplayOrder() has confirmed. Ends when
+// the peak is at most `floor_bytes` (a proven lower bound: nothing smaller exists), when no work
+// (WorkScope) or no time until limits.deadline is left, or when no stage finds anything. Does not
+// look at limits.max_seconds and max_states. Memory linear in the problem. Deterministic without a
+// deadline; `seed` gives other moves. `problem` passes Validate().
+RankedOrder ImproveOrder(const Problem& problem, RankedOrder start, std::int64_t floor_bytes,
+                         std::uint64_t seed, const Limits& limits);
+
+}  // namespace neap::schedule
