@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * The two solvers of Neap for C: orders of minimum peak and placements of minimum height. They are pure
- * combinatorics, without neural networks. The library libneap_solvers contains them and needs no
- * other library; libneap contains them too.
+ * The two solvers of Neap for C: orders of minimum peak and placements of minimum height. They are
+ * pure combinatorics, without neural networks. The library libneap_solvers contains them and needs
+ * no other library; libneap contains them too.
  *
  * Handles are opaque. The caller owns them and frees each with its own function; freeing NULL does
  * nothing. Text and bytes returned by `const` pointer are valid until their handle is freed. Text
