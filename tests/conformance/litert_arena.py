@@ -2,7 +2,7 @@
 """What LiteRT allocates for a .tflite: litert_arena.py MODEL prints it as JSON.
 
 A process of its own, because a model that the runtime does not like may end it. The interpreter does
-not report the size of its arenas, but it gives the address of every tensor: an arena is as large as
+not tell the size of its arenas, but it gives the address of every tensor: an arena is as large as
 what lies between the first byte and the last, rounded up to the alignment of 64.
 """
 
@@ -43,7 +43,7 @@ def measure(path):
         try:
             view = interpreter.tensor(index)()
             if view.ndim == 0:
-                scalars.add(index)  # a copy: its address is not in the arena
+                scalars.add(index)  # a copy: its address tells nothing
             elif view.nbytes > 0 and not any(a <= view.ctypes.data < b for a, b in file):
                 places[index] = (view.ctypes.data, view.nbytes)
         except ValueError as error:

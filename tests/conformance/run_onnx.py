@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an .onnx in ONNX Runtime and measures its memory: run_onnx.py REUSE MODEL INPUTS.npz OUTPUTS.npz.
+"""Runs an .onnx in ONNX Runtime and tells what it took: run_onnx.py REUSE MODEL INPUTS.npz OUTPUTS.npz.
 
 A process of its own, whose resident memory is that of one session. INPUTS.npz has arrays "<run>_<input>";
 OUTPUTS.npz gets "<run>_<output>". Prints JSON: "peak_bytes", by how much the resident memory was larger at

@@ -144,7 +144,7 @@ def test_front(neap, kind, network, request, table, tmp_path):
     uncut = neap.plan(original, "--runtime", "onnxruntime", "-o", plain, "--rewrite", "none")
     before = Runs(plain, tmp_path)
     first, second = (before.outputs[seed] for seed in SEEDS)
-    assert not same_bytes(first, second), "outputs do not differ between inputs"
+    assert not same_bytes(first, second), "inputs do not tell outputs apart"
     title = "ONNX Runtime: arena of the plan; measured beside the model's inputs, and with reuse of tensors"
     table(title, f"{network}, {kind}, 0: not cut: plan {uncut['plan']['arena_bytes']}, measured "
                  f"{before.measured}, {before.with_reuse}")

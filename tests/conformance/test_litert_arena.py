@@ -40,7 +40,7 @@ def measured(model):
 
 
 def check_arena(said, found, what, table):
-    """Equal, unless the model has something that the file does not determine."""
+    """Equal, unless the model has something that no file tells."""
     total = found["bytes"]
     if "control flow" in found["reasons"]:
         assert said is None
@@ -50,7 +50,7 @@ def check_arena(said, found, what, table):
                   f"{what}: LiteRT {total or '?'}, neap {said}: {', '.join(found['reasons'])}")
     else:
         assert said == total, f"neap says {said}, LiteRT has {total}"
-        table("arenas of LiteRT that neap predicts to the byte", f"{what}: {total}")
+        table("arenas of LiteRT that neap tells to the byte", f"{what}: {total}")
 
 
 def test_model(neap, model, table, tmp_path):

@@ -23,7 +23,6 @@ from test_tflite_runtimes import KNOWN_TFLM_ARENAS, Run, plan_or_skip  # noqa: E
 WHEEL = "0.dev20261023182759"  # total_arena_bytes of x86-64 is about this one
 # Without overlap inside operators, what TFLM reports: for the file as it is, for the one delivered
 # with its operators unchanged, and at most for the one delivered with the rules that change no byte.
-PLANNED = "planned.tflite"
 GAINS = {
     "mlcommons+tiny/vww_96_int8.tflite": (73728, 55296, 46080),
     "tensorflow+tflite-micro/person_detect.tflite": (55296, 55296, 41472),
@@ -110,36 +109,30 @@ def controls(data, report, plan, folder):
         yield path, f"tensor {tensor} to {offset}"
 
 
-def run_delivered(neap, model, seeds, table, folder, *words):
-    """Runs of the model in TFLM before and after planning, and the report; outputs are identical."""
+def test_delivered(neap, model, table, request, tmp_path):
     pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
     original = SHARED / "models" / model
-    before = Run("tflm", original, folder, seeds)
+    seeds = seeds_for(model, request)
+    before = Run("tflm", original, tmp_path, seeds)
     if not before.ran:
         pytest.skip(f"TFLM refuses the original: {before.why_not}")
-    planned = folder / PLANNED
-    report = plan_or_skip(neap, original, planned, table, *words)
-    after = Run("tflm", planned, folder, seeds)
+    planned = tmp_path / "planned.tflite"
+    report = plan_or_skip(neap, original, planned, table, "--plan", tmp_path / "plan.json")
+    after = Run("tflm", planned, tmp_path, seeds)
     assert after.ran, after.why_not
     for seed in seeds:
         assert same_bytes(before.outputs[seed], after.outputs[seed]), f"outputs differ for seed {seed}"
-    return before, after, report
-
-
-def test_delivered(neap, model, table, request, tmp_path):
-    seeds = seeds_for(model, request)
-    before, after, report = run_delivered(neap, model, seeds, table, tmp_path, "--plan", tmp_path / "plan.json")
     varies = not same_bytes(before.outputs[seeds[0]], after.outputs[seeds[1]])
-    measured = (before.arena_bytes, after.arena_bytes)
+    told = (before.arena_bytes, after.arena_bytes)
     said = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
     table("arena with an offline memory plan, as TFLM itself reports it",
-          f"{model}: {measured[0]} -> {measured[1]}, {len(seeds)} seeds"
+          f"{model}: {told[0]} -> {told[1]}, {len(seeds)} seeds"
           + ("" if varies else ", outputs do not depend on them"))
     if model in GAINS:
-        assert measured[0] == GAINS[model][0] and measured[1] <= GAINS[model][2]
+        assert told[0] == GAINS[model][0] and told[1] <= GAINS[model][2]
         assert varies
-    assert measured[1] <= measured[0], "TFLM needs more for the delivered model"
-    assert said == measured
+    assert told[1] <= told[0], "TFLM needs more for the delivered model"
+    assert said == told
     if not report["delivered"]["memory_plan"]:
         table("models that are delivered without a memory plan", f"{model}: {report['notes']}")
         return
@@ -147,7 +140,7 @@ def test_delivered(neap, model, table, request, tmp_path):
         return
     plan = json.loads((tmp_path / "plan.json").read_text())
     tried = []
-    for path, what in controls((tmp_path / PLANNED).read_bytes(), report, plan, tmp_path):
+    for path, what in controls(planned.read_bytes(), report, plan, tmp_path):
         wrong = Run("tflm", path, tmp_path, seeds[:3])
         if not wrong.ran or any(not same_bytes(wrong.outputs[seed], before.outputs[seed])
                                 for seed in seeds[:3]):
@@ -185,14 +178,24 @@ OVERLAPPED = {
 
 
 def test_overlapped(neap, model, table, request, tmp_path):
-    before, after, _ = run_delivered(neap, model, seeds_for(model, request), table, tmp_path,
-                                     "--overlap", "tflm-reference")
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    original = SHARED / "models" / model
+    seeds = seeds_for(model, request)
+    before = Run("tflm", original, tmp_path, seeds)
+    if not before.ran:
+        pytest.skip(f"TFLM refuses the original: {before.why_not}")
+    planned = tmp_path / "planned.tflite"
+    report = plan_or_skip(neap, original, planned, table, "--overlap", "tflm-reference")
+    after = Run("tflm", planned, tmp_path, seeds)
+    assert after.ran, after.why_not
+    for seed in seeds:
+        assert same_bytes(before.outputs[seed], after.outputs[seed]), f"outputs differ for seed {seed}"
     table("arena with outputs over inputs (--overlap tflm-reference), as TFLM itself reports it",
           f"{model}: {before.arena_bytes} -> {after.arena_bytes}")
     assert after.arena_bytes <= OVERLAPPED.get(model, before.arena_bytes)
     assert after.arena_bytes == report["delivered"]["arena_bytes"]
     if report["delivered"]["memory_plan"]:
-        assert b"neap.overlap_kernels" in (tmp_path / PLANNED).read_bytes()
+        assert b"neap.overlap_kernels" in planned.read_bytes()
 
 
 def fits(model, arena_bytes):

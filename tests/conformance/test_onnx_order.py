@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile `onnxruntime`: ONNX Runtime executes the planned order (docs/reference/onnxruntime.md).
 
-Optimise and save, plan, load with optimisations off and the priority-based order: the order in its
-profile of a run is that of the plan, and the outputs are those of the model before planning.
+Optimise and save, plan, load with optimisations off and the priority-based order: the order that its
+profile of a run tells is that of the plan, and the outputs are those of the model before planning.
 """
 
 import json
@@ -89,8 +89,8 @@ def check(neap, original, tmp_path, table, name):
         pytest.skip(f"ONNX Runtime refuses the original: {str(error).splitlines()[0]}")
     if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
            for node in before.nodes for attribute in node.attribute):
-        pytest.skip("has control flow: its profile gives nodes of bodies the same numbers")
-    # Steps are compared by the nodes of the given file: without rewriting.
+        pytest.skip("has control flow: its profile tells nodes of bodies by the same numbers")
+    # Steps are told by the nodes of the given file: without rewriting.
     result = neap.run("plan", optimised, "--runtime", "onnxruntime", "--json", "-o", planned,
                       "--plan", plan, "--rewrite", "none", *before.dims())
     if result.returncode == 1:

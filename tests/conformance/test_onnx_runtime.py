@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reordered .onnx files in ONNX Runtime, configured to keep the order: identical outputs."""
+"""Reordered .onnx files in ONNX Runtime, which is told to keep the order: same bytes out."""
 
 import pytest
 
@@ -81,9 +81,9 @@ def test_model(neap, model, table, tmp_path):
     words = dims_of(session)
     result = neap.run("plan", original, *words)
     if result.returncode == 1:
-        message = result.stderr.decode(errors="replace").strip()
-        table(".onnx models that ONNX Runtime runs and neap cannot size", f"{model}: {message}")
-        pytest.skip(message)
+        told = result.stderr.decode(errors="replace").strip()
+        table(".onnx models that ONNX Runtime runs and neap cannot size", f"{model}: {told}")
+        pytest.skip(told)
     _, varies = compare(neap, original, session, before, tmp_path, *words)
     if not varies:
         table("onnx models whose outputs do not depend on the seed", model)

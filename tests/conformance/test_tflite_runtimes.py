@@ -4,7 +4,7 @@
 Orders alone, without the memory plan: test_memory_plans.py has those.
 
 TensorFlow Lite Micro is the judge of the profile `tflm`; LiteRT with its reference kernels is asked
-as well. A model that a runtime refuses in its original form is skipped.
+as well. A model that a runtime refuses in its original form tells nothing and skips.
 """
 
 import json
@@ -93,14 +93,14 @@ def test_tflm(neap, model, table, tmp_path):
     assert after.ran, after.why_not
     varies = same_and_different(before.outputs, after.outputs, model, table)
     said = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
-    measured = (before.arena_bytes, after.arena_bytes)
+    told = (before.arena_bytes, after.arena_bytes)
     table("activation arena that TFLM itself reports, file order -> planned",
-          f"{model}: {measured[0]} -> {measured[1]}" + ("" if said == measured else f"; neap says {said[0]} -> {said[1]}"))
+          f"{model}: {told[0]} -> {told[1]}" + ("" if said == told else f"; neap says {said[0]} -> {said[1]}"))
     if model in KNOWN_TFLM_ARENAS:
         assert varies
         assert before.arena_bytes == KNOWN_TFLM_ARENAS[model]
-    assert measured[1] <= measured[0], "the planned order makes TFLM need more"
-    assert said == measured, f"neap says {said}, TFLM reports {measured}"
+    assert told[1] <= told[0], "the planned order makes TFLM need more"
+    assert said == told, f"neap says {said}, TFLM reports {told}"
 
 
 def test_litert(neap, model, table, tmp_path):
@@ -120,9 +120,9 @@ def plan_or_skip(neap, original, planned, table, *words):
     """The report; skips for a model whose tensors have no known sizes, which neap says."""
     result = neap.run("plan", original, "--runtime", "tflm", "--json", "-o", planned, *words)
     if result.returncode == 1:
-        message = result.stderr.decode(errors="replace").strip().replace(f"{SHARED}/", "")
-        table(".tflite models that a runtime runs and neap refuses", message)
-        pytest.skip(message)
+        told = result.stderr.decode(errors="replace").strip().replace(f"{SHARED}/", "")
+        table(".tflite models that a runtime runs and neap refuses", told)
+        pytest.skip(told)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 

@@ -190,7 +190,7 @@ def test_int8_tflite(neap, tflite_network, references, table, tmp_path):
     assert len(saturated) > 5
     for at_end, values in saturated:
         assert at_end <= max(FEW_SATURATED, MOST_SATURATED * values)
-    # Every network has different outputs for noise and for patches.
+    # Noise and patches are told apart by every network.
     assert all_different({seed: outputs["tflm"][seed] for seed in (1, 2)})
     correlations = []
     for ours, right in zip(zip(*outputs["tflm"].values()), zip(*expected.values())):
@@ -214,7 +214,7 @@ def test_planned_int8(neap, network, table, tmp_path):
     for seed in SEEDS:
         assert same_bytes(before.outputs[seed], after.outputs[seed])
     assert not same_bytes(before.outputs[SEEDS[0]], after.outputs[SEEDS[1]])
-    measured = (before.arena_bytes, after.arena_bytes)
+    told = (before.arena_bytes, after.arena_bytes)
     table("activation arena of int8 zoo networks that TFLM reports, file order -> planned",
-          f"{network}: {measured[0]} -> {measured[1]}")
-    assert measured == (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
+          f"{network}: {told[0]} -> {told[1]}")
+    assert told == (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
