@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The driver of inputs that come row by row.
+ */
+#include "neap_rt.h"
+
+/* A row that wraps in its ring is received in scratch. */
+int neap_drive_rows(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+                    uint32_t x1) {
+  const neap_view *const out = op->views[0];
+  uint32_t count = x1 - x0;
+  int8_t *to = neap_target(out, frame, y, x0, &count);
+  const int8_t *from = frame->memories[0] + op->scratch;
+  int result;
+  if (frame->rows == NULL) return NEAP_NO_ROWS;
+  if (count == x1 - x0) return frame->rows(frame->user, (int)y, to);
+  result = frame->rows(frame->user, (int)y, frame->memories[0] + op->scratch);
+  while (result == NEAP_OK && x0 < x1) {
+    count = x1 - x0;
+    to = neap_target(out, frame, y, x0, &count);
+    memcpy(to, from, count * out->pixel_bytes);
+    from += count * out->pixel_bytes;
+    x0 += count;
+  }
+  return result;
+}

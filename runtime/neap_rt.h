@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * neap_rt: runs a quantized network whose memory was planned by Neap. `neap emit` writes the tables
+ * of a network; this header is what they are compiled against. C99, also C++17. No heap, no written
+ * globals, no recursion; of the C library only memcpy, memmove and memset. Signed integers are two's
+ * complement and `>>` of a negative one is arithmetic, as in every compiler for the targets.
+ *
+ * Images. Every tensor is an image of height x width pixels; a pixel is all its channels, one byte
+ * each. A tensor that is no image is one of a single pixel, or of one pixel for each row.
+ *
+ * Segments. A network runs segment by segment. In a segment, for each row step, for each column
+ * step, its operators run in their order, each on a box (rows x columns) of its output that may be
+ * empty. A tensor that is computed as a whole is one box in one step.
+ *
+ * One path for all plans. A driver finds where the pixels of a box are and passes pointers to a
+ * kernel; a kernel never knows whether tensors are whole, in tiles or in rings. runtime/README.md
+ * has the rules for kernels.
+ */
+#ifndef NEAP_RT_H
+#define NEAP_RT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Tables state the version they were written for; it changes with any type of this header. */
+#define NEAP_RT_VERSION 1
+
+/* Results of the functions of a network. Any other value is that of the caller's row function. */
+#define NEAP_OK 0          /* done */
+#define NEAP_MORE 1        /* a step was done, more are left */
+#define NEAP_BAD_ARENA (-1) /* no arena, or not aligned */
+#define NEAP_NO_ROWS (-2)  /* the plan is fed by rows and there is no row function */
+#define NEAP_NOT_BEGUN (-3) /* a step without a begin, or after the last */
+
+/* `pixels` pixels from byte `offset` of a memory; the one after the last is the first again. */
+typedef struct neap_ring {
+  uint32_t offset;
+  uint32_t pixels;
+} neap_ring;
+
+/* `memory` of a view: at or above it, the caller's input number `memory - NEAP_EXTERNAL`. */
+#define NEAP_EXTERNAL 128
+
+/* Where the pixels of a tensor are while a segment runs. Row y is in ring y % ring_count; there
+ * pixel (y, x) has number (y / ring_count) * width + x, modulo the ring's pixels. */
+typedef struct neap_view {
+  const int8_t *constant; /* not null: the pixels one after the other, in read-only memory */
+  const neap_ring *rings; /* otherwise: in memory `memory` */
+  uint32_t pixel_bytes;
+  uint16_t height;
+  uint16_t width;
+  uint16_t ring_count;
+  uint16_t memory;
+} neap_view;
+
+/* Writes row `row` of the input to `dst`. 0: done; anything else ends the run and is its result. */
+typedef int (*neap_row_fn)(void *user, int row, int8_t *dst);
+/* Copies between two memories, or within one, where source and target may share bytes. */
+typedef void (*neap_copy_fn)(void *to, const void *from, size_t bytes);
+
+/* What a run needs besides its tables. Owned by the caller for the time of the call. */
+typedef struct neap_frame {
+  int8_t *const *memories;        /* their first bytes */
+  const int8_t *const *externals; /* the caller's inputs, where the plan reads them in place */
+  const int8_t **taps;            /* room for neap_program.taps pointers */
+  neap_row_fn rows;               /* or null */
+  void *user;                     /* passed to `rows` */
+  neap_copy_fn copy;              /* null: memmove */
+} neap_frame;
+
+/* The geometry of operators with a window: output pixel (y, x) reads input pixels
+ * (y * stride_y + i * dilation_y - pad_y, x * stride_x + j * dilation_x - pad_x). */
+typedef struct neap_window {
+  const int8_t *padding; /* pixel_bytes bytes that stand for a pixel outside of the input */
+  uint16_t height;       /* taps in a column of the window */
+  uint16_t width;
+  uint16_t stride_y;
+  uint16_t stride_x;
+  uint16_t dilation_y;
+  uint16_t dilation_x;
+  int16_t pad_y; /* negative: the window begins inside of the input */
+  int16_t pad_x;
+} neap_window;
+
+/* What a driver passes to a kernel: `pixels` output pixels that are one after the other. */
+typedef struct neap_work {
+  /* neap_drive_window: for each output pixel, its taps, row by row. neap_drive_pixels: for each
+   * input, its first pixel; the others follow it (an input of one column: there is one only). */
+  const int8_t *const *taps;
+  int8_t *out; /* channel `first` of the first pixel; pixels are views[0]->pixel_bytes apart */
+  int8_t *scratch;
+  uint32_t pixels;
+  uint32_t first; /* the channels first .. first + channels - 1 of the output are computed */
+  uint32_t channels;
+} neap_work;
+
+struct neap_op;
+typedef void (*neap_kernel)(const struct neap_op *op, const neap_work *work);
+/* Computes columns [x0, x1) of row y of a box. NEAP_OK, or the result of a row function. */
+typedef int (*neap_driver)(const struct neap_op *op, const neap_frame *frame, uint32_t y,
+                           uint32_t x0, uint32_t x1);
+
+typedef struct neap_op {
+  neap_driver driver;
+  neap_kernel kernel;            /* null: the driver needs none */
+  const void *params;            /* of the kernel */
+  const neap_window *window;     /* null: none */
+  const neap_view *const *views; /* the output, then the inputs */
+  const uint16_t *rows;          /* box i: rows[i * row_pitch] up to rows[i * row_pitch + 1] */
+  const uint16_t *columns;
+  uint32_t scratch; /* offset in memory 0 of the kernel's scratch */
+  uint8_t row_pitch; /* 1: boxes follow each other; 2: each has its own bounds */
+  uint8_t column_pitch;
+  uint8_t inputs; /* views of inputs */
+  uint8_t pixels; /* at most so many output pixels for each call of a window kernel */
+} neap_op;
+
+/* A copy before a segment begins. */
+typedef struct neap_move {
+  uint32_t from;
+  uint32_t to;
+  uint32_t bytes;
+  uint16_t from_memory;
+  uint16_t to_memory;
+} neap_move;
+
+typedef struct neap_segment {
+  const neap_move *moves;
+  const neap_op *ops;
+  uint16_t move_count;
+  uint16_t op_count;
+  uint16_t row_steps;
+  uint16_t column_steps;
+} neap_segment;
+
+typedef struct neap_program {
+  const neap_segment *segments;
+  uint32_t state;     /* offset in memory 0 of NEAP_STATE_BYTES bytes */
+  uint16_t segment_count;
+  uint16_t alignment; /* of memory 0 */
+} neap_program;
+
+/* How far a run is. */
+typedef struct neap_state {
+  uint16_t segment;
+  uint16_t row_step;
+  uint16_t column_step;
+  uint16_t op;
+  uint16_t row; /* of the box, from its first */
+  uint16_t phase; /* NEAP_MOVES or NEAP_BOXES; anything else: not begun, or done */
+} neap_state;
+#define NEAP_STATE_BYTES 12
+#define NEAP_MOVES 0x4e52 /* the moves of the segment are next */
+#define NEAP_BOXES 0x4e53 /* a row of a box is next */
+
+/* Runs everything. */
+int neap_run(const neap_program *program, const neap_frame *frame);
+/* The same in steps: one row of one box for each call, or the moves of one segment. The state is in
+ * the arena. */
+int neap_begin(const neap_program *program, const neap_frame *frame);
+int neap_step(const neap_program *program, const neap_frame *frame);
+
+/* The drivers. */
+int neap_drive_window(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+                      uint32_t x1);
+int neap_drive_pixels(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+                      uint32_t x1);
+int neap_drive_planes(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+                      uint32_t x1);
+int neap_drive_sums(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+                    uint32_t x1);
+int neap_drive_rows(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+                    uint32_t x1);
+
+/* The address of pixel (y, x) of a view; *count is cut to the pixels that follow it there. */
+const int8_t *neap_source(const neap_view *view, const neap_frame *frame, uint32_t y, uint32_t x,
+                          uint32_t *count);
+int8_t *neap_target(const neap_view *view, const neap_frame *frame, uint32_t y, uint32_t x,
+                    uint32_t *count);
+
+/* Fixed-point arithmetic of TensorFlow Lite: fraction / 2^31 * 2^shift, rounded twice. */
+
+static inline int32_t neap_high_product(int32_t a, int32_t b) {
+  return (int32_t)(((int64_t)a * b + ((int64_t)1 << 30)) >> 31);
+}
+
+/* x / 2^exponent to nearest, ties away from zero; exponent in [0, 31]. */
+static inline int32_t neap_rounding_shift(int32_t x, int32_t exponent) {
+  const int32_t mask = (int32_t)(((uint32_t)1 << exponent) - 1U);
+  const int32_t rest = x & mask;
+  const int32_t half = (int32_t)((uint32_t)mask >> 1) + (x < 0 ? 1 : 0);
+  return (x >> exponent) + (rest > half ? 1 : 0);
+}
+
+static inline int32_t neap_scale(int32_t x, int32_t fraction, int32_t shift) {
+  if (shift > 0) {
+    return neap_high_product((int32_t)((uint32_t)x << shift), fraction);
+  }
+  return neap_rounding_shift(neap_high_product(x, fraction), -shift);
+}
+
+static inline int32_t neap_clamp(int32_t x, int32_t low, int32_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+/* Parameters of kernels. Kernels ending in _s8 compute on int8, in _u8 on uint8. */
+
+/* Convolutions, fully connected and depthwise operators. Weights are [output][tap][input] or, for
+ * depthwise ones, [tap][output]; the input's zero point is in the bias. */
+typedef struct neap_conv {
+  const int8_t *weights;
+  const int32_t *bias;
+  const int32_t *fractions;
+  const int8_t *shifts;
+  uint32_t taps;
+  uint32_t inputs;        /* channels that one output channel reads of a tap */
+  uint32_t group_outputs; /* output channels that read the same inputs; depthwise: multiplier */
+  int32_t weight_zero;    /* uint8 only */
+  int32_t out_zero;
+  int32_t low; /* the fused activation */
+  int32_t high;
+} neap_conv;
+
+/* The output of `channel` from the sum of its products and bias. */
+static inline int8_t neap_conv_output(const neap_conv *conv, uint32_t channel, uint32_t sum) {
+  const int32_t scaled =
+      neap_scale((int32_t)sum, conv->fractions[channel], (int32_t)conv->shifts[channel]);
+  const int32_t value = (int32_t)((uint32_t)scaled + (uint32_t)conv->out_zero);
+  return (int8_t)neap_clamp(value, conv->low, conv->high);
+}
+
+void neap_conv_s8(const neap_op *op, const neap_work *work);
+void neap_conv_u8(const neap_op *op, const neap_work *work);
+void neap_depthwise_s8(const neap_op *op, const neap_work *work);
+void neap_depthwise_u8(const neap_op *op, const neap_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
