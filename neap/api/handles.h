@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the handles of the C interface are, and how its functions end.
+// The objects behind the handles of the C interface, and the conversion of exceptions to error
+// codes.
 #pragma once
 
 #include <exception>

@@ -20,7 +20,7 @@ class InternalError : public std::logic_error {
 
 }  // namespace neap
 
-// Always on. For what must hold whatever the input is; never reachable by a bad file.
+// Always on. For invariants that no input can break; never reachable by a bad file.
 #define NEAP_CHECK(condition, why)    \
   ((condition) ? static_cast<void>(0) \
                : ::neap::ThrowInternalError(__FILE__, __LINE__, #condition, (why)))

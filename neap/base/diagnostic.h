@@ -6,24 +6,24 @@
 
 namespace neap {
 
-// What kind of answer an error is. The command line turns it into an exit code.
+// The kind of an error. The command line turns it into an exit code.
 enum class ErrorCode {
-  kUsage,        // the caller asked for something that does not exist; exit 2
+  kUsage,        // an option or a value that does not exist; exit 2
   kBadInput,     // a file or value is malformed; exit 1
   kMissingSize,  // the input is well-formed but the bytes of a tensor cannot be known; exit 1
   kIo,           // the operating system refused; exit 1
-  kOverBudget,   // it does not fit into what was given; exit 3
+  kOverBudget,   // the result exceeds a given limit; exit 3
 };
 
-// One error, printed as one line: where it was found, what was found, what was expected and, when
-// there is one, what to do next. The parts that do not apply stay empty.
+// One error, printed as one line: location, finding, expectation and, if there is one, the next
+// step. Parts that do not apply are empty.
 struct Diagnostic {
   ErrorCode code = ErrorCode::kBadInput;
-  std::string message;  // lower case, no full stop: what was found, what was expected
+  std::string message;  // lower case, no full stop: finding and expectation
   std::string file;
   std::string op;      // e.g. "#12 'CONV_2D'"
   std::string tensor;  // e.g. "#7 'conv1/out'"
-  std::string hint;    // what to do next
+  std::string hint;    // the next step for the user
 
   // "file: operator ...: tensor ...: message (hint)". Control characters that a hostile file may
   // have put into a name are escaped, so that the result is one line.

@@ -50,12 +50,12 @@ inline bool IsOutOfWork() { return WorkLeft() <= 0; }
 // outer one has left.
 class WorkScope {
  public:
-  // At most so much from now on.
+  // Limits the work from now on.
   explicit WorkScope(std::int64_t nanoseconds) : outer_end_(work_internal::account.end) {
     work_internal::account.end =
         WorkDone() + std::max<std::int64_t>(std::min(nanoseconds, WorkLeft()), 0);
   }
-  // `part` of `parts` of what is left; without a limit: none.
+  // `part` of `parts` of the remaining work; without a limit: no limit.
   WorkScope(std::int64_t part, std::int64_t parts) : outer_end_(work_internal::account.end) {
     if (outer_end_ == work_internal::kNoEnd) return;
     const std::int64_t left = std::max<std::int64_t>(WorkLeft(), 0);
@@ -75,7 +75,7 @@ inline bool IsOver(const Limits& limits) {
          (limits.deadline && LimitNow() >= *limits.deadline);
 }
 
-// Whether about so much work, which cannot be ended on the way, fits into what is left.
+// Whether about this much work, which cannot be interrupted, fits into the remaining limit.
 inline bool Affords(const Limits& limits, std::int64_t nanoseconds) {
   if (limits.Interrupted() || WorkLeft() < nanoseconds) return false;
   return !limits.deadline || LimitNow() + std::chrono::nanoseconds(nanoseconds) < *limits.deadline;

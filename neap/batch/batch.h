@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many graphs in one go: a manifest of one JSON object a line in, one answer a line out, in the
-// same order. docs/reference/batch.md and schemas/batch-*.schema.json say what the lines hold.
+// Plans many graphs in one call: reads a manifest with one JSON object per line and writes one
+// answer per line, in the same order. docs/reference/batch.md and schemas/batch-*.schema.json
+// define the lines.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@ namespace neap::batch {
 // A longer line is answered with an error, and is never held in memory.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 
-// What an answer depends on beside its line.
+// The inputs of an answer, except its line.
 struct Options {
   std::optional<plan::Runtime> runtime;      // nullopt: tflm for .tflite, ideal for all others
   std::map<std::string, std::int64_t> dims;  // symbolic dimensions of the models with a "path"
@@ -69,11 +70,11 @@ struct Counts {
 using Observer = std::function<void(const Counts&)>;
 
 // Answers every line of the task. Graphs that are equal except for names are computed once, while
-// the answer is among the 65,536 remembered ones (with Options::rewrite every graph is computed:
-// rewriting also depends on constants). Memory does not grow with the manifest: at most 64 lines a
-// job and, beyond the lines that are being worked on, 256 MiB of text are held. Fails when the
-// manifest cannot be read, the answers cannot be written, or, with `resume`, they are not answers
-// to these lines; what was written before that stays.
+// the answer is among the 65,536 cached ones (with Options::rewrite every graph is computed:
+// rewriting also depends on constants). Memory does not grow with the manifest: at most 64 lines
+// per job are stored and, beyond the lines in progress, 256 MiB of text. Fails when the manifest
+// cannot be read, the answers cannot be written, or, with `resume`, they are not answers to these
+// lines; answers written before the failure stay.
 Result<Counts> Run(const Task& task, const Options& options, const Observer& observer);
 
 }  // namespace neap::batch

@@ -43,7 +43,7 @@ class LineReader {
   std::size_t most_;
   const std::atomic<bool>* stop_;
   std::vector<char> chunk_;
-  std::size_t begin_ = 0;  // what has been read and not taken: chunk_[begin_, end_)
+  std::size_t begin_ = 0;  // read and not yet returned: chunk_[begin_, end_)
   std::size_t end_ = 0;
   std::int64_t taken_bytes_ = 0;
   std::int64_t whole_bytes_ = 0;

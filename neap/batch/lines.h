@@ -39,7 +39,7 @@ struct Answer {
 // With its "\n". A long error text is cut.
 std::string ToJson(const Answer& answer);
 
-// What resuming has to know of an answer; nullopt: the line is none.
+// The fields of an answer that resuming needs; nullopt: the line is not an answer.
 struct KnownAnswer {
   std::string id;
   bool is_error = false;

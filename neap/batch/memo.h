@@ -21,18 +21,18 @@ struct Numbers {
   std::int64_t peak_bytes = 0;
   std::int64_t peak_lower_bound_bytes = 0;
   std::optional<std::int64_t> arena_bytes;
-  // What the stock runtime of the profile will allocate for the planned order.
+  // The allocation of the profile's stock runtime for the planned order.
   std::optional<std::int64_t> delivered_arena_bytes;
 };
 
-// Keeps the `most` numbers that were asked for last. Thread-safe.
+// A cache of the `most` numbers that were requested last. Thread-safe.
 class Memo {
  public:
   explicit Memo(std::size_t most) : most_(most) {}
 
-  // The numbers of `key`: remembered, or computed here. Another thread that asks for the same key
-  // meanwhile waits. What fails is not remembered (its text has names), nor what throws.
-  // Sets *repeated when they were remembered.
+  // The numbers of `key`: cached, or computed here. Another thread that requests the same key
+  // meanwhile waits. Failures are not cached (their text has names), nor exceptions. Sets *repeated
+  // when the numbers were cached.
   Result<Numbers> Get(const std::string& key, const std::function<Result<Numbers>()>& compute,
                       bool* repeated) {
     std::unique_lock lock(mutex_);

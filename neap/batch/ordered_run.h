@@ -38,8 +38,8 @@ class OrderedRun {
   OrderedRun(const Limits& limits, Work work, Sink sink)
       : limits_(limits), work_(std::move(work)), sink_(std::move(sink)) {}
 
-  // Returns when everything that was begun has been delivered. After `stop` is set nothing more is
-  // begun. What `source` throws, and a failure to start even one thread, goes through.
+  // Returns when every item that was begun has been delivered. After `stop` is set no further item
+  // is begun. Exceptions of `source`, and a failure to start even one thread, propagate.
   void Run(const Source& source);
 
  private:
@@ -99,7 +99,7 @@ void OrderedRun<Outcome>::Run(const Source& source) {
   }
 }
 
-// Waits for room. False: nothing more is wanted.
+// Waits for space in the queue. False: no further item is wanted.
 template <typename Outcome>
 bool OrderedRun<Outcome>::Put(std::string item) {
   constexpr std::chrono::milliseconds kLookAtStop{100};
@@ -137,7 +137,7 @@ void OrderedRun<Outcome>::Labour() {
 
 template <typename Outcome>
 void OrderedRun<Outcome>::Deliver(std::unique_lock<std::mutex>* lock) {
-  if (delivering_) return;  // whoever delivers will see this one too
+  if (delivering_) return;  // the delivering thread will see this one too
   delivering_ = true;
   while (!refused_ && !slots_.empty() && slots_.front().outcome) {
     const Outcome outcome = std::move(*slots_.front().outcome);

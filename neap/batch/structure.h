@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What two graphs that differ in names only have in common. Private to neap/batch.
+// A key that is equal for graphs that differ in names only. Private to neap/batch.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the bound checker sees of a subgraph: who waits for whom, who touches what. Private to
-// neap/plan.
+// The bound checker's model of a subgraph: precedences, and the tensors that each operator touches.
+// Private to neap/check.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct BoundModel {
   bool any_bodies = false;
   // In-place candidates: the first input and the output of an operator, or -1.
   std::vector<std::pair<std::int32_t, std::int32_t>> in_place;
-  // What output 0 of an operator may have in common with inputs that die there, by operator; empty
-  // unless GrantOverlaps() was called.
+  // By operator: the bytes that output 0 may share with inputs freed there; empty unless
+  // GrantOverlaps() was called.
   struct Savings {
     std::vector<std::pair<std::int32_t, std::int64_t>> inputs;  // values and bytes
     std::int64_t most = 0;                                      // of all of them together

@@ -14,20 +14,20 @@
 
 namespace neap::check {
 
-// One line for each way in which the plan is wrong for this graph; empty when it is right. Checked:
-// every entry subgraph is planned; every step is an operator that is due, once per call, after what
-// it depends on, operators that share state and control edges in order; lifetimes are exactly those
+// One line for each error of the plan for this graph; empty when it is valid. Checked: every entry
+// subgraph is planned; every step is an operator that is due, once per call, after its
+// predecessors, operators that share state and control edges in order; lifetimes are exactly those
 // of the steps (neap/check/replay.h defines them); sizes; alignment; no two live tensors or scratch
-// areas share a byte except where an overlap of the plan is allowed by the profile; peak and arena
-// are what they are said to be; bounds do not exceed them; the certificate proves its bound, where
-// it is one that can be verified. A plan of an order alone (no place for anything, arena_bytes 0)
-// is checked but for addresses. At most 20 lines; where the steps are wrong, nothing is said about
-// what follows from them. O(n log n) in steps and tensors; under an in-place profile a certificate
-// may take O(n) per operator that reads what others read too. The hash of the model is the caller's
-// to compare. `plan` may be any bytes that fit its types.
+// areas share a byte except where the profile allows an overlap of the plan; peak and arena are
+// those of the steps and offsets; bounds do not exceed them; the certificate proves its bound, if
+// it is of a verifiable kind. For a plan of an order alone (no places, arena_bytes 0) addresses are
+// not checked. At most 20 lines; if the steps are wrong, their consequences are not reported. O(n
+// log n) in steps and tensors; under an in-place profile a certificate may take O(n) per operator
+// that shares an input with other operators. The caller compares the hash of the model. `plan` may
+// have any values that fit its types.
 std::vector<std::string> CheckPlan(const graph::Graph& graph, const plan::Plan& plan);
 
-// What became of the bounds that rest on an exhausted search.
+// The result for bounds that come from an exhausted search.
 struct ReplayedBounds {
   int replayed = 0;         // searched again and confirmed
   int not_searches = 0;     // entries whose bound needs no replay: CheckPlan() has verified it

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks an operator's kernel, read by read and write by write, in the order of its loops, to see
-// whether it still reads what it should when its output lies over its input. Shares nothing with
-// the distances that the planner computes (neap/ops/overlap.h) but the geometry of windows. Private
-// to neap/plan.
+// Walks an operator's kernel, read by read and write by write, in the order of its loops, to verify
+// that it still reads the right bytes when its output overlaps its input. Shares with the planner's
+// distances (neap/ops/overlap.h) only the geometry of windows. Private to neap/check.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +32,8 @@ bool HoldsInput(const graph::Subgraph& subgraph, const graph::Op& op, std::size_
                 ops::KernelLibrary library, std::int64_t offset_bytes);
 
 // True if `op` has read its input `input` for the last time before the first byte of any output is
-// written: an IF, which hands a copy of it to a body. Not of the condition, nor of what bodies see
-// without being given it.
+// written: an IF, which passes a copy of it to a body. False for the condition and for captures of
+// bodies.
 bool HandsOver(const graph::Op& op, std::size_t input, ops::KernelLibrary library);
 
 // The lowest byte of its input `input` that `op` reads: of a SLICE with constant begins and without

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The independent word on the offsets that a .tflite carries for TensorFlow Lite Micro, whoever
-// wrote them. Shares no code with the planner.
+// Independent check of the offsets that a .tflite contains for TensorFlow Lite Micro, from any
+// writer. Shares no code with the planner.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace neap::check {
 
 struct OffsetsVerdict {
-  // Height of what has an offset, every size rounded up to 16 bytes.
+  // Height of the tensors with an offset, every size rounded up to 16 bytes.
   std::int64_t arena_bytes = 0;
   std::int64_t placed = 0;  // tensors that have an offset and need one
   std::int64_t online = 0;  // tensors that are left to TFLM's own planner
-  // What cannot be right with any kernels, a line each, at most 20: two tensors that are live at
-  // the same time share a byte; an offset is negative or no multiple of 16; a variable has one.
+  // Errors under all kernels, a line each, at most 20: two tensors that are live at the same time
+  // share a byte; an offset is negative or not a multiple of 16; a variable has an offset.
   std::vector<std::string> problems;
-  // An output shares bytes with an input of the same operator that dies there, a line each, at most
-  // 20: right only with kernels that read each of those bytes before they write over it.
+  // Outputs that share bytes with an input of the same operator that is freed there, a line each,
+  // at most 20: valid only with kernels that read each of those bytes before they overwrite it.
   std::vector<std::string> inside_operators;
 };
 

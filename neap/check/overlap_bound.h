@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lower bounds of arenas in which outputs may lie over inputs. Private to neap/plan.
+// Lower bounds of arenas in which outputs may overlap inputs. Private to neap/check.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace neap::check {
 
-// True if some operator shows that no arena is below `bytes`, whatever the order: what it reads and
-// writes does not fit. Every overlap that kernels could allow is granted; how far a kernel goes is
-// seen by walking it. Where no other order is possible, what holds for this one holds for all;
-// where no kernel allows any overlap, the bound of the peak is one of the arena.
+// True if some operator proves that no arena of any order is below `bytes`: its inputs and outputs
+// do not fit. Every overlap that kernels could allow is granted; the distance comes from walking
+// the kernel. If only one order is possible, its bound is one of all orders; if no kernel allows
+// any overlap, the bound of the peak is one of the arena.
 bool ProvesArenaBound(const EntryContext& context, std::int64_t bytes);
 
 }  // namespace neap::check

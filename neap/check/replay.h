@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First half of the checker: what the steps of a plan mean. Reads the steps of an entry as calls of
+// First half of the checker: replays the steps of a plan. Reads the steps of an entry as calls of
 // subgraphs, checks that each call runs every due operator once and in an allowed order, and
-// derives from the steps alone when each tensor lives. Knows nothing of what the plan says about
-// tensors.
+// derives from the steps alone when each tensor is live. Does not read the plan's tensors.
 //
-// Definitions (docs/reference/plan-format.md says the same):
+// Definitions (as in docs/reference/plan-format.md):
 //  - A call of a subgraph runs each of its operators that are not folded, once. After the own slot
 //    of an operator come the calls of its bodies, in the order of Op::bodies. An empty body takes
 //    one slot in which nothing runs; an empty entry subgraph takes none.
 //  - A subgraph has one order: every call of it, in every entry, runs the same steps.
-//  - An operator runs after the producers of what it reads (captures count as inputs), also when
-//    folded operators stand between them, and after the `before` of its control edges, which
-//    contain the order of operators that share state (state_order.h).
+//  - An operator runs after the producers of its inputs (captures count as inputs), also across
+//    folded operators, and after the `before` of its control edges, which contain the order of
+//    operators that share state (state_order.h).
 //  - An operator occupies its own slot and all slots of its bodies.
 //  - Constants, variables and outputs of folded operators are nowhere. Any other tensor lives
-//      from the own slot of its producer; without a producer from the first slot of the call
-//      to the end of what its last reader occupies, at least of what its producer occupies; an
-//      output of the subgraph to the end of the call.
-//  - An input that nobody reads and that is no output holds an address in the first slot of the
-//    call, but it is no live byte: no step needs it.
+//      from the own slot of its producer, or without a producer from the first slot of the call, to
+//      the end of the slots of its last consumer, at least of its producer; an output of the
+//      subgraph to the end of the call.
+//  - An input without consumers that is not an output has an address in the first slot of the call,
+//    but does not count as live: no step needs it.
 //  - A tensor without a producer that is no input is like an input if an operator reads it or if it
 //    is an output, and nowhere otherwise.
 #pragma once
@@ -71,7 +70,7 @@ struct Lifetime {
   graph::TensorId tensor;
   SlotRange range;              // relative to the begin of the call
   std::int64_t bytes = 0;       // exact
-  std::int64_t live_bytes = 0;  // rounded as the profile does; 0 for an input that nobody reads
+  std::int64_t live_bytes = 0;  // rounded as the profile does; 0 for an input without consumers
   bool kept = false;            // an output of the subgraph
 };
 

@@ -17,7 +17,7 @@ namespace neap::check {
 // The stock runtime that runs models planned under a profile; kNone: Neap's executor, or any.
 ops::StockRuntime StockRuntimeOf(plan::Runtime runtime);
 
-// An operator that the runtime refuses. What is not known is not refused.
+// An operator that the runtime refuses. Unknown operators are not refused.
 struct Refusal {
   graph::SubgraphId subgraph;
   graph::OpId op;

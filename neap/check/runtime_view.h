@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the checker sees what a runtime keeps in memory: lifetimes to the end, and outputs at the
-// address of an input, as docs/reference/memory-model.md defines them for `litert`; the order of
-// operators that share state; what TFLM's kernels request under `tflm`. Private to neap/plan; the
-// planner has code of its own for it.
+// The checker's model of a runtime's memory: lifetimes to the end, and outputs at the address of an
+// input, as docs/reference/memory-model.md defines them for `litert`; the order of operators that
+// share state; the scratch requests of TFLM's kernels under `tflm`. Private to neap/check; the
+// planner has separate code for it.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ class RuntimeView {
  public:
   struct Share {
     graph::OpId op;
-    graph::TensorId input;  // the output lies where this one does
+    graph::TensorId input;  // the output has the address of this one
     bool overwrites = false;
   };
   // By the output.
@@ -46,16 +46,16 @@ class RuntimeView {
   const graph::Graph& Scratched() const { return scratched_ ? *scratched_ : graph_; }
 
   const graph::Graph& graph_;
-  std::optional<graph::Graph> scratched_;  // with what TFLM's kernels request, where any does
+  std::optional<graph::Graph> scratched_;  // with TFLM's scratch requests
   std::optional<graph::Graph> apart_;
   std::optional<graph::Graph> merged_;
   Shares shares_;
   std::map<std::pair<graph::SubgraphId, graph::TensorId>, graph::TensorId> owners_;
 };
 
-// Every shared output lies at the address of its owner, in the slots in which it lives, and the
-// plan says so by an overlap for every slot of its operator, no more and no less. `order_only`:
-// there are no addresses. Gives the plan of Merged(), which is left to be checked.
+// Every shared output has the address of its owner, in the slots in which it is live, and the plan
+// has exactly one overlap for every slot of its operator. `order_only`: there are no addresses.
+// Returns the plan of Merged(), which remains to be checked.
 plan::EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView& view,
                                    const plan::Profile& profile, const plan::EntryPlan& entry,
                                    bool order_only, Findings* findings);

@@ -12,14 +12,14 @@
 namespace neap::check {
 
 // Findings for everything that is wrong with `entry.stream`, which is there:
-//  - boxes, addresses and moves lie inside their tensors and the arena;
-//  - whatever a box needs of its inputs (neap/ops/dependence.h) is where the plan says when it is
-//    read, every byte of it; outputs of the model likewise at the end;
-//  - outputs do not share bytes with what their own box reads, unless the operator is element-wise
-//    and writes every pixel over the one that it reads;
+//  - boxes, addresses and moves are inside their tensors and the arena;
+//  - every byte that a box needs of its inputs (neap/ops/dependence.h) is at its planned address
+//    when it is read; outputs of the model likewise at the end;
+//  - outputs do not share bytes with the inputs of their own box, unless the operator is
+//    element-wise and writes every pixel over the one that it reads;
 //  - every operator computes all of its output; rows of the input are delivered once, in order;
-//  - arena_bytes is the end of the highest byte that is touched; multiply-accumulates are right;
-//    peak, bounds and steps are what they are said to be.
+//  - arena_bytes is the end of the highest byte that is touched; multiply-accumulates, peak, bounds
+//    and steps are correct.
 // O(bytes that the plan reads and writes); plans that do far more work than the model are refused.
 void CheckStream(const graph::Graph& graph, const plan::EntryPlan& entry, Findings* findings);
 

@@ -15,7 +15,7 @@
 
 namespace neap::check {
 
-// The name of a byte of the arena that holds nothing.
+// The name of an unused byte of the arena.
 inline constexpr std::int64_t kNothing = -1;
 
 // Rows and columns of an image.
@@ -86,7 +86,7 @@ class StreamChecker {
   std::int64_t SumBytes(graph::TensorId tensor) const {
     return images_[tensor].bytes() * sum_size_[tensor];
   }
-  // The name of the first byte of what `tensor` is the mean of, so far.
+  // The name of the first byte of the running sums of which `tensor` is the mean.
   std::int64_t SumName(graph::TensorId tensor) const {
     return first_name_[tensor] + plan::kMaxStreamBytes;
   }
@@ -95,7 +95,7 @@ class StreamChecker {
   void Read(graph::OpId op, graph::TensorId tensor, const Part& part);
   void Write(graph::OpId op, graph::TensorId tensor, const Part& part,
              const std::vector<Part>& needs);
-  // A stretch of bytes that have names one after the other, and what replaces the first of them.
+  // A range of bytes with consecutive names, and the replacement of the first name.
   struct Replaced {
     std::int64_t name = 0;
     std::int64_t bytes = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What no arena of an entry is below, whatever its order and addresses, and the order search that
-// this may rest on. That inputs are kept is a wish: bounds are of what is possible. Private to
-// neap/compile.
+// Lower bound of the arena of an entry over all orders and addresses, and the order search that it
+// may use. --keep-inputs is a request and does not raise the bound. Private to neap/compile.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +22,12 @@ std::optional<ArenaOrder> FindArenaOrder(const Measured& measured, graph::Subgra
                                          const IdVector<graph::SubgraphId, OrderProof>& proofs,
                                          const Options& options);
 
-// What one tensor needs, or one operator.
+// The bytes that one tensor or one operator needs.
 std::int64_t ArenaBoundSeen(const Measured& measured, graph::SubgraphId entry,
                             const Timeline& timeline, ops::KernelLibrary kernels);
 
-// With what is known of the peak (`peak_bound`), of the searched orders, and of one that was
-// placed. With overlaps inside operators the peak's bound says nothing about the arena.
+// Uses the bound of the peak (`peak_bound`), the searched orders, and one that was placed. With
+// overlaps inside operators the peak's bound is not a bound of the arena.
 std::int64_t ArenaBound(const Measured& measured, graph::SubgraphId entry,
                         const PlacedOrder& placed, const std::optional<ArenaOrder>& searched,
                         std::int64_t peak_bound, ops::KernelLibrary kernels);

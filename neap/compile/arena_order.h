@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order search with overlaps inside operators counted: what no order and no placement is below.
+// The order search with overlaps inside operators: a lower bound of every order and placement.
 // Private to neap/compile.
 #pragma once
 
@@ -29,8 +29,7 @@ struct ArenaOrder {
   plan::Certificate certificate;       // of kind "search"
 };
 
-// Runs the exact search on that problem. `scratch_bytes` must not be more than what any order
-// needs.
+// Runs the exact search on that problem. `scratch_bytes` must not exceed the need of any order.
 ArenaOrder SearchArenaOrder(const graph::Subgraph& subgraph, const TensorSizes& sizes,
                             const IdVector<graph::OpId, std::int64_t>& scratch_bytes,
                             const plan::Profile& profile, const OverlapOptions& options,

@@ -47,11 +47,11 @@ struct Options {
   std::int64_t soft_budget_bytes = 0;  // of --order serenity: the only tau; 0: searched for
   Limits limits;                       // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
-  // Outputs may lie over inputs as far as these kernels allow it; kNone: they may not.
+  // Outputs may overlap inputs as far as these kernels allow; kNone: never.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
   bool keep_inputs = false;  // never over an input of the model
   MoveStrategy moves = MoveStrategy::kNone;
-  std::int64_t budget_bytes = 0;  // of the arena: what moves have to reach, or the peak
+  std::int64_t budget_bytes = 0;  // of the arena: the target of moves; default the peak
   // Several memories, at most plan::kMaxMemories: every tensor gets one for its life, so that the
   // time spent on reading and writing is least. Empty: one, without a limit.
   std::vector<plan::Memory> memories;
@@ -72,7 +72,7 @@ struct Options {
   bool check = true;  // false: the caller runs check::CheckPlan() on the plans that it keeps
 };
 
-// What an order costs without any of Neap's help: the file's own order.
+// Peak and arena of the file's own order, without planning.
 struct FileOrder {
   std::int64_t peak_bytes = 0;
   std::int64_t arena_bytes = 0;  // as the profile's runtime places it, or Neap where it has no own
@@ -92,14 +92,14 @@ struct PeakCause {
 };
 
 // Machines for which the whole arena of TensorFlow Lite Micro is known, with its reference kernels
-// (docs/reference/memory-model.md says how, and what it was held against).
+// (docs/reference/memory-model.md: method and comparison).
 enum class TflmTarget : std::uint8_t {
   kCortexM,  // 32 bits, ARM ABI for bare metal: a firmware's MicroInterpreter
-  kHost64,   // x86-64: the interpreter of the PyPI wheel, which records what it allocates
+  kHost64,   // x86-64: the interpreter of the PyPI wheel, which records its allocations
 };
 std::string_view NameOf(TflmTarget target);  // "cortex-m", "x86-64"
 
-// What the arena of TFLM has to hold; -1 with the reason where that is not known.
+// The total arena of TFLM; -1 with the reason where it is not known.
 struct TflmTotal {
   TflmTarget target = TflmTarget::kCortexM;
   std::int64_t persistent_bytes = -1;   // beside the activations
@@ -123,9 +123,9 @@ struct Compiled {
   // For the largest entry (plan::LargestEntry).
   FileOrder file_order;
   PeakCause peak_at;
-  // What the stock runtime will allocate for activations when it is given the planned order and
-  // `offsets` (docs/reference/memory-model.md: delivered); -1 where that runtime's planner is not
-  // modelled, or the scratch of an operator is not (`unknown_kernels`).
+  // The stock runtime's allocation for activations, given the planned order and `offsets`
+  // (docs/reference/memory-model.md: delivered); -1 where that runtime's planner is not modelled,
+  // or the scratch of an operator is not (`unknown_kernels`).
   std::int64_t delivered_arena_bytes = -1;
   // The offline memory plan that formats::WritePlanned puts into the model; empty: none, the
   // runtime gets the order alone.
@@ -138,9 +138,9 @@ struct Compiled {
   std::vector<std::int64_t> buffer_offsets;
   // Of the delivered model, a target each; empty where the runtime is not TFLM.
   std::vector<TflmTotal> totals;
-  // What TFLM allocates is unknown where there are any, and the plan counts no scratch for them.
+  // If there are any, TFLM's allocation is unknown, and the plan counts no scratch for them.
   std::vector<UnknownKernel> unknown_kernels;
-  // Every subgraph's operators in the planned order: what formats::WriteReordered takes.
+  // Every subgraph's operators in the planned order, as formats::WriteReordered takes them.
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search
   bool rejected = false;     // by Options::accepts; nothing else is filled in then
@@ -182,7 +182,7 @@ struct Inspection {
 };
 Result<std::vector<Inspection>> Inspect(const graph::Graph& graph, plan::Runtime runtime);
 
-// The least peak of all orders, and no plan: what a search over graphs asks many times.
+// The minimum peak over all orders, without a plan: the query of an architecture search.
 struct PeakOfOrder {
   std::int64_t peak_bytes = 0;         // of the largest entry, as the profile counts
   std::int64_t lower_bound_bytes = 0;  // no order of the graph has less

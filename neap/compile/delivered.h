@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the runtime itself allocates: for a plan, for an order alone, for the order of the file.
-// Private to neap/compile. Tests: tflm_test.cc and litert_test.cc, by whole compilations.
+// The runtime's own allocation: for a plan, for an order alone, for the file order. Private to
+// neap/compile. Tests: tflm_test.cc and litert_test.cc, by whole compilations.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
 // Given these orders alone; -1 where the runtime's planner is not modelled.
 Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orders);
 
-// What the order of the file costs: the peak of `entry`, and the arena as the runtime places it, or
-// Neap where it has no planner of its own.
+// The file order: the peak of `entry`, and the arena as the runtime places it, or as Neap does
+// where the runtime has no planner.
 Result<FileOrder> CostOfFileOrder(const Measured& measured, graph::SubgraphId entry,
                                   const Options& options);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run of an entry subgraph as the memory sees it, whatever order it is in: what is live when, and
-// who touches it. For those who draw it, count what moves, or study its orders.
+// The memory of a run of an entry subgraph in any order: which tensors are live when, and which
+// operators touch them. Used by pictures, traffic and studies of orders.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ Result<EntryMemory> MemoryOf(const graph::Graph& graph, graph::SubgraphId entry,
 
 // Of every subgraph, the order of the file wherever that is topological.
 SubgraphOrder FileOrderOfGraph(const graph::Graph& graph);
-// What a checked plan runs; subgraphs that it does not call keep the order of the file.
+// The orders of a checked plan; subgraphs that it does not call keep the file order.
 SubgraphOrder OrderOf(const graph::Graph& graph, const plan::Plan& plan);
 
 enum class Ends : std::uint8_t {

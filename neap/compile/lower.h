@@ -37,7 +37,7 @@ struct Lowered {
   // In-place candidates: parallel to problem.in_place.
 };
 
-// `scratch_bytes[op]`: what runs inside the operator (its own scratch and its bodies), counted.
+// `scratch_bytes[op]`: bytes used inside the operator: its own scratch and its bodies.
 Lowered LowerOrder(const graph::Subgraph& subgraph, const TensorSizes& sizes,
                    const IdVector<graph::OpId, std::int64_t>& scratch_bytes,
                    const plan::Profile& profile);

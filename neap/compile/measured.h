@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph as the runtime of a profile keeps it, and what its tensors need: what every step behind
-// reads and none changes. Private to neap/compile.
+// A graph as the runtime of a profile stores it, and the sizes of its tensors: the constant input
+// of all later steps. Private to neap/compile.
 #pragma once
 
 #include "neap/base/result.h"
@@ -19,7 +19,7 @@ struct Measured {
   AllSizes sizes;
   Orders file_orders;
 
-  // What is ordered and placed.
+  // The graph that is ordered and placed.
   const graph::Graph& merged() const { return runtime_graph.merged(); }
 };
 

@@ -21,10 +21,10 @@ bool HasMoves(const plan::Plan& plan);
 // the tensors go.
 struct MovedModel {
   graph::Graph graph;
-  Orders orders;   // the order of the operators as they stand
+  Orders orders;   // the operators in their present order
   AllSizes sizes;  // of every tensor, referred to or not
   graph::TensorOffsets offsets;
-  arena::Placement placement;  // what TFLM makes of the offsets
+  arena::Placement placement;  // TFLM's allocation for the offsets
 };
 
 // `plan` has moves, `orders` is the order of its operators. Each stretch of a tensor becomes a
@@ -35,8 +35,8 @@ struct MovedModel {
 std::optional<MovedModel> MovesAsOperators(const graph::Graph& graph, const plan::Plan& plan,
                                            const Orders& orders, const plan::Profile& profile);
 
-// Sizes of every tensor that is neither constant nor variable, also of those that nothing refers
-// to: TFLM gives room to them as well. Those of unknown size count nothing.
+// Sizes of every tensor that is neither constant nor variable, also of those that no operator uses:
+// TFLM allocates them as well. Tensors of unknown size count nothing.
 AllSizes SizesOfEverything(const graph::Graph& graph, const AllSizes& sizes,
                            const plan::Profile& profile);
 

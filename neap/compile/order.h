@@ -16,7 +16,7 @@ namespace neap::compile {
 // The strategy that is not schedule's: the network of neap/learn.
 inline constexpr std::string_view kLearned = "learned";
 
-// What the order search of one subgraph said.
+// The result of the order search of one subgraph.
 struct OrderProof {
   std::int64_t peak_bytes = 0;
   std::int64_t lower_bound_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which outputs may lie over inputs, in one order, for one kernel library. Private to neap/compile.
+// Which outputs may overlap inputs, in one order, for one kernel library. Private to neap/compile.
 #pragma once
 
 #include <cstdint>
@@ -33,27 +33,28 @@ void KeepInputs(const graph::Subgraph& subgraph, graph::SubgraphId entry, Timeli
 // any order. Where none can, no arena is below the peak.
 bool MayOverlap(const graph::Graph& graph, graph::SubgraphId id, const OverlapOptions& options);
 
-// Where an output lies in an input of which it is a piece; nullopt: it is none, or not planned.
+// The offset of an output inside the input of which it is a piece; nullopt: it is not a piece, or
+// not planned.
 std::optional<ops::ViewRule> ViewOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                     std::size_t output, const OverlapOptions& options);
 
-// What output 0 of an operator may have in common with one of its inputs, at most.
+// The largest number of bytes that output 0 of an operator may share with one of its inputs.
 struct Saving {
   std::size_t input = 0;  // index into Op::inputs
   std::int64_t bytes = 0;
-  bool held = false;  // both values are there afterwards; false: only an input that dies there
+  bool held = false;  // both values exist afterwards; false: only with an input that is freed there
 };
 struct OpSavings {
   std::vector<Saving> inputs;  // with bytes > 0, each tensor once
   std::int64_t max_bytes = 0;  // with all of them together
 };
-// Whatever the order, with what the profile does in place.
+// For every order, including the outputs that the profile computes in place.
 OpSavings SavingsOf(const graph::Subgraph& subgraph, const graph::Op& op, const TensorSizes& sizes,
                     const plan::Profile& profile, const OverlapOptions& options);
 
-// No order and no placement with such overlaps needs less, because one operator alone does:
-// everything that it reads and writes, less the most that its output could save by lying over its
-// inputs (which are disjoint, but for those that another operator may hold in its output).
+// Lower bound of every order and placement with such overlaps, from one operator alone: all its
+// inputs and outputs, minus the largest saving by an overlap of its output with its inputs (which
+// are disjoint, except those that another operator may contain in its output).
 std::int64_t SingleOperatorArenaBound(const graph::Subgraph& subgraph, const TensorSizes& sizes,
                                       const plan::Profile& profile, const OverlapOptions& options);
 

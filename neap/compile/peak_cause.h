@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which operator needs most, and what is live there. Private to neap/compile.
+// The operator at the peak, and the tensors live there. Private to neap/compile.
 #pragma once
 
 #include <cstdint>

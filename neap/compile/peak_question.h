@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cheaper question than FindPeak(): what a search over graphs asks of most of them.
+// A cheaper query than FindPeak(), for architecture searches: is the peak below a number?
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace neap::compile {
 
 // FindPeak() of the exact order that ends as soon as it is known whether an order has a peak below
-// `below_bytes`: then either peak_bytes is below it, or lower_bound_bytes is not (0: no question;
-// graphs with bodies are always searched for the least peak). All numbers are valid, and often wide
-// apart. Fails as FindPeak().
+// `below_bytes`: then either peak_bytes is below it, or lower_bound_bytes is not (0: no query;
+// graphs with bodies are always searched for the minimum peak). All numbers are valid, and often
+// far apart. Fails as FindPeak().
 Result<PeakOfOrder> FindPeakBelow(const graph::Graph& graph, const Options& options,
                                   bool exact_bytes, std::int64_t below_bytes);
 

@@ -62,9 +62,8 @@ Placed PlaceTimeline(const graph::Graph& graph, graph::SubgraphId entry, const T
                      const OverlapOptions& overlap, const Limits& limits,
                      PlacementMemo* memo = nullptr);
 
-// The same in several memories, with the least time spent on reading and writing; overlaps and
-// addresses serve to make room. Fails with kOverBudget where nothing fits, or nothing was found
-// that does.
+// The same in several memories, with the minimum access time. Fails with kOverBudget where no
+// placement fits, or none was found.
 Result<Placed> PlaceInMemories(const graph::Graph& graph, graph::SubgraphId entry,
                                const Timeline& timeline, const AllSizes& sizes,
                                const plan::Profile& profile, const OverlapOptions& overlap,

@@ -16,7 +16,7 @@
 
 namespace neap::compile {
 
-// The timeline of an entry, whose inputs are kept where the options say so.
+// The timeline of an entry; its inputs stay live if the options require it.
 Result<Timeline> TimelineOf(const Measured& measured, graph::SubgraphId entry, const Orders& orders,
                             const Options& options);
 

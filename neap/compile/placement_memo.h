@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placements that were asked for before. A plan is found by pricing many graphs, and what was found
-// is compiled once more in the end, which must not end higher than its price: the same problem,
-// often with the same effort. Private to neap/compile.
+// A cache of placements. The search for a plan prices many graphs and compiles the best one again
+// at the end, often with the same effort; the result must not exceed the price. Private to
+// neap/compile.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,9 @@ namespace neap::compile {
 
 class PlacementMemo {
  public:
-  // arena::Solve(), or what it said to an equal problem with equal options; never higher than what
-  // was found for an equal problem with other options, nor with a lower bound below what was proven
-  // for it. Only of efforts that are bounded by states alone, as long as there is room for their
-  // problems.
+  // arena::Solve(), or its cached result for an equal problem with equal options; never higher than
+  // the result for an equal problem with other options, nor with a lower bound below one proven for
+  // it. Caches only efforts that are limited by states alone, up to a total size of problems.
   arena::Outcome Solve(const arena::Problem& problem, const arena::SolveOptions& options);
 
   std::int64_t hits() const { return hits_; }

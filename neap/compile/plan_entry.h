@@ -21,7 +21,7 @@ namespace neap::compile {
 
 struct PlannedEntry {
   plan::EntryPlan plan;
-  PlacedOrder placed;  // before tensors move; without places where none were asked for
+  PlacedOrder placed;  // before tensors move; without places if none were requested
   std::optional<ArenaOrder> arena_order;
   std::string note;  // "": none
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph as the runtime of a profile keeps it in memory, said in the words of a plain graph, so
-// that orders and placements need to know nothing of it. Private to neap/compile.
+// A runtime's treatment of memory expressed as a plain graph, so that order and placement need no
+// knowledge of the runtime. Private to neap/compile.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct SharedOutput {
   bool overwrites = false;  // the operator writes over the input's bytes
 };
 
-// Ids are those of the graph given. What is said differently:
+// Ids are those of the given graph. Differences:
 //  - operators that share state follow each other by control edges (neap/ops/state.h);
 //  - under `tflm`, an operator without stated scratch has what its TFLM kernel requests;
 //  - a tensor that lives to the end of the call is an output as well (inputs, unread outputs);
@@ -60,9 +60,9 @@ class RuntimeGraph {
   std::vector<SharedOutput> shared_;
 };
 
-// Adds the shared outputs to a plan of merged(), whose owners have their places: where they are and
-// what lies over what. `apart`: the timeline of the same entry and orders of apart(). A plan
-// without places gets the overlaps alone.
+// Adds the shared outputs to a plan of merged(), whose owners have places: their offsets and
+// overlaps. `apart`: the timeline of the same entry and orders of apart(). A plan without places
+// gets the overlaps alone.
 void AddSharedOutputs(const RuntimeGraph& runtime, const Timeline& apart, plan::EntryPlan* entry);
 
 }  // namespace neap::compile

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the options of a compilation come to. Private to neap/compile.
+// Limits and settings derived from the options of a compilation. Private to neap/compile.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace neap::compile {
 
-// What was asked for, else what the profile has of itself.
+// The requested kernels, else those of the profile.
 ops::KernelLibrary KernelsOf(const Options& options);
 OverlapOptions OverlapOf(const Options& options);
 
 // Whether the written model carries an offline memory plan for TFLM.
 bool WritesMemoryPlan(const Options& options);
 
-// Of a placement: at most so many states, fewer after an interrupt, and no end by time.
+// Of a placement: a limit of states, lower after an interrupt, and no time limit.
 Limits PlacementLimits(const Options& options, std::int64_t states);
 
 }  // namespace neap::compile

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stock runtimes allocate for activations when they are given an order alone. Private to
-// neap/compile.
+// Stock runtimes' allocation for activations, given an order alone. Private to neap/compile.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +21,12 @@ namespace neap::compile {
 arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline,
                              const AllSizes& sizes, const graph::TensorOffsets& offsets = {});
 
-// The offline plan for TFLM that says what `plan` says: an entry for every tensor of every
+// The offline plan for TFLM with the offsets of `plan`: an entry for every tensor of every
 // subgraph. Where several entries place a tensor, the first one decides, which is the one that TFLM
-// runs. Tensors that nothing refers to get offset 0: TFLM gives them room, but nobody looks at it.
-// kNoOffset stands for constants, variables and tensors without bytes, and where TFLM would take an
+// runs. Tensors that no operator uses get offset 0: TFLM allocates them, but never accesses them.
+// kNoOffset is for constants, variables and tensors without bytes, and where TFLM would take an
 // offset for that of a variable: it looks up the variables of *every* subgraph with their index
-// among the tensors of their own subgraph, and leaves one without memory for which it finds an
+// among the tensors of their own subgraph, and does not allocate a variable for which it finds an
 // offset. Empty: an offset does not fit into 32 bits, or the plan has moves or several memories.
 graph::TensorOffsets OfflineOffsets(const graph::Graph& graph, const plan::Plan& plan,
                                     const AllSizes& sizes);

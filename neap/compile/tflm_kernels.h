@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the reference kernels of TensorFlow Lite Micro keep for themselves, operator by operator.
-// Private to neap/compile.
+// Scratch and persistent data of TensorFlow Lite Micro's reference kernels, by operator. Private to
+// neap/compile.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rest of TensorFlow Lite Micro's arena: what it keeps beside the activations, and how large
-// the arena has to be for a model to load. Private to neap/compile.
+// TensorFlow Lite Micro's persistent data beside the activations, and the smallest arena with which
+// a model loads. Private to neap/compile.
 #pragma once
 
 #include <cstdint>

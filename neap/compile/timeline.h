@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From orders to lifetimes: the slots of an entry subgraph with everything that it calls
-// (neap/plan/plan.h says what a slot is). Private to neap/compile.
+// From orders to lifetimes: the slots of an entry subgraph and of the subgraphs that it calls
+// (neap/plan/plan.h defines a slot). Private to neap/compile.
 #pragma once
 
 #include <cstdint>

@@ -66,8 +66,8 @@ struct Tried {
 
 struct Delivery {
   Kind kind = Kind::kAsGiven;
-  // The given model with the interface that was asked for, and the planned model, where each is
-  // another than the one before: with the path and the hash of the given one.
+  // The given model with the requested interface, and the planned model, each only if it differs
+  // from the one before; with the path and the hash of the given one.
   std::optional<formats::SourceModel> interfaced;
   std::vector<graph::OpId> caller_ops;  // of the given model, which its caller runs
   std::optional<formats::SourceModel> edited;
@@ -93,8 +93,8 @@ struct Delivery {
   }
 };
 
-// What a model of this format is planned for where nothing else is said: the ideal runtime, and of
-// .tflite TensorFlow Lite Micro.
+// The default runtime for models of this format: the ideal one, and for .tflite TensorFlow Lite
+// Micro.
 plan::Runtime DefaultRuntime(formats::Format format);
 
 // Whether the main subgraph has operators that run: there is something to cut.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of symbolic dimensions, in words.
+// Values of symbolic dimensions, as text.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ void RecordTiles(const cascade::Proposal& proposal, plan::Plan* plan);
 
 // The graph beside the bytes of the source, for edits that no file can hold.
 formats::SourceModel GraphAlone(const formats::SourceModel& source, graph::Graph edited);
-// Whether a file of the format of `source` can hold the edited graph.
+// Whether a file of the format of `source` can represent the edited graph.
 bool CanBeFile(const formats::SourceModel& source, const graph::Graph& edited);
 // Whether the graph has operators of Neap's executor, which no file can hold.
 bool NeedsExecutor(const graph::Graph& graph);

@@ -21,8 +21,8 @@
 
 namespace neap::deliver {
 
-// Work of all features together (base/work.h) where no time limit is set: at most about 20 seconds
-// of one core, with what is not counted.
+// Work of all features together (base/work.h) without a time limit: at most about 20 seconds of one
+// core, including uncounted work.
 inline constexpr std::int64_t kExplainWork = 12'000'000'000;
 
 struct ExplainRequest {
@@ -92,8 +92,8 @@ struct Explanation {
   bool writes_model = false;  // stock plans can be written as a model
   bool interrupted = false;
 
-  // What a feature's memory is compared by: the whole arena where both are known, else the arena.
-  // Of equal ones the first. nullptr: there is none.
+  // Features are compared by the total arena where both are known, else by the arena. Among equal
+  // ones the first. nullptr: there is none.
   const Feature* Best(const std::function<bool(const Feature&)>& allowed) const;
 };
 

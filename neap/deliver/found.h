@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the steps of Deliver() share: the job, which does not change, and what they have found so
+// State that the steps of Deliver() share: the job, which does not change, and their results so
 // far.
 #pragma once
 

@@ -12,7 +12,7 @@
 
 namespace neap::deliver {
 
-// Most bytes; nullopt: any number.
+// Maximum bytes; nullopt: no limit.
 struct Budgets {
   std::optional<std::int64_t> arena_bytes;  // compile::HeadlineBytes()
   std::optional<std::int64_t> total_bytes;  // TFLM's total arena on a Cortex-M
@@ -25,7 +25,7 @@ struct Budgets {
 };
 
 struct Measure {
-  bool fits = true;  // within all budgets; what is not known fits none
+  bool fits = true;  // within all budgets; an unknown number fits none
   // With several memories what reading and writing takes; else 0.
   std::int64_t access_cycles = 0;
   // The headline, or the total arena if that has a budget and is known.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request in words: the options by which a command line, a C program or a notebook says how a
-// model is to be planned. One table has them all; parsing, help, documents and completions come
-// from it. What goes with what is decided here, too, once.
+// A request as text: the planning options of the command line, the C interface and other callers.
+// One table has them all; parsing, help, documents and completions come from it. Conflicts between
+// options are also defined here.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@
 
 namespace neap::deliver {
 
-// What was said, each word understood by itself. The members are those of the table's options.
+// The parsed values, each by itself. The members are those of the table's options.
 struct Words {
-  // What options are called in messages: this before their names. A command line has "--".
+  // The prefix of option names in messages. A command line has "--".
   std::string prefix;
   std::set<std::string_view> given;  // names of options that were set
 
@@ -67,8 +67,8 @@ struct Words {
   std::int64_t max_memory_bytes = std::int64_t{4} << 30;
   std::int64_t threads = 0;  // 0: all cores
 
-  // Said by other means than these options: the caller states the scratch of operators; a model or
-  // a C header is to be written.
+  // Stated by other means than these options: the caller states the scratch of operators; a model
+  // or a C header will be written.
   bool has_scratch = false;
   bool writes_model = false;
   bool writes_header = false;
@@ -80,7 +80,7 @@ struct Words {
 struct Option {
   std::string_view name;   // "time-limit"
   std::string_view group;  // of the help
-  std::string value;       // what it takes, "SIZE"; "": a flag
+  std::string value;       // the value's form, "SIZE"; "": a flag
   std::string help;        // without its name
   // Reads `text` ("": of a flag) into *words. Fails with kUsage, without the name of the option.
   Status (*set)(std::string_view text, Words* words);
@@ -95,12 +95,13 @@ const Option* OptionNamed(std::string_view name);
 // again takes the last value, except that "memory" adds one.
 Status Set(std::string_view name, std::string_view text, Words* words);
 
-// What can be known to be wrong before a model is read: kUsage.
+// Checks that need no model; errors are kUsage.
 Status CheckWords(const Words& words);
 
-// The request for a model that was read with `load`: CheckWords(), and what depends on its format.
-// Limits: `time-limit` counts from now on; with neither that nor `max-states` the searches share
-// kDefaultWork, which the caller sets up (base/work.h). Reads a `device` that is a file.
+// The request for a model that was read with `load`: CheckWords(), and the checks that depend on
+// its format. Limits: `time-limit` counts from now on; with neither that nor `max-states` the
+// searches share kDefaultWork, which the caller sets up (base/work.h). Reads a `device` that is a
+// file.
 Result<Request> RequestOf(const Words& words, const formats::SourceModel& source,
                           const formats::LoadOptions& load);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The given model with other operators that compute the same outputs
-// (neap/transform/rewrite/rewrite.h), as a file wherever a file can hold them.
+// (neap/transform/rewrite/rewrite.h), as a file wherever a file can represent them.
 #pragma once
 
 #include <cstdint>

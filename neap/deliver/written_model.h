@@ -15,11 +15,10 @@
 namespace neap::deliver {
 
 // `source` with its operators in the order of `compiled` and, where that has offsets, with that
-// offline memory plan, as the bytes of a file that has been read back and found to hold exactly
-// those operators in that order and a plan in which nothing live shares a byte. `source` is the
-// planned model (Delivery::Planned()), `options` those that it was read with; `path` is where the
-// file is going to be ("-": nowhere that is known). A line that the user should know may be added
-// to `notes`. O(file).
+// offline memory plan, as the bytes of a file. The bytes have been read back: they have exactly
+// those operators in that order, and a plan in which no live tensors share a byte. `source` is the
+// planned model (Delivery::Planned()), `options` those that it was read with; `path` is the file's
+// future path ("-": unknown). May add a line for the user to `notes`. O(file).
 Result<std::shared_ptr<const std::vector<std::byte>>> WrittenModel(
     const formats::SourceModel& source, const compile::Compiled& compiled, const std::string& path,
     const formats::LoadOptions& options, std::vector<std::string>* notes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels for parts of an operator's output: the operator's own kernel, prepared for the shapes of
-// the part and of what the part needs, so that every element is computed by the same operations in
-// the same order as in a run of the whole. Private to neap/execute.
+// the part and of its inputs, so that every element is computed by the same operations in the same
+// order as in a run of the whole. Private to neap/execute.
 #pragma once
 
 #include <cstdint>

@@ -14,9 +14,9 @@ struct Difference {
   bool same_shape = true;      // type and shape are equal; if not, nothing below is set
   std::int64_t elements = 0;   // of the expected value
   std::int64_t differing = 0;  // elements with another byte
-  // The largest absolute difference of two elements: integers in their own steps, floats as they
-  // are. nullopt where it is no number: a NaN or an infinity on one side alone, or a type without
-  // numbers (strings, complex numbers, 8-bit and 4-bit floats) whose bytes differ.
+  // The largest absolute difference of two elements: integers in units of one, floats as they are.
+  // nullopt where the difference is undefined: a NaN or an infinity on one side only, or a type
+  // without numbers (strings, complex numbers, 8-bit and 4-bit floats) whose bytes differ.
   std::optional<double> max_difference = 0;
   // The largest absolute value of an expected element that is finite; of integers with a zero
   // point, the distance from it.
@@ -24,7 +24,7 @@ struct Difference {
 
   bool identical() const { return same_shape && differing == 0; }
   // max_difference / magnitude; 0 where no numbers differ (as between -0 and 0). nullopt where the
-  // difference is no number, or the expected value is 0 everywhere and another was found.
+  // difference is undefined, or the expected value is 0 everywhere and another was found.
   std::optional<double> Relative() const;
 };
 

@@ -15,17 +15,17 @@ namespace neap::execute {
 
 struct EvaluateOptions {
   Kernels kernels = Kernels::kLitert;
-  // Most bytes of tensors at a time, and most bytes of what is computed from constants. One tensor
-  // may have an eighth of it.
+  // Limit of the bytes of all tensors at a time, and of the bytes computed from constants. One
+  // tensor may have an eighth of it.
   std::int64_t max_memory_bytes = std::int64_t{4} << 30;
   TensorObserver observer;  // may be empty
 };
 
 // The outputs of `subgraph`, in its order, from its inputs, in its order. `graph` has passed
-// graph::Verify(). Operators run in topological order, those that stand first in the file first.
-// Fails with the name of the operator before anything runs when one has no kernel or types that its
-// kernel does not do; when types, shapes or bytes of the inputs are not those of the graph; and
-// when the data is wrong for an operator (an index out of range). Thread-safe.
+// graph::Verify(). Operators run in topological order, earlier ones of the file first. Fails with
+// the name of the operator before anything runs when one has no kernel or types that its kernel
+// does not support; when types, shapes or bytes of the inputs are not those of the graph; and when
+// the data is invalid for an operator (an index out of range). Thread-safe.
 Result<std::vector<Value>> Evaluate(const graph::Graph& graph, graph::SubgraphId subgraph,
                                     std::span<const Value> inputs, const EvaluateOptions& options);
 

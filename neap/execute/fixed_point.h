@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The integer arithmetic that stands for real factors in quantised networks: a factor is a 32-bit
+// The integer arithmetic that represents real factors in quantised networks: a factor is a 32-bit
 // fraction and a power of two, and products round twice (to nearest in the high product, then in
 // the shift). Source: the behaviour of the stock TensorFlow Lite reference kernels, whose bytes the
 // tests compare with. Private to neap/execute.
@@ -55,7 +55,7 @@ inline std::int16_t Saturate16(std::int32_t value) {
   return static_cast<std::int16_t>(std::clamp(value, -32768, 32767));
 }
 
-// Modulo 2^32: what a hostile file makes overflow is some number, not undefined.
+// Modulo 2^32: an overflow that a hostile file causes gives some number and is not undefined.
 inline std::int32_t ShiftLeft(std::int32_t x, std::int32_t exponent) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(x) << exponent);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls written out. Kernels know no control flow; where it is known beforehand which body a call
-// runs, as in models whose tiles share bodies, the operators of that body can stand in its place.
+// Inlines calls. Kernels have no control flow; where the body of a call is known beforehand, as in
+// models whose tiles share bodies, the operators of that body replace the call.
 #pragma once
 
 #include "neap/base/result.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inputs of a run, and names for what goes in and out.
+// The inputs of a run, and the names of its inputs and outputs.
 #pragma once
 
 #include <cstdint>

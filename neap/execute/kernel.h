@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel is. An operator is prepared once: types, shapes and attributes are checked and all
-// that does not depend on the data is computed. The result runs any number of times, on any thread,
-// on bytes wherever they lie: no address needs an alignment, and an output may lie over an input
-// where the plan says so. Private to neap/execute.
+// The interface of kernels. An operator is prepared once: types, shapes and attributes are checked,
+// and everything that does not depend on the data is computed. The result runs any number of times,
+// on any thread, on bytes at any address: no alignment is required, and an output may overlap an
+// input where the plan permits it. Private to neap/execute.
 //
-// The order of accesses is a promise, because overlaps of inputs and outputs rest on it: outputs
-// are written in row-major order, each element once, and an element is written after all reads it
-// needs. Kernels may read earlier than that (a row, a pixel at a time), never later. Exceptions say
-// so at their definition.
+// The order of accesses is part of the interface, because overlaps of inputs and outputs depend on
+// it: outputs are written in row-major order, each element once, and an element is written after
+// all reads it needs. Kernels may read earlier (a row or a pixel at a time), never later.
+// Exceptions are stated at their definition.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ struct Node {
   const Operand& Out(std::size_t output = 0) const { return outputs[output]; }
 };
 
-// The bytes of one run, as long as the operands say; empty for absent ones.
+// The bytes of one run, with the lengths of the operands; empty for absent ones.
 struct Arguments {
   std::span<const std::span<const std::byte>> inputs;
   std::span<const std::span<std::byte>> outputs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run of one plan: memory, what it holds, what went wrong. Private to neap/execute.
+// The run of one plan: memory, expected contents, violations. Private to neap/execute.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 
 namespace neap::execute {
 
-// What is known of a tensor while the plan runs.
+// The state of a tensor while the plan runs.
 struct Held {
   std::vector<const plan::TensorPlacement*> stretches;  // between moves; none: not in the arena
   std::size_t at = 0;                                   // the stretch of now
   bool written = false;
-  std::vector<std::byte> copy;  // what was written, while it is live
+  std::vector<std::byte> copy;  // the bytes written, while it is live
 
   const plan::TensorPlacement* place() const { return stretches.empty() ? nullptr : stretches[at]; }
 };
@@ -72,7 +72,7 @@ class Machine {
   bool OutputsShareInputs() const;
   void Remember();
   void CheckElsewhere(std::int32_t slot, const std::string& what);
-  // From a slot on: the first bytes that no step reads any more may hold anything.
+  // From a slot on: the first bytes that no step reads any more may have any value.
   bool IsIntact(graph::TensorId tensor, std::int32_t slot);
   void CheckRead(std::int32_t slot, graph::TensorId tensor);
   std::span<const std::byte> ReadApart(graph::TensorId tensor) const;

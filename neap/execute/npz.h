@@ -25,9 +25,9 @@ struct NamedValue {
 // than `max_bytes`, whatever the archive claims about itself.
 Result<std::vector<NamedValue>> ReadNpz(std::span<const std::byte> file, std::int64_t max_bytes);
 
-// An archive that numpy.load() reads; members are stored. Types that NumPy does not know are
-// written as what holds their bits (bfloat16 as uint16), types of less than a byte unpacked into
-// int8 or uint8. The same values are the same bytes.
+// An archive that numpy.load() reads; members are stored. Types that NumPy does not have are
+// written as integers of the same bits (bfloat16 as uint16), types of less than a byte unpacked
+// into int8 or uint8. Equal values give equal bytes.
 Result<std::vector<std::byte>> WriteNpz(std::span<const NamedValue> values);
 
 // Elements of less than a byte, one in each int8 or uint8, and back: `value` with another type and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A subgraph with a prepared kernel for each of its operators: what the planned and the unplanned
-// run share. Private to neap/execute.
+// A subgraph with a prepared kernel for each of its operators, shared by the planned and the
+// unplanned run. Private to neap/execute.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,19 @@ class Program {
                                  Kernels kernels, std::int64_t max_memory_bytes);
 
   const graph::Subgraph& subgraph() const { return *subgraph_; }
-  // Operators that are not folded, each after what it depends on, the first in the file first.
+  // Operators that are not folded in topological order, earlier ones of the file first.
   const std::vector<graph::OpId>& order() const { return order_; }
   // 0 for tensors that no operator touches.
   std::int64_t BytesOf(graph::TensorId tensor) const { return bytes_[tensor]; }
-  // What variables, and tensors that nothing writes, are full of: zero in real numbers.
+  // The initial bytes of variables and of tensors without a producer: zero in real numbers.
   std::byte InitialByte(graph::TensorId tensor) const;
   bool IsConstant(graph::TensorId tensor) const { return subgraph_->tensors[tensor].constant; }
   // Of a constant.
   std::span<const std::byte> ConstantBytes(graph::TensorId tensor) const {
     return constants_[tensor];
   }
-  // The shapes of a part of an operator's only output and of what it needs of its inputs; empty for
-  // constants, which are as they are.
+  // The shapes of a part of an operator's only output and of the required parts of its inputs;
+  // empty for constants, which are read whole.
   struct PartShapes {
     std::vector<graph::Shape> inputs;
     graph::Shape output;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a model as a plan says: in the plan's order, every tensor at its address, in an arena of
-// exactly the planned size for each memory. Shares no code with the planner and the checker; what
-// it reports has happened.
+// Executes a plan of a model: in the plan's order, every tensor at its address, in an arena of
+// exactly the planned size for each memory. Shares no code with the planner and the checker; every
+// reported violation was observed.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +51,8 @@ struct RunOptions {
 
 struct RunResult {
   std::vector<Value> outputs;
-  // What the plan does wrong, a line each, at most kMaxViolations. Empty: the outputs are those of
-  // an unplanned run.
+  // Violations, a line each, at most kMaxViolations. Empty: the outputs are those of an unplanned
+  // run.
   std::vector<std::string> violations;
   std::int64_t arena_bytes = 0;
   std::int64_t high_water_bytes = 0;  // end of the highest byte that was written; of all memories
@@ -63,23 +63,23 @@ struct RunResult {
 };
 inline constexpr std::size_t kMaxViolations = 20;
 
-// Runs one entry of a plan on the inputs of its subgraph, in its order. The arena lies between
-// guard bytes and is filled with poison; so are the bytes of a tensor when its planned lifetime
-// ends, and scratch before its step. Beside the arena a copy of every live tensor is kept.
-// Violations:
-//  - a step reads a tensor before it is written, outside of its lifetime, or when bytes of it are
-//    not what was written;
+// Runs one entry of a plan on the inputs of its subgraph, in its order. The arena is between guard
+// bytes and is filled with poison; so are the bytes of a tensor when its planned lifetime ends, and
+// scratch before its step. A copy of every live tensor is stored outside the arena. Violations:
+//  - a step reads a tensor before it is written, outside of its lifetime, or after bytes of it have
+//    changed;
 //  - a step writes a tensor outside of its lifetime, or changes bytes of one that is still live;
 //  - tensors that are live in one slot share bytes and no overlaps of the plan join them;
-//  - a step whose outputs lie over its inputs gives other outputs than apart;
-//  - a move has no place to go, or what it copies does not arrive;
+//  - a step whose outputs overlap its inputs computes other outputs than without the overlap;
+//  - a move has no destination, or its copy is wrong;
 //  - bytes change that are neither outputs nor scratch, or a guard does;
 //  - an operator has no step, or two; an output is not there in the end.
 // The run goes on after a violation as far as it can. Fails when the plan cannot be run at all: it
-// has no addresses, an address is outside of the arena, a step names no operator, an operator has
-// no kernel (control flow has none), the data is wrong for an operator. Thread-safe.
-// O(slots x arena) beside the kernels. A streamed plan runs block by block; what a box reads is
-// compared with what was written, pixel by pixel, and every operator has to compute all its output.
+// has no addresses, an address is outside of the arena, a step does not name an operator, an
+// operator has no kernel (control flow has none), the data is invalid for an operator. Thread-safe.
+// O(slots x arena) beside the kernels. A streamed plan runs block by block; every pixel that a box
+// reads is compared with the pixel that was written, and every operator has to compute all its
+// output.
 Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
                       std::span<const Value> inputs, const RunOptions& options);
 

@@ -40,7 +40,7 @@ class StreamMachine {
   RunResult Finish();
 
  private:
-  // What was written, beside the arena, and which pixels have been.
+  // A copy of the written pixels outside the arena, and which pixels have been written.
   struct Held {
     std::vector<std::byte> bytes;
     std::vector<bool> written;
@@ -91,7 +91,7 @@ class StreamMachine {
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;
   BoxKernels boxes_;
   std::vector<std::vector<graph::TensorId>>
-      live_;                               // before each segment, with what is read from then on
+      live_;                               // before each segment: the pixels read from then on
   std::vector<plan::StreamRange> writes_;  // of the box, where somebody observes
   std::vector<plan::StreamRange> reads_;
   RunResult result_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes into a run of a model and what comes out of it.
+// The inputs and outputs of a run of a model.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an edited graph may be, and whether a file that was written for one holds it. Private to
+// Requirements on an edited graph, and the comparison of a written file with it. Private to
 // neap/formats; works on graphs alone and shares no code with the writers.
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The door to files: .tflite, .onnx and graph JSON into one graph, and reordered models out of it.
+// The interface to model files: reads .tflite, .onnx and graph JSON into one graph, and writes
+// reordered models.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +47,7 @@ struct SourceModel {
   std::shared_ptr<const std::vector<std::byte>> bytes;
   std::string sha256;  // lower-case hex
   graph::Graph graph;
-  std::vector<std::string> notes;           // what a careful reader would want to know, a line each
+  std::vector<std::string> notes;           // remarks for the user, a line each
   std::optional<CarriedPlan> carried_plan;  // of .tflite
 };
 
@@ -68,11 +69,11 @@ Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_vie
 Result<std::vector<std::byte>> WriteReordered(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order);
 
-// The same with an offline memory plan for TensorFlow Lite Micro in place of what the file carries;
-// .tflite only (kUsage). `offsets` has an entry for every tensor of every subgraph. A file that
-// holds one plan of the right size keeps its length; otherwise everything in the file moves back by
-// a multiple of 64 bytes, and what counts from the start of the file (buffers and options behind
-// the FlatBuffer, an appended ZIP) is counted anew. Fails with kBadInput for a file whose parts
+// The same with an offline memory plan for TensorFlow Lite Micro in place of the file's own;
+// .tflite only (kUsage). `offsets` has an entry for every tensor of every subgraph. A file with one
+// plan of the right size keeps its length; otherwise everything in the file moves back by a
+// multiple of 64 bytes, and positions relative to the start of the file (buffers and options after
+// the FlatBuffer, an appended ZIP) are adjusted. Fails with kBadInput for a file whose parts
 // overlap.
 Result<std::vector<std::byte>> WritePlanned(
     const SourceModel& model, const IdVector<graph::SubgraphId, std::vector<graph::OpId>>& order,
@@ -93,20 +94,19 @@ Result<std::vector<std::byte>> WritePlanned(
 //  .tflite
 //    new subgraphs behind those of the file, for new operators to call. Constants there that are
 //    the same bytes of memory as those of the file are stored once.
-// Operators must stand in an order that can be run. What is not changed stays as it is in the file:
-// options, buffers, metadata, signatures, fields that Neap does not know. A memory plan for
-// TensorFlow Lite Micro is left out: it was made for other operators.
-// The result has been read back: it has the operators of `edited` at the same indices, and in
-// .tflite the tensors, too, which has been checked by code that shares nothing with the writer.
-// Fails with kUsage for graph JSON and for what is no edited graph of this model, with kBadInput
-// for what the format or the file does not allow. Deterministic. `options` are those that `model`
-// was read with.
+// Operators must be in an order that can be run. Unchanged parts stay as in the file: options,
+// buffers, metadata, signatures, fields that Neap does not know. A memory plan for TensorFlow Lite
+// Micro is left out: it is for other operators. The result has been read back: it has the operators
+// of `edited` at the same indices, and in .tflite the tensors, too; code that is separate from the
+// writer checks this. Fails with kUsage for graph JSON and for a graph that is not an edited graph
+// of this model, with kBadInput for edits that the format or the file does not allow.
+// Deterministic. `options` are those that `model` was read with.
 Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& edited,
                                 const LoadOptions& options);
 
 // A part of a model that is a model itself: operators of subgraph 0, none of them folded, in an
-// order that can be run; `inputs` are all that they read and do not compute (no constants, no
-// variables), `outputs` what others want of what they compute.
+// order that can be run; `inputs` are the tensors that they read and do not compute (no constants,
+// no variables), `outputs` the computed tensors with other consumers.
 struct ModelPart {
   std::vector<graph::OpId> ops;
   std::vector<graph::TensorId> inputs;
@@ -116,9 +116,9 @@ struct ModelPart {
 // The part as a file of the same format, with the names and types of the tensors, the constants and
 // options that it needs, and nothing else: no signatures, no memory plan. .onnx keeps operator
 // sets, functions and metadata. `model` was read with its weights. The result has been read back.
-// Fails with kUsage for graph JSON, with kBadInput, naming tensor or operator, for what cannot be
-// carried over: data in other files, sparse constants, custom quantisation, unknown element types.
-// Deterministic.
+// Fails with kUsage for graph JSON, with kBadInput, naming tensor or operator, for parts that
+// cannot be copied: data in other files, sparse constants, custom quantisation, unknown element
+// types. Deterministic.
 Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part);
 
 // A new .onnx model from a graph of ONNX operators whose constants have their data (the zoo):
@@ -129,9 +129,10 @@ Result<std::vector<std::byte>> ExportOnnx(const graph::Graph& graph, const std::
 // (domain "custom", attribute "custom_options"), whose constants have their data: all subgraphs,
 // operators in the order of the graph (which must be topological), attributes as options under
 // their field names, quantisation, signatures, control edges. `name` becomes the description.
-// Constants that hold the same bytes of memory share a buffer. Reading the result gives the same
-// graph, with the defaults of options that were left out. Fails with kBadInput for what the format
-// cannot say, or Neap cannot write (operators of StableHLO, more than 2 GiB). Deterministic.
+// Constants that refer to the same bytes of memory share a buffer. Reading the result returns the
+// same graph, with the defaults of options that were left out. Fails with kBadInput for graphs that
+// the format cannot represent, or Neap cannot write (operators of StableHLO, more than 2 GiB).
+// Deterministic.
 Result<std::vector<std::byte>> ExportTflite(const graph::Graph& graph, const std::string& name);
 
 }  // namespace neap::formats

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operator graph: what every format is read into and every later stage works on. Plain values;
-// nodes refer to each other by index, never by pointer. An operator keeps its index in the file
-// (`source_index`), so that a plan can be handed back as a change to that very file.
+// The operator graph: every format is read into it, and every later stage works on it. Plain
+// values; nodes refer to each other by index, never by pointer. An operator keeps its index in the
+// file (`source_index`), so that a plan can be written as a change of that file.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct ConstantData {
   std::span<const std::byte> bytes;
 };
 
-// What the integers of a tensor stand for: real = scale * (integer - zero point). One scale for the
+// The real values of a tensor's integers: real = scale * (integer - zero point). One scale for the
 // whole tensor, or one for every index of dimension `axis`.
 struct Quantization {
   std::vector<float> scales;              // one, or as many as `axis` has indices
@@ -52,7 +52,7 @@ struct Tensor {
   std::string name;
   ElementType type = ElementType::kUnknown;
   std::optional<Shape> shape;  // nullopt: even the rank is unknown
-  bool constant = false;       // weights, and what is computed from constants alone
+  bool constant = false;       // weights, and outputs of folded operators
   bool variable = false;       // keeps its value between two runs (RNN state)
   bool compressed = false;     // a constant that TensorFlow Lite Micro unpacks when it is read
   std::optional<ConstantData> data;  // of a constant, where it is known
@@ -65,7 +65,7 @@ struct Tensor {
 using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>,
                                std::vector<double>, std::vector<std::string>, ConstantData>;
 
-// One operator. Inputs and outputs may hold TensorId() where an optional one is absent.
+// One operator. Inputs and outputs may contain TensorId() where an optional one is absent.
 struct Op {
   std::string type;  // ONNX: "Conv"; TFLite: "CONV_2D" or the custom code; JSON: free
   std::string
@@ -110,7 +110,7 @@ struct Subgraph {
   std::vector<ControlEdge> control_edges;
 };
 
-// What `list`, of the inputs or outputs of an operator, names at `index`; nullptr: nothing.
+// The tensor at `index` of `list`, the inputs or outputs of an operator; nullptr: none.
 inline const Tensor* Operand(const Subgraph& subgraph, const std::vector<TensorId>& list,
                              std::size_t index) {
   return index < list.size() && list[index].valid() ? &subgraph.tensors[list[index]] : nullptr;
@@ -141,7 +141,7 @@ std::string Describe(OpId id, const Op& op);
 Diagnostic AtTensor(Diagnostic diagnostic, TensorId id, const Tensor& tensor);
 Diagnostic AtOp(Diagnostic diagnostic, OpId id, const Op& op);
 
-// What a graph promises to every later stage; readers call it last.
+// Verifies the invariants that every later stage relies on; readers call it last.
 //  - every id is in range, op inputs and outputs and graph inputs and outputs alike;
 //  - a tensor has at most one producer; a constant or a graph input has none, except that the
 //    outputs of a folded op are constants and are produced by it;

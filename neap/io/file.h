@@ -21,7 +21,7 @@ inline constexpr std::int64_t kMaxFileBytes = std::int64_t{8} << 30;
 using HeadCheck = std::function<Status(std::span<const std::byte> head, std::int64_t file_bytes)>;
 
 // The whole file ("-": standard input, read to its end). Errors name the path and the reason; a
-// directory is refused. `accept` is asked about regular files only.
+// directory is refused. `accept` is called for regular files only.
 Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string& path,
                                                                const HeadCheck& accept = {});
 

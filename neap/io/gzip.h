@@ -13,8 +13,8 @@ namespace neap::io {
 // Whether the bytes begin as a gzip file (RFC 1952) does.
 bool IsGzip(std::span<const std::byte> bytes);
 
-// What a gzip file of one or more members holds; more than `max_bytes` of it is refused. Errors
-// have no file name.
+// The contents of a gzip file of one or more members; more than `max_bytes` is refused. Errors have
+// no file name.
 Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes, std::int64_t max_bytes);
 
 // One member.

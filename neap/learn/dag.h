@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the learned scheduler sees of a problem: an acyclic graph whose nodes carry a few weights.
-// No neural networks to be scheduled, no accelerators; problems are turned into it by their owners.
+// The learned scheduler's view of a problem: an acyclic graph whose nodes have a few weights. It
+// has no operators and no accelerators; the modules that own the problems convert them.
 #pragma once
 
 #include <array>

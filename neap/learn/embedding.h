@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A graph as rows of numbers, one row a node, in the order in which the network reads them. Both
-// kinds hold what the document asks for: absolute coordinates (the ASAP level), relative ones
+// kinds contain the publication's features: absolute coordinates (the ASAP level), relative ones
 // (levels and numbers of the parents), the node's number and its memory.
 #pragma once
 
@@ -19,12 +19,13 @@ enum class Embedding : std::uint8_t {
   // document's batch normalisation is left out.
   kDocument = 0,
   // Every coordinate relative to the graph (level to depth, number to nodes, weights to their
-  // largest and their mean), and what the document leaves out: height above the sinks, the other
-  // channels, degrees, the share of the weights in front. The same range for 30 nodes and for 782.
+  // largest and their mean), and features that the publication does not have: height above the
+  // sinks, the other channels, degrees, the share of the weights earlier in the queue. The same
+  // range for 30 nodes and for 782.
   kRelative = 1,
 };
 
-// In what order the network reads the nodes.
+// The order in which the network reads the nodes.
 enum class Queue : std::uint8_t {
   kNumber = 0,  // by number: random in sampled graphs, as in the public generator
   kLevel = 1,   // by ASAP level, then number
@@ -41,7 +42,7 @@ struct Rows {
   std::vector<float> values;     // row-major, one row a node
   std::vector<Node> node_of;     // row -> node
   std::vector<std::size_t> row;  // node -> row
-  // Rows of the parents of each row, for a network that may only point at what is ready.
+  // Rows of the parents of each row, for a network that may only point at ready nodes.
   std::vector<std::vector<std::size_t>> parents;
 
   std::size_t size() const { return node_of.size(); }

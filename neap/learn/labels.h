@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the network is to imitate, and how near it comes: the labels, reward and metric of the
-// document (equations 3 and 7).
+// The labels that the network imitates, and the reward and metric of the publication (equations 3
+// and 7).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ Labels LabelsOfOrder(std::span<const Node> order);
 std::vector<Node> OrderOfLabels(const Labels& labels);
 
 // Equation 3: cosine between the labels in the order of the network and the same labels sorted. 1
-// where no label stands behind a larger one. Orders of all nodes.
+// where no label follows a larger one. Orders of all nodes.
 double CosineReward(const Labels& labels, std::span<const Node> order);
 
 // Equation 7: places at which the two sequences differ.

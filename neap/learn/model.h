@@ -10,8 +10,8 @@
 //   bytes 40-47  u64: FNV-1a over the header's bytes 0-39 and the bytes of the weights
 //   then         float32, little-endian, the tensors of LayoutOf() one after another
 //
-// Everything but the values follows from the header, so that a file is either exactly as long as it
-// says, with finite numbers, or refused.
+// Everything but the values follows from the header, so a file is either exactly as long as its
+// header requires, with finite numbers, or refused.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ namespace neap::learn {
 
 enum class Coder : std::uint8_t { kLstm = 0, kTransformer = 1 };
 
-// What the decoder may point at.
+// The nodes that the decoder may point at.
 enum class Mask : std::uint8_t {
   kVisited = 0,  // every node that has not been taken, as in the document; then Repair() is needed
   kReady = 1,    // nodes whose parents have all been taken
 };
 
-// What the network was trained for.
+// The task for which the network was trained.
 enum class Task : std::uint8_t { kStages = 0, kPeak = 1 };
 
 struct ModelConfig {

@@ -14,8 +14,8 @@ namespace neap::learn {
 // Larger problems are not for a network whose time grows with the square.
 inline constexpr schedule::OpIndex kMaxLearnedNodes = 10'000;
 
-// What the network sees of a problem. Channel 0: bytes that the operator allocates; 1: its share of
-// the bytes that end with it and its fellow users; 2: bytes that it touches. `problem` passes
+// The features of a problem. Channel 0: bytes that the operator allocates; 1: its share of the
+// bytes freed with their last consumers; 2: bytes that it touches. `problem` passes
 // schedule::Validate().
 Dag DagOfProblem(const schedule::Problem& problem);
 

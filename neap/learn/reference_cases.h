@@ -42,8 +42,8 @@ inline VectorCase CaseOf(std::string name, Model model, std::int32_t nodes, std:
   return made;
 }
 
-// All four configurations with every embedding, queue and mask, untrained, and what comes with the
-// program.
+// All four configurations with every embedding, queue and mask, untrained, and the built-in
+// networks.
 inline std::vector<VectorCase> VectorCases() {
   std::vector<VectorCase> cases;
   for (std::uint32_t bits = 0; bits < 32; ++bits) {
@@ -61,7 +61,7 @@ inline std::vector<VectorCase> VectorCases() {
   return cases;
 }
 
-// What the network says about that order.
+// The network's probabilities for that order.
 inline std::vector<float> ForcedLogProbabilities(const Network& network, const VectorCase& given) {
   std::vector<float> result;
   network.Decode(given.rows, [&](std::span<const std::size_t> rows, std::span<const float> logs) {

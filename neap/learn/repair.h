@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to the sequence of a network before anybody can use it ("post-inference processing"
-// of the document).
+// Turns the sequence of a network into a valid order ("post-inference processing" in the
+// publication).
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace neap::learn {
 
-// Nodes that stand before one of their parents.
+// Nodes that come before one of their parents.
 std::int32_t Violations(const Dag& dag, std::span<const Node> order);
 
-// A topological order: every node at its place, or, where a parent stands behind it, right behind
-// the last of its parents. Orders without violation stay as they are. O((V + E) log V).
+// A topological order: every node keeps its place, or, where a parent comes later, follows directly
+// after the last of its parents. Orders without violation stay as they are. O((V + E) log V).
 std::vector<Node> Repair(const Dag& dag, std::span<const Node> order);
 
 }  // namespace neap::learn

@@ -12,7 +12,7 @@
 
 namespace neap::learn {
 
-// The largest weight that the problems made of a graph can hold (stages.h squares weights).
+// The largest weight that problems derived from a graph can represent (stages.h squares weights).
 inline constexpr std::int64_t kMaxWeight = 10'000'000;
 
 struct SamplerOptions {
@@ -28,7 +28,7 @@ struct SamplerOptions {
 // A weakly connected graph: its number of levels is uniform in the range (at most the nodes), every
 // level has a node, the others fall on levels at random; every node above the first level has a
 // parent in the level below and further ones drawn over all lower levels, where the lowest draw
-// stands for "none". Node numbers are a random permutation. All channels are drawn independently.
+// means "none". Node numbers are a random permutation. All channels are drawn independently.
 // `nodes` >= 1, `degree` >= 1. O(nodes * degree) expected.
 Dag Sample(const SamplerOptions& options, Random* random);
 

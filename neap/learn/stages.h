@@ -13,13 +13,13 @@
 
 namespace neap::learn {
 
-// What the network sees of a problem. Channel 0: bytes of parameters (shared ones at the first
-// user); 1: cost of computing; 2: bytes of the tensors made. Neither the machine nor the number of
-// stages. `problem` passes partition::Validate().
+// The features of a problem. Channel 0: bytes of parameters (shared ones at the first user); 1:
+// cost of computing; 2: bytes of the outputs. Neither the machine nor the number of stages.
+// `problem` passes partition::Validate().
 Dag DagOfStages(const partition::Problem& problem);
 
-// A problem to learn from: parameters and tensors as the channels say, squared, so that few
-// operators have most of them; a cache of 0.1 to 0.4 of all parameters.
+// A training problem: parameters and tensors are the squared channels, so that few operators have
+// most of the bytes; a cache of 0.1 to 0.4 of all parameters.
 partition::Problem StagesOfDag(const Dag& dag, partition::Stage stages, Random* random);
 
 struct LearnedStages {

@@ -2,7 +2,7 @@
 //
 // Dependence maps: which elements of an input an operator needs for a part of its output. Parts are
 // boxes: an interval of indices for every axis. Intervals are those of the kernels, in exact
-// integers, clipped to the input; beside them stands how far a window reaches beyond the input, so
+// integers, clipped to the input. The padding records how far a window reaches beyond the input, so
 // that a part can be computed from a part with exactly that padding.
 #pragma once
 
@@ -31,9 +31,9 @@ using Box = std::vector<Interval>;
 // The whole tensor.
 Box WholeBox(const graph::Shape& shape);
 bool IsEmpty(const Box& box);
-// The least box that holds both; an empty one adds nothing. Of equal rank.
+// The smallest box that contains both; an empty one adds nothing. Of equal rank.
 Box Hull(const Box& a, const Box& b);
-// Elements in the box; 0 of an empty one. The box lies within a tensor whose bytes are known.
+// Elements in the box; 0 for an empty one. The box is within a tensor whose bytes are known.
 std::int64_t ElementsOf(const Box& box);
 
 struct Need {
@@ -48,13 +48,14 @@ struct Need {
   std::vector<Padding> padding;
 };
 
-// What `op` needs of its input `input` to compute `output_box` of its output `output`. The box of
-// the result holds every element that any element of `output_box` may depend on, and for windows,
-// element-wise operators, moves of data and reductions it is the least such box; resampling may add
-// one index on either side, where a float decides between two. An empty output box needs nothing.
-// nullopt: the operator is not known, takes part in control flow or keeps a state, its parameters
-// (axes, amounts of padding, starts) are not constants with known data, or shapes are not known or
-// contradict it. Both formats: domains "tflite" and ONNX. O(rank), with constants decoded anew.
+// The part of input `input` that `op` needs to compute `output_box` of its output `output`. The box
+// of the result contains every element that any element of `output_box` may depend on, and for
+// windows, element-wise operators, moves of data and reductions it is the smallest such box;
+// resampling may add one index on either side, where a float decides between two. An empty output
+// box needs nothing. nullopt: the operator is unknown, takes part in control flow or keeps a state,
+// its parameters (axes, amounts of padding, starts) are not constants with known data, or shapes
+// are unknown or contradict it. Both formats: domains "tflite" and ONNX. O(rank); constants are
+// decoded in each call.
 std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
                            const Box& output_box, std::size_t output = 0);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a dependence rule sees of its operator, and the rules by family. Private to neap/ops.
+// The operator as a dependence rule sees it, and the rules by family. Private to neap/ops.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ struct Subject {
 
 using MaybeNeed = std::optional<Need>;
 
-// The same intervals, clipped to the input, with what was cut off as padding.
+// The same intervals, clipped to the input; the clipped rest is the padding.
 Need Clipped(const graph::Shape& in, const Box& wanted);
 // All of the input.
 Need Whole(const graph::Shape& in);

@@ -12,7 +12,7 @@ namespace neap::ops {
 // The first output may have the address of one of the first `inputs` inputs.
 struct LitertSharing {
   int inputs = 0;           // 0: never
-  bool keeps_data = false;  // it holds the very same bytes: the input is still good afterwards
+  bool keeps_data = false;  // the bytes are the same: the input is still valid afterwards
 };
 LitertSharing LitertSharingOf(const graph::Op& op);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a shape rule sees of its operator, and the tables of rules. Private to neap/ops.
-// A rule never fails: whatever the file contains, dimensions that do not follow stay unknown.
+// The operator as a shape rule sees it, and the tables of rules. Private to neap/ops. A rule never
+// fails: whatever the file contains, dimensions that do not follow stay unknown.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ inline constexpr std::int64_t kMaxValues = 4096;
 // Ranks above this are refused by every rule: no allocation that a file's numbers decide.
 inline constexpr std::size_t kMaxRank = 64;
 
-// One element of a tensor that is followed by value; `whole` for integers and bool, `real` for
-// floats, as the element type says.
+// One element of a tensor whose values are tracked; `whole` for integers and bool, `real` for
+// floats, by the element type.
 struct Number {
   bool known = false;
   std::int64_t whole = 0;
@@ -44,10 +44,10 @@ bool IsWhole(ElementType type);  // bool and the integers of 8 to 64 bits
 std::optional<Values> Decode(const graph::Tensor& tensor);
 // nullopt unless every value is known.
 std::optional<graph::ConstantData> Encode(ElementType type, const Values& values);
-// `value` as the type holds it: integers wrap, float32 rounds.
+// `value` as the type represents it: integers wrap, float32 rounds.
 Number Convert(const Number& value, ElementType from, ElementType to);
 
-// Dimensions: -1 is unknown, and what overflows becomes unknown.
+// Dimensions: -1 is unknown, and an overflow becomes unknown.
 std::int64_t DimAdd(std::int64_t a, std::int64_t b);
 std::int64_t DimMul(std::int64_t a, std::int64_t b);
 // Product of all, -1 where one is unknown; 0 if one is 0.
@@ -82,7 +82,7 @@ class OpView {
   const MaybeShape& ShapeOf(std::size_t input) const;
   // Rank and dimension helpers; -1 where not known.
   std::int64_t DimOf(std::size_t input, std::size_t axis) const;
-  // What is known of the input's values, in part or in full; nullptr: nothing.
+  // The known values of the input, some or all; nullptr: none.
   const Values* ValuesOf(std::size_t input) const;
   // All the values of an integer input, or nullopt.
   std::optional<std::vector<std::int64_t>> WholesOf(std::size_t input) const;
@@ -108,7 +108,7 @@ class OpView {
   const graph::Subgraph& subgraph_;
   const graph::Op& op_;
   int opset_;
-  std::vector<std::optional<Values>>* values_;  // by tensor; what is not there is decoded
+  std::vector<std::optional<Values>>* values_;  // by tensor; missing entries are decoded
   std::vector<Output> results_;
 };
 

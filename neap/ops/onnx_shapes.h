@@ -28,13 +28,14 @@ struct OnnxInference {
 };
 
 // Fills in the type and shape of op outputs of `subgraph` where the operator's rule infers them, in
-// topological order; values of small integer constants are followed through shape arithmetic
-// (Shape, Gather, Concat, Slice, Mul, ...), and an op whose outputs are all known that way, or that
-// reads constants only and is deterministic, is marked `folded` and its outputs `constant`.
-// What the file says (value_info) is kept where no rule exists and merged where one does: a known
-// dimension wins over an unknown one. Contradictions between the two become one note; which shape
-// wins, `options` says, and the inferred element type always does. Bodies of control flow: through
-// `options.control_flow`, or by a call on the body after their outer scope has been inferred.
+// topological order; values of small integer constants are tracked through shape arithmetic (Shape,
+// Gather, Concat, Slice, Mul, ...), and an op whose outputs are all known that way, or that reads
+// constants only and is deterministic, is marked `folded` and its outputs `constant`. The file's
+// own shapes (value_info) are kept where no rule exists and merged where one does: a known
+// dimension wins over an unknown one. Contradictions between the two become one note; `options`
+// decides which shape wins, and the inferred element type always does. Bodies of control flow:
+// through `options.control_flow`, or by a call on the body after their outer scope has been
+// inferred.
 //
 // Attributes are the file's own. A tensor attribute `value` is its bytes, and its data type code is
 // the integer attribute `value.type`.

@@ -38,7 +38,7 @@ enum class Dialect : std::uint8_t {
 namespace trait {
 // Each output element depends on the input elements at the same place only (after broadcasting).
 inline constexpr std::uint32_t kElementwise = 1U << 0U;
-// The output holds the bytes of the first input, under another shape.
+// The output has the bytes of the first input, with another shape.
 inline constexpr std::uint32_t kReshapeLike = 1U << 1U;
 // Reads or writes state outside its tensors, or may do so.
 inline constexpr std::uint32_t kStateful = 1U << 2U;

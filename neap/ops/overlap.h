@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far an operator's output may lie over an input that dies there, for one kernel library: a
-// statement about the order in which that library's kernel reads and writes, and about nothing
-// else. A plan that relies on it is wrong, silently, under a library whose kernels go another way.
-// neap/check/kernel_simulation.h walks the same kernels byte by byte, with code of its own.
+// How far an operator's output may overlap an input that is freed there, for one kernel library. It
+// depends only on the order in which that library's kernel reads and writes. A plan that uses it is
+// silently wrong under a library with another order. neap/check/kernel_simulation.h simulates the
+// same kernels byte by byte, with separate code.
 //
 // Source: the loops of the kernels (TensorFlow Lite Micro's reference kernels), and the idea of
 // diagonal memory overlap (Blacker, Bridges, Hadfield 2020).
@@ -21,14 +21,13 @@ namespace neap::ops {
 
 enum class KernelLibrary : std::uint8_t {
   kNone,  // nothing is known: outputs and inputs are disjoint
-  // Any: what an operator only copies may be where its copy belongs, since no library changes bytes
-  // by copying them onto themselves; and what no slice reads any more is free. Nothing is known of
-  // operators that compute.
+  // Any library: the source of a copy may be at its destination, since no library changes bytes by
+  // copying them onto themselves; and bytes that no slice reads any more are free. Operators that
+  // compute get no overlap.
   kCopies,
   kTflmReference,  // TensorFlow Lite Micro's portable kernels, the default of its build
   // Neap's executor (neap/execute): every element is written once, in order, after all reads that
-  // it needs, and what is read early is read whole, so that what holds for kTflmReference holds
-  // here.
+  // it needs, and early reads are whole, so that distances of kTflmReference are valid here.
   kNeap,
 };
 
@@ -48,8 +47,8 @@ struct OverlapRule {
     // The output may start at any offset up to offset(input) - bytes; bytes >= 0. The input's value
     // is lost.
     kStartsBelow,
-    // The input may lie exactly `bytes` above the start of the output: the kernel copies it to
-    // where it is, which changes nothing. Both values are there afterwards.
+    // The input may be exactly `bytes` above the start of the output: the kernel copies it onto
+    // itself, which changes nothing. Both values exist afterwards.
     kHoldsInput,
   };
   Kind kind = Kind::kStartsBelow;
@@ -57,8 +56,8 @@ struct OverlapRule {
 };
 
 // The rule for output 0 and one input of `op`; nullopt: they must be disjoint, because the kernel
-// is not known, its order does not allow it, or it would save nothing. Whether the input dies there
-// and is no constant is the caller's to see. Dimensions must be known. O(pixels of the output x
+// is unknown, its order does not allow it, or it would save nothing. The caller checks that the
+// input is freed there and is not a constant. Dimensions must be known. O(pixels of the output x
 // channels) at most.
 std::optional<OverlapRule> OverlapRuleOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                          std::size_t input, KernelLibrary library);
@@ -67,9 +66,9 @@ std::optional<OverlapRule> OverlapRuleOf(const graph::Subgraph& subgraph, const 
 // of every other operator, and where it is not known. TensorFlow Lite's operators.
 std::int64_t FirstByteRead(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input);
 
-// Whether `op` copies its inputs, but for its condition, into a body before anything else writes,
-// and what the body makes to its outputs in the end, so that these may lie over inputs that die
-// there in any way: IF of TensorFlow Lite, which no kernel library does otherwise.
+// Whether `op` copies its inputs, except its condition, into a body before any other write, and the
+// body's results to its outputs at the end, so that the outputs may overlap inputs freed there in
+// any way: IF of TensorFlow Lite, in every kernel library.
 bool CopiesIntoBody(const graph::Op& op, KernelLibrary library);
 
 // An output that is `bytes` above the start of input `input`: the copy of a piece that is there

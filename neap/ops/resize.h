@@ -28,9 +28,9 @@ std::vector<std::int64_t> LowestIndices(const Resize& resize, std::int64_t in, s
 // after.
 std::vector<std::int64_t> LatestIndices(const Resize& resize, std::int64_t in, std::int64_t out);
 
-// Of an `op` that ResizeOf() knows: its output has to start at least as many bytes below the image
-// that it reads. What OverlapRuleOf() (overlap.h) asks for is enough, and as much or more: it is on
-// the safe side of what single precision rounds, this is on the other.
+// Of an `op` that ResizeOf() knows: a lower bound of the distance by which its output has to start
+// below the image that it reads. OverlapRuleOf() (overlap.h) returns a sufficient distance, which
+// is equal or larger: the two round single precision in opposite directions.
 std::int64_t LeastResizeDistance(const graph::Subgraph& subgraph, const graph::Op& op);
 
 }  // namespace neap::ops

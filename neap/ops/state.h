@@ -31,7 +31,7 @@ class StateTrace {
   // `graph` has passed graph::Verify(). O(graph x kMaxHandleStates).
   explicit StateTrace(const graph::Graph& graph);
 
-  // What an operator touches, each state once, bodies included; empty: no state, or folded.
+  // The states that an operator accesses, each once, bodies included; empty: no state, or folded.
   // nullopt: any state (custom operators, unknown types, handles from outside the file).
   const std::optional<std::vector<StateUse>>& UsesOf(graph::SubgraphId subgraph,
                                                      graph::OpId op) const {

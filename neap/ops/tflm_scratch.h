@@ -24,8 +24,8 @@ std::optional<std::vector<std::int64_t>> TflmScratchRequests(const graph::Subgra
 // The sum of the requests, each rounded up to 16.
 std::optional<std::int64_t> TflmScratchBytes(const graph::Subgraph& subgraph, const graph::Op& op);
 
-// Why TflmScratchBytes() has none, where the name of the operator does not say it: "its input #3
-// 'w' is compressed". "": it has, or there is no more to say than that the kernel is not known.
+// Why TflmScratchBytes() has no value, where the operator's type is not the reason: "its input #3
+// 'w' is compressed". "": it has a value, or the kernel is unknown.
 std::string WhyScratchUnknown(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Op::scratch_bytes, where it is stated, else TflmScratchBytes(); 0 where that is not modelled.

@@ -25,7 +25,7 @@ struct Window {
   std::int64_t stride_width = 1;
   std::int64_t dilation_height = 1;
   std::int64_t dilation_width = 1;
-  std::int64_t pad_top = 0;  // rows above the input; what is below follows from the output
+  std::int64_t pad_top = 0;  // rows above the input; those below follow from the output
   std::int64_t pad_left = 0;
   bool per_channel = false;  // an output channel reads one input channel: depthwise, pooling
 };

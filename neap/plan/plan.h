@@ -29,7 +29,7 @@ inline constexpr int kPlanVersion = 2;
 
 enum class BoundStatus : std::uint8_t {
   kOptimal,  // equals its proven lower bound
-  kBounded,  // a limit ended the search; the proven bound stands beside it
+  kBounded,  // a limit ended the search; a proven bound is given beside it
 };
 // "optimal", "bounded".
 std::string_view NameOf(BoundStatus status);
@@ -70,23 +70,24 @@ struct Memory {
 };
 
 enum class OverlapKind : std::uint8_t {
-  // The profile's rule: same offset, same bytes, the input dies in this slot. The bytes of the
+  // The profile's rule: same offset, same bytes, the input is freed in this slot. The bytes of the
   // output are not counted again.
   kInPlace,
-  // The output starts at least `bytes` below the input, which dies in this slot; the kernels of
-  // Plan::kernels read ahead of what they write.
+  // The output starts at least `bytes` below the input, which is freed in this slot; the kernels of
+  // Plan::kernels read each byte before they overwrite it.
   kStartsBelow,
-  // The input lies exactly `bytes` above the start of the output, as the copy that the operator
-  // would make of it; both values are there while both live.
+  // The input is exactly `bytes` above the start of the output, where the operator would copy it;
+  // both values exist while both are live.
   kHoldsInput,
-  // The output lies exactly `bytes` above the start of the input, as the copy of a piece that the
-  // operator would make of it; both values are there while both live. Any output of the operator.
+  // The output is exactly `bytes` above the start of the input: it is the piece that the operator
+  // would copy; both values exist while both are live. Any output of the operator.
   kHoldsOutput,
-  // `output`, which the operator in `slot` writes, lies over the first `bytes` bytes of `input`, a
-  // tensor that is still live: from this slot on only slices read it, and none of them these bytes.
+  // `output`, which the operator in `slot` writes, overlaps the first `bytes` bytes of `input`, a
+  // tensor that is still live: from this slot on only slices read it, and none of them reads these
+  // bytes.
   kDeadPart,
-  // `input` dies in this slot, where the operator copies it into a body before anything is written,
-  // and what the body makes to `output` in the end: they may share any bytes. Any input but the
+  // `input` is freed in this slot. The operator copies it into a body before any write, and copies
+  // the body's result to `output` at the end: they may share any bytes. Any input but the
   // condition, any output.
   kCopiedIn,
 };
@@ -119,9 +120,9 @@ struct CertificatePath {
 
 // Why peak_lower_bound_bytes holds.
 struct Certificate {
-  // "single-operator": `op` alone needs this. "cut": what is live for certain while `op` runs, plus
-  // the flow (a maximal flow proves a minimal cut). "none": no claim above what some operator of
-  // the entry subgraph needs alone. Check() verifies these three. "search": the orders below the
+  // "single-operator": `op` alone needs this. "cut": the bytes certainly live while `op` runs, plus
+  // the flow (a maximal flow proves a minimal cut). "none": no claim above the need of some single
+  // operator of the entry subgraph. Check() verifies these three. "search": the orders below the
   // bound, between the operators around `op` that are comparable with all others, were exhausted;
   // verified by searching again: ReplayBounds().
   std::string kind = "none";
@@ -148,14 +149,14 @@ struct EntryPlan {
   std::int64_t arena_given_order_lower_bound_bytes = 0;
   std::int64_t arena_lower_bound_bytes = 0;
   // Why arena_lower_bound_bytes holds where kernels let outputs lie over inputs. "none": Check()
-  // sees for itself. "search": the orders that need less were exhausted, with every such overlap
-  // counted at its best; verified by searching again.
+  // verifies it without a certificate. "search": the orders that need less were exhausted, with the
+  // largest saving of every such overlap; verified by searching again.
   Certificate arena_certificate;
   BoundStatus arena_status = BoundStatus::kBounded;  // against arena_lower_bound_bytes
   std::int64_t states = 0;
-  // A streamed plan (profile kNeap): what runs and where everything lies is here; tensors, scratch
-  // and overlaps are empty, steps say in which order the operators run for the first time, and peak
-  // and arena are the bytes of the arena.
+  // A streamed plan (profile kNeap): segments, blocks and places are here; tensors, scratch and
+  // overlaps are empty, steps are the order in which the operators first run, and peak and arena
+  // are the bytes of the arena.
   std::optional<Stream> stream;
 };
 
@@ -170,7 +171,7 @@ struct TiledRegion {
   std::vector<Split> splits;
 };
 
-// What a rewrite of the graph does to the outputs.
+// The effect of a rewrite of the graph on the outputs.
 enum class Exactness : std::uint8_t {
   kBitwise,       // the same bytes on the runtime of the profile
   kReassociates,  // floats are summed in another order; partial sums of integers are requantised
@@ -183,7 +184,7 @@ std::string_view NameOf(Exactness exactness);
 struct Rewrite {
   std::string rule;
   graph::OpId op;
-  std::vector<std::int64_t> parameters;  // what the rule knows: an order of parts, their number
+  std::vector<std::int64_t> parameters;  // parameters of the rule: an order of parts, their number
   Exactness exactness = Exactness::kBitwise;
   // Of the peak, by this application when all others are there; found by a short search.
   std::int64_t bytes_saved = 0;

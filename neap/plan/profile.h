@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runtime profiles: what a runtime counts, how it rounds, who places.
-// docs/reference/memory-model.md says the same in words. Data only; the planner and the checker
-// each apply it with code of their own.
+// Runtime profiles: what a runtime counts, how it rounds, who places
+// (docs/reference/memory-model.md). Data only; the planner and the checker apply it with separate
+// code.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ struct Profile {
   // Of a runtime that gives some tensors their bytes for the whole run
   // (docs/reference/memory-model.md).
   bool keeps_inputs = false;      // inputs of a subgraph live to the end of its call
-  bool keeps_unread = false;      // so do outputs of operators that nobody reads
+  bool keeps_unread = false;      // so do outputs of operators without consumers
   bool counts_variables = false;  // variables of subgraphs that no operator calls live all the time
   bool shares_as_litert =
       false;  // LiteRT's in-place operators, and its kept outputs (ops/litert.h)
-  // Outputs may lie over inputs as far as these kernels allow it, without being asked.
+  // Outputs may overlap inputs as far as these kernels allow, by default.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
 };
 

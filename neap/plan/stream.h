@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streamed plans: segments of the order that are computed block by block, so that most tensors are
-// never there as a whole. What a plan says is explicit: which box of its output every operator
-// computes in every block, and where every pixel lies. Neither the executor nor the checker needs
-// to know how the boxes were chosen.
+// never stored completely. A plan is explicit: it states which box of its output every operator
+// computes in every block, and the address of every pixel. Neither the executor nor the checker
+// needs to know how the boxes were chosen.
 //
 // An image is a tensor of four dimensions with batch 1 (1, height, width, channels); any other
-// tensor is an image of one pixel that holds all its bytes. A pixel is all channels at one place.
+// tensor is an image of one pixel that contains all its bytes. A pixel is all channels at one
+// place.
 //
 // Blocks. A segment has row steps and column steps; for each row step, for each column step, the
 // operators of the segment run in their order, each on the box rows[row step] x columns[column
-// step] of its output, which may be empty. Operators read what they need of their inputs
+// step] of its output, which may be empty. Operators read the parts that they need of their inputs
 // (neap/ops/dependence.h).
 #pragma once
 
@@ -41,16 +42,15 @@ struct StreamRange {
   friend bool operator==(const StreamRange&, const StreamRange&) = default;
 };
 
-// `pixels` pixels one after the other from `offset`; what would come behind the last lies at the
-// first again.
+// `pixels` pixels one after the other from `offset`; the pixel after the last is the first again.
 struct StreamRing {
   std::int64_t offset = 0;
   std::int64_t pixels = 0;
 };
 
-// Where the pixels of a tensor lie during a segment. Row y is in ring y % rings.size(); there pixel
-// (y, x) is number (y / rings.size()) * width + x, modulo the ring's pixels. One ring of all pixels
-// is the whole tensor in row-major order.
+// The addresses of a tensor's pixels during a segment. Row y is in ring y % rings.size(); there
+// pixel (y, x) is number (y / rings.size()) * width + x, modulo the ring's pixels. One ring of all
+// pixels is the whole tensor in row-major order.
 struct StreamArea {
   graph::TensorId tensor;
   std::vector<StreamRing> rings;
@@ -61,8 +61,8 @@ struct StreamOp {
   graph::OpId op;
   graph::TensorId fed;
   // A mean over all places (ops::IsMeanOfPlaces) that takes its input part by part: boxes are those
-  // of its input, each pixel in one of them. Its sums, ops::SumBytesOf for each channel, lie
-  // from the output's place on; when the last pixel has been added the output takes their place.
+  // of its input, each pixel in one of them. Its sums, ops::SumBytesOf for each channel, start at
+  // the output's offset; when the last pixel has been added the output replaces them.
   bool sums = false;
   std::vector<StreamRange> rows;     // of the output, one for each row step
   std::vector<StreamRange> columns;  // one for each column step
@@ -79,15 +79,15 @@ struct StreamSegment {
   // Without steps: its one operator runs once and as a whole.
   bool whole = false;
   // Of a whole: it runs channel by channel (ops::IsByChannel). Each channel of its input is copied
-  // to this offset, row by row, before the same channel of its output is written, which may lie
-  // over that of the input.
+  // to this offset, row by row, before the same channel of its output is written, which may overlap
+  // that of the input.
   std::optional<std::int64_t> channel_plane;
   std::vector<StreamMove> moves;  // in their order
   std::vector<StreamArea> areas;  // of everything that is in the arena during the segment
   std::vector<StreamOp> ops;
 };
 
-// What the executor and the checker accept: bytes of the arena and of one tensor, boxes in all, and
+// Limits of the executor and the checker: bytes of the arena and of one tensor, boxes in all, and
 // how many times the pixels of the model may be computed.
 inline constexpr std::int64_t kMaxStreamBytes = std::int64_t{1} << 28;
 inline constexpr std::int64_t kMaxStreamBoxes = std::int64_t{1} << 23;
@@ -105,7 +105,7 @@ struct Stream {
   std::int64_t layerwise_cycles = 0;
 };
 
-// What a tensor is as an image.
+// A tensor as an image.
 struct StreamImage {
   std::int64_t height = 1;
   std::int64_t width = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a graph to the stages of a pipeline: the door of this module.
+// From a graph to the stages of a pipeline: the interface of this module.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct AssignOptions {
   Limits limits;  // of the exact search
   // No stage needs more for its activations in its best order; -1: no limit. Of kExact.
   std::int64_t activation_limit_bytes = -1;
-  // With a shared link: what is made least, the simulated time of so many items.
+  // With a shared link: the minimised number, the simulated time of this many items.
   partition::SimulationOptions simulation;
   // Of kLearned, trained for it; null: the network that comes with the program.
   std::shared_ptr<const learn::Model> network;
@@ -62,8 +62,8 @@ struct Assigned {
   partition::Assignment assignment;  // bottleneck: by the objective
   std::int64_t lower_bound = 0;      // of the objective: no assignment is cheaper
   std::int64_t picoseconds = 0;      // of the slowest stage
-  // Of a shared link: what all stages stream and transfer for an item, and the simulated time of
-  // all items, by item and rounded up; 0: links are separate.
+  // Of a shared link: the bytes that all stages stream and transfer for an item, and the simulated
+  // time of all items, by item and rounded up; 0: links are separate.
   std::int64_t link_picoseconds = 0;
   std::int64_t simulated_picoseconds = 0;
   std::vector<AssignedStage> stages;  // those with operators
@@ -79,8 +79,8 @@ struct Assigned {
   double method_seconds = 0;  // the method itself
   double check_seconds = 0;
   double activation_seconds = 0;
-  // What the objective makes least. With separate links no item of a simulated run takes longer
-  // than the slowest stage; with a shared one stages wait for it, and the run itself counts.
+  // The minimised number. With separate links no item of a simulated run takes longer than the
+  // slowest stage; with a shared one stages wait for it, and the simulated run itself is minimised.
   std::int64_t Value() const {
     return simulated_picoseconds > 0 ? simulated_picoseconds : assignment.bottleneck;
   }
@@ -91,10 +91,10 @@ struct Assigned {
   }
 };
 
-// The result has passed partition::FindViolation and partition::FindFlaw; what they find is an
-// InternalError. Fails where Lower does, with kOverBudget where no assignment keeps the limits
-// (then AssignOptions::infeasible has the proof), or none was found that does (the message says
-// which).
+// The result has passed partition::FindViolation and partition::FindFlaw; a finding is an
+// InternalError. Fails where Lower does, with kOverBudget where no assignment is within the limits
+// (then AssignOptions::infeasible has the proof), or none was found (the message distinguishes the
+// two).
 Result<Assigned> Assign(const graph::Graph& graph, const AssignOptions& options);
 
 }  // namespace neap::stages

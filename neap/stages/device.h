@@ -19,7 +19,7 @@ struct Device {
   std::int64_t stream_picoseconds_per_byte = 0;  // of parameters beyond the cache
   std::int64_t link_picoseconds_per_byte = 0;    // of tensors in and out
   // Works on 8-bit numbers: an element of a tensor of floats counts as a byte, as if the model had
-  // been quantised. Other elements count what they take in the file.
+  // been quantised. Other elements count their size in the file.
   bool int8 = false;
 };
 

@@ -28,8 +28,8 @@ struct Infeasible {
 const char* NameOf(Infeasible::Limit limit);
 
 // The first operator, in the order of the file, that needs more than a limit (-1: none) allows for
-// a stage: the parameters of its group; or its own activations, what it reads, writes and works
-// with, each once, all of which is live while it runs. O(size).
+// a stage: the parameters of its group; or its own activations: inputs, outputs and scratch, each
+// once, all of which are live while it runs. O(size).
 std::optional<Infeasible> FindTooLarge(const graph::Graph& graph, const Lowered& lowered,
                                        const Device& device, std::int64_t activation_limit_bytes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only place that turns a graph into a stage assignment problem: what computing, parameters and
-// transfers cost on a device is decided here.
+// The only place that turns a graph into a stage assignment problem: it defines the costs of
+// computing, parameters and transfers on a device.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages of an assignment as parts of the graph, and what their activations need.
+// The stages of an assignment as parts of the graph, and the memory of their activations.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ namespace neap::execute {
 inline constexpr std::size_t kSpace = 3;  // depth, height, width; unused ones are of size 1
 using Space = std::array<std::int64_t, kSpace>;
 
-// A window that slides over the space of the input. Cell `k` of the window at place `o` lies at
-// input index o * stride + k * dilation - pad; outside the input there is nothing.
+// A window that slides over the space of the input. Cell `k` of the window at place `o` is input
+// index o * stride + k * dilation - pad; cells outside the input do not exist.
 struct Window {
   Space input = {1, 1, 1};
   Space output = {1, 1, 1};
@@ -29,7 +29,7 @@ struct Window {
   Space dilation = {1, 1, 1};
   Space pad = {0, 0, 0};
 
-  // The window cells [first, last) in dimension `d` that lie inside the input at place `o`.
+  // The window cells [first, last) in dimension `d` that are inside the input at place `o`.
   struct Range {
     std::int64_t first;
     std::int64_t last;
@@ -133,7 +133,7 @@ void AddDots(const Cell<In>* a, const Cell<Weight>* b, std::int64_t apart, std::
   }
 }
 
-// The part of a window that lies inside the input, at one place of the output.
+// The part of a window that is inside the input, at one place of the output.
 struct WindowPart {
   Space place;
   Window::Range z;
@@ -141,8 +141,8 @@ struct WindowPart {
   Window::Range x;
 };
 
-// What the window sums up there in one batch, for the output channels from `c` on, which are of one
-// group.
+// The sums over the window there in one batch, for the output channels from `c` on, which are of
+// one group.
 template <std::int64_t kRows, typename Acc, typename In, typename Weight>
 void SumWindow(const ConvPlan& plan, const Cell<In>* input, const Cell<Weight>* filter,
                const WindowPart& part, std::int64_t c, Acc input_zero, Acc filter_zero, Acc* sums) {

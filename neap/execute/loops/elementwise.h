@@ -32,7 +32,7 @@ struct Broadcast {
   std::int64_t a_step = 0;
   std::int64_t b_step = 0;
 };
-// `out` is what the two broadcast to; fails otherwise.
+// `out` is their broadcast shape; fails otherwise.
 Result<Broadcast> MakeBroadcast(const graph::Shape& a, const graph::Shape& b,
                                 const graph::Shape& out);
 

@@ -20,8 +20,8 @@ std::int64_t Elements(const graph::Shape& shape);
 // Elements of dimensions [first, last).
 std::int64_t Elements(const graph::Shape& shape, std::size_t first, std::size_t last);
 
-// What `shape` broadcasts to `to` by: strides per dimension of `to`, 0 where it is repeated. Fails
-// when it does not broadcast.
+// The strides by which `shape` broadcasts to `to`, per dimension of `to`; 0 where it is repeated.
+// Fails when it does not broadcast.
 Result<Strides> BroadcastStrides(const graph::Shape& shape, const graph::Shape& to);
 // The shape that two shapes broadcast to together.
 Result<graph::Shape> BroadcastShape(const graph::Shape& a, const graph::Shape& b);

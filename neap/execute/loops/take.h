@@ -24,7 +24,7 @@ IndexMap Identity(std::int64_t size);
 // count indices from `begin` in steps of `step`.
 IndexMap Stepped(std::int64_t begin, std::int64_t step, std::int64_t count);
 
-// out[i0, i1, ...] = in[maps[0][i0], maps[1][i1], ...]. Indices lie inside `shape`. `fill` is one
+// out[i0, i1, ...] = in[maps[0][i0], maps[1][i1], ...]. Indices are inside `shape`. `fill` is one
 // element. O(elements of the output).
 void Take(const graph::Shape& shape, const std::vector<IndexMap>& maps, std::size_t element_bytes,
           const std::byte* in, std::span<const std::byte> fill, std::byte* out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the ONNX kernels share. Private to neap/execute.
+// Functions that the ONNX kernels share. Private to neap/execute.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ std::vector<std::int64_t> Integers(const Node& node, const Arguments& arguments,
 Result<std::vector<std::size_t>> NormalAxes(const std::vector<std::int64_t>& axes,
                                             std::size_t rank);
 
-// A node without its functions' attributes may outlive the graph: what a kernel keeps for its runs.
+// A copy of a node that may outlive the graph, for kernels that need it in their runs.
 struct Shapes {
   graph::Shape in;
   graph::Shape out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the TensorFlow Lite kernels share. Private to neap/execute.
+// Functions that the TensorFlow Lite kernels share. Private to neap/execute.
 #pragma once
 
 #include <cstdint>

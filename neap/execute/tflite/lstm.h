@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF. Their states are variables: a run is one inference, which
-// begins with what the variables hold and leaves them as they are. Private to neap/execute.
+// starts from the values of the variables and does not change them. Private to neap/execute.
 #pragma once
 
 #include <array>

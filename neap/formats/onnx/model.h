@@ -26,7 +26,7 @@ struct Scope {
   pb::GraphProto* graph = nullptr;  // owned by the model
   int parent = -1;                  // scope of the node; -1: the main graph
   int node = -1;                    // index of the node in the parent
-  std::string attribute;            // which attribute of the node holds it ("then_branch")
+  std::string attribute;            // the attribute of the node that contains it ("then_branch")
   int depth = 0;
 };
 
@@ -34,8 +34,8 @@ struct Scope {
 Result<std::unique_ptr<pb::ModelProto>> ParseModel(std::span<const std::byte> bytes,
                                                    const std::string& path);
 
-// The main graph, then every body directly after the node that holds it, depth first, in the order
-// of nodes and attributes in the file: parents come before their bodies.
+// The main graph, then every body directly after the node that contains it, depth first, in the
+// order of nodes and attributes in the file: parents come before their bodies.
 Result<std::vector<Scope>> ListScopes(pb::ModelProto* model);
 
 // "#12 'Conv' (name)"

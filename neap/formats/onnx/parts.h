@@ -26,8 +26,8 @@ std::optional<std::int32_t> TypeCodeOf(graph::ElementType type);
 bool FillValueInfo(const graph::Tensor& tensor, const std::string& name,
                    neap::onnx::ValueInfoProto* info);
 
-// A constant with its data. Fails with kBadInput where there is none, or not as many bytes as the
-// shape says.
+// A constant with its data. Fails with kBadInput where there is none, or fewer or more bytes than
+// the shape requires.
 Status FillInitializer(const graph::Tensor& tensor, const std::string& name,
                        neap::onnx::TensorProto* initializer);
 

@@ -21,7 +21,7 @@ namespace neap::formats::onnx {
 // shape arithmetic reads them.
 inline constexpr std::int64_t kMaxConstantElements = 4096;
 
-// The files beside the model that hold the data of its constants. Nothing outside the folder of the
+// The files beside the model with the data of its constants. Nothing outside the folder of the
 // model is ever opened.
 class ExternalData {
  public:
@@ -29,11 +29,11 @@ class ExternalData {
   ExternalData(const std::string& model_path, bool weights);
   bool weights() const { return weights_; }
 
-  // The bytes that `tensor` refers to, where `wanted` of them are asked for; nullopt: not there, or
-  // wanted is 0, which only checks the place. An error: a place outside the folder.
+  // The `wanted` bytes that `tensor` refers to; nullopt: missing, or wanted is 0, which only checks
+  // the path. An error: a path outside the folder.
   Result<std::optional<std::vector<std::byte>>> Read(const pb::TensorProto& tensor,
                                                      std::int64_t wanted);
-  // A line on where the data lies, if it does, and one for every file that is missing.
+  // A line on the location of the data, if there is any, and one for every missing file.
   void Report(std::vector<std::string>* notes) const;
 
  private:
@@ -45,8 +45,8 @@ class ExternalData {
   std::map<std::string, std::int64_t> missing_;  // constants that lack data, by file
 };
 
-// Type, shape, `constant`, and the data of small constants; of all where the external data says so.
-// The name is left alone.
+// Type, shape, `constant`, and the data of small constants; of all constants if the external data
+// requires it. Does not change the name.
 Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph::Tensor* tensor);
 
 }  // namespace neap::formats::onnx

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The metadata entry "COMPRESSION_METADATA": which constants TensorFlow Lite Micro unpacks into
-// scratch when an operator reads them. Their buffers hold indices into tables of values. Private to
-// neap/formats/tflite.
+// scratch when an operator reads them. Their buffers contain indices into tables of values. Private
+// to neap/formats/tflite.
 #pragma once
 
 #include <cstddef>

@@ -23,16 +23,16 @@ struct OperatorEdge {
 };
 using ControlDependencies = std::vector<std::vector<OperatorEdge>>;  // by subgraph
 
-// nullopt: not such a message, or of another version. O(bytes), whatever the bytes say.
+// nullopt: not such a message, or of another version. O(bytes) for any bytes.
 std::optional<ControlDependencies> ParseControlDependencies(std::span<const std::byte> bytes);
 
 // Exactly `size` bytes that parse to `dependencies`: a varint may carry continuation bytes that add
-// nothing, so a message can be made longer without saying more. nullopt: it needs more than `size`,
-// or `size` is more than five bytes a number.
+// nothing, so a message can be padded. nullopt: it needs more than `size`, or `size` is more than
+// five bytes a number.
 std::optional<std::vector<std::byte>> SerializeControlDependencies(
     const ControlDependencies& dependencies, std::size_t size);
 
-// The fewest bytes that say it.
+// The shortest encoding.
 std::size_t ShortestControlDependencies(const ControlDependencies& dependencies);
 
 }  // namespace neap::formats::tflite

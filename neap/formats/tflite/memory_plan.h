@@ -22,8 +22,8 @@ namespace neap::formats::tflite {
 
 inline constexpr char kMemoryPlanKey[] = "OfflineMemoryAllocation";
 
-// Neap's own entry beside it: the name of the kernels under which alone the plan is right, because
-// outputs lie over inputs. No such entry: any kernels.
+// Neap's own entry beside it: the name of the only kernels under which the plan is valid, because
+// outputs overlap inputs. No such entry: any kernels.
 inline constexpr char kOverlapKernelsKey[] = "neap.overlap_kernels";
 
 // The entries of that name, as indices of Model.metadata. TFLM uses the last plan.
@@ -32,10 +32,10 @@ inline std::vector<std::uint32_t> MemoryPlanEntries(const schema::Model& model) 
   return MetadataEntries(model, kMemoryPlanKey);
 }
 
-// What the entry for kernels says; "": there is none, or nothing that can be read.
+// The contents of the entry for kernels; "": missing or unreadable.
 std::string OverlapKernelsOf(std::span<const std::byte> file, const schema::Model& model);
 
-// What the last entry says; nullopt: there is none. `file` has passed OpenModel(). O(bytes).
+// The contents of the last entry; nullopt: there is none. `file` has passed OpenModel(). O(bytes).
 std::optional<CarriedPlan> ReadMemoryPlan(std::span<const std::byte> file);
 std::optional<CarriedPlan> ReadMemoryPlan(std::span<const std::byte> file,
                                           const schema::Model& model);
@@ -43,8 +43,8 @@ std::optional<CarriedPlan> ReadMemoryPlan(std::span<const std::byte> file,
 // The bytes of such an entry.
 std::vector<std::byte> MemoryPlanBytes(const graph::TensorOffsets& offsets);
 
-// The bytes of the plan where they can be changed without changing anything else: the only entry of
-// its name, in a buffer of its own that lies inside the FlatBuffer. Empty: there are none.
+// The bytes of the plan if they can be changed without changing anything else: the only entry of
+// its name, in a separate buffer inside the FlatBuffer. Empty: there are none.
 std::span<const std::byte> OwnMemoryPlanBytes(const schema::Model& model);
 
 }  // namespace neap::formats::tflite

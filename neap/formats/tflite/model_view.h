@@ -22,7 +22,7 @@ Result<const schema::Model*> OpenModel(std::span<const std::byte> file);
 template <typename Options>
 bool VerifyOptions(std::span<const std::byte> file, const Options* options);
 
-// What buffer `index` holds, inside or behind the FlatBuffer; empty: no data. Index 0 is the empty
+// The data of buffer `index`, inside or after the FlatBuffer; empty: no data. Index 0 is the empty
 // buffer by definition, even in a file that has no buffers at all.
 Result<std::span<const std::byte>> BufferData(std::span<const std::byte> file,
                                               const schema::Model& model, std::uint32_t index);
@@ -37,7 +37,7 @@ struct ControlDependenciesPlace {
 Result<ControlDependenciesPlace> FindControlDependencies(std::span<const std::byte> file,
                                                          const schema::Model& model);
 
-// Where in the file a part of it lies.
+// The position of a part in the file.
 inline std::size_t PlaceOf(std::span<const std::byte> file, const void* part) {
   return static_cast<std::size_t>(static_cast<const std::byte*>(part) - file.data());
 }

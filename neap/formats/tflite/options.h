@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the options of TensorFlow Lite's built-in operators hold, as one table that serves reading
-// and writing alike: for every kind of options its fields by slot, type and default. A field
-// becomes the attribute of the same name (graph::Op::attributes): integers, booleans and
-// enumerations as integers, floats as doubles, lists and texts as such. Source: slot
-// numbers, names and defaults of the public format, version 3. Private to neap/formats/tflite.
+// The fields of the options of TensorFlow Lite's built-in operators, as one table for reading and
+// writing: for every kind of options its fields by slot, type and default. A field becomes the
+// attribute of the same name (graph::Op::attributes): integers, booleans and enumerations as
+// integers, floats as doubles, lists and texts as such. Source: slot numbers, names and defaults of
+// the public format, version 3. Private to neap/formats/tflite.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ constexpr std::uint16_t OffsetOf(const OptionField& field) {
   return static_cast<std::uint16_t>(4 + 2 * field.slot);
 }
 
-// The number of builtin_options_type and what such a table holds.
+// The number of builtin_options_type and the fields of such a table.
 struct OptionTable {
   std::uint8_t kind = 0;
   std::span<const OptionField> fields;
@@ -52,15 +52,15 @@ const OptionTable* OptionTableOf(std::uint8_t kind);
 std::uint8_t OptionsKindOf(ops::OpKind op);
 
 // All fields of the operator's options, absent ones with their defaults. Nothing when it has no
-// options or options of a kind that has no table. Fails with kBadInput when a field lies outside
-// the file.
+// options or options of a kind that has no table. Fails with kBadInput when a field is outside the
+// file.
 Result<std::map<std::string, graph::Attribute>> ReadOptions(std::span<const std::byte> file,
                                                             const schema::Operator& source);
 
-// The options of a built-in operator as a table in the file that `builder` makes; a null offset for
-// operators without options. Fields without an attribute get their default. Fails with kBadInput
-// when an attribute is no option of operators of this type, or has a value that its field cannot
-// hold; the attributes named in `elsewhere` are not for the table.
+// The options of a built-in operator as a table in the file that `builder` writes; a null offset
+// for operators without options. Fields without an attribute get their default. Fails with
+// kBadInput when an attribute is not an option of operators of this type, or has a value that its
+// field cannot represent; the attributes named in `elsewhere` are not for the table.
 Result<flatbuffers::Offset<schema::OperatorOptions>> WriteOptions(
     const graph::Op& op, std::span<const std::string_view> elsewhere,
     flatbuffers::FlatBufferBuilder* builder);

@@ -41,7 +41,7 @@ class PartWriter {
   PartWriter(flatbuffers::FlatBufferBuilder* builder, const std::vector<CodeKey>& codes,
              std::uint32_t buffers);
 
-  // Buffer `index` of the file holds `bytes`: tensors with just these bytes of memory refer to it.
+  // Buffer `index` of the file contains `bytes`: tensors with the same bytes of memory refer to it.
   void KnowBuffer(std::uint32_t index, std::span<const std::byte> bytes);
 
   // `handle`: of a resource; `made`: by the operator of a variable.
@@ -53,7 +53,7 @@ class PartWriter {
   Result<Offset<schema::SubGraph>> AddSubgraph(const graph::Subgraph& subgraph,
                                                const Offsets<schema::Tensor>& tensors);
 
-  // To be called last: what was added, in the order of the indices.
+  // To be called last: the added parts, in the order of the indices.
   Offsets<schema::OperatorCode> AddCodes();
   Offsets<schema::Buffer> AddBuffers();
   // The index of a new buffer; the bytes must stay until AddBuffers().

@@ -13,17 +13,17 @@
 
 namespace neap::formats::tflite {
 
-// A word of the file that says where in the file something lies.
+// A field of the file that contains a position in the file.
 struct ZipOffset {
   std::size_t place = 0;
   std::size_t bytes = 0;  // 4 or 8
   std::uint64_t value = 0;
 };
 
-// Every word of the archive at the end of `file` that counts from the start of the file: of each
-// entry of the central directory, of the records at the end, ZIP64's included. Empty: no archive
-// there, or one that counts from its own start (and so does not mind what stands before it), or one
-// that is damaged. O(entries + 64 KiB), whatever the bytes say.
+// Every position in the archive at the end of `file` that is relative to the start of the file: in
+// each entry of the central directory, in the records at the end, ZIP64's included. Empty: no
+// archive, or one with positions relative to its own start (which a shift does not affect), or a
+// damaged one. O(entries + 64 KiB) for any bytes.
 std::vector<ZipOffset> FindZipOffsets(std::span<const std::byte> file);
 
 }  // namespace neap::formats::tflite

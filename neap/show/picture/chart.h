@@ -30,7 +30,7 @@ struct Lines {
   std::vector<Curve> curves;
   std::string x_title;
   std::string y_title;
-  bool steps = false;          // a value holds until the next one
+  bool steps = false;          // a value applies until the next one
   bool logarithmic_y = false;  // of positive values
 };
 std::string LineChart(const Lines& lines);
@@ -39,7 +39,7 @@ std::string LineSvg(const Lines& lines);  // a file of its own
 // The page of a report: markup for the body, JSON for scripts and tests.
 std::string ReportPage(const std::string& title, const std::string& body, const std::string& json);
 
-// `text` as it may stand in the body.
+// `text` escaped for the body.
 std::string Escape(const std::string& text);
 
 }  // namespace neap::picture

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the memory page does beyond its drawings: the step under the pointer or chosen by the step
-// control, and the budget. Text only ever enters the page as text nodes. Private to neap/picture.
+// The script of the memory page: the step under the pointer or selected by the step control, and
+// the budget. Text enters the page only as text nodes. Private to neap/show/picture.
 #pragma once
 
 namespace neap::picture {

@@ -32,10 +32,10 @@ struct Buffer {
   std::int32_t memory = 0;
 };
 
-// What bytes are there for while a streamed segment computes a block.
+// The purpose of bytes while a streamed segment computes a block.
 enum class Holds : std::uint8_t {
   kInput,    // found by the segment, and still to be read in it
-  kOutput,   // computed so far of what the segment leaves
+  kOutput,   // computed part of the segment's output
   kLine,     // computed in an earlier row step
   kHalo,     // computed in an earlier block of this row step
   kBlock,    // computed in this block
@@ -43,13 +43,13 @@ enum class Holds : std::uint8_t {
   kPassing,  // neither read nor written here, needed later
 };
 
-// The arena inside one row step of one streamed segment: the one in which most bytes are needed.
+// The arena inside one row step of one streamed segment: the one with the most live bytes.
 struct Footprint {
   std::string title;
   std::int32_t segment = 0;
   std::int32_t row_step = 0;
   std::int32_t blocks = 0;  // of the row step: its column steps
-  std::int32_t peak = 0;    // the block with most bytes
+  std::int32_t peak = 0;    // the block with the most bytes
   std::int64_t arena_bytes = 0;
   // [offset, offset + bytes) in blocks [first, last).
   struct Stretch {
@@ -65,11 +65,11 @@ struct Footprint {
     std::int64_t peak_bytes = 0;  // in block `peak`
     std::vector<Stretch> stretches;
   };
-  std::vector<Part> parts;  // by tensor, then by what they are there for
+  std::vector<Part> parts;  // by tensor, then by purpose
 };
 
-// One order of one entry subgraph. Of a streamed plan a step is a segment, and live is what it
-// reaches up to.
+// One order of one entry subgraph. Of a streamed plan a step is a segment, and live is its highest
+// byte.
 struct Run {
   std::string title;  // "order of the file"
   std::vector<Step> steps;
@@ -91,8 +91,8 @@ struct Picture {
   std::string runtime;
   std::string neap_version;
   std::vector<Run> runs;  // one, or before and after
-  // What the report of the plan begins with, and the same of file order where the two can be
-  // compared; 0: not known.
+  // The number on the first line of the plan's report, and the same of file order where the two can
+  // be compared; 0: unknown.
   std::string planned_figure = "Arena";
   std::int64_t planned_bytes = 0;
   std::int64_t file_order_bytes = 0;
@@ -100,8 +100,8 @@ struct Picture {
   std::vector<std::string> notes;
 };
 
-// One self-contained page: live bytes over steps, the arena map, what makes the peak, a budget
-// slider; the drawings are there without script.
+// One self-contained page: live bytes over steps, the arena map, the tensors live at the peak, a
+// budget slider; the drawings work without script.
 std::string MemoryPage(const Picture& picture);
 
 // One line a step: step, operator, live bytes.

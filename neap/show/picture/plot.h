@@ -36,7 +36,7 @@ std::string ClosePlot();
 // Paths: columns across, pixels down, stretched to the plane. Outlines need the class "thin".
 std::string OpenPaths(const Plot& plot);
 
-// Lines and labels for bytes, labels for columns, and what the columns are.
+// Lines and labels for bytes, labels for columns, and the name of the columns.
 std::string ByteAxis(const Plot& plot);
 std::string ColumnAxis(const Plot& plot, const std::string& name);
 

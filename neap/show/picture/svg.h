@@ -12,17 +12,18 @@
 
 namespace neap::picture {
 
-// `text` as HTML or XML text and attribute value: control characters and what is no UTF-8 escaped
-// as report::Printable does, then the five characters of markup.
+// `text` as HTML or XML text and attribute value: control characters and invalid UTF-8 escaped as
+// report::Printable does, then the five characters of markup.
 std::string Escaped(std::string_view text, std::size_t max_columns = 4096);
 
-// A JSON document that may stand inside <script>: no '<', no line separators of JavaScript.
+// A JSON document that is safe inside <script>: no '<', no line separators of JavaScript.
 std::string ForScript(std::string json);
 
 // A tensor's name: short, the whole name in a tooltip.
 std::string NameMarkup(const report::ShortNames& names, const std::string& name);
 
-// A table that scrolls by itself where it is too wide, also by keyboard. `label`: what it lists.
+// A table that scrolls by itself where it is too wide, also by keyboard. `label`: its accessible
+// name.
 std::string OpenTable(const std::string& label);
 inline constexpr const char* kCloseTable = "</table></div>";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of an arena that are in use: what live tensors share counts once.
+// The bytes of an arena that are in use: bytes that live tensors share count once.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several JSON reports have in common. Private to neap/report.
+// Parts that several JSON reports share. Private to neap/show/report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace neap::report {
 
 using Json = nlohmann::ordered_json;
 
-double Microseconds(double seconds);  // rounded to what a clock can mean
+double Microseconds(double seconds);  // rounded to a clock's precision
 Json TensorJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::TensorId tensor);
 // null where there is no operator
 Json OpJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::OpId op);

@@ -15,7 +15,7 @@ std::string EntriesText(const PlanReport& report);
 // The model inputs that cannot be used again after a run, among others.
 std::string OverlapsText(const PlanReport& report);
 std::string StreamText(const PlanReport& report);
-// Not a detail: what limits a streamed plan, as a sentence above the table. The terms add up.
+// The limit of a streamed plan, as a sentence above the table. The terms add up.
 std::string StreamLimitText(const PlanReport& report);
 std::string MovesText(const PlanReport& report);
 std::string MemoriesText(const PlanReport& report);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is proven and what is unknown: "optimal" names its range, and an unknown allocation is
-// reported as unknown.
+// Proofs and unknowns as text: "optimal" names its range, and an unknown allocation is reported as
+// unknown.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace neap::report {
 // "optimal arena (every order and placement)": the headline equals its lower bound.
 std::string OptimalText(const PlanReport& report);
 
-// "gap 2.3 % (lower bound 121,088 B)", "optimal arena (...)", or what is unknown; no full stop.
+// "gap 2.3 % (lower bound 121,088 B)", "optimal arena (...)", or the unknown number; no full stop.
 std::string ProofText(const PlanReport& report, const Headline& headline);
 
 // A lower bound and the plans for which it holds; `over` is empty for every order and placement.

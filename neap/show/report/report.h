@@ -100,7 +100,7 @@ struct PlanReport {
   std::string model_file;            // the model written with this plan; "" when none is
   std::vector<std::string> written;  // all files, in the order of writing
   std::vector<std::string> notes;    // of the reader and of the run
-  // What the user can do with this result, one sentence each without a full stop. Text only.
+  // Next steps for the user, one sentence each without a full stop. Text only.
   std::vector<std::string> next;
   double read_seconds = 0;
   double total_seconds = 0;
@@ -147,7 +147,7 @@ std::vector<Move> MovesOf(const plan::EntryPlan& entry);
 std::vector<graph::TensorId> ClobberedInputs(const graph::Graph& graph,
                                              const plan::EntryPlan& entry);
 
-// The answer, what limits it and the next step; then a table, details, files and notes. Ends with a
+// The answer, its limit and the next step; then a table, details, files and notes. Ends with a
 // newline. Lines fit into the columns of the style and 100 columns, except paths.
 std::string PlanText(const PlanReport& report, const Style& style);
 // "over budget: required ..., available ..., excess ...", or why that is unknown: one line without
@@ -200,7 +200,7 @@ const compile::Inspection& LargestInspection(const InspectReport& report);
 
 // The peak in one sentence, live bytes operator by operator as bars, the largest tensors, totals.
 std::string InspectText(const InspectReport& report, const Style& style);
-// schemas/inspect-report.schema.json; ends with a newline. Every operator, whatever `all` says.
+// schemas/inspect-report.schema.json; ends with a newline. Every operator, regardless of `all`.
 std::string InspectJson(const InspectReport& report);
 
 // The result of `neap check`. `plan` is not owned and not null.

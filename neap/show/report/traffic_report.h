@@ -15,7 +15,7 @@ namespace neap::report {
 
 struct OrderTraffic {
   std::int64_t peak_bytes = 0;
-  std::int64_t without_traffic_bytes = 0;  // the least on-chip memory that moves only what it must
+  std::int64_t without_traffic_bytes = 0;  // smallest memory with compulsory traffic only
   std::int64_t compulsory_bytes = 0;
   std::vector<traffic::Row> rows;  // size by size
 };

@@ -7,7 +7,7 @@
 
 namespace neap::report {
 
-// "tiles at 1.003x MACs", "rewritten": the kind of a plan and what it costs.
+// "tiles at 1.003x MACs", "rewritten": the kind of a plan and its cost.
 std::string KindText(const TriedPlan& tried);
 // The plan that was taken; nullptr if there is none among `tried`.
 const TriedPlan* TakenOf(const PlanReport& report);

@@ -15,8 +15,8 @@
 
 namespace neap::arena {
 
-// Asks for the lower bound first, then by bisection between the bounds. All by node counts: the
-// same on every machine.
+// Tries the lower bound first, then bisects between the bounds. Limited by node counts: the same on
+// every machine.
 class AnytimeSearch {
  public:
   // `bytes` are the sizes of the part's buffers, `upper_bytes` the height of a placement of them
@@ -25,7 +25,7 @@ class AnytimeSearch {
                 std::int64_t upper_bytes, std::uint64_t seed);
 
   // One round: `nodes` for the lower bound, then a quarter of it for each step of a bisection; with
-  // a goal only that capacity is asked for. True when a lower placement was found, offsets() and
+  // a goal only that capacity is tried. True when a lower placement was found, offsets() and
   // upper_bytes(); `lower_bytes` is raised when a capacity was refuted. Ends at once when the
   // bounds meet or the budget ends.
   bool Round(std::int64_t nodes, std::optional<std::int64_t> goal_bytes, std::int64_t& lower_bytes,

@@ -28,9 +28,10 @@ Placement PlaceLikeTflm(const Problem& problem);
 // O(n^2) where those are too many to be kept.
 Placement PlaceLikeTflite(const Problem& problem, Step whole_run_last);
 
-// The most bytes that are live at one step, every buffer but one rounded up to what all alignments
-// have in common, less what pair rules let a buffer share at most with those that began before it,
-// and at least the end of every single buffer: no placement is lower. O((n + r) log (n + r)).
+// A lower bound of every placement: the maximum of the live bytes over the steps, every buffer but
+// one rounded up to the common divisor of all alignments, minus the largest number of bytes that
+// pair rules let a buffer share with those that began before it; at least the end of every single
+// buffer. O((n + r) log (n + r)).
 std::int64_t LoadLowerBound(const Problem& problem);
 
 struct SolveOptions {

@@ -24,12 +24,12 @@ class Budget {
     if (max_states_ == 0 && !limits.HasTimeLimit()) max_states_ = kDefaultStates;
   }
 
-  // Where the caller asked for kStatesForAFewSeconds.
+  // Where the caller requested kStatesForAFewSeconds.
   void SetFewSeconds(std::int64_t states) {
     if (max_states_ == kStatesForAFewSeconds) max_states_ = states;
   }
 
-  // What a state costs from here on, in about nanoseconds.
+  // The cost of a state from here on, approximately in nanoseconds.
   void SetStateCost(std::int64_t nanoseconds) { state_cost_ = nanoseconds; }
 
   // Counts placed buffers; false once the search has to end. Looks at the clock rarely.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Private to this module: "does one part of a problem fit into a capacity?", asked again and again.
+// Repeated decisions whether one part of a problem fits into a capacity. Private to this module.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class CapacitySearch {
                           Random& random, Budget& budget) = 0;
   // After kPlaced: the offset of an item, in bytes.
   virtual std::int64_t OffsetOf(std::size_t item) const = 0;
-  // Every height of this part is a multiple of it: other capacities say nothing new. 1 where that
-  // is not known of every placement.
+  // Every height of this part is a multiple of it, so other capacities need no search. 1 where this
+  // is not proven for every placement.
   virtual std::int64_t step_bytes() const = 0;
 };
 

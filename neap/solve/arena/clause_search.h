@@ -3,14 +3,14 @@
 // Private to this module: can one part of a problem be placed within a capacity? A search that
 // learns from its failures, for every kind of pair rule.
 //
-// What a pair may not be apart is a union of open intervals. Between two of the closed ranges that
-// are left there is one Boolean variable: true is offset(b) >= offset(a) + x, false is
-// offset(a) >= offset(b) + y. A pair that has to be disjoint has one: which of the two is below.
-// Every item has a floor and, counted from the top of the arena downwards, a floor in the mirror
-// image; both are `nodes`, so that everything is said once and holds for both. Literals and floors
-// follow from each other (clause_propagation.cc), and each remembers what it followed from. What
-// made a contradiction is traced back to literals alone (clause_learning.cc): a clause that holds
-// in every placement within this capacity or a lower one. Where the floors break no rule they are a
+// The forbidden distances of a pair are a union of open intervals. Between two of the remaining
+// closed ranges there is one Boolean variable: true is offset(b) >= offset(a) + x, false is
+// offset(a) >= offset(b) + y. A pair that has to be disjoint has one variable: which of the two is
+// below. Every item has a floor and, counted from the top of the arena downwards, a floor in the
+// mirror image; both are `nodes`, so that every rule is written once and applies to both. Literals
+// and floors imply each other (clause_propagation.cc), and each stores its reason. The reasons of a
+// contradiction are traced back to literals alone (clause_learning.cc): the result is a clause that
+// is valid in every placement within this capacity or a lower one. Floors that break no rule are a
 // placement. Sources: Marques-Silva, Sakallah 1999 (learning); Ohrimenko, Stuckey, Codish 2009
 // (explained bounds); Carlier, Pinson 1989 (edge finding). Strong where few buffers fill the
 // capacity in few ways, and to prove that there is none; decision_search.h places far larger
@@ -34,17 +34,17 @@ class ClauseSearch {
  public:
   static constexpr std::size_t kMaxBuffers = 512;
 
-  // `table` is that of the problem. At most kMaxBuffers buffers. O(n^2) memory, and what is
-  // learned: some thousand clauses.
+  // `table` is that of the problem. At most kMaxBuffers buffers. O(n^2) memory, and some thousand
+  // learned clauses.
   ClauseSearch(const Problem& problem, const PairTable& table,
                std::span<const BufferIndex> buffers);
 
-  // Every buffer ends at or below `capacity_bytes`? At most about `max_nodes` choices and failures
-  // (more where they cost more than elsewhere). Asked again for the same capacity it goes on where
-  // it stopped; what was learned is kept for lower ones, too.
+  // Decides whether every buffer can end at or below `capacity_bytes`. At most about `max_nodes`
+  // choices and failures (more if they are expensive). A second call with the same capacity
+  // continues the search; learned clauses are kept for lower capacities, too.
   Verdict Run(std::int64_t capacity_bytes, Random& random, std::int64_t max_nodes, Budget& budget);
 
-  // What Run was asked last; -1: nothing. Whether that is known to be impossible.
+  // The last capacity of Run; -1: none. Whether it is proven infeasible.
   std::int64_t capacity_bytes() const { return capacity_bytes_; }
   bool refuted() const { return refuted_; }
   // After kPlaced, in bytes.
@@ -55,7 +55,7 @@ class ClauseSearch {
   static constexpr Index kNone = -1;
 
   struct Item {
-    std::int64_t size = 0;  // rounded up to what divides all offsets
+    std::int64_t size = 0;  // rounded up to the common divisor of all offsets
     std::int64_t bytes = 0;
     std::int64_t alignment = 1;
     std::int64_t fixed = -1;
@@ -77,7 +77,7 @@ class ClauseSearch {
     std::int64_t apart = 0;     // offset(other) >= offset(owner) + apart, if below
     std::int64_t mirrored = 0;  // the same for the mirrored offsets, if above
   };
-  // What holds at some time: a literal, or a floor that is at least a value.
+  // A fact at some time: a literal, or a floor that is at least a value.
   struct Atom {
     Index subject = 0;  // a literal, or ~node
     std::int64_t value = 0;
@@ -87,7 +87,7 @@ class ClauseSearch {
     kClause,    // first: the clause
     kAtoms,     // [first, last) of atoms_
     kDistance,  // first: the literal, last: the node of its other item
-    kSum,       // as kAtoms; floors in it may be lower by what is not needed
+    kSum,       // as kAtoms; floors in it may be weakened
   };
   struct Entry {
     Index subject = 0;       // a literal, or ~node
@@ -116,7 +116,7 @@ class ClauseSearch {
     Index item = 0;
     std::int64_t adds = 0;  // bytes that it adds to those of the section before it
   };
-  // Where it can lie: starts at or above `low`, ends at or below `high`.
+  // Its possible range: starts at or above `low`, ends at or below `high`.
   struct Extent {
     Member member;
     std::int64_t low = 0;
@@ -193,7 +193,7 @@ class ClauseSearch {
     const bool is_a = variables_[static_cast<std::size_t>(variable)].a == below;
     return 2 * variable + ((is_a ? 0 : 1) ^ side);
   }
-  // By item: whether it is known to lie below that of the node, and disjoint from it.
+  // By item: whether it is known to be below that of the node, and disjoint from it.
   const std::uint8_t* BelowRow(Index node) const {
     return is_below_.data() + static_cast<std::size_t>(node) * items_.size();
   }
@@ -216,7 +216,7 @@ class ClauseSearch {
   std::vector<Index> disjoint_;           // by two items
   std::vector<std::vector<Member>> sections_;
   std::vector<std::int64_t> adds_;  // by item and section
-  std::vector<Index> known_;        // literals that hold whatever the capacity: the order of twins
+  std::vector<Index> known_;        // literals that are true for every capacity: the order of twins
 
   std::int64_t capacity_bytes_ = -1;
   bool refuted_ = false;

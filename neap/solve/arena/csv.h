@@ -29,8 +29,8 @@ struct CsvProblem {
 // 32 bits are renumbered, keeping their order. A pair of which one is never live outside the gaps
 // of the other gets a rule that lets it share (problem.h).
 //
-// Errors name the line (from 1 on), the column, and what was found. Never reads more than the text;
-// memory O(text + pairs with gaps), of which there may be at most a few millions.
+// Errors name the line (from 1 on), the column, and the value found. Never reads more than the
+// text; memory O(text + pairs with gaps), of which there may be at most a few millions.
 Result<CsvProblem> ParseCsv(std::string_view text);
 
 // The same table with the column `offset`, as last column unless it was there before.

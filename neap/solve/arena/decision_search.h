@@ -2,21 +2,22 @@
 //
 // Private to this module: can one part of a problem be placed within a capacity?
 //
-// A depth-first search over the placements in which every free buffer rests on something (see
-// Sections; where any placement fits, one of those does). `floor` of an unplaced item is a proven
-// lower bound on its offset. A section's level is the least floor of its unplaced items; those at
-// the level are its candidates. A section is ripe when each of its candidates is at the level of
-// *all* its sections. In a ripe section:
-//   - if a candidate is placed at its floor, everything unplaced around it lies above it, since an
+// A depth-first search over the placements in which every free buffer starts at 0 or at the end of
+// another one (see Sections; if any placement fits, one of those does). `floor` of an unplaced item
+// is a proven lower bound on its offset. A section's level is the lowest floor of its unplaced
+// items; those at the level are its candidates. A section is ripe when each of its candidates is at
+// the level of *all* its sections. In a ripe section:
+//   - if a candidate is placed at its floor, every unplaced item around it is above it, since an
 //     item's offset is at least its floor, which is at least the level of the shared section;
-//   - if it is not placed there, it rests on an unplaced item around it, so its floor rises to the
-//     least top that such an item can have.
-// The two cases are the branches; neither holds in a section that is not ripe. A section with the
-// globally least level is ripe, so there always is one. Propagation: level + unplaced sizes of a
-// section must fit; an item that would not fit with all others of a section above it rests on one
-// of them. Twins (equal items) keep the order of their index. An item with a fixed place is an item
-// whose floor and ceiling are that place. No table of refuted states is kept: the order of twins is
-// sound alone, not together with such a table. Pair rules: docs/algorithms/placement.md.
+//   - if it is not placed there, it starts at the end of an unplaced item around it, so its floor
+//     rises to the lowest end that such an item can have.
+// The two cases are the branches; neither is valid in a section that is not ripe. A section with
+// the globally lowest level is ripe, so there always is one. Propagation: level + unplaced sizes of
+// a section must fit; an item that would not fit with all others of a section above it starts at
+// the end of one of them. Twins (equal items) keep the order of their index. An item with a fixed
+// place is an item whose floor and ceiling are that place. There is no table of refuted states: the
+// order of twins is sound alone, not together with such a table. Pair rules:
+// docs/algorithms/placement.md.
 #pragma once
 
 #include <algorithm>
@@ -76,7 +77,7 @@ class DecisionSearch {
     std::int64_t floor = 0;  // of a placed item: the offset
     std::int64_t top = 0;    // floor + units
   };
-  // What one look at the unplaced items of a section shows.
+  // Summary of the unplaced items of a section.
   struct Survey {
     std::int64_t level;
     std::int64_t next_level;

@@ -24,10 +24,10 @@ std::vector<BufferIndex> FreeBuffers(const Problem& problem);
 std::vector<BufferIndex> TflmOrder(const Problem& problem);
 
 // Places buffers one after the other, each at the lowest aligned offset where it fits among the
-// buffers placed before it, as the rules of their pairs say; those with a fixed offset are there
-// from the beginning. Looks only at buffers that are live at the same time where their pairs fit in
-// memory, else at all placed ones. A pass costs O(sum over buffers of k log k), k the number of
-// time-overlapping buffers, or O(n^2).
+// buffers placed before it under the rules of their pairs; those with a fixed offset are placed
+// first. Visits only buffers that are live at the same time where their pairs fit in memory, else
+// all placed ones. A pass costs O(sum over buffers of k log k), k the number of time-overlapping
+// buffers, or O(n^2).
 class FirstFit {
  public:
   enum class Pairs { kHonoured, kIgnored };

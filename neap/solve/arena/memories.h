@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Several memories: every buffer gets one of them for its whole life and an offset in it, so that
-// each memory's placement fits into its capacity and the sum of costs is least. What a cost is the
-// caller decides, e.g. cycles spent on reading and writing the buffer in that memory.
+// each memory's placement fits into its capacity and the sum of costs is minimal. The caller
+// defines the costs, e.g. cycles spent on reading and writing the buffer in that memory.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ struct MemoryOutcome {
   bool optimal() const { return best && best->cost == lower_bound_cost; }
 };
 
-// What is wrong with a problem, in one line; nullopt when it is well-formed. Fixed buffers must not
-// collide, whichever memories they get.
+// The error of a malformed problem, in one line; nullopt when it is well-formed. Fixed buffers must
+// not collide, whichever memories they get.
 std::optional<std::string> Validate(const MemoryProblem& problem);
 
 // The independent word on a placement, as in check.h: the first violation in one line.
@@ -58,9 +58,9 @@ std::optional<std::string> FindViolation(const MemoryProblem& problem,
 
 // Depth-first branch and bound over the memories of the buffers, those with the largest differences
 // of cost first, the cheapest memory first; assignments whose loads fit are placed by Solve. The
-// bound is the sum of least costs, and what it costs at least to get down to the capacities at
-// steps that share no buffer. Anytime: the best found and the bound, whenever a limit ends it.
-// Deterministic unless limits.max_seconds or limits.stop ends it. `problem` is one for which
+// bound is the sum of the lowest costs, plus a lower bound of the cost of meeting the capacities at
+// steps that share no buffer. Anytime: returns the best result and the bound whenever a limit ends
+// it. Deterministic unless limits.max_seconds or limits.stop ends it. `problem` is one for which
 // Validate() finds nothing wrong.
 MemoryOutcome SolveMemories(const MemoryProblem& problem, const Limits& limits);
 

@@ -14,8 +14,8 @@ namespace neap::arena {
 
 class PairTable {
  public:
-  // offset(self) - offset(other) must not lie in the open interval (low, high). low == high says
-  // that the pair has rules that forbid nothing, so the default does not hold either.
+  // offset(self) - offset(other) must not be in the open interval (low, high). low == high means
+  // that the pair has rules that forbid nothing, so the default does not apply either.
   struct Entry {
     BufferIndex other = 0;
     std::int64_t low = 0;
@@ -39,7 +39,8 @@ class PairTable {
   // may be larger than those of the buffers, but not than offsets of pairs without rules allow.
   std::int64_t MostShared(BufferIndex self, std::int64_t self_bytes, BufferIndex other,
                           std::int64_t other_bytes) const;
-  // Whether the pair, live together, must not lie `apart` = offset(self) - offset(other) apart.
+  // Whether the pair, live together, must not have the distance `apart` = offset(self) -
+  // offset(other).
   bool Forbids(const Problem& problem, BufferIndex self, BufferIndex other,
                std::int64_t apart) const;
 

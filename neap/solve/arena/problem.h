@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The placement problem (dynamic storage allocation), without a word of neural networks: give every
+// The placement problem (dynamic storage allocation), independent of neural networks: assign every
 // buffer an offset so that no two buffers that are live at the same step share a byte, except as
 // far as pair rules allow it, and the arena is as low as possible.
 #pragma once
@@ -28,15 +28,15 @@ struct Buffer {
   bool occupies() const { return bytes > 0 && first < last; }
 };
 
-// offset(b) - offset(a) must not lie in the *open* interval (low, high), whose ends may lie
-// anywhere. A pair that is live at one step and has no rule has the interval
-// (-bytes(b), bytes(a)): the two are disjoint. One or more rules for a pair replace that interval
-// by the union of theirs; (a, b, low, high) says the same as (b, a, -high, -low). low == high
-// forbids nothing. Rules for pairs that are never live together, or where one has no bytes, say
-// nothing.
+// offset(b) - offset(a) must not be in the *open* interval (low, high), whose ends may have any
+// value. A pair that is live at one step and has no rule has the interval (-bytes(b), bytes(a)):
+// the two are disjoint. One or more rules for a pair replace that interval by the union of theirs;
+// (a, b, low, high) is equivalent to (b, a, -high, -low). low == high forbids nothing. Rules for
+// pairs that are never live together, or where one has no bytes, have no effect.
 //
-// A view that *always* lies at a fixed place inside another buffer is no pair: the caller merges
-// the two into one buffer with both lifetimes. Rules are for what may share, if that helps.
+// A view that is *always* at a fixed place inside another buffer is not a pair: the caller merges
+// the two into one buffer with both lifetimes. Rules are for buffers that may share bytes, where
+// this helps.
 struct PairRule {
   BufferIndex a = 0;
   BufferIndex b = 0;
@@ -49,9 +49,9 @@ struct Problem {
   std::vector<PairRule> pairs = {};
 };
 
-// An operator that reads `input` ahead of what it writes: `output` starts at least `distance` (>=
-// 0) bytes below the input, or at or above its end. Distance 0: the same address is allowed, and
-// any below.
+// An operator that reads each byte of `input` before it overwrites it: `output` starts at least
+// `distance` (>= 0) bytes below the input, or at or above its end. Distance 0: the same address is
+// allowed, and any below.
 PairRule StartsBelow(const Problem& problem, BufferIndex input, BufferIndex output,
                      std::int64_t distance);
 // `part` starts exactly `at` bytes above the start of `whole`, or the two are disjoint: an operator
@@ -66,8 +66,8 @@ struct Placement {
   std::int64_t height_bytes = 0;      // max of offset + bytes
 };
 
-// What is wrong with a problem, in one line; nullopt when it is well-formed. Fixed buffers that
-// break the rule of their pair make a problem ill-formed.
+// The error of a malformed problem, in one line; nullopt when it is well-formed. A problem whose
+// fixed buffers break the rule of their pair is malformed.
 std::optional<std::string> Validate(const Problem& problem);
 
 }  // namespace neap::arena

@@ -29,9 +29,9 @@ LiveSections FindSections(const Problem& problem, std::span<const BufferIndex> b
 // One part of a problem, in multiples of `unit`, over sections instead of steps. A buffer is live
 // in the sections [first, last).
 //
-// Pair rules are kept as gaps: how far one item starts above another one at least, if it starts
-// above it. That is what they say where the forbidden offsets of a pair are one interval around 0
-// (regular rules); where they are not, or where zero gaps form a cycle, there are no Sections.
+// Pair rules are stored as gaps: the smallest distance by which one item starts above another one,
+// if it starts above it. This is equivalent where the forbidden offsets of a pair are one interval
+// around 0 (regular rules); otherwise, or where zero gaps form a cycle, there are no Sections.
 //
 // Unit: there is a lowest placement in which every buffer rests at 0, on a fixed place or on the
 // top of another buffer (each buffer pushed down in turn until none moves). In it all offsets are
@@ -76,8 +76,8 @@ struct Sections {
     return std::span(gaps).subspan(gap_begins[i], gap_begins[i + 1] - gap_begins[i]);
   }
 
-  // Some placements that the rules allow are left out: what fits, fits, but a refutation says
-  // nothing.
+  // Some placements that the rules allow are left out: a placement found is valid, but a refutation
+  // proves nothing.
   bool tightened = false;
 
   // nullopt when the part is too large for the exact search (too many pairs of neighbours) or has

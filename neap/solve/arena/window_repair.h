@@ -21,9 +21,9 @@ class WindowRepair {
   WindowRepair(const Problem& problem, const Neighbours& neighbours, std::uint64_t seed);
 
   // Takes each buffer that ends above `capacity_bytes` out of a valid placement, together with at
-  // most `window` buffers around it, and lets the exact search place these anew below the capacity,
-  // everything else staying where it is. `offsets` remains valid; a buffer of which this did not
-  // succeed stays. Costs at most a fixed number of placed buffers per buffer above the capacity.
+  // most `window` buffers around it, and lets the exact search place these again below the
+  // capacity, without moving other buffers. `offsets` remains valid; a buffer for which this fails
+  // keeps its place. Costs at most a fixed number of placed buffers per buffer above the capacity.
   void Run(std::int64_t capacity_bytes, std::size_t window, std::vector<std::int64_t>& offsets,
            Budget& budget);
 
@@ -36,7 +36,7 @@ class WindowRepair {
   const Problem& problem_;
   const Neighbours& neighbours_;
   Random random_;
-  std::vector<BufferIndex> window_;  // placed anew
+  std::vector<BufferIndex> window_;  // placed again
   std::vector<std::int32_t> marks_;  // one per buffer: when it was seen last
   std::int32_t now_ = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What others do, from their documentation and published sources (docs/algorithms/pipelines.md
-// names them). Problems have passed Validate(). The limit of parameters is not looked at: these
-// rules know none.
+// Other partitioners, from their documentation and published sources (docs/algorithms/pipelines.md
+// names them). Problems have passed Validate(). The limit of parameters is ignored: these rules
+// have none.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ Assignment CutByParameterCount(const Problem& problem, std::span<const OpIndex> 
 
 // libcoral's profiling partitioner with this problem's costs in place of measured latencies: it
 // starts from the cut by parameter count, bisects a target between the fastest and the slowest
-// stage, gives every stage but the last the longest part of what is left that stays within the
-// target, and ends when the target is known to `threshold`.
+// stage, gives every stage but the last the longest part of the remaining operators that stays
+// within the target, and ends when the target is known to `threshold`.
 Assignment CutByProfiling(const Problem& problem, std::span<const OpIndex> order,
                           std::int64_t threshold);
 

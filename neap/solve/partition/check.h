@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The independent word on assignments and on proofs. Shares no code with the solver: everything is
-// worked out anew from the definition in problem.h.
+// Independent check of assignments and proofs. Shares no code with the solver: everything is
+// recomputed from the definition in problem.h.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ struct Evaluation {
   std::int64_t bottleneck = 0;    // the larger of the two
 };
 
-// What an assignment costs. `stage_of` has a stage in range for every operator. O(size).
+// The cost of an assignment. `stage_of` has a stage in range for every operator. O(size).
 Evaluation Evaluate(const Problem& problem, std::span<const Stage> stage_of);
 
-// Why an assignment is none, in one line: a stage out of range, an operator in an earlier stage
+// Why an assignment is invalid, in one line: a stage out of range, an operator in an earlier stage
 // than one before it, a group in two stages, more parameters than a stage may have, a forbidden
-// stage, another bottleneck than it says. O(size).
+// stage, a wrong bottleneck. O(size).
 std::optional<std::string> FindViolation(const Problem& problem, const Assignment& assignment);
 
 // True if some stage is a forbidden one.

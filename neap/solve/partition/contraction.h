@@ -50,7 +50,7 @@ class Contraction {
   }
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  // The group that stands for a class.
+  // The group that represents a class.
   const std::vector<OpIndex>& leaders() const { return leaders_; }
   OpIndex ProducerOf(TensorIndex tensor) const { return producer_[At(tensor)]; }
   const std::set<OpIndex>& ConsumersOf(TensorIndex tensor) const { return consumers_[At(tensor)]; }

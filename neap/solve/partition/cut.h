@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an order to stages: the best cut of a given order, and what repairs a predicted order or a
-// predicted assignment. Problems have passed Validate().
+// From an order to stages: the best cut of a given order, and the repair of a predicted order or
+// assignment. Problems have passed Validate().
 #pragma once
 
 #include <optional>

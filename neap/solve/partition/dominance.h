@@ -12,9 +12,9 @@
 namespace neap::partition {
 
 // Merge: `op` may be in the stage of `into`, its only predecessor or its only successor, in some
-// best assignment: it costs no computing, one tensor alone lies between the two, and moving `op`
-// over costs no more than that tensor: the tensors that take its place on the link, and its
-// parameters (there are none where they are limited), should they have to be streamed. Both are
+// best assignment: it has no computing cost, there is exactly one tensor between the two, and
+// moving `op` over costs no more than that tensor: the tensors that replace it on the link, and its
+// parameters (there are none where they are limited), if they have to be streamed. Both are
 // operators of the problem in which all merges before have been made; a merged one keeps the name
 // of `into`.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The downsets of a problem, made when they are first asked for. Private to neap/pipeline.
+// The downsets of a problem, created on first use. Private to neap/solve/partition.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ class Lattice {
   DownsetIndex size() const { return static_cast<DownsetIndex>(operators_.size()); }
   // Operators in the downset.
   OpIndex Operators(DownsetIndex set) const { return operators_[At(set)]; }
-  // Operators that may be added, and the downset with the i-th of them: kUnknown until Grown() was
-  // asked for it.
+  // Operators that may be added, and the downset with the i-th of them: kUnknown until the first
+  // call of Grown() for it.
   std::span<const OpIndex> Ready(DownsetIndex set) const {
     return std::span(ready_).subspan(ready_start_[At(set)],
                                      ready_start_[At(set) + 1] - ready_start_[At(set)]);

@@ -105,11 +105,11 @@ class StageLoad {
     }
   }
 
-  // What the stage costs, and what it will cost at least however many operators are added.
+  // The cost of the stage, and a lower bound of its cost with any operators added.
   std::int64_t cost() const {
     return count_ == 0 ? 0 : floor() + machine_.link_cost_per_byte * out_;
   }
-  // Of that, what its streams and transfers cost.
+  // The share of its streams and transfers.
   std::int64_t link_cost() const {
     return count_ == 0 ? 0 : cost() - machine_.fixed_cost - compute_;
   }

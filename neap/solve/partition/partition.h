@@ -26,10 +26,10 @@ struct Outcome {
   bool optimal() const { return best.bottleneck == lower_bound; }
 };
 
-// nullopt: no assignment keeps the limit of parameters and avoids the forbidden stages, or a limit
-// ended the search before one was found. In the first case `infeasible`, where given, gets the
-// certificate of it: its bound, kInfeasible, is more than any assignment costs. `problem` has
-// passed Validate(). Limits::max_states counts states; kStatesForAFewSeconds stands for 40 million.
+// nullopt: no assignment is within the limit of parameters and avoids the forbidden stages, or a
+// limit ended the search before one was found. In the first case `infeasible`, where given,
+// receives the certificate: its bound, kInfeasible, exceeds the cost of any assignment. `problem`
+// has passed Validate(). Limits::max_states counts states; kStatesForAFewSeconds means 40 million.
 // Method: docs/algorithms/pipelines.md.
 inline constexpr std::int64_t kInfeasible = kMaxCost + 1;
 std::optional<Outcome> Solve(const Problem& problem, const Limits& limits,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stage assignment problem, without a word of neural networks: give each of `num_ops` operators
-// one of `num_stages` stages, never an earlier one than an operator before it, so that the
-// costliest stage is as cheap as can be. Costs are whole numbers of one unit, whichever the caller
-// likes (picoseconds, bytes); no float decides. The cost of a stage that has an operator:
+// The stage assignment problem, independent of neural networks: assign each of `num_ops` operators
+// one of `num_stages` stages, never an earlier one than an operator before it, so that the cost of
+// the most expensive stage is minimal. Costs are integers in one unit of the caller's choice
+// (picoseconds, bytes); no float decides. The cost of a stage that has an operator:
 //
 //   fixed + sum of compute + stream * max(0, P - cache) + link * (in + out)
 //
@@ -61,7 +61,7 @@ struct Machine {
 struct Problem {
   OpIndex num_ops = 0;
   std::vector<std::int64_t> compute_cost;     // one per op
-  std::vector<std::int64_t> parameter_bytes;  // one per op: what it alone uses
+  std::vector<std::int64_t> parameter_bytes;  // one per op: its own parameters
   std::vector<SharedParameters> shared;
   std::vector<Tensor> tensors;
   // (before, after) for reasons that no tensor shows; a tensor implies producer before consumer.
@@ -74,8 +74,8 @@ struct Problem {
   Stage num_stages = 1;
 };
 
-// What is wrong with a problem (out of range, unsorted, cyclic, negative, sums too large), in one
-// line; nullopt when it is well-formed. O(size).
+// The error of a malformed problem (out of range, unsorted, cyclic, negative, sums too large), in
+// one line; nullopt when it is well-formed. O(size).
 std::optional<std::string> Validate(const Problem& problem);
 
 // A stage for every operator. `bottleneck` is the cost of the costliest stage or, where it is
@@ -100,8 +100,8 @@ struct Relations {
 // size).
 Problem Merged(const Problem& problem, const std::vector<OpIndex>& class_of, OpIndex num_classes);
 
-// The classes that `together` asks for: every group in one, and what lies between two members of a
-// class on a path as well. Numbered in a topological order. O(size log size).
+// The classes that `together` requires: every group in one, together with all operators on paths
+// between two members of a class. Numbered in a topological order. O(size log size).
 struct Classes {
   std::vector<OpIndex> class_of;
   OpIndex count = 0;

@@ -49,15 +49,15 @@ class DownsetSearch {
   // `problem` has no groups and outlives this, like `budget`.
   DownsetSearch(const Problem& problem, StateBudget* budget);
 
-  // Looks for the cheapest assignment below `bound`. With a shared link: for one below `bound`,
-  // that which uses the link least, as what is cheaper in the one may be dearer in the other.
-  // False: the budget ended it first.
+  // Searches for the cheapest assignment below `bound`. With a shared link: for the one below
+  // `bound` with the lowest link cost, since an assignment that is better in one cost may be worse
+  // in the other. False: the budget ended it first.
   bool Run(std::int64_t bound);
-  // What was found; nullopt: nothing.
+  // The result; nullopt: none found.
   std::optional<Assignment> Found() const;
-  // After a search that came to its end: the downsets that stages below `bound` lead to, where
-  // `bound` is at most that of the search and of what was found; with a shared link after a search
-  // that found nothing.
+  // After an exhausted search: the downsets that stages below `bound` lead to, where `bound` is at
+  // most that of the search and of its result; with a shared link only after a search without a
+  // result.
   Layers LayersBelow(std::int64_t bound) const;
   DownsetIndex downsets() const { return lattice_.size(); }
 

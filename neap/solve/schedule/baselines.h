@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Orders that cost next to nothing and prove nothing, and what a strategy returns when a limit ends
-// it. Memory linear in the problem; `file_order` is a valid order of all operators. Private to
-// neap/schedule.
+// Inexpensive orders without proofs, and the result of a strategy that a limit ended. Memory linear
+// in the problem; `file_order` is a valid order of all operators. Private to neap/schedule.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +38,8 @@ std::int64_t PeakOfOrder(const Problem& problem, const std::vector<OpIndex>& ord
 // An outcome without order or peak, whose bound is the largest single operator.
 Outcome SingleOpOutcome(const Problem& problem);
 
-// SingleOpOutcome with the best of the file's order, Kahn's and the greedy one: what is left when a
-// limit ends a search that holds no order yet.
+// SingleOpOutcome with the best of the file's order, Kahn's and the greedy one: the result when a
+// limit ends a search that has no order yet.
 Outcome FallbackOutcome(const Problem& problem, const Limits& limits,
                         const std::vector<OpIndex>& file_order);
 
@@ -48,7 +47,7 @@ Outcome FallbackOutcome(const Problem& problem, const Limits& limits,
 // work and time are left to fill them; then that work is charged.
 bool TakeInstance(const Problem& problem, const Limits& limits);
 
-// Takes over `order` with `peak_bytes` as the least peak of all orders, by an exhausted search.
+// Stores `order` with `peak_bytes` as the minimum peak of all orders, by an exhausted search.
 void SetProven(std::vector<OpIndex> order, std::int64_t peak_bytes, Outcome* outcome);
 
 // Takes over a bound that a search has proven. No effect when it is no better.

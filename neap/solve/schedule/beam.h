@@ -12,10 +12,9 @@
 
 namespace neap::schedule {
 
-// An order with peak <= budget, or an empty vector when the beam found none (which says nothing).
-// Keeps the `width` states of least live bytes for each number of executed operators.
-// O(num_ops x width x moves x words).
-// `expander`: of `instance`.
+// An order with peak <= budget, or an empty vector when the beam found none (which proves nothing).
+// Keeps the `width` states with the fewest live bytes for each number of executed operators.
+// O(num_ops x width x moves x words). `expander`: of `instance`.
 std::vector<OpIndex> BeamSearch(const Instance& instance, Expander* expander, std::int64_t budget,
                                 std::size_t width, Stopper* stopper);
 

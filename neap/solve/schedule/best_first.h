@@ -30,13 +30,13 @@ struct BestFirstOptions {
 // compared
 //   in full, so that a collision merges nothing, and the parent is found by its fingerprint and its
 //   sets. Among states of equal peak the one with the most operators executed comes first, then the
-//   least live bytes; the text leaves that open. No defragmentation operators: addresses are not
-//   this module's concern. Forced sets as written ("the set of transitions that perform all
-//   executable tasks depending on O" neither raises the peak nor ends with more live bytes) can
-//   lose the optimum: what is safe is to run the largest of the cheapest downsets between the state
-//   and the state after the set (docs/algorithms/order.md, commit theorem). Forced::kSets is the
-//   text, Forced::kProven the repair.
-// Invariant: states leave the queue in order of their peak, each once, with the least peak of all
+//   fewest live bytes; the text does not specify this. No defragmentation operators: this module
+//   has no addresses. Forced sets as written ("the set of transitions that perform all executable
+//   tasks depending on O" neither raises the peak nor ends with more live bytes) can lose the
+//   optimum. It is safe to run the largest of the cheapest downsets between the state and the state
+//   after the set (docs/algorithms/order.md, commit theorem). Forced::kSets follows the text,
+//   Forced::kProven the theorem.
+// Invariant: states leave the queue in order of their peak, each once, with the minimum peak of all
 //   paths to it in the searched graph. So the peak of the last one is a lower bound (unless the
 //   rule loses orders), and the first complete state is optimal in the searched graph.
 // Cost: O(states x ready operators x buffers of an operator x words) and the queue; a maximum flow

@@ -28,7 +28,7 @@ class BitIndex {
 
   std::size_t size() const { return size_; }
   const Word* Row(std::size_t index) const { return &keys_[index * words_]; }
-  // What one key costs at most, with the room that vectors leave when they double.
+  // The maximum bytes per key, including the unused capacity of vectors that double.
   static std::int64_t BytesPerKey(std::size_t words) {
     return static_cast<std::int64_t>(2 * words * sizeof(Word) + 4 * sizeof(std::uint32_t));
   }

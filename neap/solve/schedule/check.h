@@ -20,8 +20,8 @@ struct Replay {
   std::vector<std::int64_t> live_bytes;  // per step, while its operator runs
 };
 
-// nullopt when `order` is not a permutation of the operators or violates a precedence.
-// `why`, if given, receives one line that says so. O(size of the problem).
+// nullopt when `order` is not a permutation of the operators or violates a precedence. `why`, if
+// given, receives the reason in one line. O(size of the problem).
 std::optional<Replay> ReplayOrder(const Problem& problem, std::span<const OpIndex> order,
                                   std::string* why = nullptr);
 

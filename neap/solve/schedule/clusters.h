@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Next-freed-buffer branching: every completion frees some buffer first, and it is enough to try,
-// one after the other, what that takes. Private to neap/schedule.
+// Next-freed-buffer branching: every completion frees some buffer first, so it suffices to try the
+// operators required for each buffer. Private to neap/solve/schedule.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 namespace neap::schedule {
 
 // Notions (proofs: docs/algorithms/order.md, "Next freed buffer"):
-// * cluster of a buffer: what has not run of its users and of all their ancestors.
-// * volume(v): bytes that v touches first; height(v, F): what v needs at most beyond what is live
-//   when it begins, where the buffers F die early, in a stage before its last one.
+// * cluster of a buffer: its users and all their ancestors that have not run.
+// * volume(v): bytes that v touches first; height(v, F): the maximum bytes that v needs beyond
+//   those live when it begins, if the buffers F are freed early, in a stage before its last one.
 // * extra(v) = height(v, {}) - volume(v): scratch and the like.
 // * early set of v: an F such that each proper subset leaves a greater height. Its cluster is that
 //   of all its buffers together.

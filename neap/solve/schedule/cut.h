@@ -42,8 +42,8 @@ class CutFinder {
     std::vector<BufferIndex> buffers;
     std::vector<std::vector<OpIndex>> through;
   };
-  // A maximal flow of LeastHill's network as paths: together with what certainly costs, they prove
-  // the bound. The value comes in `hill`.
+  // A maximal flow of LeastHill's network as paths: together with the certain bytes, they prove the
+  // bound. The value is returned in `hill`.
   std::vector<Path> Witness(OpIndex op, std::int64_t* hill);
 
   // The largest downset F with from <= F <= to whose live bytes are least. `from` and `to` are
@@ -53,7 +53,7 @@ class CutFinder {
                                 Word* out);
 
  private:
-  // Where an operator stands in the network: executed for sure, not executed for sure, or a node.
+  // The state of an operator in the network: certainly executed, certainly not executed, or a node.
   enum : int { kExecuted = MaxFlow::kSource, kWaiting = MaxFlow::kSink };
   void Classify(OpIndex op);
   void ClassifyBetween(const Word* from, const Word* to);
@@ -69,7 +69,7 @@ class CutFinder {
   std::vector<int> node_of_;
   std::vector<OpIndex> free_ops_;
   std::vector<char> seen_;  // per buffer
-  // Of the last network of StageHill(): what it costs besides the cut, and a node of the far side.
+  // Of the last network of StageHill(): its cost besides the cut, and a node of the far side.
   std::int64_t constant_ = 0;
   int waiting_ = kWaiting;
   std::vector<BufferIndex> touched_buffers_;

@@ -28,8 +28,8 @@ class Decider {
           std::int64_t commit_from = kCommitFrom);
 
   // kFeasible: `order` receives an order with peak <= budget. kInfeasible: there is none, proven.
-  // kUnknown: `max_states` states or the stopper ended the search; what was refuted is kept for
-  // the next call, also with another budget.
+  // kUnknown: `max_states` states or the stopper ended the search; refuted states are kept for the
+  // next call, also with another budget.
   Verdict Decide(std::int64_t budget, std::int64_t max_states, Stopper* stopper,
                  std::vector<OpIndex>* order);
 

@@ -15,7 +15,8 @@ namespace neap::schedule {
 // Deviations: leaves a prefix whose peak is no lower than that of the best order so far (the
 // trivial
 //   bound); the first order tried is the best of the cheap ones.
-// Invariant: the walk holds the prefix on the stack; every order with a smaller peak than the best
+// Invariant: the walk contains the prefix on the stack; every order with a smaller peak than the
+// best
 //   one has a prefix that is still to be entered.
 // Cost: as many states (prefixes) as there are, up to num_ops! ones; memory linear in the problem.
 // Proves its result when it finishes; a limit leaves the best order so far, or a cheap one, with

@@ -13,7 +13,7 @@
 
 namespace neap::schedule {
 
-// What has run, what may run next, and what is live.
+// The executed operators, the ready operators, and the live bytes.
 struct State {
   std::vector<Word> executed;
   std::vector<Word> ready;
@@ -22,7 +22,7 @@ struct State {
 
 // One operator, or a set of operators with everything that they wait for.
 struct Move {
-  std::int64_t hill = 0;  // most live bytes while they run
+  std::int64_t hill = 0;  // maximum live bytes while they run
   std::int64_t live = 0;  // live bytes afterwards
   OpIndex op = -1;        // the one that runs last; -1: any
   std::int32_t row = -1;  // of Moves::rows; -1: `op` alone

@@ -56,7 +56,7 @@ class FingerprintTable {
     rows_.insert(rows_.end(), needed, needed + words_);
     return slot;
   }
-  // What one state costs at most, with the room that vectors leave when they double.
+  // The maximum bytes per state, including the unused capacity of vectors that double.
   static std::int64_t BytesPerState(std::size_t words) {
     return static_cast<std::int64_t>(4 * words * sizeof(Word) + 2 * sizeof(std::uint64_t) +
                                      4 * sizeof(StateIndex));

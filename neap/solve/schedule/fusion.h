@@ -12,23 +12,22 @@
 namespace neap::schedule {
 
 struct Fusion {
-  // Fused operators in stages over the buffers that are left: those of two operators or more, and
-  // what is live at the start or the end. No bytes are lost: the others are in the stages' peaks.
+  // Fused operators in stages over the remaining buffers: those of two operators or more, and those
+  // live at the start or the end. No bytes are lost: the others are in the stages' peaks.
   Problem problem;
   Instance::Stages stages;                // in bytes
   std::vector<std::vector<OpIndex>> ops;  // of the given problem, in the order in which they run
 };
 
-// Rules (exact-ordering R7; proofs: docs/algorithms/order.md, "Fusion"). Q runs right after P when
-// everything that Q waits for is P or before P, Q leaves no more bytes live than it finds, and no
-// step of Q is higher than the highest of P, both when as little as possible dies meanwhile and as
-// much as possible is touched. The same with time reversed: P runs right before Q when everything
-// that waits for P is Q or behind Q, and so on.
-// For every budget, an order of `problem` within it exists exactly when one of the fused problem
-// does. `forward` is the instance of `problem` in `unit`, in stages or not.
-// O(passes x ops x operators of a group); groups have at most kMaxFused operators.
-// `slack`: bytes by which the second one may be worse than the rule allows; only tests, which show
-// that the rule is needed as it is, give others than 0.
+// Rules (exact-ordering R7; proofs: docs/algorithms/order.md, "Fusion"). Q runs directly after P
+// when every predecessor of Q is P or before P, Q does not increase the live bytes, and no step of
+// Q is higher than the highest of P, both in the worst case: the fewest buffers freed meanwhile and
+// the most touched. The same with time reversed: P runs directly before Q when every successor of P
+// is Q or after Q, and so on. For every budget, an order of `problem` within it exists exactly when
+// one of the fused problem does. `forward` is the instance of `problem` in `unit`, in stages or
+// not. O(passes x ops x operators of a group); groups have at most kMaxFused operators. `slack`:
+// bytes by which the second one may be worse than the rule allows; only tests, which show that a
+// weaker rule is wrong, pass others than 0.
 struct FusionSlack {
   std::int64_t live_bytes = 0;
   std::int64_t hill_bytes = 0;

@@ -22,10 +22,10 @@ struct Inference {
 
 // Rule: where every downset before v that contains u costs more than the budget, v runs before u;
 // where every one without u does, u runs before v (docs/algorithms/order.md, "Inference"). One
-// affordable downset speaks for all operators inside and outside it at once, which spares most
-// cuts. Repeats with what it has found until nothing is new, `max_cuts` are spent or `stopper`
-// stops. `stages`: as of Instance, or empty. `budget` is in units of `unit`, which divides all
-// sizes. O(num_ops^2) cuts at worst.
+// affordable downset decides for all operators inside and outside it at once, which saves most
+// cuts. Repeats with its results until nothing is new, `max_cuts` are spent or `stopper` stops.
+// `stages`: as of Instance, or empty. `budget` is in units of `unit`, which divides all sizes.
+// O(num_ops^2) cuts at worst.
 Inference InferPrecedences(const Problem& problem, const Instance::Stages& stages,
                            std::int64_t unit, std::int64_t budget, std::int64_t max_cuts,
                            Stopper* stopper);

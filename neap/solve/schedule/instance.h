@@ -13,7 +13,7 @@
 
 namespace neap::schedule {
 
-// What running one operator after a downset does to memory.
+// The effect on memory of running one operator after a downset.
 struct Effect {
   std::int64_t hill = 0;  // live bytes while it runs
   std::int64_t live = 0;  // live bytes afterwards
@@ -24,9 +24,9 @@ struct Effect {
 // (everything an operator touches is live while it runs), so a reversed order has the same peak.
 //
 // Running an operator is a list of stages. Each touches some buffers, then reaches its peak, then
-// frees what nobody needs any more. Ordinary operators have one stage, in-place operators and those
-// that take over two (the input dies before the output starts), fused operators (fusion.h) as many
-// as it takes.
+// frees the buffers without further users. Ordinary operators have one stage, in-place operators
+// and those that take over two (the input is freed before the output starts), fused operators
+// (fusion.h) as many as needed.
 class Instance {
  public:
   struct CompiledBuffer {
@@ -57,8 +57,8 @@ class Instance {
   std::size_t words() const { return words_; }
   std::int64_t start_live() const { return start_live_; }
   std::int64_t end_live() const { return end_live_; }
-  // Every buffer is first touched by one certain operator: what the next-freed-buffer branching is
-  // proven for.
+  // Every buffer has one operator that touches it first in every order. Next-freed-buffer branching
+  // is proven for such problems only.
   bool one_first_user() const { return one_first_user_; }
 
   const std::vector<OpIndex>& Predecessors(OpIndex op) const { return predecessors_[At(op)]; }
@@ -69,7 +69,7 @@ class Instance {
   const std::vector<BufferIndex>& BuffersOf(OpIndex op) const { return buffers_of_[At(op)]; }
   const Word* Users(BufferIndex buffer) const { return users_.Row(buffer); }
   std::int64_t Scratch(OpIndex op) const { return scratch_[At(op)]; }
-  // What an op takes over; nullptr where it takes over nothing.
+  // The buffers that an op takes over; nullptr: none.
   const TakeOver* TakeOverOf(OpIndex op) const {
     const std::int32_t index = take_over_index_[At(op)];
     return index < 0 ? nullptr : &take_over_[At(index)];
@@ -132,7 +132,8 @@ class Instance {
   std::vector<TakeOver> take_over_;            // of the problem
   std::vector<std::int32_t> take_over_index_;  // per operator: into take_over_, or -1
 
-  // What is certain of a stage is summed up; the lists hold what depends on the executed set.
+  // The certain bytes of a stage are summed up; the lists contain the buffers that depend on the
+  // executed set.
   struct CompiledStage {
     std::int64_t peak = 0;
     std::int64_t adds = 0;

@@ -37,7 +37,7 @@ class MaxFlow {
   // The flow as paths from source to sink, cycles left out.
   struct Path {
     std::int64_t amount = 0;
-    // What the path passes after the source, in order: nodes, and edges with a tag.
+    // The path after the source, in order: nodes, and edges with a tag.
     struct Item {
       bool is_edge = false;
       int id = 0;  // node, or tag of the edge
@@ -48,7 +48,7 @@ class MaxFlow {
   std::vector<Path> TakePaths();
 
  private:
-  // Edge e and its reverse, e ^ 1, stand side by side, the given one first.
+  // Edge e and its reverse, e ^ 1, are adjacent, the given one first.
   struct Edge {
     int to;
     int next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ordering problem, without a word of neural networks: put `num_ops` operators into a
-// topological order so that the most bytes live at any step are least.
+// The ordering problem, independent of neural networks: find a topological order of `num_ops`
+// operators that minimises the maximum of the live bytes over all steps.
 //
 // A buffer is a hyperedge: a size and the set of *all* operators that touch it, writers and readers
 // alike. Aliases, views and in-place chains (one piece of memory, several writers) are simply
@@ -13,9 +13,9 @@
 //                        - bytes of outputs that take over inputs which die at v (InPlace,
 //                        TakeOver)
 //
-// The peak of an order is the largest hill. Before an operator runs everything that it writes is
-// allocated; after it has run everything that has no further user is freed. live() is submodular
-// over the lattice of downsets, which every pruning rule of the exact search rests on
+// The peak of an order is the largest hill. Before an operator runs all its outputs are allocated;
+// after it has run all buffers without a further user are freed. live() is submodular over the
+// lattice of downsets; every pruning rule of the exact search depends on this
 // (docs/algorithms/order.md).
 #pragma once
 
@@ -33,8 +33,8 @@ using BufferIndex = std::int32_t;
 struct Buffer {
   std::int64_t bytes = 0;
   std::vector<OpIndex> users;  // strictly increasing; every operator that writes or reads it
-  bool live_at_start = false;  // holds a graph input: live before the first step
-  bool live_at_end = false;    // holds a graph output: never freed
+  bool live_at_start = false;  // a graph input: live before the first step
+  bool live_at_end = false;    // a graph output: never freed
 };
 
 // When `op` is the last user of `input`, its `output` may be written over it: the bytes of
@@ -46,9 +46,9 @@ struct InPlace {
   BufferIndex output = 0;
 };
 
-// Part of what `op` writes may lie where part of what it reads was: the bytes of `outputs` count in
-// the hill of `op` only as far as they are more than the bytes of those `inputs` whose last user is
-// `op`. A tensor of which a part may be taken over is several buffers with the same users. Every
+// Part of the output of `op` may reuse the memory of part of its input: the bytes of `outputs`
+// count in the hill of `op` only as far as they exceed the bytes of those `inputs` whose last user
+// is `op`. A tensor of which a part may be taken over is several buffers with the same users. Every
 // other user of an output is stated to run after `op`; outputs are not live at start, inputs not
 // live at end; no buffer is in both lists. An op is in at most one TakeOver or InPlace.
 struct TakeOver {
@@ -60,7 +60,7 @@ struct TakeOver {
 struct Problem {
   OpIndex num_ops = 0;
   // (before, after), any number of times; with no cycle. A buffer does not imply precedence between
-  // its users: whoever builds the problem adds writer -> reader pairs here.
+  // its users: the caller adds writer -> reader pairs here.
   std::vector<std::pair<OpIndex, OpIndex>> precedences;
   std::vector<Buffer> buffers;
   std::vector<std::int64_t> scratch_bytes;  // one per op; empty: none
@@ -68,8 +68,8 @@ struct Problem {
   std::vector<TakeOver> take_over;
 };
 
-// What is wrong with a problem (out of range, unsorted, cyclic, negative or too large sizes), in
-// one line; nullopt when it is well-formed. O(size).
+// The error of a malformed problem (out of range, unsorted, cyclic, negative or too large sizes),
+// in one line; nullopt when it is well-formed. O(size).
 std::optional<std::string> Validate(const Problem& problem);
 
 }  // namespace neap::schedule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A question about the least peak that is cheaper to answer than to find it: what a search over
-// problems asks of each of them.
+// A query about the minimum peak that is cheaper than computing it, for searches over many
+// problems.
 #pragma once
 
 #include <cstdint>

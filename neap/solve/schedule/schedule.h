@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Orders of least peak. Solve() is the exact search; the other strategies are named, documented
-// baselines. Nothing here knows neural networks. Thread-safe: no global state; deterministic: the
-// same problem and the same limits (without max_seconds and stop) give the same outcome.
+// Orders of minimum peak. Solve() is the exact search; the other strategies are named, documented
+// baselines. This module is independent of neural networks. Thread-safe: no global state;
+// deterministic: the same problem and the same limits (without max_seconds and stop) give the same
+// outcome.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ enum class Proof : std::uint8_t {
 // with it its predecessors down to through[0].back(), which touches the second buffer; and so on;
 // the last has a user that cannot have run, or is live at the end. Each element of through[k] is a
 // direct predecessor of the one before it. Paths over one buffer add up to at most its bytes. When
-// bound_op is in place its input may stand first: live besides the output while another user is
-// waiting.
+// bound_op is in place its input may come first: live besides the output while another user has not
+// run.
 struct CutPath {
   std::int64_t bytes = 0;
   std::vector<BufferIndex> buffers;
@@ -57,7 +58,7 @@ struct Outcome {
 // bound. `problem` must pass Validate(). Method and proofs: docs/algorithms/order.md.
 Outcome Solve(const Problem& problem, const Limits& limits);
 
-// What kStatesForAFewSeconds stands for.
+// The number of states of kStatesForAFewSeconds.
 std::int64_t StatesForAFewSeconds(OpIndex num_ops);
 
 struct Strategy {

@@ -17,8 +17,8 @@
 
 namespace neap::schedule {
 
-// Bounds inside are in units (the common divisor of all sizes); the doors speak bytes.
-// `floor_bytes`: a lower bound of the whole problem; nothing below it is of interest here.
+// Internal bounds are in units (the common divisor of all sizes); the interface is in bytes.
+// `floor_bytes`: a lower bound of the whole problem; lower peaks of this segment need no search.
 class SegmentSearch {
  public:
   // `segment` outlives this. Tables of states take at most `max_table_bytes`. With `below_bytes`
@@ -53,7 +53,7 @@ class SegmentSearch {
     const std::int64_t floor = floor_bytes / unit_;
     return lower_ > floor ? lower_ : floor;
   }
-  // What an order has to be below to be of interest.
+  // Orders must be below this to be used.
   std::int64_t Target() const { return upper_ < cap_ ? upper_ : cap_; }
   void TakeSimpleOrder(const Limits& limits);
   bool MakeRivals(Stopper* stopper);
@@ -77,7 +77,7 @@ class SegmentSearch {
   std::int64_t unit_;
   std::int64_t max_table_bytes_;
   std::int64_t cap_;
-  std::unique_ptr<const Instance> instance_;  // none: too large for what is left
+  std::unique_ptr<const Instance> instance_;  // none: too large for the remaining budget
   std::unique_ptr<Rivals> rivals_;            // built when the cheapest bounds leave a gap
   std::vector<OpIndex> order_;
   std::int64_t base_ = 0;

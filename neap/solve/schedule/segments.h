@@ -14,7 +14,7 @@ namespace neap::schedule {
 
 struct Segment {
   std::vector<OpIndex> ops;          // of the whole problem; position = index in `problem`
-  Problem problem;                   // what is live across it is a buffer without users
+  Problem problem;                   // a buffer that is live across it has no users in it
   std::vector<BufferIndex> buffers;  // of the whole problem; -1: the one without users
 };
 

@@ -28,9 +28,8 @@ struct SerenityOptions {
 //   single output; each of its cuts is one of these. The rest: see the two headers.
 // Invariant: the order is the concatenation of the parts' orders; its peak is the largest of
 // theirs. Cost: that of the dynamic program on each part, times the rounds of budgeting. Proves its
-// result when every part is solved. Otherwise the parts that are not have cheap orders, and the
-// bound is the best of: the largest operator, the parts that are solved, the budgets that had no
-// solution.
+// result when every part is solved. Otherwise the unsolved parts have inexpensive orders, and the
+// bound is the highest of: the largest operator, the solved parts, the budgets without a solution.
 Outcome Serenity(const Problem& problem, const Limits& limits,
                  const std::vector<OpIndex>& file_order, const SerenityOptions& options);
 

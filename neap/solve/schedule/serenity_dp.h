@@ -13,7 +13,7 @@
 namespace neap::schedule {
 
 enum class DpEnd : std::uint8_t {
-  kSolution,    // `order` has the least peak of all orders
+  kSolution,    // `order` has the minimum peak of all orders
   kNoSolution,  // proven: every order has a peak above the budget
   kTimeout,     // a search step met more states than it may
   kStopped,     // the stopper, or the memory limit
@@ -28,7 +28,7 @@ struct DpResult {
 
 struct DpBudget {
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();  // tau: largest peak that is kept
-  std::int64_t step_states = 0;  // T: most states that a search step may memoise; 0: no limit
+  std::int64_t step_states = 0;  // T: maximum states that a search step may memoise; 0: no limit
 };
 
 // Source: "Ordering Chaos: Memory-Aware Scheduling of Irregularly Wired Neural Networks for Edge
@@ -38,9 +38,9 @@ struct DpBudget {
 //   pairs), not one tensor per node; a memoised schedule is kept as its last operator and a
 //   reference to the schedule before it; the time-out counts states, not seconds.
 // Invariant: after search step i the table M_i has one entry for every set of i operators that some
-//   order within the budget runs first, with the least peak with which it can be reached. Its key
-//   is the zero-indegree set z alone: what has not run is z with all its descendants, so z
-//   determines the executed set and with it the live bytes.
+//   order within the budget runs first, with the minimum peak with which it can be reached. Its key
+//   is the zero-indegree set z alone: the operators that have not run are z and all its
+//   descendants, so z determines the executed set and with it the live bytes.
 // Cost: O(states x ready operators x (buffers of an operator x words)); at most num_ops x 2^num_ops
 //   transitions. Memory: two steps of tables and eight bytes for every state, at most
 //   max_memory_bytes, else kStopped.

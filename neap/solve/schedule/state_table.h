@@ -17,7 +17,8 @@ namespace neap::schedule {
 
 class StateTable {
  public:
-  // Holds at most `max_bytes`; what does not fit is forgotten, which costs time and no correctness.
+  // Uses at most `max_bytes`; entries that do not fit are dropped, which costs time but not
+  // correctness.
   StateTable(std::size_t words, std::int64_t max_bytes)
       : words_(words), max_bytes_(max_bytes), slots_(kFirstSlots, kEmpty) {}
 

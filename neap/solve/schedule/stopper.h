@@ -12,8 +12,8 @@
 
 namespace neap::schedule {
 
-// About nanoseconds that a state of a problem of so many operators costs: what any state costs, and
-// words of rows that are looked through.
+// The approximate nanoseconds per state of a problem with this many operators: a constant, and the
+// words of rows that are scanned.
 inline std::int64_t StateCost(std::int64_t num_ops) {
   constexpr std::int64_t kAnyState = 400;
   constexpr std::int64_t kWordsAtOnce = 5;
@@ -46,7 +46,7 @@ class Stopper {
     if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
     return exhausted_ || interrupted_;
   }
-  // `states`, or what is left of max_states and of the work if that is less.
+  // `states`, or the rest of max_states and of the work if that is less.
   std::int64_t Remaining(std::int64_t states) const {
     if (limits_.max_states > 0) states = std::min(states, limits_.max_states - states_);
     if (charges_) states = std::min(states, WorkLeft() / state_cost_);

@@ -12,13 +12,12 @@
 namespace neap::schedule {
 
 // (before, after): some best order obeys all of them, and so does some order within any budget that
-// has one.
-// Rule (exact-ordering R8; proof: docs/algorithms/order.md, "Symmetry"): operators r1, r2, ..., rk
-// such that for each i the problem is mapped to itself by an exchange of r1 and ri that leaves the
-// other r alone may be taken to run in this order. Candidates come from refined colours; each
-// exchange is verified, edge by edge, on the problem with the precedences found before.
-// `stages` as of Instance, or empty. O((ops + users) log ops) per round of colours, and the size of
-// what an exchange moves for each of at most kMaxExchanges.
+// has one. Rule (exact-ordering R8; proof: docs/algorithms/order.md, "Symmetry"): operators r1, r2,
+// ..., rk such that for each i an exchange of r1 and ri, which leaves the other r unchanged, maps
+// the problem to itself, run in this order in some best order. Candidates come from refined
+// colours; each exchange is verified, edge by edge, on the problem with the precedences found
+// before. `stages` as of Instance, or empty. O((ops + users) log ops) per round of colours, and the
+// size of what an exchange moves for each of at most kMaxExchanges.
 std::vector<std::pair<OpIndex, OpIndex>> BreakSymmetries(const Problem& problem,
                                                          const Instance::Stages& stages);
 

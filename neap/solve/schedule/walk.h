@@ -28,7 +28,7 @@ class Walk {
   // Runs a ready operator; appends the operators that become ready to `ready`.
   // O(buffers and successors of op).
   void Run(OpIndex op, std::vector<OpIndex>* ready);
-  // Takes back `op`, the last one run; `live` is what live() was before it.
+  // Undoes `op`, the last one run; `live` is the value of live() before it.
   void Undo(OpIndex op, std::int64_t live);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The same traffic in equal blocks, as a cache or a page table would move it: every tensor is
-// ceil(bytes / block) blocks, a step touches the blocks of what it reads and then of what it
-// writes, one after the other, and every block that is touched takes a place in the memory.
+// ceil(bytes / block) blocks, a step touches the blocks of its inputs and then of its outputs, one
+// after the other, and every block that is touched occupies one place of the memory.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct BlockMemory {
   std::int64_t blocks = 0;       // places
 };
 
-// Right before the access number `position` of the trace; -1: what is on chip at the start finds no
-// place.
+// Right before the access number `position` of the trace; -1: a block that is on chip at the start
+// has no place.
 struct Eviction {
   std::int64_t position = 0;
   TensorIndex tensor = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The independent word on what moves: replays decisions step by step from the rules in problem.h
-// and counts again. Shares no code with what made the decisions.
+// Independent count of the traffic: replays decisions step by step from the rules in problem.h.
+// Shares no code with the solvers.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace neap::traffic {
 
-// nullopt when the residencies break a rule; `why`, if given, receives one line that says so.
+// nullopt when the residencies break a rule; `why`, if given, receives the reason in one line.
 // `residencies` by tensor, then by step. O((steps + accesses + residencies) log).
 std::optional<Counts> Replay(const Problem& problem, std::int64_t on_chip_bytes,
                              std::span<const Residency> residencies, std::string* why = nullptr);
 
-// The same for blocks: what is evicted, and when. O(accesses of blocks, logarithms apart).
+// The same for blocks: evicted blocks and their positions. O(accesses of blocks, logarithms apart).
 std::optional<Counts> ReplayBlocks(const Problem& problem, const BlockMemory& memory,
                                    std::span<const Eviction> evictions, std::string* why = nullptr);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The least traffic: what to hold and when, so that read and written bytes together are fewest, for
-// tensors of different sizes and whole. Belady's rule is no optimum here: sizes differ, and a
-// tensor that was never written out costs twice to give up.
+// The minimum traffic: which tensors are resident when, so that the sum of read and written bytes
+// is minimal, for whole tensors of different sizes. Belady's rule is not optimal here: sizes
+// differ, and evicting a tensor that was never written out costs twice.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A price for every byte held during a step. With prices the tensors no longer compete for room:
-// each has a cheapest life of its own, and the sum of those lives less what the whole memory would
-// earn is a lower bound of all traffic, whatever the prices are (Lagrangian relaxation of the
-// room). Prices are whole numbers, so the bound is exact. Private to neap/traffic.
+// A price for every resident byte and step. With prices the tensors no longer compete for space:
+// each has a cheapest residency of its own, and the sum of those costs minus the price of the whole
+// memory is a lower bound of all traffic, for any prices (Lagrangian relaxation of the capacity).
+// Prices are integers, so the bound is exact. Private to neap/solve/traffic.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class Prices {
 
   // The bound, in units of cost.
   Wide Bound() const { return bound_; }
-  // Units of cost as bytes of traffic, rounded up to what sums of whole tensors can be.
+  // Units of cost as bytes of traffic, rounded up to a sum of whole tensors.
   std::int64_t BytesOf(Wide cost) const;
 
   // The least cost of the rest of a tensor's life from the boundary before `step` on, `done` of its
@@ -49,7 +49,7 @@ class Prices {
   Wide OfHolding(std::int64_t bytes, Step step) const {
     return static_cast<Wide>(bytes) * prices_[static_cast<std::size_t>(step)];
   }
-  // What the memory earns from `step` on.
+  // The price of the whole memory from `step` on.
   Wide Earned(Step step) const { return earned_[static_cast<std::size_t>(step)]; }
   // Bytes for tensors beside the scratch of `step`.
   std::int64_t Room(Step step) const { return room_[static_cast<std::size_t>(step)]; }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Off-chip traffic, without a word of neural networks: tensors of different sizes are written once
-// and read in known steps; an on-chip memory of a given size holds some of them for some of the
-// time, and every byte that has to come from outside or go there is counted.
+// Off-chip traffic, independent of neural networks: tensors of different sizes are written once and
+// read in known steps; some of them are resident in an on-chip memory of a given size for some of
+// the time, and every byte that moves between it and external memory is counted.
 //
 // Rules:
-//  - A tensor is held during a step or it is not; the bytes of all tensors held during a step fit
-//    into the memory next to the step's scratch. Holding begins with an access (the tensor is
-//    written, or read in and kept), or at the start for what is there at the start.
+//  - A tensor is resident during a step or it is not; the bytes of all resident tensors and the
+//    step's scratch fit into the memory. Residency begins with an access (the tensor is written, or
+//    read in and kept), or at the start for tensors that are on chip at the start.
 //  - A read of a tensor that is not held moves its bytes in, once, whether it is then kept or
 //    streams past through buffers that are not counted. A tensor that is not held while it is
 //    written streams out: its bytes are written.
-//  - A tensor whose holding ends although it is still needed, and that has no copy outside, is
-//    written back. With a copy outside it is dropped for nothing (nothing writes it again). What
-//    nobody needs any more is never written.
+//  - A tensor whose residency ends although it is still needed, and that has no copy outside, is
+//    written back. With a copy outside it is dropped at no cost (no step writes it again). Tensors
+//    without further use are never written.
 //  - The memory needs no addresses here: fragmentation is not part of this model.
 #pragma once
 
@@ -29,11 +29,11 @@ using TensorIndex = std::int32_t;
 
 enum class Begin : std::uint8_t {
   kWritten,  // its first access writes it
-  kOnChip,   // it is on chip before the first step; whoever cannot be held then is written out
+  kOnChip,   // it is on chip before the first step; tensors that do not fit then are written out
   kOffChip,  // it is outside before the first step; its first read moves it in
 };
 enum class End : std::uint8_t {
-  kDead,      // nobody needs it after its last access
+  kDead,      // not needed after its last access
   kAnywhere,  // needed after the last step, on chip or outside
   kOffChip,   // has to be outside after the last step
 };
@@ -54,8 +54,8 @@ struct Problem {
 // Sums that no problem may exceed: of bytes times accesses.
 inline constexpr std::int64_t kMaxTraffic = std::int64_t{1} << 50;
 
-// What is wrong with a problem, in one line; nullopt when it is well-formed: accesses in range and
-// increasing, a kWritten tensor has one, sizes not negative, sums within kMaxTraffic.
+// The error of a malformed problem, in one line; nullopt when it is well-formed: accesses in range
+// and increasing, a kWritten tensor has one, sizes not negative, sums within kMaxTraffic.
 std::optional<std::string> Validate(const Problem& problem);
 
 // `tensor` is held in the steps [first, last). [0, ...) of a tensor that is on chip at the start
@@ -76,7 +76,8 @@ struct Counts {
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-// The traffic that no memory avoids: what begins outside and is read, what has to end there.
+// The compulsory traffic: tensors that begin outside and are read, and tensors that have to end
+// there.
 std::int64_t CompulsoryBytes(const Problem& problem);
 
 // The least memory with which nothing but the compulsory bytes moves.

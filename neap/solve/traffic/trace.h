@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every step of a traffic problem touches. Private to neap/traffic.
+// The accesses of every step of a traffic problem. Private to neap/solve/traffic.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Trace {
  public:
   explicit Trace(const Problem& problem);  // which outlives this
 
-  // What the step reads, by index, then what it writes.
+  // The tensors that the step reads, by index, then those that it writes.
   std::span<const TensorIndex> AccessedIn(Step step) const {
     const auto at = static_cast<std::size_t>(step);
     return std::span(accessed_).subspan(begin_[at], begin_[at + 1] - begin_[at]);

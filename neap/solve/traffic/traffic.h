@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The door of the module: one order, one on-chip size, every rule and the optimum side by side.
+// The interface of the module: every rule and the optimum for one order and one on-chip size.
 #pragma once
 
 #include <atomic>

@@ -17,14 +17,15 @@ namespace neap::cascade {
 
 struct AxisFlow {
   std::map<graph::TensorId, ops::Interval> held;  // of every tensor that is cut
-  // What an operator reads of an input that holds more: a slice.
+  // The part of an input that an operator reads: a slice.
   std::map<std::pair<graph::OpId, std::size_t>, ops::Interval> read;
 };
 
-// `needed[t]`: what the operators behind t need of it, for every tensor of the region that is cut;
-// the region's inputs are `inputs`. Finds the least parts of the inputs from which the operators,
-// with the padding that they choose for such sizes, compute all that is needed. nullopt with the
-// reason: an operator cannot be cut along the axis, or no part that is a little larger will do.
+// `needed[t]`: the part that the consumers of t need, for every tensor of the region that is cut;
+// the region's inputs are `inputs`. Finds the smallest parts of the inputs from which the
+// operators, with the padding that they choose for such sizes, compute all needed parts. nullopt
+// with the reason: an operator cannot be cut along the axis, or no slightly larger part is
+// sufficient.
 std::optional<AxisFlow> FlowAlong(const graph::Subgraph& subgraph,
                                   const std::vector<graph::OpId>& ops,
                                   const std::vector<graph::TensorId>& inputs, std::size_t axis,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles that are the same operators on tensors of the same shapes may share one body, which each of
-// them calls; and what that costs where a runtime keeps data for every operator. Private to
-// neap/cascade.
+// them calls; and the cost where a runtime keeps data for every operator. Private to
+// neap/transform/cascade.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ inline constexpr int kNoBody = -1;
 std::vector<int> BodiesOf(const graph::Subgraph& subgraph, const std::vector<Tile>& tiles,
                           TileBodies bodies);
 
-// What TensorFlow Lite Micro keeps on a 32-bit machine, about: for a tile as clones; for one body
-// with what it has of its own; for a call of a body, slices of the region's inputs included.
+// Approximate persistent bytes of TensorFlow Lite Micro on a 32-bit machine: for a tile as clones;
+// for one body with its own tensors; for a call of a body, slices of the region's inputs included.
 std::int64_t KeptByClones(const graph::Subgraph& subgraph, const Tile& tile);
 std::int64_t KeptByBody(const graph::Subgraph& subgraph, const Tile& tile);
 std::int64_t KeptByCall(const Tile& tile);

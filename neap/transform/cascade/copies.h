@@ -19,13 +19,12 @@ struct WeightCopy {
   std::vector<graph::TensorId> tensors;
   std::int64_t bytes = 0;
   std::int64_t reads = 0;         // tiles that use them
-  std::int64_t saved_cycles = 0;  // what the copy itself takes is taken off
+  std::int64_t saved_cycles = 0;  // after subtracting the cost of the copy
 };
 
-// What could be copied for a region, where that saves cycles by the model of the device: from the
-// memory that holds weights to the one that holds activations. `realised` is the graph with the
-// region in tiles, in which constants have the ids that they had. Nothing, where both are the same
-// memory.
+// Copies for a region that save cycles by the model of the device: from the memory for weights to
+// the one for activations. `realised` is the graph with the region in tiles, in which constants
+// keep their ids. Empty where both are the same memory.
 std::vector<WeightCopy> CopiesThatPay(const graph::Subgraph& subgraph, const RegionPlan& region,
                                       const graph::Subgraph& realised, const Device& device);
 
@@ -33,8 +32,7 @@ std::vector<WeightCopy> CopiesThatPay(const graph::Subgraph& subgraph, const Reg
 // the fewest bytes. Exact: no subset is better. In the order in which they were given.
 std::vector<WeightCopy> BestCopies(const std::vector<WeightCopy>& copies, std::int64_t free_bytes);
 
-// Bytes that the memory of the device which holds activations has beside an arena; 0 where its size
-// is unknown.
+// Bytes that the device's memory for activations has beside an arena; 0 where its size is unknown.
 std::int64_t FreeBytes(const Device& device, std::int64_t arena_bytes);
 
 }  // namespace neap::cascade

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a region in tiles costs, before it is realised: the bytes that are live at once, the work,
-// and what a runtime keeps for every operator. Private to neap/cascade.
+// The cost of a region in tiles, before it is realised: live bytes, MACs, and the data that a
+// runtime keeps for every operator. Private to neap/transform/cascade.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ struct Rules {
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
   bool charges_operators = false;  // TensorFlow Lite Micro keeps data for each operator
   TileBodies bodies = TileBodies::kClones;
-  // What slices and concatenations must have kernels in.
+  // The runtime that must have kernels for slices and concatenations.
   ops::StockRuntime runtime = ops::StockRuntime::kNone;
 };
 
 struct Cost {
   std::int64_t bytes = 0;       // most live at once
   std::int64_t macs = 0;        // multiplications with weights
-  std::int64_t kept_bytes = 0;  // beyond what the operators need when they are not cut
+  std::int64_t kept_bytes = 0;  // beyond the need of the uncut operators
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
 // `a` is no worse in any respect.
 bool Dominates(const Cost& a, const Cost& b);
 
-// Bytes of a tensor, rounded up as the rules say; 0 for constants and where they are not known.
+// Bytes of a tensor, rounded up by the rules; 0 for constants and unknown sizes.
 std::int64_t CountedBytes(const graph::Tensor& tensor, const Rules& rules);
 
 // Multiplications with weights for one element of the output.
@@ -46,15 +46,15 @@ std::int64_t MacsPerElement(const graph::Subgraph& subgraph, const graph::Op& op
 std::int64_t MacsOf(const graph::Subgraph& subgraph, const graph::Op& op);
 std::int64_t MacsOf(const graph::Subgraph& subgraph);
 
-// Bytes by which the output of `op` may lie over its input `input`, as far as the rules go: the two
-// need at most bytes(input) + bytes(output) less this.
+// Bytes by which the output of `op` may overlap its input `input` under the rules: the two need at
+// most bytes(input) + bytes(output) minus this.
 std::int64_t SavedInside(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
                          const Rules& rules);
 
-// Of the region run tile by tile, slices just before they are read. `dies[i]`: border input i is
-// not needed by anybody behind the region. Inputs and output of the region are counted, what else
-// lives beside it is not. A lower bound of what a placement of that order needs, up to overlaps
-// inside operators, which are counted by rows.
+// Of the region run tile by tile, slices just before they are read. `dies[i]`: border input i has
+// no consumer after the region. Inputs and output of the region are counted, other live tensors are
+// not. A lower bound of a placement of that order, except for overlaps inside operators, which are
+// counted by rows.
 Cost CostOf(const graph::Subgraph& subgraph, const RegionPlan& plan, const std::vector<Tile>& tiles,
             const std::vector<bool>& dies, const Rules& rules);
 // The same; nullopt as soon as the cost reaches `too_many` bytes.

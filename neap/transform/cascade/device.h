@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Devices: memories and rates, from a JSON description (schemas/device.schema.json,
-// docs/algorithms/tiles.md) or a preset; and what running operators on one takes. A model: it
-// orders plans, and says what it cannot know.
+// docs/algorithms/tiles.md) or a preset; and the cycles of operators on them. A model for the
+// comparison of plans; the documentation lists its limits.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ inline constexpr std::size_t kOpClasses = 6;
 std::string_view NameOf(OpClass op_class);
 OpClass ClassOf(const graph::Subgraph& subgraph, const graph::Op& op);
 
-// What the output unit of a block engine does beside scaling sums: looking functions up in a table
-// (also where one is fused into a convolution), maxima, sums, products, products of 32 bits.
+// Operations of a block engine's output unit besides scaling sums: table lookups (also for
+// functions fused into a convolution), maxima, sums, products, products of 32 bits.
 enum class OutputClass : std::uint8_t { kLookup, kMaxPool, kAdd, kMultiply, kMultiplyWide, kOther };
 inline constexpr std::size_t kOutputClasses = 5;  // kOther has no rate of its own
 // "lookup", "max_pool", "add", "multiply", "multiply_wide".
 std::string_view NameOf(OutputClass output_class);
 OutputClass OutputClassOf(const graph::Subgraph& subgraph, const graph::Op& op);
 
-// Multiplier arrays that work on blocks: what the rates of a class cannot say.
+// Multiplier arrays that work on blocks, which rates per class cannot describe.
 struct BlockEngine {
   std::int64_t macs_per_cycle = 0;  // 0: no such engine
   std::int64_t block_height = 1;    // of the unit block
@@ -83,15 +83,15 @@ struct OpCycles {
   std::int64_t transfer = 0;  // of bytes, in the memories where they are
   std::int64_t total = 0;     // as they overlap, with the launch
 };
-// `op` with its shapes as they are. Activations are in the first memory that holds them, weights in
-// the first that holds those.
+// `op` with its present shapes. Activations are in the first memory for activations, weights in the
+// first for weights.
 OpCycles CyclesOf(const graph::Subgraph& subgraph, const graph::Op& op, const Device& device);
 // The same with the weights beside the activations, if `weights_copied`.
 OpCycles CyclesOf(const graph::Subgraph& subgraph, const graph::Op& op, const Device& device,
                   bool weights_copied);
 // Of a copy from one memory to the other.
 std::int64_t CopyCycles(std::int64_t bytes, const DeviceMemory& from, const DeviceMemory& to);
-// The memory that holds weights, or activations; nullptr: none does.
+// The memory for weights, or for activations; nullptr: none.
 const DeviceMemory* MemoryFor(const Device& device, bool weights);
 // Of all operators, one after the other.
 std::int64_t CyclesOf(const graph::Subgraph& subgraph, const Device& device);

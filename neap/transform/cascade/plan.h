@@ -25,7 +25,7 @@ struct PlanProgress {
   std::int64_t best_bytes = 0;  // 0: none yet
 };
 
-// By which proposals are compared on a front: what is no better in any of them is left out.
+// Criteria of a front: proposals that are not better in any of them are left out.
 struct Criteria {
   bool arena = true;
   bool total_arena = true;  // where it is known
@@ -36,8 +36,8 @@ struct Criteria {
 struct PlanOptions {
   compile::Options compile;  // how realised graphs are ordered and placed
   Device device;
-  // Of the arena and of the total arena (where no total is known, of the arena); 0: none. Without
-  // any, the least bytes are the best, else the fewest cycles within both.
+  // Budgets of the arena and of the total arena (where no total is known, of the arena); 0: none.
+  // Without any, the fewest bytes are best, else the fewest cycles within both.
   std::int64_t budget_bytes = 0;
   std::int64_t budget_total_bytes = 0;
   Grids grids;
@@ -52,7 +52,7 @@ struct PlanOptions {
 // A way to run the whole graph, realised and placed.
 struct Proposal {
   std::vector<RegionPlan> regions;      // none: nothing is cut; operators of the graph
-  std::int64_t arena_bytes = 0;         // of its own placement; what the runtime allocates if known
+  std::int64_t arena_bytes = 0;         // of its own placement; the runtime's allocation if known
   std::int64_t total_arena_bytes = -1;  // TensorFlow Lite Micro on Cortex-M; -1: not known
   std::int64_t delivered_arena_bytes = -1;  // compile::Compiled's
   // compile::UnknownScratchText(): `arena_bytes` counts none of that scratch.
@@ -64,7 +64,8 @@ struct Proposal {
   TileBodies bodies = TileBodies::kClones;
   bool keeps_order = true;            // the order of its graph, which no search made lower
   std::int64_t placement_states = 0;  // with which it was placed; 0: those of the options
-  // What was placed on the way: compiled again, the proposal needs no more than it says.
+  // Placements found during the search: compiled again, the proposal does not need more than
+  // stated.
   std::shared_ptr<compile::PlacementMemo> placements;
 };
 
@@ -89,18 +90,18 @@ struct PlanOutcome {
 // The options with which a realised graph is compiled.
 compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal);
 
-// The graph that a proposal stands for.
+// The graph of a proposal.
 Result<graph::Graph> GraphOf(const graph::Graph& graph, const Proposal& proposal);
 
 // `graph` has passed graph::Verify(). Regions are runs of the order that the exact search finds for
 // the graph as it is, in subgraph 0; cut along one spatial axis or both. For every run and grid the
-// bytes that live at once, the multiplications and what the runtime keeps are computed; what
-// another plan of the same run beats in all three is left out, nothing else. The rest is combined
-// by dynamic programming over the order, again without thinning, and every proposal that is still
-// of interest is realised, ordered and placed by the ordinary pipeline: that arena is its memory.
-// Proposals that a lower bound of their arena rules out are not placed. With `whole_front` the
-// plans of all points have passed check::CheckPlan(), else that of the chosen one.
-// Fails as compile::Compile() does. Deterministic, unless it is cut short.
+// live bytes, the multiplications and the runtime's persistent data are computed; only plans that
+// another plan of the same run beats in all three are dropped. The rest is combined by dynamic
+// programming over the order, again without thinning, and every remaining proposal is realised,
+// ordered and placed by the ordinary pipeline: that arena is its memory. Proposals that a lower
+// bound of their arena rules out are not placed. With `whole_front` the plans of all points have
+// passed check::CheckPlan(), else that of the chosen one. Fails as compile::Compile() does.
+// Deterministic, unless it is cut short.
 Result<PlanOutcome> FindPlan(const graph::Graph& graph, const PlanOptions& options);
 
 }  // namespace neap::cascade

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Regions: operators that run together, tile by tile. A region is cut along axes of its one output;
-// what every tile needs of every tensor follows from the operators' dependence maps.
+// the part of every tensor that a tile needs follows from the operators' dependence maps.
 #pragma once
 
 #include <cstddef>
@@ -39,21 +39,20 @@ struct Grids {
   std::int64_t max_tiles = 64;     // of one region
   // Where height and width are both cut: parts along the one, for each part along the other.
   std::int64_t max_aspect = 2;
-  // All of these. Else, where slices of whole rows are free, as in TensorFlow Lite Micro, no cuts
-  // along the width alone, and no more than 16 tiles where both are cut: other tiles pay for what
-  // they copy.
+  // All of these. Otherwise, where slices of whole rows are free, as in TensorFlow Lite Micro, no
+  // cuts along the width alone, and at most 16 tiles where both are cut: other tiles have to copy.
   bool all = false;
 };
 
-// The tensors at the border of a region: what it reads from outside (constants excepted), each
-// once, by first use, and what it writes for the outside.
+// The tensors at the border of a region: tensors that it reads from outside (constants excepted),
+// each once, by first use, and those that it writes for outside.
 struct Border {
   std::vector<graph::TensorId> inputs;
   std::vector<graph::TensorId> outputs;
 };
 Border BorderOf(const graph::Subgraph& subgraph, const std::vector<graph::OpId>& ops);
 
-// What tiles that are the same operators on tensors of the same shapes are made of.
+// The form of tiles with the same operators on tensors of the same shapes.
 enum class TileBodies : std::uint8_t {
   kClones,  // operators of their own
   kShared,  // one body (a subgraph) that each of them calls; TensorFlow Lite only
@@ -76,14 +75,14 @@ struct TileStep {
   // For each input of the operator: a tensor of the tile, or kWhole where it is read as it is.
   std::vector<int> inputs;
   int output = 0;
-  // What the clone has otherwise than the operator.
+  // The clone's differences from the operator.
   std::vector<std::pair<std::string, graph::Attribute>> attributes;
   std::vector<std::string> removed;    // attributes
   std::vector<std::int64_t> paddings;  // of PAD, in place of its second input; empty: as it is
 };
 
 struct Tile {
-  ops::Box output_box;  // what this tile contributes
+  ops::Box output_box;  // the part of the output that this tile computes
   std::vector<TileTensor> tensors;
   std::vector<TileStep> steps;  // in the order in which they run
   int output = 0;               // its box is `output_box`
@@ -98,19 +97,19 @@ Result<std::vector<Tile>> TilesOf(const graph::Subgraph& subgraph, const RegionP
 
 // The graph with every region as ordinary operators: slices, clones on tiles that share the
 // weights, concatenations. Operators that are not in a region stay, with their tensors; those of a
-// region are gone, and what they wrote inside it has no user any more. Regions are disjoint, and
-// none stands both before and behind another. Operators stand in `order` (of those of subgraph 0
-// that are not folded; it can be run; empty: theirs), a region's at the place of its last one. The
-// result has passed graph::Verify(); it is an edited graph of the file that `graph` was read from
-// (formats::WriteEdited).
-// With kShared, tiles of TensorFlow Lite's operators share bodies where that needs less than clones
-// (BodiesOf() in neap/transform/cascade/bodies.h): a call is an IF whose condition is a constant,
-// true, and whose two branches are the body; bodies are subgraphs behind those that there are.
+// region are removed, and their tensors inside it have no user any more. Regions are disjoint, and
+// none is both before and after another. Operators are in `order` (of those of subgraph 0 that are
+// not folded; it can be run; empty: theirs), a region's at the place of its last one. The result
+// has passed graph::Verify(); it is an edited graph of the file that `graph` was read from
+// (formats::WriteEdited). With kShared, tiles of TensorFlow Lite's operators share bodies where
+// that needs less than clones (BodiesOf() in neap/transform/cascade/bodies.h): a call is an IF
+// whose condition is a constant, true, and whose two branches are the body; bodies are subgraphs
+// after the existing ones.
 Result<graph::Graph> Realise(const graph::Graph& graph, const std::vector<RegionPlan>& regions,
                              const std::vector<graph::OpId>& order = {},
                              TileBodies bodies = TileBodies::kClones);
 
-// The same graph in which tensors that nothing refers to take no room: what is planned.
+// The same graph without memory for unused tensors: the graph that is planned.
 graph::Graph WithoutUnused(graph::Graph graph);
 
 }  // namespace neap::cascade

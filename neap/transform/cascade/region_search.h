@@ -23,7 +23,7 @@ namespace neap::cascade {
 
 struct RegionLimits {
   Grids grids;
-  Limits search = {};  // stop and deadline: what has been found by then is all there is
+  Limits search = {};  // stop and deadline: the search returns its results so far
 };
 
 // One way to run a run of operators in tiles; the bytes are of all that lives then.
@@ -45,7 +45,7 @@ struct Combination {
 template <typename T>
 void KeepUndominated(std::vector<T>* items);
 
-// Tells regions apart: operators and cuts.
+// The key of a region: operators and cuts.
 using RegionKey = std::vector<std::int64_t>;
 RegionKey KeyOf(const RegionPlan& region);
 
@@ -85,9 +85,10 @@ class RegionSearch {
   std::int64_t Searched() const { return searched_; }
   // A limit ended the search of plans before all were tried.
   bool cut_short() const { return cut_short_; }
-  // The limits of what is called from here on.
+  // The limits of the calls from here on.
   void SetLimits(const Limits& limits) { limits_.search = limits; }
-  // What some operator that cannot be cut needs, and what the inputs and outputs of all need.
+  // The bytes of the largest operator that cannot be cut, and of the inputs and outputs of all
+  // operators.
   std::int64_t LeastPossible() const { return floor_; }
 
  private:
@@ -100,18 +101,19 @@ class RegionSearch {
   void FindLoads();
   void FindBarriers();
   void SearchFrom(std::size_t begin);
-  // A run of operators that may be cut, and what is the same however it is cut.
+  // A run of operators that may be cut, and the values that do not depend on the cut.
   struct Stretch {
     std::size_t begin = 0;
     std::size_t end = 0;
     std::vector<graph::OpId> ops;
     graph::TensorId output;
     std::vector<std::size_t> axes;  // of the output; none: cannot be cut
-    std::vector<bool> dies;         // border inputs that nobody needs behind it
+    std::vector<bool> dies;         // border inputs without consumers after it
     std::int64_t beside = 0;        // bytes that live all the while, its border apart
     std::int64_t macs = 0;          // of the operators whole
     std::int64_t most = 0;          // bytes at once, one operator after the other
-    // No grid needs less: what it wrote is there in the end; twice, where it is copied together.
+    // Lower bound of all grids: its output exists at the end; twice, where the parts are copied
+    // together.
     std::int64_t least = 0;
   };
   Stretch StretchOf(std::size_t begin, std::size_t end) const;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stripes and how they go through operators, in the affine form of TVM's RFC 0037: for sizes, not
-// for places, and without clipping at borders. Exact fractions, no floats. What a tile really needs
-// is neap/ops/dependence.h; this form answers what a whole sequence of stripes of equal shape
-// costs.
+// for places, and without clipping at borders. Exact fractions, no floats. neap/ops/dependence.h
+// computes the exact needs of a tile; this form computes the cost of a whole sequence of stripes of
+// equal shape.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace neap::cascade {
 
-// A fraction in lowest terms, denominator above 0. What does not fit 64 bits is refused where it
-// arises: Propagate() and those that build on it answer nullopt.
+// A fraction in lowest terms, denominator above 0. Values that do not fit 64 bits are refused:
+// Propagate() and its callers return nullopt.
 struct Fraction {
   std::int64_t numerator = 0;
   std::int64_t denominator = 1;
@@ -61,14 +61,15 @@ std::optional<Propagator> PropagatorOf(const graph::Subgraph& subgraph, const gr
 // `second`, which reads what `first` writes. nullopt: they do not fit.
 std::optional<Propagator> Compose(const Propagator& first, const Propagator& second);
 
-// How many stripes have which shape, clipped to [0, extent); empty ones are left out. `sliding`: of
-// every stripe only what its predecessors along the axis do not have. O(product of counts).
+// How many stripes have which shape, clipped to [0, extent); empty ones are left out. `sliding`:
+// only the part of every stripe that its predecessors along the axis do not contain. O(product of
+// counts).
 std::map<std::vector<std::int64_t>, std::int64_t> CountStripes(const StripeConfig& config,
                                                                bool sliding);
 
 enum class Buffering : std::uint8_t {
   kFull,       // the whole tensor
-  kRecompute,  // one stripe; what stripes share is computed again
+  kRecompute,  // one stripe; parts that stripes share are computed again
   kRolling,    // one stripe along the outermost striped axis, whole along the others
   kDouble,     // two stripes: one is filled while the other is read
 };

@@ -57,7 +57,7 @@ class TileWriter {
   std::map<graph::TensorId, graph::TensorId> taken_;  // constants of `from` in a body
 };
 
-// Whether a step is a slice of a tensor that is not in the tile alone: what a tile is given.
+// Whether a step is a slice of a tensor outside the tile: an input of the tile.
 inline bool IsArgument(const TileStep& step) {
   return !step.op.valid() && step.inputs.front() == kWhole;
 }

@@ -13,7 +13,8 @@
 
 namespace neap::rewrite {
 
-// What becomes of one operator; a rule that does not fit when its turn comes leaves it as it is.
+// The choice for one operator; a rule that does not match when it is applied leaves the operator
+// unchanged.
 struct Choice {
   const Rule* rule = nullptr;
   Parameters parameters;
@@ -36,9 +37,8 @@ struct Composed {
 Composed Compose(const Facts& facts, const std::vector<graph::OpId>& order, const Choices& choices,
                  const Settings& settings, Purpose purpose);
 
-// Applications that change nothing are none: drops those of a concatenation that is made in
-// `result` as it was in `given`, and whose readers take it whole. `order`: as Compose() had it.
-// O(graph).
+// Drops applications without effect: those of a concatenation that `result` contains as `given`
+// did, and whose consumers read it whole. `order`: as Compose() had it. O(graph).
 void DropIdle(const graph::Graph& given, const std::vector<graph::OpId>& order,
               const graph::Graph& result, Choices* choices);
 

@@ -31,14 +31,14 @@ struct Pieces {
   std::vector<Piece> pieces;
 };
 
-// What the draft is for.
+// The purpose of the draft.
 enum class Purpose : std::uint8_t {
   kGraph,  // the edited graph
   // An ordering problem: accumulators take their parts in any order. Not a graph to be run.
   kOrder,
 };
 
-// What is asked of the source again and again; made once for all drafts. `source` outlives it.
+// Facts about the source that all drafts need, computed once. `source` outlives it.
 struct Facts {
   explicit Facts(const graph::Graph& graph);
 
@@ -61,7 +61,7 @@ class Draft {
   Purpose purpose() const { return purpose_; }
   const graph::Tensor& TensorOf(graph::TensorId id) const { return to().tensors[id]; }
 
-  // ---- what rules ask ----
+  // ---- queries of rules ----
 
   // The source operator may be replaced: no state, no bodies, not folded, no control edge, all
   // outputs there, no body reads its outputs.
@@ -73,8 +73,8 @@ class Draft {
   graph::OpId ProducerOf(graph::TensorId id) const { return facts_.producer[id]; }
   // nullptr: the value is one tensor.
   const Pieces* PiecesOf(graph::TensorId source) const;
-  // The tensor that stands for a value in one piece, without making one: the value is no pieces, or
-  // is known to be needed whole anyway.
+  // The tensor of a value in one piece, without creating one: the value has no pieces, or is known
+  // to be needed whole.
   graph::TensorId TensorFor(graph::TensorId source) const;
   std::size_t Rank(graph::TensorId id) const;
   // The version of the default operator set; 0: not known.
@@ -86,9 +86,9 @@ class Draft {
   graph::TensorId Whole(graph::TensorId source);
   // The same for the inputs of an operator: of a bound (SetPieces(), free) the pieces as they are.
   std::vector<graph::TensorId> Readable(graph::TensorId source);
-  // Of a free value nobody has to make the whole.
+  // A free value does not need a whole tensor.
   bool IsFree(graph::TensorId source) const;
-  // `free`: putting the pieces together costs nothing, as if they lay side by side.
+  // `free`: joining the pieces costs nothing, as if they were adjacent.
   void SetPieces(graph::TensorId source, Pieces value, bool free);
   // Makes this draft one of a bound, before anything else: some choices are relaxed, no limit of a
   // runtime binds, and these values are free as soon as they have pieces.
@@ -118,7 +118,7 @@ class Draft {
   graph::OpId Emit(graph::Op op);
   // A new operator with type, domain and attributes of `id`; `suffix` behind its name.
   graph::Op Like(graph::OpId id, const std::string& suffix) const;
-  // Whoever reads `tensor` runs after `op`.
+  // Consumers of `tensor` run after `op`.
   void ReadAfter(graph::TensorId tensor, graph::OpId op) { waits_[tensor].push_back(op); }
   void Edge(graph::OpId before, graph::OpId after) { edges_.push_back({before, after}); }
 
@@ -131,7 +131,7 @@ class Draft {
   void NoteTerms(graph::OpId id, std::vector<Term> terms) { terms_[id] = std::move(terms); }
   const std::map<graph::OpId, std::vector<Term>>& terms() const { return terms_; }
 
-  // Values that some operator wanted whole: to be made where their operator stands.
+  // Values that some operator needs whole: to be joined at the position of their operator.
   const std::set<graph::TensorId>& needed() const { return needed_; }
   void ExpectNeeded(std::set<graph::TensorId> needed) { expected_ = std::move(needed); }
   // After every operator: makes what is known to be needed.
@@ -145,7 +145,7 @@ class Draft {
     graph::TensorId tensor;   // one piece
     std::optional<Pieces> pieces;
     bool free = false;          // putting the pieces together costs nothing (a bound)
-    bool materialised = false;  // `tensor` holds the concatenation of the pieces
+    bool materialised = false;  // `tensor` is the concatenation of the pieces
   };
 
   graph::Subgraph& to() { return out_.subgraphs[graph::SubgraphId(0)]; }

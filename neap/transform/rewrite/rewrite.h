@@ -39,7 +39,7 @@ std::vector<std::vector<std::string>> RuleSets(const std::vector<std::string>& w
 
 // How partial sums of a convolution are held.
 enum class Sums : std::uint8_t {
-  // Separate tensors that Add operators join: what a stock runtime has.
+  // Separate tensors that Add operators join, as stock runtimes require.
   kTensors,
   // One accumulator that every part adds to, in place: operators of the domain "neap", which only
   // Neap's executor has. Never written to a file.
@@ -63,18 +63,18 @@ struct Settings {
   std::size_t max_concat_inputs = kMaxConcatInputs;
   // For bounds: operators may write over their first input (plan::Profile::in_place).
   bool in_place = false;
-  // What concatenations and sums that are added must have kernels in.
+  // The runtime that must have kernels for added concatenations and sums.
   ops::StockRuntime runtime = ops::StockRuntime::kNone;
 };
-// Of `base` what the runtime of a profile asks for: TensorFlow Lite Micro loads no CONCATENATION of
-// more than ten.
+// `base` with the limits of a profile's runtime: TensorFlow Lite Micro loads no CONCATENATION of
+// more than ten inputs.
 Settings SettingsFor(plan::Runtime runtime, Settings base);
 
 // The edited graph: operators that are kept have their index as source_index, new tensors follow
-// those of `graph`. An application that does not fit (another graph, an operator that is not what
-// the rule wants) fails with kBadInput, and so does one that is called bitwise where its rule under
-// these settings is not. New constants have data where those that they are cut from
-// have it. `graph` has passed graph::Verify(), the result has too. O(graph + bytes cut).
+// those of `graph`. An application that does not match (another graph, an operator to which the
+// rule does not apply) fails with kBadInput, and so does one that is declared bitwise although its
+// rule under these settings is not. New constants have data if the constants that they are cut from
+// have it. `graph` and the result have passed graph::Verify(). O(graph + bytes cut).
 Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewrite> applications,
                            const Settings& settings);
 
@@ -88,7 +88,7 @@ struct SearchOptions {
   bool everywhere = false;
   // Where the search ends: operators and states looked at, in about microseconds of a fast core.
   std::int64_t max_work = 400'000;
-  // Find the least peak of a graph that no rule fits, too; false: peak and bound are 0 then.
+  // Also find the minimum peak of a graph that no rule matches; false: peak and bound are 0 then.
   bool measures_unchanged = true;
 };
 
@@ -103,8 +103,8 @@ struct Found {
   bool optimal() const { return peak_bytes == lower_bound_bytes; }
 };
 
-// The applications of least peak under the profile of `options`, of these one to which no single
-// application less does; proven by branch and bound, or with the bound that was reached.
+// The applications with the minimum peak under the profile of `options`, from which no single
+// application can be removed; proven by branch and bound, or with the bound that was reached.
 // Deterministic. Fails as compile::Compile().
 Result<Found> Search(const graph::Graph& graph, const compile::Options& options,
                      const SearchOptions& search);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rule is. Private to neap/rewrite; the rules themselves are in
-// neap/transform/rewrite/rules, one a file, with pattern, conditions, effect on memory, exactness
-// and derivation in their headers.
+// The interface of rules. Private to neap/transform/rewrite. The rules are in
+// neap/transform/rewrite/rules, one per file; the first comment of each file states pattern,
+// conditions, effect on memory, exactness and derivation.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ using Parameters = std::vector<std::int64_t>;
 
 struct Rule {
   RuleInfo info;
-  // Whether the rule fits at an operator of the source whose inputs have their values in the
-  // draft, and what it does to the outputs then.
+  // Whether the rule matches an operator of the source whose inputs have their values in the draft,
+  // and its effect on the outputs.
   std::optional<plan::Exactness> (*match)(const Draft& draft, graph::OpId op) = nullptr;
   // Gives the outputs of the operator their values. Called after a match; the parameters are those
   // that the rule knows, or empty: its own choice. False: they are none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the segments of a plan to what plan.json says.
+// From the segments of a plan to the plan of plan.json.
 #pragma once
 
 #include "neap/transform/stream/search.h"
@@ -13,8 +13,8 @@ struct Assembled {
   std::vector<std::int64_t> heights;  // most rows of a block, of each image
 };
 
-// Lays the segments out and finds the copies between them. Where tensors have to change their
-// order and there is no room to do so, the arena is as high as that needs.
+// Lays the segments out and finds the copies between them. Where tensors have to change their order
+// and there is no space for it, the arena grows accordingly.
 Assembled Assemble(const Network& network, const std::vector<SegmentChoice>& segments,
                    plan::StreamInput input);
 

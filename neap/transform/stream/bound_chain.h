@@ -10,7 +10,7 @@
 
 namespace neap::stream {
 
-// Progress is counted in rows, finely enough that what is lost by rounding is less than a byte.
+// Progress is counted in rows, finely enough that rounding loses less than a byte.
 inline constexpr std::int64_t kProgressUnit = std::int64_t{1} << 20;
 
 // A tensor of a chain and how the next one of the chain reads it.
@@ -27,13 +27,14 @@ struct Link {
 // Bytes that every schedule of the chain has live at some moment, at least; 0 for chains that are
 // empty or too long.
 //
-// Every schedule passes every progress x of every tensor j of the chain. The least that is live
-// then, over all progress of the others, is a bound; what is live of a tensor depends on its own
-// progress and on that of the next one alone, so two sweeps find it for all j and x. The least is
-// taken where no progress can move without meeting a limit: at the ends of a tensor, where its
-// first row dies, or as far as, or only as far as, a neighbour allows it.
+// Every schedule reaches each progress x of each tensor j of the chain. The minimum of the live
+// bytes at that moment, over all progress of the others, is a bound. The live part of a tensor
+// depends only on its own progress and on that of the next one, so two sweeps compute the minimum
+// for all j and x. The minimum is attained where no progress can change without reaching a limit:
+// at the ends of a tensor, where its first row is freed, or at the largest or smallest progress
+// that a neighbour allows.
 //
-// O(tensors x places), some hundred places a tensor; for tensors with rows that nobody reads,
+// O(tensors x places), some hundred places a tensor; for tensors with rows that no operator reads,
 // O(places^2).
 std::int64_t BoundOfChain(std::vector<Link> links);
 

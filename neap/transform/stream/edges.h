@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a plan can be put together from: ways to run stretches of the order, each an edge from its
-// first node to the one behind its last; and the exact search over paths. Private to the search.
+// The parts of plans: ways to run ranges of the order, each an edge from its first node to the one
+// after its last; and the exact search over paths. Private to the search.
 #pragma once
 
 #include <algorithm>
@@ -23,19 +23,19 @@ struct Edge {
   SegmentChoice choice;
 };
 
-// The least bytes of plans for all before each node, and for all from it on.
+// The minimum bytes of plans for all nodes before each node, and for all from it on.
 struct Around {
   std::vector<std::int64_t> before;
   std::vector<std::int64_t> behind;
-  // Of what is not part of a stretch.
+  // Of nodes outside of a range.
   std::int64_t Of(const SegmentChoice& choice) const {
     return std::max(before[static_cast<std::size_t>(choice.first)],
                     behind[static_cast<std::size_t>(choice.last)]);
   }
 };
 
-// Of plans of equal cost and bytes: the one that costs less by what is no objective, or the one of
-// fewer segments, which has fewer copies in between.
+// Of plans of equal cost and bytes: the one with the lower secondary cost, or the one of fewer
+// segments, which has fewer copies in between.
 enum class Ties : std::uint8_t { kOtherCost, kFewerSegments };
 
 class Edges {
@@ -49,8 +49,8 @@ class Edges {
   }
   const std::vector<std::vector<Edge>>& by_first() const { return by_first_; }
 
-  // False: another one for the same stretch is no worse, in bytes and cost, and in what is no
-  // objective where they are equal. Drops those that are.
+  // False: another one for the same range is not worse in bytes and cost, nor in the secondary cost
+  // where they are equal. Drops those that are worse.
   bool Keep(Edge edge);
 
   // The least cost of a plan whose segments all fit into `most`, and the bytes of that plan;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses of a segment: [what lives within a block][what is kept from row to row][what the
-// segment leaves, growing][what it found, dying][what it only passes on]. Exact: the number of
-// pixels that are kept of each tensor, and how far what grows has to stay below what dies, are
+// Addresses of a segment: [tensors within a block][rows kept for later row steps][segment output,
+// growing][segment inputs, shrinking][tensors that only pass through]. Exact: the number of stored
+// pixels of each tensor, and the distance between the growing output and the shrinking inputs, are
 // computed from the steps themselves, block by block.
 #pragma once
 
@@ -28,15 +28,15 @@ struct Layout {
   std::int64_t block_bytes = 0;
   std::int64_t kept_bytes = 0;
   std::vector<Placed> lanes;  // rings of the schedule's lanes, drivers included
-  // Where recomputed images lie from Schedule::switch_row on.
+  // The places of recomputed images from Schedule::switch_row on.
   std::vector<Placed> later;
-  std::vector<Placed> planes;     // dying, then held
-  std::size_t dying = 0;          // how many of them die
+  std::vector<Placed> planes;     // shrinking, then kept whole
+  std::size_t dying = 0;          // how many of them shrink
   std::int64_t plane_offset = 0;  // of one channel (MakeChannelLayout)
 };
 
-// `schedule` is valid. O(steps of the rows x (steps of the columns + lanes x rows)).
-// `reversed`: what dies lies in the other order, the smallest that streams lowest.
+// `schedule` is valid. O(steps of the rows x (steps of the columns + lanes x rows)). `reversed`:
+// the shrinking inputs are in the reverse order, the smallest that streams lowest.
 Layout MakeLayout(const Network& network, const Schedule& schedule, bool reversed = false);
 
 // The layout of one node that runs as a whole at position `node`: no lanes but its outputs, in

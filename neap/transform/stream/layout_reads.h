@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who reads what in a segment, and until when: how many pixels of a tensor have to be kept, and how
-// far what the segment found has died. Private to the layout.
+// The reads inside a segment: how many pixels of a tensor have to be stored, and which part of the
+// segment's inputs has been freed. Private to the layout.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ struct Use {
   AxisMap columns;
 };
 
-// What is known of one tensor that is kept in part.
+// One partially stored tensor.
 struct Kept {
   std::vector<plan::StreamRing> rings;
   std::vector<bool> in_block;  // the ring is dead when the block ends
   std::size_t last_lane = 0;   // the last reader
 };
 
-// Of an image that dies: the first pixel that is read in block (i, j) or later.
+// Of a shrinking image: the first pixel that is read in block (i, j) or later.
 struct Dying {
   std::vector<std::int64_t> row;     // first row read in each row step
   std::vector<std::int64_t> future;  // in that step or later
@@ -55,7 +55,7 @@ class Readers {
 
   // By lanes.
   const std::vector<Use>& Of(int image) const { return uses_[static_cast<std::size_t>(image)]; }
-  // The hull of what the lanes read of an image in row step `i`.
+  // The hull of the lanes' reads of an image in row step `i`.
   plan::StreamRange RowsRead(int image, std::int64_t height, std::size_t i) const;
   // How long the rings of lane `l` have to be in row steps [first, last); nothing is kept from
   // before.

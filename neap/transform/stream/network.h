@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ordered subgraph as the planner of streams sees it: images, and operators that say which rows
-// and columns of their inputs a row or a column of their output needs.
+// An ordered subgraph as the planner of streams sees it: images, and operators with the rows and
+// columns of their inputs that a row or a column of their output needs.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ struct Node {
   bool streams = false;  // false: it can only run as a whole
   // Element-wise: it may write a pixel over the pixel of this input; -1: over none.
   int in_place = -1;
-  // A mean over all places (ops::IsMeanOfPlaces): it may take its input pixel by pixel, and keeps
-  // sums in between. `reads` says that its one pixel needs all of its input.
+  // A mean over all places (ops::IsMeanOfPlaces): it may read its input pixel by pixel, and stores
+  // sums in between. In `reads` its one pixel needs all of its input.
   bool sums = false;
   std::int64_t sum_bytes = 0;  // of the sum of one channel
   // It may run channel by channel (ops::IsByChannel), its output over its input.
@@ -89,9 +89,9 @@ Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgrap
 // those of their input.
 const AxisMap& RowsOf(const Node& node, const Read& read);
 const AxisMap& ColumnsOf(const Node& node, const Read& read);
-// What the boxes of `node`, which streams, are parts of.
+// The image of which the boxes of `node`, which streams, are parts.
 const plan::StreamImage& BoxesOf(const Network& network, const Node& node);
-// Pixels of the first output, or of what is summed.
+// Pixels of the first output, or of the summed input.
 std::int64_t PixelsOf(const Network& network, const Node& node);
 
 // Modelled cycles of `pixels` output pixels of `node`.

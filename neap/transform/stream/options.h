@@ -13,8 +13,7 @@ enum class Objective : std::uint8_t { kMacs, kCycles };
 struct SearchOptions {
   plan::StreamInput input = plan::StreamInput::kResident;
   Objective objective = Objective::kMacs;
-  // 0: chosen for each segment; else so many columns of what a segment leaves are computed in a
-  // block; kFullRow: all of them.
+  // Columns of a segment's output per block. 0: chosen for each segment; kFullRow: all of them.
   std::int64_t column_block = 0;
   bool recompute = true;
   std::int64_t max_layouts = 400'000;  // that are made; the same on every machine
@@ -22,7 +21,7 @@ struct SearchOptions {
 };
 inline constexpr std::int64_t kFullRow = -1;
 
-// What a user chooses of streamed plans.
+// User options of streamed plans.
 struct Settings {
   plan::StreamInput input = plan::StreamInput::kResident;
   std::int64_t column_block = 0;  // see SearchOptions

@@ -2,10 +2,10 @@
 //
 // Which rows and columns the operators of a segment compute in which step.
 //
-// What a segment leaves behind (its driver) advances by a fixed number of rows a step; everything
-// before it computes what that needs and no more. Progress may be a fraction of a row, so that
-// tensors with more rows advance by single ones. The rule is extrapolated to before the driver's
-// first row, so that the pipeline fills step by step. Columns go the same way.
+// The segment's output (its driver) advances by a fixed number of rows a step; every tensor before
+// it computes only the rows that this needs. Progress may be a fraction of a row, so that tensors
+// with more rows advance by single ones. The rule is extrapolated to before the driver's first row,
+// so that the pipeline fills step by step. Columns go the same way.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@
 
 namespace neap::stream {
 
-// What to stream and how.
+// The streamed nodes and their parameters.
 struct SegmentChoice {
   int first = 0;  // nodes [first, last)
   int last = 0;
@@ -33,8 +33,8 @@ struct SegmentChoice {
   // of 256ths of all steps; afterwards they are kept.
   std::vector<int> recomputed;
   int switch_step = 256;
-  // Nodes that run although they lie outside of [first, last): what an earlier segment computed and
-  // did not keep, in order, before the others.
+  // Nodes that run although they are outside of [first, last): nodes that an earlier segment
+  // computed without storing the result, in order, before the others.
   std::vector<int> again;
 
   friend auto operator<=>(const SegmentChoice&, const SegmentChoice&) = default;
@@ -43,13 +43,13 @@ struct SegmentChoice {
 // One node of a segment.
 struct Lane {
   int node = -1;   // -1: the rows of `image` are fed
-  int image = -1;  // what it computes
+  int image = -1;  // the computed boxes
   std::vector<plan::StreamRange> rows;
   std::vector<plan::StreamRange> columns;
   bool recomputed = false;
 };
 
-// What the boxes of `lane` are parts of.
+// The image of which the boxes of `lane` are parts.
 const plan::StreamImage& BoxesOf(const Network& network, const Lane& lane);
 
 struct Schedule {
@@ -66,7 +66,8 @@ struct Schedule {
   bool valid = false;  // false: these nodes cannot be streamed together
 };
 
-// What is there at position `at` of the order (before node `at`), inputs that are nowhere apart.
+// The live tensors at position `at` of the order (before node `at`), without inputs that are not
+// stored.
 std::vector<int> LiveAt(const Network& network, int at);
 // Bytes of that for each position up to the end of the order; of inputs where they are resident.
 std::vector<std::int64_t> BytesBetween(const Network& network, plan::StreamInput input);
@@ -85,8 +86,8 @@ struct ColumnCache {
 Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input,
                       ColumnCache* cache = nullptr);
 
-// Rows of a lane that is no driver are read in more than one step: by windows and, with `again`,
-// by what computes its own rows again.
+// Rows of a lane that is not a driver are read in more than one step: by windows and, with `again`,
+// by nodes that recompute their rows.
 bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again);
 
 }  // namespace neap::stream

@@ -29,7 +29,7 @@ struct Front {
   bool cut_short = false;  // a limit ended the search before all was tried
 };
 
-// What segments cost. Searches of one network for several objectives price the same ones.
+// The costs of segments, shared by searches of one network for several objectives.
 struct Price {
   bool streams = false;  // false: these nodes cannot be streamed together
   std::int64_t bytes = 0;
@@ -39,9 +39,9 @@ struct Price {
 using Prices = std::map<SegmentChoice, Price>;
 
 // Bytes are those of the segments alone: copies of tensors between them may need more where their
-// order changes (Assemble()). Empty where the input cannot come as it is asked to.
-// `prices` are those of this network and this input; new ones are added, and nothing else depends
-// on which of them are there.
+// order changes (Assemble()). Empty where the input cannot be provided as requested. `prices` are
+// those of this network and this input; new ones are added, and results do not depend on its
+// contents.
 Front Search(const Network& network, const SearchOptions& options, Prices* prices);
 
 }  // namespace neap::stream

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streamed plans for Neap's own executor: parts of a network computed block by block, so that the
-// arena holds a few rows of most tensors (docs/algorithms/streams.md). The front of all plans that
-// the search knows, and the plan of one of them.
+// arena contains a few rows of most tensors (docs/algorithms/streams.md). The front of all plans
+// that the search knows, and the plan of one of them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace neap::stream {
 
 struct Options {
   SearchOptions search;
-  // Most bytes of the arena; the plan of least cost within it. 0: as few bytes as the work allows.
+  // Budget of the arena; the plan of lowest cost within it. 0: as few bytes as the work allows.
   std::int64_t budget_bytes = 0;
   // Gates in two passes are tried, too, wherever more than the network's work is allowed.
   // Most multiply-accumulates of a plan, in thousandths of the network's; with a budget too.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of parts that come one after another, as the runtime has them: what channel-wise and sum
-// have in common. Private to neap/rewrite.
+// Sums of parts that are computed one after another, shared by the rules channel-wise and sum.
+// Private to neap/transform/rewrite.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace neap::rewrite {
 // are none. Empty: neither.
 std::vector<std::size_t> OrderOfParts(const Parameters& parameters, std::size_t count);
 
-// A bound for what OrderAnyWay() says, or for the operator as it is: the sum is held in `out`, and
-// when it is done `scratch_bytes` are there besides, as they are either way.
+// A bound for the result of OrderAnyWay(), or for the unchanged operator: the sum is stored in
+// `out`, and at its end `scratch_bytes` are live besides, as in both cases.
 void RelaxSum(Draft* draft, graph::OpId id, const std::vector<graph::TensorId>& pieces,
               graph::TensorId out, std::int64_t scratch_bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several rules ask of an operator. Private to neap/rewrite.
+// Queries about operators that several rules share. Private to neap/transform/rewrite.
 #pragma once
 
 #include <cstdint>

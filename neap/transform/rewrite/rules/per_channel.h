@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to run an operator on a part of its channels. Private to neap/rewrite.
+// Parts of an operator's parameters for a part of its channels. Private to neap/transform/rewrite.
 #pragma once
 
 #include <cstddef>
