@@ -53,8 +53,8 @@ def size(draw):
 
 def graph(draw, kind, operators):
     """As graph JSON. Tensor 0 is the input, tensor i + 1 the output of operator i; an operator that
-    reads no other reads the input. What nobody has read is read by one of the next six operators, so
-    that the last one does not join half of the graph, which would make the peak easy to prove."""
+    reads no other reads the input. An output without consumers is read by one of the next six operators, so
+    that the last one does not join half of the graph, whose peak would be easy to prove."""
     reads = kind(draw, operators) + [[]]
     used = {i for inputs in reads for i in inputs}
     for i in range(operators - 1):

@@ -9,7 +9,8 @@ Prints Markdown. Without files and names: networks of the zoo, then ../shared/gr
 ones of ../shared/models ($NEAP_SHARED names another folder) where they are there. `seconds` are
 processor time of all that `neap plan --order-only` does, without rewriting and (the longer of two) with
 it, on whatever machine this runs on. A peak is marked `=` where no choice of these rules has a smaller
-one; else the bound that was reached stands behind it. --branched leaves out graphs in which no order saves anything and no rewrite is taken.
+one; else the bound that was reached follows it. --branched leaves out graphs in which no order saves
+anything and no rewrite is taken.
 """
 import argparse
 import json
@@ -27,7 +28,7 @@ ZOO = ["swiftnet", "swiftnet.int8", "swiftnet-cell-a", "swiftnet-cell-a.int8", "
        "pnasnet-cifar", "randwire-cell-ws", "unet++"]
 HEAD = """| graph | file order | best order | rewritten, bitwise | rewritten, all | operators | seconds |
 |---|---|---|---|---|---|---|"""
-slow = []  # (name, seconds) of what takes longer than a second
+slow = []  # (name, seconds) of runs that take longer than a second
 
 
 def models(paths):

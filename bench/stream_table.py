@@ -113,7 +113,7 @@ def rows_of(neap, name, model, interface, source):
             touched = f"{ran['high_water_bytes']:,}" if ran else problem
             bound = point["lower_bound_bytes"]
             gap = point["arena_bytes"] / bound - 1 if bound else 0
-            # A plan that computes rows again is no plan that the bound is about.
+            # The bound does not cover plans that compute rows again.
             bound = f"{bound:,} ({gap:.1%})" if point["macs_ratio"] <= 1 else ""
             yield (f"| {name} | {source} | {peak} | {touched} | {point['macs_ratio']:.4f} "
                    f"| {point['cycles_ratio']:.3f} | {bound} | {'yes' if right else 'NO'} "

@@ -11,7 +11,7 @@ install(TARGETS neap_solvers EXPORT neapSolversTargets
 set(neap_headers neap.h neap_c.h neap_solvers.h)
 list(TRANSFORM neap_headers PREPEND ${PROJECT_SOURCE_DIR}/neap/api/)
 install(FILES ${neap_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/neap)
-# From where the .pc files are, so that what was installed may be moved.
+# Relative to the .pc files, so that the installed tree may be moved.
 file(RELATIVE_PATH neap_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 foreach(library neap neap-solvers)
   configure_file(cmake/${library}.pc.in ${PROJECT_BINARY_DIR}/${library}.pc @ONLY)

@@ -1,8 +1,8 @@
 # neap_library(<module> SOURCES ... [ALONE files] [DEPS modules] [PRIVATE_LIBS targets] [TESTS files])
 # One static library per module, neap::<module>, and one test program, <module>_test. Sources are
-# compiled in batches where CMAKE_UNITY_BUILD says so, which halves the time of a whole build: names in
-# the anonymous namespaces of a module differ. The files in ALONE are exempt, being members of a family
-# that say the same of different things.
+# compiled in batches if CMAKE_UNITY_BUILD is set, which halves the time of a whole build: names in
+# the anonymous namespaces of a module differ. The files in ALONE are exempt: they define the same
+# names for different operators.
 function(neap_library module)
   cmake_parse_arguments(ARG "" "" "SOURCES;ALONE;DEPS;PRIVATE_LIBS;TESTS" ${ARGN})
   foreach(dep IN LISTS ARG_DEPS)
@@ -32,11 +32,11 @@ function(neap_library module)
   endif()
 endfunction()
 
-# Tests are compiled once and run once: what they call is optimised, they are not, much.
+# Tests are compiled once and run once: the code under test is optimised, the tests only slightly.
 add_library(neap_test_flags INTERFACE)
 target_compile_options(neap_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
 
-# What every test includes, parsed once.
+# The headers that every test includes, parsed once.
 if(NEAP_TESTS AND CMAKE_UNITY_BUILD)
   # A program, as its users are: libraries are compiled with another kind of addresses.
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")

@@ -5,7 +5,7 @@ endif()
 
 find_program(NEAP_CCACHE ccache)
 if(NEAP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers are cached only when ccache may take their word for what they define.
+  # ccache caches precompiled headers only with this sloppiness about their defines.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       # Clones in other folders share what is cached.

@@ -84,7 +84,7 @@ def compare(job):
 
 
 def inputs(folder, pattern):
-    """All models and graphs; what is packed is unpacked into `folder`."""
+    """All models and graphs; packed ones are unpacked into `folder`."""
     root = SHARED / "models"
     found = [path for path in root.rglob("*") if path.suffix in MODELS]
     for path in (SHARED / "graphs").rglob("*.json*"):

@@ -6,8 +6,8 @@
 #   --fast: only the optimised build and its tests, with the packages that are there
 #   --long: the long tests in full, not in their short form, neap-train with its tests (libtorch is
 #     installed from Debian's packages), and the program for arm64, compared with the optimised build
-# What is left out because something is missing counts as skipped and is named. CONTRIBUTING.md has the
-# time of each stage.
+# Tests without their requirements count as skipped and are named. CONTRIBUTING.md has the time of
+# each stage.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -38,8 +38,8 @@ measure_processor_seconds() {
     "$logs/times")
 }
 
-# run NAME COMMAND...: runs it with its output in a log; says how long it took (and how much of the
-# processors, for machines that are busy); shows the end of the log when it fails. Counts nothing.
+# run NAME COMMAND...: runs it with its output in a log; prints its seconds (elapsed and of the
+# processors, for busy machines) and, when it fails, the end of the log. Counts nothing.
 run() {
   local name=$1 start=$SECONDS status=0 before
   shift
@@ -54,7 +54,7 @@ run() {
   return $status
 }
 
-# What matters of a log: the lines that speak of errors, then the end.
+# The relevant part of a log: the lines with errors, then the end.
 show() {
   echo "----- $logs/$1.log"
   grep -n -E '(error|warning|FAILED|\*\*\*Failed|Sanitizer|Traceback|^E  )' "$logs/$1.log" | head -n 60
@@ -79,7 +79,7 @@ skip() {
   not_passed+=("skipped: $1: $2")
 }
 
-# counted NAME JUNIT COMMAND...: as many tests as the report in JUNIT says. A command that fails
+# counted NAME JUNIT COMMAND...: as many tests as the report in JUNIT has. A command that fails
 # without a failed test in its report (a crash of the test driver) is one failure.
 counted() {
   local name=$1 junit=$2 status=0 counts p f s
@@ -99,8 +99,8 @@ counted() {
   skipped=$((skipped + s))
 }
 
-# begin NAME COMMAND...: runs beside what follows, for what waits for the network; `wait_for NAME` waits,
-# and fails as it failed.
+# begin NAME COMMAND...: runs in the background, for commands that wait for the network; `wait_for
+# NAME` waits, and fails if it failed.
 declare -A begun
 begin() {
   local name=$1

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs one libFuzzer target of the preset `dev` for a while, from seeds that the release build makes:
-# fuzz.sh TARGET [SECONDS]; fuzz.sh --list names the targets, fuzz.sh --seeds makes the seeds anew. What
-# crashes is kept in build/fuzz/crashes.
+# Runs one libFuzzer target of the preset `dev` for a while, from seeds that the release build
+# makes: fuzz.sh TARGET [SECONDS]; fuzz.sh --list names the targets, fuzz.sh --seeds makes the seeds
+# again. Crashing inputs are kept in build/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 if [[ $1 == --list ]]; then

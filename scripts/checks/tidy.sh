@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # clang-tidy over every source of the library, the tools and the benchmarks; tests are left out for
-# time: tidy.sh BUILD_FOLDER [FILES...]. It reads the compile commands of a build made before. Most of
-# the time goes into the headers of the standard library, so that sources are read in groups, which
-# hold one batch or source of each module (their anonymous namespaces are apart). To look at single
-# FILES, name a build that compiles them by themselves (preset `edit`).
+# time: tidy.sh BUILD_FOLDER [FILES...]. It reads the compile commands of a build made before. Most
+# of the time goes into the headers of the standard library, so sources are read in groups with one
+# batch or source of each module (their anonymous namespaces are separate). For single FILES, name a
+# build that compiles them separately (preset `edit`).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes .venv for tests/conformance. Packages are installed one by one: for one that cannot be had a
-# line "missing: NAME" is printed and the tests that need it skip. Fails without pytest.
+# Makes .venv for tests/conformance. Packages are installed one by one: for an unavailable one a
+# line "missing: NAME" is printed, and the tests that need it skip. Fails without pytest.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 requirements=tests/conformance/requirements.txt

@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 520, 240  # of a panel
 LEFT, RIGHT, TOP, BOTTOM = 52, 178, 44, 36
 COLOURS = ["#1b6ca8", "#c1440e", "#2e7d32", "#7b3fa0", "#8a6d00"]
 
-# Title, column of the CSV files, what stands at the axis, curves: file and name.
+# Title, column of the CSV files, label of the axis, curves: file and name.
 FIGURE2 = [
     ("a. Mismatch by training degree", "test_mismatch", "nodes of 50",
      [(f"asap-degree{d}", f"degree {d}") for d in (3, 4, 5, 6)]),

@@ -49,7 +49,7 @@ class Browser:
         self.driver.communicate()
 
     def address(self):
-        """Where the driver listens: it says so when it does."""
+        """The driver's port, which it prints when it listens."""
         for line in self.driver.stdout:
             found = re.search(r"successfully on port (\d+)", line)
             if found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap plan: what decides where tensors lie."""
+"""neap plan: the options that decide the addresses of tensors."""
 
 import json
 

@@ -111,7 +111,7 @@ class Batch(CliTest):
         self.assertEqual(self.expect(DONE, "batch", "-").stdout, b"")
 
     def test_answers_come_as_lines_go(self):
-        """A search asks, reads the answer, and asks again."""
+        """A search sends a graph, reads the answer, and sends the next."""
         with subprocess.Popen([NEAP, "batch", "-"], cwd=self.folder, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as run:
             for i in range(20):

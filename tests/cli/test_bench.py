@@ -27,7 +27,7 @@ class Bench(CliTest):
                           "left-out"} - ids, set())
         tables = {table["id"]: table["rows"] for section in report["sections"]
                   for table in section["tables"]}
-        # Four-byte sums change no output; one-byte sums do, and say so.
+        # Four-byte sums change no output; one-byte sums do, and the report states it.
         for row in tables["differences"]:
             self.assertEqual(row["different"] == 0, row["exactness"] == "bitwise")
         # At the paper's granularity its algorithm proves every cell.

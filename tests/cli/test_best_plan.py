@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap plan: the best of several kinds of plan, budgets, and what the report says of it."""
+"""neap plan: the best of several kinds of plan, budgets, and their report."""
 
 import itertools
 import json
@@ -90,7 +90,7 @@ class BestPlanTest(CliTest):
         self.assertRegex(text, r"taken: tiles at 1\.[0-9]{3}x MACs, [0-9,]+ B \(fewest bytes\); as given [0-9,]+ B")
 
     def test_a_missed_budget_reports_every_plan(self):
-        """What was computed is reported with its cost, and what was not computed is named."""
+        """Computed plans are reported with their cost, and plans that were not computed are named."""
         model = self.vww()
         result = self.expect(OVER_BUDGET, "plan", model, "--budget", "20KiB", "-o", "no.tflite")
         report = json.loads(self.expect(OVER_BUDGET, "plan", model, "--budget", "20KiB", "--json").stdout)
@@ -105,7 +105,7 @@ class BestPlanTest(CliTest):
         self.assertIn("\nNext: not tried yet: --overlap tflm-reference, --cascade auto.\n", text)
 
     def test_the_sum_of_the_report_ends_at_the_arena(self):
-        """The live bytes may exceed the arena: the terms and what they share add up to it."""
+        """The live bytes may exceed the arena: the terms minus the shared bytes add up to it."""
         model = self.vww()
         text = " ".join(self.expect(DONE, "plan", model, "--cascade", "auto").stdout.decode().split())
         arena = headline(self.report_of("plan", model, "--cascade", "auto"))
@@ -226,7 +226,7 @@ class BestPlanTest(CliTest):
         self.assertTrue(any("has no values of the weights" in note for note in reports[0]["notes"]))
 
     def test_every_verb_replays_the_edits_of_a_plan_in_one_order(self):
-        """A plan may have both rewrites and tiles, whoever made it: no verb takes another order."""
+        """A plan of any origin may have both rewrites and tiles: no verb takes another order."""
         self.expect(DONE, "zoo", "mobilenet-v1", "--width-multiplier", "0.25", "--resolution", "32",
                     "--int8", "-o", "m.tflite")
         self.expect(DONE, "plan", "m.tflite", "--cascade", "auto", "--plan", "plan.json")

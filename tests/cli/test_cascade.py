@@ -88,7 +88,7 @@ class Cascade(CliTest):
         front = self.report_of("pareto", "m.tflite")
         self.assertEqual(front["criteria"], ["arena_bytes", "total_arena_bytes", "cycles"])
         self.assertEqual(self.beaten(front["points"], front["criteria"]), [])
-        # Multiplications by themselves are compared where they are asked for.
+        # Multiplications are a criterion of their own if requested.
         more = self.report_of("pareto", "m.tflite", "--criteria", "arena,total,cycles,macs")
         self.assertEqual(more["criteria"], ["arena_bytes", "total_arena_bytes", "cycles", "macs"])
         self.assertEqual(self.beaten(more["points"], more["criteria"]), [])

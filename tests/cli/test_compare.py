@@ -25,7 +25,7 @@ class CompareTest(CliTest):
         return json.loads(done.stdout)
 
     def test_accumulators_of_one_byte_differ_from_the_given_model(self):
-        """The negative control: the rewritten model alone is what the plan computes, byte for byte."""
+        """The negative control: only the rewritten model computes the plan's outputs, byte for byte."""
         self.plan(1)
         run = self.compare(FAILED)
         self.assertEqual(run["violations"], [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes, overwriting, standard streams, JSON: what every verb promises."""
+"""Exit codes, overwriting, standard streams, JSON: the conventions of every verb."""
 
 import hashlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a .tflite that was written for TensorFlow Lite Micro carries, and what the firmware header contains."""
+"""The contents of a .tflite written for TensorFlow Lite Micro, and of the firmware header."""
 
 import json
 import shutil
@@ -73,7 +73,7 @@ class DeliverTest(CliTest):
         offsets = {t["tensor"]: t["offset"] for t in plan["entries"][0]["tensors"]}
         carried = json.loads(self.expect(DONE, "inspect", "out.tflite", "--json").stdout)["memory_plan"]
         self.assertEqual(carried["status"], "valid")
-        # What kernels ask for comes on top of what the plan places.
+        # Scratch requests of kernels are additional to the placed tensors.
         self.assertLessEqual(carried["arena_bytes"], report["delivered"]["arena_bytes"])
         self.assertGreaterEqual(carried["placed"], len(offsets))
         self.expect(DONE, "plan", "out.tflite", "-o", "again.tflite")
@@ -95,7 +95,7 @@ class DeliverTest(CliTest):
         report = json.loads(self.expect(DONE, "inspect", "wrong.tflite", "--json").stdout)
         self.assertEqual(report["memory_plan"]["status"], "invalid")
         self.assertIn("share bytes", report["memory_plan"]["problems"][0])
-        # Planning it anew mends it.
+        # Planning it again repairs it.
         self.expect(DONE, "plan", "wrong.tflite", "-o", "mended.tflite")
         self.assertEqual((self.folder / "mended.tflite").read_bytes(),
                          (self.folder / "out.tflite").read_bytes())
@@ -126,7 +126,7 @@ class DeliverTest(CliTest):
         report = self.report_of("plan", "out.tflite", *words, "-o", "plain.tflite")
         self.assertEqual(report["delivered"]["arena_bytes"], arena)
         self.assertTrue([note for note in report["notes"] if "contains a memory plan" in note])
-        # TFLM obeys what it finds: nothing may be left of it.
+        # TFLM applies any plan that it finds: none may remain.
         carried = json.loads(self.expect(DONE, "inspect", "plain.tflite", "--json").stdout)["memory_plan"]
         self.assertEqual((carried["placed"], carried["arena_bytes"]), (0, 0))
         report = self.report_of("plan", "plain.tflite", *words)
@@ -185,7 +185,7 @@ class DeliverTest(CliTest):
         self.assertEqual(self.files(), ["m.tflite", "out.tflite"])
         self.expect(DONE, "plan", "m.tflite", "--emit-c", "m.h")
         self.assertNotIn("M_ARENA_BYTES", (self.folder / "m.h").read_text())
-        # What is stated is known.
+        # Stated scratch is known.
         (self.folder / "scratch.csv").write_text("MyOp,1000\n")
         stated = self.report_of("plan", "m.tflite", "--scratch", "scratch.csv", "--budget", "1MiB")
         self.assertTrue(stated["fits"])

@@ -38,7 +38,7 @@ class Explain(CliTest):
         return self.report_of("explain", "vww.tflite")
 
     def run_command(self, command):
-        """Its report. What it writes may be there."""
+        """Its report. Written files may exist already."""
         words = shlex.split(command)
         self.assertEqual(words[0], "neap")
         return self.report_of(*words[1:], "--force")
@@ -56,7 +56,7 @@ class Explain(CliTest):
                 self.assertEqual(set(part["required"]), set(entry))
 
     def test_rows_are_those_of_neap_plan(self):
-        """The number of each feature is what `neap plan` reports for its options."""
+        """The number of each feature equals the report of `neap plan` for its options."""
         report = self.vww()
         self.assertEqual(report["file_order"]["arena_bytes"], 73728)
         for feature in report["features"]:
@@ -90,7 +90,7 @@ class Explain(CliTest):
             self.assertIn(f"  {step['command']}\n", text)
         self.assertIn("73,728 B (72.0 KiB) in file order on stock TFLM", text)
         self.assertIn("46,080 B (37.5 % less)", text)
-        # What the application has to register, from the written model.
+        # The operators to register, from the written model.
         default = next(feature for feature in report["features"] if feature["label"] == report["next"][0]["feature"])
         self.assertEqual(default["new_operators"], ["CONCATENATION"])
         self.assertIn(", register CONCATENATION\n", text)
@@ -129,7 +129,7 @@ class Explain(CliTest):
         self.assertEqual(first, second)
 
     def test_limits(self):
-        """A graph too large for any limit: the text says what was not finished."""
+        """A graph too large for any limit: the text names the unfinished rows."""
         self.write_json("g.json", wide_graph(200, 1))
         report = self.report_of("explain", "g.json", "--time-limit", "0.5")
         states = {feature["state"] for feature in report["features"]}

@@ -39,7 +39,7 @@ class Files(CliTest):
         self.refused("bench", "order", "--expect", "x", "--store", "x")
         self.assertEqual(self.files(), ["g.json", "tables"])
         self.assertEqual(list((self.folder / "tables").iterdir()), [])
-        # What is thrown away may be thrown away twice.
+        # Discarded output may be discarded twice.
         self.expect(DONE, "plan", "g.json", "--plan", "/dev/null", "--html", "/dev/null", "--force")
 
     def test_a_folder_is_one(self):

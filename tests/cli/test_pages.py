@@ -58,7 +58,7 @@ for (const chart of document.querySelectorAll('.chart')) {
 }
 return out"""
 
-# Text below 4.5 to 1 and colours of keys below 3 to 1 against what is behind them (WCAG 2.1).
+# Text below 4.5 to 1 and colours of keys below 3 to 1 against their background (WCAG 2.1).
 LOW_CONTRAST = """
 const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
 const rgb = color => {

@@ -14,7 +14,7 @@ class Pipeline(CliTest):
         return self.report_of("pipeline", model, "--stages", stages, *words)
 
     def check(self, report):
-        """What has to hold of any report, from the numbers alone."""
+        """Invariants of any report, from the numbers alone."""
         stages = report["stages"]
         operators = [op for stage in stages for op in stage["operators"]]
         self.assertEqual(len(operators), report["operators"])
@@ -94,7 +94,7 @@ class Pipeline(CliTest):
             report = self.pipeline("--method", method, *words, model="ssd-mobilenet-v1", stages=4)
             self.assertEqual(report["lower_bound_picoseconds"], exact["lower_bound_picoseconds"])
             self.assertGreaterEqual(report["interval_picoseconds"], exact["interval_picoseconds"])
-            # What is made least is what is simulated, up to the time of the first item.
+            # The minimised number is the simulated one, up to the time of the first item.
             self.assertAlmostEqual(report["simulation"]["interval_milliseconds"] * 1e9,
                                    report["interval_picoseconds"], delta=0.02 * report["interval_picoseconds"])
 

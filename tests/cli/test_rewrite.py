@@ -74,7 +74,7 @@ class RewriteTest(CliTest):
         self.assertGreater(plans[4], plans[1])
 
     def test_what_does_not_go_together(self):
-        """What was asked for is not left out in silence."""
+        """Requested rules are not left out silently."""
         self.zoo("net.onnx")
         (self.folder / "s.csv").write_text("0,4\n")
         for asked in (["--rewrite", "reassociate"], ["--rules", "sum"], ["--rewrite-work", "5"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap traffic: what moves between a small memory and the outside."""
+"""neap traffic: bytes between a small memory and external memory."""
 
 import json
 

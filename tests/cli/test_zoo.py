@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neap zoo: what it lists, what it writes, what it refuses."""
+"""neap zoo: lists, written networks, refusals."""
 
 import hashlib
 import unittest

@@ -24,7 +24,7 @@ def pytest_configure(config):
 
 
 class Tables:
-    """Gathers what tests say with table(), from the processes that run them."""
+    """Gathers the rows that tests add with table(), from the processes that run them."""
 
     def __init__(self):
         self.rows = {}

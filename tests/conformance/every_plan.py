@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public model, planned in every way, against what stock runtimes compute: see scripts/conformance.
+"""Every public model, planned in every way, compared with stock runtimes: see scripts/conformance.
 
 A plan that is written as a model is executed in every stock runtime that executes the original; a plan of
 Neap's executor is executed there, and its outputs are compared with those of an unplanned run and of the
@@ -8,7 +8,7 @@ stock runtimes. Each run makes three calls with seeded inputs, one after the oth
 Verdicts: equal (every byte of every output), within tolerance (the largest difference is at most
 TOLERANCE times the largest magnitude of that output, and only where the plan or the runtime permits it),
 wrong, refused (the runtime runs the original and refuses the planned model), failed (Neap did not end with
-a plan or with a message of one line), not applicable (Neap says why in one line).
+a plan or with a message of one line), not applicable (Neap prints the reason in one line).
 """
 
 import argparse

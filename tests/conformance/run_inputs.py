@@ -13,7 +13,7 @@ import numpy
 
 from run_tflite import TFLM_ARENA_BYTES, details_of
 
-# Whose outputs have parameters that the format fixes, or hold what pads.
+# Operators whose outputs have parameters that the format fixes, or contain padding.
 OUTSIDE = {"SOFTMAX", "LOGISTIC", "PADV2"}
 
 

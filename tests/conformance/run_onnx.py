@@ -61,7 +61,7 @@ def main():
     libc = ctypes.CDLL(None)
     for number, (run, given) in enumerate([next(iter(runs.items())), *runs.items()]):
         libc.malloc_trim(0)
-        pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
         before = status("VmRSS")
         found = session.run(None, dict(zip(names, given)))
         if number > 0:

@@ -16,7 +16,7 @@ TFLM_ARENA_BYTES = 256 << 20
 
 
 def details_of(get):
-    """TFLM has no number of inputs or outputs: they end where it says so."""
+    """TFLM has no number of inputs or outputs: an index beyond them raises an error."""
     details = []
     while True:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of `neap batch` are what their schemas say."""
+"""The lines of `neap batch` conform to their schemas."""
 
 import json
 import subprocess
@@ -70,7 +70,7 @@ def test_lines(neap, tmp_path, options):
         assert (answer["arena_bytes"] is None) == ("--order-only" in options)
     delivered = [answer["delivered_arena_bytes"] is not None for answer in answers]
     tflm = "--runtime" in options
-    # What TFLM allocates for operators of .onnx is not known.
+    # TFLM's allocation for operators of .onnx is not known.
     assert delivered == [tflm] * 6 + [True, False] + [False] * 4
     # The schema is no mere list of names.
     validator = jsonschema.Draft202012Validator(schema("batch-answer"))

@@ -23,8 +23,8 @@ TOTALS = {
 # Likewise with bodies that equal tiles share.
 SHARED_TOTALS = {PERSON: 49492, WAKE: 56772}
 SHARED_BODIES = ["--cascade-bodies", "shared"]
-# Of networks with random weights: activations and what tiles add to what the runtime keeps beside them
-# (docs/algorithms/tiles.md), at most; by kernels.
+# Of networks with random weights: upper limits of the activations and of the persistent data that
+# tiles add (docs/algorithms/tiles.md), by kernels.
 NETWORKS = {
     ("mobilenet-v1", None): 423390,
     ("mobilenet-v1", "tflm-reference"): 423390,
@@ -46,7 +46,7 @@ FORMS = {
 
 @pytest.mark.parametrize("name", [PERSON, WAKE, "mobilenet-v1", "mobilenet-v2"])
 def test_all_forms(neap, name, request, table, tmp_path):
-    """The table of docs/algorithms/tiles.md: what TFLM reports for every form of a model, byte by byte the same."""
+    """The table of docs/algorithms/tiles.md: TFLM's report for every form of a model, with identical outputs."""
     pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
     made = name.startswith("mobilenet")
     if made and not request.config.getoption("--long"):
@@ -131,7 +131,8 @@ def test_shared_bodies(neap, model, table, tmp_path):
     assert not same_bytes(before.outputs[1], before.outputs[2])
     assert after.arena_bytes == report["delivered"]["arena_bytes"]
     assert report["delivered"]["total_arena_bytes"] <= SHARED_TOTALS[model]
-    # What IF and a subgraph cost, by the runtime itself: it loads in just as much as it is said to.
+    # The bytes of IF and a subgraph, measured in the runtime: the model loads in exactly the
+    # predicted arena.
     total = {one["target"]: one for one in report["delivered"]["targets"]}["x86-64"]["total_arena_bytes"]
     runtime.Interpreter.from_file(str(cut), arena_size=total)
     with pytest.raises(Exception):
@@ -139,7 +140,7 @@ def test_shared_bodies(neap, model, table, tmp_path):
     assert neap.run("check", original, plan).returncode == 0
     ran = neap.run("run", original, "--plan", plan, "--compare")
     assert ran.returncode == 0, ran.stderr.decode(errors="replace")
-    # The control: a tensor of a body that lies wrong is found by the checker.
+    # The negative control: the checker finds a misplaced tensor of a body.
     said = json.loads(plan.read_text())
     inside = [tensor for tensor in said["entries"][0]["tensors"] if tensor["subgraph"] == 1]
     assert inside

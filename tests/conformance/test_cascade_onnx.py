@@ -99,7 +99,7 @@ def words_for(network, long):
 
 
 def budgets_of(neap, original, long):
-    """Of all points of the front that are cut; in the short form of the plan of least memory."""
+    """Of all points of the front with tiles; in the short form only of the plan with minimum memory."""
     if not long:
         return [[]]
     done = neap.run("pareto", original, "--runtime", "onnxruntime", "--json", timeout=1200)
@@ -173,6 +173,6 @@ def test_front(neap, kind, network, request, table, tmp_path):
                      f"measured {after.measured}, {after.with_reuse}, MACs x {report['cascade']['macs_ratio']:.3f}, "
                      f"tiles {report['cascade']['stripes']}, largest difference {worst:.1e}")
     assert network != BRANCHED or forks > 1
-    # A small network drowns in what the runtime itself takes.
+    # The runtime's own memory exceeds that of a small network.
     if uncut["plan"]["arena_bytes"] - report["plan"]["arena_bytes"] > 2 * ELSEWHERE:
         assert measured[-1] < before.measured - ELSEWHERE

@@ -15,7 +15,7 @@ GRAPHS = shared_files("graphs", ".onnx")
 DEEPLOY = "models/pulp-platform+Deeploy"
 GOLDEN = [file.removesuffix(".inputs.npz") for file in shared_files(DEEPLOY, ".npz")
           if file.endswith(".inputs.npz")]
-# What neap run refuses by name, and why.
+# The operators that neap run refuses by name, and why.
 REFUSED_NODES = {
     "test_identity_sequence": "sequences have no bytes",
     "test_if": "control flow",

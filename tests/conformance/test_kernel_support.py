@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Neap says of TFLM's kernels, against the wheel: models of one operator for every element type."""
+"""Neap's table of TFLM's kernels, compared with the wheel: models of one operator for every element type."""
 
 import pathlib
 import subprocess
@@ -39,7 +39,7 @@ def test_reports_refuse_what_tflm_refuses(name, neap, tmp_path, request):
 
 
 def network(tmp_path, ends):
-    """Convolutions of int8 on an image that a caller hands over as `ends`."""
+    """Convolutions of int8 on an image that a caller passes as `ends`."""
     m = measure_kernels.Maker()
     draw = numpy.random.default_rng(1)
     tensor = m.x(ends, (1, 32, 32, 3), scale=1 / 128, zero=128 if ends == "uint8" else 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profile `litert` against LiteRT itself: its arenas, its outputs, and what it does in place."""
+"""The profile `litert` compared with LiteRT: its arenas, its outputs, and its outputs in place."""
 
 import json
 import pathlib
@@ -40,7 +40,7 @@ def measured(model):
 
 
 def check_arena(said, found, what, table):
-    """Equal, unless the model has something that no file tells."""
+    """Equal, unless the allocation depends on facts that are not in the file."""
     total = found["bytes"]
     if "control flow" in found["reasons"]:
         assert said is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offline memory plans in stock TensorFlow Lite Micro: same bytes out, the arena that was said.
+"""Offline memory plans in stock TensorFlow Lite Micro: identical outputs, the predicted arena.
 
 TFLM obeys the offsets in the file and checks none of them, so that a wrong one shows in the outputs:
 each test has a control that moves one onto a tensor in use.
@@ -21,8 +21,8 @@ from tensors import same_bytes  # noqa: E402
 from test_tflite_runtimes import KNOWN_TFLM_ARENAS, Run, plan_or_skip  # noqa: E402
 
 WHEEL = "0.dev20261023182759"  # total_arena_bytes of x86-64 is about this one
-# Without overlap inside operators, what TFLM reports: for the file as it is, for the one delivered
-# with its operators unchanged, and at most for the one delivered with the rules that change no byte.
+# TFLM's report without overlap inside operators: for the original file, for the one delivered with
+# its operators unchanged, and an upper limit for the one delivered with bitwise rewrites.
 GAINS = {
     "mlcommons+tiny/vww_96_int8.tflite": (73728, 55296, 46080),
     "tensorflow+tflite-micro/person_detect.tflite": (55296, 55296, 41472),
@@ -260,7 +260,7 @@ def test_cortex_m_figures(neap):
         if not path.exists():
             pytest.skip(f"no models in {SHARED}")
         said = neap.plan(path, "--runtime", "tflm", "--rewrite", "none")["delivered"]["persistent_bytes"]
-        # All that follows the recorder is aligned anew: to 16 bytes at most.
+        # The allocations after the recorder are aligned again: to 16 bytes at most.
         assert abs(said + recorder_bytes - reported) < 16
 
 
@@ -282,7 +282,7 @@ def test_litert_ignores_the_plan(neap, model, table, tmp_path):
 
 
 def test_archive_stays_readable(neap, tmp_path):
-    """An appended ZIP, read by the words it holds and not by a reader that corrects them."""
+    """An appended ZIP, read by its stored positions and not by a reader that corrects them."""
     path = next((SHARED / "models" / name for name in MODELS
                  if not name.startswith("bad/") and zipfile.is_zipfile(SHARED / "models" / name)
                  and neap.run("plan", SHARED / "models" / name, "--quiet").returncode == 0), None)

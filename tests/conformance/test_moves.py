@@ -91,7 +91,7 @@ def test_a_move_to_a_wrong_place_shows(neap, model, tmp_path):
     places = {}
     for one in tensors:
         places.setdefault(one["tensor"], []).append(one)
-    # Of what an operator makes and one move takes elsewhere, the file's own tensor has the second place.
+    # Of an output that one move copies, the file's own tensor has the second place.
     victims = {}
     for moved, (_, second) in ((t, of) for t, of in places.items()
                                if len(of) == 2 and of[0]["first"] > 0):

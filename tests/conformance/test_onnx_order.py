@@ -90,7 +90,7 @@ def check(neap, original, tmp_path, table, name):
     if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
            for node in before.nodes for attribute in node.attribute):
         pytest.skip("has control flow: its profile tells nodes of bodies by the same numbers")
-    # Steps are told by the nodes of the given file: without rewriting.
+    # Steps are identified by the nodes of the given file: without rewriting.
     result = neap.run("plan", optimised, "--runtime", "onnxruntime", "--json", "-o", planned,
                       "--plan", plan, "--rewrite", "none", *before.dims())
     if result.returncode == 1:

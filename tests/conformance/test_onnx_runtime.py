@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reordered .onnx files in ONNX Runtime, which is told to keep the order: same bytes out."""
+"""Reordered .onnx files in ONNX Runtime, configured to keep the order: identical outputs."""
 
 import pytest
 

@@ -126,7 +126,7 @@ def test_old_networks_in_tiles(model, neap, tmp_path, request):
 
 
 def test_shapes_that_are_computed_from_activations(neap, tmp_path):
-    """Shape of an activation is known before the run, but its node stands behind what it reads."""
+    """Shape of an activation is known before the run, but its node follows the producer of its input."""
     model = made(13)
     graph = model.graph
     node = onnx.helper.make_node

@@ -33,7 +33,7 @@ def pytest_generate_tests(metafunc):
 
 
 def arrays_of(program, *words):
-    """The outputs for every seed; None, with what the runtime says, where it refuses the model."""
+    """The outputs for every seed; None, with the runtime's message, where it refuses the model."""
     output = words[-1]
     result = subprocess.run([sys.executable, str(FOLDER / program), *map(str, words), *SEEDS],
                             stdin=subprocess.DEVNULL, capture_output=True, timeout=600, check=False)
@@ -50,7 +50,7 @@ def of_seeds(arrays, keys):
 
 
 def split(neap, model, stages, folder, *words):
-    """The report; skips where the file cannot be taken apart, and says why."""
+    """The report; skips with the reason where the file cannot be divided."""
     result = neap.run("pipeline", model, "--stages", stages, "--method", "compiler", "-o", folder,
                       "--json", *words)
     if result.returncode == 1:
@@ -174,7 +174,7 @@ def test_assignment_of_the_exact_method_chains(neap, tmp_path):
 
 
 def test_edgetpu_segments(request):
-    """The table of docs/results is what its script prints. The boundaries alone are a test of their own."""
+    """The table of docs/results equals its script's output. The boundaries have a separate test."""
     segments = SHARED / "research/edgetpu-segments.tsv"
     if not request.config.getoption("--long") or not segments.is_file():
         pytest.skip("only with --long" if segments.is_file() else f"no {segments}")

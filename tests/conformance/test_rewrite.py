@@ -100,7 +100,7 @@ def test_onnx_classes(neap, tmp_path, network):
 
 
 def test_a_file_without_its_weights_is_planned_all_the_same(neap, tmp_path):
-    """Its sizes are enough for a plan; what would be cut for a file is not there."""
+    """Its sizes are enough for a plan; the constants to cut for a file are missing."""
     onnx = pytest.importorskip("onnx", reason="no wheel of onnx")
     whole, shapes = tmp_path / "whole.onnx", tmp_path / "shapes.onnx"
     assert neap.run("zoo", "swiftnet-cell-a", "-o", whole).returncode == 0

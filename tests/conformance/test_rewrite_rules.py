@@ -80,7 +80,7 @@ def test_every_rule(neap, tmp_path, table, long, runtime):
 
 @pytest.mark.parametrize("runtime", ["litert", "onnxruntime"])
 def test_wrong_rewrites_are_seen(neap, tmp_path, long, runtime):
-    """Parts that are mixed up on purpose: what the test above rests on has to see them."""
+    """Parts exchanged on purpose: the comparison of the test above has to find them."""
     pytest.importorskip(MODULES[runtime], reason=f"no wheel of {MODULES[runtime]}")
     cases = made(neap, tmp_path, WRONG_LONG if long else WRONG_SHORT, "--wrong")
     verdicts = compared(runtime, cases, tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every JSON that the program writes is what its schema in schemas/ says."""
+"""All JSON output of the program conforms to its schema in schemas/."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reordered .tflite files in the stock runtimes: same bytes out, and the arena that was said.
+"""Reordered .tflite files in the stock runtimes: identical outputs, and the predicted arena.
 
 Orders alone, without the memory plan: test_memory_plans.py has those.
 
@@ -117,7 +117,7 @@ def test_litert(neap, model, table, tmp_path):
 
 
 def plan_or_skip(neap, original, planned, table, *words):
-    """The report; skips for a model whose tensors have no known sizes, which neap says."""
+    """The report; skips for a model that neap refuses because tensor sizes are unknown."""
     result = neap.run("plan", original, "--runtime", "tflm", "--json", "-o", planned, *words)
     if result.returncode == 1:
         told = result.stderr.decode(errors="replace").strip().replace(f"{SHARED}/", "")
@@ -128,7 +128,7 @@ def plan_or_skip(neap, original, planned, table, *words):
 
 
 def test_numbers_of_known_models(neap):
-    """Without any runtime: what the greedy planner of TFLM needs for the order of the file."""
+    """Without any runtime: the arena of TFLM's greedy planner for the file order."""
     present = [model for model in KNOWN_TFLM_ARENAS if (SHARED / "models" / model).exists()]
     if not present:
         pytest.skip(f"no models in {SHARED}")

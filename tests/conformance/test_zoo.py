@@ -30,7 +30,7 @@ SMALL_V2 = ("mobilenet-v2", "--width-multiplier", "0.35", "--resolution", "96")
 
 # Of the float outputs, as a share of the largest one.
 FLOAT_TOLERANCE = 2e-5
-# Between what the int8 outputs stand for and the float ones.
+# Between the real values of the int8 outputs and the float ones.
 LEAST_CORRELATION = 0.9
 # Of the values of one activation over all runs: a share, or single ones of a small activation.
 MOST_SATURATED = 0.002
@@ -90,7 +90,7 @@ class OnnxModel:
 
 
 def run_tflite(runtime, model, runs, folder):
-    """The outputs of each run, and what is saturated."""
+    """The outputs of each run, and the saturated tensors."""
     given, output = folder / "inputs.npz", folder / "outputs.npz"
     numpy.savez(given, **{f"{run}_{index:03}": array for run, arrays in runs.items()
                           for index, array in enumerate(arrays)})
@@ -129,7 +129,7 @@ def test_onnx(neap, onnx_network, tmp_path):
 
 @pytest.fixture
 def references(neap, tflite_network, tmp_path):
-    """Images, and what ONNX Runtime makes of them, both channels last."""
+    """Images, and ONNX Runtime's outputs for them, both channels last."""
     path = tmp_path / "zoo.onnx"
     write(neap, tflite_network, path)
     model = OnnxModel(path)
@@ -162,7 +162,7 @@ def test_float_tflite(neap, tflite_network, references, tmp_path):
 
 
 def list_differences(network, outputs, table):
-    """TFLM is the judge; what LiteRT makes otherwise is listed."""
+    """TFLM decides; differences of LiteRT are listed."""
     for seed, arrays in outputs["tflm"].items():
         for ours, theirs in zip(arrays, outputs["litert"][seed]):
             assert ours.shape == theirs.shape
@@ -190,7 +190,7 @@ def test_int8_tflite(neap, tflite_network, references, table, tmp_path):
     assert len(saturated) > 5
     for at_end, values in saturated:
         assert at_end <= max(FEW_SATURATED, MOST_SATURATED * values)
-    # Noise and patches are told apart by every network.
+    # Every network distinguishes noise and patches.
     assert all_different({seed: outputs["tflm"][seed] for seed in (1, 2)})
     correlations = []
     for ours, right in zip(zip(*outputs["tflm"].values()), zip(*expected.values())):
@@ -204,7 +204,7 @@ def test_int8_tflite(neap, tflite_network, references, table, tmp_path):
 
 @pytest.mark.parametrize("network", ["swiftnet", "randwire-ws-cifar10", "darts-imagenet-cell", "resnet8"])
 def test_planned_int8(neap, network, table, tmp_path):
-    """In the planned order: the same bytes, and the arena that neap says TFLM will need."""
+    """In the planned order: identical outputs, and the arena that neap predicts for TFLM."""
     pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
     original, planned = tmp_path / "zoo.tflite", tmp_path / "planned.tflite"
     write(neap, [network, "--int8"], original)

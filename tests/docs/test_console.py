@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs the commands of pages finds wrong figures, failed commands and commands that nobody runs."""
+"""The runner of the pages' commands finds wrong figures, failed commands and commands that no test runs."""
 
 import pathlib
 import re

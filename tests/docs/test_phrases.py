@@ -76,7 +76,7 @@ class Phrases(unittest.TestCase):
     def test_pages(self):
         found = []
         for page in markdown.pages():
-            # Code spans hold names, and messages, which test_messages sees.
+            # Code spans contain names, and messages, which test_messages checks.
             text = re.sub(r"`[^`\n]*`", "`code`", (markdown.SOURCE / page).read_text())
             found += findings(paragraphs_as_lines(text.splitlines()), page)
         self.expect_none(found)

@@ -43,7 +43,7 @@ FOLDERS = ("neap", "lab", "tools", "bench", "tests", "testing", "examples")
 
 
 class Layers:
-    """The table: modules from low to high, and what each may use."""
+    """The table: modules from low to high, and the modules that each may use."""
 
     def __init__(self, root):
         text = re.sub(r"#.*", "", (root / "cmake/layers.cmake").read_text())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""layering.py finds what it says it finds: each rule is broken once, in a tree of the test's own."""
+"""layering.py finds each breach: every rule is broken once, in a temporary tree."""
 
 import contextlib
 import io

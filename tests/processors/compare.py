@@ -28,7 +28,7 @@ from neap_cli import DIAMOND, wide_graph  # noqa: E402
 # emulated program is some ten times slower.
 LIMITS = ["--max-states", "5000", "--rewrite-work", "5000"]
 
-# Networks of the zoo: name in the list, what makes them.
+# Networks of the zoo: name in the list, arguments.
 ZOO = {
     "ds-cnn-int8.tflite": ["ds-cnn", "--int8"],
     "ds-cnn.tflite": ["ds-cnn"],
@@ -136,7 +136,7 @@ class Outcome:
         self.code, self.output, self.errors, self.files = code, output, errors, files
 
     def differences(self, other):
-        """Names of what differs, none where the two are equal."""
+        """Names of the differing outputs, none where the two are equal."""
         names = [name for name in ("code", "output", "errors")
                  if getattr(self, name) != getattr(other, name)]
         for path in sorted(self.files.keys() | other.files.keys()):
