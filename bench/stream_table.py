@@ -35,23 +35,29 @@ SHARED = ["tensorflow+tflite-micro/person_detect.tflite", "mlcommons+tiny/vww_96
 INTEGER_IO = ["mcunetv2_large", "mcunet_detection"]
 RATIOS = [1.0, 1.01, 1.02, 1.05, 1.1, 1.15, 1.25, 1.5]
 
-HEAD = """# Streamed plans: what was measured
+HEAD = """# Streams: memory against work
 
-This page is what `python3 bench/stream_table.py --neap build/release/tools/neap` printed. Every point was
-planned, checked and run, and its bytes were compared with a run layer by layer; *touched* is the highest
-byte that the run wrote, which is the arena of the plan. int8 with seeded weights for the networks of the
-zoo; the others as they were published. *Layer by layer* is the peak of the order of the file. MACs and
-modelled cycles are multiples of those layer by layer; the bound is for plans at 1.0
-([stream.md](stream.md)). "Integers" are models whose caller hands over the integers that the first QUANTIZE
-makes and takes those that the last DEQUANTIZE reads (`--integer-io both`); random inputs are those of the
-model as it was published, and so are the outputs that are compared. Seconds are those of the processor until
-the whole front was found and every plan of it checked.
+Arenas of [streamed plans](../algorithms/streams.md). Every point was planned, checked and executed, and its output
+bytes were compared with a layer-by-layer run. Networks of the zoo are int8 with seeded weights; the others are as
+published.
+
+```
+python3 bench/stream_table.py --neap build/release/tools/neap > docs/results/streams.md
+```
+
+- *layer by layer*: peak of the file order, in bytes.
+- *touched*: highest byte that the run wrote, which equals the plan's arena.
+- *MACs*, *cycles*: multiples of the layer-by-layer MACs and modelled cycles.
+- *bound at 1.0*: lower bound of plans that compute every pixel once, and the arena's gap to it.
+- *s*: processor seconds to find the whole front and check every plan of it.
+- *integers*: the caller passes the integers that the first QUANTIZE computes and takes those that the last DEQUANTIZE
+  reads (`--integer-io both`). Random inputs and compared outputs are those of the published model.
 """
 
 PEERS = """
-## What others say of the same networks
+## Published figures for the same networks
 
-| network | who | bytes | of the work | input |
+| network | source | bytes | MACs, multiple | input |
 |---|---|---|---|---|
 | mobilenet-v1 | Vela 3.10, cascades | 451,584 | 1.0 | counted |
 | mobilenet-v2 | Vela 3.10, cascades | 361,984 | 1.0 | counted |
@@ -60,9 +66,9 @@ PEERS = """
 | vww_96_int8 | Vela 3.10, cascades | 49,152 | 1.0 | counted |
 | pretrainedResnet_quant | Vela 3.10, cascades | 35,840 | 1.0 | counted |
 
-mcunetv2_large and mcunet_detection as they were published take float input, which counts four bytes a value
-when it is resident; the table has them with integers, too. What mcunetv2_large gives, as it was published, is
-the same for all random inputs: that its bytes are the same says less than the others'.
+The published mcunetv2_large and mcunet_detection take float input, which counts four bytes per value when it is
+resident. The first table also has both with integers. The published mcunetv2_large has the same output for all random
+inputs, so its equal bytes are weaker evidence than those of the other networks.
 """
 
 
@@ -70,14 +76,14 @@ def report(neap, *words):
     """The report, why there is none, and processor seconds."""
     with subprocess.Popen([neap, *words, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:  # both ends read, or it would wait
-            said = pool.submit(child.stderr.read)
+            errors = pool.submit(child.stderr.read)
             out = child.stdout.read()
-            said = said.result().decode()
+            errors = errors.result().decode()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     seconds = usage.ru_utime + usage.ru_stime
     if child.returncode != 0:
-        return None, " ".join(said.strip().splitlines()[-1:]), seconds
+        return None, " ".join(errors.strip().splitlines()[-1:]), seconds
     return json.loads(out), None, seconds
 
 
@@ -125,8 +131,8 @@ def main():
     parser.add_argument("--neap", default="build/release/tools/neap")
     parser.add_argument("--inputs", default="resident,external,rows")
     parser.add_argument("--rows-only", action="store_true", help="no text around the table")
-    parser.add_argument("--jobs", type=int, default=1, help="so many fronts at a time")
-    parser.add_argument("--network", action="append", help="of the table, this one alone")
+    parser.add_argument("--jobs", type=int, default=1, help="number of fronts at a time")
+    parser.add_argument("--network", action="append", help="only this network of the table")
     parser.add_argument("models", nargs="*")
     options = parser.parse_args()
     shared = pathlib.Path(os.environ.get("NEAP_SHARED", "../shared")) / "models"

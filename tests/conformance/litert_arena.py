@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What LiteRT allocates for a .tflite: litert_arena.py MODEL prints it as JSON.
+"""LiteRT's allocation for a .tflite: litert_arena.py MODEL prints it as JSON.
 
-A process of its own, because a model that the runtime does not like may end it. The interpreter does
-not tell the size of its arenas, but it gives the address of every tensor: an arena is as large as
-what lies between the first byte and the last, rounded up to the alignment of 64.
+A separate process, because a model that the runtime refuses may end it. The interpreter does not
+report the size of its arenas, but the address of every tensor: an arena extends from the first byte
+to the last, rounded up to the alignment of 64.
 """
 
 import json
@@ -43,7 +43,7 @@ def measure(path):
         try:
             view = interpreter.tensor(index)()
             if view.ndim == 0:
-                scalars.add(index)  # a copy: its address tells nothing
+                scalars.add(index)  # a copy: its address is not that of the tensor
             elif view.nbytes > 0 and not any(a <= view.ctypes.data < b for a, b in file):
                 places[index] = (view.ctypes.data, view.nbytes)
         except ValueError as error:

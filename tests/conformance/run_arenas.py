@@ -2,7 +2,7 @@
 """Loads each model of a list in TFLM: run_arenas.py < lines "FILE ARENA_BYTES".
 
 On standard error, for each line: "@ FILE ARENA_BYTES", TFLM's own report, and "refused" where it
-does not load the model in so many bytes.
+does not load the model in this many bytes.
 """
 
 import os

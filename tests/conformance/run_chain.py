@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the stages of a .tflite one after the other: run_chain.py tflm|litert REPORT.json OUTPUT.npz SEED...
 
-REPORT.json is what `neap pipeline -o ... --json` printed. Inputs are drawn as run_tflite.py draws them,
+REPORT.json is the output of `neap pipeline -o ... --json`. Inputs are drawn as run_tflite.py draws them,
 and OUTPUT.npz gets the same arrays "<seed>_<output>", without outputs that are inputs.
 """
 
@@ -55,7 +55,7 @@ def main():
     opener = {"tflm": open_tflm, "litert": open_litert}[runtime]
     results = {}
     for seed in seeds:
-        host = {}  # what the host holds, by the tensor's number in the model
+        host = {}  # the host's tensors, by number in the model
         for stage in report["stages"]:
             details, run = opener(stage["file"])
             arrays = []

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a .tflite on given inputs: run_inputs.py tflm|litert MODEL INPUTS.npz OUTPUTS.npz.
 
-A process of its own, because a model that a runtime does not like may end it. INPUTS.npz has arrays
+A process of its own, because a model that a runtime refuses may end it. INPUTS.npz has arrays
 "<run>_<input>", OUTPUTS.npz gets "<run>_<output>", and of LiteRT "saturated": for each activation of
-8 bits how many of its values, in all runs, lie at an end of the range where the network does not cut
-them off itself, and how many values it has.
+8 bits how many of its values, in all runs, are at an end of the range where the network itself does
+not clip them, and how many values it has.
 """
 
 import sys

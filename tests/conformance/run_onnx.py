@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an .onnx in ONNX Runtime and tells what it took: run_onnx.py REUSE MODEL INPUTS.npz OUTPUTS.npz.
+"""Runs an .onnx in ONNX Runtime and prints its memory: run_onnx.py REUSE MODEL INPUTS.npz OUTPUTS.npz.
 
 A process of its own, whose resident memory is that of one session. INPUTS.npz has arrays "<run>_<input>";
-OUTPUTS.npz gets "<run>_<output>". Prints JSON: "peak_bytes", by how much the resident memory was larger at
-its peak in a run than just before it, the most of all runs but the first. The model's inputs are the caller's
-and were there before: they are not in it.
+OUTPUTS.npz gets "<run>_<output>". Prints JSON: "peak_bytes", the largest increase of the resident memory during a run, over all runs but
+the first. The model's inputs are the caller's and exist before: they are not included.
 
-Tensors are allocated one by one and given back at once: no arena that keeps what it has, no pattern of
-earlier runs, and (by the environment that `environment()` makes) an allocator that maps every larger block
-by itself, so that what is resident is what is live, in pages of 4 KiB, working memory of kernels included.
+Tensors are allocated one by one and freed at once: no arena that keeps memory, no pattern of earlier runs,
+and (by the variables of `environment()`) an allocator that maps every larger block by itself, so that the
+resident bytes are the live bytes, in pages of 4 KiB, scratch of kernels included.
 REUSE 1: ONNX Runtime's own reuse of tensors of equal sizes, its default, which keeps some of them longer
 than they are needed; 0: without.
 """

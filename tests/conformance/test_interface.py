@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose caller converts (--integer-io) in the stock runtimes: what the caller's QUANTIZE makes goes in,
-and what its DEQUANTIZE makes of what comes out is what the model as it was gives, byte for byte."""
+"""Models whose caller converts (--integer-io) in the stock runtimes: with the caller's QUANTIZE before and its
+DEQUANTIZE after the model, the outputs equal those of the original model, byte for byte."""
 
 import subprocess
 import sys

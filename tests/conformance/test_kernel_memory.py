@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TFLM's reference kernels allocate for themselves, kernel by kernel: scratch in the arena and
-what they keep, as the wheel reports it for one small model each."""
+"""Scratch and persistent data of TFLM's reference kernels, as the wheel reports them for one small model
+per kernel."""
 
 import json
 import pathlib

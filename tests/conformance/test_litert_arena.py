@@ -122,8 +122,8 @@ def risky_model(folder):
 
 def test_a_value_is_read_before_it_is_written_over(neap, tmp_path):
     """LiteRT multiplies `column` in place, at the address of `sum`: the order decides whether the
-    operator that reads `sum` still finds it. The order of least peak, found without knowing that,
-    gives other outputs (the negative control); the one for LiteRT does not, at its least peak."""
+    operator that reads `sum` reads its value. The order of minimum peak without this rule computes
+    other outputs (the negative control); the one for LiteRT does not, at its minimum peak."""
     original = risky_model(tmp_path)
     before = Run("litert", original, tmp_path)
     assert before.ran, before.why_not

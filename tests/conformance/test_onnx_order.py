@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile `onnxruntime`: ONNX Runtime executes the planned order (docs/reference/onnxruntime.md).
 
-Optimise and save, plan, load with optimisations off and the priority-based order: the order that its
-profile of a run tells is that of the plan, and the outputs are those of the model before planning.
+Optimise and save, plan, load with optimisations off and the priority-based order: the order in
+its profile of a run is that of the plan, and the outputs are those of the model before planning.
 """
 
 import json

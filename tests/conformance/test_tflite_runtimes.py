@@ -3,8 +3,8 @@
 
 Orders alone, without the memory plan: test_memory_plans.py has those.
 
-TensorFlow Lite Micro is the judge of the profile `tflm`; LiteRT with its reference kernels is asked
-as well. A model that a runtime refuses in its original form tells nothing and skips.
+TensorFlow Lite Micro decides for the profile `tflm`; LiteRT with its reference kernels runs the models,
+too. A model that a runtime refuses in its original form is skipped.
 """
 
 import json

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands of documentation pages: console.py NEAP [--update] [PAGE ...]
 
-Commands stand in blocks that begin with ```console, each behind `$ `; a trailing backslash continues it.
+Commands are in blocks that begin with ```console, each after `$ `; a trailing backslash continues it.
 The blocks of a page run in their order in one empty folder, where `neap` is the program NEAP and $NEAP_SOURCE
 the root of the tree. Every command must succeed unless the next one is `echo $?`. The figures of the lines
 below a command must be those of its output: numbers in their order, without times in seconds. A line `...`
-stands for any lines. --update replaces the output in the page by the printed one; where `...` stands for a
-part of it, each line is replaced by the printed line with the same figures, and stays where there is none."""
+matches any lines. --update replaces the output in the page by the printed one; where `...` replaces a part
+of it, each line is replaced by the printed line with the same figures, or kept if there is none."""
 
 import os
 import pathlib
@@ -75,7 +75,7 @@ def difference(stated, printed):
 
 
 def refreshed(stated, printed):
-    """What the page shows of an output: with elisions the printed lines with the figures of the stated ones."""
+    """The output as the page shows it: with elisions the printed lines with the figures of the stated ones."""
     if not any(line.strip() == ELISION for line in stated):
         return printed
     lines, at = [], 0
