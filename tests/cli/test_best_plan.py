@@ -238,13 +238,13 @@ class BestPlanTest(CliTest):
         plan["rewrites"] = [{"rule": "no-op", "op": 0, "exactness": "bitwise", "parameters": [],
                              "bytes_saved": 0}]
         self.write_json("both.json", plan)
-        said = []
+        messages = []
         for words in (("check", "m.tflite", "both.json"),
                       ("run", "m.tflite", "--plan", "both.json"),
                       ("traffic", "m.tflite", "--plan", "both.json", "--on-chip", "32KiB")):
             message = self.expect(FAILED, *words).stderr.decode()
-            said.append(message.split(": ", 1)[1])
-        self.assertEqual(len(set(said)), 1, said)
+            messages.append(message.split(": ", 1)[1])
+        self.assertEqual(len(set(messages)), 1, messages)
 
     def test_batch_and_plan_take_the_same_rewrites(self):
         self.searches_whole_networks()

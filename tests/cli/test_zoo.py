@@ -76,9 +76,9 @@ class ZooTest(CliTest):
         a, b = (self.report_of("inspect", name, "--runtime", "ideal") for name in ("a.onnx", "b.onnx"))
         for key in ("operators", "tensors", "peak_bytes", "constant_bytes", "largest_tensors"):
             self.assertEqual(a[key], b[key])
-        said = self.expect(DONE, "zoo", "mobilenet-v1", "--resolution", "96", "--width-multiplier", "0.25",
+        text = self.expect(DONE, "zoo", "mobilenet-v1", "--resolution", "96", "--width-multiplier", "0.25",
                            "--int8", "-o", "c.tflite").stdout.decode()
-        self.assertIn("31 operators", said)
+        self.assertIn("31 operators", text)
 
     def test_planned_int8_networks(self):
         for name in ("swiftnet", "darts-imagenet-cell"):

@@ -224,11 +224,11 @@ class Conformance:
                 words = [*way.words, *self.dims(model), "--plan", plan]
                 if not way.executor:
                     words += ["-o", written]
-                status, said, report = self.plan(model, words)
-                said = said.replace(str(model), model.name)
+                status, message, report = self.plan(model, words)
+                message = message.replace(str(model), model.name)
                 if status != 0:
-                    clean = status == 1 and "internal error" not in said
-                    add(way, "-", "not applicable" if clean else "failed", said)
+                    clean = status == 1 and "internal error" not in message
+                    add(way, "-", "not applicable" if clean else "failed", message)
                 elif way.executor:
                     self.execute(way, model, plan, able, folder, add)
                 else:
@@ -281,10 +281,10 @@ class Conformance:
             except subprocess.TimeoutExpired:
                 add(way, "neap", "too slow", f"takes longer than {self.seconds} s")
                 continue
-            said = last_line(ran.stderr).replace(str(model), model.name)
+            message = last_line(ran.stderr).replace(str(model), model.name)
             if ran.returncode != 0:
-                clean = re.search(r"no kernel|not supported|not executed|is not known|: operator #", said)
-                add(way, "neap", "not applicable" if clean else "wrong", said)
+                clean = re.search(r"no kernel|not supported|not executed|is not known|: operator #", message)
+                add(way, "neap", "not applicable" if clean else "wrong", message)
                 continue
             add(way, "neap", "equal")
             if run:

@@ -121,8 +121,8 @@ def test_shared_bodies(neap, model, table, tmp_path):
     assert report["cascade"]["bodies"] == "shared"
     assert any("by IF" in note for note in report["notes"])
     jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
-    for said, schema in ((report, "plan-report"), (json.loads(plan.read_text()), "plan")):
-        jsonschema.validate(said, json.loads((SOURCE / f"schemas/{schema}.schema.json").read_text()))
+    for document, schema in ((report, "plan-report"), (json.loads(plan.read_text()), "plan")):
+        jsonschema.validate(document, json.loads((SOURCE / f"schemas/{schema}.schema.json").read_text()))
     seeds = range(1, 6)
     before, after = Run("tflm", original, tmp_path, seeds), Run("tflm", cut, tmp_path, seeds)
     assert before.ran and after.ran, after.why_not
@@ -141,13 +141,13 @@ def test_shared_bodies(neap, model, table, tmp_path):
     ran = neap.run("run", original, "--plan", plan, "--compare")
     assert ran.returncode == 0, ran.stderr.decode(errors="replace")
     # The negative control: the checker finds a misplaced tensor of a body.
-    said = json.loads(plan.read_text())
-    inside = [tensor for tensor in said["entries"][0]["tensors"] if tensor["subgraph"] == 1]
+    document = json.loads(plan.read_text())
+    inside = [tensor for tensor in document["entries"][0]["tensors"] if tensor["subgraph"] == 1]
     assert inside
     for tensor in inside:
         kept = tensor["offset"]
         tensor["offset"] = kept - 16 if kept else 16
-        plan.write_text(json.dumps(said))
+        plan.write_text(json.dumps(document))
         refused = neap.run("check", original, plan).returncode
         tensor["offset"] = kept
         if refused:

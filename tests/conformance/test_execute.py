@@ -121,7 +121,7 @@ def test_plans(neap, model, profile, overlap, tmp_path):
         pytest.skip(planned.stderr.decode(errors="replace").strip())
     result = neap.run("run", path, "--plan", plan, "--random-inputs", "3", "--compare", "--quiet",
                       timeout=SECONDS)
-    told = result.stderr.decode(errors="replace").strip()
-    if "no kernel for" in told:
-        pytest.skip(told)
-    assert result.returncode == 0, told
+    message = result.stderr.decode(errors="replace").strip()
+    if "no kernel for" in message:
+        pytest.skip(message)
+    assert result.returncode == 0, message

@@ -70,10 +70,10 @@ def test_scratch_and_what_is_kept(neap, request, table, tmp_path):
     found = arenas_of(lines)
     wrong = []
     for name, report in reports.items():
-        told = (given[str(files[name]), LARGE], found[str(planned[name]), LARGE])
-        said = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
-        if said != told:
-            wrong.append(f"{name}: neap reports {said}, TFLM allocates {told}")
+        measured = (given[str(files[name]), LARGE], found[str(planned[name]), LARGE])
+        predicted = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
+        if predicted != measured:
+            wrong.append(f"{name}: neap reports {predicted}, TFLM allocates {measured}")
         # The scratch of a body that is called twice is free between the calls, in the plan alone.
         if not name.startswith("IF") and report["delivered"]["arena_bytes"] != report["plan"]["arena_bytes"]:
             wrong.append(f"{name}: the plan has {report['plan']['arena_bytes']}")

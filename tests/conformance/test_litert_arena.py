@@ -39,17 +39,17 @@ def measured(model):
     return json.loads(run.stdout.splitlines()[-1]) if run.returncode == 0 else None
 
 
-def check_arena(said, found, what, table):
+def check_arena(predicted, found, what, table):
     """Equal, unless the allocation depends on facts that are not in the file."""
     total = found["bytes"]
     if "control flow" in found["reasons"]:
-        assert said is None
+        assert predicted is None
     elif found["reasons"]:
-        if said != total:
+        if predicted != total:
             table("arenas of LiteRT that neap cannot know",
-                  f"{what}: LiteRT {total or '?'}, neap {said}: {', '.join(found['reasons'])}")
+                  f"{what}: LiteRT {total or '?'}, neap {predicted}: {', '.join(found['reasons'])}")
     else:
-        assert said == total, f"neap says {said}, LiteRT has {total}"
+        assert predicted == total, f"neap predicts {predicted}, LiteRT has {total}"
         table("arenas of LiteRT that neap tells to the byte", f"{what}: {total}")
 
 

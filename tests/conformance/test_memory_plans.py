@@ -123,16 +123,16 @@ def test_delivered(neap, model, table, request, tmp_path):
     for seed in seeds:
         assert same_bytes(before.outputs[seed], after.outputs[seed]), f"outputs differ for seed {seed}"
     varies = not same_bytes(before.outputs[seeds[0]], after.outputs[seeds[1]])
-    told = (before.arena_bytes, after.arena_bytes)
-    said = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
+    measured = (before.arena_bytes, after.arena_bytes)
+    predicted = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
     table("arena with an offline memory plan, as TFLM itself reports it",
-          f"{model}: {told[0]} -> {told[1]}, {len(seeds)} seeds"
+          f"{model}: {measured[0]} -> {measured[1]}, {len(seeds)} seeds"
           + ("" if varies else ", outputs do not depend on them"))
     if model in GAINS:
-        assert told[0] == GAINS[model][0] and told[1] <= GAINS[model][2]
+        assert measured[0] == GAINS[model][0] and measured[1] <= GAINS[model][2]
         assert varies
-    assert told[1] <= told[0], "TFLM needs more for the delivered model"
-    assert said == told
+    assert measured[1] <= measured[0], "TFLM needs more for the delivered model"
+    assert predicted == measured
     if not report["delivered"]["memory_plan"]:
         table("models that are delivered without a memory plan", f"{model}: {report['notes']}")
         return
@@ -259,9 +259,9 @@ def test_cortex_m_figures(neap):
         path = SHARED / "models" / model
         if not path.exists():
             pytest.skip(f"no models in {SHARED}")
-        said = neap.plan(path, "--runtime", "tflm", "--rewrite", "none")["delivered"]["persistent_bytes"]
+        predicted = neap.plan(path, "--runtime", "tflm", "--rewrite", "none")["delivered"]["persistent_bytes"]
         # The allocations after the recorder are aligned again: to 16 bytes at most.
-        assert abs(said + recorder_bytes - reported) < 16
+        assert abs(predicted + recorder_bytes - reported) < 16
 
 
 def test_litert_ignores_the_plan(neap, model, table, tmp_path):

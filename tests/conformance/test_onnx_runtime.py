@@ -81,9 +81,9 @@ def test_model(neap, model, table, tmp_path):
     words = dims_of(session)
     result = neap.run("plan", original, *words)
     if result.returncode == 1:
-        told = result.stderr.decode(errors="replace").strip()
-        table(".onnx models that ONNX Runtime runs and neap cannot size", f"{model}: {told}")
-        pytest.skip(told)
+        message = result.stderr.decode(errors="replace").strip()
+        table(".onnx models that ONNX Runtime runs and neap cannot size", f"{model}: {message}")
+        pytest.skip(message)
     _, varies = compare(neap, original, session, before, tmp_path, *words)
     if not varies:
         table("onnx models whose outputs do not depend on the seed", model)

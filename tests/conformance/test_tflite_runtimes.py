@@ -92,15 +92,15 @@ def test_tflm(neap, model, table, tmp_path):
     after = Run("tflm", planned, tmp_path)
     assert after.ran, after.why_not
     varies = same_and_different(before.outputs, after.outputs, model, table)
-    said = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
-    told = (before.arena_bytes, after.arena_bytes)
+    predicted = (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
+    measured = (before.arena_bytes, after.arena_bytes)
     table("activation arena that TFLM itself reports, file order -> planned",
-          f"{model}: {told[0]} -> {told[1]}" + ("" if said == told else f"; neap says {said[0]} -> {said[1]}"))
+          f"{model}: {measured[0]} -> {measured[1]}" + ("" if predicted == measured else f"; neap predicts {predicted[0]} -> {predicted[1]}"))
     if model in KNOWN_TFLM_ARENAS:
         assert varies
         assert before.arena_bytes == KNOWN_TFLM_ARENAS[model]
-    assert told[1] <= told[0], "the planned order makes TFLM need more"
-    assert said == told, f"neap says {said}, TFLM reports {told}"
+    assert measured[1] <= measured[0], "the planned order makes TFLM need more"
+    assert predicted == measured, f"neap predicts {predicted}, TFLM reports {measured}"
 
 
 def test_litert(neap, model, table, tmp_path):
@@ -120,9 +120,9 @@ def plan_or_skip(neap, original, planned, table, *words):
     """The report; skips for a model that neap refuses because tensor sizes are unknown."""
     result = neap.run("plan", original, "--runtime", "tflm", "--json", "-o", planned, *words)
     if result.returncode == 1:
-        told = result.stderr.decode(errors="replace").strip().replace(f"{SHARED}/", "")
-        table(".tflite models that a runtime runs and neap refuses", told)
-        pytest.skip(told)
+        message = result.stderr.decode(errors="replace").strip().replace(f"{SHARED}/", "")
+        table(".tflite models that a runtime runs and neap refuses", message)
+        pytest.skip(message)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -132,6 +132,6 @@ def test_numbers_of_known_models(neap):
     present = [model for model in KNOWN_TFLM_ARENAS if (SHARED / "models" / model).exists()]
     if not present:
         pytest.skip(f"no models in {SHARED}")
-    said = {model: neap.plan(SHARED / "models" / model, "--runtime", "tflm")["file_order"]["arena_bytes"]
+    predicted = {model: neap.plan(SHARED / "models" / model, "--runtime", "tflm")["file_order"]["arena_bytes"]
             for model in present}
-    assert said == {model: KNOWN_TFLM_ARENAS[model] for model in present}
+    assert predicted == {model: KNOWN_TFLM_ARENAS[model] for model in present}

@@ -214,7 +214,7 @@ def test_planned_int8(neap, network, table, tmp_path):
     for seed in SEEDS:
         assert same_bytes(before.outputs[seed], after.outputs[seed])
     assert not same_bytes(before.outputs[SEEDS[0]], after.outputs[SEEDS[1]])
-    told = (before.arena_bytes, after.arena_bytes)
+    measured = (before.arena_bytes, after.arena_bytes)
     table("activation arena of int8 zoo networks that TFLM reports, file order -> planned",
-          f"{network}: {told[0]} -> {told[1]}")
-    assert told == (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
+          f"{network}: {measured[0]} -> {measured[1]}")
+    assert measured == (report["file_order"]["arena_bytes"], report["delivered"]["arena_bytes"])
