@@ -31,6 +31,13 @@ class Reference(CliTest):
                 for name in option["names"].split(","):
                     self.assertIn(name, text, verb)
 
+    def test_the_page_of_the_command_line_has_every_verb(self):
+        page = (SOURCE / "docs/reference/command-line.md").read_text()
+        for line in self.expect(DONE, "--describe").stdout.decode().splitlines():
+            verb = line.split("\t")[0]
+            self.assertIn(f"| [`{verb}`](#neap-{verb}) |", page)
+            self.assertIn(f"\n## neap {verb}\n", page)
+
     def complete(self, *words):
         script = SOURCE / "share/completions/neap.bash"
         run = subprocess.run(["bash", "-c", COMPLETE, "bash", script, *words], capture_output=True, check=True,

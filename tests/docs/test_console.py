@@ -83,6 +83,9 @@ class Console(unittest.TestCase):
                 usage = any(SYNOPSIS.search(line) for line in block.text)
                 if runs and not usage and block.language != "console" and not block.marker:
                     wrong.append(f"{page}:{block.line}: write ```console and `$ `, or <!-- skip: REASON --> before it")
+            for number, line in enumerate(markdown.without_blocks((markdown.SOURCE / page).read_text()), 1):
+                if re.match(r"(    |\t)(\$ )?(neap|scripts/|build/)", line):
+                    wrong.append(f"{page}:{number}: an indented command is not run: write a fenced block")
         self.assertEqual(wrong, [], "\n".join(wrong))
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links of pages: files and anchors that exist, and a way from the index to every page."""
 
+import fnmatch
 import pathlib
 import re
 import unittest
@@ -48,6 +49,23 @@ class Links(unittest.TestCase):
                         continue  # a placeholder, as in lab/bench/NAME_suite.cc
                     if not list(markdown.SOURCE.glob(name)) and not installed.exists():
                         wrong.append(f"{page}:{line}: {name}: no such file")
+        self.assertEqual(wrong, [], "\n".join(wrong))
+
+    def test_tests_that_pages_name_exist(self):
+        """Code spans such as `Suite.Name`, also with `*`, and filters of several."""
+        tests = set()
+        for folder in ("neap", "lab", "tests", "tools"):
+            for path in (markdown.SOURCE / folder).rglob("*_test.cc"):
+                tests.update(".".join(name) for name in re.findall(r"TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", path.read_text()))
+        wrong, found = [], 0
+        for page in markdown.pages():
+            for line, text in enumerate(markdown.without_blocks((markdown.SOURCE / page).read_text()), 1):
+                for name in re.split(r"[:= ]", " ".join(re.findall(r"`([^`]+)`", text)).replace("'", "")):
+                    if re.fullmatch(r"\*?[A-Z]\w+\.(\*|[A-Z]\w+\*?)", name):
+                        found += 1
+                        if not fnmatch.filter(tests, name):
+                            wrong.append(f"{page}:{line}: {name}: no such test")
+        self.assertGreater(found, 10)
         self.assertEqual(wrong, [], "\n".join(wrong))
 
     def test_every_page_is_reached_from_the_index(self):
