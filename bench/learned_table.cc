@@ -413,7 +413,7 @@ int Zoo(std::vector<std::string> names) {
     double exact_seconds = 0;
     for (const std::string& order : orders) {
       compile::Options options;
-      options.order = order;
+      options.order = *compile::OrderStrategyNamed(order);
       options.place = options.place_file_order = false;
       options.limits.max_states = kStatesForAFewSeconds;
       const Clock clock;

@@ -50,7 +50,7 @@ compile::Options RandomOptions(Random* random) {
   constexpr ops::KernelLibrary kLibraries[] = {
       ops::KernelLibrary::kNone, ops::KernelLibrary::kCopies, ops::KernelLibrary::kTflmReference};
   options.runtime = OneOf(kRuntimes, random);
-  options.order = OneOf(kOrders, random);
+  options.order = *compile::OrderStrategyNamed(OneOf(kOrders, random));
   options.seed = random->Next() >> 40U;
   if (options.runtime != Runtime::kNeap) options.kernels = OneOf(kLibraries, random);
   options.keep_inputs = random->Chance(1, 8);

@@ -72,7 +72,7 @@ void SetHeadline(const compile::Compiled& planned, picture::Picture* page) {
 // File order, placed: what a plan is compared with. `options`: of the plan.
 Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options) {
   // Without Neap: no overlaps, no moves, one memory, layer by layer.
-  options.order = "file";
+  options.order = compile::kFileOrder;
   options.kernels = ops::KernelLibrary::kNone;
   options.moves = compile::MoveStrategy::kNone;
   options.memories.clear();

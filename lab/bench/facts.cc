@@ -16,7 +16,7 @@
 namespace neap::bench {
 namespace {
 
-compile::Options BaseOptions(const std::string& order, const RunOptions& options,
+compile::Options BaseOptions(compile::OrderStrategy order, const RunOptions& options,
                              std::int64_t max_states) {
   compile::Options base;
   base.order = order;
@@ -43,7 +43,7 @@ Result<Measured> MeasureIn(const graph::Graph& graph, const compile::Options& op
 
 }  // namespace
 
-Result<Measured> Measure(const graph::Graph& graph, const std::string& order,
+Result<Measured> Measure(const graph::Graph& graph, compile::OrderStrategy order,
                          const RunOptions& options, std::int64_t max_states) {
   const compile::Options ideal = BaseOptions(order, options, max_states);
   NEAP_TRY(Measured measured, MeasureIn(graph, ideal));
@@ -55,7 +55,7 @@ Result<Measured> Measure(const graph::Graph& graph, const std::string& order,
   return measured;
 }
 
-Result<Ordered> SearchOrder(const graph::Graph& graph, const std::string& order,
+Result<Ordered> SearchOrder(const graph::Graph& graph, compile::OrderStrategy order,
                             const RunOptions& options, std::int64_t max_states,
                             plan::Runtime runtime) {
   compile::Options base = BaseOptions(order, options, max_states);
@@ -75,7 +75,7 @@ Result<Ordered> SearchOrder(const graph::Graph& graph, const std::string& order,
 namespace {
 
 compile::Options ExecutorOptions(const RunOptions& options) {
-  compile::Options neap = BaseOptions("exact", options, 0);
+  compile::Options neap = BaseOptions(compile::kExactOrder, options, 0);
   neap.runtime = plan::Runtime::kNeap;
   return neap;
 }

@@ -27,8 +27,8 @@ struct Measured {
   bool optimal() const { return peak_bytes == bound_bytes; }
 };
 
-// `order`: "file" or a strategy; `max_states` 0: a few seconds' worth.
-Result<Measured> Measure(const graph::Graph& graph, const std::string& order,
+// `max_states` 0: a few seconds' worth.
+Result<Measured> Measure(const graph::Graph& graph, compile::OrderStrategy order,
                          const RunOptions& options, std::int64_t max_states);
 
 struct Ordered {
@@ -39,7 +39,7 @@ struct Ordered {
   bool proven = false;
 };
 // The order search alone, on one thread.
-Result<Ordered> SearchOrder(const graph::Graph& graph, const std::string& order,
+Result<Ordered> SearchOrder(const graph::Graph& graph, compile::OrderStrategy order,
                             const RunOptions& options, std::int64_t max_states,
                             plan::Runtime runtime = plan::Runtime::kIdeal);
 

@@ -25,11 +25,11 @@ TEST(Granularity, ANodeOfRandwireIsOneOperator) {
       EXPECT_GE(SizeOf(nodes), 33) << cell.id;
       EXPECT_LE(SizeOf(nodes), 34) << cell.id;
     }
-    const auto merged = SearchOrder(nodes, "exact", {}, 0);
+    const auto merged = SearchOrder(nodes, compile::kExactOrder, {}, 0);
     ASSERT_TRUE(merged);
     EXPECT_TRUE(merged->proven) << cell.id;
     // The algorithm of the paper ends on all cells at the paper's granularity.
-    const auto serenity = SearchOrder(nodes, "serenity", {}, 3'000'000);
+    const auto serenity = SearchOrder(nodes, {schedule::Method::kSerenity}, {}, 3'000'000);
     ASSERT_TRUE(serenity);
     EXPECT_TRUE(serenity->proven) << cell.id;
     EXPECT_EQ(serenity->peak_bytes, merged->peak_bytes) << cell.id;
@@ -44,7 +44,7 @@ TEST(Granularity, SwiftnetNeedsWhatThePaperSchedules) {
   for (const auto& [at, bytes] :
        {std::pair(1, 200'704), std::pair(2, 81'536), std::pair(3, 32'536)}) {
     const graph::Graph& graph = (*cells)[static_cast<std::size_t>(at)].graph;
-    const auto found = SearchOrder(InNodes(graph, Concatenations::kFree), "serenity", {}, 0);
+    const auto found = SearchOrder(InNodes(graph, Concatenations::kFree), {schedule::Method::kSerenity}, {}, 0);
     ASSERT_TRUE(found);
     EXPECT_TRUE(found->proven);
     EXPECT_EQ(found->peak_bytes, bytes);
@@ -57,7 +57,7 @@ TEST(Granularity, DartsNeedsWhatThePaperSchedulesAndRewrites) {
   ASSERT_TRUE(variants) << variants.error().ToString();
   ASSERT_EQ(variants->size(), 3);
   const graph::Graph& alone = variants->back().graph;
-  const auto planned = SearchOrder(InNodes(alone, Concatenations::kFree), "exact", {}, 0);
+  const auto planned = SearchOrder(InNodes(alone, Concatenations::kFree), compile::kExactOrder, {}, 0);
   ASSERT_TRUE(planned);
   EXPECT_EQ(planned->peak_bytes, 903'168);
   const auto rewritten = Rewrite(alone, Rewriting::kSerenity, {});

@@ -20,7 +20,7 @@ TEST(Networks, InEightBitsActivationsTakeAQuarter) {
   const auto bytes = NetworkNamed("resnet8.int8");
   ASSERT_TRUE(floats && bytes);
   const auto peak = [](const graph::Graph& graph) {
-    const auto found = SearchOrder(graph, "exact", {}, 0);
+    const auto found = SearchOrder(graph, compile::kExactOrder, {}, 0);
     return found ? found->peak_bytes : -1;
   };
   EXPECT_EQ(peak(*floats), 4 * peak(*bytes));

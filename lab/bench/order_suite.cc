@@ -28,7 +28,7 @@ Status AddNetwork(const std::string& name, const graph::Graph& graph, const RunO
       Text(name), Count(static_cast<std::int64_t>(graph.subgraphs.Items().front().ops.size()))};
   Ordered last;
   for (const char* strategy : kStrategies) {
-    NEAP_TRY(last, SearchOrder(graph, strategy, options, max_states));
+    NEAP_TRY(last, SearchOrder(graph, *compile::OrderStrategyNamed(strategy), options, max_states));
     row.push_back(Count(last.peak_bytes));
   }
   row.push_back(Count(last.bound_bytes));

@@ -22,7 +22,7 @@ constexpr const char* kMore[] = {
     "pnasnet-imagenet", "nasnet-mobile", "inception-v3",       "inception-resnet-v2",
     "resnet-50",        "unet++",        "transformer-encoder"};
 
-Status AddOrder(const std::string& name, const graph::Graph& graph, const char* order,
+Status AddOrder(const std::string& name, const graph::Graph& graph, compile::OrderStrategy order,
                 const RunOptions& options, Table* table, std::vector<Quality>* qualities) {
   compile::Options base;
   base.order = order;
@@ -49,14 +49,14 @@ Status AddOrder(const std::string& name, const graph::Graph& graph, const char* 
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   NEAP_CHECK(!arena::FindViolation(problem, outcome.placement), "a placement is wrong");
   const auto last_step = static_cast<arena::Step>(memory.steps.size());
-  table->rows.push_back({Text(name), Text(std::string(order) == "file" ? "file" : "planned"),
+  table->rows.push_back({Text(name), Text(order == compile::kFileOrder ? "file" : "planned"),
                          Count(static_cast<std::int64_t>(problem.buffers.size())),
                          Count(arena::PlaceLikeTflm(problem).height_bytes),
                          Count(arena::PlaceLikeTflite(problem, last_step).height_bytes),
                          Count(outcome.placement.height_bytes), Count(outcome.lower_bound_bytes),
                          Text(outcome.optimal() ? "optimal" : "bounded"), Count(outcome.states),
                          Real(seconds, 4)});
-  const std::string id = name + "." + order;
+  const std::string id = name + "." + std::string(compile::NameOf(order));
   qualities->push_back({id + ".arena_bytes", outcome.placement.height_bytes, false});
   qualities->push_back({id + ".bound_bytes", outcome.lower_bound_bytes, true});
   return {};
@@ -64,8 +64,8 @@ Status AddOrder(const std::string& name, const graph::Graph& graph, const char* 
 
 Status AddOrders(const std::string& name, const graph::Graph& graph, const RunOptions& options,
                  Table* table, std::vector<Quality>* qualities) {
-  NEAP_CHECK_OK(AddOrder(name, graph, "file", options, table, qualities));
-  return AddOrder(name, graph, "exact", options, table, qualities);
+  NEAP_CHECK_OK(AddOrder(name, graph, compile::kFileOrder, options, table, qualities));
+  return AddOrder(name, graph, compile::kExactOrder, options, table, qualities);
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ std::int64_t OperatorsOf(const graph::Graph& graph) {
 Status AddNetwork(const std::string& name, const graph::Graph& graph, const RunOptions& options,
                   Table* table, std::vector<Quality>* qualities) {
   const plan::Runtime neap = plan::Runtime::kNeap;
-  NEAP_TRY(const Ordered file, SearchOrder(graph, "file", options, 0, neap));
+  NEAP_TRY(const Ordered file, SearchOrder(graph, compile::kFileOrder, options, 0, neap));
   constexpr std::int64_t kStates = 50'000;
-  NEAP_TRY(const Ordered best, SearchOrder(graph, "exact", options, kStates, neap));
+  NEAP_TRY(const Ordered best, SearchOrder(graph, compile::kExactOrder, options, kStates, neap));
   NEAP_TRY(const Timed bitwise, SearchWith(graph, plan::Exactness::kBitwise, options));
   NEAP_TRY(const Timed all, SearchWith(graph, plan::Exactness::kReassociates, options));
   table->rows.push_back({Text(name), Count(file.peak_bytes), Count(best.peak_bytes),

@@ -39,9 +39,9 @@ Status AddRandomOrders(const graph::Graph& graph, const RunOptions& options, Ord
 Result<OrderPeaks> PeaksOf(const graph::Graph& graph, const RunOptions& options) {
   OrderPeaks peaks;
   peaks.operators = static_cast<std::int64_t>(graph.subgraphs[graph::SubgraphId(0)].ops.size());
-  NEAP_TRY(const Ordered file, SearchOrder(graph, "file", options, 0));
-  NEAP_TRY(const Ordered kahn, SearchOrder(graph, "kahn", options, 0));
-  NEAP_TRY(const Ordered planned, SearchOrder(graph, "exact", options, 0));
+  NEAP_TRY(const Ordered file, SearchOrder(graph, compile::kFileOrder, options, 0));
+  NEAP_TRY(const Ordered kahn, SearchOrder(graph, {schedule::Method::kKahn}, options, 0));
+  NEAP_TRY(const Ordered planned, SearchOrder(graph, compile::kExactOrder, options, 0));
   peaks.file = file.peak_bytes;
   peaks.breadth_first = kahn.peak_bytes;
   peaks.planned = planned.peak_bytes;
@@ -72,8 +72,8 @@ Result<std::vector<CellRun>> RunCells(const RunOptions& options, Report* report)
     ReportProgress(options, cell.name);
     CellRun run;
     run.cell = std::move(cell);
-    NEAP_TRY(run.file, Measure(run.cell.graph, "file", options, 0));
-    NEAP_TRY(run.planned, Measure(run.cell.graph, "exact", options, 0));
+    NEAP_TRY(run.file, Measure(run.cell.graph, compile::kFileOrder, options, 0));
+    NEAP_TRY(run.planned, Measure(run.cell.graph, compile::kExactOrder, options, 0));
     NEAP_TRY(run.in_operators, PeaksOf(run.cell.graph, options));
     run.nodes = InNodes(run.cell.graph, Concatenations::kFree);
     NEAP_TRY(run.in_nodes, PeaksOf(run.nodes, options));

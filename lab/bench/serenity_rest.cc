@@ -146,27 +146,27 @@ Result<Section> Table2(const RunOptions& options, Report* report) {
                    {"outcome", "outcome"}};
   struct Row {
     const char* name;
-    const char* strategy;
+    schedule::Method method;
     const char* nodes[2];
     const char* time[2];
   };
   constexpr Row kRows[] = {
-      {"1: dynamic programming", "serenity-dp", {"62 = {62}", "92 = {92}"}, {"N/A", "N/A"}},
+      {"1: dynamic programming", schedule::Method::kSerenityDp, {"62 = {62}", "92 = {92}"}, {"N/A", "N/A"}},
       {"1 + 2: and divide and conquer",
-       "serenity-dc",
+       schedule::Method::kSerenityDc,
        {"62 = {21, 19, 22}", "92 = {33, 28, 29}"},
        {"56.5 s", "7.2 h"}},
       {"1 + 2 + 3: and adaptive soft budget",
-       "serenity",
+       schedule::Method::kSerenity,
        {"62 = {21, 19, 22}", "92 = {33, 28, 29}"},
        {"37.9 s", "111.9 s"}},
-      {"Neap, exact", "exact", {"", ""}, {"", ""}}};
+      {"Neap, exact", schedule::Method::kExact, {"", ""}, {"", ""}}};
   for (const bool with : {false, true}) {
     if (with && !rewritten) break;
     const graph::Graph& graph = with ? rewritten->graph : swiftnet.graph;
     for (const Row& row : kRows) {
       NEAP_TRY(const Ordered found,
-               SearchOrder(graph, row.strategy, options, max_states,
+               SearchOrder(graph, {row.method}, options, max_states,
                            with ? plan::Runtime::kNeap : plan::Runtime::kIdeal));
       const bool stopped = !found.proven;
       table.rows.push_back(
@@ -176,7 +176,7 @@ Result<Section> Table2(const RunOptions& options, Report* report) {
            Count(found.states), Real(found.seconds, 4), Count(found.peak_bytes),
            Text(stopped ? fmt::format("stopped; bound {}", FormatCount(found.bound_bytes))
                         : "proven")});
-      if (std::string_view(row.strategy) == "exact") {
+      if (row.method == schedule::Method::kExact) {
         report->qualities.push_back({with ? "swiftnet.rewritten_peak_bytes" : "swiftnet.peak_bytes",
                                      found.peak_bytes, false});
       }

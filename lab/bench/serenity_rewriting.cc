@@ -81,7 +81,7 @@ Status AddDifferences(const RunOptions& options, Table* table, Report* report) {
 
 // The operator at the peak of the best order, and what its cell gains.
 Result<std::string> PlaceOfPeak(const graph::Graph& graph, const RunOptions& options) {
-  NEAP_TRY(const Measured planned, Measure(graph, "exact", options, 0));
+  NEAP_TRY(const Measured planned, Measure(graph, compile::kExactOrder, options, 0));
   NEAP_TRY(const compile::EntryMemory memory,
            compile::MemoryOf(graph, graph::SubgraphId(0), planned.compiled.order,
                              plan::Runtime::kIdeal));
@@ -107,9 +107,9 @@ Result<Table> DartsTable(const RunOptions& options, Report* report) {
   NEAP_TRY(const std::vector<Variant> variants, DartsVariants());
   for (const Variant& variant : variants) {
     const bool last = &variant == &variants.back();
-    NEAP_TRY(const Ordered planned, SearchOrder(variant.graph, "exact", options, 0));
+    NEAP_TRY(const Ordered planned, SearchOrder(variant.graph, compile::kExactOrder, options, 0));
     NEAP_TRY(const Ordered nodes,
-             SearchOrder(InNodes(variant.graph, Concatenations::kFree), "exact", options, 0));
+             SearchOrder(InNodes(variant.graph, Concatenations::kFree), compile::kExactOrder, options, 0));
     NEAP_TRY(const std::string place, PlaceOfPeak(variant.graph, options));
     NEAP_TRY(const auto narrow, Rewrite(variant.graph, Rewriting::kNarrow, options));
     const std::int64_t rewritten =

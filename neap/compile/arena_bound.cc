@@ -61,7 +61,7 @@ std::optional<ArenaOrder> FindArenaOrder(const Measured& measured, SubgraphId en
                                          const Options& options) {
   const Subgraph& subgraph = measured.merged().subgraphs[entry];
   const OverlapOptions overlap = {KernelsOf(options), false};
-  if (overlap.kernels == ops::KernelLibrary::kNone || options.order != "exact" ||
+  if (overlap.kernels == ops::KernelLibrary::kNone || options.order != kExactOrder ||
       !MayOverlap(measured.merged(), entry, overlap) || IsOnlyOrder(subgraph, order) ||
       HasDeadParts(subgraph)) {
     return std::nullopt;

@@ -20,6 +20,9 @@
 namespace neap::compile {
 namespace {
 
+// The strategy that is not schedule's: the network of neap/learn.
+constexpr std::string_view kLearned = "learned";
+
 using graph::Graph;
 using graph::SubgraphId;
 
@@ -44,7 +47,7 @@ struct Start {
 
 // What counts for a runtime that places by itself is what it will allocate.
 Result<Start> StartOf(const Measured& measured, const Orders& found, const Options& options) {
-  if (WritesMemoryPlan(options) || !measured.profile.runtime_places || options.order != "exact") {
+  if (WritesMemoryPlan(options) || !measured.profile.runtime_places || options.order != kExactOrder) {
     return Start{found, false};
   }
   NEAP_TRY(const std::int64_t of_file, DeliveredBytes(measured, measured.file_orders));
@@ -77,7 +80,7 @@ Result<std::optional<PlannedEntries>> PlanEntries(const Measured& measured, cons
 plan::Plan PlanOf(const std::vector<PlannedEntry>& entries, const Options& options) {
   plan::Plan plan;
   plan.runtime = options.runtime;
-  plan.order_strategy = options.order;
+  plan.order_strategy = NameOf(options.order);
   if (options.place) {
     plan.kernels = KernelsOf(options);
     plan.memories = options.memories;
@@ -131,7 +134,7 @@ Result<Compiled> Summed(const Measured& measured, const PlannedEntries& planned,
 
 // Whether TFLM needs more for the planned order and offsets than for the given file.
 bool IsWorseThanFile(const Compiled& compiled, const Options& options) {
-  return WritesMemoryPlan(options) && options.order == "exact" &&
+  return WritesMemoryPlan(options) && options.order == kExactOrder &&
          compiled.delivered_arena_bytes > compiled.file_order.arena_bytes;
 }
 
@@ -191,17 +194,36 @@ std::string_view NameOf(TflmTarget target) {
   return target == TflmTarget::kCortexM ? "cortex-m" : "x86-64";
 }
 
-std::vector<std::string_view> OrderStrategies() {
+std::vector<std::string_view> OrderStrategyNames() {
   std::vector<std::string_view> names;
   for (const schedule::Strategy& strategy : schedule::Strategies()) names.push_back(strategy.name);
   names.push_back(kLearned);
   return names;
 }
 
-std::vector<std::string_view> ForcedRules() {
+std::string_view NameOf(const OrderStrategy& strategy) {
+  if (strategy.learned) return kLearned;
+  return schedule::Strategies()[static_cast<std::size_t>(strategy.method)].name;
+}
+
+std::optional<OrderStrategy> OrderStrategyNamed(std::string_view name) {
+  if (name == kLearned) return OrderStrategy{schedule::Method::kExact, true};
+  const schedule::Strategy* const found = schedule::StrategyNamed(name);
+  if (found == nullptr) return std::nullopt;
+  return OrderStrategy{found->method};
+}
+
+std::vector<std::string_view> ForcedRuleNames() {
   std::vector<std::string_view> names;
   for (const schedule::ForcedRule& rule : schedule::ForcedRules()) names.push_back(rule.name);
   return names;
+}
+
+std::optional<schedule::Forced> ForcedRuleNamed(std::string_view name) {
+  for (const schedule::ForcedRule& rule : schedule::ForcedRules()) {
+    if (rule.name == name) return rule.forced;
+  }
+  return std::nullopt;
 }
 
 }  // namespace neap::compile

@@ -17,6 +17,7 @@
 #include "neap/graph/graph.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/plan.h"
+#include "neap/solve/schedule/schedule.h"
 
 namespace neap::compile {
 
@@ -37,14 +38,31 @@ std::optional<MoveStrategy> MoveStrategyNamed(std::string_view name);
 class PlacementMemo;
 std::shared_ptr<PlacementMemo> MakePlacementMemo();
 
+struct OrderStrategy {
+  schedule::Method method = schedule::Method::kExact;
+  bool learned = false;  // the learned scheduler, in place of `method`
+  friend bool operator==(const OrderStrategy&, const OrderStrategy&) = default;
+};
+inline constexpr OrderStrategy kExactOrder{};
+inline constexpr OrderStrategy kFileOrder{schedule::Method::kFile};
+// The names of schedule::Strategies(), "exact" first, and "learned".
+std::vector<std::string_view> OrderStrategyNames();
+std::string_view NameOf(const OrderStrategy& strategy);
+// nullopt: no such strategy.
+std::optional<OrderStrategy> OrderStrategyNamed(std::string_view name);
+// The names of schedule::ForcedRules().
+std::vector<std::string_view> ForcedRuleNames();
+// nullopt: no such rule.
+std::optional<schedule::Forced> ForcedRuleNamed(std::string_view name);
+
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
-  std::string order = "exact";         // a name of schedule::Strategies(), or "learned"
-  std::uint64_t seed = 0;              // of --order random
-  std::string forced = "single";       // of --order best-first: a name of schedule::ForcedRules()
-  std::int64_t slack_bytes = 0;        // of --forced relaxed
-  std::int64_t step_states = 10'000;   // of --order serenity
-  std::int64_t soft_budget_bytes = 0;  // of --order serenity: the only tau; 0: searched for
+  OrderStrategy order;
+  std::uint64_t seed = 0;                               // of Method::kRandom
+  schedule::Forced forced = schedule::Forced::kSingle;  // of Method::kBestFirst
+  std::int64_t slack_bytes = 0;                         // of Forced::kRelaxed
+  std::int64_t step_states = 10'000;                    // of Method::kSerenity
+  std::int64_t soft_budget_bytes = 0;  // of Method::kSerenity: the only tau; 0: searched for
   Limits limits;                       // of the order search, per subgraph
   std::int64_t placement_states = 200'000;
   // Outputs may overlap inputs as far as these kernels allow; kNone: never.
@@ -63,7 +81,7 @@ struct Options {
   bool place_file_order = true;
   // When many plans are compared: whether a plan with this arena (as the runtime delivers it) and
   // total arena (-1: unknown) is still a candidate. Must accept every smaller arena than one that
-  // it accepts. Applies with order "file" and one entry. A lower bound that is rejected ends the
+  // it accepts. Applies with kFileOrder and one entry. A lower bound that is rejected ends the
   // compilation (Compiled::rejected); otherwise the placement search first aims at the largest
   // accepted arena, then at smaller ones. Empty: every plan is accepted.
   std::function<bool(std::int64_t arena_bytes, std::int64_t total_arena_bytes)> accepts;
@@ -192,10 +210,5 @@ struct PeakOfOrder {
 // `exact_bytes`: without the alignment of the profile. Only runtime, order and limits of `options`
 // count. Fails as Compile().
 Result<PeakOfOrder> FindPeak(const graph::Graph& graph, const Options& options, bool exact_bytes);
-
-// Names that Options::order takes, "exact" first.
-std::vector<std::string_view> OrderStrategies();
-// Names that Options::forced takes.
-std::vector<std::string_view> ForcedRules();
 
 }  // namespace neap::compile

@@ -60,9 +60,9 @@ std::vector<std::pair<std::string, Options>> Kinds() {
     kinds.emplace_back(profile.name, Options{});
     kinds.back().second.runtime = profile.runtime;
   }
-  for (const std::string_view order : OrderStrategies()) {
+  for (const std::string_view order : OrderStrategyNames()) {
     kinds.emplace_back(order, Options{});
-    kinds.back().second.order = order;
+    kinds.back().second.order = *OrderStrategyNamed(order);
   }
   kinds.emplace_back("moves", Options{});
   kinds.back().second.moves = MoveStrategy::kBest;
@@ -117,7 +117,7 @@ TEST(CompileLimits, EveryKindOfPlanIsMadeAtTheEndOfTheWork) {
 TEST(CompileLimits, TheObserverHearsOfThePlacement) {
   const CountedClock clock;
   Options options;
-  options.order = "file";
+  options.order = kFileOrder;
   options.placement_states = 200'000;
   std::int64_t heard = 0;
   options.limits.observer = [&](const Progress& seen) {

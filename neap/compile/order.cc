@@ -51,13 +51,6 @@ std::vector<SubgraphId> BodiesFirst(const Graph& graph) {
   return order;
 }
 
-Result<schedule::Forced> ForcedOf(std::string_view name) {
-  for (const schedule::ForcedRule& rule : schedule::ForcedRules()) {
-    if (rule.name == name) return rule.forced;
-  }
-  return Fail(UsageError("there is no rule '" + std::string(name) + "' for forced transitions"));
-}
-
 void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
                     const Lowered& lowered, OrderProof* proof) {
   if (outcome.bound_op < 0) return;
@@ -125,13 +118,13 @@ class SubgraphOrdering {
     return scratch;
   }
 
-  Result<schedule::StrategyOptions> StrategyOf(SubgraphId id, const Lowered& lowered) const {
+  schedule::StrategyOptions StrategyOf(SubgraphId id, const Lowered& lowered) const {
     schedule::StrategyOptions strategy;
     strategy.seed = options_.seed;
     strategy.slack_bytes = options_.slack_bytes;
     strategy.step_states = options_.step_states;
     strategy.soft_budget_bytes = options_.soft_budget_bytes;
-    NEAP_TRY(strategy.forced, ForcedOf(options_.forced));
+    strategy.forced = options_.forced;
     IdVector<OpId, schedule::OpIndex> index_of(graph_.subgraphs[id].ops.size(), -1);
     for (std::size_t i = 0; i < lowered.ops.size(); ++i) {
       index_of[lowered.ops[i]] = static_cast<schedule::OpIndex>(i);
@@ -142,7 +135,7 @@ class SubgraphOrdering {
 
   Result<schedule::Outcome> Search(const schedule::Problem& problem,
                                    const schedule::StrategyOptions& strategy) const {
-    if (options_.order == kLearned) {
+    if (options_.order.learned) {
       if (problem.num_ops > learn::kMaxLearnedNodes) {
         return Fail(UsageError("order learned supports at most " +
                                std::to_string(learn::kMaxLearnedNodes) + " operators, found " +
@@ -152,11 +145,7 @@ class SubgraphOrdering {
       return learn::LearnedOrder(network, problem, options_.limits);
     }
     if (below_ > 0) return schedule::SolveBelow(problem, options_.limits, below_);
-    auto outcome = schedule::Run(options_.order, problem, options_.limits, strategy);
-    if (!outcome) {
-      return Fail(UsageError("there is no order strategy '" + options_.order + "'"));
-    }
-    return std::move(*outcome);
+    return schedule::Run(options_.order.method, problem, options_.limits, strategy);
   }
 
   // Of two orders with the same peak the file's own is better: nothing moves.
@@ -166,7 +155,7 @@ class SubgraphOrdering {
     const auto of_plan = schedule::ReplayOrder(lowered.problem, outcome.order);
     NEAP_CHECK(of_file && of_plan && of_plan->peak_bytes == outcome.peak_bytes,
                "the order search returned a wrong order");
-    const bool keep_file = options_.order == "exact" && of_file->peak_bytes <= outcome.peak_bytes;
+    const bool keep_file = options_.order == kExactOrder && of_file->peak_bytes <= outcome.peak_bytes;
     for (const schedule::OpIndex index : keep_file ? file_order : outcome.order) {
       found_.orders[id].push_back(lowered.ops[static_cast<std::size_t>(index)]);
     }
@@ -178,7 +167,7 @@ class SubgraphOrdering {
     const auto lower_scratch = ScratchOf(subgraph, true);
     Lowered lowered = LowerOrder(subgraph, sizes_[id], upper_scratch, profile_);
     if (const auto wrong = schedule::Validate(lowered.problem)) return Fail(BadInput(*wrong));
-    NEAP_TRY(const schedule::StrategyOptions strategy, StrategyOf(id, lowered));
+    const schedule::StrategyOptions strategy = StrategyOf(id, lowered);
     NEAP_TRY(const schedule::Outcome outcome, Search(lowered.problem, strategy));
     TakeOrder(id, lowered, outcome, strategy.file_order);
     OrderProof& proof = found_.proofs[id];

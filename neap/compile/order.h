@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -12,9 +11,6 @@
 #include "neap/compile/timeline.h"
 
 namespace neap::compile {
-
-// The strategy that is not schedule's: the network of neap/learn.
-inline constexpr std::string_view kLearned = "learned";
 
 // The result of the order search of one subgraph.
 struct OrderProof {

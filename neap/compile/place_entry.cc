@@ -23,7 +23,7 @@ using graph::SubgraphId;
 // every arena is. Keeps references to the arguments.
 std::function<bool(std::int64_t arena_bytes)> AcceptanceOf(const Graph& graph, const Orders& orders,
                                                            const Options& options) {
-  if (!options.accepts || options.order != "file" || graph::EntrySubgraphs(graph).size() != 1 ||
+  if (!options.accepts || options.order != kFileOrder || graph::EntrySubgraphs(graph).size() != 1 ||
       options.runtime == plan::Runtime::kLitert) {
     return {};
   }
@@ -84,7 +84,7 @@ Result<std::optional<Placed>> PlaceEntry(const Measured& measured, SubgraphId en
 }
 
 bool MayTakeOtherOrder(const Measured& measured, SubgraphId entry, const Options& options) {
-  return options.place && options.memories.empty() && options.order == "exact" &&
+  return options.place && options.memories.empty() && options.order == kExactOrder &&
          // LiteRT places by itself: an order for Neap's addresses is none for it.
          options.runtime != plan::Runtime::kLitert &&
          // A body has one order, wherever it runs.

@@ -377,7 +377,7 @@ TEST(State, AllowsTheOrdersThatComputeTheSame) {
     for (const OpId id : main.ops.Ids()) order.push_back(id);
     const auto expected = Machine(graph).Observe(order);
     Options options;
-    options.order = "file";
+    options.order = kFileOrder;
     options.place = false;
     const auto of_file = Compile(graph, options);
     ASSERT_TRUE(of_file) << of_file.error().ToString();
@@ -397,7 +397,7 @@ TEST(State, AllowsTheOrdersThatComputeTheSame) {
       if (equal) least = std::min(least, PeakOf(main, order));
     } while (std::next_permutation(order.begin(), order.end()));
     if (graph.subgraphs.size() > 1) continue;
-    options.order = "exact";
+    options.order = kExactOrder;
     const auto best = Compile(graph, options);
     ASSERT_TRUE(best);
     ASSERT_EQ(best->plan.entries[0].peak_bytes, least) << "graph " << i;

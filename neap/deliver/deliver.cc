@@ -50,7 +50,7 @@ Status PlanTiledIfNeeded(const Job& job, Found* found) {
 Status MeasureFileOrder(const Job& job, Found* found) {
   const StepTimer timer("file order", found);
   compile::Options options = job.options;
-  options.order = "file";
+  options.order = compile::kFileOrder;
   options.limits.observer = nullptr;
   options.moves = compile::MoveStrategy::kNone;
   options.memories.clear();

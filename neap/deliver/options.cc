@@ -88,9 +88,9 @@ void AddCommonOptions(std::vector<Option>* options) {
 void AddOrderOptions(std::vector<Option>* options) {
   options->push_back({"order", kOrder, "NAME",
                       "strategy of the order search; default: exact; one of " +
-                          JoinedBy(compile::OrderStrategies(), ", "),
+                          JoinedBy(compile::OrderStrategyNames(), ", "),
                       [](std::string_view text, Words* words) {
-                        return SetName(text, compile::OrderStrategies(), &words->order);
+                        return SetName(text, compile::OrderStrategyNames(), &words->order);
                       }});
   options->push_back(
       {"seed", kOrder, "N", "random seed of a strategy that uses one; default: 0",
@@ -100,11 +100,11 @@ void AddOrderOptions(std::vector<Option>* options) {
          return Status(Fail(
              UsageError("'" + std::string(text) + "' is not a whole number of at most 19 digits")));
        }});
-  options->push_back({"forced", kOrder, JoinedBy(compile::ForcedRules(), "|"),
+  options->push_back({"forced", kOrder, JoinedBy(compile::ForcedRuleNames(), "|"),
                       "transitions that best-first takes without a search; default: single; "
                       "sets and relaxed give no proof",
                       [](std::string_view text, Words* words) {
-                        return SetName(text, compile::ForcedRules(), &words->forced);
+                        return SetName(text, compile::ForcedRuleNames(), &words->forced);
                       }});
   options->push_back(
       {"slack", kOrder, "SIZE",

@@ -204,9 +204,9 @@ void SetLimits(const Words& words, Limits* limits) {
 }
 
 void SetOrder(const Words& words, compile::Options* options) {
-  options->order = words.order;
+  options->order = *compile::OrderStrategyNamed(words.order);
   options->seed = words.seed;
-  if (!words.forced.empty()) options->forced = words.forced;
+  if (!words.forced.empty()) options->forced = *compile::ForcedRuleNamed(words.forced);
   options->slack_bytes = words.slack_bytes;
   if (words.step_states != 0) options->step_states = words.step_states;
   options->soft_budget_bytes = words.soft_budget_bytes;

@@ -28,7 +28,7 @@ bool CannotBeBetterAsGiven(const Job& job, const Limits& share, const Found& fou
       options.place && (options.kernels != ops::KernelLibrary::kNone ||
                         plan::ProfileOf(options.runtime).kernels != ops::KernelLibrary::kNone);
   const bool of_total = job.request.budgets.CountsTotal();
-  if (overlaps || of_total || !options.memories.empty() || options.order != "exact") return false;
+  if (overlaps || of_total || !options.memories.empty() || options.order != compile::kExactOrder) return false;
   if (!found.best_measure.fits || !found.best_measure.known) return false;
   compile::Options quick = options;
   quick.limits = share;
@@ -100,7 +100,7 @@ Rewritings SearchRewrites(const Job& job, const Limits& share, const RewriteSett
   for (std::size_t i = 0; i < exactnesses.size(); ++i) {
     compile::Options search = job.options;
     search.limits = WithShareOfTime(share, 1, static_cast<int>(1 + exactnesses.size() - i));
-    search.order = "exact";
+    search.order = compile::kExactOrder;
     RewriteSettings settings = wanted;
     settings.exactness = exactnesses[i];
     const WorkScope work(1, 2);

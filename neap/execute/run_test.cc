@@ -85,7 +85,7 @@ Sample RandomSample(Random* random) {
   constexpr plan::Runtime kRuntimes[] = {plan::Runtime::kIdeal, plan::Runtime::kIdealInPlace,
                                          plan::Runtime::kTflm, plan::Runtime::kNeap};
   options.runtime = kRuntimes[random->Below(4)];
-  options.order = random->Chance(1, 2) ? "exact" : "file";
+  options.order = random->Chance(1, 2) ? compile::kExactOrder : compile::kFileOrder;
   if (options.runtime != plan::Runtime::kNeap && random->Chance(1, 2)) {
     options.kernels = ops::KernelLibrary::kTflmReference;
   }

@@ -57,13 +57,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   neap::schedule::StrategyOptions options;
   options.file_order = best.order;  // a valid order; the exact strategy, too, is judged below
   for (const auto& strategy : neap::schedule::Strategies()) {
-    const auto outcome = neap::schedule::Run(strategy.name, problem, limits, options);
-    Require(outcome.has_value(), "a listed strategy exists");
-    const auto replay = neap::schedule::ReplayOrder(problem, outcome->order);
+    const auto outcome = neap::schedule::Run(strategy.method, problem, limits, options);
+    const auto replay = neap::schedule::ReplayOrder(problem, outcome.order);
     Require(replay.has_value(), "the order is valid");
-    Require(replay->peak_bytes == outcome->peak_bytes, "the peak is what a replay finds");
-    Require(best.lower_bound_bytes <= outcome->peak_bytes, "no order is below the proven bound");
-    Require(outcome->lower_bound_bytes <= best.peak_bytes, "no bound is above the best order");
+    Require(replay->peak_bytes == outcome.peak_bytes, "the peak is what a replay finds");
+    Require(best.lower_bound_bytes <= outcome.peak_bytes, "no order is below the proven bound");
+    Require(outcome.lower_bound_bytes <= best.peak_bytes, "no bound is above the best order");
   }
   return 0;
 }

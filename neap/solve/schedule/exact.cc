@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The exact search: schedule::Solve. docs/algorithms/order.md has method and proofs.
-//   split at hourglasses -> per segment: greedy and beam orders (upper bound), min cuts (lower
+//   split at hourglasses -> per part: greedy and beam orders (upper bound), min cuts (lower
 //   bound) -> decision searches with growing limits, forward and backward, until the bounds meet.
-// Only the segments whose upper bound exceeds the best lower bound of all are searched.
+// Only the parts whose upper bound exceeds the best lower bound of all are searched.
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
 
 #include "neap/solve/schedule/question.h"
 #include "neap/solve/schedule/schedule.h"
-#include "neap/solve/schedule/segment_search.h"
-#include "neap/solve/schedule/segments.h"
+#include "neap/solve/schedule/part_search.h"
+#include "neap/solve/schedule/parts.h"
 #include "neap/solve/schedule/stopper.h"
 
 namespace neap::schedule {
@@ -24,10 +24,10 @@ class ExactSearch {
       : takes_over_(!problem.take_over.empty()),
         below_(below_bytes),
         stopper_(limits),
-        segments_(SplitAtHourglasses(problem)) {
+        parts_(SplitAtHourglasses(problem)) {
     const auto share = limits.max_memory_bytes / 2;
-    for (const Segment& segment : segments_) {
-      searches_.emplace_back(segment, share, below_, &stopper_);
+    for (const Part& part : parts_) {
+      searches_.emplace_back(part, share, below_, &stopper_);
     }
   }
 
@@ -41,17 +41,17 @@ class ExactSearch {
     });
     for (const std::size_t s : by_height) {
       if (stopper_.stopped() || Refuted()) break;
-      stopper_.SetSize(segments_[s].problem.num_ops);
+      stopper_.SetSize(parts_[s].problem.num_ops);
       searches_[s].Bound(Floor(), &stopper_);
       Publish();
     }
-    std::int64_t states = SegmentSearch::kFirstStates;
+    std::int64_t states = PartSearch::kFirstStates;
     for (bool open = true; open && !stopper_.stopped() && !Refuted();
-         states *= SegmentSearch::kRoundFactor) {
+         states *= PartSearch::kRoundFactor) {
       open = false;
       for (const std::size_t s : by_height) {
         if (stopper_.stopped() || Refuted() || searches_[s].Closed(Floor())) continue;
-        stopper_.SetSize(segments_[s].problem.num_ops);
+        stopper_.SetSize(parts_[s].problem.num_ops);
         if (searches_[s].Search(Floor(), states, &stopper_)) open = true;
         Publish();
       }
@@ -60,14 +60,14 @@ class ExactSearch {
   }
 
  private:
-  // Nothing below is of interest in any segment.
+  // Nothing below is of interest in any part.
   std::int64_t Floor() const { return std::max(lower_, below_ - 1); }
   // The question is answered: no.
   bool Refuted() const { return below_ > 0 && lower_ >= below_; }
 
   void Publish() {
     upper_ = 0;
-    for (const SegmentSearch& search : searches_) {
+    for (const PartSearch& search : searches_) {
       upper_ = std::max(upper_, search.upper_bytes());
       lower_ = std::max(lower_, search.lower_bytes());
     }
@@ -76,8 +76,8 @@ class ExactSearch {
 
   Outcome Result() const {
     Outcome outcome;
-    const SegmentSearch* best = nullptr;
-    for (const SegmentSearch& search : searches_) {
+    const PartSearch* best = nullptr;
+    for (const PartSearch& search : searches_) {
       search.AppendOrder(&outcome.order);
       if (search.lower_bytes() > outcome.lower_bound_bytes || outcome.bound_op < 0) {
         outcome.lower_bound_bytes = search.lower_bytes();
@@ -97,8 +97,8 @@ class ExactSearch {
   bool takes_over_;
   std::int64_t below_;
   Stopper stopper_;
-  std::vector<Segment> segments_;
-  std::vector<SegmentSearch> searches_;
+  std::vector<Part> parts_;
+  std::vector<PartSearch> searches_;
   std::int64_t upper_ = 0;
   std::int64_t lower_ = 0;
 };

@@ -3,7 +3,6 @@
 // Every strategy ends soon after a deadline, whenever that is, with an order and a bound that hold.
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -53,22 +52,21 @@ TEST(ScheduleLimits, EveryStrategyStopsAtTheDeadline) {
       SCOPED_TRACE(std::string(strategy.name) + ", " + std::to_string(looks));
       const CountedClock clock;
       const Limits limits = CountedClock::DeadlineAfter(looks);
-      const auto outcome = schedule::Run(strategy.name, problem, limits, StrategyOptions{});
-      ASSERT_TRUE(outcome);
-      ExpectSound(problem, *outcome);
+      const auto outcome = schedule::Run(strategy.method, problem, limits, StrategyOptions{});
+      ExpectSound(problem, outcome);
       EXPECT_LE(CountedClock::looks(), looks + kLooksBehind);
     }
   }
 }
 
 // With the work that was done.
-std::pair<std::optional<Outcome>, std::int64_t> RunWithin(std::int64_t work,
+std::pair<Outcome, std::int64_t> RunWithin(std::int64_t work,
                                                           const Strategy& strategy,
                                                           const Problem& problem,
                                                           const Limits& limits) {
   const WorkScope scope(work);
   const std::int64_t before = WorkDone();
-  auto outcome = schedule::Run(strategy.name, problem, limits, StrategyOptions{});
+  auto outcome = schedule::Run(strategy.method, problem, limits, StrategyOptions{});
   return {std::move(outcome), WorkDone() - before};
 }
 
@@ -81,14 +79,13 @@ TEST(ScheduleLimits, EveryStrategyStopsAtTheEndOfTheWork) {
       Limits limits;
       limits.max_states = kStatesForAFewSeconds;
       const auto [outcome, done] = RunWithin(work, strategy, problem, limits);
-      ASSERT_TRUE(outcome);
-      ExpectSound(problem, *outcome);
-      EXPECT_FALSE(outcome->interrupted);
+      ExpectSound(problem, outcome);
+      EXPECT_FALSE(outcome.interrupted);
       EXPECT_LE(done, work + kWorkBehind);
       // The same order on any number of threads.
       limits.threads = 3;
       const auto [again, done_again] = RunWithin(work, strategy, problem, limits);
-      EXPECT_EQ(again->order, outcome->order);
+      EXPECT_EQ(again.order, outcome.order);
       EXPECT_EQ(done_again, done);
     }
   }
@@ -117,17 +114,15 @@ TEST(ScheduleLimits, ProblemsThatAreTooLargeForWhatIsLeftAreNotPrepared) {
     Limits limits;
     limits.max_states = kStatesForAFewSeconds;
     const auto [outcome, done] = RunWithin(kWork, strategy, problem, limits);
-    ASSERT_TRUE(outcome);
-    ExpectSound(problem, *outcome);
+    ExpectSound(problem, outcome);
     EXPECT_LE(done, 2 * kWork);
     const CountedClock clock;
     const auto by_time =
-        schedule::Run(strategy.name, problem, CountedClock::DeadlineAfter(4), StrategyOptions{});
-    ASSERT_TRUE(by_time);
-    ExpectSound(problem, *by_time);
+        schedule::Run(strategy.method, problem, CountedClock::DeadlineAfter(4), StrategyOptions{});
+    ExpectSound(problem, by_time);
     // Only the search of all orders needs no rows.
-    if (strategy.name != "exhaustive") {
-      EXPECT_EQ(by_time->states, 0);
+    if (strategy.method != Method::kExhaustive) {
+      EXPECT_EQ(by_time.states, 0);
     }
   }
 }
@@ -136,7 +131,7 @@ TEST(ScheduleLimits, WhatIsTooLargeHasTheBestOfTheSimpleOrders) {
   const Problem problem = Layered(200, 20);
   const WorkScope scope(1'000'000);
   const Outcome outcome = Solve(problem, Limits{});
-  const Outcome file = *schedule::Run("file", problem, Limits{}, StrategyOptions{});
+  const Outcome file = schedule::Run(Method::kFile, problem, Limits{}, StrategyOptions{});
   EXPECT_LE(outcome.peak_bytes, file.peak_bytes);
   EXPECT_EQ(outcome.proof, Proof::kSingleOp);
   EXPECT_EQ(outcome.lower_bound_bytes, file.lower_bound_bytes);

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -61,13 +60,6 @@ Outcome Solve(const Problem& problem, const Limits& limits);
 // The number of states of kStatesForAFewSeconds.
 std::int64_t StatesForAFewSeconds(OpIndex num_ops);
 
-struct Strategy {
-  std::string_view name;
-  std::string_view summary;  // one line, with its source where it has one
-};
-// "exact" first.
-std::span<const Strategy> Strategies();
-
 // Which transitions "best-first" takes without looking at the others
 // (docs/algorithms/strategies.md).
 enum class Forced : std::uint8_t {
@@ -94,9 +86,36 @@ struct StrategyOptions {
   std::int64_t soft_budget_bytes = 0;
 };
 
-// Runs a strategy by name; nullopt: no such strategy. A strategy that proves nothing returns the
-// bound of the largest single operator. `file_order`, where given, must be a valid order.
-std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, const Limits& limits,
-                           const StrategyOptions& options);
+enum class Method : std::uint8_t {
+  kExact,
+  kSerenityDp,
+  kSerenityDc,
+  kSerenity,
+  kBestFirst,
+  kExhaustive,
+  kFile,
+  kKahn,
+  kDepthFirst,
+  kGreedy,
+  kBeam,
+  kRandom,
+};
+
+struct Strategy {
+  Method method;
+  std::string_view name;
+  std::string_view summary;  // one line, with its source where it has one
+  // As Run(), which supplies the default limits and a complete StrategyOptions::file_order.
+  Outcome (*run)(const Problem& problem, const Limits& limits, const StrategyOptions& options);
+};
+// In the order of Method.
+std::span<const Strategy> Strategies();
+// nullptr: no such strategy.
+const Strategy* StrategyNamed(std::string_view name);
+
+// A strategy that proves nothing returns the bound of the largest single operator. `file_order`,
+// where given, must be a valid order.
+Outcome Run(Method method, const Problem& problem, const Limits& limits,
+            const StrategyOptions& options);
 
 }  // namespace neap::schedule

@@ -239,16 +239,15 @@ TEST(Strategies, GiveValidOrders) {
     const Problem problem = RandomProblem(random, Shape{});
     const std::int64_t best = BruteForcePeak(problem);
     for (const Strategy& strategy : Strategies()) {
-      const auto outcome = schedule::Run(strategy.name, problem, Limits{}, StrategyOptions{});
-      ASSERT_TRUE(outcome.has_value());
-      const auto replay = ReplayOrder(problem, outcome->order);
+      const auto outcome = schedule::Run(strategy.method, problem, Limits{}, StrategyOptions{});
+      const auto replay = ReplayOrder(problem, outcome.order);
       ASSERT_TRUE(replay.has_value()) << strategy.name << "\n" << Dump(problem);
-      EXPECT_EQ(replay->peak_bytes, outcome->peak_bytes) << strategy.name;
-      EXPECT_GE(outcome->peak_bytes, best) << strategy.name;
-      EXPECT_LE(outcome->lower_bound_bytes, best) << strategy.name << "\n" << Dump(problem);
+      EXPECT_EQ(replay->peak_bytes, outcome.peak_bytes) << strategy.name;
+      EXPECT_GE(outcome.peak_bytes, best) << strategy.name;
+      EXPECT_LE(outcome.lower_bound_bytes, best) << strategy.name << "\n" << Dump(problem);
     }
   }
-  EXPECT_FALSE(schedule::Run("no-such", Problem{}, Limits{}, StrategyOptions{}).has_value());
+  EXPECT_EQ(StrategyNamed("no-such"), nullptr);
 }
 
 TEST(Solve, SplitsLongChains) {

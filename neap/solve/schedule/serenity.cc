@@ -8,7 +8,7 @@
 
 #include "neap/base/index.h"
 #include "neap/solve/schedule/baselines.h"
-#include "neap/solve/schedule/segments.h"
+#include "neap/solve/schedule/parts.h"
 #include "neap/solve/schedule/serenity_budget.h"
 #include "neap/solve/schedule/serenity_dp.h"
 
@@ -26,11 +26,11 @@ class Scheduler {
     stopper_.SetBounds(outcome_.peak_bytes, outcome_.lower_bound_bytes);
     std::vector<OpIndex> order;
     bool solved = true;
-    for (const Segment& segment : Parts()) {
-      stopper_.SetSize(segment.problem.num_ops);
-      const auto [part, part_solved] = Schedule(segment.problem, FileOrderOf(segment));
+    for (const Part& part : Parts()) {
+      stopper_.SetSize(part.problem.num_ops);
+      const auto [local, part_solved] = Schedule(part.problem, FileOrderOf(part));
       solved = solved && part_solved;
-      for (const OpIndex op : part) order.push_back(segment.ops[At(op)]);
+      for (const OpIndex op : local) order.push_back(part.ops[At(op)]);
       stopper_.SetBounds(outcome_.peak_bytes, outcome_.lower_bound_bytes);
     }
     const std::int64_t peak = PeakOfOrder(problem_, order);
@@ -46,26 +46,26 @@ class Scheduler {
   }
 
  private:
-  std::vector<Segment> Parts() const {
+  std::vector<Part> Parts() const {
     if (options_.divide) return SplitAtHourglasses(problem_);
-    Segment whole;
+    Part whole;
     whole.ops.resize(At(problem_.num_ops));
     std::iota(whole.ops.begin(), whole.ops.end(), 0);
     whole.problem = problem_;
     return {std::move(whole)};
   }
 
-  std::vector<OpIndex> FileOrderOf(const Segment& segment) {
+  std::vector<OpIndex> FileOrderOf(const Part& part) {
     if (position_.empty()) {
       position_.resize(file_order_.size());
       for (std::size_t at = 0; at < file_order_.size(); ++at) {
         position_[At(file_order_[at])] = static_cast<OpIndex>(at);
       }
     }
-    std::vector<OpIndex> local(segment.ops.size());
+    std::vector<OpIndex> local(part.ops.size());
     std::iota(local.begin(), local.end(), 0);
     std::sort(local.begin(), local.end(), [&](OpIndex a, OpIndex b) {
-      return position_[At(segment.ops[At(a)])] < position_[At(segment.ops[At(b)])];
+      return position_[At(part.ops[At(a)])] < position_[At(part.ops[At(b)])];
     });
     return local;
   }

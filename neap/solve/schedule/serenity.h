@@ -24,7 +24,7 @@ struct SerenityOptions {
 //   and adaptive soft budgeting (section 3.2, Algorithm 2, serenity_budget.h). Its graph rewriting
 //   is another matter.
 // Deviations: the graph is divided at every operator that is comparable with all others
-//   (segments.h), also where further tensors jump the cut. The paper divides where a cell has a
+//   (parts.h), also where further tensors jump the cut. The paper divides where a cell has a
 //   single output; each of its cuts is one of these. The rest: see the two headers.
 // Invariant: the order is the concatenation of the parts' orders; its peak is the largest of
 // theirs. Cost: that of the dynamic program on each part, times the rounds of budgeting. Proves its

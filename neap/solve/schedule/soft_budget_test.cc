@@ -25,20 +25,19 @@ TEST(SoftBudget, FindsTheOptimumOrRefutesTheBudget) {
       if (budget < 1) continue;
       StrategyOptions options;
       options.soft_budget_bytes = budget;
-      const auto outcome = schedule::Run("serenity", problem, {}, options);
-      ASSERT_TRUE(outcome);
-      const auto replay = ReplayOrder(problem, outcome->order);
+      const auto outcome = schedule::Run(Method::kSerenity, problem, {}, options);
+      const auto replay = ReplayOrder(problem, outcome.order);
       ASSERT_TRUE(replay.has_value()) << Dump(problem);
-      ASSERT_EQ(replay->peak_bytes, outcome->peak_bytes) << Dump(problem);
-      ASSERT_LE(outcome->lower_bound_bytes, best) << Dump(problem);
+      ASSERT_EQ(replay->peak_bytes, outcome.peak_bytes) << Dump(problem);
+      ASSERT_LE(outcome.lower_bound_bytes, best) << Dump(problem);
       if (budget >= best) {
-        ASSERT_EQ(outcome->peak_bytes, best) << budget << Dump(problem);
-        ASSERT_TRUE(outcome->optimal()) << budget << Dump(problem);
+        ASSERT_EQ(outcome.peak_bytes, best) << budget << Dump(problem);
+        ASSERT_TRUE(outcome.optimal()) << budget << Dump(problem);
       } else {
-        ASSERT_GT(outcome->lower_bound_bytes, budget) << Dump(problem);
+        ASSERT_GT(outcome.lower_bound_bytes, budget) << Dump(problem);
       }
-      ASSERT_GE(outcome->states, states) << budget << Dump(problem);
-      states = outcome->states;
+      ASSERT_GE(outcome.states, states) << budget << Dump(problem);
+      states = outcome.states;
     }
   }
 }

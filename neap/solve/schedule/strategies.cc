@@ -22,21 +22,6 @@
 namespace neap::schedule {
 namespace {
 
-constexpr std::array<Strategy, 12> kStrategies = {{
-    {"exact", "minimum peak with proof, or the best found with a proven bound (the default)"},
-    {"serenity-dp", "dynamic program over zero-indegree sets (SERENITY 2020, Algorithm 1)"},
-    {"serenity-dc", "the same on each part between single operators (SERENITY, section 3.2)"},
-    {"serenity", "the same with adaptive soft budgets (SERENITY, Algorithm 2)"},
-    {"best-first", "states by peak, with forced transitions (options forced, slack)"},
-    {"exhaustive", "every topological order; only for small graphs"},
-    {"file", "the file order"},
-    {"kahn", "first ready operator of the file order (Kahn 1962): breadth-first"},
-    {"dfs", "depth-first from the last operator backwards, inputs in their order"},
-    {"greedy", "the ready operator that leaves the fewest bytes live"},
-    {"beam", "beam search, 64 states per number of operators, for ever smaller peaks"},
-    {"random", "a random ready operator at every step (option seed)"},
-}};
-
 constexpr std::array<ForcedRule, 5> kForcedRules = {{
     {Forced::kNone, "none"},
     {Forced::kSingle, "single"},
@@ -69,30 +54,103 @@ Outcome RunBeam(const Problem& problem, const Limits& limits,
   return outcome;
 }
 
-// The strategies that search nothing.
-std::vector<OpIndex> SimpleOrder(std::string_view strategy, const Problem& problem,
-                                 const Limits& limits, const std::vector<OpIndex>& file_order,
-                                 std::uint64_t seed) {
-  if (strategy == "kahn") return KahnOrder(problem, file_order);
-  if (strategy == "dfs") return DepthFirstOrder(problem, file_order);
-  if (strategy == "random") return RandomOrder(problem, file_order, seed);
-  if (strategy == "greedy") return GreedyOrder(problem, file_order, limits);
-  return file_order;
+// An order without a search, with the bound of the largest single operator.
+Outcome Unsearched(const Problem& problem, std::vector<OpIndex> order) {
+  Outcome outcome = SingleOpOutcome(problem);
+  outcome.order = std::move(order);
+  return outcome;
 }
+
+Outcome RunBestFirst(const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+  BestFirstOptions rules;
+  rules.forced = options.forced;
+  // More than all bytes makes no difference; less keeps sums with a peak in range.
+  rules.peak_slack = std::clamp<std::int64_t>(options.slack_bytes, 0, kMaxBytes - 1);
+  rules.live_slack = rules.peak_slack;
+  return BestFirst(problem, limits, options.file_order, rules);
+}
+
+Outcome RunSerenity(const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+  const std::int64_t step_states = std::max<std::int64_t>(options.step_states, 1);
+  return Serenity(problem, limits, options.file_order,
+                  {true, step_states, std::max<std::int64_t>(options.soft_budget_bytes, 0)});
+}
+
+constexpr std::array<Strategy, 12> kStrategies = {{
+    {Method::kExact, "exact",
+     "minimum peak with proof, or the best found with a proven bound (the default)",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions&) {
+       return Solve(problem, limits);
+     }},
+    {Method::kSerenityDp, "serenity-dp",
+     "dynamic program over zero-indegree sets (SERENITY 2020, Algorithm 1)",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return Serenity(problem, limits, options.file_order, {false, 0, 0});
+     }},
+    {Method::kSerenityDc, "serenity-dc",
+     "the same on each part between single operators (SERENITY, section 3.2)",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return Serenity(problem, limits, options.file_order, {true, 0, 0});
+     }},
+    {Method::kSerenity, "serenity", "the same with adaptive soft budgets (SERENITY, Algorithm 2)",
+     RunSerenity},
+    {Method::kBestFirst, "best-first",
+     "states by peak, with forced transitions (options forced, slack)", RunBestFirst},
+    {Method::kExhaustive, "exhaustive", "every topological order; only for small graphs",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return Exhaustive(problem, limits, options.file_order);
+     }},
+    {Method::kFile, "file", "the file order",
+     [](const Problem& problem, const Limits&, const StrategyOptions& options) {
+       return Unsearched(problem, options.file_order);
+     }},
+    {Method::kKahn, "kahn", "first ready operator of the file order (Kahn 1962): breadth-first",
+     [](const Problem& problem, const Limits&, const StrategyOptions& options) {
+       return Unsearched(problem, KahnOrder(problem, options.file_order));
+     }},
+    {Method::kDepthFirst, "dfs",
+     "depth-first from the last operator backwards, inputs in their order",
+     [](const Problem& problem, const Limits&, const StrategyOptions& options) {
+       return Unsearched(problem, DepthFirstOrder(problem, options.file_order));
+     }},
+    {Method::kGreedy, "greedy", "the ready operator that leaves the fewest bytes live",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return Unsearched(problem, GreedyOrder(problem, options.file_order, limits));
+     }},
+    {Method::kBeam, "beam", "beam search, 64 states per number of operators, for ever smaller peaks",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return RunBeam(problem, limits, options.file_order);
+     }},
+    {Method::kRandom, "random", "a random ready operator at every step (option seed)",
+     [](const Problem& problem, const Limits&, const StrategyOptions& options) {
+       return Unsearched(problem, RandomOrder(problem, options.file_order, options.seed));
+     }},
+}};
+
+// The position in the table is the method.
+static_assert([] {
+  for (std::size_t i = 0; i < kStrategies.size(); ++i) {
+    if (static_cast<std::size_t>(kStrategies[i].method) != i) return false;
+  }
+  return true;
+}());
 
 }  // namespace
 
 std::span<const Strategy> Strategies() { return kStrategies; }
 
+const Strategy* StrategyNamed(std::string_view name) {
+  const auto* const found =
+      std::find_if(kStrategies.begin(), kStrategies.end(),
+                   [&](const Strategy& strategy) { return strategy.name == name; });
+  return found == kStrategies.end() ? nullptr : found;
+}
+
 std::span<const ForcedRule> ForcedRules() { return kForcedRules; }
 
-std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, const Limits& given,
-                           const StrategyOptions& options) {
-  if (strategy == "exact") return Solve(problem, given);
-  if (std::none_of(kStrategies.begin(), kStrategies.end(),
-                   [&](const Strategy& known) { return known.name == strategy; })) {
-    return std::nullopt;
-  }
+Outcome Run(Method method, const Problem& problem, const Limits& given,
+            const StrategyOptions& options) {
+  if (method == Method::kExact) return Solve(problem, given);
   // Their states cost more or less than those of the exact search: work is what limits them.
   constexpr std::int64_t kDefaultWork = 20'000'000'000;
   Limits limits = given;
@@ -101,32 +159,11 @@ std::optional<Outcome> Run(std::string_view strategy, const Problem& problem, co
     limits.max_states = 0;
     work.emplace(kDefaultWork);
   }
-  const std::vector<OpIndex> file_order = FileOrder(problem, options.file_order);
-  if (strategy == "exhaustive") return Exhaustive(problem, limits, file_order);
-  if (strategy == "best-first") {
-    BestFirstOptions rules;
-    rules.forced = options.forced;
-    // More than all bytes makes no difference; less keeps sums with a peak in range.
-    rules.peak_slack = std::clamp<std::int64_t>(options.slack_bytes, 0, kMaxBytes - 1);
-    rules.live_slack = rules.peak_slack;
-    return BestFirst(problem, limits, file_order, rules);
-  }
-  if (strategy == "serenity-dp") return Serenity(problem, limits, file_order, {false, 0, 0});
-  if (strategy == "serenity-dc") return Serenity(problem, limits, file_order, {true, 0, 0});
-  if (strategy == "serenity") {
-    const std::int64_t step_states = std::max<std::int64_t>(options.step_states, 1);
-    return Serenity(problem, limits, file_order,
-                    {true, step_states, std::max<std::int64_t>(options.soft_budget_bytes, 0)});
-  }
-  Outcome outcome;
-  if (strategy == "beam") {
-    outcome = RunBeam(problem, limits, file_order);
-  } else {
-    outcome = SingleOpOutcome(problem);
-    outcome.order = SimpleOrder(strategy, problem, limits, file_order, options.seed);
-  }
+  StrategyOptions complete = options;
+  complete.file_order = FileOrder(problem, options.file_order);
+  Outcome outcome = kStrategies[static_cast<std::size_t>(method)].run(problem, limits, complete);
   // A beam or a greedy walk that was stopped has no order.
-  if (outcome.order.size() != file_order.size()) outcome.order = file_order;
+  if (outcome.order.size() != complete.file_order.size()) outcome.order = complete.file_order;
   outcome.peak_bytes = PeakOfOrder(problem, outcome.order);
   return outcome;
 }

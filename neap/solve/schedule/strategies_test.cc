@@ -23,11 +23,11 @@ namespace {
 
 // A strategy with its options.
 struct Named {
-  std::string strategy;
+  Method method;
   Forced forced = Forced::kSingle;
   std::int64_t step_states = 10'000;
   std::string Name() const {
-    return strategy + " forced " + std::to_string(static_cast<int>(forced)) + " step states " +
+    return std::string(Strategies()[static_cast<std::size_t>(method)].name) + " forced " + std::to_string(static_cast<int>(forced)) + " step states " +
            std::to_string(step_states);
   }
 };
@@ -35,16 +35,16 @@ struct Named {
 // Those that prove their result. Step time-outs so short that budgets are searched for.
 const std::vector<Named>& Proving() {
   static const std::vector<Named> proving = {
-      {"exact"},
-      {"serenity-dp"},
-      {"serenity-dc"},
-      {"serenity"},
-      {"serenity", Forced::kSingle, 1},
-      {"serenity", Forced::kSingle, 3},
-      {"best-first", Forced::kNone},
-      {"best-first"},
-      {"best-first", Forced::kProven},
-      {"exhaustive"},
+      {Method::kExact},
+      {Method::kSerenityDp},
+      {Method::kSerenityDc},
+      {Method::kSerenity},
+      {Method::kSerenity, Forced::kSingle, 1},
+      {Method::kSerenity, Forced::kSingle, 3},
+      {Method::kBestFirst, Forced::kNone},
+      {Method::kBestFirst},
+      {Method::kBestFirst, Forced::kProven},
+      {Method::kExhaustive},
   };
   return proving;
 }
@@ -54,9 +54,7 @@ Outcome RunNamed(const Named& named, const Problem& problem, const Limits& limit
   options.forced = named.forced;
   options.step_states = named.step_states;
   options.slack_bytes = 3;
-  const auto outcome = schedule::Run(named.strategy, problem, limits, options);
-  EXPECT_TRUE(outcome.has_value());
-  return *outcome;
+  return schedule::Run(named.method, problem, limits, options);
 }
 
 void ExpectHonest(const Problem& problem, std::int64_t best, const Outcome& outcome) {
@@ -172,8 +170,8 @@ TEST(Strategies, AreHonestWhenTheyAreStopped) {
   const Problem problem = RandomProblem(random, Shape{});
   const std::int64_t best = BruteForcePeak(problem);
   for (const Strategy& strategy : Strategies()) {
-    const auto outcome = schedule::Run(strategy.name, problem, limits, StrategyOptions{});
-    ASSERT_NO_FATAL_FAILURE(ExpectHonest(problem, best, *outcome));
+    const auto outcome = schedule::Run(strategy.method, problem, limits, StrategyOptions{});
+    ASSERT_NO_FATAL_FAILURE(ExpectHonest(problem, best, outcome));
   }
 }
 
@@ -204,7 +202,7 @@ TEST(Strategies, StopAtEachLimitOnWhatTheyCannotFinish) {
     wide.scratch_bytes.push_back(100 - op);
   }
   for (const Named& named : Proving()) {
-    if (named.step_states < 10'000 || named.strategy == "exact") continue;
+    if (named.step_states < 10'000 || named.method == Method::kExact) continue;
     SCOPED_TRACE(named.Name());
     Limits limits;
     limits.max_states = 2000;
@@ -216,7 +214,7 @@ TEST(Strategies, StopAtEachLimitOnWhatTheyCannotFinish) {
       const CountedClock clock;
       EXPECT_TRUE(RunNamed(named, wide, CountedClock::DeadlineAfter(100)).interrupted);
     }
-    if (named.strategy == "exhaustive") continue;  // needs no memory that grows
+    if (named.method == Method::kExhaustive) continue;  // needs no memory that grows
     limits = Limits{};
     limits.max_memory_bytes = 300'000;
     const Outcome by_memory = RunNamed(named, wide, limits);
@@ -239,8 +237,8 @@ TEST(Strategies, HandleLongChains) {
     // Bit rows of 20,000 operators take 150 MB, which beam has no way around.
     Limits limits;
     limits.max_memory_bytes = std::int64_t{1} << 20;
-    const auto outcome = schedule::Run(strategy.name, chain, limits, StrategyOptions{});
-    EXPECT_EQ(outcome->peak_bytes, 13) << strategy.name;
+    const auto outcome = schedule::Run(strategy.method, chain, limits, StrategyOptions{});
+    EXPECT_EQ(outcome.peak_bytes, 13) << strategy.name;
   }
   Limits limits;
   limits.max_states = 30'000;
@@ -253,9 +251,9 @@ TEST(Strategies, HandleLongChains) {
 
 TEST(Strategies, HandleTheEmptyProblem) {
   for (const Strategy& strategy : Strategies()) {
-    const auto outcome = schedule::Run(strategy.name, Problem{}, Limits{}, StrategyOptions{});
-    EXPECT_EQ(outcome->peak_bytes, 0) << strategy.name;
-    EXPECT_TRUE(outcome->optimal()) << strategy.name;
+    const auto outcome = schedule::Run(strategy.method, Problem{}, Limits{}, StrategyOptions{});
+    EXPECT_EQ(outcome.peak_bytes, 0) << strategy.name;
+    EXPECT_TRUE(outcome.optimal()) << strategy.name;
   }
 }
 
@@ -453,7 +451,7 @@ int Losses(const BestFirstOptions& rule, Problem (*make)(Random&)) {
   for (int i = 0; i < Cases(5000); ++i) {
     const Problem problem = make(random);
     const std::int64_t best = BruteForcePeak(problem);
-    const std::vector<OpIndex> file = schedule::Run("file", problem, Limits{}, {})->order;
+    const std::vector<OpIndex> file = schedule::Run(Method::kFile, problem, Limits{}, {}).order;
     const Outcome outcome = BestFirst(problem, Limits{}, file, rule);
     EXPECT_LE(outcome.lower_bound_bytes, best) << Dump(problem);
     EXPECT_GE(outcome.peak_bytes, best) << Dump(problem);
@@ -491,7 +489,7 @@ TEST(BestFirst, CollidingFingerprintsChangeNothing) {
   Random random(30);
   for (int i = 0; i < Cases(500); ++i) {
     const Problem problem = RandomProblem(random, Shape{});
-    const std::vector<OpIndex> file = schedule::Run("file", problem, Limits{}, {})->order;
+    const std::vector<OpIndex> file = schedule::Run(Method::kFile, problem, Limits{}, {}).order;
     for (const Forced forced : {Forced::kNone, Forced::kProven}) {
       const Outcome wide = BestFirst(problem, Limits{}, file, {forced, 0, 0, 64});
       for (const int bits : {0, 2}) {

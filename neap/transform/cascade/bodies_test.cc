@@ -155,7 +155,7 @@ TEST(Bodies, RandomNetworksAreByteIdentical) {
 compile::Options TflmOptions(ops::KernelLibrary kernels) {
   compile::Options options;
   options.runtime = plan::Runtime::kTflm;
-  options.order = "file";
+  options.order = compile::kFileOrder;
   options.placement_states = 2000;
   options.kernels = kernels;
   return options;

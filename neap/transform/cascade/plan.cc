@@ -567,7 +567,7 @@ compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal
   if (proposal.placement_states > 0) {
     with.placement_states = std::min(with.placement_states, proposal.placement_states);
   }
-  with.order = proposal.keeps_order ? "file" : "exact";
+  with.order = proposal.keeps_order ? compile::kFileOrder : compile::kExactOrder;
   const bool tflm = with.runtime == plan::Runtime::kTflm;
   if (tflm && with.kernels == ops::KernelLibrary::kNone && with.memory_plan && with.place) {
     with.kernels = ops::KernelLibrary::kCopies;

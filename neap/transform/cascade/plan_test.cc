@@ -42,7 +42,7 @@ TEST(Plan, RealisedPlansRunAtTheirAddresses) {
     const Graph planned = WithoutUnused(*tiled);
     compile::Options options;
     options.runtime = plan::Runtime::kTflm;
-    options.order = "file";
+    options.order = compile::kFileOrder;
     options.placement_states = 2000;
     options.kernels =
         round % 2 == 0 ? ops::KernelLibrary::kCopies : ops::KernelLibrary::kTflmReference;

@@ -76,7 +76,7 @@ class Searcher {
     options_.limits.max_seconds = 0;
     options_.limits.threads = 1;
     options_.limits.observer = nullptr;
-    options_.order = "exact";
+    options_.order = compile::kExactOrder;
   }
 
   Result<Found> Run() {

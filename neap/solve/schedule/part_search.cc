@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/solve/schedule/segment_search.h"
+#include "neap/solve/schedule/part_search.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -41,22 +41,22 @@ std::int64_t CommonUnit(const Problem& problem) {
 
 }  // namespace
 
-SegmentSearch::SegmentSearch(const Segment& segment, std::int64_t max_table_bytes,
+PartSearch::PartSearch(const Part& part, std::int64_t max_table_bytes,
                              std::int64_t below_bytes, Stopper* stopper)
-    : segment_(segment),
-      unit_(CommonUnit(segment.problem)),
+    : part_(part),
+      unit_(CommonUnit(part.problem)),
       max_table_bytes_(max_table_bytes),
       cap_(below_bytes > 0 ? (below_bytes - 1) / unit_ + 1 : kNoBudget) {
-  const std::int64_t work = InstanceWork(segment.problem);
+  const std::int64_t work = InstanceWork(part.problem);
   if (!Affords(stopper->limits(), work)) {
     TakeSimpleOrder(stopper->limits());
     return;
   }
   stopper->Work(work);
-  instance_ = std::make_unique<const Instance>(segment.problem, unit_, false);
+  instance_ = std::make_unique<const Instance>(part.problem, unit_, false);
   order_ = forward().topological();
   upper_ = forward().PeakOf(order_);
-  // What is live across the whole segment is live because every order passes its ends.
+  // What is live across the whole part is live because every order passes its ends.
   for (const auto& buffer : forward().buffers()) {
     if (buffer.users.empty() && buffer.at_start && buffer.at_end) base_ += buffer.bytes;
   }
@@ -72,25 +72,25 @@ SegmentSearch::SegmentSearch(const Segment& segment, std::int64_t max_table_byte
   Raise(std::max(forward().start_live(), forward().end_live()), Proof::kSearch, bound_op_);
 }
 
-void SegmentSearch::TakeSimpleOrder(const Limits& limits) {
-  Outcome simple = FallbackOutcome(segment_.problem, limits, FileOrder(segment_.problem, {}));
+void PartSearch::TakeSimpleOrder(const Limits& limits) {
+  Outcome simple = FallbackOutcome(part_.problem, limits, FileOrder(part_.problem, {}));
   order_ = std::move(simple.order);
   upper_ = simple.peak_bytes / unit_;
   lower_ = simple.lower_bound_bytes / unit_;
   bound_op_ = simple.bound_op;
 }
 
-std::vector<CutPath> SegmentSearch::Witness() const {
+std::vector<CutPath> PartSearch::Witness() const {
   std::vector<CutPath> witness;
   std::int64_t hill = 0;
   CutFinder cuts(forward());
   for (CutFinder::Path& path : cuts.Witness(bound_op_, &hill)) {
     CutPath out{path.bytes * unit_, std::move(path.buffers), std::move(path.through)};
     for (BufferIndex& buffer : out.buffers) {
-      buffer = segment_.buffers[static_cast<std::size_t>(buffer)];
+      buffer = part_.buffers[static_cast<std::size_t>(buffer)];
     }
     for (auto& ops : out.through) {
-      for (OpIndex& op : ops) op = segment_.ops[static_cast<std::size_t>(op)];
+      for (OpIndex& op : ops) op = part_.ops[static_cast<std::size_t>(op)];
     }
     witness.push_back(std::move(out));
   }
@@ -98,23 +98,23 @@ std::vector<CutPath> SegmentSearch::Witness() const {
   return witness;
 }
 
-void SegmentSearch::AppendOrder(std::vector<OpIndex>* order) const {
-  for (const OpIndex op : order_) order->push_back(segment_.ops[static_cast<std::size_t>(op)]);
+void PartSearch::AppendOrder(std::vector<OpIndex>* order) const {
+  for (const OpIndex op : order_) order->push_back(part_.ops[static_cast<std::size_t>(op)]);
 }
 
 // False: too little is left for them.
-bool SegmentSearch::MakeRivals(Stopper* stopper) {
+bool PartSearch::MakeRivals(Stopper* stopper) {
   constexpr std::int64_t kInstances = 3;  // fusion, and the fused problem in two directions
   if (rivals_) return true;
   if (!instance_) return false;
-  const std::int64_t work = kInstances * InstanceWork(segment_.problem);
+  const std::int64_t work = kInstances * InstanceWork(part_.problem);
   if (!Affords(stopper->limits(), work)) return false;
   stopper->Work(work);
-  rivals_ = std::make_unique<Rivals>(segment_.problem, forward(), unit_, max_table_bytes_);
+  rivals_ = std::make_unique<Rivals>(part_.problem, forward(), unit_, max_table_bytes_);
   return true;
 }
 
-void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
+void PartSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
   if (Closed(floor_bytes) || !MakeRivals(stopper)) return;
   Improve(rivals().Greedy(false, Target() - 1, stopper));
   if (Closed(floor_bytes) || stopper->stopped()) return;
@@ -130,7 +130,7 @@ void SegmentSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
   SoftBisect(floor_bytes, kShortStates, 1, stopper);
 }
 
-bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
+bool PartSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
   if (!MakeRivals(stopper)) return false;
   if (states == kFirstStates && rivals().BreakSymmetries()) {
     stopper->Work(2 * InstanceWork(rivals().fusion().problem));
@@ -154,7 +154,7 @@ bool SegmentSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stoppe
   return !Closed(floor_bytes);
 }
 
-std::int64_t SegmentSearch::AloneHill(OpIndex op) const {
+std::int64_t PartSearch::AloneHill(OpIndex op) const {
   std::int64_t bytes = base_ + forward().Scratch(op);
   for (const BufferIndex index : forward().BuffersOf(op)) {
     bytes += forward().buffers()[static_cast<std::size_t>(index)].bytes;
@@ -174,7 +174,7 @@ std::int64_t SegmentSearch::AloneHill(OpIndex op) const {
   return bytes;
 }
 
-void SegmentSearch::Improve(std::vector<OpIndex> order) {
+void PartSearch::Improve(std::vector<OpIndex> order) {
   if (order.empty()) return;
   const std::int64_t peak = forward().PeakOf(order);
   if (peak >= upper_) return;
@@ -182,7 +182,7 @@ void SegmentSearch::Improve(std::vector<OpIndex> order) {
   order_ = std::move(order);
 }
 
-void SegmentSearch::Raise(std::int64_t lower, Proof proof, OpIndex op) {
+void PartSearch::Raise(std::int64_t lower, Proof proof, OpIndex op) {
   if (lower <= lower_) return;
   lower_ = lower;
   proof_ = proof;
@@ -191,7 +191,7 @@ void SegmentSearch::Raise(std::int64_t lower, Proof proof, OpIndex op) {
 
 // The hill of an operator in any order is at least its min cut, and its hill in the best order so
 // far is at least that: operators below the current bound there cannot raise it.
-void SegmentSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
+void PartSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
   std::vector<std::pair<std::int64_t, OpIndex>> hills;
   std::vector<Word> executed(forward().words(), 0);
   std::int64_t live = forward().start_live();
@@ -212,7 +212,7 @@ void SegmentSearch::CutBounds(std::int64_t floor_bytes, Stopper* stopper) {
   }
 }
 
-Verdict SegmentSearch::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper* stopper) {
+Verdict PartSearch::Decide(Aim aim, std::int64_t budget, std::int64_t states, Stopper* stopper) {
   Answer answer = rivals().Decide(aim, budget, states, stopper);
   if (answer.verdict == Verdict::kFeasible) {
     const std::int64_t before = upper_;
@@ -230,7 +230,7 @@ Verdict SegmentSearch::Decide(Aim aim, std::int64_t budget, std::int64_t states,
 // budgets guide a short search better than generous ones. From the lower bound on, a budget at
 // which short searches and narrow beams find nothing is taken for too small, without being proven
 // so.
-void SegmentSearch::SoftBisect(std::int64_t floor_bytes, std::int64_t states, std::size_t width,
+void PartSearch::SoftBisect(std::int64_t floor_bytes, std::int64_t states, std::size_t width,
                                Stopper* stopper) {
   std::int64_t soft = Floor(floor_bytes);
   std::int64_t budget = soft;
@@ -246,7 +246,7 @@ void SegmentSearch::SoftBisect(std::int64_t floor_bytes, std::int64_t states, st
   }
 }
 
-void SegmentSearch::DecisionBeam(std::int64_t floor_bytes, std::size_t width, Stopper* stopper) {
+void PartSearch::DecisionBeam(std::int64_t floor_bytes, std::size_t width, Stopper* stopper) {
   while (!Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t before = upper_;
     Improve(rivals().Beam(Target() - 1, width, stopper));
@@ -256,7 +256,7 @@ void SegmentSearch::DecisionBeam(std::int64_t floor_bytes, std::size_t width, St
 
 // Decision searches until none of them comes to an end within its states: refuting all below the
 // best order ends everything, the middle moves one of the bounds. True: the bounds have not met.
-bool SegmentSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, bool infers,
+bool PartSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, bool infers,
                                Stopper* stopper) {
   while (!Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t low = Floor(floor_bytes);
@@ -283,7 +283,7 @@ bool SegmentSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, bo
 
 // Inferred precedences refute budgets that a search does not get through, and shrink the search
 // where they do not. Bisects for the largest budget that is refuted this way.
-void SegmentSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
+void PartSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper) {
   std::int64_t low = Floor(floor_bytes);
   std::int64_t end = Target();
   const std::int64_t tolerance = (end - low) / kFinest;
@@ -296,7 +296,7 @@ void SegmentSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, S
   }
 }
 
-Verdict SegmentSearch::DecideWithInference(std::int64_t budget, std::int64_t states,
+Verdict PartSearch::DecideWithInference(std::int64_t budget, std::int64_t states,
                                            Stopper* stopper) {
   const Fusion& fusion = rivals().fusion();
   Problem known = fusion.problem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/solve/schedule/segments.h"
+#include "neap/solve/schedule/parts.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -34,10 +34,10 @@ std::vector<std::int32_t> AloneAt(OpIndex num_ops,
   return alone;
 }
 
-// Number of the segment of every operator. An operator that is alone both ways is comparable with
+// Number of the part of every operator. An operator that is alone both ways is comparable with
 // all others iff the operators before it and those after it together are all the others: each side
 // counts the incomparable ones once.
-std::vector<std::int32_t> SegmentOf(const Problem& problem, std::int32_t* segments) {
+std::vector<std::int32_t> PartOf(const Problem& problem, std::int32_t* parts) {
   const OpIndex ops = problem.num_ops;
   std::vector<std::vector<OpIndex>> successors(At(ops));
   std::vector<std::vector<OpIndex>> predecessors(At(ops));
@@ -53,52 +53,52 @@ std::vector<std::int32_t> SegmentOf(const Problem& problem, std::int32_t* segmen
   std::vector<OpIndex> reverse_order;
   const auto before = AloneAt(ops, successors, in, &order);
   const auto after = AloneAt(ops, predecessors, out, &reverse_order);
-  std::vector<std::int32_t> segment(At(ops), 0);
+  std::vector<std::int32_t> part(At(ops), 0);
   std::int32_t current = 0;
-  bool open = false;  // the current segment has operators
+  bool open = false;  // the current part has operators
   for (const OpIndex op : order) {
     const bool hourglass =
         before[At(op)] >= 0 && after[At(op)] >= 0 && before[At(op)] + after[At(op)] == ops - 1;
     if (hourglass && open) ++current;
-    segment[At(op)] = current;
+    part[At(op)] = current;
     open = true;
     if (hourglass) {
       ++current;
       open = false;
     }
   }
-  *segments = current + (open ? 1 : 0);
-  return segment;
+  *parts = current + (open ? 1 : 0);
+  return part;
 }
 
 }  // namespace
 
-std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
+std::vector<Part> SplitAtHourglasses(const Problem& problem) {
   std::int32_t count = 0;
-  const std::vector<std::int32_t> segment_of = SegmentOf(problem, &count);
-  std::vector<Segment> segments(At(count));
+  const std::vector<std::int32_t> part_of = PartOf(problem, &count);
+  std::vector<Part> parts(At(count));
   std::vector<OpIndex> local(At(problem.num_ops), 0);
   for (OpIndex op = 0; op < problem.num_ops; ++op) {
-    Segment& segment = segments[At(segment_of[At(op)])];
-    local[At(op)] = static_cast<OpIndex>(segment.ops.size());
-    segment.ops.push_back(op);
+    Part& part = parts[At(part_of[At(op)])];
+    local[At(op)] = static_cast<OpIndex>(part.ops.size());
+    part.ops.push_back(op);
   }
-  for (Segment& segment : segments) {
-    segment.problem.num_ops = static_cast<OpIndex>(segment.ops.size());
+  for (Part& part : parts) {
+    part.problem.num_ops = static_cast<OpIndex>(part.ops.size());
     if (!problem.scratch_bytes.empty()) {
-      for (const OpIndex op : segment.ops) {
-        segment.problem.scratch_bytes.push_back(problem.scratch_bytes[At(op)]);
+      for (const OpIndex op : part.ops) {
+        part.problem.scratch_bytes.push_back(problem.scratch_bytes[At(op)]);
       }
     }
   }
   for (const auto& [before, after] : problem.precedences) {
-    if (segment_of[At(before)] != segment_of[At(after)]) continue;
-    segments[At(segment_of[At(before)])].problem.precedences.emplace_back(local[At(before)],
+    if (part_of[At(before)] != part_of[At(after)]) continue;
+    parts[At(part_of[At(before)])].problem.precedences.emplace_back(local[At(before)],
                                                                           local[At(after)]);
   }
-  // Bytes live across a segment without being touched in it, by differences.
+  // Bytes live across a part without being touched in it, by differences.
   std::vector<std::int64_t> across(At(count) + 1, 0);
-  std::vector<std::pair<std::int32_t, BufferIndex>> placed;  // (segment, index there) of a buffer
+  std::vector<std::pair<std::int32_t, BufferIndex>> placed;  // (part, index there) of a buffer
   std::vector<BufferIndex> index_in(At(count), -1);
   std::vector<std::vector<std::pair<std::int32_t, BufferIndex>>> where(
       problem.in_place.empty() && problem.take_over.empty() ? 0 : problem.buffers.size());
@@ -107,8 +107,8 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
     std::int32_t first = count;
     std::int32_t last = -1;
     for (const OpIndex user : buffer.users) {
-      first = std::min(first, segment_of[At(user)]);
-      last = std::max(last, segment_of[At(user)]);
+      first = std::min(first, part_of[At(user)]);
+      last = std::max(last, part_of[At(user)]);
     }
     if (buffer.live_at_start && (last >= 0 || buffer.live_at_end)) first = -1;
     if (buffer.live_at_end && (last >= 0 || buffer.live_at_start)) last = count;
@@ -121,12 +121,12 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
     }
     placed.clear();
     for (const OpIndex user : buffer.users) {
-      const std::int32_t s = segment_of[At(user)];
-      Problem& inner = segments[At(s)].problem;
+      const std::int32_t s = part_of[At(user)];
+      Problem& inner = parts[At(s)].problem;
       if (index_in[At(s)] < 0) {
         index_in[At(s)] = static_cast<BufferIndex>(inner.buffers.size());
         inner.buffers.push_back({buffer.bytes, {}, first<s, last> s});
-        segments[At(s)].buffers.push_back(static_cast<BufferIndex>(b));
+        parts[At(s)].buffers.push_back(static_cast<BufferIndex>(b));
         placed.emplace_back(s, index_in[At(s)]);
         across[At(s)] -= buffer.bytes;
         across[At(s) + 1] += buffer.bytes;
@@ -137,14 +137,14 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
     if (!where.empty()) where[b] = placed;
   }
   const auto find_in = [&](std::int32_t s, BufferIndex b) {
-    for (const auto& [segment, index] : where[At(b)]) {
-      if (segment == s) return index;
+    for (const auto& [part, index] : where[At(b)]) {
+      if (part == s) return index;
     }
     return BufferIndex{-1};
   };
   for (const TakeOver& part : problem.take_over) {
-    const std::int32_t s = segment_of[At(part.op)];
-    Problem& inner = segments[At(s)].problem;
+    const std::int32_t s = part_of[At(part.op)];
+    Problem& inner = parts[At(s)].problem;
     TakeOver out;
     out.op = local[At(part.op)];
     for (const BufferIndex b : part.inputs) {
@@ -157,23 +157,23 @@ std::vector<Segment> SplitAtHourglasses(const Problem& problem) {
     if (!out.inputs.empty()) inner.take_over.push_back(std::move(out));
   }
   for (const InPlace& pair : problem.in_place) {
-    const std::int32_t s = segment_of[At(pair.op)];
+    const std::int32_t s = part_of[At(pair.op)];
     const auto find = [&](BufferIndex b) { return find_in(s, b); };
-    // A buffer that is also used by later segments never dies in this one.
+    // A buffer that is also used by later parts never dies in this one.
     const BufferIndex input = find(pair.input);
     const BufferIndex output = find(pair.output);
-    Problem& inner = segments[At(s)].problem;
+    Problem& inner = parts[At(s)].problem;
     if (inner.buffers[At(input)].live_at_end || inner.buffers[At(output)].live_at_start) continue;
     inner.in_place.push_back({local[At(pair.op)], input, output});
   }
   std::int64_t base = 0;
-  for (std::size_t s = 0; s < segments.size(); ++s) {
+  for (std::size_t s = 0; s < parts.size(); ++s) {
     base += across[s];
     if (base == 0) continue;
-    segments[s].problem.buffers.push_back({base, {}, true, true});
-    segments[s].buffers.push_back(-1);
+    parts[s].problem.buffers.push_back({base, {}, true, true});
+    parts[s].buffers.push_back(-1);
   }
-  return segments;
+  return parts;
 }
 
 }  // namespace neap::schedule

@@ -12,25 +12,25 @@
 #include "neap/solve/schedule/instance.h"
 #include "neap/solve/schedule/rivals.h"
 #include "neap/solve/schedule/schedule.h"
-#include "neap/solve/schedule/segments.h"
+#include "neap/solve/schedule/parts.h"
 #include "neap/solve/schedule/stopper.h"
 
 namespace neap::schedule {
 
 // Internal bounds are in units (the common divisor of all sizes); the interface is in bytes.
-// `floor_bytes`: a lower bound of the whole problem; lower peaks of this segment need no search.
-class SegmentSearch {
+// `floor_bytes`: a lower bound of the whole problem; lower peaks of this part need no search.
+class PartSearch {
  public:
-  // `segment` outlives this. Tables of states take at most `max_table_bytes`. With `below_bytes`
+  // `part` outlives this. Tables of states take at most `max_table_bytes`. With `below_bytes`
   // only orders below that are of interest. Where what is left of work or time is too little for
-  // the bit rows of the segment, it has an order that is not searched for, and no more than that.
-  SegmentSearch(const Segment& segment, std::int64_t max_table_bytes, std::int64_t below_bytes,
+  // the bit rows of the part, it has an order that is not searched for, and no more than that.
+  PartSearch(const Part& part, std::int64_t max_table_bytes, std::int64_t below_bytes,
                 Stopper* stopper);
 
   std::int64_t upper_bytes() const { return upper_ * unit_; }
   std::int64_t lower_bytes() const { return lower_ * unit_; }
   Proof proof() const { return proof_; }
-  OpIndex bound_op() const { return segment_.ops[static_cast<std::size_t>(bound_op_)]; }
+  OpIndex bound_op() const { return part_.ops[static_cast<std::size_t>(bound_op_)]; }
   bool reversed() const { return reversed_; }
   bool Closed(std::int64_t floor_bytes) const { return Target() <= Floor(floor_bytes); }
   // Of a min-cut bound, in the indices and bytes of the whole problem.
@@ -73,7 +73,7 @@ class SegmentSearch {
   void InferBisect(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper);
   Verdict DecideWithInference(std::int64_t budget, std::int64_t states, Stopper* stopper);
 
-  const Segment& segment_;
+  const Part& part_;
   std::int64_t unit_;
   std::int64_t max_table_bytes_;
   std::int64_t cap_;

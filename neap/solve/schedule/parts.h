@@ -12,14 +12,14 @@
 
 namespace neap::schedule {
 
-struct Segment {
+struct Part {
   std::vector<OpIndex> ops;          // of the whole problem; position = index in `problem`
   Problem problem;                   // a buffer that is live across it has no users in it
   std::vector<BufferIndex> buffers;  // of the whole problem; -1: the one without users
 };
 
-// In order; the concatenation of orders of the segments is an order of the problem, its peak is the
+// In order; the concatenation of orders of the parts is an order of the problem, its peak is the
 // largest of theirs, and nothing is lost. O(ops + precedences + buffer users).
-std::vector<Segment> SplitAtHourglasses(const Problem& problem);
+std::vector<Part> SplitAtHourglasses(const Problem& problem);
 
 }  // namespace neap::schedule
