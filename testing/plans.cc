@@ -40,7 +40,7 @@ class PaperRun {
     for (const std::int64_t bytes : live_) plan_.peak_bytes = std::max(plan_.peak_bytes, bytes);
     plan_.peak_lower_bound_bytes = plan_.peak_bytes;
     plan_.order_status = BoundStatus::kOptimal;
-    plan_.certificate.kind = "search";
+    plan_.certificate.kind = plan::CertificateKind::kSearch;
     for (const Step& step : plan_.steps) {
       if (step.subgraph == entry && !plan_.certificate.op.valid()) plan_.certificate.op = step.op;
     }
@@ -244,7 +244,7 @@ EntryPlan Entry(std::vector<Step> steps, std::vector<TensorPlacement> tensors, s
   entry.peak_bytes = peak;
   entry.peak_lower_bound_bytes = peak;
   entry.order_status = BoundStatus::kOptimal;
-  entry.certificate.kind = "search";
+  entry.certificate.kind = plan::CertificateKind::kSearch;
   if (!entry.steps.empty()) entry.certificate.op = entry.steps.front().op;
   entry.arena_bytes = arena;
   entry.arena_lower_bound_bytes = peak;

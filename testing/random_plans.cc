@@ -415,7 +415,7 @@ std::string Describe(const Graph& graph, const plan::EntryPlan& entry) {
                      ListOf(graph.subgraphs[entry.subgraph].outputs) + "; arena " +
                      std::to_string(entry.arena_bytes) + ", peak " +
                      std::to_string(entry.peak_bytes) + " (bound " +
-                     std::to_string(entry.peak_lower_bound_bytes) + ", " + entry.certificate.kind +
+                     std::to_string(entry.peak_lower_bound_bytes) + ", " + std::string(NameOf(entry.certificate.kind)) +
                      " #" + std::to_string(entry.certificate.op.value()) + ")\n";
   for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
     const plan::Step& step = entry.steps[slot];
@@ -441,7 +441,7 @@ std::string Describe(const Graph& graph, const plan::EntryPlan& entry) {
             std::to_string(place.last) + "\n";
   }
   text += "arena bound " + std::to_string(entry.arena_lower_bound_bytes) + ", " +
-          entry.arena_certificate.kind + "\n";
+          std::string(NameOf(entry.arena_certificate.kind)) + "\n";
   for (const plan::CertificatePath& path : entry.certificate.flow) {
     text += "flow of " + std::to_string(path.bytes) + ":" + ListOf(path.tensors) + "\n";
   }

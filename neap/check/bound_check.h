@@ -14,7 +14,7 @@
 
 namespace neap::check {
 
-// "cut": the bytes that are certainly live while `certificate.op` runs, plus the flow, are at least
+// kCut: the bytes that are certainly live while `certificate.op` runs, plus the flow, are at least
 // `bound_bytes`. nullopt when the certificate proves it, otherwise one line with the error. O(graph
 // + certificate).
 std::optional<std::string> RefuteCut(const graph::Subgraph& subgraph, const plan::Profile& profile,

@@ -232,7 +232,7 @@ TEST(Check, AcceptsAnEntryWithoutOperators) {
 TEST(Check, VerifiesCertificates) {
   const Graph graph = GraphOf({Chain()});
   plan::Plan plan = ChainPlan();
-  const auto claim = [&](const char* kind, int op, std::int64_t bound) {
+  const auto claim = [&](plan::CertificateKind kind, int op, std::int64_t bound) {
     plan::EntryPlan& entry = plan.entries[0];
     entry.certificate = {kind, OpId(op), {}, 0, false};
     entry.peak_lower_bound_bytes = bound;
@@ -242,19 +242,18 @@ TEST(Check, VerifiesCertificates) {
     entry.arena_status = plan::BoundStatus::kBounded;
     return CheckPlan(graph, plan);
   };
-  EXPECT_THAT(claim("single-operator", 1, 65), IsEmpty());
-  EXPECT_THAT(claim("single-operator", 0, 50), IsEmpty());
-  EXPECT_THAT(claim("single-operator", 0, 51), ElementsAre(HasSubstr("does not prove")));
-  EXPECT_THAT(claim("single-operator", 3, 1), ElementsAre(HasSubstr("expected an operator")));
-  EXPECT_THAT(claim("single-operator", -1, 1), ElementsAre(HasSubstr("expected an operator")));
-  EXPECT_THAT(claim("none", -1, 65), IsEmpty());
-  EXPECT_THAT(claim("none", -1, 0), IsEmpty());
-  EXPECT_THAT(claim("guess", -1, 0), ElementsAre(HasSubstr("certificate.kind is 'guess'")));
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 1, 65), IsEmpty());
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 0, 50), IsEmpty());
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 0, 51), ElementsAre(HasSubstr("does not prove")));
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 3, 1), ElementsAre(HasSubstr("expected an operator")));
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, -1, 1), ElementsAre(HasSubstr("expected an operator")));
+  EXPECT_THAT(claim(plan::CertificateKind::kNone, -1, 65), IsEmpty());
+  EXPECT_THAT(claim(plan::CertificateKind::kNone, -1, 0), IsEmpty());
   // In place, op1 needs 35 alone.
   plan = InPlacePlan();
-  EXPECT_THAT(claim("single-operator", 1, 35), IsEmpty());
-  EXPECT_THAT(claim("single-operator", 1, 36), ElementsAre(HasSubstr("does not prove")));
-  EXPECT_THAT(claim("none", -1, 50), IsEmpty());
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 1, 35), IsEmpty());
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 1, 36), ElementsAre(HasSubstr("does not prove")));
+  EXPECT_THAT(claim(plan::CertificateKind::kNone, -1, 50), IsEmpty());
 }
 
 TEST(Check, VerifiesTheBoundOfTheArena) {
@@ -285,7 +284,7 @@ TEST(Check, CountsAnInputThatMustOutliveItsOperator) {
   entry.order_status = plan::BoundStatus::kBounded;
   entry.arena_lower_bound_bytes = 16;
   entry.arena_status = plan::BoundStatus::kBounded;
-  entry.certificate = {"single-operator", OpId(0), {}, 0, false};
+  entry.certificate = {plan::CertificateKind::kSingleOperator, OpId(0), {}, 0, false};
   EXPECT_THAT(CheckPlan(GraphOf({subgraph}), PlanOf(plan::Runtime::kIdealInPlace, entry)),
               IsEmpty());
   // Without the later operator's other input it might run first.

@@ -395,7 +395,7 @@ ReplayVerdict ReplaySearch(const BoundModel& model, const plan::Certificate& cer
                            std::int64_t bound_bytes, std::int64_t max_states,
                            std::int64_t* states) {
   *states = 0;
-  if (certificate.kind != "search") return ReplayVerdict::kNotASearch;
+  if (certificate.kind != plan::CertificateKind::kSearch) return ReplayVerdict::kNotASearch;
   constexpr std::int32_t kMaxOps = 20'000;  // the closures take ops^2 / 4 bytes
   const graph::OpId op = certificate.op;
   if (!op.valid() || op.value() >= model.num_ops || !model.Runs(op.value())) {

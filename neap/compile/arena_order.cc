@@ -209,7 +209,7 @@ ArenaOrder SearchArenaOrder(const Subgraph& subgraph, const TensorSizes& sizes,
   ArenaOrder found;
   found.lower_bound_bytes = outcome.lower_bound_bytes;
   for (const OpIndex op : outcome.order) found.order.push_back(lowered.ops[At(op)]);
-  found.certificate.kind = "search";
+  found.certificate.kind = plan::CertificateKind::kSearch;
   if (outcome.bound_op >= 0) found.certificate.op = lowered.ops[At(outcome.bound_op)];
   found.certificate.states = outcome.states;
   found.certificate.reversed = outcome.reversed;

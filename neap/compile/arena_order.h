@@ -26,7 +26,7 @@ Lowered LowerArena(const graph::Subgraph& subgraph, const TensorSizes& sizes,
 struct ArenaOrder {
   std::int64_t lower_bound_bytes = 0;  // of the arena, over all orders and placements
   std::vector<graph::OpId> order;      // one of least such bytes, as far as the search came
-  plan::Certificate certificate;       // of kind "search"
+  plan::Certificate certificate;       // of kind kSearch
 };
 
 // Runs the exact search on that problem. `scratch_bytes` must not exceed the need of any order.

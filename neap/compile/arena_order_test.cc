@@ -178,7 +178,7 @@ TEST_P(ArenaOrderTest, NoOrderAndNoPlacementIsBelowTheBound) {
     plan::EntryPlan& entry = compiled->plan.entries[0];
     ASSERT_LE(entry.arena_lower_bound_bytes, least) << seed;
     ASSERT_GE(entry.arena_lower_bound_bytes, std::min(found.lower_bound_bytes, entry.arena_bytes));
-    if (entry.arena_certificate.kind != "search") continue;
+    if (entry.arena_certificate.kind != plan::CertificateKind::kSearch) continue;
     ++searched;
     ASSERT_TRUE(check::CheckPlan(graph, compiled->plan).empty());
     const auto replayed = check::ReplayBounds(graph, compiled->plan, 1'000'000);

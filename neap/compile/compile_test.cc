@@ -298,15 +298,15 @@ TEST(Compile, BoundsAreConfirmedByTheCheckersOwnCode) {
       ASSERT_TRUE(replayed.refuted.empty()) << replayed.refuted.front();
       ASSERT_TRUE(replayed.unfinished.empty()) << replayed.unfinished.front();
       plan::EntryPlan& entry = plan.entries.front();
-      if (entry.certificate.kind == "cut") ++cuts;
-      if (entry.certificate.kind == "search") ++searches;
+      if (entry.certificate.kind == plan::CertificateKind::kCut) ++cuts;
+      if (entry.certificate.kind == plan::CertificateKind::kSearch) ++searches;
       // The same plan with a bound above its peak, as if the peak were that high.
-      if (entry.certificate.kind == "none" || entry.peak_bytes == 0) continue;
+      if (entry.certificate.kind == plan::CertificateKind::kNone || entry.peak_bytes == 0) continue;
       entry.peak_lower_bound_bytes = entry.peak_bytes + profile.alignment;
       const bool caught = !check::CheckPlan(graph, plan).empty();
       EXPECT_TRUE(caught);
       const auto again = check::ReplayBounds(graph, plan, 100'000);
-      EXPECT_EQ(again.refuted.empty(), entry.certificate.kind != "search");
+      EXPECT_EQ(again.refuted.empty(), entry.certificate.kind != plan::CertificateKind::kSearch);
     }
   }
   EXPECT_GT(cuts, 20);
@@ -324,7 +324,7 @@ TEST(Compile, DamagedCutsAreFoundOut) {
     ASSERT_TRUE(compiled.has_value());
     plan::Plan& plan = compiled->plan;
     plan::Certificate& certificate = plan.entries.front().certificate;
-    if (certificate.kind != "cut" || certificate.flow.empty()) continue;
+    if (certificate.kind != plan::CertificateKind::kCut || certificate.flow.empty()) continue;
     ++damaged;
     const plan::Certificate good = certificate;
     certificate.flow.pop_back();

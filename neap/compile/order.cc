@@ -58,10 +58,10 @@ void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
   certificate.op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
   // What runs inside an operator is not in the checker's reach: only a search speaks of it.
   const bool plain = subgraph.ops[certificate.op].bodies.empty();
-  certificate.kind = "search";
-  if (plain && outcome.proof == schedule::Proof::kSingleOp) certificate.kind = "single-operator";
+  certificate.kind = plan::CertificateKind::kSearch;
+  if (plain && outcome.proof == schedule::Proof::kSingleOp) certificate.kind = plan::CertificateKind::kSingleOperator;
   if (plain && outcome.proof == schedule::Proof::kMinCut) {
-    certificate.kind = "cut";
+    certificate.kind = plan::CertificateKind::kCut;
     for (const schedule::CutPath& path : outcome.witness) {
       plan::CertificatePath out;
       out.bytes = path.bytes;
@@ -77,7 +77,7 @@ void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
       certificate.flow.push_back(std::move(out));
     }
   }
-  if (certificate.kind == "search") {
+  if (certificate.kind == plan::CertificateKind::kSearch) {
     certificate.states = outcome.states;
     certificate.reversed = outcome.reversed;
   }

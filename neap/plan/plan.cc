@@ -25,6 +25,20 @@ const EntryPlan& LargestEntry(const Plan& plan) {
   return *largest;
 }
 
+std::string_view NameOf(CertificateKind kind) {
+  switch (kind) {
+    case CertificateKind::kNone:
+      return "none";
+    case CertificateKind::kSingleOperator:
+      return "single-operator";
+    case CertificateKind::kCut:
+      return "cut";
+    case CertificateKind::kSearch:
+      return "search";
+  }
+  return "";
+}
+
 std::string_view NameOf(OverlapKind kind) {
   switch (kind) {
     case OverlapKind::kInPlace:

@@ -106,7 +106,7 @@ struct Overlap {
   std::int64_t bytes = 0;
 };
 
-// One path of a "cut" certificate. Wherever `op` runs, at least one of `tensors` is live besides
+// One path of a certificate of kind kCut. Wherever `op` runs, at least one of `tensors` is live besides
 // what `op` touches: the first has been written or read by then in every order; if all its users
 // had run, through[0].front(), one of them, would have, and so its direct predecessor
 // through[0][1], and so on down to through[0].back(), which touches the second tensor; and so on;
@@ -118,18 +118,27 @@ struct CertificatePath {
   std::vector<std::vector<graph::OpId>> through;  // one fewer than tensors
 };
 
+// Why a bound holds. Check() verifies all kinds but kSearch.
+enum class CertificateKind : std::uint8_t {
+  kNone,            // no claim above the need of some single operator of the entry subgraph
+  kSingleOperator,  // Certificate::op alone needs this
+  // The bytes certainly live while Certificate::op runs, plus the flow (a maximal flow proves a
+  // minimal cut).
+  kCut,
+  // The orders below the bound, between the operators around Certificate::op that are comparable
+  // with all others, were exhausted; verified by searching again: ReplayBounds().
+  kSearch,
+};
+// "none", "single-operator", "cut", "search".
+std::string_view NameOf(CertificateKind kind);
+
 // Why peak_lower_bound_bytes holds.
 struct Certificate {
-  // "single-operator": `op` alone needs this. "cut": the bytes certainly live while `op` runs, plus
-  // the flow (a maximal flow proves a minimal cut). "none": no claim above the need of some single
-  // operator of the entry subgraph. Check() verifies these three. "search": the orders below the
-  // bound, between the operators around `op` that are comparable with all others, were exhausted;
-  // verified by searching again: ReplayBounds().
-  std::string kind = "none";
-  graph::OpId op;                     // an operator of the entry subgraph; not of "none"
-  std::vector<CertificatePath> flow;  // cut
-  std::int64_t states = 0;            // search: states expanded
-  bool reversed = false;              // search: from the end backwards
+  CertificateKind kind = CertificateKind::kNone;
+  graph::OpId op;                     // an operator of the entry subgraph; not of kNone
+  std::vector<CertificatePath> flow;  // kCut
+  std::int64_t states = 0;            // kSearch: states expanded
+  bool reversed = false;              // kSearch: from the end backwards
 };
 
 struct EntryPlan {
@@ -148,8 +157,8 @@ struct EntryPlan {
   std::vector<std::int64_t> memory_bytes;  // of each of Plan::memories
   std::int64_t arena_given_order_lower_bound_bytes = 0;
   std::int64_t arena_lower_bound_bytes = 0;
-  // Why arena_lower_bound_bytes holds where kernels let outputs lie over inputs. "none": Check()
-  // verifies it without a certificate. "search": the orders that need less were exhausted, with the
+  // Why arena_lower_bound_bytes holds where kernels let outputs overlap inputs. kNone: Check()
+  // verifies it without a certificate. kSearch: the orders that need less were exhausted, with the
   // largest saving of every such overlap; verified by searching again.
   Certificate arena_certificate;
   BoundStatus arena_status = BoundStatus::kBounded;  // against arena_lower_bound_bytes

@@ -226,11 +226,15 @@ Result<CertificatePath> ReadPath(const Place& place) {
 Result<Certificate> ReadCertificate(const Place& place) {
   NEAP_CHECK_OK(ExpectObject(place, {"kind", "op", "flow", "states", "reversed"}));
   Certificate certificate;
-  NEAP_TRY(certificate.kind, ReadString(place.Member("kind")));
-  constexpr std::array<std::string_view, 4> kKinds = {"none", "single-operator", "cut", "search"};
-  if (std::find(kKinds.begin(), kKinds.end(), certificate.kind) == kKinds.end()) {
+  NEAP_TRY(const std::string kind, ReadString(place.Member("kind")));
+  constexpr std::array kKinds = {CertificateKind::kNone, CertificateKind::kSingleOperator,
+                                 CertificateKind::kCut, CertificateKind::kSearch};
+  const auto named = std::find_if(kKinds.begin(), kKinds.end(),
+                                  [&](CertificateKind known) { return NameOf(known) == kind; });
+  if (named == kKinds.end()) {
     return Refuse(place.Member("kind"), "'none', 'single-operator', 'cut' or 'search'");
   }
+  certificate.kind = *named;
   NEAP_TRY(certificate.op, ReadOp(place));
   NEAP_TRY(certificate.flow, ReadList(place, "flow", &ReadPath));
   NEAP_TRY(certificate.states, ReadCount(place, "states"));

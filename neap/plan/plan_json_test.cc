@@ -27,7 +27,7 @@ Plan Sample(std::uint64_t seed = 5) {
   plan.dims = {"batch=1", "seq=128"};
   EntryPlan& entry = plan.entries[0];
   entry.steps.push_back({graph::SubgraphId(1), graph::OpId()});
-  entry.certificate = {"single-operator", graph::OpId(2), {}, 17, false};
+  entry.certificate = {CertificateKind::kSingleOperator, graph::OpId(2), {}, 17, false};
   entry.states = std::int64_t{1} << 62;
   return plan;
 }
@@ -76,7 +76,7 @@ Plan WithEveryField() {
   entry.peak_bytes = 20;
   entry.peak_lower_bound_bytes = 21;
   entry.order_status = BoundStatus::kOptimal;
-  entry.certificate = {"search", graph::OpId(22), {}, 23, false};
+  entry.certificate = {CertificateKind::kSearch, graph::OpId(22), {}, 23, false};
   entry.arena_bytes = 24;
   entry.arena_given_order_lower_bound_bytes = 25;
   entry.arena_lower_bound_bytes = 26;
@@ -137,7 +137,7 @@ TEST(PlanJson, KeepsEveryField) {
   EXPECT_EQ(back.peak_bytes, 20);
   EXPECT_EQ(back.peak_lower_bound_bytes, 21);
   EXPECT_EQ(back.order_status, BoundStatus::kOptimal);
-  EXPECT_EQ(back.certificate.kind, "search");
+  EXPECT_EQ(back.certificate.kind, CertificateKind::kSearch);
   EXPECT_EQ(back.certificate.op.value(), 22);
   EXPECT_EQ(back.certificate.states, 23);
   EXPECT_EQ(back.arena_bytes, 24);

@@ -51,7 +51,7 @@ Json ToJson(const Certificate& certificate) {
     }
     flow.push_back({{"bytes", path.bytes}, {"tensors", tensors}, {"through", through}});
   }
-  return {{"kind", certificate.kind},
+  return {{"kind", NameOf(certificate.kind)},
           {"op", IdOrNull(certificate.op)},
           {"flow", flow},
           {"states", certificate.states},
@@ -116,7 +116,7 @@ void AppendEntry(std::string& out, const EntryPlan& entry) {
                 {"arena_given_order_lower_bound_bytes", entry.arena_given_order_lower_bound_bytes},
                 {"arena_lower_bound_bytes", entry.arena_lower_bound_bytes},
                 {"arena_status", NameOf(entry.arena_status)}});
-  if (entry.arena_certificate.kind != "none") {
+  if (entry.arena_certificate.kind != CertificateKind::kNone) {
     AppendFields(out, "      ", {{"arena_certificate", ToJson(entry.arena_certificate)}});
   }
   AppendList(out, "steps", entry.steps, false, [](const Step& step) {

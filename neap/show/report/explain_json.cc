@@ -71,8 +71,8 @@ std::string ExplainJson(const ExplainReport& report) {
                  {"arena_bytes", headline.bytes},
                  {"arena_lower_bound_bytes", headline.lower_bound_bytes},
                  {"certificate", entry.arena_lower_bound_bytes <= entry.peak_lower_bound_bytes
-                                     ? entry.certificate.kind
-                                     : entry.arena_certificate.kind},
+                                     ? NameOf(entry.certificate.kind)
+                                     : NameOf(entry.arena_certificate.kind)},
                  {"peak_at", PeakJson(planned, compiled.peak_at)}};
   out["features"] = Json::array();
   for (const Feature& feature : explanation.features) {

@@ -98,18 +98,18 @@ std::string WhyNoLess(const Explanation& explanation, const graph::Graph& graph)
   const bool of_peak = entry.arena_lower_bound_bytes <= entry.peak_lower_bound_bytes;
   const plan::Certificate& proof = of_peak ? entry.certificate : entry.arena_certificate;
   std::string out = "No order and no placement needs less";
-  if (proof.kind == "single-operator" && proof.op.valid()) {
+  if (proof.kind == plan::CertificateKind::kSingleOperator && proof.op.valid()) {
     const compile::PeakCause& cause = compiled.peak_at;
     const bool same = cause.op == proof.op && cause.subgraph == entry.subgraph;
     out +=
         fmt::format(": {} alone needs {} B",
                     same ? "this operator" : "operator " + OpText(graph, entry.subgraph, proof.op),
                     FormatCount(headline.lower_bound_bytes));
-  } else if (proof.kind == "cut" && proof.op.valid()) {
+  } else if (proof.kind == plan::CertificateKind::kCut && proof.op.valid()) {
     out += fmt::format(": in every order at least {} B are live at operator {}",
                        FormatCount(headline.lower_bound_bytes),
                        OpText(graph, entry.subgraph, proof.op));
-  } else if (proof.kind == "search") {
+  } else if (proof.kind == plan::CertificateKind::kSearch) {
     out += ": a complete search found none";
   }
   out += ".";

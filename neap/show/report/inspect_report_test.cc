@@ -142,11 +142,11 @@ TEST(CheckReportTest, TextAndJson) {
   compiled.plan.entries[0].stream.emplace().segments.emplace_back();
   EXPECT_THAT(CheckText(report, Style()), HasSubstr("addresses of 1 segment, peak,\n    arena\n"));
   compiled.plan.entries[0].stream.reset();
-  compiled.plan.entries[0].arena_certificate.kind = "single-operator";
+  compiled.plan.entries[0].arena_certificate.kind = plan::CertificateKind::kSingleOperator;
   EXPECT_THAT(CheckText(report, Style()),
               HasSubstr("  lower bound of the peak: verified; of the arena: verified\n"));
-  compiled.plan.entries[0].arena_certificate.kind = "none";
-  compiled.plan.entries[0].certificate.kind = "search";
+  compiled.plan.entries[0].arena_certificate.kind = plan::CertificateKind::kNone;
+  compiled.plan.entries[0].certificate.kind = plan::CertificateKind::kSearch;
   compiled.plan.entries[0].arena_bytes = 0;
   EXPECT_EQ(CheckText(report, Style()),
             "ok: the plan is valid for runtime ideal: peak 301,056 B\n"

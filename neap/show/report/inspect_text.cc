@@ -206,7 +206,7 @@ std::string PlannedText(const InspectReport& report) {
 
 // How a bound was verified.
 std::string BoundText(const CheckReport& report, const plan::Certificate& certificate) {
-  if (certificate.kind != "search") return "verified";
+  if (certificate.kind != plan::CertificateKind::kSearch) return "verified";
   if (!report.replayed) return "not verified (result of a search; --replay searches again)";
   if (!report.replayed->unfinished.empty()) {
     return "not confirmed: " + report.replayed->unfinished.front();
@@ -316,7 +316,7 @@ std::string CheckText(const CheckReport& report, const Style& style) {
   for (const plan::EntryPlan& each : report.plan->entries) steps += each.steps.size();
   const bool placed = entry.arena_bytes > 0;
   std::string bounds = "lower bound of the peak: " + BoundText(report, entry.certificate);
-  if (entry.arena_certificate.kind != "none") {
+  if (entry.arena_certificate.kind != plan::CertificateKind::kNone) {
     bounds += "; of the arena: " + BoundText(report, entry.arena_certificate);
   }
   return Paint(style, Ink::kGood, "ok") +

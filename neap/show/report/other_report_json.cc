@@ -120,8 +120,8 @@ std::string CheckJson(const CheckReport& report) {
     item["arena_bytes"] = entry.arena_bytes;
     item["peak_lower_bound_bytes"] = entry.peak_lower_bound_bytes;
     item["order_status"] = NameOf(entry.order_status);
-    item["certificate"] = entry.certificate.kind;
-    item["arena_certificate"] = entry.arena_certificate.kind;
+    item["certificate"] = NameOf(entry.certificate.kind);
+    item["arena_certificate"] = NameOf(entry.arena_certificate.kind);
     out["entries"].push_back(std::move(item));
   }
   if (report.replayed) {
