@@ -172,7 +172,7 @@ bool ForEachNetwork(bool children,
     if (!made) return false;
     for (const partition::Stage stages : kStages) {
       const auto lowered =
-          stages::Lower(made->layers, {.device = *stages::DeviceNamed("edgetpu-usb"),
+          stages::Lower(made->layers, {.accelerator = *stages::AcceleratorNamed("edgetpu-usb"),
                                        .stages = stages,
                                        .children_together = children});
       if (!lowered) return false;

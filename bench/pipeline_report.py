@@ -21,7 +21,7 @@ CORAL = [
     ("VGG19", 308, 357, 19632, 143.67, 224, 1000),
     ("DenseNet-121", 20, 25, 2834, 8.06, 224, 1000),
     ("Inception-ResNet V2", 57, 69, 13156, 55.87, 299, 1001)]
-# neap/stages/device.cc: fs for a multiply-accumulate, ms, ps for a byte of parameters and of tensors.
+# neap/stages/accelerator.cc: fs for a multiply-accumulate, ms, ps for a byte of parameters and of tensors.
 DEVICES = {"edgetpu-usb": (780, 1.5, 2193), "edgetpu-pcie": (1330, 1.3, 2469)}
 CACHE = 7.9e6
 BLOCKS = {"ResNet-50 V1": (3, 4, 6, 3), "ResNet-50 V2": (3, 4, 6, 3), "ResNet-152 V2": (3, 8, 36, 3)}

@@ -86,18 +86,18 @@ void AddWords(CLI::App* app, Words* words) {
 }
 
 Result<stages::LowerOptions> ParseOptions(const Words& words) {
-  const stages::Device* const named = stages::DeviceNamed(words.device);
+  const stages::Accelerator* const named = stages::AcceleratorNamed(words.device);
   if (named == nullptr) return neap::Fail(UsageError("no such device"));
   stages::LowerOptions options;
-  stages::Device& device = options.device;
-  device = *named;
-  if (words.cache >= 0) device.cache_bytes = words.cache;
+  stages::Accelerator& accelerator = options.accelerator;
+  accelerator = *named;
+  if (words.cache >= 0) accelerator.cache_bytes = words.cache;
   if (words.link >= 0) {
-    device.link_picoseconds_per_byte = words.link;
-    device.stream_picoseconds_per_byte = words.link;
+    accelerator.link_picoseconds_per_byte = words.link;
+    accelerator.stream_picoseconds_per_byte = words.link;
   }
-  if (words.fixed >= 0) device.fixed_picoseconds = words.fixed;
-  if (words.mac >= 0) device.femtoseconds_per_mac = words.mac;
+  if (words.fixed >= 0) accelerator.fixed_picoseconds = words.fixed;
+  if (words.mac >= 0) accelerator.femtoseconds_per_mac = words.mac;
   options.children_together = words.children;
   if (words.objective == "parameters") options.objective = stages::Objective::kParameters;
   return options;

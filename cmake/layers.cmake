@@ -77,7 +77,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/execute/npz.h neap/execute/run.h neap/execute/value.h
   neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/interface.h
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/rewriting.h neap/deliver/written_model.h
-  neap/stages/assign.h neap/stages/device.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
+  neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
   neap/batch/batch.h
   neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/report.h
   neap/show/report/text.h neap/show/report/traffic_report.h

@@ -415,8 +415,9 @@ std::string Describe(const Graph& graph, const plan::EntryPlan& entry) {
                      ListOf(graph.subgraphs[entry.subgraph].outputs) + "; arena " +
                      std::to_string(entry.arena_bytes) + ", peak " +
                      std::to_string(entry.peak_bytes) + " (bound " +
-                     std::to_string(entry.peak_lower_bound_bytes) + ", " + std::string(NameOf(entry.certificate.kind)) +
-                     " #" + std::to_string(entry.certificate.op.value()) + ")\n";
+                     std::to_string(entry.peak_lower_bound_bytes) + ", " +
+                     std::string(NameOf(entry.certificate.kind)) + " #" +
+                     std::to_string(entry.certificate.op.value()) + ")\n";
   for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
     const plan::Step& step = entry.steps[slot];
     text += std::to_string(slot) + " s" + std::to_string(step.subgraph.value()) + " ";

@@ -365,8 +365,8 @@ std::vector<Split> RandomSplits(const Shape& shape, std::size_t first_axis, Rand
   return splits;
 }
 
-PlanOptions QuickOptions(plan::Runtime runtime) {
-  PlanOptions options;
+SearchOptions QuickOptions(plan::Runtime runtime) {
+  SearchOptions options;
   options.compile.runtime = runtime;
   options.compile.placement_states = 5000;
   options.compile.limits.max_states = 20000;

@@ -29,6 +29,6 @@ Network RandomOnnx(Random* random);
 std::vector<Split> RandomSplits(const graph::Shape& shape, std::size_t first_axis, Random* random);
 
 // For networks of this size: a Cortex-M4, and searches that end soon.
-PlanOptions QuickOptions(plan::Runtime runtime);
+SearchOptions QuickOptions(plan::Runtime runtime);
 
 }  // namespace neap::cascade

@@ -9,7 +9,7 @@
 #include "neap/base/bytes.h"
 
 namespace neap::tools {
-void CascadeProgressLine::Show(const cascade::PlanProgress& progress) {
+void CascadeProgressLine::Show(const cascade::SearchProgress& progress) {
   if (!enabled_) return;
   const double now = watch_.Seconds();
   if (now < 1 || now - last_seconds_ < 0.2) return;

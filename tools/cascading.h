@@ -18,7 +18,7 @@ class CascadeProgressLine {
   ~CascadeProgressLine() { Erase(); }
   CascadeProgressLine(const CascadeProgressLine&) = delete;
   CascadeProgressLine& operator=(const CascadeProgressLine&) = delete;
-  void Show(const cascade::PlanProgress& progress);
+  void Show(const cascade::SearchProgress& progress);
   void Erase();
 
  private:

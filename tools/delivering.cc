@@ -14,7 +14,7 @@ Result<deliver::Delivery> DeliverWithProgress(const formats::SourceModel& source
   ProgressLine progress(shows_progress);
   CascadeProgressLine tiles_progress(shows_progress);
   request->compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-  request->tiles_observer = [&](const cascade::PlanProgress& seen) {
+  request->tiles_observer = [&](const cascade::SearchProgress& seen) {
     progress.Erase();
     tiles_progress.Show(seen);
   };

@@ -94,7 +94,7 @@ Result<deliver::Explanation> MakeExplanation(const ExplainOptions& options,
     progress.Begin(label, number, of);
   };
   request.search_observer = [&](const Progress& seen) { progress.Show(seen.upper_bound_bytes); };
-  request.tiles_observer = [&](const cascade::PlanProgress& seen) {
+  request.tiles_observer = [&](const cascade::SearchProgress& seen) {
     progress.Show(seen.best_bytes);
   };
   auto explanation = deliver::Explain(source, request);

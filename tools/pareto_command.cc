@@ -153,7 +153,7 @@ Json CopiesJson(const std::vector<cascade::WeightCopy>& copies) {
   return out;
 }
 
-Json PointJson(const cascade::Proposal& point, const cascade::PlanOutcome& outcome) {
+Json PointJson(const cascade::Proposal& point, const cascade::SearchOutcome& outcome) {
   Json out;
   out["arena_bytes"] = point.arena_bytes;
   out["total_arena_bytes"] =
@@ -192,7 +192,7 @@ std::string UnknownText(const std::vector<cascade::Proposal>& front) {
   return "";
 }
 
-std::string FrontText(const formats::SourceModel& source, const cascade::PlanOutcome& outcome,
+std::string FrontText(const formats::SourceModel& source, const cascade::SearchOutcome& outcome,
                       const cascade::Criteria& criteria) {
   std::string out = fmt::format("{} {} of {}: none is beaten in {}\n\n", outcome.front.size(),
                                 outcome.front.size() == 1 ? "plan" : "plans",
@@ -395,7 +395,7 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
 
 Result<int> RunPareto(const ParetoOptions& options) {
   const Stopwatch watch;
-  cascade::PlanOptions plan;
+  cascade::SearchOptions plan;
   plan.whole_front = true;
   NEAP_TRY(plan.device, deliver::DeviceOf(options.model.words));
   formats::LoadOptions load;
@@ -436,7 +436,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
   ProgressLine uncut_progress(shows_progress);
   CascadeProgressLine progress(shows_progress);
   plan.compile.limits.observer = [&](const Progress& seen) { uncut_progress.Show(seen); };
-  plan.observer = [&](const cascade::PlanProgress& seen) {
+  plan.observer = [&](const cascade::SearchProgress& seen) {
     uncut_progress.Erase();
     progress.Show(seen);
   };

@@ -67,11 +67,11 @@ Result<std::int64_t> LimitOf(const char* option, const std::string& text) {
 Result<stages::AssignOptions> ParseOptions(const PipelineOptions& options) {
   if (options.folder == "-") return Fail(UsageError("-o is a folder, not standard output"));
   stages::AssignOptions assign;
-  const stages::Device* const device = stages::DeviceNamed(options.device);
+  const stages::Accelerator* const device = stages::AcceleratorNamed(options.device);
   if (device == nullptr) {
     Diagnostic error = UsageError("--device '" + options.device + "' is not a device");
     error.hint = "known:";
-    for (const stages::Device& known : stages::Devices())
+    for (const stages::Accelerator& known : stages::Accelerators())
       error.hint += " " + std::string(known.name);
     return Fail(std::move(error));
   }
@@ -88,7 +88,7 @@ Result<stages::AssignOptions> ParseOptions(const PipelineOptions& options) {
     return Fail(UsageError("--weights requires --method learned"));
   }
   NEAP_TRY(assign.network, LoadWeights(options.weights, learn::Task::kStages));
-  assign.lower.device = *device;
+  assign.lower.accelerator = *device;
   assign.lower.stages = static_cast<partition::Stage>(options.stages);
   if (options.objective == "parameters") assign.lower.objective = stages::Objective::kParameters;
   assign.lower.children_together = options.children_together;
@@ -248,7 +248,7 @@ void AddOptions(CLI::App* app, PipelineOptions* options) {
       ->required()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{partition::kMaxStages}));
   std::string devices = "default: edgetpu-usb";
-  for (const stages::Device& device : stages::Devices()) {
+  for (const stages::Accelerator& device : stages::Accelerators()) {
     devices += fmt::format("\n{}: {}", device.name, device.summary);
   }
   app->add_option("--device", options->device, devices)->option_text("NAME");

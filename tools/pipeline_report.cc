@@ -74,7 +74,7 @@ ordered_json Heading(const PipelineReport& report, std::int64_t operators) {
   out["model"] = report::Printable(report.model, 4096);
   out["model_sha256"] =
       report.model_sha256.empty() ? ordered_json(nullptr) : ordered_json(report.model_sha256);
-  out["device"] = options.lower.device.name;
+  out["device"] = options.lower.accelerator.name;
   out["method"] = stages::NameOf(options.method);
   out["objective"] = IsTime(report) ? "time" : "parameters";
   out["most_stages"] = options.lower.stages;
@@ -140,7 +140,7 @@ std::string PipelineText(const PipelineReport& report, const report::Style& styl
   std::string text = fmt::format(
       "{}: {} operators in {} of {} stages of {}, method {}\n", report::Printable(report.model),
       FormatCount(assigned.lowered.problem.num_ops), assigned.stages.size(), options.lower.stages,
-      options.lower.device.name, stages::NameOf(options.method));
+      options.lower.accelerator.name, stages::NameOf(options.method));
   text += Table(report);
   text += report::Paint(style, report::Ink::kBold, BoundText(report));
   if (assigned.IntervalPicoseconds() > 0) {

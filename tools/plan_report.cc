@@ -74,7 +74,7 @@ void DescribeTiles(const MadePlan& made, report::PlanReport* report) {
   if (!made.delivery.tiles || made.request.tiles == deliver::Use::kNever) return;
   const bool cut = made.delivery.kind == deliver::Kind::kTiles;
   if (!cut && made.request.tiles != deliver::Use::kAlways) return;
-  const cascade::PlanOutcome& outcome = *made.delivery.tiles;
+  const cascade::SearchOutcome& outcome = *made.delivery.tiles;
   const cascade::Proposal& chosen = cut ? outcome.front[outcome.chosen] : outcome.uncut;
   report::CascadeReport cascade;
   cascade.device = made.request.device.name;

@@ -18,14 +18,14 @@ constexpr const char* kMore[] = {"mobilenet-v1-0.25.int8", "mobilenet-v1-vww.int
 
 Status AddNetwork(const std::string& name, const graph::Graph& graph, const RunOptions& options,
                   Table* table, std::vector<Quality>* qualities) {
-  cascade::PlanOptions planning;
+  cascade::SearchOptions planning;
   planning.compile.runtime = plan::Runtime::kTflm;
   planning.compile.limits.stop = options.stop;
   const auto device = cascade::DeviceNamed(cascade::DevicePresets().front());
   NEAP_CHECK(device.has_value(), "the first preset is no device");
   planning.device = *device;
   const auto begin = std::chrono::steady_clock::now();
-  NEAP_TRY(const cascade::PlanOutcome outcome, cascade::FindPlan(graph, planning));
+  NEAP_TRY(const cascade::SearchOutcome outcome, cascade::FindPlan(graph, planning));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const cascade::Proposal& chosen = outcome.front[outcome.chosen];

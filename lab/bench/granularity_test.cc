@@ -44,7 +44,8 @@ TEST(Granularity, SwiftnetNeedsWhatThePaperSchedules) {
   for (const auto& [at, bytes] :
        {std::pair(1, 200'704), std::pair(2, 81'536), std::pair(3, 32'536)}) {
     const graph::Graph& graph = (*cells)[static_cast<std::size_t>(at)].graph;
-    const auto found = SearchOrder(InNodes(graph, Concatenations::kFree), {schedule::Method::kSerenity}, {}, 0);
+    const auto found =
+        SearchOrder(InNodes(graph, Concatenations::kFree), {schedule::Method::kSerenity}, {}, 0);
     ASSERT_TRUE(found);
     EXPECT_TRUE(found->proven);
     EXPECT_EQ(found->peak_bytes, bytes);
@@ -57,7 +58,8 @@ TEST(Granularity, DartsNeedsWhatThePaperSchedulesAndRewrites) {
   ASSERT_TRUE(variants) << variants.error().ToString();
   ASSERT_EQ(variants->size(), 3);
   const graph::Graph& alone = variants->back().graph;
-  const auto planned = SearchOrder(InNodes(alone, Concatenations::kFree), compile::kExactOrder, {}, 0);
+  const auto planned =
+      SearchOrder(InNodes(alone, Concatenations::kFree), compile::kExactOrder, {}, 0);
   ASSERT_TRUE(planned);
   EXPECT_EQ(planned->peak_bytes, 903'168);
   const auto rewritten = Rewrite(alone, Rewriting::kSerenity, {});

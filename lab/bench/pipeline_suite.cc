@@ -33,10 +33,10 @@ Value Microseconds(std::int64_t picoseconds) {
 
 Status AddStages(const std::string& name, const graph::Graph& layers, partition::Stage stages,
                  const RunOptions& options, Table* table, std::vector<Quality>* qualities) {
-  const stages::Device* const device = stages::DeviceNamed(kDevice);
+  const stages::Accelerator* const device = stages::AcceleratorNamed(kDevice);
   NEAP_CHECK(device != nullptr, "there is no such device");
   stages::LowerOptions lower;
-  lower.device = *device;
+  lower.accelerator = *device;
   lower.stages = stages;
   NEAP_TRY(const stages::Lowered lowered, stages::Lower(layers, lower));
   const partition::Problem& problem = lowered.problem;

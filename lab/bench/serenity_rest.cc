@@ -150,17 +150,19 @@ Result<Section> Table2(const RunOptions& options, Report* report) {
     const char* nodes[2];
     const char* time[2];
   };
-  constexpr Row kRows[] = {
-      {"1: dynamic programming", schedule::Method::kSerenityDp, {"62 = {62}", "92 = {92}"}, {"N/A", "N/A"}},
-      {"1 + 2: and divide and conquer",
-       schedule::Method::kSerenityDc,
-       {"62 = {21, 19, 22}", "92 = {33, 28, 29}"},
-       {"56.5 s", "7.2 h"}},
-      {"1 + 2 + 3: and adaptive soft budget",
-       schedule::Method::kSerenity,
-       {"62 = {21, 19, 22}", "92 = {33, 28, 29}"},
-       {"37.9 s", "111.9 s"}},
-      {"Neap, exact", schedule::Method::kExact, {"", ""}, {"", ""}}};
+  constexpr Row kRows[] = {{"1: dynamic programming",
+                            schedule::Method::kSerenityDp,
+                            {"62 = {62}", "92 = {92}"},
+                            {"N/A", "N/A"}},
+                           {"1 + 2: and divide and conquer",
+                            schedule::Method::kSerenityDc,
+                            {"62 = {21, 19, 22}", "92 = {33, 28, 29}"},
+                            {"56.5 s", "7.2 h"}},
+                           {"1 + 2 + 3: and adaptive soft budget",
+                            schedule::Method::kSerenity,
+                            {"62 = {21, 19, 22}", "92 = {33, 28, 29}"},
+                            {"37.9 s", "111.9 s"}},
+                           {"Neap, exact", schedule::Method::kExact, {"", ""}, {"", ""}}};
   for (const bool with : {false, true}) {
     if (with && !rewritten) break;
     const graph::Graph& graph = with ? rewritten->graph : swiftnet.graph;

@@ -108,8 +108,8 @@ Result<Table> DartsTable(const RunOptions& options, Report* report) {
   for (const Variant& variant : variants) {
     const bool last = &variant == &variants.back();
     NEAP_TRY(const Ordered planned, SearchOrder(variant.graph, compile::kExactOrder, options, 0));
-    NEAP_TRY(const Ordered nodes,
-             SearchOrder(InNodes(variant.graph, Concatenations::kFree), compile::kExactOrder, options, 0));
+    NEAP_TRY(const Ordered nodes, SearchOrder(InNodes(variant.graph, Concatenations::kFree),
+                                              compile::kExactOrder, options, 0));
     NEAP_TRY(const std::string place, PlaceOfPeak(variant.graph, options));
     NEAP_TRY(const auto narrow, Rewrite(variant.graph, Rewriting::kNarrow, options));
     const std::int64_t rewritten =

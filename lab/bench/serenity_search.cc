@@ -62,7 +62,8 @@ Status AddTimes(const CellRun& run, bool nodes, const RunOptions& options, Table
                 Totals* totals) {
   const std::int64_t states = MaxStates(options);
   const graph::Graph& graph = nodes ? run.nodes : run.cell.graph;
-  NEAP_TRY(const Ordered serenity, SearchOrder(graph, {schedule::Method::kSerenity}, options, states));
+  NEAP_TRY(const Ordered serenity,
+           SearchOrder(graph, {schedule::Method::kSerenity}, options, states));
   NEAP_TRY(const Ordered exact, SearchOrder(graph, compile::kExactOrder, options, states));
   std::vector<Value> row = {Text(run.cell.name),       Count(OperatorsOf(graph)),
                             Real(serenity.seconds, 4), Count(serenity.states),
@@ -83,8 +84,8 @@ Status AddTimes(const CellRun& run, bool nodes, const RunOptions& options, Table
   } else {
     const graph::Graph rewritten =
         nodes ? InNodes(run.serenity->graph, Concatenations::kFree) : run.serenity->graph;
-    NEAP_TRY(const Ordered after,
-             SearchOrder(rewritten, {schedule::Method::kSerenity}, options, states, plan::Runtime::kNeap));
+    NEAP_TRY(const Ordered after, SearchOrder(rewritten, {schedule::Method::kSerenity}, options,
+                                              states, plan::Runtime::kNeap));
     NEAP_TRY(const Ordered exact_after,
              SearchOrder(rewritten, compile::kExactOrder, options, states, plan::Runtime::kNeap));
     totals->rewritten_seconds += after.seconds;
@@ -130,7 +131,8 @@ BudgetPoint PointAt(const compile::OrderProblem& problem, std::int64_t tau,
   schedule::StrategyOptions strategy;
   strategy.file_order = problem.in_file;
   strategy.soft_budget_bytes = tau;
-  const auto outcome = schedule::Run(schedule::Method::kSerenity, problem.problem, limits, strategy);
+  const auto outcome =
+      schedule::Run(schedule::Method::kSerenity, problem.problem, limits, strategy);
   BudgetPoint point{tau, outcome.states, "stopped"};
   if (outcome.lower_bound_bytes > tau) point.outcome = "no solution";
   if (outcome.optimal() && outcome.peak_bytes <= tau) point.outcome = "optimum";

@@ -51,7 +51,7 @@ LineReader::Event LineReader::Next(std::string* line) {
     const std::size_t length =
         newline != nullptr ? static_cast<std::size_t>(newline - start) : there;
     if (!too_long) {
-      too_long = line->size() + length > most_;
+      too_long = line->size() + length > max_bytes_;
       if (too_long) {
         line->clear();
         line->shrink_to_fit();

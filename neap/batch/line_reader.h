@@ -15,15 +15,15 @@ class LineReader {
  public:
   enum class Event : std::uint8_t {
     kLine,
-    kTooLong,  // a line of more than `most` bytes was there; it has been passed over
+    kTooLong,  // a line of more than `max_bytes` bytes was there; it has been passed over
     kEnd,
     kStopped,  // *stop was set while there was nothing to read
     kFailed,   // errno is in Error()
   };
 
   // `fd` stays the caller's; `stop` may be null.
-  LineReader(int fd, std::size_t most, const std::atomic<bool>* stop)
-      : fd_(fd), most_(most), stop_(stop), chunk_(kChunkBytes) {}
+  LineReader(int fd, std::size_t max_bytes, const std::atomic<bool>* stop)
+      : fd_(fd), max_bytes_(max_bytes), stop_(stop), chunk_(kChunkBytes) {}
 
   // Takes the next line, without its "\n". What follows the last "\n" is a line if it is not empty.
   Event Next(std::string* line);
@@ -40,7 +40,7 @@ class LineReader {
   Event Fill();
 
   int fd_;
-  std::size_t most_;
+  std::size_t max_bytes_;
   const std::atomic<bool>* stop_;
   std::vector<char> chunk_;
   std::size_t begin_ = 0;  // read and not yet returned: chunk_[begin_, end_)

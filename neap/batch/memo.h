@@ -25,10 +25,10 @@ struct Numbers {
   std::optional<std::int64_t> delivered_arena_bytes;
 };
 
-// A cache of the `most` numbers that were requested last. Thread-safe.
+// A cache of the `max_entries` numbers that were requested last. Thread-safe.
 class Memo {
  public:
-  explicit Memo(std::size_t most) : most_(most) {}
+  explicit Memo(std::size_t max_entries) : max_entries_(max_entries) {}
 
   // The numbers of `key`: cached, or computed here. Another thread that requests the same key
   // meanwhile waits. Failures are not cached (their text has names), nor exceptions. Sets *repeated
@@ -79,7 +79,7 @@ class Memo {
     } else {
       recent_.splice(recent_.begin(), node);
       entry->second = Entry{numbers, recent_.begin()};
-      if (recent_.size() > most_) {
+      if (recent_.size() > max_entries_) {
         entries_.erase(recent_.back());
         recent_.pop_back();
       }
@@ -87,7 +87,7 @@ class Memo {
     settled_.notify_all();
   }
 
-  const std::size_t most_;
+  const std::size_t max_entries_;
   std::mutex mutex_;
   std::condition_variable settled_;
   std::unordered_map<std::string, Entry> entries_;  // looked up only, never walked through

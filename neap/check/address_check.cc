@@ -136,7 +136,7 @@ void AddressChecker::AddTensor(const plan::TensorPlacement& placement) {
   if (call == c_.replay.calls.end()) {
     return refuse("has an address, but no step runs its subgraph");
   }
-  const Lifetime* lifetime = c_.replayer.TimelineOf(placement.subgraph).Find(placement.tensor);
+  const Lifetime* lifetime = c_.replayer.ReplayOf(placement.subgraph).Find(placement.tensor);
   if (lifetime == nullptr) {
     return refuse(
         "has an address, expected none: there is no such tensor, or it is never in the arena");
@@ -175,7 +175,7 @@ void AddressChecker::AddMoved(const TensorKey& key, const std::vector<std::int32
   const auto refuse = [&](const std::string& why) {
     c_.findings.Add(c_.graph, key.first, OpId(), key.second, why);
   };
-  const Lifetime* lifetime = c_.replayer.TimelineOf(key.first).Find(key.second);
+  const Lifetime* lifetime = c_.replayer.ReplayOf(key.first).Find(key.second);
   if (lifetime == nullptr) return refuse("is moved, but no such tensor is in the arena");
   const std::vector<const plan::TensorPlacement*>& stretches = stretches_[key];
   if (stretches.size() != slots.size() + 1) {
@@ -218,7 +218,7 @@ void AddressChecker::AddMoved(const TensorKey& key, const std::vector<std::int32
 
 void AddressChecker::CheckNoneMissing() {
   for (const auto& [subgraph, calls] : c_.replay.calls) {
-    for (const Lifetime& lifetime : c_.replayer.TimelineOf(subgraph).lifetimes) {
+    for (const Lifetime& lifetime : c_.replayer.ReplayOf(subgraph).lifetimes) {
       if (c_.findings.Full()) return;
       if (lifetime.bytes == 0 || placed_.contains({subgraph, lifetime.tensor})) continue;
       const SlotRange range = {calls.first_begin + lifetime.range.first,
@@ -251,7 +251,7 @@ void AddressChecker::CheckScratch() {
                       at + Differs("bytes", placement.bytes, bytes));
       continue;
     }
-    const SlotRange in_call = c_.replayer.TimelineOf(step.subgraph).ops[step.op];
+    const SlotRange in_call = c_.replayer.ReplayOf(step.subgraph).ops[step.op];
     Block block;
     block.subgraph = step.subgraph;
     block.op = step.op;

@@ -27,8 +27,9 @@ struct EntryContext {
 // Whether the rule of in-place profiles lets `op` write its first output over its first input,
 // apart from conditions on the order: element-wise or reshape-like on as many elements, without
 // bodies, equal bytes, an input that is neither a constant nor a variable nor an output of the
-// subgraph. `timeline` is of its subgraph.
-bool MayOverwrite(const graph::Subgraph& subgraph, const graph::Op& op, const Timeline& timeline);
+// subgraph. `replay` is of its subgraph.
+bool MayOverwrite(const graph::Subgraph& subgraph, const graph::Op& op,
+                  const SubgraphReplay& replay);
 
 // The overlaps that the profile and the order allow; findings for the others.
 std::vector<plan::Overlap> CheckOverlaps(const EntryContext& context);

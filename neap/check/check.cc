@@ -33,15 +33,15 @@ using graph::TensorId;
 // place, the output counts only if the input cannot possibly die at v.
 class SingleOperatorBound {
  public:
-  SingleOperatorBound(const Subgraph& subgraph, const Timeline& timeline,
+  SingleOperatorBound(const Subgraph& subgraph, const SubgraphReplay& replay,
                       const plan::Profile& profile)
-      : subgraph_(subgraph), timeline_(timeline), profile_(profile) {}
+      : subgraph_(subgraph), replay_(replay), profile_(profile) {}
 
   bool Proves(OpId op, std::int64_t bytes) {
     const std::int64_t all = AllBytes(subgraph_.ops[op]);
     if (all < bytes) return false;
-    if (!profile_.in_place || !MayOverwrite(subgraph_, subgraph_.ops[op], timeline_)) return true;
-    const std::int64_t saved = timeline_.Find(subgraph_.ops[op].outputs[0])->live_bytes;
+    if (!profile_.in_place || !MayOverwrite(subgraph_, subgraph_.ops[op], replay_)) return true;
+    const std::int64_t saved = replay_.Find(subgraph_.ops[op].outputs[0])->live_bytes;
     return all - saved >= bytes || InputOutlives(op);
   }
 
@@ -54,7 +54,7 @@ class SingleOperatorBound {
     tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
     std::int64_t bytes = AlignUp(op.scratch_bytes, profile_.alignment);
     for (const TensorId tensor : tensors) {
-      const Lifetime* lifetime = timeline_.Find(tensor);
+      const Lifetime* lifetime = replay_.Find(tensor);
       if (lifetime != nullptr) bytes += lifetime->live_bytes;
     }
     return bytes;
@@ -64,7 +64,7 @@ class SingleOperatorBound {
   bool InputOutlives(OpId op) {
     const TensorId input = subgraph_.ops[op].inputs[0];
     // In this very order it dies at `op`, or somebody runs later; only the latter may be forced.
-    if (timeline_.Find(input)->range.last == timeline_.ops[op].last) return false;
+    if (replay_.Find(input)->range.last == replay_.ops[op].last) return false;
     BuildSuccessors();
     IdVector<OpId, char> met(subgraph_.ops.size(), 0);
     std::vector<OpId> open = {op};
@@ -95,7 +95,7 @@ class SingleOperatorBound {
   }
 
   const Subgraph& subgraph_;
-  const Timeline& timeline_;
+  const SubgraphReplay& replay_;
   const plan::Profile& profile_;
   IdVector<OpId, std::vector<OpId>> successors_;
 };
@@ -121,7 +121,7 @@ void CheckPeak(const EntryContext& c, const std::vector<plan::Overlap>& allowed)
   for (const plan::Overlap& overlap : allowed) {
     if (overlap.kind != plan::OverlapKind::kInPlace) continue;
     live[static_cast<std::size_t>(overlap.slot)] -=
-        c.replayer.TimelineOf(overlap.subgraph).Find(overlap.output)->live_bytes;
+        c.replayer.ReplayOf(overlap.subgraph).Find(overlap.output)->live_bytes;
   }
   const auto peak = std::max_element(live.begin(), live.end());
   const std::int64_t bytes = peak == live.end() ? 0 : *peak;
@@ -135,12 +135,13 @@ void CheckCertificate(const EntryContext& c) {
   const SubgraphId id = c.entry.subgraph;
   const Subgraph& subgraph = c.graph.subgraphs[id];
   const std::int64_t bound = c.entry.peak_lower_bound_bytes;
-  SingleOperatorBound single(subgraph, c.replayer.TimelineOf(id), c.profile);
+  SingleOperatorBound single(subgraph, c.replayer.ReplayOf(id), c.profile);
   if (certificate.states < 0) {
     c.findings.Add(
         id, "certificate.states is " + std::to_string(certificate.states) + ", expected 0 or more");
   }
-  if (certificate.kind == plan::CertificateKind::kSearch) {  // what it says is verified by searching again
+  if (certificate.kind ==
+      plan::CertificateKind::kSearch) {  // what it says is verified by searching again
     const bool runs = subgraph.ops.Has(certificate.op) && !subgraph.ops[certificate.op].folded;
     if (!runs && bound > 0) {
       c.findings.Add(c.graph, id, certificate.op, TensorId(),

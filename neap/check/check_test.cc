@@ -244,15 +244,19 @@ TEST(Check, VerifiesCertificates) {
   };
   EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 1, 65), IsEmpty());
   EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 0, 50), IsEmpty());
-  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 0, 51), ElementsAre(HasSubstr("does not prove")));
-  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 3, 1), ElementsAre(HasSubstr("expected an operator")));
-  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, -1, 1), ElementsAre(HasSubstr("expected an operator")));
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 0, 51),
+              ElementsAre(HasSubstr("does not prove")));
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 3, 1),
+              ElementsAre(HasSubstr("expected an operator")));
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, -1, 1),
+              ElementsAre(HasSubstr("expected an operator")));
   EXPECT_THAT(claim(plan::CertificateKind::kNone, -1, 65), IsEmpty());
   EXPECT_THAT(claim(plan::CertificateKind::kNone, -1, 0), IsEmpty());
   // In place, op1 needs 35 alone.
   plan = InPlacePlan();
   EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 1, 35), IsEmpty());
-  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 1, 36), ElementsAre(HasSubstr("does not prove")));
+  EXPECT_THAT(claim(plan::CertificateKind::kSingleOperator, 1, 36),
+              ElementsAre(HasSubstr("does not prove")));
   EXPECT_THAT(claim(plan::CertificateKind::kNone, -1, 50), IsEmpty());
 }
 

@@ -25,23 +25,23 @@ using ops::OpKind;
 // byte to its last without a gap, so what is overwritten is always one range.
 class Tape {
  public:
-  // Distances above `most` are of no interest: a walk may stop when one is needed.
-  explicit Tape(std::int64_t most) : most_(most) {}
+  // Distances above `max_distance` are of no interest: a walk may stop when one is needed.
+  explicit Tape(std::int64_t max_distance) : max_distance_(max_distance) {}
 
   // The kernel reads bytes [begin, end) of the input: all that is written so far must lie below.
   void Read(std::int64_t begin, std::int64_t end) {
-    if (begin < end && written_ > 0) least_ = std::max(least_, written_ - begin);
+    if (begin < end && written_ > 0) distance_ = std::max(distance_, written_ - begin);
   }
   // The kernel writes the next `bytes` of the output.
   void Write(std::int64_t bytes) { written_ += bytes; }
-  bool Intact() const { return least_ <= most_; }
+  bool Intact() const { return distance_ <= max_distance_; }
   // How far below the input the output has to start.
-  std::int64_t least() const { return least_; }
+  std::int64_t distance() const { return distance_; }
 
  private:
-  std::int64_t most_;
+  std::int64_t max_distance_;
   std::int64_t written_ = 0;
-  std::int64_t least_ = 0;
+  std::int64_t distance_ = 0;
 };
 
 struct Sizes {
@@ -325,7 +325,7 @@ std::optional<std::int64_t> LeastDistance(const Subgraph& subgraph, const Op& op
     case ops::KernelLibrary::kNeap: {
       Tape tape(max_bytes);
       if (!WalkForward(subgraph, op, input, *sizes, library, &tape) || !tape.Intact()) break;
-      return tape.least();
+      return tape.distance();
     }
   }
   return std::nullopt;

@@ -28,7 +28,7 @@ class Prover {
   Prover(const EntryContext& context, SubgraphId subgraph)
       : c_(context),
         subgraph_(context.graph.subgraphs[subgraph]),
-        timeline_(context.replayer.TimelineOf(subgraph)),
+        replay_(context.replayer.ReplayOf(subgraph)),
         holders_(subgraph_.tensors.size()) {
     for (const OpId id : subgraph_.ops.Ids()) {
       const Op& op = subgraph_.ops[id];
@@ -88,7 +88,7 @@ class Prover {
   }
 
   std::int64_t BytesOf(TensorId id) const {
-    const Lifetime* lifetime = id.valid() ? timeline_.Find(id) : nullptr;
+    const Lifetime* lifetime = id.valid() ? replay_.Find(id) : nullptr;
     return lifetime == nullptr ? 0 : AlignUp(lifetime->bytes, c_.profile.alignment);
   }
   std::int64_t Sum(const std::set<TensorId>& tensors) const {
@@ -115,7 +115,7 @@ class Prover {
     const std::int64_t output = op.outputs.empty() ? 0 : BytesOf(op.outputs.front());
     const std::int64_t inputs = Sum({op.inputs.begin(), op.inputs.end()});
     if (std::min(inputs, output) <= bytes) return true;
-    if (c_.profile.in_place && MayOverwrite(subgraph_, op, timeline_)) return false;
+    if (c_.profile.in_place && MayOverwrite(subgraph_, op, replay_)) return false;
     // More in common means a smaller distance, and what a kernel survives it survives at every
     // larger one; distances are multiples of the alignment.
     const std::int64_t most = output - bytes - 1;
@@ -139,7 +139,7 @@ class Prover {
       if (all == 0) continue;
       std::int64_t& most = common[op.inputs[i]];
       const bool overwritten =
-          i == 0 && c_.profile.in_place && MayOverwrite(subgraph_, op, timeline_);
+          i == 0 && c_.profile.in_place && MayOverwrite(subgraph_, op, replay_);
       if (overwritten || MayHold(op, i)) {
         most = all;
       } else if (MayDieAt(op, op.inputs[i])) {
@@ -206,7 +206,7 @@ class Prover {
 
   const EntryContext& c_;
   const Subgraph& subgraph_;
-  const Timeline& timeline_;
+  const SubgraphReplay& replay_;
   IdVector<TensorId, std::set<OpId>> holders_;
 };
 

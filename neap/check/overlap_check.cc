@@ -21,7 +21,7 @@ using graph::TensorId;
 std::string KernelRefusal(const EntryContext& c, const plan::Overlap& overlap,
                           const plan::Step& step) {
   const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
-  const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
+  const SubgraphReplay& replay = c.replayer.ReplayOf(step.subgraph);
   if (c.kernels == ops::KernelLibrary::kNone) return "the plan names no kernels that allow it";
   const bool dead_part = overlap.kind == plan::OverlapKind::kDeadPart;
   if (dead_part && step.subgraph != c.entry.subgraph) return "its subgraph runs inside an operator";
@@ -36,21 +36,21 @@ std::string KernelRefusal(const EntryContext& c, const plan::Overlap& overlap,
            (any_output ? "an" : "the first") + " output of operator " +
            graph::Describe(step.op, op);
   }
-  const Lifetime* input = timeline.Find(overlap.input);
-  if (input == nullptr || timeline.Find(overlap.output) == nullptr) {
+  const Lifetime* input = replay.Find(overlap.input);
+  if (input == nullptr || replay.Find(overlap.output) == nullptr) {
     return "one of them is not in the arena";
   }
   if (dead_part) {
     // A value that comes to be in this slot, or later, is none that could be dead.
     const bool is_output =
         std::find(op.outputs.begin(), op.outputs.end(), overlap.input) != op.outputs.end();
-    if (is_output || input->range.first > timeline.ops[step.op].first) {
+    if (is_output || input->range.first > replay.ops[step.op].first) {
       return "the input has no value yet";
     }
     return input->kept ? "the input is live to the end" : "";
   }
   if (overlap.kind != plan::OverlapKind::kStartsBelow && !copied_in) return "";
-  if (input->kept || input->range.last != timeline.ops[step.op].last) {
+  if (input->kept || input->range.last != replay.ops[step.op].last) {
     return "the input is needed after operator " + graph::Describe(step.op, op);
   }
   return "";
@@ -70,17 +70,17 @@ std::string WhyNoOverlap(const EntryContext& c, const plan::Overlap& overlap) {
   }
   if (overlap.kind != plan::OverlapKind::kInPlace) return KernelRefusal(c, overlap, step);
   const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];
-  const Timeline& timeline = c.replayer.TimelineOf(step.subgraph);
+  const SubgraphReplay& replay = c.replayer.ReplayOf(step.subgraph);
   if (overlap.bytes != 0) return "an output in place has the address of its input";
   if (op.inputs.empty() || op.outputs.empty() || op.inputs[0] != overlap.input ||
       op.outputs[0] != overlap.output) {
     return "expected the first input and the first output of operator " +
            graph::Describe(step.op, op);
   }
-  if (!MayOverwrite(c.graph.subgraphs[step.subgraph], op, timeline)) {
+  if (!MayOverwrite(c.graph.subgraphs[step.subgraph], op, replay)) {
     return "operator " + graph::Describe(step.op, op) + " may not overwrite this input";
   }
-  if (timeline.Find(overlap.input)->range.last != timeline.ops[step.op].last) {
+  if (replay.Find(overlap.input)->range.last != replay.ops[step.op].last) {
     return "the input is needed after operator " + graph::Describe(step.op, op);
   }
   return "";
@@ -88,11 +88,11 @@ std::string WhyNoOverlap(const EntryContext& c, const plan::Overlap& overlap) {
 
 }  // namespace
 
-bool MayOverwrite(const graph::Subgraph& subgraph, const Op& op, const Timeline& timeline) {
+bool MayOverwrite(const graph::Subgraph& subgraph, const Op& op, const SubgraphReplay& replay) {
   if (!ops::WritesOverFirstInput(subgraph, op) || !op.bodies.empty()) return false;
   if (op.inputs.empty() || op.outputs.empty()) return false;
-  const Lifetime* input = timeline.Find(op.inputs[0]);
-  const Lifetime* output = timeline.Find(op.outputs[0]);
+  const Lifetime* input = replay.Find(op.inputs[0]);
+  const Lifetime* output = replay.Find(op.outputs[0]);
   return input != nullptr && output != nullptr && input->bytes == output->bytes && !input->kept;
 }
 

@@ -30,14 +30,14 @@ std::string Name(const plan::Step& step) {
 
 // The ids of tensors that some operator with a slot reads, and the end of what the last one of them
 // occupies; -1: nobody.
-IdVector<TensorId, std::int32_t> LastUses(const Subgraph& subgraph, const Timeline& timeline) {
+IdVector<TensorId, std::int32_t> LastUses(const Subgraph& subgraph, const SubgraphReplay& replay) {
   IdVector<TensorId, std::int32_t> last(subgraph.tensors.size(), -1);
   for (const OpId id : subgraph.ops.Ids()) {
     const Op& op = subgraph.ops[id];
     if (op.folded) continue;
     for (const auto* list : {&op.inputs, &op.captures}) {
       for (const TensorId tensor : *list) {
-        if (tensor.valid()) last[tensor] = std::max(last[tensor], timeline.ops[id].last);
+        if (tensor.valid()) last[tensor] = std::max(last[tensor], replay.ops[id].last);
       }
     }
   }
@@ -65,7 +65,7 @@ void Findings::Add(SubgraphId subgraph, std::string message) {
   Add(graph::Graph(), subgraph, OpId(), TensorId(), std::move(message));
 }
 
-const Lifetime* Timeline::Find(TensorId tensor) const {
+const Lifetime* SubgraphReplay::Find(TensorId tensor) const {
   const auto at = std::lower_bound(
       lifetimes.begin(), lifetimes.end(), tensor,
       [](const Lifetime& lifetime, TensorId wanted) { return lifetime.tensor < wanted; });
@@ -79,7 +79,7 @@ struct Replayer::Frame {
   std::size_t ops_left = 0;
   OpId current;  // its bodies are being read
   std::size_t next_body = 0;
-  Timeline timeline;
+  SubgraphReplay replay;
 
   std::int32_t Relative(std::size_t slot) const { return static_cast<std::int32_t>(slot - begin); }
 };
@@ -89,7 +89,7 @@ Replayer::Replayer(const graph::Graph& graph, const plan::Profile& profile, Find
       profile_(profile),
       findings_(*findings),
       due_ops_(graph.subgraphs.size()),
-      timelines_(graph.subgraphs.size()) {
+      replays_(graph.subgraphs.size()) {
   for (const SubgraphId id : graph.subgraphs.Ids()) {
     const auto& ops = graph.subgraphs[id].ops;
     due_ops_[id] = static_cast<std::size_t>(
@@ -97,10 +97,10 @@ Replayer::Replayer(const graph::Graph& graph, const plan::Profile& profile, Find
   }
 }
 
-const Timeline& Replayer::TimelineOf(SubgraphId subgraph) const {
+const SubgraphReplay& Replayer::ReplayOf(SubgraphId subgraph) const {
   if (empty_entry_ && empty_entry_->first == subgraph) return empty_entry_->second;
-  NEAP_CHECK(timelines_[subgraph].has_value(), "the subgraph has been replayed");
-  return *timelines_[subgraph];
+  NEAP_CHECK(replays_[subgraph].has_value(), "the subgraph has been replayed");
+  return *replays_[subgraph];
 }
 
 std::optional<EntryReplay> Replayer::Replay(const plan::EntryPlan& entry) {
@@ -115,11 +115,11 @@ std::optional<EntryReplay> Replayer::Replay(const plan::EntryPlan& entry) {
                                         " steps, expected none: there is no operator to run");
       return std::nullopt;
     }
-    Timeline timeline;
-    timeline.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[entry.subgraph].ops.size(), {-1, -1});
-    ComputeLifetimes(entry.subgraph, timeline);
-    CountBytes(entry.subgraph, timeline);
-    empty_entry_.emplace(entry.subgraph, std::move(timeline));
+    SubgraphReplay replay;
+    replay.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[entry.subgraph].ops.size(), {-1, -1});
+    ComputeLifetimes(entry.subgraph, replay);
+    CountBytes(entry.subgraph, replay);
+    empty_entry_.emplace(entry.subgraph, std::move(replay));
   } else if (!ReadSteps(entry)) {
     return std::nullopt;
   }
@@ -130,15 +130,15 @@ std::optional<EntryReplay> Replayer::Replay(const plan::EntryPlan& entry) {
 // at least one slot, so that the steps bound the work.
 bool Replayer::ReadSteps(const plan::EntryPlan& entry) {
   const auto open = [&](SubgraphId subgraph, std::size_t begin) {
-    Frame frame{subgraph, begin, due_ops_[subgraph], OpId(), 0, Timeline()};
-    frame.timeline.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[subgraph].ops.size(), {-1, -1});
+    Frame frame{subgraph, begin, due_ops_[subgraph], OpId(), 0, SubgraphReplay()};
+    frame.replay.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[subgraph].ops.size(), {-1, -1});
     return frame;
   };
   std::size_t slot = 0;
   std::vector<Frame> stack;
-  if (timelines_[entry.subgraph]) {
+  if (replays_[entry.subgraph]) {
     if (!RepeatSteps(entry, entry.subgraph, slot)) return false;
-    slot += static_cast<std::size_t>(timelines_[entry.subgraph]->length);
+    slot += static_cast<std::size_t>(replays_[entry.subgraph]->length);
   } else {
     stack.push_back(open(entry.subgraph, 0));
   }
@@ -148,22 +148,22 @@ bool Replayer::ReadSteps(const plan::EntryPlan& entry) {
         top.current.valid() ? &graph_.subgraphs[top.subgraph].ops[top.current] : nullptr;
     if (current != nullptr && top.next_body < current->bodies.size()) {
       const SubgraphId body = current->bodies[top.next_body];
-      if (due_ops_[body] > 0 && !timelines_[body]) {
+      if (due_ops_[body] > 0 && !replays_[body]) {
         ++top.next_body;
-        top.timeline.calls.push_back({body, top.Relative(slot)});
+        top.replay.calls.push_back({body, top.Relative(slot)});
         stack.push_back(open(body, slot));  // `top` is gone from here on
       } else if (!OpenBody(entry, stack, slot)) {
         return false;
       }
     } else if (current != nullptr) {
-      top.timeline.ops[top.current].last = top.Relative(slot);
+      top.replay.ops[top.current].last = top.Relative(slot);
       top.current = OpId();
     } else if (top.ops_left == 0) {
-      top.timeline.length = top.Relative(slot);
-      top.timeline.steps = std::span(entry.steps).subspan(top.begin, slot - top.begin);
+      top.replay.length = top.Relative(slot);
+      top.replay.steps = std::span(entry.steps).subspan(top.begin, slot - top.begin);
       Frame done = std::move(top);
       stack.pop_back();
-      Finish(done.subgraph, std::move(done.timeline));
+      Finish(done.subgraph, std::move(done.replay));
     } else if (RunStep(entry, top, slot)) {
       ++slot;
     } else {
@@ -181,10 +181,10 @@ bool Replayer::OpenBody(const plan::EntryPlan& entry, std::vector<Frame>& stack,
                         std::size_t& slot) {
   Frame& top = stack.back();
   const SubgraphId body = graph_.subgraphs[top.subgraph].ops[top.current].bodies[top.next_body++];
-  top.timeline.calls.push_back({body, top.Relative(slot)});
-  if (timelines_[body]) {
+  top.replay.calls.push_back({body, top.Relative(slot)});
+  if (replays_[body]) {
     if (!RepeatSteps(entry, body, slot)) return false;
-    slot += static_cast<std::size_t>(timelines_[body]->length);
+    slot += static_cast<std::size_t>(replays_[body]->length);
     return true;
   }
   const plan::Step expected{body, OpId()};
@@ -196,11 +196,11 @@ bool Replayer::OpenBody(const plan::EntryPlan& entry, std::vector<Frame>& stack,
                                       ", expected " + Name(expected) + ", which is empty");
     return false;
   }
-  Timeline timeline;
-  timeline.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[body].ops.size(), {-1, -1});
-  timeline.length = 1;
-  timeline.steps = std::span(entry.steps).subspan(slot, 1);
-  Finish(body, std::move(timeline));
+  SubgraphReplay replay;
+  replay.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[body].ops.size(), {-1, -1});
+  replay.length = 1;
+  replay.steps = std::span(entry.steps).subspan(slot, 1);
+  Finish(body, std::move(replay));
   ++slot;
   return true;
 }
@@ -209,7 +209,7 @@ bool Replayer::RunStep(const plan::EntryPlan& entry, Frame& frame, std::size_t s
   const Subgraph& subgraph = graph_.subgraphs[frame.subgraph];
   if (slot == entry.steps.size()) {
     for (const OpId id : subgraph.ops.Ids()) {
-      if (subgraph.ops[id].folded || frame.timeline.ops[id].first >= 0) continue;
+      if (subgraph.ops[id].folded || frame.replay.ops[id].first >= 0) continue;
       findings_.Add(graph_, frame.subgraph, id, TensorId(),
                     At(slot) + "found the end of the steps, expected this operator and " +
                         std::to_string(frame.ops_left - 1) + " more");
@@ -238,7 +238,7 @@ bool Replayer::RunStep(const plan::EntryPlan& entry, Frame& frame, std::size_t s
   if (subgraph.ops[step.op].folded) {
     return refuse("which is folded into constants: expected no step of it");
   }
-  SlotRange& range = frame.timeline.ops[step.op];
+  SlotRange& range = frame.replay.ops[step.op];
   if (range.first >= 0) {
     return refuse("which has run in slot " +
                   std::to_string(frame.begin + static_cast<std::size_t>(range.first)) +
@@ -253,7 +253,7 @@ bool Replayer::RunStep(const plan::EntryPlan& entry, Frame& frame, std::size_t s
 }
 
 bool Replayer::RepeatSteps(const plan::EntryPlan& entry, SubgraphId body, std::size_t slot) {
-  for (const plan::Step& expected : timelines_[body]->steps) {
+  for (const plan::Step& expected : replays_[body]->steps) {
     if (slot >= entry.steps.size()) {
       findings_.Add(entry.subgraph,
                     At(slot) + "found the end of the steps, expected " + Name(expected));
@@ -272,11 +272,11 @@ bool Replayer::RepeatSteps(const plan::EntryPlan& entry, SubgraphId body, std::s
   return true;
 }
 
-void Replayer::Finish(SubgraphId subgraph, Timeline timeline) {
-  CheckOrder(subgraph, timeline);
-  ComputeLifetimes(subgraph, timeline);
-  CountBytes(subgraph, timeline);
-  timelines_[subgraph] = std::move(timeline);
+void Replayer::Finish(SubgraphId subgraph, SubgraphReplay replay) {
+  CheckOrder(subgraph, replay);
+  ComputeLifetimes(subgraph, replay);
+  CountBytes(subgraph, replay);
+  replays_[subgraph] = std::move(replay);
 }
 
 std::vector<std::pair<OpId, OpId>> Dependencies(const Subgraph& subgraph) {
@@ -295,17 +295,17 @@ std::vector<std::pair<OpId, OpId>> Dependencies(const Subgraph& subgraph) {
   return pairs;
 }
 
-void Replayer::CheckOrder(SubgraphId id, Timeline& timeline) {
+void Replayer::CheckOrder(SubgraphId id, SubgraphReplay& replay) {
   const Subgraph& subgraph = graph_.subgraphs[id];
   const auto refuse = [&](OpId late, OpId early) {
     const bool state = subgraph.ops[late].stateful && subgraph.ops[early].stateful;
-    timeline.sound = false;
+    replay.sound = false;
     findings_.Add(graph_, id, late, TensorId(),
-                  "runs in slot " + std::to_string(timeline.ops[late].first) +
+                  "runs in slot " + std::to_string(replay.ops[late].first) +
                       " of its subgraph, expected after " +
                       graph::Describe(early, subgraph.ops[early]) + ", which " +
                       (state ? "it needs or which shares a state with it" : "it needs") +
-                      " and ends in slot " + std::to_string(timeline.ops[early].last - 1));
+                      " and ends in slot " + std::to_string(replay.ops[early].last - 1));
   };
   IdVector<OpId, std::vector<OpId>> successors(subgraph.ops.size());
   IdVector<OpId, std::int32_t> missing(subgraph.ops.size());
@@ -324,13 +324,13 @@ void Replayer::CheckOrder(SubgraphId id, Timeline& timeline) {
     const OpId op = ready.back();
     ready.pop_back();
     const bool folded = subgraph.ops[op].folded;
-    if (!folded && latest[op].valid() && timeline.ops[latest[op]].last > timeline.ops[op].first) {
+    if (!folded && latest[op].valid() && replay.ops[latest[op]].last > replay.ops[op].first) {
       refuse(op, latest[op]);
     }
     const OpId ends = folded ? latest[op] : op;
     for (const OpId next : successors[op]) {
       if (ends.valid() &&
-          (!latest[next].valid() || timeline.ops[latest[next]].last < timeline.ops[ends].last)) {
+          (!latest[next].valid() || replay.ops[latest[next]].last < replay.ops[ends].last)) {
         latest[next] = ends;
       }
       if (--missing[next] == 0) ready.push_back(next);
@@ -338,10 +338,10 @@ void Replayer::CheckOrder(SubgraphId id, Timeline& timeline) {
   }
 }
 
-void Replayer::ComputeLifetimes(SubgraphId id, Timeline& timeline) {
+void Replayer::ComputeLifetimes(SubgraphId id, SubgraphReplay& replay) {
   const Subgraph& subgraph = graph_.subgraphs[id];
   const auto producer = graph::Producers(subgraph);
-  const auto last_use = LastUses(subgraph, timeline);
+  const auto last_use = LastUses(subgraph, replay);
   IdVector<TensorId, char> is_input(subgraph.tensors.size(), 0);
   IdVector<TensorId, char> is_output(subgraph.tensors.size(), 0);
   for (const TensorId tensor : subgraph.inputs) is_input[tensor] = 1;
@@ -354,7 +354,7 @@ void Replayer::ComputeLifetimes(SubgraphId id, Timeline& timeline) {
     if (!from.valid() && !needed && is_input[tensor] == 0) continue;
     const auto bytes = graph::TensorBytes(what);
     if (!bytes) {
-      timeline.sound = false;
+      replay.sound = false;
       findings_.Add(graph_, id, from, tensor, bytes.error().message);
       continue;
     }
@@ -363,35 +363,35 @@ void Replayer::ComputeLifetimes(SubgraphId id, Timeline& timeline) {
     lifetime.bytes = *bytes;
     lifetime.range.last = std::max(last_use[tensor], 0);
     if (from.valid()) {
-      lifetime.range.first = timeline.ops[from].first;
-      lifetime.range.last = std::max(lifetime.range.last, timeline.ops[from].last);
+      lifetime.range.first = replay.ops[from].first;
+      lifetime.range.last = std::max(lifetime.range.last, replay.ops[from].last);
     } else if (!needed) {
-      lifetime.range.last = std::min(timeline.length, 1);
+      lifetime.range.last = std::min(replay.length, 1);
     }
     lifetime.kept = is_output[tensor] != 0;
-    if (lifetime.kept) lifetime.range.last = timeline.length;
+    if (lifetime.kept) lifetime.range.last = replay.length;
     if (from.valid() || needed) lifetime.live_bytes = AlignUp(*bytes, profile_.alignment);
-    timeline.lifetimes.push_back(lifetime);
+    replay.lifetimes.push_back(lifetime);
   }
 }
 
-void Replayer::CountBytes(SubgraphId id, Timeline& timeline) {
+void Replayer::CountBytes(SubgraphId id, SubgraphReplay& replay) {
   const auto count = [&](SlotRange range, std::int64_t bytes) {
-    const auto total = CheckedAdd(timeline.total_bytes, bytes);
+    const auto total = CheckedAdd(replay.total_bytes, bytes);
     if (!total || *total > kMaxBytes) {
-      if (timeline.sound) findings_.Add(id, "the sum of its sizes does not fit in 62 bits");
-      timeline.sound = false;
+      if (replay.sound) findings_.Add(id, "the sum of its sizes does not fit in 62 bits");
+      replay.sound = false;
       return;
     }
-    timeline.total_bytes = *total;
-    timeline.changes[range.first] += bytes;
-    timeline.changes[range.last] -= bytes;
+    replay.total_bytes = *total;
+    replay.changes[range.first] += bytes;
+    replay.changes[range.last] -= bytes;
   };
-  for (const Lifetime& lifetime : timeline.lifetimes) count(lifetime.range, lifetime.live_bytes);
+  for (const Lifetime& lifetime : replay.lifetimes) count(lifetime.range, lifetime.live_bytes);
   const auto& ops = graph_.subgraphs[id].ops;
   for (const OpId op : ops.Ids()) {
     if (ops[op].folded || ops[op].scratch_bytes == 0) continue;
-    count(timeline.ops[op], AlignUp(ops[op].scratch_bytes, profile_.alignment));
+    count(replay.ops[op], AlignUp(ops[op].scratch_bytes, profile_.alignment));
   }
 }
 
@@ -399,21 +399,21 @@ std::optional<EntryReplay> Replayer::ExpandCalls(const plan::EntryPlan& entry) {
   EntryReplay replay;
   std::vector<std::int64_t> change(entry.steps.size() + 1, 0);
   std::int64_t total = 0;
-  std::vector<Timeline::Call> open = {{entry.subgraph, 0}};
+  std::vector<SubgraphReplay::Call> open = {{entry.subgraph, 0}};
   while (!open.empty()) {
-    const Timeline::Call call = open.back();
+    const SubgraphReplay::Call call = open.back();
     open.pop_back();
-    const Timeline& timeline = TimelineOf(call.body);
-    if (!timeline.sound) return std::nullopt;  // already reported
-    total = CheckedAdd(total, timeline.total_bytes).value_or(kMaxBytes + 1);
+    const SubgraphReplay& replay = ReplayOf(call.body);
+    if (!replay.sound) return std::nullopt;  // already reported
+    total = CheckedAdd(total, replay.total_bytes).value_or(kMaxBytes + 1);
     if (total > kMaxBytes) {
       findings_.Add(entry.subgraph, "the sum of the sizes of all calls does not fit in 62 bits");
       return std::nullopt;
     }
-    for (const auto& [slot, bytes] : timeline.changes) {
+    for (const auto& [slot, bytes] : replay.changes) {
       change[static_cast<std::size_t>(call.begin) + static_cast<std::size_t>(slot)] += bytes;
     }
-    for (const Timeline::Call& inner : timeline.calls) {
+    for (const SubgraphReplay::Call& inner : replay.calls) {
       open.push_back({inner.body, call.begin + inner.begin});
     }
     CallSpan& span = replay.calls[call.body];

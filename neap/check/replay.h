@@ -75,7 +75,7 @@ struct Lifetime {
 };
 
 // One subgraph, run once; slots are relative to the begin of the call.
-struct Timeline {
+struct SubgraphReplay {
   struct Call {
     graph::SubgraphId body;
     std::int32_t begin = 0;
@@ -115,7 +115,7 @@ class Replayer {
   std::optional<EntryReplay> Replay(const plan::EntryPlan& entry);
 
   // Of a subgraph that the last replayed entry has called, the entry's own included.
-  const Timeline& TimelineOf(graph::SubgraphId subgraph) const;
+  const SubgraphReplay& ReplayOf(graph::SubgraphId subgraph) const;
 
  private:
   struct Frame;
@@ -123,19 +123,19 @@ class Replayer {
   bool OpenBody(const plan::EntryPlan& entry, std::vector<Frame>& stack, std::size_t& slot);
   bool RunStep(const plan::EntryPlan& entry, Frame& frame, std::size_t slot);
   bool RepeatSteps(const plan::EntryPlan& entry, graph::SubgraphId body, std::size_t slot);
-  void Finish(graph::SubgraphId subgraph, Timeline timeline);
-  void CheckOrder(graph::SubgraphId subgraph, Timeline& timeline);
-  void ComputeLifetimes(graph::SubgraphId subgraph, Timeline& timeline);
-  void CountBytes(graph::SubgraphId subgraph, Timeline& timeline);
+  void Finish(graph::SubgraphId subgraph, SubgraphReplay replay);
+  void CheckOrder(graph::SubgraphId subgraph, SubgraphReplay& replay);
+  void ComputeLifetimes(graph::SubgraphId subgraph, SubgraphReplay& replay);
+  void CountBytes(graph::SubgraphId subgraph, SubgraphReplay& replay);
   std::optional<EntryReplay> ExpandCalls(const plan::EntryPlan& entry);
 
   const graph::Graph& graph_;
   const plan::Profile& profile_;
   Findings& findings_;
   IdVector<graph::SubgraphId, std::size_t> due_ops_;  // operators that are not folded
-  IdVector<graph::SubgraphId, std::optional<Timeline>> timelines_;
+  IdVector<graph::SubgraphId, std::optional<SubgraphReplay>> replays_;
   // Of the last Replay(), when the entry has no operators: as a body it would take a slot.
-  std::optional<std::pair<graph::SubgraphId, Timeline>> empty_entry_;
+  std::optional<std::pair<graph::SubgraphId, SubgraphReplay>> empty_entry_;
 };
 
 // (before, after) for every tensor and control edge that makes one operator wait for another.

@@ -392,7 +392,7 @@ plan::EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView&
     const auto refuse = [&](const std::string& why) {
       findings->Add(graph, key.first, OpId(), key.second, why);
     };
-    const Lifetime* lifetime = replayer.TimelineOf(key.first).Find(key.second);
+    const Lifetime* lifetime = replayer.ReplayOf(key.first).Find(key.second);
     const auto found = shared.find(key);
     const auto owner = owners.find({key.first, view.OwnerOf(key.first, key.second)});
     if (lifetime == nullptr || owner == owners.end()) continue;  // the rest has no place for it

@@ -47,7 +47,8 @@ struct Start {
 
 // What counts for a runtime that places by itself is what it will allocate.
 Result<Start> StartOf(const Measured& measured, const Orders& found, const Options& options) {
-  if (WritesMemoryPlan(options) || !measured.profile.runtime_places || options.order != kExactOrder) {
+  if (WritesMemoryPlan(options) || !measured.profile.runtime_places ||
+      options.order != kExactOrder) {
     return Start{found, false};
   }
   NEAP_TRY(const std::int64_t of_file, DeliveredBytes(measured, measured.file_orders));

@@ -255,10 +255,10 @@ class Paper {
 
   // The least peak of all orders in which no value is lost.
   std::int64_t LeastPeak() {
-    least_ = std::numeric_limits<std::int64_t>::max();
+    min_peak_ = std::numeric_limits<std::int64_t>::max();
     done_.assign(s_.ops.size(), false);
     Extend();
-    return least_;
+    return min_peak_;
   }
 
   int orders = 0;
@@ -297,7 +297,7 @@ class Paper {
       ++orders;
       if (!NothingIsLost()) return;
       ++lossless;
-      least_ = std::min(least_, Peak());
+      min_peak_ = std::min(min_peak_, Peak());
       return;
     }
     for (const OpId id : s_.ops.Ids()) {
@@ -376,7 +376,7 @@ class Paper {
   std::set<TensorId> views_;
   std::vector<bool> done_;
   std::vector<OpId> order_;
-  std::int64_t least_ = 0;
+  std::int64_t min_peak_ = 0;
 };
 
 int OrdersOf(const Graph& graph) {

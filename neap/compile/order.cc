@@ -59,7 +59,8 @@ void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
   // What runs inside an operator is not in the checker's reach: only a search speaks of it.
   const bool plain = subgraph.ops[certificate.op].bodies.empty();
   certificate.kind = plan::CertificateKind::kSearch;
-  if (plain && outcome.proof == schedule::Proof::kSingleOp) certificate.kind = plan::CertificateKind::kSingleOperator;
+  if (plain && outcome.proof == schedule::Proof::kSingleOp)
+    certificate.kind = plan::CertificateKind::kSingleOperator;
   if (plain && outcome.proof == schedule::Proof::kMinCut) {
     certificate.kind = plan::CertificateKind::kCut;
     for (const schedule::CutPath& path : outcome.witness) {
@@ -155,7 +156,8 @@ class SubgraphOrdering {
     const auto of_plan = schedule::ReplayOrder(lowered.problem, outcome.order);
     NEAP_CHECK(of_file && of_plan && of_plan->peak_bytes == outcome.peak_bytes,
                "the order search returned a wrong order");
-    const bool keep_file = options_.order == kExactOrder && of_file->peak_bytes <= outcome.peak_bytes;
+    const bool keep_file =
+        options_.order == kExactOrder && of_file->peak_bytes <= outcome.peak_bytes;
     for (const schedule::OpIndex index : keep_file ? file_order : outcome.order) {
       found_.orders[id].push_back(lowered.ops[static_cast<std::size_t>(index)]);
     }

@@ -21,15 +21,15 @@ namespace {
 using ops::Is;
 using ops::OpKind;
 
-struct Layout {
+struct StructSize {
   std::int64_t bytes = 0;
   std::int64_t alignment = 1;
 };
 
 struct Kernel {
   OpKind op = OpKind::kUnknown;
-  Layout options_host;
-  Layout options_cortex;
+  StructSize options_host;
+  StructSize options_cortex;
   std::int64_t data_host = 0;
   std::int64_t data_cortex = 0;
 };
@@ -261,8 +261,8 @@ class Lists {
 
   // A ring of 16-bit numbers, each there twice, behind its record.
   bool AddRings(std::int64_t count, std::int64_t numbers) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 32;
-    if (count < 0 || count > 1 << 16 || numbers < 0 || numbers > kMost) return false;
+    constexpr std::int64_t kMax = std::int64_t{1} << 32;
+    if (count < 0 || count > 1 << 16 || numbers < 0 || numbers > kMax) return false;
     lists_.insert(lists_.end(), static_cast<std::size_t>(count), 5 * word_ + 4 * numbers);
     return true;
   }
@@ -294,8 +294,8 @@ class Lists {
       const auto channels = ops::CustomOption(op_, "num_channels");
       const auto left = ops::CustomOption(op_, "stacker_left_context");
       const auto right = ops::CustomOption(op_, "stacker_right_context");
-      constexpr std::int64_t kMost = 1 << 15;
-      if (!channels || !left || !right || *channels > kMost || *left > kMost || *right > kMost) {
+      constexpr std::int64_t kMax = 1 << 15;
+      if (!channels || !left || !right || *channels > kMax || *left > kMax || *right > kMax) {
         return false;
       }
       return AddRings(1, *channels * (*left + *right + 1));
@@ -311,16 +311,16 @@ class Lists {
 
   bool AddRingPerFrame() {
     const auto frames = Frames(1);
-    constexpr std::int64_t kMost = 1 << 30;
+    constexpr std::int64_t kMax = 1 << 30;
     if (!frames) return false;
     lists_.assign(2, word_ * frames->first);
     if (Is(op_, OpKind::kSignalDelay)) {
       const auto delay = ops::CustomOption(op_, "delay_length");
-      return delay && *delay <= kMost && AddRings(frames->first, frames->second + *delay);
+      return delay && *delay <= kMax && AddRings(frames->first, frames->second + *delay);
     }
     const auto size = ops::CustomOption(op_, "frame_size");
     const auto step = ops::CustomOption(op_, "frame_step");
-    if (!size || !step || *size < 0 || *size > kMost || *step < 1 || *step > kMost) return false;
+    if (!size || !step || *size < 0 || *size > kMax || *step < 1 || *step > kMax) return false;
     return AddRings(frames->first, AlignUp(*size, *step));
   }
 
@@ -330,8 +330,8 @@ class Lists {
     const graph::Tensor* output = Output();
     if (output == nullptr || !output->shape || output->shape->empty()) return false;
     const std::int64_t length = inverse ? output->shape->back() : output->shape->back() - 2;
-    constexpr std::int64_t kMost = std::int64_t{1} << 32;
-    if (length < 2 || length > kMost) return false;
+    constexpr std::int64_t kMax = std::int64_t{1} << 32;
+    if (length < 2 || length > kMax) return false;
     const std::int64_t complex = output->type == graph::ElementType::kInt16 ? 4 : 8;
     constexpr std::int64_t kHeader = 4 + 4 + 256;
     const std::int64_t half = length / 2;
@@ -361,7 +361,7 @@ std::optional<KernelMemory> KernelMemoryOf(const graph::Subgraph& subgraph, cons
   auto requests = ops::TflmScratchRequests(subgraph, op);
   if (kernel == nullptr || !requests) return std::nullopt;
   const bool host = target == TflmTarget::kHost64;
-  const Layout& options = host ? kernel->options_host : kernel->options_cortex;
+  const StructSize& options = host ? kernel->options_host : kernel->options_cortex;
   KernelMemory memory;
   memory.options_bytes = options.bytes;
   memory.options_alignment = options.alignment;

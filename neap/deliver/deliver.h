@@ -50,7 +50,7 @@ struct Request {
   cascade::Device device;  // of tiles
   cascade::TileBodies bodies = cascade::TileBodies::kClones;
   cascade::Grids grids;
-  std::function<void(const cascade::PlanProgress&)> tiles_observer;  // may be empty
+  std::function<void(const cascade::SearchProgress&)> tiles_observer;  // may be empty
   formats::LoadOptions load;  // with which the model was read
 };
 
@@ -77,7 +77,7 @@ struct Delivery {
   compile::Options options;            // with which it was compiled
   std::optional<Rewritten> rewriting;  // of a rewritten plan; without its model
   // The search for tiles, where there was one: its chosen proposal is the plan of Kind::kTiles.
-  std::optional<cascade::PlanOutcome> tiles;
+  std::optional<cascade::SearchOutcome> tiles;
   std::vector<Tried> tried;  // at most one of each kind, in the order of Kind
   // "rewrite", "as given", "stream", "tiles", "file order": those that ran, in the order in which
   // they began; each name once.

@@ -34,7 +34,7 @@ struct ExplainRequest {
   // Called before each feature, and by its searches. May be empty.
   std::function<void(std::string_view label, int number, int of)> feature_observer;
   Observer search_observer;
-  std::function<void(const cascade::PlanProgress&)> tiles_observer;
+  std::function<void(const cascade::SearchProgress&)> tiles_observer;
 };
 
 // An option of neap/deliver/options.h and its value; "": a flag.

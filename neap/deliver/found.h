@@ -35,7 +35,7 @@ struct Found {
   // Of the model as given; final where no other kind of plan can succeed either.
   std::optional<Diagnostic> error;
   bool error_is_final = false;
-  std::optional<cascade::PlanOutcome> tiles;
+  std::optional<cascade::SearchOutcome> tiles;
   bool left_out = false;  // an interrupt left a kind of plan untried
   int kinds_left = 1;     // that share the limits
   std::vector<StepTime> steps;

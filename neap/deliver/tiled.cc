@@ -10,9 +10,9 @@
 namespace neap::deliver {
 namespace {
 
-cascade::PlanOptions TileOptions(const Job& job, Found* found) {
+cascade::SearchOptions TileOptions(const Job& job, Found* found) {
   const Request& request = job.request;
-  cascade::PlanOptions options;
+  cascade::SearchOptions options;
   options.compile = job.options;
   options.compile.limits = TakeShareOfTime(job, found);
   options.device = request.device;
@@ -41,7 +41,7 @@ void NoteNotTiled(const Job& job, const std::string& why, Found* found) {
 }
 
 // The search for tiles has planned the model without any.
-void OfferUncut(const Job& job, const cascade::PlanOptions& options, Found* found) {
+void OfferUncut(const Job& job, const cascade::SearchOptions& options, Found* found) {
   if (found->as_given_tried) return;
   found->as_given_tried = true;
   Delivery uncut;
@@ -52,7 +52,7 @@ void OfferUncut(const Job& job, const cascade::PlanOptions& options, Found* foun
   Offer(job, std::move(uncut), found);
 }
 
-Status OfferTiled(const Job& job, const cascade::PlanOptions& options,
+Status OfferTiled(const Job& job, const cascade::SearchOptions& options,
                   const cascade::Proposal& chosen, Found* found) {
   Delivery candidate;
   candidate.kind = Kind::kTiles;
@@ -82,7 +82,7 @@ Status PlanTiled(const Job& job, Found* found) {
     return {};
   }
   const WorkScope work = ShareOfWork(*found);
-  const cascade::PlanOptions options = TileOptions(job, found);
+  const cascade::SearchOptions options = TileOptions(job, found);
   auto outcome = cascade::FindPlan(job.source.graph, options);
   if (!outcome) {
     // Whatever the model as given lacks is reported of that.

@@ -28,7 +28,8 @@ bool CannotBeBetterAsGiven(const Job& job, const Limits& share, const Found& fou
       options.place && (options.kernels != ops::KernelLibrary::kNone ||
                         plan::ProfileOf(options.runtime).kernels != ops::KernelLibrary::kNone);
   const bool of_total = job.request.budgets.CountsTotal();
-  if (overlaps || of_total || !options.memories.empty() || options.order != compile::kExactOrder) return false;
+  if (overlaps || of_total || !options.memories.empty() || options.order != compile::kExactOrder)
+    return false;
   if (!found.best_measure.fits || !found.best_measure.known) return false;
   compile::Options quick = options;
   quick.limits = share;

@@ -22,9 +22,9 @@ constexpr std::size_t kChecked = kMagic.size() + kFields * 4;
 constexpr std::size_t kHeaderBytes = kChecked + 8;
 constexpr float kLargestWeight = 1e4F;  // beyond, sums could overflow
 
-class Layout {
+class TensorTable {
  public:
-  explicit Layout(const ModelConfig& config) : hidden_(config.hidden) {
+  explicit TensorTable(const ModelConfig& config) : hidden_(config.hidden) {
     Add("embed.w", FeaturesOf(config.embedding), hidden_);
     Add("embed.b", 1, hidden_);
     if (config.encoder == Coder::kLstm) {
@@ -149,11 +149,11 @@ Result<ModelConfig> ParseConfig(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::vector<TensorSpec> LayoutOf(const ModelConfig& config) { return Layout(config).Take(); }
+std::vector<TensorSpec> TensorsOf(const ModelConfig& config) { return TensorTable(config).Take(); }
 
 std::size_t CountWeights(const ModelConfig& config) {
   std::size_t count = 0;
-  for (const TensorSpec& spec : LayoutOf(config)) count += spec.size();
+  for (const TensorSpec& spec : TensorsOf(config)) count += spec.size();
   return count;
 }
 
@@ -161,7 +161,7 @@ Model InitialModel(const ModelConfig& config, std::uint64_t seed) {
   Random random(seed);
   const double bound = 1 / std::sqrt(static_cast<double>(config.hidden));
   Model model{config, {}};
-  for (const TensorSpec& spec : LayoutOf(config)) {
+  for (const TensorSpec& spec : TensorsOf(config)) {
     const bool scale = spec.name.ends_with(".scale");
     const bool shift = spec.name.ends_with(".shift");
     for (std::size_t i = 0; i < spec.size(); ++i) {

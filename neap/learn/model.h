@@ -8,7 +8,7 @@
 //   bytes 32-35  u32: hidden, the width of every layer
 //   bytes 36-39  u32: number of weights
 //   bytes 40-47  u64: FNV-1a over the header's bytes 0-39 and the bytes of the weights
-//   then         float32, little-endian, the tensors of LayoutOf() one after another
+//   then         float32, little-endian, the tensors of TensorsOf() one after another
 //
 // Everything but the values follows from the header, so a file is either exactly as long as its
 // header requires, with finite numbers, or refused.
@@ -61,7 +61,7 @@ struct TensorSpec {
   std::size_t size() const { return rows * columns; }
 };
 // The weights of a network in the order of the file. Gates of an LSTM: input, forget, cell, output.
-std::vector<TensorSpec> LayoutOf(const ModelConfig& config);
+std::vector<TensorSpec> TensorsOf(const ModelConfig& config);
 std::size_t CountWeights(const ModelConfig& config);
 
 struct Model {

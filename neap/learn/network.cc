@@ -43,7 +43,7 @@ class Forward {
         count_(rows.size()),
         hidden_(config_.hidden) {
     std::size_t at = 0;
-    for (const TensorSpec& spec : network.layout_) {
+    for (const TensorSpec& spec : network.tensors_) {
       tensors_.emplace_back(&spec, network.model_.weights.data() + at);
       at += spec.size();
     }
@@ -330,7 +330,7 @@ class Forward {
 Network::Network(const Model& model) : Network(model, BestKernels()) {}
 
 Network::Network(const Model& model, const Kernels& kernels)
-    : model_(model), kernels_(kernels), layout_(LayoutOf(model.config)) {
+    : model_(model), kernels_(kernels), tensors_(TensorsOf(model.config)) {
   NEAP_CHECK(model.weights.size() == CountWeights(model.config), "weights of another network");
 }
 

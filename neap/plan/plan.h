@@ -106,9 +106,9 @@ struct Overlap {
   std::int64_t bytes = 0;
 };
 
-// One path of a certificate of kind kCut. Wherever `op` runs, at least one of `tensors` is live besides
-// what `op` touches: the first has been written or read by then in every order; if all its users
-// had run, through[0].front(), one of them, would have, and so its direct predecessor
+// One path of a certificate of kind kCut. Wherever `op` runs, at least one of `tensors` is live
+// besides what `op` touches: the first has been written or read by then in every order; if all its
+// users had run, through[0].front(), one of them, would have, and so its direct predecessor
 // through[0][1], and so on down to through[0].back(), which touches the second tensor; and so on;
 // the last has a user that cannot have run yet, or is an output. The bytes of all paths through a
 // tensor are at most its own.

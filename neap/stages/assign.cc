@@ -65,8 +65,8 @@ class Assigner {
     time.objective = Objective::kTime;
     NEAP_TRY(Lowered timed, Lower(graph_, time));
     out_.time_problem = std::move(timed.problem);
-    const auto too_large =
-        FindTooLarge(graph_, out_.lowered, options_.lower.device, options_.activation_limit_bytes);
+    const auto too_large = FindTooLarge(graph_, out_.lowered, options_.lower.accelerator,
+                                        options_.activation_limit_bytes);
     if (too_large) return Fail(Impossible(*too_large));
     NEAP_CHECK_OK(Prove());
     if (options_.method != Method::kExact) {
@@ -162,7 +162,7 @@ class Assigner {
     limits.max_states =
         options_.activation_limit_bytes >= 0 ? kStatesForAFewSeconds : kStatesForReport;
     limits.stop = options_.limits.stop;
-    NEAP_TRY(const ActivationPeak peak, PeakOf(graph_, part, options_.lower.device, limits));
+    NEAP_TRY(const ActivationPeak peak, PeakOf(graph_, part, options_.lower.accelerator, limits));
     return peaks_[part.ops] = peak;
   }
 
@@ -281,7 +281,8 @@ class Assigner {
     for (StagePart& part : PartsOf(out_.lowered, out_.assignment.stage_of)) {
       AssignedStage stage;
       stage.cost = evaluation.stages[static_cast<std::size_t>(part.stage)];
-      stage.cached_bytes = std::min(stage.cost.parameter_bytes, options_.lower.device.cache_bytes);
+      stage.cached_bytes =
+          std::min(stage.cost.parameter_bytes, options_.lower.accelerator.cache_bytes);
       if (options_.activations) {
         NEAP_TRY(stage.activations, PeakOfPart(part));
       }

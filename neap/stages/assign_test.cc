@@ -53,7 +53,7 @@ graph::Graph ChainGraph(const std::vector<LayerSpec>& specs) {
 
 AssignOptions Options(partition::Stage stages, Method method = Method::kExact) {
   AssignOptions options;
-  options.lower.device = {"test", "", 1000, 5, 100, 2, 1, true};
+  options.lower.accelerator = {"test", "", 1000, 5, 100, 2, 1, true};
   options.lower.stages = stages;
   options.method = method;
   return options;
@@ -102,7 +102,7 @@ TEST(Assign, ByParametersMakesTheLargestMemoryLeast) {
 TEST(Assign, KeepsALimitOfActivations) {
   const graph::Graph graph = ChainGraph({{40, 1, 9}, {50, 1, 9}, {1, 1, 9}});
   AssignOptions options = Options(3);
-  options.lower.device.link_picoseconds_per_byte = 100;
+  options.lower.accelerator.link_picoseconds_per_byte = 100;
   options.activation_limit_bytes = 90;
   EXPECT_TRUE(Assign(graph, options));
   options.activation_limit_bytes = 89;
@@ -171,7 +171,7 @@ TEST(Assign, MakesTheUseOfASharedLinkLeast) {
   EXPECT_EQ(apart->stages.size(), 3U);
   EXPECT_EQ(apart->link_picoseconds, 0);
   options.lower.shared_link = true;
-  options.lower.device.link_picoseconds_per_byte = 2;
+  options.lower.accelerator.link_picoseconds_per_byte = 2;
   const auto shared = Assign(graph, options);
   ASSERT_TRUE(shared);
   std::int64_t link = 0;
@@ -198,7 +198,7 @@ TEST(Assign, SplitsWhatNeedsTooMuchTogether) {
   main.ops[OpId(0)].outputs.push_back(output);
   main.outputs.push_back(output);
   AssignOptions options = Options(2);
-  options.lower.device.link_picoseconds_per_byte = 1000;
+  options.lower.accelerator.link_picoseconds_per_byte = 1000;
   const auto free = Assign(graph, options);
   ASSERT_TRUE(free);
   ASSERT_EQ(free->stages.size(), 1U);

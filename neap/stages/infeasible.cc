@@ -22,7 +22,7 @@ using partition::OpIndex;
 
 // What is live while an operator runs, as the profile `ideal` counts; sizes that are not known
 // count nothing.
-std::int64_t OwnBytes(const Subgraph& main, const graph::Op& op, const Device& device) {
+std::int64_t OwnBytes(const Subgraph& main, const graph::Op& op, const Accelerator& accelerator) {
   std::set<TensorId> tensors;
   for (const auto* list : {&op.inputs, &op.captures, &op.outputs}) {
     for (const TensorId id : *list) {
@@ -33,7 +33,7 @@ std::int64_t OwnBytes(const Subgraph& main, const graph::Op& op, const Device& d
   for (const TensorId id : tensors) {
     const graph::Tensor& tensor = main.tensors[id];
     if (tensor.constant || tensor.variable) continue;
-    const auto size = BytesOn(device, tensor);
+    const auto size = BytesOn(accelerator, tensor);
     if (size) bytes = std::min(CheckedAdd(bytes, *size).value_or(kMaxBytes), kMaxBytes);
   }
   return bytes;
@@ -71,7 +71,8 @@ const char* NameOf(Infeasible::Limit limit) {
 }
 
 std::optional<Infeasible> FindTooLarge(const graph::Graph& graph, const Lowered& lowered,
-                                       const Device& device, std::int64_t activation_limit_bytes) {
+                                       const Accelerator& accelerator,
+                                       std::int64_t activation_limit_bytes) {
   const Subgraph& main = graph.subgraphs[SubgraphId(0)];
   const std::int64_t parameter_limit = lowered.problem.machine.parameter_limit_bytes;
   std::optional<Groups> groups;
@@ -87,7 +88,7 @@ std::optional<Infeasible> FindTooLarge(const graph::Graph& graph, const Lowered&
       }
     }
     if (activation_limit_bytes < 0) continue;
-    const std::int64_t needed = OwnBytes(main, main.ops[op], device);
+    const std::int64_t needed = OwnBytes(main, main.ops[op], accelerator);
     if (needed > activation_limit_bytes) {
       return Infeasible{Infeasible::Limit::kActivations, op, 1, needed, activation_limit_bytes};
     }

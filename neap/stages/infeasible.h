@@ -31,7 +31,8 @@ const char* NameOf(Infeasible::Limit limit);
 // a stage: the parameters of its group; or its own activations: inputs, outputs and scratch, each
 // once, all of which are live while it runs. O(size).
 std::optional<Infeasible> FindTooLarge(const graph::Graph& graph, const Lowered& lowered,
-                                       const Device& device, std::int64_t activation_limit_bytes);
+                                       const Accelerator& accelerator,
+                                       std::int64_t activation_limit_bytes);
 
 // The same for people: kOverBudget.
 Diagnostic DiagnosticOf(const graph::Graph& graph, const Infeasible& infeasible);

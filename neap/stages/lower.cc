@@ -74,10 +74,10 @@ class Lowering {
       machine.stream_cost_per_byte = 1;
       std::fill(problem.compute_cost.begin(), problem.compute_cost.end(), 0);
     } else {
-      machine.fixed_cost = options_.device.fixed_picoseconds;
-      machine.cache_bytes = options_.device.cache_bytes;
-      machine.stream_cost_per_byte = options_.device.stream_picoseconds_per_byte;
-      machine.link_cost_per_byte = options_.device.link_picoseconds_per_byte;
+      machine.fixed_cost = options_.accelerator.fixed_picoseconds;
+      machine.cache_bytes = options_.accelerator.cache_bytes;
+      machine.stream_cost_per_byte = options_.accelerator.stream_picoseconds_per_byte;
+      machine.link_cost_per_byte = options_.accelerator.link_picoseconds_per_byte;
       machine.shared_link = options_.shared_link;
     }
     if (const auto wrong = partition::Validate(problem)) return Fail(BadInput(*wrong));
@@ -121,7 +121,7 @@ class Lowering {
       index_of_[id] = static_cast<OpIndex>(lowered_.ops.size());
       lowered_.ops.push_back(id);
       const auto femtoseconds =
-          CheckedMultiply(MacsOf(main_, main_.ops[id]), options_.device.femtoseconds_per_mac);
+          CheckedMultiply(MacsOf(main_, main_.ops[id]), options_.accelerator.femtoseconds_per_mac);
       lowered_.problem.compute_cost.push_back(femtoseconds.value_or(kMaxBytes) /
                                               kFemtosecondsPerPicosecond);
     }
@@ -154,7 +154,7 @@ class Lowering {
       seen[id.index()] = true;
       for (const Tensor& tensor : graph_.subgraphs[id].tensors) {
         if (!tensor.constant) continue;
-        NEAP_TRY(const std::int64_t more, BytesOn(options_.device, tensor));
+        NEAP_TRY(const std::int64_t more, BytesOn(options_.accelerator, tensor));
         bytes = std::min(CheckedAdd(bytes, more).value_or(kMaxBytes), kMaxBytes);
       }
       for (const graph::Op& inner : graph_.subgraphs[id].ops) {
@@ -167,8 +167,9 @@ class Lowering {
   // A bias of floats counts as that of a quantised model, in which all other elements are a byte.
   Result<std::int64_t> ParameterBytes(TensorId id, const graph::Op& reader) const {
     const Tensor& tensor = main_.tensors[id];
-    NEAP_TRY(const std::int64_t bytes, BytesOn(options_.device, tensor));
-    if (!options_.device.int8 || !IsFloat(tensor.type) || !ReadsAsBias(reader, id)) return bytes;
+    NEAP_TRY(const std::int64_t bytes, BytesOn(options_.accelerator, tensor));
+    if (!options_.accelerator.int8 || !IsFloat(tensor.type) || !ReadsAsBias(reader, id))
+      return bytes;
     return CheckedMultiply(bytes, kBiasBytes).value_or(kMaxBytes);
   }
 
@@ -222,7 +223,7 @@ class Lowering {
       }
       const OpId producer = producers[id];
       if (producer.valid()) tensors[id].producer = index_of_[producer];
-      auto bytes = BytesOn(options_.device, tensor);
+      auto bytes = BytesOn(options_.accelerator, tensor);
       if (!bytes) {
         const auto& readers = tensors[id].consumers;
         const OpId by = producer.valid() || readers.empty()
@@ -294,9 +295,9 @@ bool IsFloat(graph::ElementType type) {
          type == graph::ElementType::kFloat64 || type == graph::ElementType::kBfloat16;
 }
 
-Result<std::int64_t> BytesOn(const Device& device, const Tensor& tensor) {
+Result<std::int64_t> BytesOn(const Accelerator& accelerator, const Tensor& tensor) {
   NEAP_TRY(const std::int64_t bytes, graph::TensorBytes(tensor));
-  return device.int8 && IsFloat(tensor.type) ? ops::ElementCount(tensor) : bytes;
+  return accelerator.int8 && IsFloat(tensor.type) ? ops::ElementCount(tensor) : bytes;
 }
 
 Result<Lowered> Lower(const graph::Graph& graph, const LowerOptions& options) {

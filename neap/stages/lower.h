@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The only place that turns a graph into a stage assignment problem: it defines the costs of
-// computing, parameters and transfers on a device.
+// computing, parameters and transfers on an accelerator.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
 #include "neap/solve/partition/problem.h"
-#include "neap/stages/device.h"
+#include "neap/stages/accelerator.h"
 
 namespace neap::stages {
 
@@ -20,7 +20,7 @@ enum class Objective : std::uint8_t {
 };
 
 struct LowerOptions {
-  Device device;
+  Accelerator accelerator;
   partition::Stage stages = 1;
   Objective objective = Objective::kTime;
   bool children_together = false;           // all readers of an operator in one stage
@@ -41,10 +41,10 @@ struct Lowered {
 // problem may have.
 Result<Lowered> Lower(const graph::Graph& graph, const LowerOptions& options);
 
-// True for the types that a device of 8-bit numbers counts as a byte each.
+// True for the types that an accelerator of 8-bit numbers counts as a byte each.
 bool IsFloat(graph::ElementType type);
 
-// Bytes of a tensor on the device. Fails as graph::TensorBytes does.
-Result<std::int64_t> BytesOn(const Device& device, const graph::Tensor& tensor);
+// Bytes of a tensor on the accelerator. Fails as graph::TensorBytes does.
+Result<std::int64_t> BytesOn(const Accelerator& accelerator, const graph::Tensor& tensor);
 
 }  // namespace neap::stages

@@ -13,7 +13,7 @@ using graph::OpId;
 using graph::SubgraphId;
 using graph::TensorId;
 
-constexpr Device kDevice{"test", "", 2000, 7, 100, 3, 5, true};
+constexpr Accelerator kAccelerator{"test", "", 2000, 7, 100, 3, 5, true};
 
 // Builds a graph of MatMuls and sums by hand.
 class Maker {
@@ -65,22 +65,23 @@ TEST(Lower, CountsBiasesOfFloatsAsThoseOfAQuantisedModel) {
   m.Op("Conv", {in, w, bias}, {out});
   m.Main().inputs = {in};
   m.Main().outputs = {out};
-  const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 1});
+  const auto lowered = Lower(m.graph, {.accelerator = kAccelerator, .stages = 1});
   ASSERT_TRUE(lowered);
   EXPECT_EQ(lowered->problem.parameter_bytes[0], 6 + 3 * 4);
   // The same constant as weights is none.
   m.Main().ops[OpId(0)].inputs = {in, bias, w};
-  EXPECT_EQ(Lower(m.graph, {.device = kDevice, .stages = 1})->problem.parameter_bytes[0],
+  EXPECT_EQ(Lower(m.graph, {.accelerator = kAccelerator, .stages = 1})->problem.parameter_bytes[0],
             3 + 6 * 4);
-  Device floats = kDevice;
+  Accelerator floats = kAccelerator;
   floats.int8 = false;
   m.Main().ops[OpId(0)].inputs = {in, w, bias};
-  EXPECT_EQ(Lower(m.graph, {.device = floats, .stages = 1})->problem.parameter_bytes[0], 4 * 9);
+  EXPECT_EQ(Lower(m.graph, {.accelerator = floats, .stages = 1})->problem.parameter_bytes[0],
+            4 * 9);
 }
 
 TEST(Lower, CountsWhatTheDeviceDoes) {
   const Maker m = Small();
-  const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 2});
+  const auto lowered = Lower(m.graph, {.accelerator = kAccelerator, .stages = 2});
   ASSERT_TRUE(lowered) << lowered.error().ToString();
   const partition::Problem& problem = lowered->problem;
   EXPECT_EQ(problem.num_ops, 3);
@@ -100,10 +101,10 @@ TEST(Lower, CountsWhatTheDeviceDoes) {
 }
 
 TEST(Lower, CountsBytesOfTheFileWhereTheDeviceDoesNotQuantise) {
-  Device device = kDevice;
-  device.int8 = false;
+  Accelerator accelerator = kAccelerator;
+  accelerator.int8 = false;
   const Maker m = Small();
-  const auto lowered = Lower(m.graph, {.device = device, .stages = 2});
+  const auto lowered = Lower(m.graph, {.accelerator = accelerator, .stages = 2});
   ASSERT_TRUE(lowered);
   EXPECT_EQ(lowered->problem.shared[0].bytes, 64);
   EXPECT_EQ(lowered->problem.tensors[0].bytes, 16);
@@ -111,8 +112,8 @@ TEST(Lower, CountsBytesOfTheFileWhereTheDeviceDoesNotQuantise) {
 
 TEST(Lower, OfParametersCountsNothingElse) {
   const Maker m = Small();
-  const auto lowered =
-      Lower(m.graph, {.device = kDevice, .stages = 2, .objective = Objective::kParameters});
+  const auto lowered = Lower(
+      m.graph, {.accelerator = kAccelerator, .stages = 2, .objective = Objective::kParameters});
   ASSERT_TRUE(lowered);
   EXPECT_EQ(lowered->problem.machine.stream_cost_per_byte, 1);
   EXPECT_EQ(lowered->problem.machine.cache_bytes, 0);
@@ -122,13 +123,14 @@ TEST(Lower, OfParametersCountsNothingElse) {
 
 TEST(Lower, KeepsChildrenStateAndVariablesTogether) {
   Maker m = Small();
-  const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 2, .children_together = true});
+  const auto lowered =
+      Lower(m.graph, {.accelerator = kAccelerator, .stages = 2, .children_together = true});
   ASSERT_TRUE(lowered);
   EXPECT_EQ(lowered->problem.together, (std::vector<std::vector<partition::OpIndex>>{{1, 2}}));
   m.Main().ops[OpId(0)].stateful = true;
   m.Main().ops[OpId(2)].stateful = true;
   m.Main().control_edges.push_back({OpId(0), OpId(2)});
-  const auto stateful = Lower(m.graph, {.device = kDevice, .stages = 2});
+  const auto stateful = Lower(m.graph, {.accelerator = kAccelerator, .stages = 2});
   ASSERT_TRUE(stateful);
   EXPECT_EQ(stateful->problem.together, (std::vector<std::vector<partition::OpIndex>>{{0, 2}}));
   EXPECT_EQ(stateful->problem.precedences.size(), 1U);
@@ -137,18 +139,18 @@ TEST(Lower, KeepsChildrenStateAndVariablesTogether) {
 TEST(Lower, NamesWhatHasNoSize) {
   Maker m = Small();
   m.Main().tensors[TensorId(2)].shape = graph::Shape{1, -1};
-  const auto lowered = Lower(m.graph, {.device = kDevice, .stages = 2});
+  const auto lowered = Lower(m.graph, {.accelerator = kAccelerator, .stages = 2});
   ASSERT_FALSE(lowered);
   EXPECT_EQ(lowered.error().code, ErrorCode::kMissingSize);
   EXPECT_NE(lowered.error().tensor.find("'a'"), std::string::npos);
-  EXPECT_FALSE(Lower(graph::Graph(), {.device = kDevice, .stages = 2}));
-  EXPECT_FALSE(Lower(Small().graph, {.device = kDevice, .stages = 0}));
+  EXPECT_FALSE(Lower(graph::Graph(), {.accelerator = kAccelerator, .stages = 2}));
+  EXPECT_FALSE(Lower(Small().graph, {.accelerator = kAccelerator, .stages = 0}));
 }
 
-TEST(Devices, AreFoundByName) {
-  ASSERT_NE(DeviceNamed("edgetpu-usb"), nullptr);
-  EXPECT_EQ(DeviceNamed("edgetpu"), nullptr);
-  EXPECT_EQ(Devices().size(), 2U);
+TEST(Accelerators, AreFoundByName) {
+  ASSERT_NE(AcceleratorNamed("edgetpu-usb"), nullptr);
+  EXPECT_EQ(AcceleratorNamed("edgetpu"), nullptr);
+  EXPECT_EQ(Accelerators().size(), 2U);
 }
 
 }  // namespace

@@ -19,8 +19,9 @@ using partition::OpIndex;
 using partition::Stage;
 
 // The graph with the operators of the part alone; tensors keep their indices, and get the sizes
-// that they have on the device.
-graph::Graph GraphOf(const graph::Graph& graph, const StagePart& part, const Device& device) {
+// that they have on the accelerator.
+graph::Graph GraphOf(const graph::Graph& graph, const StagePart& part,
+                     const Accelerator& accelerator) {
   graph::Graph cut = graph;
   cut.signatures.clear();
   graph::Subgraph& main = cut.subgraphs[SubgraphId(0)];
@@ -43,7 +44,7 @@ graph::Graph GraphOf(const graph::Graph& graph, const StagePart& part, const Dev
   for (graph::Subgraph& subgraph : cut.subgraphs) {
     for (graph::Tensor& tensor : subgraph.tensors) {
       tensor.data.reset();
-      if (device.int8 && IsFloat(tensor.type)) tensor.type = graph::ElementType::kInt8;
+      if (accelerator.int8 && IsFloat(tensor.type)) tensor.type = graph::ElementType::kInt8;
     }
   }
   return cut;
@@ -78,13 +79,13 @@ std::vector<StagePart> PartsOf(const Lowered& lowered, std::span<const Stage> st
 }
 
 Result<ActivationPeak> PeakOf(const graph::Graph& graph, const StagePart& part,
-                              const Device& device, const Limits& limits) {
+                              const Accelerator& accelerator, const Limits& limits) {
   compile::Options options;
   options.runtime = plan::Runtime::kIdeal;
   options.limits = limits;
   options.place = false;
   NEAP_TRY(const compile::Compiled compiled,
-           compile::Compile(GraphOf(graph, part, device), options));
+           compile::Compile(GraphOf(graph, part, accelerator), options));
   ActivationPeak peak;
   for (const plan::EntryPlan& entry : compiled.plan.entries) {
     if (entry.subgraph != SubgraphId(0)) continue;

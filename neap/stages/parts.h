@@ -11,7 +11,7 @@
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
 #include "neap/solve/partition/problem.h"
-#include "neap/stages/device.h"
+#include "neap/stages/accelerator.h"
 #include "neap/stages/lower.h"
 
 namespace neap::stages {
@@ -27,13 +27,13 @@ struct StagePart {
 std::vector<StagePart> PartsOf(const Lowered& lowered, std::span<const partition::Stage> stage_of);
 
 // The live bytes of a stage in its best order, as profile `ideal` counts them, with tensors of the
-// size that they have on the device.
+// size that they have on the accelerator.
 struct ActivationPeak {
   std::int64_t peak_bytes = 0;
   std::int64_t lower_bound_bytes = 0;  // no order of the stage needs less
 };
 // Fails where compile::Compile does.
 Result<ActivationPeak> PeakOf(const graph::Graph& graph, const StagePart& part,
-                              const Device& device, const Limits& limits);
+                              const Accelerator& accelerator, const Limits& limits);
 
 }  // namespace neap::stages

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "neap/base/bytes.h"
-#include "neap/show/picture/footprint.h"
 #include "neap/show/picture/memory_script.h"
 #include "neap/show/picture/page.h"
 #include "neap/show/picture/picture.h"
 #include "neap/show/picture/plot.h"
+#include "neap/show/picture/row_step_map.h"
 #include "neap/show/picture/svg.h"
 #include "neap/show/report/names.h"
 #include "neap/show/report/text.h"
@@ -265,9 +265,9 @@ std::string RunCard(const Picture& picture, std::size_t index, std::int64_t most
     out += "</figcaption>" + map + "</figure>";
   }
   out += StepControl(run, index);
-  if (!run.footprints.empty()) {
+  if (!run.row_step_maps.empty()) {
     out += "<h3>Inside the largest segments</h3>";
-    for (const Footprint& footprint : run.footprints) out += FootprintFigure(footprint, names);
+    for (const RowStepMap& map : run.row_step_maps) out += RowStepFigure(map, names);
   }
   return out + PeakTable(run, names) + StepTable(run) + "</section>";
 }
@@ -276,8 +276,8 @@ report::ShortNames NamesOf(const Picture& picture) {
   std::vector<std::string> names;
   for (const Run& run : picture.runs) {
     for (const Buffer& buffer : run.buffers) names.push_back(buffer.name);
-    for (const Footprint& footprint : run.footprints) {
-      for (const Footprint::Part& part : footprint.parts) names.push_back(part.name);
+    for (const RowStepMap& map : run.row_step_maps) {
+      for (const RowStepMap::Part& part : map.parts) names.push_back(part.name);
     }
   }
   return report::ShortNames(names);

@@ -44,7 +44,7 @@ enum class Holds : std::uint8_t {
 };
 
 // The arena inside one row step of one streamed segment: the one with the most live bytes.
-struct Footprint {
+struct RowStepMap {
   std::string title;
   std::int32_t segment = 0;
   std::int32_t row_step = 0;
@@ -79,7 +79,7 @@ struct Run {
   std::int64_t arena_bytes = 0;             // 0: not placed
   std::int64_t arena_lower_bound_bytes = 0;
   bool streamed = false;
-  std::vector<Footprint> footprints;  // of the segments that reach highest
+  std::vector<RowStepMap> row_step_maps;  // of the segments that reach highest
 };
 
 // The largest entry of a compiled graph.

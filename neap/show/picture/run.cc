@@ -7,14 +7,14 @@
 
 #include "neap/base/bytes.h"
 #include "neap/compile/entry_memory.h"
-#include "neap/show/picture/footprint.h"
 #include "neap/show/picture/picture.h"
+#include "neap/show/picture/row_step_map.h"
 #include "neap/show/report/text.h"
 
 namespace neap::picture {
 namespace {
 
-constexpr std::size_t kMaxFootprints = 3;
+constexpr std::size_t kMaxRowStepMaps = 3;
 
 class Maker {
  public:
@@ -118,7 +118,7 @@ class Maker {
         }
       }
     }
-    run_.footprints = FootprintsOf(graph_, entry_, kMaxFootprints);
+    run_.row_step_maps = RowStepMapsOf(graph_, entry_, kMaxRowStepMaps);
   }
 
   static std::int64_t PixelBytes(const graph::Tensor& tensor) {

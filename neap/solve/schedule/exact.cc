@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <numeric>
 
-#include "neap/solve/schedule/question.h"
-#include "neap/solve/schedule/schedule.h"
 #include "neap/solve/schedule/part_search.h"
 #include "neap/solve/schedule/parts.h"
+#include "neap/solve/schedule/question.h"
+#include "neap/solve/schedule/schedule.h"
 #include "neap/solve/schedule/stopper.h"
 
 namespace neap::schedule {

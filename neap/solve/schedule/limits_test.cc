@@ -60,10 +60,8 @@ TEST(ScheduleLimits, EveryStrategyStopsAtTheDeadline) {
 }
 
 // With the work that was done.
-std::pair<Outcome, std::int64_t> RunWithin(std::int64_t work,
-                                                          const Strategy& strategy,
-                                                          const Problem& problem,
-                                                          const Limits& limits) {
+std::pair<Outcome, std::int64_t> RunWithin(std::int64_t work, const Strategy& strategy,
+                                           const Problem& problem, const Limits& limits) {
   const WorkScope scope(work);
   const std::int64_t before = WorkDone();
   auto outcome = schedule::Run(strategy.method, problem, limits, StrategyOptions{});

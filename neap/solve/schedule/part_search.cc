@@ -41,8 +41,8 @@ std::int64_t CommonUnit(const Problem& problem) {
 
 }  // namespace
 
-PartSearch::PartSearch(const Part& part, std::int64_t max_table_bytes,
-                             std::int64_t below_bytes, Stopper* stopper)
+PartSearch::PartSearch(const Part& part, std::int64_t max_table_bytes, std::int64_t below_bytes,
+                       Stopper* stopper)
     : part_(part),
       unit_(CommonUnit(part.problem)),
       max_table_bytes_(max_table_bytes),
@@ -231,7 +231,7 @@ Verdict PartSearch::Decide(Aim aim, std::int64_t budget, std::int64_t states, St
 // which short searches and narrow beams find nothing is taken for too small, without being proven
 // so.
 void PartSearch::SoftBisect(std::int64_t floor_bytes, std::int64_t states, std::size_t width,
-                               Stopper* stopper) {
+                            Stopper* stopper) {
   std::int64_t soft = Floor(floor_bytes);
   std::int64_t budget = soft;
   for (int looks = 0; looks < kMaxLooks && soft < Target() && !stopper->stopped(); ++looks) {
@@ -257,7 +257,7 @@ void PartSearch::DecisionBeam(std::int64_t floor_bytes, std::size_t width, Stopp
 // Decision searches until none of them comes to an end within its states: refuting all below the
 // best order ends everything, the middle moves one of the bounds. True: the bounds have not met.
 bool PartSearch::HardBisect(std::int64_t floor_bytes, std::int64_t states, bool infers,
-                               Stopper* stopper) {
+                            Stopper* stopper) {
   while (!Closed(floor_bytes) && !stopper->stopped()) {
     const std::int64_t low = Floor(floor_bytes);
     const std::int64_t top = Target() - 1;
@@ -297,7 +297,7 @@ void PartSearch::InferBisect(std::int64_t floor_bytes, std::int64_t states, Stop
 }
 
 Verdict PartSearch::DecideWithInference(std::int64_t budget, std::int64_t states,
-                                           Stopper* stopper) {
+                                        Stopper* stopper) {
   const Fusion& fusion = rivals().fusion();
   Problem known = fusion.problem;
   for (const Known& earlier : known_) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "neap/solve/schedule/instance.h"
+#include "neap/solve/schedule/parts.h"
 #include "neap/solve/schedule/rivals.h"
 #include "neap/solve/schedule/schedule.h"
-#include "neap/solve/schedule/parts.h"
 #include "neap/solve/schedule/stopper.h"
 
 namespace neap::schedule {
@@ -25,7 +25,7 @@ class PartSearch {
   // only orders below that are of interest. Where what is left of work or time is too little for
   // the bit rows of the part, it has an order that is not searched for, and no more than that.
   PartSearch(const Part& part, std::int64_t max_table_bytes, std::int64_t below_bytes,
-                Stopper* stopper);
+             Stopper* stopper);
 
   std::int64_t upper_bytes() const { return upper_ * unit_; }
   std::int64_t lower_bytes() const { return lower_ * unit_; }

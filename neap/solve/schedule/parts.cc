@@ -94,7 +94,7 @@ std::vector<Part> SplitAtHourglasses(const Problem& problem) {
   for (const auto& [before, after] : problem.precedences) {
     if (part_of[At(before)] != part_of[At(after)]) continue;
     parts[At(part_of[At(before)])].problem.precedences.emplace_back(local[At(before)],
-                                                                          local[At(after)]);
+                                                                    local[At(after)]);
   }
   // Bytes live across a part without being touched in it, by differences.
   std::vector<std::int64_t> across(At(count) + 1, 0);

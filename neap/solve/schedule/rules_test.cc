@@ -32,7 +32,7 @@ class Completions {
   explicit Completions(const Instance& instance) : instance_(instance) {
     const auto ops = static_cast<unsigned>(instance.num_ops());
     const std::size_t sets = std::size_t{1} << ops;
-    least_.assign(sets, kNever);
+    min_peak_.assign(sets, kNever);
     live_.assign(sets, -1);
     live_[0] = instance.start_live();
     for (Word set = 0; set < sets; ++set) {
@@ -45,21 +45,21 @@ class Completions {
         }
       }
     }
-    least_[sets - 1] = 0;
+    min_peak_[sets - 1] = 0;
     for (auto at = downsets_.rbegin(); at != downsets_.rend(); ++at) {
       const Word set = *at;
       for (OpIndex op = 0; op < instance.num_ops(); ++op) {
         if (TestBit(&set, op) || !instance.IsReady(&set, op)) continue;
         const std::int64_t hill = instance.EffectOf(&set, live_[set], op).hill;
-        const std::int64_t after = least_[set | (Word{1} << static_cast<unsigned>(op))];
-        least_[set] = std::min(least_[set], std::max(hill, after));
+        const std::int64_t after = min_peak_[set | (Word{1} << static_cast<unsigned>(op))];
+        min_peak_[set] = std::min(min_peak_[set], std::max(hill, after));
       }
     }
   }
 
-  bool Completable(Word set, std::int64_t budget) const { return least_[set] <= budget; }
+  bool Completable(Word set, std::int64_t budget) const { return min_peak_[set] <= budget; }
   std::int64_t live(Word set) const { return live_[set]; }
-  std::int64_t optimum() const { return least_[0]; }
+  std::int64_t optimum() const { return min_peak_[0]; }
 
   // A downset that a random walk within the budget reaches from `set`.
   Word Walk(Word set, std::int64_t budget, Random& random) const {
@@ -78,7 +78,7 @@ class Completions {
  private:
   const Instance& instance_;
   std::vector<Word> downsets_;
-  std::vector<std::int64_t> least_;
+  std::vector<std::int64_t> min_peak_;
   std::vector<std::int64_t> live_;
 };
 

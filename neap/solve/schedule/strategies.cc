@@ -117,7 +117,8 @@ constexpr std::array<Strategy, 12> kStrategies = {{
      [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
        return Unsearched(problem, GreedyOrder(problem, options.file_order, limits));
      }},
-    {Method::kBeam, "beam", "beam search, 64 states per number of operators, for ever smaller peaks",
+    {Method::kBeam, "beam",
+     "beam search, 64 states per number of operators, for ever smaller peaks",
      [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
        return RunBeam(problem, limits, options.file_order);
      }},

@@ -27,8 +27,8 @@ struct Named {
   Forced forced = Forced::kSingle;
   std::int64_t step_states = 10'000;
   std::string Name() const {
-    return std::string(Strategies()[static_cast<std::size_t>(method)].name) + " forced " + std::to_string(static_cast<int>(forced)) + " step states " +
-           std::to_string(step_states);
+    return std::string(Strategies()[static_cast<std::size_t>(method)].name) + " forced " +
+           std::to_string(static_cast<int>(forced)) + " step states " + std::to_string(step_states);
   }
 };
 

@@ -143,17 +143,17 @@ TEST(Traffic, OptimumEqualsBruteForce) {
     ASSERT_EQ(best.decisions.counts.total(), BruteForce(problem, capacity).Least()) << round;
     ASSERT_TRUE(best.optimal()) << round;
     ExpectReplayed(problem, capacity, best.decisions);
-    std::int64_t least_of_rules = -1;
+    std::int64_t min_of_rules = -1;
     for (const Policy policy : {Policy::kFurthestNextUse, Policy::kLeastRecentlyUsed}) {
       const Decisions decisions = Apply(policy, problem, capacity);
       ExpectReplayed(problem, capacity, decisions);
       EXPECT_GE(decisions.counts.total(), best.decisions.counts.total());
-      if (least_of_rules < 0 || decisions.counts.total() < least_of_rules) {
-        least_of_rules = decisions.counts.total();
+      if (min_of_rules < 0 || decisions.counts.total() < min_of_rules) {
+        min_of_rules = decisions.counts.total();
       }
     }
     if (best.decisions.counts.total() > 0) ++with_traffic;
-    if (best.decisions.counts.total() < least_of_rules) ++better_than_rules;
+    if (best.decisions.counts.total() < min_of_rules) ++better_than_rules;
   }
   EXPECT_GT(with_traffic, 1000);
   EXPECT_GT(better_than_rules, 300);

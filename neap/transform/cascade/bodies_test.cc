@@ -243,7 +243,7 @@ TEST(Bodies, ChangedPlacesOfBodiesAreFound) {
 TEST(Bodies, AreTakenWhereTheyNeedLess) {
   // The image is large, its tiles are many, and what is kept for clones is dear.
   Layers net = ThreeLayers(64);
-  PlanOptions options;
+  SearchOptions options;
   options.compile.runtime = plan::Runtime::kTflm;
   options.compile.kernels = ops::KernelLibrary::kTflmReference;
   options.compile.placement_states = 5000;
@@ -268,7 +268,7 @@ TEST(Bodies, AreTakenWhereTheyNeedLess) {
 // The work of a body counts at every call.
 TEST(Bodies, WorkIsThatOfClones) {
   Layers net = ThreeLayers(64);
-  PlanOptions options;
+  SearchOptions options;
   options.compile.runtime = plan::Runtime::kTflm;
   options.compile.kernels = ops::KernelLibrary::kTflmReference;
   options.compile.limits.max_states = 20000;

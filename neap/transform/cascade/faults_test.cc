@@ -34,8 +34,8 @@ constexpr LayerShape k1x1 = {};
 constexpr LayerShape k3x3 = {{3, 3}};
 constexpr LayerShape k3x3Half = {{3, 3}, {2, 2}};
 
-PlanOptions OptionsOf(plan::Runtime runtime) {
-  PlanOptions options = QuickOptions(runtime);
+SearchOptions OptionsOf(plan::Runtime runtime) {
+  SearchOptions options = QuickOptions(runtime);
   options.grids.max_tiles = 16;
   return options;
 }
@@ -58,7 +58,7 @@ Rules WithoutSharing() {
 }
 
 // Runs a proposal at its addresses, beside the network as it is. Its arena.
-std::int64_t ArenaThatRuns(const Graph& graph, const PlanOptions& options,
+std::int64_t ArenaThatRuns(const Graph& graph, const SearchOptions& options,
                            const Proposal& proposal) {
   const auto realised = GraphOf(graph, proposal);
   if (!realised) return -1;
@@ -85,7 +85,7 @@ std::int64_t ArenaThatRuns(const Graph& graph, const PlanOptions& options,
 // 1. Rolling buffers were planned and never made: the run needed more than was reported.
 TEST(Faults, WhatIsPlannedIsWhatRuns) {
   const Layers net = Hourglass();
-  PlanOptions options = OptionsOf(plan::Runtime::kTflm);
+  SearchOptions options = OptionsOf(plan::Runtime::kTflm);
   options.whole_front = true;
   const auto outcome = FindPlan(net.Graph(), options);
   ASSERT_TRUE(outcome) << outcome.error().ToString();
@@ -178,7 +178,7 @@ TEST(Faults, EarlyOutputsAreKept) {
   TensorId late = net.Conv(early, 32, k1x1);
   late = net.Depthwise(late, k3x3);
   net.Output(net.Conv(late, 4, k1x1));
-  PlanOptions options = OptionsOf(plan::Runtime::kTflm);
+  SearchOptions options = OptionsOf(plan::Runtime::kTflm);
   options.whole_front = true;
   const auto outcome = FindPlan(net.Graph(), options);
   ASSERT_TRUE(outcome) << outcome.error().ToString();
@@ -228,7 +228,7 @@ TEST(Faults, TheOrderOfTheFileDoesNotDecide) {
     net.Output(net.Add(net.Add(narrow[0], narrow[1]), net.Add(narrow[2], narrow[3])));
     return net;
   };
-  const PlanOptions options = OptionsOf(plan::Runtime::kTflm);
+  const SearchOptions options = OptionsOf(plan::Runtime::kTflm);
   const auto good = FindPlan(make(false).Graph(), options);
   const auto bad = FindPlan(make(true).Graph(), options);
   ASSERT_TRUE(good && bad);
@@ -401,7 +401,7 @@ TEST(Faults, WeightsMayBeShared) {
   TensorId at = net.Conv(net.Input({1, 16, 16, 8}), 8, k3x3);
   at = net.ConvWith(at, OpId(0), k3x3);
   net.Output(net.ConvWith(at, OpId(0), k3x3Half));
-  PlanOptions options = OptionsOf(plan::Runtime::kTflm);
+  SearchOptions options = OptionsOf(plan::Runtime::kTflm);
   options.budget_bytes = 1;  // cut whatever can be cut
   const auto outcome = FindPlan(net.Graph(), options);
   ASSERT_TRUE(outcome) << outcome.error().ToString();
@@ -425,7 +425,7 @@ TEST(Faults, EveryRuntimeAndEveryDevice) {
        {plan::Runtime::kIdeal, plan::Runtime::kTflm, plan::Runtime::kLitert}) {
     std::vector<std::int64_t> arenas;
     for (const std::string_view name : DevicePresets()) {
-      PlanOptions options = OptionsOf(runtime);
+      SearchOptions options = OptionsOf(runtime);
       options.grids.max_tiles = 4;
       options.device = *DeviceNamed(name);
       const auto outcome = FindPlan(net.Graph(), options);

@@ -35,7 +35,7 @@ TEST(CascadeLimits, TheSearchStopsAtTheDeadline) {
   for (const std::int64_t looks : {1, 10, 100, 1000, 10'000, 10'000'000}) {
     SCOPED_TRACE(looks);
     const CountedClock clock;
-    PlanOptions options = QuickOptions(plan::Runtime::kTflm);
+    SearchOptions options = QuickOptions(plan::Runtime::kTflm);
     options.compile.limits.deadline = CountedClock::At(looks);
     const auto outcome = FindPlan(graph, options);
     ASSERT_TRUE(outcome) << outcome.error().ToString();
@@ -56,7 +56,7 @@ TEST(CascadeLimits, TheSearchStopsAtTheEndOfTheWork) {
   constexpr std::int64_t kWorkBehind = 20'000'000;
   for (const std::int64_t work : {1, 1'000'000, 5'000'000}) {
     SCOPED_TRACE(work);
-    const PlanOptions options = QuickOptions(plan::Runtime::kTflm);
+    const SearchOptions options = QuickOptions(plan::Runtime::kTflm);
     const WorkScope scope(work);
     const std::int64_t before = WorkDone();
     const auto outcome = FindPlan(graph, options);

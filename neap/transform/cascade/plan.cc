@@ -61,7 +61,7 @@ Work WorkOf(const Graph& graph, const Device& device) {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const PlanOptions& options) : graph_(graph), options_(options) {
+  Planner(const Graph& graph, const SearchOptions& options) : graph_(graph), options_(options) {
     const plan::Profile& profile = plan::ProfileOf(options.compile.runtime);
     rules_.alignment = profile.alignment;
     rules_.kernels = options.compile.kernels == ops::KernelLibrary::kNone ? profile.kernels
@@ -77,7 +77,7 @@ class Planner {
     if (tflm && options.compile.memory_plan) rules_.bodies = options.bodies;
   }
 
-  Result<PlanOutcome> Run() {
+  Result<SearchOutcome> Run() {
     outcome_.uncut.placements = compile::MakePlacementMemo();
     compile::Options with = OptionsFor(options_, outcome_.uncut);
     with.limits = WithShareOfTime(with.limits, 1, 2);
@@ -546,7 +546,7 @@ class Planner {
   static constexpr std::int64_t kNeighbourOperator = 6;
 
   const Graph& graph_;
-  const PlanOptions& options_;
+  const SearchOptions& options_;
   Rules rules_;
   std::vector<OpId> order_;
   std::vector<Proposal> proposals_;  // [0]: nothing is cut; the others were candidates when added
@@ -555,12 +555,12 @@ class Planner {
   std::set<Key> tried_;
   std::size_t reference_ = 0;  // what a proposal has to beat
   std::map<Stretch, std::vector<RegionCandidate>> uneven_;
-  PlanOutcome outcome_;
+  SearchOutcome outcome_;
 };
 
 }  // namespace
 
-compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal) {
+compile::Options OptionsFor(const SearchOptions& options, const Proposal& proposal) {
   compile::Options with = options.compile;
   if (proposal.placements != nullptr) with.placements = proposal.placements;
   if (proposal.regions.empty()) return with;
@@ -580,7 +580,7 @@ Result<Graph> GraphOf(const Graph& graph, const Proposal& proposal) {
   return Realise(graph, proposal.regions, proposal.order, proposal.bodies);
 }
 
-Result<PlanOutcome> FindPlan(const Graph& graph, const PlanOptions& options) {
+Result<SearchOutcome> FindPlan(const Graph& graph, const SearchOptions& options) {
   return Planner(graph, options).Run();
 }
 

@@ -18,7 +18,7 @@
 
 namespace neap::cascade {
 
-struct PlanProgress {
+struct SearchProgress {
   std::string phase;  // "regions", "proposals"
   std::int64_t done = 0;
   std::int64_t of = 0;
@@ -33,7 +33,7 @@ struct Criteria {
   bool macs = false;        // multiplications by themselves
 };
 
-struct PlanOptions {
+struct SearchOptions {
   compile::Options compile;  // how realised graphs are ordered and placed
   Device device;
   // Budgets of the arena and of the total arena (where no total is known, of the arena); 0: none.
@@ -45,8 +45,8 @@ struct PlanOptions {
   TileBodies bodies = TileBodies::kClones;
   // Price every proposal, for the whole front; false: until none that is left could be better.
   bool whole_front = false;
-  Criteria criteria;                                  // of the front
-  std::function<void(const PlanProgress&)> observer;  // may be empty
+  Criteria criteria;                                    // of the front
+  std::function<void(const SearchProgress&)> observer;  // may be empty
 };
 
 // A way to run the whole graph, realised and placed.
@@ -69,7 +69,7 @@ struct Proposal {
   std::shared_ptr<compile::PlacementMemo> placements;
 };
 
-struct PlanOutcome {
+struct SearchOutcome {
   // Of those that no other is no worse than by the criteria of the options: by arena, falling. The
   // first one is the graph as it is, or better. Without `whole_front`, those that were the best one
   // when they were found.
@@ -88,7 +88,7 @@ struct PlanOutcome {
 };
 
 // The options with which a realised graph is compiled.
-compile::Options OptionsFor(const PlanOptions& options, const Proposal& proposal);
+compile::Options OptionsFor(const SearchOptions& options, const Proposal& proposal);
 
 // The graph of a proposal.
 Result<graph::Graph> GraphOf(const graph::Graph& graph, const Proposal& proposal);
@@ -102,6 +102,6 @@ Result<graph::Graph> GraphOf(const graph::Graph& graph, const Proposal& proposal
 // bound of their arena rules out are not placed. With `whole_front` the plans of all points have
 // passed check::CheckPlan(), else that of the chosen one. Fails as compile::Compile() does.
 // Deterministic, unless it is cut short.
-Result<PlanOutcome> FindPlan(const graph::Graph& graph, const PlanOptions& options);
+Result<SearchOutcome> FindPlan(const graph::Graph& graph, const SearchOptions& options);
 
 }  // namespace neap::cascade

@@ -176,7 +176,7 @@ TEST(Plan, MemoryIsTheArenaOfTheRealisedPlan) {
   int cut = 0;
   for (int round = 0; round < 25; ++round) {
     const Network network = RandomTflite(&random, true);
-    PlanOptions options = QuickOptions(plan::Runtime::kTflm);
+    SearchOptions options = QuickOptions(plan::Runtime::kTflm);
     options.budget_bytes = 1;  // as little as possible, clones or not
     const auto outcome = FindPlan(network.graph, options);
     ASSERT_TRUE(outcome) << outcome.error().ToString();
@@ -212,7 +212,7 @@ TEST(Plan, OnlyPlansAboveTheAcceptedArenaAreRejected) {
     proposal.order = network.ops;
     const auto realised = GraphOf(network.graph, proposal);
     if (!realised) continue;
-    PlanOptions planning = QuickOptions(plan::Runtime::kTflm);
+    SearchOptions planning = QuickOptions(plan::Runtime::kTflm);
     compile::Options options = OptionsFor(planning, proposal);
     const auto whole = compile::Compile(*realised, options);
     ASSERT_TRUE(whole);
@@ -238,7 +238,7 @@ TEST(Plan, TheSameInputGivesTheSamePlan) {
   Random random(24);
   for (int round = 0; round < 5; ++round) {
     const Network network = RandomTflite(&random, true);
-    const PlanOptions options = QuickOptions(plan::Runtime::kTflm);
+    const SearchOptions options = QuickOptions(plan::Runtime::kTflm);
     const auto first = FindPlan(network.graph, options);
     const auto second = FindPlan(network.graph, options);
     ASSERT_TRUE(first && second);

@@ -107,13 +107,13 @@ class Mover {
   std::vector<StreamMove> moves_;
 };
 
-// The same layout with what is only passed on in another place: on top as it is, or below all else.
-// In the order in which it lies now, so that nothing has to pass by something else.
-std::vector<Layout> Arranged(const Network& network, const Layout& layout,
-                             const std::map<int, std::int64_t>& places) {
-  std::vector<Placed> held(layout.planes.begin() + static_cast<std::ptrdiff_t>(layout.dying),
-                           layout.planes.end());
-  if (held.empty()) return {layout};
+// The same placement with what is only passed on in another place: on top as it is, or below all
+// else. In the order in which it lies now, so that nothing has to pass by something else.
+std::vector<SegmentPlacement> Arranged(const Network& network, const SegmentPlacement& placement,
+                                       const std::map<int, std::int64_t>& places) {
+  std::vector<Placed> held(placement.planes.begin() + static_cast<std::ptrdiff_t>(placement.dying),
+                           placement.planes.end());
+  if (held.empty()) return {placement};
   std::int64_t from = held[0].rings[0].offset;
   for (const Placed& placed : held) from = std::min(from, placed.rings[0].offset);
   const auto place_of = [&](const Placed& placed) {
@@ -122,8 +122,8 @@ std::vector<Layout> Arranged(const Network& network, const Layout& layout,
   };
   std::stable_sort(held.begin(), held.end(),
                    [&](const Placed& a, const Placed& b) { return place_of(a) < place_of(b); });
-  const auto pile_up = [&](std::int64_t at, Layout* result) {
-    result->planes.resize(layout.dying);
+  const auto pile_up = [&](std::int64_t at, SegmentPlacement* result) {
+    result->planes.resize(placement.dying);
     for (Placed placed : held) {
       placed.rings[0].offset = at;
       at += network.image(placed.image).shape.bytes();
@@ -131,21 +131,21 @@ std::vector<Layout> Arranged(const Network& network, const Layout& layout,
     }
     return at;
   };
-  std::vector<Layout> both(2, layout);
+  std::vector<SegmentPlacement> both(2, placement);
   pile_up(from, &both[0]);
   // Sums stay where 32 bits may lie.
   std::int64_t shift = pile_up(0, &both[1]);
   shift = (shift + kSumAlignment - 1) / kSumAlignment * kSumAlignment;
-  Layout& above = both[1];
+  SegmentPlacement& above = both[1];
   for (auto* list : {&above.lanes, &above.later}) {
     for (Placed& placed : *list) {
       for (plan::StreamRing& ring : placed.rings) ring.offset += shift;
     }
   }
-  for (std::size_t p = 0; p < layout.dying; ++p) above.planes[p].rings[0].offset += shift;
+  for (std::size_t p = 0; p < placement.dying; ++p) above.planes[p].rings[0].offset += shift;
   above.plane_offset += shift;
   above.bytes = std::max(shift, from + shift);
-  for (std::size_t p = 0; p < layout.dying; ++p) {
+  for (std::size_t p = 0; p < placement.dying; ++p) {
     const Placed& placed = above.planes[p];
     above.bytes =
         std::max(above.bytes, placed.rings[0].offset + network.image(placed.image).shape.bytes());
@@ -165,18 +165,18 @@ class Assembler {
     result_.arena_bytes = 0;
     std::int64_t touched = 0;
     for (const Part& part : parts_) {
-      result_.arena_bytes = std::max(result_.arena_bytes, part.layouts[0].bytes);
+      result_.arena_bytes = std::max(result_.arena_bytes, part.placements[0].bytes);
     }
     for (std::size_t s = 0; s < parts_.size(); ++s) {
       const Part& part = parts_[s];
       std::vector<StreamMove> moves;
-      const Layout layout = Choose(part, s > 0, &moves);
+      const SegmentPlacement placement = Choose(part, s > 0, &moves);
       const std::size_t start = result_.stream.segments.size();
-      part.choice->whole ? EmitWhole(part, layout) : EmitStreamed(part, layout);
-      touched = std::max(touched, layout.bytes);
-      for (const StreamMove& move : moves) touched = std::max(touched, CountMove(layout, move));
+      part.choice->whole ? EmitWhole(part, placement) : EmitStreamed(part, placement);
+      touched = std::max(touched, placement.bytes);
+      for (const StreamMove& move : moves) touched = std::max(touched, CountMove(placement, move));
       result_.stream.segments[start].moves = std::move(moves);
-      Leave(part, layout);
+      Leave(part, placement);
     }
     // The highest segment may have been laid out lower than the search did.
     result_.arena_bytes = touched;
@@ -190,40 +190,40 @@ class Assembler {
   // A segment before its place is known.
   struct Part {
     const SegmentChoice* choice = nullptr;
-    Schedule schedule;
-    std::vector<Layout> layouts;  // the first is the one of the search
-    std::vector<int> leaves;      // images
+    BlockSchedule schedule;
+    std::vector<SegmentPlacement> placements;  // the first is the one of the search
+    std::vector<int> leaves;                   // images
   };
 
   void AddPart(const SegmentChoice& choice) {
     Part part;
     part.choice = &choice;
     if (choice.whole) {
-      part.layouts.push_back(choice.by_channel ? MakeChannelLayout(network_, choice.first, input_)
-                                               : MakeWholeLayout(network_, choice.first, input_));
+      part.placements.push_back(choice.by_channel ? PlaceChannels(network_, choice.first, input_)
+                                                  : PlaceWhole(network_, choice.first, input_));
       part.leaves = network_.node(choice.first).outputs;
     } else {
-      part.schedule = MakeSchedule(network_, choice, input_);
-      part.layouts.push_back(MakeLayout(network_, part.schedule));
-      if (part.layouts[0].dying > 1) {
-        part.layouts.push_back(MakeLayout(network_, part.schedule, true));
+      part.schedule = MakeBlockSchedule(network_, choice, input_);
+      part.placements.push_back(PlaceSegment(network_, part.schedule));
+      if (part.placements[0].dying > 1) {
+        part.placements.push_back(PlaceSegment(network_, part.schedule, true));
       }
       part.leaves = part.schedule.drivers;
     }
     parts_.push_back(std::move(part));
   }
 
-  // Of the layouts that fit, the one that is reached within the arena, with the fewest bytes
+  // Of the placements that fit, the one that is reached within the arena, with the fewest bytes
   // copied.
-  Layout Choose(const Part& part, bool moves_planes, std::vector<StreamMove>* moves) {
-    Layout best;
+  SegmentPlacement Choose(const Part& part, bool moves_planes, std::vector<StreamMove>* moves) {
+    SegmentPlacement best;
     std::int64_t best_height = -1;
     std::int64_t best_copied = 0;
-    for (const Layout& given : part.layouts) {
-      for (const Layout& layout : Arranged(network_, given, places_)) {
-        if (layout.bytes > result_.arena_bytes) continue;
+    for (const SegmentPlacement& given : part.placements) {
+      for (const SegmentPlacement& placement : Arranged(network_, given, places_)) {
+        if (placement.bytes > result_.arena_bytes) continue;
         std::vector<Plane> planes;
-        for (const Placed& placed : layout.planes) {
+        for (const Placed& placed : placement.planes) {
           const std::int64_t to = placed.rings[0].offset;
           const auto from = places_.find(placed.image);
           const bool is_new = !moves_planes || from == places_.end();
@@ -236,7 +236,7 @@ class Assembler {
         const bool better = best_height < 0 || mover.height() < best_height ||
                             (mover.height() == best_height && copied < best_copied);
         if (!better) continue;
-        best = layout;
+        best = placement;
         best_height = mover.height();
         best_copied = copied;
         *moves = std::move(found);
@@ -247,9 +247,9 @@ class Assembler {
   }
 
   // Where the copy ends.
-  std::int64_t CountMove(const Layout& layout, const StreamMove& move) {
+  std::int64_t CountMove(const SegmentPlacement& placement, const StreamMove& move) {
     std::int64_t end = 0;
-    for (const Placed& placed : layout.planes) {
+    for (const Placed& placed : placement.planes) {
       const Image& image = network_.image(placed.image);
       if (image.tensor != move.tensor) continue;
       result_.stream.cycles += image.shape.bytes() / kCopyBytesPerCycle;
@@ -259,29 +259,29 @@ class Assembler {
   }
 
   // Where things are when the segment has run.
-  void Leave(const Part& part, const Layout& layout) {
+  void Leave(const Part& part, const SegmentPlacement& placement) {
     places_.clear();
-    for (const Placed& placed : layout.planes) places_[placed.image] = placed.rings[0].offset;
-    for (const Placed& placed : layout.lanes) {
+    for (const Placed& placed : placement.planes) places_[placed.image] = placed.rings[0].offset;
+    for (const Placed& placed : placement.lanes) {
       const bool left =
           std::find(part.leaves.begin(), part.leaves.end(), placed.image) != part.leaves.end();
       if (left) places_[placed.image] = placed.rings[0].offset;
     }
-    for (const Placed& placed : layout.later) {
+    for (const Placed& placed : placement.later) {
       const auto at = places_.find(placed.image);
       if (at != places_.end()) at->second = placed.rings[0].offset;
     }
   }
 
-  void AddAreas(const Layout& layout, plan::StreamSegment* segment) {
-    for (const auto* list : {&layout.lanes, &layout.planes}) {
+  void AddAreas(const SegmentPlacement& placement, plan::StreamSegment* segment) {
+    for (const auto* list : {&placement.lanes, &placement.planes}) {
       for (const Placed& placed : *list) {
         segment->areas.push_back({network_.image(placed.image).tensor, placed.rings});
       }
     }
   }
 
-  void EmitWhole(const Part& part, const Layout& layout) {
+  void EmitWhole(const Part& part, const SegmentPlacement& placement) {
     const Node& node = network_.node(part.choice->first);
     plan::StreamSegment segment;
     segment.whole = true;
@@ -290,18 +290,18 @@ class Assembler {
     result_.stream.macs += pixels * node.macs_per_pixel;
     result_.stream.cycles += CyclesOf(network_, node, pixels) + kCyclesPerCall;
     if (part.choice->by_channel) {
-      segment.channel_plane = layout.plane_offset;
+      segment.channel_plane = placement.plane_offset;
       result_.stream.cycles += ChannelCycles(network_, node);
     }
     for (const int image : node.outputs) {
       result_.heights[static_cast<std::size_t>(image)] = network_.image(image).shape.height;
     }
-    AddAreas(layout, &segment);
+    AddAreas(placement, &segment);
     result_.stream.segments.push_back(std::move(segment));
   }
 
-  void EmitStreamed(const Part& part, const Layout& layout) {
-    const Schedule& schedule = part.schedule;
+  void EmitStreamed(const Part& part, const SegmentPlacement& placement) {
+    const BlockSchedule& schedule = part.schedule;
     plan::StreamSegment segment;
     for (const Lane& lane : schedule.lanes) {
       plan::StreamOp op;
@@ -319,20 +319,20 @@ class Assembler {
     }
     result_.stream.macs += schedule.macs;
     result_.stream.cycles += schedule.cycles;
-    AddAreas(layout, &segment);
+    AddAreas(placement, &segment);
     const std::size_t change = schedule.switch_row;
     if (change == 0 || change >= schedule.row_steps) {
       result_.stream.segments.push_back(std::move(segment));
       return;
     }
-    plan::StreamSegment later = LaterOf(&segment, layout, schedule);
+    plan::StreamSegment later = LaterOf(&segment, placement, schedule);
     result_.stream.segments.push_back(std::move(segment));
     result_.stream.segments.push_back(std::move(later));
   }
 
   // Rows begin to be kept: what is recomputed lies elsewhere from there on, all else stays.
-  plan::StreamSegment LaterOf(plan::StreamSegment* segment, const Layout& layout,
-                              const Schedule& schedule) const {
+  plan::StreamSegment LaterOf(plan::StreamSegment* segment, const SegmentPlacement& placement,
+                              const BlockSchedule& schedule) const {
     plan::StreamSegment later = *segment;
     for (std::size_t l = 0; l < segment->ops.size(); ++l) {
       const auto at = static_cast<std::ptrdiff_t>(schedule.switch_row);
@@ -341,7 +341,7 @@ class Assembler {
       auto& after = later.ops[l].rows;
       after.erase(after.begin(), after.begin() + at);
     }
-    for (const Placed& placed : layout.later) {
+    for (const Placed& placed : placement.later) {
       for (plan::StreamArea& area : later.areas) {
         if (area.tensor != network_.image(placed.image).tensor) continue;
         const auto& left = schedule.drivers;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "neap/transform/stream/block_schedule.h"
 #include "neap/transform/stream/options.h"
-#include "neap/transform/stream/schedule.h"
 
 namespace neap::stream {
 

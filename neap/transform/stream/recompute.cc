@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "neap/transform/stream/schedule.h"
+#include "neap/transform/stream/block_schedule.h"
 
 namespace neap::stream {
 namespace {

@@ -57,17 +57,19 @@ class Searcher {
   }
 
  private:
-  // In about nanoseconds, of a layout of so many nodes.
+  // In about nanoseconds, of a placement of so many nodes.
   static constexpr std::int64_t kNodeWork = 2'500;
 
-  bool Stopped() const { return front_.layouts >= options_.max_layouts || IsOver(options_.limits); }
+  bool Stopped() const {
+    return front_.placements >= options_.max_placements || IsOver(options_.limits);
+  }
 
   void ReportProgress() {
     if (!options_.limits.observer || best_bytes_ == kInfinite) return;
     const auto now = LimitNow();
     if (now - reported_ < std::chrono::milliseconds(100)) return;
     reported_ = now;
-    options_.limits.observer({best_bytes_, 0, front_.layouts});
+    options_.limits.observer({best_bytes_, 0, front_.placements});
   }
 
   // Rows that come one after the other are taken by segments that stream.
@@ -85,8 +87,8 @@ class Searcher {
     edge.choice.first = n;
     edge.choice.last = n + 1;
     edge.choice.whole = true;
-    edge.bytes = MakeWholeLayout(network_, n, options_.input).bytes;
-    const Layout by_channel = MakeChannelLayout(network_, n, options_.input);
+    edge.bytes = PlaceWhole(network_, n, options_.input).bytes;
+    const SegmentPlacement by_channel = PlaceChannels(network_, n, options_.input);
     const Node& node = network_.node(n);
     const std::int64_t pixels = PixelsOf(network_, node);
     edge.macs = pixels * node.macs_per_pixel;
@@ -101,15 +103,15 @@ class Searcher {
 
   // False: it cannot be streamed.
   bool PriceOf(const SegmentChoice& choice, Edge* edge) {
-    ++front_.layouts;
+    ++front_.placements;
     ReportProgress();
     const auto [at, is_new] = prices_.try_emplace(choice);
     Price& price = at->second;
     if (is_new) {
       ChargeWork((choice.last - choice.first + 1) * kNodeWork);
-      const Schedule schedule = MakeSchedule(network_, choice, options_.input, &columns_);
+      const BlockSchedule schedule = MakeBlockSchedule(network_, choice, options_.input, &columns_);
       if (schedule.valid) {
-        price = {true, MakeLayout(network_, schedule).bytes, schedule.macs, schedule.cycles};
+        price = {true, PlaceSegment(network_, schedule).bytes, schedule.macs, schedule.cycles};
       }
     }
     if (!price.streams) return false;
@@ -255,7 +257,8 @@ class Searcher {
   void RecomputeIn(const Edge& base) {
     Edge now = base;
     for (int round = 0; round < kMaxRecomputed; ++round) {
-      const Schedule schedule = MakeSchedule(network_, now.choice, options_.input, &columns_);
+      const BlockSchedule schedule =
+          MakeBlockSchedule(network_, now.choice, options_.input, &columns_);
       Edge best;
       Edge least;
       std::int64_t best_saved = 0;  // of the one with the most bytes for its work
@@ -317,7 +320,8 @@ class Searcher {
   bool LookAround(const Edge& edge) {
     bool better = OtherSwitches(edge.choice);
     better = OtherBlocks(edge.choice) || better;
-    const Schedule schedule = MakeSchedule(network_, edge.choice, options_.input, &columns_);
+    const BlockSchedule schedule =
+        MakeBlockSchedule(network_, edge.choice, options_.input, &columns_);
     better = WithoutGaps(edge.choice, schedule) || better;
     for (const Lane& lane : schedule.lanes) {
       if (Stopped() || lane.node < 0 || !HasRowsToKeep(network_, schedule, lane, true)) continue;
@@ -339,7 +343,7 @@ class Searcher {
 
   // Everything from the first tensor that is computed again to the last one, in blocks of all
   // kinds: a tensor between is worth nothing as long as one of its neighbours is kept.
-  bool WithoutGaps(SegmentChoice choice, const Schedule& schedule) {
+  bool WithoutGaps(SegmentChoice choice, const BlockSchedule& schedule) {
     std::vector<int> lanes;
     for (std::size_t l = 0; l < schedule.lanes.size(); ++l) {
       if (schedule.lanes[l].recomputed) lanes.push_back(static_cast<int>(l));

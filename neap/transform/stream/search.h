@@ -9,9 +9,9 @@
 #include <map>
 #include <vector>
 
-#include "neap/transform/stream/layout.h"
+#include "neap/transform/stream/block_schedule.h"
 #include "neap/transform/stream/options.h"
-#include "neap/transform/stream/schedule.h"
+#include "neap/transform/stream/placement.h"
 
 namespace neap::stream {
 
@@ -25,7 +25,7 @@ struct Point {
 
 struct Front {
   std::vector<Point> points;  // fewer bytes, higher cost; several of equal bytes and cost
-  std::int64_t layouts = 0;
+  std::int64_t placements = 0;
   bool cut_short = false;  // a limit ended the search before all was tried
 };
 

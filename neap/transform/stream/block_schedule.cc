@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/transform/stream/schedule.h"
+#include "neap/transform/stream/block_schedule.h"
 
 #include <algorithm>
 #include <array>
@@ -163,7 +163,7 @@ class Builder {
           ColumnCache* cache)
       : network_(network), choice_(choice), input_(input), cache_(cache) {}
 
-  Schedule Make() {
+  BlockSchedule Make() {
     if (!FindLanes() || !FindTensors() || !PlanAxes()) return {};
     Count();
     schedule_.valid = true;
@@ -340,7 +340,7 @@ class Builder {
   const SegmentChoice& choice_;
   StreamInput input_;
   ColumnCache* cache_;
-  Schedule schedule_;
+  BlockSchedule schedule_;
   std::vector<int> lane_of_;  // of each image; -1: not computed here
 };
 
@@ -371,12 +371,13 @@ std::vector<std::int64_t> BytesBetween(const Network& network, StreamInput input
   return bytes;
 }
 
-Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, StreamInput input,
-                      ColumnCache* cache) {
+BlockSchedule MakeBlockSchedule(const Network& network, const SegmentChoice& choice,
+                                StreamInput input, ColumnCache* cache) {
   return Builder(network, choice, input, cache).Make();
 }
 
-bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again) {
+bool HasRowsToKeep(const Network& network, const BlockSchedule& schedule, const Lane& lane,
+                   bool again) {
   const auto& drivers = schedule.drivers;
   if (std::find(drivers.begin(), drivers.end(), lane.image) != drivers.end()) return false;
   return std::any_of(schedule.lanes.begin(), schedule.lanes.end(), [&](const Lane& reader) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The reads inside a segment: how many pixels of a tensor have to be stored, and which part of the
-// segment's inputs has been freed. Private to the layout.
+// segment's inputs has been freed. Private to the placement.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "neap/transform/stream/layout.h"
+#include "neap/transform/stream/placement.h"
 
 namespace neap::stream {
 
@@ -51,7 +51,7 @@ struct Dying {
 class Readers {
  public:
   // Both outlive it.
-  Readers(const Network& network, const Schedule& schedule);
+  Readers(const Network& network, const BlockSchedule& schedule);
 
   // By lanes.
   const std::vector<Use>& Of(int image) const { return uses_[static_cast<std::size_t>(image)]; }
@@ -76,7 +76,7 @@ class Readers {
   ColumnUse ColumnUseOf(std::size_t l) const;
 
   const Network& network_;
-  const Schedule& schedule_;
+  const BlockSchedule& schedule_;
   std::vector<std::vector<Use>> uses_;  // of each image
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/transform/stream/layout.h"
+#include "neap/transform/stream/placement.h"
 
 namespace neap::stream {
 
-Layout MakeWholeLayout(const Network& network, int node, plan::StreamInput input) {
-  Layout layout;
+SegmentPlacement PlaceWhole(const Network& network, int node, plan::StreamInput input) {
+  SegmentPlacement placement;
   const Node& op = network.node(node);
   int over = -1;  // the input that its output may take the place of
   if (op.whole_in_place && op.outputs.size() == 1 && !op.reads.empty()) {
@@ -21,44 +21,45 @@ Layout MakeWholeLayout(const Network& network, int node, plan::StreamInput input
     top += network.image(image).shape.bytes();
     return placed;
   };
-  for (const int image : op.outputs) layout.lanes.push_back(plane(image));
+  for (const int image : op.outputs) placement.lanes.push_back(plane(image));
   std::vector<int> held;
   for (const int image : LiveAt(network, node)) {
     if (network.image(image).is_input && input == plan::StreamInput::kExternal) continue;
     if (image == over) {
-      layout.planes.push_back({image, {{0, network.Pixels(image)}}});
+      placement.planes.push_back({image, {{0, network.Pixels(image)}}});
     } else if (network.image(image).last_use == node) {
-      layout.planes.push_back(plane(image));
+      placement.planes.push_back(plane(image));
     } else {
       held.push_back(image);
     }
   }
-  layout.dying = layout.planes.size();
-  for (const int image : held) layout.planes.push_back(plane(image));
-  layout.bytes = top;
-  return layout;
+  placement.dying = placement.planes.size();
+  for (const int image : held) placement.planes.push_back(plane(image));
+  placement.bytes = top;
+  return placement;
 }
 
-Layout MakeChannelLayout(const Network& network, int node, plan::StreamInput input) {
-  Layout layout;
+SegmentPlacement PlaceChannels(const Network& network, int node, plan::StreamInput input) {
+  SegmentPlacement placement;
   const Node& op = network.node(node);
-  if (!op.by_channel || op.reads.size() != 1) return layout;
+  if (!op.by_channel || op.reads.size() != 1) return placement;
   const Image& in = network.image(op.reads[0].image);
-  if (in.last_use != node || (in.is_input && input != plan::StreamInput::kResident)) return layout;
+  if (in.last_use != node || (in.is_input && input != plan::StreamInput::kResident))
+    return placement;
   const std::int64_t plane_bytes = in.shape.height * in.shape.width * (graph::BitsOf(in.type) / 8);
   const std::vector<plan::StreamRing> place = {{plane_bytes, network.Pixels(op.outputs[0])}};
-  layout.lanes.push_back({op.outputs[0], place});
-  layout.planes.push_back({op.reads[0].image, place});
-  layout.dying = 1;
-  layout.bytes = plane_bytes + in.shape.bytes();
+  placement.lanes.push_back({op.outputs[0], place});
+  placement.planes.push_back({op.reads[0].image, place});
+  placement.dying = 1;
+  placement.bytes = plane_bytes + in.shape.bytes();
   for (const int image : LiveAt(network, node)) {
     const Image& value = network.image(image);
     const bool external = value.is_input && input == plan::StreamInput::kExternal;
     if (image == op.reads[0].image || external) continue;
-    layout.planes.push_back({image, {{layout.bytes, network.Pixels(image)}}});
-    layout.bytes += value.shape.bytes();
+    placement.planes.push_back({image, {{placement.bytes, network.Pixels(image)}}});
+    placement.bytes += value.shape.bytes();
   }
-  return layout;
+  return placement;
 }
 
 }  // namespace neap::stream

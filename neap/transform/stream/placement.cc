@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/transform/stream/layout.h"
+#include "neap/transform/stream/placement.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "neap/transform/stream/layout_reads.h"
+#include "neap/transform/stream/placement_reads.h"
 
 namespace neap::stream {
 namespace {
@@ -12,12 +12,12 @@ namespace {
 using plan::StreamRange;
 using plan::StreamRing;
 
-class LayoutMaker {
+class SegmentPlacer {
  public:
-  LayoutMaker(const Network& network, const Schedule& schedule, bool reversed)
+  SegmentPlacer(const Network& network, const BlockSchedule& schedule, bool reversed)
       : network_(network), schedule_(schedule), reversed_(reversed), reads_(network, schedule) {}
 
-  Layout Make() {
+  SegmentPlacement Make() {
     kept_.resize(Lanes());
     later_.resize(Lanes());
     alias_.assign(Lanes(), -1);
@@ -34,12 +34,12 @@ class LayoutMaker {
     // What dies early may lie where the drivers grow later on.
     const std::size_t early = BestEarly();
     if (early > 0) {
-      const std::int64_t without = layout_.bytes;
+      const std::int64_t without = placement_.bytes;
       Place(early);
-      if (layout_.bytes >= without) Place(0);
+      if (placement_.bytes >= without) Place(0);
     }
     Collect();
-    return std::move(layout_);
+    return std::move(placement_);
   }
 
  private:
@@ -113,7 +113,7 @@ class LayoutMaker {
         part.offset = std::max(part.offset, other.offset + other.bytes);
       }
       kept_[part.lane].rings[part.ring].offset = part.offset;
-      layout_.block_bytes = std::max(layout_.block_bytes, part.offset + part.bytes);
+      placement_.block_bytes = std::max(placement_.block_bytes, part.offset + part.bytes);
       placed.insert(
           std::upper_bound(placed.begin(), placed.end(), part,
                            [](const Part& a, const Part& b) { return a.offset < b.offset; }),
@@ -250,7 +250,7 @@ class LayoutMaker {
       drivers += DriverBytes(l);
       if (lane(l).image == schedule_.drivers.back()) last_driver_ = l;
     }
-    std::int64_t below = layout_.block_bytes;
+    std::int64_t below = placement_.block_bytes;
     for (const Ring& ring : rings_) below += BytesOf(ring);
     const std::int64_t others = drivers - DriverBytes(last_driver_);
     std::size_t best = 0;
@@ -274,7 +274,7 @@ class LayoutMaker {
 
   // `early`: so many of the rings that die first lie above the drivers.
   void Place(std::size_t early) {
-    layout_.planes.clear();
+    placement_.planes.clear();
     std::vector<bool> above(rings_.size(), false);
     for (std::size_t e = 0; e < early; ++e) above[by_death_[e]] = true;
     PlaceRings(above);
@@ -288,13 +288,13 @@ class LayoutMaker {
       free_from += BytesOf(ring);
     }
     top_ = std::max(top_, free_from);
-    layout_.bytes = top_;
+    placement_.bytes = top_;
     PlacePlanes();
   }
 
   // Those that are full later lie higher: by then more of the input has died.
   void PlaceRings(const std::vector<bool>& above) {
-    top_ = layout_.block_bytes;
+    top_ = placement_.block_bytes;
     for (std::size_t k = 0; k < rings_.size(); ++k) {
       if (above[k]) continue;
       const Ring& ring = rings_[k];
@@ -308,7 +308,7 @@ class LayoutMaker {
         top_ += place.pixels * ImageOf(l).shape.pixel_bytes;
       }
     }
-    layout_.kept_bytes = top_ - layout_.block_bytes;
+    placement_.kept_bytes = top_ - placement_.block_bytes;
   }
 
   // As sums lie.
@@ -338,7 +338,7 @@ class LayoutMaker {
   std::int64_t AboveOf(int image) const {
     const Dying dying = reads_.DyingOf(image);
     const std::int64_t pixel = network_.image(image).shape.pixel_bytes;
-    std::int64_t least = layout_.block_bytes;
+    std::int64_t least = placement_.block_bytes;
     const auto dead = [&](std::size_t l, std::size_t i, std::size_t j) {
       return l > dying.last_lane ? dying.After(i, j) : dying.At(i, j);
     };
@@ -430,12 +430,12 @@ class LayoutMaker {
       const std::int64_t more = network_.image(a).shape.bytes() - network_.image(b).shape.bytes();
       return reversed_ ? more < 0 : more > 0;
     });
-    layout_.dying = dying.size();
+    placement_.dying = dying.size();
     std::int64_t free_from = 0;  // above the planes so far
     const auto place = [&](int image, std::int64_t offset) {
-      layout_.planes.push_back({image, {{offset, network_.Pixels(image)}}});
+      placement_.planes.push_back({image, {{offset, network_.Pixels(image)}}});
       free_from = offset + network_.image(image).shape.bytes();
-      layout_.bytes = std::max(layout_.bytes, free_from);
+      placement_.bytes = std::max(placement_.bytes, free_from);
     };
     for (const int image : dying) place(image, std::max(free_from, AboveOf(image)));
     free_from = std::max(free_from, top_);
@@ -444,13 +444,13 @@ class LayoutMaker {
 
   void Collect() {
     for (std::size_t l = 0; l < Lanes(); ++l) {
-      layout_.lanes.push_back({lane(l).image, kept_[l].rings});
-      if (!later_[l].rings.empty()) layout_.later.push_back({lane(l).image, later_[l].rings});
+      placement_.lanes.push_back({lane(l).image, kept_[l].rings});
+      if (!later_[l].rings.empty()) placement_.later.push_back({lane(l).image, later_[l].rings});
     }
   }
 
   const Network& network_;
-  const Schedule& schedule_;
+  const BlockSchedule& schedule_;
   bool reversed_;
   Readers reads_;
   std::vector<Kept> kept_;             // of each lane
@@ -461,13 +461,14 @@ class LayoutMaker {
   std::size_t last_driver_ = 0;        // lane of the highest driver
   std::int64_t top_ = 0;               // end of rings and drivers
   std::int64_t drivers_from_ = 0;      // their place until rows begin to be kept
-  Layout layout_;
+  SegmentPlacement placement_;
 };
 
 }  // namespace
 
-Layout MakeLayout(const Network& network, const Schedule& schedule, bool reversed) {
-  return LayoutMaker(network, schedule, reversed).Make();
+SegmentPlacement PlaceSegment(const Network& network, const BlockSchedule& schedule,
+                              bool reversed) {
+  return SegmentPlacer(network, schedule, reversed).Make();
 }
 
 }  // namespace neap::stream

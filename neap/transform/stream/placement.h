@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "neap/transform/stream/schedule.h"
+#include "neap/transform/stream/block_schedule.h"
 
 namespace neap::stream {
 
@@ -21,30 +21,31 @@ struct Placed {
   std::vector<plan::StreamRing> rings;
 };
 
-struct Layout {
+struct SegmentPlacement {
   std::int64_t bytes = 0;  // height
   // Of a ring, which may be none of the segment's own: kept and dropped within a block, kept
   // longer.
   std::int64_t block_bytes = 0;
   std::int64_t kept_bytes = 0;
   std::vector<Placed> lanes;  // rings of the schedule's lanes, drivers included
-  // The places of recomputed images from Schedule::switch_row on.
+  // The places of recomputed images from BlockSchedule::switch_row on.
   std::vector<Placed> later;
   std::vector<Placed> planes;     // shrinking, then kept whole
   std::size_t dying = 0;          // how many of them shrink
-  std::int64_t plane_offset = 0;  // of one channel (MakeChannelLayout)
+  std::int64_t plane_offset = 0;  // of one channel (PlaceChannels)
 };
 
 // `schedule` is valid. O(steps of the rows x (steps of the columns + lanes x rows)). `reversed`:
 // the shrinking inputs are in the reverse order, the smallest that streams lowest.
-Layout MakeLayout(const Network& network, const Schedule& schedule, bool reversed = false);
+SegmentPlacement PlaceSegment(const Network& network, const BlockSchedule& schedule,
+                              bool reversed = false);
 
-// The layout of one node that runs as a whole at position `node`: no lanes but its outputs, in
+// The placement of one node that runs as a whole at position `node`: no lanes but its outputs, in
 // place where it may.
-Layout MakeWholeLayout(const Network& network, int node, plan::StreamInput input);
+SegmentPlacement PlaceWhole(const Network& network, int node, plan::StreamInput input);
 
 // Channel by channel, the output in place of the input, a plane of one channel below. bytes 0: it
 // cannot run so, or its input has to stay.
-Layout MakeChannelLayout(const Network& network, int node, plan::StreamInput input);
+SegmentPlacement PlaceChannels(const Network& network, int node, plan::StreamInput input);
 
 }  // namespace neap::stream

@@ -21,10 +21,10 @@ std::string TensorName(const graph::Subgraph& subgraph, graph::TensorId id);
 
 // Of the `most` segments computed block by block that reach highest, highest first. `entry` is a
 // checked streamed plan. O(pixels that are read), and again for each block that is drawn.
-std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::EntryPlan& entry,
-                                    std::size_t most);
+std::vector<RowStepMap> RowStepMapsOf(const graph::Graph& graph, const plan::EntryPlan& entry,
+                                      std::size_t most);
 
-// Drawing, key and table of one footprint, without script.
-std::string FootprintFigure(const Footprint& footprint, const report::ShortNames& names);
+// Drawing, key and table of one map, without script.
+std::string RowStepFigure(const RowStepMap& map, const report::ShortNames& names);
 
 }  // namespace neap::picture

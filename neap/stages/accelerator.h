@@ -10,7 +10,7 @@
 
 namespace neap::stages {
 
-struct Device {
+struct Accelerator {
   std::string_view name;
   std::string_view summary;
   std::int64_t femtoseconds_per_mac = 0;
@@ -23,8 +23,8 @@ struct Device {
   bool int8 = false;
 };
 
-std::span<const Device> Devices();
-// nullptr: no such device.
-const Device* DeviceNamed(std::string_view name);
+std::span<const Accelerator> Accelerators();
+// nullptr: no such accelerator.
+const Accelerator* AcceleratorNamed(std::string_view name);
 
 }  // namespace neap::stages

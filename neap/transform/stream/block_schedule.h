@@ -52,7 +52,7 @@ struct Lane {
 // The image of which the boxes of `lane` are parts.
 const plan::StreamImage& BoxesOf(const Network& network, const Lane& lane);
 
-struct Schedule {
+struct BlockSchedule {
   std::vector<Lane> lanes;  // in the order in which they run
   std::size_t row_steps = 0;
   std::size_t column_steps = 0;
@@ -83,11 +83,12 @@ struct ColumnCache {
 
 // `cache` is one of this network and this input; schedules of the same nodes one after the other
 // take less time with it.
-Schedule MakeSchedule(const Network& network, const SegmentChoice& choice, plan::StreamInput input,
-                      ColumnCache* cache = nullptr);
+BlockSchedule MakeBlockSchedule(const Network& network, const SegmentChoice& choice,
+                                plan::StreamInput input, ColumnCache* cache = nullptr);
 
 // Rows of a lane that is not a driver are read in more than one step: by windows and, with `again`,
 // by nodes that recompute their rows.
-bool HasRowsToKeep(const Network& network, const Schedule& schedule, const Lane& lane, bool again);
+bool HasRowsToKeep(const Network& network, const BlockSchedule& schedule, const Lane& lane,
+                   bool again);
 
 }  // namespace neap::stream

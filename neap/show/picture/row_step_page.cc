@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "neap/base/bytes.h"
-#include "neap/show/picture/footprint.h"
 #include "neap/show/picture/plot.h"
+#include "neap/show/picture/row_step_map.h"
 #include "neap/show/picture/svg.h"
 
 namespace neap::picture {
@@ -34,12 +34,12 @@ const Kind& KindOf(Holds holds) {
 }
 
 // Bytes in the block that is the peak, by kind: the text alternative.
-std::string LabelOf(const Footprint& footprint) {
+std::string LabelOf(const RowStepMap& map) {
   std::string kinds;
   std::int64_t sum = 0;
   for (const Kind& kind : kKinds) {
     std::int64_t bytes = 0;
-    for (const Footprint::Part& part : footprint.parts) {
+    for (const RowStepMap::Part& part : map.parts) {
       if (part.holds == kind.holds) bytes += part.peak_bytes;
     }
     if (bytes == 0) continue;
@@ -47,39 +47,38 @@ std::string LabelOf(const Footprint& footprint) {
     kinds += fmt::format("{}{} {} B", kinds.empty() ? ": " : ", ", kind.text, FormatCount(bytes));
   }
   return fmt::format("{}: contents of the arena in each of {} blocks. Block {} has {} B{}.",
-                     footprint.title, FormatCount(footprint.blocks), footprint.peak,
-                     FormatCount(sum), kinds);
+                     map.title, FormatCount(map.blocks), map.peak, FormatCount(sum), kinds);
 }
 
 // Blocks across, addresses up.
 class Drawing {
  public:
-  explicit Drawing(const Footprint& footprint) : footprint_(footprint) {
-    plot_.columns = std::max(footprint.blocks, 1);
-    plot_.max_bytes = std::max<std::int64_t>(footprint.arena_bytes, 1);
+  explicit Drawing(const RowStepMap& map) : map_(map) {
+    plot_.columns = std::max(map.blocks, 1);
+    plot_.max_bytes = std::max<std::int64_t>(map.arena_bytes, 1);
     plot_.height = 240;
     plot_.top = 10;
   }
 
   std::string Make() const {
-    std::string out = OpenPlot(plot_, Escaped(LabelOf(footprint_))) + ByteAxis(plot_) +
+    std::string out = OpenPlot(plot_, Escaped(LabelOf(map_))) + ByteAxis(plot_) +
                       ColumnAxis(plot_, "block") + OpenPaths(plot_);
     // The output is drawn over the bytes that it may replace.
-    for (const Footprint::Part& part : footprint_.parts) {
+    for (const RowStepMap::Part& part : map_.parts) {
       if (part.holds != Holds::kOutput) out += PathOf(part);
     }
-    for (const Footprint::Part& part : footprint_.parts) {
+    for (const RowStepMap::Part& part : map_.parts) {
       if (part.holds == Holds::kOutput) out += PathOf(part);
     }
     out += fmt::format("</svg><rect class=\"cursor\" x=\"{}\" width=\"{}\" y=\"0\" height=\"{}\"/>",
-                       plot_.X(footprint_.peak), plot_.X(1), Px(plot_.height));
+                       plot_.X(map_.peak), plot_.X(1), Px(plot_.height));
     return out + ClosePlot();
   }
 
  private:
-  std::string PathOf(const Footprint::Part& part) const {
+  std::string PathOf(const RowStepMap::Part& part) const {
     std::string path;
-    for (const Footprint::Stretch& stretch : part.stretches) {
+    for (const RowStepMap::Stretch& stretch : part.stretches) {
       path += fmt::format("M{} {}H{}V{}H{}Z", stretch.first, Px(plot_.Y(stretch.offset)),
                           stretch.last, Px(plot_.Y(stretch.offset + stretch.bytes)), stretch.first);
     }
@@ -88,27 +87,27 @@ class Drawing {
                        kind.color, path, Escaped(part.name), Escaped(part.shape), kind.text);
   }
 
-  const Footprint& footprint_;
+  const RowStepMap& map_;
   Plot plot_;
 };
 
 }  // namespace
 
-std::string FootprintFigure(const Footprint& footprint, const report::ShortNames& names) {
+std::string RowStepFigure(const RowStepMap& map, const report::ShortNames& names) {
   std::string out = fmt::format(
       "<figure><figcaption>{}. Blocks across, addresses up. Block {} has the most "
       "bytes.</figcaption>{}<div class=\"key\">",
-      Escaped(footprint.title), footprint.peak, Drawing(footprint).Make());
+      Escaped(map.title), map.peak, Drawing(map).Make());
   for (const Kind& kind : kKinds) {
     const bool there =
-        std::any_of(footprint.parts.begin(), footprint.parts.end(),
-                    [&](const Footprint::Part& part) { return part.holds == kind.holds; });
+        std::any_of(map.parts.begin(), map.parts.end(),
+                    [&](const RowStepMap::Part& part) { return part.holds == kind.holds; });
     if (there) out += fmt::format("<span><i class=\"c{}\"></i>{}</span>", kind.color, kind.text);
   }
   out += "</div>";
-  std::vector<const Footprint::Part*> parts;
+  std::vector<const RowStepMap::Part*> parts;
   std::int64_t bytes = 0;
-  for (const Footprint::Part& part : footprint.parts) {
+  for (const RowStepMap::Part& part : map.parts) {
     bytes += part.peak_bytes;
     if (part.peak_bytes > 0) parts.push_back(&part);
   }
@@ -117,9 +116,9 @@ std::string FootprintFigure(const Footprint& footprint, const report::ShortNames
   out += fmt::format(
       "<details><summary>Contents in block {}: {}</summary>{}<tr>"
       "<th>tensor</th><th>type</th><th>purpose</th><th class=\"n\">bytes</th></tr>",
-      footprint.peak, FormatBytes(bytes),
-      OpenTable(fmt::format("{}, contents in block {}", footprint.title, footprint.peak)));
-  for (const Footprint::Part* part : parts) {
+      map.peak, FormatBytes(bytes),
+      OpenTable(fmt::format("{}, contents in block {}", map.title, map.peak)));
+  for (const RowStepMap::Part* part : parts) {
     out += fmt::format(
         "<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td></tr>",
         NameMarkup(names, part->name), Escaped(part->shape), KindOf(part->holds).text,

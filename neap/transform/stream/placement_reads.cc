@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/transform/stream/layout_reads.h"
+#include "neap/transform/stream/placement_reads.h"
 
 namespace neap::stream {
 
 using plan::StreamRange;
 
-Readers::Readers(const Network& network, const Schedule& schedule)
+Readers::Readers(const Network& network, const BlockSchedule& schedule)
     : network_(network), schedule_(schedule), uses_(network.images.size()) {
   for (std::size_t l = 0; l < schedule.lanes.size(); ++l) {
     if (schedule.lanes[l].node < 0) continue;

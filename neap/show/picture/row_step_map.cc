@@ -2,7 +2,7 @@
 //
 // When every pixel of a segment is written and read last, from the boxes of the plan and the
 // dependence maps alone; and from that what lies where in each block of a row step.
-#include "neap/show/picture/footprint.h"
+#include "neap/show/picture/row_step_map.h"
 
 #include <fmt/format.h>
 
@@ -51,9 +51,9 @@ struct Held {
   std::int64_t sums_bytes = 0;
 };
 
-class FootprintMaker {
+class RowStepMapMaker {
  public:
-  FootprintMaker(const graph::Graph& graph, const plan::EntryPlan& entry, std::size_t index)
+  RowStepMapMaker(const graph::Graph& graph, const plan::EntryPlan& entry, std::size_t index)
       : subgraph_(graph.subgraphs[entry.subgraph]),
         stream_(*entry.stream),
         segment_(entry.stream->segments[index]),
@@ -63,7 +63,7 @@ class FootprintMaker {
     result_.arena_bytes = entry.arena_bytes;
   }
 
-  Footprint Make() {
+  RowStepMap Make() {
     FindHeld();
     Walk();
     FindPeak();
@@ -271,7 +271,7 @@ class FootprintMaker {
           if (here && !IsNothing(held, life)) lives.push_back(life);
         }
       }
-      std::map<Holds, Footprint::Part> parts;
+      std::map<Holds, RowStepMap::Part> parts;
       for (std::size_t b = 0; b < blocks.size(); ++b) {
         const std::int32_t until = b + 1 < blocks.size() ? blocks[b + 1] : columns_;
         DrawBlock(held, lives, row + blocks[b], b == 0 ? 0 : blocks[b], until, &parts);
@@ -287,7 +287,7 @@ class FootprintMaker {
 
   // What `block` holds of a tensor, drawn from column step `from` to `until`.
   void DrawBlock(const Held& held, const std::vector<Life>& lives, std::int32_t block,
-                 std::int32_t from, std::int32_t until, std::map<Holds, Footprint::Part>* parts) {
+                 std::int32_t from, std::int32_t until, std::map<Holds, RowStepMap::Part>* parts) {
     std::vector<std::pair<std::int64_t, Holds>> pixels;
     for (const Life& life : lives) {
       if (life.in(block)) {
@@ -296,7 +296,7 @@ class FootprintMaker {
     }
     std::sort(pixels.begin(), pixels.end());
     const auto add = [&](Holds holds, std::int64_t offset, std::int64_t bytes) {
-      Footprint::Part& part = (*parts)[holds];
+      RowStepMap::Part& part = (*parts)[holds];
       if (block == peak_) part.peak_bytes += bytes;
       auto& stretches = part.stretches;
       const bool more = !stretches.empty() && stretches.back().first == from &&
@@ -321,7 +321,7 @@ class FootprintMaker {
   std::int32_t columns_;
   std::int32_t peak_ = 0;  // the block with most bytes
   std::map<TensorId, Held> held_;
-  Footprint result_;
+  RowStepMap result_;
 };
 
 }  // namespace
@@ -340,8 +340,8 @@ std::string TensorName(const graph::Subgraph& subgraph, TensorId id) {
   return name.empty() ? fmt::format("#{}", id.value()) : name;
 }
 
-std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::EntryPlan& entry,
-                                    std::size_t most) {
+std::vector<RowStepMap> RowStepMapsOf(const graph::Graph& graph, const plan::EntryPlan& entry,
+                                      std::size_t most) {
   const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
   const auto& segments = entry.stream->segments;
   std::vector<std::size_t> highest;
@@ -353,12 +353,12 @@ std::vector<Footprint> FootprintsOf(const graph::Graph& graph, const plan::Entry
     return plan::HeightOf(subgraph, segments[a]) > plan::HeightOf(subgraph, segments[b]);
   });
   if (highest.size() > most) highest.resize(most);
-  std::vector<Footprint> footprints;
-  footprints.reserve(highest.size());
+  std::vector<RowStepMap> row_step_maps;
+  row_step_maps.reserve(highest.size());
   for (const std::size_t s : highest) {
-    footprints.push_back(FootprintMaker(graph, entry, s).Make());
+    row_step_maps.push_back(RowStepMapMaker(graph, entry, s).Make());
   }
-  return footprints;
+  return row_step_maps;
 }
 
 }  // namespace neap::picture

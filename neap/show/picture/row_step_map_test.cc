@@ -143,34 +143,34 @@ class Counter {
   std::map<graph::TensorId, Times> times_;
 };
 
-TEST(Footprint, HoldsWhatACountPixelByPixelFinds) {
+TEST(RowStepMap, HoldsWhatACountPixelByPixelFinds) {
   const graph::Graph graph = Convolutions(14, 11, {3, 6, 8, 4, 2});
   const compile::Compiled compiled = Streamed(graph);
   const auto run = RunOf(graph, compiled, "x");
   ASSERT_TRUE(run);
-  ASSERT_FALSE(run->footprints.empty());
+  ASSERT_FALSE(run->row_step_maps.empty());
   std::set<Holds> seen;
-  for (const Footprint& footprint : run->footprints) {
-    const Counter counter(graph, *compiled.plan.entries.front().stream, footprint.segment);
-    for (int block = 0; block < footprint.blocks; ++block) {
+  for (const RowStepMap& map : run->row_step_maps) {
+    const Counter counter(graph, *compiled.plan.entries.front().stream, map.segment);
+    for (int block = 0; block < map.blocks; ++block) {
       Bytes drawn;
-      for (const Footprint::Part& part : footprint.parts) {
+      for (const RowStepMap::Part& part : map.parts) {
         seen.insert(part.holds);
-        for (const Footprint::Stretch& stretch : part.stretches) {
+        for (const RowStepMap::Stretch& stretch : part.stretches) {
           if (block < stretch.first || block >= stretch.last) continue;
           for (std::int64_t b = 0; b < stretch.bytes; ++b) {
             drawn[part.holds].insert(stretch.offset + b);
           }
         }
       }
-      EXPECT_EQ(drawn, counter.At(footprint.row_step, block)) << footprint.title << ", " << block;
+      EXPECT_EQ(drawn, counter.At(map.row_step, block)) << map.title << ", " << block;
     }
   }
   EXPECT_THAT(seen, testing::IsSupersetOf({Holds::kInput, Holds::kOutput, Holds::kLine,
                                            Holds::kHalo, Holds::kBlock}));
 }
 
-TEST(Footprint, StepsAreSegments) {
+TEST(RowStepMap, StepsAreSegments) {
   const graph::Graph graph = Convolutions(14, 11, {3, 6, 8, 4, 2});
   const compile::Compiled compiled = Streamed(graph);
   const auto run = RunOf(graph, compiled, "x");
@@ -186,7 +186,7 @@ TEST(Footprint, StepsAreSegments) {
   }
 }
 
-TEST(Footprint, IsDrawnWithoutScript) {
+TEST(RowStepMap, IsDrawnWithoutScript) {
   const graph::Graph graph = Convolutions(14, 11, {3, 6, 8, 4, 2});
   const compile::Compiled compiled = Streamed(graph);
   Picture page;
@@ -205,14 +205,14 @@ TEST(Footprint, IsDrawnWithoutScript) {
 }
 
 // What runs layer by layer has none.
-TEST(Footprint, OnlyOfStreams) {
+TEST(RowStepMap, OnlyOfStreams) {
   const graph::Graph graph = Convolutions(5, 5, {3, 2});
   const auto compiled = compile::Compile(graph, {});
   ASSERT_TRUE(compiled);
   const auto run = RunOf(graph, *compiled, "x");
   ASSERT_TRUE(run);
   EXPECT_FALSE(run->streamed);
-  EXPECT_TRUE(run->footprints.empty());
+  EXPECT_TRUE(run->row_step_maps.empty());
 }
 
 }  // namespace
