@@ -72,7 +72,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/transform/stream/entries.h neap/transform/stream/options.h neap/transform/stream/stream.h
   neap/transform/rewrite/interface.h neap/transform/rewrite/rewrite.h
   neap/transform/cascade/copies.h neap/transform/cascade/device.h neap/transform/cascade/plan.h
-  neap/transform/cascade/region.h neap/transform/cascade/stripe.h neap/transform/cascade/tiles_check.h
+  neap/transform/cascade/region.h neap/transform/cascade/tiles_check.h
   neap/execute/compare.h neap/execute/evaluate.h neap/execute/inline_calls.h neap/execute/inputs.h
   neap/execute/npz.h neap/execute/run.h neap/execute/value.h
   neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/interface.h

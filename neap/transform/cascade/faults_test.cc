@@ -16,7 +16,7 @@
 #include "neap/transform/cascade/cost.h"
 #include "neap/transform/cascade/plan.h"
 #include "neap/transform/cascade/region_search.h"
-#include "neap/transform/cascade/stripe.h"
+#include "testing/stripes.h"
 #include "testing/tile_layers.h"
 #include "testing/tile_networks.h"
 

@@ -9,7 +9,7 @@
 
 #include "neap/base/random.h"
 #include "neap/transform/cascade/region_search.h"
-#include "neap/transform/cascade/stripe.h"
+#include "testing/stripes.h"
 #include "testing/tile_layers.h"
 
 namespace neap::cascade {

@@ -7,8 +7,7 @@
 #include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
-#include "neap/transform/cascade/constants.h"
-#include "neap/transform/cascade/stripe.h"
+#include "testing/stripes.h"
 
 namespace neap::cascade {
 namespace {

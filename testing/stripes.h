@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stripes and how they go through operators, in the affine form of TVM's RFC 0037: for sizes, not
-// for places, and without clipping at borders. Exact fractions, no floats. neap/ops/dependence.h
-// computes the exact needs of a tile; this form computes the cost of a whole sequence of stripes of
-// equal shape.
+// for places, and without clipping at borders. Exact fractions, no floats. An oracle: the tests
+// compare the dependence maps (neap/ops/dependence.h), which plans use, and published numbers of
+// TVM with it.
 #pragma once
 
 #include <cstddef>

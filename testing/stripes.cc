@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "neap/transform/cascade/stripe.h"
+#include "testing/stripes.h"
 
 #include <algorithm>
 #include <functional>

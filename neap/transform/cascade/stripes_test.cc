@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What TVM's cascader answers, as numbers: propagation, counts of stripes, buffers, ways to cut.
-#include "neap/transform/cascade/stripe.h"
+#include "testing/stripes.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "neap/base/random.h"
+#include "neap/ops/dependence.h"
+#include "testing/cases.h"
+#include "testing/tile_networks.h"
 
 namespace neap::cascade {
 namespace {
@@ -233,6 +238,74 @@ TEST(Fractions, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(p.Propagate(Config({huge}, {huge}, {huge}, {1}, {1}, {0})));
   EXPECT_FALSE(MakeFraction(1, 0));
   EXPECT_EQ(MakeFraction(6, -4), (Fraction{-3, 2}));
+}
+
+// ---- the affine form as an oracle of the dependence maps
+
+Numbers SizesOf(const ops::Box& box) {
+  Numbers sizes;
+  for (const ops::Interval& interval : box) sizes.push_back(interval.size());
+  return sizes;
+}
+
+ops::Box RandomBox(const Shape& shape, Random* random) {
+  ops::Box box;
+  for (const std::int64_t size : shape) {
+    const auto begin = static_cast<std::int64_t>(random->Below(static_cast<std::uint64_t>(size)));
+    const auto more =
+        static_cast<std::int64_t>(random->Below(static_cast<std::uint64_t>(size - begin)));
+    box.push_back({begin, begin + 1 + more});
+  }
+  return box;
+}
+
+bool FollowsAnAxis(const std::vector<Fraction>& row) {
+  return std::any_of(row.begin(), row.end() - 1,
+                     [](const Fraction& scale) { return scale.numerator != 0; });
+}
+
+// Before it is clipped, a box needs as many indices along each axis that follows an axis of the
+// output as the matrix says, and no more than the whole along the others.
+void CompareWithMatrix(const Subgraph& subgraph, const Op& op, std::size_t input, Random* random,
+                       int* compared) {
+  const auto propagator = PropagatorOf(subgraph, op, input);
+  const Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+  const ops::Box box = RandomBox(out, random);
+  const auto need = ops::NeedOf(subgraph, op, input, box);
+  if (!propagator || !need) return;
+  const Numbers sizes = SizesOf(box);
+  const Numbers zeros(out.size(), 0);
+  const auto predicted = propagator->Propagate({sizes, out, Whole(sizes), zeros, zeros, zeros});
+  ASSERT_TRUE(predicted) << op.type;
+  for (std::size_t axis = 0; axis < need->box.size(); ++axis) {
+    const ops::Need::Padding& padding = need->padding[axis];
+    const std::int64_t reach = need->box[axis].size() + padding.before + padding.after;
+    if (FollowsAnAxis(propagator->matrix[axis])) {
+      EXPECT_EQ(predicted->shape[axis], reach)
+          << op.type << ", input " << input << ", axis " << axis;
+      ++*compared;
+    } else {
+      EXPECT_GE(predicted->shape[axis], need->box[axis].size()) << op.type << ", axis " << axis;
+    }
+  }
+}
+
+TEST(PropagatorOf, AgreesWithTheDependenceMaps) {
+  Random random(28);
+  int compared = 0;
+  for (int i = 0; i < Cases(300); ++i) {
+    const bool onnx = random.Chance(1, 3);
+    const Network network = onnx ? RandomOnnx(&random) : RandomTflite(&random, random.Chance(1, 2));
+    const Subgraph& subgraph = network.graph.subgraphs[graph::SubgraphId(0)];
+    for (const OpId id : network.ops) {
+      const Op& op = subgraph.ops[id];
+      for (std::size_t input = 0; input < op.inputs.size(); ++input) {
+        if (!op.inputs[input].valid() || subgraph.tensors[op.inputs[input]].constant) continue;
+        CompareWithMatrix(subgraph, op, input, &random, &compared);
+      }
+    }
+  }
+  EXPECT_GT(compared, Cases(3000));
 }
 
 }  // namespace
