@@ -26,7 +26,7 @@ constexpr const char* kBenchFooter =
     "Examples:\n"
     "  neap bench --list\n"
     "  neap bench serenity --markdown serenity.md --html serenity.html\n"
-    "  neap bench order --quick --expect bench/expectations/order.json\n"
+    "  neap bench order --quick --expect lab/bench/expectations/order.json\n"
     "\n"
     "Without an output file the Markdown goes to stdout. --expect compares peaks, bounds and "
     "arenas\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# clang-tidy over every source of the library, the tools and the benchmarks; tests are left out for
+# clang-tidy over every source of the library, the tools and the programs of lab; tests are left out for
 # time: tidy.sh BUILD_FOLDER [FILES...]. It reads the compile commands of a build made before. Most
 # of the time goes into the headers of the standard library, so sources are read in groups with one
 # batch or source of each module (their anonymous namespaces are separate). For single FILES, name a
@@ -22,7 +22,7 @@ pieces, flags = [], []
 for entry in json.load(open(os.path.join(sys.argv[1], 'compile_commands.json'))):
     source = os.path.join(entry['directory'], entry['file'])
     path = os.path.relpath(source, root)
-    ours = re.match(r'(neap|tools|bench)/', path) or '/Unity/' in path
+    ours = re.match(r'(neap|tools|lab)/', path) or '/Unity/' in path
     target = re.search(r'CMakeFiles/([^/]*)\.dir/', entry['command']).group(1)
     test = re.search(r'_(test|testing|cases)\.(cc|dir)|/test_|neap_test_headers|neap_onnx_proto',
                      path + ' ' + target + '.dir')
@@ -32,7 +32,7 @@ for entry in json.load(open(os.path.join(sys.argv[1], 'compile_commands.json')))
     texts = [text] + [pathlib.Path(name).read_text()
                       for name in re.findall(r'#include "(/.*)"', text) if '/Unity/' in path]
     # Programs have a main() each.
-    module = 'main' if any(re.search(r'^int main\(|^BENCHMARK_MAIN', t, re.M) for t in texts) else target
+    module = 'main' if any(re.search(r'^int main\(', t, re.M) for t in texts) else target
     pieces.append((sum(map(len, texts)), module, source))
     words = shlex.split(entry['command'])
     flags += [word for word in words if re.match(r'-[IDWf]', word)]

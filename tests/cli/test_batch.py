@@ -233,7 +233,7 @@ class Batch(CliTest):
 
     def test_random_graphs(self):
         """The generator of the benchmark makes different graphs, the same for the same seed."""
-        make = [sys.executable, str(SOURCE / "bench/make_random_graphs.py"), "--count", "30",
+        make = [sys.executable, str(SOURCE / "lab/tables/make_random_graphs.py"), "--count", "30",
                 "--operators", "50", "--seed"]
         texts = [subprocess.run(make + [seed], stdout=subprocess.PIPE, check=True).stdout
                  for seed in ("1", "1", "2")]

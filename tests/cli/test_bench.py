@@ -10,7 +10,7 @@ class Bench(CliTest):
 
     def check_suite(self, suite):
         self.searches_whole_networks()
-        stored = SOURCE / "bench/expectations" / f"{suite}.json"
+        stored = SOURCE / "lab/bench/expectations" / f"{suite}.json"
         self.expect(DONE, "bench", suite, "--quick", "--expect", stored, "--json", "r.json",
                     "--markdown", "r.md", "--svg", ".", timeout=290)
         report = json.loads((self.folder / "r.json").read_text())
@@ -76,7 +76,7 @@ class Bench(CliTest):
             self.assertGreaterEqual(row["compiler_microseconds"], row["best_microseconds"])
 
     def test_place(self):
-        stored = SOURCE / "bench/expectations/place.json"
+        stored = SOURCE / "lab/bench/expectations/place.json"
         self.check_suite("place")
         # One quality better than it can be: the run is a regression.
         wish = json.loads(stored.read_text())

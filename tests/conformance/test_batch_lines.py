@@ -31,7 +31,7 @@ def request_validator():
 
 
 def made_graphs(*words):
-    made = subprocess.run([sys.executable, str(SOURCE / "bench/make_random_graphs.py"), *words],
+    made = subprocess.run([sys.executable, str(SOURCE / "lab/tables/make_random_graphs.py"), *words],
                           stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
     return [json.loads(line) for line in made]
 

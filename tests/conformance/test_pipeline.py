@@ -178,6 +178,6 @@ def test_edgetpu_segments(request):
     segments = SHARED / "research/edgetpu-segments.tsv"
     if not request.config.getoption("--long") or not segments.is_file():
         pytest.skip("only with --long" if segments.is_file() else f"no {segments}")
-    done = subprocess.run([sys.executable, SOURCE / "bench/edgetpu_segments.py",
+    done = subprocess.run([sys.executable, SOURCE / "lab/tables/edgetpu_segments.py",
                            request.config.getoption("--neap"), segments], stdout=subprocess.PIPE, check=True)
     assert done.stdout.decode() == (SOURCE / "docs/results/edgetpu-segments.md").read_text()

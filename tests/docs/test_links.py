@@ -10,7 +10,7 @@ import urllib.parse
 import markdown
 
 
-SOURCE_PATH = re.compile(r"`((?:neap|lab|testing|tests|scripts|schemas|tools|bench|examples|docs|cmake|share)/[\w*./-]+)`")
+SOURCE_PATH = re.compile(r"`((?:neap|lab|testing|tests|scripts|schemas|tools|examples|docs|cmake|share)/[\w*./-]+)`")
 
 
 def target_of(page, target):

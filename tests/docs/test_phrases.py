@@ -54,7 +54,7 @@ def messages_of_source():
     """[(file, [string literals, adjacent ones joined, on their lines])] of the program, without its tests."""
     for folder in ("neap", "lab", "tools"):
         for path in sorted((markdown.SOURCE / folder).rglob("*.cc")):
-            if re.search(r"(_test|_testing)\.cc$|_bench|/train/", str(path)):
+            if re.search(r"(_test|_testing)\.cc$|/train/|/tables/", str(path)):
                 continue
             text = re.sub(r'"[ \n]*\n\s*"', "", path.read_text())
             literals = [" ".join(LITERAL.findall(line)) if not line.lstrip().startswith(("//", "#")) else ""

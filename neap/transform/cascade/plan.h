@@ -75,7 +75,7 @@ struct SearchOutcome {
   // when they were found.
   std::vector<Proposal> front;
   std::size_t chosen = 0;      // of front
-  Proposal uncut;              // the graph as it is, planned by the same pipeline
+  Proposal uncut;              // the graph as it is, planned with the same options
   bool fits = true;            // the chosen one is within the budget
   bool cut_short = false;      // a limit ended the search before all was tried
   compile::Compiled compiled;  // of the graph as it is
@@ -98,7 +98,7 @@ Result<graph::Graph> GraphOf(const graph::Graph& graph, const Proposal& proposal
 // live bytes, the multiplications and the runtime's persistent data are computed; only plans that
 // another plan of the same run beats in all three are dropped. The rest is combined by dynamic
 // programming over the order, again without thinning, and every remaining proposal is realised,
-// ordered and placed by the ordinary pipeline: that arena is its memory. Proposals that a lower
+// ordered and placed by compile::Compile(): that arena is its memory. Proposals that a lower
 // bound of their arena rules out are not placed. With `whole_front` the plans of all points have
 // passed check::CheckPlan(), else that of the chosen one. Fails as compile::Compile() does.
 // Deterministic, unless it is cut short.

@@ -5,7 +5,7 @@
 // The segment's output (its driver) advances by a fixed number of rows a step; every tensor before
 // it computes only the rows that this needs. Progress may be a fraction of a row, so that tensors
 // with more rows advance by single ones. The rule is extrapolated to before the driver's first row,
-// so that the pipeline fills step by step. Columns go the same way.
+// so that the lanes begin step by step. Columns go the same way.
 #pragma once
 
 #include <compare>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs on which least-peak orders are hard to find and to prove, as graph JSON.
 
-    bench/make_hard_graphs.py FOLDER [--seeds 11,12] [--families layered:100:30:any,ws:128 ...]
+    lab/tables/make_hard_graphs.py FOLDER [--seeds 11,12] [--families layered:100:30:any,ws:128 ...]
 
 The same files for the same seeds everywhere. Families:
     layered:OPS:WIDTH:SIZES   layers of WIDTH operators; each reads 2 to 6 tensors, three in four of

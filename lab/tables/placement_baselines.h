@@ -11,7 +11,7 @@
 #include "neap/base/random.h"
 #include "neap/solve/arena/problem.h"
 
-namespace neap::bench {
+namespace neap::tables {
 
 // By bytes * lifetime, largest first, each in the smallest gap that is large enough.
 arena::Placement PlaceByAreaBestFit(const arena::Problem& problem);
@@ -38,4 +38,4 @@ arena::Placement PlaceLikeTvmHillClimb(const arena::Problem& problem, int attemp
 arena::Placement PlaceLikeVelaHillClimb(const arena::Problem& problem, int attempts,
                                         Random& random);
 
-}  // namespace neap::bench
+}  // namespace neap::tables

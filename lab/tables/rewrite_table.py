@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of docs/results/rewriting.md: peaks and operators before and after.
 
-    bench/rewrite_table.py build/release/tools/neap [FILE_OR_FOLDER...] [--zoo NAME...]
+    lab/tables/rewrite_table.py build/release/tools/neap [FILE_OR_FOLDER...] [--zoo NAME...]
         [--runtime PROFILE] [--branched]
 
 Prints Markdown. Without files and names: networks of the zoo, then ../shared/graphs and the branched

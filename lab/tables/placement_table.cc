@@ -11,13 +11,13 @@
 #include <functional>
 #include <map>
 
-#include "bench/placement_baselines.h"
-#include "bench/placement_files.h"
+#include "lab/tables/placement_baselines.h"
+#include "lab/tables/placement_files.h"
 #include "neap/base/bytes.h"
 #include "neap/solve/arena/arena.h"
 #include "neap/solve/arena/check.h"
 
-namespace neap::bench {
+namespace neap::tables {
 namespace {
 
 using arena::Placement;
@@ -209,14 +209,15 @@ int Run(const Options& options) {
   }
   fmt::print("# Benchmarks of placement\n\n");
   fmt::print(
-      "Made by `build/release/bench/placement_table --seed {} --seeds {} --seconds {} "
+      "Made by `build/release/lab/tables/placement_table --seed {} --seeds {} --seconds {} "
       "--attempts {}`.\nSeconds are processor time of one thread on a machine that was doing other "
       "work. Every\nplacement passed the independent checker. The instances (MiniMalloc's A to H, "
       "idealloc's others)\nare not part of this repository.\n\n",
       options.first_seed, options.seeds, options.seconds, options.vela_attempts);
   fmt::print(
       "## Percent over the load bound\n\nHeuristics of other tools as Neap implements them from "
-      "descriptions (`bench/placement_baselines.h`),\nnot runs of those tools; 500 swaps of TVM's "
+      "descriptions (`lab/tables/placement_baselines.h`),\nnot runs of those tools; 500 swaps of "
+      "TVM's "
       "hill climbing, {} of Vela's. Neap: `neap place FILE\n--seed {}`. Seconds where there are "
       "more than 0.01.\n\n",
       FormatCount(options.vela_attempts), options.first_seed);
@@ -234,15 +235,15 @@ int Run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace neap::bench
+}  // namespace neap::tables
 
 int main(int argc, char** argv) {
-  neap::bench::Options options;
+  neap::tables::Options options;
   CLI::App app("Tables of docs/results/placement.md on standard output");
   app.add_option("--seed", options.first_seed);
   app.add_option("--seeds", options.seeds)->check(CLI::Range(1, 1000));
   app.add_option("--seconds", options.seconds);
   app.add_option("--attempts", options.vela_attempts)->check(CLI::Range(1, 99'999));
   CLI11_PARSE(app, argc, argv);
-  return neap::bench::Run(options);
+  return neap::tables::Run(options);
 }

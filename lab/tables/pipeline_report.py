@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables and figure of docs/results/pipelines.md: pipeline_report.py STAGES_TABLE [SVG] > tables.md
 
-STAGES_TABLE is the program build/release/bench/stages_table. Everything but the times of the solver is
+STAGES_TABLE is the program build/release/lab/tables/stages_table. Everything but the times of the solver is
 the same on every machine.
 """
 

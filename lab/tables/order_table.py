@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of order searches: peak, proven bound, states, seconds, for files or folders of models.
 
-    bench/order_table.py build/release/tools/neap FILE_OR_FOLDER... [--runs N] [--beside FILE]
+    lab/tables/order_table.py build/release/tools/neap FILE_OR_FOLDER... [--runs N] [--beside FILE]
         [-- OPTIONS OF neap plan]
 
 Prints Markdown. Seconds are those of the order search alone (median of the runs), on whatever machine

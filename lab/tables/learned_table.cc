@@ -9,6 +9,7 @@
 //   learned_table stages [WEIGHTS]     wide synthetic graphs, 4 stages
 //   learned_table peak [WEIGHTS]       peak memory: wide synthetic graphs
 //   learned_table zoo [NETWORK...]     peak memory: networks of the zoo
+//   learned_table time                 processor time from graph to repaired order
 //
 // WEIGHTS: a file; default: what comes with the program. Gaps are (found - bound) / bound.
 #include <fmt/format.h>
@@ -17,14 +18,18 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lab/zoo/zoo.h"
+#include "neap/base/check.h"
+#include "neap/base/random.h"
 #include "neap/compile/compile.h"
 #include "neap/io/file.h"
+#include "neap/learn/network.h"
 #include "neap/learn/peak.h"
 #include "neap/learn/repair.h"
 #include "neap/learn/sampler.h"
@@ -433,8 +438,71 @@ int Zoo(std::vector<std::string> names) {
   return 0;
 }
 
+struct Configuration {
+  const char* name;
+  learn::Coder encoder;
+  learn::Coder decoder;
+  learn::Mask mask;
+  std::int32_t max_nodes;  // more take minutes
+};
+
+// Of one run from graph to repaired order; untrained weights of the width of the built-in ones.
+double MillisecondsOf(const Configuration& configuration, std::int32_t nodes) {
+  learn::ModelConfig config;
+  config.encoder = configuration.encoder;
+  config.decoder = configuration.decoder;
+  config.mask = configuration.mask;
+  const learn::Model model = learn::InitialModel(config, 1);
+  const learn::Network network(model);
+  learn::SamplerOptions options;
+  options.nodes = nodes;
+  options.min_levels = nodes / 6;
+  options.max_levels = nodes / 4;
+  Random random(1);
+  const learn::Dag dag = learn::Sample(options, &random);
+  constexpr double kMinSeconds = 0.2;
+  const std::clock_t start = std::clock();
+  const auto seconds = [&] { return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC; };
+  int runs = 0;
+  std::size_t ops = 0;
+  for (; runs == 0 || seconds() < kMinSeconds; ++runs) {
+    ops += learn::Repair(dag, learn::GreedyNodes(network, dag)).size();
+  }
+  NEAP_CHECK(ops == static_cast<std::size_t>(runs) * static_cast<std::size_t>(nodes),
+             "an order has every operator");
+  return seconds() * 1000 / runs;
+}
+
+int Time() {
+  using learn::Coder;
+  using learn::Mask;
+  constexpr std::int32_t kNodes[] = {30, 100, 782};  // the document's largest network has 782
+  constexpr Configuration kConfigurations[] = {
+      {"LSTM-LSTM, `visited`", Coder::kLstm, Coder::kLstm, Mask::kVisited, 782},
+      {"LSTM-LSTM, `ready`", Coder::kLstm, Coder::kLstm, Mask::kReady, 782},
+      {"Transformer-LSTM, `visited`", Coder::kTransformer, Coder::kLstm, Mask::kVisited, 782},
+      {"LSTM-Transformer, `visited`", Coder::kLstm, Coder::kTransformer, Mask::kVisited, 100}};
+  fmt::print("| configuration |");
+  for (const std::int32_t nodes : kNodes) fmt::print(" {} nodes |", nodes);
+  fmt::print("\n|---|---|---|---|\n");
+  for (const Configuration& configuration : kConfigurations) {
+    fmt::print("| {} |", configuration.name);
+    for (const std::int32_t nodes : kNodes) {
+      if (nodes > configuration.max_nodes) {
+        fmt::print(" not run |");
+      } else {
+        fmt::print(" {:.1f} ms |", MillisecondsOf(configuration, nodes));
+      }
+    }
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 int Run(const std::vector<std::string>& args) {
   if (args.empty()) return 2;
+  if (args[0] == "time") return Time();
   if (args[0] == "zoo") return Zoo({args.begin() + 1, args.end()});
   learn::Model model =
       learn::BuiltinModel(args[0] == "peak" ? learn::Task::kPeak : learn::Task::kStages);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each order strategy finds and proves, and where it stops, as Markdown tables.
 
-    bench/strategies_table.py build/tools/neap GRAPH... [--max-states N] [--time-limit S]
+    lab/tables/strategies_table.py build/tools/neap GRAPH... [--max-states N] [--time-limit S]
 
 GRAPH is a model or graph file, `zoo:NAME` or `zoo:NAME:NODES` (made by `neap zoo`), or
 `three-cells:OPERATORS` (three randomly wired cells with about so many operators in all, made here, the

@@ -17,7 +17,7 @@ import time
 
 import numpy
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests/conformance"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests/conformance"))
 from tensors import random_tensor  # noqa: E402
 
 
@@ -86,7 +86,7 @@ def row(neap, model, runs):
 
 def main():
     parser = argparse.ArgumentParser()
-    root = pathlib.Path(__file__).parents[1]
+    root = pathlib.Path(__file__).parents[2]
     parser.add_argument("--neap", default=str(root / "build/release/tools/neap"))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("models", nargs="+")

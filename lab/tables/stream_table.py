@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fronts of streamed plans: memory against work, every point executed and compared.
 
-    python3 bench/stream_table.py --neap build/release/tools/neap > docs/results/streams.md
-    python3 bench/stream_table.py --neap build/release/tools/neap MODEL.tflite ... --rows-only
-    python3 bench/stream_table.py --network mobilenet-v2 --network ds-cnn --inputs external --jobs 2
+    python3 lab/tables/stream_table.py --neap build/release/tools/neap > docs/results/streams.md
+    python3 lab/tables/stream_table.py --neap build/release/tools/neap MODEL.tflite ... --rows-only
+    python3 lab/tables/stream_table.py --network mobilenet-v2 --network ds-cnn --inputs external --jobs 2
 
 Without models: networks of the zoo in int8 and, where the folder of shared models is there
 ($NEAP_SHARED, else ../shared), public ones, those with float inputs and outputs with integer ones, too
@@ -42,7 +42,7 @@ bytes were compared with a layer-by-layer run. Networks of the zoo are int8 with
 published.
 
 ```
-python3 bench/stream_table.py --neap build/release/tools/neap > docs/results/streams.md
+python3 lab/tables/stream_table.py --neap build/release/tools/neap > docs/results/streams.md
 ```
 
 - *layer by layer*: peak of the file order, in bytes.

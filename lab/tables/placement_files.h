@@ -16,7 +16,7 @@
 #include "neap/io/gzip.h"
 #include "neap/solve/arena/csv.h"
 
-namespace neap::bench {
+namespace neap::tables {
 
 inline std::filesystem::path PlacementFolder(const std::string& name) {
   const char* shared = std::getenv("NEAP_SHARED");
@@ -50,4 +50,4 @@ inline std::optional<arena::Problem> ReadPlacement(const std::filesystem::path& 
   return std::move(csv->problem);
 }
 
-}  // namespace neap::bench
+}  // namespace neap::tables

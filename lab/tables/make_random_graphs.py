@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A manifest of random graphs for `neap batch`, all different, the same for the same seed.
 
-    bench/make_random_graphs.py --count 10000 --operators 50 --seed 1 > graphs.jsonl
+    lab/tables/make_random_graphs.py --count 10000 --operators 50 --seed 1 > graphs.jsonl
 
 Three kinds in turn: layers that read the two layers before them, randomly wired graphs (every pair of
 operators within a window is joined with one probability), and chains with skip connections. Sizes of

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/placement_baselines.h"
+#include "lab/tables/placement_baselines.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "neap/solve/arena/arena.h"
 
-namespace neap::bench {
+namespace neap::tables {
 namespace {
 
 using arena::Buffer;
@@ -282,4 +282,4 @@ Placement PlaceLikeVelaHillClimb(const Problem& problem, int attempts, Random& r
   return best;
 }
 
-}  // namespace neap::bench
+}  // namespace neap::tables

@@ -111,7 +111,7 @@ def print_times(program, networks):
 
 def main(program, table):
     segments = read_segments(table)
-    print("# Segments of the Edge TPU compiler\n\nMade by:\n\n```\npython3 bench/edgetpu_segments.py "
+    print("# Segments of the Edge TPU compiler\n\nMade by:\n\n```\npython3 lab/tables/edgetpu_segments.py "
           "build/release/tools/neap ../shared/research/edgetpu-segments.tsv > docs/results/edgetpu-segments.md\n```")
     print("\nThe Edge TPU compiler cut SSD MobileNet v1 and v2 (300x300, COCO, uint8) into 2, 3 and 4 segments: "
           "google-coral/test_data,\nfolder `pipeline`, Apache-2.0. Neap cuts the same networks, `neap zoo NAME "

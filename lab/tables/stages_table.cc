@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables of docs/results/pipelines.md, as tab separated lines: ten networks as layer graphs,
-// k = 4, 5, 6, every method (bench/pipeline_report.py makes the tables of it). stages_table
+// k = 4, 5, 6, every method (lab/tables/pipeline_report.py makes the tables of it). stages_table
 // [--device NAME] [--objective time|parameters]
 // [--children] [--cache BYTES] [--link PICOSECONDS] [--fixed PICOSECONDS] [--mac FEMTOSECONDS]
 #include <fmt/format.h>
