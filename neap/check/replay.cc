@@ -396,7 +396,7 @@ void Replayer::CountBytes(SubgraphId id, SubgraphReplay& replay) {
 }
 
 std::optional<EntryReplay> Replayer::ExpandCalls(const plan::EntryPlan& entry) {
-  EntryReplay replay;
+  EntryReplay result;
   std::vector<std::int64_t> change(entry.steps.size() + 1, 0);
   std::int64_t total = 0;
   std::vector<SubgraphReplay::Call> open = {{entry.subgraph, 0}};
@@ -416,7 +416,7 @@ std::optional<EntryReplay> Replayer::ExpandCalls(const plan::EntryPlan& entry) {
     for (const SubgraphReplay::Call& inner : replay.calls) {
       open.push_back({inner.body, call.begin + inner.begin});
     }
-    CallSpan& span = replay.calls[call.body];
+    CallSpan& span = result.calls[call.body];
     span.first_begin = span.count == 0 ? call.begin : std::min(span.first_begin, call.begin);
     span.last_begin = std::max(span.last_begin, call.begin);
     ++span.count;
@@ -424,9 +424,9 @@ std::optional<EntryReplay> Replayer::ExpandCalls(const plan::EntryPlan& entry) {
   std::int64_t live = 0;
   for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
     live += change[slot];
-    replay.live_bytes.push_back(live);
+    result.live_bytes.push_back(live);
   }
-  return replay;
+  return result;
 }
 
 }  // namespace neap::check

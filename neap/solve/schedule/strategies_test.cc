@@ -139,8 +139,8 @@ TEST(Strategies, ThatProveAgreeWithBruteForceOnPureProblems) {
 TEST(Strategies, AreHonestWhenALimitEndsThem) {
   Random random(23);
   std::vector<Named> all = Proving();
-  all.push_back({"best-first", Forced::kSets});
-  all.push_back({"best-first", Forced::kRelaxed});
+  all.push_back({Method::kBestFirst, Forced::kSets});
+  all.push_back({Method::kBestFirst, Forced::kRelaxed});
   int ended_early = 0;
   for (int i = 0; i < Cases(1500); ++i) {
     const Problem problem = RandomProblem(random, Shape{});
@@ -178,7 +178,7 @@ TEST(Strategies, AreHonestWhenTheyAreStopped) {
 TEST(Strategies, RepeatExactly) {
   Random random(25);
   std::vector<Named> all = Proving();
-  all.push_back({"best-first", Forced::kSets});
+  all.push_back({Method::kBestFirst, Forced::kSets});
   for (int i = 0; i < 50; ++i) {
     const Problem problem = RandomProblem(random, Shape{});
     Limits limits;
@@ -242,7 +242,8 @@ TEST(Strategies, HandleLongChains) {
   }
   Limits limits;
   limits.max_states = 30'000;
-  for (const Named& named : {Named{"serenity-dp"}, Named{"best-first", Forced::kNone}}) {
+  for (const Named& named :
+       {Named{Method::kSerenityDp}, Named{Method::kBestFirst, Forced::kNone}}) {
     const Outcome outcome = RunNamed(named, chain, limits);
     EXPECT_EQ(outcome.peak_bytes, 13) << named.Name();
     EXPECT_TRUE(outcome.optimal()) << named.Name();
@@ -390,8 +391,8 @@ TEST(ForcedSets, AGoodSetIsNotSafe) {
   EXPECT_EQ(committed->live_bytes, (std::vector<std::int64_t>{1, 4, 14, 7, 9, 12, 15}));
   EXPECT_EQ(better->live_bytes, (std::vector<std::int64_t>{1, 4, 14, 7, 10, 13, 7}));
   // Here a single operator of the set is forced, which the document looks at first: no harm done.
-  EXPECT_EQ(RunNamed({"best-first", Forced::kSets}, problem, Limits{}).peak_bytes, 14);
-  EXPECT_EQ(RunNamed({"best-first", Forced::kProven}, problem, Limits{}).peak_bytes, 14);
+  EXPECT_EQ(RunNamed({Method::kBestFirst, Forced::kSets}, problem, Limits{}).peak_bytes, 14);
+  EXPECT_EQ(RunNamed({Method::kBestFirst, Forced::kProven}, problem, Limits{}).peak_bytes, 14);
 }
 
 // The same flaw where no single operator is forced. Outputs O (1 byte, read by 3, 4, 5) and P (10
@@ -406,14 +407,14 @@ TEST(ForcedSets, LoseTheOptimumAsWrittenAndKeepItRepaired) {
                      {5, {5}, false, true},           {1, {6}, false, true}};
   problem.scratch_bytes = {0, 0, 19, 0, 0, 0, 24};
   ASSERT_EQ(BruteForcePeak(problem), 30);
-  const Outcome written = RunNamed({"best-first", Forced::kSets}, problem, Limits{});
+  const Outcome written = RunNamed({Method::kBestFirst, Forced::kSets}, problem, Limits{});
   EXPECT_EQ(written.peak_bytes, 32);
   EXPECT_LE(written.lower_bound_bytes, 30);
-  const Outcome repaired = RunNamed({"best-first", Forced::kProven}, problem, Limits{});
+  const Outcome repaired = RunNamed({Method::kBestFirst, Forced::kProven}, problem, Limits{});
   EXPECT_EQ(repaired.peak_bytes, 30);
   EXPECT_TRUE(repaired.optimal());
   // The repair takes a set here, and not just everything one by one.
-  EXPECT_LT(repaired.states, RunNamed({"best-first"}, problem, Limits{}).states);
+  EXPECT_LT(repaired.states, RunNamed({Method::kBestFirst}, problem, Limits{}).states);
 }
 
 Problem AnyProblem(Random& random) { return RandomProblem(random, Shape{}); }
@@ -479,8 +480,8 @@ TEST(ForcedOperator, SavesStates) {
   std::int64_t single = 0;
   for (int i = 0; i < 300; ++i) {
     const Problem problem = RandomProblem(random, Shape{});
-    none += RunNamed({"best-first", Forced::kNone}, problem, Limits{}).states;
-    single += RunNamed({"best-first"}, problem, Limits{}).states;
+    none += RunNamed({Method::kBestFirst, Forced::kNone}, problem, Limits{}).states;
+    single += RunNamed({Method::kBestFirst}, problem, Limits{}).states;
   }
   EXPECT_LT(single, none);
 }
