@@ -39,7 +39,7 @@ class Network {
   friend class Forward;
   const Model& model_;
   const Kernels& kernels_;
-  std::vector<TensorSpec> layout_;
+  std::vector<TensorSpec> tensors_;
 };
 
 // The network's sequence of nodes, as it comes: with Mask::kVisited it may break precedences.
