@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian 12 packages that are missing: install_packages.sh [--build] [--test] [--train]
-# [--arm64]. --build: to build the program (the default). --test: to run all tests as well. --train: to
-# build neap-train (libtorch; the CPU build of Debian, some 200 MB with its dependencies). --arm64: to
-# build the program for arm64 (preset `arm64`) and run it on x86-64; the arm64 libraries are unpacked in
-# build/arm64-sysroot, and the machine's own packages stay of one architecture.
+# Installs the Debian 12 packages that are missing: install_packages.sh [--build] [--test] [--firmware]
+# [--train] [--arm64]. --build: to build the program (the default). --test: to run all tests as well,
+# --firmware included. --firmware: compilers for Arm and RISC-V without an operating system, and emulated
+# boards (firmware/README.md; some 200 MB to download). --train: to build neap-train (libtorch; the CPU
+# build of Debian, some 200 MB with its dependencies). --arm64: to build the program for arm64 (preset
+# `arm64`) and run it on x86-64; the arm64 libraries are unpacked in build/arm64-sysroot, and the machine's
+# own packages stay of one architecture.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,6 +17,8 @@ build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev 
 test_packages=(git python3 python3-venv libgtest-dev libgmock-dev
   clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev doxygen coinor-cbc
   chromium chromium-driver)
+firmware_packages=(cmake ninja-build gcc python3 gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
+  gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
 train_packages=(libtorch-dev libopenblas0-pthread)
 cross_packages=(g++-aarch64-linux-gnu qemu-user)
 # Those of build_packages that are linked or included, with their shared libraries.
@@ -26,10 +30,11 @@ packages=("${build_packages[@]}")
 for argument in "$@"; do
   case "$argument" in
     --build) ;;
-    --test) packages+=("${test_packages[@]}") ;;
+    --test) packages+=("${test_packages[@]}" "${firmware_packages[@]}") ;;
+    --firmware) packages+=("${firmware_packages[@]}") ;;
     --train) packages+=("${train_packages[@]}") ;;
     --arm64) packages+=("${cross_packages[@]}"); arm64=1 ;;
-    *) echo "usage: $0 [--build] [--test] [--train] [--arm64]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--build] [--test] [--firmware] [--train] [--arm64]" >&2; exit 2 ;;
   esac
 done
 

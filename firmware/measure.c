@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a network that `neap emit` wrote on every input of a file, and writes the outputs to
+// output.bin. Then prints `runs N stack N`, the number of inputs and the bytes of stack that were
+// in use.
+//
+// NETWORK_HEADER, NETWORK_PREFIX, NETWORK_MACROS name the network. Its inputs come, one after the
+// other, from
+// - input.bin, written to the arena before a run, by default;
+// - input.bin, row by row during a run, with NETWORK_FED_BY_ROWS;
+// - the file NETWORK_INPUTS, linked into flash and read in place.
+
+#include NETWORK_HEADER
+
+#include "board.h"
+
+#define JOIN_NAMES(a, b) a##_##b
+#define JOIN(a, b) JOIN_NAMES(a, b)
+#define NAME(suffix) JOIN(NETWORK_PREFIX, suffix)
+#define MACRO(suffix) JOIN(NETWORK_MACROS, suffix)
+
+static uint8_t arena[MACRO(ARENA_BYTES)]
+    __attribute__((section(".arena"), aligned(MACRO(ARENA_ALIGN) < 4 ? 4 : MACRO(ARENA_ALIGN))));
+
+// Exit codes; a fault has BOARD_FAULT_EXIT.
+enum { kBadFiles = 2, kNetworkFailed = 3 };
+// Results of run_next beside those of the network.
+enum { kNoMoreInputs = 1000, kPartOfAnInput };
+
+#if defined(NETWORK_INPUTS)
+
+#if defined(__APPLE__)
+#error "inputs are linked by the directives of ELF"
+#endif
+__asm__(
+    ".pushsection .board_inputs,\"a\"\n"
+    ".balign 16\n"
+    "measure_inputs:\n"
+    ".incbin \"" NETWORK_INPUTS
+    "\"\n"
+    "measure_inputs_end:\n"
+    ".popsection\n");
+extern const int8_t measure_inputs[] __asm__("measure_inputs");
+extern const int8_t measure_inputs_end[] __asm__("measure_inputs_end");
+
+static int run_next(int input, uint32_t number) {
+  (void)input;
+  const int8_t* const next = measure_inputs + number * MACRO(INPUT_BYTES);
+  if (next == measure_inputs_end) return kNoMoreInputs;
+  if (measure_inputs_end - next < (ptrdiff_t)MACRO(INPUT_BYTES)) return kPartOfAnInput;
+  board_count_begin();
+  const int result = NAME(run)(arena, next);
+  board_count_end();
+  return result;
+}
+
+#elif defined(NETWORK_FED_BY_ROWS)
+
+static int read_row(void* user, int row, int8_t* to) {
+  const uint32_t read = board_read(*(const int*)user, to, MACRO(INPUT_ROW_BYTES));
+  if (read == MACRO(INPUT_ROW_BYTES)) return 0;
+  return row == 0 && read == 0 ? kNoMoreInputs : kPartOfAnInput;
+}
+
+static int run_next(int input, uint32_t number) {
+  (void)number;
+  board_count_begin();
+  const int result = NAME(run_rows)(arena, read_row, &input);
+  if (result != kNoMoreInputs) board_count_end();  // without a first row there was no run to count
+  return result;
+}
+
+#else
+
+static int run_next(int input, uint32_t number) {
+  (void)number;
+  const uint32_t read = board_read(input, NAME(input)(arena), MACRO(INPUT_BYTES));
+  if (read != MACRO(INPUT_BYTES)) return read == 0 ? kNoMoreInputs : kPartOfAnInput;
+  board_count_begin();
+  const int result = NAME(run)(arena);
+  board_count_end();
+  return result;
+}
+
+#endif
+
+static int fail(const char* message, int code) {
+  board_print(message);
+  board_print("\n");
+  return code;
+}
+
+int main(void) {
+  const int input = board_open_to_read("input.bin");
+  const int output = board_open_to_write("output.bin");
+  if (input < 0) return fail("input.bin cannot be read", kBadFiles);
+  if (output < 0) return fail("output.bin cannot be written", kBadFiles);
+  uint32_t number = 0;
+  for (;; ++number) {
+    const int result = run_next(input, number);
+    if (result == kNoMoreInputs && number > 0) break;
+    if (result == kNoMoreInputs) return fail("no input", kBadFiles);
+    if (result == kPartOfAnInput) return fail("the inputs end within an input", kBadFiles);
+    if (result != 0) return fail("the network returned an error", kNetworkFailed);
+    if (board_write(output, NAME(output)(arena), MACRO(OUTPUT_BYTES)) != 0) {
+      return fail("output.bin cannot be written", kBadFiles);
+    }
+  }
+  board_close(output);
+  // Printed first, so that what printing needs of the stack is part of what is measured.
+  board_print("runs ");
+  board_print_number(number);
+  board_print(" stack ");
+  board_print_number(board_stack_used());
+  board_print("\n");
+  return 0;
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# neap_network(<target> FOLDER <folder>): the C files that `neap emit` wrote to a folder, as a library.
+# neap_firmware(<target> SOURCES ... [LIBRARIES ...] [STACK_BYTES n] [RAM_BYTES n]): a program for the board NEAP_BOARD of
+# boards.json. RAM_BYTES: the program is linked for, and where the processor allows it held to, so many bytes of RAM;
+# all that the board has by default.
+set(NEAP_FIRMWARE_FOLDER ${CMAKE_CURRENT_LIST_DIR})
+if(NOT NEAP_BOARD)
+  set(NEAP_BOARD host)
+endif()
+set(NEAP_OPTIMIZATION -O2 CACHE STRING "of networks and programs; -Os executes almost twice as many instructions")
+
+file(READ ${NEAP_FIRMWARE_FOLDER}/boards.json NEAP_BOARDS)
+function(neap_board_value result key)
+  string(JSON value GET "${NEAP_BOARDS}" boards ${NEAP_BOARD} ${key})
+  set(${result} ${value} PARENT_SCOPE)
+endfunction()
+
+add_library(neap_firmware_flags INTERFACE)
+target_compile_options(neap_firmware_flags INTERFACE
+  ${NEAP_OPTIMIZATION} -std=c99 -ffunction-sections -fdata-sections -fno-strict-aliasing
+  -Wall -Wextra -Wpedantic -Wconversion -Werror)
+target_include_directories(neap_firmware_flags INTERFACE ${NEAP_FIRMWARE_FOLDER}/support)
+
+neap_board_value(neap_cpu cpu)
+if(neap_cpu STREQUAL "host")
+  set(neap_support board_host.c)
+elseif(neap_cpu MATCHES "^rv32")
+  set(neap_support start.c startup_riscv.c semihosting.c)
+else()
+  set(neap_support start.c startup_arm.c semihosting.c)
+endif()
+list(TRANSFORM neap_support PREPEND ${NEAP_FIRMWARE_FOLDER}/support/)
+add_library(neap_board OBJECT ${neap_support})
+target_compile_options(neap_board PRIVATE -O1 -std=gnu11 -ffunction-sections -Wall -Wextra -Werror)
+if(NOT neap_cpu STREQUAL "host")
+  # The start runs before memory is set up: none of its loops may become a call.
+  target_compile_options(neap_board PRIVATE -fno-tree-loop-distribute-patterns)
+endif()
+target_include_directories(neap_board PUBLIC ${NEAP_FIRMWARE_FOLDER}/support)
+
+function(neap_network target)
+  cmake_parse_arguments(ARG "" "FOLDER" "" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.c ${ARG_FOLDER}/neap_rt/*.c)
+  if(NOT sources)
+    message(FATAL_ERROR "${ARG_FOLDER} has no C files: write them with neap emit")
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PUBLIC ${ARG_FOLDER})
+  target_link_libraries(${target} PRIVATE neap_firmware_flags)
+endfunction()
+
+function(neap_firmware target)
+  cmake_parse_arguments(ARG "" "STACK_BYTES;RAM_BYTES" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE neap_firmware_flags neap_board ${ARG_LIBRARIES})
+  if(NEAP_BOARD STREQUAL "host")
+    return()
+  endif()
+  if(NOT ARG_STACK_BYTES)
+    set(ARG_STACK_BYTES 2048)
+  endif()
+  if(NOT ARG_RAM_BYTES)
+    neap_board_value(ARG_RAM_BYTES ram_bytes)
+  endif()
+  foreach(key IN ITEMS flash_origin flash_bytes ram_origin)
+    neap_board_value(value ${key})
+    string(TOUPPER ${key} symbol)
+    target_link_options(${target} PRIVATE -Wl,--defsym=${symbol}=${value})
+  endforeach()
+  target_link_options(${target} PRIVATE -nostartfiles -T ${NEAP_FIRMWARE_FOLDER}/board.ld
+    -Wl,--defsym=RAM_BYTES=${ARG_RAM_BYTES} -Wl,--defsym=STACK_BYTES=${ARG_STACK_BYTES}
+    -Wl,--gc-sections -Wl,--no-warn-rwx-segments)
+  if(NOT neap_cpu MATCHES "^rv32")
+    target_link_options(${target} PRIVATE -specs=nano.specs)
+  endif()
+  set_target_properties(${target} PROPERTIES SUFFIX .elf LINK_DEPENDS ${NEAP_FIRMWARE_FOLDER}/board.ld)
+endfunction()
