@@ -19,6 +19,10 @@
 #define NAME(suffix) JOIN(NETWORK_PREFIX, suffix)
 #define MACRO(suffix) JOIN(NETWORK_MACROS, suffix)
 
+#ifndef NETWORK_INPUT_TYPE
+#define NETWORK_INPUT_TYPE int8_t
+#endif
+
 static uint8_t arena[MACRO(ARENA_BYTES)]
     __attribute__((section(".arena"), aligned(MACRO(ARENA_ALIGN) < 4 ? 4 : MACRO(ARENA_ALIGN))));
 
@@ -40,12 +44,12 @@ __asm__(
     "\"\n"
     "measure_inputs_end:\n"
     ".popsection\n");
-extern const int8_t measure_inputs[] __asm__("measure_inputs");
-extern const int8_t measure_inputs_end[] __asm__("measure_inputs_end");
+extern const NETWORK_INPUT_TYPE measure_inputs[] __asm__("measure_inputs");
+extern const NETWORK_INPUT_TYPE measure_inputs_end[] __asm__("measure_inputs_end");
 
 static int run_next(int input, uint32_t number) {
   (void)input;
-  const int8_t* const next = measure_inputs + number * MACRO(INPUT_BYTES);
+  const NETWORK_INPUT_TYPE* const next = measure_inputs + number * MACRO(INPUT_BYTES);
   if (next == measure_inputs_end) return kNoMoreInputs;
   if (measure_inputs_end - next < (ptrdiff_t)MACRO(INPUT_BYTES)) return kPartOfAnInput;
   board_count_begin();
@@ -56,9 +60,12 @@ static int run_next(int input, uint32_t number) {
 
 #elif defined(NETWORK_FED_BY_ROWS)
 
-static int read_row(void* user, int row, int8_t* to) {
-  const uint32_t read = board_read(*(const int*)user, to, MACRO(INPUT_ROW_BYTES));
-  if (read == MACRO(INPUT_ROW_BYTES)) return 0;
+static const uint32_t shape[] = MACRO(INPUT_SHAPE);  // batch, rows, ...
+
+static int read_row(void* user, int row, NETWORK_INPUT_TYPE* to) {
+  const uint32_t row_bytes = MACRO(INPUT_BYTES) / shape[1];
+  const uint32_t read = board_read(*(const int*)user, to, row_bytes);
+  if (read == row_bytes) return 0;
   return row == 0 && read == 0 ? kNoMoreInputs : kPartOfAnInput;
 }
 

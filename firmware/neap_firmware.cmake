@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# neap_network(<target> FOLDER <folder>): the C files that `neap emit` wrote to a folder, as a library.
+# neap_network(<target> FOLDER <folder>): the C files that `neap emit` wrote to a folder, as a library. Its property
+# NEAP_PREFIX is the prefix of all names.
 # neap_firmware(<target> SOURCES ... [LIBRARIES ...] [STACK_BYTES n] [RAM_BYTES n]): a program for the board NEAP_BOARD of
 # boards.json. RAM_BYTES: the program is linked for, and where the processor allows it held to, so many bytes of RAM;
 # all that the board has by default.
@@ -41,12 +42,18 @@ target_include_directories(neap_board PUBLIC ${NEAP_FIRMWARE_FOLDER}/support)
 
 function(neap_network target)
   cmake_parse_arguments(ARG "" "FOLDER" "" ${ARGN})
+  file(GLOB headers ${ARG_FOLDER}/*.h)
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.c ${ARG_FOLDER}/neap_rt/*.c)
-  if(NOT sources)
-    message(FATAL_ERROR "${ARG_FOLDER} has no C files: write them with neap emit")
+  list(LENGTH headers count)
+  if(NOT count EQUAL 1 OR NOT sources)
+    message(FATAL_ERROR "${ARG_FOLDER}: expected the header and the C files of one network, as neap emit writes them")
   endif()
+  get_filename_component(prefix ${headers} NAME_WE)
+  string(TOUPPER ${prefix} macros)
   add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES NEAP_PREFIX ${prefix})
   target_include_directories(${target} PUBLIC ${ARG_FOLDER})
+  target_compile_definitions(${target} PRIVATE "${macros}_WEIGHTS=__attribute__((section(\".neap_weights\")))")
   target_link_libraries(${target} PRIVATE neap_firmware_flags)
 endfunction()
 

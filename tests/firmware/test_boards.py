@@ -63,7 +63,7 @@ class Boards(unittest.TestCase):
         for name in names:
             board = self.board(name)
             for ram_bytes in [None] if name in UNPROTECTED else [None, 0x1b20]:
-                folder = self.folder / f"{name}-{ram_bytes}"
+                folder = self.folder / name
                 program = measure.build(board, folder, "overrun", ram_bytes=ram_bytes)
                 for access, what in [("i", "inside"), *FAULTS.items()]:
                     with self.subTest(board=name, ram_bytes=ram_bytes, access=what):
@@ -150,7 +150,7 @@ class Boards(unittest.TestCase):
         shutil.copytree(SMALL, network)
         source = network / "small.c"
         source.write_text("#include <stdlib.h>\n" + source.read_text().replace(
-            "return (int8_t *)arena + kInput;", "(void)arena; return (int8_t *)malloc(192);"))
+            "return (int8_t*)arena + kInput;", "(void)arena; return (int8_t*)malloc(192);"))
         for name in ("netduinoplus2", "virt-rv32"):
             with self.subTest(board=name), self.assertRaisesRegex(measure.Failure, "undefined reference to `_*(sbrk|heap|end)"):
                 measure.build(self.board(name), self.folder / name, "measure", network)

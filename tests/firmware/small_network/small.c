@@ -3,10 +3,15 @@
 
 #include <string.h>
 
-enum { kRows = 12, kColumns = SMALL_INPUT_ROW_BYTES, kInput = SMALL_OUTPUT_BYTES };
+/* Attributes of weights. */
+#ifndef SMALL_WEIGHTS
+#define SMALL_WEIGHTS
+#endif
 
-__attribute__((section(".neap_weights"))) static const int8_t weights[kRows] = {
-    3, -7, 11, -2, 5, -128, 127, 1, -64, 9, -31, 17};
+enum { kRows = 12, kColumns = 16, kInput = SMALL_OUTPUT_BYTES };
+
+SMALL_WEIGHTS static const int8_t weights[kRows] = {3,   -7, 11,  -2, 5,   -128,
+                                                    127, 1,  -64, 9,  -31, 17};
 
 int8_t* small_input(void* arena) { return (int8_t*)arena + kInput; }
 

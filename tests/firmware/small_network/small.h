@@ -10,7 +10,8 @@
 #define SMALL_ARENA_BYTES 208
 #define SMALL_ARENA_ALIGN 4
 #define SMALL_INPUT_BYTES 192
-#define SMALL_INPUT_ROW_BYTES 16
+#define SMALL_INPUT_SHAPE \
+  { 1, 12, 16, 1 }
 #define SMALL_OUTPUT_BYTES 16
 
 typedef int (*small_row_fn)(void* user, int row, int8_t* dst);
