@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The solvers alone, from C99: an order of least peak, then places for its buffers. Two branches, one
+ * The solvers alone, from C99: an order of minimum peak, then places for its buffers. Two branches, one
  * with a large tensor, one with a larger one:
  *
  *   in -> A -> a -> B -> b \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each order strategy finds and proves, and where it stops, as Markdown tables.
+"""Results, proofs and limits of each order strategy, as Markdown tables.
 
     lab/tables/strategies_table.py build/tools/neap GRAPH... [--max-states N] [--time-limit S]
 

@@ -5,8 +5,8 @@
     scripts/learned/seeds.py FOLDER [--join FILE]     FOLDER/CONFIGURATION.seedN.csv
     scripts/learned/seeds.py docs/results/learned/figure2.csv
 
---join writes all curves as one CSV file (configuration, seed, step, mismatch, cost), which is what the
-second form reads; curves that FILE already has stay unless FOLDER has them too.
+--join writes all curves as one CSV file (configuration, seed, step, mismatch, cost), the input of
+the second form; curves that FILE already has stay unless FOLDER has them too.
 """
 import csv
 import math

@@ -81,7 +81,7 @@ class Browser:
         return self.ask("POST", "/execute/sync", {"script": script, "args": []})
 
     def errors(self):
-        """What the console and the page's own guard complain about."""
+        """Errors of the console and of the page's own guard."""
         lines = [entry["message"] for entry in self.ask("POST", "/se/log", {"type": "browser"})
                  if entry["level"] in ("SEVERE", "WARNING")]
         error = self.run("return document.documentElement.dataset.error || null")

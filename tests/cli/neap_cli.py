@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the program share: a folder of its own for each test, models, runs."""
+"""Shared by the tests of the program: a folder of its own for each test, models, runs."""
 
 import json
 import os

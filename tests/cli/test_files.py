@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the command line names: none is written over another that it reads or writes."""
+"""Files that the command line names: no output overwrites another file that the command reads or writes."""
 
 import json
 

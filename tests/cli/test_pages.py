@@ -329,7 +329,7 @@ class Pages(CliTest):
 
 
 class Files(CliTest):
-    """What other viewers read, without a browser."""
+    """Files for other viewers, without a browser."""
 
     def check_planned_figure(self, model):
         """Page, JSON and text of `neap inspect` have the figure of `neap plan`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made from the option tables: the reference, the manual page, completions."""
+"""Files generated from the option tables: the reference, the manual page, completions."""
 
 import json
 import os

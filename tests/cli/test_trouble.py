@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong in practice: wrong paths, broken files, full disks, closed pipes, Ctrl-C."""
+"""Failures in practice: wrong paths, broken files, full disks, closed pipes, Ctrl-C."""
 
 import json
 import random
@@ -140,7 +140,7 @@ class Trouble(CliTest):
         self.assertEqual(report["plan"]["order_status"], "bounded")
 
     def test_time_limit(self):
-        """What is true on any machine. That searches stop at the deadline, with the clock counted, is
+        """Properties that are true on any machine. That searches stop at the deadline, with the clock counted, is
         tested beside each of them (limits_test.cc)."""
         self.write_json("wide.json", wide_graph(200, 1))
         for seconds in ("0.000001", "0.2", "2"):

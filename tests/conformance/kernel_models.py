@@ -49,7 +49,7 @@ class KernelMaker(RecurrentMaker):
         return self.value(dtype, data.shape, data)
 
     def under_test(self, code, inputs, outputs, options=None, custom=None, sources=None, **fields):
-        """`inputs` and `outputs`: tensors; those that are no constants are the model's own."""
+        """`inputs` and `outputs`: tensors; those that are not constants are the model's own."""
         kind, made = 0, None
         if options:
             made = getattr(schema, options + "OptionsT")()

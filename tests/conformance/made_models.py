@@ -70,7 +70,7 @@ class Maker:
 
 def crowded(seed):
     """Tensors of random sizes and lifetimes that fill the same number of bytes again and again, so that
-    few placements fit, in the order of the file. What is read last leaves four floats, which are
+    few placements fit, in the order of the file. The last consumers' outputs of four floats are
     added up."""
     state = seed * 2654435761 % 2 ** 32
 

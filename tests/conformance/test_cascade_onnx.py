@@ -2,7 +2,7 @@
 """Operators in tiles under ONNX Runtime: the points of `neap pareto`, delivered, run and measured.
 
 Outputs of integers are equal byte by byte; those of floats as far as a kernel's order of sums does not
-depend on sizes. What is measured is the resident memory of the process while the model runs (run_onnx.py).
+depend on sizes. The tests measure the resident memory of the process while the model runs (run_onnx.py).
 """
 
 import json

@@ -105,7 +105,7 @@ def shapes_of(graph):
 
 def mend(model):
     """The files keep the shapes but not all attributes: without these an operator would give other
-    shapes than the file declares, or be none. What the declared shapes need is put in."""
+    shapes than the file declares, or not exist. The function adds the attributes for the declared shapes."""
     shapes = shapes_of(model.graph)
     for node in model.graph.node:
         names = {attribute.name: attribute for attribute in node.attribute}

@@ -29,7 +29,7 @@ def pytest_generate_tests(metafunc):
 
 
 def measured(model):
-    """What litert_arena.py prints; None when LiteRT refuses the model."""
+    """The output of litert_arena.py; None when LiteRT refuses the model."""
     program = pathlib.Path(__file__).with_name("litert_arena.py")
     try:
         run = subprocess.run([sys.executable, "-B", program, model], capture_output=True,

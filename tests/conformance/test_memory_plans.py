@@ -155,7 +155,7 @@ def test_delivered(neap, model, table, request, tmp_path):
 
 @pytest.mark.parametrize("known", GAINS)
 def test_operators_unchanged(neap, known, table, tmp_path):
-    """What addresses alone give, to the byte."""
+    """The arena with addresses alone, to the byte."""
     pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
     original = SHARED / "models" / known
     if not original.exists():

@@ -81,7 +81,7 @@ def test_places_of_a_move_are_disjoint(neap, model, tmp_path):
 
 
 def test_a_move_to_a_wrong_place_shows(neap, model, tmp_path):
-    """What was moved onto a tensor in use destroys it."""
+    """A move onto a tensor in use destroys it."""
     planned, report = delivered(neap, model, tmp_path)
     before = Run("tflm", model, tmp_path, (1, 2))
     data = planned.read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Neap adds to .onnx files is of their operator set: generated networks of versions 7 to 21 in tiles
+"""Operators that Neap adds to .onnx files are of the file's operator set: generated networks of versions 7 to 21 in tiles
 under ONNX Runtime, and the networks of ../shared/models of old versions."""
 
 import pytest

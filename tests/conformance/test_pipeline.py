@@ -45,7 +45,7 @@ def arrays_of(program, *words):
 
 
 def of_seeds(arrays, keys):
-    """What compare() takes, of the outputs with these keys."""
+    """The arguments of compare() for the outputs with these keys."""
     return {seed: [arrays[key] for key in sorted(keys) if key.startswith(seed + "_")] for seed in SEEDS}
 
 

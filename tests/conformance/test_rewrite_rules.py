@@ -2,7 +2,7 @@
 """Random instances of every rewriting rule in the stock runtimes, before and after.
 
 build/*/neap/rewrite/rewrite_cases writes them: shapes, windows, strides, dilations, paddings, groups, scales per
-channel, and random networks of many rules. What is bitwise has to keep every byte; sums in another order
+channel, and random networks of many rules. Bitwise rewrites keep every byte; sums in another order
 have to stay within 2 K u / (1 - K u) of the sum of absolute values, for K products (the rules' headers).
 Thousands with --long, a sample without.
 """

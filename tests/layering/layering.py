@@ -16,7 +16,7 @@ The rules:
 7. Headers include each other without a cycle, inside a module too.
 8. A file has at most MAX_LINES lines; a test may be longer.
 9. The name of an operator is quoted only where the table of operators is (neap/ops), where kernels are
-   registered (neap/execute), in lab/zoo and in tests. Other code says ops::OpKind, so that a new
+   registered (neap/execute), in lab/zoo and in tests. Other code uses ops::OpKind, so that a new
    operator has one place.
 10. No string of neap/ names an option of the command line: the caller may be another program. Reports
    (neap/show) are those of the command line.
