@@ -12,6 +12,8 @@
 
 #include NETWORK_HEADER
 
+#include <stddef.h>
+
 #include "board.h"
 
 #define JOIN_NAMES(a, b) a##_##b
@@ -119,6 +121,10 @@ int main(void) {
   board_print_number(number);
   board_print(" stack ");
   board_print_number(board_stack_used());
+  // run_next has one caller, so that it is part of this function: the rest of the stack is the
+  // network's.
+  board_print(" caller ");
+  board_print_number(board_stack_depth());
   board_print("\n");
   return 0;
 }

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a network that `neap emit` wrote on an emulated board and reports what it needs.
 
-    firmware/measure.py FOLDER --board netduinoplus2 --inputs inputs.bin --output outputs.bin
-    firmware/measure.py FOLDER --board mps3-an547 --inputs inputs.bin --fed rows --tight --functions 10
+    firmware/measure.py FOLDER --board netduinoplus2 --inputs in1.npz in2.npz --expect out1.npz out2.npz
+    firmware/measure.py FOLDER --board mps3-an547 --inputs images.bin --fed rows --tight --functions 10
     firmware/measure.py --boards
 
-FOLDER is what `neap emit` wrote. inputs.bin has one or more inputs, one after the other; outputs.bin gets their
-outputs. Reported are bytes of RAM (stack by paint, data, bss, arena), bytes of flash by section, and executed
+FOLDER is what `neap emit` wrote. Inputs and expected outputs are files of `neap run` (--save-inputs, --outputs) or
+plain bytes, of one or more inputs each. Reported are bytes of RAM (stack by paint, data, bss, arena), bytes of flash by section, and executed
 instructions of each run by a plugin of QEMU: exact and repeatable, but instructions, not cycles.
 --tight links a second time, with exactly the RAM that the first run used, and runs it in that: boards with a
 protection unit fault on any access outside of it, and the emulator's exit code is then 86.
@@ -20,12 +20,14 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 FAULT_EXIT = 86
@@ -68,6 +70,23 @@ def boards():
                         tuple(shlex.split(entry["emulator"])),
                         *(int(entry[key], 0) for key in ("flash_origin", "flash_bytes", "ram_origin", "ram_bytes")))
             for name, entry in table["boards"].items()}
+
+
+def tensor_bytes(paths):
+    """The bytes of all tensors of files, one after the other: arrays of .npz files, plain bytes of others."""
+    found = b""
+    for path in paths:
+        if pathlib.Path(path).suffix != ".npz":
+            found += pathlib.Path(path).read_bytes()
+            continue
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                data = archive.read(name)
+                if data[:7] != b"\x93NUMPY\x01":
+                    raise Failure(f"{path}: {name} is no array of version 1")
+                header, = struct.unpack_from("<H", data, 8)
+                found += data[10 + header:]
+    return found
 
 
 def run(command, **options):
@@ -150,6 +169,22 @@ def execute(board, executable, folder, plugin_arguments=None, timeout=120):
     return done.returncode, done.stdout
 
 
+# Accesses of overrun.c that fault on every board.
+FAULTS = {"w": "write past RAM", "r": "read past RAM", "b": "write below RAM", "s": "stack overflow", "n": "no memory"}
+
+
+def find_missed_faults(board, folder, ram_bytes=None):
+    """Runs overrun.c: the accesses that do not end as they must, each with what the program printed."""
+    program = build(board, folder, "overrun", ram_bytes=ram_bytes)
+    missed = []
+    for access, what in [("i", "access inside of RAM"), *FAULTS.items()]:
+        (pathlib.Path(folder) / "input.bin").write_bytes(access.encode())
+        code, text = execute(board, program, folder, timeout=60)
+        if code != (0 if access == "i" else FAULT_EXIT):
+            missed.append(f"{what}: exit code {code}: {text.strip()}")
+    return missed
+
+
 def read_counts(path, program):
     """What the plugin wrote: instructions of the whole run, of each inference, and by function over all inferences."""
     counts = {"whole": 0, "runs": [], "functions": {}}
@@ -172,11 +207,20 @@ def memory_of(program, stack_used):
     sections = program.sections
     ram = {"arena": sections.get(".arena", 0), "stack": (stack_used + 7) // 8 * 8, "data": sections.get(".data", 0),
            "bss": sections.get(".bss", 0)}
-    flash = {"text": sections.get(".text", 0), "weights": sections.get(".weights", 0),
+    flash = {"text": sections.get(".entry", 0) + sections.get(".text", 0), "weights": sections.get(".weights", 0),
              "constants": sections.get(".rodata", 0), "data": sections.get(".data", 0)}
     for memory in (ram, flash):
         memory["total"] = sum(memory.values())
     return ram, flash
+
+
+def input_bytes(network):
+    """The bytes of one input, by the header of the network."""
+    header, = pathlib.Path(network).glob("*.h")
+    found = re.search(r"_INPUT_BYTES (\d+)", header.read_text())
+    if not found:
+        raise Failure(f"{header}: expected a network of one input")
+    return int(found[1])
 
 
 def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, optimization, count, timeout):
@@ -195,12 +239,13 @@ def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, o
             arguments = [f"out={work}/counts.txt", f"begin={begin:#x}", f"end={end:#x}"]
     code, text = execute(board, executable, work, arguments, timeout)
     words = text.split()
-    if code != 0 or words[:1] != ["runs"] or len(words) != 4:
+    if code != 0 or words[:1] != ["runs"] or len(words) != 6:
         raise Failure(f"exit code {code} on {board.name}: {text.strip()}")
     result = {"board": board.name, "cpu": board.cpu, "fed": fed, "outputs": (work / "output.bin").read_bytes()}
     if program:
         result["ram"], result["flash"] = memory_of(program, int(words[3]))
         result["ram"]["limit"] = ram_bytes or board.ram_bytes
+        result["stack_of_run"] = int(words[3]) - int(words[5])
         if count:
             result["instructions"] = read_counts(work / "counts.txt", program)
     return result
@@ -209,19 +254,23 @@ def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, o
 def measure(board, network, inputs, *, fed="arena", stack_bytes=STACK_BYTES, ram_bytes=None, tight=False,
             optimization=None, count=True, timeout=300):
     """Measures a network on the inputs of a file. A dictionary: board, cpu, fed, outputs (bytes) and, on emulated
-    boards, ram, flash, instructions (whole, runs, functions). `tight`: the second of two runs, in exactly the RAM that
+    boards, ram, flash, stack_of_run (without that of the caller), instructions (whole, runs, functions). `tight`: the second of two runs, in exactly the RAM that
     the first one used, rounded up to 32 bytes."""
     with tempfile.TemporaryDirectory(prefix="neap-measure-") as work:
         work = pathlib.Path(work)
         settings = {"fed": fed, "optimization": optimization, "timeout": timeout}
-        first = measure_once(board, work, network, inputs, stack_bytes=stack_bytes, ram_bytes=ram_bytes,
-                             count=count and not tight, **settings)
         if not tight or board.is_host:
-            return first
+            return measure_once(board, work, network, inputs, stack_bytes=stack_bytes, ram_bytes=ram_bytes, count=count,
+                                **settings)
+        # The first input alone: the stack does not depend on the data.
+        data = pathlib.Path(inputs).read_bytes()
+        (work / "first.bin").write_bytes(data[:input_bytes(network)])
+        first = measure_once(board, work, network, work / "first.bin", stack_bytes=stack_bytes, ram_bytes=ram_bytes,
+                             count=False, **settings)
         ram = first["ram"]
         second = measure_once(board, work, network, inputs, stack_bytes=ram["stack"],
                               ram_bytes=(ram["total"] + 31) // 32 * 32, count=count, **settings)
-        if second["outputs"] != first["outputs"]:
+        if not second["outputs"].startswith(first["outputs"]):
             raise Failure(f"outputs in the least RAM differ on {board.name}")
         return second
 
@@ -238,6 +287,8 @@ def report(result, functions):
             lines.append(f"  run {number} {executed:>11,} instructions")
         for name, executed in list(counts["functions"].items())[:functions]:
             lines.append(f"    {executed:>13,}  {name}")
+    if "equal" in result:
+        lines.append("  outputs are equal" if result["equal"] else "  OUTPUTS DIFFER")
     return "\n".join(lines)
 
 
@@ -246,8 +297,9 @@ def main():
     parser.add_argument("network", nargs="?", metavar="FOLDER", help="what neap emit wrote")
     parser.add_argument("--boards", action="store_true", help="list the boards")
     parser.add_argument("--board", default="netduinoplus2", choices=boards(), metavar="NAME")
-    parser.add_argument("--inputs", metavar="FILE", help="inputs, one after the other")
-    parser.add_argument("--output", metavar="FILE", help="write the outputs here")
+    parser.add_argument("--inputs", metavar="FILE", nargs="+", help="inputs, one after the other")
+    parser.add_argument("--expect", metavar="FILE", nargs="+", help="outputs that must be equal")
+    parser.add_argument("--output", metavar="FILE", help="write the outputs here, one after the other")
     parser.add_argument("--fed", default="arena", choices=FED, help="where the inputs are: written to the arena, "
                         "row by row, or in flash")
     parser.add_argument("--ram-bytes", type=int, help="link for so many bytes of RAM")
@@ -271,17 +323,23 @@ def main():
               "all of them", file=sys.stderr)
         return 1
     try:
-        result = measure(board, options.network, options.inputs, fed=options.fed, stack_bytes=options.stack_bytes,
-                         ram_bytes=options.ram_bytes, tight=options.tight, optimization=options.optimization,
-                         timeout=options.timeout)
-    except (Failure, OSError) as error:
+        expected = tensor_bytes(options.expect or [])
+        with tempfile.NamedTemporaryFile(suffix=".bin") as inputs:
+            inputs.write(tensor_bytes(options.inputs))
+            inputs.flush()
+            result = measure(board, options.network, inputs.name, fed=options.fed, stack_bytes=options.stack_bytes,
+                             ram_bytes=options.ram_bytes, tight=options.tight, optimization=options.optimization,
+                             timeout=options.timeout)
+    except (Failure, OSError, zipfile.BadZipFile) as error:
         print(f"measure.py: {error}", file=sys.stderr)
         return 1
     outputs = result.pop("outputs")
     if options.output:
         pathlib.Path(options.output).write_bytes(outputs)
+    if options.expect:
+        result["equal"] = outputs == expected
     print(json.dumps(result, indent=1) if options.json else report(result, options.functions))
-    return 0
+    return 0 if result.get("equal", True) else 1
 
 
 if __name__ == "__main__":

@@ -42,6 +42,9 @@ void board_close(int file);
 // host.
 uint32_t board_stack_used(void);
 
+// The bytes of stack that the caller and its callers use now. 0 on the host.
+uint32_t board_stack_depth(void);
+
 // Empty functions. The emulator's plugin counts the instructions between a call of the first and a
 // call of the second.
 void board_count_begin(void);

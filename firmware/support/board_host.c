@@ -44,6 +44,8 @@ void board_close(int file) {
 
 uint32_t board_stack_used(void) { return 0; }
 
+uint32_t board_stack_depth(void) { return 0; }
+
 void board_count_begin(void) {}
 
 void board_count_end(void) {}

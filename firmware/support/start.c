@@ -7,7 +7,7 @@
 
 #define PAINT 0xa5c35a3cu
 
-static uint32_t* stack_pointer(void) {
+static inline uint32_t* stack_pointer(void) {
   uint32_t* pointer;
 #if defined(__riscv)
   __asm__ volatile("mv %0, sp" : "=r"(pointer));
@@ -33,6 +33,10 @@ uint32_t board_stack_used(void) {
   const uint32_t* at = board_stack_begin;
   while (at < board_stack_end && *at == PAINT) ++at;
   return (uint32_t)((const uint8_t*)board_stack_end - (const uint8_t*)at);
+}
+
+uint32_t board_stack_depth(void) {
+  return (uint32_t)((const uint8_t*)board_stack_end - (const uint8_t*)stack_pointer());
 }
 
 void board_print_register(const char* name, uint32_t value) {
