@@ -51,11 +51,17 @@ void NoteRuntime(const PictureInput& input, picture::Picture* page) {
         "TFLM's own allocation is unknown, and no number on this page includes it: " +
         compile::UnknownScratchText(planned.unknown_kernels));
   }
-  if (planned.delivered_arena_bytes < 0) return;
-  page->notes.push_back(fmt::format(
-      "the maps show the addresses of the plan; the runtime's own planner allocates {} for "
-      "the planned model and {} in file order",
-      FormatBytes(planned.delivered_arena_bytes), FormatBytes(planned.file_order.arena_bytes)));
+}
+
+// Where a run is drawn with other addresses than those that the report counts.
+std::string NoteOn(const picture::Run& run, std::int64_t reported_bytes, bool runtime_places) {
+  if (reported_bytes <= 0 || run.arena_bytes <= 0 || reported_bytes == run.arena_bytes) return "";
+  return runtime_places ? fmt::format(
+                              "The map has Neap's addresses; the runtime's own planner "
+                              "allocates {}.",
+                              FormatBytes(reported_bytes))
+                        : fmt::format("The map has overlaps; without them the arena is {}.",
+                                      FormatBytes(reported_bytes));
 }
 
 // The figures of the report of the same plan.
@@ -110,6 +116,9 @@ Status WritePictures(const PictureOptions& options, const PictureInput& input, b
       page.neap_version = Version();
       page.budget_bytes = input.budget_bytes;
       SetHeadline(*input.planned, &page);
+      const bool runtime_places = input.planned->delivered_arena_bytes >= 0;
+      before.note = NoteOn(before, page.file_order_bytes, runtime_places);
+      after.note = NoteOn(after, page.planned_bytes, runtime_places);
       page.runs = {before, std::move(after)};
       NoteRuntime(input, &page);
       NEAP_CHECK_OK(write(options.html, picture::MemoryPage(page)));

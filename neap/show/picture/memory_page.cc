@@ -169,6 +169,21 @@ std::vector<const Buffer*> LiveAt(const Run& run, std::size_t step) {
   return live;
 }
 
+// How the bytes of the tensors add up to the live bytes of a step: what they share is subtracted,
+// scratch (of a streamed segment: unused bytes between tensors) is added.
+std::string RestOfSum(const Run& run, std::size_t step, const std::vector<const Buffer*>& live) {
+  std::int64_t sum = 0;
+  for (const Buffer* buffer : live) sum += buffer->bytes;
+  const std::int64_t rest = run.steps[step].live_bytes - sum;
+  if (rest == 0) return "";
+  return fmt::format("<p class=\"soft\">{} B live: sum {} B, {} {} B {}.</p>",
+                     FormatCount(run.steps[step].live_bytes), FormatCount(sum),
+                     rest < 0 ? "minus" : "plus", FormatCount(rest < 0 ? -rest : rest),
+                     rest < 0       ? "that share addresses or are not stored"
+                     : run.streamed ? "unused between them"
+                                    : "of scratch");
+}
+
 std::string PeakTable(const Run& run, const report::ShortNames& names) {
   if (run.steps.empty()) return "";
   const std::size_t step = PeakStep(run);
@@ -189,7 +204,7 @@ std::string PeakTable(const Run& run, const report::ShortNames& names) {
   if (live.size() > kMaxRows) {
     out += fmt::format("<p class=\"soft\">and {} more</p>", live.size() - kMaxRows);
   }
-  return out;
+  return out + RestOfSum(run, step, live);
 }
 
 std::string StepTable(const Run& run) {
@@ -228,6 +243,7 @@ std::string Figures(const Run& run) {
     }
     out += ".";
   }
+  if (!run.note.empty()) out += " " + Escaped(run.note);
   return out + "</p>";
 }
 
@@ -298,6 +314,7 @@ ordered_json DataOf(const Picture& picture, const report::ShortNames& names) {
     one["peak_lower_bound_bytes"] = run.peak_lower_bound_bytes;
     one["arena_bytes"] = run.arena_bytes;
     one["peak_step"] = PeakStep(run);
+    one["streamed"] = run.streamed;
     one["steps"] = ordered_json::array();
     one["live"] = ordered_json::array();
     for (const Step& step : run.steps) {

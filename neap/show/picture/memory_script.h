@@ -13,6 +13,7 @@ document.documentElement.classList.add("js");
 const num=n=>n.toString().replace(/\B(?=(\d{3})+(?!\d))/g,",");
 const add=(to,name,text,cls)=>{const e=document.createElement(name);e.textContent=text;if(cls)e.className=cls;to.appendChild(e);return e};
 const liveAt=(run,s)=>run.buffers.map((b,i)=>({b,i})).filter(x=>x.b[3]<=s&&s<x.b[4]&&x.b[2]>0).sort((x,y)=>y.b[2]-x.b[2]);
+const sum=live=>live.reduce((total,l)=>total+l.b[2],0);
 // Names of tensors with their bytes, at most `max` of them.
 function list(to,live,max,between,last){
   live.slice(0,max).forEach((l,i)=>{
@@ -21,7 +22,13 @@ function list(to,live,max,between,last){
     if(l.b[6]!==l.b[0])e.title=l.b[0];
     add(to,"span","\u00a0"+num(l.b[2]));
   });
-  if(live.length>max)add(to,"span",last+(live.length-max)+" more");
+  if(live.length>max)add(to,"span",last+(live.length-max)+" more\u00a0"+num(sum(live.slice(max))));
+}
+// Shared bytes, and bytes that are no tensor's: with them the list adds up to the live bytes.
+function rest(to,run,s,live){
+  const n=run.live[s]-sum(live);
+  if(n<0)add(to,"span"," \u2212 "+num(-n)+" shared or not stored");
+  if(n>0)add(to,"span"," + "+num(n)+(run.streamed?" unused":" scratch"));
 }
 const views=data.runs.map((run,r)=>{
   const root=document.querySelector('[data-run="'+r+'"]');
@@ -48,6 +55,7 @@ function show(view,s){
   view.shown.replaceChildren();
   add(view.shown,"strong",text+". ");
   list(view.shown,live,8," + "," + ");
+  rest(view.shown,run,s,live);
 }
 for(const view of views){
   if(!view.step)continue;
@@ -83,7 +91,7 @@ function budget(){
     if(fits){add(p,"span","fits.","good");continue}
     if(over===0){add(p,"span","every step fits, but the arena needs "+num(arena)+" B.","bad");continue}
     const worst=run.peak_step,live=liveAt(run,worst);
-    add(p,"span",over+" of "+run.live.length+" steps exceed the budget, by at most "+num(run.live[worst]-bytes)+" B","bad");
+    add(p,"span",over+" of "+run.live.length+" steps exceed"+(over===1?"s":"")+" the budget, by at most "+num(run.live[worst]-bytes)+" B","bad");
     add(p,"span"," ("+run.steps[worst]+"). Live there: ");
     list(p,live,6,", ",", and ");
     add(p,"span",".");

@@ -78,6 +78,8 @@ struct Run {
   std::int64_t peak_lower_bound_bytes = 0;  // 0: not known
   std::int64_t arena_bytes = 0;             // 0: not placed
   std::int64_t arena_lower_bound_bytes = 0;
+  // Another number for the same run, as a sentence: "TFLM's own planner allocates 73,728 B."
+  std::string note;
   bool streamed = false;
   std::vector<RowStepMap> row_step_maps;  // of the segments that reach highest
 };

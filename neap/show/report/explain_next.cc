@@ -36,7 +36,20 @@ std::string OutputName(const std::string& path, std::string_view suffix) {
   return name + std::string(suffix);
 }
 
-std::string CommandOf(const ExplainReport& report, const Feature& feature) {
+// Differs between steps, so that the suggested commands can run one after the other.
+std::string_view PlanName(NextStep::Why why) {
+  switch (why) {
+    case NextStep::Why::kFree:
+      return "planned";
+    case NextStep::Why::kRuntime:
+      return "smallest";
+    case NextStep::Why::kAny:
+      return "neap";
+  }
+  return "";
+}
+
+std::string CommandOf(const ExplainReport& report, NextStep::Why why, const Feature& feature) {
   const std::string& path = report.source->path;
   const bool dashed = path.size() > 1 && path.starts_with('-');
   std::string out = "neap plan " + Quoted(dashed ? "./" + path : path);
@@ -44,10 +57,11 @@ std::string CommandOf(const ExplainReport& report, const Feature& feature) {
   for (const deliver::FeatureOption& option : feature.options) {
     out += fmt::format(" --{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
   }
-  if (!feature.growth_bytes) return out + " --plan " + Quoted(OutputName(path, "-plan.json"));
+  const std::string name = "-" + std::string(PlanName(why));
+  if (!feature.growth_bytes) return out + " --plan " + Quoted(OutputName(path, name + ".json"));
   const std::string_view extension =
       report.source->format == formats::Format::kOnnx ? ".onnx" : ".tflite";
-  return out + " -o " + Quoted(OutputName(path, "-planned" + std::string(extension)));
+  return out + " -o " + Quoted(OutputName(path, name + std::string(extension)));
 }
 
 }  // namespace
@@ -74,7 +88,7 @@ std::vector<NextStep> NextStepsOf(const ExplainReport& report) {
   }
   std::vector<NextStep> steps;
   const auto add = [&](NextStep::Why why, const Feature* feature) {
-    steps.push_back({why, feature, CommandOf(report, *feature)});
+    steps.push_back({why, feature, CommandOf(report, why, *feature)});
   };
   const Feature* least = nullptr;  // that is suggested already
   if (free != nullptr && free->arena_bytes < explanation.file_order.arena_bytes) {

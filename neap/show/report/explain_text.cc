@@ -263,7 +263,7 @@ std::vector<std::string> NextLines(const ExplainReport& report, const std::vecto
         fmt::format("{}: {} B", WhyText(report, step), FormatCount(feature.arena_bytes));
     // By this number TFLM's features are compared.
     if (feature.total_arena_bytes >= 0) {
-      head += fmt::format(" ({} B in all)", FormatCount(feature.total_arena_bytes));
+      head += fmt::format(" (total {} B)", FormatCount(feature.total_arena_bytes));
     }
     if (feature.macs != feature.model_macs) head += fmt::format(", {} MACs", MacsText(feature));
     if (!feature.requires_text.empty()) head += fmt::format(", {}", feature.requires_text);
@@ -323,9 +323,13 @@ std::vector<std::string> HeadText(const ExplainReport& report, const Style& styl
   const std::int64_t peak_bytes = plan::LargestEntry(compiled.plan).peak_bytes;
   std::vector<std::string> texts;
   if (!explanation.refused.empty()) {
-    texts.push_back(fmt::format("{} does not execute this model: {}.",
-                                RuntimeText(explanation.runtime),
-                                Printable(explanation.refused, 150)));
+    std::string text =
+        fmt::format("{} does not execute this model: {}.", RuntimeText(explanation.runtime),
+                    Printable(explanation.refused, 150));
+    if (text.front() >= 'a' && text.front() <= 'z') {
+      text.front() = static_cast<char>(text.front() - 'a' + 'A');
+    }
+    texts.push_back(std::move(text));
   }
   if (!compiled.unknown_kernels.empty()) {
     texts.push_back("No number counts unknown scratch: " +
