@@ -5,10 +5,10 @@ A plan that is written as a model is executed in every stock runtime that execut
 Neap's executor is executed there, and its outputs are compared with those of an unplanned run and of the
 stock runtimes. Each run makes three calls with seeded inputs, one after the other.
 
-Verdicts: equal (every byte of every output), within tolerance (the largest difference is at most
-TOLERANCE times the largest magnitude of that output, and only where the plan or the runtime permits it),
-wrong, refused (the runtime runs the original and refuses the planned model), failed (Neap did not end with
-a plan or with a message of one line), not applicable (Neap prints the reason in one line).
+Verdicts: equal (every byte of every output), within tolerance (the largest difference is at most that of
+`tolerance_of`, and only where the plan or the runtime permits it), wrong, refused (the runtime runs the
+original and refuses the planned model), failed (Neap did not end with a plan or with a message of one line),
+not applicable (Neap prints the reason in one line).
 """
 
 import argparse
@@ -17,25 +17,28 @@ import concurrent.futures
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import pathlib
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
 
 import numpy
 
+import apart
+from plan_table import DEFECTS, EQUAL, NO_PLACE, NOT_APPLICABLE, TOO_SLOW, WITHIN, Row, Table
 from tensors import same_bytes
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("NEAP_SHARED", SOURCE / "../shared")).resolve()
 SEEDS = ("1", "2", "3")
 TOLERANCE = 1e-4
+PATIENCE = 20
 RUNTIMES = {".tflite": ("tflm", "litert"), ".onnx": ("onnxruntime",)}
-TITLES = {"tflm": "TFLM", "litert": "LiteRT", "onnxruntime": "ONNX Runtime", "neap": "neap run"}
-VERDICTS = ("equal", "within tolerance", "wrong", "refused", "failed", "not applicable", "too slow")
-DEFECTS = ("wrong", "refused", "failed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +70,26 @@ WAYS = (
 )
 
 
+class TooSlow(Exception):
+    pass
+
+
+def run_limited(command, seconds):
+    """A completed process. The limit counts processor time, so that no verdict depends on the load of the
+    machine; in waiting a process may spend PATIENCE times as long."""
+    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        try:
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds + 1))
+            output, errors = process.communicate(timeout=PATIENCE * seconds)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise TooSlow(f"does not end in {PATIENCE * seconds} s") from error
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise TooSlow(f"takes longer than {seconds} s of processor time")
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
 def last_line(text):
     return (text.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
 
@@ -93,24 +116,38 @@ def save_calls(path, calls):
                          for index, array in enumerate(arrays)})
 
 
+def tolerance_of(dtype, magnitude):
+    """The permitted difference between outputs of up to that magnitude: TOLERANCE of it, or one unit in its
+    last place where the element type resolves less."""
+    if magnitude == 0:
+        return 0.0
+    exponent = math.frexp(magnitude)[1] - 1
+    return max(TOLERANCE * magnitude, math.ldexp(float(numpy.finfo(dtype).eps), exponent))
+
+
 def largest_difference(left, right):
-    """Relative to the largest magnitude of an output; infinite where integers or shapes differ."""
-    most = 0.0
+    """(relative to the largest magnitude of an output, whether it is within the tolerance everywhere);
+    infinite where integers or shapes differ."""
+    most, within = 0.0, True
     for ours, theirs in zip(left, right, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             if a.dtype != b.dtype or a.shape != b.shape:
-                return float("inf")
+                return float("inf"), False
             if a.tobytes() == b.tobytes():
                 continue
             if a.dtype.kind != "f":
-                return float("inf")
+                return float("inf"), False
+            dtype = a.dtype
             a, b = a.astype(numpy.float64), b.astype(numpy.float64)
             finite = numpy.isfinite(a) & numpy.isfinite(b)
             if not numpy.array_equal(a[~finite], b[~finite], equal_nan=True):
-                return float("inf")
-            scale = max(float(numpy.max(numpy.abs(b), initial=0, where=finite)), 1e-30)
-            most = max(most, float(numpy.max(numpy.abs(numpy.where(finite, a - b, 0)), initial=0)) / scale)
-    return most
+                return float("inf"), False
+            magnitude = float(numpy.max(numpy.abs(b), initial=0, where=finite))
+            with numpy.errstate(invalid="ignore"):
+                difference = float(numpy.max(numpy.abs(numpy.where(finite, a - b, 0)), initial=0))
+            most = max(most, difference / max(magnitude, 1e-30))
+            within = within and difference <= tolerance_of(dtype, magnitude)
+    return most, within
 
 
 def compared(ours, theirs, tolerated):
@@ -118,10 +155,10 @@ def compared(ours, theirs, tolerated):
     if len(ours) != len(theirs) or any(len(a) != len(b) for a, b in zip(ours, theirs)):
         return "wrong", "another number of outputs"
     if all(same_bytes(a, b) for a, b in zip(ours, theirs)):
-        return "equal", ""
-    most = largest_difference(ours, theirs)
+        return EQUAL, ""
+    most, within = largest_difference(ours, theirs)
     detail = "integers or shapes differ" if most == float("inf") else f"differs by {most:.1e}"
-    return ("within tolerance" if tolerated and most <= TOLERANCE else "wrong"), detail
+    return (WITHIN if tolerated and within else "wrong"), detail
 
 
 def input_names(model):
@@ -169,11 +206,10 @@ class Conformance:
         """"" or why the runtime did not run the model."""
         program = pathlib.Path(__file__).with_name("run_sequence.py")
         try:
-            run = subprocess.run([sys.executable, "-B", program, runtime, model, given, made, *seeds],
-                                 capture_output=True, timeout=self.seconds, check=False,
-                                 stdin=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            return f"takes longer than {self.seconds} s"
+            run = run_limited([sys.executable, "-B", program, runtime, model, given, made, *seeds],
+                              self.seconds)
+        except TooSlow as error:
+            return f"{TOO_SLOW}: {error}"
         return "" if run.returncode == 0 else f"status {run.returncode}: {last_line(run.stderr)}"
 
     def original(self, runtime, model):
@@ -184,13 +220,11 @@ class Conformance:
         return {"why": why, "given": given, "made": made}
 
     def plan(self, model, words, *outputs):
-        """(exit status, last line of the messages, report); the status is None after a timeout."""
+        """(exit status, last line of the messages, report); the status is None if it takes too long."""
         try:
-            run = subprocess.run([self.neap, "plan", model, *words, "--json", "--force", *outputs],
-                                 capture_output=True, timeout=self.seconds, check=False,
-                                 stdin=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            return None, f"plan takes longer than {self.seconds} s", None
+            run = run_limited([self.neap, "plan", model, *words, "--json", "--force", *outputs], self.seconds)
+        except TooSlow as error:
+            return None, f"plan {error}", None
         report = json.loads(run.stdout) if run.returncode == 0 else None
         return run.returncode, last_line(run.stderr), report
 
@@ -206,14 +240,14 @@ class Conformance:
         return [word for symbol in symbols for word in ("--dim", f"{symbol}=1")]
 
     def rows(self, model):
-        """[{"model", "way", "runtime", "verdict", "detail"}]."""
+        """[Row]."""
         runs = {runtime: self.original(runtime, model) for runtime in RUNTIMES[model.suffix]}
         able = {runtime: run for runtime, run in runs.items() if not run["why"]}
         found = []
 
         def add(way, runtime, verdict, detail=""):
-            found.append({"model": model.relative_to(SHARED / "models").as_posix(), "way": way.name,
-                          "runtime": runtime, "verdict": verdict, "detail": detail})
+            found.append(Row(model.relative_to(SHARED / "models").as_posix(), way.name, runtime, verdict,
+                             detail))
 
         for way in WAYS:
             if model.suffix not in way.formats:
@@ -228,7 +262,7 @@ class Conformance:
                 message = message.replace(str(model), model.name)
                 if status != 0:
                     clean = status == 1 and "internal error" not in message
-                    add(way, "-", "not applicable" if clean else "failed", message)
+                    add(way, NO_PLACE, NOT_APPLICABLE if clean else "failed", message)
                 elif way.executor:
                     self.execute(way, model, plan, able, folder, add)
                 else:
@@ -255,7 +289,7 @@ class Conformance:
             save_calls(given, calls)
         why = self.sequence(runtime, written, given, made)
         if why:
-            return ("too slow" if why.startswith("takes") else "refused"), why
+            return (TOO_SLOW if why.startswith(TOO_SLOW) else "refused"), why
         ours = calls_of(made)
         if changes:
             ours = [[dequantized(array, by_side["output"][name]) if name in by_side["output"] else array
@@ -274,67 +308,68 @@ class Conformance:
             if "--kernels" in words and runtime == "litert" and "tflm" in able:
                 continue
             try:
-                ran = subprocess.run([self.neap, "run", model, "--plan", plan, "--compare", *source,
-                                      *words, "--outputs", made, "--force", "--quiet"],
-                                     capture_output=True, timeout=self.seconds, check=False,
-                                     stdin=subprocess.DEVNULL)
-            except subprocess.TimeoutExpired:
-                add(way, "neap", "too slow", f"takes longer than {self.seconds} s")
+                ran = run_limited([self.neap, "run", model, "--plan", plan, "--compare", *source, *words,
+                                   "--outputs", made, "--force", "--quiet"], self.seconds)
+            except TooSlow as error:
+                add(way, "neap", TOO_SLOW, str(error))
                 continue
             message = last_line(ran.stderr).replace(str(model), model.name)
             if ran.returncode != 0:
                 clean = re.search(r"no kernel|not supported|not executed|is not known|: operator #", message)
-                add(way, "neap", "not applicable" if clean else "wrong", message)
+                add(way, "neap", NOT_APPLICABLE if clean else "wrong", message)
                 continue
-            add(way, "neap", "equal")
+            add(way, "neap", EQUAL)
             if run:
                 with numpy.load(made) as arrays:
                     ours = [[arrays[name] for name in arrays.files]]
-                add(way, f"neap beside {runtime}", *compared(ours, calls_of(run["made"])[:1], True))
+                verdict, detail = compared(ours, calls_of(run["made"])[:1], True)
+                if verdict == "wrong" and runtime == "onnxruntime" and apart.has_steps(model):
+                    verdict, detail = self.operators_apart(model, run["given"], folder, detail)
+                add(way, f"neap beside {runtime}", verdict, detail)
+
+    def operators_apart(self, model, given, folder, whole):
+        """(verdict, detail) of the operators one by one. `whole`: what the whole model differs by."""
+        every, alone, made, ours = (folder / name for name in ("every.onnx", "alone.onnx", "every.npz",
+                                                               "alone.npz"))
+        names = apart.with_all_tensors(model, every)
+        why = self.sequence("onnxruntime", every, given, made)
+        if why:
+            return "wrong", f"{whole}; operators one by one: ONNX Runtime: {why}"
+        theirs = dict(zip(names, calls_of(made)[0], strict=True))
+        theirs.update(zip(apart.inputs_of(model), calls_of(given)[0], strict=True))
+        inputs, outputs = apart.cut_apart(model, theirs, alone)
+        numpy.savez(folder / "inputs.npz", *(theirs[name] for name in inputs))
+        try:
+            ran = run_limited([self.neap, "run", alone, "--inputs", folder / "inputs.npz", "--outputs", ours,
+                               "--force", "--quiet"], self.seconds)
+        except TooSlow as error:
+            return TOO_SLOW, f"{whole}; operators one by one: {error}"
+        if ran.returncode != 0:
+            return "wrong", f"{whole}; operators one by one: {last_line(ran.stderr)}"
+        with numpy.load(ours) as arrays:
+            found = [arrays[name] for name in arrays.files]
+        verdict, detail = compared([found], [[theirs[name] for name in outputs]], True)
+        detail = f"operators one by one {'are equal' if verdict == EQUAL else 'differ' + detail[7:]}"
+        return ("wrong" if verdict == "wrong" else WITHIN), f"{whole} ({detail})"
 
 
-# Of the places where a plan is executed.
-PLACES = {**TITLES, **{f"neap beside {runtime}": f"neap run, against {TITLES[runtime]}" for runtime in TITLES}}
-
-
-def markdown(rows, models):
-    executed = {row["model"] for row in rows if row["runtime"] in TITLES and row["runtime"] != "neap"}
-    names = [way.name for way in WAYS]
-    out = ["# Every model in every way", "",
-           "Made by `scripts/conformance`. Each model of the public collection is planned with each set of",
-           "options, and every result is executed, three consecutive calls with seeded inputs, in every stock",
-           "runtime that executes the original: TensorFlow Lite Micro and LiteRT (reference kernels) for",
-           ".tflite, ONNX Runtime (graph optimizations off) for .onnx.", "",
-           "- **equal**: every output byte equals that of the original in the same runtime.",
-           f"- **within tolerance**: the largest difference is at most {TOLERANCE:g} of the largest magnitude of",
-           "  the output. Permitted for `reassociate`, in ONNX Runtime, whose float kernels depend on the extent",
-           "  of a tensor, and between `neap run` and a stock runtime.",
-           "- **refused**: the runtime executes the original and refuses the planned model.",
-           "- **not applicable**: Neap refuses the combination in one line.", "",
-           f"{len(models)} models, of which {len(executed)} run in a stock runtime.", ""]
-    counts = collections.Counter((row["way"], row["runtime"], row["verdict"]) for row in rows)
-    places = sorted({(names.index(row["way"]), row["way"], row["runtime"]) for row in rows})
-    shown = [verdict for verdict in VERDICTS if any(key[2] == verdict for key in counts) or verdict in DEFECTS]
-    out.append("| options | executed by | " + " | ".join(shown) + " |")
-    out.append("|---|---|" + "---:|" * len(shown))
-    for _, way, runtime in places:
-        title = PLACES.get(runtime, runtime)
-        cells = [counts[way, runtime, verdict] or "" for verdict in shown]
-        out.append(f"| {way} | {title} | " + " | ".join(map(str, cells)) + " |")
-    for title, verdicts in (("Defects", DEFECTS), ("Within tolerance", ("within tolerance",)),
-                            ("Not applicable and too slow", ("not applicable", "too slow"))):
-        listed = [row for row in rows if row["verdict"] in verdicts]
-        out += ["", f"## {title}", ""]
-        if not listed:
-            out.append("None.")
-        grouped = collections.defaultdict(list)
-        for row in listed:
-            grouped[row["model"], row["verdict"], row["runtime"], row["detail"]].append(row["way"])
-        for (model, verdict, runtime, detail), ways in sorted(grouped.items()):
-            where = "" if runtime == "-" else f" in {PLACES[runtime]}"
-            detail = detail.replace("|", "\\|").replace("<", "\\<")
-            out.append(f"- {model}: {verdict}{where} ({', '.join(ways)}): {detail}")
-    return "\n".join(out) + "\n"
+EXPLANATION = [
+    "Made by `scripts/conformance`. Each model of the public collection is planned with each set of",
+    "options, and every result is executed, three consecutive calls with seeded inputs, in every stock",
+    "runtime that executes the original: TensorFlow Lite Micro and LiteRT (reference kernels) for",
+    ".tflite, ONNX Runtime (graph optimizations off) for .onnx.", "",
+    "- **equal**: every output byte equals that of the original in the same runtime.",
+    f"- **within tolerance**: the largest difference is at most {TOLERANCE:g} of the largest magnitude of",
+    "  the output, or one unit in the last place of that magnitude where the element type resolves less",
+    "  (float16). Permitted for `reassociate`, in ONNX Runtime, whose float kernels depend on the extent",
+    "  of a tensor, and between `neap run` and a stock runtime.",
+    "- **operators one by one**: ONNX does not define the order of a float sum, and a sum next to a tie",
+    "  of `QuantizeLinear` rounds to either neighbour. If `neap run` and ONNX Runtime differ in a model",
+    "  with that operator, `neap run` executes each operator alone, on the tensors that ONNX Runtime",
+    "  computes for it. Floats are compared within the tolerance, integers have to be equal.",
+    "- **refused**: the runtime executes the original and refuses the planned model.",
+    "- **not applicable**: Neap refuses the combination in one line.",
+]
 
 
 def main():
@@ -342,9 +377,11 @@ def main():
     parser.add_argument("--neap", default=str(SOURCE / "build/release/tools/neap"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--models", default="", help="a regular expression that paths have to contain")
-    parser.add_argument("--seconds", type=int, default=600, help="for one plan, or one run of three calls")
+    parser.add_argument("--seconds", type=int, default=600, help="of processor time, for one plan or one run of three calls")
     parser.add_argument("--work", default=str(SOURCE / "build/conformance"), help="what is kept between runs")
     parser.add_argument("--table", default="", help="write the table to this file")
+    parser.add_argument("--replace", action="store_true",
+                        help="keep the rows of the other models, which the file of --table has")
     arguments = parser.parse_args()
     root = SHARED / "models"
     models = sorted((path for path in root.rglob("*") if path.suffix in RUNTIMES and path.is_file()
@@ -359,18 +396,24 @@ def main():
         for number, found in enumerate(pool.map(conformance.rows, models), 1):
             rows += found
             for row in found:
-                if row["verdict"] in DEFECTS:
-                    print(f"{row['verdict']}: {row['model']} {row['way']} {row['runtime']}: {row['detail']}")
+                if row.verdict in DEFECTS:
+                    print(f"{row.verdict}: {row.model} {row.way} {row.runtime}: {row.detail}")
             print(f"{number} of {len(models)}: {models[number - 1].relative_to(root)}", file=sys.stderr, flush=True)
-    text = markdown(rows, [model.relative_to(root).as_posix() for model in models])
+    table = Table([way.name for way in WAYS], EXPLANATION)
+    if arguments.replace:
+        table.read(pathlib.Path(arguments.table).read_text())
+        table.replace(rows)
+    else:
+        table.add(rows, models)
+    text = table.markdown()
     if arguments.table:
         path = pathlib.Path(arguments.table)
         scratch = path.with_suffix(".part")
         scratch.write_text(text)
         scratch.replace(path)
     print(text)
-    good = sum(1 for row in rows if row["verdict"] in ("equal", "within tolerance"))
-    bad = sum(1 for row in rows if row["verdict"] in DEFECTS)
+    good = sum(1 for row in rows if row.verdict in (EQUAL, WITHIN))
+    bad = sum(1 for row in rows if row.verdict in DEFECTS)
     print(f"{good} passed, {bad} failed, {len(rows) - good - bad} skipped")
     return 1 if bad else 0
 
