@@ -116,7 +116,7 @@ int main(void) {
     }
   }
   board_close(output);
-  // Printed first, so that what printing needs of the stack is part of what is measured.
+  // Printed first, so that the measured stack includes the stack of printing.
   board_print("runs ");
   board_print_number(number);
   board_print(" stack ");

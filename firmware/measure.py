@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a network that `neap emit` wrote on an emulated board and reports what it needs.
+"""Runs a network that `neap emit` wrote on an emulated board and reports its memory and instructions.
 
     firmware/measure.py FOLDER --board netduinoplus2 --inputs in1.npz in2.npz --expect out1.npz out2.npz
     firmware/measure.py FOLDER --board mps3-an547 --inputs images.bin --fed rows --tight --functions 10
     firmware/measure.py --boards
 
-FOLDER is what `neap emit` wrote. Inputs and expected outputs are files of `neap run` (--save-inputs, --outputs) or
+FOLDER is the output of `neap emit`. Inputs and expected outputs are files of `neap run` (--save-inputs, --outputs) or
 plain bytes, of one or more inputs each. Reported are bytes of RAM (stack by paint, data, bss, arena), bytes of flash by section, and executed
 instructions of each run by a plugin of QEMU: exact and repeatable, but instructions, not cycles.
 --tight links a second time, with exactly the RAM that the first run used, and runs it in that: boards with a
@@ -186,7 +186,7 @@ def find_missed_faults(board, folder, ram_bytes=None):
 
 
 def read_counts(path, program):
-    """What the plugin wrote: instructions of the whole run, of each inference, and by function over all inferences."""
+    """The output of the plugin: instructions of the whole run, of each inference, and by function over all inferences."""
     counts = {"whole": 0, "runs": [], "functions": {}}
     for line in pathlib.Path(path).read_text().splitlines():
         kind, *words = line.split()

@@ -3,8 +3,8 @@
 # neap_network(<target> FOLDER <folder>): the C files that `neap emit` wrote to a folder, as a library. Its property
 # NEAP_PREFIX is the prefix of all names.
 # neap_firmware(<target> SOURCES ... [LIBRARIES ...] [STACK_BYTES n] [RAM_BYTES n]): a program for the board NEAP_BOARD of
-# boards.json. RAM_BYTES: the program is linked for, and where the processor allows it held to, so many bytes of RAM;
-# all that the board has by default.
+# boards.json. RAM_BYTES: the RAM for which the program is linked and to which a protection unit
+# limits it; all RAM of the board by default.
 set(NEAP_FIRMWARE_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 if(NOT NEAP_BOARD)
   set(NEAP_BOARD host)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * neap_rt: runs a quantized network whose memory was planned by Neap. `neap emit` writes the tables
- * of a network; this header is what they are compiled against. C99, also C++17. No heap, no written
+ * of a network, which include this header. C99, also C++17. No heap, no written
  * globals, no recursion; of the C library only memcpy, memmove and memset. Signed integers are two's
  * complement and `>>` of a negative one is arithmetic, as in every compiler for the targets.
  *
@@ -63,11 +63,11 @@ typedef int (*neap_row_fn)(void *user, int row, int8_t *dst);
 /* Copies between two memories, or within one, where source and target may share bytes. */
 typedef void (*neap_copy_fn)(void *to, const void *from, size_t bytes);
 
-/* What a run needs besides its tables. Owned by the caller for the time of the call. */
+/* The memory of a run besides its tables. Owned by the caller for the time of the call. */
 typedef struct neap_frame {
   int8_t *const *memories;        /* their first bytes */
   const int8_t *const *externals; /* the caller's inputs, where the plan reads them in place */
-  const int8_t **taps;            /* room for neap_program.taps pointers */
+  const int8_t **taps;            /* neap_program.taps pointers */
   neap_row_fn rows;               /* or null */
   void *user;                     /* passed to `rows` */
   neap_copy_fn copy;              /* null: memmove */
@@ -117,7 +117,7 @@ typedef struct neap_op {
   uint8_t row_pitch; /* 1: boxes follow each other; 2: each has its own bounds */
   uint8_t column_pitch;
   uint8_t inputs; /* views of inputs */
-  uint8_t pixels; /* at most so many output pixels for each call of a window kernel */
+  uint8_t pixels; /* maximum output pixels of each call of a window kernel */
 } neap_op;
 
 /* A copy before a segment begins. */

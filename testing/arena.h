@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of this module share: random problems and the brute-force optimum.
+// Random problems and the brute-force optimum, for the tests of this module.
 #pragma once
 
 #include <algorithm>
@@ -93,8 +93,8 @@ inline void TryAll(std::vector<const Buffer*>& left, std::vector<Placed>& placed
 
 }  // namespace testing_detail
 
-// The least height over all orders of lowest-fit: some order gives the optimum. n! passes, made
-// from the definition and slowly (offset after offset), so for few buffers of few bytes.
+// The minimum height over all orders of lowest-fit: some order gives the optimum. n! passes,
+// directly from the definition (offset after offset), so for few buffers of few bytes.
 inline std::int64_t BruteForceHeight(const Problem& problem) {
   std::vector<const Buffer*> left;
   std::vector<testing_detail::Placed> placed;
@@ -112,9 +112,9 @@ inline std::int64_t BruteForceHeight(const Problem& problem) {
   return best;
 }
 
-// The least height from the definition in problem.h alone, whatever the pair rules are: all offsets
-// of all buffers, as bits of a word, those that a placed buffer forbids being struck out. Only for
-// problems of a height below 64; `upper` is a height that is known to be possible.
+// The minimum height from the definition in problem.h alone, for any pair rules: all offsets of all
+// buffers, as bits of a word, without those that a placed buffer forbids. Only for problems of a
+// height below 64; `upper` is a height that is known to be possible.
 class OffsetPuzzle {
  public:
   explicit OffsetPuzzle(const Problem& problem) : problem_(problem) {
@@ -201,8 +201,8 @@ class OffsetPuzzle {
 };
 
 // Adds rules of all kinds to pairs that are live together: the output below its input by some
-// distance, the same address or apart, a part in its place, anything; with `wild` also intervals
-// that lie anywhere. Rules that the fixed buffers break are left out.
+// distance, the same address or apart, a part in its place, anything; with `wild` also arbitrary
+// intervals. Rules that the fixed buffers break are left out.
 inline void AddRandomPairs(Random& random, Problem& problem, int percent, bool wild) {
   const auto n = static_cast<BufferIndex>(problem.buffers.size());
   for (BufferIndex i = 0; i < n; ++i) {
@@ -236,8 +236,8 @@ inline void AddRandomPairs(Random& random, Problem& problem, int percent, bool w
   }
 }
 
-// Rules of operators whose output may start some bytes below an input that dies there: buffers that
-// end in the step after another one began.
+// Rules of operators whose output may start some bytes below an input that is freed there: buffers
+// that end in the step after another one began.
 inline void AddOverlaps(Random& random, Problem& problem, int percent) {
   const auto n = static_cast<BufferIndex>(problem.buffers.size());
   for (BufferIndex input = 0; input < n; ++input) {

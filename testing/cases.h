@@ -15,7 +15,7 @@ inline int Cases(int ordinary) {
   return std::max(1, static_cast<int>(ordinary * std::strtod(factor, nullptr)));
 }
 
-// For tests that look for what is rare: no fewer than `ordinary`.
+// For tests of rare cases: no fewer than `ordinary`.
 inline int ManyCases(int ordinary) { return std::max(ordinary, Cases(ordinary)); }
 
 }  // namespace neap

@@ -324,7 +324,7 @@ Graph RandomGraph(Random& random, int ops, bool bodies) {
     op.bodies = {random.Chance(1, 2) ? inner : middle};
     if (random.Chance(1, 2)) op.bodies.push_back(inner);
   }
-  if (graph::EntrySubgraphs(graph).size() > 1) {  // nobody calls the outer one
+  if (graph::EntrySubgraphs(graph).size() > 1) {  // the outer one has no caller
     graph.signatures.push_back({"outer", middle});
   }
   return graph;

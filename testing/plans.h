@@ -33,12 +33,12 @@ TensorPlacement At(int tensor, std::int64_t offset, std::int64_t bytes, int firs
 EntryPlan Entry(std::vector<Step> steps, std::vector<TensorPlacement> tensors, std::int64_t peak,
                 std::int64_t arena);
 Plan PlanOf(Runtime runtime, EntryPlan entry);
-// Check() gives exactly one line, and it says `what`.
+// Check() returns exactly one line, which contains `what`.
 void ExpectFinding(const graph::Graph& graph, const Plan& plan, const std::string& what);
 
 // A plan that runs every subgraph in the order of its operator vector (which must be topological),
 // with overlaps wherever an in-place profile allows them, placed first-fit in the order of time.
-// The bound of the peak is the peak, said to come from a search; that of the arena is the peak.
+// The bound of the peak is the peak, with the certificate "search"; that of the arena is the peak.
 Plan NaivePlan(const graph::Graph& graph, Runtime runtime);
 
 // A random graph whose operator vector is topological; some operators have scratch, are in-place

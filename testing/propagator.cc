@@ -18,7 +18,7 @@ using graph::Subgraph;
 using ops::Is;
 using ops::OpKind;
 
-// Rows are set one by one; what is not set is constant: the whole axis.
+// Rows are set one by one; rows that are not set are constant: the whole axis.
 class Matrix {
  public:
   Matrix(const Shape& in, std::size_t out_rank) {

@@ -65,7 +65,7 @@ TensorId Network::TakeShaped(ElementType type, const Shape& shape, TensorId like
   };
   const TensorId id = Take(type, shape, fits);
   if (like.valid() && !SameQuantization(TensorOf(id), TensorOf(like))) {
-    // A new input, which nobody has read yet.
+    // A new input without consumers.
     TensorOf(id).quantization = TensorOf(like).quantization;
   }
   return id;

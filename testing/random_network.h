@@ -66,7 +66,7 @@ class Network {
   graph::Tensor& TensorOf(TensorId id) { return maker_.Main().tensors[id]; }
   Shape RandomShape(std::size_t rank, std::int64_t most = 4);
 
-  // Outputs are what nobody reads, and sometimes more.
+  // Outputs are the tensors without consumers, and sometimes more.
   graph::Graph Finish();
 
  private:

@@ -374,7 +374,7 @@ bool Displace(plan::Plan* plan, const Graph& graph, Random* random) {
         ops::KernelLibrary::kNeap, ops::KernelLibrary::kTflmReference, ops::KernelLibrary::kCopies};
     plan->kernels = OneOf(kLibraries, random);
   }
-  // Overlaps that were chosen are claimed anew; those of the profile are facts.
+  // Chosen overlaps are claimed again; those of the profile are facts.
   const bool shares = plan->runtime == Runtime::kLitert;
   for (std::int64_t times = random->Between(1, 2); times > 0; --times) {
     const auto chain = Chain(entry, static_cast<std::size_t>(random->Below(entry.tensors.size())));

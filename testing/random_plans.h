@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random plans of small networks, of every kind, and what their execution says about them.
+// Random plans of small networks, of every kind, and the results of their execution.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ inline constexpr int kPlanKinds = 7;
 const char* NameOf(PlanKind kind);
 
 struct Planned {
-  graph::Graph graph;  // what the plan is about
+  graph::Graph graph;  // the planned graph
   plan::Plan plan;
   execute::Kernels kernels = execute::Kernels::kLitert;
-  bool keeps_inputs = false;  // it was asked to write over no input of the model
+  bool keeps_inputs = false;  // planned with --keep-inputs
 };
 
 // A plan as the planner makes it, on options drawn at random, not checked yet. nullopt: it has no
@@ -39,21 +39,21 @@ struct Planned {
 std::optional<Planned> MakePlan(const graph::Graph& graph, PlanKind kind, Random* random);
 
 // Moves tensors of an entry to other addresses and claims an overlap, of any kind, for every pair
-// that then shares bytes. The numbers of the plan are made consistent again; whether the plan is
-// right is for the checker to say. false: nothing was changed.
+// that then shares bytes. The numbers of the plan are made consistent again; the checker decides
+// whether the plan is valid. false: unchanged.
 bool Displace(plan::Plan* plan, const graph::Graph& graph, Random* random);
 
 // The lines of check::CheckPlan().
 std::vector<std::string> Check(const Planned& planned);
 
-// Whether an operator writes over an input of the model: the value of an overlap is lost.
+// Whether an operator overwrites an input of the model: the value of an overlap is lost.
 bool WritesOverInputs(const Planned& planned);
 
 // Runs every entry of a plan that the checker accepts, and `given` without a plan, on the same
 // random inputs. "" when the run reports no violation and gives the same bytes; else what is wrong.
 std::string Judge(const graph::Graph& given, const Planned& planned, std::uint64_t seed);
 
-// The operators, places and overlaps of a plan, a line each, for whoever looks at a failure.
+// The operators, places and overlaps of a plan, a line each, for the message of a failure.
 std::string Describe(const graph::Graph& given, const Planned& planned);
 
 }  // namespace neap::property

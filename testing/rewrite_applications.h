@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be done to a graph, for the tests of this module.
+// All applications of rules to a graph, for the tests of this module.
 #pragma once
 
 #include <optional>

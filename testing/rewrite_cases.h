@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random instances of single rules, for the tests: shapes, windows, strides, dilations, paddings,
-// groups, scales per channel. Everything that a stock runtime asks of a file is in them.
+// groups, scales per channel. They contain everything that a stock runtime requires of a file.
 #pragma once
 
 #include <algorithm>
@@ -88,7 +88,7 @@ class CaseMaker {
     maker_.Op(f_.tflite ? "tflite" : "", type, std::move(inputs), std::move(outputs),
               std::move(attributes));
   }
-  // Every rule needs a reader behind what it changes, of which the graph returns the output.
+  // Every rule needs a consumer after the changed operators, whose output the graph returns.
   void ReadAndReturn(TensorId id) {
     const TensorId out = maker_.Tensor(f_.type, *maker_.Main().tensors[id].shape);
     Settle(out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random networks that are full of what the rules look for, for the tests of this module.
+// Random networks with many matches of the rules, for the tests of this module.
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 //
 // rewrite_cases FOLDER FIRST COUNT [--wrong] [--tflm]: writes random instances of rules and random
 // networks, before and after, for stock runtimes (test_rewrite_rules.py). Each seed from FIRST on
-// gives one instance; a line of JSON on standard output says what was written. --wrong: parts are
-// mixed up in the files after rewriting. --tflm: rewritten as for TensorFlow Lite Micro.
+// gives one instance; a line of JSON on standard output lists the files. --wrong: parts are
+// exchanged in the files after rewriting. --tflm: rewritten as for TensorFlow Lite Micro.
 #include <fmt/format.h>
 
 #include <cmath>

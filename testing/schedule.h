@@ -29,8 +29,8 @@ inline void AddUser(Buffer* buffer, OpIndex op) {
   if (at == buffer->users.end() || *at != op) buffer->users.insert(at, op);
 }
 
-// Parts of what operators write may lie where parts of what they read were. Buffers that another
-// operator was stated to begin only.
+// Parts of operators' outputs may reuse the memory of parts of their inputs. Only buffers with a
+// stated first operator.
 inline void AddTakeOvers(Random& random, Problem* problem) {
   const auto ops = static_cast<std::size_t>(problem->num_ops);
   std::vector<TakeOver> parts(ops);
@@ -130,7 +130,8 @@ inline Problem ChainedProblem(Random& random, const Shape& shape) {
   return problem;
 }
 
-// Least peak over all orders: dynamic programming over executed sets, straight from the definition.
+// Minimum peak over all orders: dynamic programming over executed sets, directly from the
+// definition.
 inline std::int64_t BruteForcePeak(const Problem& problem) {
   const auto ops = static_cast<std::size_t>(problem.num_ops);
   const std::size_t sets = std::size_t{1} << ops;

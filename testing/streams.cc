@@ -35,7 +35,7 @@ class NetworkMaker {
     const auto height = random_.Between(3, 14);
     open_.push_back(AddInput(height, width, channels));
     for (int i = 0; i < operators; ++i) AddOperator();
-    // What nobody has read is joined or becomes an output.
+    // Tensors without consumers are joined or become outputs.
     for (const Picture& picture : open_) {
       if (!Main().outputs.empty() && IsRead(picture.id)) continue;
       if (!IsRead(picture.id)) Main().outputs.push_back(picture.id);

@@ -147,7 +147,7 @@ std::optional<Propagator> Compose(const Propagator& first, const Propagator& sec
     }
     both.matrix.push_back(std::move(product));
   }
-  // The offset of what lies between is in its indices.
+  // The offset of the part between is in its indices.
   for (std::size_t i = 0; i < first.offset.size(); ++i) {
     std::optional<Fraction> at = Fraction{first.offset[i], 1};
     for (std::size_t k = 0; k < second.offset.size(); ++k) {

@@ -286,7 +286,7 @@ void Svdf(Network& n, const OperatorCase& c, ElementType type) {
         {{"rank", rank}, {"fused_activation_function", std::int64_t{floats ? 0 : 1}}});
 }
 
-// A part of a convolution that adds to what is there; the last one gives the result.
+// A part of a convolution that adds to an accumulator; the last one computes the result.
 void Accumulate(Network& n, const OperatorCase& c, ElementType type) {
   const TensorId x = n.TakeRank(type, 4);
   const Shape in = n.ShapeOf(x);

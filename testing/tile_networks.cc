@@ -307,7 +307,7 @@ class Maker {
     }
   }
 
-  // The last tensor is the output; what does not lead to it goes.
+  // The last tensor is the output; operators that do not contribute to it are removed.
   Network Finish() {
     Subgraph& main = Main();
     if (main.ops.empty()) {

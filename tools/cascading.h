@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the verbs share that plan operators in tiles: progress, text.
+// Shared by the verbs that plan operators in tiles: progress, text.
 #pragma once
 
 #include <string>

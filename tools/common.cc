@@ -76,7 +76,7 @@ class WrappedHelp : public CLI::Formatter {
   }
 };
 
-// By whatever paths. Devices and pipes hold nothing that could be overwritten.
+// By any paths. Devices and pipes have no contents that could be overwritten.
 bool IsSameFile(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   if (a.empty() || b.empty() || a == "-" || b == "-") return false;

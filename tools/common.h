@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the verbs of the command line share: exit codes, options, output, signals, progress.
+// Shared by the verbs of the command line: exit codes, options, output, signals, progress.
 #pragma once
 
 #include <atomic>
@@ -57,7 +57,7 @@ int BenchCommand(std::vector<std::string> args);
 // (scripts/make_reference.py). Alone: the verbs.
 inline constexpr std::string_view kDescribe = "--describe";
 
-// Parses; an exit code when the verb ends here: help has been printed, or what is wrong.
+// Parses; an exit code when the verb ends here: help or an error has been printed.
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args);
 
 // Prints "neap VERB: ..." on standard error and returns the exit code of the kind of error.
@@ -93,7 +93,7 @@ report::Style StyleFor(std::FILE* stream, const OutputOptions& options);
 // folder does not. "" and "-" never fail.
 Status CheckOutput(const std::string& path, bool force);
 
-// A file that the command line names: by what, and its path.
+// A file that the command line names: the option, and the path.
 struct NamedFile {
   std::string option;
   std::string path;
@@ -108,8 +108,8 @@ Result<std::int64_t> ParseSize(std::string_view option, const std::string& text)
 // Of --time-limit, for the whole run; 0: no limit.
 Status CheckTimeLimit(double seconds);
 std::optional<Limits::Clock::time_point> DeadlineAfter(double seconds);
-// Of a file: the last part of its path. What is written for others names files by it, so that it
-// does not depend on the folder.
+// Of a file: the last part of its path. Outputs name files by it, so that they do not depend on the
+// folder.
 std::string BaseName(const std::string& path);
 
 // Writes all of `text` or fails.

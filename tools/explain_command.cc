@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// neap explain: why a model needs its memory, what each feature saves, and the command for it.
+// neap explain: why a model needs its memory, the saving of each feature, and its command.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// neap inspect: what the file's own order costs, and why.
+// neap inspect: the memory of the file order, and its cause.
 #include <fmt/format.h>
 #include <unistd.h>
 

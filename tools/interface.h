@@ -10,7 +10,7 @@
 
 namespace neap::tools {
 
-// What a caller that runs `caller_ops` of the given model sees of it.
+// The interface of the given model for a caller that runs its `caller_ops`.
 std::vector<report::InterfaceChange> InterfaceChanges(const graph::Graph& given,
                                                       const std::vector<graph::OpId>& caller_ops);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program `neap`: finds the verb and hands over.
+// The program `neap`: selects the verb and runs it.
 #include <fmt/format.h>
 
 #include <algorithm>

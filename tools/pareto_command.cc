@@ -51,7 +51,7 @@ constexpr const char* kParetoFooter =
 
 constexpr const char* kCutShort = "\n  a limit ended the search: there may be better plans\n";
 
-// What points are compared by, in the order of reports.
+// The criteria of points, in the order of reports.
 struct Criterion {
   const char* name;   // of --criteria
   const char* field;  // of the JSON
@@ -123,7 +123,7 @@ Result<std::vector<cascade::WeightCopy>> CopiesOf(const graph::Graph& graph,
                                                   const cascade::Proposal& point,
                                                   const cascade::Device& device) {
   std::vector<cascade::WeightCopy> all;
-  if (!point.unknown_scratch.empty()) return all;  // what the arena leaves free is not known
+  if (!point.unknown_scratch.empty()) return all;  // the free bytes beside the arena are not known
   const std::int64_t free_bytes = cascade::FreeBytes(device, point.arena_bytes);
   if (free_bytes == 0 || point.regions.empty()) return all;
   NEAP_TRY(const graph::Graph realised, cascade::GraphOf(graph, point));
@@ -305,8 +305,7 @@ Status WritePlans(const formats::SourceModel& source, const ParetoOptions& optio
   return {};
 }
 
-// Streamed plans for Neap's executor, every one checked.
-// The model with the interface that was asked for.
+// Streamed plans for Neap's executor, every one checked. The model with the requested interface.
 struct Given {
   deliver::Interfaced interfaced;
   std::vector<report::InterfaceChange> changes;

@@ -35,7 +35,7 @@ Status MakeFolder(const std::string& path) {
 }
 
 struct PictureInput {
-  const formats::SourceModel* source = nullptr;  // what is planned
+  const formats::SourceModel* source = nullptr;  // the planned graph
   // The model as it was read, where that is another one: without rewrites, operators whole.
   const graph::Graph* given = nullptr;
   const compile::Compiled* file_order = nullptr;  // of the model as it was read
@@ -75,7 +75,7 @@ void SetHeadline(const compile::Compiled& planned, picture::Picture* page) {
   if (planned.plan.memories.size() <= 1) page->file_order_bytes = headline.file_order_bytes;
 }
 
-// File order, placed: what a plan is compared with. `options`: of the plan.
+// File order, placed, for comparison with a plan. `options`: of the plan.
 Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options) {
   // Without Neap: no overlaps, no moves, one memory, layer by layer.
   options.order = compile::kFileOrder;

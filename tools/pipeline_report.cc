@@ -66,7 +66,7 @@ ordered_json StageJson(const PipelineReport& report, std::size_t i) {
   return out;
 }
 
-// What every report begins with.
+// The first members of every report.
 ordered_json Heading(const PipelineReport& report, std::int64_t operators) {
   const auto& options = *report.options;
   ordered_json out;

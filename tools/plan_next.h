@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What to do after `neap plan`, with the options of the command line.
+// Next steps after `neap plan`, with the options of the command line.
 #pragma once
 
 #include <string>

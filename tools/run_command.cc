@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// neap run: executes a model, on its own or as a plan says.
+// neap run: executes a model, with or without a plan.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -72,10 +72,11 @@ constexpr std::pair<std::string_view, execute::Kernels> kKernels[] = {
 
 // Everything that a run needs, loaded and checked.
 struct Job {
-  formats::SourceModel source;  // what the plan is about
+  formats::SourceModel source;  // the planned graph
   // The model as the file has it, where the plan is about another one.
   std::optional<graph::Graph> given;
-  // What the caller runs, and its random inputs, where the plan leaves conversions to it.
+  // The caller's conversions and their random inputs, where the plan leaves conversions to the
+  // caller.
   std::optional<rewrite::CallerGraphs> caller;
   std::vector<execute::Value> caller_inputs;  // empty: the inputs were given
   std::optional<plan::Plan> plan;
@@ -156,7 +157,7 @@ Status WriteOutCalls(const RunOptions& options, Job* job) {
   return {};
 }
 
-// Changes the model that was loaded to what the plan is about.
+// Applies the plan's edits to the loaded model.
 Status ApplyPlan(const formats::LoadOptions& load_options, Job* job) {
   const plan::Plan& plan = *job->plan;
   if (plan.caller_ops.empty() && plan.tiled_regions.empty() && plan.rewrites.empty()) return {};

@@ -213,7 +213,7 @@ class TrafficRun {
   const TrafficOptions& options_;
   const Settings settings_;
   formats::SourceModel source_;
-  std::optional<formats::SourceModel> edited_;  // what the plan is about, where that is another
+  std::optional<formats::SourceModel> edited_;  // the planned graph, if it differs
   plan::Runtime runtime_ = plan::Runtime::kIdeal;
   plan::Plan plan_;
   graph::SubgraphId entry_;

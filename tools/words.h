@@ -13,7 +13,7 @@ class App;
 namespace neap::tools {
 
 // Options of the library's table by name (neap/deliver/options.h), in that order. `words` outlives
-// the parsing of `app`; what it holds is the default.
+// the parsing of `app`; its values are the defaults.
 void AddWords(CLI::App* app, deliver::Words* words, const std::vector<std::string_view>& names);
 
 }  // namespace neap::tools

@@ -112,7 +112,7 @@ Result<std::int64_t> ThousandthsOf(const std::string& text) {
   return std::stoll(digits + fraction);
 }
 
-// Onnx where neither the option nor the name of the file says otherwise.
+// ONNX unless the option or the name of the file selects another format.
 Result<formats::Format> FormatOf(const ZooCommandOptions& options) {
   const auto dot = options.out.find_last_of("./");
   const std::string extension = dot == std::string::npos ? "" : options.out.substr(dot);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws cells at random and asks of each whether it fits into a budget, which is answered as soon
-// as it is known: architecture_search [COUNT]. A search keeps the largest network that fits.
+// Draws random cells and decides for each whether it fits into a budget; each query ends as soon as
+// the answer is known: architecture_search [COUNT]. A search keeps the largest network that fits.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Suites of measurements: each is a function from options to a Report, which is data. Whatever a
-// suite is about, its report becomes JSON, Markdown and one page by the same code, and `--quick`
-// compares its qualities with stored ones. docs/results/suites.md says how to add a suite.
+// Suites of measurements: each is a function from options to a Report, which is data. The same code
+// turns every report into JSON, Markdown and one page, and `--quick` compares its qualities with
+// stored ones. docs/results/suites.md describes how to add a suite.
 #pragma once
 
 #include <atomic>
@@ -50,12 +50,12 @@ struct Plot {
 struct Section {
   std::string id;
   std::string title;
-  std::vector<std::string> text;  // paragraphs: what was built, and why numbers differ
+  std::vector<std::string> text;  // paragraphs: the graphs, and why numbers differ
   std::vector<Table> tables;
   std::vector<Plot> plots;
 };
 
-// What a change must not make worse: a deterministic whole number. Never a time.
+// A deterministic integer that no change may make worse. Never a time.
 struct Quality {
   std::string name;  // "swiftnet-a.peak_bytes", unique in the suite
   std::int64_t value = 0;
@@ -73,7 +73,7 @@ struct Report {
 struct RunOptions {
   bool quick = false;                              // a short form, same qualities every time
   const std::atomic<bool>* stop = nullptr;         // not owned
-  std::function<void(std::string_view)> progress;  // what is being measured; may be empty
+  std::function<void(std::string_view)> progress;  // the present measurement; may be empty
 };
 
 struct Suite {
@@ -108,11 +108,11 @@ std::vector<Drawing> Drawings(const Report& report);
 // The qualities as a file to be stored, one line each.
 std::string ExpectationsJson(const Report& report);
 struct Comparison {
-  std::vector<std::string> worse;   // a line each; also for what is missing
+  std::vector<std::string> worse;   // a line each; also for missing ones
   std::vector<std::string> better;  // a line each: store them
   std::vector<std::string> fresh;   // not stored yet
 };
-// Fails with kBadInput when `json` is no file of expectations, or of another suite.
+// Fails with kBadInput when `json` is not a file of expectations, or of another suite.
 Result<Comparison> Compare(const Report& report, std::string_view json);
 
 // For suites.

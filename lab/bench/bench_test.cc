@@ -101,7 +101,7 @@ TEST(Cells, AreThoseOfTheFigure) {
   EXPECT_EQ(std::lround(100 * GeometricMean(rewritten)), 186);
 }
 
-// Cell A of the published network: what others computed for it (28 operators, 275,968 bytes).
+// Cell A of the published network: published results (28 operators, 275,968 bytes).
 TEST(Cells, SwiftnetCellAIsThePublishedOne) {
   const auto cells = SerenityCells();
   ASSERT_TRUE(cells);

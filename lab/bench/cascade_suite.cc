@@ -22,7 +22,7 @@ Status AddNetwork(const std::string& name, const graph::Graph& graph, const RunO
   planning.compile.runtime = plan::Runtime::kTflm;
   planning.compile.limits.stop = options.stop;
   const auto device = cascade::DeviceNamed(cascade::DevicePresets().front());
-  NEAP_CHECK(device.has_value(), "the first preset is no device");
+  NEAP_CHECK(device.has_value(), "the first preset is not a device");
   planning.device = *device;
   const auto begin = std::chrono::steady_clock::now();
   NEAP_TRY(const cascade::SearchOutcome outcome, cascade::FindPlan(graph, planning));
@@ -38,7 +38,7 @@ Status AddNetwork(const std::string& name, const graph::Graph& graph, const RunO
        Real(Ratio(chosen.macs, outcome.macs), 3),
        Real(Ratio(chosen.cycles, outcome.uncut.cycles), 3), Real(seconds)});
   qualities->push_back({name + ".uncut_arena_bytes", outcome.uncut.arena_bytes, false});
-  // What is chosen is the least total: a smaller arena may take more operators.
+  // The lowest total is chosen: a smaller arena may need more operators.
   qualities->push_back({name + ".total_arena_bytes", chosen.total_arena_bytes, false});
   return {};
 }

@@ -14,7 +14,7 @@
 
 namespace neap::bench {
 
-// What the paper prints in figure 15, in thousands of bytes.
+// The numbers of figure 15 of the paper, in thousands of bytes.
 struct PaperPeaks {
   std::int64_t tflite_kb = 0;
   std::int64_t scheduled_kb = 0;
@@ -30,7 +30,7 @@ struct Cell {
   graph::Graph float_graph;  // the same in float32
 };
 
-// What is rewritten: the cell in float32, or in 8 bits with the types that rules ask for.
+// The rewritten graph: the cell in float32, or in 8 bits with the types that rules require.
 graph::Graph RewritableOf(const Cell& cell);
 
 // In the order of the figure.
@@ -54,8 +54,8 @@ Result<graph::Graph> TfliteNetwork(std::string_view name);
 // Every activation takes one byte an element.
 graph::Graph InBytes(graph::Graph graph);
 
-// The operators whose first output is named `prefix`...; what they read from others are the inputs,
-// what others read or the network returns are the outputs.
+// The operators whose first output is named `prefix`...; tensors of other operators that they read
+// are the inputs, tensors with other consumers or returned by the network are the outputs.
 graph::Graph PartOf(const graph::Graph& graph, std::string_view prefix);
 // The same with the operators that `wanted` accepts by the name of their first output.
 graph::Graph PartOfNames(const graph::Graph& graph,

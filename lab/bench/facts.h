@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the SERENITY suite measures about a graph. Private to neap/bench.
+// The measurements of the SERENITY suite. Private to lab/bench.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace neap::bench {
 
-// A graph in one order of least peak, or in that of its construction.
+// A graph in one order of minimum peak, or in that of its construction.
 struct Measured {
   compile::Compiled compiled;  // profile ideal, placed
   std::int64_t operators = 0;
@@ -49,8 +49,8 @@ enum class Rewriting : std::uint8_t {
   kSerenity,  // the paper's rewriter: its rules wherever they fit, with the sizes of kNarrow
 };
 
-// A graph after rewriting (kExact, kNarrow: by what lowers its peak most). Partial sums are added
-// in place.
+// A graph after rewriting (kExact, kNarrow: by the rewrites that lower its peak most). Partial sums
+// are added in place.
 struct RewrittenCell {
   graph::Graph graph;
   Measured measured;  // of Neap's executor, which alone adds in place; no arena of TFLite's
@@ -63,10 +63,10 @@ struct RewrittenCell {
 Result<std::optional<RewrittenCell>> Rewrite(const graph::Graph& graph, Rewriting how,
                                              const RunOptions& options);
 // The same graph without rewriting under the profile of Neap's executor, whose element-wise
-// operators work in place: what of a rewritten peak is not owed to rewriting.
+// operators work in place: the part of the reduction that is not due to rewriting.
 Result<Measured> MeasureInExecutor(const graph::Graph& graph, const RunOptions& options);
 
-// What the bytes of a rewritten graph are worth: both graphs run on the same seeded inputs.
+// The error of a rewritten graph: both graphs run on the same seeded inputs.
 struct Difference {
   std::int64_t outputs = 0;    // elements
   std::int64_t different = 0;  // of these

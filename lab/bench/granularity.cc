@@ -95,7 +95,7 @@ graph::Graph InNodes(const graph::Graph& graph, Concatenations concatenations) {
       if (input.valid()) readers[input].push_back(id);
     }
   }
-  // What the caller reads has a second reader.
+  // The caller is a second consumer of outputs.
   for (const TensorId output : subgraph.outputs) {
     readers[output].push_back(OpId());
     readers[output].push_back(OpId());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What suites over networks of the zoo share: the networks, in 8 bits as well, and reports of one
-// table with one plot. Private to neap/bench.
+// Parts shared by suites over networks of the zoo: the networks, in 8 bits as well, and reports of
+// one table with one plot. Private to lab/bench.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ namespace neap::bench {
 // TensorFlow Lite's operators and 8 bits. Neither has weights.
 Result<graph::Graph> NetworkNamed(std::string_view name);
 
-// What quantisation makes of the types of a float graph without weights: activations and weights
-// of one byte an element, biases of four, each with a scale (all the same: only sizes count).
+// The types of a float graph without weights after quantisation: activations and weights of one
+// byte an element, biases of four, each with a scale (all the same: only sizes count).
 graph::Graph Quantized(graph::Graph graph);
 
 struct Networks {
@@ -48,7 +48,7 @@ struct OverBase {
 };
 picture::Bars BarsOf(const Table& table, const OverBase& wanted);
 
-// What a report over networks says, but for the rows of its table.
+// A report over networks, without the rows of its table.
 struct ReportText {
   std::string suite;
   std::string title;
@@ -59,7 +59,7 @@ struct ReportText {
 // A report of one section "zoo" with this table and this chart of it.
 Report ReportOf(ReportText text, Table table);
 
-// Adds the rows of one network, and what is compared from release to release.
+// Adds the rows of one network, and its qualities.
 using AddNetworkFunction = Status (*)(const std::string& name, const graph::Graph& graph,
                                       const RunOptions& options, Table* table,
                                       std::vector<Quality>* qualities);

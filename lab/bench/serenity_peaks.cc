@@ -17,7 +17,7 @@ struct Ratios {
   std::vector<double> arena, neap_arena, arena_exact, arena_narrow;
 };
 
-// What SERENITY's second bar shows: rewritten where that is less.
+// SERENITY's second bar: rewritten where that is less.
 std::int64_t LeastOf(const CellRun& run, const std::optional<RewrittenCell>& rewritten,
                      std::int64_t Measured::*what) {
   const std::int64_t planned = run.planned.*what;

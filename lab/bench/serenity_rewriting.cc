@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rewriting: what it saves with which exactness, and why the cell of DARTS gains nothing.
+// Rewriting: its saving by exactness, and why it does not help the cell of DARTS.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ Status AddDifferences(const RunOptions& options, Table* table, Report* report) {
   return {};
 }
 
-// The operator at the peak of the best order, and what its cell gains.
+// The operator at the peak of the best order, and the saving of its cell.
 Result<std::string> PlaceOfPeak(const graph::Graph& graph, const RunOptions& options) {
   NEAP_TRY(const Measured planned, Measure(graph, compile::kExactOrder, options, 0));
   NEAP_TRY(const compile::EntryMemory memory,

@@ -18,7 +18,7 @@ namespace {
 
 std::int64_t MaxStates(const RunOptions& options) { return options.quick ? 100'000 : 3'000'000; }
 
-// What figure 13 sums up over the cells.
+// The sums of figure 13 over the cells.
 struct Totals {
   double serenity_seconds = 0;
   double rewritten_seconds = 0;  // SERENITY's algorithm with its rewriting

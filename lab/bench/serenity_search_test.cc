@@ -108,7 +108,7 @@ std::vector<CellRun> SmallCells(Random* random) {
   return cells;
 }
 
-// Below the least peak of all orders there is no solution, from there on it is found.
+// Below the minimum peak of all orders there is no solution, from there on one is found.
 TEST(SerenitySearchTest, ASoftBudgetHasASolutionFromTheOptimumOn) {
   Random random(11);
   RunOptions options;
@@ -138,7 +138,8 @@ TEST(SerenitySearchTest, ASoftBudgetHasASolutionFromTheOptimumOn) {
   EXPECT_GT(with, 50);
 }
 
-// Both searches end at the least peak of all orders; what no rule rewrites is said to be so.
+// Both searches end at the minimum peak of all orders; cells that no rule rewrites are reported as
+// such.
 TEST(SerenitySearchTest, BothSearchesFindTheOptimum) {
   Random random(12);
   RunOptions options;

@@ -9,7 +9,7 @@
 
 namespace neap::bench {
 
-std::string Shown(const Value& value);  // "-" for nothing
+std::string Shown(const Value& value);  // "-" for an empty value
 bool IsNumber(const Value& value);
 
 }  // namespace neap::bench

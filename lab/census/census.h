@@ -26,7 +26,7 @@ struct Census {
 
   // Orders whose peak is at most `bytes`.
   Natural AtMost(std::int64_t bytes) const;
-  // The least peak that at least half of all orders do not exceed.
+  // The lowest peak that at least half of all orders do not exceed.
   std::int64_t MedianPeak() const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sets of executed operators, and what one more operator costs. Private to neap/census.
+// Sets of executed operators, and the cost of one more operator. Private to lab/census.
 #pragma once
 
 #include <cstdint>

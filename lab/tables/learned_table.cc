@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the learned scheduler adds, as Markdown tables, with the same repair and cut on orders that
-// nobody has learned beside it:
+// What the learned scheduler adds, as Markdown tables, compared with unlearned orders under the
+// same repair and cut:
 //
 //   learned_table figure3 [SVG]        the document's Figure 3: learned against the compiler's rule
 //   learned_table children [WEIGHTS]   ten networks, all readers of an operator in one stage
@@ -11,7 +11,7 @@
 //   learned_table zoo [NETWORK...]     peak memory: networks of the zoo
 //   learned_table time                 processor time from graph to repaired order
 //
-// WEIGHTS: a file; default: what comes with the program. Gaps are (found - bound) / bound.
+// WEIGHTS: a file; default: the built-in network. Gaps are (found - bound) / bound.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-constexpr int kRandomOrders = 10;  // their mean stands in the tables
+constexpr int kRandomOrders = 10;  // the tables have their mean
 
 const std::vector<std::string>& Methods() {
   static const std::vector<std::string> kMethods = {"learned", "ASAP", "height", "random",
@@ -65,7 +65,7 @@ const std::vector<std::string>& Methods() {
   return kMethods;
 }
 
-// One row of a table: what each method reached, and a bound.
+// One row of a table: the result of each method, and a bound.
 struct Row {
   std::vector<double> values;  // one per method
   double bound = 0;
@@ -81,7 +81,7 @@ Limits LimitsOf(std::int64_t states) {
   return limits;
 }
 
-// In percent; what rounding of means leaves below nothing is nothing.
+// In percent; negative values from rounding are 0.
 double Gap(double value, double bound) {
   return bound > 0 ? std::max(100 * (value / bound - 1), 0.0) : 0;
 }

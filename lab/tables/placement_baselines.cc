@@ -266,7 +266,7 @@ Placement PlaceLikeVelaHillClimb(const Problem& problem, int attempts, Random& r
   Placement best = placer.LowestFit(order);
   for (int attempt = 0; attempt < attempts && best.height_bytes > bound; ++attempt) {
     const std::size_t top = PickTopmost(problem, best, random);
-    // What lies under the topmost buffer made it lie there.
+    // The buffers below the topmost one determine its offset.
     Indices causes = {top};
     for (const std::size_t other : placer.ConflictsOfBuffer(top)) causes.push_back(other);
     const std::size_t cause = PickOne(causes, top, random);

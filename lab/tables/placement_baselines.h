@@ -32,7 +32,7 @@ arena::Placement PlaceByConflicts(const arena::Problem& problem);
 // buffer and a neighbour of that one; a worse order is accepted with a probability that falls.
 arena::Placement PlaceLikeTvmHillClimb(const arena::Problem& problem, int attempts, Random& random);
 
-// Vela's hill climbing: first by urgency (most bytes live during its life), lifetime, start and
+// Vela's hill climbing: first by urgency (maximum live bytes during its life), lifetime, start and
 // size; then swaps that put a buffer below the topmost one, or one of its neighbours, later; kept
 // unless worse. Ends at the load bound.
 arena::Placement PlaceLikeVelaHillClimb(const arena::Problem& problem, int attempts,

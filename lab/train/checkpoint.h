@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a training run stands, as a file: a run that was killed goes on from it to the same weights
-// as one that was not.
+// The state of a training run, as a file: a run that was killed continues from it to the same
+// weights as an uninterrupted one.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace neap::train {
 
-// A point of the curves: what the network does, greedily, on the test graphs.
+// A point of the curves: the greedy results of the network on the test graphs.
 struct Point {
   std::int64_t step = 0;
   std::string phase;           // "supervised" or "policy"

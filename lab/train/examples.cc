@@ -46,7 +46,7 @@ void Solve(const Settings& settings, Random* random, learn::LabelledDag* graph) 
   limits.max_states = kExactStagePairs;
   auto stages =
       learn::StagesOfDag(graph->dag, static_cast<partition::Stage>(settings.stages), random);
-  // 0 stands for no problem (LabelledDag).
+  // 0 means no problem (LabelledDag).
   stages.machine.cache_bytes = std::max<std::int64_t>(stages.machine.cache_bytes, 1);
   const auto outcome = partition::Solve(stages, limits);
   NEAP_CHECK(outcome.has_value(), "a problem without limits has an answer");
@@ -65,7 +65,7 @@ partition::Problem StagesOf(const Settings& settings, const learn::LabelledDag& 
   return problem;
 }
 
-// What the network sees, with the channels of the task.
+// The network's features, with the channels of the task.
 Dag Seen(const Settings& settings, const Dag& sampled, const Example& example) {
   if (settings.model.task == learn::Task::kPeak) {
     return learn::DagOfProblem(learn::ProblemOfDag(sampled));
@@ -168,7 +168,7 @@ std::int64_t Achieved(const Settings& settings, const Example& example,
     return cut->bottleneck;
   }
   const auto replay = schedule::ReplayOrder(learn::ProblemOfDag(example.dag), repaired);
-  NEAP_CHECK(replay.has_value(), "the repaired order is none");
+  NEAP_CHECK(replay.has_value(), "the repaired order is not valid");
   return replay->peak_bytes;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs to learn from, with what is to be imitated and what an order is worth.
+// Training graphs, with their labels and the reward of an order.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct Example {
   learn::Dag dag;
   learn::Rows rows;
   learn::Labels labels;             // per node
-  std::vector<std::size_t> target;  // rows in the order that the labels ask for
-  std::int64_t optimum = 0;         // of the task, proven or the best known; 0: not asked for
-  partition::Problem stages;        // of Task::kStages, where the optimum is asked for
+  std::vector<std::size_t> target;  // rows in the order of the labels
+  std::int64_t optimum = 0;         // of the task, proven or the best known; 0: not requested
+  partition::Problem stages;        // of Task::kStages, where the optimum is requested
 };
 
 // `count` graphs of the sampler, labelled. The same for the same seed.
@@ -37,12 +37,11 @@ std::vector<learn::LabelledDag> DrawGraphs(const Settings& settings,
 // for the direct reward of Task::kStages.
 Result<std::vector<learn::LabelledDag>> GraphsOf(const Settings& settings, bool test);
 
-// What the network is trained on: drawn graphs and the same graphs read from a file give the same.
+// The training set: drawn graphs and the same graphs read from a file give the same set.
 std::vector<Example> MakeExamples(const Settings& settings,
                                   const std::vector<learn::LabelledDag>& graphs);
 
-// What the task's objective is after repair (and cut): bytes of the peak, or time of the slowest
-// stage.
+// The task's objective after repair (and cut): bytes of the peak, or time of the slowest stage.
 std::int64_t Achieved(const Settings& settings, const Example& example,
                       const std::vector<learn::Node>& order);
 

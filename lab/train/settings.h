@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a training run is: every number that decides its result.
+// The settings of a training run: every number that decides its result.
 #pragma once
 
 #include <cstdint>

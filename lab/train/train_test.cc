@@ -149,8 +149,8 @@ TEST_F(Training, ACheckpointOfOtherSettingsIsRefused) {
   EXPECT_THAT(result.error().ToString(), testing::HasSubstr("other settings"));
 }
 
-// What is drawn and what is read from a file of the same graphs train the same network; the labels
-// of a file are those that are imitated.
+// Drawn graphs and the same graphs from a file train the same network; the labels of a file are
+// those that are imitated.
 TEST_F(Training, ADatasetFromAFileTrainsTheSameNetwork) {
   for (const bool peak : {false, true}) {
     Settings drawn = Small("drawn");

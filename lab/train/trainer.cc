@@ -25,7 +25,7 @@ using learn::Node;
 
 // One-sided 5 % of a normal distribution, which Student's is for as many graphs as are tested.
 constexpr double kSignificant = 1.645;
-constexpr double kUnknown = -1;  // a cost of the baseline that has not been asked for
+constexpr double kUnknown = -1;  // a cost of the baseline that has not been computed
 
 class Trainer {
  public:
@@ -77,7 +77,7 @@ class Trainer {
     return {};
   }
 
-  // Datasets decide the result by what they contain, not by their names.
+  // Datasets decide the result by their contents, not by their names.
   Status MakeGraphs() {
     state_.fingerprint = settings_.Fingerprint();
     for (const bool test : {false, true}) {

@@ -19,7 +19,7 @@ namespace neap::train {
 using PointObserver = std::function<void(const Point&, double seconds)>;
 
 // Runs to the end, from the checkpoint where there is one; writes checkpoint, curves and weights as
-// the settings say. Returns the last point.
+// set. Returns the last point.
 Result<std::optional<Point>> Train(const Settings& settings, const PointObserver& observer);
 
 std::string CurvesCsv(const std::vector<Point>& points);

@@ -5,7 +5,7 @@
 
 namespace neap::train {
 
-// What libtorch says in the cases of neap/learn/reference_cases.h, a line each: its name and the
+// libtorch's results for the cases of neap/learn/reference_cases.h, a line each: its name and the
 // logarithms of the probabilities. The test of neap/learn compares with this without libtorch.
 std::string LibtorchVectors();
 

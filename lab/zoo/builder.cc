@@ -20,17 +20,17 @@ using graph::TensorId;
 
 namespace {
 
-// Bits of a drawn weight: a float holds such an integer exactly.
+// Bits of a drawn weight: a float represents such an integer exactly.
 constexpr int kWeightBits = 24;
 constexpr double kHalfRange = 1 << (kWeightBits - 1);
-// What is left of a trained shift: small beside activations of unit size.
+// Biases in place of trained shifts: small beside activations of unit size.
 constexpr double kBiasMeanSquare = 0.01;
 // Of rectified values: the square of their mean as a share of their mean square. Averages keep it,
 // while values with a sign cancel out.
 constexpr double kSquareOfMean = 0.32;
 // How much larger the outputs of a classifier are than unit size, squared: the more classes, the
-// more the likely one has to stand out. About 2 ln(classes), where unit normal values would have
-// their maximum, in whole numbers.
+// more the likely one has to exceed the others. About 2 ln(classes), where unit normal values would
+// have their maximum, in whole numbers.
 double ClassifierGrowth(std::int64_t classes) {
   return 1.5 * static_cast<double>(std::bit_width(static_cast<std::uint64_t>(classes)));
 }

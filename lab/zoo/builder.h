@@ -6,11 +6,10 @@
 // Weights are uniform around zero, from seeded integers through +, *, / and sqrt only, so that they
 // have the same bits on every machine. Their scale keeps activations near unit size however deep
 // and however wired the network is: the builder carries a rough mean square of every tensor along
-// (a sum adds them, a ReLU halves what has a sign) and divides it out in the next convolution,
-// which is what the batch normalisation folded into it would have done after training. After ReLU
-// this is He's rule. Classifiers are the exception: their outputs are larger, because classes of
-// unit size would leave a softmax over a thousand of them without a winner, and in 8 bits with
-// nothing but zeros.
+// (a sum adds them, a ReLU halves signed values) and divides it out in the next convolution, as the
+// batch normalisation folded into it would have done after training. After ReLU this is He's rule.
+// Classifiers are the exception: their outputs are larger, because classes of unit size would leave
+// a softmax over a thousand of them without a winner, and in 8 bits with nothing but zeros.
 //
 // Names must be unique; the output tensor has the name of its operator, its weights that name with
 // "/weight" and "/bias". A call that a definition could not contain (shapes that do not fit) is a
@@ -139,13 +138,13 @@ class Builder {
   const std::string& NameOf(graph::TensorId tensor) const { return subgraph_.tensors[tensor].name; }
   std::int64_t Channels(graph::TensorId tensor) const { return ShapeOf(tensor)[1]; }
 
-  // Hands the network over; the builder is empty afterwards.
+  // Returns the network; the builder is empty afterwards.
   Network Finish();
 
  private:
   using Attributes = std::map<std::string, graph::Attribute>;
 
-  // What the builder knows of a tensor beside its shape.
+  // The builder's data of a tensor beside its shape.
   struct Trail {
     double mean_square = 0;
     double positive = 0;     // the part of it that comes from values without a sign
@@ -168,13 +167,13 @@ class Builder {
   double Rectified(graph::TensorId tensor) const;
   graph::TensorId AddTensor(const std::string& name, graph::ElementType type, graph::Shape shape,
                             const Trail& trail);
-  // A constant that holds `values` as they lie in memory.
+  // A constant with the bytes of `values` as they are in memory.
   template <typename T>
   graph::TensorId Constant(const std::string& name, graph::ElementType type, graph::Shape shape,
                            std::vector<T> values);
   graph::TensorId Indices(const std::string& name, std::vector<std::int64_t> values);
   graph::TensorId Scalar(const std::string& name, float value);
-  // Counts `shape` as learned numbers, and makes a constant of what `next` gives one after another.
+  // Counts `shape` as learned numbers, and creates a constant from consecutive results of `next`.
   template <typename F>
   graph::TensorId Learned(const std::string& name, graph::Shape shape, const F& next);
   graph::TensorId Weights(const std::string& name, graph::Shape shape, double mean_square);

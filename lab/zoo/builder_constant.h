@@ -13,7 +13,7 @@
 namespace neap::zoo {
 
 static_assert(std::endian::native == std::endian::little,
-              "constants are little-endian and are stored as they lie in memory");
+              "constants are little-endian and are stored as they are in memory");
 
 inline std::int64_t Elements(const graph::Shape& shape) {
   std::int64_t elements = 1;

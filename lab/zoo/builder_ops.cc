@@ -32,7 +32,7 @@ TensorId Builder::Unary(const std::string& type, const std::string& name, Tensor
       {.shape = ShapeOf(input), .mean_square = mean_square, .attributes = std::move(attributes)});
 }
 
-// Of values with a sign, half are lost; what has been rectified before (a shortcut) stays.
+// Of signed values, half are lost; values that have been rectified before (a shortcut) stay.
 double Builder::Rectified(TensorId tensor) const {
   return (MeanSquare(tensor) + Positive(tensor)) / 2;
 }

@@ -26,7 +26,7 @@ constexpr int kCifarCells = 20;
 
 enum class Operation { kSepConv3x3, kDilConv3x3, kMaxPool3x3, kAvgPool3x3, kSkipConnect };
 
-// What is done to which state: 0 and 1 are the inputs of the cell, 2 ... 5 its nodes.
+// Operations and their input states: 0 and 1 are the inputs of the cell, 2 ... 5 its nodes.
 struct Edge {
   Operation operation;
   std::size_t state;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DenseNet-BC: Huang, Liu, van der Maaten, Weinberger, "Densely Connected Convolutional Networks",
-// 2017 (arXiv 1608.06993), table 1: growth 32, bottlenecks of 128, transitions that halve. What a
-// normalisation reads is also read by later layers, so that only the one after a bottleneck folds.
+// 2017 (arXiv 1608.06993), table 1: growth 32, bottlenecks of 128, transitions that halve. Later
+// layers also read the input of a normalisation, so only the one after a bottleneck folds.
 #include <array>
 #include <string>
 

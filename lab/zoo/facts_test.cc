@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What papers and their authors' released networks say about every network: parameters,
+// Published facts of every network, from papers and their authors' released networks: parameters,
 // multiply-accumulates, operator counts.
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ struct Published {
   std::string_view name;
   std::int64_t keras_parameters;  // with the statistics of batch normalisations
   double mega_macs;               // as printed
-  double macs_tolerance;          // share; what is left out or counted beside differs by source
+  double macs_tolerance;          // share; sources differ in what they count
 };
 
 // Parameters: the totals of keras.applications, of MLPerf Tiny's reference models, and, where there
@@ -375,7 +375,7 @@ TEST(NasCells, HaveThePublishedWiring) {
   }
 }
 
-// Tables of the papers, in millions; by one decimal, and the stems leave room.
+// Tables of the papers, in millions; by one decimal; the stems explain larger differences.
 TEST(NasCells, HaveThePublishedSizes) {
   const auto near = [](std::string_view name, double parameters, double tolerance) {
     const Facts facts = Make(name).facts;
@@ -407,8 +407,8 @@ TEST(Swiftnet, HasTheOperatorsOfTheSubmission) {
   EXPECT_EQ(network.facts.parameters, 216'518 + 48 + 80 + 76);
 }
 
-// Who reads whom in the submission: for every operator the operators that it reads, by their place
-// in the file (-1: the input of the network). Flatten is no operator there.
+// The edges of the submission: for every operator the producers of its inputs, by their place in
+// the file (-1: the input of the network). Flatten is not an operator there.
 TEST(Swiftnet, HasTheWiringOfTheSubmission) {
   const Network network = Make("swiftnet");
   const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];

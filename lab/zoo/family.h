@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a family of networks hands to the registry in zoo.cc.
+// The entries of a family of networks for the registry in zoo.cc.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ class LayerRecorder {
   graph::Graph Take();
 
  private:
-  // What an operator tensor is in the layer graph, with costs that its reader has to bear.
+  // The layer graph's tensor of an operator's tensor, with costs that are charged to its consumer.
   struct Standing {
     graph::TensorId tensor;
     std::int64_t parameters = 0;

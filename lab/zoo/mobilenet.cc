@@ -40,7 +40,7 @@ std::int64_t Rounded(std::int64_t channels, std::int64_t thousandths = kWhole) {
   return 10 * rounded * kWhole < 9 * exact ? rounded + 8 : rounded;
 }
 
-// What a caller may change of a network, and what its paper says.
+// The parameters of a network, and its paper's numbers.
 struct Scale {
   std::int64_t thousandths = kWhole;
   std::int64_t size = 224;

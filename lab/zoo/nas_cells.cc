@@ -35,7 +35,8 @@ enum class Operation {
   kConv1x7Then7x1
 };
 
-// What is done to which state: 0 is the output before the last, 1 the last, 2 ... 6 the blocks.
+// Operations and their input states: 0 is the output before the last, 1 the last, 2 ... 6 the
+// blocks.
 struct Side {
   Operation operation;
   std::size_t state;
@@ -238,7 +239,8 @@ class Stack {
       case Operation::kMaxPool:
         return Pool(Kind::kMaxPool, x, stride);
       case Operation::kSkip:
-        // PNASNet's one cell reduces by its stride alone: what skips has to be halved as well.
+        // PNASNet's one cell reduces by its stride alone: skip connections have to be halved as
+        // well.
         if (stride == 1) return x;
         return builder_.Conv(name, Relu(x),
                              {.channels = channels, .stride = stride, .batch_norm = true});

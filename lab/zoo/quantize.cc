@@ -85,8 +85,8 @@ T Rounded(double value, double scale, T low, T high) {
   return static_cast<T>(std::clamp(steps, static_cast<double>(low), static_cast<double>(high)));
 }
 
-// The least scale of few digits that is at least `scale`: the product of two such scales is exact
-// in a float, so that it does not matter in what precision a runtime multiplies them.
+// The smallest scale of few digits that is at least `scale`: the product of two such scales is
+// exact in a float, so that it does not matter in what precision a runtime multiplies them.
 float RoundedUp(double scale) {
   constexpr int kDigits = 12;
   int exponent = 0;
@@ -95,8 +95,8 @@ float RoundedUp(double scale) {
       std::ldexp(std::ceil(std::ldexp(fraction, kDigits)), exponent - kDigits));
 }
 
-// The parameters under which [low, high], widened to hold zero, fills the 256 values, and zero is
-// one of them.
+// The parameters under which [low, high], widened to contain zero, fills the 256 values, and zero
+// is one of them.
 Quantization Asymmetric(const ValueRange& range) {
   const double low = std::min(0.0F, range.low);
   const double high = std::max(0.0F, range.high);
@@ -163,7 +163,7 @@ Status Quantizer::FindGroups() {
   return {};
 }
 
-// Only of what is computed: what is moved stays within, and inputs are given.
+// Only for computed tensors: moved ones stay within their range, and inputs are given.
 void Quantizer::WidenRanges() {
   constexpr std::int64_t kFusedRelu6 = 3;
   for (const Op& op : main_.ops) {
@@ -181,7 +181,7 @@ void Quantizer::WidenRanges() {
 Status Quantizer::ChooseParameters() {
   IdVector<TensorId, ValueRange> joint(main_.tensors.size());
   IdVector<TensorId, char> ignored(main_.tensors.size(), 0);
-  // What it pads with is below all values.
+  // Its padding value is below all values.
   for (const Op& op : main_.ops) {
     if (op.type == "PADV2") ignored[op.outputs[0]] = 1;
   }

@@ -65,7 +65,7 @@ std::size_t ChannelOf(const Op& op, const Tensor& weights, std::size_t at) {
   return op.type == "DEPTHWISE_CONV_2D" ? at % last : at / (count / first);
 }
 
-// Every number that a constant stands for is within half a step of the number it was.
+// Every real value of a constant is within half a step of the original.
 void ExpectClose(const Op& op, const Subgraph& before, const Subgraph& after) {
   const Tensor& weights = after.tensors[op.inputs[1]];
   const auto real = ValuesOf<float>(before.tensors[op.inputs[1]]);
@@ -146,7 +146,7 @@ TEST_P(EveryQuantized, FollowsTheSpecification) {
   }
 }
 
-// What calibration saw fits between the ends of every activation.
+// The calibration's range is within the range of every activation.
 TEST_P(EveryQuantized, HoldsWhatCalibrationSaw) {
   const Graph before = FloatGraph(GetParam());
   const auto ranges = Calibrate(before, {});
@@ -184,7 +184,7 @@ TEST(Quantize, IsTheSameEveryTimeAndDependsOnTheSeed) {
             fingerprint(*QuantizeToInt8(graph, {.seed = 1})));
 }
 
-// Scales of 12 digits: whoever multiplies two of them gets the same number.
+// Scales of 12 digits: the product of two of them is the same in any precision.
 TEST(Quantize, ProductsOfScalesAreExact) {
   const Graph graph = Quantized(FloatGraph("mobilenet-v1-vww"));
   int products = 0;

@@ -3,12 +3,11 @@
 // Single-shot detectors of the TensorFlow Object Detection API on COCO, 300x300: Liu et al. 2016
 // (arXiv 1512.02325) over MobileNetV1 (Howard et al. 2017, section 4.6) and MobileNetV2 (Sandler et
 // al. 2018, section 6.2). Sizes are those of the API's sample configurations
-// ssd_mobilenet_v1_quantized_300x300_coco14_sync and ssd_mobilenet_v2_quantized_300x300_coco:
-// six feature maps, predictors of one 1x1 convolution each, three default boxes per place of the
-// first map and six of the others, 90 classes and the background. Operators are named as there, and
-// stand in the order in which the API's converter leaves them: feature maps, then predictors. Left
-// out is what the converted file computes in one custom operator: decoding boxes and non-maximum
-// suppression (TFLite_Detection_PostProcess).
+// ssd_mobilenet_v1_quantized_300x300_coco14_sync and ssd_mobilenet_v2_quantized_300x300_coco: six
+// feature maps, predictors of one 1x1 convolution each, three default boxes per place of the first
+// map and six of the others, 90 classes and the background. Operators are named as there, in the
+// order of the API's converter: feature maps, then predictors. The custom operator of the converted
+// file is left out: decoding boxes and non-maximum suppression (TFLite_Detection_PostProcess).
 #include <algorithm>
 #include <array>
 #include <string>
@@ -58,7 +57,7 @@ void AddMaps(Builder* b, const std::string& prefix, std::vector<TensorId>* maps)
   }
 }
 
-// What a map predicts, as rows of `numbers` for each of its boxes.
+// The predictions of a map, as rows of `numbers` for each of its boxes.
 TensorId Predict(Builder* b, const std::string& name, TensorId map, std::int64_t boxes,
                  std::int64_t numbers) {
   const std::int64_t places = b->ShapeOf(map)[2] * b->ShapeOf(map)[3];

@@ -13,7 +13,7 @@
 namespace neap::zoo {
 
 // A network of the zoo (BuildNetwork) with operators of TensorFlow Lite: channels last, weights
-// transposed to match, in the order of construction. What has no counterpart is spelled out:
+// transposed to match, in the order of construction. Operators without a counterpart are expanded:
 //  - padding that is neither SAME nor VALID: PAD before a convolution, PADV2 with the lowest number
 //    before a maximum pool; an average pool over padding is divided by the whole window and then
 //    multiplied by window / (elements inside), a constant;

@@ -17,7 +17,7 @@
 
 namespace neap::zoo {
 
-// The bytes of `values` as they lie in memory (little-endian, see builder_constant.h).
+// The bytes of `values` as they are in memory (little-endian, see builder_constant.h).
 template <typename T>
 graph::ConstantData DataOf(std::vector<T> values) {
   const auto owner = std::make_shared<const std::vector<T>>(std::move(values));

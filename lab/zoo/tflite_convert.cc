@@ -10,7 +10,7 @@ namespace neap::zoo {
 namespace tflite {
 namespace {
 
-// What the concatenation of TensorFlow Lite Micro takes at most.
+// The maximum number of inputs of TensorFlow Lite Micro's concatenation.
 constexpr std::size_t kMaxConcatInputs = 10;
 
 std::int64_t MovedAxis(const Op& op, std::size_t rank) {

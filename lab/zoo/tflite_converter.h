@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a network down again in operators of TensorFlow Lite, one handler for each ONNX operator;
-// see tflite.h for what becomes of what. Windows and padding are in tflite_windows.cc, all else in
+// Converts a network to operators of TensorFlow Lite, with one handler for each ONNX operator;
+// tflite.h lists the counterparts. Windows and padding are in tflite_windows.cc, all else in
 // tflite_convert.cc.
 #pragma once
 
@@ -107,7 +107,7 @@ class Converter {
   Integers SourceIntegers(const Op& op, std::size_t input) const {
     return ValuesOf<std::int64_t>(Source(op.inputs[input]));
   }
-  // What stands for a tensor of the source; a constant is moved over as it is, at its first use.
+  // The counterpart of a tensor of the source; a constant is copied unchanged, at its first use.
   TensorId Operand(TensorId source);
   TensorId Constant(const std::string& name, ElementType type, Shape shape,
                     std::optional<graph::ConstantData> data);

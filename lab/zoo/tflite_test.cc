@@ -76,7 +76,7 @@ TEST(ConvertToTflite, KeepsThePublishedOperators) {
                                                    {"SOFTMAX", 1}}));
 }
 
-// What is left of the source comes in its order; all else stands right before its operator.
+// Operators of the source keep their order; added ones come directly before their operator.
 TEST(ConvertToTflite, KeepsTheOrderOfConstruction) {
   for (const Recipe& recipe : Recipes()) {
     const auto network = Build(recipe.name, {.weights = false});

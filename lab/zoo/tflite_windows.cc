@@ -13,7 +13,7 @@
 namespace neap::zoo::tflite {
 namespace {
 
-// The padding SAME of the format: what makes ceil(size / stride) outputs, the odd one behind.
+// The padding SAME of the format: ceil(size / stride) outputs, an odd padding at the end.
 bool IsSame(const Window& w, std::int64_t size) {
   const std::int64_t extent = w.dilation * (w.kernel - 1) + 1;
   const std::int64_t outputs = (size + w.stride - 1) / w.stride;
@@ -30,7 +30,7 @@ std::vector<std::int64_t> Covered(const Window& w, std::int64_t size) {
   return counts;
 }
 
-// Of a window over `input`: what the format calls its padding, if it has a name for it.
+// Of a window over `input`: the format's name of its padding, if it has one.
 std::optional<Padding> PaddingOf(const Windows& w, const Shape& input) {
   if (IsSame(w.rows, input[1]) && IsSame(w.columns, input[2])) return kPaddingSame;
   const bool none =
@@ -175,7 +175,7 @@ Status Converter::GlobalAveragePool(const Op& op) {
 
 // (x - mean) / sqrt(variance + epsilon) * weight + bias, a factor and a shift for each channel.
 Status Converter::BatchNormalization(const Op& op) {
-  constexpr double kEpsilon = 1e-5;  // of the operator, where it does not say
+  constexpr double kEpsilon = 1e-5;  // of the operator, where it has none
   const TensorId input = Operand(op.inputs[0]);
   const std::int64_t channels = ShapeOf(input)[3];
   std::optional<graph::ConstantData> factors;

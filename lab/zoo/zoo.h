@@ -25,14 +25,14 @@ struct ZooOptions {
   std::uint64_t seed = 0;  // wiring of random networks, and all weights
   std::int64_t width = 0;  // channels of the first cell; 0: the published width
   std::int64_t nodes = 0;  // nodes of a random cell; 0: the published number
-  // Of the networks whose recipe says so (Recipe::scales); 0: as published.
+  // Of the networks whose recipe allows it (Recipe::scales); 0: as published.
   std::int64_t width_thousandths = 0;  // of the channels of the paper: its width multiplier
   std::int64_t resolution = 0;         // height and width of the input
   bool weights = true;  // false: shapes only, for counting; such a network cannot be written
 };
 
 // A network up to its classifier as a graph of the layers of its definition, in which convolution,
-// normalisation, activation and padding are one layer each. Zeros where a recipe does not say.
+// normalisation, activation and padding are one layer each. Zeros where a recipe has none.
 struct Body {
   std::int64_t layers = 0;      // the input included
   std::int64_t depth = 0;       // most layers on a path
@@ -41,8 +41,8 @@ struct Body {
   std::int64_t multiply_accumulates = 0;
 };
 
-// What papers print about a network. Batch normalisation is folded where it follows a convolution:
-// of its two numbers a channel the graph keeps the shift (a bias), while the scale is part of the
+// Published numbers of a network. Batch normalisation is folded where it follows a convolution: of
+// its two numbers a channel the graph keeps the shift (a bias), while the scale is part of the
 // weights before it.
 struct Facts {
   std::int64_t parameters = 0;            // numbers in the weights of the graph
@@ -59,7 +59,7 @@ struct Network {
   Facts facts;
   // The graph that Facts::body counts, operators of domain "layer" with the attribute
   // "multiply_accumulates", all tensors int8, constants without data. The first operator is the
-  // input layer. Without subgraphs where a recipe does not say.
+  // input layer. Without subgraphs where a recipe has none.
   graph::Graph layers;
 };
 

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Zoo, EveryNetwork, testing::ValuesIn(Recipes().begin(),
                          TestName);
 
 // Networks of 6,000,000 parameters and more, whose weights take long to draw, by the same code as
-// those of the others. Named, not counted: instances are listed anew in the process of every test.
+// those of the others. Named, not counted: instances are listed again in the process of every test.
 constexpr std::string_view kHeavy[] = {
     "densenet-121", "densenet-169",     "densenet-201",     "inception-resnet-v2", "inception-v3",
     "resnet-101",   "resnet-101-v2",    "resnet-152",       "resnet-152-v2",       "resnet-50",
@@ -232,8 +232,8 @@ TEST(Darts, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(MakeShapes("darts-cifar").facts.published_parameters, 3'349'342);
 }
 
-// The paper prints 574 million, which recounts by others do not reach (523 and 545 million, by what
-// they count beside convolutions); the constraint of the mobile setting is 600 million.
+// The paper prints 574 million, which recounts by others do not reach (523 and 545 million,
+// depending on the counted operators); the constraint of the mobile setting is 600 million.
 TEST(Darts, HasAboutThePublishedNumberOfMultiplications) {
   const std::int64_t count = MakeShapes("darts-imagenet").facts.multiply_accumulates;
   EXPECT_EQ(count, 529'911'552);

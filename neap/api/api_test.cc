@@ -183,8 +183,8 @@ TEST(ApiTest, SolvesOrders) {
 }
 
 TEST(ApiTest, SolvesPlacementsInMemories) {
-  // The fast memory holds one of the two that are live together; the third may not be in the slow
-  // one.
+  // The fast memory has space for one of the two that are live together; the third may not be in
+  // the slow one.
   const std::vector<neap_buffer> buffers = {
       {64, 0, 2, 1, -1}, {64, 1, 3, 1, -1}, {32, 3, 4, 1, -1}};
   const std::vector<std::int64_t> capacities = {64, 1024};

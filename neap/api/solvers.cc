@@ -19,7 +19,7 @@
 namespace neap::api {
 namespace {
 
-// About what a plan may take without a limit.
+// About the default limit of a plan.
 constexpr std::int64_t kSolverWork = 30'000'000'000;
 
 Limits LimitsOf(std::int64_t max_states) {

@@ -8,7 +8,7 @@
 namespace neap {
 namespace {
 
-// Names come from files that nobody vouches for: keep the line a line, and bounded.
+// Names come from untrusted files: the message stays one line of bounded length.
 std::string Escape(std::string_view text) {
   constexpr std::size_t kMaxBytes = 400;
   constexpr std::array<char, 17> kHex = {"0123456789abcdef"};

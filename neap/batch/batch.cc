@@ -89,7 +89,7 @@ class BatchRun {
         return std::nullopt;
       }
       if (line_number_++ % task_.shard_count != task_.shard_index) continue;
-      // One byte too many says the same, and is refused by whoever reads the line.
+      // One byte beyond the limit is enough: the parser of the line refuses it.
       if (event == LineReader::Event::kTooLong) line.assign(kMaxLineBytes + 1, ' ');
       return line;
     }
@@ -142,7 +142,7 @@ class BatchRun {
   Status KeepAnswer(const std::string& text) {
     const std::string where = "line " + std::to_string(counts_.kept + 1) + " ";
     const auto answer = ParseAnswer(text);
-    if (!answer) return Fail(At(task_.answers_name, where + "is no answer of a batch"));
+    if (!answer) return Fail(At(task_.answers_name, where + "is not an answer of a batch"));
     const auto line = NextLine();
     if (!line && manifest_.Error() != 0) return Fail(CannotReadManifest());
     Diagnostic error = At(task_.answers_name, "");
@@ -153,7 +153,7 @@ class BatchRun {
     }
     if (!line) return {};  // stopped
     Request request;
-    // What is wrong with a line has been answered already.
+    // Errors of a line have been reported already.
     static_cast<void>(ParseRequest(*line, &request));
     if (request.id != answer->id) {
       error.message = where + "has the id " + answer->id + ", the manifest " + request.id;

@@ -15,7 +15,7 @@ class LineReader {
  public:
   enum class Event : std::uint8_t {
     kLine,
-    kTooLong,  // a line of more than `max_bytes` bytes was there; it has been passed over
+    kTooLong,  // a line of more than `max_bytes` bytes was skipped
     kEnd,
     kStopped,  // *stop was set while there was nothing to read
     kFailed,   // errno is in Error()

@@ -21,8 +21,8 @@ Diagnostic NotJson(std::string_view text, std::size_t at) {
   return BadInput("the line is not a JSON object: unexpected text at byte " + std::to_string(at));
 }
 
-// Goes through the members of the object that a text is, by its brackets and quotes alone: what is
-// inside a value is left to whoever parses it.
+// Goes through the members of the object that a text is, by its brackets and quotes alone: values
+// are left to their parser.
 class MemberScanner {
  public:
   explicit MemberScanner(std::string_view text) : text_(text) {}

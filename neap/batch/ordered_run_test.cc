@@ -69,7 +69,7 @@ TEST(OrderedRun, HoldsNoMoreThanTheWindow) {
     most = std::max(most, taken - delivered.load());
     return CountTo(500, &taken)();
   });
-  // One more than the window: it has been taken from the source and waits for room. Another one is
+  // One more than the window: it has been read from the source and waits for space. Another one is
   // being delivered.
   EXPECT_LE(most, 5 + 2);
   EXPECT_EQ(delivered.load(), 500);

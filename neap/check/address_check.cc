@@ -94,15 +94,15 @@ class AddressChecker {
   std::deque<Block> moved_;
   std::set<TensorKey> placed_;
   std::vector<Block> scratch_;
-  // Pairs that may share bytes while both are live, both ways round: no other pair may, and what
-  // may lie over a tensor may not for that reason lie over others that share bytes with it.
+  // Pairs that may share bytes while both are live, both ways round: no other pair may. A buffer
+  // that may overlap a tensor may not for that reason overlap others that share bytes with it.
   std::set<std::pair<const Block*, const Block*>> may_share_;
   std::map<const Block*, const Block*> written_over_;  // output in place -> input
   bool pairs_may_share_ = false;                       // others than those in place may
   std::vector<std::int64_t> tops_;                     // of each memory
 };
 
-// Fills in the addresses of the block; false when they are of no use.
+// Fills in the addresses of the block; false when they are invalid.
 bool AddressChecker::CheckOffset(std::int64_t offset, std::int64_t bytes, std::int32_t memory,
                                  Block& block) {
   const auto refuse = [&](const std::string& why) {
@@ -306,7 +306,7 @@ void AddressChecker::CheckInPlace() {
   }
 }
 
-// Every step from the slot on that reads the input is a slice of what lies behind the output.
+// Every step from the slot on that reads the input is a slice of bytes beyond the output.
 bool AddressChecker::DeadPartHolds(const plan::Overlap& overlap, const Block& input,
                                    const Block& output) {
   const std::int64_t covered = output.end - input.offset;
@@ -383,7 +383,7 @@ void AddressChecker::CheckKernelOverlaps() {
   }
 }
 
-// Tensors of a body that is called several times hold values during each call, and none between.
+// Tensors of a body that is called several times have values during each call, and none between.
 bool AddressChecker::TakeTurns(const Block& a, const Block& b) const {
   if (!a.tensor.valid() || !b.tensor.valid() || a.subgraph != b.subgraph) return false;
   if (moves_.contains({a.subgraph, a.tensor}) || moves_.contains({b.subgraph, b.tensor})) {
@@ -411,7 +411,7 @@ void AddressChecker::AddShared(std::int32_t slot, const Block& block, const Bloc
                       "), expected no sharing");
 }
 
-// Where some may share bytes, every block is held against all that are live when it begins.
+// Where some may share bytes, every block is compared with all that are live when it begins.
 void AddressChecker::CheckApartBut(const std::vector<const Block*>& blocks) {
   constexpr std::int64_t kMaxPairs = 1'000'000'000;
   std::vector<const Block*> by_start = blocks;
@@ -449,7 +449,7 @@ void AddressChecker::CheckApart(std::size_t memory) {
   for (const Block& block : scratch_) add(block);
   for (const Block& block : moved_) add(block);
   if (pairs_may_share_ || AnyRunsAgain()) return CheckApartBut(blocks);
-  // What is written in place takes over from its input, which may begin in the same slot.
+  // An output in place takes over from its input, which may begin in the same slot.
   std::map<const Block*, std::size_t> index;
   for (std::size_t i = 0; i < blocks.size(); ++i) index.emplace(blocks[i], i);
   const auto input_of = [&](std::size_t block) {
@@ -458,7 +458,7 @@ void AddressChecker::CheckApart(std::size_t memory) {
   };
   struct Event {
     std::int32_t slot;
-    int order;  // of what happens in one slot: ends, begins, takes over
+    int order;  // of the events in one slot: ends, begins, takes over
     std::size_t block;
   };
   std::vector<Event> events;

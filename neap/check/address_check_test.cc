@@ -98,7 +98,7 @@ TEST(CheckAddresses, InputsOfABodyAreApart) {
   EXPECT_THAT(CheckPlan(graph, plan), Contains(HasSubstr("are shared with")));
 }
 
-// t0 -> t2 in place, t2 + t1 -> t3 in place: t1 lies under nothing of the chain.
+// t0 -> t2 in place, t2 + t1 -> t3 in place: t1 overlaps no tensor of the chain.
 TEST(CheckAddresses, AChainInPlaceLendsNoPermission) {
   Subgraph chain;
   for (int i = 0; i < 4; ++i) AddTensor(chain, 16);
@@ -129,8 +129,8 @@ TEST(CheckAddresses, AChainInPlaceLendsNoPermission) {
   EXPECT_THAT(CheckPlan(graph, plan), IsEmpty());
 }
 
-// A part of a tensor is dead when the tensor has a value that nobody reads there any more: not one
-// that the same operator writes, nor one that is written later.
+// A part of a tensor is dead when no operator reads its value any more: a value that the same
+// operator writes, or that is written later, is not dead.
 TEST(CheckAddresses, WhatIsNotWrittenYetIsNotDead) {
   Subgraph main;
   for (int i = 0; i < 4; ++i) AddTensor(main, 16);

@@ -30,7 +30,8 @@ std::vector<std::vector<std::int32_t>> PredecessorsOf(const graph::Subgraph& sub
     successors[before.index()].push_back(after.value());
     ++missing[after.index()];
   }
-  // In topological order, so that what a folded operator waits for is settled before it is read.
+  // In topological order, so that the predecessors of a folded operator are known before they are
+  // used.
   std::vector<std::int32_t> ready;
   for (std::size_t op = 0; op < missing.size(); ++op) {
     if (missing[op] == 0) ready.push_back(static_cast<std::int32_t>(op));

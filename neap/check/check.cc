@@ -28,9 +28,9 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
 
-// Verifies claims of the kind "operator v alone needs that many bytes": while v runs, whatever the
-// order, everything that it reads and writes is live, and its scratch. Where the profile works in
-// place, the output counts only if the input cannot possibly die at v.
+// Verifies claims of the kind "operator v alone needs that many bytes": while v runs, in every
+// order, its inputs, outputs and scratch are live. Where the profile works in place, the output
+// counts only if the input cannot be freed at v.
 class SingleOperatorBound {
  public:
   SingleOperatorBound(const Subgraph& subgraph, const SubgraphReplay& replay,
@@ -63,7 +63,7 @@ class SingleOperatorBound {
   // True if another reader of the first input of `op` has to run after `op` in every order.
   bool InputOutlives(OpId op) {
     const TensorId input = subgraph_.ops[op].inputs[0];
-    // In this very order it dies at `op`, or somebody runs later; only the latter may be forced.
+    // In this order it is freed at `op`, or a consumer runs later; only the latter may be forced.
     if (replay_.Find(input)->range.last == replay_.ops[op].last) return false;
     BuildSuccessors();
     IdVector<OpId, char> met(subgraph_.ops.size(), 0);
@@ -141,7 +141,7 @@ void CheckCertificate(const EntryContext& c) {
         id, "certificate.states is " + std::to_string(certificate.states) + ", expected 0 or more");
   }
   if (certificate.kind ==
-      plan::CertificateKind::kSearch) {  // what it says is verified by searching again
+      plan::CertificateKind::kSearch) {  // its claim is verified by searching again
     const bool runs = subgraph.ops.Has(certificate.op) && !subgraph.ops[certificate.op].folded;
     if (!runs && bound > 0) {
       c.findings.Add(c.graph, id, certificate.op, TensorId(),
@@ -225,8 +225,7 @@ void CheckArenaBound(const EntryContext& c) {
   }
   if (entry.arena_lower_bound_bytes <= proven) return;
   if (overlap && ProvesArenaBound(c, entry.arena_lower_bound_bytes)) return;
-  // Verified by searching again. Where slices leave bytes of a live tensor to others, what is live
-  // bounds nothing.
+  // Verified by searching again. Where slices free bytes of a live tensor, live bytes are no bound.
   if (overlap && entry.arena_certificate.kind == plan::CertificateKind::kSearch &&
       !HasDeadParts(c.graph.subgraphs[entry.subgraph])) {
     return;
@@ -314,7 +313,7 @@ std::vector<std::string> CheckPlan(const graph::Graph& graph, const plan::Plan& 
 
 namespace {
 
-// One bound and what became of it.
+// One bound and the result of its check.
 void Count(ReplayVerdict verdict, const std::string& what, std::int64_t max_states,
            ReplayedBounds* result) {
   switch (verdict) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The independent word on a plan. Recomputes everything from the graph and the definition of the
+// The independent check of a plan. Recomputes everything from the graph and the definition of the
 // profile; shares no code with the planner (neap/compile, neap/schedule, neap/arena), which may not
 // even be linked here (cmake/layers.cmake).
 #pragma once

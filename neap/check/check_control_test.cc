@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans written by hand: bodies, and what must come before what.
+// Plans written by hand: bodies and precedences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,7 +100,7 @@ TEST(Check, RefusesOtherSlotsOfBodies) {
   refused({Do(0), Do(0, kBody), Do(7, kBody), Nothing(other), Do(1)}, "one of its 2 operators");
   refused({Do(0), Do(0, SubgraphId(-4))}, "expected an operator of subgraph 1");
   plan::Plan plan = control.plan;
-  plan.entries[0].tensors[1].last = 1;  // the capture dies too early
+  plan.entries[0].tensors[1].last = 1;  // the capture is freed too early
   ExpectFinding(control.graph, plan, "is live in slots [0, 1), expected [0, 4)");
   plan = control.plan;
   plan.entries[0].tensors[5].offset = 18;  // the caller's scratch is in use all the while
@@ -149,7 +149,7 @@ TEST(Check, GivesABodyOneOrderAndOnePlace) {
 }
 
 // Tensors of a body that never live together in a call may share bytes, although both keep their
-// places from the first call to the last; with what lives between the calls they may not.
+// places from the first call to the last; with tensors live between the calls they may not.
 TEST(Check, LetsTensorsOfARepeatedBodyTakeTurns) {
   const Graph graph = TwoCallsOf(ReluChain());
   // In each call: 0 with 1, then 1 with 2.
@@ -175,7 +175,7 @@ TEST(Check, LetsTensorsOfARepeatedBodyTakeTurns) {
   EXPECT_THAT(CheckPlan(graph, twice), ::testing::Contains(HasSubstr("has a second address")));
 }
 
-// main: t0, condition -> IF -> t1; the body is x -> y. The output lies where the argument was.
+// main: t0, condition -> IF -> t1; the body is x -> y. The output has the address of the argument.
 struct Handed {
   Graph graph;
   plan::Plan plan;
@@ -230,7 +230,7 @@ TEST(Check, RefusesAnOutputOverWhatIsStillWanted) {
           "the plan names no kernels that allow it");
   refused([&](Handed& h) { h.plan.kernels = ops::KernelLibrary::kNeap; },
           "overwrites bytes that are still to be read");
-  // A loop hands its body more than one value.
+  // A loop passes its body more than one value.
   refused([&](Handed& h) { main(h).ops[OpId(0)].type = "WHILE"; },
           "overwrites bytes that are still to be read");
   // Read by another operator, seen by the body, wanted in the end.

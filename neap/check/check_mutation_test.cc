@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random graphs, planned by a naive planner, and what happens to their plans when they are damaged.
+// Random graphs, planned by a naive planner; damaged copies of the plans must be rejected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ TEST(CheckRandom, AcceptsWhatANaivePlannerDoes) {
 bool AddressesAreRight(const Sample& sample, const plan::EntryPlan& entry) {
   const std::int64_t alignment = ProfileOf(sample.plan.runtime).alignment;
   std::set<std::pair<std::pair<SubgraphId, TensorId>, std::pair<SubgraphId, TensorId>>> joined;
-  // The overlaps and what follows from them: pairs of pairs until there are no more.
+  // The transitive closure of the overlaps.
   for (const plan::Overlap& o : entry.overlaps) {
     joined.insert({{o.subgraph, o.input}, {o.subgraph, o.output}});
   }

@@ -171,9 +171,9 @@ TEST(Check, RefusesTwoTensorsAtOnePlaceWithoutAnOverlap) {
                                   "#1 't1' at [0, 30)"));
 }
 
-// An input that nobody reads has an address but no step needs it; an output that is an input is
-// there throughout; a tensor that nobody reads dies in its own step; constants, variables, dangling
-// tensors and what is folded are nowhere.
+// An input without consumers has an address but no step needs it; an output that is an input is
+// live throughout; a tensor without consumers is freed in its own step; constants, variables,
+// unused tensors and folded operators have no place.
 TEST(Check, KnowsTensorsThatAreDifferent) {
   Subgraph subgraph;
   for (const int bytes : {4, 100, 7, 16, 2, 50, 60, 70, 0}) AddTensor(subgraph, bytes);

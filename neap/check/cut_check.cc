@@ -25,7 +25,7 @@ std::vector<char> Reach(const std::vector<std::vector<std::int32_t>>& links, std
   return met;
 }
 
-// What is known of every tensor at the moment when `op` runs, in every order.
+// The certain state of every tensor while `op` runs, in every order.
 class Moment {
  public:
   Moment(const BoundModel& model, std::int32_t op)

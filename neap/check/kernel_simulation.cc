@@ -28,7 +28,7 @@ class Tape {
   // Distances above `max_distance` are of no interest: a walk may stop when one is needed.
   explicit Tape(std::int64_t max_distance) : max_distance_(max_distance) {}
 
-  // The kernel reads bytes [begin, end) of the input: all that is written so far must lie below.
+  // The kernel reads bytes [begin, end) of the input: all bytes written so far must be below.
   void Read(std::int64_t begin, std::int64_t end) {
     if (begin < end && written_ > 0) distance_ = std::max(distance_, written_ - begin);
   }
@@ -198,7 +198,7 @@ bool WalkSpatialMean(const graph::Shape& in, const Sizes& sizes, Tape* tape) {
   return true;
 }
 
-// Between which rows (or columns) of `in` each of `out` lies, as the kernel computes it; in single
+// The row (or column) of `in` at or below each of `out`, as the kernel computes it; in single
 // precision with and without fused multiplication, the lower of the two.
 std::vector<std::int64_t> LowerNeighbours(const Op& op, graph::ElementType type, std::int64_t in,
                                           std::int64_t out) {
@@ -291,7 +291,7 @@ bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, cons
     return WalkPad(*in.shape, *out.shape, ConstantIntegers(subgraph, op, 1), sizes, tape);
   }
   if (Is(op, OpKind::kMean)) {
-    // Stock kernels clear the whole output first, and with it what they have not read.
+    // Stock kernels clear the whole output first, including bytes that they have not read.
     return library == ops::KernelLibrary::kNeap && in.shape->size() == 4 &&
            in.shape->front() == 1 &&
            ConstantIntegers(subgraph, op, 1) == std::vector<std::int64_t>{1, 2} &&

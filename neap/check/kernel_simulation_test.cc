@@ -29,8 +29,8 @@ using graph::TensorId;
 
 constexpr auto kLibrary = ops::KernelLibrary::kTflmReference;
 
-// What a kernel does, element by element: the elements that it reads, then the one that it writes;
-// -1: none.
+// The accesses of a kernel, element by element: the elements that it reads, then the one that it
+// writes; -1: none.
 struct Event {
   std::vector<std::int64_t> reads;
   std::int64_t write = 0;
@@ -279,7 +279,7 @@ std::int64_t Nearest(std::int64_t o, std::int64_t in, std::int64_t out, bool cor
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(rounded), 0, in - 1);
 }
 
-// A pixel is copied at once: what comes of a copy onto itself is anybody's guess.
+// A pixel is copied at once; the result of a copy onto itself is undefined.
 void AddCopiedPixel(std::int64_t from, std::int64_t depth, Case* c) {
   const auto at = static_cast<std::int64_t>(c->events.size()) / (depth + 1) * depth;
   for (std::int64_t i = 0; i < depth; ++i) c->events.push_back({{}, at + i});
@@ -580,7 +580,7 @@ TEST(KernelHoldsOutputTest, ThePiecesThatAreOneStretch) {
     }
     const auto rule = ops::ViewRuleOf(c.subgraph, c.op, piece.output, kNeap);
     ASSERT_EQ(MayBePiece(c.subgraph, c.op, piece.output, kNeap), stretch) << c.op.type << i;
-    // Other libraries are asked for slices alone.
+    // Other libraries are tested with slices only.
     const bool elsewhere = ops::ViewRuleOf(c.subgraph, c.op, piece.output, kLibrary).has_value();
     ASSERT_EQ(elsewhere, stretch && c.op.type == "SLICE");
     ASSERT_EQ(MayBePiece(c.subgraph, c.op, piece.output, kLibrary), elsewhere);

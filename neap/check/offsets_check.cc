@@ -82,7 +82,7 @@ class Run {
   const Span& SpanOf(SubgraphId subgraph, TensorId tensor) const {
     return spans_[subgraph][tensor];
   }
-  // What runs in a slot; no operator at the start of a body.
+  // The operator that runs in a slot; none at the start of a body.
   const Running& At(std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   std::int32_t Now() const { return static_cast<std::int32_t>(slots_.size()); }
 
@@ -113,7 +113,7 @@ class Run {
     const Op& op = graph_.subgraphs[frame->subgraph].ops[id];
     Touch(frame->subgraph, op.inputs, Now());
     Touch(frame->subgraph, op.outputs, Now());
-    // What nobody has written must have been there from the start.
+    // A tensor without a producer must be live from the start.
     for (const TensorId tensor : op.inputs) {
       if (!tensor.valid() || producers_[frame->subgraph][tensor].valid()) continue;
       spans_[frame->subgraph][tensor].Touch(frame->begin);

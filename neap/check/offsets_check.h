@@ -29,8 +29,8 @@ struct OffsetsVerdict {
 // order of the file, bodies of control flow inside the operator that calls them; subgraphs that
 // nothing calls from subgraph 0 never run. A tensor of a body that is called several times keeps
 // its bytes from the first call to the last. An operator that only renames its input (RESHAPE) may
-// keep it where it is. Tensors without a known size or that nothing uses are passed over. O(n log
-// n) and the pairs that share bytes. `graph` has passed Verify().
+// keep it where it is. Tensors without a known size and unused tensors are ignored. O(n log n) and
+// the pairs that share bytes. `graph` has passed Verify().
 OffsetsVerdict CheckOffsets(const graph::Graph& graph, const graph::TensorOffsets& offsets);
 
 }  // namespace neap::check

@@ -64,14 +64,14 @@ class Prover {
   }
 
  private:
-  // saves_at_most(op, b): what `op` touches has at most b bytes in common.
+  // saves_at_most(op, b): the tensors that `op` touches share at most b bytes.
   template <typename F>
   bool SomeOperatorNeeds(std::int64_t bytes, const F& saves_at_most) const {
     for (const OpId id : subgraph_.ops.Ids()) {
       const Op& op = subgraph_.ops[id];
       if (op.folded || Is(op, OpKind::kSlice)) continue;
       std::set<TensorId> touched = Touched(op);
-      // What another operator holds in its output may be part of something else here.
+      // A tensor that another operator contains in its output may be part of another tensor here.
       std::erase_if(touched, [&](TensorId tensor) {
         if (!tensor.valid()) return true;
         const std::set<OpId>& holders = holders_[tensor];
@@ -103,10 +103,10 @@ class Prover {
     return tensors;
   }
 
-  // The output of `op` has at most `bytes` bytes in common with its inputs, wherever they lie.
+  // The output of `op` shares at most `bytes` bytes with its inputs, for any addresses.
   bool SavesAtMost(const Op& op, std::int64_t bytes) const {
     for (std::size_t i = 1; i < op.inputs.size(); ++i) {
-      // Such an input may lie under any output.
+      // Any output may overlap such an input.
       if (HandsOver(op, i, c_.kernels)) {
         return std::min(Sum({op.inputs.begin(), op.inputs.end()}),
                         Sum({op.outputs.begin(), op.outputs.end()})) <= bytes;
@@ -116,8 +116,8 @@ class Prover {
     const std::int64_t inputs = Sum({op.inputs.begin(), op.inputs.end()});
     if (std::min(inputs, output) <= bytes) return true;
     if (c_.profile.in_place && MayOverwrite(subgraph_, op, replay_)) return false;
-    // More in common means a smaller distance, and what a kernel survives it survives at every
-    // larger one; distances are multiples of the alignment.
+    // Sharing more bytes means a smaller distance, and a kernel that is correct at one distance is
+    // correct at every larger one; distances are multiples of the alignment.
     const std::int64_t most = output - bytes - 1;
     const std::int64_t distance = most - most % c_.profile.alignment;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -129,7 +129,7 @@ class Prover {
     }
     return true;
   }
-  // The same, by the sum of what the output may have in common with each input.
+  // The same, by the sum of the bytes that the output may share with each input.
   bool SavesAtMostInAll(const Op& op, std::int64_t bytes) const {
     const std::int64_t output = op.outputs.empty() ? 0 : BytesOf(op.outputs.front());
     std::map<TensorId, std::int64_t> common;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which overlaps profile, kernels and order allow, wherever the tensors lie.
+// The overlaps that profile, kernels and order allow, for any addresses.
 #include <algorithm>
 #include <cstddef>
 #include <set>
@@ -17,7 +17,7 @@ using graph::Op;
 using graph::OpId;
 using graph::TensorId;
 
-// The same for an overlap that rests on a kernel; the addresses are seen to later.
+// The same for an overlap that depends on a kernel; the addresses are checked later.
 std::string KernelRefusal(const EntryContext& c, const plan::Overlap& overlap,
                           const plan::Step& step) {
   const Op& op = c.graph.subgraphs[step.subgraph].ops[step.op];

@@ -122,7 +122,8 @@ class Granter {
     if (value.users.empty()) value.at_end = false;
   }
 
-  // Of what an operator holds in its output, only what comes before it for certain counts.
+  // Of the tensors that an operator contains in its output, only those that certainly come before
+  // it count.
   void EndAt(std::int32_t op, std::int32_t tensor) {
     const std::vector<char> earlier = Before(op);
     BoundModel::Value& value = model_.values[static_cast<std::size_t>(tensor)];
@@ -134,7 +135,7 @@ class Granter {
     });
   }
 
-  // What comes before an operator in every order, and itself.
+  // The operators before an operator in every order, and itself.
   std::vector<char> Before(std::int32_t op) const {
     std::vector<char> earlier(model_.runs.size(), 0);
     std::vector<std::int32_t> open = {op};

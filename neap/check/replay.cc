@@ -28,8 +28,8 @@ std::string Name(const plan::Step& step) {
   return "operator " + std::to_string(step.op.value()) + " of " + subgraph;
 }
 
-// The ids of tensors that some operator with a slot reads, and the end of what the last one of them
-// occupies; -1: nobody.
+// The ids of tensors that some operator with a slot reads, and the end of the slots of the last one
+// of them; -1: none.
 IdVector<TensorId, std::int32_t> LastUses(const Subgraph& subgraph, const SubgraphReplay& replay) {
   IdVector<TensorId, std::int32_t> last(subgraph.tensors.size(), -1);
   for (const OpId id : subgraph.ops.Ids()) {

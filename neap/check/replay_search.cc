@@ -86,7 +86,7 @@ class Search {
       return false;
     };
     const std::int64_t live = LiveAt(begin_);
-    // What is live at either end is live while the operator beside it runs.
+    // Buffers live at either end are live while the operator beside it runs.
     if (begin_ != end_ && std::max(live, LiveAt(end_)) > budget) return ReplayVerdict::kProven;
     if (begin_ == end_) return ReplayVerdict::kRefuted;
     if (enter(begin_, live)) return ReplayVerdict::kRefuted;
@@ -271,7 +271,7 @@ class Search {
     return {hill, live + adds - frees};
   }
 
-  // An input that dies where `op` runs begins there when everything is turned round.
+  // An input that is freed where `op` runs begins there when time is reversed.
   std::int64_t Saved(std::int32_t op, const Set& done, const Set& after) const {
     const BoundModel::Savings& savings = model_.savings[static_cast<std::size_t>(op)];
     std::int64_t saved = 0;
@@ -367,7 +367,7 @@ class Search {
     }
     return true;
   }
-  // `op` is the user of t in the cluster with the largest index: one of them stands for all.
+  // `op` is the user of t in the cluster with the largest index: one of them represents all.
   bool IsLastIn(std::size_t t, std::int32_t op, const Set& cluster) const {
     for (const std::int32_t user : model_.values[t].users) {
       if (user > op && Has(cluster, user)) return false;

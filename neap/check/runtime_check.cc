@@ -12,7 +12,7 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
 
-// Operators of one type on one element type stand or fall together.
+// The result is the same for all operators of one type on one element type.
 using RefusedKind = std::pair<std::string, graph::ElementType>;
 RefusedKind RefusedKindOf(const Subgraph& subgraph, const Op& op) {
   const graph::Tensor* const data = graph::Operand(subgraph, op.inputs, 0);

@@ -42,7 +42,7 @@ std::vector<OpId> InOrder(const Subgraph& subgraph, const Pairs& waits) {
   return order;
 }
 
-// One subgraph: who reads what, and what LiteRT makes of it.
+// One subgraph: the consumers of each tensor, and LiteRT's links.
 class SubgraphMemory {
  public:
   explicit SubgraphMemory(const Subgraph& subgraph)
@@ -76,8 +76,8 @@ class SubgraphMemory {
   bool IsInput(TensorId tensor) const { return inputs_.contains(tensor); }
   bool IsOutput(TensorId tensor) const { return outputs_.contains(tensor); }
 
-  // Outputs with the inputs they lie over; `before`: what has to run first so that no value is
-  // lost.
+  // Outputs with the inputs they overwrite; `before`: the operators that have to run first so that
+  // no value is lost.
   std::map<TensorId, RuntimeView::Share> Shares(Pairs* before) const {
     std::map<TensorId, RuntimeView::Share> shares;
     std::map<TensorId, TensorId> owners;  // as LiteRT thinks
@@ -136,8 +136,8 @@ class SubgraphMemory {
     return kept_[tensor.index()] != 0;
   }
 
-  // Whoever reads a value, through whatever view of it, does so before it is written over. Those
-  // for which that cannot be are not shared.
+  // All consumers of a value, through any view of it, run before it is overwritten. Outputs for
+  // which this is impossible are not shared.
   void KeepValues(const std::map<TensorId, TensorId>& values,
                   std::map<TensorId, RuntimeView::Share>* shares, Pairs* before) const {
     std::set<OpId> views;
@@ -329,7 +329,7 @@ namespace {
 
 using Key = std::tuple<std::int32_t, SubgraphId, TensorId, TensorId, plan::OverlapKind>;
 
-// The overlaps that the view asks for; the entry keeps what else it has.
+// The overlaps that the view requires; the entry keeps its other overlaps.
 void TakeOverlaps(const graph::Graph& graph, const RuntimeView& view, plan::EntryPlan* entry,
                   Findings* findings) {
   std::set<Key> expected;
@@ -416,7 +416,7 @@ plan::EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView&
              std::to_string(lifetime->bytes));
     }
     if (placement.first != range.first || placement.last != range.last) {
-      refuse("lives in slots [" + std::to_string(placement.first) + ", " +
+      refuse("is live in slots [" + std::to_string(placement.first) + ", " +
              std::to_string(placement.last) + "), expected [" + std::to_string(range.first) + ", " +
              std::to_string(range.last) + ")");
     }

@@ -171,7 +171,7 @@ class Handles {
   std::vector<std::pair<Value, State>> moving_;
 };
 
-// What operators without bodies touch.
+// The states of operators without bodies.
 class Touches {
  public:
   explicit Touches(const Graph& graph) : graph_(graph), handles_(graph) {}
@@ -263,7 +263,7 @@ std::vector<SubgraphId> BodiesFirst(const Graph& graph) {
 }
 
 // Operators as they would run one after another, always the first of the file that can: the order
-// of the file, unless that reads what is written later.
+// of the file, unless that reads a tensor that is written later.
 std::vector<OpId> InSequence(const Subgraph& subgraph) {
   std::map<OpId, std::vector<OpId>> followers;
   IdVector<OpId, std::int32_t> open(subgraph.ops.size(), 0);

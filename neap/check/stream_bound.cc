@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checker's own lower bound of streamed plans. A chain of tensors, each computed from rows of
-// the one before, passes every progress of each of its tensors. At a progress of one of them, the
-// least bytes of the others are found by dynamic programming over cells of progress, forwards and
-// backwards; what a cell leaves open counts nothing. Neither do tensors beside the chain.
-// O(tensors x cells).
+// the one before, reaches each progress of each of its tensors. At a progress of one of them, the
+// minimum bytes of the others are computed by dynamic programming over cells of progress, forwards
+// and backwards; bytes that are uncertain within a cell do not count, nor do tensors beside the
+// chain. O(tensors x cells).
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -39,10 +39,10 @@ constexpr std::size_t kMaxChain = 256;
 struct RowMap {
   Numbers high;                // [y]: rows [0, high) are needed for the output rows [0, y)
   Numbers low;                 // [y]: output rows from y on need nothing before
-  std::int64_t rows_read = 0;  // rows behind are read by nobody
+  std::int64_t rows_read = 0;  // no operator reads the rows after it
   std::int64_t row_bytes = 0;  // of the columns that are read; 0: some inside are not
-  // Of c of n output columns at least so many parts of c / n of the input columns are needed, and
-  // at most so many are needed no more.
+  // For c of n output columns: the minimum of the needed input columns and the maximum of those no
+  // longer needed, as multiples of c / n.
   std::int64_t need_parts = kRow;
   std::int64_t dead_parts = kRow;
 };
@@ -64,7 +64,8 @@ std::optional<RowsImage> ImageOf4(const graph::Tensor& tensor) {
   return RowsImage{shape[1], shape[2], *bytes / (shape[1] * shape[2])};
 }
 
-// What output indices need along one axis; of [y], the first and the last but one.
+// The input indices that output indices need along one axis; of [y], the first and the last but
+// one.
 struct AxisNeed {
   Numbers begin;
   Numbers end;
@@ -152,8 +153,8 @@ std::int64_t Chord(const Numbers& points, std::int64_t at, std::int64_t most, st
 // Parts of a rise make it no hull: they are taken of all of it.
 std::int64_t FarChord(const Numbers& points, std::int64_t at, std::int64_t parts, bool least) {
   const auto size = static_cast<std::int64_t>(points.size()) - 1;
-  // Below all points lies the line through the origin that touches them; above all, likewise from
-  // the end.
+  // The line through the origin that touches the points from below; likewise from the end, from
+  // above.
   if (least) {
     std::int64_t slope = kUnreachable;
     for (std::int64_t y = 1; y <= size; ++y) {
@@ -175,7 +176,7 @@ struct ChainLink {
   std::int64_t rows = 0;
   std::int64_t step = kRow;
   std::size_t cells = 0;
-  std::int64_t row_bytes = 0;  // of what the next one reads; of the last one, of all if it is kept
+  std::int64_t row_bytes = 0;  // of the rows that the next one reads
   std::int64_t rows_read = 0;
   bool complete = false;  // from the start: it is resident
   bool computed = false;
@@ -217,7 +218,7 @@ class BoundChain {
   }
 
  private:
-  // Least bytes of the tensors up to l, by the cell of tensor l + 1.
+  // Minimum bytes of the tensors up to l, by the cell of tensor l + 1.
   Numbers Forward(std::size_t l, const Numbers& before) const {
     const ChainLink& link = links_[l];
     Numbers free = before;  // least of the cells from here on, without tensor l
@@ -238,7 +239,7 @@ class BoundChain {
     return sums;
   }
 
-  // Least bytes of tensor l and those behind it, by the cell of tensor l.
+  // Minimum bytes of tensor l and the later ones, by the cell of tensor l.
   Numbers Backward(std::size_t l, const Numbers& behind) const {
     const ChainLink& link = links_[l];
     Numbers free(link.cells, kUnreachable);
@@ -387,7 +388,7 @@ class StreamBound {
     return links;
   }
 
-  // What the next tensor, in blocks of at most `most` rows, needs of `link` by the cell it is in.
+  // The part of `link` that the next tensor, in blocks of at most `most` rows, needs, by its cell.
   static void Connect(const RowMap& map, const ChainLink& next, std::int64_t most,
                       ChainLink* link) {
     const auto last = next.rows * kRow;

@@ -61,7 +61,7 @@ bool StreamChecker::Prepare() {
   return CountWork();
 }
 
-// Bounds the time of what follows, whatever the plan says.
+// Bounds the time of the following checks for any plan.
 bool StreamChecker::CountWork() {
   std::int64_t boxes = 0;
   std::int64_t pixels = 0;
@@ -171,8 +171,7 @@ void StreamChecker::RunSegment(std::size_t index) {
   RunBlocks(segment);
 }
 
-// Between segments only that is kept of the arena what the areas say of tensors that are there and
-// are read from then on.
+// Between segments only the areas of live tensors that later segments read are kept.
 void StreamChecker::Forget(std::size_t index) {
   IdVector<TensorId, bool> wanted(subgraph_.tensors.size(), false);
   for (const TensorId tensor : subgraph_.outputs) wanted[tensor] = true;
@@ -201,7 +200,7 @@ void StreamChecker::Forget(std::size_t index) {
   }
   kept.emplace_back(entry_.arena_bytes, entry_.arena_bytes);
   std::sort(kept.begin(), kept.end());
-  std::int64_t known = 0;  // what is kept below this is dealt with
+  std::int64_t known = 0;  // kept bytes below this are done
   for (const auto& [from, to] : kept) {
     if (from > known) std::fill(names_.begin() + known, names_.begin() + from, kNothing);
     known = std::max(known, to);

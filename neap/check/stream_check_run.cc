@@ -186,7 +186,7 @@ namespace {
 
 constexpr std::size_t kImageAxes = 4;
 
-// What a part of an operator's output is of the tensor.
+// The part of the tensor that a part of an operator's output is.
 ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const Part& part) {
   const graph::Shape& shape = *subgraph.tensors[op.outputs[0]].shape;
   ops::Box box = ops::WholeBox(shape);
@@ -317,7 +317,7 @@ void StreamChecker::CheckOverlap(OpId op, TensorId tensor, const Replaced& repla
     const plan::StreamImage& image = images_[input];
     const std::int64_t first = replaced.name - first_name_[input];  // byte of the input
     const std::int64_t end = std::min(first + replaced.bytes, image.bytes());
-    // Pixel by pixel: the bytes of one are all read or none is, and lie side by side.
+    // Pixel by pixel: the bytes of one are all read or none is, and they are adjacent.
     for (std::int64_t at = std::max<std::int64_t>(first, 0); at < end;) {
       const std::int64_t pixel = at / image.pixel_bytes;
       const std::int64_t skipped = at - first;
@@ -327,7 +327,7 @@ void StreamChecker::CheckOverlap(OpId op, TensorId tensor, const Replaced& repla
       const std::int64_t y = pixel / image.width;
       const std::int64_t x = pixel % image.width;
       if (!needs[i].Has(y, x)) continue;
-      // What a move has left behind is nobody's.
+      // The source of a move is unused afterwards.
       if (AddressOf(input, y, x) + within != replaced.address + skipped) continue;
       const bool same =
           replaced.by != kNothing && replaced.by + skipped == byte && MayReplace(op, input, tensor);

@@ -87,7 +87,7 @@ class Gates {
     return true;
   }
 
-  // What is broadcast has one row and one column.
+  // A broadcast operand has one row and one column.
   bool IsEachPixel(const Op& op, std::size_t input, const graph::Shape& shape,
                    const ops::Box& all) const {
     const bool point = all.size() == 4 && all[1].size() == 1 && all[2].size() == 1;
@@ -136,7 +136,7 @@ class Gates {
 std::int64_t BytesAtGates(const Subgraph& subgraph, const std::vector<OpId>& order,
                           const std::vector<TensorId>& outside) {
   if (order.size() > kMaxOperators) return 0;
-  // What several outputs need is not looked at.
+  // Operators with several outputs are not considered.
   const bool plain = std::all_of(order.begin(), order.end(), [&](OpId id) {
     return !subgraph.ops[id].outputs.empty() && subgraph.ops[id].outputs[0].valid();
   });

@@ -18,7 +18,7 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::SubgraphId;
 
-// Bytes of a tensor that no slice reads any more may hold others: live bytes are no bound there.
+// Bytes of a tensor that no slice reads any more may be reused: live bytes are no bound there.
 bool HasDeadParts(const Subgraph& subgraph) {
   return std::any_of(subgraph.ops.begin(), subgraph.ops.end(), [&](const Op& op) {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -28,7 +28,7 @@ bool HasDeadParts(const Subgraph& subgraph) {
   });
 }
 
-// Of every operator, no more than what it needs in any order.
+// For every operator, at most its need in any order.
 IdVector<OpId, std::int64_t> LeastScratch(const Measured& measured, const Subgraph& subgraph,
                                           const IdVector<SubgraphId, OrderProof>& proofs,
                                           const OverlapOptions& overlap) {
@@ -36,7 +36,7 @@ IdVector<OpId, std::int64_t> LeastScratch(const Measured& measured, const Subgra
   for (const OpId op : subgraph.ops.Ids()) {
     std::int64_t body_bytes = 0;
     for (const SubgraphId body : subgraph.ops[op].bodies) {
-      // Where tensors of a body overlap, its peak says nothing about its arena.
+      // Where tensors of a body overlap, its peak is no bound of its arena.
       if (MayOverlap(measured.merged(), body, overlap)) continue;
       body_bytes = std::max(body_bytes, proofs[body].lower_bound_bytes);
     }
@@ -90,7 +90,7 @@ std::int64_t ArenaBound(const Measured& measured, SubgraphId entry, const Placed
                         ops::KernelLibrary kernels) {
   const std::int64_t seen = ArenaBoundSeen(measured, entry, placed.timeline, kernels);
   if (kernels == ops::KernelLibrary::kNone) return std::max(peak_bound, seen);
-  // What no placement of the only order is below, no placement of any order is.
+  // If there is only one order, its bound is one of all orders.
   const bool only_order = IsOnlyOrder(measured.merged().subgraphs[entry], placed.order);
   return std::max({seen, searched ? searched->lower_bound_bytes : 0,
                    only_order ? placed.placed.lower_bound_bytes : 0,

@@ -82,8 +82,9 @@ class ArenaLowerer {
     return std::binary_search(users.begin(), users.end(), static_cast<OpIndex>(op));
   }
 
-  // From the operator that holds it on, an input is part of the output, for nothing. Before, it is
-  // used by what comes before that operator in every order; of others nobody knows.
+  // From the operator that contains it on, an input is part of the output and costs nothing.
+  // Before, it is used by the operators that come before that one in every order; others are
+  // uncertain.
   void EndHeldInputs() {
     for (std::size_t op = 0; op < savings_.size(); ++op) {
       for (const Saving& saving : savings_[op].inputs) {

@@ -191,7 +191,7 @@ TEST_P(ArenaOrderTest, NoOrderAndNoPlacementIsBelowTheBound) {
   EXPECT_GT(searched, cases / 20);
 }
 
-// The order that the search returns has the bytes that it says, by the replay of the very problem.
+// The order that the search returns has the reported bytes, by a replay of the same problem.
 TEST_P(ArenaOrderTest, TheOrderHasWhatTheSearchSays) {
   const plan::Profile& profile = plan::ProfileOf(GetParam());
   for (std::uint64_t seed = 5000; seed < 5100; ++seed) {

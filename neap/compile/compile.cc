@@ -38,14 +38,14 @@ Result<SubgraphOrders> FindOrders(const Measured& measured, const Options& optio
                         ordering);
 }
 
-// What the entries are planned by.
+// Settings shared by all entries.
 struct Start {
   Orders orders;
-  // The order of the file, for the sake of what the stock runtime allocates: it stays.
+  // The file order is kept: the stock runtime allocates less for it.
   bool keeps_file_order = false;
 };
 
-// What counts for a runtime that places by itself is what it will allocate.
+// For a runtime that places by itself, its own allocation counts.
 Result<Start> StartOf(const Measured& measured, const Orders& found, const Options& options) {
   if (WritesMemoryPlan(options) || !measured.profile.runtime_places ||
       options.order != kExactOrder) {
@@ -107,7 +107,7 @@ void SetDelivered(Delivered delivered, Compiled* compiled) {
   compiled->unknown_kernels = std::move(delivered.unknown_kernels);
 }
 
-// What the entries come to.
+// Totals over the entries.
 Result<Compiled> Summed(const Measured& measured, const PlannedEntries& planned, bool kept_file,
                         const Options& options, Steps* steps) {
   Compiled compiled;

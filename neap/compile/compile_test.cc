@@ -30,7 +30,7 @@ TensorId AddOp(Subgraph* subgraph, std::vector<TensorId> inputs, std::int64_t by
   const TensorId output = AddTensor(*subgraph, bytes);
   Op op;
   op.type = std::move(type);
-  if (op.type == "Any") op.domain = "json";  // its scratch is known: what it states
+  if (op.type == "Any") op.domain = "json";  // its scratch is known: as stated
   op.inputs = std::move(inputs);
   op.outputs = {output};
   op.scratch_bytes = scratch_bytes;
@@ -279,8 +279,8 @@ TEST(Compile, PassesTheIndependentCheckerOnRandomGraphs) {
   }
 }
 
-// Bounds that rest on a search are searched again by the checker; one that is a byte too high is
-// found out, whatever its certificate.
+// The checker searches again for bounds that come from a search; it rejects one that is a byte too
+// high, with any certificate.
 TEST(Compile, BoundsAreConfirmedByTheCheckersOwnCode) {
   Random random(4);
   int cuts = 0;

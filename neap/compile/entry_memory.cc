@@ -160,7 +160,7 @@ Result<traffic::Problem> TrafficOf(const EntryMemory& memory, Ends ends) {
   traffic::Problem problem;
   problem.num_steps = static_cast<traffic::Step>(memory.steps.size());
   problem.scratch_bytes = memory.scratch_bytes;
-  if (memory.steps.empty()) return problem;  // what comes in is there, or goes out as it came
+  if (memory.steps.empty()) return problem;  // live from the start, or an output that is an input
   for (const MemoryTensor& from : memory.tensors) {
     traffic::Tensor tensor;
     tensor.bytes = from.counted;

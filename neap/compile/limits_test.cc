@@ -95,7 +95,7 @@ TEST(CompileLimits, EveryKindOfPlanIsMadeAtTheDeadline) {
   }
 }
 
-// Work is charged wherever it is done: what a limit leaves is over soon.
+// Work is charged wherever it is done: after a limit the rest ends soon.
 TEST(CompileLimits, EveryKindOfPlanIsMadeAtTheEndOfTheWork) {
   const Graph graph = Layered(6, 8);
   constexpr std::int64_t kWorkBehind = 50'000'000;
@@ -113,7 +113,7 @@ TEST(CompileLimits, EveryKindOfPlanIsMadeAtTheEndOfTheWork) {
   }
 }
 
-// The order of the file is not searched for: what the observer hears of is the placement.
+// The file order needs no search: the observer sees only the placement.
 TEST(CompileLimits, TheObserverHearsOfThePlacement) {
   const CountedClock clock;
   Options options;

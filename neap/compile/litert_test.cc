@@ -146,7 +146,7 @@ TEST(Litert, DoesNotShareScalarsReadTwiceOrOfOtherSizes) {
   EXPECT_TRUE(MustCompile(GraphOf(s)).plan.entries.front().overlaps.empty());
 }
 
-// sum has a view that is written over; `wide` must read it before, though later would cost less.
+// sum has a view that is overwritten; `wide` must read it before, though later would cost less.
 Subgraph Risky() {
   Subgraph s;
   s.inputs = {AddTensor(s, 64)};
@@ -177,7 +177,7 @@ TEST(Litert, ReadsAValueBeforeItIsWrittenOver) {
 
 TEST(Litert, DoesNotShareWhatWouldBeLostInAnyOrder) {
   Subgraph s = Risky();
-  // Whoever reads the sum needs the product first.
+  // Consumers of the sum need the product first.
   s.ops[OpId(3)].inputs.push_back(s.ops[OpId(4)].outputs[0]);
   const Compiled compiled = MustCompile(GraphOf(s));
   for (const plan::Overlap& overlap : compiled.plan.entries.front().overlaps) {
@@ -204,8 +204,8 @@ TEST(Litert, DoesNotKnowArenasOfControlFlow) {
   EXPECT_EQ(compiled.plan.entries.front().peak_bytes, 4 * 64);  // not the body's variable
 }
 
-// Everything at once, small: types that share, views of views, several readers, variables, tensors
-// nobody reads, kept outputs.
+// All cases together in small graphs: types that share, views of views, several consumers,
+// variables, tensors without consumers, kept outputs.
 Graph RandomGraph(Random& random, int max_ops) {
   static constexpr const char* kTypes[] = {"ADD",     "MUL",        "RESHAPE", "RESHAPE",
                                            "SOFTMAX", "DEQUANTIZE", "CONV_2D"};
@@ -241,8 +241,8 @@ Graph RandomGraph(Random& random, int max_ops) {
   return GraphOf(s);
 }
 
-// What an order costs, and whether every reader finds its value, by the definitions alone; which
-// outputs share an address is taken from a plan.
+// The bytes of an order, and whether every consumer reads its value, by the definitions alone;
+// which outputs share an address is taken from a plan.
 class Paper {
  public:
   Paper(const Graph& graph, const std::vector<plan::Overlap>& overlaps)
@@ -253,7 +253,7 @@ class Paper {
     }
   }
 
-  // The least peak of all orders in which no value is lost.
+  // The minimum peak of all orders in which no value is lost.
   std::int64_t LeastPeak() {
     min_peak_ = std::numeric_limits<std::int64_t>::max();
     done_.assign(s_.ops.size(), false);

@@ -36,7 +36,8 @@ class Precedences {
         }
       }
     }
-    // Readers have put an edge from what a folded operator reads to those who read its result.
+    // File readers have added an edge from the producers of a folded operator's inputs to the
+    // consumers of its result.
     for (const graph::ControlEdge& edge : subgraph_.control_edges) {
       if (subgraph_.ops[edge.before].folded || subgraph_.ops[edge.after].folded) continue;
       pairs.emplace_back(edge.before, edge.after);
@@ -134,7 +135,7 @@ Lowered LowerOrder(const Subgraph& subgraph, const TensorSizes& sizes,
   IdVector<TensorId, schedule::BufferIndex> buffer_of(subgraph.tensors.size(), -1);
   for (const TensorId id : subgraph.tensors.Ids()) {
     if (!IsPlanned(subgraph.tensors[id])) continue;
-    // A tensor that nothing writes holds a value from before: an input, or one as good as an input.
+    // A tensor without a producer has a value from the start: it counts as an input.
     const bool at_start = written[id] == 0;
     if (users[id].empty() && !(at_start && pinned[id] != 0)) continue;
     std::sort(users[id].begin(), users[id].end());

@@ -52,7 +52,7 @@ Result<Compiled> CompileInto(const Graph& graph, std::int64_t fast, std::int64_t
   return Compile(graph, options);
 }
 
-// Twelve thousandths of a cycle are what both bandwidths have in common.
+// Twelve thousandths of a cycle are a common unit of both bandwidths.
 std::int64_t CyclesOf(const Graph& graph, const plan::EntryPlan& entry) {
   std::int64_t cost = 0;
   for (const Op& op : graph.subgraphs[SubgraphId(0)].ops) {

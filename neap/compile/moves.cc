@@ -165,8 +165,9 @@ bool Mover::MakeRoom(std::int32_t slot, std::vector<std::size_t>* live, Offsets*
   return true;
 }
 
-// The same where a copy must not touch its source: what has to go down by less than its size goes
-// to the lowest gap elsewhere first, and down from there. What has nowhere to go stays.
+// The same where a copy must not touch its source: a tensor that has to move down by less than its
+// size is first copied to the lowest gap elsewhere, and down from there. A tensor without a gap
+// stays.
 void Mover::MakeRoomApart(std::int32_t slot, std::vector<std::size_t>* live, Offsets* offsets,
                           std::vector<Move>* moves) const {
   const auto by_offset = [&](std::size_t a, std::size_t b) {
@@ -217,7 +218,7 @@ std::optional<MovedPlacement> Mover::Compact() {
     const auto now = static_cast<std::int32_t>(slot);
     if (!ChargeCompaction(live.size())) return std::nullopt;
     std::erase_if(live, [&](std::size_t piece) { return pieces_[piece].last <= now; });
-    // What begins here is placed together: after a compaction of what was there before.
+    // Tensors that begin here are placed together, after a compaction of the earlier ones.
     std::stable_sort(begins[slot].begin(), begins[slot].end(), [&](std::size_t a, std::size_t b) {
       return pieces_[a].bytes > pieces_[b].bytes;
     });

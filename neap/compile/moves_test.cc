@@ -26,8 +26,8 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
 
-// Operators in a row. Every tensor is read last by a random later operator, and every output is as
-// large as what is left of a fixed number of bytes, so that no byte is idle and few placements fit.
+// Operators in a row. Every tensor is read last by a random later operator, and every output fills
+// the rest of a fixed number of bytes, so that no byte is unused and few placements fit.
 Graph RandomGraph(std::uint64_t seed) {
   constexpr std::int64_t kCapacity = 24;
   Random random(seed);
@@ -113,7 +113,7 @@ bool Executes(const Graph& graph, const plan::EntryPlan& entry) {
     if (step.moved.valid()) {
       if (!holds(step.moved)) return false;
       ++stretch[step.moved];
-      write(step.moved);  // memmove of what it was
+      write(step.moved);  // memmove of its bytes
       continue;
     }
     const Op& op = subgraph.ops[step.op];
@@ -218,7 +218,7 @@ TEST(MovesTest, WrongMovesAreCaught) {
   EXPECT_GT(caught, 20);
 }
 
-// For TensorFlow Lite Micro: copies are operators, whose inputs and outputs lie apart.
+// For TensorFlow Lite Micro: copies are operators, whose inputs and outputs are disjoint.
 class MovesAsOperatorsTest : public testing::TestWithParam<MoveStrategy> {};
 
 TEST_P(MovesAsOperatorsTest, HaveOffsetsOfTheirOwn) {

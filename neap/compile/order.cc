@@ -56,7 +56,7 @@ void SetCertificate(const Subgraph& subgraph, const schedule::Outcome& outcome,
   if (outcome.bound_op < 0) return;
   plan::Certificate& certificate = proof->certificate;
   certificate.op = lowered.ops[static_cast<std::size_t>(outcome.bound_op)];
-  // What runs inside an operator is not in the checker's reach: only a search speaks of it.
+  // The checker does not see inside an operator: only a search proves bounds of bodies.
   const bool plain = subgraph.ops[certificate.op].bodies.empty();
   certificate.kind = plan::CertificateKind::kSearch;
   if (plain && outcome.proof == schedule::Proof::kSingleOp)
@@ -179,7 +179,7 @@ class SubgraphOrdering {
     proof.lower_bound_bytes = outcome.lower_bound_bytes;
     proof.states = outcome.states;
     if (lower_scratch.Items() != upper_scratch.Items()) {
-      // A body without a proven order: this subgraph's bound must not rest on the body's upper
+      // A body without a proven order: this subgraph's bound must not depend on the body's upper
       // bound.
       lowered = LowerOrder(subgraph, sizes_[id], lower_scratch, profile_);
       NEAP_TRY(const schedule::Outcome bound, Search(lowered.problem, strategy));
@@ -188,7 +188,7 @@ class SubgraphOrdering {
     }
     if (lowered.ops.empty()) proof.lower_bound_bytes = proof.peak_bytes;
     proof.lower_bound_bytes = std::min(proof.lower_bound_bytes, proof.peak_bytes);
-    // A time limit ends a search, too, but interrupts nobody.
+    // A time limit ends a search, too, but is not an interruption.
     found_.interrupted =
         found_.interrupted || (outcome.interrupted && options_.limits.Interrupted());
     SetCertificate(subgraph, outcome, lowered, &proof);

@@ -19,7 +19,7 @@ using graph::TensorId;
 using ops::Is;
 using ops::OpKind;
 
-// What the kernel allows for output 0 and this input, whatever the order.
+// The kernel's rule for output 0 and this input, for every order.
 std::optional<ops::OverlapRule> RuleOf(const Subgraph& subgraph, const Op& op, std::size_t input,
                                        const OverlapOptions& options) {
   const TensorId id = op.inputs[input];
@@ -28,13 +28,14 @@ std::optional<ops::OverlapRule> RuleOf(const Subgraph& subgraph, const Op& op, s
   if (!output.valid() || output == id || !IsPlanned(subgraph.tensors[output])) return std::nullopt;
   const auto rule = ops::OverlapRuleOf(subgraph, op, input, options.kernels);
   if (!rule || rule->kind == ops::OverlapRule::Kind::kHoldsInput) return rule;
-  // The value is lost: nobody may want it afterwards.
+  // The value is lost: it must have no later consumer.
   if (Contains(subgraph.outputs, id) || Contains(op.captures, id)) return std::nullopt;
   if (options.keep_inputs && Contains(subgraph.inputs, id)) return std::nullopt;
   return rule;
 }
 
-// The same for bounds, which hold for whatever the kernel may allow: not only for what is sure.
+// The same for bounds, which must cover everything that the kernel may allow, not only the certain
+// part.
 std::optional<ops::OverlapRule> OptimisticRuleOf(const Subgraph& subgraph, const Op& op,
                                                  std::size_t input, const OverlapOptions& options) {
   auto rule = RuleOf(subgraph, op, input, options);
@@ -50,7 +51,7 @@ bool IsRepeated(const Op& op, std::size_t input) {
                    op.inputs[input]) != op.inputs.begin() + static_cast<std::ptrdiff_t>(input);
 }
 
-// The input that the profile lets output 0 be written over.
+// The input that output 0 may overwrite under the profile.
 bool IsInPlace(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
                const plan::Profile& profile) {
   if (!profile.in_place || !ops::WritesOverFirstInput(subgraph, op)) return false;
@@ -62,8 +63,8 @@ bool IsInPlace(const Subgraph& subgraph, const Op& op, const TensorSizes& sizes,
          sizes.exact[input] == sizes.exact[output];
 }
 
-// Tensors that only slices read from some step on may be written over by what is born then, as far
-// as none of these slices reaches back.
+// Tensors that only slices read from some step on may be overwritten by tensors that begin then,
+// below the first byte that these slices read.
 void AddDeadParts(const graph::Graph& graph, graph::SubgraphId entry, const Timeline& timeline,
                   bool keep_inputs, std::vector<plan::Overlap>* allowed) {
   const Subgraph& subgraph = graph.subgraphs[entry];
@@ -155,7 +156,7 @@ class Lives {
   IdVector<graph::SubgraphId, IdVector<TensorId, std::vector<const LiveTensor*>>> lives_;
 };
 
-// What the operator in one slot allows.
+// The overlaps that the operator in one slot allows.
 class OverlapsOfStep {
  public:
   OverlapsOfStep(const graph::Graph& graph, const Timeline& timeline, const OverlapOptions& options)
@@ -287,7 +288,8 @@ OpSavings SavingsOf(const Subgraph& subgraph, const Op& op, const TensorSizes& s
     if (!rule) continue;
     const std::int64_t output = sizes.counted[op.outputs.front()];
     const bool held = rule->kind == ops::OverlapRule::Kind::kHoldsInput;
-    // In place takes all that a distance could; what is held is held whether it dies or not.
+    // In place shares as much as any distance could; a contained tensor shares bytes whether it is
+    // freed or not.
     if (in_place && i == 0 && !held) continue;
     if (in_place && i == 0) {
       sum = 0;
@@ -303,7 +305,7 @@ namespace {
 
 bool MayOverlapInside(const Subgraph& subgraph, const OverlapOptions& options) {
   for (const Op& op : subgraph.ops) {
-    // Beside a slice lies what nobody reads any more.
+    // The bytes beside a slice have no further consumer.
     if (Is(op, OpKind::kSlice) || ops::CopiesIntoBody(op, options.kernels)) return true;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.folded && RuleOf(subgraph, op, i, options)) return true;
@@ -338,12 +340,13 @@ bool MayOverlap(const graph::Graph& graph, graph::SubgraphId id, const OverlapOp
 
 std::int64_t SingleOperatorArenaBound(const Subgraph& subgraph, const TensorSizes& sizes,
                                       const plan::Profile& profile, const OverlapOptions& options) {
-  // Where an operator holds an input in its output both may be inputs of another one.
+  // Where an operator contains an input in its output both may be inputs of another one.
   IdVector<TensorId, std::vector<OpId>> holders(subgraph.tensors.size());
   for (const OpId id : subgraph.ops.Ids()) {
     const Op& op = subgraph.ops[id];
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      // A slice is a piece of its input, and what lies beside it may be over dead rows of that.
+      // A slice is a piece of its input, and other tensors may overlap the input's dead rows beside
+      // it.
       if (Is(op, OpKind::kSlice) && i == 0 && options.kernels != ops::KernelLibrary::kNone) {
         if (op.inputs[0].valid()) holders[op.inputs[0]].push_back(id);
         if (!op.outputs.empty() && op.outputs[0].valid()) holders[op.outputs[0]].push_back(id);

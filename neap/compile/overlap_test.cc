@@ -107,7 +107,7 @@ TEST(OverlapTest, IsNeverWorseAndOftenBetter) {
   EXPECT_GT(better, 100);
 }
 
-// One unit of alignment too deep: the checker must see it wherever the plan had no unit to spare.
+// One unit of alignment too deep: the checker must reject it wherever the plan had no spare unit.
 TEST(OverlapTest, OneUnitTooDeepIsCaught) {
   int caught = 0;
   for (std::uint64_t seed = 1000; seed < 1600; ++seed) {
@@ -151,7 +151,7 @@ TEST(OverlapTest, APlanThatNamesNoKernelsMayNotOverlap) {
   FAIL() << "no plan with an overlap";
 }
 
-// The one before last lives on: its bytes are nobody's to take.
+// The last but one stays live: its bytes must not be reused.
 TEST(OverlapTest, AnInputThatIsNeededLaterIsLeftAlone) {
   Graph graph = RandomNetwork(5).Take();
   Subgraph& subgraph = graph.subgraphs[SubgraphId(0)];
@@ -183,7 +183,7 @@ Graph RandomSums(std::uint64_t seed) {
   return sketch.graph();
 }
 
-// In place, below, or over rows that no slice reads any more: nothing of an input is written over.
+// In place, below, or over rows that no slice reads any more: no byte of an input is overwritten.
 TEST(OverlapTest, InputsAreKeptUnderEveryProfile) {
   Sketch slices;
   const TensorId in = slices.Input(ElementType::kFloat32, {8, 16});

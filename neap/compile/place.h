@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From lifetimes to addresses: a timeline as a placement problem, and its solution in the words of
-// a plan. Private to neap/compile.
+// From lifetimes to addresses: a timeline as a placement problem, and its solution as places of a
+// plan. Private to neap/compile.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ arena::Outcome PlacementMemo::Solve(const arena::Problem& problem,
     }
   }
   arena::Outcome outcome = arena::Solve(problem, options);
-  // What was cut short is not what that effort gives.
+  // An interrupted result is not the result of that effort.
   if (IsOver(limits)) return outcome;
   if (known == known_.end()) {
     const std::size_t words = key.size() + outcome.placement.offsets.size();

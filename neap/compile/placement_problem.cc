@@ -153,9 +153,9 @@ void PlacementProblem::MakeBuffers() {
   }
 }
 
-// Tensors of a body that is called several times keep their places from the first call to the
-// last, but they hold values in one call at a time: what never lives together in a call may share
-// bytes.
+// Tensors of a body that is called several times keep their places from the first call to the last,
+// but they have values in one call at a time: tensors that are never live together in a call may
+// share bytes.
 void PlacementProblem::ShareBetweenCalls() {
   constexpr std::size_t kMaxPairs = 200'000;
   std::vector<std::vector<arena::BufferIndex>> of_subgraph(sizes_.size());

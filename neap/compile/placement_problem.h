@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A timeline as a placement problem, and addresses back in the words of a plan. Private to
+// A timeline as a placement problem, and its addresses as places of a plan. Private to
 // neap/compile.
 #pragma once
 

@@ -18,7 +18,7 @@ plan::BoundStatus StatusOf(std::int64_t bytes, std::int64_t lower_bound) {
   return bytes == lower_bound ? plan::BoundStatus::kOptimal : plan::BoundStatus::kBounded;
 }
 
-// What there is to say without addresses.
+// The plan without addresses.
 plan::EntryPlan OrderedEntry(const Measured& measured, SubgraphId id, const Timeline& timeline,
                              const OrderProof& proof) {
   plan::EntryPlan entry;
@@ -46,7 +46,7 @@ plan::EntryPlan WithPlaces(plan::EntryPlan entry, const Placed& placed) {
   return entry;
 }
 
-// What the arena of the entry has to reach by moves; nullopt: nothing is to move.
+// The target of the entry's arena for moves; nullopt: no moves.
 std::optional<std::int64_t> TargetOfMoves(const Measured& measured, const plan::EntryPlan& entry,
                                           const Options& options) {
   // With shared outputs a move would move several tensors.
@@ -59,7 +59,7 @@ std::optional<std::int64_t> TargetOfMoves(const Measured& measured, const plan::
   return target;
 }
 
-// nullopt: nothing is to move, or `note` says why nothing does.
+// nullopt: no moves; `note` states why, if they were requested.
 std::optional<MovedPlacement> MoveTensors(const Measured& measured, const Timeline& timeline,
                                           std::optional<std::int64_t> target,
                                           const Options& options, std::string* note) {
@@ -76,7 +76,7 @@ std::optional<MovedPlacement> MoveTensors(const Measured& measured, const Timeli
   return moved;
 }
 
-// The bounds are of what needs no moves, except that no arena is below the peak.
+// The bounds are those of plans without moves, except that no arena is below the peak.
 plan::EntryPlan WithMoves(plan::EntryPlan entry, MovedPlacement moved) {
   entry.steps = std::move(moved.steps);
   entry.tensors = std::move(moved.tensors);

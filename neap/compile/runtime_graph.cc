@@ -38,7 +38,7 @@ Readers ReadersOf(const Subgraph& subgraph) {
   return readers;
 }
 
-// Which links are safe, and what has to run before what for that.
+// The safe links, and the precedences that they require.
 class Sharing {
  public:
   Sharing(const Subgraph& subgraph, const Readers& readers)
@@ -52,7 +52,7 @@ class Sharing {
   const std::vector<ControlEdge>& edges() const { return edges_; }
 
  private:
-  // An operator writes over a value that others read, too.
+  // An operator overwrites a value that others read, too.
   struct Risk {
     OpId op;
     bool lost = false;
@@ -107,7 +107,7 @@ class Sharing {
     }
   }
 
-  // Where all that has to come first cannot, no value that has other readers is written over.
+  // If the required precedences are impossible, no value with other consumers is overwritten.
   void DropWhatCannotBe() {
     if (risks_.empty()) return;
     IdVector<OpId, char> dropped(subgraph_.ops.size(), 0);
@@ -202,7 +202,7 @@ class Keeper {
   void Inputs() {
     const auto producer = graph::Producers(subgraph_);
     for (const TensorId id : subgraph_.tensors.Ids()) {
-      // What is read and written by nobody is as good as an input.
+      // A tensor that is read but never written counts as an input.
       const bool from_nowhere = !readers_[id].empty() && !producer[id].valid();
       if (is_input_[id] != 0 || from_nowhere) ToTheEnd(id);
     }

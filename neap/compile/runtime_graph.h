@@ -22,7 +22,7 @@ struct SharedOutput {
   graph::TensorId input;
   graph::TensorId output;
   graph::TensorId owner;    // the tensor that the address belongs to; no shared output itself
-  bool overwrites = false;  // the operator writes over the input's bytes
+  bool overwrites = false;  // the operator overwrites the input's bytes
 };
 
 // Ids are those of the given graph. Differences:
@@ -31,8 +31,8 @@ struct SharedOutput {
 //  - a tensor that lives to the end of the call is an output as well (inputs, unread outputs);
 //  - one that lives the whole run is an input and an output (variables that count, kept outputs),
 //    its producer does not write it any more, its readers follow that operator by control edges;
-//  - before an operator writes over a value, all others have read it: control edges. Where that
-//    cannot be, the output is not shared.
+//  - before an operator overwrites a value, all others have read it: control edges. Where that is
+//    impossible, the output is not shared.
 class RuntimeGraph {
  public:
   // `graph` outlives this. O(graph), and once more for each value written over that has other
@@ -47,8 +47,8 @@ class RuntimeGraph {
   const graph::Graph& file() const { return with_scratch_ ? *with_scratch_ : given_; }
   // Shared outputs have an address of their own.
   const graph::Graph& apart() const { return apart_ ? *apart_ : file(); }
-  // A shared output is its owner: nothing writes or reads it, and its readers follow its operator
-  // by control edges.
+  // A shared output is its owner: it has no producer and no consumers, and its readers follow its
+  // operator by control edges.
   const graph::Graph& merged() const { return merged_ ? *merged_ : apart(); }
   const std::vector<SharedOutput>& shared() const { return shared_; }
 

@@ -74,7 +74,7 @@ class Machine {
     states_["random"] = states_["tensor"] = 1;
   }
 
-  // What three runs with other inputs show.
+  // The outputs of three runs with other inputs.
   std::vector<std::uint64_t> Observe(const std::vector<OpId>& order) {
     std::vector<std::uint64_t> seen;
     for (std::uint64_t run = 1; run <= 3; ++run) {
@@ -173,7 +173,7 @@ class Machine {
       for (std::size_t i = 1; i < op.inputs.size(); ++i) {
         arguments.push_back((*values)[op.inputs[i]]);
       }
-      // Both bodies of an IF, so that what either does shows.
+      // Both bodies of an IF, so that the effects of either are visible.
       for (const SubgraphId body : op.bodies) {
         std::vector<OpId> order;
         for (const OpId inner : graph_.subgraphs[body].ops.Ids()) order.push_back(inner);

@@ -10,10 +10,10 @@
 namespace neap::compile {
 namespace {
 
-// What TFLM allocates for the scratch of an operator: a buffer for each request of its kernel.
+// TFLM's scratch buffers for an operator: one for each request of its kernel.
 std::vector<std::int64_t> ScratchOf(const graph::Subgraph& subgraph, const graph::Op& op) {
   const auto requests = ops::TflmScratchRequests(subgraph, op);
-  // What the user states of an operator's scratch is all of it.
+  // Scratch that the user states replaces the model of that operator.
   const bool stated =
       op.scratch_bytes > 0 && op.scratch_bytes != ops::TflmScratchBytes(subgraph, op);
   if (stated) return {op.scratch_bytes};
@@ -81,7 +81,7 @@ arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline
       span = {std::min(span.first, live.first), std::max(span.last, live.last)};
     }
   }
-  // Tensors that nothing refers to conflict among themselves only: a slot of their own.
+  // Unused tensors conflict among themselves only: they have a slot of their own.
   const auto nowhere = static_cast<std::int32_t>(timeline.steps.size());
   arena::Problem problem;
   for (const graph::SubgraphId s : graph.subgraphs.Ids()) {

@@ -5,7 +5,7 @@
 // 0.dev20261023182759, an operator at a time. Those of kCortexM follow from the same members with
 // pointers of four bytes, enumerations of one byte (the rule of the ARM ABI for bare metal) and no
 // members for compressed weights, and are at most that for the signal library and LSTM;
-// docs/reference/memory-model.md says what they were held against.
+// docs/reference/memory-model.md has the comparison.
 #include "neap/compile/tflm_kernels.h"
 
 #include <algorithm>
@@ -163,7 +163,7 @@ std::optional<std::int64_t> ElementsOf(const graph::Tensor* tensor) {
 
 bool IsFloat(const graph::Tensor& tensor) { return tensor.type == graph::ElementType::kFloat32; }
 
-// What a kernel keeps beside its data, list by list. False: its shapes or options are not known.
+// A kernel's allocations beside its data, list by list. False: its shapes or options are not known.
 class Lists {
  public:
   Lists(const graph::Subgraph& subgraph, const graph::Op& op, TflmTarget target,

@@ -19,13 +19,13 @@ using graph::SubgraphId;
 using graph::TensorId;
 
 constexpr std::int64_t kBufferAlignment = 16;
-constexpr std::int64_t kMaxScratchRequests = 12;  // of one kernel; room is kept for so many
+constexpr std::int64_t kMaxScratchRequests = 12;  // of one kernel; memory is reserved for this many
 constexpr std::int64_t kPlannerBytes = 40;        // of the greedy planner, for each buffer
 
 // Sizes of TFLM's own structs.
 struct Structs {
   std::int64_t word = 4;       // of a pointer
-  std::int64_t allocator = 0;  // allocator, planner and what belongs to them
+  std::int64_t allocator = 0;  // allocator, planner and their parts
   std::int64_t subgraph = 0;   // SubgraphAllocations
   std::int64_t eval_tensor = 0;
   std::int64_t node = 0;    // NodeAndRegistration
@@ -41,7 +41,7 @@ Structs StructsOf(TflmTarget target) {
   return {4, 124, 8, 12, 32, 32, 12, 24, 12};
 }
 
-// The end of the arena, from which what stays is taken.
+// The end of the arena, from which persistent data is allocated.
 class Tail {
  public:
   void Take(std::int64_t bytes, std::int64_t alignment) {
@@ -86,7 +86,7 @@ class Replay {
     KernelMemory memory;
   };
 
-  // "" or what is not known.
+  // "" or the unknown part.
   std::string ReadKernels() {
     for (const SubgraphId s : graph_.subgraphs.Ids()) {
       const Subgraph& subgraph = graph_.subgraphs[s];
@@ -94,7 +94,7 @@ class Replay {
       for (const OpId id : orders_[s]) {
         auto memory = KernelMemoryOf(subgraph, subgraph.ops[id], target_);
         if (!memory) {
-          return "what the kernel of operator " + graph::Describe(id, subgraph.ops[id]) +
+          return "the data that the kernel of operator " + graph::Describe(id, subgraph.ops[id]) +
                  " keeps is not known";
         }
         scratch_requests_ += static_cast<std::int64_t>(memory->scratch_bytes.size());
@@ -198,7 +198,7 @@ class Replay {
   Structs structs_;
   std::vector<Kernel> kernels_;
   std::int64_t scratch_requests_ = 0;
-  std::int64_t preparing_ = 0;  // an upper bound of what preparing any operator needs
+  std::int64_t preparing_ = 0;  // an upper bound of the bytes for preparing any operator
   Tail tail_;
 };
 

@@ -127,8 +127,8 @@ Graph Reordered(const Graph& graph, const Compiled& compiled) {
   return out;
 }
 
-// On random graphs: the offsets are right by the word of a checker that shares no code with them,
-// and TFLM never needs more for them than for the file as it is.
+// On random graphs: a checker that shares no code with the planner accepts the offsets, and TFLM
+// never needs more for them than for the file as it is.
 TEST(Tflm, OffsetsOfRandomGraphs) {
   Random draw(11);
   int better = 0;
@@ -181,7 +181,7 @@ TEST(Tflm, TotalOfAChainOfAdditions) {
   const TflmTotal& host = compiled.totals[1];
   EXPECT_EQ(host.target, TflmTarget::kHost64);
   EXPECT_EQ(host.missing, "");
-  EXPECT_EQ(host.total_arena_bytes, 4608);  // what planning the memory takes decides
+  EXPECT_EQ(host.total_arena_bytes, 4608);  // the memory planner's own need decides
   EXPECT_EQ((host.persistent_bytes + 15) / 16 * 16, 3328);
   EXPECT_LT(compiled.totals[0].total_arena_bytes, host.total_arena_bytes);
 }
@@ -205,14 +205,14 @@ TEST(Tflm, SaysWhatItDoesNotKnow) {
   EXPECT_EQ(compiled.totals[0].missing, "the scratch of operator #1 'MY_OPERATOR' is not modelled");
   EXPECT_EQ(compiled.totals[0].total_arena_bytes, -1);
   EXPECT_TRUE(compiled.offsets.empty());
-  // What the user states is known; what the kernel keeps is not.
+  // Stated scratch is known; the kernel's persistent data is not.
   second.scratch_bytes = 100;
   const Compiled stated = MustCompile(graph);
   EXPECT_TRUE(stated.unknown_kernels.empty());
   EXPECT_FALSE(stated.offsets.empty());
   EXPECT_EQ(stated.delivered_arena_bytes, 2 * 5008 + 112);
   EXPECT_EQ(stated.totals[0].missing,
-            "what the kernel of operator #1 'MY_OPERATOR' keeps is not known");
+            "the data that the kernel of operator #1 'MY_OPERATOR' keeps is not known");
   Subgraph tiny;
   tiny.inputs = {AddTensor(&tiny, {4}), AddTensor(&tiny, {4})};
   tiny.outputs = {AddOp(&tiny, "ADD", tiny.inputs, {4})};

@@ -73,7 +73,7 @@ TEST(UnknownKernelsTest, EveryReasonIsNamed) {
   op.inputs = {op.inputs[0]};
   EXPECT_EQ(TextOf(graph),
             "the scratch of operator #0 'MEAN' is not modelled: its shapes, types or options are "
-            "none that the kernel takes");
+            "not supported by the kernel");
 }
 
 TEST(UnknownKernelsTest, CompressedWeightsGiveNoNumber) {

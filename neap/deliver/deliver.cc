@@ -108,7 +108,7 @@ std::string FileNameOf(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// What the plan is about.
+// The subject of the plan.
 void NameModel(const formats::SourceModel& given, const Request& request, Delivery* delivery) {
   plan::Plan& plan = delivery->compiled.plan;
   plan.neap_version = Version();

@@ -44,8 +44,8 @@ struct Row {
   Set32 formats;
   std::string_view requires_text;
   bool is_free = false;
-  int weight = 1;  // share of the limits; lighter rows first, what they leave goes to the others
-  // Whether the model has what the row is about, and what it lacks else; nullptr: it always has.
+  int weight = 1;  // share of the limits; lighter rows first, their unused share goes to the others
+  // Whether the row applies to the model, and the reason if not; nullptr: it always applies.
   bool (*applies)(const graph::Graph& graph) = nullptr;
   std::string_view lacks = "";
 };

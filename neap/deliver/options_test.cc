@@ -133,7 +133,7 @@ TEST(OptionsTest, Runtimes) {
             "moves is not applicable to runtime neap, where tensors share addresses");
 }
 
-// A limit that was asked for takes the place of the default one.
+// A requested limit replaces the default one.
 TEST(OptionsTest, LimitsOfSearches) {
   const formats::SourceModel model = Model(formats::Format::kOnnx);
   Words words;

@@ -35,7 +35,7 @@ cascade::SearchOptions TileOptions(const Job& job, Found* found) {
   return options;
 }
 
-// Reported only where tiles were asked for.
+// Reported only where tiles were requested.
 void NoteNotTiled(const Job& job, const std::string& why, Found* found) {
   if (job.tiles == Use::kAlways) found->notes.push_back("no operators are cut into tiles: " + why);
 }

@@ -94,7 +94,7 @@ Result<std::vector<Value>> Evaluate(const graph::Graph& graph, graph::SubgraphId
     std::copy(inputs[i].bytes.begin(), inputs[i].bytes.end(), bytes.begin());
     if (options.observer) options.observer(part.inputs[i], bytes);
   }
-  // Variables, and what nothing writes.
+  // Variables, and tensors without a producer.
   const auto producers = graph::Producers(part);
   for (const TensorId id : part.tensors.Ids()) {
     const bool given = std::find(part.inputs.begin(), part.inputs.end(), id) != part.inputs.end();

@@ -111,8 +111,8 @@ struct Numbers {
   }
 };
 
-// 2^16 logistic(i / 24), raised by half of what a chord to the next entry misses of the curve at
-// most (h^2 / 8 of its second derivative); the last one is the largest number.
+// 2^16 logistic(i / 24), raised by half of the largest distance between the curve and the chord to
+// the next entry (h^2 / 8 of its second derivative); the last one is the largest number.
 std::array<std::int32_t, 256> MakeLogisticTable() {
   std::array<std::int32_t, 256> table{};
   for (std::size_t i = 0; i < table.size(); ++i) {

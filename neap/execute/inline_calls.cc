@@ -138,12 +138,12 @@ class Inliner {
   const Graph& graph_;
   const Subgraph& from_;
   Subgraph flat_;
-  IdVector<OpId, OpId> ops_;  // the first of what each has become
+  IdVector<OpId, OpId> ops_;  // the first operator that each was replaced by
   std::map<OpId, Call> calls_;
   std::map<std::pair<SubgraphId, TensorId>, TensorId> constants_;
 };
 
-// The steps and places of a plan, said of the graph without calls.
+// The steps and places of a plan, for the graph without calls.
 class PlanInliner {
  public:
   PlanInliner(const Graph& graph, const plan::EntryPlan& entry)
@@ -299,7 +299,7 @@ class PlanInliner {
     placement.subgraph = entry_.subgraph;
     placement.tensor = run.call->tensors[tensor];
     placement.first = at(first);
-    // What lives to the end of the body ends before what follows it.
+    // Tensors that are live to the end of the body end before the next step.
     placement.last = last >= length ? run.copies_out : at(last);
     for (std::size_t i = 0; i < body.inputs.size(); ++i) {
       if (body.inputs[i] == tensor) placement.first = run.copies_in + static_cast<std::int32_t>(i);

@@ -83,8 +83,8 @@ struct KernelEntry {
 // nullptr: no kernel for operators of this type.
 PrepareKernel FindKernel(std::string_view domain, std::string_view type);
 
-// An element at any address. Reading one after another one of another type was written over it is
-// fine, too: overlaps do that.
+// An element at any address. It may be read after an element of another type was written to the
+// same bytes: overlaps do that.
 template <typename T>
 struct [[gnu::packed, gnu::may_alias]] Cell {
   T value;

@@ -129,7 +129,7 @@ constexpr std::pair<std::string_view, ElementType> kTypes[] = {
     {"<c8", ElementType::kComplex64}, {"<c16", ElementType::kComplex128},
 };
 
-// What stands behind `'key': ` in a header, up to the comma or bracket that ends it.
+// The text after `'key': ` in a header, up to the comma or bracket that ends it.
 std::string_view FieldOf(std::string_view header, std::string_view key) {
   const std::string quoted = "'" + std::string(key) + "':";
   const std::size_t found = header.find(quoted);
@@ -160,7 +160,8 @@ Result<graph::Shape> ParseShape(std::string_view text) {
 Result<Value> ParseNpy(std::span<const std::byte> file) {
   constexpr std::string_view kMagic = "\x93NUMPY";
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (text.size() < 12 || !text.starts_with(kMagic)) return Fail(Malformed("a member is no .npy"));
+  if (text.size() < 12 || !text.starts_with(kMagic))
+    return Fail(Malformed("a member is not a .npy"));
   const bool wide = text[6] != 1;
   const std::size_t header_begin = wide ? 12 : 10;
   const std::size_t header_bytes =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The distances of ops/overlap.h, held against the very kernels that run under the profile `neap`:
-// one operator at a time, its output as far over its input as the rule allows, and a little
+// Compares the distances of ops/overlap.h with the kernels that run under the profile `neap`: one
+// operator at a time, its output overlapping its input as far as the rule allows, and a little
 // further.
 #include <gtest/gtest.h>
 
@@ -303,7 +303,8 @@ TEST_P(KernelOrderTest, TheRuleHoldsAndIsTight) {
     }
   }
   EXPECT_GT(ruled, 20);
-  // Where kernels write behind what they read, some distance is needed, and less is seen to fail.
+  // Where kernels write after the byte that they read, some distance is needed, and a smaller one
+  // fails.
   const std::string type = GetParam().type;
   if (type == "CONV_2D" || type == "PAD" || type == "DEQUANTIZE" || type.starts_with("RESIZE")) {
     EXPECT_GT(tight, 10);

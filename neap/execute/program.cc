@@ -14,7 +14,7 @@ namespace {
 using graph::OpId;
 using graph::TensorId;
 
-// What each operator waits for: producers of what it reads, control edges, operators before it in
+// The predecessors of each operator: producers of its inputs, control edges, operators before it in
 // the file that share state.
 std::vector<std::pair<OpId, OpId>> EdgesOf(const graph::Graph& graph, graph::SubgraphId id) {
   const graph::Subgraph& subgraph = graph.subgraphs[id];
@@ -88,7 +88,7 @@ Status Program::PrepareOrder(const graph::Graph& graph, graph::SubgraphId subgra
     (subgraph_->ops[id].folded ? folded_order_ : order_).push_back(id);
   }
   return Require(order_.size() + folded_order_.size() == count,
-                 "the operators wait for each other in a circle");
+                 "the operators depend on each other in a cycle");
 }
 
 Result<Node> Program::NodeOf(const graph::Op& op, Kernels kernels) const {
@@ -162,7 +162,7 @@ Status Program::PrepareOps(Kernels kernels, std::int64_t max_memory_bytes) {
     NEAP_CHECK_OK(prepare(id));
     NEAP_CHECK_OK(Fold(id, &memory_left));
   }
-  // What an operator leaves in a variable is not kept, so no other one may look there.
+  // A value that an operator writes to a variable is not kept, so no other operator may read it.
   IdVector<TensorId, bool> read(subgraph_->tensors.size(), false);
   for (const OpId id : order_) {
     NEAP_CHECK_OK(prepare(id));

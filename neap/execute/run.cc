@@ -74,11 +74,11 @@ Status Machine::LoadInputs(std::span<const Value> inputs) {
     if (held_[tensor].place() == nullptr && !entry_.steps.empty()) {
       Report(-1, tensor, "is an input and has no place in the plan");
     } else if (held_[tensor].place() != nullptr && held_[tensor].place()->first > 0) {
-      Report(-1, tensor, "is an input and does not live from the start");
+      Report(-1, tensor, "is an input and is not live from the start");
     }
     NEAP_CHECK_OK(load(tensor, inputs[i].bytes));
   }
-  // Variables, and what nothing writes.
+  // Variables, and tensors without a producer.
   const auto producers = graph::Producers(subgraph_);
   for (const TensorId tensor : subgraph_.tensors.Ids()) {
     if (producers[tensor].valid() || held_[tensor].written || program_.IsConstant(tensor)) continue;
@@ -87,7 +87,7 @@ Status Machine::LoadInputs(std::span<const Value> inputs) {
         load(tensor, std::vector<std::byte>(static_cast<std::size_t>(program_.BytesOf(tensor)),
                                             program_.InitialByte(tensor))));
   }
-  // Inputs that were written over by others are found where they are read.
+  // Overwritten inputs are found where they are read.
   std::sort(live_.begin(), live_.end());
   return {};
 }
@@ -119,7 +119,7 @@ Status Machine::RunSteps() {
   return {};
 }
 
-// What an unplanned run would read; zeros for what is not there.
+// The bytes that an unplanned run would read; zeros for absent operands.
 std::span<const std::byte> Machine::ReadApart(TensorId tensor) const {
   return program_.IsConstant(tensor) ? program_.ConstantBytes(tensor)
                                      : std::span<const std::byte>(held_[tensor].copy);
@@ -207,7 +207,7 @@ Status Machine::RunStep(std::int32_t slot, OpId id) {
   NEAP_CHECK_OK(program_.RunOp(id, Arguments{inputs, outputs}));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (!std::equal(expected[i].begin(), expected[i].end(), outputs[i].begin(), outputs[i].end())) {
-      Report(slot, op.outputs[i], "is not what the step computes when it does not share bytes");
+      Report(slot, op.outputs[i], "differs from the result of the step without shared bytes");
     }
   }
   CheckElsewhere(slot, graph::Describe(id, op));
@@ -224,7 +224,7 @@ Status Machine::RunMove(std::int32_t slot, TensorId tensor) {
   Held& held = held_[tensor];
   event_ = StepEvent{slot, OpId(), {}, {}, {}};
   if (held.at + 1 >= held.stretches.size()) {
-    Report(slot, tensor, "is moved and has no place to go");
+    Report(slot, tensor, "is moved and has no destination");
     return {};
   }
   CheckRead(slot, tensor);
@@ -241,7 +241,7 @@ Status Machine::RunMove(std::int32_t slot, TensorId tensor) {
   if (!source.empty()) std::memmove(At(to).data(), source.data(), source.size());
   CheckElsewhere(slot, "the move");
   if (held.written && !IsIntact(tensor, slot + 1))
-    Report(slot, tensor, "does not arrive where it is moved");
+    Report(slot, tensor, "is moved, but its copy differs");
   CheckLive(slot, "the move of " + graph::Describe(tensor, subgraph_.tensors[tensor]));
   EndLifetimes(slot);
   if (options_.observer) options_.observer(event_);
@@ -262,8 +262,8 @@ void Machine::KeepOutputs(OpId id, const Outputs& outputs) {
   }
 }
 
-// An output in place takes the address over for as long as the plan gives it to the input, and with
-// it the value, which other tensors may show (LiteRT's views). Whoever reads one of them later
+// An output in place takes the address over for as long as the plan assigns it to the input, and
+// replaces the value, which other tensors may view (LiteRT's views). A later read of one of them
 // finds it unwritten.
 void Machine::EndOverwritten(std::int32_t slot) {
   std::vector<TensorId> lost;
@@ -305,7 +305,7 @@ void Machine::EndLifetimes(std::int32_t slot) {
   }
 }
 
-// Only what no live tensor has taken over by now.
+// Only bytes that no live tensor has taken over by now.
 void Machine::PoisonUncovered(const plan::TensorPlacement& place) {
   std::vector<ArenaRange> others;
   for (const TensorId other : live_) {
@@ -342,9 +342,9 @@ RunResult Machine::Finish() {
       if (!held.written) {
         Report(-1, tensor, "is an output and was never written");
       } else if (held.place()->last < slots) {
-        Report(-1, tensor, "is an output and does not live to the end");
+        Report(-1, tensor, "is an output and is not live to the end");
       } else if (!IsIntact(tensor, slots)) {
-        Report(-1, tensor, "is an output and has not the bytes that were written");
+        Report(-1, tensor, "is an output and its bytes differ from those that were written");
       }
       bytes = now;
     } else if (!program_.IsConstant(tensor) && !held.written) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a planned run watches.
+// The checks of a planned run.
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -25,7 +25,7 @@ namespace {
 
 // Which pairs share bytes on purpose. Whether they may is decided by comparing output bytes. Copies
 // at the address of their original form one group with it, over any number of copies; a tensor that
-// is written over another may share bytes with that one's group alone.
+// overwrites another may share bytes with that one's group alone.
 class PurposeOfSharing {
  public:
   PurposeOfSharing(const graph::Subgraph& subgraph, const plan::EntryPlan& entry)
@@ -107,7 +107,7 @@ void Machine::CheckRead(std::int32_t slot, TensorId tensor) {
     return Report(slot, tensor, "is read outside of its lifetime");
   }
   if (!IsIntact(tensor, slot)) {
-    Report(slot, tensor, "is read and has not the bytes that were written");
+    Report(slot, tensor, "is read and its bytes differ from those that were written");
   }
 }
 
@@ -138,7 +138,7 @@ void Machine::CheckElsewhere(std::int32_t slot, const std::string& what) {
   }
 }
 
-// What lives on after this step is what it was.
+// Tensors that stay live after this step are unchanged.
 void Machine::CheckLive(std::int32_t slot, const std::string& what) {
   for (const TensorId tensor : live_) {
     const plan::TensorPlacement& place = *held_[tensor].place();
@@ -147,7 +147,7 @@ void Machine::CheckLive(std::int32_t slot, const std::string& what) {
         std::any_of(event_.writes.begin(), event_.writes.end(),
                     [&](const ArenaRange& range) { return Shares(range, RangeOf(place)); });
     if (touched && !IsIntact(tensor, slot + 1)) {
-      Report(slot, tensor, "is still live and is written over by " + what);
+      Report(slot, tensor, "is still live and is overwritten by " + what);
     }
   }
 }

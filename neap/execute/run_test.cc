@@ -164,8 +164,8 @@ bool Apply(Damage damage, plan::EntryPlan* entry, Random* random) {
   return false;
 }
 
-// What the executor reports is what has happened: a damaged plan that it accepts gives the right
-// outputs, and what the checker says about addresses and lifetimes shows in a run.
+// The executor's report is correct: a damaged plan that it accepts computes the right outputs, and
+// errors of addresses and lifetimes that the checker reports are violations of the run.
 TEST(Run, DamagedPlansAreCaught) {
   Random random(3);
   int wrong[kDamages] = {};
@@ -194,7 +194,8 @@ TEST(Run, DamagedPlansAreCaught) {
     EXPECT_GT(wrong[kind], 50) << kind;
   }
   // An overlap that is deeper than its rule, and an order or offset that the checker refuses for
-  // another reason than bytes, may still be harmless; what ends or begins too early never is.
+  // another reason than bytes, may still be harmless; a lifetime that ends or begins too early
+  // never is.
   EXPECT_EQ(caught[2], wrong[2]);
   EXPECT_EQ(caught[3], wrong[3]);
   EXPECT_GT(caught[0] * 10, wrong[0] * 5);
@@ -238,7 +239,8 @@ TEST(Run, ReportsWhatWentWrong) {
   Small over;
   over.entry.tensors[1].offset = 8;
   EXPECT_THAT(over.Violations(), testing::Contains(HasSubstr("'t0' shares bytes with #1 't1'")));
-  EXPECT_THAT(over.Violations(), testing::Contains(HasSubstr("'t0' is still live and is written")));
+  EXPECT_THAT(over.Violations(),
+              testing::Contains(HasSubstr("'t0' is still live and is overwritten")));
   Small order;
   std::swap(order.entry.steps[0], order.entry.steps[1]);
   EXPECT_THAT(order.Violations(), testing::Contains(HasSubstr("read before it is written")));
@@ -252,7 +254,8 @@ TEST(Run, ReportsWhatWentWrong) {
   EXPECT_THAT(scratch.Violations(), testing::Contains(HasSubstr("shares bytes with the scratch")));
 }
 
-// Under litert a tensor keeps its address for what is written over it: its own value ends before.
+// Under litert the tensor that overwrites another one keeps its address: the value of the first
+// ends before.
 TEST(Run, ValuesEndWhereTheRuntimeWritesOverThem) {
   GraphMaker maker;
   const TensorId in = maker.Input(ElementType::kFloat32, {8});
@@ -332,13 +335,14 @@ TEST(Run, TensorsMoveAndLieInSeveralMemories) {
   // Onto a live tensor; from a place that is gone; into the wrong memory.
   Small onto = moved;
   onto.entry.tensors[2].offset = 8;
-  EXPECT_THAT(onto.Violations(), testing::Contains(HasSubstr("'t0' is still live and is written")));
+  EXPECT_THAT(onto.Violations(),
+              testing::Contains(HasSubstr("'t0' is still live and is overwritten")));
   Small gone = moved;
   gone.entry.tensors[1].last = 1;
   EXPECT_THAT(gone.Violations(), testing::Contains(HasSubstr("'t1' is read outside")));
   Small nowhere = moved;
   nowhere.entry.steps.push_back(plan::Step{SubgraphId(0), graph::OpId(), TensorId(1)});
-  EXPECT_THAT(nowhere.Violations(), testing::Contains(HasSubstr("no place to go")));
+  EXPECT_THAT(nowhere.Violations(), testing::Contains(HasSubstr("no destination")));
   Small wrong = moved;
   wrong.entry.tensors[3].memory = 2;
   EXPECT_FALSE(execute::Run(wrong.maker.graph(), wrong.entry, wrong.inputs, {}));

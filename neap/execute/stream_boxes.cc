@@ -39,7 +39,7 @@ std::int64_t StreamMachine::AddressOf(TensorId tensor, std::int64_t y, std::int6
          (y / count * images_[tensor].width + x) % ring.pixels * images_[tensor].pixel_bytes;
 }
 
-// The pixels of a part side by side, as they lie in the arena now.
+// The pixels of a part in one buffer, as they are in the arena now.
 std::vector<std::byte> StreamMachine::Gather(OpId op, TensorId tensor, const ImagePart& part) {
   const StreamImage& image = images_[tensor];
   const auto size = static_cast<std::size_t>(image.pixel_bytes);
@@ -69,7 +69,7 @@ std::vector<std::byte> StreamMachine::Gather(OpId op, TensorId tensor, const Ima
     }
   }
   if (!written) Report(op, tensor, "is read before it is written");
-  if (!intact) Report(op, tensor, "is read and has not the bytes that were written");
+  if (!intact) Report(op, tensor, "is read and its bytes differ from those that were written");
   return bytes;
 }
 
@@ -161,8 +161,8 @@ Status StreamMachine::RunWhole(OpId id) {
   return RunKernelOn(id, needs, {}, nullptr);
 }
 
-// What every channel of the output depends on is that channel of the input alone: the kernel runs
-// once, and the channels are taken and put one after the other, each input as it is by then.
+// Every channel of the output depends only on that channel of the input: the kernel runs once, and
+// the channels are read and written one after the other, each input with its bytes at that moment.
 Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
   const graph::Op& op = subgraph_.ops[id];
   NEAP_CHECK_OK(Require(ops::IsByChannel(subgraph_, op) && areas_[op.inputs[0]] != nullptr &&
@@ -211,7 +211,8 @@ Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
       }
     }
   }
-  if (!intact) Report(id, in, "is read by channels and has not the bytes that were written");
+  if (!intact)
+    Report(id, in, "is read by channels and its bytes differ from those that were written");
   result_.high_water_bytes = std::max(result_.high_water_bytes, plane + pixels * size);
   held.bytes = after;
   std::fill(held.written.begin(), held.written.end(), true);
@@ -280,13 +281,13 @@ Status StreamMachine::AddToSums(OpId id, const ImagePart& part) {
 
 Status StreamMachine::Feed(const StreamOp& step, const ImagePart& part) {
   const StreamImage& image = images_[step.fed];
-  if (part.columns.size() != image.width) Report(OpId(), step.fed, "is not fed in whole rows");
+  if (part.columns.size() != image.width) Report(OpId(), step.fed, "is not passed in whole rows");
   const auto input = static_cast<std::size_t>(InputIndex(step.fed));
   const std::int64_t row_bytes = image.width * image.pixel_bytes;
   std::vector<std::byte> row(static_cast<std::size_t>(row_bytes));
   for (std::int64_t y = part.rows.first; y < part.rows.last; ++y) {
     if (held_[step.fed].written[static_cast<std::size_t>(y * image.width)]) {
-      Report(OpId(), step.fed, "has a row that is fed twice");
+      Report(OpId(), step.fed, "has a row that is passed twice");
     }
     if (options_.rows) {
       NEAP_CHECK_OK(options_.rows(input, y, row));

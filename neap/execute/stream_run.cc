@@ -51,7 +51,7 @@ Status StreamMachine::Prepare() {
     NEAP_CHECK_OK(Require(boxes <= plan::kMaxStreamBoxes && pixels <= plan::kMaxStreamRepeats * due,
                           "the plan has far more work than the model"));
   }
-  // What a segment finds that earlier ones have left.
+  // The inputs of a segment that earlier ones have written.
   live_.resize(stream_.segments.size());
   IdVector<TensorId, bool> wanted(subgraph_.tensors.size(), false);
   for (const TensorId tensor : subgraph_.outputs) wanted[tensor] = true;
@@ -73,7 +73,7 @@ Status StreamMachine::CheckSegment(const StreamSegment& segment, std::int64_t* b
                                    std::int64_t* pixels) {
   NEAP_CHECK_OK(Require(!segment.ops.empty(), "a segment of the plan has no operators"));
   NEAP_CHECK_OK(Require(!segment.whole || segment.ops.size() == 1,
-                        "a segment without steps has not one operator"));
+                        "a segment without steps does not have exactly one operator"));
   for (const StreamOp& step : segment.ops) {
     const bool known =
         step.op.valid()
@@ -87,7 +87,7 @@ Status StreamMachine::CheckSegment(const StreamSegment& segment, std::int64_t* b
                       step.columns.size() == segment.ops[0].columns.size();
     NEAP_CHECK_OK(Require(single && same, "the boxes of a segment do not fit together"));
     NEAP_CHECK_OK(Require(!step.sums || ops::IsMeanOfPlaces(subgraph_, subgraph_.ops[step.op]),
-                          "the plan takes an operator for a mean that is none"));
+                          "the plan treats an operator as a mean that is not one"));
     const TensorId boxed = !step.op.valid() ? step.fed
                            : step.sums      ? subgraph_.ops[step.op].inputs[0]
                                             : subgraph_.ops[step.op].outputs[0];
@@ -135,7 +135,7 @@ Status StreamMachine::TakeAreas(const StreamSegment& segment) {
   return {};
 }
 
-// Nothing is left of what no later segment reads.
+// Tensors that no later segment reads are overwritten.
 void StreamMachine::PoisonRest(std::size_t segment) {
   std::vector<ArenaRange> kept;
   for (const TensorId tensor : live_[segment]) {

@@ -30,7 +30,7 @@ void Put(std::int32_t sum, std::size_t size, std::size_t channel, std::span<std:
   }
 }
 
-// What is added to a value of `type` to get one from 0 to 255.
+// The offset that maps a value of `type` to 0 to 255.
 std::int32_t FirstOf(graph::ElementType type) {
   return type == graph::ElementType::kInt8 ? kHalf : 0;
 }

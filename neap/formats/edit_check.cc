@@ -48,8 +48,8 @@ bool SameAttribute(const Attribute& a, const Attribute& b) {
       a);
 }
 
-// Every attribute of `expected` in `found`; what else `found` has are defaults that the format
-// fills in, which a kept operator had before.
+// Every attribute of `expected` in `found`; other attributes of `found` are defaults that the
+// format fills in, which a kept operator had before.
 bool HasAttributes(const Op& expected, const Op& found, bool kept) {
   if (kept && expected.attributes.size() != found.attributes.size()) return false;
   return std::all_of(
@@ -139,7 +139,7 @@ class Comparison {
     if (!same_bodies) return "has other bodies";
     if (expected.stateful != found.stateful) return "is stateful in one of them only";
     if (expected.folded != found.folded) return "is folded in one of them only";
-    // Attributes that hold a body's number are the body's.
+    // Attributes with a body's number are the body's.
     if (expected.bodies.empty() && !HasAttributes(expected, found, kept)) {
       return "has other attributes";
     }
@@ -176,8 +176,8 @@ class Comparison {
   std::vector<bool> compared_;
 };
 
-// Other inputs and outputs than those of the file are tensors of the file, as many of them; inputs
-// are computed by nobody.
+// Other inputs and outputs than those of the file are tensors of the file, as many of them; no
+// operator computes inputs.
 bool KeepsEnds(const Subgraph& before, const Subgraph& after, bool is_main) {
   if (after.inputs == before.inputs && after.outputs == before.outputs) return true;
   const auto producer = graph::Producers(after);
@@ -249,7 +249,8 @@ Status CheckOps(const Subgraph& before, const Subgraph& after, bool calls) {
     }
     for (const auto* list : {&op.inputs, &op.captures}) {
       for (const TensorId input : *list) {
-        if (input.valid() && written[input] == 0) return refuse("reads what is written later");
+        if (input.valid() && written[input] == 0)
+          return refuse("reads a tensor that is written later");
       }
     }
     for (const TensorId output : op.outputs) {

@@ -136,7 +136,7 @@ TEST_P(EditTest, OtherTensorsTakeThePlaceOfInputsAndOutputs) {
   EXPECT_EQ(found.tensors[found.inputs[0]].shape, (Shape{2, 3}));
   EXPECT_EQ(written->graph.signatures.size(), source.graph.signatures.size());
 
-  // Outputs: the sum is left out, what it was made of is shown instead.
+  // Outputs: the sum is left out, its terms are outputs instead.
   edited = source.graph;
   Erase(&edited.subgraphs[kMain], 1);
   std::replace(edited.subgraphs[kMain].outputs.begin(), edited.subgraphs[kMain].outputs.end(),
@@ -346,7 +346,7 @@ TEST_P(EditTest, WhatIsNoEditIsRefused) {
   }
 }
 
-// The comparison is what stands between a wrong writer and the user: it has to see everything.
+// The comparison protects the user from a wrong writer: it has to find every difference.
 TEST_P(EditTest, TheComparisonSeesEveryDifference) {
   const SourceModel source = Source(GetParam());
   const auto differs = [&](auto change) {
@@ -418,8 +418,9 @@ TEST(EditModelsTest, PublicModelsSurviveAnEdit) {
     }
     const auto written = WriteEdited(*source, edited, {});
     if (!written) {
-      // Files that no runtime could run as they stand.
-      EXPECT_NE(written.error().message.find("reads what is written later"), std::string::npos)
+      // Files that no runtime could run in their order.
+      EXPECT_NE(written.error().message.find("reads a tensor that is written later"),
+                std::string::npos)
           << path << ": " << written.error().ToString();
       continue;
     }

@@ -84,9 +84,9 @@ Result<std::vector<std::byte>> WritePlanned(
 //  - operators removed, added, moved within their subgraph, or reading and writing other tensors;
 //    one that comes from the file has its index there as `source_index`, and the type, attributes
 //    and bodies that it has there; a new one has source_index -1, and no bodies in .onnx;
-//  - tensors added behind those of the file, which keep their indices and all that they are (those
-//    that nothing refers to any more are left out of the file, or have no elements in it); new
-//    constants bring their data, new tensors of .onnx a name that no other tensor has;
+//  - tensors added behind those of the file, which keep their indices and all that they are (unused
+//    ones are left out of the file, or have no elements in it); new constants bring their data, new
+//    tensors of .onnx a name that no other tensor has;
 //  - in place of inputs and outputs of the main subgraph other tensors of the file: inputs that
 //    no operator computes any more, outputs that some operator does. They keep their place, and in
 //    the signatures of .tflite their name there;

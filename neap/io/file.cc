@@ -185,7 +185,7 @@ Result<std::shared_ptr<const std::vector<std::byte>>> ReadFile(const std::string
 
 Status WriteFile(const std::string& path, std::span<const std::byte> bytes, bool force) {
   if (path == "-") {
-    std::fflush(stdout);  // what was printed before comes before
+    std::fflush(stdout);  // earlier output comes first
     return WriteThrough(path, STDOUT_FILENO, bytes);
   }
   NEAP_TRY(const std::string target, Resolve(path));

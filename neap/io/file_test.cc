@@ -35,7 +35,7 @@ class FileTest : public ::testing::Test {
     if (!bytes) return bytes.error().ToString();
     return {reinterpret_cast<const char*>((*bytes)->data()), (*bytes)->size()};
   }
-  // What lies in the folder, so that no temporary file is overlooked.
+  // The files of the folder, including temporary ones.
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder_)) {

@@ -9,12 +9,12 @@
 namespace neap::learn {
 namespace {
 
-// What the document's numbers are divided by.
+// The divisors of the publication's numbers.
 constexpr float kLevelUnit = 16;
 constexpr float kNumberUnit = 16;
 constexpr float kMemoryUnit = 2'500;  // half of the document's largest, in thousandths
 
-constexpr float kMaxOverMean = 4;  // weights far above the mean say no more than this
+constexpr float kMaxOverMean = 4;  // weights far above the mean are cut to this
 
 float Ratio(double value, double of) { return of > 0 ? static_cast<float>(value / of) : 0.0F; }
 

@@ -98,7 +98,7 @@ double CosineReward(const Labels& labels, std::span<const Node> order) {
     product += label * sorted[i];
     square += label * label;
   }
-  // Both sequences hold the same numbers, so that their norms are equal.
+  // Both sequences contain the same numbers, so their norms are equal.
   return product / std::max(square, kMinNorm);
 }
 

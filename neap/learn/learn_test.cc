@@ -119,7 +119,7 @@ TEST(Sampler, SmallAndLargeGraphs) {
   }
 }
 
-// Without a cap the two label kinds are what their names say.
+// Without a cap the two kinds of labels match their names.
 TEST(Labels, AsapIsTheLevelAndAlapTheHeight) {
   Random random(2);
   for (int i = 0; i < 200; ++i) {
@@ -173,8 +173,8 @@ TEST(Labels, RewardAndMismatchByHand) {
   EXPECT_THAT(OrderOfLabels({2, 1, 2, 1}), ElementsAre(1, 3, 0, 2));
 }
 
-// The definition, word by word: whoever comes before a parent waits; as soon as the last parent has
-// run, the waiting ones go, in the order of their places.
+// The definition, literally: a node before a parent waits; as soon as the last parent has run, the
+// waiting ones run, in the order of their places.
 std::vector<Node> RepairByHand(const Dag& dag, const std::vector<Node>& order) {
   std::vector<Node> out;
   std::vector<Node> waiting;
@@ -277,8 +277,8 @@ TEST(Peak, TheLearnedOrderIsJudgedByTheExactOne) {
   }
 }
 
-// What the network that comes with the program has learned: nearer to the optimum than the order in
-// which it reads the nodes, on graphs that it has not seen.
+// The built-in network is nearer to the optimum than the order in which it reads the nodes, on
+// graphs that it has not seen.
 TEST(Peak, LearningShows) {
   Random random(20'261);
   const Network network(BuiltinModel(Task::kPeak));

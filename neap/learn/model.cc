@@ -118,7 +118,7 @@ tl::unexpected<Diagnostic> Refuse(const std::string& what) {
 Result<ModelConfig> ParseConfig(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes) return Refuse("it ends inside its header");
   const auto* magic = reinterpret_cast<const char*>(bytes.data());
-  if (std::string_view(magic, kMagic.size()) != kMagic) return Refuse("it starts otherwise");
+  if (std::string_view(magic, kMagic.size()) != kMagic) return Refuse("it has another signature");
   const auto field = [&](std::size_t i) {
     return Read<std::uint32_t>(bytes, kMagic.size() + 4 * i);
   };

@@ -127,7 +127,7 @@ class Forward {
     }
   }
 
-  // What an LSTM decoder starts from where no LSTM has read the nodes.
+  // The initial state of an LSTM decoder if no LSTM has read the nodes.
   void PrepareMean() {
     h_.assign(hidden_, 0);
     c_.assign(hidden_, 0);
@@ -210,7 +210,7 @@ class Forward {
     }
   }
 
-  // What may be pointed at, ascending.
+  // The nodes that may be selected, ascending.
   void Start() {
     missing_.resize(count_);
     children_.assign(count_, {});
@@ -231,7 +231,7 @@ class Forward {
     const float log_sum = most + Log(kernels_.exponentials(most, powers.size(), powers.data()));
     for (float& logit : logits_) logit -= log_sum;
     const std::size_t choice = choose(open_, logits_);
-    NEAP_CHECK(choice < open_.size(), "the chooser pointed at nothing");
+    NEAP_CHECK(choice < open_.size(), "the network selected no node");
     const std::size_t row = open_[choice];
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(choice));
     for (const std::size_t child : children_[row]) {

@@ -44,7 +44,7 @@ TEST(Kernels, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
-// neap-train --vectors wrote what libtorch says; here without it.
+// neap-train --vectors wrote libtorch's results; this test runs without libtorch.
 TEST(Network, AgreesWithWhatLibtorchSaid) {
   const char* source = std::getenv("NEAP_SOURCE_DIR");
   ASSERT_NE(source, nullptr);
@@ -164,7 +164,7 @@ TEST_F(File, NumbersThatAreNoneAreRefused) {
   }
 }
 
-// A header that asks for more than the file has makes nobody allocate it.
+// A header that declares more than the file contains causes no allocation.
 TEST_F(File, WidthsAreBounded) {
   std::vector<std::byte> bytes = SerializeModel(InitialModel({.hidden = 8}, 1));
   for (const unsigned width : {0U, 4U, 12U, 520U, 0xffffffffU}) {

@@ -75,7 +75,7 @@ schedule::Outcome LearnedOrder(const Network& network, const schedule::Problem& 
   schedule::Outcome outcome = schedule::Solve(problem, bound_only);
   outcome.order = Repair(dag, GreedyNodes(network, dag));
   const auto replay = schedule::ReplayOrder(problem, outcome.order);
-  NEAP_CHECK(replay.has_value(), "the repaired order is none");
+  NEAP_CHECK(replay.has_value(), "the repaired order is not valid");
   outcome.peak_bytes = replay->peak_bytes;
   return outcome;
 }

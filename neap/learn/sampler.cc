@@ -8,7 +8,7 @@
 namespace neap::learn {
 namespace {
 
-// How often a graph that came out disconnected and could not be joined is drawn anew.
+// How often a graph that came out disconnected and could not be joined is drawn again.
 constexpr int kMaxTries = 100;
 
 class OneGraph {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The network on stage assignment: a sequence in one run, then repair and the best cut of it; with
-// groups that have to be in one stage also the document's rule for them.
+// groups that must be in one stage also the document's rule for them.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ Dag DagOfStages(const partition::Problem& problem);
 partition::Problem StagesOfDag(const Dag& dag, partition::Stage stages, Random* random);
 
 struct LearnedStages {
-  // The faster one of `document` and `grouped`; nullopt: neither keeps the limits.
+  // The faster one of `document` and `grouped`; nullopt: neither is within the limits.
   std::optional<partition::Assignment> best;
   // The document's post-inference processing. The sequence, repaired, is cut as if there were no
   // groups, which predicts a stage for every operator; then a group goes to the earliest stage

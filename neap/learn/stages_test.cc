@@ -92,7 +92,7 @@ TEST(Stages, GroupsGoToTheEarliestPredictedStage) {
     EXPECT_LE(found.best->bottleneck, found.document->bottleneck);
     EXPECT_LE(found.best->bottleneck, found.grouped->bottleneck);
     by_cut += found.grouped->bottleneck < found.document->bottleneck ? 1 : 0;
-    // What a group and the operators between its members have to share.
+    // The stage that a group and the operators between its members have to share.
     const partition::Classes classes = partition::ClassesOf(problem);
     const auto class_of = [&](Node node) {
       return static_cast<std::size_t>(classes.class_of[static_cast<std::size_t>(node)]);
@@ -120,7 +120,7 @@ TEST(Stages, GroupsGoToTheEarliestPredictedStage) {
   EXPECT_GT(by_cut, 0);
 }
 
-// Whatever the network says, repair and cut make an assignment of it.
+// Repair and cut turn any output of the network into an assignment.
 TEST(Stages, UntrainedNetworksGiveAssignmentsToo) {
   Random random(12);
   std::int32_t violations = 0;

@@ -81,9 +81,9 @@ bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op);
 // less 128): 2 up to 256 places, else 4. Of an operator that is a mean of places.
 std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op);
 
-// Whether `op` has one input that is no constant and one output, both images (1, height, width,
-// channels) of the same shape and type, and every channel of the output needs nothing but the same
-// channel of the input.
+// Whether `op` has one input that is not a constant and one output, both images (1, height, width,
+// channels) of the same shape and type, and every channel of the output needs only the same channel
+// of the input.
 bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op);
 
 }  // namespace neap::ops

@@ -10,7 +10,7 @@ namespace {
 
 using graph::Shape;
 
-// What PAD puts around an axis.
+// The padding of PAD along an axis.
 enum class Border : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric, kWrap };
 
 // Indices of the input that outputs at `wanted` (counted from the first input index) repeat.
@@ -317,7 +317,7 @@ MaybeNeed Reshape(const Subject& s) {
   return Clipped(s.in, wanted);
 }
 
-// Blocks of block x block pixels and channels that stand for each other.
+// Blocks of block x block pixels that correspond to channels.
 MaybeNeed SpaceDepth(const Subject& s) {
   const bool last = s.tflite();  // channels
   const std::int64_t block = s.Int(last ? "block_size" : "blocksize", 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dependence of single operators, by hand. neap/execute/dependence_test.cc holds the maps against
-// kernels, by the thousand.
+// Dependence of single operators, by hand. neap/execute/dependence_test.cc compares the maps with
+// kernels, in thousands of cases.
 #include "neap/ops/dependence.h"
 
 #include <gtest/gtest.h>

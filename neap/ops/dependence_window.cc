@@ -108,9 +108,9 @@ Interval SpreadFrom(const Slide& slide, const Interval& out) {
           FloorDivide(out.end - 1 + slide.before, slide.stride) + 1};
 }
 
-// Places between which a resampled index lies, in exact fractions; where a place is whole, floats
-// may fall on either side of it, so that both neighbours belong to it. `reach`: further indices on
-// either side that a wider filter reads.
+// The places around a resampled index, in exact fractions; where a place is whole, floats may be on
+// either side of it, so both neighbours are included. `reach`: further indices on either side that
+// a wider filter reads.
 Interval Resampled(std::int64_t in, std::int64_t out, bool corners, bool centers,
                    const Interval& box) {
   // place(o) = numerator(o) / denominator.

@@ -36,7 +36,7 @@ class Reader {
     return static_cast<std::int64_t>(*value << shift) >> shift;
   }
 
-  // What the offset at `at` leads to.
+  // The target of the offset at `at`.
   std::optional<std::uint64_t> Target(std::uint64_t at, std::uint64_t width) const {
     const auto offset = Unsigned(at, width);
     if (!offset || *offset > at) return std::nullopt;

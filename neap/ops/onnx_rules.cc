@@ -161,7 +161,7 @@ std::optional<std::vector<std::int64_t>> OpView::IntsOrInput(const char* name,
 void OpView::Set(std::size_t output, ElementType type, MaybeShape shape) {
   if (output >= results_.size()) return;
   if (shape && shape->size() > kMaxRank) shape.reset();
-  // Attributes may say anything.
+  // Attributes may have any value.
   if (shape) {
     for (std::int64_t& dim : *shape) dim = std::max<std::int64_t>(dim, -1);
   }

@@ -120,7 +120,7 @@ class Inference {
       *declared += ShapeText(*shape);
       const bool whole =
           std::all_of(shape->begin(), shape->end(), [](std::int64_t dim) { return dim >= 0; });
-      // What is declared in part only says too little to be believed.
+      // A partial declaration is not used.
       if (!options_.declared_shapes_win || !whole) *shape = inferred;
       return false;
     }

@@ -129,7 +129,7 @@ struct Range {
   std::int64_t count = 0;
 };
 
-// start:end:step clamped to a dimension, as the format says.
+// start:end:step clamped to a dimension, as the format defines.
 Range Clamp(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
   const std::int64_t low = step < 0 ? -1 : 0;
   const std::int64_t high = step < 0 ? dim - 1 : dim;

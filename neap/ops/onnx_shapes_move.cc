@@ -327,7 +327,7 @@ void InferPad(OpView& op) {
   op.Set(0, op.TypeOf(0), shape);
 }
 
-// floor(dim * scale) in float32, which is what the format's scales are.
+// floor(dim * scale) in float32, the type of the format's scales.
 std::int64_t Scaled(std::int64_t dim, double scale) {
   if (dim < 0) return -1;
   const float scaled = std::floor(static_cast<float>(dim) * static_cast<float>(scale));

@@ -124,7 +124,7 @@ Number Convert(const Number& value, ElementType from, ElementType to) {
     return Whole(Wrap(static_cast<std::uint64_t>(value.whole), to));
   }
   if (to == ElementType::kBool) return Whole(value.real != 0 ? 1 : 0);
-  // What does not fit is not defined by the format: not followed.
+  // The format does not define values that do not fit: they are not tracked.
   if (!(std::fabs(value.real) < 0x1.0p62)) return {};
   const auto whole = static_cast<std::int64_t>(value.real);
   if (Wrap(static_cast<std::uint64_t>(whole), to) != whole) return {};

@@ -82,7 +82,7 @@ OpKind KindNamed(Dialect dialect, std::string_view name) {
 OpKind KindOf(const graph::Op& op) {
   const std::optional<Dialect> dialect = DialectOf(op.domain);
   if (!dialect) return OpKind::kUnknown;
-  // Whoever renames an operator need not know of its kind.
+  // Renaming an operator does not require setting its kind.
   if (op.kind != OpKind::kUnknown && Holds(RowsOf(*dialect), op.kind) &&
       RowOf(op.kind).name == op.type) {
     return op.kind;

@@ -56,7 +56,7 @@ class Distance {
   std::int64_t bytes_ = 0;
 };
 
-// The first index of a window that lies in the input, along one dimension; `size` when none does.
+// The first index of a window that is in the input, along one dimension; `size` when none is.
 std::int64_t FirstInside(std::int64_t start, std::int64_t kernel, std::int64_t dilation,
                          std::int64_t size) {
   std::int64_t first = start;
@@ -102,8 +102,8 @@ std::int64_t PixelDistance(const std::vector<std::int64_t>& lowest, const PixelC
     distance.Written((first + channels.out) * out_bytes, later);
     if (own == kNever) continue;
     if (channels.per_channel) {
-      // After c channels, c / multiplier of the input are behind. The distance is convex in the
-      // channels of the input: the first one and the last two say all.
+      // After c channels, c / multiplier of the input have been read. The distance is convex in the
+      // channels of the input: the first one and the last two determine it.
       const std::int64_t multiplier = channels.out / channels.in;
       const std::int64_t last = channels.out - 1;
       const std::int64_t group = last / multiplier;
@@ -177,8 +177,9 @@ std::int64_t FullyConnectedDistance(std::int64_t batches, std::int64_t depth, st
   return distance.Bytes();
 }
 
-// One pass over the output; elements outside the input are filled in on the way. What lies in front
-// of an input element in the output, less what lies in front of it in the input, only grows.
+// One pass over the output; elements outside the input are filled in on the way. The number of
+// output elements before an input element, minus the number of input elements before it, only
+// grows.
 std::int64_t PadDistance(const Shape& in, const Shape& out, const std::vector<std::int64_t>& before,
                          std::int64_t bytes) {
   Distance distance;

@@ -263,8 +263,8 @@ class Tracer {
     return any || all.size() > kMaxCallStates ? Uses() : ListOf(all);
   }
 
-  // What an operator touches by its type. Unknown: any state, unless its variable tensors are why
-  // it has state.
+  // The states that an operator accesses by its type. Unknown: any state, unless its variable
+  // tensors are why it has state.
   Uses UsesByType(SubgraphId s, const Op& op, bool has_variables) {
     const auto one = [](std::int32_t state, StateAccess access) {
       return Uses(std::vector<StateUse>{{state, access}});

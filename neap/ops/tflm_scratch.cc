@@ -203,7 +203,7 @@ std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op) {
   if (Is(op, OpKind::kTflmDecode)) return "it unpacks compressed constants";
   return RowOf(KindOf(op)).scratch == nullptr
              ? ""
-             : "its shapes, types or options are none that the kernel takes";
+             : "its shapes, types or options are not supported by the kernel";
 }
 
 std::optional<std::int64_t> TflmScratchBytes(const Subgraph& subgraph, const Op& op) {

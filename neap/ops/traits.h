@@ -16,10 +16,10 @@ bool IsElementwise(const graph::Op& op);
 // The output has the bytes of the first input, with another shape.
 bool IsReshapeLike(const graph::Op& op);
 
-// The output may be written over the first input, where both have as many bytes and the input is
-// freed: element-wise and reshape-like operators whose first input has as many elements as the
-// output (a smaller one that is broadcast is read again), and those of Neap's executor that add to
-// an accumulator ("neap", ACCUMULATE) that is not one of the data inputs.
+// The output may overwrite the first input, where both have as many bytes and the input is freed:
+// element-wise and reshape-like operators whose first input has as many elements as the output (a
+// smaller one that is broadcast is read again), and those of Neap's executor that add to an
+// accumulator ("neap", ACCUMULATE) that is not one of the data inputs.
 bool WritesOverFirstInput(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Reads or writes something outside its tensors (variables, resources, hash tables, random state,

@@ -52,7 +52,7 @@ tl::unexpected<Diagnostic> Refuse(const Place& place, const std::string& expecte
                        ", expected " + expected));
 }
 
-// An object with exactly these members: a misspelt one must not be passed over.
+// An object with exactly these members: a misspelt one must not be ignored.
 Status ExpectObject(const Place& place, const std::vector<const char*>& keys) {
   if (!place.value->is_object()) return Refuse(place, "an object");
   for (const char* key : keys) {
@@ -414,7 +414,7 @@ Result<Plan> ReadPlan(const Json& json) {
   return plan;
 }
 
-// Watches the parser for what its result no longer shows: members given twice (the later one would
+// Finds errors that the parser's result no longer shows: duplicate members (the later one would
 // win) and nesting that no plan has.
 class Watch {
  public:

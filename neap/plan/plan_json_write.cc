@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One value on one line. File names need not be UTF-8: what is not is replaced.
+// One value on one line. File names need not be UTF-8: invalid bytes are replaced.
 std::string Line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

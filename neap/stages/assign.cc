@@ -232,9 +232,9 @@ class Assigner {
     return {};
   }
 
-  // The link is shared in time as well: where stages wait for it a run takes longer than any cost
-  // says. The best simulated one of what all methods make, and what local search makes of it; the
-  // bound holds for runs, too. With a limit of activations the assignment stays.
+  // The link is shared in time as well: where stages wait for it a run takes longer than any cost.
+  // Takes the best simulated assignment of all methods and improves it by local search; the bound
+  // is valid for runs, too. With a limit of activations the assignment stays.
   void Polish() {
     if (options_.activation_limit_bytes >= 0) return;
     Clock clock;

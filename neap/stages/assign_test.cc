@@ -126,7 +126,7 @@ TEST(Assign, ProvesThatAnOperatorExceedsALimit) {
   EXPECT_EQ(infeasible->needed_bytes, 40 + 50);
   EXPECT_EQ(infeasible->limit_bytes, 89);
   EXPECT_EQ(none.error().code, ErrorCode::kOverBudget);
-  EXPECT_NE(none.error().ToString().find("no assignment keeps the limit of activations"),
+  EXPECT_NE(none.error().ToString().find("no assignment is within the limit of activations"),
             std::string::npos);
   EXPECT_NE(none.error().ToString().find("#1"), std::string::npos) << none.error().ToString();
   infeasible.reset();

@@ -20,8 +20,7 @@ using graph::SubgraphId;
 using graph::TensorId;
 using partition::OpIndex;
 
-// What is live while an operator runs, as the profile `ideal` counts; sizes that are not known
-// count nothing.
+// Live bytes while an operator runs, as the profile `ideal` counts; unknown sizes count nothing.
 std::int64_t OwnBytes(const Subgraph& main, const graph::Op& op, const Accelerator& accelerator) {
   std::set<TensorId> tensors;
   for (const auto* list : {&op.inputs, &op.captures, &op.outputs}) {
@@ -39,7 +38,7 @@ std::int64_t OwnBytes(const Subgraph& main, const graph::Op& op, const Accelerat
   return bytes;
 }
 
-// Of every group of operators that have to be in one stage.
+// Of every group of operators that must be in one stage.
 struct Groups {
   explicit Groups(const partition::Problem& problem) : classes(partition::ClassesOf(problem)) {
     const partition::Problem merged = partition::Merged(problem, classes.class_of, classes.count);
@@ -98,7 +97,7 @@ std::optional<Infeasible> FindTooLarge(const graph::Graph& graph, const Lowered&
 
 Diagnostic DiagnosticOf(const graph::Graph& graph, const Infeasible& infeasible) {
   const bool both = infeasible.limit == Infeasible::Limit::kBoth;
-  std::string text = std::string("no assignment keeps the limit") + (both ? "s" : "") + " of " +
+  std::string text = std::string("no assignment is within the limit") + (both ? "s" : "") + " of " +
                      NameOf(infeasible.limit);
   if (!infeasible.op.valid()) {
     return OverBudget(text + ": all were excluded, and the certificate was checked");

@@ -130,7 +130,7 @@ class Lowering {
     return {};
   }
 
-  // What an operator reads: inputs and captures, each once.
+  // The tensors that an operator reads: inputs and captures, each once.
   std::vector<TensorId> ReadsOf(const graph::Op& op) const {
     std::vector<TensorId> reads;
     for (const auto* list : {&op.inputs, &op.captures}) {

@@ -109,10 +109,10 @@ class Pipeline(CliTest):
         report = self.check(self.pipeline("--parameter-limit", "40000"))
         self.assertLessEqual(report["most_parameter_bytes"], 40000)
         result = self.expect(OVER_BUDGET, "pipeline", "resnet8", "--stages", 2, "--parameter-limit", "1000")
-        self.assertIn(b"no assignment keeps the limit", result.stderr)
+        self.assertIn(b"no assignment is within the limit", result.stderr)
         result = self.expect(OVER_BUDGET, "pipeline", "resnet8", "--stages", 2, "--activation-limit", "1000",
                              "--json")
-        self.assertIn(b"no assignment keeps the limit of activations: the operator alone needs", result.stderr)
+        self.assertIn(b"no assignment is within the limit of activations: the operator alone needs", result.stderr)
         self.assertIn(b"'Conv' (conv)", result.stderr)
         report = json.loads(result.stdout)
         self.assertEqual(report["status"], "infeasible")

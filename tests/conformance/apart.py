@@ -41,7 +41,7 @@ def with_all_tensors(path, written):
 
 
 def cut_apart(path, arrays, written):
-    """Writes a model without edges: every operator reads graph inputs in place of what others compute.
+    """Writes a model without edges: every operator reads graph inputs in place of the outputs of others.
     `arrays`: the tensors of a run by name, the model's inputs among them. Returns the names of the inputs
     and of the outputs in order; the name of an output is that of the tensor."""
     model = onnx.load(str(path))

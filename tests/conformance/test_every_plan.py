@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/conformance compares and writes: tolerances, operators one by one, the table."""
+"""The comparisons and the table of scripts/conformance: tolerances, operators one by one, the table."""
 
 import pytest
 

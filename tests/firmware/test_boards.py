@@ -30,7 +30,7 @@ UNPROTECTED = {"microbit"}
 
 
 def expected_output(data):
-    """What small_network computes, in numbers of any size."""
+    """The output of small_network, in numbers of any size."""
     sums = [100] * COLUMNS
     for row, weight in enumerate(WEIGHTS):
         for x in range(COLUMNS):

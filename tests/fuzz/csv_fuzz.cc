@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placement tables: any text is refused in one line or read; what was read is a valid problem whose
-// placement can be written and read again.
+// Placement tables: any text is refused in one line, or read as a valid problem whose placement can
+// be written and read again.
 #include <string>
 #include <string_view>
 

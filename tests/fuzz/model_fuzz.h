@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for the bytes of a model in any format: they are refused, or planned within limits; a
+// Invariants for the bytes of a model in any format: they are refused, or planned within limits; a
 // model that can be written is read back with as many subgraphs and operators.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// .npz: refused, or arrays whose bytes are what their shapes say, within the memory that is
-// allowed, and the same after writing and reading again.
+// .npz: refused, or arrays whose bytes match their shapes, within the allowed memory, and equal
+// after writing and reading again.
 #include <span>
 
 #include "neap/execute/npz.h"

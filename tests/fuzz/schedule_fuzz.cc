@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order problems from bytes: valid ones get a valid order whose peak is what a replay finds, and
-// every bound lies below the peak of every strategy's order.
+// Order problems from bytes: valid ones get a valid order with the peak of a replay, and no bound
+// exceeds the peak of any strategy's order.
 #include <algorithm>
 
 #include "neap/solve/schedule/check.h"

@@ -5,8 +5,8 @@
 
 namespace {
 
-// A graph that can be written anew is read back with the same operators, and from then on every
-// copy is the same.
+// A graph that can be serialised is read back with the same operators, and from then on every copy
+// is the same.
 void TryExport(const std::uint8_t* data, std::size_t size) {
   using neap::fuzz::Require;
   const auto load = [](std::vector<std::byte> bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of weights: any bytes are refused in one line or read; what was read is written back as the
-// same bytes and gives an order of every node.
+// Files of weights: any bytes are refused in one line, or read, written back as the same bytes, and
+// give an order of every node.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ void Try(std::span<const std::byte> bytes) {
   }
 }
 
-// With the checksum that a forger would write, so that what lies behind it is reached.
+// With a corrected checksum, so that the code after its check is reached.
 std::vector<std::byte> Sealed(std::span<const std::byte> bytes) {
   std::vector<std::byte> sealed(bytes.begin(), bytes.end());
   std::uint64_t hash = 0xcbf29ce484222325U;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the checker accepts can be run, and gives the bytes of an unplanned run: small networks of
-// every operator that the executor has a kernel for, in every kind of plan. NEAP_PROPERTY_FACTOR
-// scales the number of cases; NEAP_PROPERTY_CASE runs one case alone, by the number that a failure
-// reports.
+// Plans that the checker accepts can be run, and compute the outputs of an unplanned run: small
+// networks of every operator that the executor has a kernel for, in every kind of plan.
+// NEAP_PROPERTY_FACTOR scales the number of cases; NEAP_PROPERTY_CASE runs one case alone, by the
+// number that a failure reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ std::string RefutedBound(const plan::Plan& claims, const plan::Plan& less) {
   return "";
 }
 
-// "" or what is wrong.
+// "" or the error.
 std::string RunCase(std::size_t index, bool describes, Tally* tally) {
   Random random(0x9e3779b9U * (index + 1));
   const std::size_t focus = index % AllCases().size();

@@ -99,10 +99,10 @@ Result<RunKernel> TakeKernel(const Node& node, std::vector<IndexMap> maps) {
 
 Result<RunKernel> CopyKernel(const Node& node, std::size_t input) {
   NEAP_CHECK_OK(Require(node.Has(input) && node.outputs.size() == 1 && node.Out().present,
-                        "has not the inputs and outputs of its type"));
+                        "does not have the inputs and outputs of its type"));
   NEAP_CHECK_OK(RequireType(node.Out(), node.In(input).type));
   NEAP_CHECK_OK(Require(node.In(input).elements == node.Out().elements,
-                        "input and output have not the same number of elements"));
+                        "input and output have different numbers of elements"));
   return RunKernel([input](const Arguments& arguments) -> Status {
     if (arguments.inputs[input].empty()) return {};
     std::memmove(arguments.outputs[0].data(), arguments.inputs[input].data(),
@@ -145,14 +145,14 @@ Result<RunKernel> ConcatKernel(const Node& node, std::int64_t axis) {
   for (const Operand& input : node.inputs) {
     NEAP_CHECK_OK(RequireType(input, node.Out().type));
     graph::Shape expected = out;
-    NEAP_CHECK_OK(Require(input.Rank() == out.size(), "its inputs have not all the same rank"));
+    NEAP_CHECK_OK(Require(input.Rank() == out.size(), "its inputs have different ranks"));
     expected[d] = input.shape[d];
     NEAP_CHECK_OK(RequireShape(input, expected));
     along += input.shape[d];
     chunks.push_back(input.shape[d] * Elements(out, d + 1, out.size()) *
                      static_cast<std::int64_t>(size));
   }
-  NEAP_CHECK_OK(Require(along == out[d], "its inputs do not fill its output"));
+  NEAP_CHECK_OK(Require(along == out[d], "the sizes of its inputs do not add up to its output"));
   return RunKernel([chunks, rows = Elements(out, 0, d)](const Arguments& arguments) -> Status {
     std::byte* to = arguments.outputs[0].data();
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -176,7 +176,7 @@ Result<RunKernel> SplitKernel(const Node& node, std::size_t input, std::int64_t 
   std::vector<std::int64_t> chunks;
   for (const Operand& output : node.outputs) {
     NEAP_CHECK_OK(Require(output.present && output.Rank() == in.size(),
-                          "its outputs have not all the rank of its input"));
+                          "an output has another rank than its input"));
     NEAP_CHECK_OK(RequireType(output, node.In(input).type));
     graph::Shape expected = in;
     expected[d] = output.shape[d];
@@ -185,7 +185,7 @@ Result<RunKernel> SplitKernel(const Node& node, std::size_t input, std::int64_t 
     chunks.push_back(output.shape[d] * Elements(in, d + 1, in.size()) *
                      static_cast<std::int64_t>(size));
   }
-  NEAP_CHECK_OK(Require(along == in[d], "its outputs are not all of its input"));
+  NEAP_CHECK_OK(Require(along == in[d], "the sizes of its outputs do not add up to its input"));
   return RunKernel(
       [input, chunks, rows = Elements(in, 0, d)](const Arguments& arguments) -> Status {
         const std::byte* from = arguments.inputs[input].data();

@@ -13,8 +13,8 @@
 // REQUANTIZE: inputs accumulator (int32), weights (for their scales), bias; output the result.
 //   Attributes: those of CONV_2D, "input_scale". The arithmetic that follows the sum in CONV_2D.
 //
-// Element i of the accumulator is read before element i of the output is written, and nothing of it
-// later: the output may lie over it.
+// Element i of the accumulator is read before element i of the output is written, and never later:
+// the output may overlap it.
 #include <algorithm>
 #include <cmath>
 #include <string>

@@ -46,7 +46,7 @@ struct Multiply {
     }
   }
 };
-// Towards zero; what C leaves undefined is 0 and the dividend modulo 2^n.
+// Towards zero; cases that C leaves undefined are 0 and the dividend modulo 2^n.
 struct Divide {
   template <typename T>
   T operator()(T a, T b) const {

@@ -32,7 +32,7 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
   const std::string automatic = TextOr(op, "auto_pad", "NOTSET");
   NEAP_CHECK_OK(
       Require(strides.size() == rank && dilations.size() == rank && pads.size() == 2 * rank,
-              "strides, dilations or pads have not its rank"));
+              "strides, dilations or pads have another rank"));
   Window w;
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t d = kSpace - rank + i;
@@ -66,7 +66,7 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
     const std::int64_t room = w.input[d] + w.pad[d] + end - reach;
     const std::int64_t places = room < 0 ? 0 : room / w.stride[d] + 1;
     NEAP_CHECK_OK(Require(same || w.output[d] == places || w.output[d] == places + 1,
-                          "its output has not the size that window and strides give"));
+                          "the size of its output does not match window and strides"));
   }
   return w;
 }
@@ -107,11 +107,11 @@ Result<QuantLayout> MakeQuantLayout(const Node& node, const Operand& value, cons
   layout.channels = scale.Rank() == 1 && block == 0 ? scale.shape[0] : 0;
   if (block == 0) {
     NEAP_CHECK_OK(Require(layout.channels == layout.axis_size,
-                          "has not one scale for each index of its axis"));
+                          "does not have one scale for each index of its axis"));
     return layout;
   }
   NEAP_CHECK_OK(Require(scale.Rank() == value.Rank() && block > 0,
-                        "its scales have not the rank of its input"));
+                        "its scales have another rank than its input"));
   layout.blocked = true;
   layout.block = block;
   layout.channels = scale.shape[axis];

@@ -122,7 +122,7 @@ Result<RunKernel> PrepareQLinearConv(const Node& node) {
   });
 }
 
-// What each output place gathers from the inputs whose windows reach it.
+// Each output place sums the inputs whose windows reach it.
 template <typename T>
 void Transposed(const ConvPlan& plan, const Cell<T>* input, const Cell<T>* filter,
                 const Cell<T>* bias, Cell<T>* output) {
@@ -179,7 +179,7 @@ Result<RunKernel> PrepareConvTranspose(const Node& node) {
   const bool sized = HasAttribute(*node.op, "output_shape") || automatic.starts_with("SAME");
   NEAP_CHECK_OK(Require(strides.size() == rank && dilations.size() == rank &&
                             pads.size() == 2 * rank && extra.size() == rank,
-                        "strides, dilations or pads have not its rank"));
+                        "strides, dilations or pads have another rank"));
   ConvPlan plan;
   Window& w = plan.window;
   for (std::size_t i = 0; i < rank; ++i) {
@@ -242,7 +242,7 @@ Result<ConvPlan> PlanConv(const Node& node, const Operand& input, const Operand&
   const Operand& output = node.Out();
   NEAP_CHECK_OK(
       Require(filter.Rank() >= 3 && input.Rank() == filter.Rank() && output.Rank() == filter.Rank(),
-              "input, weights and output have not the same rank"));
+              "input, weights and output have different ranks"));
   ConvPlan plan;
   const std::vector<std::int64_t> kernel(filter.shape.begin() + 2, filter.shape.end());
   NEAP_TRY(plan.window, MakeWindow(*node.op, input, output, kernel, nullptr));

@@ -54,7 +54,7 @@ Result<RunKernel> PrepareGather(const Node& node) {
   return GatherKernel(node, IntOr(*node.op, "axis", 0), 0, true);
 }
 
-// One dimension from `start` to `end`, which lie outside of it at will.
+// One dimension from `start` to `end`, which may be outside of it.
 Result<IndexMap> SliceDimension(std::int64_t size, std::int64_t start, std::int64_t end,
                                 std::int64_t step) {
   NEAP_CHECK_OK(Require(step != 0, "a step of the slice is 0"));
@@ -93,7 +93,7 @@ Result<RunKernel> PrepareSlice(const Node& node) {
     if (steps.empty()) steps.assign(first.size(), 1);
     NEAP_CHECK_OK(Require(
         last.size() == first.size() && along.size() == first.size() && steps.size() == first.size(),
-        "starts, ends, axes and steps have not the same length"));
+        "starts, ends, axes and steps have different lengths"));
     std::vector<IndexMap> maps;
     for (const std::int64_t size : shapes.in) maps.push_back(Identity(size));
     for (std::size_t i = 0; i < first.size(); ++i) {
@@ -137,7 +137,7 @@ Result<RunKernel> PreparePad(const Node& node) {
   const bool inputs = node.inputs.size() > 1;
   if (node.Has(2)) {
     NEAP_CHECK_OK(RequireType(node.In(2), node.In(0).type));
-    NEAP_CHECK_OK(Require(node.In(2).elements == 1, "its value is no single element"));
+    NEAP_CHECK_OK(Require(node.In(2).elements == 1, "its value is not a single element"));
   }
   std::vector<std::byte> value(shapes.element_bytes);
   if (!inputs && node.In(0).type == kFloat32) {
@@ -219,7 +219,7 @@ Result<RunKernel> PrepareConstantOfShape(const Node& node) {
   if (found != node.op->attributes.end()) {
     const auto* const data = std::get_if<graph::ConstantData>(&found->second);
     NEAP_CHECK_OK(Require(data != nullptr && data->bytes.size() == size,
-                          "its value is no element of its output"));
+                          "its value is not an element of its output"));
     value.assign(data->bytes.begin(), data->bytes.end());
   }
   return RunKernel([value](const Arguments& arguments) -> Status {

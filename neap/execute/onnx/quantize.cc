@@ -16,7 +16,7 @@ Status RequireScales(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 3));
   NEAP_CHECK_OK(RequireShape(node.Out(), node.In(0).shape));
   NEAP_CHECK_OK(Require(!node.Has(2) || node.In(2).elements == node.In(1).elements,
-                        "has not as many zero points as scales"));
+                        "has different numbers of zero points and scales"));
   return Require(IsRealType(node.In(1).type), "expected real scales");
 }
 
@@ -83,7 +83,7 @@ Result<RunKernel> PrepareDynamicQuantize(const Node& node) {
   NEAP_CHECK_OK(RequireType(node.Out(2), kUint8));
   NEAP_CHECK_OK(RequireShape(node.Out(0), node.In(0).shape));
   NEAP_CHECK_OK(Require(node.Out(1).elements == 1 && node.Out(2).elements == 1,
-                        "scale and zero point are no single numbers"));
+                        "scale and zero point are not single numbers"));
   const std::int64_t elements = node.In(0).elements;
   return RunKernel([elements](const Arguments& arguments) -> Status {
     const auto* const in = Input<float>(arguments, 0);

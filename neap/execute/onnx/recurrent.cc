@@ -45,7 +45,7 @@ Result<Recurrence> Plan(const Node& node, std::int64_t gates) {
   const bool lstm = gates == 4;
   NEAP_CHECK_OK(Require(node.inputs.size() >= 3 && node.inputs.size() <= (lstm ? 8U : 6U) &&
                             node.outputs.size() <= (lstm ? 3U : 2U),
-                        "has not the inputs and outputs of its type"));
+                        "does not have the inputs and outputs of its type"));
   for (std::size_t i = 0; i < 3; ++i) NEAP_CHECK_OK(Require(node.Has(i), "has no weights"));
   Recurrence plan;
   const graph::Shape& x = node.In(0).shape;

@@ -43,7 +43,7 @@ struct Dimension {
 double PlaceOf(const ResizeOptions& options, const Dimension& d, std::int64_t at) {
   const auto x = static_cast<double>(at);
   const auto in = static_cast<double>(d.in);
-  // The exact size is what scales say; the real one is rounded down.
+  // The exact size follows from the scales; the real one is rounded down.
   const double exact = in * d.scale;
   if (options.place == "asymmetric") return x / d.scale;
   if (options.place == "align_corners") {

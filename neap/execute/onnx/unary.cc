@@ -142,7 +142,7 @@ Result<RunKernel> PrepareNot(const Node& node) {
   });
 }
 
-// Bounds are inputs, or attributes before version 11; what is left out bounds nothing.
+// Bounds are inputs, or attributes before version 11; a missing bound has no effect.
 Result<RunKernel> PrepareClip(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 3));
   NEAP_CHECK_OK(RequireType(node.Out(), node.In(0).type));
@@ -150,7 +150,7 @@ Result<RunKernel> PrepareClip(const Node& node) {
   for (std::size_t i = 1; i < 3; ++i) {
     if (!node.Has(i)) continue;
     NEAP_CHECK_OK(RequireType(node.In(i), node.In(0).type));
-    NEAP_CHECK_OK(Require(node.In(i).elements == 1, "its bounds are no single numbers"));
+    NEAP_CHECK_OK(Require(node.In(i).elements == 1, "its bounds are not single numbers"));
   }
   const bool has_low = node.Has(1);
   const bool has_high = node.Has(2);

@@ -276,7 +276,7 @@ Result<RunKernel> PrepareIntegerMean(const Node& node) {
     (goes ? gone_strides : kept_strides).push_back(dense[d]);
   }
   NEAP_CHECK_OK(Require(Elements(kept) == node.Out().elements,
-                        "its output has not the elements that its axes leave"));
+                        "the size of its output does not match its axes"));
   return RunKernel([=](const Arguments& arguments) -> Status {
     Odometer<1> at(kept, {&kept_strides});
     for (std::int64_t o = 0; o < Elements(kept); ++o, at.Next()) {

@@ -82,7 +82,7 @@ Result<RunKernel> PrepareDiv(const Node& node) {
   return Arithmetic(
       node, [](float a, float b) { return a / b; },
       [](auto a, auto b) -> decltype(a) {
-        // What C leaves undefined is 0 and the negative itself.
+        // Cases that C leaves undefined are 0 and the negative itself.
         if (b == 0) return 0;
         return b == -1 ? WrapSubtract<decltype(a)>(0, a) : static_cast<decltype(a)>(a / b);
       });

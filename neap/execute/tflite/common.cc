@@ -52,7 +52,7 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
     const std::int64_t places = same ? (w.input[d] + w.stride[d] - 1) / w.stride[d]
                                      : (w.input[d] - reach + w.stride[d]) / w.stride[d];
     NEAP_CHECK_OK(Require(w.output[d] == places || w.output[d] == 0,
-                          "its output has not the size that window and strides give"));
+                          "the size of its output does not match window and strides"));
     const std::int64_t missing = (places - 1) * w.stride[d] + reach - w.input[d];
     w.pad[d] = missing > 0 ? missing / 2 : 0;
   }

@@ -94,7 +94,7 @@ Result<ConvPlan> PlanConv(const Node& node) {
   plan.batches = input.shape[0];
   plan.group_inputs = filter.shape[3];
   NEAP_CHECK_OK(Require(plan.group_inputs > 0 && input.shape[3] % plan.group_inputs == 0,
-                        "the channels of its input are no multiple of its filter's"));
+                        "the channels of its input are not a multiple of its filter's"));
   plan.groups = input.shape[3] / plan.group_inputs;
   NEAP_CHECK_OK(Require(
       plan.groups > 0 && filter.shape[0] % plan.groups == 0 && filter.shape[0] == output.shape[3],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TRANSPOSE_CONV: what each output place gathers from the inputs whose windows reach it.
+// TRANSPOSE_CONV: each output place sums the inputs whose windows reach it.
 #include <algorithm>
 #include <utility>
 

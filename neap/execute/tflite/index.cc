@@ -44,14 +44,14 @@ Result<RunKernel> ArgKernel(const Node& node, F better) {
   const Operand& in = node.In(0);
   NEAP_CHECK_OK(Require(node.In(1).constant && node.In(1).elements == 1 &&
                             (node.In(1).type == kInt32 || node.In(1).type == kInt64),
-                        "has no kernel for an axis that is no constant"));
+                        "has no kernel for an axis that is not a constant"));
   NEAP_TRY(const std::size_t d,
            NormalAxis(ReadIntegers(node.In(1).type, node.In(1).data)[0], in.Rank()));
   const std::int64_t outer = Elements(in.shape, 0, d);
   const std::int64_t inner = Elements(in.shape, d + 1, in.Rank());
   const std::int64_t choices = in.shape[d];
   NEAP_CHECK_OK(Require(choices > 0 && node.Out().elements == outer * inner,
-                        "its output has not the elements that its axis leaves"));
+                        "the size of its output does not match its axis"));
   const bool wide = node.Out().type == kInt64;
   NEAP_CHECK_OK(Require(wide || node.Out().type == kInt32, "expected an int32 or int64 output"));
   using Types = TypeList<float, std::int8_t, std::uint8_t, std::int32_t>;
@@ -92,7 +92,7 @@ Result<RunKernel> Rearranged(const Node& node, const graph::Shape& shape, const 
   });
 }
 
-// [b, h, w, y, x, c] of the deep side lies at [b, h, y, w, x, c] of the wide one.
+// [b, h, w, y, x, c] of the deep side is [b, h, y, w, x, c] of the wide one.
 Result<RunKernel> BlockKernel(const Node& node, bool to_space) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 1));
   const graph::Shape& deep = to_space ? node.In(0).shape : node.Out().shape;
@@ -122,7 +122,7 @@ struct Batches {
   std::int64_t in[4];  // batch, height, width, bytes of the rest
   std::int64_t out[4];
   std::int64_t block[2];
-  std::int64_t pad[2];  // before; of batches to space: what is cut off
+  std::int64_t pad[2];  // before; of batches to space: the crop
 };
 
 Result<Batches> PlanBatches(const Node& node) {
@@ -131,7 +131,7 @@ Result<Batches> PlanBatches(const Node& node) {
   NEAP_TRY(const std::size_t size, ElementBytes(node.In(0).type));
   for (std::size_t i = 1; i < 3; ++i) {
     NEAP_CHECK_OK(RequireType(node.In(i), kInt32));
-    NEAP_CHECK_OK(Require(node.In(i).constant, "has no kernel for blocks that are no constants"));
+    NEAP_CHECK_OK(Require(node.In(i).constant, "has no kernel for blocks that are not constants"));
   }
   const std::size_t rank = node.In(0).Rank();
   const auto blocks = ReadIntegers(kInt32, node.In(1).data);

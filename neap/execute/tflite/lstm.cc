@@ -176,7 +176,7 @@ Result<LstmPlan> PlanLstm(const Node& node) {
   NEAP_CHECK_OK(Require(node.In(0).Rank() == 3 && plan.has[kState] && plan.has[kCell] &&
                             plan.has[kInputWeights + kForgetGate] &&
                             node.In(kInputWeights + kForgetGate).Rank() == 2,
-                        "has not the inputs of its type"));
+                        "does not have the inputs of its type"));
   const graph::Shape& in = node.In(0).shape;
   plan.time_major = IntOr(*node.op, "time_major", 0) != 0;
   plan.steps = in[plan.time_major ? 0 : 1];

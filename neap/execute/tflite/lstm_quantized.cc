@@ -57,7 +57,7 @@ Result<QuantizedPlan> PlanQuantized(const Node& node, const LstmPlan& lstm) {
   plan.cell_power = static_cast<std::int32_t>(std::lround(power));
   NEAP_CHECK_OK(Require(
       std::fabs(power - plan.cell_power) < 1e-3 && plan.cell_power >= -15 && plan.cell_power <= -9,
-      "the scale of its cell is no power of two, or out of range"));
+      "the scale of its cell is not a power of two, or out of range"));
   if (lstm.cell_clip > 0) {
     const double clip = plan.tflm
                             ? lstm.cell_clip / static_cast<double>(cell_scale)

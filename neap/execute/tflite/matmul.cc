@@ -65,7 +65,7 @@ Result<RunKernel> PrepareFullyConnected(const Node& node) {
   });
 }
 
-// Both operands as stacks of matrices; what is transposed is only read in another order.
+// Both operands as stacks of matrices; a transposed operand is only read in another order.
 Result<RunKernel> PrepareBatchMatmul(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 2));
   const bool turn_a = IntOr(*node.op, "adj_x", 0) != 0;

@@ -21,7 +21,7 @@ using enum graph::ElementType;
 Result<std::vector<std::int64_t>> Constants(const Node& node, std::size_t input) {
   NEAP_CHECK_OK(Require(
       node.Has(input) && node.In(input).constant,
-      "has no kernel for parameters that are no constants (input " + std::to_string(input) + ")"));
+      "has no kernel for parameters that are not constants (input " + std::to_string(input) + ")"));
   const graph::ElementType type = node.In(input).type;
   NEAP_CHECK_OK(Require(type == kInt32 || type == kInt64, "expected int32 or int64 parameters"));
   return ReadIntegers(type, node.In(input).data);
@@ -60,7 +60,7 @@ Result<RunKernel> PreparePack(const Node& node) {
   Node seen = node;
   for (Operand& input : seen.inputs) {
     NEAP_CHECK_OK(Require(input.present && input.Rank() + 1 == node.Out().Rank(),
-                          "its inputs have not one dimension less than its output"));
+                          "its inputs do not have one dimension less than its output"));
     input.shape.insert(input.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
   }
   return ConcatKernel(seen, static_cast<std::int64_t>(axis));
@@ -71,7 +71,7 @@ Result<RunKernel> PrepareUnpack(const Node& node) {
   Node seen = node;
   for (Operand& output : seen.outputs) {
     NEAP_CHECK_OK(Require(output.present && output.Rank() + 1 == node.In(0).Rank(),
-                          "its outputs have not one dimension less than its input"));
+                          "its outputs do not have one dimension less than its input"));
     output.shape.insert(output.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
   }
   return SplitKernel(seen, 0, static_cast<std::int64_t>(axis));
@@ -89,7 +89,7 @@ Result<RunKernel> PrepareSlice(const Node& node) {
   NEAP_TRY(const auto begin, Constants(node, 1));
   NEAP_TRY(const auto size, Constants(node, 2));
   NEAP_CHECK_OK(Require(begin.size() == in.size() && size.size() == in.size(),
-                        "begin and size have not the rank of the input"));
+                        "begin and size have another rank than the input"));
   std::vector<IndexMap> maps;
   for (std::size_t d = 0; d < in.size(); ++d) {
     NEAP_CHECK_OK(
@@ -138,7 +138,7 @@ Result<RunKernel> PrepareStridedSlice(const Node& node) {
               "has no kernel for slices with an ellipsis, a new axis or an offset"));
   NEAP_CHECK_OK(Require(begin.size() == end.size() && begin.size() == step.size() &&
                             begin.size() <= in.size() && begin.size() < 32,
-                        "begin, end and strides have not the same length"));
+                        "begin, end and strides have different lengths"));
   std::vector<IndexMap> maps;
   graph::Shape kept;
   for (std::size_t d = 0; d < in.size(); ++d) {
@@ -180,7 +180,7 @@ Result<std::vector<std::int64_t>> Paddings(const Node& node) {
   return paddings;
 }
 
-// What a pad of no stated value is filled with: zero, which of quantised tensors is the zero point.
+// The default fill value of a pad: zero, which of quantised tensors is the zero point.
 Result<std::vector<std::byte>> ZeroOf(const Operand& operand) {
   NEAP_TRY(const std::size_t size, ElementBytes(operand.type));
   std::int64_t zero = 0;
@@ -203,7 +203,7 @@ Result<RunKernel> PreparePad(const Node& node) {
   const bool has_value = node.Has(2);
   NEAP_CHECK_OK(
       Require(!has_value || (node.In(2).type == node.In(0).type && node.In(2).elements == 1),
-              "the value of the padding is no single element of its type"));
+              "the value of the padding is not a single element of its type"));
   const graph::Shape in = node.In(0).shape;
   std::vector<IndexMap> maps;
   graph::Shape out;

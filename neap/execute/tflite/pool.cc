@@ -20,7 +20,7 @@ Result<Window> PlanPool(const Node& node) {
            MakeWindow(*node.op, node.In(0), node.Out(), IntOr(*node.op, "filter_height", 1),
                       IntOr(*node.op, "filter_width", 1)));
   NEAP_CHECK_OK(Require(node.In(0).shape[3] == node.Out().shape[3],
-                        "input and output have not the same channels"));
+                        "input and output have different numbers of channels"));
   return window;
 }
 

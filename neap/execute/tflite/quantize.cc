@@ -62,7 +62,7 @@ Result<RunKernel> PrepareDequantize(const Node& node) {
     const graph::Shape& shape = node.In(0).shape;
     NEAP_CHECK_OK(Require(axis < shape.size() &&
                               static_cast<std::int64_t>(quantization->scales.size()) == shape[axis],
-                          "its input has not one scale for each index"));
+                          "its input does not have one scale for each index"));
     std::int64_t inner = 1;
     for (std::size_t d = axis + 1; d < shape.size(); ++d) inner *= shape[d];
     return ForType(QuantizedTypes(), node.In(0).type, node, [&](auto tag) -> Result<RunKernel> {

@@ -38,7 +38,7 @@ Result<Quant> QuantOf(const Operand& operand) {
   NEAP_CHECK_OK(Require(zero >= limits.low && zero <= limits.high,
                         "the zero point of an operand is outside of its type"));
   NEAP_CHECK_OK(Require(quant.scale > 0 && std::isfinite(quant.scale),
-                        "the scale of an operand is no positive number"));
+                        "the scale of an operand is not a positive number"));
   quant.zero = static_cast<std::int32_t>(zero);
   return quant;
 }
@@ -49,7 +49,7 @@ Result<std::vector<float>> ChannelScales(const Operand& operand, std::int64_t co
   std::vector<float> scales = quantization->scales;
   if (scales.size() == 1) scales.resize(static_cast<std::size_t>(count), scales[0]);
   NEAP_CHECK_OK(Require(static_cast<std::int64_t>(scales.size()) == count,
-                        "its weights have not one scale for each output channel"));
+                        "its weights do not have one scale for each output channel"));
   return scales;
 }
 

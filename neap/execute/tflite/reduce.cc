@@ -19,10 +19,10 @@ Result<Reduction> PlanReduction(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 2, 2));
   NEAP_CHECK_OK(RequireType(node.In(1), kInt32));
   NEAP_CHECK_OK(RequireType(node.Out(), node.In(0).type));
-  NEAP_CHECK_OK(Require(node.In(1).constant, "has no kernel for axes that are no constants"));
+  NEAP_CHECK_OK(Require(node.In(1).constant, "has no kernel for axes that are not constants"));
   NEAP_TRY(Reduction plan, MakeReduction(node.In(0).shape, ReadIntegers(kInt32, node.In(1).data)));
   NEAP_CHECK_OK(Require(plan.outputs == node.Out().elements,
-                        "its output has not the elements that its axes leave"));
+                        "the size of its output does not match its axes"));
   return plan;
 }
 

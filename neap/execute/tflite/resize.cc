@@ -48,7 +48,7 @@ Result<RunKernel> PrepareNearest(const Node& node) {
   return TakeKernel(node, std::move(maps));
 }
 
-// Between which two indices a place lies, and how far from the lower one.
+// The two indices around a place, and its distance from the lower one.
 template <typename Number>
 struct Between {
   std::int64_t lower;

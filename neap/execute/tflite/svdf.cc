@@ -29,7 +29,7 @@ Result<SvdfPlan> PlanSvdf(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 3, kSvdfInputs));
   NEAP_CHECK_OK(Require(node.Has(kMemory) && node.In(0).Rank() == 2 &&
                             node.In(kFeatures).Rank() == 2 && node.In(kTimes).Rank() == 2,
-                        "has not the inputs of its type"));
+                        "does not have the inputs of its type"));
   SvdfPlan plan;
   plan.batches = node.In(0).shape[0];
   plan.width = node.In(0).shape[1];

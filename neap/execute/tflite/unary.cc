@@ -16,7 +16,7 @@ using enum graph::ElementType;
 Status RequireOneSize(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 1));
   return Require(node.In(0).elements == node.Out().elements,
-                 "input and output have not the same number of elements");
+                 "input and output have different numbers of elements");
 }
 
 template <typename F>

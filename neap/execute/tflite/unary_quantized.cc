@@ -14,7 +14,7 @@ namespace {
 
 using enum graph::ElementType;
 
-// What TensorFlow Lite Micro does with int8: the argument with four integer bits, then fixed-point
+// As in TensorFlow Lite Micro for int8: the argument with four integer bits, then fixed-point
 // functions; arguments beyond the range saturate.
 Result<RunKernel> FixedKernel(const Node& node, std::int32_t result_shift, std::int32_t low,
                               std::int32_t high, std::int32_t shift_zero,

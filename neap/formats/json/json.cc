@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules beyond json.h; schemas/graph.schema.json says the same.
+// The rules beyond json.h, as in schemas/graph.schema.json.
 //  - "tensors", "inputs", "outputs" and "ops" must be there. Names are optional and unique;
 //  "inputs"
 //    and "outputs" of an operator may be left out.
-//  - Keys that begin with "_" are the writer's own and are passed over. Other unknown keys are
-//    refused: a misspelt "scratch_bytes" would otherwise be a plan that is wrong.
-//  - A tensor that an operator reads is written by an operator or listed in "inputs". There are no
-//    constants: memory that no plan moves is left out of the file.
+//  - Keys that begin with "_" are the writer's own and are ignored. Other unknown keys are refused:
+//    a misspelt "scratch_bytes" would otherwise be a plan that is wrong.
+//  - A tensor that an operator reads is written by an operator or listed in "inputs". Constants do
+//    not occur: memory that no plan moves is left out of the file.
 #include "neap/formats/json/json.h"
 
 #include <algorithm>

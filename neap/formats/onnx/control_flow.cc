@@ -28,7 +28,7 @@ using ops::OpKind;
 // Trials until the shapes of a loop's state no longer change; then they are given up.
 constexpr int kMaxTrials = 8;
 
-// What is unknown in `to` becomes what is known in `shape`.
+// Fills the unknown dimensions of `to` with known ones of `shape`.
 void Complete(Tensor* to, ElementType type, const MaybeShape& shape) {
   if (to->type == ElementType::kUnknown) to->type = type;
   if (!shape) return;
@@ -42,7 +42,7 @@ void Complete(Tensor* to, ElementType type, const MaybeShape& shape) {
   }
 }
 
-// What holds for both.
+// The shape that is true for both.
 MaybeShape Common(const MaybeShape& a, const MaybeShape& b) {
   if (!a || !b || a->size() != b->size()) return std::nullopt;
   Shape out = *a;
@@ -92,7 +92,7 @@ class BodyInference {
     ops::OnnxInference options = options_;
     options.control_flow = [this, id](OpId op) { InferBodies(id, op); };
     ops::InferOnnxShapes(&graph_.subgraphs[id], options, notes_);
-    // What the operators that follow the rules must not see: see InferGraph().
+    // Hidden from the operators that follow the rules: see InferGraph().
     for (const Capture& capture : captures_[id]) {
       graph_.subgraphs[id].tensors[capture.local].constant = true;
     }
@@ -151,8 +151,8 @@ class BodyInference {
     }
   }
 
-  // The shape of a state is what it enters with, as far as the body leaves it so. `first` states
-  // begin at body input `at`, go out at body output `out_at`.
+  // The shape of a state is its initial shape, as far as the body does not change it. `first`
+  // states begin at body input `at` and end at body output `out_at`.
   struct States {
     std::size_t count = 0;
     std::size_t op_input = 0;

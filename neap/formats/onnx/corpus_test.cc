@@ -91,7 +91,7 @@ TEST(OnnxCorpus, ReadsEveryModelAndKeepsItsBytes) {
   }
 }
 
-// The networks without weights declare every size: that is what counts.
+// The networks without weights declare every size; the declaration counts.
 TEST(OnnxCorpus, GraphsAreSized) {
   const auto shared = SharedFolder();
   if (!shared) GTEST_SKIP() << "no shared graphs: set NEAP_SHARED";

@@ -2,7 +2,7 @@
 //
 // An edited .onnx file: the parsed message with nodes moved, dropped, added or renamed at their
 // ends. In ONNX a tensor is its name, so that a node that reads another tensor gets another name;
-// what nothing refers to any more is left out.
+// unreferenced parts are left out.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -200,7 +200,7 @@ class ScopeEditor {
     items->Swap(&kept);
   }
 
-  // Only what the edit has made useless: the rest is the file's.
+  // Only parts that the edit has made unused: the rest stays as in the file.
   void DropUnused() {
     std::set<std::string> dropped;
     const auto note = [&](TensorId id) {

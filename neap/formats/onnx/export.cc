@@ -140,7 +140,7 @@ class Exporter {
     return {};
   }
 
-  // value_info is for what is neither input nor output of the graph.
+  // value_info is for tensors that are neither inputs nor outputs of the graph.
   Status AddResult(TensorId id) {
     written_[id] = true;
     for (const TensorId output : subgraph_.outputs) {
@@ -151,7 +151,7 @@ class Exporter {
 
   Status AddOutputs() {
     for (const TensorId id : subgraph_.outputs) {
-      if (!written_[id]) return Fail(At(id, BadInput("is a graph output that nothing writes")));
+      if (!written_[id]) return Fail(At(id, BadInput("is a graph output without a producer")));
       NEAP_CHECK_OK(FillValueInfo(id, out_->add_output()));
     }
     return {};

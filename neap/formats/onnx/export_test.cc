@@ -263,7 +263,7 @@ TEST(Export, RefusesWhatOnnxCannotHold) {
                   [](Subgraph* s) { s->tensors[TensorId(2)].type = ElementType::kInt4; }));
   EXPECT_TRUE(has("read before it is written",
                   [](Subgraph* s) { std::swap(s->ops[OpId(0)], s->ops[OpId(1)]); }));
-  EXPECT_TRUE(has("nothing writes", [](Subgraph* s) {
+  EXPECT_TRUE(has("without a producer", [](Subgraph* s) {
     s->tensors.push_back(MakeTensor("lost", ElementType::kFloat32, {1}));
     s->outputs.push_back(TensorId(4));
   }));

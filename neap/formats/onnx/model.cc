@@ -63,7 +63,7 @@ Result<std::unique_ptr<pb::ModelProto>> ParseModel(std::span<const std::byte> by
   stream.SetRecursionLimit(kMaxMessageDepth);
   auto model = std::make_unique<pb::ModelProto>();
   if (!model->MergeFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    return fail("is not an ONNX model or is cut short: its protocol buffer does not parse");
+    return fail("is not an ONNX model or is truncated: its protocol buffer does not parse");
   }
   if (!model->has_graph()) return fail("is not an ONNX model: it has no graph");
   return model;

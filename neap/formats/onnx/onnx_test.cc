@@ -358,7 +358,7 @@ Parts Conditional() {
   return parts;
 }
 
-// The declared scalars of the bodies' outputs are of no use: leave them out.
+// The declared scalars of the bodies' outputs have no effect: leave them out.
 TEST(OnnxRead, BodiesCaptureTheirScope) {
   const Loaded loaded = ReadText(Model(Conditional()));
   ASSERT_TRUE(loaded.graph.has_value()) << loaded.error;
@@ -376,7 +376,7 @@ TEST(OnnxRead, BodiesCaptureTheirScope) {
   EXPECT_FALSE(Find(inner, "h").data.has_value());
   EXPECT_EQ(Find(inner, "h").shape, (Shape{2, 3}));
   EXPECT_TRUE(Find(inner, "w").data.has_value());
-  // What stands for an outer activation is no reason to fold.
+  // A tensor that represents an outer activation is not folded.
   EXPECT_FALSE(inner.ops[OpId(0)].folded);
   EXPECT_EQ(graph::EntrySubgraphs(graph), std::vector{SubgraphId(0)});
 }
@@ -479,7 +479,7 @@ class ExternalDataTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // x [2,6] reshaped by a shape of two values that lies at `location`.
+  // x [2,6] reshaped by a shape of two values at `location`.
   Loaded LoadFrom(const std::string& location) {
     const auto entry = [](const std::string& key, const std::string& value) {
       return Wire().Bytes(1, key).Bytes(2, value);
@@ -617,7 +617,7 @@ TEST(OnnxWrite, RefusesWhatIsNoOrder) {
   EXPECT_THAT(error({1, 0, 3}), HasSubstr("missing"));
   EXPECT_THAT(error({1, 0, 0, 3, 4}), HasSubstr("twice"));
   EXPECT_THAT(error({1, 0, 3, 9}), HasSubstr("9"));
-  EXPECT_THAT(error({3, 1, 0, 4}), HasSubstr("before what it reads"));
+  EXPECT_THAT(error({3, 1, 0, 4}), HasSubstr("before a producer of its inputs"));
   EXPECT_EQ(error({1, 2, 0, 3, 4}), "written");
 }
 

@@ -140,7 +140,7 @@ Status AddControlEdges(Subgraph* subgraph) {
 Result<std::vector<OpId>> FileOrder(const Subgraph& subgraph, const std::vector<OpId>& steps) {
   NEAP_TRY(const std::vector<OpId> kept, StepsOnly(subgraph, steps));
   std::vector<OpId> order;
-  // Nothing is asked to change: the file stays as good as it was.
+  // No change is requested: the file keeps its order.
   if (std::is_sorted(kept.begin(), kept.end())) {
     for (const OpId id : subgraph.ops.Ids()) order.push_back(id);
     return order;
@@ -170,7 +170,7 @@ Result<std::vector<OpId>> FileOrder(const Subgraph& subgraph, const std::vector<
   put_ready();
   for (const OpId id : kept) {
     if (missing[id] != 0) {
-      return Fail(BadOrder(subgraph, id, "comes before what it reads in an order"));
+      return Fail(BadOrder(subgraph, id, "comes before a producer of its inputs in an order"));
     }
     put(id);
     put_ready();

@@ -23,7 +23,7 @@ using graph::TensorId;
 
 constexpr int kExternal = 1;  // TensorProto.data_location
 
-// Every name that nodes and their bodies read: of bodies also what they make, which is no harm.
+// Every name that nodes and their bodies read; of bodies also their outputs, which is harmless.
 void CollectReads(const pb::NodeProto& node, std::set<std::string>* names) {
   names->insert(node.input().begin(), node.input().end());
   std::vector<const pb::GraphProto*> bodies;
@@ -93,7 +93,7 @@ class Part {
         }
       }
     }
-    // What is computed first comes first: by Kahn among the folded ones.
+    // Topological order among the folded ones, by Kahn's algorithm.
     std::map<OpId, int> waiting;
     std::map<OpId, std::vector<OpId>> readers;
     std::vector<OpId> order;
@@ -165,7 +165,7 @@ class Part {
     return declared;
   }
 
-  // As the file has it, and from what is known of the tensor where the file says nothing.
+  // As in the file, or from the tensor's type and shape if the file has no entry.
   Status Declare(const std::vector<TensorId>& tensors,
                  const std::map<std::string, pb::ValueInfoProto>& declared,
                  google::protobuf::RepeatedPtrField<pb::ValueInfoProto>* list) const {

@@ -174,7 +174,7 @@ class Reader {
     for (std::int64_t& dim : *tensor->shape) dim = std::max<std::int64_t>(dim, -1);
   }
 
-  // What the file says about a tensor that is defined here; constants know better.
+  // The file's declaration of a tensor that is defined here; constants override it.
   void ApplyInfo(SubgraphId id, const pb::ValueInfoProto& info) {
     const auto found = names_[id].find(info.name());
     if (found == names_[id].end() || !info.has_type()) return;
@@ -231,8 +231,8 @@ class Reader {
 
   // ---- operators ----
 
-  // The tensor of that name as seen from a scope; what an outer scope defines gets a tensor here
-  // that stands for it. TensorId() if nobody defines it.
+  // The tensor of that name as seen from a scope; a tensor of an outer scope gets a tensor here
+  // that represents it. TensorId() if no scope defines it.
   TensorId Resolve(SubgraphId id, const std::string& name) {
     const auto found = names_[id].find(name);
     if (found != names_[id].end()) return found->second;
@@ -258,7 +258,7 @@ class Reader {
     for (const auto& output : proto.output()) {
       const TensorId tensor = Resolve(id, output.name());
       if (!tensor.valid()) {
-        Diagnostic error = BadInput("is a graph output, but nothing defines it");
+        Diagnostic error = BadInput("is a graph output, but has no producer");
         error.tensor = "'" + output.name() + "'";
         return Fail(std::move(error));
       }
@@ -278,7 +278,7 @@ class Reader {
     for (const std::string& input : node.input()) {
       const TensorId tensor = input.empty() ? TensorId() : Resolve(id, input);
       if (!input.empty() && !tensor.valid()) {
-        Diagnostic error = BadInput("is read here, but nothing defines it");
+        Diagnostic error = BadInput("is read here, but has no producer");
         error.op = DescribeNode(index, node);
         error.tensor = "'" + input + "'";
         return Fail(std::move(error));
@@ -403,7 +403,7 @@ class Reader {
                      " defined more than once, the last definition counts: " + first_redefined_);
   }
 
-  // One line for what will stop a plan, if it gets that far.
+  // One line for the reason that will prevent a plan.
   void NoteUnsized() {
     std::int64_t unsized = 0;
     std::string first;

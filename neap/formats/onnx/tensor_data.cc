@@ -36,7 +36,8 @@ Result<std::int64_t> ParseCount(const pb::TensorProto& tensor, const std::string
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, count);
   if (error == std::errc() && rest == end && count >= 0) return count;
-  return Fail(AtConstant(tensor.name(), "external data: '" + text + "' is no offset or length"));
+  return Fail(
+      AtConstant(tensor.name(), "external data: '" + text + "' is not an offset or length"));
 }
 
 Result<Place> ParsePlace(const pb::TensorProto& tensor) {
@@ -78,7 +79,7 @@ void AppendLittleEndian(const Field& field, std::size_t size, Bits bits,
 }
 
 // The values of the field that holds this type, little-endian; sub-byte and complex types and
-// strings, which no shape arithmetic reads, give nothing.
+// strings, which no shape arithmetic reads, return nothing.
 std::vector<std::byte> TypedData(const pb::TensorProto& tensor, graph::ElementType type) {
   using enum graph::ElementType;
   std::vector<std::byte> out;

@@ -10,7 +10,7 @@ namespace {
 // Version 1 is the only one; later ones may mean anything.
 constexpr std::uint32_t kCompressionVersion = 1;
 
-// The bytes where a FlatBuffer can be read: a buffer of the file may lie at any address.
+// The bytes where a FlatBuffer can be read: a buffer of the file may have any address.
 std::unique_ptr<std::uint64_t[]> AlignedCopy(std::span<const std::byte> bytes) {
   auto copy = std::make_unique<std::uint64_t[]>(bytes.size() / sizeof(std::uint64_t) + 1);
   if (!bytes.empty()) std::memcpy(copy.get(), bytes.data(), bytes.size());

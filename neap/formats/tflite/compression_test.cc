@@ -28,7 +28,7 @@ std::vector<std::uint8_t> EntryOf(const std::vector<std::vector<std::int32_t>>& 
   return {b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize()};
 }
 
-// in -> 0 (weights 1) -> 2 -> 1 (weights 3) -> out; buffers 1 and 2 hold weights, 3 the entry.
+// in -> 0 (weights 1) -> 2 -> 1 (weights 3) -> out; buffers 1 and 2 contain weights, 3 the entry.
 test::TestModel TwoLayers(std::vector<std::uint8_t> entry) {
   test::TestSubgraph graph;
   graph.tensors = {{"in"}, {"packed"}, {"middle"}, {"plain"}, {"out"}};

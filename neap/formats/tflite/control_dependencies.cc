@@ -56,7 +56,7 @@ std::optional<ControlDependencies> ParseControlDependencies(std::span<const std:
   Input input(bytes);
   if (input.Unsigned() != kVersion) return std::nullopt;
   const auto subgraphs = input.Unsigned();
-  // Each list takes at least a byte, each edge two: no count can ask for more than the bytes hold.
+  // Each list takes at least a byte, each edge two: no count can exceed the bytes.
   if (!subgraphs || *subgraphs > input.Left()) return std::nullopt;
   ControlDependencies dependencies(*subgraphs);
   for (auto& edges : dependencies) {

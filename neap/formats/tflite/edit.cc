@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An edited file is the old file with a new front. A FlatBuffer is built from its end, so the old
-// file goes in first, byte for byte, and what is new is built before it: lists that refer to old
-// parts where they lie and to new ones, the tables of the subgraphs that change, new operators,
-// tensors, codes and buffers, and a root. What nothing refers to any more stays behind as bytes,
-// as in any edited FlatBuffer.
+// file goes in first, byte for byte, and new parts are built before it: lists that refer to old
+// parts in place and to new ones, the tables of the subgraphs that change, new operators, tensors,
+// codes and buffers, and a root. Unreferenced parts remain as bytes, as in any edited FlatBuffer.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -35,7 +34,7 @@ using graph::TensorId;
 template <typename T>
 using Offsets = PartWriter::Offsets<T>;
 
-// Whether `table` says nothing in fields that this program does not know.
+// Whether `table` has only fields that this program knows.
 bool IsKnown(const void* table, std::size_t fields) {
   const auto* as_table = static_cast<const flatbuffers::Table*>(table);
   const auto* vtable = as_table->GetVTable();
@@ -136,7 +135,7 @@ class Editor {
   }
 
  private:
-  // A part of the old file, for the builder: how far from the end it lies.
+  // A part of the old file, for the builder: its distance from the end.
   template <typename T>
   Offset<T> Old(const T* part) const {
     if (part == nullptr) return Offset<T>();
@@ -291,7 +290,7 @@ class Editor {
       }
       const auto* tensor = old.tensors()->Get(static_cast<std::uint32_t>(t.value()));
       const bool left = was[t] != 0 && is[t] == 0 && !before.tensors[t].variable;
-      // Runtimes give room to every tensor of the list: one that nothing needs holds nothing.
+      // Runtimes allocate every tensor of the list: an unused one gets no bytes.
       tensors.push_back(left ? schema::CreateTensor(builder_, builder_.CreateVector(no_elements),
                                                     tensor->type(), 0, Old(tensor->name()))
                              : Old(tensor));

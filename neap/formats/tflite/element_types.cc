@@ -35,8 +35,8 @@ ElementType ElementTypeOf(schema::TensorType type) {
     case T::UINT64:
       return ElementType::kUint64;
     // A handle to a variable or a table. In this format it has a size: both stock runtimes keep it
-    // as one 32-bit index, and what it stands for lies outside the activations. the
-    // reader has the exception.
+    // as one 32-bit index, and its contents are outside the activations. the reader has the
+    // exception.
     case T::RESOURCE:
       return ElementType::kInt32;
     case T::VARIANT:

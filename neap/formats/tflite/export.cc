@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A new file from a graph. What the reader leaves out of the graph (other forms of quantisation,
-// sparse constants, examples beside dynamic sizes) is not written, so who hands over a graph that
-// was read from a file and needs that has to refuse it.
+// A new file from a graph. Parts that the reader leaves out of the graph (other forms of
+// quantisation, sparse constants, examples beside dynamic sizes) are not written, so a caller with
+// a graph from a file that needs them has to refuse it.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -111,7 +111,7 @@ Status Exporter::CheckSize(const std::string& name) const {
   return {};
 }
 
-// Runtimes run operators as they stand in the file.
+// Runtimes run operators in the order of the file.
 Status CheckOrder(const Subgraph& subgraph) {
   const auto producer = graph::Producers(subgraph);
   for (const OpId id : subgraph.ops.Ids()) {

@@ -249,7 +249,7 @@ graph::Attribute SomeValue(const OptionField& field, int draw) {
   return {};
 }
 
-// Every option of every operator comes back; what the resource operators do is tested below.
+// Every option of every operator is read back; resource operators are tested below.
 TEST(TfliteExport, EveryOptionOfEveryOperator) {
   int fields = 0;
   for (const auto code : schema::EnumValuesBuiltinOperator()) {
@@ -397,8 +397,8 @@ TEST(TfliteExport, VersionsFollowTheTypes) {
 
 namespace fs = std::filesystem;
 
-// Public models, where there are any: read, written anew, read again: the same graph. What is
-// refused is counted by its reason.
+// Public models, where there are any: read, serialised, read again: the same graph. Refusals are
+// counted by reason.
 TEST(TfliteExport, PublicModelsComeBack) {
   const char* shared = std::getenv("NEAP_SHARED");
   const char* source = std::getenv("NEAP_SOURCE_DIR");

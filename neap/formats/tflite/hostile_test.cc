@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that nobody meant to be read. What counts is that reading ends, in a graph or an error; the
-// sanitizers watch how.
+// Damaged files. Reading must end, with a graph or an error, without a finding of the sanitizers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +51,7 @@ TEST(HostileTflite, EveryTruncation) {
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     if (Survives({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)})) ++read;
   }
-  // Only padding at the end can be missed by nobody.
+  // Only padding at the end can be missing without an error.
   EXPECT_LE(read, 16U);
 }
 

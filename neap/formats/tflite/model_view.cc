@@ -55,7 +55,7 @@ Result<std::span<const std::byte>> BufferData(std::span<const std::byte> file,
   if (SizeOf(buffer->data()) > 0) {
     return std::as_bytes(std::span(buffer->data()->data(), buffer->data()->size()));
   }
-  // 0 and 1 are what writers put there before they know the place.
+  // 0 and 1 are placeholders of writers that do not know the position yet.
   if (buffer->offset() <= 1 || buffer->size() <= 1) return std::span<const std::byte>();
   if (buffer->offset() > file.size() || buffer->size() > file.size() - buffer->offset()) {
     return Fail(BadInput(

@@ -12,7 +12,7 @@ namespace {
 using graph::ElementType;
 using ops::OpKind;
 
-// What the rules ask about an operator.
+// The operator as the rules see it.
 class Facts {
  public:
   Facts(const graph::Subgraph& subgraph, const graph::Op& op) : subgraph_(subgraph), op_(op) {}
@@ -165,7 +165,7 @@ constexpr Entry kRules[] = {
     {OpKind::kTransposeConv, TransposeConv},
 };
 
-// Operators whose second version brought int8, and whose third brought int16 where it says so.
+// Operators whose second version brought int8, and whose third brought int16 where stated.
 struct Ladder {
   OpKind op;
   std::int32_t int16 = 2;

@@ -20,8 +20,8 @@ Diagnostic WrongValue(const OptionField& field, const char* expected) {
   return BadInput("attribute '" + std::string(field.name) + "' is not " + expected);
 }
 
-// A field with its value: the number, or where a list or text lies, which is outside of the table.
-// Empty ones are left out, as any default.
+// A field with its value: the number, or the position of a list or text, which is outside of the
+// table. Empty ones are left out, like any default.
 struct Prepared {
   const OptionField* field = nullptr;
   flatbuffers::Offset<void> outside;

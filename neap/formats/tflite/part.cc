@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A part of a .tflite file: a new file from the part of the graph, which is refused where the file
-// says something that the graph does not hold.
+// has contents that the graph cannot represent.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -72,7 +72,7 @@ class PartGraph {
         open.push_back(producer);
       }
     }
-    // Operators of this format stand in an order that can be run.
+    // Operators of this format are in an order that can be run.
     std::sort(found.begin(), found.end());
     for (const OpId op : found) AddOp(op);
   }
@@ -142,7 +142,7 @@ Status CheckTensor(const schema::Tensor& tensor, bool compressed) {
   return {};
 }
 
-// What the part refers to says nothing that the graph leaves out.
+// Everything that the part refers to is represented in the graph.
 Status CheckSource(const schema::SubGraph& source, const Subgraph& subgraph,
                    const PartGraph& part) {
   for (const TensorId id : part.tensors()) {

@@ -102,8 +102,8 @@ Result<Offset<schema::QuantizationParameters>> PartWriter::AddQuantization(const
                                               schema::QuantizationDetails::NONE, 0, from.axis);
 }
 
-// The reader makes handles 32-bit integers, and those of variables empty: here they get back what
-// the format has for them.
+// The reader turns handles into 32-bit integers, and those of variables into empty tensors: this
+// restores the types of the format.
 Result<Offset<schema::Tensor>> PartWriter::AddTensor(const Tensor& tensor, bool handle, bool made) {
   const auto type = handle ? schema::TensorType::RESOURCE : TensorTypeOf(tensor.type);
   if (!type) {

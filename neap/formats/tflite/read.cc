@@ -25,8 +25,8 @@ using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 using ops::Is;
 using ops::OpKind;
 
-// Offsets may lead to one name or list from many places, so a small file can stand for a large
-// graph. Honest files share a little; this is where sharing ends.
+// Many offsets may refer to one name or list, so a small file can describe a large graph. Valid
+// files share little; this is the limit.
 class Budget {
  public:
   explicit Budget(std::size_t file_bytes) : left_(file_bytes * 4 + (std::size_t{1} << 20U)) {}
@@ -100,9 +100,9 @@ Result<std::vector<TensorId>> Reader::ReadList(const flatbuffers::Vector<std::in
   return list;
 }
 
-// The sizes as stored, which is what runtimes allocate before anybody resizes an input. An absent
-// shape is a scalar's when the file says that the rank is known, and it is one in constants and
-// handles; Settle() decides the rest.
+// The sizes as stored, as runtimes allocate them before an input is resized. An absent shape is a
+// scalar's when the file declares the rank as known, and in constants and handles; Settle() decides
+// the rest.
 Status Reader::ReadShape(const schema::Tensor& source, graph::Tensor* tensor) {
   const auto* shape = source.shape();
   NEAP_CHECK_OK(budget_.Spend(SizeOf(shape), sizeof(std::int32_t)));
@@ -123,7 +123,7 @@ Status Reader::ReadShape(const schema::Tensor& source, graph::Tensor* tensor) {
   return {};
 }
 
-// A tensor is a constant when it has data. They are handed on only where they are the plain dense
+// A tensor is a constant when it has data. They are passed on only where they are the plain dense
 // image of the tensor.
 Status Reader::ReadData(TensorId id, const schema::Tensor& source, graph::Tensor* tensor) {
   NEAP_TRY(const std::span<const std::byte> data, BufferData(file_, *model_, source.buffer()));
@@ -429,7 +429,7 @@ void Reader::Settle(graph::Subgraph* subgraph) {
       tensor.data = graph::ConstantData{bytes_, {}};
     } else if (is_read[id] != 0) {
       // Ethos-U files hand their working memory to the operator this way.
-      Note("tensor " + graph::Describe(id, tensor) + " is read, but nothing writes it");
+      Note("tensor " + graph::Describe(id, tensor) + " is read, but has no producer");
     }
   }
   // A produced tensor without shape may be a scalar or of unknown rank: writers leave out both. It
@@ -488,7 +488,7 @@ void Reader::NoteDynamic(SubgraphId id, const schema::SubGraph& source,
     for (std::uint32_t i = 0; i < SizeOf(signature) && i < shape.size(); ++i) {
       if (signature->Get(i) == -1 && shape[i] != -1) dynamic.push_back(i);
     }
-    // A batch of one is what everybody expects.
+    // A batch of one is the usual case.
     const bool batch_alone = dynamic.size() == 1 && dynamic[0] == 0 && shape.size() > 1;
     if (batch_alone && shape[0] == 1) continue;
     for (const std::uint32_t i : dynamic) {

@@ -73,7 +73,7 @@ TEST(ReadTflite, KnowsConstantsByTheirBuffers) {
   graph.tensors[8].external_buffer = 77;
   graph.tensors[10].buffer = 1;
   graph.tensors[11].buffer = 3;
-  // The data by file offset lie behind the FlatBuffer, where others append a ZIP.
+  // The data by file offset are after the FlatBuffer, where others append a ZIP.
   source.buffers[2].offset = 2;
   source.buffers[2].offset = source.Build().size() + 3;
   std::vector<std::byte> bytes = source.Build();
@@ -98,7 +98,7 @@ TEST(ReadTflite, KnowsConstantsByTheirBuffers) {
   EXPECT_EQ(first(11), 5);
   EXPECT_FALSE(read.tensors[TensorId(12)].constant);
   EXPECT_THAT(model->notes, ElementsAre(HasSubstr("has 4 bytes of data, expected by its shape: 5"),
-                                        HasSubstr("'scratch' is read, but nothing writes it")));
+                                        HasSubstr("'scratch' is read, but has no producer")));
   EXPECT_EQ(read.ops[OpId(1)].inputs[1], TensorId());
 }
 

@@ -24,8 +24,8 @@ constexpr std::size_t kBuffersField = 4;
 constexpr std::size_t kMetadataField = 6;
 constexpr std::size_t kDataAlignment = 16;
 
-// Writes the front; places are from its start, which is the start of the new file. What leads into
-// the old file is noted and filled in when the length of the front is known.
+// Writes the front; places are from its start, which is the start of the new file. References into
+// the old file are recorded and filled in when the length of the front is known.
 class Front {
  public:
   Front(std::span<const std::byte> file, const schema::Model& model) : file_(file), model_(model) {}
@@ -200,7 +200,7 @@ void ShiftFileOffsets(std::span<const std::byte> file, const schema::Model& mode
                       std::size_t shift, std::vector<std::byte>* out) {
   std::set<std::size_t> places;
   const auto note = [&](const void* table, voffset_t field, std::uint64_t value) {
-    // 0 and 1 are what writers put there before they know the place.
+    // 0 and 1 are placeholders of writers that do not know the position yet.
     if (value <= 1) return;
     const auto* as_table = static_cast<const flatbuffers::Table*>(table);
     places.insert(PlaceOf(file, as_table->GetAddressOf(field)));

@@ -31,8 +31,8 @@ Result<std::vector<std::byte>> WriteReordered(
 // See formats::ExportTflite.
 Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::string& name);
 
-// See formats::WriteEdited; `edited` has been checked against `model`. A tensor that nothing refers
-// to any more stays in the list with no elements.
+// See formats::WriteEdited; `edited` has been checked against `model`. A tensor that became unused
+// stays in the list with no elements.
 Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph::Graph& edited);
 
 // See formats::WritePart.

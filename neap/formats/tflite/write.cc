@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A reordered file is the old file with a few words changed. The vector of operators holds unsigned
-// distances, each from its own slot to the operator's table, so moving an operator from slot j to
-// slot k changes its distance by 4 (j - k) and nothing else in the file. What counts operators by
-// index is only the metadata entry of control dependencies, whose numbers are rewritten where they
-// stand. A memory plan for TFLM is about an order: it is blanked where operators move, and a new
-// one is written over the old one or into a new front (splice.h).
+// A reordered file is the old file with a few words changed. The vector of operators contains
+// unsigned distances, each from its own slot to the operator's table, so moving an operator from
+// slot j to slot k changes its distance by 4 (j - k) and nothing else in the file. Only the
+// metadata entry of control dependencies refers to operators by index; its numbers are rewritten in
+// place. A memory plan for TFLM is for one order: it is blanked where operators move, and a new one
+// replaces the old one or is written into a new front (splice.h).
 #include <algorithm>
 #include <map>
 #include <string>
@@ -43,7 +43,7 @@ Result<Order> CheckedOrder(const graph::Graph& graph, SubgraphId subgraph_id,
   for (std::size_t k = 0; k < order.size(); ++k) {
     const OpId id = order[k];
     if (!subgraph.ops.Has(id) || position[id] >= 0) {
-      return Fail(UsageError("the new order is no permutation: operator " +
+      return Fail(UsageError("the new order is not a permutation: operator " +
                              std::to_string(id.value()) + " does not exist or comes twice"));
     }
     position[id] = static_cast<std::int32_t>(k);
@@ -54,7 +54,7 @@ Result<Order> CheckedOrder(const graph::Graph& graph, SubgraphId subgraph_id,
 
   const auto producer = graph::Producers(subgraph);
   const auto out_of_order = [&](OpId id) {
-    Diagnostic error = UsageError("the new order runs it before what it depends on");
+    Diagnostic error = UsageError("the new order runs it before an operator that it depends on");
     error.op = graph::Describe(id, subgraph.ops[id]);
     return Fail(std::move(error));
   };
@@ -134,8 +134,8 @@ Status RenumberControlDependencies(std::span<const std::byte> file, const schema
   return {};
 }
 
-// That the new bytes are what was meant, whatever lay across what in the old ones; all of the old
-// file stands `shift` bytes further back.
+// Verifies the new bytes, for any overlapping parts in the old ones; all of the old file is `shift`
+// bytes further back.
 Status CheckResult(std::span<const std::byte> file, const schema::Model& model,
                    const std::vector<Order>& orders, const std::vector<std::byte>& out,
                    std::size_t shift) {
@@ -154,7 +154,7 @@ Status CheckResult(std::span<const std::byte> file, const schema::Model& model,
   return Fail(BadInput("its lists of operators overlap: they cannot be changed in place"));
 }
 
-// What an existing memory plan says of another order would be obeyed, and wrong.
+// TFLM would apply an existing memory plan of another order, with wrong results.
 Status BlankMemoryPlan(std::span<const std::byte> file, const schema::Model& model,
                        std::vector<std::byte>* out) {
   const auto carried = ReadMemoryPlan(file, model);
@@ -176,7 +176,7 @@ Status BlankMemoryPlan(std::span<const std::byte> file, const schema::Model& mod
   return {};
 }
 
-// The file with its operators in the new order, of the same length. What orders move goes to
+// The file with its operators in the new order, of the same length. Adds the moved orders to
 // `orders`.
 Result<std::vector<std::byte>> Reorder(const SourceModel& model, const schema::Model* root,
                                        const IdVector<SubgraphId, std::vector<OpId>>& order,
@@ -224,7 +224,7 @@ Result<std::vector<std::byte>> Write(const SourceModel& model,
   return out;
 }
 
-// That every buffer holds what it held, but for the plan and the control dependencies.
+// Verifies that every buffer is unchanged, except for the plan and the control dependencies.
 Status CheckBuffers(std::span<const std::byte> before, const schema::Model& old_model,
                     std::span<const std::byte> after, const std::vector<std::byte>& plan) {
   NEAP_TRY(const schema::Model* model, OpenModel(after));
@@ -237,7 +237,7 @@ Status CheckBuffers(std::span<const std::byte> before, const schema::Model& old_
   for (std::uint32_t i = 0; same && i < SizeOf(old_model.buffers()); ++i) {
     if (i == plan_index) continue;
     const auto old_data = BufferData(before, old_model, i);
-    if (!old_data) continue;  // nothing refers to it, or the file would not have been read
+    if (!old_data) continue;  // unused, or the file would not have been read
     NEAP_TRY(const auto new_data, BufferData(after, *model, i));
     same = equal(*old_data, new_data);
   }

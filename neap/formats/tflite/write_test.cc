@@ -116,7 +116,8 @@ TEST(WriteTflite, RenumbersControlDependencies) {
   EXPECT_EQ(edges[0].after, OpId(1));
   EXPECT_EQ(edges[1].before, OpId(1));
   EXPECT_EQ(edges[1].after, OpId(2));
-  EXPECT_THAT(ErrorOf(source, {Order({0, 3, 1, 2, 4})}), HasSubstr("runs it before what it"));
+  EXPECT_THAT(ErrorOf(source, {Order({0, 3, 1, 2, 4})}),
+              HasSubstr("runs it before an operator that it"));
 
   source.subgraphs[0].tensors[0].buffer = 1;
   EXPECT_THAT(ErrorOf(source, {Order({0, 1, 3, 2, 4})}),
@@ -154,7 +155,7 @@ TEST(WriteTflite, KeepsTheLengthOfControlDependencies) {
   const auto again = LoadModel(*written);
   ASSERT_TRUE(again) << again.error().ToString();
   EXPECT_EQ(again->graph.subgraphs[SubgraphId(0)].control_edges[0].after, OpId(1));
-  // And where there is no room for the longer numbers, no file is better than a wrong one.
+  // Where the longer numbers do not fit, no file is written.
   EXPECT_THAT(ErrorOf(Wide({1, 1, 1, 0, 2}), {Rotated(2)}), HasSubstr("do not fit"));
 }
 

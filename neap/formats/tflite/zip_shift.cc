@@ -61,7 +61,7 @@ class Archive {
     entries_ = At(end_ + 10, 2);
     directory_bytes_ = At(end_ + 12, 4);
     directory_ = At(end_ + 16, 4);
-    std::size_t behind = end_;  // what stands behind the directory
+    std::size_t behind = end_;  // the bytes after the directory
     if (end_ >= kLocatorBytes && At(end_ - kLocatorBytes, 4) == kLocatorSignature) {
       const std::size_t locator = end_ - kLocatorBytes;
       const std::uint64_t end64 = At(locator + 8, 8);
@@ -81,7 +81,7 @@ class Archive {
     } else {
       Found(end_ + 16, 4);
     }
-    // An archive that counts from its own start ends its directory earlier than where it stands.
+    // An archive with positions relative to its own start states an earlier end of its directory.
     return directory_ <= behind && directory_bytes_ == behind - directory_;
   }
 

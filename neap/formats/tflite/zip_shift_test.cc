@@ -67,7 +67,7 @@ TEST(ZipShift, LeavesAloneWhatDoesNotCountFromTheStart) {
   EXPECT_THAT(FindZipOffsets(cut), IsEmpty());
 }
 
-// Whatever the bytes say, the words found lie in the file.
+// For any bytes, the positions found are inside the file.
 TEST(ZipShift, DamagedArchives) {
   Random draw(3);
   for (int round = 0; round < 20'000; ++round) {

@@ -167,7 +167,7 @@ std::string BarLabel(const Bars& bars) {
   return out + ".";
 }
 
-// Names below the axis are written upwards to the right: this much room for each column of text.
+// Names below the axis are written upwards to the right: this much space for each column of text.
 constexpr double kDegrees = 50;
 constexpr double kColumnDown = 5.9;
 constexpr double kColumnLeft = 5.0;

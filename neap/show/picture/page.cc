@@ -61,7 +61,7 @@ body{max-width:none;padding:0}.slider,.control,.shown,.nojsprint{display:none!im
 .area,.b,.peak,.c0,.c1,.c2,.c3,.c4,.c5,.c6,.c7{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )css";
 
-// A script that fails says so where people and tests see it.
+// A failing script reports it in the page, for users and tests.
 constexpr const char* kGuard = R"js(
 "use strict";
 window.addEventListener("error",function(e){document.documentElement.dataset.error=String(e.message)});

@@ -85,7 +85,7 @@ TEST(Picture, RunHasTheNumbersOfThePlan) {
   std::int64_t top = 0;
   for (std::size_t step = 0; step < run->steps.size(); ++step) {
     peak = std::max(peak, run->steps[step].live_bytes);
-    // What is drawn at a step is what is live.
+    // The bytes drawn at a step are its live bytes.
     std::int64_t drawn = 0;
     for (const Buffer& buffer : run->buffers) {
       const auto at = static_cast<std::int32_t>(step);

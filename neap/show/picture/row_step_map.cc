@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // When every pixel of a segment is written and read last, from the boxes of the plan and the
-// dependence maps alone; and from that what lies where in each block of a row step.
+// dependence maps alone; and from that the contents of the arena in each block of a row step.
 #include "neap/show/picture/row_step_map.h"
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ class RowStepMapMaker {
  private:
   bool IsConstant(TensorId tensor) const { return subgraph_.tensors[tensor].constant; }
 
-  // What later segments do with a tensor first: read it, or compute it once more.
+  // The first use of a tensor in later segments: read, or computed again.
   bool IsWantedLater(TensorId tensor) const {
     for (std::size_t s = index_ + 1; s < stream_.segments.size(); ++s) {
       for (const plan::StreamOp& step : stream_.segments[s].ops) {
@@ -252,7 +252,7 @@ class RowStepMapMaker {
     return ring.offset + number % ring.pixels * held.image.pixel_bytes;
   }
 
-  // Blocks of the row step, evenly, the one with most bytes among them.
+  // Blocks of the row step, evenly spaced, including the one with the most bytes.
   std::vector<std::int32_t> DrawnBlocks() const {
     const std::int32_t step = (columns_ + kMaxDrawn - 1) / kMaxDrawn;
     std::vector<std::int32_t> blocks;
@@ -285,7 +285,7 @@ class RowStepMapMaker {
     }
   }
 
-  // What `block` holds of a tensor, drawn from column step `from` to `until`.
+  // The bytes of a tensor in `block`, drawn from column step `from` to `until`.
   void DrawBlock(const Held& held, const std::vector<Life>& lives, std::int32_t block,
                  std::int32_t from, std::int32_t until, std::map<Holds, RowStepMap::Part>* parts) {
     std::vector<std::pair<std::int64_t, Holds>> pixels;
@@ -319,7 +319,7 @@ class RowStepMapMaker {
   std::size_t index_;
   std::int32_t rows_;
   std::int32_t columns_;
-  std::int32_t peak_ = 0;  // the block with most bytes
+  std::int32_t peak_ = 0;  // the block with the most bytes
   std::map<TensorId, Held> held_;
   RowStepMap result_;
 };

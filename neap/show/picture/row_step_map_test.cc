@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What streamed segments look like from the inside, against a count pixel by pixel.
+// Compares the footprint of streamed segments with a count pixel by pixel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -204,7 +204,7 @@ TEST(RowStepMap, IsDrawnWithoutScript) {
   EXPECT_THAT(body, Not(HasSubstr("<b>")));
 }
 
-// What runs layer by layer has none.
+// Segments that run layer by layer have none.
 TEST(RowStepMap, OnlyOfStreams) {
   const graph::Graph graph = Convolutions(5, 5, {3, 2});
   const auto compiled = compile::Compile(graph, {});

@@ -93,7 +93,7 @@ class Maker {
     }
   }
 
-  // A step for each segment, and what has a place in it, ring by ring.
+  // A step for each segment, with the tensors placed in it, ring by ring.
   void AddSegments() {
     run_.streamed = true;
     const graph::Subgraph& subgraph = graph_.subgraphs[entry_.subgraph];
@@ -129,7 +129,7 @@ class Maker {
     const bool moves = entry_.steps.size() != memory_.live_bytes.size();
     std::vector<std::int64_t> live = memory_.live_bytes;
     if (moves) {
-      // A plan with moves has neither overlaps nor shared addresses: what is placed is live.
+      // A plan with moves has neither overlaps nor shared addresses: placed tensors are live.
       live.assign(entry_.steps.size() + 1, 0);
       for (const Buffer& buffer : run_.buffers) {
         live[static_cast<std::size_t>(buffer.first)] += buffer.counted_bytes;

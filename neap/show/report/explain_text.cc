@@ -188,7 +188,7 @@ std::vector<std::string> FeatureTable(const std::vector<Cells>& rows) {
   return lines;
 }
 
-// What becomes of the features that the table leaves out, by name.
+// The features that the table leaves out, by name.
 struct Groups {
   std::vector<const Feature*> shown;
   std::string no_gain;
@@ -202,8 +202,8 @@ void Append(std::string_view label, std::string* list) {
   *list += label;
 }
 
-// Whether a feature needs less than the model in file order and than every row above it that asks
-// no more of the user.
+// Whether a feature needs less than the model in file order and than every row above it with no
+// further requirements.
 bool Gains(const Feature& feature, const Explanation& explanation, const Groups& groups) {
   if (feature.arena_bytes >= explanation.file_order.arena_bytes) return false;
   return std::none_of(groups.shown.begin(), groups.shown.end(), [&](const Feature* other) {
@@ -436,7 +436,7 @@ std::string ExplainText(const ExplainReport& report, const Style& style) {
   for (const Feature* feature : groups.shown) {
     cells.push_back(CellsOf(*feature, explanation.file_order.arena_bytes));
   }
-  // Blank lines where there is room for them.
+  // Blank lines where the number of lines permits.
   const std::string_view gap = fixed + groups.shown.size() + 2 <= kExplainLines ? "\n" : "";
   std::string out = LinesText(head);
   out += gap;

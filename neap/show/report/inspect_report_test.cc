@@ -131,7 +131,7 @@ TEST(CheckReportTest, TextAndJson) {
             "  verified: hash of the model, order of 2 steps, 1 placement (no two live\n"
             "    tensors share a byte), peak, arena\n"
             "  lower bound of the peak: verified\n");
-  // What is verified of overlapping tensors is another sentence.
+  // Overlapping tensors have a separate sentence.
   compiled.plan.entries[0].overlaps.emplace_back();
   EXPECT_THAT(CheckText(report, Style()),
               HasSubstr("1 placement (live tensors share\n    bytes only as 1 overlap allows), "

@@ -215,7 +215,7 @@ std::string BoundText(const CheckReport& report, const plan::Certificate& certif
                      CountText(report.replayed->states, "state"));
 }
 
-// What was verified about addresses: which live tensors share bytes.
+// The verified statement about addresses: which live tensors share bytes.
 std::string PlacementsText(const plan::Plan& plan) {
   std::size_t tensors = 0;
   std::size_t overlaps = 0;

@@ -71,7 +71,7 @@ ShortNames::ShortNames(const std::vector<std::string>& names) {
       ++one.count;
     }
     ++whole_heads[LastParts(one.parts, one.parts.size())];
-    // Of every length: what one name elides must not be what another one consists of.
+    // Of every length: the elided part of one name must not be another name.
     for (std::size_t k = 1; k <= one.parts.size(); ++k) ++elided[Elided(one.parts, k)];
   }
   for (auto& [name, shown] : short_) {

@@ -174,7 +174,7 @@ TEST_F(PlanReportTest, OptimalNamesItsRange) {
   report_.rewriting->peak_lower_bound_bytes = 301056;
   EXPECT_THAT(Headline(),
               HasSubstr("\nOptimal arena over these rules (every rewrite, order and placement)."));
-  // What overlaps inside operators is below no bound of peaks.
+  // With overlaps inside operators the bound of the peak is no bound of the arena.
   compiled_.plan.kernels = ops::KernelLibrary::kTflmReference;
   EXPECT_THAT(Headline(),
               HasSubstr("\nOptimal arena (every order and placement of the rewritten graph)."));
@@ -253,7 +253,7 @@ TEST_F(PlanReportTest, AnUnknownTotalIsNoFit) {
   report_.budget_total_bytes = 1'000'000;
   EXPECT_EQ(OverBudgetText(report_), "it is unknown whether the total arena fits: a reason");
   EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["fits"].is_null());
-  // What is known not to fit does not fit.
+  // A plan that is known not to fit does not fit.
   report_.budget_bytes = 100;
   EXPECT_EQ(nlohmann::json::parse(PlanJson(report_))["fits"], false);
 }
@@ -309,7 +309,7 @@ TEST_F(PlanReportTest, OverBudget) {
   report_.rewriting.reset();
   Entry().arena_lower_bound_bytes = 200000;
   EXPECT_THAT(OverBudgetText(report_), Not(HasSubstr("no order")));
-  // What was computed on the way.
+  // Intermediate results.
   report_.tried = {{"as given", 400000, false, false},
                    {"tiles", 301056, false, true, true, 1003, 1000}};
   EXPECT_EQ(OverBudgetText(report_),

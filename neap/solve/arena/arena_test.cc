@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exact search inside: its refutations, where the load bound alone says nothing.
+// The exact search by itself: its refutations, where the load bound alone is too low.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -31,14 +31,14 @@ class Restarts {
   const Sections& sections() const { return sections_; }
   void Begin() { search_.ForgetFailures(); }
 
-  // The next one, with at most `nodes`, which is reduced by what it may use. `restarts` is the
-  // place in the sequence of their lengths.
+  // The next one, with at most `nodes`, which is reduced by its allowance. `restarts` is the place
+  // in the sequence of their lengths.
   Verdict Next(std::int64_t capacity_bytes, std::int64_t& nodes, std::int64_t& restarts,
                Random& random, Budget& budget) {
     // At least enough for a descent without a failure, and some.
     const auto items = static_cast<std::int64_t>(sections_.items.size());
     const std::int64_t nodes_per_restart = std::max(kNodesPerRestart, items + items / 4);
-    // A long one that has no room left waits for the next attempt: cut short it proves nothing.
+    // A long one without enough nodes left waits for the next attempt: cut short it proves nothing.
     const std::int64_t length = nodes_per_restart * LengthOf(restarts + 1);
     if (length <= nodes) ++restarts;
     const std::int64_t share = length <= nodes ? length : std::min(nodes, nodes_per_restart);
@@ -77,8 +77,8 @@ class Restarts {
   DecisionSearch search_;
 };
 
-// The searches that learn, of one part: what one learned about a capacity is lost when it is asked
-// for a higher one, so the bound, to which the caller comes back, has one of its own.
+// The learning searches of one part. Learned clauses of a capacity are lost when a higher one is
+// tried, so the bound, to which the caller returns, has a search of its own.
 class Learners {
  public:
   Learners(const Problem& problem, const PairTable& table, std::span<const BufferIndex> buffers)
@@ -140,8 +140,8 @@ class Alternating final : public CapacitySearch {
   }
 
  private:
-  // As much as for restarts, once those had their chance: the larger the part, the more there is to
-  // learn before it helps.
+  // As much as for restarts, once those had their chance: the larger the part, the more clauses are
+  // needed before they help.
   bool IsTimeToLearn() const {
     const Sections& sections = restarts_->sections();
     const auto items = static_cast<std::int64_t>(sections.items.size());

@@ -41,7 +41,7 @@ RulesOfPairs Collect(const Problem& problem) {
   return result;
 }
 
-// What a pair that is live together does wrong; i < j.
+// The violation of a pair that is live together; i < j.
 std::optional<std::string> FindViolationOfPair(const Problem& problem, const RulesOfPairs& rules,
                                                const std::vector<std::int64_t>& offsets,
                                                std::size_t i, std::size_t j) {

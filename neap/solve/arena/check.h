@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The independent word on a placement: compares all pairs from the definition in problem.h and
+// The independent check of a placement: compares all pairs from the definition in problem.h and
 // shares no code with the solvers.
 #pragma once
 

@@ -46,7 +46,7 @@ TEST(Validate, FindsFixedBuffersThatCollide) {
   EXPECT_THAT(Validate({{low, {1, 3, 5, 1, 0}}}), Optional(HasSubstr("overlaps that of")));
 }
 
-// The sweep of Validate says the same as the all-pairs check.
+// The sweep of Validate agrees with the all-pairs check.
 TEST(Validate, AgreesWithTheCheckerOnFixedBuffers) {
   Random random(7);
   int bad = 0;
@@ -112,7 +112,7 @@ TEST(FindViolation, CatchesMutations) {
   EXPECT_GT(caught, 100);
 }
 
-// What large problems are judged by finds exactly what the comparison of all pairs finds.
+// The check of large problems finds exactly the violations of the comparison of all pairs.
 TEST(FindViolation, IsTheSameByTheSweep) {
   Random random(12);
   Limits limits;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a ClauseSearch learns from a contradiction.
+// Learning from a contradiction in a ClauseSearch.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -99,7 +99,7 @@ void ClauseSearch::Mark(const Atom& atom) {
   needed_[p] = std::max(needed_[p], atom.value);
 }
 
-// What the entry followed from, as far as it is needed.
+// The reasons of the entry, as far as they are needed.
 void ClauseSearch::MarkReason(std::size_t position) {
   const Entry entry = trail_[position];
   const std::int64_t unneeded =
@@ -173,8 +173,8 @@ void ClauseSearch::Watch(Index clause) {
   }
 }
 
-// The half that was of least use, once there are many. Only where nothing is chosen: reasons of
-// what holds anyway are never asked for.
+// Drops the less useful half, once there are many. Only without choices: reasons of facts at the
+// root are never needed.
 void ClauseSearch::ForgetClauses() {
   if (clauses_.size() < kMaxClauses) return;
   std::stable_sort(clauses_.begin(), clauses_.end(), [](const Clause& a, const Clause& b) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows from literals and floors in a ClauseSearch. Everything is said for the arena and
-// holds for its mirror image, too: node 2 i is the floor of item i, node 2 i + 1 that of its top,
+// Propagation of literals and floors in a ClauseSearch. Every rule is written for the arena and
+// also applies to its mirror image: node 2 i is the floor of item i, node 2 i + 1 that of its top,
 // from the capacity downwards.
 #include <algorithm>
 #include <tuple>
@@ -12,7 +12,7 @@
 
 namespace neap::arena {
 
-// Floors rest on offsets that alignments allow.
+// Floors are rounded to offsets that alignments allow.
 std::int64_t ClauseSearch::Rounded(Index node, std::int64_t raw) const {
   const Item& item = At(ItemOf(node));
   if (item.alignment == grid_ || item.fixed >= 0) return raw;
@@ -21,7 +21,7 @@ std::int64_t ClauseSearch::Rounded(Index node, std::int64_t raw) const {
   return ceiling < 0 ? raw : capacity_ - item.size - ceiling / item.alignment * item.alignment;
 }
 
-// The least value that Rounded takes to `value` or above.
+// The smallest value that Rounded maps to `value` or above.
 std::int64_t ClauseSearch::LeastRaw(Index node, std::int64_t value) const {
   const Item& item = At(ItemOf(node));
   if (item.alignment == grid_ || item.fixed >= 0) return value;
@@ -77,8 +77,8 @@ bool ClauseSearch::RaiseFloor(Index node, std::int64_t raw, const Cause& cause) 
   return false;
 }
 
-// Whether the floor is about to be raised by what it raised itself, along distances whose sum is
-// above zero. That would go on until the capacity is reached, step by step.
+// Whether the floor is about to be raised by a floor that it raised itself, along distances whose
+// sum is above zero. That would go on until the capacity is reached, step by step.
 bool ClauseSearch::FindCycle(Index node, const Cause& cause) {
   std::int64_t length = 0;
   Index literal = cause.first;
@@ -192,7 +192,7 @@ bool ClauseSearch::PropagateLiteral(Index literal) {
   return PropagateOrder(below, above, literal);
 }
 
-// What lies below the lower one lies below the upper one, and the other way round.
+// Items below the lower one are below the upper one, and the other way round.
 bool ClauseSearch::PropagateOrder(Index below, Index above, Index literal) {
   for (const Side& side : sides_[static_cast<std::size_t>(below)]) {
     const Index third = side.other;
@@ -214,7 +214,7 @@ bool ClauseSearch::PropagateOrder(Index below, Index above, Index literal) {
   return true;
 }
 
-// The floor has risen: so do those above it, and what it now leaves no room below is above it.
+// The floor has risen: so do those above it, and items that no longer fit below it are above it.
 bool ClauseSearch::PropagateFloor(Index node) {
   const Index item = ItemOf(node);
   const Index mirror = node & 1;
@@ -245,7 +245,7 @@ bool ClauseSearch::PropagateFloor(Index node) {
   return true;
 }
 
-// Edge finding: items that all lie in a window [low, high) fill it up to some slack. Another one
+// Edge finding: items that are all in a window [low, high) fill it up to some slack. Another one
 // that starts in it and is larger than that ends above them all; one that ends in it starts below.
 bool ClauseSearch::FindEdges(std::span<const Member> members) {
   window_.clear();
@@ -296,7 +296,7 @@ bool ClauseSearch::FindEdgesBelow(std::int64_t high, std::int64_t largest) {
   return true;
 }
 
-// The items of the window lie in the wider one, which is enough for what follows from it.
+// The items of the window are in the wider one, which is sufficient for the conclusion.
 void ClauseSearch::ExplainWindow(const Window& window, const Window& wider,
                                  std::vector<Atom>& atoms) const {
   for (const Extent& extent : window_) {
@@ -340,7 +340,7 @@ bool ClauseSearch::OrderBeside(const Window& window, std::int64_t slack, const E
   return true;
 }
 
-// What is known to lie below an item, and not below some floor, is stacked from there on.
+// Items that are known to be below an item, and not below some floor, are stacked from there on.
 bool ClauseSearch::StackBelow(Index node) {
   const Index item = ItemOf(node);
   const Index side = node & 1;

@@ -42,7 +42,7 @@ const Buffer& BufferAt(const Problem& problem, std::span<const BufferIndex> buff
 ClauseSearch::ClauseSearch(const Problem& problem, const PairTable& table,
                            std::span<const BufferIndex> buffers) {
   const std::size_t num_items = buffers.size();
-  NEAP_CHECK(num_items <= kMaxBuffers, "a part is too large to be learned about");
+  NEAP_CHECK(num_items <= kMaxBuffers, "a part is too large for the learning search");
   grid_ = 0;
   for (std::size_t i = 0; i < num_items; ++i) {
     grid_ = std::gcd(grid_, BufferAt(problem, buffers, i).alignment);
@@ -71,7 +71,7 @@ ClauseSearch::ClauseSearch(const Problem& problem, const PairTable& table,
   is_dirty_node_.assign(2 * num_items, 0);
 }
 
-// One between any two neighbours of the closed ranges in which offset(b) - offset(a) may lie.
+// One between any two neighbours of the closed ranges in which offset(b) - offset(a) may be.
 void ClauseSearch::AddVariables(const PairTable& table, std::span<const BufferIndex> buffers,
                                 Index a, Index b) {
   const auto entries =
@@ -200,7 +200,7 @@ Verdict ClauseSearch::Run(std::int64_t capacity_bytes, Random& random, std::int6
 // Nothing chosen; false when the capacity is refuted by that alone.
 bool ClauseSearch::Start(std::int64_t capacity_bytes, Random& random) {
   if (capacity_bytes > capacity_bytes_) {
-    // What was learned says nothing about more room.
+    // Learned clauses are not valid for a larger capacity.
     clauses_.clear();
     units_.clear();
     for (auto& row : watches_) row.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search that learns, by itself: what it answers about a capacity, against all offsets of all
-// buffers, and asked again and again.
+// The learning search by itself: its answers about a capacity are compared with all offsets of all
+// buffers, in repeated calls.
 #include "neap/solve/arena/clause_search.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ struct Kind {
   bool wild = false;
 };
 
-// Asked for capacities in any order, each from what was learned before.
+// Capacities in any order, each with the clauses learned before.
 TEST(ClauseSearch, EqualsAllOffsets) {
   const std::array<Kind, 6> kinds = {{
       {{.buffers = 8, .steps = 6}, 0, false},
@@ -102,7 +102,7 @@ TEST(ClauseSearch, EqualsAllOffsets) {
     const Kind& kind = kinds[static_cast<std::size_t>(round) % kinds.size()];
     Problem problem = RandomProblem(random, kind.shape);
     AddRandomPairs(random, problem, kind.pair_percent, kind.wild);
-    // What occupies nothing is no part of it.
+    // Buffers without bytes or lifetime are not part of it.
     std::erase_if(problem.buffers, [&](const Buffer& buffer) {
       return problem.pairs.empty() && !buffer.occupies();
     });

@@ -167,7 +167,7 @@ Result<Row> ParseRow(std::string_view text, std::size_t line, const Columns& col
   return row;
 }
 
-// What lies in `a` and not in its gaps meets what lies in `b` and not in its gaps.
+// A step of `a` outside its gaps is a step of `b` outside its gaps.
 bool EverLiveTogether(const Row& a, const Row& b) {
   std::int64_t step = std::max(a.live.first, b.live.first);
   const std::int64_t last = std::min(a.live.last, b.live.last);

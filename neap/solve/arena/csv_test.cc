@@ -37,7 +37,7 @@ TEST(Csv, ReadsAndWrites) {
   EXPECT_EQ(text,
             "id,lower,upper,size,offset\n"
             "b1,0,3,4,8\nb2,3,9,4,8\nb3,0,9,4,4\nb4,9,21,4,4\nb5,0,21,4,0\n");
-  // What was written reads as fixed.
+  // Written offsets are read as fixed.
   const auto again = ParseCsv(text);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->problem.buffers[1].fixed_offset, 8);

@@ -92,7 +92,7 @@ Verdict DecisionSearch::Run(std::int64_t capacity_bytes, const Rules& rules, Ran
   return aborted_ ? Verdict::kUndecided : Verdict::kImpossible;
 }
 
-// Everything unplaced, and what follows from that; false when the capacity is refuted already.
+// Every item unplaced, with propagation; false when the capacity is refuted already.
 bool DecisionSearch::Start(std::int64_t capacity_bytes) {
   capacity_ = CeilDiv(capacity_bytes, problem_.unit);
   narrow_ = capacity_ < std::numeric_limits<std::int32_t>::max();
@@ -132,7 +132,8 @@ bool DecisionSearch::Start(std::int64_t capacity_bytes) {
   return Propagate();
 }
 
-// What each section still has to hold: an item counts with what it adds to those before it.
+// The unplaced bytes of each section: an item counts with the bytes that it adds to those before
+// it.
 void DecisionSearch::ChargeAll() {
   if (!problem_.gaps.empty()) charges_.assign(positions_.size(), 0);
   for (Index i = 0; i < static_cast<Index>(problem_.items.size()); ++i) {
@@ -228,7 +229,7 @@ bool DecisionSearch::Place(Index item) {
   return true;
 }
 
-// The item is not at its floor: it rests on an unplaced neighbour.
+// The item is not at its floor: it starts at the end of an unplaced neighbour.
 bool DecisionSearch::RaiseAbove(Index item) {
   std::int64_t min_top = kNoLevel;
   for (const Index other : problem_.neighbours.Of(item)) {
@@ -323,8 +324,8 @@ DecisionSearch::Tops DecisionSearch::TopsOf(Index section) const {
   return tops;
 }
 
-// Recomputes the level and what follows from it; false when the unplaced items of the section do
-// not fit above it.
+// Recomputes the level and propagates it; false when the unplaced items of the section do not fit
+// above it.
 bool DecisionSearch::Refresh(Index section) {
   Section& data = At(section);
   const Survey survey = SurveyOf(section);
@@ -339,7 +340,8 @@ bool DecisionSearch::Refresh(Index section) {
   return RaiseNotLowest(section);
 }
 
-// An item that does not fit with all other unplaced items of the section above it rests on one.
+// An item that does not fit with all other unplaced items of the section above it starts at the end
+// of one.
 bool DecisionSearch::RaiseNotLowest(Index section) {
   const Tops tops = TopsOf(section);
   const Section& data = At(section);
@@ -470,8 +472,8 @@ bool DecisionSearch::IsRipe(Index section) const {
   return open;
 }
 
-// How many steps the item makes at its floor: what lies across one, from its top to the lower side,
-// leaves room below that only what ends there fills. Beside a higher section there is none.
+// How many steps the item makes at its floor: an item across one, from its top to the lower side,
+// leaves space below that only items that end there fill. Beside a higher section there is none.
 DecisionSearch::Index DecisionSearch::StepsBeside(Index item) const {
   const Sections::Item& data = ItemAt(item);
   const auto is_step = [&](Index beside) {

@@ -118,7 +118,7 @@ std::int64_t FirstFit::LowestAmongAll(BufferIndex buffer) {
   visits_ += static_cast<std::int64_t>(placed_.size()) + 1;
   for (const PlacedExtent& other : placed_) {
     if (other.live.last <= live.first || live.last <= other.live.first) continue;
-    // Sorted by offset, and so by the low ends of what each forbids to this buffer.
+    // Sorted by offset, and so by the low ends of the intervals that each forbids to this buffer.
     if (!gap.Pass(other.offset - problem_.buffers[b].bytes, other.end)) break;
   }
   return gap.lowest();

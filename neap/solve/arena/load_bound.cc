@@ -13,12 +13,12 @@
 namespace neap::arena {
 namespace {
 
-// What changes at a step; ends come first, since ranges are half-open.
+// The change at a step; ends come first, since ranges are half-open.
 struct Event {
   Step step = 0;
   bool starts = false;
   BufferIndex buffer = 0;
-  std::int64_t shared = 0;  // > 0: not the buffer, but what it may share with an earlier one
+  std::int64_t shared = 0;  // > 0: not the buffer, but its bytes shared with an earlier one
 };
 
 std::vector<Event> EventsOf(const Problem& problem, const PairTable& table, std::int64_t grid) {

@@ -26,7 +26,7 @@ constexpr std::int64_t kMemberCost = 5;
 constexpr MemoryIndex kUndecided = -1;
 
 // A buffer that is live at a crowded step, with the bytes that it adds to those before it
-// (LoadLowerBound says why they may be counted one by one).
+// (LoadLowerBound proves that they may be counted one by one).
 struct Member {
   std::size_t buffer = 0;
   std::int64_t bytes = 0;
@@ -117,7 +117,7 @@ class MemorySearch {
     std::size_t next_choice = 0;
   };
 
-  // Memories that may hold the buffer alone, the cheapest first.
+  // Memories into which the buffer alone fits, the cheapest first.
   std::vector<MemoryIndex> ChoicesOf(std::size_t buffer) const {
     const Buffer& data = problem_.problem.buffers[buffer];
     std::vector<MemoryIndex> choices;
@@ -134,7 +134,7 @@ class MemorySearch {
   std::int64_t CostOf(std::size_t buffer, MemoryIndex memory) const {
     return problem_.CostOf(buffer, static_cast<std::size_t>(memory));
   }
-  // What it costs more to have the buffer in the second cheapest memory.
+  // The extra cost of the buffer in the second cheapest memory.
   std::int64_t Regret(std::size_t buffer) const {
     const auto& choices = choices_[buffer];
     if (choices.size() < 2) return kNoCost;
@@ -168,7 +168,7 @@ class MemorySearch {
     return true;
   }
 
-  // No completion of what is decided costs less; kNoCost: none fits.
+  // Lower bound of all completions of the decisions; kNoCost: none fits.
   std::int64_t Bound() {
     std::int64_t bound = 0;
     for (std::size_t i = 0; i < memories_.size(); ++i) {
@@ -196,8 +196,8 @@ class MemorySearch {
     return bound;
   }
 
-  // What it costs at least to get the step's load in every memory down to its capacity: the
-  // cheapest bytes leave first, the last ones as a fraction.
+  // Lower bound of the cost of reducing the step's load in every memory to its capacity: the
+  // cheapest bytes move first, the last ones as a fraction.
   std::int64_t ReliefOf(const std::vector<Member>& step) {
     std::int64_t relief = 0;
     for (std::size_t m = 0; m < num_memories_; ++m) {

@@ -52,7 +52,7 @@ struct MemoryOutcome {
 // not collide, whichever memories they get.
 std::optional<std::string> Validate(const MemoryProblem& problem);
 
-// The independent word on a placement, as in check.h: the first violation in one line.
+// The independent check of a placement, as in check.h: the first violation in one line.
 std::optional<std::string> FindViolation(const MemoryProblem& problem,
                                          const MemoryPlacement& placement);
 

@@ -65,7 +65,7 @@ std::optional<std::string> FindViolation(const MemoryProblem& problem,
              std::to_string(placement.heights_bytes[m]) + " above its capacity " +
              std::to_string(problem.capacities_bytes[m]);
     }
-    // What is elsewhere is not live here, and at the bottom.
+    // Buffers of other memories are not live here, and at the bottom.
     Problem here = problem.problem;
     Placement offsets{placement.offsets, placement.heights_bytes[m]};
     for (std::size_t i = 0; i < num_buffers; ++i) {

@@ -11,7 +11,7 @@ bool LiveTogether(const Buffer& a, const Buffer& b) {
   return a.occupies() && b.occupies() && a.first < b.last && b.first < a.last;
 }
 
-// Whether an offset lies inside.
+// Whether an offset is inside.
 bool ForbidsAny(const PairTable::Entry& entry) { return entry.high - entry.low > 1; }
 
 struct SidedRule {
@@ -64,8 +64,8 @@ std::span<const PairTable::Entry> PairTable::Between(BufferIndex self, BufferInd
   return {begin, end};
 }
 
-// The shared bytes rise with the distance, stay and fall, so the most are at one end of what is
-// allowed or at one end of the plateau.
+// The shared bytes rise with the distance, stay and fall, so the maximum is at one end of the
+// allowed range or at one end of the plateau.
 std::int64_t PairTable::MostShared(BufferIndex self, std::int64_t self_bytes, BufferIndex other,
                                    std::int64_t other_bytes) const {
   const auto entries = Between(self, other);

@@ -45,7 +45,7 @@ class Incumbent {
   explicit Incumbent(const Problem& problem)
       : problem_(problem), lower_(LoadLowerBound(problem)), parts_(SplitByTime(problem)) {
     heights_.assign(parts_.size(), INT64_MAX);
-    // What occupies nothing lies at the bottom.
+    // Buffers without bytes or lifetime are at the bottom.
     offsets_.assign(problem.buffers.size(), 0);
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       offsets_[i] = problem.buffers[i].fixed_offset.value_or(0);
@@ -95,7 +95,7 @@ class Incumbent {
   std::vector<std::int64_t> offsets_;  // one per buffer
 };
 
-// size^a * length^b with a + b <= 3: what a priority rule sorts by, largest first.
+// size^a * length^b with a + b <= 3: the key of a priority rule, largest first.
 __extension__ using Product = unsigned __int128;
 
 std::vector<BufferIndex> OrderBy(const Problem& problem, int size_exponent, int length_exponent) {
@@ -258,8 +258,8 @@ class Portfolio {
     for (std::size_t rank = 0; rank < order.size(); ++rank) order[rank] = ranked[rank].second;
   }
 
-  // Capacities between the bound and what is known, the bound with wider and wider windows first;
-  // again while that helps.
+  // Capacities between the bound and the best height, the bound with wider and wider windows first;
+  // repeated while that helps.
   void RepairWindows() {
     if (first_fit_.neighbours() == nullptr) return;
     WindowRepair repair(problem_, *first_fit_.neighbours(), seed_ + 2);

@@ -55,7 +55,7 @@ struct Problem {
 PairRule StartsBelow(const Problem& problem, BufferIndex input, BufferIndex output,
                      std::int64_t distance);
 // `part` starts exactly `at` bytes above the start of `whole`, or the two are disjoint: an operator
-// that writes over its input at the same address only (at = 0), a copy that an input already in its
+// that overwrites its input at the same address only (at = 0), a copy that an input already in its
 // place makes unnecessary (concatenation). Adds two rules.
 void AddExactlyAt(Problem& problem, BufferIndex whole, BufferIndex part, std::int64_t at);
 // The two may share any byte.

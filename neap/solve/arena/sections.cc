@@ -47,7 +47,7 @@ Grid FindGrid(const Problem& problem, const PairTable& table,
   return grid;
 }
 
-// What the entries of one pair say as gaps between two items; nullopt when they are not regular.
+// The entries of one pair as gaps between two items; nullopt when they are not regular.
 std::optional<Sections::Gap> GapOf(std::span<const PairTable::Entry> entries, const Grid& grid,
                                    const Sections::Item& mine, const Sections::Item& theirs) {
   Sections::Gap gap;
@@ -58,7 +58,7 @@ std::optional<Sections::Gap> GapOf(std::span<const PairTable::Entry> entries, co
     gap.above = AlignUp(-low, grid.rounding) / grid.unit;
     gap.below = AlignUp(high, grid.rounding) / grid.unit;
   }
-  // What two extents share falls with their distance, from the nearest allowed one on.
+  // The bytes that two extents share fall with their distance, from the nearest allowed one on.
   gap.shared = std::max({std::min(mine.units - gap.above, theirs.units),
                          std::min(theirs.units - gap.below, mine.units), std::int64_t{0}});
   return gap;

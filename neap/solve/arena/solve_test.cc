@@ -14,7 +14,7 @@
 namespace neap::arena {
 namespace {
 
-// What must hold of every outcome.
+// Invariants of every outcome.
 void ExpectSound(const Problem& problem, const Outcome& outcome) {
   ASSERT_EQ(FindViolation(problem, outcome.placement), std::nullopt);
   EXPECT_LE(outcome.placement.height_bytes, PlaceLikeTflm(problem).height_bytes);

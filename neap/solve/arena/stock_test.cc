@@ -21,14 +21,14 @@ namespace {
 using Offsets = std::vector<std::int64_t>;
 
 TEST(Tflm, GivesTiesToTheLargerIndex) {
-  // All three live together: the last one of equal size lies lowest.
+  // All three live together: the last one of equal size is lowest.
   const Problem problem{{{16, 0, 2, 16, {}}, {32, 0, 2, 16, {}}, {16, 0, 2, 16, {}}}};
   EXPECT_EQ(PlaceLikeTflm(problem).offsets, (Offsets{48, 0, 32}));
   EXPECT_EQ(PlaceLikeTflm(problem).height_bytes, 64);
 }
 
 TEST(Tflm, TakesTheLowestGapNotTheBest) {
-  // In step 2 lie 24 at 0 and 30 at 40: the 8 go between them.
+  // Step 2 has 24 at 0 and 30 at 40: the 8 go between them.
   const Problem problem{
       {{40, 0, 2, 1, {}}, {30, 1, 3, 1, {}}, {24, 2, 4, 1, {}}, {8, 2, 3, 1, {}}}};
   EXPECT_EQ(PlaceLikeTflm(problem).offsets, (Offsets{0, 40, 0, 24}));
@@ -37,7 +37,7 @@ TEST(Tflm, TakesTheLowestGapNotTheBest) {
 TEST(Tflm, PlansAroundFixedBuffers) {
   const Problem problem{{{64, 0, 2, 16, {}}, {16, 0, 2, 16, 32}, {32, 0, 2, 16, {}}}};
   EXPECT_EQ(PlaceLikeTflm(problem).offsets, (Offsets{48, 32, 0}));
-  // Fixed buffers may lie over one another, as in the real planner.
+  // Fixed buffers may overlap, as in the real planner.
   const Problem over{{{32, 0, 2, 16, 0}, {16, 0, 2, 16, 0}, {16, 0, 2, 16, {}}}};
   EXPECT_EQ(PlaceLikeTflm(over).offsets, (Offsets{0, 0, 32}));
 }
@@ -127,7 +127,7 @@ TEST(Tflm, EqualsTheRealLoopOnManyPairs) {
 }
 
 TEST(Tflite, PutsWholeRunBuffersFirst) {
-  // The input (#0, 64 bytes) and output (#2) of the run lie below the larger intermediate #1.
+  // The input (#0, 64 bytes) and output (#2) of the run are below the larger intermediate #1.
   const Problem problem{{{64, 0, 3, 64, {}}, {256, 0, 2, 64, {}}, {128, 0, 3, 64, {}}}};
   EXPECT_EQ(PlaceLikeTflite(problem, 3).offsets, (Offsets{0, 192, 64}));
   EXPECT_EQ(PlaceLikeTflite(problem, 9).offsets, (Offsets{384, 0, 256}));

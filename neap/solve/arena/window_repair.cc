@@ -56,7 +56,7 @@ void WindowRepair::Collect(BufferIndex center, std::size_t window) {
   }
 }
 
-// The window, and around it what stays, as far as it lies below the capacity.
+// The window, and the fixed buffers around it, as far as they are below the capacity.
 Problem WindowRepair::Excerpt(std::int64_t capacity_bytes,
                               const std::vector<std::int64_t>& offsets) {
   ++now_;

@@ -15,7 +15,8 @@
 namespace neap::partition {
 namespace {
 
-// What an operator has by itself; parameters that several share belong to the first that uses them.
+// Costs and parameters of one operator; parameters that several share belong to the first that uses
+// them.
 std::vector<std::int64_t> ParametersOf(const Problem& problem) {
   std::vector<std::int64_t> bytes = problem.parameter_bytes;
   for (const SharedParameters& shared : problem.shared) {

@@ -29,7 +29,7 @@ TEST(ParameterCount, CutsBeforeTheAverageAndLeavesTheRestToTheLast) {
   const Problem problem = ChainOf({6, 4, 3, 7, 5, 5}, 3);
   const auto cut = CutByParameterCount(problem, IndexOrder(problem));
   EXPECT_EQ(cut.stage_of, (std::vector<Stage>{0, 0, 1, 1, 2, 2}));
-  // What is larger than the average stands alone; every stage gets something.
+  // An operator larger than the average gets a stage of its own; no stage is empty.
   const Problem skewed = ChainOf({100, 1, 1, 1}, 3);
   EXPECT_EQ(CutByParameterCount(skewed, IndexOrder(skewed)).stage_of,
             (std::vector<Stage>{0, 1, 1, 2}));

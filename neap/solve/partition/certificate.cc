@@ -146,7 +146,7 @@ class Closure {
     return done.size() != classes_.size();
   }
 
-  // The rest of what has used `compute` and `parameters`, spread over `stages` cheap ones.
+  // The rest after `compute` and `parameters` have been used, spread over `stages` cheap ones.
   bool RestFits(std::int64_t compute, std::int64_t parameters, Stage stages) const {
     const std::int64_t room = certificate_.bound - 1 - problem_.machine.fixed_cost;
     if (stages < 1 || room < 0) return false;
@@ -154,7 +154,7 @@ class Closure {
     const std::int64_t left = total_parameters_ - parameters;
     const std::int64_t cached = stages * problem_.machine.cache_bytes;
     if (left > cached) work += (left - cached) * problem_.machine.stream_cost_per_byte;
-    // work <= stages * room, without the product
+    // work <= stages * capacity, without the product
     return work / stages < room || (work / stages == room && work % stages == 0);
   }
 
@@ -179,14 +179,14 @@ class Closure {
         in_ += tensor.bytes;
       }
     }
-    // A tensor made here that nobody reads is an output: it stays at 0, and is never read.
+    // A tensor of this stage without consumers is an output: it stays at 0, and is never read.
     for (const TensorIndex t : item.makes) {
       unread_[At(t)] = readers_[At(t)];
       out_ += problem_.tensors[At(t)].bytes;
     }
   }
 
-  // What is taken back was the last to enter; its tensors have no reader here any more.
+  // The removed operator was the last to enter; its tensors have no consumer here any more.
   void Leave(OpIndex c) {
     const Class& item = classes_[At(c)];
     now_[At(c) / 64] &= ~(std::uint64_t{1} << (At(c) % 64));
@@ -210,7 +210,7 @@ class Closure {
     }
   }
 
-  // What the stage costs without what leaves it: no less with more classes in it.
+  // The cost of the stage without its outgoing tensors: it does not fall with more classes.
   std::int64_t CostWithoutOut() const {
     return problem_.machine.fixed_cost + compute_ + LinkWithoutOut();
   }
@@ -240,8 +240,8 @@ class Closure {
     return "a cheap stage leads to a downset that is not listed";
   }
 
-  // All downsets that contain `set`, each once: along a list of what may be added, to which what
-  // becomes possible is appended, every entry is first taken, then left out for good.
+  // All downsets that contain `set`, each once: every entry of a list of candidates, to which new
+  // candidates are appended, is first taken, then excluded.
   Text Follow(const Downset& set, Stage done) {
     std::vector<OpIndex> ready = Begin(set);
     if (!RestFits(before_compute_, before_parameters_, problem_.num_stages - done)) {

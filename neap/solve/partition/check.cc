@@ -98,7 +98,7 @@ std::optional<std::string> FindViolation(const Problem& problem, const Assignmen
     for (const OpIndex op : group) {
       if (stage_of[At(op)] != stage_of[At(group.front())]) {
         return "operators " + std::to_string(group.front()) + " and " + std::to_string(op) +
-               " have to be in one stage";
+               " must be in one stage";
       }
     }
   }

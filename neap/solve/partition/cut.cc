@@ -31,8 +31,8 @@ class Cutter {
   }
   std::int64_t cost() const { return upper_; }
 
-  // The same where all stages share the link, from `starts` of the least costliest stage: by turns
-  // whether there is anything better, and whether there is in the lower half of what is open.
+  // The same where all stages share the link, from `starts` with the lowest bottleneck: alternately
+  // tests for any better cut, and for one in the lower half of the open range.
   std::vector<std::size_t> RunShared(std::vector<std::size_t> starts) {
     std::int64_t low = upper_;
     upper_ = std::max(upper_, LinkOf(starts));
@@ -122,10 +122,12 @@ class Cutter {
     return sum;
   }
 
-  // Only what is cheaper than bound_: the cheapest or, for a shared link, what uses it least.
+  // Only cuts cheaper than bound_: the cheapest or, for a shared link, the one with the lowest link
+  // cost.
   std::vector<std::size_t> Exact() {
     const std::size_t size = order_.size();
-    // best[position * (stages + 1) + s]: the first s stages are what is before `position`.
+    // best[position * (stages + 1) + s]: the first s stages contain the operators before
+    // `position`.
     const std::size_t width = stages_ + 1;
     std::vector<std::int64_t> best((size + 1) * width, kNever);
     std::vector<std::size_t> from((size + 1) * width, 0);

@@ -14,10 +14,9 @@ namespace neap::partition {
 
 // The best assignment whose stages are consecutive parts of `order` (a topological order), by
 // dynamic programming over the places to cut. Groups that have to be together count as one
-// operator, at the place of their first member, and later where something before them is.
-// nullopt: the limit of parameters per stage cannot be kept. O(n^2 (degree + stages)) at most;
-// places are passed over that a cut found greedily shows to be too late; with a
-// shared link a few dozen times that at most.
+// operator, at the place of their first member, and later where something before them is. nullopt:
+// the limit of parameters per stage cannot be kept. O(n^2 (degree + stages)) at most; places that a
+// greedy cut proves to be too late are skipped; with a shared link a few dozen times that at most.
 std::optional<Assignment> CutOrder(const Problem& problem, std::span<const OpIndex> order);
 
 // The order that runs the operators of `sequence` (a permutation, in any order) as early as it

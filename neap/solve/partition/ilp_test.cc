@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The optimum against an integer program that COIN-OR's cbc solves, a program of its own (Debian:
-// coinor-cbc). y[v,s] says that operator v is in stage s or before.
+// coinor-cbc). y[v,s] is 1 if operator v is in stage s or before.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -145,7 +145,7 @@ class LpFile {
   int next_row_ = 0;
 };
 
-// The optimum as cbc finds it; -1 where it says that there is none.
+// The optimum found by cbc; -1 where it reports that there is none.
 std::int64_t SolvedByCbc(const Problem& problem, const std::filesystem::path& folder) {
   const auto lp = folder / "problem.lp";
   const auto solution = folder / "solution.txt";

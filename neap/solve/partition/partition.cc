@@ -107,7 +107,7 @@ class Solver {
     outcome_.downsets = std::max<std::int64_t>(outcome_.downsets, search.downsets());
     const auto found = search.Found();
     Try(found);
-    // Of a shared link, what was found is below the bound, and nothing says that it is the best.
+    // With a shared link, the result is below the bound, and is not proven to be the best.
     if (complete && !(found && merged_.machine.shared_link)) {
       const std::int64_t proven = found ? found->bottleneck : bound;
       Prove(proven, search.LayersBelow(proven));
@@ -115,8 +115,8 @@ class Solver {
     return complete;
   }
 
-  // Until the best found is proven. False: the states ran out. With a shared link by turns whether
-  // there is anything better, and whether there is in the lower half of what is open.
+  // Until the best found is proven. False: the states ran out. With a shared link alternately tests
+  // for any better assignment, and for one in the lower half of the open range.
   bool SearchAll() {
     for (bool halve = false; !IsProven(); halve = !halve) {
       const std::int64_t open = upper_ - outcome_.lower_bound;

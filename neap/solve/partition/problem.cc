@@ -306,7 +306,7 @@ Classes ClassesOf(const Problem& problem) {
   for (const auto& group : problem.together) {
     for (const OpIndex op : group) groups.Join(op, group.front());
   }
-  // A class and what lies between its members form a cycle of classes.
+  // A class and the operators between its members form a cycle of classes.
   std::vector<OpIndex> root(ops);
   for (std::size_t op = 0; op < ops; ++op) root[op] = groups.Find(static_cast<OpIndex>(op));
   const Problem merged = Merged(problem, root, problem.num_ops);

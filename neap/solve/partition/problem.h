@@ -66,7 +66,7 @@ struct Problem {
   std::vector<Tensor> tensors;
   // (before, after) for reasons that no tensor shows; a tensor implies producer before consumer.
   std::vector<std::pair<OpIndex, OpIndex>> precedences;
-  // Operators of a group have to be in one stage.
+  // Operators of a group must be in one stage.
   std::vector<std::vector<OpIndex>> together;
   // No stage may consist of exactly these operators.
   std::vector<std::vector<OpIndex>> forbidden;

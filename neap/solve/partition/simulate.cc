@@ -14,7 +14,7 @@
 namespace neap::partition {
 namespace {
 
-// What a stage does with an item, one after the other; the first two and the last use the link.
+// The phases of an item in a stage; the first two and the last use the link.
 enum class Phase : std::uint8_t { kIn, kStream, kCompute, kOut, kHandOver };
 constexpr std::size_t kPhases = 4;
 
@@ -68,7 +68,7 @@ class Simulator {
     worker.working = true;
     worker.phase = Phase::kIn;
     StartPhase(w, time);
-    // There is room in its queue again.
+    // Its queue has space again.
     if (w > 0 && workers_[w - 1].working && workers_[w - 1].phase == Phase::kHandOver) {
       HandOver(w - 1, time);
     }

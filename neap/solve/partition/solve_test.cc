@@ -115,7 +115,7 @@ TEST(Solve, EndsWithABoundOfASharedLinkWhereStatesRunOut) {
   EXPECT_GT(bounded, 50);
 }
 
-// Nothing allowed: said so with a certificate, and never where something is allowed.
+// If no assignment is allowed, a certificate proves it; never where one is allowed.
 TEST(Solve, ProvesThatLimitsCannotBeKept) {
   Random random(23);
   int infeasible = 0;
@@ -140,7 +140,7 @@ TEST(Solve, ProvesThatLimitsCannotBeKept) {
   EXPECT_GT(infeasible, 500);
 }
 
-// With few states: what is found is an assignment, what is proven holds, and both are checked.
+// With few states: the result is an assignment, its bound is valid, and both are checked.
 TEST(Solve, EndsWithABoundWhereStatesRunOut) {
   Random random(4);
   int bounded = 0;
@@ -187,7 +187,7 @@ TEST(Improve, NeverMakesItWorse) {
   EXPECT_GT(better, 5);
 }
 
-// Whatever is changed in a certificate: what it then still proves is true.
+// A changed certificate is rejected, or its claim is still true.
 TEST(Certificate, ProvesNothingFalse) {
   Random random(7);
   int refused = 0;

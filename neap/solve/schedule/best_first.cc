@@ -70,7 +70,7 @@ class Search {
  private:
   struct Record {
     std::int64_t live;
-    std::int64_t peak;  // most live bytes on the best way here
+    std::int64_t peak;  // maximum live bytes on the best way here
     std::uint64_t parent_fingerprint;
     std::size_t tail_begin;  // the operators since the parent are tails_[tail_begin, + tail_size)
     OpIndex tail_size;
@@ -189,8 +189,8 @@ class Search {
   }
 
   // The commit theorem for the set in path_ and inside_: only as much of it as makes up the largest
-  // of the cheapest downsets. The rest of the path stays in order; that it fits is cheap to look
-  // up, so nothing rests on that half of the proof.
+  // of the cheapest downsets. The rest of the path stays in order; that it fits is cheap to verify,
+  // so the result does not depend on that half of the proof.
   bool TakeWaypoint(StateIndex state, const Record& from) {
     const std::int64_t cheapest =
         cuts_.LargestMinimiser(executed_.data(), from.live, inside_.data(), waypoint_.data());
@@ -252,7 +252,7 @@ class Search {
     });
   }
 
-  // What has not run is the executable operators and all that follows them.
+  // The operators that have not run are the executable ones and all their descendants.
   void LoadExecuted(StateIndex state) {
     std::fill(executed_.begin(), executed_.end(), ~Word{0});
     ForEachBit(table_.Ready(state), words_, [&](OpIndex op) {

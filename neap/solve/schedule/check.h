@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The independent word on an order. Shares no code with the search: it replays the order step by
+// The independent check of an order. Shares no code with the search: it replays the order step by
 // step from the definition in problem.h.
 #pragma once
 

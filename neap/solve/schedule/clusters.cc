@@ -9,9 +9,9 @@
 namespace neap::schedule {
 namespace {
 
-constexpr std::size_t kMaxEarly = 10;  // buffers that die early in one operator
+constexpr std::size_t kMaxEarly = 10;  // buffers that are freed early in one operator
 constexpr std::size_t kMaxPins = 64;   // operators with one buffer as an early set
-constexpr std::int64_t kWordWork = 1;  // of a word of a row that is looked at, in nanoseconds
+constexpr std::int64_t kWordWork = 1;  // per word of a row that is scanned, in nanoseconds
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Clusters::Clusters(const Instance& instance, bool wanted, const Rules& rules)
   if (usable_) Compile();
 }
 
-// Nothing that was there before dies but the buffers `early`.
+// Of the buffers live before, only `early` are freed.
 std::int64_t Clusters::HeightOf(const std::vector<Instance::Stage>& stages, OpIndex op,
                                 const std::vector<BufferIndex>& early) const {
   std::int64_t level = 0;
@@ -137,7 +137,7 @@ void Clusters::AddBuffer(const Instance::CompiledBuffer& buffer) {
   cluster.slack = buffer.bytes + extra;
 }
 
-// With whatever dying early.
+// With any buffers freed early.
 std::int64_t Clusters::LeastExtra(OpIndex op) const {
   std::int64_t least = extra_[At(op)];
   for (const std::int64_t height : early_height_[At(op)]) {
@@ -182,7 +182,7 @@ void Clusters::Find(const Word* executed, std::int64_t live, std::int64_t budget
 bool Clusters::Collect(const Word* executed, std::int64_t room) {
   candidates_.clear();
   bool any_left = false;
-  // Operators are numbered about as they run: most of what has run fills the first words.
+  // Operators are numbered approximately as they run: most executed ones are in the first words.
   std::size_t first_word = 0;
   while (first_word < words_ && ~executed[first_word] == 0) ++first_word;
   for (std::size_t c = 0; c < clusters_.size(); ++c) {
@@ -333,8 +333,8 @@ std::int64_t Clusters::Volume(const Word* row) const {
   return volume;
 }
 
-// Operator z is called for when a cluster can run with all that z takes, and its slack is less than
-// the extra of z. row_ holds what has not run of z and its ancestors.
+// Operator z is tried when a cluster can run with all that z takes, and its slack is less than the
+// extra of z. row_ contains z and its ancestors that have not run.
 bool Clusters::IsCalledFor(OpIndex op, std::int64_t room) const {
   std::vector<Word> both(words_);
   return std::any_of(fitting_.begin(), fitting_.end(), [&](const Candidate* candidate) {

@@ -136,9 +136,9 @@ void CutFinder::AddCost(BufferIndex index, int touched, int finished, std::int64
   }
 }
 
-// The hill of one stage: what `op` touches up to there is live, except what has died in a stage
-// before; that does unless another user is waiting. What it touches later is live where another
-// user has run.
+// The hill of one stage: the buffers that `op` touches up to there are live, except those freed in
+// an earlier stage, which is the case unless another user has not run. Buffers that it touches
+// later are live if another user has run.
 std::int64_t CutFinder::StageHill(OpIndex op, const std::vector<Instance::Stage>& stages,
                                   std::size_t stage, std::int64_t enough) {
   Classify(op);
@@ -219,7 +219,7 @@ std::vector<CutFinder::Path> CutFinder::Witness(OpIndex op, std::int64_t* hill) 
   return paths;
 }
 
-// The operators of `to` without `from`, and where their neighbours stand: no others matter.
+// The operators of `to` without `from`, and the state of their neighbours: no others matter.
 void CutFinder::ClassifyBetween(const Word* from, const Word* to) {
   flow_.Clear();
   free_ops_.clear();

@@ -19,7 +19,7 @@ namespace {
 
 class ExactSearch {
  public:
-  // `below_bytes`: only whether there is an order below that is of interest; 0: the least peak.
+  // `below_bytes`: decides only whether there is an order below that; 0: the minimum peak.
   ExactSearch(const Problem& problem, const Limits& limits, std::int64_t below_bytes)
       : takes_over_(!problem.take_over.empty()),
         below_(below_bytes),
@@ -33,7 +33,7 @@ class ExactSearch {
 
   Outcome Run() {
     Publish();
-    // Highest first: what it proves spares the others.
+    // Highest first: its proof saves the others.
     std::vector<std::size_t> by_height(searches_.size());
     std::iota(by_height.begin(), by_height.end(), std::size_t{0});
     std::stable_sort(by_height.begin(), by_height.end(), [&](std::size_t a, std::size_t b) {

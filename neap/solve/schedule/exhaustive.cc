@@ -54,7 +54,7 @@ class Enumeration {
     std::int64_t live;
     std::size_t choices;
     std::size_t next;      // the first choice not tried yet
-    std::size_t chosen;    // where the operator that led here stood in the ready list of its parent
+    std::size_t chosen;    // position of the last operator in the ready list of its parent
     std::size_t appended;  // operators that it made ready
   };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fusion against brute force: the fused problem has the same least peak, and its operators cost
-// what the operators inside them do. And with its conditions weakened, where the same check fails.
+// Fusion against brute force: the fused problem has the same minimum peak, and its operators cost
+// as much as the operators inside them. With weakened conditions the same check fails.
 #include "neap/solve/schedule/fusion.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace neap::schedule {
 namespace {
 
-// Least peak over all orders of an instance of few operators, from its own effects.
+// Minimum peak over all orders of an instance of few operators, from its own effects.
 std::int64_t LeastPeak(const Instance& instance, std::vector<OpIndex>* order) {
   const auto ops = static_cast<unsigned>(instance.num_ops());
   constexpr std::int64_t kNever = std::int64_t{1} << 60;
@@ -80,7 +80,7 @@ Losses CountLosses(int cases, const FusionSlack& slack) {
       const auto replay = ReplayOrder(problem, all);
       EXPECT_TRUE(replay.has_value()) << Dump(problem);
       if (!replay) return losses;
-      // What is live at the ends is live while the operators beside them run.
+      // Buffers live at the ends are live while the operators beside them run.
       const std::int64_t peak = std::max({least, instance.start_live(), instance.end_live()});
       EXPECT_EQ(peak, replay->peak_bytes) << reversed << " " << Dump(problem);
       if (peak != best) ++losses.wrong;

@@ -82,7 +82,7 @@ class Pass {
     return IsAffordable(cuts_.LeastStageHillWith(other, executed, budget_ + 1));
   }
 
-  // Of the downset of the last cut; what it contains may be in, the rest may be out.
+  // Of the downset of the last cut; its members may be in, the rest may be out.
   bool IsAffordable(std::int64_t hill) {
     if (hill > budget_) return false;
     cuts_.ExecutedAtCut(inside_.data());

@@ -130,7 +130,7 @@ void Instance::CompileBuffers(const Problem& problem, std::int64_t unit, bool re
   }
 }
 
-// First everything but the outputs that take over, then everything but the inputs that died.
+// First all but the outputs that take over, then all but the freed inputs.
 std::vector<Instance::Stage> Instance::TakeOverStages(OpIndex op, const TakeOver& part) const {
   const auto has = [](const std::vector<BufferIndex>& list, BufferIndex index) {
     return std::binary_search(list.begin(), list.end(), index);
@@ -147,8 +147,9 @@ std::vector<Instance::Stage> Instance::TakeOverStages(OpIndex op, const TakeOver
   return {late, early};
 }
 
-// An in-place operator whose output certainly starts with it frees its input, if that dies, before
-// its output starts; reversed, its "output" (the input) starts after its "input" has gone.
+// An in-place operator whose output certainly starts with it frees its input, if that is its last
+// use, before its output starts; reversed, its "output" (the input) starts after its "input" has
+// gone.
 std::vector<Instance::Stage> Instance::OrdinaryStages(OpIndex op, bool reversed) const {
   std::vector<Stage> stages(1);
   stages[0].peak = scratch_[At(op)];

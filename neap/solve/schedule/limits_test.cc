@@ -14,7 +14,7 @@
 namespace neap::schedule {
 namespace {
 
-// Layers of operators that read two of the layer before: no search proves its least peak soon.
+// Layers of operators that read two of the layer before: no search proves its minimum peak soon.
 Problem Layered(OpIndex layers, OpIndex width) {
   Random random(5);
   Problem problem;
@@ -103,10 +103,10 @@ Problem Chain(OpIndex ops) {
 }
 
 // The rows of bits of a large problem cost more than many searches: they are begun only where they
-// fit into what is left.
+// fit into the remaining limit.
 TEST(ScheduleLimits, ProblemsThatAreTooLargeForWhatIsLeftAreNotPrepared) {
   const Problem problem = Layered(200, 20);
-  constexpr std::int64_t kWork = 1'000'000;  // a tenth of what the rows cost
+  constexpr std::int64_t kWork = 1'000'000;  // a tenth of the cost of the rows
   for (const Strategy& strategy : Strategies()) {
     SCOPED_TRACE(strategy.name);
     Limits limits;
@@ -136,7 +136,7 @@ TEST(ScheduleLimits, WhatIsTooLargeHasTheBestOfTheSimpleOrders) {
   EXPECT_EQ(outcome.states, 0);
 }
 
-// What an operator takes over is not counted twice by the bound of one operator.
+// The bound of one operator does not count buffers twice that it takes over.
 TEST(ScheduleLimits, TheSimpleBoundKnowsWhatIsTakenOver) {
   Problem problem = Chain(3);
   problem.take_over.push_back({1, {0}, {1}});

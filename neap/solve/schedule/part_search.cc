@@ -56,7 +56,7 @@ PartSearch::PartSearch(const Part& part, std::int64_t max_table_bytes, std::int6
   instance_ = std::make_unique<const Instance>(part.problem, unit_, false);
   order_ = forward().topological();
   upper_ = forward().PeakOf(order_);
-  // What is live across the whole part is live because every order passes its ends.
+  // Buffers live across the whole part are live because every order passes its ends.
   for (const auto& buffer : forward().buffers()) {
     if (buffer.users.empty() && buffer.at_start && buffer.at_end) base_ += buffer.bytes;
   }
@@ -68,7 +68,7 @@ PartSearch::PartSearch(const Part& part, std::int64_t max_table_bytes, std::int6
       bound_op_ = op;
     }
   }
-  // What is live before the first operator and after the last one is live while they run.
+  // Buffers live before the first operator and after the last one are live while they run.
   Raise(std::max(forward().start_live(), forward().end_live()), Proof::kSearch, bound_op_);
 }
 

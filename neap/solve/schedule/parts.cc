@@ -159,7 +159,7 @@ std::vector<Part> SplitAtHourglasses(const Problem& problem) {
   for (const InPlace& pair : problem.in_place) {
     const std::int32_t s = part_of[At(pair.op)];
     const auto find = [&](BufferIndex b) { return find_in(s, b); };
-    // A buffer that is also used by later parts never dies in this one.
+    // A buffer that is also used by later parts is never freed in this one.
     const BufferIndex input = find(pair.input);
     const BufferIndex output = find(pair.output);
     Problem& inner = parts[At(s)].problem;

@@ -87,7 +87,7 @@ std::optional<std::string> ValidateTakeOver(const Problem& problem) {
   for (const TakeOver& part : problem.take_over) {
     if (part.op < 0 || part.op >= problem.num_ops || !AreOf(problem, part.op, part.inputs) ||
         !AreOf(problem, part.op, part.outputs)) {
-      return "what an operator takes over is out of range, out of order or not its own";
+      return "a buffer that an operator takes over is out of range, out of order or not its own";
     }
     const std::string name = "operator " + std::to_string(part.op);
     if (seen[static_cast<std::size_t>(part.op)] != 0) return name + " takes over twice";

@@ -10,7 +10,7 @@
 //   live(D) = sum over buffers b of bytes(b) * ( [b is touched by D, or live at start]
 //                                              - [all users of b are in D, and not live at end] )
 //   hill(D, v) = live(D) + bytes of the buffers that v touches first + scratch(v)
-//                        - bytes of outputs that take over inputs which die at v (InPlace,
+//                        - bytes of outputs that take over inputs freed at v (InPlace,
 //                        TakeOver)
 //
 // The peak of an order is the largest hill. Before an operator runs all its outputs are allocated;
@@ -37,9 +37,9 @@ struct Buffer {
   bool live_at_end = false;    // a graph output: never freed
 };
 
-// When `op` is the last user of `input`, its `output` may be written over it: the bytes of
-// `output` (which equal those of `input`) are not added to the hill of `op`. `op` is the first user
-// of `output`, `input` is not live at end, and every op is in at most one InPlace.
+// When `op` is the last user of `input`, its `output` may overwrite it: the bytes of `output`
+// (which equal those of `input`) are not added to the hill of `op`. `op` is the first user of
+// `output`, `input` is not live at end, and every op is in at most one InPlace.
 struct InPlace {
   OpIndex op = 0;
   BufferIndex input = 0;

@@ -23,8 +23,8 @@
 namespace neap::schedule {
 namespace {
 
-// For every executed set of a small problem: the least peak of what remains, by dynamic programming
-// from the end. Sets that are not downsets stay at kNever.
+// For every executed set of a small problem: the minimum peak of the remaining operators, by
+// dynamic programming from the end. Sets that are not downsets stay at kNever.
 class Completions {
  public:
   static constexpr std::int64_t kNever = std::int64_t{1} << 60;
@@ -248,7 +248,7 @@ TEST(Rules, HalfOfTheNextFreedMovesAreNotEnough) {
   EXPECT_GT(CountWrong(23, 5000, kOneFirstUser, judge), 0);
 }
 
-// What a move says of its hill and of the live bytes after it is what its operators do.
+// The hill of a move and the live bytes after it are those of its operators.
 TEST(Rules, MovesReturnTheirEffect) {
   const auto judge = [](const Instance& instance, const Completions& completions, Word set,
                         std::int64_t budget, Random&) {

@@ -87,7 +87,7 @@ void ExpectDecides(const Problem& problem) {
     const Limits limits;
     Stopper stopper(limits);
     constexpr std::int64_t kMany = 1'000'000;
-    // What is live at the ends is no business of the decider's.
+    // The decider does not count buffers live at the ends.
     const std::int64_t ends = std::max(instance.start_live(), instance.end_live());
     for (const std::int64_t budget : {best - 3, best + 2, best - 1, best}) {
       if (budget < ends) continue;

@@ -70,7 +70,7 @@ class Scheduler {
     return local;
   }
 
-  // An order of a part; true: of least peak, proven.
+  // An order of a part; true: of minimum peak, proven.
   std::pair<std::vector<OpIndex>, bool> Schedule(const Problem& part,
                                                  const std::vector<OpIndex>& file_order) {
     const Limits& limits = stopper_.limits();

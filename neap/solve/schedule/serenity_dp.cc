@@ -100,7 +100,7 @@ class Dp {
     return end;
   }
 
-  // Everything but the zero-indegree set and what follows it.
+  // All operators but the zero-indegree set and its descendants.
   void SetExecuted(const Word* signature) {
     std::fill(executed_.begin(), executed_.end(), ~Word{0});
     ForEachBit(signature, instance_.words(), [&](OpIndex op) {
@@ -110,8 +110,8 @@ class Dp {
     });
   }
 
-  // Keeps the schedule with the least peak for the signature in ready_; of equal ones the last, as
-  // Algorithm 1 has it (line 21).
+  // Keeps the schedule with the minimum peak for the signature in ready_; of equal ones the last,
+  // as Algorithm 1 has it (line 21).
   DpEnd Memoise(Trace trace, std::int64_t live, std::int64_t peak) {
     const std::size_t entry = next_.signatures.Insert(ready_.data());
     if (entry < next_.peaks.size()) {
@@ -131,7 +131,7 @@ class Dp {
     return HasRoom() ? DpEnd::kSolution : DpEnd::kStopped;
   }
 
-  // Vectors may take twice what they hold.
+  // Vectors may occupy twice the bytes of their elements.
   bool HasRoom() const {
     const std::int64_t entry_bytes =
         BitIndex::BytesPerKey(instance_.words()) + 4 * static_cast<std::int64_t>(sizeof(Effect));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The registry of named strategies. Sources, deviations and what each proves:
-// docs/algorithms/strategies.md.
+// The registry of named strategies. Sources, deviations and proofs: docs/algorithms/strategies.md.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -152,7 +151,7 @@ std::span<const ForcedRule> ForcedRules() { return kForcedRules; }
 Outcome Run(Method method, const Problem& problem, const Limits& given,
             const StrategyOptions& options) {
   if (method == Method::kExact) return Solve(problem, given);
-  // Their states cost more or less than those of the exact search: work is what limits them.
+  // Their states cost more or less than those of the exact search: work limits them.
   constexpr std::int64_t kDefaultWork = 20'000'000'000;
   Limits limits = given;
   std::optional<WorkScope> work;

@@ -308,7 +308,7 @@ TEST(SerenityDp, ABudgetPrunesWithoutLosingTheOptimum) {
   }
 }
 
-// What a run with a budget says: no solution below the optimum, a time-out from `slow` on.
+// The answer of a run with a budget: no solution below the optimum, a time-out from `slow` on.
 DpEnd Oracle(double budget, double optimum, double slow) {
   if (budget < optimum) return DpEnd::kNoSolution;
   return budget >= slow ? DpEnd::kTimeout : DpEnd::kSolution;

@@ -172,7 +172,7 @@ class Symmetries {
     queue_.emplace_back(x, y);
     return true;
   }
-  // What both are joined with stays; the rest is exchanged, by colour, then in order.
+  // Operators joined with both stay; the rest is exchanged, by colour, then in order.
   bool MatchOps(std::vector<OpIndex> x, std::vector<OpIndex> y) {
     Drop(&x, &y, op_map_);
     if (x.size() != y.size()) return false;
@@ -216,7 +216,8 @@ class Symmetries {
     }
     return true;
   }
-  // Takes out of both what is in both and not mapped, and what is mapped to a member of the other.
+  // Removes from both the members that are in both and not mapped, and those mapped to a member of
+  // the other.
   static void Drop(std::vector<std::int32_t>* x, std::vector<std::int32_t>* y,
                    const std::map<std::int32_t, std::int32_t>& map) {
     std::sort(x->begin(), x->end());

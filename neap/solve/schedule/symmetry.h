@@ -17,7 +17,7 @@ namespace neap::schedule {
 // the problem to itself, run in this order in some best order. Candidates come from refined
 // colours; each exchange is verified, edge by edge, on the problem with the precedences found
 // before. `stages` as of Instance, or empty. O((ops + users) log ops) per round of colours, and the
-// size of what an exchange moves for each of at most kMaxExchanges.
+// number of exchanged members for each of at most kMaxExchanges.
 std::vector<std::pair<OpIndex, OpIndex>> BreakSymmetries(const Problem& problem,
                                                          const Instance::Stages& stages);
 

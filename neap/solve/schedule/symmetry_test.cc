@@ -17,8 +17,8 @@
 namespace neap::schedule {
 namespace {
 
-// An operator, `copies` copies of a random part of `part` operators that read what it wrote, and an
-// operator that reads what nobody has read. Now and then a copy differs by a byte.
+// An operator, `copies` copies of a random part of `part` operators that read its output, and an
+// operator that reads all outputs without consumers. Sometimes a copy differs by a byte.
 Problem Copies(Random& random, int copies, int part) {
   Problem problem;
   problem.num_ops = static_cast<OpIndex>(1 + copies * part + 1);

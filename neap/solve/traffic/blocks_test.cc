@@ -13,7 +13,7 @@
 namespace neap::traffic {
 namespace {
 
-// One block a tensor and one access a step: a trace of pages. What is written first costs nothing.
+// One block a tensor and one access a step: a trace of pages. Initial writes cost nothing.
 Problem TraceOf(const std::vector<int>& pages, Begin begin) {
   Problem problem;
   problem.num_steps = static_cast<Step>(pages.size());
@@ -31,7 +31,7 @@ Problem TraceOf(const std::vector<int>& pages, Begin begin) {
   return problem;
 }
 
-// The fewest misses over every choice of what to evict, by exhausting sets of held pages.
+// The fewest misses over every choice of evictions, by exhausting sets of resident pages.
 std::int64_t FewestMisses(const Problem& problem, std::size_t places) {
   std::vector<std::size_t> trace(static_cast<std::size_t>(problem.num_steps));
   for (std::size_t i = 0; i < problem.tensors.size(); ++i) {

@@ -76,7 +76,7 @@ std::optional<std::string> CountTensor(const Problem& problem, const Tensor& ten
   return std::nullopt;
 }
 
-// What is used at every step by ranges and scratch; scratch that is larger than the memory fills
+// The bytes used at every step by ranges and scratch; scratch that is larger than the memory fills
 // it.
 std::vector<std::int64_t> UsedBytes(const Problem& problem, std::int64_t on_chip_bytes,
                                     std::span<const Residency> residencies) {
@@ -104,7 +104,7 @@ class BlockReplay {
     Start();
     Evict();
     position_ = 0;
-    // What every step reads, and what it writes.
+    // The reads and writes of every step.
     const auto steps = static_cast<std::size_t>(problem_.num_steps);
     std::vector<std::vector<TensorIndex>> reads(steps);
     std::vector<std::vector<TensorIndex>> writes(steps);

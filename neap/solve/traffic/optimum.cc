@@ -100,7 +100,7 @@ class Slots {
   bool overflow_ = false;
 };
 
-// What a tensor may do during a step.
+// The possible states of a tensor during a step.
 struct Choice {
   TensorIndex tensor = 0;
   std::int64_t bytes = 0;
@@ -196,7 +196,7 @@ class Pass {
                     std::int64_t cost, Status status) const {
     Choice::Way way{cost, status, 0};
     const bool over = done >= tensor.accesses.size();
-    // What has to be outside at the end is written now; nothing is gained by waiting.
+    // A tensor that has to be outside at the end is written now; waiting does not help.
     if (over && tensor.end == End::kOffChip && status == Status::kDirty) {
       way.cost += tensor.bytes;
       way.status = Status::kClean;
@@ -292,7 +292,7 @@ class Pass {
     std::int32_t parent = -1;
     Step step = 0;
     std::int64_t cost = 0;
-    std::int64_t room = 0;  // what is left
+    std::int64_t room = 0;  // the rest
   };
 
   // Depth is the number of tensors alive.
@@ -413,7 +413,8 @@ class Pass {
     return decisions;
   }
 
-  // By the ranges alone: reads outside them, and a write for what leaves chip before its end.
+  // By the ranges alone: reads outside them, and a write for a tensor that is evicted before its
+  // end.
   Counts CountsOf(const Decisions& decisions) const {
     Counts counts;
     std::size_t at = 0;
@@ -442,7 +443,7 @@ class Pass {
         const bool there = !ranges.empty() && ranges.back().last == problem_.num_steps;
         has_to_be_outside = has_to_be_outside || !there;
       }
-      // Written and nowhere: an output that nobody reads, streamed out.
+      // Written and never resident: an output without consumers, streamed out.
       if (tensor.begin == Begin::kWritten && ranges.empty()) has_to_be_outside = true;
       if (has_to_be_outside && tensor.begin != Begin::kOffChip) {
         counts.written_bytes += tensor.bytes;

@@ -42,7 +42,7 @@ class Run {
     bool copied = false;
     Step since = 0;
     Step touched = -1;
-    Step dropped = -1;     // for want of room beside the scratch of this step
+    Step dropped = -1;     // for lack of space beside the scratch of this step
     std::size_t next = 0;  // index of the next access
   };
   State& at(TensorIndex tensor) { return states_[static_cast<std::size_t>(tensor)]; }
@@ -93,7 +93,7 @@ class Run {
     if (IsNeededAfter(tensor)) Write(tensor);
   }
 
-  // Scratch of this step may leave less room than what is held.
+  // The resident tensors may not fit beside the scratch of this step.
   void Shrink(Step step) {
     while (room_ < 0) {
       TensorIndex victim = Victim(step);

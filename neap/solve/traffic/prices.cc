@@ -105,7 +105,7 @@ void Prices::Evaluate() {
   for (std::size_t step = steps; step-- > 0;) unborn_[step] += unborn_[step + 1];
 }
 
-// Which steps the cheapest life of a tensor holds it in.
+// The resident steps in the cheapest life of a tensor.
 void Prices::Follow(TensorIndex tensor, Walk* walk) const {
   const Tensor& of = problem_.tensors[static_cast<std::size_t>(tensor)];
   const auto hold = [&](Step from, Step to) {
@@ -130,7 +130,7 @@ void Prices::Follow(TensorIndex tensor, Walk* walk) const {
     }
     const Status kept = writes || status == Status::kDirty ? Status::kDirty : Status::kClean;
     const Wide held = OfHolding(of.bytes, step) + Rest(tensor, i + 1, kept, step + 1);
-    // What not holding costs beyond what both have in common.
+    // The cost of not being resident beyond the common cost of both.
     const Wide extra = writes                     ? move
                        : status == Status::kDirty ? 2 * move
                        : status == Status::kClean ? move

@@ -25,7 +25,7 @@ struct Span {
   Step last = 0;
 };
 
-// What has a copy outside in any case streams past where it is accessed once.
+// A tensor that always has a copy outside streams past where it is accessed once.
 Span HeldWithoutTraffic(const Problem& problem, const Tensor& tensor) {
   const bool outside = tensor.begin == Begin::kOffChip || tensor.end == End::kOffChip;
   Span span;

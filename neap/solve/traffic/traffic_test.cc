@@ -51,7 +51,7 @@ class BruteForce {
       : problem_(problem), capacity_(capacity) {}
 
   std::int64_t Least() {
-    // What a tensor is after a step: held? a copy outside?
+    // The state of a tensor after a step: resident? a copy outside?
     using Key = std::vector<int>;
     std::map<Key, std::int64_t> states;
     Key begin;
@@ -192,7 +192,7 @@ TEST(Traffic, BoundsHoldAndLargerMemoriesMoveNoMore) {
   }
 }
 
-// a is written, spilled for want of room beside b and c, and read again.
+// a is written, spilled for lack of space beside b and c, and read again.
 TEST(Traffic, KnownByHand) {
   Problem problem;
   problem.num_steps = 4;
@@ -210,7 +210,7 @@ TEST(Traffic, KnownByHand) {
 TEST(Traffic, DeadDataIsNeverWrittenBackAndACopyServesAgain) {
   Problem problem;
   problem.num_steps = 5;
-  // Read three times with no room between: written out once.
+  // Read three times without space between: written out once.
   problem.tensors = {{4, {0, 2, 4}, Begin::kWritten, End::kDead},
                      {8, {1}, Begin::kWritten, End::kAnywhere},
                      {8, {3}, Begin::kWritten, End::kDead}};

@@ -22,7 +22,7 @@ using ops::Interval;
 using ops::Is;
 using ops::OpKind;
 
-// What a tile holds of a tensor along the axis, and what of it is right.
+// The part of a tensor that a tile has along the axis, and its correct part.
 struct Extent {
   Interval held;
   Interval right;
@@ -60,7 +60,7 @@ std::optional<Slide> SlideOf(const Subgraph& subgraph, const Op& op, std::size_t
     slide.dilation = window->dilation_width;
     slide.before = window->pad_left;
   }
-  // What would take forever is not tried.
+  // Searches that would take too long are not tried.
   constexpr std::int64_t kMaxReads = 1 << 18;
   if (slide.kernel > kMaxReads || slide.out > kMaxReads / slide.kernel) return std::nullopt;
   return slide;
@@ -186,7 +186,7 @@ class Flow {
     return enough ? std::optional(result) : std::nullopt;
   }
 
-  // Inputs at the same indices: what all of them hold.
+  // Inputs at the same indices: the part that all of them have.
   std::optional<Extent> Joined(OpId id, const Op& op) {
     const std::int64_t size = SizeOf(op.outputs[0]);
     const std::size_t rank = subgraph_.tensors[op.outputs[0]].shape->size();
@@ -254,7 +254,7 @@ std::optional<AxisFlow> FlowAlong(const Subgraph& subgraph, const std::vector<Op
       if (flow.Hopeless()) return std::nullopt;
     }
   }
-  *why = "no part of the inputs makes the operators' own padding come out right along axis " +
+  *why = "no part of the inputs gives the operators' own padding the required size along axis " +
          std::to_string(axis);
   return std::nullopt;
 }

@@ -116,7 +116,7 @@ TEST(Bodies, EqualTilesShareOneAndBordersAreClones) {
 }
 
 TEST(Bodies, TwoSmallTilesAreNoReasonForOne) {
-  // One pooling layer: a clone costs less than half of what a body and two calls do.
+  // One pooling layer: a clone costs less than half of a body and two calls.
   Layers net;
   net.Output(net.MaxPool(net.Input({1, 8, 4, 4}), {{2, 2}, {2, 2}, {1, 1}, false}));
   const RegionPlan region = {net.Ops(), {EvenSplit(1, 4, 2)}};
@@ -165,7 +165,7 @@ TEST(Bodies, PlansRunAtTheirAddresses) {
   Random random(32);
   int ran = 0;
   int inside = 0;  // overlaps inside bodies
-  int handed = 0;  // outputs of calls over what was handed to the body
+  int handed = 0;  // outputs of calls over the inputs of the body
   for (int round = 0; round < 500; ++round) {
     const Network network = RandomTflite(&random, true);
     const auto tiled = InRows(network, &random);
@@ -241,7 +241,7 @@ TEST(Bodies, ChangedPlacesOfBodiesAreFound) {
 }
 
 TEST(Bodies, AreTakenWhereTheyNeedLess) {
-  // The image is large, its tiles are many, and what is kept for clones is dear.
+  // The image is large, its tiles are many, and the persistent data of clones is expensive.
   Layers net = ThreeLayers(64);
   SearchOptions options;
   options.compile.runtime = plan::Runtime::kTflm;

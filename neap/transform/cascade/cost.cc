@@ -162,7 +162,7 @@ class Walk {
     return reading;
   }
 
-  // Slices that are pieces of a tensor in its place: they take no room while that lives.
+  // Slices that are pieces of a tensor in its place: they need no bytes while that is live.
   bool IsPiece(const TileTensor& tensor) const {
     return rules_.kernels != ops::KernelLibrary::kNone &&
            PieceAt(subgraph_.tensors[tensor.whole], tensor.box, rules_).has_value();
@@ -215,7 +215,7 @@ class Walk {
     const TensorId input = border_.inputs[i];
     const std::int64_t whole = CountedBytes(subgraph_.tensors[input], rules_);
     if (!dies_[i]) return whole;
-    // What is read from now on, itself or by a piece of it.
+    // Tensors that are read from now on, whole or in pieces.
     std::int64_t low = later;
     std::int64_t pieces = 0;
     for (std::size_t j = 0; j < tile.tensors.size(); ++j) {
@@ -233,7 +233,7 @@ class Walk {
     return low < 0 ? pieces : whole - low;
   }
 
-  // The largest saving among the inputs that die here.
+  // The largest saving among the inputs that are freed here.
   std::int64_t SavedAt(const Tile& tile, std::size_t k,
                        const std::vector<std::size_t>& last) const {
     const TileStep& step = tile.steps[k];

@@ -46,8 +46,8 @@ std::int64_t MacsPerElement(const graph::Subgraph& subgraph, const graph::Op& op
 std::int64_t MacsOf(const graph::Subgraph& subgraph, const graph::Op& op);
 std::int64_t MacsOf(const graph::Subgraph& subgraph);
 
-// Bytes by which the output of `op` may overlap its input `input` under the rules: the two need at
-// most bytes(input) + bytes(output) minus this.
+// Bytes by which the output of `op` may overlap its input `input` under the rules: the two need no
+// more than bytes(input) + bytes(output) minus this.
 std::int64_t SavedInside(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
                          const Rules& rules);
 

@@ -104,7 +104,7 @@ std::int64_t BytesOf(const Subgraph& subgraph, TensorId id) {
   return id.valid() ? graph::TensorBytes(subgraph.tensors[id]).value_or(0) : 0;
 }
 
-// Bytes of one row of pixels: what lies in one piece.
+// Bytes of one row of pixels: the contiguous part.
 std::int64_t RunOf(const Subgraph& subgraph, TensorId id) {
   const auto& shape = subgraph.tensors[id].shape;
   const int bits = graph::BitsOf(subgraph.tensors[id].type);

@@ -48,14 +48,14 @@ class Reader {
   Status OnlyMembers(const Json& json, const std::string& where,
                      const std::set<std::string>& known) const {
     for (const auto& [key, value] : json.items()) {
-      if (!known.contains(key)) return Refuse(where + key, "is no member that is known");
+      if (!known.contains(key)) return Refuse(where + key, "is not a known member");
     }
     return {};
   }
   Status Text(const Json& json, const char* key, std::string* to) const {
     const auto found = json.find(key);
     if (found == json.end()) return {};
-    if (!found->is_string()) return Refuse(key, "is no text");
+    if (!found->is_string()) return Refuse(key, "is not a string");
     *to = found->get<std::string>();
     return {};
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Presets of devices. Every number has its source in the description; where none was measured it is
-// said.
+// Presets of devices. Every number has its source in the description, which also marks estimates.
 #include <array>
 
 #include "neap/transform/cascade/device.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What TVM's cascader, the first implementation of RFC 0037, is known to get wrong. A test for each
-// of the ten: here it must not happen.
+// Known faults of TVM's cascader, the first implementation of RFC 0037. One test for each of the
+// ten verifies that they do not occur here.
 #include <gtest/gtest.h>
 
 #include <algorithm>

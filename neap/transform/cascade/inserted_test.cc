@@ -83,7 +83,7 @@ TEST(InsertedTest, OnnxOperatorsAreOfTheVersionOfTheFile) {
   for (graph::Op& op : main.ops) op.version = 3;
   EXPECT_FALSE(chain.Joins(StockRuntime::kOnnxRuntime));
   EXPECT_TRUE(chain.Slices(StockRuntime::kOnnxRuntime));
-  // A file without operators of the default set does not say its version.
+  // A file without operators of the default set does not state its version.
   for (graph::Op& op : main.ops) {
     op.version = 0;
     op.domain = "com.example";

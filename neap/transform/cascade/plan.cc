@@ -111,10 +111,10 @@ class Planner {
         {phase, static_cast<std::int64_t>(done), static_cast<std::int64_t>(of), ScoreOf(best)});
   }
 
-  // What is to be small: the total, where it is known.
+  // The minimised number: the total, where it is known.
   std::int64_t ScoreOf(const Proposal& proposal) const {
     if (!CountsTotal()) return proposal.arena_bytes;
-    // What is not known is no improvement.
+    // An unknown number is no improvement.
     return proposal.total_arena_bytes >= 0 ? proposal.total_arena_bytes : kMaxBytes;
   }
   bool HasBudget() const { return options_.budget_bytes > 0 || options_.budget_total_bytes > 0; }
@@ -123,7 +123,7 @@ class Planner {
     return outcome_.uncut.total_arena_bytes >= 0 &&
            (options_.budget_bytes == 0 || options_.budget_total_bytes > 0);
   }
-  // With a margin for what a placement may need less than the model says.
+  // With a margin, because a placement may need less than the model estimates.
   bool Fits(std::int64_t arena_bytes, std::int64_t total_bytes, bool with_margin = false) const {
     const auto within = [&](std::int64_t bytes, std::int64_t budget) {
       return budget == 0 || bytes <= budget + (with_margin ? ToleranceOf(budget) : 0);
@@ -134,7 +134,7 @@ class Planner {
   bool Fits(const Proposal& proposal) const {
     if (HasBudget() && !proposal.unknown_scratch.empty()) return false;
     const std::int64_t total = proposal.total_arena_bytes;
-    // What is not known fits nothing, unless it is known of none.
+    // An unknown number fits no budget, unless it is unknown for all.
     const std::int64_t unknown =
         outcome_.uncut.total_arena_bytes < 0 ? proposal.arena_bytes : kMaxBytes;
     return Fits(proposal.arena_bytes, total < 0 ? unknown : total);
@@ -147,7 +147,7 @@ class Planner {
 
   static bool IsKnown(const Proposal& proposal) { return proposal.unknown_scratch.empty(); }
 
-  // Without a budget the least bytes, then the fewest cycles; with one the fewest cycles that fit.
+  // Without a budget the fewest bytes, then the fewest cycles; with one the fewest cycles that fit.
   bool IsBetter(const Proposal& a, const Proposal& b) const {
     const bool cheap = HasBudget() && Fits(a) && Fits(b);
     if (Fits(a) != Fits(b)) return Fits(a);
@@ -184,8 +184,8 @@ class Planner {
     outcome_.arena_lower_bound_bytes =
         rules_.kernels == ops::KernelLibrary::kNone ? search.LeastPossible() : 0;
     outcome_.proposals = static_cast<std::int64_t>(front.size());
-    // By what the model says of them, the best first: it is no more than what a placement needs,
-    // up to overlaps inside operators.
+    // By the model's estimate, the best first: it does not exceed the need of a placement, up to
+    // overlaps inside operators.
     SortByModel(&front, false);
     const auto fits = [&](const Combination& combination) {
       return HasBudget() && Fits(combination.cost.bytes, TotalByModel(combination.cost));
@@ -229,8 +229,8 @@ class Planner {
     return best;
   }
 
-  // The model is no more than what a placement needs, and may be much less: what it thinks hardly
-  // worse than the best may be better.
+  // The estimate does not exceed the need of a placement, and may be much less: a proposal with a
+  // slightly worse estimate may be better.
   Status TryNear(const RegionSearch& search) {
     if (options_.whole_front || (HasBudget() && Fits(proposals_[Best()]))) return {};
     const std::int64_t score = ScoreOf(proposals_[Best()]);
@@ -250,8 +250,8 @@ class Planner {
     return Refine(from, search);
   }
 
-  // A plan of one run takes the place of the regions that it touches in a proposal, as long as that
-  // helps and an effort is left. What the model thinks best comes first.
+  // A plan of one run replaces the regions that it touches in a proposal, as long as that helps and
+  // effort remains. The best estimate comes first.
   Status Improve(std::size_t* at, const RegionSearch& search) {
     int left = kMaxImprovements;
     for (bool improved = true; improved && left > 0 && !Stopped();) {
@@ -335,7 +335,7 @@ class Planner {
     return runs;
   }
 
-  // By what is to be small; `cheap`: by the work.
+  // By the minimised number; `cheap`: by the work.
   template <typename T>
   void SortByModel(std::vector<T>* items, bool cheap) const {
     std::stable_sort(items->begin(), items->end(), [&](const T& a, const T& b) {
@@ -345,7 +345,7 @@ class Planner {
                    : std::tuple(bytes_a, a.cost.macs) < std::tuple(bytes_b, b.cost.macs);
     });
   }
-  // What is to be small, by the model.
+  // The minimised number, by the model.
   std::int64_t ScoreOf(const Cost& cost) const {
     return CountsTotal() ? TotalByModel(cost) : cost.bytes;
   }
@@ -478,7 +478,7 @@ class Planner {
            (!by.macs || a.macs <= b.macs);
   }
 
-  // The word of the independent checker on the plan whose arena was counted.
+  // Checks the plan whose arena was counted, independently of the planner.
   Status Verify(std::size_t proposal) const {
     if (proposals_[proposal].regions.empty()) return {};
     NEAP_TRY(Graph realised, GraphOf(graph_, proposals_[proposal]));
@@ -507,7 +507,7 @@ class Planner {
         beaten = !IsNoWorse(proposals_[i], proposals_[j]) ||
                  std::pair(proposals_[j].tiles, j) < std::pair(proposals_[i].tiles, i);
       }
-      // The best one was checked, and is what the caller asked for.
+      // The best one has been checked and is returned.
       if (beaten && (options_.whole_front || i != best)) continue;
       if (options_.whole_front) NEAP_CHECK_OK(Verify(i));
       outcome_.front.push_back(proposals_[i]);
@@ -553,7 +553,7 @@ class Planner {
   std::vector<plan::Plan> plans_;    // of each
   std::int64_t realised_ = 0;
   std::set<Key> tried_;
-  std::size_t reference_ = 0;  // what a proposal has to beat
+  std::size_t reference_ = 0;  // the best result so far
   std::map<Stretch, std::vector<RegionCandidate>> uneven_;
   SearchOutcome outcome_;
 };

@@ -24,8 +24,8 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::TensorId;
 
-// What is planned is run at its addresses: no byte is shared wrongly, outputs are those of the
-// network as it is.
+// Plans are run at their addresses: no byte is shared wrongly, outputs are those of the original
+// network.
 TEST(Plan, RealisedPlansRunAtTheirAddresses) {
   Random random(21);
   int cut = 0;

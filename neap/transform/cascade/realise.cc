@@ -25,7 +25,7 @@ using graph::TensorId;
 using ops::Box;
 using ops::OpKind;
 
-// What regions have in common.
+// State shared by all regions.
 struct Shared {
   TileBodies bodies = TileBodies::kClones;
   std::size_t first_body = 0;     // subgraphs that there are without bodies
@@ -180,8 +180,8 @@ Result<std::vector<OpId>> SequenceOf(const Subgraph& from, const std::vector<OpI
   return sequence;
 }
 
-// Folded operators are no steps, but nodes of the file as any other: each stands where its first
-// reader needs it, behind the operators whose outputs it reads (Shape of an activation).
+// Folded operators are not steps, but nodes of the file like any other: each comes where its first
+// consumer needs it, after the producers of its inputs (Shape of an activation).
 class FoldedBetween {
  public:
   explicit FoldedBetween(const Subgraph& subgraph)
@@ -189,7 +189,7 @@ class FoldedBetween {
         producer_(graph::Producers(subgraph)),
         taken_(subgraph.ops.size(), false) {}
 
-  // Those that the operator needs and that no operator before it needed; what is read comes first.
+  // Those that the operator needs and that no operator before it needed; producers come first.
   std::vector<OpId> TakeBefore(OpId reader) {
     std::vector<OpId> found;
     Collect(reader, &found);

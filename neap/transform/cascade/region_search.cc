@@ -20,7 +20,7 @@ using graph::Shape;
 using graph::Subgraph;
 using graph::TensorId;
 
-// What an operator of a tile costs here, in about nanoseconds.
+// The cost of an operator of a tile here, approximately in nanoseconds.
 constexpr std::int64_t kTiledOperator = 150;
 constexpr std::int64_t kRefusedOperator = 50;  // likewise, of a tile that is not possible
 constexpr std::int64_t kPartial = 60;          // likewise, of a way through the order
@@ -237,7 +237,7 @@ void RegionSearch::TryGrids(const Stretch& run) {
   for (const std::int64_t parts : rows) {
     TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], parts)});
   }
-  // Where slices of whole rows are free, tiles of other shapes pay for what they copy.
+  // Where slices of whole rows are free, tiles of other shapes have to copy.
   const bool few = rules_.kernels != ops::KernelLibrary::kNone && !grids.all;
   const std::int64_t most = few ? std::min<std::int64_t>(grids.max_tiles, 16) : grids.max_tiles;
   for (const std::int64_t parts : columns) {
@@ -295,7 +295,7 @@ void RegionSearch::SearchFrom(std::size_t begin) {
   }
 }
 
-// What the operators before a position cost; how, by links.
+// The cost of the operators before a position; the choices are linked.
 struct RegionSearch::Partial {
   Cost cost;
   std::size_t from = 0;      // position

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What TVM's cascader answers, as numbers: propagation, counts of stripes, buffers, ways to cut.
+// Results of TVM's cascader, as numbers: propagation, counts of stripes, buffers, ways to cut.
 #include "testing/stripes.h"
 
 #include <gtest/gtest.h>
@@ -265,7 +265,7 @@ bool FollowsAnAxis(const std::vector<Fraction>& row) {
 }
 
 // Before it is clipped, a box needs as many indices along each axis that follows an axis of the
-// output as the matrix says, and no more than the whole along the others.
+// output as the matrix has, and no more than the whole along the others.
 void CompareWithMatrix(const Subgraph& subgraph, const Op& op, std::size_t input, Random* random,
                        int* compared) {
   const auto propagator = PropagatorOf(subgraph, op, input);

@@ -116,7 +116,7 @@ void TileWriter::AddSlice(const Tile& tile, const TileStep& step,
   to_.ops.push_back(std::move(op));
 }
 
-// One for all that say the same: TensorFlow Lite Micro keeps a record of each.
+// Equal ones are shared: TensorFlow Lite Micro keeps a record of each.
 TensorId TileWriter::AddConstant(std::string name, const std::vector<std::int64_t>& values) {
   const auto found = constants_.find(values);
   if (found != constants_.end()) return found->second;

@@ -117,7 +117,7 @@ class Tiler {
     return {};
   }
 
-  // What everything behind a tensor needs of it.
+  // The part of a tensor that its consumers need.
   Status Demand(const Box& box) {
     needed_.clear();
     needed_[output_] = box;
@@ -126,7 +126,7 @@ class Tiler {
       const OpId id = plan_.ops[k];
       const Op& op = subgraph_.ops[id];
       const auto out = needed_.find(op.outputs[0]);
-      if (out == needed_.end()) return Refuse(id, op, "nothing in its region uses what it writes");
+      if (out == needed_.end()) return Refuse(id, op, "its outputs have no consumer in its region");
       if (!ops::ComputesPart(subgraph_, op, out->second)) {
         return Refuse(id, op, "its arithmetic depends on all of its input");
       }
@@ -134,7 +134,7 @@ class Tiler {
         const TensorId input = op.inputs[i];
         if (!input.valid()) continue;
         auto need = ops::NeedOf(subgraph_, op, i, out->second);
-        if (!need) return Refuse(id, op, "what a part of its output needs is not known");
+        if (!need) return Refuse(id, op, "the input of a part of its output is not known");
         if (ops::IsEmpty(need->box)) return Refuse(id, op, "a part of its output needs nothing");
         const graph::Tensor& tensor = subgraph_.tensors[input];
         if (tensor.constant) {

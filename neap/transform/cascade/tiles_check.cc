@@ -96,7 +96,7 @@ class TileCheck {
                             ? CoversBox(ops::WholeBox(*subgraph_.tensors[out.whole].shape), out.box)
                             : tile_.tensors[static_cast<std::size_t>(source)].whole == out.whole &&
                                   CoversBox(PartOf(source), out.box);
-    if (!inside || !CoversBox(out.box, used)) return "a slice takes what is not there";
+    if (!inside || !CoversBox(out.box, used)) return "a slice takes a part that does not exist";
     if (source != kWhole) Use(source, used);
     return "";
   }
@@ -177,7 +177,7 @@ class TileCheck {
 std::string FindWrongTile(const Subgraph& subgraph, const RegionPlan& plan,
                           const std::vector<Tile>& tiles) {
   const Border border = BorderOf(subgraph, plan.ops);
-  if (border.outputs.size() != 1) return "a region has not one output";
+  if (border.outputs.size() != 1) return "a region does not have exactly one output";
   std::int64_t elements = 0;
   for (std::size_t t = 0; t < tiles.size(); ++t) {
     const Tile& tile = tiles[t];

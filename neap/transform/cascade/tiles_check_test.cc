@@ -88,7 +88,7 @@ TEST_F(TilesCheckTest, AnotherPartOfAnyTensorIsFound) {
   }
 }
 
-// One row less than what the tile uses.
+// One row less than the tile uses.
 TEST_F(TilesCheckTest, AMissingRowOfAnyTensorIsFound) {
   for (std::size_t t = 0; t < tiles_.size(); ++t) {
     for (std::size_t k = 0; k < tiles_[t].tensors.size(); ++k) {

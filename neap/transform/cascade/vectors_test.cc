@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What TVM's cascader answers for whole networks: bounds of its proposals, arenas of its tests. Its
-// numbers are held as limits: fronts here reach from the graph as it is to less than its least.
+// Results of TVM's cascader for whole networks: bounds of its proposals, arenas of its tests. Its
+// numbers are limits: fronts here reach from the original graph to less than its minimum.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -124,13 +124,13 @@ TEST(Proposals, TheDiamondOfMobileNetV2) {
   wide = net.Depthwise(wide, {{3, 3}});
   net.Output(net.Add(net.Conv(wide, 24, {}), narrow));
   const Bytes bytes = FrontOf(net, Copying(), 16);
-  // All of input and first output beside each other is what TVM cannot go below.
+  // TVM cannot go below the sum of the whole input and the first output.
   EXPECT_LE(bytes.least, 56 * 56 * (96 + 24));
   EXPECT_EQ(bytes.most, 56 * 56 * (24 + 144 + 144));
   EXPECT_LT(bytes.most, 990'000);
 }
 
-// Two convolutions of which the second skips most of what the first one makes: 4,064 bytes beside
+// Two convolutions of which the second skips most of the output of the first: 4,064 bytes beside
 // input and output on the smallest Ethos-U55.
 TEST(Proposals, TwoConvolutionsOnALargeImage) {
   Layers net;

@@ -157,8 +157,8 @@ void Draft::SetPieces(TensorId source, Pieces value, bool free) {
 
 void Draft::SetSame(TensorId source, TensorId of) { values_[source].same_as = of; }
 
-// What a concatenation reads for one of its parts: the part, where it is there in one piece, else
-// what it would be made of.
+// The inputs of a concatenation for one of its parts: the part, if it exists in one piece, else its
+// pieces.
 void Draft::Expand(TensorId source, std::size_t axis, std::vector<TensorId>* tensors) const {
   source = RootOf(source);
   if (const TensorId tensor = TensorFor(source); tensor.valid()) {
@@ -203,8 +203,8 @@ void Draft::EmitConcat(TensorId source, const Pieces& pieces) {
   Emit(std::move(op));
 }
 
-// In one piece the input may be written over, in pieces it could not be: an operator that costs
-// nothing bounds both.
+// In one piece the input may be overwritten, in pieces it could not be: an operator without cost
+// bounds both.
 bool Draft::IsFreeInPlace(OpId id) const {
   const Op& op = SourceOp(id);
   if (!relaxed_ || !settings_.in_place || !IsPlain(id) || op.inputs.empty() ||
@@ -291,12 +291,12 @@ void Draft::Settle(OpId id) {
   }
 }
 
-// A graph output whose operator was taken out is written by whoever makes its value.
+// A graph output whose operator was removed is written by the producer of its value.
 void Draft::WriteOutputs() {
   std::vector<TensorId>& outputs = to().outputs;
   for (const TensorId output : from().outputs) {
     if (IsFree(output)) {
-      // Of a bound: what is an output is there to the end, in pieces.
+      // Of a bound: an output is live to the end, in pieces.
       std::erase(outputs, output);
       for (const TensorId tensor : Readable(output)) outputs.push_back(tensor);
       continue;

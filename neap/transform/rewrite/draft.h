@@ -102,8 +102,8 @@ class Draft {
   bool limited() const { return limited_; }
   // The value of `source` is that of `of`.
   void SetSame(graph::TensorId source, graph::TensorId of);
-  // Of a relaxed draft: the operator may write over its first input, which is free, and then costs
-  // nothing (Keep()).
+  // Of a relaxed draft: the operator may overwrite its first input, which is free, and then has no
+  // cost (Keep()).
   bool IsFreeInPlace(graph::OpId id) const;
   // The operator as it is, on whole inputs.
   void Keep(graph::OpId id);

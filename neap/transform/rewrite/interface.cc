@@ -85,7 +85,7 @@ class Finder {
   std::vector<OpId> Find(Ends ends) const {
     std::vector<OpId> found;
     IdVector<TensorId, char> taken(main_.tensors.size(), 0);
-    // What one of them hands over must not be what another takes back.
+    // An output of one of them must not be an input of another.
     for (const OpId id : main_.ops.Ids()) {
       const Op& op = main_.ops[id];
       if (ends.inputs && FitsInput(id)) {

@@ -105,7 +105,7 @@ TEST(Interface, CallerAndModelComputeWhatTheModelDid) {
   }
 }
 
-// What another operator reads, or is an output itself, stays.
+// A tensor that another operator reads, or that is an output itself, stays.
 TEST(Interface, OnlyConversionsAtTheEndsAreMoved) {
   EXPECT_EQ(ConversionsAtEnds(Tflite(true), {true, true}), std::vector<OpId>{OpId(0)});
   Graph read_twice = Tflite();

@@ -62,9 +62,9 @@ Settings SettingsFor(plan::Runtime runtime, Settings base) {
 
 namespace {
 
-// What operators that are open read, also through operators that a rule replaces. Decided one way
-// they read pieces, the other way the whole. A bound must not have both alive, nor the larger one:
-// whoever reads such a value reads pieces that cost nothing to put together.
+// The inputs of open operators, also through operators that a rule replaces. One decision lets them
+// read pieces, the other the whole. A bound must not count both as live, nor the larger one:
+// consumers of such a value read pieces that cost nothing to join.
 std::set<graph::TensorId> ReadByOpen(const Draft& draft, const std::vector<OpId>& order,
                                      const Choices& choices) {
   std::set<graph::TensorId> read;
@@ -90,7 +90,7 @@ std::set<graph::TensorId> ReadByOpen(const Draft& draft, const std::vector<OpId>
   return read;
 }
 
-// One pass over the operators; the draft says then what was needed whole.
+// One pass over the operators; afterwards the draft knows which values are needed whole.
 std::optional<OpId> Pass(Draft* draft, const std::vector<OpId>& order, const Choices& choices,
                          std::vector<OpId>* applied,
                          std::map<OpId, plan::Exactness>* exactness = nullptr) {
@@ -161,8 +161,8 @@ std::vector<OpId> RunnableOrder(const graph::Subgraph& subgraph) {
 
 Composed Compose(const Facts& facts, const std::vector<OpId>& order, const Choices& choices,
                  const Settings& settings, Purpose purpose) {
-  // What is needed whole shows only at the end, and changes of how many parts a value is: orders of
-  // parts are for the second time.
+  // The values that are needed whole are known only at the end, and change the number of parts of a
+  // value: orders of parts are for the second pass.
   Choices any_order = choices;
   for (auto& [op, choice] : any_order) {
     if (choice.rule->variants == nullptr) choice.parameters.clear();
@@ -183,8 +183,8 @@ Composed Compose(const Facts& facts, const std::vector<OpId>& order, const Choic
 
 namespace {
 
-// The rules do more to the outputs than the application says. A sum whose terms are named in
-// another order than the file's is one of floats that are added in another order.
+// The rules change the outputs more than the application declares. A sum of floats with its terms
+// in another order than the file's is added in another order.
 bool ClaimsTooMuch(const plan::Rewrite& application, plan::Exactness exactness) {
   if (application.exactness != plan::Exactness::kBitwise) return false;
   const bool reordered =

@@ -107,7 +107,7 @@ TEST(RewriteTest, BitwiseRulesKeepEveryByte) {
   }
 }
 
-// An edited graph whose slices are mixed up: what the test above rests on must see it.
+// An edited graph whose slices are exchanged: the comparison of the test above must find it.
 TEST(RewriteTest, AWrongRewriteIsSeen) {
   Random random(2);
   int wrong = 0;
@@ -148,7 +148,7 @@ TEST(RewriteTest, AWrongRewriteIsSeen) {
   EXPECT_GT(seen * 10, wrong * 6);
 }
 
-// A convolution over a concatenation of inputs, and what bounds its error.
+// A convolution over a concatenation of inputs, and the bound of its error.
 struct ConvCase {
   Graph graph;
   std::int64_t products = 0;  // of one output
@@ -249,7 +249,7 @@ TEST(RewriteTest, FloatPartialSumsKeepTheirBound) {
       partial.parameters.push_back(
           static_cast<std::int64_t>((k + static_cast<std::size_t>(i)) % conv.parts));
     }
-    // What is not bitwise may not be called so.
+    // An inexact application must not be declared bitwise.
     ASSERT_FALSE(Apply(conv.graph, std::vector{concat, partial}, settings));
     partial.exactness = plan::Exactness::kReassociates;
     const auto edited = Apply(conv.graph, std::vector{concat, partial}, settings);
@@ -419,7 +419,7 @@ void CompareWithAllChoices(std::uint64_t seed, plan::Runtime runtime, SearchCoun
       }
       peaks.push_back(applied == mask ? peak->peak_bytes : -1);
     }
-    // What is left open bounds every way to decide it.
+    // An open choice bounds every decision of it.
     for (int draw = 0; draw < 6; ++draw) {
       const auto masks = static_cast<std::int64_t>(peaks.size());
       const auto open =

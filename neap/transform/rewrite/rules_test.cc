@@ -98,7 +98,7 @@ std::string NameOf(const testing::TestParamInfo<RuleAndFlavour>& instance) {
 
 INSTANTIATE_TEST_SUITE_P(All, RuleTest, testing::ValuesIn(Instances()), NameOf);
 
-// TensorFlow Lite Micro loads no CONCATENATION of more than ten: what is flattened stays within it.
+// TensorFlow Lite Micro loads no CONCATENATION of more than ten: flattened ones stay within it.
 TEST(SettingsTest, ConcatenationsStayWithinTheRuntime) {
   Random random(3);
   int more = 0;

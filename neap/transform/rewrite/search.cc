@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where to rewrite. A choice for every operator that some rule fits, in the order of the operators;
-// a prefix of choices has a bound: the least peak of the graph in which every operator behind the
-// prefix is relaxed (Rule::relax), which no completion is below. Branch and bound over that, from a
-// start that local search has found; then whatever can be left out without harm is left out.
+// Where to rewrite. A choice for every operator that some rule matches, in the order of the
+// operators; a prefix of choices has a bound: the minimum peak of the graph in which every operator
+// after the prefix is relaxed (Rule::relax), a lower bound of every completion. Branch and bound
+// over that, from a start of local search; then applications that the peak does not need are
+// removed.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -27,7 +28,7 @@ namespace {
 using graph::OpId;
 using graph::TensorId;
 
-// Most states of one order search inside: a graph that needs more is bounded, not proven.
+// Maximum states of one order search inside: a graph that needs more is bounded, not proven.
 constexpr std::int64_t kStatesEach = 20'000;
 // Of a first look, which gives the bounds that cost next to nothing.
 constexpr std::int64_t kFewStates = 64;
@@ -35,7 +36,7 @@ constexpr std::int64_t kFewStates = 64;
 constexpr std::int64_t kStatesOfQuestion = 4096;
 // Where a wrong no costs an operator or a byte count in the report, not the peak.
 constexpr std::int64_t kStatesOfTrim = 1024;
-// What Trim() tries where the least peak is not known.
+// The trials of Trim() where the minimum peak is not known.
 constexpr int kFewTries = 9;
 // Where the answer closes a part of the tree.
 constexpr std::int64_t kStatesOfBound = 16'384;
@@ -181,8 +182,8 @@ class Searcher {
     limits_.observer({best_peak_, lower_bound_, evaluations_});
   }
 
-  // The least peak of the graph of these choices. With `question`, only whether it is below that;
-  // `exact` then asks for a bound as well, which a first look gives.
+  // The minimum peak of the graph of these choices. With `question`, only whether it is below that;
+  // `exact` then also requires a bound, which an inexpensive first pass computes.
   Result<compile::PeakOfOrder> Evaluate(const Choices& choices, bool exact,
                                         std::optional<std::int64_t> question = std::nullopt,
                                         std::int64_t states = kStatesOfQuestion) {
@@ -276,8 +277,8 @@ class Searcher {
     return {};
   }
 
-  // Whether a rule gives its operator's output in pieces, so that what may become of the readers
-  // depends on it.
+  // Whether a rule splits its operator's output into pieces, so that the choices of the consumers
+  // depend on it.
   static bool MakesPieces(const Variable& variable) {
     return variable.rule->info.name == "kernel-wise" || variable.rule->info.name == "split-conv";
   }
@@ -288,7 +289,7 @@ class Searcher {
     const auto producer = graph::Producers(subgraph);
     std::map<OpId, std::size_t> index;
     for (std::size_t i = 0; i < variables_.size(); ++i) index[variables_[i].op] = i;
-    std::map<OpId, std::set<std::size_t>> seen;  // by what an operator's output depends on
+    std::map<OpId, std::set<std::size_t>> seen;  // by the inputs of an operator's output
     std::vector<std::set<std::size_t>> dependencies(variables_.size());
     for (const OpId id : order_) {
       std::set<std::size_t> from;
@@ -314,10 +315,10 @@ class Searcher {
     return static_cast<int>(variables_[variable].alternatives.size());
   }
 
-  // Those first that raise the bound most when they are decided: the others are left open where
-  // the bound has been reached. What others depend on comes before them. A value that no better
-  // choice has, whatever the others are, is one no longer: `known` is what is left then. True:
-  // nothing is left, the best choice is the best of all.
+  // Those first that raise the bound most when they are decided: the others are left open where the
+  // bound has been reached. Dependencies come first. A value that no better choice has, for any
+  // values of the others, is removed: `known` are the remaining ones. True: none remain, the best
+  // choice is optimal.
   //
   // A rule that does not fit when its turn comes leaves its operator whole, so that `known` is
   // right for choices in which it does not fit, too: they count as those in which it is whole.
@@ -358,7 +359,7 @@ class Searcher {
     NEAP_TRY(const bool proven, OrderVariables(&prefix));
     std::int64_t open_bound = std::numeric_limits<std::int64_t>::max();
     if (!proven) NEAP_CHECK_OK(Branch(0, lower_bound_, &prefix, &open_bound));
-    // What was not explored is not below its own bounds.
+    // Unexplored choices are not below their own bounds.
     lower_bound_ = std::max(lower_bound_, std::min(best_peak_, open_bound));
     return {};
   }
@@ -394,9 +395,9 @@ class Searcher {
     return {};
   }
 
-  // Leaves out what is not needed for the peak, later operators first. Where the least peak of the
-  // best choice is not known, a longer search may find a lower one that needs them: few are tried,
-  // and none where evaluations are so dear that the best choice has had few of them.
+  // Removes applications that the peak does not need, later operators first. Where the minimum peak
+  // of the best choice is not known, a longer search may find a lower one that needs them: few are
+  // tried, and none where evaluations are so expensive that the best choice has had few of them.
   Status Trim() {
     int tries = std::numeric_limits<int>::max();
     if (!best_is_known_) tries = work_ > search_.max_work * 5 / 4 ? 0 : kFewTries;
@@ -456,9 +457,9 @@ class Searcher {
     return found;
   }
 
-  // Choices that fit in the end, each with what it saves.
+  // Final choices, each with its saving.
   Result<Found> MakeFound() {
-    // What has been found is finished in the time that was kept for it.
+    // The result is completed in the time that was reserved for it.
     options_.limits.deadline = all_limits_.deadline;
     Choices choices = ChoicesOf(best_);
     if (!settings_.keep_order || settings_.sums == Sums::kInPlace) {
@@ -509,7 +510,7 @@ class Searcher {
           !IsOver(all_limits_)) {
         Choices without = choices;
         without.erase(op);
-        // There may be fewer parts now: an order of them says nothing.
+        // There may be fewer parts now: an order of them has no meaning.
         for (auto& [other, left] : without) {
           if (left.rule->variants == nullptr) left.parameters.clear();
         }
@@ -523,7 +524,7 @@ class Searcher {
 
   const graph::Graph& graph_;
   const Limits limits_;       // of the search
-  const Limits all_limits_;   // with what comes after it
+  const Limits all_limits_;   // with its successors
   compile::Options options_;  // of each evaluation
   const SearchOptions& search_;
   const Settings settings_;

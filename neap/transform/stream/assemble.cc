@@ -62,8 +62,8 @@ class Mover {
     return true;
   }
 
-  // The smallest one that stands in another's way goes where it is in nobody's: the highest gap,
-  // or on top of all.
+  // The smallest one that blocks another one moves to the highest gap where it blocks none, or on
+  // top of all.
   void StepAside(const std::vector<std::size_t>& waiting) {
     std::size_t smallest = planes_.size();
     for (const std::size_t p : waiting) {
@@ -107,8 +107,8 @@ class Mover {
   std::vector<StreamMove> moves_;
 };
 
-// The same placement with what is only passed on in another place: on top as it is, or below all
-// else. In the order in which it lies now, so that nothing has to pass by something else.
+// The same placement with the tensors that only pass through in another place: on top, or below all
+// others. In their present order, so that none has to move past another.
 std::vector<SegmentPlacement> Arranged(const Network& network, const SegmentPlacement& placement,
                                        const std::map<int, std::int64_t>& places) {
   std::vector<Placed> held(placement.planes.begin() + static_cast<std::ptrdiff_t>(placement.dying),
@@ -133,7 +133,7 @@ std::vector<SegmentPlacement> Arranged(const Network& network, const SegmentPlac
   };
   std::vector<SegmentPlacement> both(2, placement);
   pile_up(from, &both[0]);
-  // Sums stay where 32 bits may lie.
+  // Sums stay at offsets that are aligned to 32 bits.
   std::int64_t shift = pile_up(0, &both[1]);
   shift = (shift + kSumAlignment - 1) / kSumAlignment * kSumAlignment;
   SegmentPlacement& above = both[1];
@@ -161,7 +161,7 @@ class Assembler {
   Assembled Make() {
     result_.heights.assign(network_.images.size(), 1);
     for (const SegmentChoice& choice : segments_) AddPart(choice);
-    // Copies last: they have the room of the highest segment.
+    // Copies last: they may use the memory of the highest segment.
     result_.arena_bytes = 0;
     std::int64_t touched = 0;
     for (const Part& part : parts_) {
@@ -330,7 +330,7 @@ class Assembler {
     result_.stream.segments.push_back(std::move(later));
   }
 
-  // Rows begin to be kept: what is recomputed lies elsewhere from there on, all else stays.
+  // Rows begin to be kept: recomputed images have another place from there on, all others stay.
   plan::StreamSegment LaterOf(plan::StreamSegment* segment, const SegmentPlacement& placement,
                               const BlockSchedule& schedule) const {
     plan::StreamSegment later = *segment;

@@ -95,7 +95,7 @@ class AxisPlanner {
     std::vector<StreamRange>& now = now_;
     for (std::size_t t = tensors_.size(); t-- > 0;) {
       const Tensor& tensor = tensors_[t];
-      // What this step's readers need.
+      // The rows that this step's consumers need.
       StreamRange need{tensor.size, 0};
       for (const Edge& edge : tensor.readers) {
         const StreamRange& reader = now[static_cast<std::size_t>(edge.lane)];
@@ -111,7 +111,7 @@ class AxisPlanner {
       high = std::max(high, need.last);
       std::int64_t low = done_[t];
       if (tensor.recomputed) {
-        // Nothing was kept: what is needed again is computed again, also when keeping begins.
+        // No rows were kept: rows needed again are computed again, also when keeping begins.
         const bool kept = !again && (number == 0 || (number - 1) * 256 >= steps_ * switch_step_);
         if (!kept) low = std::min(low, need.first);
         if (again && need.empty() && !is_last) high = low = done_[t];
@@ -127,9 +127,9 @@ class AxisPlanner {
     }
   }
 
-  // Rows begin to be kept: those that are still needed are computed once more, in a step of their
-  // own, so that no block is higher than others: what the next row of a reader needs, and what the
-  // rows that readers compute once more need.
+  // Rows begin to be kept: those that are still needed are computed again, in a separate step, so
+  // that no block is higher than others: the needs of the next row of a consumer, and of the rows
+  // that consumers compute again.
   void Refill() {
     switch_row_ = ranges_[0].size();
     std::vector<std::int64_t> from = done_;
@@ -186,7 +186,7 @@ class Builder {
     return true;
   }
 
-  // Inputs that nobody has read before.
+  // Inputs that no operator has read before.
   void FeedInputs(const std::vector<int>& nodes) {
     for (std::size_t i = 0; i < network_.images.size(); ++i) {
       const Image& image = network_.images[i];
@@ -219,7 +219,7 @@ class Builder {
       const Image& value = network_.image(lane.image);
       const bool left =
           value.last_use >= choice_.last && (lane.node >= choice_.first || lane.node < 0);
-      // A result that nobody reads has to be computed all the same.
+      // A result without consumers has to be computed, too.
       const bool unread = value.readers.empty() && !value.is_output;
       if (!left && !unread) continue;
       const plan::StreamImage& boxes = Boxes(lane);

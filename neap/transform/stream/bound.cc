@@ -138,7 +138,7 @@ class BoundsOfNetwork {
     KnownChain chain;
     const Read* reader = nullptr;  // of the next one
     const Image* next = nullptr;
-    // What accumulates its input as it comes holds nothing of it.
+    // An operator that accumulates its input as it arrives stores none of it.
     const bool kept = network_.image(image).is_output;
     for (int at = image;;) {
       const Image& value = network_.image(at);
@@ -168,8 +168,8 @@ class BoundsOfNetwork {
     return chain;
   }
 
-  // x times a gate that needs all of x: when the gate is there, x is whole and nothing has been
-  // read of it for good; so is what made x and is needed behind the gate.
+  // x times a gate that needs all of x: when the gate exists, x is whole and none of it can be
+  // freed; the same applies to inputs of x that are needed after the gate.
   std::int64_t OfGates() const {
     const std::size_t count = network_.nodes.size();
     constexpr std::size_t kMaxNodes = 4000;
@@ -238,7 +238,7 @@ class BoundsOfNetwork {
   const Network& network_;
   StreamInput input_;
   std::vector<Way> ways_;         // to each image
-  std::int64_t whole_bound_ = 0;  // of what does not depend on the heights of blocks
+  std::int64_t whole_bound_ = 0;  // of the parts that do not depend on the heights of blocks
   std::vector<KnownChain> chains_;
 };
 

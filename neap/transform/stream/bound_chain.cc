@@ -21,7 +21,7 @@ class Chain {
     if (links_.empty() || links_.size() > kMaxChain) return 0;
     FindPlaces();
     const std::size_t count = links_.size();
-    // Of what lies before tensor l, and behind it with itself.
+    // Of the tensors before tensor l, and of tensor l and the later ones.
     std::vector<std::vector<std::int64_t>> before(count);
     std::vector<std::vector<std::int64_t>> behind(count);
     before[0].assign(places_[0].size(), 0);
@@ -48,8 +48,8 @@ class Chain {
   }
 
  private:
-  // What is live of tensor l is FineBytes() of its progress less what of it is dead when the next
-  // one is at `next`: of all progress that is far enough the least is that of a suffix.
+  // The live part of tensor l is FineBytes() of its progress minus the part that is dead when the
+  // next one is at `next`: the minimum over all sufficient progress is that of a suffix.
   struct Next {
     bool done = false;      // nothing of tensor l counts any more
     std::size_t first = 0;  // place of tensor l that is far enough
@@ -61,7 +61,7 @@ class Chain {
     return {links_[l].external || next >= links_[l + 1].rows,
             static_cast<std::size_t>(first - places_[l].begin()), Dead(l, next)};
   }
-  // Rows between windows are read by nobody.
+  // No operator reads the rows between windows.
   bool HasGaps(std::size_t l) const { return links_[l].map.extent < links_[l].map.scale; }
 
   std::vector<std::int64_t> Before(std::size_t l, const std::vector<std::int64_t>& last) const {
@@ -136,7 +136,7 @@ class Chain {
     const std::int64_t row = links_[l].row_bytes * kFine;
     return rows / kUnit * row + (rows % kUnit * row + kUnit - 1) / kUnit;
   }
-  // Of so many rows those that somebody reads.
+  // The rows among these that some operator reads.
   std::int64_t Counted(std::size_t l, std::int64_t rows) const {
     return std::min(rows, links_[l].rows_read);
   }
@@ -173,10 +173,10 @@ class Chain {
         std::min(links_[l + 1].rows / kUnit - 1, (links_[l].rows / kUnit + map.pad) / map.scale)};
   }
 
-  // A block of rows [a, b) grows column by column: what it needs, and what dies, is between what a
-  // rows and what b rows need. Calls `chord` with all blocks that are not too high and compute row
-  // y, as far as they matter: from a given row to one on the straight, or the other way round, the
-  // longest and the shortest of them are the least and the most anywhere between.
+  // A block of rows [a, b) grows column by column: its needs, and the freed rows, are between those
+  // of a rows and of b rows. Calls `chord` with all blocks that are not too high and compute row y,
+  // as far as they matter: from a given row to one on the straight line, or the other way round,
+  // the longest and the shortest of them are the minimum and the maximum anywhere between.
   template <typename Chord>
   void ForBlocks(std::size_t l, std::int64_t y, const Straight& straight,
                  const Chord& chord) const {
@@ -272,7 +272,7 @@ class Chain {
     if (rows >= 0 && rows <= links_[l].rows) list.push_back(rows);
   }
 
-  // A progress of tensor l and what it allows and needs of all others.
+  // A progress of tensor l, and the progress of all others that it allows and needs.
   void AddWithImages(std::size_t l, std::int64_t rows) {
     Add(l, rows);
     std::int64_t at = rows;
@@ -292,7 +292,7 @@ class Chain {
     for (std::size_t l = 0; l < links_.size(); ++l) {
       AddWithImages(l, 0);
       AddWithImages(l, links_[l].rows);
-      if (l > 0) {  // where the first row of the one before begins to die
+      if (l > 0) {  // where the first row of the one before begins to be freed
         const AxisMap& map = links_[l - 1].map;
         const std::int64_t most = links_[l].block_rows;
         for (std::int64_t more = 0; more <= most + 1; ++more) {
@@ -303,7 +303,7 @@ class Chain {
       }
       if (links_[l].resident) continue;
       for (std::size_t s = 0; s < samples; ++s) {
-        // Most of what matters happens in the first rows.
+        // Most relevant changes are in the first rows.
         const auto part = static_cast<std::int64_t>(s);
         const auto all = static_cast<std::int64_t>(samples);
         AddWithImages(l, std::min(links_[l].rows, 8 * kUnit) / all * part);

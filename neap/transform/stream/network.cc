@@ -196,14 +196,14 @@ class Maker {
     return index_[tensor];
   }
 
-  // The same of what is read. Nothing in a streamed plan puts a value where no operator does and no
-  // caller does.
+  // The same for inputs. A streamed plan stores no value that neither an operator nor the caller
+  // writes.
   Result<int> ReadImageOf(TensorId tensor) {
     const std::size_t before = network_.images.size();
     NEAP_TRY(const int image, ImageOf(tensor));
     if (network_.images.size() == before) return image;
     const std::string name = graph::Describe(tensor, subgraph_.tensors[tensor]);
-    return Fail(Refuse("tensor " + name + " is read, but nothing writes it").error());
+    return Fail(Refuse("tensor " + name + " is read, but has no producer").error());
   }
 
   Status AddNode(graph::OpId id) {
@@ -229,7 +229,7 @@ class Maker {
     bool again = false;
     for (const TensorId tensor : op.outputs) {
       if (!tensor.valid()) continue;
-      // What is computed once more is another image of the same tensor from here on.
+      // A recomputed tensor is another image from here on.
       const int before = index_[tensor];
       if (before >= 0 && network_.images[static_cast<std::size_t>(before)].producer >= 0) {
         again = true;

@@ -57,7 +57,7 @@ struct Image {
   graph::TensorId tensor;
   graph::ElementType type = graph::ElementType::kUnknown;
   plan::StreamImage shape;
-  int producer = -1;  // node; -1: an input of the subgraph, or nothing writes it
+  int producer = -1;  // node; -1: an input of the subgraph, or no producer
   int last_use = -1;  // last node that reads it; the number of nodes for outputs
   bool is_input = false;
   bool is_output = false;

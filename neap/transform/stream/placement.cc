@@ -31,7 +31,7 @@ class SegmentPlacer {
     PlaceInBlock();
     FindRings();
     Place(0);
-    // What dies early may lie where the drivers grow later on.
+    // Tensors freed early may be where the drivers grow later on.
     const std::size_t early = BestEarly();
     if (early > 0) {
       const std::int64_t without = placement_.bytes;
@@ -52,7 +52,7 @@ class SegmentPlacer {
     return std::find(drivers.begin(), drivers.end(), lane(l).image) != drivers.end();
   }
 
-  // An element-wise operator whose input dies in the same block may write over it.
+  // An element-wise operator whose input is freed in the same block may overwrite it.
   void FindAlias(std::size_t l) {
     const Lane& to = lane(l);
     if (to.node < 0 || network_.node(to.node).in_place < 0) return;
@@ -71,7 +71,8 @@ class SegmentPlacer {
     }
   }
 
-  // First fit, larger ones first, of what lives from its operator to its last reader in the block.
+  // First fit, larger ones first, of the tensors that are live from their operator to their last
+  // consumer in the block.
   void PlaceInBlock() {
     struct Part {
       std::size_t lane;
@@ -124,8 +125,8 @@ class SegmentPlacer {
     }
   }
 
-  // How many pixels of a ring have been touched after the blocks of a row step: what earlier rows
-  // have left, and a row that grows with the columns.
+  // How many pixels of a ring have been touched after the blocks of a row step: those of earlier
+  // rows, and a row that grows with the columns.
   struct Touched {
     std::int64_t before = 0;
     std::int64_t row = -1;  // pixels in front of the row; -1: this step computes none of the ring
@@ -216,7 +217,7 @@ class SegmentPlacer {
 
   bool IsSum(std::size_t l) const { return lane(l).node >= 0 && network_.node(lane(l).node).sums; }
 
-  // What a driver needs at the end; sums, all the time.
+  // The bytes of a driver at the end; of sums, all the time.
   std::int64_t DriverBytes(std::size_t l) const {
     const plan::StreamImage& shape = ImageOf(l).shape;
     return IsSum(l) ? shape.pixel_bytes * network_.node(lane(l).node).sum_bytes : shape.bytes();
@@ -238,8 +239,8 @@ class SegmentPlacer {
     return pixels * shape.pixel_bytes;
   }
 
-  // How many of the rings that die first should lie above the drivers, where the last driver grows
-  // into them when they are dead, if nothing but rings and drivers counted.
+  // How many of the rings that are freed first should be above the drivers, where the last driver
+  // grows into them when they are free, if only rings and drivers counted.
   std::size_t BestEarly() {
     const bool changes = std::any_of(later_.begin(), later_.end(),
                                      [](const Kept& kept) { return !kept.rings.empty(); });
@@ -272,7 +273,7 @@ class SegmentPlacer {
     return best;
   }
 
-  // `early`: so many of the rings that die first lie above the drivers.
+  // `early`: this many of the rings that are freed first are above the drivers.
   void Place(std::size_t early) {
     placement_.planes.clear();
     std::vector<bool> above(rings_.size(), false);
@@ -292,7 +293,7 @@ class SegmentPlacer {
     PlacePlanes();
   }
 
-  // Those that are full later lie higher: by then more of the input has died.
+  // Those that are full later are higher: by then more of the input has been freed.
   void PlaceRings(const std::vector<bool>& above) {
     top_ = placement_.block_bytes;
     for (std::size_t k = 0; k < rings_.size(); ++k) {
@@ -311,7 +312,7 @@ class SegmentPlacer {
     placement_.kept_bytes = top_ - placement_.block_bytes;
   }
 
-  // As sums lie.
+  // Aligned like sums.
   static std::int64_t Aligned(std::int64_t offset) {
     return (offset + kSumAlignment - 1) / kSumAlignment * kSumAlignment;
   }
@@ -320,7 +321,7 @@ class SegmentPlacer {
     for (const int image : schedule_.drivers) {
       for (std::size_t l = 0; l < Lanes(); ++l) {
         if (lane(l).image != image) continue;
-        // They make room for rows that begin to be kept.
+        // They move for rows that begin to be kept.
         const bool moves = top_ != drivers_from_;
         if (IsSum(l)) {
           drivers_from_ = Aligned(drivers_from_);
@@ -345,8 +346,8 @@ class SegmentPlacer {
     const auto keep_above = [&](std::int64_t end, std::int64_t from) {
       if (from < kNever) least = std::max(least, end - from * pixel);
     };
-    // Blocks [0, blocks) of row step `i`, whose ends are at most `most`. What is dead grows from
-    // block to block, so that most rows can be left out as a whole.
+    // Blocks [0, blocks) of row step `i`, whose ends are at most `most`. The dead part grows from
+    // block to block, so most rows can be skipped as a whole.
     const auto keep_above_row = [&](std::size_t l, std::size_t i, std::size_t blocks,
                                     std::int64_t most, const auto& end_of) {
       const std::int64_t first_dead = dead(l, i, 0);
@@ -410,8 +411,8 @@ class SegmentPlacer {
     return least;
   }
 
-  // The driver's operator is the only one that reads `image`, and may write over it; nothing else
-  // lies in between, so that the two have the same place.
+  // The driver's operator is the only consumer of `image`, and may overwrite it; no other tensor is
+  // in between, so the two have the same place.
   bool WritesInPlace(std::size_t l, int image) const {
     return schedule_.drivers.size() == 1 && schedule_.dying.size() == 1 && lane(l).node >= 0 &&
            later_[l].rings.empty() && network_.node(lane(l).node).in_place == image &&
@@ -457,7 +458,7 @@ class SegmentPlacer {
   std::vector<Kept> later_;            // of those that change when rows begin to be kept
   std::vector<int> alias_;             // the lane whose place it takes; -1: none
   std::vector<Ring> rings_;            // those kept beyond a block
-  std::vector<std::size_t> by_death_;  // their indices, those that die first first
+  std::vector<std::size_t> by_death_;  // their indices, those freed first come first
   std::size_t last_driver_ = 0;        // lane of the highest driver
   std::int64_t top_ = 0;               // end of rings and drivers
   std::int64_t drivers_from_ = 0;      // their place until rows begin to be kept

@@ -20,7 +20,7 @@ constexpr int kMaxRecomputed = 6;
 constexpr int kMaxPolishing = 8;
 constexpr int kAlways = 256;    // SegmentChoice::switch_step
 constexpr int kSwitchStep = 8;  // of 256
-// Of what a segment leaves, as fractions.
+// Of a segment's output, as fractions.
 constexpr std::pair<int, int> kRowBlocks[] = {{1, 4}, {1, 2}, {1, 1}, {2, 1}, {4, 1}};
 constexpr std::pair<int, int> kColumnBlocks[] = {{1, 4}, {1, 2}, {1, 1}, {2, 1}, {4, 1}};
 constexpr std::int64_t kInfinite = Edges::kInfinite;
@@ -184,8 +184,8 @@ class Searcher {
     }
   }
 
-  // Rows of some tensors computed again, in the stretches that stand in the way of a smaller arena:
-  // greedily the tensor that saves most bytes for its work, each for a part of the steps.
+  // Recomputes rows of some tensors, in the ranges that prevent a smaller arena: greedily the
+  // tensor with the largest saving for its work, each for a part of the steps.
   void Recompute() {
     std::set<std::pair<int, int>> tried;
     for (int round = 0; round < kMaxRounds && !Stopped(); ++round) {
@@ -193,7 +193,7 @@ class Searcher {
       std::vector<Edge> bases;
       for (const auto& list : edges_.by_first()) {
         for (const Edge& edge : list) {
-          // What a plan of that size would go over.
+          // The ranges that would exceed that size.
           const bool near = edge.bytes <= best_bytes_ + best_bytes_ / 4;
           const bool plain = !edge.choice.whole && edge.choice.recomputed.empty();
           const bool larger = edge.choice.last - edge.choice.first > 1;
@@ -297,9 +297,8 @@ class Searcher {
     }
   }
 
-  // One step to the side from what the greedy choice has led to: segments of plans of the front
-  // with rows of one tensor more or one less computed again, up to another step, or in other
-  // blocks.
+  // Neighbours of the greedy results: segments of plans of the front that recompute rows of one
+  // tensor more or less, up to another step, or in other blocks.
   void Polish() {
     std::set<SegmentChoice> done;
     for (int round = 0; round < kMaxPolishing && !Stopped(); ++round) {

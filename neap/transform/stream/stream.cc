@@ -41,7 +41,7 @@ bool IsExecutable(const Assembled& assembled) {
   return boxes <= plan::kMaxStreamBoxes && assembled.arena_bytes <= plan::kMaxStreamBytes;
 }
 
-// A plan that was found, and what its bound depends on.
+// A plan, and the parameters of its bound.
 struct Found {
   Candidate candidate;
   std::vector<std::int64_t> heights;  // most rows of a block of each image
@@ -97,8 +97,8 @@ std::vector<std::int64_t> HeightsOf(const Network& network, const Network& searc
   return heights;
 }
 
-// Plans of one subgraph. What does not depend on the objective is found once: the networks, what
-// their segments cost, and bounds.
+// Plans of one subgraph. Parts that do not depend on the objective are computed once: the networks,
+// the costs of their segments, and bounds.
 class Planner {
  public:
   Planner(const graph::Graph& graph, graph::SubgraphId subgraph, const Options& options,
@@ -158,8 +158,9 @@ class Planner {
     return least;
   }
 
-  // Plans with gates in two passes: all of those that stand in the way; then, as each costs work of
-  // its own, those alone that hold more than some size, down to the one that was reached.
+  // Plans with gates in two passes: first all gates that prevent a smaller arena; then, because
+  // each costs extra work, only those with more bytes than some size, down to the size reached
+  // before.
   Status AddTwoPasses() {
     const std::int64_t before = LeastBytes();
     const std::vector<Gate> gates = FindGates(network_);
@@ -231,7 +232,7 @@ plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
   }
   entry.stream = candidate.stream;
   entry.arena_bytes = entry.peak_bytes = candidate.arena_bytes;
-  // Only what the checker derives as well, by itself, is reported.
+  // Only bounds that the checker also derives, independently, are reported.
   entry.stream->lower_bound_bytes =
       std::min(candidate.stream.lower_bound_bytes, check::CheckedStreamBound(graph, entry));
   IdVector<graph::OpId, bool> seen(entry_graph.ops.size(), false);

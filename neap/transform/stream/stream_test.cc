@@ -134,8 +134,8 @@ TEST(Stream, RandomNetworksAreExact) {
   EXPECT_GT(twice, rounds / 50);
 }
 
-// One in which the highest segment can lie lower than the search laid it out: the arena is what is
-// touched, no more.
+// One in which the highest segment can be lower than the search placed it: the arena is the highest
+// byte that is touched.
 TEST(Stream, TheArenaIsNoHigherThanWhatIsLaidOut) {
   constexpr int kNumber = 2334;
   Random random(1);
@@ -156,7 +156,7 @@ TEST(Stream, RefusesWhatNoStepComputes) {
   EXPECT_EQ(refusal(whole), "");
   graph::Graph undriven = whole;
   undriven.subgraphs[kMain].inputs.clear();
-  EXPECT_THAT(refusal(undriven), testing::HasSubstr("is read, but nothing writes it"));
+  EXPECT_THAT(refusal(undriven), testing::HasSubstr("is read, but has no producer"));
   graph::Graph empty = whole;
   graph::Subgraph& subgraph = empty.subgraphs[kMain];
   subgraph.ops = {};
@@ -269,7 +269,7 @@ bool Mutate(Random* random, plan::EntryPlan* entry) {
   }
 }
 
-// What is wrong but for the height: an offset that was moved down may leave the top untouched.
+// Errors other than the height: an offset that was moved down may not change the top.
 bool IsWrong(const std::vector<std::string>& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const std::string& finding) {
     return finding.find("arena_bytes is") == std::string::npos &&
@@ -288,7 +288,7 @@ bool RunsRight(const graph::Graph& graph, const plan::EntryPlan& entry) {
   return true;
 }
 
-// Whatever the run finds wrong, the checker has found before; and most of what is changed is wrong.
+// Every error that the run finds, the checker has found before; and most changes are errors.
 TEST(Stream, CheckerFindsWhatRunsFind) {
   Random random(4);
   int mutants = 0;
@@ -317,7 +317,7 @@ TEST(Stream, CheckerFindsWhatRunsFind) {
   EXPECT_GE(caught, wrong);
 }
 
-// Every number in a plan that says where a channel or sums are, by name.
+// Every offset of a channel or of sums in a plan, by name.
 std::vector<std::pair<const char*, std::int64_t*>> PlacesOf(const graph::Graph& graph,
                                                             plan::Stream* stream) {
   std::vector<std::pair<const char*, std::int64_t*>> places;
@@ -334,7 +334,8 @@ std::vector<std::pair<const char*, std::int64_t*>> PlacesOf(const graph::Graph& 
   return places;
 }
 
-// Planes and sums at every offset of the arena: what the run finds wrong, the checker has found.
+// Planes and sums at every offset of the arena: every error that the run finds, the checker has
+// found.
 TEST(Stream, PlanesAndSumsAreCheckedWhereverTheyLie) {
   Random random(6);
   const int rounds = ManyCases(60);
@@ -453,9 +454,10 @@ TEST(Stream, EveryTimeOfSums) {
   EXPECT_GT(sums.wrong, 4);
 }
 
-// The sums and what they are computed from, one over the other in all ways.
+// The sums and their inputs, overlapping in all ways.
 TEST(Stream, EveryPlaceOfSums) {
-  // Of the ring's two rows the first step writes one: sums may lie over the other until it is.
+  // Of the ring's two rows the first step writes one: sums may overlap the other until it is
+  // written.
   const Sums::Steps rows = {{0, 1}, {1, 3}, {3, 4}};
   Sums sums;
   for (std::int64_t ring = 0; ring <= 34; ++ring) {

@@ -9,8 +9,8 @@
 // Memory, sums in place: the accumulator from the first part on, and one piece at a time, in place
 //   of the concatenation and the output: max over i of (x_i) + y in place of sum of x_i + y. The
 //   accumulator has the bytes of the output for floats, 4 or 1 byte an element for 8-bit integers;
-//   with 4 the result is made from it at the end. Sums as tensors: every partial sum is a tensor
-//   of the size of the output, and an Add holds two and its result.
+//   with 4 the result is computed from it at the end. Sums as tensors: every partial sum is a
+//   tensor of the size of the output, and an Add needs two and its result.
 // Exactness: integers with accumulators of 4 bytes: Bitwise, in Neap's executor. The sum of
 //   (x - zx) (w - zw) over all channels is the sum of those over the pieces, in 32-bit integers
 //   that wrap; bias, scale and activation come after it as before. Everything else Reassociates.
@@ -133,7 +133,7 @@ graph::Quantization StepsOf(const Draft& draft, const Op& op) {
   return steps;
 }
 
-// A tensor for partial sums; the output itself where it can hold them.
+// A tensor for partial sums; the output itself where its type suffices.
 TensorId Accumulator(Draft* draft, const Op& op, const std::string& suffix) {
   const TensorId made = draft->NewTensor(op.outputs[0], suffix);
   Tensor& tensor = draft->Edit(made);
@@ -300,8 +300,8 @@ std::int64_t BeyondPieces(const Draft& draft, const Op& op, std::int64_t whole_b
   return std::max<std::int64_t>(whole_bytes, 0);
 }
 
-// Whole, the concatenation is there beside the output; in parts, an accumulator of 4 bytes is
-// there beside the result. Every other way has at least the output and what is there anyway.
+// Whole, the concatenation is live beside the output; in parts, an accumulator of 4 bytes is live
+// beside the result. Every other way needs at least the output and the other live tensors.
 void Relax(Draft* draft, OpId id) {
   const Op& op = draft->SourceOp(id);
   const auto whole = graph::TensorBytes(draft->TensorOf(op.inputs[0]));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// concat: the pieces of a concatenation are its value; it is made only where an operator wants it
-// in one piece. By itself this flattens concatenations of concatenations and takes out those that
-// nobody reads whole; the rules for partitioned operators build on it.
+// concat: the pieces of a concatenation are its value; it is computed only where an operator needs
+// it in one piece. By itself this flattens concatenations of concatenations and removes those that
+// no operator reads whole; the rules for partitioned operators use it.
 //
 // Pattern: CONCATENATION / Concat.
 // Conditions: no fused activation; every part has the type, scale and zero point of the result (a
@@ -56,8 +56,8 @@ bool Apply(Draft* draft, OpId id, const Parameters& parameters) {
   std::size_t left = op.inputs.size();
   for (const TensorId input : op.inputs) {
     --left;
-    // Whether or not the part is needed whole as well: what pieces a value has depends on the
-    // choices alone.
+    // Whether or not the part is needed whole as well: the pieces of a value depend on the choices
+    // alone.
     const Pieces* pieces = draft->PiecesOf(input);
     const bool has_axis = pieces != nullptr && pieces->axis == value.axis;
     const bool few = value.pieces.size() + (has_axis ? pieces->pieces.size() : 1) + left <= most;

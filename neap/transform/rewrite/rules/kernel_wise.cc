@@ -9,7 +9,7 @@
 // Conditions: no channel needs another one (per_channel.h), which excludes convolutions of float
 //   activations with integer weights: they have one scale for all channels. Pieces are whole
 //   groups. Element-wise operators work along any axis.
-// Memory: the input need not be there in one piece, and a piece of it dies when its part has run.
+// Memory: the input need not exist in one piece, and a piece of it is freed when its part has run.
 //   Where the output is wanted whole, a concatenation of it replaces that of the input.
 // Exactness: Bitwise. f(concat(x1, x2)) = concat(f(x1), f(x2)), every element by the same
 //   arithmetic.

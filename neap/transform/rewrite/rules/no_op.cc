@@ -8,10 +8,10 @@
 //   RESHAPE-like, TRANSPOSE, SLICE, PAD, TILE and Cast that change nothing, and the second of two
 //   RESHAPEs or TRANSPOSEs that undo each other.
 // Conditions: input and output have the same type, shape, scale and zero point. An output of the
-//   graph keeps its name, so that its input has to be written by an operator and read by nobody
-//   else.
-// Memory: whoever read the output reads the input. In every order the steps that are left hold a
-//   subset of what they held.
+//   graph keeps its name, so its input has to be written by an operator and must have no other
+//   consumer.
+// Memory: consumers of the output read the input. In every order the remaining steps have a
+//   subset of their earlier live tensors.
 // Exactness: Bitwise. y = x.
 #include <algorithm>
 #include <numeric>
@@ -119,7 +119,7 @@ bool CopiesItsInput(const Draft& draft, const Op& op) {
 // The data input of SPLIT is its second one.
 TensorId DataOf(const Op& op) { return Is(op, OpKind::kSplit) ? InputOf(op, 1) : InputOf(op, 0); }
 
-// What the output is a copy of: its input, or what stood before an operator that this one undoes.
+// The source of the copy: its input, or the input of an operator that this one undoes.
 TensorId SourceOf(const Draft& draft, OpId id) {
   const Op& op = draft.SourceOp(id);
   const TensorId in = DataOf(op);

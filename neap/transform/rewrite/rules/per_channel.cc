@@ -20,9 +20,9 @@ using Kind = ChannelCut::Kind;
 using ops::Is;
 using ops::OpKind;
 
-// Element by element, with results that do not depend on where in the tensor an element stands:
-// kernels that compute several elements at a time approximate transcendental functions otherwise
-// at the end of a row, and are left out unless a table holds their values (kTabled).
+// Element by element, with results that do not depend on the position of an element in the tensor:
+// kernels that compute several elements at a time approximate transcendental functions otherwise at
+// the end of a row, and are left out unless a table contains their values (kTabled).
 constexpr auto kUnary = std::to_array<OpKind>(
     {OpKind::kAbs, OpKind::kCeil, OpKind::kFloor, OpKind::kLeakyRelu, OpKind::kNeg, OpKind::kRelu,
      OpKind::kRelu6, OpKind::kRelu0To1, OpKind::kReluN1To1, OpKind::kRound, OpKind::kSquare,

@@ -2,10 +2,10 @@
 //
 // slice: a part cut out of a concatenation along its own seams is that part.
 //
-// Pattern: SLICE, SPLIT, SPLIT_V / Slice, Split of a value in pieces, along their axis.
-// Conditions: every cut lies on a seam; along the other axes everything is taken; steps of one.
-// Memory: neither the copy that is cut out nor, if nobody else reads it whole, the concatenation.
-// Exactness: Bitwise. slice(concat(a, b, c), seam of b) = b.
+// Pattern: SLICE, SPLIT, SPLIT_V / Slice, Split of a value in pieces, along their axis. Conditions:
+// every cut is at a seam; along the other axes everything is taken; steps of one. Memory: saves the
+// copy and, if no other operator reads it whole, the concatenation. Exactness: Bitwise.
+// slice(concat(a, b, c), seam of b) = b.
 #include <algorithm>
 
 #include "neap/ops/op_table.h"

@@ -4,7 +4,7 @@
 // by one.
 //
 // Pattern: CONV_2D / Conv of one group -> an operator that works on pieces (kernel-wise or
-//   channel-wise), and nobody else.
+//   channel-wise), and no other operator.
 // Conditions: constant weights; the parameter is the number of pieces, all of one size.
 // Memory: one piece of the output at a time, if what follows takes it at once. The input lives
 //   until the last piece.

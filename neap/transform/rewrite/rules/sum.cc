@@ -2,9 +2,9 @@
 //
 // sum: a sum of many becomes a chain of Adds, in the order in which its terms arrive.
 //
-// Pattern: ADD_N / Sum of at least three terms.
-// Conditions: all terms have the shape and type of the result; float32, without quantisation.
-// Memory: a term dies when it has been added: the partial sum and one term in place of all terms.
+// Pattern: ADD_N / Sum of at least three terms. Conditions: all terms have the shape and type of
+// the result; float32, without quantisation. Memory: a term is freed when it has been added: the
+// partial sum and one term in place of all terms.
 //   In place (profiles that allow it) the partial sum is one tensor's bytes throughout.
 // Exactness: Sum in the order of its inputs is Bitwise: runtimes add the terms one after another.
 //   In another order, and ADD_N, which threads may share, Reassociates: n terms differ by at most
@@ -75,7 +75,8 @@ bool Apply(Draft* draft, OpId id, const Parameters& parameters) {
   return true;
 }
 
-// Every term may go as soon as it is there; what holds the sum meanwhile is not counted.
+// Every term may be freed as soon as it is computed; the storage of the sum meanwhile is not
+// counted.
 void Relax(Draft* draft, OpId id) {
   const Op& op = draft->SourceOp(id);
   std::vector<OpId> parts;
