@@ -51,8 +51,8 @@ class ExactSearch {
   Outcome Run() {
     Publish();
     FindBounds();
+    if (LargestOf(parts_) >= kLookFirst) Look();
     if (WantsPortfolio() && IsOpen()) {
-      ImproveHighest(FirstWork(), ShareOfTime(1, 8));
       stopper_.PauseAt(ShareOfTime(1, 3), kStatesBeforePortfolio);
     }
     Search();
@@ -96,12 +96,16 @@ class ExactSearch {
         if (searches_[s].Search(Floor(), states, &stopper_)) open = true;
         Publish();
       }
+      if (open && !stopper_.stopped()) Look();
     }
   }
 
-  // Before the search: what windows find at once.
-  std::int64_t FirstWork() const {
-    return std::min(portfolio_work_ / 8, kFirstWork * LargestOf(parts_));
+  // What windows find at once; only the first time.
+  void Look() {
+    if (!WantsPortfolio() || looked_ || !IsOpen()) return;
+    looked_ = true;
+    ImproveHighest(std::min(portfolio_work_ / 8, kFirstWork * LargestOf(parts_)),
+                   ShareOfTime(1, 8));
   }
 
   bool WantsPortfolio() const { return portfolio_work_ > 0; }
@@ -181,6 +185,9 @@ class ExactSearch {
   // that.
   static constexpr std::int64_t kStatesBeforePortfolio = 4'000'000;
   static constexpr std::int64_t kFirstWork = 200'000;  // per operator
+  // Operators from which the portfolio has a look before the search: below, a round of that often
+  // ends everything.
+  static constexpr OpIndex kLookFirst = 2'000;
 
   bool takes_over_;
   std::int64_t below_;
@@ -192,6 +199,7 @@ class ExactSearch {
   std::int64_t upper_ = 0;
   std::int64_t lower_ = 0;
   std::uint64_t portfolio_runs_ = 0;
+  bool looked_ = false;
 };
 
 // Work of the portfolio where there is no limit of time: little on small problems, which the search
