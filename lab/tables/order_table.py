@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 
-ENDINGS = {".tflite", ".onnx", ".json"}
+ENDINGS = {".tflite", ".onnx", ".json", ".gz"}
 
 
 def models(paths):

@@ -16,14 +16,6 @@
 namespace neap::schedule {
 namespace {
 
-std::vector<OpIndex> PositionsIn(const std::vector<OpIndex>& order) {
-  std::vector<OpIndex> position(order.size(), 0);
-  for (std::size_t at = 0; at < order.size(); ++at) {
-    position[At(order[at])] = static_cast<OpIndex>(at);
-  }
-  return position;
-}
-
 struct Links {
   std::vector<std::vector<OpIndex>> predecessors;
   std::vector<std::vector<OpIndex>> successors;
@@ -67,6 +59,14 @@ std::vector<OpIndex> Sources(const Links& links, std::vector<std::size_t>* missi
 }
 
 }  // namespace
+
+std::vector<OpIndex> PositionsIn(const std::vector<OpIndex>& order) {
+  std::vector<OpIndex> position(order.size(), 0);
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    position[At(order[at])] = static_cast<OpIndex>(at);
+  }
+  return position;
+}
 
 std::vector<OpIndex> KahnOrder(const Problem& problem, const std::vector<OpIndex>& file_order) {
   const Links links = LinksOf(problem, file_order);

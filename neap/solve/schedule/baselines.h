@@ -13,6 +13,9 @@
 
 namespace neap::schedule {
 
+// Per operator, its place in `order`.
+std::vector<OpIndex> PositionsIn(const std::vector<OpIndex>& order);
+
 // First ready operator of the file order first (Kahn 1962): breadth-first.
 std::vector<OpIndex> KahnOrder(const Problem& problem, const std::vector<OpIndex>& file_order);
 

@@ -174,4 +174,13 @@ const std::vector<char>& MaxFlow::LargestSourceSide(int to) {
   return source_side_;
 }
 
+const std::vector<char>& MaxFlow::SmallestSourceSide() {
+  BuildLevels(kSource, kSink);
+  source_side_.assign(head_.size(), 0);
+  for (std::size_t node = 0; node < level_.size(); ++node) {
+    source_side_[node] = level_[node] >= 0 ? 1 : 0;
+  }
+  return source_side_;
+}
+
 }  // namespace neap::schedule

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/base/index.h"
 #include "neap/base/work.h"
 #include "neap/solve/schedule/baselines.h"
+#include "neap/solve/schedule/closure.h"
 #include "neap/solve/schedule/cut.h"
 #include "neap/solve/schedule/inference.h"
 
@@ -32,6 +34,15 @@ constexpr std::int64_t kFinest = 16;  // of a gap, that inference is bisected to
 // Operators in all networks of the min-cut bound together; beyond, the bound stays as it is.
 constexpr std::int64_t kMaxCutWork = 4'000'000;
 
+// Bit rows of the part, of the fused problem and of that in both directions: beyond, the
+// portfolio, which has none, is left to find orders and bounds.
+constexpr std::int64_t kMaxRowBytes = std::int64_t{1} << 30;
+
+std::int64_t RowBytes(const Problem& problem) {
+  constexpr std::int64_t kRowsOfOp = 12;
+  return kRowsOfOp * problem.num_ops * (problem.num_ops / 8 + 1);
+}
+
 std::int64_t CommonUnit(const Problem& problem) {
   std::int64_t unit = 0;
   for (const Buffer& buffer : problem.buffers) unit = std::gcd(unit, buffer.bytes);
@@ -48,7 +59,7 @@ PartSearch::PartSearch(const Part& part, std::int64_t max_table_bytes, std::int6
       max_table_bytes_(max_table_bytes),
       cap_(below_bytes > 0 ? (below_bytes - 1) / unit_ + 1 : kNoBudget) {
   const std::int64_t work = InstanceWork(part.problem);
-  if (!Affords(stopper->limits(), work)) {
+  if (RowBytes(part.problem) > kMaxRowBytes || !Affords(stopper->limits(), work)) {
     TakeSimpleOrder(stopper->limits());
     return;
   }
@@ -73,28 +84,42 @@ PartSearch::PartSearch(const Part& part, std::int64_t max_table_bytes, std::int6
 }
 
 void PartSearch::TakeSimpleOrder(const Limits& limits) {
-  Outcome simple = FallbackOutcome(part_.problem, limits, FileOrder(part_.problem, {}));
-  order_ = std::move(simple.order);
-  upper_ = simple.peak_bytes / unit_;
+  const Outcome simple = SingleOpOutcome(part_.problem);
   lower_ = simple.lower_bound_bytes / unit_;
   bound_op_ = simple.bound_op;
+  order_ = FileOrder(part_.problem, {});
+  upper_ = PeakOfOrder(part_.problem, order_) / unit_;
+  Close(WithShareOfTime(limits, 1, 4));
+}
+
+// The best of a few orders that cost next to nothing, each closed: where that is no better, nothing
+// changes.
+void PartSearch::Close(const Limits& limits) {
+  const FlatProblem flat(part_.problem);
+  RankedOrder closed = std::move(ClosedOrders(flat, {order_, upper_bytes()}, limits).front());
+  if (closed.peak_bytes >= upper_bytes()) return;
+  upper_ = closed.peak_bytes / unit_;
+  order_ = std::move(closed.order);
 }
 
 std::vector<CutPath> PartSearch::Witness() const {
   std::vector<CutPath> witness;
-  std::int64_t hill = 0;
-  CutFinder cuts(forward());
-  for (CutFinder::Path& path : cuts.Witness(bound_op_, &hill)) {
-    CutPath out{path.bytes * unit_, std::move(path.buffers), std::move(path.through)};
-    for (BufferIndex& buffer : out.buffers) {
-      buffer = part_.buffers[static_cast<std::size_t>(buffer)];
+  if (given_) {
+    witness = given_->witness;
+  } else {
+    std::int64_t hill = 0;
+    CutFinder cuts(forward());
+    for (CutFinder::Path& path : cuts.Witness(bound_op_, &hill)) {
+      witness.push_back({path.bytes * unit_, std::move(path.buffers), std::move(path.through)});
     }
-    for (auto& ops : out.through) {
-      for (OpIndex& op : ops) op = part_.ops[static_cast<std::size_t>(op)];
-    }
-    witness.push_back(std::move(out));
+    NEAP_CHECK(hill >= lower_, "the witness of a cut is below its bound");
   }
-  NEAP_CHECK(hill >= lower_, "the witness of a cut is below its bound");
+  for (CutPath& path : witness) {
+    for (BufferIndex& buffer : path.buffers) buffer = part_.buffers[At(buffer)];
+    for (auto& ops : path.through) {
+      for (OpIndex& op : ops) op = part_.ops[At(op)];
+    }
+  }
   return witness;
 }
 
@@ -114,12 +139,14 @@ bool PartSearch::MakeRivals(Stopper* stopper) {
   return true;
 }
 
-void PartSearch::Bound(std::int64_t floor_bytes, Stopper* stopper) {
+void PartSearch::FindBounds(std::int64_t floor_bytes, Stopper* stopper) {
   if (Closed(floor_bytes) || !MakeRivals(stopper)) return;
   Improve(rivals().Greedy(false, Target() - 1, stopper));
   if (Closed(floor_bytes) || stopper->stopped()) return;
   Improve(rivals().Greedy(true, kNoBudget, stopper));
   if (stopper->stopped()) return;
+  // Small closed orders cost a small part of what the cuts do; questions are asked by the thousand.
+  if (cap_ == kNoBudget && !Closed(floor_bytes)) Close(stopper->limits());
   // A question is answered by an order more often than by a bound.
   if (cap_ < upper_ && lower_ < cap_) {
     Decide(Aim::kLower, Floor(floor_bytes), kFirstLook, stopper);
@@ -152,6 +179,19 @@ bool PartSearch::Search(std::int64_t floor_bytes, std::int64_t states, Stopper* 
     InferBisect(floor_bytes, states, stopper);
   }
   return !Closed(floor_bytes);
+}
+
+void PartSearch::Adopt(Improved improved) {
+  if (improved.best.peak_bytes < upper_bytes()) {
+    upper_ = improved.best.peak_bytes / unit_;
+    order_ = std::move(improved.best.order);
+  }
+  // Every peak is so many units.
+  const std::int64_t bound = (improved.bound.bytes + unit_ - 1) / unit_;
+  if (bound <= lower_) return;
+  Raise(bound, improved.bound.proof, improved.bound.op);
+  reversed_ = improved.bound.reversed;
+  given_ = std::move(improved.bound);
 }
 
 std::int64_t PartSearch::AloneHill(OpIndex op) const {
@@ -187,6 +227,7 @@ void PartSearch::Raise(std::int64_t lower, Proof proof, OpIndex op) {
   lower_ = lower;
   proof_ = proof;
   bound_op_ = op;
+  given_.reset();
 }
 
 // The hill of an operator in any order is at least its min cut, and its hill in the best order so

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "neap/solve/schedule/instance.h"
 #include "neap/solve/schedule/parts.h"
+#include "neap/solve/schedule/portfolio.h"
 #include "neap/solve/schedule/rivals.h"
 #include "neap/solve/schedule/schedule.h"
 #include "neap/solve/schedule/stopper.h"
@@ -36,10 +38,14 @@ class PartSearch {
   // Of a min-cut bound, in the indices and bytes of the whole problem.
   std::vector<CutPath> Witness() const;
   void AppendOrder(std::vector<OpIndex>* order) const;
+  const Problem& problem() const { return part_.problem; }
+  const std::vector<OpIndex>& order() const { return order_; }
+  // Takes over an order and a bound of the part, as far as they are better.
+  void Adopt(Improved improved);
 
   // Cheap orders, the min-cut bound, and short searches: on most networks that is all there is to
   // do.
-  void Bound(std::int64_t floor_bytes, Stopper* stopper);
+  void FindBounds(std::int64_t floor_bytes, Stopper* stopper);
   // One round of decision searches of at most `states` states each. True: something is left to do.
   bool Search(std::int64_t floor_bytes, std::int64_t states, Stopper* stopper);
 
@@ -56,6 +62,7 @@ class PartSearch {
   // Orders must be below this to be used.
   std::int64_t Target() const { return upper_ < cap_ ? upper_ : cap_; }
   void TakeSimpleOrder(const Limits& limits);
+  void Close(const Limits& limits);
   bool MakeRivals(Stopper* stopper);
   Rivals& rivals() { return *rivals_; }
   std::int64_t AloneHill(OpIndex op) const;
@@ -86,6 +93,7 @@ class PartSearch {
   Proof proof_ = Proof::kSingleOp;
   OpIndex bound_op_ = -1;
   bool reversed_ = false;
+  std::optional<Bound> given_;  // the bound, where the portfolio found it
   // Precedences of the fused problem that every order within a budget, or within less, obeys.
   struct Known {
     std::pair<OpIndex, OpIndex> precedence;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 
 #include "neap/base/limits.h"
 #include "neap/base/work.h"
@@ -28,6 +29,24 @@ class Stopper {
   // States from here on are those of a problem of so many operators.
   void SetSize(std::int64_t num_ops) { state_cost_ = kWorkOfState * StateCost(num_ops); }
 
+  using Clock = Limits::Clock;
+
+  // Stops at `end`, where there is a time limit, or after so many states in all, until Resume().
+  void PauseAt(Clock::time_point end, std::int64_t states) {
+    pause_end_ = end;
+    pause_states_ = states;
+  }
+  // False: it is not paused; a limit has stopped it, or nothing has.
+  bool Resume() {
+    const bool was_paused = paused_ && !exhausted_ && !interrupted_;
+    paused_ = false;
+    pause_end_ = Clock::time_point::max();
+    pause_states_ = std::numeric_limits<std::int64_t>::max();
+    return was_paused;
+  }
+  // When max_seconds and the deadline end the search; time_point::max(): never.
+  Clock::time_point end() const { return end_; }
+
   // For a search on another thread on this one's behalf: the same clock and stop flag, states of
   // its own. Charge() adds them to this one.
   Stopper Child() const {
@@ -43,8 +62,8 @@ class Stopper {
   bool Count() {
     ++states_;
     Work(state_cost_);
-    if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
-    return exhausted_ || interrupted_;
+    LookAtStates();
+    return stopped();
   }
   // `states`, or the rest of max_states and of the work if that is less.
   std::int64_t Remaining(std::int64_t states) const {
@@ -55,7 +74,7 @@ class Stopper {
   // Counts states that another search has expanded on this one's behalf.
   bool Charge(std::int64_t states) {
     states_ += states;
-    if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
+    LookAtStates();
     if (charges_) ChargeWork(states * state_cost_);
     return Look();
   }
@@ -71,7 +90,7 @@ class Stopper {
     if (charges_) ChargeWork(nanoseconds);
     unseen_work_ += nanoseconds;
     if (unseen_work_ >= kWorkPerLook) Look();
-    return exhausted_ || interrupted_;
+    return stopped();
   }
   // Looks at the clock and the stop flag; for work that counts no states.
   bool Look() {
@@ -81,30 +100,37 @@ class Stopper {
     if (limits_.HasTimeLimit() || limits_.observer) {
       const auto now = LimitNow();
       if (now >= end_) interrupted_ = true;
+      if (now >= pause_end_) paused_ = true;
       if (limits_.observer && now - reported_ >= std::chrono::milliseconds(100)) {
         reported_ = now;
         limits_.observer({upper_bound_bytes_, lower_bound_bytes_, states_});
       }
     }
-    return exhausted_ || interrupted_;
+    return stopped();
   }
   void SetBounds(std::int64_t upper_bound_bytes, std::int64_t lower_bound_bytes) {
     upper_bound_bytes_ = upper_bound_bytes;
     lower_bound_bytes_ = lower_bound_bytes;
   }
-  bool stopped() const { return exhausted_ || interrupted_; }
+  bool stopped() const { return exhausted_ || interrupted_ || paused_; }
   bool interrupted() const { return interrupted_; }
   std::int64_t states() const { return states_; }
   const Limits& limits() const { return limits_; }
 
  private:
-  using Clock = Limits::Clock;
   static constexpr std::int64_t kWorkOfState = 3;  // several searches, closures and cuts of a state
   static constexpr std::int64_t kWorkPerLook = 150'000;
+
+  void LookAtStates() {
+    if (limits_.max_states > 0 && states_ >= limits_.max_states) exhausted_ = true;
+    if (states_ >= pause_states_) paused_ = true;
+  }
 
   Limits limits_;
   Clock::time_point reported_;
   Clock::time_point end_;
+  Clock::time_point pause_end_ = Clock::time_point::max();
+  std::int64_t pause_states_ = std::numeric_limits<std::int64_t>::max();
   bool charges_ = true;  // false: who it is a child of does
   std::int64_t state_cost_ = kWorkOfState * StateCost(0);
   std::int64_t unseen_work_ = 0;  // since the last look at the clock
@@ -113,6 +139,7 @@ class Stopper {
   std::int64_t lower_bound_bytes_ = 0;
   bool exhausted_ = false;
   bool interrupted_ = false;
+  bool paused_ = false;
 };
 
 }  // namespace neap::schedule

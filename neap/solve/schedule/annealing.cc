@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/solve/schedule/annealing.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "neap/base/work.h"
+
+namespace neap::schedule {
+namespace {
+
+// Of the share of the peak from which a hill counts.
+constexpr std::int64_t kShares[] = {60, 65};
+constexpr int kHeightBits = 10;  // a hill as high as the peak is about 2^10 above that share
+constexpr int kTemperatures = 64;
+constexpr std::int32_t kMostSteps = 4'000;  // between the old place of an operator and the new one
+// Work in about nanoseconds.
+constexpr std::int64_t kWorkOfMove = 280;
+constexpr std::int64_t kWorkOfStep = 3;
+constexpr std::int64_t kWorkOfEntry = 16;
+
+// About -log2(u) * 2^16 of a random u in (0, 1], linear between powers of two.
+std::int64_t NegativeLog(std::uint64_t bits) {
+  const int zeros = std::countl_zero(bits | 1U);
+  const std::uint64_t mantissa = (bits << static_cast<unsigned>(zeros)) >> 47U;  // 17 bits, top set
+  return (static_cast<std::int64_t>(zeros) << 16) +
+         ((std::int64_t{1} << 17) - static_cast<std::int64_t>(mantissa));
+}
+
+class Annealer {
+ public:
+  Annealer(OrderState* state, std::int64_t floor_bytes, Random* random, const Limits& limits)
+      : state_(*state),
+        flat_(state->flat()),
+        floor_(floor_bytes),
+        random_(*random),
+        limits_(limits) {
+    FindPlain();
+  }
+
+  bool Run(std::int64_t work) {
+    const std::int64_t before = state_.Peak();
+    best_peak_ = before;
+    best_ = state_.order();
+    share_ = kShares[random_.Below(std::size(kShares))];
+    Rebase();
+    const std::int64_t begin = WorkDone();
+    while (state_.Peak() > floor_ && best_peak_ > floor_) {
+      const std::int64_t done = WorkDone() - begin;
+      if (done >= work || IsOver(limits_)) break;
+      temperature_ = TemperatureAt(done, work);
+      for (int i = 0; i < kMovesPerLook && state_.Peak() > base_; ++i) Move();
+      if (state_.Peak() <= base_) Rebase();
+    }
+    if (state_.Peak() > best_peak_) state_.Replace(0, best_);
+    return state_.Peak() < before;
+  }
+
+ private:
+  static constexpr int kMovesPerLook = 256;
+
+  // A geometric fall, linear between powers of two, from half the square of a hill as high as
+  // the peak.
+  std::int64_t TemperatureAt(std::int64_t done, std::int64_t work) const {
+    constexpr int kHalvings = 6;
+    const auto at =
+        static_cast<std::int64_t>(kTemperatures) * done / std::max<std::int64_t>(work, 1);
+    constexpr std::int64_t kHottest = std::int64_t{1} << (2 * kHeightBits - 1);
+    const auto whole = at * kHalvings / kTemperatures;
+    const auto part = at * kHalvings % kTemperatures;
+    const std::int64_t high = kHottest >> whole;
+    return high - high / 2 * part / kTemperatures;
+  }
+
+  void Rebase() {
+    base_ = state_.Peak() / 100 * share_;
+    shift_ = 0;
+    while (((state_.Peak() - base_) >> shift_) >= (1 << kHeightBits)) ++shift_;
+  }
+
+  std::int64_t Cost(std::int64_t hill) const {
+    if (hill <= base_) return 0;
+    const std::int64_t height = (hill - base_) >> shift_;
+    return height * height;
+  }
+
+  // Operators that share no memory, and whose buffers nobody who does uses: a move of one changes
+  // other hills by the bytes of its buffers only.
+  void FindPlain() {
+    plain_.assign(static_cast<std::size_t>(flat_.num_ops()), 1);
+    if (flat_.problem().in_place.empty() && flat_.problem().take_over.empty()) return;
+    for (const Buffer& buffer : flat_.problem().buffers) {
+      const bool shared = std::any_of(buffer.users.begin(), buffer.users.end(),
+                                      [&](OpIndex user) { return flat_.Shares(user); });
+      if (!shared) continue;
+      for (const OpIndex user : buffer.users) plain_[At(user)] = 0;
+    }
+  }
+
+  void Move() {
+    const std::int32_t high = state_.RandomStepAbove(base_, &random_);
+    const auto reach = std::int64_t{1} << random_.Below(8);
+    const std::int64_t near = high + random_.Between(-reach, reach);
+    const auto from =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(near, 0, state_.size() - 1));
+    const OpIndex op = state_.OpAt(from);
+    std::int32_t low = std::max(from - kMostSteps, 0);
+    std::int32_t last = std::min(from + kMostSteps, state_.size() - 1);
+    const auto before = flat_.Predecessors(op);
+    const auto after = flat_.Successors(op);
+    for (const OpIndex other : before) low = std::max(low, state_.Place(other) + 1);
+    for (const OpIndex other : after) last = std::min(last, state_.Place(other) - 1);
+    ChargeWork(kWorkOfMove +
+               static_cast<std::int64_t>(before.size() + after.size()) * kWorkOfEntry);
+    const std::int32_t to = Target(from, low, last);
+    if (to == from) return;
+    const std::int64_t bound = (temperature_ * NegativeLog(random_.Next())) >> 16;
+    if (plain_[At(op)] != 0) {
+      ChargeWork(std::abs(to - from) * kWorkOfStep);
+      if (Change(op, from, to) > bound) return;
+      Apply(op, from, to);
+    } else {
+      const std::int32_t first = std::min(from, to);
+      const std::int32_t end = std::max(from, to) + 1;
+      const std::int64_t cost = CostOf(first, end);
+      Apply(op, from, to);
+      if (CostOf(first, end) - cost > bound) Apply(op, to, from);
+    }
+    if (state_.Peak() < best_peak_) Keep();
+  }
+
+  // Near places more often than far ones.
+  std::int32_t Target(std::int32_t from, std::int32_t low, std::int32_t last) {
+    const bool later = random_.Chance(1, 2);
+    const std::int32_t room = later ? last - from : from - low;
+    if (room <= 0) return from;
+    const auto steps = static_cast<std::int32_t>(
+        1 + random_.Below(static_cast<std::uint64_t>(std::max(room >> random_.Below(6), 1))));
+    return later ? from + steps : from - steps;
+  }
+
+  std::int64_t CostOf(std::int32_t first, std::int32_t end) const {
+    std::int64_t cost = 0;
+    for (std::int32_t step = first; step < end; ++step) cost += Cost(state_.Hill(step));
+    return cost;
+  }
+
+  void Apply(OpIndex op, std::int32_t from, std::int32_t to) {
+    const auto& order = state_.order();
+    const std::int32_t first = std::min(from, to);
+    if (from < to) {
+      moved_.assign(order.begin() + from + 1, order.begin() + to + 1);
+      moved_.push_back(op);
+    } else {
+      moved_.assign(1, op);
+      moved_.insert(moved_.end(), order.begin() + to, order.begin() + from);
+    }
+    ChargeWork(static_cast<std::int64_t>(moved_.size()) * kWorkOfEntry * 4);
+    state_.Replace(first, moved_);
+  }
+
+  // First and last use of a buffer without the operator at `from`.
+  std::pair<std::int32_t, std::int32_t> UsesOfOthers(BufferIndex buffer, std::int32_t from) const {
+    std::int32_t first = state_.First(buffer);
+    std::int32_t last = state_.Last(buffer);
+    if (first != from && last != from) return {first, last};
+    std::int32_t other_first = state_.size();
+    std::int32_t other_last = -1;
+    const Buffer& item = flat_.BufferAt(buffer);
+    ChargeWork(static_cast<std::int64_t>(item.users.size()) * kWorkOfStep);
+    for (const OpIndex user : item.users) {
+      const std::int32_t place = state_.Place(user);
+      if (place == from) continue;
+      other_first = std::min(other_first, place);
+      other_last = std::max(other_last, place);
+    }
+    if (first == from) first = other_first;
+    if (last == from) last = other_last;
+    return {first, last};
+  }
+
+  // By how much the cost would change. With the operator gone from step `from` to a place after
+  // step `to`, a buffer of its own that others use from `first` to `last` is live at a step p
+  // between iff p >= first, where it was iff p <= last; and the other way round.
+  std::int64_t Change(OpIndex op, std::int32_t from, std::int32_t to) {
+    const bool later = to > from;
+    const std::int32_t begin = later ? from + 1 : to;
+    const std::int32_t end = later ? to + 1 : from;  // steps that are passed
+    std::int64_t hill = state_.LiveAfter(later ? to : to - 1) + flat_.Scratch(op);
+    events_.clear();
+    const auto add_from = [&](std::int32_t step, std::int64_t bytes) {
+      if (step < end) events_.emplace_back(std::max(step, begin), bytes);
+    };
+    for (const BufferIndex buffer : flat_.BuffersOf(op)) {
+      const std::int64_t bytes = state_.Bytes(buffer);
+      if (bytes == 0) continue;
+      if (later ? state_.Last(buffer) <= to : state_.First(buffer) >= to) hill += bytes;
+      const auto [first, last] = UsesOfOthers(buffer, from);
+      if (first < begin && last >= end) continue;
+      const std::int64_t sign = later ? bytes : -bytes;
+      add_from(begin, -sign);
+      add_from(first, sign);
+      add_from(last + 1, sign);
+    }
+    std::sort(events_.begin(), events_.end());
+    std::int64_t change = Cost(hill) - Cost(state_.Hill(from));
+    std::int64_t delta = 0;
+    std::size_t next = 0;
+    for (std::int32_t step = begin; step < end;) {
+      for (; next < events_.size() && events_[next].first <= step; ++next)
+        delta += events_[next].second;
+      const std::int32_t until = next < events_.size() ? events_[next].first : end;
+      if (delta != 0) {
+        for (std::int32_t at = step; at < until; ++at) {
+          const std::int64_t old_hill = state_.Hill(at);
+          change += Cost(old_hill + delta) - Cost(old_hill);
+        }
+      }
+      step = until;
+    }
+    return change;
+  }
+
+  void Keep() {
+    best_peak_ = state_.Peak();
+    best_ = state_.order();
+    ChargeWork(state_.size());
+    Rebase();
+  }
+
+  OrderState& state_;
+  const FlatProblem& flat_;
+  std::int64_t floor_;
+  Random& random_;
+  const Limits& limits_;
+  std::vector<char> plain_;  // per operator
+  std::int64_t share_ = 0;
+  std::int64_t base_ = 0;
+  int shift_ = 0;
+  std::int64_t temperature_ = 0;
+  std::int64_t best_peak_ = 0;
+  std::vector<OpIndex> best_;
+  std::vector<OpIndex> moved_;
+  std::vector<std::pair<std::int32_t, std::int64_t>> events_;
+};
+
+}  // namespace
+
+bool Anneal(OrderState* state, std::int64_t floor_bytes, std::int64_t work, Random* random,
+            const Limits& limits) {
+  return Annealer(state, floor_bytes, random, limits).Run(work);
+}
+
+}  // namespace neap::schedule

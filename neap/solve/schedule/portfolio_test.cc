@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/solve/schedule/portfolio.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "neap/base/random.h"
+#include "neap/base/work.h"
+#include "neap/solve/schedule/annealing.h"
+#include "neap/solve/schedule/baselines.h"
+#include "neap/solve/schedule/check.h"
+#include "neap/solve/schedule/flat_cut.h"
+#include "neap/solve/schedule/order_state.h"
+#include "neap/solve/schedule/uncrossing.h"
+#include "neap/solve/schedule/windows.h"
+#include "testing/schedule.h"
+
+namespace neap::schedule {
+namespace {
+
+Problem AnyKind(Random& random, int max_ops) {
+  Shape shape{max_ops, true, true, true};
+  shape.take_over = random.Chance(1, 2);
+  return random.Chance(1, 3) ? ChainedProblem(random, shape) : RandomProblem(random, shape);
+}
+
+std::vector<OpIndex> AnyOrder(Random& random, const Problem& problem) {
+  return RandomOrder(problem, FileOrder(problem, {}), random.Next());
+}
+
+void ExpectMeasured(const Problem& problem, const OrderState& state) {
+  const auto replay = ReplayOrder(problem, state.order());
+  ASSERT_TRUE(replay) << Dump(problem);
+  for (std::int32_t step = 0; step < state.size(); ++step) {
+    ASSERT_EQ(state.Hill(step), replay->live_bytes[static_cast<std::size_t>(step)])
+        << step << " " << Dump(problem);
+  }
+  ASSERT_EQ(state.Peak(), replay->peak_bytes);
+  ASSERT_EQ(state.PeakStep(), replay->peak_step);
+}
+
+TEST(OrderState, MeasuresWhatTheReplayFinds) {
+  Random random(31);
+  for (int i = 0; i < Cases(3000); ++i) {
+    const Problem problem = AnyKind(random, 12);
+    const FlatProblem flat(problem);
+    OrderState state(flat, AnyOrder(random, problem));
+    ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+    state.Replace(0, AnyOrder(random, problem));
+    ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+    if (state.Peak() == 0) continue;
+    const std::int64_t below = random.Between(0, state.Peak() - 1);
+    ASSERT_GT(state.Hill(state.RandomStepAbove(below, &random)), below);
+  }
+}
+
+// Any order of a window has the same hills there as in its place in the whole order.
+TEST(Windows, HaveTheHillsOfTheWholeOrder) {
+  Random random(32);
+  for (int i = 0; i < Cases(4000); ++i) {
+    const Problem problem = AnyKind(random, 14);
+    const FlatProblem flat(problem);
+    OrderState state(flat, AnyOrder(random, problem));
+    WindowMaker maker(flat);
+    for (int again = 0; again < 2; ++again) {
+      const auto begin = static_cast<std::int32_t>(random.Between(0, state.size() - 1));
+      const auto end = static_cast<std::int32_t>(random.Between(begin + 1, state.size()));
+      const Window window = maker.Make(state, begin, end);
+      ASSERT_EQ(Validate(window.problem), std::nullopt) << Dump(problem);
+      const std::vector<OpIndex> inner = AnyOrder(random, window.problem);
+      std::vector<OpIndex> ops;
+      for (const OpIndex at : inner) ops.push_back(window.ops[static_cast<std::size_t>(at)]);
+      state.Replace(begin, ops);
+      ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+      const auto replay = ReplayOrder(window.problem, inner);
+      ASSERT_TRUE(replay);
+      for (std::int32_t step = begin; step < end; ++step) {
+        ASSERT_EQ(replay->live_bytes[static_cast<std::size_t>(step - begin)], state.Hill(step))
+            << begin << " " << end << " " << Dump(problem);
+      }
+    }
+  }
+}
+
+TEST(Windows, LowerAnOrderAndNeverBelowTheOptimum) {
+  Random random(33);
+  for (int i = 0; i < Cases(1000); ++i) {
+    const Problem problem = AnyKind(random, 12);
+    const FlatProblem flat(problem);
+    OrderState state(flat, AnyOrder(random, problem));
+    WindowMaker maker(flat);
+    const std::int64_t before = state.Peak();
+    const std::int64_t least = BruteForcePeak(problem);
+    const bool fell = LowerByWindows(&state, &maker, 0, Limits{});
+    EXPECT_EQ(fell, state.Peak() < before);
+    ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+    // One window holds all of so few operators.
+    ASSERT_EQ(state.Peak(), least) << Dump(problem);
+  }
+}
+
+TEST(Uncrossing, KeepsOrdersValidAndNeverRaisesThePeak) {
+  Random random(37);
+  int lower = 0;
+  for (int i = 0; i < Cases(2000); ++i) {
+    const Problem problem = AnyKind(random, 12);
+    const FlatProblem flat(problem);
+    OrderState state(flat, AnyOrder(random, problem));
+    WindowMaker maker(flat);
+    FlatCut cut(flat, state.order());
+    const std::int64_t before = state.Peak();
+    Uncross(&state, &maker, &cut, 0, Limits{});
+    ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+    ASSERT_LE(state.Peak(), before);
+    ASSERT_GE(state.Peak(), BruteForcePeak(problem));
+    if (state.Peak() < before) ++lower;
+  }
+  EXPECT_GT(lower, Cases(2000) / 10);
+}
+
+TEST(Annealing, KeepsOrdersValidAndNeverRaisesThePeak) {
+  Random random(34);
+  int best = 0;
+  for (int i = 0; i < Cases(1000); ++i) {
+    const Problem problem = AnyKind(random, 12);
+    const FlatProblem flat(problem);
+    OrderState state(flat, AnyOrder(random, problem));
+    const std::int64_t before = state.Peak();
+    const std::int64_t least = BruteForcePeak(problem);
+    const bool fell = Anneal(&state, least, 1'000'000, &random, Limits{});
+    ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+    ASSERT_EQ(fell, state.Peak() < before);
+    ASSERT_LE(state.Peak(), before);
+    ASSERT_GE(state.Peak(), least);
+    if (state.Peak() == least) ++best;
+  }
+  EXPECT_GT(best, Cases(1000) * 3 / 4);
+}
+
+TEST(Portfolio, IsNeverBelowTheOptimumNorAboveItsStart) {
+  Random random(35);
+  for (int i = 0; i < Cases(3000); ++i) {
+    const Problem problem = AnyKind(random, 12);
+    const std::vector<OpIndex> order = AnyOrder(random, problem);
+    const std::int64_t least = BruteForcePeak(problem);
+    const std::int64_t peak = PeakOfOrder(problem, order);
+    const WorkScope work(3'000'000);
+    const Improved improved = ImproveOrder(problem, {order, peak}, 0, random.Next(), Limits{});
+    const RankedOrder& better = improved.best;
+    ASSERT_EQ(PeakOfOrder(problem, better.order), better.peak_bytes) << Dump(problem);
+    ASSERT_GE(better.peak_bytes, least) << Dump(problem);
+    ASSERT_LE(better.peak_bytes, peak) << Dump(problem);
+    ASSERT_LE(improved.bound.bytes, least) << Dump(problem);
+  }
+}
+
+TEST(Portfolio, IsTheSameEveryTime) {
+  Random random(36);
+  for (int i = 0; i < 20; ++i) {
+    const Problem problem = AnyKind(random, 60);
+    const std::vector<OpIndex> order = AnyOrder(random, problem);
+    const std::int64_t peak = PeakOfOrder(problem, order);
+    std::vector<OpIndex> first;
+    for (const int threads : {1, 3}) {
+      const WorkScope work(20'000'000);
+      Limits limits;
+      limits.threads = threads;
+      const RankedOrder better = ImproveOrder(problem, {order, peak}, 0, 1, limits).best;
+      if (threads == 1) first = better.order;
+      ASSERT_EQ(better.order, first);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neap::schedule
