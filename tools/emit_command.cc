@@ -2,6 +2,7 @@
 //
 // neap emit: C99 from a model and a plan, which is made or read, and checked.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -100,8 +101,9 @@ Result<Planned> MakePlan(const EmitOptions& options, const formats::LoadOptions&
   NEAP_TRY(planned.source, formats::Load(options.model.input, load));
   NEAP_TRY(deliver::Request request, deliver::RequestOf(options.model.words, planned.source, load));
   request.sums_in_place = false;  // accumulators have no kernels in neap_rt
+  const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
   NEAP_TRY(deliver::Delivery delivery,
-           DeliverWithProgress(planned.source, !options.output.quiet, &request));
+           DeliverWithProgress(planned.source, shows_progress, &request));
   planned.plan = std::move(delivery.compiled.plan);
   planned.source = delivery.Planned(planned.source);
   *over_budget = options.model.words.budget_bytes &&
@@ -262,10 +264,10 @@ int EmitCommand(std::vector<std::string> args) {
   for (const deliver::Option& option : deliver::Options()) names.push_back(option.name);
   AddWords(&app, &options.model.words, names);
   if (const auto code = Parse(&app, std::move(args))) return *code;
+  if (options.plan.empty()) SetDefaults(&options.model.words);
   if (const Status status = CheckOptions(options); !status) {
     return tools::Report("emit", status.error());
   }
-  if (options.plan.empty()) SetDefaults(&options.model.words);
   std::optional<WorkScope> work;
   if (deliver::HasDefaultWork(options.model.words)) work.emplace(deliver::kDefaultWork);
   const Result<int> code = Emit(options);

@@ -48,9 +48,14 @@ std::set<std::string> RuntimeFilesOf(const std::set<std::string>& functions) {
     const std::string name = open.back();
     open.pop_back();
     if (!files.insert(name).second) continue;
-    ForEachWord(TextOf(name), [&](std::string_view word) {
+    // Calls, and files that are included; other mentions of a function do not count.
+    const std::string_view text = TextOf(name);
+    ForEachWord(text, [&](std::string_view word) {
+      const auto end = static_cast<std::size_t>(word.data() + word.size() - text.data());
+      const std::string_view rest = text.substr(end);
+      const bool needs = rest.starts_with("(") || rest.starts_with(".c\"");
       const std::string other = std::string(word) + ".c";
-      if (word.starts_with("neap_") && IsFile(other)) open.push_back(other);
+      if (needs && word.starts_with("neap_") && IsFile(other)) open.push_back(other);
     });
   }
   return files;

@@ -5,10 +5,14 @@
 // poisoned, and the outputs are those of the executor. NEAP_EMIT_NETWORKS: how many.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +23,7 @@
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inputs.h"
 #include "neap/formats/formats.h"
+#include "neap/ops/overlap.h"
 #include "testing/streams.h"
 
 namespace neap::emit {
@@ -117,7 +122,7 @@ std::string Checks(const std::string& name, const graph::Graph& graph, const pla
   }
   return arrays + "static int check_" + name +
          "(void) {\n  int result;\n  struct feed feed = {0, 0};\n" +
-         "  unsigned char *arena = guarded(" + upper + "_ARENA_BYTES);\n  (void)feed;\n" + body +
+         "  unsigned char *arena = guarded(" + upper + "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n" + body +
          "  return 0;\n}\n";
 }
 
@@ -146,60 +151,110 @@ int NetworksFromEnvironment() {
   return text == nullptr ? 60 : std::atoi(text);
 }
 
-TEST(EmitProperty, RandomNetworksComputeTheBytesOfTheExecutor) {
-  if (!HasCompiler()) GTEST_SKIP() << "there is no C compiler";
-  const fs::path folder =
-      fs::path(::testing::TempDir()) / ("emit_property_" + std::to_string(getpid()));
-  const int networks = NetworksFromEnvironment();
-  constexpr int kInOneUnit = 20;
-  int emitted = 0;
-  std::map<std::string, int> by_way;
-  for (int first = 0; first < networks; first += kInOneUnit) {
-    std::string unit = kPrelude;
-    std::string calls;
-    for (int i = first; i < std::min(first + kInOneUnit, networks); ++i) {
-      Random random(static_cast<std::uint64_t>(i) + 1);
-      const graph::Graph graph =
-          stream::test::RandomNetwork(&random, static_cast<int>(random.Between(1, 9)));
-      const auto bytes = formats::ExportTflite(graph, "random");
-      ASSERT_TRUE(bytes.has_value()) << bytes.error().ToString();
-      formats::LoadOptions load;
-      load.weights = true;
-      const auto source = formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(*bytes),
-                                             "random.tflite", load);
-      ASSERT_TRUE(source.has_value());
-      const Way& way = kWays[i % 4];
-      auto delivery = PlanIn(way, *source);
-      ASSERT_TRUE(delivery.has_value()) << delivery.error().ToString();
-      const graph::Graph& planned = delivery->Planned(*source).graph;
-      ASSERT_TRUE(check::CheckPlan(planned, delivery->compiled.plan).empty()) << i;
-      Options options;
-      options.prefix = "n" + std::to_string(i);
-      const auto files = Emit(planned, delivery->compiled.plan, options);
-      ASSERT_TRUE(files.has_value())
-          << "network " << i << " " << way.name << ": " << files.error().ToString();
-      for (const File& file : files->files) WriteText(folder / file.name, file.bytes);
-      unit += "#include \"" + options.prefix + ".c\"\n" +
-              Checks(options.prefix, planned, delivery->compiled.plan);
-      calls += "  if ((result = check_" + options.prefix + "()) != 0) { printf(\"network " +
-               std::to_string(i) + " " + way.name + ": %d\\n\", result); ++failures; }\n";
-      ++emitted;
-      ++by_way[way.name];
-    }
-    unit +=
-        "int main(void) {\n  int failures = 0, result;\n" + calls + "  return failures != 0;\n}\n";
-    WriteText(folder / "unit.c", unit);
-    const std::string in = "cd '" + folder.string() + "' && ";
+// Networks that are compiled together and run.
+class Unit {
+ public:
+  explicit Unit(const std::string& name)
+      : folder_(fs::path(::testing::TempDir()) /
+                ("emit_" + name + "_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~Unit() { fs::remove_all(folder_); }
+
+  // `graph`: what the plan is about. Prints `what` where the outputs differ.
+  void Add(const graph::Graph& graph, const plan::Plan& plan, const std::string& what) {
+    Options options;
+    options.prefix = "n" + std::to_string(count_++);
+    const auto emitted = Emit(graph, plan, options);
+    ASSERT_TRUE(emitted.has_value()) << what << ": " << emitted.error().ToString();
+    for (const File& file : emitted->files) WriteText(folder_ / file.name, file.bytes);
+    text_ += "#include \"" + options.prefix + ".c\"\n" + Checks(options.prefix, graph, plan);
+    calls_ += "  if ((result = check_" + options.prefix + "()) != 0) { printf(\"" + what +
+              ": %d\\n\", result); ++failures; }\n";
+  }
+
+  // Compiles and runs what was added since the last call.
+  void Run() {
+    if (calls_.empty()) return;
+    WriteText(folder_ / "unit.c", std::string(kPrelude) + text_ +
+                                      "int main(void) {\n  int failures = 0, result;\n" + calls_ +
+                                      "  return failures != 0;\n}\n");
+    text_.clear();
+    calls_.clear();
+    const std::string in = "cd '" + folder_.string() + "' && ";
     const std::string flags =
         "cc -std=c99 -O1 -Wall -Wextra -Werror -fsanitize=address,undefined "
         "-fno-sanitize-recover=all ";
-    // Files of uint8 kernels include those of int8, which are units of their own too.
     ASSERT_EQ(std::system((in + flags + "-I. unit.c neap_rt/*.c -o unit").c_str()), 0);
-    EXPECT_EQ(std::system((in + "./unit").c_str()), 0) << "networks from " << first;
-    if (HasFailure()) return;
+    EXPECT_EQ(std::system((in + "./unit").c_str()), 0);
   }
-  fs::remove_all(folder);
-  EXPECT_EQ(emitted, networks);
+
+ private:
+  fs::path folder_;
+  int count_ = 0;
+  std::string text_;
+  std::string calls_;
+};
+
+constexpr int kInOneUnit = 20;
+
+TEST(EmitProperty, RandomNetworksComputeTheBytesOfTheExecutor) {
+  if (!HasCompiler()) GTEST_SKIP() << "there is no C compiler";
+  const int networks = NetworksFromEnvironment();
+  Unit unit("networks");
+  for (int i = 0; i < networks && !HasFailure(); ++i) {
+    Random random(static_cast<std::uint64_t>(i) + 1);
+    const graph::Graph graph =
+        stream::test::RandomNetwork(&random, static_cast<int>(random.Between(1, 9)));
+    const auto bytes = formats::ExportTflite(graph, "random");
+    ASSERT_TRUE(bytes.has_value()) << bytes.error().ToString();
+    formats::LoadOptions load;
+    load.weights = true;
+    const auto source = formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(*bytes),
+                                           "random.tflite", load);
+    ASSERT_TRUE(source.has_value());
+    const Way& way = kWays[i % 4];
+    auto delivery = PlanIn(way, *source);
+    // An operator that reads the input as a whole cannot be fed by rows.
+    if (!delivery && way.input == plan::StreamInput::kRows) delivery = PlanIn(kWays[0], *source);
+    ASSERT_TRUE(delivery.has_value()) << delivery.error().ToString();
+    const graph::Graph& planned = delivery->Planned(*source).graph;
+    ASSERT_TRUE(check::CheckPlan(planned, delivery->compiled.plan).empty()) << i;
+    unit.Add(planned, delivery->compiled.plan, "network " + std::to_string(i) + " " + way.name);
+    if ((i + 1) % kInOneUnit == 0 || i + 1 == networks) unit.Run();
+  }
+}
+
+// Each output as far over its input as the rule of the kernels permits.
+TEST(EmitProperty, OverlapsAtTheirDistanceComputeTheSameBytes) {
+  if (!HasCompiler()) GTEST_SKIP() << "there is no C compiler";
+  Unit unit("overlaps");
+  int overlaps = 0;
+  for (int i = 0; i < NetworksFromEnvironment() && !HasFailure(); ++i) {
+    Random random(static_cast<std::uint64_t>(i) + 1'000'000);
+    const graph::Graph graph = stream::test::RandomNetwork(&random, 1);
+    const graph::Subgraph& main = graph.subgraphs[SubgraphId(0)];
+    if (main.ops.size() != 1 || main.ops[graph::OpId(0)].inputs[0] != main.inputs[0]) continue;
+    const graph::Op& op = main.ops[graph::OpId(0)];
+    const auto rule = ops::OverlapRuleOf(main, op, 0, ops::KernelLibrary::kNeap);
+    if (!rule || rule->kind != ops::OverlapRule::Kind::kStartsBelow) continue;
+    const std::int64_t in = *graph::TensorBytes(main.tensors[main.inputs[0]]);
+    const std::int64_t out = *graph::TensorBytes(main.tensors[main.outputs[0]]);
+    plan::EntryPlan entry;
+    entry.subgraph = SubgraphId(0);
+    entry.steps = {{SubgraphId(0), graph::OpId(0)}};
+    entry.tensors = {{SubgraphId(0), main.inputs[0], rule->bytes, in, 0, 1},
+                     {SubgraphId(0), main.outputs[0], 0, out, 0, 1}};
+    entry.overlaps = {{0, SubgraphId(0), main.inputs[0], main.outputs[0],
+                       plan::OverlapKind::kStartsBelow, rule->bytes}};
+    entry.arena_bytes = std::max(rule->bytes + in, out);
+    plan::Plan plan;
+    plan.entries = {entry};
+    unit.Add(graph, plan, "overlap " + std::to_string(i) + " of " + op.type);
+    if (++overlaps % kInOneUnit == 0) unit.Run();
+  }
+  unit.Run();
+  EXPECT_GT(overlaps, 0);
 }
 
 }  // namespace

@@ -84,7 +84,9 @@ class Network:
         """A main() that runs the network on the files of each seed."""
         p, upper = self.prefix, self.prefix.upper()
         fed = f"{p}_run_rows" in self.header
-        externals = re.findall(r"const (u?int8_t) \*(input(?:_\d+)?)", re.search(rf"int {p}_run\w*\(([^)]*)", self.header)[1])
+        signature = re.search(rf"int {p}_run\w*\(([^)]*)", self.header)[1]
+        externals = re.findall(r"const (u?int8_t) \*(input(?:_\d+)?)", signature)
+        memories = re.findall(r"void \*(memory_\w+)", signature)
         lines = [PRELUDE % {"prefix": p}]
         if fed:
             of = re.search(r"int row, (u?int8_t) \*dst", self.header)[1]
@@ -92,29 +94,33 @@ class Network:
                          "  struct feed *feed = (struct feed *)user;\n  if (row != feed->next++) return 77;\n"
                          "  memcpy(dst, feed->at + (size_t)row * feed->bytes, feed->bytes);\n  return 0;\n}\n"
                          f"static const int kShape[] = {upper}_INPUT_SHAPE;\n")
+        # The memory of each input and output.
+        of_port = dict(re.findall(rf"{p}_((?:in|out)put(?:_\d+)?)\((?:const )?void \*(\w+)\)", self.header))
         lines.append("int main(void) {\n  int failures = 0, result, steps;\n"
                      f"  unsigned char *arena = guarded({upper}_ARENA_BYTES, {upper}_ARENA_ALIGN);\n")
+        for memory in memories:
+            lines.append(f"  unsigned char *{memory} = guarded({upper}_{memory.upper()}_BYTES, 4);\n")
         for seed in seeds:
             lines.append("  for (steps = 0; steps < 2; ++steps) {\n")
             lines.append(f"    memset(arena, 0xA5 - steps, {upper}_ARENA_BYTES);\n")
-            arguments = "arena"
+            arguments = ", ".join(["arena", *memories])
             for name in self.ports("input"):
                 lines.append(f'    unsigned char *{name} = load("{seed}.{name}", {upper}_{name.upper()}_BYTES);\n')
                 if fed:
                     lines.append(f"    struct feed feed = {{{name}, {upper}_INPUT_BYTES / "
                                  f"({upper}_INPUT_DIMS == 4 ? (size_t)kShape[1] : 1U), 0}};\n")
                 elif name not in [external for _, external in externals]:
-                    lines.append(f"    memcpy({p}_{name}(arena), {name}, {upper}_{name.upper()}_BYTES);\n")
+                    lines.append(f"    memcpy({p}_{name}({of_port[name]}), {name}, {upper}_{name.upper()}_BYTES);\n")
             for of, name in externals:
                 arguments += f", (const {of} *){name}"
             rows = "_rows" if fed else ""
             arguments += ", feed_row, &feed" if fed else ""
             lines.append(f"    if (steps == 0) {{\n      result = {p}_run{rows}({arguments});\n    }} else {{\n"
-                         f"      {p}_begin(arena);\n      do result = {p}_step{rows}({arguments});\n"
+                         f"      {p}_begin({', '.join(['arena', *memories])});\n      do result = {p}_step{rows}({arguments});\n"
                          f"      while (result == {upper}_MORE);\n    }}\n")
             lines.append(f'    if (result != 0) {{ printf("seed {seed}: result %d\\n", result); ++failures; continue; }}\n')
             for name in self.ports("output"):
-                lines.append(f'    if (memcmp({p}_{name}(arena), load("{seed}.{name}.expected", {upper}_{name.upper()}_BYTES), '
+                lines.append(f'    if (memcmp({p}_{name}({of_port[name]}), load("{seed}.{name}.expected", {upper}_{name.upper()}_BYTES), '
                              f'{upper}_{name.upper()}_BYTES) != 0) {{ printf("seed {seed}, steps %d: {name} differs\\n", steps); ++failures; }}\n')
             lines.append("  }\n")
         lines.append("  return failures == 0 ? 0 : 1;\n}\n")

@@ -33,9 +33,9 @@ class EmitTest(CliTest):
         if not emitted.installed("gcc"):
             self.skipTest("there is no gcc")
 
-    def small(self, name="net.tflite", size=32):
+    def small(self, name="net.tflite"):
         """A network of the zoo with few operations."""
-        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "--size", size, "-o", name, "--quiet")
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", name, "--quiet")
         return self.folder / name
 
     def emit(self, model, folder, *words, prefix="net"):
@@ -149,7 +149,7 @@ class FilesTest(EmitTest):
         self.expect(DONE, "emit", model, "-o", "out", "--prefix", "net", "--force", "--quiet")
 
     def test_operators_without_a_kernel_are_named_and_nothing_is_written(self):
-        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--size", 32, "-o", "float.tflite", "--quiet")
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "-o", "float.tflite", "--quiet")
         errors = self.expect(FAILED, "emit", "float.tflite", "-o", "out").stderr.decode()
         self.assertIn("cannot be emitted", errors)
         self.assertIn("CONV_2D", errors)
