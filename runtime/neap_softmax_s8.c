@@ -42,7 +42,8 @@ void NEAP_SOFTMAX(const neap_op* op, const neap_work* work) {
   const neap_softmax* const softmax = (const neap_softmax*)op->params;
   const int8_t* in = work->taps[0];
   int8_t* out = work->out;
-  for (uint32_t row = 0; row < softmax->rows; ++row) {
+  const uint32_t rows = softmax->rows * work->pixels;
+  for (uint32_t row = 0; row < rows; ++row) {
     int32_t largest = NEAP_LOW;
     uint32_t sum = 0;
     int32_t zeros = 0;

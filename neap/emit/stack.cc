@@ -43,8 +43,8 @@ constexpr Frame kFrames[] = {
     {"neap_max_pool_u8", 36},
     {"neap_mul_s8", 56},
     {"neap_mul_u8", 56},
-    {"neap_softmax_s8", 48},
-    {"neap_softmax_u8", 48},
+    {"neap_softmax_s8", 56},
+    {"neap_softmax_u8", 56},
 };
 // neap_run or neap_step, and the function that goes to the next row.
 constexpr std::int64_t kEngine = 32 + 40;

@@ -308,14 +308,21 @@ class Writer {
     for (const auto& [type, rows] : params_) {
       text += rows.Text("static const " + type + " " + p_ + "_" + type.substr(sizeof("neap_") - 1));
     }
-    text += "/* Rows and columns of boxes. */\nstatic const uint16_t " + p_ + "_bounds[] = {\n" +
-            Numbers(bounds_.items()) + "};\n\n";
     if (move_count_ > 0) {
       text += "static const neap_move " + p_ + "_moves[] = {\n" + moves_ + "};\n\n";
     }
-    text += "static const neap_op " + p_ + "_ops[] = {\n" + ops_ + "};\n\n";
-    text += "static const neap_segment " + p_ + "_segments[] = {\n" + segments_ + "};\n\n";
-    return text + "static const neap_program " + p_ + "_program = {" + p_ + "_segments, " +
+    // None where nothing needs to be done: C has no empty arrays.
+    if (op_count_ > 0) {
+      text += "/* Rows and columns of boxes. */\nstatic const uint16_t " + p_ + "_bounds[] = {\n" +
+              Numbers(bounds_.items()) + "};\n\n";
+      text += "static const neap_op " + p_ + "_ops[] = {\n" + ops_ + "};\n\n";
+    }
+    std::string segments = "NULL";
+    if (!program_.segments.empty()) {
+      segments = p_ + "_segments";
+      text += "static const neap_segment " + segments + "[] = {\n" + segments_ + "};\n\n";
+    }
+    return text + "static const neap_program " + p_ + "_program = {" + segments + ", " +
            Large2(extra_.state) + ", " +
            Number(static_cast<std::int64_t>(program_.segments.size())) + ", 4};\n\n";
   }
