@@ -9,7 +9,7 @@ set(NEAP_MODULES
   neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition neap/learn
   neap/ops neap/formats neap/plan neap/check
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
-  neap/execute neap/deliver neap/stages neap/batch
+  neap/execute neap/emit neap/deliver neap/stages neap/batch
   neap/show/report neap/show/picture
   neap/api
   lab/census lab/zoo lab/bench)
@@ -31,6 +31,7 @@ set(NEAP_MAY_USE_stream    base graph ops plan check compile)
 set(NEAP_MAY_USE_rewrite   base graph ops plan check compile)
 set(NEAP_MAY_USE_cascade   base graph ops plan check compile)
 set(NEAP_MAY_USE_execute   base graph ops plan)
+set(NEAP_MAY_USE_emit    base io graph ops plan execute)
 set(NEAP_MAY_USE_deliver   base io graph ops formats plan check stream compile rewrite cascade)
 set(NEAP_MAY_USE_stages    base graph ops plan compile partition learn)
 set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver)
@@ -73,7 +74,9 @@ set(NEAP_PUBLIC_HEADERS
   neap/transform/rewrite/interface.h neap/transform/rewrite/rewrite.h
   neap/transform/cascade/copies.h neap/transform/cascade/device.h neap/transform/cascade/plan.h
   neap/transform/cascade/region.h neap/transform/cascade/tiles_check.h
-  neap/execute/compare.h neap/execute/evaluate.h neap/execute/inline_calls.h neap/execute/inputs.h
+  neap/emit/emit.h
+  neap/execute/compare.h neap/execute/evaluate.h neap/execute/fixed_functions.h neap/execute/fixed_point.h
+  neap/execute/inline_calls.h neap/execute/inputs.h
   neap/execute/npz.h neap/execute/run.h neap/execute/value.h
   neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/interface.h
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/rewriting.h neap/deliver/written_model.h

@@ -11,7 +11,7 @@
 #define NEAP_FOUR neap_conv_four_u8
 #define NEAP_ONE neap_conv_one_u8
 #define NEAP_VALUE(byte) ((int32_t)(uint8_t)(byte))
-#define NEAP_WEIGHT(byte) ((int32_t)(uint8_t)(byte) - conv->weight_zero)
+#define NEAP_WEIGHT(byte) ((int32_t)(uint8_t)(byte)-conv->weight_zero)
 #else
 #define NEAP_CONV neap_conv_s8
 #define NEAP_FOUR neap_conv_four_s8
@@ -21,17 +21,17 @@
 #endif
 
 /* Sums are modulo 2^32: biases near 2^30 occur in channels that are clamped in the end. */
-static void NEAP_FOUR(const neap_conv *conv, const int8_t *const *taps, uint32_t channel,
-                      uint32_t offset, int8_t *out) {
+static void NEAP_FOUR(const neap_conv* conv, const int8_t* const* taps, uint32_t channel,
+                      uint32_t offset, int8_t* out) {
   const uint32_t length = conv->taps * conv->inputs;
-  const int8_t *weights = conv->weights + channel * length;
+  const int8_t* weights = conv->weights + channel * length;
   uint32_t a = (uint32_t)conv->bias[channel];
   uint32_t b = (uint32_t)conv->bias[channel + 1];
   uint32_t c = (uint32_t)conv->bias[channel + 2];
   uint32_t d = (uint32_t)conv->bias[channel + 3];
   for (uint32_t t = 0; t < conv->taps; ++t) {
-    const int8_t *in = taps[t] + offset;
-    const int8_t *const end = in + conv->inputs;
+    const int8_t* in = taps[t] + offset;
+    const int8_t* const end = in + conv->inputs;
     while (in != end) {
       const int32_t value = NEAP_VALUE(*in++);
       a += (uint32_t)(value * NEAP_WEIGHT(weights[0]));
@@ -47,25 +47,25 @@ static void NEAP_FOUR(const neap_conv *conv, const int8_t *const *taps, uint32_t
   out[3] = neap_conv_output(conv, channel + 3, d);
 }
 
-static void NEAP_ONE(const neap_conv *conv, const int8_t *const *taps, uint32_t channel,
-                     uint32_t offset, int8_t *out) {
-  const int8_t *weights = conv->weights + channel * (conv->taps * conv->inputs);
+static void NEAP_ONE(const neap_conv* conv, const int8_t* const* taps, uint32_t channel,
+                     uint32_t offset, int8_t* out) {
+  const int8_t* weights = conv->weights + channel * (conv->taps * conv->inputs);
   uint32_t sum = (uint32_t)conv->bias[channel];
   for (uint32_t t = 0; t < conv->taps; ++t) {
-    const int8_t *in = taps[t] + offset;
-    const int8_t *const end = in + conv->inputs;
+    const int8_t* in = taps[t] + offset;
+    const int8_t* const end = in + conv->inputs;
     while (in != end) sum += (uint32_t)(NEAP_VALUE(*in++) * NEAP_WEIGHT(*weights++));
   }
   out[0] = neap_conv_output(conv, channel, sum);
 }
 
-void NEAP_CONV(const neap_op *op, const neap_work *work) {
-  const neap_conv *const conv = (const neap_conv *)op->params;
+void NEAP_CONV(const neap_op* op, const neap_work* work) {
+  const neap_conv* const conv = (const neap_conv*)op->params;
   const uint32_t pitch = op->views[0]->pixel_bytes;
   const uint32_t last = work->first + work->channels;
   for (uint32_t p = 0; p < work->pixels; ++p) {
-    const int8_t *const *const taps = work->taps + p * conv->taps;
-    int8_t *out = work->out + p * pitch;
+    const int8_t* const* const taps = work->taps + p * conv->taps;
+    int8_t* out = work->out + p * pitch;
     uint32_t channel = work->first;
     while (channel < last) {
       const uint32_t group = channel / conv->group_outputs;

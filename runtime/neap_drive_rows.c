@@ -5,12 +5,12 @@
 #include "neap_rt.h"
 
 /* A row that wraps in its ring is received in scratch. */
-int neap_drive_rows(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+int neap_drive_rows(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1) {
-  const neap_view *const out = op->views[0];
+  const neap_view* const out = op->views[0];
   uint32_t count = x1 - x0;
-  int8_t *to = neap_target(out, frame, y, x0, &count);
-  const int8_t *from = frame->memories[0] + op->scratch;
+  int8_t* to = neap_target(out, frame, y, x0, &count);
+  const int8_t* from = frame->memories[0] + op->scratch;
   int result;
   if (frame->rows == NULL) return NEAP_NO_ROWS;
   if (count == x1 - x0) return frame->rows(frame->user, (int)y, to);

@@ -4,20 +4,18 @@
  */
 #include "neap_rt.h"
 
-/* Pointers to the taps of `pixels` output pixels from (y, x) on, pixel after pixel, row by row. A
- * row of the window has one address in its ring; from there on columns only wrap. */
-static void neap_find_taps(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x,
-                           uint32_t pixels) {
-  const neap_window *const window = op->window;
-  const neap_view *const in = op->views[1];
+/* Pixel after pixel, row by row. A row of the window has one address in its ring; from there on
+ * columns only wrap, at most once, since all pixels of a row that a box reads are there. */
+void neap_find_taps(const neap_window* window, const neap_view* in, const neap_frame* frame,
+                    uint32_t y, uint32_t x, uint32_t pixels) {
   const uint32_t tap_count = (uint32_t)window->height * window->width;
   const int32_t left = (int32_t)(x * window->stride_x) - window->pad_x;
   const int32_t first = left < 0 ? 0 : left;
   int32_t row = (int32_t)(y * window->stride_y) - window->pad_y;
-  const int8_t **taps = frame->taps;
+  const int8_t** taps = frame->taps;
   for (uint32_t i = 0; i < window->height; ++i, row += window->dilation_y, taps += window->width) {
-    const int8_t **tap = taps;
-    const int8_t *from = window->padding;
+    const int8_t** tap = taps;
+    const int8_t* from = window->padding;
     uint32_t rest = UINT32_MAX; /* pixels up to the end of the ring */
     int32_t column = left;
     uint32_t ring_bytes = 0;
@@ -43,9 +41,9 @@ static void neap_find_taps(const neap_op *op, const neap_frame *frame, uint32_t 
   }
 }
 
-int neap_drive_window(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+int neap_drive_window(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1) {
-  const neap_view *const out = op->views[0];
+  const neap_view* const out = op->views[0];
   neap_work work;
   work.taps = frame->taps;
   work.scratch = frame->memories[0] + op->scratch;
@@ -54,7 +52,7 @@ int neap_drive_window(const neap_op *op, const neap_frame *frame, uint32_t y, ui
   while (x0 < x1) {
     work.pixels = x1 - x0 < op->pixels ? x1 - x0 : op->pixels;
     work.out = neap_target(out, frame, y, x0, &work.pixels);
-    neap_find_taps(op, frame, y, x0, work.pixels);
+    neap_find_taps(op->window, op->views[1], frame, y, x0, work.pixels);
     op->kernel(op, &work);
     x0 += work.pixels;
   }

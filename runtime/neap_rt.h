@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * neap_rt: runs a quantized network whose memory was planned by Neap. `neap emit` writes the tables
- * of a network, which include this header. C99, also C++17. No heap, no written
- * globals, no recursion; of the C library only memcpy, memmove and memset. Signed integers are two's
- * complement and `>>` of a negative one is arithmetic, as in every compiler for the targets.
+ * of a network; this header is what they are compiled against. C99, also C++17. No heap, no written
+ * globals, no recursion; of the C library only memcpy, memmove and memset. Signed integers are
+ * two's complement and `>>` of a negative one is arithmetic, as in every compiler for the targets.
  *
  * Images. Every tensor is an image of height x width pixels; a pixel is all its channels, one byte
  * each. A tensor that is no image is one of a single pixel, or of one pixel for each row.
@@ -31,10 +31,10 @@ extern "C" {
 #define NEAP_RT_VERSION 1
 
 /* Results of the functions of a network. Any other value is that of the caller's row function. */
-#define NEAP_OK 0          /* done */
-#define NEAP_MORE 1        /* a step was done, more are left */
+#define NEAP_OK 0           /* done */
+#define NEAP_MORE 1         /* a step was done, more are left */
 #define NEAP_BAD_ARENA (-1) /* no arena, or not aligned */
-#define NEAP_NO_ROWS (-2)  /* the plan is fed by rows and there is no row function */
+#define NEAP_NO_ROWS (-2)   /* the plan is fed by rows and there is no row function */
 #define NEAP_NOT_BEGUN (-3) /* a step without a begin, or after the last */
 
 /* `pixels` pixels from byte `offset` of a memory; the one after the last is the first again. */
@@ -49,8 +49,8 @@ typedef struct neap_ring {
 /* Where the pixels of a tensor are while a segment runs. Row y is in ring y % ring_count; there
  * pixel (y, x) has number (y / ring_count) * width + x, modulo the ring's pixels. */
 typedef struct neap_view {
-  const int8_t *constant; /* not null: the pixels one after the other, in read-only memory */
-  const neap_ring *rings; /* otherwise: in memory `memory` */
+  const int8_t* constant; /* not null: the pixels one after the other, in read-only memory */
+  const neap_ring* rings; /* otherwise: in memory `memory` */
   uint32_t pixel_bytes;
   uint16_t height;
   uint16_t width;
@@ -59,24 +59,24 @@ typedef struct neap_view {
 } neap_view;
 
 /* Writes row `row` of the input to `dst`. 0: done; anything else ends the run and is its result. */
-typedef int (*neap_row_fn)(void *user, int row, int8_t *dst);
+typedef int (*neap_row_fn)(void* user, int row, int8_t* dst);
 /* Copies between two memories, or within one, where source and target may share bytes. */
-typedef void (*neap_copy_fn)(void *to, const void *from, size_t bytes);
+typedef void (*neap_copy_fn)(void* to, const void* from, size_t bytes);
 
 /* The memory of a run besides its tables. Owned by the caller for the time of the call. */
 typedef struct neap_frame {
-  int8_t *const *memories;        /* their first bytes */
-  const int8_t *const *externals; /* the caller's inputs, where the plan reads them in place */
-  const int8_t **taps;            /* neap_program.taps pointers */
+  int8_t* const* memories;        /* their first bytes */
+  const int8_t* const* externals; /* the caller's inputs, where the plan reads them in place */
+  const int8_t** taps;            /* room for neap_program.taps pointers */
   neap_row_fn rows;               /* or null */
-  void *user;                     /* passed to `rows` */
+  void* user;                     /* passed to `rows` */
   neap_copy_fn copy;              /* null: memmove */
 } neap_frame;
 
 /* The geometry of operators with a window: output pixel (y, x) reads input pixels
  * (y * stride_y + i * dilation_y - pad_y, x * stride_x + j * dilation_x - pad_x). */
 typedef struct neap_window {
-  const int8_t *padding; /* pixel_bytes bytes that stand for a pixel outside of the input */
+  const int8_t* padding; /* pixel_bytes bytes that stand for a pixel outside of the input */
   uint16_t height;       /* taps in a column of the window */
   uint16_t width;
   uint16_t stride_y;
@@ -91,29 +91,29 @@ typedef struct neap_window {
 typedef struct neap_work {
   /* neap_drive_window: for each output pixel, its taps, row by row. neap_drive_pixels: for each
    * input, its first pixel; the others follow it (an input of one column: there is one only). */
-  const int8_t *const *taps;
-  int8_t *out; /* channel `first` of the first pixel; pixels are views[0]->pixel_bytes apart */
-  int8_t *scratch;
+  const int8_t* const* taps;
+  int8_t* out; /* channel `first` of the first pixel; pixels are views[0]->pixel_bytes apart */
+  int8_t* scratch;
   uint32_t pixels;
   uint32_t first; /* the channels first .. first + channels - 1 of the output are computed */
   uint32_t channels;
 } neap_work;
 
 struct neap_op;
-typedef void (*neap_kernel)(const struct neap_op *op, const neap_work *work);
+typedef void (*neap_kernel)(const struct neap_op* op, const neap_work* work);
 /* Computes columns [x0, x1) of row y of a box. NEAP_OK, or the result of a row function. */
-typedef int (*neap_driver)(const struct neap_op *op, const neap_frame *frame, uint32_t y,
+typedef int (*neap_driver)(const struct neap_op* op, const neap_frame* frame, uint32_t y,
                            uint32_t x0, uint32_t x1);
 
 typedef struct neap_op {
   neap_driver driver;
   neap_kernel kernel;            /* null: the driver needs none */
-  const void *params;            /* of the kernel */
-  const neap_window *window;     /* null: none */
-  const neap_view *const *views; /* the output, then the inputs */
-  const uint16_t *rows;          /* box i: rows[i * row_pitch] up to rows[i * row_pitch + 1] */
-  const uint16_t *columns;
-  uint32_t scratch; /* offset in memory 0 of the kernel's scratch */
+  const void* params;            /* of the kernel */
+  const neap_window* window;     /* null: none */
+  const neap_view* const* views; /* the output, then the inputs */
+  const uint16_t* rows;          /* box i: rows[i * row_pitch] up to rows[i * row_pitch + 1] */
+  const uint16_t* columns;
+  uint32_t scratch;  /* offset in memory 0 of the kernel's scratch */
   uint8_t row_pitch; /* 1: boxes follow each other; 2: each has its own bounds */
   uint8_t column_pitch;
   uint8_t inputs; /* views of inputs */
@@ -130,8 +130,8 @@ typedef struct neap_move {
 } neap_move;
 
 typedef struct neap_segment {
-  const neap_move *moves;
-  const neap_op *ops;
+  const neap_move* moves;
+  const neap_op* ops;
   uint16_t move_count;
   uint16_t op_count;
   uint16_t row_steps;
@@ -139,8 +139,8 @@ typedef struct neap_segment {
 } neap_segment;
 
 typedef struct neap_program {
-  const neap_segment *segments;
-  uint32_t state;     /* offset in memory 0 of NEAP_STATE_BYTES bytes */
+  const neap_segment* segments;
+  uint32_t state; /* offset in memory 0 of NEAP_STATE_BYTES bytes */
   uint16_t segment_count;
   uint16_t alignment; /* of memory 0 */
 } neap_program;
@@ -151,7 +151,7 @@ typedef struct neap_state {
   uint16_t row_step;
   uint16_t column_step;
   uint16_t op;
-  uint16_t row; /* of the box, from its first */
+  uint16_t row;   /* of the box, from its first */
   uint16_t phase; /* NEAP_MOVES or NEAP_BOXES; anything else: not begun, or done */
 } neap_state;
 #define NEAP_STATE_BYTES 12
@@ -159,29 +159,37 @@ typedef struct neap_state {
 #define NEAP_BOXES 0x4e53 /* a row of a box is next */
 
 /* Runs everything. */
-int neap_run(const neap_program *program, const neap_frame *frame);
+int neap_run(const neap_program* program, const neap_frame* frame);
 /* The same in steps: one row of one box for each call, or the moves of one segment. The state is in
  * the arena. */
-int neap_begin(const neap_program *program, const neap_frame *frame);
-int neap_step(const neap_program *program, const neap_frame *frame);
+int neap_begin(const neap_program* program, const neap_frame* frame);
+int neap_step(const neap_program* program, const neap_frame* frame);
 
 /* The drivers. */
-int neap_drive_window(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+int neap_drive_window(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
-int neap_drive_pixels(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+int neap_drive_pixels(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
-int neap_drive_planes(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+int neap_drive_nearest(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                       uint32_t x1);
+int neap_drive_planes(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
-int neap_drive_sums(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+int neap_drive_sums(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1);
-int neap_drive_rows(const neap_op *op, const neap_frame *frame, uint32_t y, uint32_t x0,
+int neap_drive_mean(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                    uint32_t x1);
+int neap_drive_rows(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1);
 
 /* The address of pixel (y, x) of a view; *count is cut to the pixels that follow it there. */
-const int8_t *neap_source(const neap_view *view, const neap_frame *frame, uint32_t y, uint32_t x,
-                          uint32_t *count);
-int8_t *neap_target(const neap_view *view, const neap_frame *frame, uint32_t y, uint32_t x,
-                    uint32_t *count);
+const int8_t* neap_source(const neap_view* view, const neap_frame* frame, uint32_t y, uint32_t x,
+                          uint32_t* count);
+int8_t* neap_target(const neap_view* view, const neap_frame* frame, uint32_t y, uint32_t x,
+                    uint32_t* count);
+
+/* Pointers to the taps of `pixels` output pixels from (y, x) on, in frame->taps. */
+void neap_find_taps(const neap_window* window, const neap_view* in, const neap_frame* frame,
+                    uint32_t y, uint32_t x, uint32_t pixels);
 
 /* Fixed-point arithmetic of TensorFlow Lite: fraction / 2^31 * 2^shift, rounded twice. */
 
@@ -213,10 +221,10 @@ static inline int32_t neap_clamp(int32_t x, int32_t low, int32_t high) {
 /* Convolutions, fully connected and depthwise operators. Weights are [output][tap][input] or, for
  * depthwise ones, [tap][output]; the input's zero point is in the bias. */
 typedef struct neap_conv {
-  const int8_t *weights;
-  const int32_t *bias;
-  const int32_t *fractions;
-  const int8_t *shifts;
+  const int8_t* weights;
+  const int32_t* bias;
+  const int32_t* fractions;
+  const int8_t* shifts;
   uint32_t taps;
   uint32_t inputs;        /* channels that one output channel reads of a tap */
   uint32_t group_outputs; /* output channels that read the same inputs; depthwise: multiplier */
@@ -227,17 +235,127 @@ typedef struct neap_conv {
 } neap_conv;
 
 /* The output of `channel` from the sum of its products and bias. */
-static inline int8_t neap_conv_output(const neap_conv *conv, uint32_t channel, uint32_t sum) {
+static inline int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, uint32_t sum) {
   const int32_t scaled =
       neap_scale((int32_t)sum, conv->fractions[channel], (int32_t)conv->shifts[channel]);
   const int32_t value = (int32_t)((uint32_t)scaled + (uint32_t)conv->out_zero);
   return (int8_t)neap_clamp(value, conv->low, conv->high);
 }
 
-void neap_conv_s8(const neap_op *op, const neap_work *work);
-void neap_conv_u8(const neap_op *op, const neap_work *work);
-void neap_depthwise_s8(const neap_op *op, const neap_work *work);
-void neap_depthwise_u8(const neap_op *op, const neap_work *work);
+void neap_conv_s8(const neap_op* op, const neap_work* work);
+void neap_conv_u8(const neap_op* op, const neap_work* work);
+void neap_depthwise_s8(const neap_op* op, const neap_work* work);
+void neap_depthwise_u8(const neap_op* op, const neap_work* work);
+
+/* Pooling: taps that point at the window's padding do not count. */
+typedef struct neap_pool {
+  uint32_t taps;
+  int32_t low;
+  int32_t high;
+} neap_pool;
+void neap_average_pool_s8(const neap_op* op, const neap_work* work);
+void neap_average_pool_u8(const neap_op* op, const neap_work* work);
+void neap_max_pool_s8(const neap_op* op, const neap_work* work);
+void neap_max_pool_u8(const neap_op* op, const neap_work* work);
+
+/* Means over all places: of neap_drive_mean, which reads the whole image, and neap_drive_sums,
+ * whose boxes are those of the input, each pixel in one of them. Sums are of values from -128 to
+ * 127. */
+typedef struct neap_mean {
+  int32_t places;
+  int32_t fraction; /* 0: the sum is divided by `places` (AVERAGE_POOL_2D) */
+  int32_t shift;
+  int32_t in_zero; /* less 128 where values are uint8 */
+  int32_t out_zero;
+  int32_t low;
+  int32_t high;
+  uint16_t first_row; /* neap_drive_sums: the first pixel that is added, and the end of the last */
+  uint16_t first_column;
+  uint16_t end_row;
+  uint16_t end_column;
+  uint8_t sum_bytes; /* of one channel in the arena: 2 or 4 */
+  uint8_t flip;      /* 0x80 where values are uint8 */
+} neap_mean;
+/* Writes work->channels means; work->taps[0] are their sums, each sum_bytes long. */
+void neap_finish_mean(const neap_op* op, const neap_work* work);
+
+/* How an element-wise kernel goes through an operand: bytes from pixel to pixel and from channel to
+ * channel; 0: the same again. */
+typedef struct neap_stride {
+  uint32_t pixel;
+  uint32_t channel;
+} neap_stride;
+
+/* ADD and SUB. */
+typedef struct neap_add {
+  neap_stride strides[2];
+  int32_t zeros[2];
+  int32_t fractions[2];
+  int32_t shifts[2];
+  int32_t sign; /* of the second operand */
+  int32_t out_fraction;
+  int32_t out_shift;
+  int32_t out_zero;
+  int32_t low;
+  int32_t high;
+} neap_add;
+void neap_add_s8(const neap_op* op, const neap_work* work);
+void neap_add_u8(const neap_op* op, const neap_work* work);
+
+/* MUL. */
+typedef struct neap_mul {
+  neap_stride strides[2];
+  int32_t zeros[2];
+  int32_t fraction;
+  int32_t shift;
+  int32_t out_zero;
+  int32_t low;
+  int32_t high;
+} neap_mul;
+void neap_mul_s8(const neap_op* op, const neap_work* work);
+void neap_mul_u8(const neap_op* op, const neap_work* work);
+
+/* Functions of one byte. */
+typedef struct neap_table {
+  const int8_t* values; /* 256, by the byte as an unsigned number */
+  neap_stride stride;
+} neap_table;
+void neap_lookup(const neap_op* op, const neap_work* work);
+
+/* Rows of `length` elements, one after the other in a pixel. */
+typedef struct neap_softmax {
+  const int32_t* exponentials; /* of differences 0, 1, ... to the largest element */
+  uint32_t exponential_count;  /* larger differences count as nothing */
+  uint32_t rows;
+  uint32_t length;
+} neap_softmax;
+void neap_softmax_s8(const neap_op* op, const neap_work* work);
+void neap_softmax_u8(const neap_op* op, const neap_work* work);
+
+/* Copies of channels of the first tap or input: output channels `before` .. `before + channels` are
+ * input channels from `first` on; all others are `fill`. */
+typedef struct neap_copy {
+  uint32_t in_pixel; /* bytes from pixel to pixel of the input; 0: each pixel has its own tap */
+  uint32_t first;
+  uint32_t before;
+  uint32_t channels;
+  int8_t fill;
+  uint8_t fills; /* whether there are others */
+} neap_copy;
+void neap_copy_pixels(const neap_op* op, const neap_work* work);
+
+/* A pixel of the output is one of each input, side by side. */
+typedef struct neap_concatenation {
+  const uint32_t* bytes; /* of a pixel of each input */
+} neap_concatenation;
+void neap_concatenate_pixels(const neap_op* op, const neap_work* work);
+
+/* RESIZE_NEAREST_NEIGHBOR: the row and the column of the input for each of the output. */
+typedef struct neap_nearest {
+  neap_copy copy;
+  const uint16_t* rows;
+  const uint16_t* columns;
+} neap_nearest;
 
 #ifdef __cplusplus
 }

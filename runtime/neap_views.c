@@ -5,8 +5,8 @@
 #include "neap_rt.h"
 
 /* The ring of row y, and the number of pixel (y, x) in it. */
-static const neap_ring *neap_find(const neap_view *view, uint32_t y, uint32_t x, uint32_t *number) {
-  const neap_ring *ring = view->rings;
+static const neap_ring* neap_find(const neap_view* view, uint32_t y, uint32_t x, uint32_t* number) {
+  const neap_ring* ring = view->rings;
   if (view->ring_count > 1) {
     ring += y % view->ring_count;
     y /= view->ring_count;
@@ -16,10 +16,10 @@ static const neap_ring *neap_find(const neap_view *view, uint32_t y, uint32_t x,
   return ring;
 }
 
-const int8_t *neap_source(const neap_view *view, const neap_frame *frame, uint32_t y, uint32_t x,
-                          uint32_t *count) {
-  const neap_ring *ring;
-  const int8_t *memory;
+const int8_t* neap_source(const neap_view* view, const neap_frame* frame, uint32_t y, uint32_t x,
+                          uint32_t* count) {
+  const neap_ring* ring;
+  const int8_t* memory;
   uint32_t number;
   if (view->constant != NULL) return view->constant + (y * view->width + x) * view->pixel_bytes;
   ring = neap_find(view, y, x, &number);
@@ -29,10 +29,10 @@ const int8_t *neap_source(const neap_view *view, const neap_frame *frame, uint32
   return memory + ring->offset + number * view->pixel_bytes;
 }
 
-int8_t *neap_target(const neap_view *view, const neap_frame *frame, uint32_t y, uint32_t x,
-                    uint32_t *count) {
+int8_t* neap_target(const neap_view* view, const neap_frame* frame, uint32_t y, uint32_t x,
+                    uint32_t* count) {
   uint32_t number;
-  const neap_ring *const ring = neap_find(view, y, x, &number);
+  const neap_ring* const ring = neap_find(view, y, x, &number);
   if (*count > ring->pixels - number) *count = ring->pixels - number;
   return frame->memories[view->memory] + ring->offset + number * view->pixel_bytes;
 }

@@ -44,6 +44,7 @@ int PlanCommand(std::vector<std::string> args, bool short_form);
 int InspectCommand(std::vector<std::string> args);
 int ExplainCommand(std::vector<std::string> args);
 int CheckCommand(std::vector<std::string> args);
+int EmitCommand(std::vector<std::string> args);
 int ZooCommand(std::vector<std::string> args);
 int BatchCommand(std::vector<std::string> args);
 int RunCommand(std::vector<std::string> args);

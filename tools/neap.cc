@@ -31,6 +31,7 @@ constexpr Verb kVerbs[] = {
      InspectCommand},
     {"check", "verify a plan against its model, independently of the planner", CheckCommand},
     {"run", "execute a model or a plan, and compare their outputs", RunCommand},
+    {"emit", "write C code that runs a model of 8-bit operators in its planned arena", EmitCommand},
     {"zoo", "write networks from their published definitions", ZooCommand},
     {"batch", "plan many graphs, one line each", BatchCommand},
     {"place", "place buffers with lifetimes, from a CSV file", PlaceCommand},

@@ -12,6 +12,7 @@ of it, each line is replaced by the printed line with the same figures, or kept 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -123,6 +124,8 @@ class Runner:
             self.updates.append((block, printed))
 
     def is_skipped(self, block):
+        if block.marker == "needs" and block.argument.startswith("program "):
+            return any(shutil.which(name) is None for name in block.argument.split()[1:])
         if block.marker == "needs":
             found = subprocess.run(["python3", "-c", f"import {block.argument}"], env=self.environment, check=False,
                                    capture_output=True)

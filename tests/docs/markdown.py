@@ -5,6 +5,7 @@ A marker is an HTML comment on the line before a fence:
   <!-- skip: REASON -->   the commands are not run
   <!-- long: REASON -->   the commands are run only where NEAP_LONG is set
   <!-- needs: MODULE -->  the commands are run only where python3 has this module
+  <!-- needs: program NAME ... -->  the commands are run only where these programs are
   <!-- file: NAME -->     the block is the content of a file that later commands of the page read
 """
 

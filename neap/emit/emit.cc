@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/emit/emit.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "neap/emit/lowering.h"
+#include "neap/emit/quantization.h"
+#include "neap/emit/runtime_files.h"
+#include "neap/emit/segments.h"
+#include "neap/emit/stack.h"
+#include "neap/emit/write.h"
+#include "neap/io/file.h"
+#include "neap/plan/plan_json.h"
+
+namespace neap::emit {
+
+using graph::Subgraph;
+using graph::Tensor;
+using graph::TensorId;
+
+std::string PrefixOf(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
+  std::string prefix;
+  for (const char c : file.substr(0, file.find('.'))) {
+    const auto byte = static_cast<unsigned char>(c);
+    prefix += std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : '_';
+  }
+  return IsPrefix(prefix) ? prefix : "model_" + prefix;
+}
+
+bool IsPrefix(const std::string& prefix) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  constexpr std::size_t kMaxLength = 64;
+  return !prefix.empty() && prefix.size() <= kMaxLength && prefix[0] >= 'a' && prefix[0] <= 'z' &&
+         std::all_of(prefix.begin(), prefix.end(), allowed) && prefix != "neap" &&
+         !prefix.starts_with("neap_");
+}
+
+namespace {
+
+// Where an input is at the start, or an output at the end.
+struct Found {
+  std::int64_t offset = 0;
+  std::int32_t memory = 0;
+};
+
+std::optional<Found> FindWhole(const plan::EntryPlan& entry, TensorId tensor, bool at_end) {
+  const plan::TensorPlacement* found = nullptr;
+  for (const plan::TensorPlacement& placed : entry.tensors) {
+    if (placed.subgraph != entry.subgraph || placed.tensor != tensor) continue;
+    const bool better =
+        found == nullptr || (at_end ? placed.last > found->last : placed.first < found->first);
+    if (better) found = &placed;
+  }
+  if (found == nullptr) return std::nullopt;
+  return Found{found->offset, found->memory};
+}
+
+std::optional<Found> FindStreamed(const plan::EntryPlan& entry, const Subgraph& subgraph,
+                                  TensorId tensor, bool at_end) {
+  const auto& segments = entry.stream->segments;
+  if (segments.empty()) return std::nullopt;
+  const plan::StreamImage image = plan::ImageOf(subgraph.tensors[tensor]);
+  for (const plan::StreamArea& area : (at_end ? segments.back() : segments.front()).areas) {
+    const bool whole = area.tensor == tensor && area.rings.size() == 1 &&
+                       area.rings[0].pixels == image.height * image.width;
+    if (whole) return Found{area.rings[0].offset, 0};
+  }
+  return std::nullopt;
+}
+
+class Emitter {
+ public:
+  Emitter(const graph::Graph& graph, const plan::Plan& plan, const Options& options)
+      : plan_(plan),
+        entry_(plan.entries[0]),
+        subgraph_(graph.subgraphs[entry_.subgraph]),
+        options_(options),
+        lowering_(subgraph_, options.prefix) {}
+
+  Result<Emitted> Emit() {
+    NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
+                                              : WholeSegments(entry_, &lowering_, &refusals_));
+    AddPorts();
+    NEAP_CHECK_OK(Refused());
+    program_.constants = lowering_.TakeConstants();
+    program_.memory_bytes = plan_.memories.empty() ? std::vector<std::int64_t>{entry_.arena_bytes}
+                                                   : entry_.memory_bytes;
+    PlaceExtra();
+    if (options_.budget_bytes && extra_.arena_bytes > *options_.budget_bytes) {
+      return Fail(OverBudget("the arena needs " + std::to_string(extra_.arena_bytes) +
+                             " B, the budget is " + std::to_string(*options_.budget_bytes) + " B"));
+    }
+    NEAP_TRY(auto files, Write());
+    return Emitted{std::move(files), extra_.arena_bytes, StackBytes(program_)};
+  }
+
+ private:
+  void AddPorts() {
+    for (std::size_t i = 0; i < subgraph_.inputs.size(); ++i) {
+      const TensorId tensor = subgraph_.inputs[i];
+      Port port = PortOf(tensor);
+      const bool streamed = entry_.stream.has_value();
+      if (streamed && entry_.stream->input == plan::StreamInput::kExternal) {
+        port.memory = kExternal + static_cast<std::int32_t>(i);
+      } else if (streamed && entry_.stream->input == plan::StreamInput::kRows) {
+        port.rows = true;
+        if (subgraph_.inputs.size() > 1)
+          Refuse(tensor, "is one of several inputs that are fed by rows");
+      } else {
+        Place(tensor, false, &port);
+      }
+      program_.inputs.push_back(std::move(port));
+    }
+    for (const TensorId tensor : subgraph_.outputs) {
+      Port port = PortOf(tensor);
+      Place(tensor, true, &port);
+      program_.outputs.push_back(std::move(port));
+    }
+  }
+
+  void Place(TensorId tensor, bool at_end, Port* port) {
+    const auto found = entry_.stream ? FindStreamed(entry_, subgraph_, tensor, at_end)
+                                     : FindWhole(entry_, tensor, at_end);
+    if (!found) {
+      return Refuse(tensor, at_end ? "is an output that is not one stretch of bytes at the end"
+                                   : "is an input that is not one stretch of bytes at the start");
+    }
+    port->offset = found->offset;
+    port->memory = found->memory;
+  }
+
+  Port PortOf(TensorId id) {
+    const Tensor& tensor = subgraph_.tensors[id];
+    Port port;
+    port.name = tensor.name;
+    port.type = IsUint8(tensor) ? "uint8_t" : "int8_t";
+    port.bytes = graph::TensorBytes(tensor).value_or(0);
+    if (tensor.shape) port.shape = *tensor.shape;
+    const auto quant = QuantOf(tensor);
+    if (!quant) {
+      Refuse(id, "is an input or output that is not of 8 bits with one scale");
+    } else {
+      port.scale = quant->scale;
+      port.zero_point = quant->zero;
+    }
+    return port;
+  }
+
+  void Refuse(TensorId tensor, const std::string& what) {
+    refusals_.push_back("tensor " + graph::Describe(tensor, subgraph_.tensors[tensor]) + " " +
+                        what);
+  }
+
+  Status Refused() const {
+    if (refusals_.empty()) return {};
+    std::string message = "cannot be emitted: ";
+    for (std::size_t i = 0; i < refusals_.size(); ++i)
+      message += (i == 0 ? "" : "; ") + refusals_[i];
+    return Fail(BadInput(message));
+  }
+
+  // Behind the plan's bytes: scratch, then the state of steps.
+  void PlaceExtra() {
+    constexpr std::int64_t kAlignment = 4;
+    constexpr std::int64_t kStateBytes = 12;
+    const auto aligned = [](std::int64_t bytes) {
+      return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    };
+    std::int64_t scratch = 0;
+    for (const Segment& segment : program_.segments) {
+      for (const Call& call : segment.calls) scratch = std::max(scratch, call.scratch_bytes);
+    }
+    extra_.scratch = aligned(program_.memory_bytes[0]);
+    extra_.state = extra_.scratch + aligned(scratch);
+    extra_.arena_bytes = extra_.state + kStateBytes;
+  }
+
+  Result<std::vector<File>> Write() const {
+    Origin origin{plan_.neap_version, plan_.model, plan_.model_sha256, {}, {}};
+    const std::string json = plan::ToJson(plan_);
+    origin.plan_sha256 = io::Sha256(std::as_bytes(std::span(json)));
+    for (const plan::Memory& memory : plan_.memories) origin.memories.push_back(memory.name);
+    NEAP_TRY(const std::string source, SourceText(program_, origin, extra_, options_));
+    std::set<std::string> functions;
+    for (const Segment& segment : program_.segments) {
+      for (const Call& call : segment.calls) {
+        functions.insert(call.driver);
+        if (!call.kernel.empty()) functions.insert(call.kernel);
+      }
+    }
+    const std::set<std::string> runtime = RuntimeFilesOf(functions);
+    const std::string& p = options_.prefix;
+    std::vector<File> files = {{p + ".h", HeaderText(program_, origin, extra_, options_)}};
+    if (options_.single_file) {
+      files.push_back({p + ".c", SingleFile(source, runtime, p)});
+    } else {
+      files.push_back({p + ".c", source});
+      for (const std::string& name : runtime) {
+        files.push_back({"neap_rt/" + name, std::string(TextOf(name))});
+      }
+    }
+    if (options_.binary_weights) files.push_back({p + "_weights.bin", WeightsOf(program_)});
+    return files;
+  }
+
+  const plan::Plan& plan_;
+  const plan::EntryPlan& entry_;
+  const Subgraph& subgraph_;
+  const Options& options_;
+  Lowering lowering_;
+  Program program_;
+  Extra extra_;
+  Refusals refusals_;
+};
+
+}  // namespace
+
+Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options) {
+  if (!IsPrefix(options.prefix)) {
+    return Fail(UsageError("the prefix is not a C identifier of lower-case letters and digits"));
+  }
+  NEAP_CHECK_OK(Require(plan.entries.size() == 1 && graph.subgraphs.Has(plan.entries[0].subgraph),
+                        "cannot be emitted: a model with several entry subgraphs"));
+  NEAP_CHECK_OK(
+      Require(plan.entries[0].arena_bytes > 0, "cannot be emitted: a plan without addresses"));
+  return Emitter(graph, plan, options).Emit();
+}
+
+}  // namespace neap::emit

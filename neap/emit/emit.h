@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// C99 from a model and a plan: constant tables and the files of neap_rt (runtime/) that they use.
+// Nothing is planned here; the caller has checked the plan (neap/check). Pure: no file is read or
+// written, and equal arguments give equal bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/graph/graph.h"
+#include "neap/plan/plan.h"
+
+namespace neap::emit {
+
+struct Options {
+  // Prefix of all names, a C identifier; macros have it in upper case.
+  std::string prefix = "model";
+  // One .c file that contains the runtime under names of its own, instead of a folder neap_rt.
+  bool single_file = false;
+  // Weights are a file of their own, `<prefix>_weights.bin`, that is linked or mapped as the symbol
+  // `<prefix>_weights`.
+  bool binary_weights = false;
+  // The bytes that the arena may have; the header asserts it.
+  std::optional<std::int64_t> budget_bytes;
+};
+
+// Name relative to the output folder, with '/'.
+struct File {
+  std::string name;
+  std::string bytes;
+};
+
+struct Emitted {
+  std::vector<File> files;
+  std::int64_t arena_bytes = 0;  // all that the caller provides, in the first memory
+  std::int64_t stack_bytes = 0;  // of the compiler that the header names
+};
+
+// A valid prefix from the file name of a model: its stem in lower case, other characters than
+// letters and digits as '_'.
+std::string PrefixOf(const std::string& path);
+// Whether `prefix` is a C identifier of lower-case letters, digits and '_'.
+bool IsPrefix(const std::string& prefix);
+
+// The code for the main entry of `plan`, which places the operators of `graph`: the model with all
+// edits of the plan, read with its weights. Fails before anything is emitted: kBadInput with a
+// message that names every operator without a kernel and every overlap that the kernels of neap_rt
+// do not permit; kOverBudget. O(weights + boxes of the plan).
+Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options);
+
+}  // namespace neap::emit

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/emit/emit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "neap/base/random.h"
+#include "neap/plan/plan.h"
+#include "testing/streams.h"
+
+namespace neap::emit {
+namespace {
+
+using graph::OpId;
+using graph::TensorId;
+
+// A depthwise convolution whose input is above its output, apart.
+struct Small {
+  graph::Graph graph;
+  plan::Plan plan;
+};
+
+Small Apart() {
+  Random random(1);
+  Small small{stream::test::Depthwise(&random, 5, 5, 4), {}};
+  const graph::Subgraph& main = small.graph.subgraphs[graph::SubgraphId(0)];
+  constexpr std::int64_t kBytes = 100;
+  plan::EntryPlan entry;
+  entry.subgraph = graph::SubgraphId(0);
+  entry.steps = {{graph::SubgraphId(0), OpId(0)}};
+  entry.tensors = {{graph::SubgraphId(0), main.inputs[0], kBytes, kBytes, 0, 1},
+                   {graph::SubgraphId(0), main.outputs[0], 0, kBytes, 0, 1}};
+  entry.arena_bytes = 2 * kBytes;
+  small.plan.model = "a */ name.tflite";
+  small.plan.entries = {entry};
+  return small;
+}
+
+std::string TextOf(const Emitted& emitted, const std::string& name) {
+  for (const File& file : emitted.files) {
+    if (file.name == name) return file.bytes;
+  }
+  return "";
+}
+
+TEST(Emit, PrefixesAreIdentifiers) {
+  EXPECT_EQ(PrefixOf("models/Person-Detect.v2.tflite"), "person_detect");
+  EXPECT_EQ(PrefixOf("8bit.tflite"), "model_8bit");
+  EXPECT_TRUE(IsPrefix("vww_96"));
+  for (const char* const wrong : {"", "Vww", "9a", "a-b", "neap", "neap_x", "_a"}) {
+    EXPECT_FALSE(IsPrefix(wrong)) << wrong;
+  }
+}
+
+TEST(Emit, FilesAreThoseThatTheNetworkUses) {
+  const Small small = Apart();
+  const auto emitted = Emit(small.graph, small.plan, Options{.prefix = "net"});
+  ASSERT_TRUE(emitted.has_value()) << emitted.error().ToString();
+  EXPECT_NE(TextOf(*emitted, "neap_rt/neap_depthwise_s8.c"), "");
+  EXPECT_EQ(TextOf(*emitted, "neap_rt/neap_conv_s8.c"), "");
+  EXPECT_EQ(emitted->arena_bytes, 200 + 12);
+  // A name from a file does not end a comment.
+  EXPECT_NE(TextOf(*emitted, "net.h").find("a * / name"), std::string::npos);
+  const auto again = Emit(small.graph, small.plan, Options{.prefix = "net"});
+  EXPECT_EQ(TextOf(*emitted, "net.c"), TextOf(*again, "net.c"));
+}
+
+TEST(Emit, OverlapsBeyondTheKernelsAreRefusedByOperator) {
+  Small small = Apart();
+  plan::EntryPlan& entry = small.plan.entries[0];
+  // A 3x3 window reads up to a row and a pixel behind what is written: 24 bytes.
+  entry.tensors[0].offset = 24;
+  entry.overlaps = {{0, graph::SubgraphId(0), entry.tensors[0].tensor, entry.tensors[1].tensor,
+                     plan::OverlapKind::kStartsBelow, 24}};
+  EXPECT_TRUE(Emit(small.graph, small.plan, Options{}).has_value());
+  entry.overlaps[0].bytes = 3;
+  const auto refused = Emit(small.graph, small.plan, Options{});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("#0 'DEPTHWISE_CONV_2D' overlaps"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST(Emit, EveryOperatorWithoutAKernelIsNamed) {
+  Small small = Apart();
+  graph::Subgraph& main = small.graph.subgraphs[graph::SubgraphId(0)];
+  main.ops[OpId(0)].type = "L2_NORMALIZATION";
+  main.ops[OpId(0)].kind = {};
+  const auto refused = Emit(small.graph, small.plan, Options{});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("#0 'L2_NORMALIZATION' has no kernel"), std::string::npos);
+}
+
+TEST(Emit, BudgetsCountEverything) {
+  const Small small = Apart();
+  EXPECT_TRUE(Emit(small.graph, small.plan, Options{.budget_bytes = 212}).has_value());
+  const auto refused = Emit(small.graph, small.plan, Options{.budget_bytes = 211});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kOverBudget);
+}
+
+}  // namespace
+}  // namespace neap::emit

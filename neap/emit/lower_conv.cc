@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "neap/emit/lowering.h"
+#include "neap/emit/quantization.h"
+#include "neap/execute/fixed_point.h"
+#include "neap/ops/window.h"
+
+namespace neap::emit {
+namespace {
+
+using graph::ElementType;
+using graph::Op;
+using graph::Tensor;
+
+// The shape of a product: `outputs` output channels, each of `taps` taps with `inputs` channels.
+struct Product {
+  std::int64_t outputs = 0;
+  std::int64_t taps = 1;
+  std::int64_t inputs = 0;
+  std::int64_t group_outputs = 0;
+  bool depthwise = false;  // weights are [tap][output], else [output][tap][input]
+};
+
+struct Weights {
+  std::vector<std::int64_t> values;
+  std::int64_t zero = 0;  // uint8 alone
+};
+
+// The zero point of int8 weights is subtracted here, where every difference fits a byte.
+Result<Weights> WeightsOf(const Tensor& tensor, bool unsigned_kernel) {
+  NEAP_CHECK_OK(Require(tensor.constant && tensor.data && !tensor.compressed && IsByte(tensor) &&
+                            IsUint8(tensor) == unsigned_kernel,
+                        "has weights that are no constants of 8 bits of the type of its input"));
+  Weights weights;
+  const auto& zeros = tensor.quantization->zero_points;
+  for (const std::int64_t zero : zeros) {
+    NEAP_CHECK_OK(Require(zero == zeros[0], "has weights of several zero points"));
+  }
+  const std::int64_t zero = zeros.empty() ? 0 : zeros[0];
+  for (const std::byte byte : tensor.data->bytes) {
+    const std::int64_t raw = static_cast<std::int8_t>(byte);
+    if (unsigned_kernel) {
+      weights.values.push_back(raw);
+      continue;
+    }
+    NEAP_CHECK_OK(Require(raw - zero >= -128 && raw - zero <= 127,
+                          "has int8 weights with a zero point and more than 8 bits of range"));
+    weights.values.push_back(raw - zero);
+  }
+  if (unsigned_kernel) weights.zero = zero;
+  return weights;
+}
+
+std::int64_t SumOfWeights(const Weights& weights, const Product& product, std::int64_t output,
+                          bool unsigned_kernel) {
+  const std::int64_t length = product.taps * (product.depthwise ? 1 : product.inputs);
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < length; ++i) {
+    const std::int64_t at = product.depthwise ? i * product.outputs + output : output * length + i;
+    const std::int64_t raw = weights.values[static_cast<std::size_t>(at)];
+    sum += (unsigned_kernel && raw < 0 ? raw + 256 : raw) - weights.zero;
+  }
+  return sum;
+}
+
+// The input's zero point is part of the bias, modulo 2^32 as the kernel's sums.
+Result<std::vector<std::int64_t>> BiasOf(const Lowering& lowering, const Op& op,
+                                         const Product& product, const Weights& weights,
+                                         std::int32_t in_zero) {
+  std::vector<std::int64_t> bias(static_cast<std::size_t>(product.outputs), 0);
+  if (HasInput(op, 2)) {
+    const Tensor& tensor = InputOf(lowering, op, 2);
+    NEAP_CHECK_OK(Require(tensor.constant && tensor.data && tensor.type == ElementType::kInt32 &&
+                              tensor.data->bytes.size() == bias.size() * 4,
+                          "has a bias that is not one int32 constant for each output channel"));
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+      std::uint32_t value = 0;
+      for (std::size_t k = 4; k-- > 0;) {
+        value = value << 8U | std::to_integer<std::uint32_t>(tensor.data->bytes[i * 4 + k]);
+      }
+      bias[i] = static_cast<std::int32_t>(value);
+    }
+  }
+  const bool unsigned_kernel = IsUint8(InputOf(lowering, op, 0));
+  for (std::int64_t output = 0; output < product.outputs; ++output) {
+    std::int64_t& value = bias[static_cast<std::size_t>(output)];
+    value -= in_zero * SumOfWeights(weights, product, output, unsigned_kernel);
+    value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value));
+  }
+  return bias;
+}
+
+Result<Params> ParamsOf(Lowering& lowering, const Subject& subject, const Product& product) {
+  const Op& op = subject.op;
+  const Tensor& in = InputOf(lowering, op, 0);
+  const Tensor& out = OutputOf(lowering, op);
+  NEAP_TRY(const Quant in_quant, QuantOf(in));
+  NEAP_TRY(const Quant out_quant, QuantOf(out));
+  NEAP_CHECK_OK(Require(in.type == out.type, "has an input and an output of different types"));
+  NEAP_TRY(const auto scales, ChannelScales(InputOf(lowering, op, 1), product.outputs));
+  NEAP_TRY(const Range range, OutputRange(op, out));
+  NEAP_TRY(const Weights weights, WeightsOf(InputOf(lowering, op, 1), IsUint8(in)));
+  NEAP_TRY(const auto bias, BiasOf(lowering, op, product, weights, in_quant.zero));
+  std::vector<std::int64_t> fractions;
+  std::vector<std::int64_t> shifts;
+  for (const float scale : scales) {
+    // The stock kernels multiply the scales of uint8 in single precision.
+    const double both = IsUint8(in)
+                            ? static_cast<double>(in_quant.scale * scale)
+                            : static_cast<double>(in_quant.scale) * static_cast<double>(scale);
+    const auto factor = execute::MakeFixedFactor(both / static_cast<double>(out_quant.scale));
+    fractions.push_back(factor.fraction);
+    shifts.push_back(factor.shift);
+  }
+  const std::string name = "op" + std::to_string(subject.id.value());
+  return Params{"neap_conv",
+                InitialiserOf({lowering.Add(name + "_weights", "int8_t", weights.values, true),
+                               lowering.Add(name + "_bias", "int32_t", bias),
+                               lowering.Add(name + "_fractions", "int32_t", std::move(fractions)),
+                               lowering.Add(name + "_shifts", "int8_t", std::move(shifts)),
+                               Number(product.taps), Number(product.inputs),
+                               Number(product.group_outputs), Number(weights.zero),
+                               Number(out_quant.zero), Number(range.low), Number(range.high)})};
+}
+
+Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject) {
+  const Op& op = subject.op;
+  NEAP_CHECK_OK(Require(HasInput(op, 1), "lacks weights"));
+  const auto window = ops::WindowOf(lowering.subgraph(), op);
+  NEAP_CHECK_OK(Require(window.has_value(), "has shapes or attributes that do not fit together"));
+  const Tensor& filter = InputOf(lowering, op, 1);
+  Product product;
+  product.outputs = window->out_channels;
+  product.taps = window->kernel_height * window->kernel_width;
+  product.depthwise = window->per_channel;
+  product.inputs = product.depthwise ? 1 : filter.shape->back();
+  product.group_outputs = product.depthwise
+                              ? product.outputs / window->in_channels
+                              : product.outputs / (window->in_channels / product.inputs);
+  NEAP_CHECK_OK(Require(product.group_outputs > 0, "has more groups than output channels"));
+  NEAP_TRY(const Params params, ParamsOf(lowering, subject, product));
+  NEAP_TRY(const Quant in, QuantOf(InputOf(lowering, op, 0)));
+  Window geometry;
+  geometry.padding = lowering.Filled(static_cast<std::int8_t>(in.zero), window->in_channels);
+  geometry.height = window->kernel_height;
+  geometry.width = window->kernel_width;
+  geometry.stride_y = window->stride_height;
+  geometry.stride_x = window->stride_width;
+  geometry.dilation_y = window->dilation_height;
+  geometry.dilation_x = window->dilation_width;
+  geometry.pad_y = window->pad_top;
+  geometry.pad_x = window->pad_left;
+  std::vector<Call> calls;
+  for (std::int64_t batch = 0; batch < window->batches; ++batch) {
+    Call call;
+    call.driver = "neap_drive_window";
+    call.kernel =
+        KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", OutputOf(lowering, op));
+    call.params = params;
+    call.window = geometry;
+    call.taps = product.taps;
+    const std::int64_t in_bytes = window->in_height * window->in_width * window->in_channels;
+    const std::int64_t out_bytes = window->out_height * window->out_width * window->out_channels;
+    if (window->batches == 1) {
+      NEAP_TRY(const View from, lowering.ImageOf(op.inputs[0]));
+      NEAP_TRY(const View to, lowering.ImageOf(op.outputs[0]));
+      call.views = {to, from};
+    } else {
+      NEAP_TRY(const View from,
+               lowering.FormOf(op.inputs[0], {window->in_height, window->in_width,
+                                              window->in_channels, batch * in_bytes}));
+      NEAP_TRY(const View to,
+               lowering.FormOf(op.outputs[0], {window->out_height, window->out_width,
+                                               window->out_channels, batch * out_bytes}));
+      call.views = {to, from};
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject& subject) {
+  const Op& op = subject.op;
+  NEAP_CHECK_OK(Require(HasInput(op, 1) && InputOf(lowering, op, 1).shape->size() == 2,
+                        "expected weights of two dimensions"));
+  NEAP_CHECK_OK(
+      Require(ops::IntegerAttribute(op, "weights_format", 0) == 0, "has shuffled weights"));
+  const graph::Shape& filter = *InputOf(lowering, op, 1).shape;
+  const std::int64_t elements = *graph::TensorBytes(InputOf(lowering, op, 0));
+  Product product;
+  product.outputs = filter[0];
+  product.inputs = filter[1];
+  product.group_outputs = filter[0];
+  const std::int64_t rows = product.inputs > 0 ? elements / product.inputs : 0;
+  NEAP_CHECK_OK(Require(rows > 0 && rows * product.inputs == elements &&
+                            *graph::TensorBytes(OutputOf(lowering, op)) == rows * product.outputs,
+                        "has shapes that do not fit together"));
+  Call call;
+  NEAP_TRY(call.params, ParamsOf(lowering, subject, product));
+  NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
+  NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
+  call.views = {to, from};
+  call.driver = "neap_drive_window";
+  call.kernel = KernelFor("neap_conv", OutputOf(lowering, op));
+  call.window = Window{lowering.Filled(0, 1)};
+  call.taps = 1;
+  return std::vector<Call>{call};
+}
+
+constexpr LowerRow kConvRows[] = {
+    {ops::OpKind::kConv2d, LowerWindow},
+    {ops::OpKind::kDepthwiseConv2d, LowerWindow},
+    {ops::OpKind::kFullyConnected, LowerFullyConnected},
+};
+
+}  // namespace
+
+std::span<const LowerRow> ConvRows() { return kConvRows; }
+
+}  // namespace neap::emit

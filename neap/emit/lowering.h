@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators to rows of tables. Private to neap/emit.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/emit/program.h"
+#include "neap/graph/graph.h"
+#include "neap/ops/op_kind.h"
+
+namespace neap::emit {
+
+// Where the tensors are while an operator runs, and the constants of the program.
+class Lowering {
+ public:
+  // `subgraph` outlives it. Names of constants begin with `prefix`.
+  Lowering(const graph::Subgraph& subgraph, std::string prefix);
+
+  const graph::Subgraph& subgraph() const { return subgraph_; }
+  const graph::Tensor& Tensor(graph::TensorId id) const { return subgraph_.tensors[id]; }
+
+  // The addresses of the next operators: those of a whole-tensor plan or of a segment.
+  void ClearPlaces() { places_.clear(); }
+  struct Place {
+    std::vector<plan::StreamRing> rings;
+    std::int32_t memory = 0;
+  };
+  void SetPlace(graph::TensorId tensor, Place place) { places_[tensor] = std::move(place); }
+  // nullptr: none.
+  const Place* PlaceOf(graph::TensorId tensor) const;
+
+  // A tensor as the plan sees it: an image, or one pixel. Fails where it has no address.
+  Result<View> ImageOf(graph::TensorId tensor);
+  // `bytes = height * width * pixel_bytes` of a tensor from byte `skip` on, as another image. Fails
+  // where the tensor is in rings.
+  struct Form {
+    std::int64_t height = 1;
+    std::int64_t width = 1;
+    std::int64_t pixel_bytes = 0;
+    std::int64_t skip = 0;
+  };
+  Result<View> FormOf(graph::TensorId tensor, const Form& form);
+  // Whether both are whole and begin at the same byte.
+  bool IsSamePlace(graph::TensorId a, graph::TensorId b) const;
+
+  // The name of a constant table; equal ones are stored once.
+  std::string Add(const std::string& name, const std::string& type,
+                  std::vector<std::int64_t> values, bool weights = false);
+  // `bytes` bytes of the same value.
+  std::string Filled(std::int64_t value, std::int64_t bytes);
+  std::vector<Constant> TakeConstants();
+
+  // A C expression for the bytes of a constant tensor.
+  Result<std::string> Bytes(graph::TensorId tensor);
+
+ private:
+  const graph::Subgraph& subgraph_;
+  std::string prefix_;
+  std::map<graph::TensorId, Place> places_;
+  std::vector<Constant> constants_;
+  std::map<std::pair<std::string, std::vector<std::int64_t>>, std::string> known_;
+  std::map<std::int64_t, std::int64_t> filled_;  // value: longest
+};
+
+// The calls of one operator, in order; none where nothing needs to be done. Fails, without naming
+// the operator, where it cannot be emitted. `boxed`: it is computed in boxes of the plan, by one
+// call at most.
+struct Subject {
+  const graph::Op& op;
+  graph::OpId id;
+  bool boxed = false;
+};
+using LowerFunction = Result<std::vector<Call>> (*)(Lowering& lowering, const Subject& subject);
+
+struct LowerRow {
+  ops::OpKind kind;
+  LowerFunction lower;
+};
+
+// Families, one file each.
+std::span<const LowerRow> ConvRows();
+std::span<const LowerRow> PoolRows();
+std::span<const LowerRow> ElementwiseRows();
+std::span<const LowerRow> MoveRows();
+
+// By the table of all families; fails where there is no row, and where types or sizes have no
+// kernel.
+Result<std::vector<Call>> Lower(Lowering& lowering, const Subject& subject);
+
+// Helpers of the families.
+const graph::Tensor& InputOf(const Lowering& lowering, const graph::Op& op, std::size_t index);
+const graph::Tensor& OutputOf(const Lowering& lowering, const graph::Op& op);
+bool HasInput(const graph::Op& op, std::size_t index);
+Status Require(bool condition, const char* otherwise);
+// "neap_add" and "_s8" or "_u8".
+std::string KernelFor(const std::string& name, const graph::Tensor& tensor);
+std::string InitialiserOf(std::initializer_list<std::string> members);
+std::string Number(std::int64_t value);
+
+}  // namespace neap::emit

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An emitted program before it is text: the tables of runtime/neap_rt.h as values. Private to
+// neap/emit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/plan/stream.h"
+
+namespace neap::emit {
+
+// At or above it, a memory of a view is an input that the caller owns (NEAP_EXTERNAL).
+inline constexpr std::int32_t kExternal = 128;
+
+struct View {
+  std::string constant;  // a C expression; "": in `memory`
+  std::vector<plan::StreamRing> rings;
+  std::int64_t pixel_bytes = 0;
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::int32_t memory = 0;
+  std::string name;  // of the tensor, for a comment
+
+  std::int64_t bytes() const { return height * width * pixel_bytes; }
+};
+
+struct Window {
+  std::string padding;  // a C expression
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::int64_t stride_y = 1;
+  std::int64_t stride_x = 1;
+  std::int64_t dilation_y = 1;
+  std::int64_t dilation_x = 1;
+  std::int64_t pad_y = 0;
+  std::int64_t pad_x = 0;
+};
+
+// Parameters of a kernel: a struct of neap_rt.h and its initialiser.
+struct Params {
+  std::string type;
+  std::string value;
+};
+
+// A neap_mean.
+struct Mean {
+  std::int64_t places = 1;
+  std::int64_t fraction = 0;
+  std::int64_t shift = 0;
+  std::int64_t in_zero = 0;
+  std::int64_t out_zero = 0;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  std::int64_t first_row = 0;
+  std::int64_t first_column = 0;
+  std::int64_t end_row = 0;
+  std::int64_t end_column = 0;
+  std::int64_t sum_bytes = 4;
+  bool flips = false;
+};
+
+// One row of a table of operators.
+struct Call {
+  std::string driver;
+  std::string kernel;            // "": none
+  std::optional<Params> params;  // or `mean`
+  std::optional<Mean> mean;
+  std::optional<Window> window;
+  std::vector<View> views;              // the output, then the inputs
+  std::vector<plan::StreamRange> rows;  // a box for each step; empty: the whole output
+  std::vector<plan::StreamRange> columns;
+  std::int64_t scratch = 0;        // offset; of the plan, or after PlaceScratch()
+  std::int64_t scratch_bytes = 0;  // to be placed
+  std::int64_t taps = 0;           // pointers for each output pixel, or inputs
+  std::string comment;
+};
+
+struct Move {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::int64_t bytes = 0;
+  std::int32_t from_memory = 0;
+  std::int32_t to_memory = 0;
+};
+
+struct Segment {
+  std::vector<Move> moves;
+  std::vector<Call> calls;
+  std::size_t row_steps = 1;
+  std::size_t column_steps = 1;
+  std::string comment;
+};
+
+// An input or output of the model, one stretch of bytes.
+struct Port {
+  std::string name;
+  std::string type;  // "int8_t" or "uint8_t"
+  std::vector<std::int64_t> shape;
+  std::int64_t bytes = 0;
+  std::int64_t offset = 0;
+  std::int32_t memory = 0;  // kExternal + i: an argument
+  bool rows = false;        // it comes row by row
+  float scale = 0;
+  std::int64_t zero_point = 0;
+};
+
+// A constant table: elements of a C type.
+struct Constant {
+  std::string name;
+  std::string type;  // "int8_t", "int32_t"
+  std::vector<std::int64_t> values;
+  bool weights = false;  // may be put into the file of weights
+};
+
+struct Program {
+  std::vector<Constant> constants;
+  std::vector<Segment> segments;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  std::vector<std::int64_t> memory_bytes;  // of each memory, without state
+};
+
+}  // namespace neap::emit

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/emit/stack.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "neap/base/check.h"
+#include "neap/emit/write.h"
+
+namespace neap::emit {
+namespace {
+
+struct Frame {
+  std::string_view function;
+  std::int64_t bytes;
+};
+
+// -fstack-usage of arm-none-eabi-gcc 12.2 -mcpu=cortex-m4 -O2, for the files of runtime/. The test
+// emit.test_stack compares them with the compiler, where it is installed.
+constexpr Frame kFrames[] = {
+    {"neap_add_s8", 64},
+    {"neap_add_u8", 64},
+    {"neap_average_pool_s8", 48},
+    {"neap_average_pool_u8", 48},
+    {"neap_concatenate_pixels", 32},
+    {"neap_conv_s8", 160},
+    {"neap_conv_u8", 176},
+    {"neap_copy_pixels", 32},
+    {"neap_depthwise_s8", 144},
+    {"neap_depthwise_u8", 144},
+    {"neap_drive_mean", 104},
+    {"neap_drive_nearest", 88},
+    {"neap_drive_pixels", 88},
+    {"neap_drive_planes", 104},
+    {"neap_drive_rows", 64},
+    {"neap_drive_sums", 104},
+    {"neap_drive_window", 72},
+    {"neap_find_taps", 104},
+    {"neap_finish_mean", 40},
+    {"neap_lookup", 24},
+    {"neap_max_pool_s8", 36},
+    {"neap_max_pool_u8", 36},
+    {"neap_mul_s8", 56},
+    {"neap_mul_u8", 56},
+    {"neap_softmax_s8", 56},
+    {"neap_softmax_u8", 56},
+};
+// neap_run or neap_step, and the function that goes to the next row.
+constexpr std::int64_t kEngine = 32 + 40;
+// Of neap_find_taps: neap_source. Of kernels: memcpy and the like.
+constexpr std::int64_t kLeaf = 16;
+// run(): saved registers, the frame, memories and external inputs; each pointer has four bytes.
+constexpr std::int64_t kEntry = 48;
+constexpr std::int64_t kPointer = 4;
+
+std::int64_t FrameOf(std::string_view function) {
+  for (const Frame& frame : kFrames) {
+    if (frame.function == function) return frame.bytes;
+  }
+  NEAP_CHECK(false, "a function of runtime/ has no row in the table of stack frames");
+  return 0;
+}
+
+}  // namespace
+
+std::int64_t StackBytes(const Program& program) {
+  std::int64_t deepest = 0;
+  for (const Segment& segment : program.segments) {
+    for (const Call& call : segment.calls) {
+      std::int64_t below = call.kernel.empty() ? 0 : FrameOf(call.kernel) + kLeaf;
+      if (call.window) below = std::max(below, FrameOf("neap_find_taps") + kLeaf);
+      deepest = std::max(deepest, FrameOf(call.driver) + below);
+    }
+  }
+  const auto inputs = static_cast<std::int64_t>(program.inputs.size());
+  const auto memories = static_cast<std::int64_t>(program.memory_bytes.size());
+  return kEntry + (TapsOf(program) + inputs + memories) * kPointer + kEngine + deepest;
+}
+
+std::string StackMacros(const Program& program, const std::string& upper) {
+  return "/* The most stack of a run, compiled with arm-none-eabi-gcc 12.2, -O2, for Cortex-M4. "
+         "Without\n * that of a row function and of interrupts. */\n#define " +
+         upper + "_STACK_BYTES " + std::to_string(StackBytes(program)) + "\n";
+}
+
+}  // namespace neap::emit

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/emit/segments.h"
+#include "neap/ops/dependence.h"
+
+namespace neap::emit {
+namespace {
+
+using graph::OpId;
+using graph::Subgraph;
+using graph::TensorId;
+using plan::StreamOp;
+using plan::StreamRange;
+using plan::StreamSegment;
+
+class Streamed {
+ public:
+  Streamed(const plan::EntryPlan& entry, Lowering* lowering, Refusals* refusals)
+      : stream_(*entry.stream),
+        subgraph_(lowering->subgraph()),
+        lowering_(*lowering),
+        refusals_(*refusals) {}
+
+  std::vector<Segment> Segments() {
+    std::vector<Segment> segments;
+    for (const StreamSegment& segment : stream_.segments) {
+      TakeAreas(segment);
+      Segment made;
+      for (const plan::StreamMove& move : segment.moves) {
+        const std::int64_t bytes = ComputedBytes(move.tensor);
+        if (bytes > 0) made.moves.push_back({move.from, move.to, bytes, 0, 0});
+      }
+      if (segment.whole) {
+        AddWhole(segment, &made);
+      } else {
+        AddBlocks(segment, &made);
+      }
+      Remember(segment);
+      if (!made.moves.empty() || !made.calls.empty()) segments.push_back(std::move(made));
+    }
+    return segments;
+  }
+
+ private:
+  void TakeAreas(const StreamSegment& segment) {
+    lowering_.ClearPlaces();
+    for (const plan::StreamArea& area : segment.areas) {
+      lowering_.SetPlace(area.tensor, {area.rings, 0});
+    }
+    if (stream_.input != plan::StreamInput::kExternal) return;
+    for (std::size_t i = 0; i < subgraph_.inputs.size(); ++i) {
+      const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[subgraph_.inputs[i]]);
+      lowering_.SetPlace(subgraph_.inputs[i], {{{0, image.height * image.width}},
+                                               kExternal + static_cast<std::int32_t>(i)});
+    }
+  }
+
+  // A move copies a tensor up to the last pixel that was computed, or the sums of a mean.
+  std::int64_t ComputedBytes(TensorId tensor) const {
+    const auto sums = sums_.find(tensor);
+    if (sums != sums_.end()) return sums->second;
+    const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[tensor]);
+    const auto computed = computed_.find(tensor);
+    if (computed != computed_.end()) return computed->second * image.pixel_bytes;
+    const bool resident =
+        stream_.input == plan::StreamInput::kResident && Contains(subgraph_.inputs, tensor);
+    return resident ? image.bytes() : 0;
+  }
+
+  // What a segment leaves: the number behind the last pixel of each tensor, sums of means.
+  void Remember(const StreamSegment& segment) {
+    for (const StreamOp& step : segment.ops) {
+      if (segment.whole) {
+        for (const TensorId tensor : subgraph_.ops[step.op].outputs) {
+          if (!tensor.valid()) continue;
+          const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[tensor]);
+          computed_[tensor] = image.height * image.width;
+        }
+        continue;
+      }
+      const TensorId boxed = !step.op.valid() ? step.fed
+                             : step.sums      ? subgraph_.ops[step.op].inputs[0]
+                                              : subgraph_.ops[step.op].outputs[0];
+      const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[boxed]);
+      std::int64_t last = 0;
+      for (const StreamRange& rows : step.rows) {
+        for (const StreamRange& columns : step.columns) {
+          if (rows.empty() || columns.empty()) continue;
+          last = std::max(last, (rows.last - 1) * image.width + columns.last);
+        }
+      }
+      if (step.sums) {
+        RememberSums(step, last, image.height * image.width);
+      } else {
+        computed_[boxed] = std::max(computed_[boxed], last);
+      }
+    }
+  }
+
+  void RememberSums(const StreamOp& step, std::int64_t last, std::int64_t pixels) {
+    const graph::Op& op = subgraph_.ops[step.op];
+    const TensorId out = op.outputs[0];
+    if (last == pixels) {
+      sums_.erase(out);
+      computed_[out] = 1;
+    } else if (last > 0) {
+      sums_[out] = plan::ImageOf(subgraph_.tensors[out]).bytes() * ops::SumBytesOf(subgraph_, op);
+    }
+  }
+
+  void AddWhole(const StreamSegment& segment, Segment* made) {
+    const OpId id = segment.ops[0].op;
+    made->calls = LowerOrRefuse(&lowering_, id, segment.channel_plane.has_value(), &refusals_);
+    if (!segment.channel_plane) return;
+    for (Call& call : made->calls) {
+      const std::int64_t channels = call.views[0].pixel_bytes;
+      call.driver = "neap_drive_planes";
+      call.scratch = *segment.channel_plane;
+      call.rows = {{0, channels}};
+      call.columns = {{0, 1}};
+    }
+  }
+
+  void AddBlocks(const StreamSegment& segment, Segment* made) {
+    made->row_steps = segment.ops[0].rows.size();
+    made->column_steps = segment.ops[0].columns.size();
+    for (const StreamOp& step : segment.ops) {
+      std::vector<Call> calls;
+      if (!step.op.valid()) {
+        calls = FeedCalls(step);
+      } else {
+        calls = LowerOrRefuse(&lowering_, step.op, true, &refusals_);
+        if (step.sums && !calls.empty()) TakeSums(step, &calls[0]);
+      }
+      for (Call& call : calls) {
+        SetBoxes(step, &call);
+        made->calls.push_back(std::move(call));
+      }
+      if (calls.size() > 1) Refuse(step, "is computed in boxes and needs several kernels");
+    }
+  }
+
+  // A row that wraps inside its ring is received in scratch first.
+  std::vector<Call> FeedCalls(const StreamOp& step) {
+    auto view = lowering_.ImageOf(step.fed);
+    if (!view) {
+      Refuse(step, view.error().message);
+      return {};
+    }
+    Call call;
+    call.driver = "neap_drive_rows";
+    for (const plan::StreamRing& ring : view->rings) {
+      if (ring.pixels % view->width != 0) call.scratch_bytes = view->width * view->pixel_bytes;
+    }
+    call.comment = "rows of input " + graph::Describe(step.fed, subgraph_.tensors[step.fed]);
+    call.views = {*std::move(view)};
+    return {std::move(call)};
+  }
+
+  void TakeSums(const StreamOp& step, Call* call) {
+    std::int64_t first_row = -1;
+    std::int64_t end_row = 0;
+    std::int64_t first_column = -1;
+    std::int64_t end_column = 0;
+    const auto take = [](const std::vector<StreamRange>& ranges, std::int64_t* first,
+                         std::int64_t* end) {
+      for (const StreamRange& range : ranges) {
+        if (range.empty()) continue;
+        if (*first < 0) *first = range.first;
+        *end = range.last;
+      }
+    };
+    take(step.rows, &first_row, &end_row);
+    take(step.columns, &first_column, &end_column);
+    call->driver = "neap_drive_sums";
+    const std::int64_t size = ops::SumBytesOf(subgraph_, subgraph_.ops[step.op]);
+    call->mean->first_row = first_row;
+    call->mean->first_column = first_column;
+    call->mean->end_row = end_row;
+    call->mean->end_column = end_column;
+    call->mean->sum_bytes = size;
+  }
+
+  // Boxes are those of the image that the driver goes through. An output that is one pixel in the
+  // plan may have another form for its kernel; it is computed as a whole then.
+  void SetBoxes(const StreamOp& step, Call* call) {
+    const TensorId boxed = !step.op.valid() ? step.fed
+                           : step.sums      ? subgraph_.ops[step.op].inputs[0]
+                                            : subgraph_.ops[step.op].outputs[0];
+    const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[boxed]);
+    const View& view = call->views[step.sums ? 1 : 0];
+    call->rows = step.rows;
+    call->columns = step.columns;
+    if (view.height == image.height && view.width == image.width) return;
+    const auto whole = [](std::int64_t size) {
+      return [size](const StreamRange& range) { return range.first == 0 && range.last == size; };
+    };
+    bool fits = true;
+    for (StreamRange& range : call->rows) {
+      if (range.empty()) continue;
+      fits = fits && whole(image.height)(range);
+      range = {0, view.height};
+    }
+    for (StreamRange& range : call->columns) {
+      if (range.empty()) continue;
+      fits = fits && whole(image.width)(range);
+      range = {0, view.width};
+    }
+    if (!fits) Refuse(step, "is computed in boxes of another image than its kernel's");
+  }
+
+  void Refuse(const StreamOp& step, const std::string& what) {
+    refusals_.push_back(step.op.valid()
+                            ? graph::Describe(step.op, subgraph_.ops[step.op]) + " " + what
+                            : graph::Describe(step.fed, subgraph_.tensors[step.fed]) + " " + what);
+  }
+
+  const plan::Stream& stream_;
+  const Subgraph& subgraph_;
+  Lowering& lowering_;
+  Refusals& refusals_;
+  std::map<TensorId, std::int64_t> computed_;
+  std::map<TensorId, std::int64_t> sums_;  // bytes of those that are being added
+};
+
+}  // namespace
+
+Result<std::vector<Segment>> StreamedSegments(const plan::EntryPlan& entry, Lowering* lowering,
+                                              Refusals* refusals) {
+  return Streamed(entry, lowering, refusals).Segments();
+}
+
+}  // namespace neap::emit

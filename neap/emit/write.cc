@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/emit/write.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "neap/emit/lowering.h"
+
+namespace neap::emit {
+
+using plan::StreamRange;
+
+std::int64_t PixelsOf(const Call& call) {
+  if (call.driver != "neap_drive_window" || call.taps < 1) return 1;
+  constexpr std::int64_t kMaxPixels = 8;
+  return std::clamp<std::int64_t>(kTapBudget / call.taps, 1, kMaxPixels);
+}
+
+std::int64_t TapsOf(const Program& program) {
+  std::int64_t taps = 1;
+  for (const Segment& segment : program.segments) {
+    for (const Call& call : segment.calls) taps = std::max(taps, call.taps * PixelsOf(call));
+  }
+  return taps;
+}
+
+namespace {
+
+constexpr std::size_t kColumns = 100;
+
+// Numbers separated by commas, in lines of at most kColumns.
+std::string Numbers(const std::vector<std::int64_t>& values) {
+  std::string text;
+  std::string line = "   ";
+  for (const std::int64_t value : values) {
+    const std::string number =
+        // The least int32 is no literal of C.
+        value == INT32_MIN ? " (-2147483647 - 1)," : " " + std::to_string(value) + ",";
+    if (line.size() + number.size() > kColumns) {
+      text += line + "\n";
+      line = "   ";
+    }
+    line += number;
+  }
+  return text + line + "\n";
+}
+
+// Rows of one table; equal ones are stored once.
+class Rows {
+ public:
+  std::size_t Add(const std::string& row, const std::string& comment = "") {
+    const auto [found, added] = known_.try_emplace(row, rows_.size());
+    if (added) rows_.emplace_back(row, comment);
+    return found->second;
+  }
+  bool empty() const { return rows_.empty(); }
+  std::string Text(const std::string& declaration) const {
+    if (rows_.empty()) return "";
+    std::string text = declaration + "[] = {\n";
+    for (const auto& [row, comment] : rows_) {
+      text += "    " + row + ",";
+      text += (comment.empty() ? "" : " /* " + CommentOf(comment) + " */") + std::string("\n");
+    }
+    return text + "};\n\n";
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rows_;
+  std::map<std::string, std::size_t> known_;
+};
+
+// Sequences of numbers or rows that are found again in what is there already.
+template <typename T>
+class Sequences {
+ public:
+  std::size_t Add(const std::vector<T>& sequence) {
+    const auto [found, added] = known_.try_emplace(sequence, items_.size());
+    if (added) items_.insert(items_.end(), sequence.begin(), sequence.end());
+    return found->second;
+  }
+  const std::vector<T>& items() const { return items_; }
+
+ private:
+  std::vector<T> items_;
+  std::map<std::vector<T>, std::size_t> known_;
+};
+
+struct Bounds {
+  std::vector<std::int64_t> values;
+  int pitch = 1;
+};
+
+// Ranges that follow each other need one bound each.
+Bounds BoundsOf(std::vector<StreamRange> ranges) {
+  std::int64_t last = 0;
+  for (const StreamRange& range : ranges) {
+    if (range.empty()) continue;
+    last = range.first;
+    break;
+  }
+  for (StreamRange& range : ranges) {
+    if (range.empty()) range = {last, last};
+    last = range.last;
+  }
+  Bounds bounds;
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first != ranges[i - 1].last) bounds.pitch = 2;
+  }
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (bounds.pitch == 2 || i == 0) bounds.values.push_back(ranges[i].first);
+    bounds.values.push_back(ranges[i].last);
+  }
+  return bounds;
+}
+
+class Writer {
+ public:
+  Writer(const Program& program, const Origin& origin, const Extra& extra, const Options& options)
+      : program_(program), origin_(origin), extra_(extra), options_(options), p_(options.prefix) {}
+
+  Result<std::string> Text() {
+    for (const Segment& segment : program_.segments) AddSegment(segment);
+    if (overflow_) {
+      return Fail(BadInput("the program has a number that exceeds its field in neap_rt"));
+    }
+    return Head() + Constants() + Tables() + Functions();
+  }
+
+ private:
+  std::string Small(std::int64_t value) {
+    overflow_ = overflow_ || value < 0 || value > UINT16_MAX;
+    return Number(value);
+  }
+  std::string Large(std::int64_t value) {
+    overflow_ = overflow_ || value < 0 || value > INT32_MAX;
+    return Number(value);
+  }
+  std::string Signed(std::int64_t value) {
+    overflow_ = overflow_ || value < INT16_MIN || value > INT16_MAX;
+    return Number(value);
+  }
+  std::string At(const std::string& table, std::size_t index) const {
+    return "&" + p_ + "_" + table + "[" + std::to_string(index) + "]";
+  }
+
+  std::string AddView(const View& view) {
+    std::string rings = "NULL";
+    if (view.constant.empty()) {
+      std::vector<std::string> rows;
+      for (const plan::StreamRing& ring : view.rings) {
+        rows.push_back("{" + Large(ring.offset) + ", " + Large(ring.pixels) + "}");
+      }
+      rings = At("rings", rings_.Add(rows));
+    }
+    const std::string constant = view.constant.empty() ? "NULL" : view.constant;
+    const auto ring_count = static_cast<std::int64_t>(view.rings.size());
+    return At("views", views_.Add("{" + constant + ", " + rings + ", " + Large(view.pixel_bytes) +
+                                      ", " + Small(view.height) + ", " + Small(view.width) + ", " +
+                                      Small(ring_count) + ", " + Small(view.memory) + "}",
+                                  view.name));
+  }
+
+  std::string AddParams(const Call& call) {
+    if (call.mean) {
+      const Mean& m = *call.mean;
+      return AddParams(Params{
+          "neap_mean",
+          InitialiserOf({Large(m.places), Number(m.fraction), Number(m.shift), Number(m.in_zero),
+                         Number(m.out_zero), Number(m.low), Number(m.high), Small(m.first_row),
+                         Small(m.first_column), Small(m.end_row), Small(m.end_column),
+                         Number(m.sum_bytes), m.flips ? "0x80" : "0"})});
+    }
+    return call.params ? AddParams(*call.params) : "NULL";
+  }
+  std::string AddParams(const Params& params) {
+    const std::string table = params.type.substr(sizeof("neap_") - 1);
+    return At(table, params_[params.type].Add(params.value));
+  }
+
+  std::string AddWindow(const Call& call) {
+    if (!call.window) return "NULL";
+    const Window& w = *call.window;
+    return At("windows",
+              windows_.Add("{" + w.padding + ", " + Small(w.height) + ", " + Small(w.width) + ", " +
+                           Small(w.stride_y) + ", " + Small(w.stride_x) + ", " +
+                           Small(w.dilation_y) + ", " + Small(w.dilation_x) + ", " +
+                           Signed(w.pad_y) + ", " + Signed(w.pad_x) + "}"));
+  }
+
+  std::string AddBounds(const std::vector<StreamRange>& ranges, std::string* pitch) {
+    const Bounds bounds = BoundsOf(ranges);
+    for (const std::int64_t bound : bounds.values) (void)Small(bound);
+    *pitch = Number(bounds.pitch);
+    return At("bounds", bounds_.Add(bounds.values));
+  }
+
+  void AddCall(const Call& call) {
+    std::vector<std::string> views;
+    for (const View& view : call.views) views.push_back(AddView(view));
+    const View& out = call.views[0];
+    std::vector<StreamRange> rows = call.rows;
+    std::vector<StreamRange> columns = call.columns;
+    if (rows.empty()) {
+      rows = {{0, out.height}};
+      columns = {{0, out.width}};
+    }
+    std::string row_pitch;
+    std::string column_pitch;
+    const std::string row_table = AddBounds(rows, &row_pitch);
+    const std::string column_table = AddBounds(columns, &column_pitch);
+    const std::int64_t scratch = call.scratch_bytes > 0 ? extra_.scratch : call.scratch;
+    const auto inputs = static_cast<std::int64_t>(call.views.size()) - 1;
+    overflow_ = overflow_ || inputs > UINT8_MAX;
+    const std::string kernel = call.kernel.empty() ? "NULL" : call.kernel;
+    ops_ += "    /* " + CommentOf(call.comment) + " */\n    {" + call.driver + ", " + kernel +
+            ", " + AddParams(call) + ",\n     " + AddWindow(call) + ", " +
+            At("operands", operands_.Add(views)) + ", " + row_table + ", " + column_table + ", " +
+            Large(scratch) + ", " + row_pitch + ", " + column_pitch + ", " + Number(inputs) + ", " +
+            Number(PixelsOf(call)) + "},\n";
+    ++op_count_;
+  }
+
+  void AddSegment(const Segment& segment) {
+    const std::size_t first_move = move_count_;
+    const std::size_t first_op = op_count_;
+    for (const Move& move : segment.moves) {
+      moves_ += "    {" + Large(move.from) + ", " + Large(move.to) + ", " + Large(move.bytes) +
+                ", " + Small(move.from_memory) + ", " + Small(move.to_memory) + "},\n";
+      ++move_count_;
+    }
+    for (const Call& call : segment.calls) AddCall(call);
+    segments_ += "    {" + (segment.moves.empty() ? "NULL" : At("moves", first_move)) + ", " +
+                 (segment.calls.empty() ? "NULL" : At("ops", first_op)) + ", " +
+                 Small(static_cast<std::int64_t>(segment.moves.size())) + ", " +
+                 Small(static_cast<std::int64_t>(segment.calls.size())) + ", " +
+                 Small(static_cast<std::int64_t>(segment.row_steps)) + ", " +
+                 Small(static_cast<std::int64_t>(segment.column_steps)) + "},\n";
+  }
+
+  std::string Head() const {
+    return "/* SPDX-License-Identifier: LicenseRef-model\n *\n"
+           " * Made by Neap " +
+           CommentOf(origin_.neap_version) +
+           " from a model: tables for neap_rt. They belong to the owner of the model.\n"
+           " * Model: " +
+           CommentOf(origin_.model) +
+           "\n"
+           " * SHA-256 of the model: " +
+           CommentOf(origin_.model_sha256) +
+           "\n"
+           " * SHA-256 of the plan: " +
+           origin_.plan_sha256 +
+           "\n"
+           " */\n#include \"" +
+           p_ +
+           ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
+           "#include \"neap_rt/neap_rt.h\"\n\n"
+           "#if NEAP_RT_VERSION != 1\n#error \"these tables are for version 1 of "
+           "neap_rt\"\n#endif\n\n";
+  }
+
+  std::string Constants() const {
+    const std::string section = UpperOf(p_) + "_WEIGHTS";
+    std::string text =
+        "/* Attributes of weights, such as __attribute__((section(\".weights\"))). */\n#ifndef " +
+        section + "\n#define " + section + "\n#endif\n\n";
+    if (program_.memory_bytes.size() > 1) {
+      const std::string copy = UpperOf(p_) + "_COPY";
+      text += "/* Copies between memories, such as a DMA transfer; null: memmove. */\n#ifdef " +
+              copy + "\nvoid " + copy +
+              "(void *to, const void *from, size_t bytes);\n#else\n#define " + copy +
+              " NULL\n#endif\n\n";
+    }
+    if (options_.binary_weights) {
+      text += "/* The bytes of " + p_ + "_weights.bin. */\nextern const int8_t " + p_ +
+              "_weights[];\n\n";
+    }
+    std::int64_t at = 0;
+    for (const Constant& constant : program_.constants) {
+      const auto bytes = static_cast<std::int64_t>(constant.values.size());
+      if (options_.binary_weights && constant.weights) {
+        text += "#define " + constant.name + " (" + p_ + "_weights + " + Number(at) + ")\n\n";
+        at += bytes;
+        continue;
+      }
+      text += "static const " + constant.type + " " + constant.name + "[" + Number(bytes) + "]" +
+              (constant.weights ? " " + section : "") + " = {\n" + Numbers(constant.values) +
+              "};\n\n";
+    }
+    return text;
+  }
+
+  template <typename T>
+  static std::string Lines(const std::vector<T>& items, const std::string& declaration) {
+    if (items.empty()) return "";
+    std::string text = declaration + "[] = {\n";
+    for (const std::string& item : items) text += "    " + item + ",\n";
+    return text + "};\n\n";
+  }
+
+  std::string Tables() const {
+    std::string text = Lines(rings_.items(), "static const neap_ring " + p_ + "_rings");
+    text += views_.Text("static const neap_view " + p_ + "_views");
+    text += Lines(operands_.items(), "static const neap_view *const " + p_ + "_operands");
+    text += windows_.Text("static const neap_window " + p_ + "_windows");
+    for (const auto& [type, rows] : params_) {
+      text += rows.Text("static const " + type + " " + p_ + "_" + type.substr(sizeof("neap_") - 1));
+    }
+    if (move_count_ > 0) {
+      text += "static const neap_move " + p_ + "_moves[] = {\n" + moves_ + "};\n\n";
+    }
+    // None where nothing needs to be done: C has no empty arrays.
+    if (op_count_ > 0) {
+      text += "/* Rows and columns of boxes. */\nstatic const uint16_t " + p_ + "_bounds[] = {\n" +
+              Numbers(bounds_.items()) + "};\n\n";
+      text += "static const neap_op " + p_ + "_ops[] = {\n" + ops_ + "};\n\n";
+    }
+    std::string segments = "NULL";
+    if (!program_.segments.empty()) {
+      segments = p_ + "_segments";
+      text += "static const neap_segment " + segments + "[] = {\n" + segments_ + "};\n\n";
+    }
+    return text + "static const neap_program " + p_ + "_program = {" + segments + ", " +
+           Large2(extra_.state) + ", " +
+           Number(static_cast<std::int64_t>(program_.segments.size())) + ", 4};\n\n";
+  }
+  static std::string Large2(std::int64_t value) { return Number(value); }
+
+  std::string Functions() const {
+    std::string text;
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const Port& port = program_.inputs[i];
+      if (IsExternal(port) || port.rows) continue;
+      const std::string memory = MemoryName(origin_, static_cast<std::size_t>(port.memory));
+      text += port.type + " *" + p_ + "_" + PortName("input", program_.inputs, i) + "(void *" +
+              memory + ") { return (" + port.type + " *)" + memory + " + " + Number(port.offset) +
+              "; }\n\n";
+    }
+    for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+      const Port& port = program_.outputs[i];
+      const std::string memory = MemoryName(origin_, static_cast<std::size_t>(port.memory));
+      text += "const " + port.type + " *" + p_ + "_" + PortName("output", program_.outputs, i) +
+              "(const void *" + memory + ") {\n  return (const " + port.type + " *)" + memory +
+              " + " + Number(port.offset) + ";\n}\n\n";
+    }
+    const bool fed = IsFed(program_);
+    const std::string all = ArgumentsOf(program_, origin_, true);
+    text += fed ? Function("int", "run_rows", all + ", " + p_ + "_row_fn rows, void *user",
+                           "neap_run", true)
+                : Function("int", "run", all, "neap_run", true);
+    text += Function("void", "begin", ArgumentsOf(program_, origin_, false), "neap_begin", false);
+    text += fed ? Function("int", "step_rows", all + ", " + p_ + "_row_fn rows, void *user",
+                           "neap_step", true)
+                : Function("int", "step", all, "neap_step", true);
+    return text;
+  }
+
+  std::string Function(const std::string& result, const std::string& name,
+                       const std::string& arguments, const std::string& callee, bool runs) const {
+    std::string memories;
+    for (std::size_t i = 0; i < program_.memory_bytes.size(); ++i) {
+      memories += (i == 0 ? "(int8_t *)" : ", (int8_t *)") + MemoryName(origin_, i);
+    }
+    std::string externals;
+    for (std::size_t i = 0; runs && i < program_.inputs.size(); ++i) {
+      const bool given = IsExternal(program_.inputs[i]);
+      externals += externals.empty() ? "" : ", ";
+      externals += given ? "(const int8_t *)" + PortName("input", program_.inputs, i) : "NULL";
+    }
+    const bool external =
+        runs && std::any_of(program_.inputs.begin(), program_.inputs.end(), IsExternal);
+    const bool fed = runs && IsFed(program_);
+    std::string text = result + " " + p_ + "_" + name + "(" + arguments + ") {\n";
+    const std::string room = runs ? Number(TapsOf(program_)) : "1";
+    text += "  const int8_t *taps[" + room + "];\n";
+    text += "  int8_t *const memories[] = {" + memories + "};\n";
+    if (external) text += "  const int8_t *const externals[] = {" + externals + "};\n";
+    text += std::string("  const neap_frame frame = {memories, ") +
+            (external ? "externals" : "NULL") + ", taps, " +
+            (fed ? RowsExpression() + ", user, " : "NULL, NULL, ") + CopyHook() + "};\n";
+    text += std::string("  ") + (result == "void" ? "(void)" : "return ") + callee + "(&" + p_ +
+            "_program, &frame);\n}\n\n";
+    return text;
+  }
+  // Of uint8, the type of the row function differs in its last argument alone.
+  std::string RowsExpression() const {
+    return program_.inputs[0].type == "int8_t" ? "rows" : "(neap_row_fn)rows";
+  }
+  std::string CopyHook() const {
+    return program_.memory_bytes.size() > 1 ? UpperOf(p_) + "_COPY" : "NULL";
+  }
+
+  const Program& program_;
+  const Origin& origin_;
+  const Extra& extra_;
+  const Options& options_;
+  const std::string& p_;
+  bool overflow_ = false;
+  Sequences<std::string> rings_;
+  Rows views_;
+  Sequences<std::string> operands_;
+  Rows windows_;
+  std::map<std::string, Rows> params_;
+  Sequences<std::int64_t> bounds_;
+  std::string ops_;
+  std::string moves_;
+  std::string segments_;
+  std::size_t op_count_ = 0;
+  std::size_t move_count_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> SourceText(const Program& program, const Origin& origin, const Extra& extra,
+                               const Options& options) {
+  return Writer(program, origin, extra, options).Text();
+}
+
+std::string WeightsOf(const Program& program) {
+  std::string bytes;
+  for (const Constant& constant : program.constants) {
+    if (!constant.weights) continue;
+    for (const std::int64_t value : constant.values) bytes += static_cast<char>(value);
+  }
+  return bytes;
+}
+
+}  // namespace neap::emit

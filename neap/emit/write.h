@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program as C. Private to neap/emit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neap/base/result.h"
+#include "neap/emit/emit.h"
+#include "neap/emit/program.h"
+
+namespace neap::emit {
+
+// What the comments of the files name.
+struct Origin {
+  std::string neap_version;
+  std::string model;
+  std::string model_sha256;
+  std::string plan_sha256;
+  std::vector<std::string> memories;  // names; empty: one memory
+};
+
+// Bytes behind the plan's own in memory 0.
+struct Extra {
+  std::int64_t scratch = 0;  // offset
+  std::int64_t state = 0;    // offset
+  std::int64_t arena_bytes = 0;
+};
+
+// The most bytes of pointers to taps that a driver fills at once.
+inline constexpr std::int64_t kTapBudget = 18;
+// Output pixels for each call of the kernel.
+std::int64_t PixelsOf(const Call& call);
+// Pointers that any call needs at once; at least one.
+std::int64_t TapsOf(const Program& program);
+
+std::string HeaderText(const Program& program, const Origin& origin, const Extra& extra,
+                       const Options& options);
+// Fails where a number exceeds its field.
+Result<std::string> SourceText(const Program& program, const Origin& origin, const Extra& extra,
+                               const Options& options);
+// The bytes of Options::binary_weights.
+std::string WeightsOf(const Program& program);
+
+// "VWW" of "vww".
+std::string UpperOf(const std::string& text);
+// Text for a comment: one line, without an end of the comment.
+std::string CommentOf(const std::string& text);
+// The parameters of a function that gets all memories, then external inputs: "void *arena, const
+// int8_t *input"; `qualifier` before each memory.
+std::string ArgumentsOf(const Program& program, const Origin& origin, bool externals);
+std::string PortName(const std::string& what, const std::vector<Port>& ports, std::size_t index);
+std::string MemoryName(const Origin& origin, std::size_t index);
+bool IsFed(const Program& program);
+bool IsExternal(const Port& port);
+
+}  // namespace neap::emit

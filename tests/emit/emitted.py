@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emitted C: compiled for this machine and run on inputs whose outputs the executor computes.
+
+The program around a network is generated from its header. The arena is exactly its size between
+pages without access, and poisoned before each run; each input is run as a whole and in steps."""
+
+import io
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import zipfile
+
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+
+# Names of compilers to the words before the sources.
+COMPILERS = {
+    "gcc": ["gcc", "-std=c99", *STRICT],
+    "clang": ["clang-16", "-std=c99", *STRICT],
+    "g++": ["g++", "-x", "c++", "-std=c++17", *STRICT],
+    "clang++": ["clang++-16", "-x", "c++", "-std=c++17", *STRICT],
+}
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+PRELUDE = """
+#define _DEFAULT_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "%(prefix)s.h"
+struct feed { const unsigned char *at; size_t bytes; int next; };
+static unsigned char *guarded(size_t bytes, size_t align) {
+  const size_t page = 65536, size = (bytes + page - 1) / page * page;
+  unsigned char *base = (unsigned char *)mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED || mprotect(base + page, size, PROT_READ | PROT_WRITE) != 0) exit(3);
+  return base + page + (size - bytes) / align * align;
+}
+static unsigned char *load(const char *path, size_t bytes) {
+  unsigned char *data = guarded(bytes, 1);
+  FILE *file = fopen(path, "rb");
+  if (file == NULL || fread(data, 1, bytes, file) != bytes) { printf("cannot read %%s\\n", path); exit(3); }
+  fclose(file);
+  return data;
+}
+"""
+
+
+def arrays(path):
+    """The bytes of the arrays of an .npz, in their order."""
+    with zipfile.ZipFile(path) as archive:
+        found = []
+        for name in archive.namelist():
+            data = io.BytesIO(archive.read(name))
+            data.seek(8)
+            (size,) = struct.unpack("<H", data.read(2))
+            data.read(size)
+            found.append(data.read())
+        return found
+
+
+class Network:
+    """A folder that `neap emit` wrote."""
+
+    def __init__(self, folder, prefix):
+        self.folder = pathlib.Path(folder)
+        self.prefix = prefix
+        self.header = (self.folder / f"{prefix}.h").read_text()
+
+    def macro(self, name):
+        return int(re.search(rf"#define {self.prefix.upper()}_{name} \(?(-?\d+)", self.header)[1])
+
+    @property
+    def arena_bytes(self):
+        return self.macro("ARENA_BYTES")
+
+    def ports(self, what):
+        """The names of inputs or outputs: "input", or "input_0", "input_1"."""
+        return [name.lower() for name in
+                re.findall(rf"#define {self.prefix.upper()}_({what.upper()}(?:_\d+)?)_BYTES", self.header)]
+
+    def program(self, seeds):
+        """A main() that runs the network on the files of each seed."""
+        p, upper = self.prefix, self.prefix.upper()
+        fed = f"{p}_run_rows" in self.header
+        signature = re.search(rf"int {p}_run\w*\(([^)]*)", self.header)[1]
+        externals = re.findall(r"const (u?int8_t) \*(input(?:_\d+)?)", signature)
+        memories = re.findall(r"void \*(memory_\w+)", signature)
+        lines = [PRELUDE % {"prefix": p}]
+        if fed:
+            of = re.search(r"int row, (u?int8_t) \*dst", self.header)[1]
+            lines.append(f"static int feed_row(void *user, int row, {of} *dst) {{\n"
+                         "  struct feed *feed = (struct feed *)user;\n  if (row != feed->next++) return 77;\n"
+                         "  memcpy(dst, feed->at + (size_t)row * feed->bytes, feed->bytes);\n  return 0;\n}\n"
+                         f"static const int kShape[] = {upper}_INPUT_SHAPE;\n")
+        # The memory of each input and output.
+        of_port = dict(re.findall(rf"{p}_((?:in|out)put(?:_\d+)?)\((?:const )?void \*(\w+)\)", self.header))
+        lines.append("int main(void) {\n  int failures = 0, result, steps;\n"
+                     f"  unsigned char *arena = guarded({upper}_ARENA_BYTES, {upper}_ARENA_ALIGN);\n")
+        for memory in memories:
+            lines.append(f"  unsigned char *{memory} = guarded({upper}_{memory.upper()}_BYTES, 4);\n")
+        for seed in seeds:
+            lines.append("  for (steps = 0; steps < 2; ++steps) {\n")
+            lines.append(f"    memset(arena, 0xA5 - steps, {upper}_ARENA_BYTES);\n")
+            arguments = ", ".join(["arena", *memories])
+            for name in self.ports("input"):
+                lines.append(f'    unsigned char *{name} = load("{seed}.{name}", {upper}_{name.upper()}_BYTES);\n')
+                if fed:
+                    lines.append(f"    struct feed feed = {{{name}, {upper}_INPUT_BYTES / "
+                                 f"({upper}_INPUT_DIMS == 4 ? (size_t)kShape[1] : 1U), 0}};\n")
+                elif name not in [external for _, external in externals]:
+                    lines.append(f"    memcpy({p}_{name}({of_port[name]}), {name}, {upper}_{name.upper()}_BYTES);\n")
+            for of, name in externals:
+                arguments += f", (const {of} *){name}"
+            rows = "_rows" if fed else ""
+            arguments += ", feed_row, &feed" if fed else ""
+            lines.append(f"    if (steps == 0) {{\n      result = {p}_run{rows}({arguments});\n    }} else {{\n"
+                         f"      {p}_begin({', '.join(['arena', *memories])});\n      do result = {p}_step{rows}({arguments});\n"
+                         f"      while (result == {upper}_MORE);\n    }}\n")
+            lines.append(f'    if (result != 0) {{ printf("seed {seed}: result %d\\n", result); ++failures; continue; }}\n')
+            for name in self.ports("output"):
+                lines.append(f'    if (memcmp({p}_{name}({of_port[name]}), load("{seed}.{name}.expected", {upper}_{name.upper()}_BYTES), '
+                             f'{upper}_{name.upper()}_BYTES) != 0) {{ printf("seed {seed}, steps %d: {name} differs\\n", steps); ++failures; }}\n')
+            lines.append("  }\n")
+        lines.append("  return failures == 0 ? 0 : 1;\n}\n")
+        return "".join(lines)
+
+    def write_seed(self, seed, inputs, outputs):
+        for name, data in zip(self.ports("input"), inputs, strict=True):
+            (self.folder / f"{seed}.{name}").write_bytes(data)
+        for name, data in zip(self.ports("output"), outputs, strict=True):
+            (self.folder / f"{seed}.{name}.expected").write_bytes(data)
+
+    def sources(self):
+        return [f"{self.prefix}.c", *sorted(f"neap_rt/{path.name}" for path in (self.folder / "neap_rt").glob("*.c"))]
+
+    def compile(self, compiler, *more):
+        """Objects of the network's own files; the output of the compiler if it fails."""
+        for source in self.sources():
+            result = subprocess.run([*COMPILERS[compiler], "-O2", *more, "-c", source, "-o", f"{pathlib.Path(source).stem}.o"],
+                                    cwd=self.folder, capture_output=True, text=True, check=False)
+            if result.returncode != 0:
+                return result.stderr
+        return ""
+
+    def run(self, seeds, *more):
+        """"": all outputs are equal; else a report. After compile()."""
+        (self.folder / "main.c").write_text(self.program(seeds))
+        objects = [f"{pathlib.Path(source).stem}.o" for source in self.sources()]
+        result = subprocess.run(["gcc", "-std=c99", "-O1", *more, "main.c", *objects, "-o", "network"],
+                                cwd=self.folder, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            return result.stderr
+        result = subprocess.run(["./network"], cwd=self.folder, capture_output=True, text=True, check=False, timeout=600)
+        return "" if result.returncode == 0 else f"exit {result.returncode}: {result.stdout}{result.stderr}"
+
+
+def installed(compiler):
+    return shutil.which(COMPILERS[compiler][0]) is not None

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""neap emit: what it writes compiles without warnings and computes the executor's bytes."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli"))
+from neap_cli import DONE, FAILED, OVER_BUDGET, SHARED, USAGE, CliTest  # noqa: E402
+
+import emitted  # noqa: E402
+
+MODELS = {
+    "kws": "mlcommons+tiny/kws_ref_model.tflite",
+    "ad01": "mlcommons+tiny/ad01_int8.tflite",
+    "vww": "mlcommons+tiny/vww_96_int8.tflite",
+    "resnet8": "mlcommons+tiny/pretrainedResnet_quant.tflite",
+    "person_detect": "tensorflow+tflite-micro/person_detect.tflite",
+}
+WAYS = {
+    "whole": ["--stream", "off"],
+    "resident": ["--stream", "auto"],
+    "external": ["--stream", "auto", "--input", "external"],
+    "rows": ["--stream", "auto", "--input", "rows"],
+}
+
+
+class EmitTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        if not emitted.installed("gcc"):
+            self.skipTest("there is no gcc")
+
+    def small(self, name="net.tflite"):
+        """A network of the zoo with few operations."""
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", name, "--quiet")
+        return self.folder / name
+
+    def emit(self, model, folder, *words, prefix="net"):
+        self.expect(DONE, "emit", model, "-o", folder, "--prefix", prefix, "--quiet", *words)
+        return emitted.Network(self.folder / folder, prefix)
+
+    def give_seeds(self, network, model, seeds, kernels="tflm"):
+        for seed in seeds:
+            self.expect(DONE, "run", model, "--random-inputs", seed, "--save-inputs", "in.npz", "--outputs", "out.npz",
+                        "--kernels", kernels, "--force", "--quiet")
+            network.write_seed(seed, emitted.arrays(self.folder / "in.npz"), emitted.arrays(self.folder / "out.npz"))
+
+    def expect_equal(self, network, model, seeds=(1, 2), compiler="gcc", flags=(), kernels="tflm"):
+        self.give_seeds(network, model, seeds, kernels)
+        self.assertEqual(network.compile(compiler, *flags), "")
+        self.assertEqual(network.run(seeds, *flags), "")
+
+
+class PlansTest(EmitTest):
+    def test_plans_of_all_kinds_compute_the_same_bytes(self):
+        model = self.small()
+        arenas = {}
+        for name, words in WAYS.items():
+            network = self.emit(model, name, *words)
+            self.expect_equal(network, model, flags=emitted.SANITIZERS)
+            arenas[name] = network.arena_bytes
+        self.assertLess(arenas["resident"], arenas["whole"])
+        self.assertLess(arenas["rows"], arenas["resident"])
+
+    def test_a_plan_is_read_and_outputs_differ_between_inputs(self):
+        model = self.small()
+        self.expect(DONE, "plan", model, "--runtime", "tflm", "--overlap", "tflm-reference", "--plan", "plan.json", "--quiet")
+        network = self.emit(model, "out", "--plan", "plan.json")
+        self.expect_equal(network, model)
+        # Negative control: the outputs of one seed are not those of another.
+        outputs = [(network.folder / f"{seed}.output.expected").read_bytes() for seed in (1, 2)]
+        self.assertNotEqual(*outputs)
+        (network.folder / "1.output.expected").write_bytes(outputs[1])
+        self.assertIn("output differs", network.run((1, 2)))
+
+    def test_tiles_and_moves(self):
+        model = self.small()
+        for name, words in {"tiles": ["--cascade", "auto", "--runtime", "tflm", "--budget", "1KiB"],
+                            "moves": ["--runtime", "tflm", "--moves", "auto"]}.items():
+            result = self.run_neap("plan", model, *words, "--plan", f"{name}.json", "--quiet")
+            self.assertIn(result.returncode, (DONE, OVER_BUDGET), result.stderr)
+            network = self.emit(model, name, "--plan", f"{name}.json")
+            self.expect_equal(network, model, seeds=(1,))
+
+
+class CompilersTest(EmitTest):
+    def test_all_compilers_accept_it_without_a_warning(self):
+        model = self.small()
+        network = self.emit(model, "out")
+        self.give_seeds(network, model, (1,))
+        for compiler in emitted.COMPILERS:
+            if emitted.installed(compiler):
+                self.assertEqual(network.compile(compiler), "", compiler)
+        self.assertEqual(network.compile("gcc"), "")
+        self.assertEqual(network.run((1,)), "")
+
+    def test_single_files_of_two_networks_are_linked_together(self):
+        model = self.small()
+        first = self.emit(model, "first", "--single-file", prefix="one")
+        second = self.emit(model, "second", "--single-file", "--stream", "off", prefix="two")
+        self.assertFalse((first.folder / "neap_rt").exists())
+        self.expect_equal(first, model)
+        self.expect_equal(second, model)
+        both = f"{second.folder}/two.o"
+        self.assertEqual(first.run((1,), both), "")
+
+    def test_only_memory_functions_of_the_library_are_called(self):
+        network = self.emit(self.small(), "out", "--single-file")
+        self.assertEqual(network.compile("gcc", "-fno-stack-protector", "-ffreestanding"), "")
+        symbols = subprocess.run(["nm", "-u", "net.o"], cwd=network.folder, capture_output=True, text=True,
+                                               check=True).stdout.split()
+        self.assertLessEqual(set(symbols) - {"U", "_GLOBAL_OFFSET_TABLE_"}, {"memcpy", "memmove", "memset"})
+        written = subprocess.run(["nm", "net.o"], cwd=network.folder, capture_output=True, text=True,
+                                               check=True).stdout.splitlines()
+        self.assertEqual([line for line in written if line.split()[-2] in "bBDC"], [])
+
+    def test_weights_as_a_file(self):
+        model = self.small()
+        network = self.emit(model, "out", "--weights", "bin")
+        self.assertNotIn("weights[", (network.folder / "net.c").read_text().replace("net_weights[];", ""))
+        data = (network.folder / "net_weights.bin").read_bytes()
+        (network.folder / "neap_rt" / "net_weights.c").write_text(
+            "extern const signed char net_weights[];\nconst signed char net_weights[] = {"
+            + ",".join(str(byte - 256 if byte > 127 else byte) for byte in data) + "};\n")
+        self.expect_equal(network, model, seeds=(1,))
+
+
+class FilesTest(EmitTest):
+    def test_the_same_input_gives_the_same_bytes(self):
+        model = self.small()
+        for folder in ("a", "b"):
+            self.emit(model, folder)
+        a, b = ({path.relative_to(self.folder / name): path.read_bytes()
+                 for path in (self.folder / name).rglob("*") if path.is_file()} for name in ("a", "b"))
+        self.assertEqual(a, b)
+        for name, data in a.items():
+            self.assertIn(b"SPDX-License-Identifier: ", data[:80], name)
+
+    def test_existing_files_are_kept(self):
+        model = self.small()
+        self.emit(model, "out")
+        before = (self.folder / "out/net.h").read_bytes()
+        errors = self.expect(FAILED, "emit", model, "-o", "out", "--prefix", "net").stderr
+        self.assertIn(b"exists", errors)
+        self.assertEqual((self.folder / "out/net.h").read_bytes(), before)
+        self.expect(DONE, "emit", model, "-o", "out", "--prefix", "net", "--force", "--quiet")
+
+    def test_operators_without_a_kernel_are_named_and_nothing_is_written(self):
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "-o", "float.tflite", "--quiet")
+        errors = self.expect(FAILED, "emit", "float.tflite", "-o", "out").stderr.decode()
+        self.assertIn("cannot be emitted", errors)
+        self.assertIn("CONV_2D", errors)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_budgets_and_names(self):
+        model = self.small()
+        self.expect(OVER_BUDGET, "emit", model, "-o", "out", "--budget", "1KiB", "--max-macs", "1")
+        self.assertFalse((self.folder / "out").exists())
+        network = self.emit(model, "fits", "--budget", "1MiB")
+        self.assertEqual(network.macro("BUDGET_BYTES"), 1 << 20)
+        self.assertIn("negative", network.compile("gcc", "-DNET_BUDGET_BYTES=16"))
+        self.expect(USAGE, "emit", model, "-o", "other", "--prefix", "neap_x")
+        self.expect(USAGE, "emit", model, "-o", "other", "--plan", "plan.json", "--stream", "off")
+
+    def test_results_of_functions(self):
+        network = self.emit(self.small(), "out", "--input", "rows")
+        network.compile("gcc")
+        (network.folder / "main.c").write_text(
+            '#include <stdio.h>\n#include "net.h"\nstatic int64_t arena[NET_ARENA_BYTES / 8 + 2];\n'
+            "static int no(void *user, int row, int8_t *dst) { (void)user; (void)row; (void)dst; return 42; }\n"
+            'int main(void) {\n  printf("[%d, %d, %d, %d, %d]\\n", net_run_rows(0, no, 0), net_run_rows((char *)arena + 1, no, 0),\n'
+            "         net_run_rows(arena, 0, 0), net_run_rows(arena, no, 0), net_step_rows(arena, no, 0));\n  return 0;\n}\n")
+        objects = [pathlib.Path(source).stem + ".o" for source in network.sources()]
+        run = subprocess.run
+        run(["gcc", "main.c", *objects, "-o", "network"], cwd=network.folder, check=True)
+        found = json.loads(run(["./network"], cwd=network.folder, capture_output=True, text=True, check=True).stdout)
+        self.assertEqual(found, [-1, -1, -2, 42, -3])
+
+
+class ModelsTest(EmitTest):
+    """The networks of MLPerf Tiny, in all ways in which they can be planned."""
+
+    def check(self, name):
+        model = SHARED / "models" / MODELS[name]
+        if not model.exists():
+            self.skipTest(f"{model} is not there (NEAP_SHARED)")
+        for way, words in WAYS.items():
+            if name == "ad01" and way in ("external", "rows"):
+                continue  # its first operator reads all of the input: there is nothing to stream
+            with self.subTest(way=way):
+                self.expect_equal(self.emit(model, way, *words), model)
+
+    def test_kws(self):
+        self.check("kws")
+
+    def test_ad01(self):
+        self.check("ad01")
+
+    def test_vww(self):
+        self.check("vww")
+
+    def test_resnet8(self):
+        self.check("resnet8")
+
+    def test_person_detect(self):
+        self.check("person_detect")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stack figures of emitted code are those of the compiler that the header names."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("NEAP_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+COMPILER = "arm-none-eabi-gcc"
+FLAGS = ["-mthumb", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=c99", "-O2", "-ffreestanding",
+         "-fstack-usage", "-Wall", "-Wextra", "-Werror"]
+
+
+class StackTest(unittest.TestCase):
+    def test_the_table_of_frames_is_that_of_the_compiler(self):
+        if shutil.which(COMPILER) is None:
+            self.skipTest(f"there is no {COMPILER}")
+        version = subprocess.run([COMPILER, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+        if not version.startswith("12.2"):
+            self.skipTest(f"the table is of version 12.2, this is {version.strip()}")
+        text = (SOURCE / "neap/emit/stack.cc").read_text()
+        table = {name: int(size) for name, size in re.findall(r'\{"(neap_\w+)", (\d+)\}', text)}
+        found = {}
+        with tempfile.TemporaryDirectory() as folder:
+            for path in sorted((SOURCE / "runtime").glob("neap_*.c")):
+                subprocess.run([COMPILER, *FLAGS, "-c", path, "-o", f"{path.stem}.o"], cwd=folder, check=True)
+                for line in (pathlib.Path(folder) / f"{path.stem}.su").read_text().splitlines():
+                    place, size, kind = line.split("\t")
+                    self.assertEqual(kind, "static", line)
+                    name = place.split(":")[-1]
+                    found[name] = max(found.get(name, 0), int(size))
+        for name, size in table.items():
+            self.assertEqual(found.get(name), size, name)
+        kernels = {name for name in found if re.match(r"neap_(drive_\w+|\w+_[su]8)$", name) and "_one_" not in name
+                   and "_four_" not in name and "_scaled_" not in name and "_reciprocal_" not in name and "_shift_" not in name}
+        self.assertLessEqual(kernels, set(table))
+        engine = max(found["neap_run"], found["neap_step"]) + max(size for name, size in found.items()
+                                                                  if name.startswith("neap_advance"))
+        self.assertLessEqual(engine, 72)
+        self.assertLessEqual(max(found["neap_source"], found["neap_target"]), 16)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emitted networks on emulated boards: bytes are equal to those of `neap run`, and RAM, flash and instructions are those
+of figures.json, which a change updates on purpose:
+
+    NEAP_UPDATE_FIGURES=1 NEAP=build/release/tools/neap python3 -m unittest discover -s tests/firmware -p test_networks.py
+
+A short form of lab/tables/firmware_table.py, with networks of the zoo.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("NEAP_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+sys.path[:0] = [str(SOURCE / "lab/tables"), str(SOURCE / "firmware")]
+sys.dont_write_bytecode = True
+
+import firmware_table  # noqa: E402
+import measure  # noqa: E402
+
+NEAP = os.environ.get("NEAP", str(SOURCE / "build/release/tools/neap"))
+FIGURES = SOURCE / "tests/firmware/figures.json"
+SEEDS = (1, 2)
+# Instructions and flash may change by a hundredth; RAM may not.
+TOLERANCE = 100
+WHOLE, STREAMED, ROWS, FLASH = range(4)
+
+
+class Networks(unittest.TestCase):
+    maxDiff = None
+
+    def check(self, name, wanted):
+        """Measures the forms of a network; `wanted` has pairs of processor and form."""
+        network, = (one for one in firmware_table.NETWORKS if one.name == name)
+        for cpu in {cpu for cpu, _ in wanted}:
+            for board in firmware_table.BOARDS[cpu]:
+                missing = measure.boards()[board].missing_tools()
+                if missing:
+                    self.skipTest(f"{board} needs {', '.join(missing)}: scripts/install_packages.sh --firmware")
+        stored = json.loads(FIGURES.read_text())
+        found = {}
+        with tempfile.TemporaryDirectory(prefix="neap-networks-") as folder:
+            bench = firmware_table.Bench(NEAP, dataclasses.replace(network, seeds=SEEDS), pathlib.Path(folder))
+            outputs = [bench.expected[at:at + bench.output_bytes] for at in range(0, len(bench.expected), bench.output_bytes)]
+            self.assertEqual(len(set(outputs)), len(SEEDS), "outputs do not depend on the inputs")
+            for cpu, form in wanted:
+                with self.subTest(cpu=cpu, form=firmware_table.FORMS[form][0]):
+                    result = bench.measure(cpu, form)
+                    self.assertIsNotNone(result, "no board has the memory")
+                    self.assertEqual(bench.equal_inputs(result["outputs"]), len(SEEDS))
+                    self.assertEqual(bench.equal_inputs(result["outputs"][::-1]) < len(SEEDS), True)  # negative control
+                    if cpu == "cortex-m4" and form != ROWS:  # the stack of a row function is the caller's
+                        header = (bench.emit(form) / "net.h").read_text()
+                        stated = int(re.search(r"NET_STACK_BYTES (\d+)", header)[1])
+                        self.assertLessEqual(result["stack_of_run"], stated)
+                    found[f"{cpu}, {firmware_table.FORMS[form][0]}"] = {
+                        "board": result["board"], "ram": result["ram"]["total"], "flash": result["flash"]["total"],
+                        "instructions": result["instructions"]["runs"][0]}
+        if os.environ.get("NEAP_UPDATE_FIGURES"):
+            stored["compilers"] = versions()
+            stored["networks"][name] = found
+            FIGURES.write_text(json.dumps(stored, indent=1) + "\n")
+        elif stored["compilers"] == versions():
+            self.compare(found, stored["networks"].get(name, {}))
+
+    def compare(self, found, stored):
+        self.assertEqual(set(found), set(stored))
+        for key, figures in found.items():
+            expected = stored[key]
+            with self.subTest(figures=key, found=figures, stored=expected):
+                self.assertEqual((figures["board"], figures["ram"]), (expected["board"], expected["ram"]))
+                for kind in ("flash", "instructions"):
+                    difference = abs(figures[kind] - expected[kind])
+                    self.assertLessEqual(difference * TOLERANCE, expected[kind], f"{kind}: update figures.json on purpose")
+
+    def test_ds_cnn(self):
+        self.check("ds-cnn-zoo", [("cortex-m0", STREAMED), ("cortex-m3", ROWS), ("cortex-m4", FLASH), ("rv32imc", STREAMED)])
+
+    def test_vww(self):
+        self.check("vww-zoo", [("cortex-m4", WHOLE), ("cortex-m4", ROWS), ("cortex-m55", STREAMED)])
+
+
+def versions():
+    return {command: subprocess.run([command, "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
+            for command in ("arm-none-eabi-gcc", "riscv64-unknown-elf-gcc")}
+
+
+if __name__ == "__main__":
+    unittest.main()

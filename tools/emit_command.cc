@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// neap emit: C99 from a model and a plan, which is made or read, and checked.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "neap/base/bytes.h"
+#include "neap/base/work.h"
+#include "neap/check/check.h"
+#include "neap/deliver/deliver.h"
+#include "neap/deliver/edits.h"
+#include "neap/deliver/options.h"
+#include "neap/emit/emit.h"
+#include "neap/execute/inline_calls.h"
+#include "neap/formats/formats.h"
+#include "neap/io/file.h"
+#include "neap/show/report/report.h"
+#include "tools/common.h"
+#include "tools/delivering.h"
+#include "tools/plan_file.h"
+#include "tools/words.h"
+
+namespace neap::tools {
+namespace {
+
+constexpr const char* kEmitFooter =
+    "Examples:\n"
+    "  neap emit model.tflite -o firmware/net             least RAM, no MAC more than the model's\n"
+    "  neap emit model.tflite -o net --input rows         the caller passes rows, as a camera "
+    "does\n"
+    "  neap emit model.tflite -o net --stream off         every tensor as a whole\n"
+    "  neap emit model.tflite -o net --prefix kws --single-file --budget 8KiB\n"
+    "  neap emit model.tflite -o net --plan plan.json     the plan of neap plan\n"
+    "\n"
+    "FOLDER gets PREFIX.h, PREFIX.c and the files of neap_rt that they use. Operators must have\n"
+    "8-bit tensors. The plan is checked before anything is written.\n"
+    "Exit: 0 done, 1 bad input or operators without a kernel (all are named), 2 usage, 3 over "
+    "budget.\n";
+
+struct EmitOptions {
+  ModelOptions model;
+  OutputOptions output;
+  std::string plan;
+  std::string folder;
+  std::string prefix;
+  std::string weights;
+  bool single_file = false;
+  bool force = false;
+};
+
+// A model with all edits of a plan, and the plan.
+struct Planned {
+  formats::SourceModel source;
+  plan::Plan plan;
+};
+
+Result<Planned> ReadPlan(const EmitOptions& options, formats::LoadOptions load) {
+  Planned planned;
+  NEAP_TRY(planned.plan, LoadPlan(options.plan));
+  if (options.model.dims.empty()) {
+    NEAP_TRY(load.dims, ParseDims(planned.plan.dims));
+  }
+  NEAP_TRY(planned.source, formats::Load(options.model.input, load));
+  if (planned.plan.model_sha256 != planned.source.sha256) {
+    Diagnostic error = BadInput(HashMismatch(planned.plan, planned.source));
+    error.file = options.plan;
+    return Fail(std::move(error));
+  }
+  NEAP_TRY(deliver::Replayed replayed,
+           deliver::ReplayEdits(std::move(planned.source), planned.plan, load));
+  planned.source = replayed.edited ? *std::move(replayed.edited) : std::move(replayed.interfaced);
+  return planned;
+}
+
+// Without other words: the plan of least RAM for the runtime of emitted C, at the model's MACs.
+void SetDefaults(deliver::Words* words) {
+  if (!words->Has("runtime")) words->runtime = "neap";
+  const bool streams = words->runtime == "neap" && words->stream.empty() &&
+                       words->cascade != "auto" && !words->keep_inputs && words->memories.empty() &&
+                       words->moves == "none" && !words->Has("order-only");
+  if (streams) words->stream = "auto";
+  if (words->max_macs_permille == 0 && words->stream == "auto" && !words->Has("max-macs")) {
+    words->max_macs_permille = 1000;
+  }
+}
+
+Result<Planned> MakePlan(const EmitOptions& options, const formats::LoadOptions& load,
+                         bool* over_budget) {
+  Planned planned;
+  NEAP_TRY(planned.source, formats::Load(options.model.input, load));
+  NEAP_TRY(deliver::Request request, deliver::RequestOf(options.model.words, planned.source, load));
+  request.sums_in_place = false;  // accumulators have no kernels in neap_rt
+  const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
+  NEAP_TRY(deliver::Delivery delivery,
+           DeliverWithProgress(planned.source, shows_progress, &request));
+  planned.plan = std::move(delivery.compiled.plan);
+  planned.source = delivery.Planned(planned.source);
+  *over_budget = options.model.words.budget_bytes &&
+                 planned.plan.entries[0].arena_bytes > *options.model.words.budget_bytes;
+  return planned;
+}
+
+// The checker is independent of the planner and of what is emitted.
+Status CheckPlan(const Planned& planned) {
+  const auto violations = check::CheckPlan(planned.source.graph, planned.plan);
+  if (violations.empty()) return {};
+  return Fail(BadInput("the plan is not valid: " + violations.front()));
+}
+
+// Bodies that are called for certain take the place of their calls.
+Status WriteOutCalls(Planned* planned) {
+  const graph::SubgraphId main(0);
+  if (!execute::HasKnownCalls(planned->source.graph, main)) return {};
+  for (plan::EntryPlan& entry : planned->plan.entries) {
+    if (entry.subgraph != main || entry.stream) continue;
+    NEAP_TRY(entry, execute::InlineCalls(planned->source.graph, entry));
+  }
+  planned->source.graph = execute::InlineCalls(planned->source.graph, main);
+  return {};
+}
+
+Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& files) {
+  for (const emit::File& file : files) {
+    const std::filesystem::path path = std::filesystem::path(options.folder) / file.name;
+    std::error_code error;
+    if (!options.force && std::filesystem::exists(path, error)) {
+      Diagnostic diagnostic = IoError("the file exists");
+      diagnostic.file = path.string();
+      diagnostic.hint = "--force overwrites it";
+      return Fail(std::move(diagnostic));
+    }
+  }
+  for (const emit::File& file : files) {
+    const std::filesystem::path path = std::filesystem::path(options.folder) / file.name;
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error) {
+      Diagnostic diagnostic = IoError("cannot make the folder: " + error.message());
+      diagnostic.file = path.parent_path().string();
+      return Fail(std::move(diagnostic));
+    }
+    NEAP_CHECK_OK(io::WriteFile(path.string(), std::string_view(file.bytes), options.force));
+  }
+  return {};
+}
+
+std::string ReportText(const EmitOptions& options, const Planned& planned,
+                       const emit::Emitted& emitted) {
+  std::string files;
+  for (const emit::File& file : emitted.files) {
+    files += files.empty() ? "" : ", ";
+    files += file.name;
+  }
+  const plan::EntryPlan& entry = planned.plan.entries[0];
+  const bool streamed = entry.stream.has_value();
+  return fmt::format("Arena {} B, stack {} B.\n", FormatCount(emitted.arena_bytes),
+                     FormatCount(emitted.stack_bytes)) +
+         fmt::format("{}; input {}.\n", streamed ? "Streamed" : "Tensors as a whole",
+                     streamed ? plan::NameOf(entry.stream->input) : "resident") +
+         fmt::format("Written to {}: {}\n", report::Printable(options.folder), files);
+}
+
+std::string ReportJson(const EmitOptions& options, const Planned& planned,
+                       const emit::Options& emitting, const emit::Emitted& emitted) {
+  const plan::EntryPlan& entry = planned.plan.entries[0];
+  nlohmann::ordered_json out;
+  out["schema_version"] = report::kReportVersion;
+  out["model"] = BaseName(options.model.input);
+  out["model_sha256"] = planned.source.sha256;
+  out["prefix"] = emitting.prefix;
+  out["arena_bytes"] = emitted.arena_bytes;
+  out["plan_bytes"] = entry.arena_bytes;
+  out["stack_bytes"] = emitted.stack_bytes;
+  out["input"] = entry.stream ? std::string(plan::NameOf(entry.stream->input)) : "resident";
+  out["streamed"] = entry.stream.has_value();
+  out["written"] = nlohmann::ordered_json::array();
+  for (const emit::File& file : emitted.files) {
+    out["written"].push_back((std::filesystem::path(options.folder) / file.name).string());
+  }
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<int> Emit(const EmitOptions& options) {
+  formats::LoadOptions load;
+  load.weights = true;
+  NEAP_TRY(load.dims, ParseDims(options.model.dims));
+  bool over_budget = false;
+  NEAP_TRY(Planned planned,
+           options.plan.empty() ? MakePlan(options, load, &over_budget) : ReadPlan(options, load));
+  NEAP_CHECK_OK(CheckPlan(planned));
+  NEAP_CHECK_OK(WriteOutCalls(&planned));
+  emit::Options emitting;
+  emitting.prefix = options.prefix.empty() ? emit::PrefixOf(options.model.input) : options.prefix;
+  emitting.single_file = options.single_file;
+  emitting.binary_weights = options.weights == "bin";
+  emitting.budget_bytes = options.model.words.budget_bytes;
+  auto emitted = emit::Emit(planned.source.graph, planned.plan, emitting);
+  if (!emitted) {
+    Diagnostic diagnostic = std::move(emitted).error();
+    diagnostic.file = options.model.input;
+    return Fail(std::move(diagnostic));
+  }
+  NEAP_CHECK_OK(WriteFiles(options, emitted->files));
+  if (options.output.json) {
+    NEAP_CHECK_OK(Print(stdout, ReportJson(options, planned, emitting, *emitted)));
+  } else if (!options.output.quiet) {
+    NEAP_CHECK_OK(Print(stdout, ReportText(options, planned, *emitted)));
+  }
+  return kDone;
+}
+
+Status CheckOptions(const EmitOptions& options) {
+  if (!options.prefix.empty() && !emit::IsPrefix(options.prefix)) {
+    return Fail(UsageError("--prefix '" + options.prefix +
+                           "': expected a C identifier of lower-case letters, digits and '_', not "
+                           "beginning with neap_"));
+  }
+  if (!options.plan.empty()) {
+    for (const std::string_view name : options.model.words.given) {
+      if (name == "budget") continue;
+      return Fail(UsageError("--plan cannot be combined with --" + std::string(name)));
+    }
+    return {};
+  }
+  return deliver::CheckWords(options.model.words);
+}
+
+}  // namespace
+
+int EmitCommand(std::vector<std::string> args) {
+  EmitOptions options;
+  CLI::App app("Write a model of 8-bit operators as C99 with a planned arena.", "neap emit");
+  app.footer(kEmitFooter);
+  AddInputOptions(&app, &options.model);
+  app.add_option("-o,--output", options.folder, "the folder to write")
+      ->option_text("FOLDER")
+      ->required();
+  app.add_option("--plan", options.plan, "the plan to emit; default: one of least RAM is searched")
+      ->option_text("FILE");
+  app.add_option("--prefix", options.prefix,
+                 "prefix of names in C; default: the name of the model's file")
+      ->option_text("NAME");
+  app.add_flag("--single-file", options.single_file,
+               "one .c file that contains the runtime under names of its own");
+  app.add_option("--weights", options.weights,
+                 "c: weights as arrays; bin: PREFIX_weights.bin, to be linked or mapped as "
+                 "PREFIX_weights; default: c")
+      ->option_text("c|bin")
+      ->check(CLI::IsMember({"c", "bin"}));
+  app.add_flag("--force", options.force, "overwrite existing files");
+  AddOutputOptions(&app, &options.output);
+  std::vector<std::string_view> names;
+  for (const deliver::Option& option : deliver::Options()) names.push_back(option.name);
+  AddWords(&app, &options.model.words, names);
+  if (const auto code = Parse(&app, std::move(args))) return *code;
+  if (options.plan.empty()) SetDefaults(&options.model.words);
+  if (const Status status = CheckOptions(options); !status) {
+    return tools::Report("emit", status.error());
+  }
+  std::optional<WorkScope> work;
+  if (deliver::HasDefaultWork(options.model.words)) work.emplace(deliver::kDefaultWork);
+  const Result<int> code = Emit(options);
+  return code ? *code : Report("emit", code.error());
+}
+
+}  // namespace neap::tools
