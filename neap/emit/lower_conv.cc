@@ -44,7 +44,7 @@ Result<Weights> WeightsOf(const Tensor& tensor, bool unsigned_kernel) {
   }
   const std::int64_t zero = zeros.empty() ? 0 : zeros[0];
   for (const std::byte byte : tensor.data->bytes) {
-    const std::int64_t raw = static_cast<std::int8_t>(byte);
+    const std::int64_t raw = SignedByte(byte);
     if (unsigned_kernel) {
       weights.values.push_back(raw);
       continue;

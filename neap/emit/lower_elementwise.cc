@@ -189,7 +189,7 @@ Result<std::vector<std::int64_t>> TableOf(const Lowering& lowering, const Op& op
   const std::vector<execute::Value> inputs = {{type, Shape{kBytes}, std::move(bytes)}};
   NEAP_TRY(const auto outputs, execute::Evaluate(graph, graph::SubgraphId(0), inputs, options));
   std::vector<std::int64_t> table;
-  for (const std::byte byte : outputs[0].bytes) table.push_back(static_cast<std::int8_t>(byte));
+  for (const std::byte byte : outputs[0].bytes) table.push_back(SignedByte(byte));
   return table;
 }
 

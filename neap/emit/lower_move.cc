@@ -193,12 +193,12 @@ Result<std::vector<Call>> LowerPad(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
   NEAP_CHECK_OK(RequireBytes(lowering, op));
   NEAP_TRY(const Quant quant, QuantOf(OutputOf(lowering, op)));
-  std::int64_t fill = static_cast<std::int8_t>(quant.zero);
+  std::int64_t fill = SignedByte(static_cast<std::byte>(quant.zero));
   if (HasInput(op, 2)) {
     const Tensor& value = InputOf(lowering, op, 2);
     NEAP_CHECK_OK(Require(value.data && value.data->bytes.size() == 1,
                           "has a padding value that is not a constant of 8 bits"));
-    fill = static_cast<std::int8_t>(value.data->bytes[0]);
+    fill = SignedByte(value.data->bytes[0]);
   }
   return LowerAxes(lowering, subject, 0, 0, fill);
 }

@@ -100,7 +100,7 @@ Result<std::string> Lowering::Bytes(TensorId tensor) {
                         "has a constant without known bytes"));
   std::vector<std::int64_t> values;
   for (const std::byte byte : constant.data->bytes) {
-    values.push_back(static_cast<std::int8_t>(byte));
+    values.push_back(SignedByte(byte));
   }
   return Add("t" + std::to_string(tensor.value()), "int8_t", std::move(values), true);
 }
@@ -122,6 +122,11 @@ Status Require(bool condition, const char* otherwise) {
 
 std::string KernelFor(const std::string& name, const Tensor& tensor) {
   return name + (tensor.type == graph::ElementType::kUint8 ? "_u8" : "_s8");
+}
+
+std::int64_t SignedByte(std::byte byte) {
+  const auto value = std::to_integer<std::int64_t>(byte);
+  return value > 127 ? value - 256 : value;
 }
 
 std::string Number(std::int64_t value) { return std::to_string(value); }

@@ -3,6 +3,7 @@
 // Operators to rows of tables. Private to neap/emit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -103,5 +104,7 @@ Status Require(bool condition, const char* otherwise);
 std::string KernelFor(const std::string& name, const graph::Tensor& tensor);
 std::string InitialiserOf(std::initializer_list<std::string> members);
 std::string Number(std::int64_t value);
+// As int8_t, from -128 to 127.
+std::int64_t SignedByte(std::byte byte);
 
 }  // namespace neap::emit

@@ -56,6 +56,7 @@ class EmitTest(CliTest):
 
 class PlansTest(EmitTest):
     def test_plans_of_all_kinds_compute_the_same_bytes(self):
+        self.searches_whole_networks()
         model = self.small()
         arenas = {}
         for name, words in WAYS.items():
@@ -77,9 +78,10 @@ class PlansTest(EmitTest):
         self.assertIn("output differs", network.run((1, 2)))
 
     def test_tiles_and_moves(self):
+        self.searches_whole_networks()
         model = self.small()
         for name, words in {"tiles": ["--cascade", "auto", "--runtime", "tflm", "--budget", "1KiB"],
-                            "moves": ["--runtime", "tflm", "--moves", "auto"]}.items():
+                            "moves": ["--runtime", "tflm", "--moves", "best"]}.items():
             result = self.run_neap("plan", model, *words, "--plan", f"{name}.json", "--quiet")
             self.assertIn(result.returncode, (DONE, OVER_BUDGET), result.stderr)
             network = self.emit(model, name, "--plan", f"{name}.json")
@@ -157,7 +159,7 @@ class FilesTest(EmitTest):
 
     def test_budgets_and_names(self):
         model = self.small()
-        self.expect(OVER_BUDGET, "emit", model, "-o", "out", "--budget", "1KiB", "--max-macs", "1")
+        self.expect(OVER_BUDGET, "emit", model, "-o", "out", "--budget", "1KiB", "--cascade", "off")
         self.assertFalse((self.folder / "out").exists())
         network = self.emit(model, "fits", "--budget", "1MiB")
         self.assertEqual(network.macro("BUDGET_BYTES"), 1 << 20)
@@ -184,6 +186,7 @@ class ModelsTest(EmitTest):
     """The networks of MLPerf Tiny, in all ways in which they can be planned."""
 
     def check(self, name):
+        self.searches_whole_networks()
         model = SHARED / "models" / MODELS[name]
         if not model.exists():
             self.skipTest(f"{model} is not there (NEAP_SHARED)")
