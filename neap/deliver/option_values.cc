@@ -89,6 +89,19 @@ Status AddMemory(std::string_view text, Words* words) {
                          " times, expected at most " + std::to_string(plan::kMaxMemories)));
 }
 
+Status SetSkippedSteps(std::string_view text, Words* words) {
+  words->skipped_steps = SplitAtCommas(text);
+  std::vector<std::string_view> names;
+  for (const OptionalStep& step : OptionalSteps()) names.push_back(step.name);
+  for (const std::string& item : words->skipped_steps) {
+    if (std::find(names.begin(), names.end(), item) != names.end()) continue;
+    Diagnostic error = UsageError("there is no optional step '" + item + "'");
+    error.hint = "expected some of " + JoinedBy(names, ", ");
+    return Fail(std::move(error));
+  }
+  return {};
+}
+
 Status SetRules(std::string_view text, Words* words) {
   words->rules = SplitAtCommas(text);
   bool on = false;

@@ -76,6 +76,7 @@ inline Status SetBytes(std::string_view text, std::optional<std::int64_t>* out) 
 Status SetRuntime(std::string_view text, Words* words);
 Status SetSoftBudget(std::string_view text, Words* words);
 Status AddMemory(std::string_view text, Words* words);
+Status SetSkippedSteps(std::string_view text, Words* words);
 Status SetRules(std::string_view text, Words* words);
 Status SetMaxMacs(std::string_view text, Words* words);
 Status SetBlockColumns(std::string_view text, Words* words);
