@@ -39,6 +39,10 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
 
 }  // namespace
 
+Status NotOneOf(std::string_view text, const std::string& names) {
+  return Fail(UsageError("'" + std::string(text) + "' is not one of " + names));
+}
+
 Status SetRuntime(std::string_view text, Words* words) {
   if (!plan::RuntimeNamed(std::string(text))) {
     Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a runtime");

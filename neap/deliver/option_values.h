@@ -28,9 +28,7 @@ std::string JoinedBy(const Names& names, std::string_view between) {
   return out;
 }
 
-inline Status NotOneOf(std::string_view text, const std::string& names) {
-  return Fail(UsageError("'" + std::string(text) + "' is not one of " + names));
-}
+Status NotOneOf(std::string_view text, const std::string& names);
 
 template <typename Names>
 Status SetName(std::string_view text, const Names& names, std::string* out) {

@@ -70,7 +70,8 @@ struct OpRow {
   // Scratch buffers of TFLM's reference kernel (tflm_scratch.h).
   std::optional<std::vector<std::int64_t>> (*scratch)(const graph::Subgraph&,
                                                       const graph::Op&) = nullptr;
-  LitertSharing litert;  // how LiteRT's kernel registers its output (litert.h)
+  // How LiteRT's kernel registers its output (litert.h).
+  LitertSharing litert = {};
 };
 
 // The rows of a dialect, in the order of their kinds.
