@@ -2,7 +2,8 @@
 //
 // The table of operators: one row for each, with its name and its facts. Facts in other tables, by
 // kind: shape inference for ONNX (onnx_rules.h), element types accepted by stock kernels
-// (stock_kernels.cc), kernels of the executor (neap/execute). docs/decisions/015-facts-of-operators.md has the reasons.
+// (stock_kernels.cc), kernels of the executor (neap/execute).
+// docs/decisions/015-facts-of-operators.md has the reasons.
 #pragma once
 
 #include <cstddef>
