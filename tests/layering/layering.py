@@ -21,8 +21,7 @@ The rules:
 10. No string of neap/ names an option of the command line: the caller may be another program. Reports
    (neap/show) are those of the command line.
 11. Every module has a row in the table of ARCHITECTURE.md, under its folder.
-12. A module includes headers of every module that its list names: a list is what a module uses, not what
-   it might.
+12. A module includes headers of every module that its list names.
 
 The graph of the modules is printed from the bottom up: each module with the modules it includes, without
 those that it reaches through another of them.
