@@ -33,14 +33,14 @@ set(NEAP_MAY_USE_cascade   base graph ops plan check compile)
 set(NEAP_MAY_USE_execute   base graph ops plan)
 set(NEAP_MAY_USE_emit    base io graph ops plan execute)
 set(NEAP_MAY_USE_deliver   base io graph ops formats plan check stream compile rewrite cascade)
-set(NEAP_MAY_USE_stages    base graph ops plan compile partition learn)
+set(NEAP_MAY_USE_stages    base graph ops compile partition learn)
 set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver)
 set(NEAP_MAY_USE_report    base graph formats plan check compile traffic deliver)
 set(NEAP_MAY_USE_picture   base graph ops plan compile report)
-set(NEAP_MAY_USE_api       base graph schedule arena formats plan check execute compile deliver)
+set(NEAP_MAY_USE_api       base schedule arena formats plan check execute compile deliver)
 set(NEAP_MAY_USE_census    base schedule)
 set(NEAP_MAY_USE_zoo       base graph execute)
-set(NEAP_MAY_USE_bench     base graph ops plan compile stream rewrite cascade stages partition schedule arena traffic census zoo execute report picture)
+set(NEAP_MAY_USE_bench     base graph ops compile stream rewrite cascade stages partition schedule arena traffic census zoo execute report picture)
 
 # The public headers of the modules: what other modules, tools and tests may include. None of them is
 # installed (cmake/install.cmake). The test `layering` checks that they include each other, the standard

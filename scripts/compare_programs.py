@@ -102,7 +102,7 @@ def inputs(folder, pattern):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0].split(":")[0] + ".",
-        epilog="Of reports, the times ('seconds' and 'steps') are ignored.")
+        epilog="Of reports, the times ('seconds', 'steps' and 'plan_steps') are ignored.")
     parser.add_argument("before")
     parser.add_argument("after")
     parser.add_argument("--files", default="", help="a regular expression that paths have to contain")
@@ -114,7 +114,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         files = inputs(pathlib.Path(name), arguments.files)
         limits = ("--max-states", arguments.max_states)
-        ignored = ("steps", "notes") if arguments.ignore_notes else ("steps",)
+        ignored = ("steps", "plan_steps") + (("notes",) if arguments.ignore_notes else ())
         jobs = [(path, way, *programs, limits, ignored) for path in files for way in WAYS]
         compared, different = 0, 0
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

@@ -75,18 +75,6 @@ void SetHeadline(const compile::Compiled& planned, picture::Picture* page) {
   if (planned.plan.memories.size() <= 1) page->file_order_bytes = headline.file_order_bytes;
 }
 
-// File order, placed, for comparison with a plan. `options`: of the plan.
-Result<compile::Compiled> CompileFileOrder(const graph::Graph& graph, compile::Options options) {
-  // Without Neap: no overlaps, no moves, one memory, layer by layer.
-  options.order = compile::kFileOrder;
-  options.kernels = ops::KernelLibrary::kNone;
-  options.moves = compile::MoveStrategy::kNone;
-  options.memories.clear();
-  options.budget_bytes = 0;
-  options.limits.observer = nullptr;
-  return compile::Compile(graph, options);
-}
-
 // Appends the names of the files that were written.
 Status WritePictures(const PictureOptions& options, const PictureInput& input, bool force,
                      std::vector<std::string>* written) {
@@ -223,7 +211,7 @@ Status DrawDelivery(const PictureOptions& options, const formats::SourceModel& s
                     const std::optional<std::int64_t>& budget_bytes, bool force,
                     std::vector<std::string>* written) {
   NEAP_TRY(const compile::Compiled file_order,
-           CompileFileOrder(delivery.Interfaced(source).graph, delivery.options));
+           deliver::PlanFileOrder(delivery.Interfaced(source).graph, delivery.options));
   PictureInput input = InputOf(source, delivery, file_order);
   input.budget_bytes = budget_bytes;
   input.of_plan = true;
@@ -235,13 +223,14 @@ Status DrawFileOrder(const PictureOptions& options, const formats::SourceModel& 
                      std::vector<std::string>* written) {
   if (delivery != nullptr) {
     NEAP_TRY(const compile::Compiled file_order,
-             CompileFileOrder(delivery->Interfaced(source).graph, delivery->options));
+             deliver::PlanFileOrder(delivery->Interfaced(source).graph, delivery->options));
     return WritePictures(options, InputOf(source, *delivery, file_order), force, written);
   }
   compile::Options compile_options;
   compile_options.runtime = runtime;
   compile_options.limits.stop = StopOnInterrupt();
-  NEAP_TRY(const compile::Compiled file_order, CompileFileOrder(source.graph, compile_options));
+  NEAP_TRY(const compile::Compiled file_order,
+           deliver::PlanFileOrder(source.graph, compile_options));
   PictureInput input;
   input.source = &source;
   input.file_order = &file_order;

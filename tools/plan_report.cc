@@ -204,9 +204,7 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   report.placed = request.compile.place;
   report.interface = InterfaceChanges(made.source.graph, made.delivery.caller_ops);
   report.carries_plan = made.source.format == formats::Format::kTflite && !compiled.offsets.empty();
-  for (const StepTime& step : made.delivery.steps) {
-    report.steps.push_back({std::string(step.name), step.seconds});
-  }
+  report.steps = made.delivery.steps;
   report.notes = Interfaced(made).notes;
   NoteCarriedPlan(made, &report);
   AddNotes(made.delivery.notes, &report);

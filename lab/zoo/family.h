@@ -32,6 +32,17 @@ std::span<const Entry> UnetEntries();
 std::span<const Entry> TinyEntries();
 std::span<const Entry> TransformerEntries();
 
+// MobileNetV1 behind its first convolution: pairs of a depthwise and a pointwise convolution
+// (Howard et al. 2017, table 1). SSD-MobileNet has the same.
+struct MobilenetV1Block {
+  std::int64_t channels;
+  std::int64_t stride;  // of the depthwise convolution
+};
+inline constexpr MobilenetV1Block kMobilenetV1Blocks[] = {
+    {64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2},  {512, 1},
+    {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1},
+};
+
 // The value of an option: `published` where it was left at 0; kUsage when it is outside
 // [low, high] or no multiple of `step`.
 struct Range {

@@ -5,7 +5,7 @@
 // EfficientNet-lite0: the EfficientNet-B0 of Tan and Le 2019 (arXiv 1905.11946), table 1, without
 // squeeze-and-excitation and with ReLU6. All normalisations fold.
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -132,24 +132,12 @@ Result<Network> BuildV1(const ZooOptions& options, const V1Shape& shape) {
   };
   TensorId x = ConvNorm(&b, "conv1", b.Input("input", {1, 3, scale.size, scale.size}),
                         Activation::kRelu6, spec(32, 3, 2));
-  constexpr std::array<std::pair<std::int64_t, std::int64_t>, 13> kBlocks = {{{64, 1},
-                                                                              {128, 2},
-                                                                              {128, 1},
-                                                                              {256, 2},
-                                                                              {256, 1},
-                                                                              {512, 2},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {1024, 2},
-                                                                              {1024, 1}}};
-  for (std::size_t i = 0; i < kBlocks.size(); ++i) {
+  for (std::size_t i = 0; i < std::size(kMobilenetV1Blocks); ++i) {
     const std::string name = "block" + std::to_string(i + 1);
     x = DepthwiseNorm(&b, name + "/depthwise", x, Activation::kRelu6,
-                      spec(0, 3, kBlocks[i].second));
-    x = ConvNorm(&b, name + "/pointwise", x, Activation::kRelu6, spec(kBlocks[i].first, 1, 1));
+                      spec(0, 3, kMobilenetV1Blocks[i].stride));
+    x = ConvNorm(&b, name + "/pointwise", x, Activation::kRelu6,
+                 spec(kMobilenetV1Blocks[i].channels, 1, 1));
   }
   x = Pooled(&b, x);
   if (!shape.tiny) {

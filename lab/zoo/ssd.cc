@@ -10,6 +10,7 @@
 // file is left out: decoding boxes and non-maximum suppression (TFLite_Detection_PostProcess).
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,26 +84,13 @@ Network Detect(Builder* b, const std::vector<TensorId>& maps) {
 Result<Network> BuildV1(const ZooOptions& options) {
   NEAP_CHECK_OK(RefuseSizes(options));
   Builder b("ssd-mobilenet-v1", options.seed, options.weights);
-  constexpr std::array<std::pair<std::int64_t, std::int64_t>, 13> kBlocks = {{{64, 1},
-                                                                              {128, 2},
-                                                                              {128, 1},
-                                                                              {256, 2},
-                                                                              {256, 1},
-                                                                              {512, 2},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {512, 1},
-                                                                              {1024, 2},
-                                                                              {1024, 1}}};
   TensorId x = b.Input("normalized_input_image_tensor", {1, 3, kSize, kSize});
   x = Conv(&b, "Conv2d_0", x, Normalised(32, 3, 2));
   std::vector<TensorId> maps;
-  for (std::size_t i = 0; i < kBlocks.size(); ++i) {
+  for (std::size_t i = 0; i < std::size(kMobilenetV1Blocks); ++i) {
     const std::string name = "Conv2d_" + std::to_string(i + 1);
-    x = Depthwise(&b, name + "_depthwise", x, kBlocks[i].second);
-    x = Conv(&b, name + "_pointwise", x, Normalised(kBlocks[i].first));
+    x = Depthwise(&b, name + "_depthwise", x, kMobilenetV1Blocks[i].stride);
+    x = Conv(&b, name + "_pointwise", x, Normalised(kMobilenetV1Blocks[i].channels));
     if (i == 10 || i == 12) maps.push_back(x);
   }
   AddMaps(&b, "Conv2d_13_pointwise", &maps);

@@ -73,7 +73,8 @@ NEAP_API const char* neap_option_help(size_t index);
 typedef struct neap_plan neap_plan;
 /** Returns the best plan found within the limits of `options`, after checking it. NULL means
  * the default options, whose limits end the search after at most half a minute on one core. The
- * same model and options give the same plan, except with a time limit. */
+ * same model and options give the same plan, except with a time limit. Time and memory: the limits
+ * of the options ("time-limit", "max-states", "max-memory"). */
 NEAP_API neap_plan* neap_plan_make(const neap_model* model, const neap_options* options,
                                    neap_error** error);
 /** Reads a plan.json. A plan that was read has neither the numbers of its runtime nor those of the
@@ -106,7 +107,8 @@ NEAP_API const char* neap_plan_kind(const neap_plan* plan);
 NEAP_API neap_bytes* neap_plan_json(const neap_plan* plan, neap_error** error);
 
 /** Checks the plan against the model with code that shares nothing with the planner. Fails with
- * NEAP_WRONG_PLAN and the first violation. */
+ * NEAP_WRONG_PLAN and the first violation. Time: O(model + plan), and for overlaps the steps of the
+ * overlapping kernels. */
 NEAP_API neap_code neap_check(const neap_model* model, const neap_plan* plan, neap_error** error);
 
 /** Returns the planned model as the bytes of a file: in the plan's order, with its edits and, for

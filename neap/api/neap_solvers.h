@@ -11,7 +11,8 @@
  * A function that can fail takes `neap_error** error`. On failure it returns NULL, or a code other
  * than NEAP_OK, and sets *error to a handle that the caller frees, unless `error` is NULL. On
  * success it leaves *error unchanged. No C++ exception leaves the library. One thread at a time may
- * use a handle; several threads may read the same model or plan.
+ * use a handle; several threads may read the same model or plan. A function without a stated time
+ * takes time proportional to its arguments and result.
  *
  * Sizes are bytes. Versions are semantic (CHANGELOG.md): within a major version no function is
  * removed and none changes its meaning.
@@ -94,7 +95,9 @@ typedef struct neap_bounds {
 } neap_bounds;
 
 /** Finds an order of minimum peak, or the best one within `max_states` states (0: as many as take a
- * few seconds). Writes num_operators operators to `order`. Deterministic. */
+ * few seconds). Writes num_operators operators to `order`. Deterministic. Time: bounds and simple
+ * orders, polynomial in operators and uses; then at most `max_states` states, each O(operators that
+ * are ready x their uses). Memory: num_operators^2 bits, and tables of states of at most 4 GiB. */
 NEAP_API neap_code neap_order(const neap_order_problem* problem, int64_t max_states, int32_t* order,
                               neap_bounds* bounds, neap_error** error);
 
@@ -116,7 +119,9 @@ typedef struct neap_pair_rule {
   int64_t high; /**< the smallest difference above it */
 } neap_pair_rule;
 /** Finds a placement of minimum height, or the best one within `max_states` states (0: as many as
- * take a few seconds). Writes num_buffers offsets to `offsets`. Deterministic. */
+ * take a few seconds). Writes num_buffers offsets to `offsets`. Deterministic. Time: at most
+ * `max_states` states, each O(num_buffers). Memory: O(num_buffers + pairs of buffers that are live
+ * at the same time). */
 NEAP_API neap_code neap_place(const neap_buffer* buffers, size_t num_buffers,
                               const neap_pair_rule* rules, size_t num_rules, int64_t max_states,
                               int64_t* offsets, neap_bounds* bounds, neap_error** error);
@@ -128,12 +133,12 @@ typedef struct neap_cost_bounds {
 } neap_cost_bounds;
 
 /** Assigns each buffer to one of several memories (banks) for its whole life, with an offset in it,
- * so that every memory stays within its capacity and the sum of costs is minimal. costs[i *
- * num_memories
- * + m] is the cost of buffer i in memory m, at least 0, or -1 if it may not be there. Pair rules
- * apply to buffers in the same memory. Writes num_buffers elements each to `memories` and
- * `offsets`. Fails with NEAP_OVER_BUDGET if no placement fits, or if `max_states` states (0: as
- * many as take a few seconds) do not find one; the message states which. Deterministic. */
+ * so that every memory stays within its capacity and the sum of costs is minimal.
+ * costs[i * num_memories + m] is the cost of buffer i in memory m, at least 0, or -1 if it may not
+ * be there. Pair rules apply to buffers in the same memory. Writes num_buffers elements each to
+ * `memories` and `offsets`. Fails with NEAP_OVER_BUDGET if no placement fits, or if `max_states`
+ * states (0: as many as take a few seconds) do not find one; the message states which.
+ * Deterministic. Time: at most `max_states` states, each a placement in every memory. */
 NEAP_API neap_code neap_place_in_memories(const neap_buffer* buffers, size_t num_buffers,
                                           const neap_pair_rule* rules, size_t num_rules,
                                           const int64_t* capacities_bytes, size_t num_memories,

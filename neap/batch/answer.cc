@@ -72,20 +72,15 @@ Numbers NumbersOf(const compile::Compiled& compiled, const Options& options) {
   return numbers;
 }
 
-// Not deliver::Deliver(): a graph of a search takes tens of microseconds, and one kind of plan has
-// nothing to be compared with.
-Result<Numbers> Compute(const graph::Graph& graph, plan::Runtime runtime, const Options& options) {
-  NEAP_TRY(const compile::Compiled compiled,
-           compile::Compile(graph, CompileOptions(runtime, options)));
-  return NumbersOf(compiled, options);
-}
-
-Result<Numbers> ComputeRewritten(const formats::SourceModel& model, plan::Runtime runtime,
-                                 const Options& options) {
+Result<Numbers> Compute(const formats::SourceModel& model, plan::Runtime runtime,
+                        const Options& options) {
   deliver::Request request;
   request.compile = CompileOptions(runtime, options);
-  request.rewriting = *options.rewrite;
-  request.sums_in_place = runtime == plan::Runtime::kNeap;
+  request.rewriting.any = false;
+  if (options.rewrite) {
+    request.rewriting = *options.rewrite;
+    request.sums_in_place = runtime == plan::Runtime::kNeap;
+  }
   request.load.dims = options.dims;
   NEAP_TRY(const deliver::Delivery delivery, deliver::Deliver(model, request));
   return NumbersOf(delivery.compiled, options);
@@ -99,11 +94,10 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
   NEAP_CHECK_OK(read);
   NEAP_TRY(const formats::SourceModel model, LoadModel(request, options));
   const plan::Runtime runtime = options.runtime.value_or(deliver::DefaultRuntime(model.format));
-  auto numbers = options.rewrite
-                     ? ComputeRewritten(model, runtime, options)
-                     : memo->Get(
-                           StructureKey(model.graph, runtime),
-                           [&] { return Compute(model.graph, runtime, options); }, repeated);
+  auto numbers = options.rewrite ? Compute(model, runtime, options)
+                                 : memo->Get(
+                                       StructureKey(model.graph, runtime),
+                                       [&] { return Compute(model, runtime, options); }, repeated);
   if (!numbers) {
     Diagnostic diagnostic =
         deliver::WithAllSymbols(std::move(numbers).error(), model.graph, options.option_prefix);

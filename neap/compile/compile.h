@@ -87,6 +87,10 @@ struct Options {
   std::function<bool(std::int64_t arena_bytes, std::int64_t total_arena_bytes)> accepts;
   // Outcomes of earlier placements; nullptr: none are kept.
   std::shared_ptr<PlacementMemo> placements;
+  // Steps that can be left out: the search for an order whose overlapping tensors need the smallest
+  // arena, and the search for another order of the same peak with a lower placement.
+  bool arena_order = true;
+  bool joint_search = true;
   bool check = true;  // false: the caller runs check::CheckPlan() on the plans that it keeps
 };
 

@@ -129,15 +129,16 @@ Result<std::optional<PlannedEntry>> PlanEntry(const Measured& measured, Subgraph
     return planned;
   }
   planned.arena_order = steps->Run("arena order", [&] {
-    return arena_order ? std::move(arena_order)
-                       : FindArenaOrder(measured, entry, placed.order, proofs, options);
+    return arena_order || !options.arena_order
+               ? std::move(arena_order)
+               : FindArenaOrder(measured, entry, placed.order, proofs, options);
   });
   NEAP_TRY(auto first, steps->Run("place", [&] {
     return PlaceEntry(measured, entry, orders, placed.timeline, options);
   }));
   if (!first) return std::nullopt;
   placed.placed = *std::move(first);
-  if (!fixed && MayTakeOtherOrder(measured, entry, options)) {
+  if (!fixed && options.joint_search && MayTakeOtherOrder(measured, entry, options)) {
     placed = steps->Run("joint search", [&] {
       return PlaceLower(measured, entry, orders, std::move(placed), planned.arena_order,
                         proofs[entry].lower_bound_bytes, options);

@@ -50,12 +50,8 @@ Status PlanTiledIfNeeded(const Job& job, Found* found) {
 Status MeasureFileOrder(const Job& job, Found* found) {
   const StepTimer timer("file order", found);
   compile::Options options = job.options;
-  options.order = compile::kFileOrder;
-  options.limits.observer = nullptr;
-  options.moves = compile::MoveStrategy::kNone;
-  options.memories.clear();
   options.placement_states /= 10;
-  NEAP_TRY(const compile::Compiled given, compile::Compile(job.source.graph, options));
+  NEAP_TRY(const compile::Compiled given, PlanFileOrder(job.source.graph, options));
   found->file_order = given.file_order;
   return {};
 }
@@ -125,6 +121,16 @@ void NameModel(const formats::SourceModel& given, const Request& request, Delive
 
 plan::Runtime DefaultRuntime(formats::Format format) {
   return format == formats::Format::kTflite ? plan::Runtime::kTflm : plan::Runtime::kIdeal;
+}
+
+Result<compile::Compiled> PlanFileOrder(const graph::Graph& graph, compile::Options options) {
+  options.order = compile::kFileOrder;
+  options.kernels = ops::KernelLibrary::kNone;
+  options.moves = compile::MoveStrategy::kNone;
+  options.memories.clear();
+  options.budget_bytes = 0;
+  options.limits.observer = nullptr;
+  return compile::Compile(graph, options);
 }
 
 std::string_view NameOf(Kind kind) {

@@ -97,6 +97,10 @@ struct Delivery {
 // Micro.
 plan::Runtime DefaultRuntime(formats::Format format);
 
+// The file order, placed without overlaps and moves in one memory: the plan that others are
+// compared with. `options` are those of the compared plan.
+Result<compile::Compiled> PlanFileOrder(const graph::Graph& graph, compile::Options options);
+
 // Whether the main subgraph has operators that run: there is something to cut.
 bool HasOperators(const graph::Graph& graph);
 

@@ -39,6 +39,10 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
 
 }  // namespace
 
+Status NotOneOf(std::string_view text, const std::string& names) {
+  return Fail(UsageError("'" + std::string(text) + "' is not one of " + names));
+}
+
 Status SetRuntime(std::string_view text, Words* words) {
   if (!plan::RuntimeNamed(std::string(text))) {
     Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a runtime");
@@ -87,6 +91,19 @@ Status AddMemory(std::string_view text, Words* words) {
   if (words->memories.size() <= plan::kMaxMemories) return {};
   return Fail(UsageError("is given " + std::to_string(words->memories.size()) +
                          " times, expected at most " + std::to_string(plan::kMaxMemories)));
+}
+
+Status SetSkippedSteps(std::string_view text, Words* words) {
+  words->skipped_steps = SplitAtCommas(text);
+  std::vector<std::string_view> names;
+  for (const OptionalStep& step : OptionalSteps()) names.push_back(step.name);
+  for (const std::string& item : words->skipped_steps) {
+    if (std::find(names.begin(), names.end(), item) != names.end()) continue;
+    Diagnostic error = UsageError("there is no optional step '" + item + "'");
+    error.hint = "expected some of " + JoinedBy(names, ", ");
+    return Fail(std::move(error));
+  }
+  return {};
 }
 
 Status SetRules(std::string_view text, Words* words) {

@@ -28,9 +28,7 @@ std::string JoinedBy(const Names& names, std::string_view between) {
   return out;
 }
 
-inline Status NotOneOf(std::string_view text, const std::string& names) {
-  return Fail(UsageError("'" + std::string(text) + "' is not one of " + names));
-}
+Status NotOneOf(std::string_view text, const std::string& names);
 
 template <typename Names>
 Status SetName(std::string_view text, const Names& names, std::string* out) {
@@ -76,6 +74,7 @@ inline Status SetBytes(std::string_view text, std::optional<std::int64_t>* out) 
 Status SetRuntime(std::string_view text, Words* words);
 Status SetSoftBudget(std::string_view text, Words* words);
 Status AddMemory(std::string_view text, Words* words);
+Status SetSkippedSteps(std::string_view text, Words* words);
 Status SetRules(std::string_view text, Words* words);
 Status SetMaxMacs(std::string_view text, Words* words);
 Status SetBlockColumns(std::string_view text, Words* words);

@@ -46,6 +46,14 @@ std::string RulesHelp() {
   return help;
 }
 
+std::string SkipHelp() {
+  std::string help = "steps of planning to leave out; the result may need more memory";
+  for (const OptionalStep& step : OptionalSteps()) {
+    help += "\n" + std::string(step.name) + ": " + std::string(step.summary);
+  }
+  return help;
+}
+
 std::string DeviceHelp() {
   return "the device for which cycles are modelled: a file ending in .json, or one of " +
          JoinedBy(cascade::DevicePresets(), ", ") +
@@ -278,6 +286,7 @@ void AddLimitOptions(std::vector<Option>* options) {
        [](std::string_view text, Words* words) {
          return SetNumber(text, std::int64_t{1}, std::int64_t{1024}, &words->threads);
        }});
+  options->push_back({"skip", kLimits, "STEP,...", SkipHelp(), SetSkippedSteps});
 }
 
 std::vector<Option> MakeOptions() {

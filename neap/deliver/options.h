@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,7 +66,8 @@ struct Words {
   std::int64_t max_states = 0;    // 0: not given
   double time_limit_seconds = 0;  // 0: none
   std::int64_t max_memory_bytes = std::int64_t{4} << 30;
-  std::int64_t threads = 0;  // 0: all cores
+  std::int64_t threads = 0;                // 0: all cores
+  std::vector<std::string> skipped_steps;  // names of OptionalSteps()
 
   // Stated by other means than these options: the caller states the scratch of operators; a model
   // or a C header will be written.
@@ -94,6 +96,14 @@ const Option* OptionNamed(std::string_view name);
 // Fails with kUsage, naming option and value, for an unknown one as well. An option that is set
 // again takes the last value, except that "memory" adds one.
 Status Set(std::string_view name, std::string_view text, Words* words);
+
+// A step of planning that a request can leave out, for studies and to locate a defect.
+struct OptionalStep {
+  std::string_view name;  // as in Delivery::steps and Compiled::steps
+  std::string_view summary;
+  void (*leave_out)(Request* request);
+};
+std::span<const OptionalStep> OptionalSteps();
 
 // Checks that need no model; errors are kUsage.
 Status CheckWords(const Words& words);

@@ -110,6 +110,39 @@ TEST(OptionsTest, WhatDoesNotGoTogether) {
             "");
 }
 
+// Every optional step is accepted by its name and left out of the request.
+TEST(OptionsTest, SkippedSteps) {
+  const auto steps_without = [&](const std::string& steps) {
+    Words words;
+    EXPECT_TRUE(Set("runtime", "neap", &words));  // the only one with streams
+    if (!steps.empty()) {
+      EXPECT_TRUE(Set("skip", steps, &words)) << steps;
+    }
+    const auto request = RequestOf(words, Model(formats::Format::kTflite), {});
+    EXPECT_TRUE(request) << steps;
+    return std::vector<bool>{request->rewriting.any, request->streams != Use::kNever,
+                             request->tiles != Use::kNever, request->compile.arena_order,
+                             request->compile.joint_search};
+  };
+  EXPECT_EQ(steps_without(""), std::vector<bool>(OptionalSteps().size(), true));
+  std::string all;
+  for (std::size_t i = 0; i < OptionalSteps().size(); ++i) {
+    const std::string name(OptionalSteps()[i].name);
+    std::vector<bool> expected(OptionalSteps().size(), true);
+    expected[i] = false;
+    EXPECT_EQ(steps_without(name), expected) << name;
+    all += (all.empty() ? "" : ",") + name;
+  }
+  EXPECT_EQ(steps_without(all), std::vector<bool>(OptionalSteps().size(), false));
+  EXPECT_EQ(ErrorOf({{"skip", "order"}}), "skip: there is no optional step 'order'");
+  EXPECT_EQ(ErrorOf({{"skip", "stream"}, {"stream", "auto"}}),
+            "stream auto cannot be combined with skip stream");
+  EXPECT_EQ(ErrorOf({{"skip", "tiles,rewrite"}, {"cascade", "auto"}}),
+            "cascade auto cannot be combined with skip tiles");
+  EXPECT_EQ(ErrorOf({{"skip", "rewrite"}, {"rewrite", "reassociate"}}),
+            "rewrite and rules cannot be combined with skip rewrite");
+}
+
 TEST(OptionsTest, Runtimes) {
   Words words;
   const auto request = RequestOf(words, Model(formats::Format::kTflite), {});

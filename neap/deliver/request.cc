@@ -20,6 +20,11 @@ bool Rewrites(const Words& words) {
                                      words.Has("rewrite-work") || words.Has("accumulator-bytes"));
 }
 
+bool Skips(const Words& words, std::string_view step) {
+  const std::vector<std::string>& skipped = words.skipped_steps;
+  return std::find(skipped.begin(), skipped.end(), step) != skipped.end();
+}
+
 bool HasBudget(const Words& words) { return words.budget_bytes || words.budget_total_bytes; }
 
 // Whether streams, or tiles, go with the other options at all.
@@ -58,6 +63,13 @@ constexpr Conflict kConflicts[] = {
      "{emit-c} writes addresses, which {order-only} leaves out", ""},
     {[](const Words& w) { return !w.integer_io.empty() && w.has_scratch; },
      "{integer-io} cannot be combined with {scratch}", ""},
+    // Steps.
+    {[](const Words& w) { return Skips(w, "rewrite") && Rewrites(w); },
+     "{rewrite} and {rules} cannot be combined with {skip} rewrite", ""},
+    {[](const Words& w) { return Skips(w, "stream") && w.stream == "auto"; },
+     "{stream} auto cannot be combined with {skip} stream", ""},
+    {[](const Words& w) { return Skips(w, "tiles") && w.cascade == "auto"; },
+     "{cascade} auto cannot be combined with {skip} tiles", ""},
     // Orders.
     {[](const Words& w) { return !w.forced.empty() && w.order != "best-first"; },
      "{forced} requires {order} best-first", ""},
@@ -233,6 +245,19 @@ void SetStreams(const Words& words, bool has_budget, Request* request) {
 
 }  // namespace
 
+std::span<const OptionalStep> OptionalSteps() {
+  static constexpr OptionalStep kSteps[] = {
+      {"rewrite", "the search for rewrites", [](Request* r) { r->rewriting.any = false; }},
+      {"stream", "the search for streams", [](Request* r) { r->streams = Use::kNever; }},
+      {"tiles", "the search for tiles", [](Request* r) { r->tiles = Use::kNever; }},
+      {"arena order", "the search for an order whose overlapping tensors need the smallest arena",
+       [](Request* r) { r->compile.arena_order = false; }},
+      {"joint search", "the search for an order and a placement together",
+       [](Request* r) { r->compile.joint_search = false; }},
+  };
+  return kSteps;
+}
+
 Status CheckWords(const Words& words) {
   for (const Conflict& conflict : kConflicts) {
     if (!conflict.holds(words)) continue;
@@ -362,6 +387,9 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   request.grids = words.grids;
   request.budgets = BudgetsOf(words, source.graph, request.device);
   SetStreams(words, request.budgets.Any(), &request);
+  for (const OptionalStep& step : OptionalSteps()) {
+    if (Skips(words, step.name)) step.leave_out(&request);
+  }
   return request;
 }
 

@@ -13,6 +13,8 @@ namespace neap::ops {
 struct LitertSharing {
   int inputs = 0;           // 0: never
   bool keeps_data = false;  // the bytes are the same: the input is still valid afterwards
+  // The first output of a constant input is computed in the first run and kept from then on.
+  bool keeps_output = false;
 };
 LitertSharing LitertSharingOf(const graph::Op& op);
 

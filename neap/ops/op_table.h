@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of operators: one row for each, with its name and its facts. Facts in other tables:
-// shape inference for ONNX (onnx_rules.h), element types accepted by stock kernels
-// (stock_kernels.cc), sharing in LiteRT (litert.cc), kernels of the executor (neap/execute).
+// The table of operators: one row for each, with its name and its facts. Facts in other tables, by
+// kind: shape inference for ONNX (onnx_rules.h), element types accepted by stock kernels
+// (stock_kernels.cc), kernels of the executor (neap/execute).
+// docs/decisions/015-facts-of-operators.md has the reasons.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 
 #include "neap/graph/graph.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/litert.h"
 #include "neap/ops/op_kind.h"
 #include "neap/ops/overlap.h"
 
@@ -69,6 +71,8 @@ struct OpRow {
   // Scratch buffers of TFLM's reference kernel (tflm_scratch.h).
   std::optional<std::vector<std::int64_t>> (*scratch)(const graph::Subgraph&,
                                                       const graph::Op&) = nullptr;
+  // How LiteRT's kernel registers its output (litert.h).
+  LitertSharing litert = {};
 };
 
 // The rows of a dialect, in the order of their kinds.

@@ -88,6 +88,19 @@ TEST(OpTable, TheNameIsRightWhereItContradictsTheKind) {
   EXPECT_FALSE(Is(op, OpKind::kAdd, OpKind::kOnnxAdd));
 }
 
+TEST(OpTable, LitertSharesInputsOfItsOwnOperatorsOnly) {
+  int shared = 0;
+  for (const Dialect dialect : kDialects) {
+    for (const OpRow& row : RowsOf(dialect)) {
+      const bool any = row.litert.inputs > 0 || row.litert.keeps_output;
+      EXPECT_TRUE(!any || dialect == Dialect::kTflite) << row.name;
+      EXPECT_TRUE(!row.litert.keeps_data || row.litert.inputs == 1) << row.name;
+      shared += row.litert.inputs > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(shared, 10);
+}
+
 // Their rule follows from the trait.
 TEST(OpTable, ElementwiseOperatorsHaveNoOtherDependence) {
   for (const Dialect dialect : kDialects) {

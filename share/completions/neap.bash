@@ -13,7 +13,7 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     plan)
-      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --budget --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads -h --help"
+      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --budget --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
       case "$before" in
         --color) words="auto never" ;;
         --overlap) words="copies tflm-reference neap" ;;

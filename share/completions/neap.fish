@@ -65,6 +65,7 @@ complete -c neap -n '__fish_seen_subcommand_from plan' -l block-columns -x -d 'w
 complete -c neap -n '__fish_seen_subcommand_from plan' -l max-states -x -d 'maximum number of states of the search, the same on every machine'
 complete -c neap -n '__fish_seen_subcommand_from plan' -l max-memory -x -d 'maximum size of the search'\''s tables, without the model'
 complete -c neap -n '__fish_seen_subcommand_from plan' -l threads -x -d 'maximum number of threads of the exact search'
+complete -c neap -n '__fish_seen_subcommand_from plan' -l skip -x -d 'steps of planning to leave out'
 complete -c neap -n '__fish_seen_subcommand_from plan' -s h -l help -d 'this help'
 complete -c neap -n '__fish_seen_subcommand_from inspect' -l dim -x -d 'value of a symbolic dimension'
 complete -c neap -n '__fish_seen_subcommand_from inspect' -l runtime -r -d 'the runtime: what counts and who places'

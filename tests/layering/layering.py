@@ -20,6 +20,11 @@ The rules:
    operator has one place.
 10. No string of neap/ names an option of the command line: the caller may be another program. Reports
    (neap/show) are those of the command line.
+11. Every module has a row in the table of ARCHITECTURE.md, under its folder.
+12. A module includes headers of every module that its list names.
+
+The graph of the modules is printed from the bottom up: each module with the modules it includes, without
+those that it reaches through another of them.
 
 Usage: layering.py SOURCE_FOLDER. Exit 1 with a line for each breach.
 """
@@ -159,6 +164,46 @@ def check_headers(texts, layers):
         yield f"headers in a cycle: {' -> '.join(cycle + cycle[:1])}"
 
 
+def module_uses(texts, layers):
+    """{module: modules whose headers its sources include}; tests do not count."""
+    uses = {module: set() for module in layers.modules}
+    for name, text in texts.items():
+        module = layers.module_of(name)
+        if module and not TEST_FILE.search(name):
+            uses[module] |= {layers.module_of(included) for _, included in INCLUDE.findall(text)} - {None, module}
+    return uses
+
+
+def check_lists(uses, layers):
+    for module in layers.modules:
+        for unused in sorted(layers.may_use[module] - uses[module]):
+            yield f"cmake/layers.cmake: {module} may use {unused}, and includes no header of it"
+
+
+def check_architecture(root, layers):
+    path = root / "ARCHITECTURE.md"
+    rows, parent = set(), ""
+    for cells in re.findall(r"^\| *([^|]*?) *\| *([^|]*?) *\|", path.read_text() if path.is_file() else "", re.MULTILINE):
+        parent = cells[0].strip("`") or parent
+        rows |= {parent + name for name in re.split(r"[, ]+", cells[1])}
+    for folder in layers.folders.values():
+        if folder not in rows:
+            yield f"ARCHITECTURE.md: the table has no row for {folder}"
+
+
+def drawing(uses, layers):
+    """Lines: the modules by their distance from the bottom, with the arrows that no others imply."""
+    reached, level = {}, {}
+    for module in layers.modules:  # from the bottom up
+        reached[module] = set().union(uses[module], *(reached.get(used, set()) for used in uses[module]))
+        level[module] = 1 + max((level.get(used, 0) for used in uses[module]), default=-1)
+    for height in range(max(level.values(), default=-1) + 1):
+        for module in (module for module in layers.modules if level[module] == height):
+            direct = [used for used in layers.modules if used in uses[module]
+                      and not any(used in reached.get(other, ()) for other in uses[module])]
+            yield f"{height:2} {module}" + (f" -> {' '.join(direct)}" if direct else "")
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     layers = Layers(root)
@@ -179,6 +224,10 @@ def main():
         if lines > MAX_LINES and not TEST_FILE.search(name):
             breaches.append(f"{name}: {lines} lines, the limit is {MAX_LINES}")
     breaches += check_headers(texts, layers)
+    uses = module_uses(texts, layers)
+    breaches += check_lists(uses, layers)
+    breaches += check_architecture(root, layers)
+    print("\n".join(drawing(uses, layers)))
     print(f"{len(texts)} files, {len(layers.modules)} modules, {len(layers.public)} public headers, "
           f"{len(breaches)} breaches")
     print("\n".join(breaches))

@@ -23,7 +23,10 @@ TREE = {
     "neap/graph/graph.h": '#include <tl/expected.hpp>\n#include "neap/base/id.h"\n',
     "neap/graph/private.h": "#include <fmt/format.h>\n",
     "neap/graph/graph.cc": '#include "neap/graph/graph.h"\n#include "neap/graph/private.h"\n',
-    "neap/compile/compile.cc": '#include "neap/graph/graph.h"\n',
+    "neap/compile/compile.cc": "",
+    "neap/compile/uses.cc": '#include "neap/graph/graph.h"\n#include "neap/base/id.h"\n',
+    "neap/graph/uses.cc": '#include "neap/base/id.h"\n',
+    "ARCHITECTURE.md": "| folder | module | |\n|---|---|---|\n| `neap/` | base, graph | bytes |\n| | compile | plans |\n",
 }
 
 
@@ -38,7 +41,9 @@ class LayeringTest(unittest.TestCase):
             output = io.StringIO()
             with mock.patch("sys.argv", ["layering.py", folder]), contextlib.redirect_stdout(output):
                 status = layering.main()
-            lines = [line for line in output.getvalue().splitlines()[1:] if line]
+            self.output = output.getvalue().splitlines()
+            summary = next(at for at, line in enumerate(self.output) if line.endswith(" breaches"))
+            lines = [line for line in self.output[summary + 1:] if line]
             self.assertEqual(status, 1 if lines else 0)
             return lines
 
@@ -77,12 +82,25 @@ class LayeringTest(unittest.TestCase):
     def test_cycles_of_the_table(self):
         table = TREE["cmake/layers.cmake"].replace("USE_base)", "USE_base graph)")
         lines = self.breaches(**{"cmake/layers.cmake": table})
-        self.assertEqual(lines, ["cmake/layers.cmake: base may use graph, which is not before it"])
+        self.assertEqual(lines[:1], ["cmake/layers.cmake: base may use graph, which is not before it"])
 
     def test_listed_headers_exist(self):
         text = TREE["cmake/layers.cmake"].replace("neap/base/id.h", "neap/base/id.h neap/base/gone.h")
         lines = self.breaches(**{"cmake/layers.cmake": text})
         self.assertEqual(lines, ["cmake/layers.cmake: neap/base/gone.h does not exist"])
+
+    def test_the_graph_is_drawn(self):
+        self.assertEqual(self.breaches(), [])
+        self.assertEqual(self.output[:3], [" 0 base", " 1 graph -> base", " 2 compile -> graph"])
+
+    def test_lists_name_what_is_used(self):
+        lines = self.breaches(**{"neap/compile/uses.cc": '#include "neap/graph/graph.h"\n',
+                                 "neap/compile/compile_test.cc": '#include "neap/base/id.h"\n'})
+        self.assertEqual(lines, ["cmake/layers.cmake: compile may use base, and includes no header of it"])
+
+    def test_modules_are_described(self):
+        lines = self.breaches(**{"ARCHITECTURE.md": TREE["ARCHITECTURE.md"].replace("base, graph", "graph")})
+        self.assertEqual(lines, ["ARCHITECTURE.md: the table has no row for neap/base"])
 
     def test_files_are_not_long(self):
         long = "// x\n" * 601

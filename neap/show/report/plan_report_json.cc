@@ -142,6 +142,14 @@ Json EntriesJson(const PlanReport& report) {
   return out;
 }
 
+Json StepsJson(const std::vector<StepTime>& steps) {
+  Json out = Json::array();
+  for (const StepTime& step : steps) {
+    out.push_back({{"name", step.name}, {"seconds", Microseconds(step.seconds)}});
+  }
+  return out;
+}
+
 }  // namespace
 
 double Microseconds(double seconds) { return std::round(seconds * 1e6) / 1e6; }
@@ -300,10 +308,8 @@ std::string PlanJson(const PlanReport& report) {
                     {"order", Microseconds(compile::OrderSeconds(compiled))},
                     {"place", Microseconds(compile::PlaceSeconds(compiled))},
                     {"total", Microseconds(report.total_seconds)}};
-  out["steps"] = Json::array();
-  for (const StepSeconds& step : report.steps) {
-    out["steps"].push_back({{"name", step.name}, {"seconds", Microseconds(step.seconds)}});
-  }
+  out["steps"] = StepsJson(report.steps);
+  out["plan_steps"] = StepsJson(compiled.steps);
   out["written"] = report.written;
   return Dump(out);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "neap/base/step_time.h"
 #include "neap/check/check.h"
 #include "neap/check/offsets_check.h"
 #include "neap/compile/compile.h"
@@ -76,12 +77,6 @@ struct RefusedOperator {
   std::string why;  // "there is no kernel for uint8"
 };
 
-// Wall time of a named step.
-struct StepSeconds {
-  std::string name;
-  double seconds = 0;
-};
-
 // Everything that `neap plan` reports. Pointers are not owned and not null.
 struct PlanReport {
   std::string model;  // as given
@@ -104,7 +99,7 @@ struct PlanReport {
   std::vector<std::string> next;
   double read_seconds = 0;
   double total_seconds = 0;
-  std::vector<StepSeconds> steps;  // of the driver
+  std::vector<StepTime> steps;  // of the driver
 };
 
 // The bytes that a user has to reserve, and the numbers beside them.

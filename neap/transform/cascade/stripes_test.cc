@@ -305,7 +305,7 @@ TEST(PropagatorOf, AgreesWithTheDependenceMaps) {
       }
     }
   }
-  EXPECT_GT(compared, Cases(3000));
+  EXPECT_GT(compared, Cases(2000));
 }
 
 }  // namespace
