@@ -5,7 +5,7 @@
 # solve/ and census are pure combinatorics: they know no neural network. check links no solver and
 # nothing that plans. lab/ is for studies: no other folder includes it but tools/, and it is not installed.
 set(NEAP_MODULES
-  neap/base neap/io neap/graph
+  neap/base neap/io neap/target neap/graph
   neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition neap/learn
   neap/ops neap/formats neap/plan neap/check
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
@@ -16,26 +16,27 @@ set(NEAP_MODULES
 
 set(NEAP_MAY_USE_base)
 set(NEAP_MAY_USE_io        base)
+set(NEAP_MAY_USE_target    base)
 set(NEAP_MAY_USE_graph     base)
 set(NEAP_MAY_USE_schedule  base)
 set(NEAP_MAY_USE_arena     base)
 set(NEAP_MAY_USE_traffic   base)
 set(NEAP_MAY_USE_partition base)
 set(NEAP_MAY_USE_learn     base schedule partition)
-set(NEAP_MAY_USE_ops       base graph)
+set(NEAP_MAY_USE_ops       base target graph)
 set(NEAP_MAY_USE_formats   base io graph ops)
-set(NEAP_MAY_USE_plan      base graph ops)
-set(NEAP_MAY_USE_check     base graph ops plan)
-set(NEAP_MAY_USE_compile   base graph ops schedule learn arena traffic plan check)
+set(NEAP_MAY_USE_plan      base target graph ops)
+set(NEAP_MAY_USE_check     base target graph ops plan)
+set(NEAP_MAY_USE_compile   base target graph ops schedule learn arena traffic plan check)
 set(NEAP_MAY_USE_stream    base graph ops plan check compile)
 set(NEAP_MAY_USE_rewrite   base graph ops plan check compile)
-set(NEAP_MAY_USE_cascade   base graph ops plan check compile)
+set(NEAP_MAY_USE_cascade   base target graph ops plan check compile)
 set(NEAP_MAY_USE_execute   base graph ops plan)
 set(NEAP_MAY_USE_emit    base io graph ops plan execute)
-set(NEAP_MAY_USE_deliver   base io graph ops formats plan check stream compile rewrite cascade)
+set(NEAP_MAY_USE_deliver   base io target graph ops formats plan check stream compile rewrite cascade)
 set(NEAP_MAY_USE_stages    base graph ops compile partition learn)
 set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver)
-set(NEAP_MAY_USE_report    base graph formats plan check compile traffic deliver)
+set(NEAP_MAY_USE_report    base target graph formats plan check compile traffic deliver)
 set(NEAP_MAY_USE_picture   base graph ops plan compile report)
 set(NEAP_MAY_USE_api       base schedule arena formats plan check execute compile deliver)
 set(NEAP_MAY_USE_census    base schedule)
@@ -50,6 +51,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/base/limits.h neap/base/random.h neap/base/result.h neap/base/step_time.h neap/base/topological_order.h
   neap/base/version.h neap/base/work.h
   neap/io/file.h neap/io/gzip.h
+  neap/target/board.h neap/target/cmsis_nn.h neap/target/esp_nn.h neap/target/target.h neap/target/window_sizes.h
   neap/graph/element_type.h neap/graph/graph.h
   neap/solve/schedule/check.h neap/solve/schedule/problem.h neap/solve/schedule/question.h
   neap/solve/schedule/schedule.h
@@ -78,7 +80,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/execute/compare.h neap/execute/evaluate.h neap/execute/fixed_functions.h neap/execute/fixed_point.h
   neap/execute/inline_calls.h neap/execute/inputs.h
   neap/execute/npz.h neap/execute/run.h neap/execute/value.h
-  neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/interface.h
+  neap/deliver/boards.h neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/interface.h
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/rewriting.h neap/deliver/written_model.h
   neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
   neap/batch/batch.h

@@ -16,7 +16,8 @@ build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev 
   libssl-dev zlib1g-dev)
 test_packages=(git python3 python3-venv libgtest-dev libgmock-dev
   clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev doxygen coinor-cbc
-  chromium chromium-driver)
+  chromium chromium-driver
+  nodejs gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm)
 firmware_packages=(cmake ninja-build gcc python3 gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
   gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
 train_packages=(libtorch-dev libopenblas0-pthread)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates reference, manual page and completions of `neap`: make_reference.py PROGRAM [--check].
 
-docs/reference/options.md, the manual page share/man/neap.1 and the completions in share/completions come
+docs/reference/options.md, docs/reference/boards.md, the manual page share/man/neap.1 and the completions in share/completions come
 from the option table of the program itself (`neap VERB --describe`). --check compares them with the files
 that are there and names the first one that differs."""
 
@@ -170,12 +170,29 @@ def fish(verbs):
     return "\n".join(out) + "\n"
 
 
+def boards(program):
+    """docs/reference/boards.md: the table of neap boards."""
+    report = json.loads(subprocess.run([program, "boards", "--json"], capture_output=True, check=True).stdout)
+    out = ["# Boards", "", f"Made by `{COMMAND}` from the program's table.", "",
+           "RAM and flash are those of the named source: files of the public repositories of "
+           "[PlatformIO](https://github.com/platformio) and of the",
+           "[Zephyr project](https://github.com/zephyrproject-rtos/zephyr). RAM is what a linker places data in by "
+           "default. A chip may have further memories, or",
+           "a limit for a single array: see its data sheet.", "",
+           "| board | chip | RAM, B | flash, B | target | source |", "|---|---|--:|--:|---|---|"]
+    for board in report["boards"]:
+        out.append(f"| `{board['name']}`: {board['title']} | {board['chip']} | {board['ram_bytes']:,} | "
+                   f"{board['flash_bytes']:,} | `{board['target']}` | {board['source']} |")
+    return "\n".join(out) + "\n"
+
+
 def main():
     program = sys.argv[1]
     check = sys.argv[2:] == ["--check"]
     verbs = described(program)
     version = subprocess.run([program, "--version"], capture_output=True, check=True, text=True).stdout.split()[1]
-    made = {"docs/reference/options.md": markdown(verbs), "share/man/neap.1": manual(verbs, version),
+    made = {"docs/reference/options.md": markdown(verbs), "docs/reference/boards.md": boards(program),
+            "share/man/neap.1": manual(verbs, version),
             "share/completions/neap.bash": bash(verbs), "share/completions/_neap": zsh(verbs),
             "share/completions/neap.fish": fish(verbs)}
     for name, text in made.items():

@@ -43,6 +43,8 @@ enum ExitCode : int {
 int PlanCommand(std::vector<std::string> args, bool short_form);
 int InspectCommand(std::vector<std::string> args);
 int ExplainCommand(std::vector<std::string> args);
+int BoardsCommand(std::vector<std::string> args);
+int CheckBudgetCommand(std::vector<std::string> args);
 int CheckCommand(std::vector<std::string> args);
 int EmitCommand(std::vector<std::string> args);
 int ZooCommand(std::vector<std::string> args);

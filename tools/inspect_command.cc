@@ -99,7 +99,8 @@ Status Inspect(const InspectOptions& options) {
     report.dims.push_back(fmt::format("{}={}", name, value));
   }
   report.inspections = &*inspections;
-  report.unknown_kernels = compile::UnknownKernelsOf(source.graph, report.runtime);
+  report.unknown_kernels =
+      compile::UnknownKernelsOf(source.graph, report.runtime, target::DefaultTarget());
   if (source.carried_plan) {
     report::MemoryPlanReport& plan = report.memory_plan.emplace();
     plan.problem = source.carried_plan->problem;

@@ -27,6 +27,10 @@ constexpr Verb kVerbs[] = {
     {"explain", "explain why a model needs its memory and which command lowers it", ExplainCommand},
     {"plan", "find the order of minimum peak, place the tensors, write model and plan",
      [](std::vector<std::string> args) { return PlanCommand(std::move(args), false); }},
+    {"boards", "show on which boards a model fits, and what is missing on the others",
+     BoardsCommand},
+    {"check-budget", "compare models with a board's memory and a baseline, for scripts and CI",
+     CheckBudgetCommand},
     {"inspect", "show the live bytes while each operator runs, and the tensors at the peak",
      InspectCommand},
     {"check", "verify a plan against its model, independently of the planner", CheckCommand},
@@ -52,7 +56,7 @@ std::string Help() {
       "  neap VERB ... [OPTIONS]\n"
       "\n"
       "Verbs:\n";
-  for (const Verb& verb : kVerbs) help += fmt::format("  {:<9} {}\n", verb.name, verb.summary);
+  for (const Verb& verb : kVerbs) help += fmt::format("  {:<12} {}\n", verb.name, verb.summary);
   return help +
          "\n"
          "  -h, --help   this help; 'neap VERB --help' has options and examples\n"

@@ -61,8 +61,8 @@ Status ReadModel(const PlanOptions& options, MadePlan* made) {
 
 Status Draw(const PlanOptions& options, const MadePlan& made, report::PlanReport* report) {
   if (!options.pictures.Any()) return {};
-  return DrawDelivery(options.pictures, made.source, made.delivery,
-                      made.request.budgets.arena_bytes, options.force, &report->written);
+  return DrawDelivery(options.pictures, made.source, made.delivery, report->budgets.arena_bytes,
+                      options.force, &report->written);
 }
 
 // Everything is computed and checked before the first file is written. The plan contains the hash
@@ -94,7 +94,7 @@ Status Write(const PlanOptions& options, MadePlan* made, report::PlanReport* rep
 std::string NextStep(const report::PlanReport& report) {
   if (report::IsBudgetKnown(report)) return report.next.empty() ? "" : "; " + report.next.front();
   if (!report.compiled->unknown_kernels.empty()) return "; --scratch FILE supplies its size";
-  return "; --budget compares only the activations";
+  return "; --budget-activations compares the activations alone";
 }
 
 Status PrintReport(const PlanOptions& options, const report::PlanReport& report) {

@@ -38,6 +38,20 @@ void NoteCarriedPlan(const MadePlan& made, report::PlanReport* report) {
       FormatBytes(verdict.arena_bytes)));
 }
 
+// The same file on every other target.
+void DescribeOtherTargets(const MadePlan& made, report::PlanReport* report) {
+  const compile::Compiled& compiled = made.delivery.compiled;
+  if (compiled.totals.empty() || !report->placed || compiled.delivered_arena_bytes < 0) return;
+  for (const target::Target& target : target::Targets()) {
+    const bool known = std::any_of(compiled.totals.begin(), compiled.totals.end(),
+                                   [&](const auto& total) { return total.target == &target; });
+    // A total of a plan that is wrong there would mislead.
+    if (!known && ops::HoldsOnTarget(compiled.plan.kernels, target)) {
+      report->other_totals.push_back(compile::TotalOnTarget(*report->graph, compiled, target));
+    }
+  }
+}
+
 // Once each: several subgraphs may have the same note.
 void AddNotes(const std::vector<std::string>& notes, report::PlanReport* report) {
   for (const std::string& note : notes) {
@@ -56,13 +70,18 @@ void DescribeKinds(const MadePlan& made, report::PlanReport* report) {
 
 void DescribeBudgets(const MadePlan& made, report::PlanReport* report) {
   const deliver::Budgets& budgets = made.request.budgets;
-  report->budget_bytes = budgets.arena_bytes;
-  report->budget_total_bytes = budgets.total_bytes;
+  report->budgets = budgets;
+  if (const target::Board* const board = made.request.board) {
+    report->board = board;
+    report->reserve_bytes = board->ram_bytes - budgets.total_bytes.value_or(0);
+    report->notes.push_back(fmt::format(
+        "{}: {} of RAM, of which {} are reserved for stack and "
+        "other data (--reserve)",
+        board->title, FormatBytes(board->ram_bytes), FormatBytes(report->reserve_bytes)));
+  }
   if (!budgets.memory_bytes) return;
   const compile::TflmTotal* const total = report::TotalOf(made.delivery.compiled);
   const bool of_total = total != nullptr && total->total_arena_bytes >= 0;
-  auto& budget = of_total ? report->budget_total_bytes : report->budget_bytes;
-  budget = std::min(budget.value_or(*budgets.memory_bytes), *budgets.memory_bytes);
   const cascade::DeviceMemory* const memory = cascade::MemoryFor(made.request.device, false);
   report->notes.push_back(
       fmt::format("device '{}' has {} for activations in memory '{}'; compared with the {}",
@@ -201,6 +220,11 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   report.model = made.source.path;
   report.graph = &made.delivery.Planned(made.source).graph;
   report.compiled = &compiled;
+  // Graph JSON has no weights.
+  const formats::SourceModel& planned = made.delivery.Planned(made.source);
+  if (planned.bytes && planned.format != formats::Format::kGraphJson) {
+    report.flash = report::FlashOf(planned.graph, static_cast<std::int64_t>(planned.bytes->size()));
+  }
   report.placed = request.compile.place;
   report.interface = InterfaceChanges(made.source.graph, made.delivery.caller_ops);
   report.carries_plan = made.source.format == formats::Format::kTflite && !compiled.offsets.empty();
@@ -218,6 +242,7 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
         "rewrites with accumulators of Neap's executor are left out, because no file can contain "
         "them: a plan without -o may need less memory");
   }
+  DescribeOtherTargets(made, &report);
   DescribeKinds(made, &report);
   DescribeRewriting(made, &report);
   DescribeTiles(made, &report);

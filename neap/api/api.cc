@@ -74,17 +74,10 @@ const deliver::Words& WordsOf(const neap_options* options) {
 }
 
 // 1, 0, or -1 where what is needed is not known.
-int FitsOf(const deliver::Delivery& delivery, const deliver::Request& request,
-           const graph::Graph& planned) {
-  if (!request.budgets.Any()) return 1;
-  const compile::Compiled& compiled = delivery.compiled;
-  if (!compiled.unknown_kernels.empty()) return -1;
-  const bool total_is_known =
-      !compiled.totals.empty() && compiled.totals.front().total_arena_bytes >= 0;
-  if (request.budgets.total_bytes && !total_is_known) return -1;
-  const deliver::Measure measure =
-      deliver::MeasureOf(planned, compiled, request.compile.place, request.budgets);
-  return measure.fits ? 1 : 0;
+int FitsOf(const deliver::Delivery& delivery, const deliver::Request& request) {
+  using Fit = deliver::Verdict::Fit;
+  const Fit fit = deliver::VerdictOf(delivery.compiled, request.compile.place, request.budgets).fit;
+  return fit == Fit::kUnknown ? -1 : static_cast<int>(fit != Fit::kExceeds);
 }
 
 Result<neap_plan*> MakePlan(const neap_model& model, const deliver::Words& words) {
@@ -101,7 +94,7 @@ Result<neap_plan*> MakePlan(const neap_model& model, const deliver::Words& words
   auto plan = std::make_unique<neap_plan>();
   plan->plan = delivery->compiled.plan;
   plan->placed = request.compile.place;
-  plan->fits = FitsOf(*delivery, request, delivery->Planned(model.source).graph);
+  plan->fits = FitsOf(*delivery, request);
   plan->kind = deliver::NameOf(delivery->kind);
   plan->delivery = std::move(*delivery);
   return plan.release();

@@ -272,7 +272,7 @@ std::vector<std::string> CheckPlan(const graph::Graph& graph, const plan::Plan& 
   if (!verified) return {"the graph is not well-formed: " + verified.error().ToString()};
   const std::vector<SubgraphId> due =
       graph.subgraphs.empty() ? std::vector<SubgraphId>() : graph::EntrySubgraphs(graph);
-  const plan::Profile& profile = ProfileOf(plan.runtime);
+  const plan::Profile profile = ProfileOf(plan.runtime, *plan.target);
   const bool order_only = IsOrderOnly(plan);
   const RuntimeView view(graph, profile);
   std::deque<plan::EntryPlan> merged;  // plans of the merged graph; the replayer refers to them
@@ -342,7 +342,7 @@ void Count(ReplayVerdict verdict, const std::string& what, std::int64_t max_stat
 ReplayedBounds ReplayBounds(const graph::Graph& graph, const plan::Plan& plan,
                             std::int64_t max_states) {
   ReplayedBounds result;
-  const plan::Profile& profile = ProfileOf(plan.runtime);
+  const plan::Profile profile = ProfileOf(plan.runtime, *plan.target);
   const RuntimeView view(graph, profile);
   for (const plan::EntryPlan& entry : plan.entries) {
     const graph::Subgraph& subgraph = view.Merged().subgraphs[entry.subgraph];

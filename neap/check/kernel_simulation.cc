@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "neap/check/kernel_tape.h"
+#include "neap/check/library_kernels.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/resize.h"
 #include "neap/ops/window.h"
@@ -20,29 +22,6 @@ using graph::Subgraph;
 using graph::Tensor;
 using ops::Is;
 using ops::OpKind;
-
-// The bytes of an input with an output over it. The kernels here write their output from its first
-// byte to its last without a gap, so what is overwritten is always one range.
-class Tape {
- public:
-  // Distances above `max_distance` are of no interest: a walk may stop when one is needed.
-  explicit Tape(std::int64_t max_distance) : max_distance_(max_distance) {}
-
-  // The kernel reads bytes [begin, end) of the input: all bytes written so far must be below.
-  void Read(std::int64_t begin, std::int64_t end) {
-    if (begin < end && written_ > 0) distance_ = std::max(distance_, written_ - begin);
-  }
-  // The kernel writes the next `bytes` of the output.
-  void Write(std::int64_t bytes) { written_ += bytes; }
-  bool Intact() const { return distance_ <= max_distance_; }
-  // How far below the input the output has to start.
-  std::int64_t distance() const { return distance_; }
-
- private:
-  std::int64_t max_distance_;
-  std::int64_t written_ = 0;
-  std::int64_t distance_ = 0;
-};
 
 struct Sizes {
   std::int64_t in_element = 0;
@@ -300,6 +279,25 @@ bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, cons
   return false;
 }
 
+// By one library; false: its kernel is not known.
+bool Walk(const Subgraph& subgraph, const Op& op, std::size_t input, const Sizes& sizes,
+          ops::KernelLibrary library, Tape* tape) {
+  switch (library) {
+    case ops::KernelLibrary::kTflmReference:
+    case ops::KernelLibrary::kNeap:
+      return WalkForward(subgraph, op, input, sizes, library, tape);
+    case ops::KernelLibrary::kCmsisNnScalar:
+    case ops::KernelLibrary::kCmsisNnDsp:
+    case ops::KernelLibrary::kCmsisNnMve:
+      return input == 0 && WalkCmsisNn(subgraph, op, library, tape);
+    case ops::KernelLibrary::kEspNn:
+      return HasLibraryKernel(subgraph, op, library) &&
+             WalkForward(subgraph, op, input, sizes, library, tape);
+    default:
+      return false;
+  }
+}
+
 // An input that is read in two places is walked for operators that read both at once.
 bool IsWellFormed(const Op& op, std::size_t input) {
   if (op.domain != "tflite" || !op.bodies.empty() || op.outputs.size() != 1 ||
@@ -317,18 +315,13 @@ std::optional<std::int64_t> LeastDistance(const Subgraph& subgraph, const Op& op
   if (!IsWellFormed(op, input)) return std::nullopt;
   const auto sizes = SizesOf(InputOf(subgraph, op, input), subgraph.tensors[op.outputs[0]]);
   if (!sizes) return std::nullopt;
-  switch (library) {
-    case ops::KernelLibrary::kNone:
-    case ops::KernelLibrary::kCopies:
-      break;
-    case ops::KernelLibrary::kTflmReference:
-    case ops::KernelLibrary::kNeap: {
-      Tape tape(max_bytes);
-      if (!WalkForward(subgraph, op, input, *sizes, library, &tape) || !tape.Intact()) break;
-      return tape.distance();
-    }
+  std::optional<std::int64_t> least;
+  for (const ops::KernelLibrary each : ops::LibrariesOf(library)) {
+    Tape tape(max_bytes);
+    if (!Walk(subgraph, op, input, *sizes, each, &tape) || !tape.Intact()) return std::nullopt;
+    least = std::max(least.value_or(0), tape.distance());
   }
-  return std::nullopt;
+  return least;
 }
 
 bool ReadsSurvive(const Subgraph& subgraph, const Op& op, std::size_t input,

@@ -241,20 +241,22 @@ void ExtendLifetimes(const SubgraphMemory& memory, const plan::Profile& profile,
   Append(to_the_end, &subgraph->outputs);
 }
 
-bool RequestsScratch(const Subgraph& subgraph) {
+bool RequestsScratch(const Subgraph& subgraph, const target::Target& target) {
   return std::any_of(subgraph.ops.begin(), subgraph.ops.end(), [&](const Op& op) {
-    return ops::TflmScratchOrStated(subgraph, op) != op.scratch_bytes;
+    return ops::TflmScratchOrStated(subgraph, op, target) != op.scratch_bytes;
   });
 }
 
 }  // namespace
 
 RuntimeView::RuntimeView(const graph::Graph& given, const plan::Profile& profile) : graph_(given) {
+  const target::Target& target = plan::TargetOf(profile);
   if (profile.runtime == plan::Runtime::kTflm &&
-      std::any_of(given.subgraphs.begin(), given.subgraphs.end(), RequestsScratch)) {
+      std::any_of(given.subgraphs.begin(), given.subgraphs.end(),
+                  [&](const Subgraph& subgraph) { return RequestsScratch(subgraph, target); })) {
     scratched_ = given;
     for (Subgraph& subgraph : scratched_->subgraphs) {
-      for (Op& op : subgraph.ops) op.scratch_bytes = ops::TflmScratchOrStated(subgraph, op);
+      for (Op& op : subgraph.ops) op.scratch_bytes = ops::TflmScratchOrStated(subgraph, op, target);
     }
   }
   const graph::Graph& graph = Scratched();

@@ -157,7 +157,8 @@ bool MayBePiece(const Subgraph& subgraph, const Op& op, std::size_t output,
 
 bool HandsOver(const Op& op, std::size_t input, ops::KernelLibrary library) {
   if (!Is(op, OpKind::kIf) || op.bodies.size() != 2) return false;
-  if (library == ops::KernelLibrary::kNone || library == ops::KernelLibrary::kNeap) return false;
+  if (library == ops::KernelLibrary::kNone) return false;
+  if (ops::Includes(library, ops::KernelLibrary::kNeap)) return false;
   if (input == 0 || input >= op.inputs.size() || op.inputs[input] == op.inputs[0]) return false;
   return std::find(op.captures.begin(), op.captures.end(), op.inputs[input]) == op.captures.end();
 }

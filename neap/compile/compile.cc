@@ -81,6 +81,7 @@ Result<std::optional<PlannedEntries>> PlanEntries(const Measured& measured, cons
 plan::Plan PlanOf(const std::vector<PlannedEntry>& entries, const Options& options) {
   plan::Plan plan;
   plan.runtime = options.runtime;
+  plan.target = options.target;
   plan.order_strategy = NameOf(options.order);
   if (options.place) {
     plan.kernels = KernelsOf(options);
@@ -143,8 +144,9 @@ bool IsWorseThanFile(const Compiled& compiled, const Options& options) {
 
 Result<Compiled> Compile(const Graph& graph, const Options& options) {
   Steps steps;
-  NEAP_TRY(const Measured measured,
-           steps.Run("measure", [&] { return Measure(graph, plan::ProfileOf(options.runtime)); }));
+  NEAP_TRY(const Measured measured, steps.Run("measure", [&] {
+    return Measure(graph, plan::ProfileOf(options.runtime, *options.target));
+  }));
   NEAP_TRY(const SubgraphOrders found,
            steps.Run("order", [&] { return FindOrders(measured, options); }));
   NEAP_TRY(Start start,
@@ -189,10 +191,6 @@ double PlaceSeconds(const Compiled& compiled) {
     }
   }
   return seconds;
-}
-
-std::string_view NameOf(TflmTarget target) {
-  return target == TflmTarget::kCortexM ? "cortex-m" : "x86-64";
 }
 
 std::vector<std::string_view> OrderStrategyNames() {

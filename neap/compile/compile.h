@@ -18,6 +18,7 @@
 #include "neap/ops/overlap.h"
 #include "neap/plan/plan.h"
 #include "neap/solve/schedule/schedule.h"
+#include "neap/target/target.h"
 
 namespace neap::compile {
 
@@ -57,6 +58,9 @@ std::optional<schedule::Forced> ForcedRuleNamed(std::string_view name);
 
 struct Options {
   plan::Runtime runtime = plan::Runtime::kIdeal;
+  // Of kTflm: whose scratch is placed, and whose total is the first of Compiled::totals. A row of
+  // target::Targets().
+  const target::Target* target = &target::DefaultTarget();
   OrderStrategy order;
   std::uint64_t seed = 0;                               // of Method::kRandom
   schedule::Forced forced = schedule::Forced::kSingle;  // of Method::kBestFirst
@@ -113,17 +117,10 @@ struct PeakCause {
   std::int64_t scratch_bytes = 0;
 };
 
-// Machines for which the whole arena of TensorFlow Lite Micro is known, with its reference kernels
-// (docs/reference/memory-model.md: method and comparison).
-enum class TflmTarget : std::uint8_t {
-  kCortexM,  // 32 bits, ARM ABI for bare metal: a firmware's MicroInterpreter
-  kHost64,   // x86-64: the interpreter of the PyPI wheel, which records its allocations
-};
-std::string_view NameOf(TflmTarget target);  // "cortex-m", "x86-64"
-
-// The total arena of TFLM; -1 with the reason where it is not known.
+// The total arena of TFLM on a target (docs/reference/memory-model.md: method and comparison); -1
+// with the reason where it is not known.
 struct TflmTotal {
-  TflmTarget target = TflmTarget::kCortexM;
+  const target::Target* target = &target::DefaultTarget();
   std::int64_t persistent_bytes = -1;   // beside the activations
   std::int64_t total_arena_bytes = -1;  // the least arena that the model loads and runs with
   std::string missing;                  // why there are no numbers
@@ -135,7 +132,8 @@ struct UnknownKernel {
   std::string reason;  // ops::WhyScratchUnknown()
 };
 // In the order of the graph; empty where the runtime is not TFLM, or the bytes are stated.
-std::vector<UnknownKernel> UnknownKernelsOf(const graph::Graph& graph, plan::Runtime runtime);
+std::vector<UnknownKernel> UnknownKernelsOf(const graph::Graph& graph, plan::Runtime runtime,
+                                            const target::Target& target);
 // "the scratch of operator #3 'MY_OP' and of 2 more is not modelled: its input #7 is compressed",
 // the reason of the first; "": all of it is modelled.
 std::string UnknownScratchText(const std::vector<UnknownKernel>& unknown);
@@ -158,7 +156,8 @@ struct Compiled {
   std::optional<graph::Graph> edited;
   // TFLM's offsets of its buffers in that model, in the order in which it adds them to its planner.
   std::vector<std::int64_t> buffer_offsets;
-  // Of the delivered model, a target each; empty where the runtime is not TFLM.
+  // Of the delivered model: on Options::target and, if that has reference kernels, on
+  // target::WheelTarget(). Empty where the runtime is not TFLM.
   std::vector<TflmTotal> totals;
   // If there are any, TFLM's allocation is unknown, and the plan counts no scratch for them.
   std::vector<UnknownKernel> unknown_kernels;
@@ -187,6 +186,12 @@ double PlaceSeconds(const Compiled& compiled);
 // an unknown strategy or rule. The result has passed check::CheckPlan() (Options::check); a
 // violation is an InternalError.
 Result<Compiled> Compile(const graph::Graph& graph, const Options& options);
+
+// The total on another target of the model that is delivered for `compiled`, a plan of `graph`: the
+// same order and offsets, with the scratch and the data of that target's kernels. Of a plan for
+// TFLM.
+TflmTotal TotalOnTarget(const graph::Graph& graph, const Compiled& compiled,
+                        const target::Target& target);
 
 // Live bytes at every step of the file order of an entry subgraph, and the cause at its peak.
 struct StepMemory {

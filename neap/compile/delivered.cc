@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "neap/base/check.h"
 #include "neap/compile/litert.h"
 #include "neap/compile/moved_model.h"
 #include "neap/compile/order.h"
@@ -17,7 +18,15 @@ namespace {
 using graph::Graph;
 using graph::SubgraphId;
 
-constexpr TflmTarget kTargets[] = {TflmTarget::kCortexM, TflmTarget::kHost64};
+// The target and, where the kernels are the same, the wheel.
+std::vector<const target::Target*> TargetsOf(const Options& options) {
+  std::vector<const target::Target*> targets = {options.target};
+  const target::Target& wheel = target::WheelTarget();
+  if (options.target != &wheel && options.target->kernels == wheel.kernels) {
+    targets.push_back(&wheel);
+  }
+  return targets;
+}
 
 // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
 Result<Timeline> MainTimeline(const Measured& measured, const Orders& orders) {
@@ -29,9 +38,9 @@ AllSizes SizesInTflm(const Measured& measured) {
 }
 
 // An allocation without the scratch of every kernel is none.
-Delivered UnknownInTflm(std::vector<UnknownKernel> unknown) {
+Delivered UnknownInTflm(std::vector<UnknownKernel> unknown, const Options& options) {
   Delivered delivered;
-  for (const TflmTarget target : kTargets) {
+  for (const target::Target* target : TargetsOf(options)) {
     delivered.totals.push_back({target, -1, -1, UnknownScratchText(unknown)});
   }
   delivered.unknown_kernels = std::move(unknown);
@@ -45,7 +54,7 @@ Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan
   NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
   const AllSizes sizes = SizesInTflm(measured);
   Delivered delivered;
-  arena::Placement placement = PlaceInTflm(graph, timeline, sizes);
+  arena::Placement placement = PlaceInTflm(graph, timeline, sizes, *options.target);
   const bool plans = WritesMemoryPlan(options);
   std::optional<MovedModel> moved;
   if (plans && HasMoves(plan)) {
@@ -57,7 +66,7 @@ Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan
     }
   } else if (plans) {
     graph::TensorOffsets offsets = OfflineOffsets(graph, plan, sizes);
-    arena::Placement planned = PlaceInTflm(graph, timeline, sizes, offsets);
+    arena::Placement planned = PlaceInTflm(graph, timeline, sizes, *options.target, offsets);
     // TFLM places scratch and tensors without an offset around those of the plan. Its own planner
     // may need less without a plan.
     if (!offsets.empty() && planned.height_bytes <= placement.height_bytes) {
@@ -69,19 +78,43 @@ Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan
   delivered.buffer_offsets = std::move(placement.offsets);
   const Graph& written = delivered.edited ? *delivered.edited : graph;
   const Orders& of_written = delivered.edited ? moved->orders : orders;
-  for (const TflmTarget target : kTargets) {
-    delivered.totals.push_back(TflmTotalOf(written, of_written, delivered.arena_bytes, target));
+  for (const target::Target* target : TargetsOf(options)) {
+    delivered.totals.push_back(TflmTotalOf(written, of_written, delivered.arena_bytes, *target));
   }
   return delivered;
 }
 
+Result<std::int64_t> ArenaOnTarget(const Measured& measured, const Orders& orders,
+                                   const graph::TensorOffsets& offsets,
+                                   const target::Target& target) {
+  NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
+  return PlaceInTflm(measured.merged(), timeline, SizesInTflm(measured), target, offsets)
+      .height_bytes;
+}
+
 }  // namespace
+
+TflmTotal TotalOnTarget(const Graph& graph, const Compiled& compiled,
+                        const target::Target& target) {
+  const Graph& written = compiled.edited ? *compiled.edited : graph;
+  TflmTotal total;
+  total.target = &target;
+  total.missing = UnknownScratchText(UnknownKernelsOf(written, plan::Runtime::kTflm, target));
+  if (!total.missing.empty()) return total;
+  const auto measured = Measure(written, plan::ProfileOf(plan::Runtime::kTflm, target));
+  NEAP_CHECK(measured.has_value(), "a planned graph was measured before");
+  const Orders& orders = compiled.edited ? measured->file_orders : compiled.order;
+  const auto arena = ArenaOnTarget(*measured, orders, compiled.offsets, target);
+  NEAP_CHECK(arena.has_value(), "a planned order has a timeline");
+  return TflmTotalOf(measured->merged(), orders, *arena, target);
+}
 
 Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
                               const Orders& orders, const Options& options) {
   Delivered delivered;
   const plan::Runtime runtime = measured.profile.runtime;
-  std::vector<UnknownKernel> unknown = UnknownKernelsOf(measured.merged(), runtime);
+  std::vector<UnknownKernel> unknown =
+      UnknownKernelsOf(measured.merged(), runtime, *options.target);
   if (!options.memories.empty()) {
     // No stock runtime spreads tensors over memories: there is nothing that it would allocate.
     delivered.unknown_kernels = std::move(unknown);
@@ -91,7 +124,7 @@ Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
     delivered.arena_bytes = LitertArenaBytes(measured.runtime_graph.file(), orders);
   }
   if (runtime != plan::Runtime::kTflm) return delivered;
-  if (!unknown.empty()) return UnknownInTflm(std::move(unknown));
+  if (!unknown.empty()) return UnknownInTflm(std::move(unknown), options);
   return DeliverToTflm(measured, plan, orders, options);
 }
 
@@ -102,7 +135,9 @@ Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orde
   }
   if (runtime != plan::Runtime::kTflm) return -1;
   NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
-  return PlaceInTflm(measured.merged(), timeline, SizesInTflm(measured)).height_bytes;
+  return PlaceInTflm(measured.merged(), timeline, SizesInTflm(measured),
+                     plan::TargetOf(measured.profile))
+      .height_bytes;
 }
 
 Result<FileOrder> CostOfFileOrder(const Measured& measured, SubgraphId entry,
@@ -111,7 +146,7 @@ Result<FileOrder> CostOfFileOrder(const Measured& measured, SubgraphId entry,
   NEAP_TRY(const Timeline timeline,
            BuildTimeline(measured.merged(), entry, measured.file_orders, measured.profile));
   file.peak_bytes = Largest(LiveBytes(timeline, measured.sizes, measured.profile));
-  if (UnknownKernelsOf(measured.merged(), measured.profile.runtime).empty()) {
+  if (UnknownKernelsOf(measured.merged(), measured.profile.runtime, *options.target).empty()) {
     NEAP_TRY(const std::int64_t delivered, DeliveredBytes(measured, measured.file_orders));
     if (delivered >= 0) {
       file.arena_bytes = delivered;

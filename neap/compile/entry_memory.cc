@@ -96,8 +96,8 @@ void AddAccesses(const Graph& graph, EntryMemory* memory) {
 }  // namespace
 
 Result<EntryMemory> MemoryOf(const Graph& given, SubgraphId entry, const SubgraphOrder& order,
-                             plan::Runtime runtime) {
-  const plan::Profile& profile = plan::ProfileOf(runtime);
+                             plan::Runtime runtime, const target::Target& target) {
+  const plan::Profile profile = plan::ProfileOf(runtime, target);
   NEAP_TRY(const Measured measured, Measure(given, profile));
   const Graph& graph = measured.merged();
   const AllSizes& sizes = measured.sizes;

@@ -13,6 +13,7 @@
 #include "neap/plan/profile.h"
 #include "neap/solve/schedule/problem.h"
 #include "neap/solve/traffic/problem.h"
+#include "neap/target/target.h"
 
 namespace neap::compile {
 
@@ -41,7 +42,8 @@ struct EntryMemory {
 // `order` has the operators of every subgraph, folded ones left out, in a valid order
 // (Compiled::order, FileOrder, OrderOf). Errors as Compile().
 Result<EntryMemory> MemoryOf(const graph::Graph& graph, graph::SubgraphId entry,
-                             const SubgraphOrder& order, plan::Runtime runtime);
+                             const SubgraphOrder& order, plan::Runtime runtime,
+                             const target::Target& target = target::DefaultTarget());
 
 // Of every subgraph, the order of the file wherever that is topological.
 SubgraphOrder FileOrderOfGraph(const graph::Graph& graph);

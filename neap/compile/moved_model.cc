@@ -181,7 +181,8 @@ std::optional<MovedModel> MovesAsOperators(const Graph& graph, const plan::Plan&
   const auto timeline = BuildTimeline(model.graph, SubgraphId(0), model.orders, profile);
   model.offsets = OfflineOffsets(model.graph, edited, model.sizes);
   if (!timeline || model.offsets.empty()) return std::nullopt;
-  model.placement = PlaceInTflm(model.graph, *timeline, model.sizes, model.offsets);
+  model.placement =
+      PlaceInTflm(model.graph, *timeline, model.sizes, plan::TargetOf(profile), model.offsets);
   return model;
 }
 

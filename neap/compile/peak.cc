@@ -15,7 +15,7 @@ Result<PeakOfOrder> FindPeak(const graph::Graph& graph, const Options& options, 
 
 Result<PeakOfOrder> FindPeakBelow(const graph::Graph& graph, const Options& options,
                                   bool exact_bytes, std::int64_t below_bytes) {
-  plan::Profile profile = plan::ProfileOf(options.runtime);
+  plan::Profile profile = plan::ProfileOf(options.runtime, *options.target);
   if (exact_bytes) profile.alignment = 1;
   NEAP_TRY(const Measured measured, Measure(graph, profile));
   NEAP_TRY(SubgraphOrders found,

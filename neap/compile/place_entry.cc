@@ -30,7 +30,7 @@ std::function<bool(std::int64_t arena_bytes)> AcceptanceOf(const Graph& graph, c
   return [&](std::int64_t arena_bytes) {
     std::int64_t total = -1;
     if (options.runtime == plan::Runtime::kTflm) {
-      total = TflmTotalOf(graph, orders, arena_bytes, TflmTarget::kCortexM).total_arena_bytes;
+      total = TflmTotalOf(graph, orders, arena_bytes, *options.target).total_arena_bytes;
       if (total < 0) return true;
     }
     return options.accepts(arena_bytes, total);

@@ -270,7 +270,8 @@ std::optional<graph::Graph> WithKernelScratch(const graph::Graph& graph,
   for (const SubgraphId s : graph.subgraphs.Ids()) {
     const Subgraph& subgraph = graph.subgraphs[s];
     for (const OpId id : subgraph.ops.Ids()) {
-      const std::int64_t bytes = ops::TflmScratchOrStated(subgraph, subgraph.ops[id]);
+      const std::int64_t bytes =
+          ops::TflmScratchOrStated(subgraph, subgraph.ops[id], plan::TargetOf(profile));
       if (bytes == subgraph.ops[id].scratch_bytes) continue;
       if (!with) with = graph;
       with->subgraphs[s].ops[id].scratch_bytes = bytes;

@@ -11,11 +11,12 @@ namespace neap::compile {
 namespace {
 
 // TFLM's scratch buffers for an operator: one for each request of its kernel.
-std::vector<std::int64_t> ScratchOf(const graph::Subgraph& subgraph, const graph::Op& op) {
-  const auto requests = ops::TflmScratchRequests(subgraph, op);
+std::vector<std::int64_t> ScratchOf(const graph::Subgraph& subgraph, const graph::Op& op,
+                                    const target::Target& target) {
+  const auto requests = ops::TflmScratchRequests(subgraph, op, target);
   // Scratch that the user states replaces the model of that operator.
   const bool stated =
-      op.scratch_bytes > 0 && op.scratch_bytes != ops::TflmScratchBytes(subgraph, op);
+      op.scratch_bytes > 0 && op.scratch_bytes != ops::TflmScratchBytes(subgraph, op, target);
   if (stated) return {op.scratch_bytes};
   return requests.value_or(std::vector<std::int64_t>());
 }
@@ -24,7 +25,7 @@ std::vector<std::int64_t> ScratchOf(const graph::Subgraph& subgraph, const graph
 // whether it is called or not. One is live while its operator runs, bodies and all; in a body that
 // is called several times, from the first call to the last.
 void AddKernelScratch(const graph::Graph& graph, const Timeline& timeline,
-                      arena::Problem* problem) {
+                      const target::Target& target, arena::Problem* problem) {
   struct Request {
     plan::Step step;
     std::int32_t first = 0;
@@ -51,7 +52,7 @@ void AddKernelScratch(const graph::Graph& graph, const Timeline& timeline,
   });
   for (const Request& request : requests) {
     const graph::Subgraph& subgraph = graph.subgraphs[request.step.subgraph];
-    for (const std::int64_t bytes : ScratchOf(subgraph, subgraph.ops[request.step.op])) {
+    for (const std::int64_t bytes : ScratchOf(subgraph, subgraph.ops[request.step.op], target)) {
       problem->buffers.push_back(
           {AlignUp(bytes, 16), request.first, request.last + 1, 16, std::nullopt});
     }
@@ -61,7 +62,8 @@ void AddKernelScratch(const graph::Graph& graph, const Timeline& timeline,
 }  // namespace
 
 arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline,
-                             const AllSizes& sizes, const graph::TensorOffsets& offsets) {
+                             const AllSizes& sizes, const target::Target& target,
+                             const graph::TensorOffsets& offsets) {
   struct Span {
     std::int32_t first = -1;
     std::int32_t last = -1;
@@ -94,7 +96,7 @@ arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline
       }
     }
   }
-  AddKernelScratch(graph, timeline, &problem);
+  AddKernelScratch(graph, timeline, target, &problem);
   return arena::PlaceLikeTflm(problem);
 }
 

@@ -7,19 +7,21 @@
 
 #include "neap/compile/timeline.h"
 #include "neap/solve/arena/arena.h"
+#include "neap/target/target.h"
 
 namespace neap::compile {
 
 // TensorFlow Lite Micro: the arena head (height) that its allocation-info builder and greedy
 // planner reserve for the timeline of subgraph 0 (with everything it calls). Every tensor of every
-// subgraph takes part, including unused ones. Kernels' own scratch requests are not modelled: the
-// reference kernels of the common operators make none. `sizes`: counted with 16-byte alignment, of
-// every tensor of every subgraph that is neither constant nor variable. `offsets`: the offline plan
-// that the file carries, around which the rest is placed; empty: none. Offsets come in the order in
-// which TFLM adds the buffers to its planner (AddBuffer): tensors of every subgraph by index, then
-// scratch.
+// subgraph takes part, those that nothing refers to included, and the scratch that the kernels of
+// `target` request, where that is modelled. `sizes`: counted with 16-byte
+// alignment, of every tensor of every subgraph that is neither constant nor variable. `offsets`:
+// the offline plan that the file carries, around which the rest is placed; empty: none. Offsets
+// come in the order in which TFLM adds the buffers to its planner (AddBuffer): tensors of every
+// subgraph by index, then scratch.
 arena::Placement PlaceInTflm(const graph::Graph& graph, const Timeline& timeline,
-                             const AllSizes& sizes, const graph::TensorOffsets& offsets = {});
+                             const AllSizes& sizes, const target::Target& target,
+                             const graph::TensorOffsets& offsets = {});
 
 // The offline plan for TFLM with the offsets of `plan`: an entry for every tensor of every
 // subgraph. Where several entries place a tensor, the first one decides, which is the one that TFLM

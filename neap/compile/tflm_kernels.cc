@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes of the structs that TensorFlow Lite Micro parses options into and that its reference
-// kernels declare as their data. Those of kHost64 were measured on the wheel tflite-micro
-// 0.dev20261023182759, an operator at a time. Those of kCortexM follow from the same members with
-// pointers of four bytes, enumerations of one byte (the rule of the ARM ABI for bare metal) and no
-// members for compressed weights, and are at most that for the signal library and LSTM;
-// docs/reference/memory-model.md has the comparison.
+// Sizes of the structs that TensorFlow Lite Micro parses options into and that its kernels declare
+// as their data. Those of the host were measured on the wheel tflite-micro 0.dev20261023182759, an
+// operator at a time. Those of Cortex-M follow from the same members with pointers of four bytes,
+// enumerations of one byte (the rule of the ARM ABI for bare metal) and no members for compressed
+// weights, and are at most that for the signal library and LSTM; docs/reference/memory-model.md has
+// the comparison. Where enumerations have four bytes, options have the host's
+// size, but for pointers, and data those of Cortex-M, but for enumerations.
 #include "neap/compile/tflm_kernels.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "neap/base/bytes.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/tflm_scratch.h"
+#include "neap/target/cmsis_nn.h"
 
 namespace neap::compile {
 namespace {
@@ -150,6 +152,45 @@ constexpr std::array kKernels = {
     Kernel{OpKind::kDetectionPostprocess, {}, {}, 112, 112},
 };
 
+// Kernels of a library that keep other data than the reference kernels on a 32-bit machine: those
+// and an index of scratch, or what follows from their sources.
+struct LibraryData {
+  target::Kernels library = target::Kernels::kReference;
+  OpKind op = OpKind::kUnknown;
+  std::int64_t data = 0;
+};
+
+constexpr std::array kLibraryData = {
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kAveragePool2d, 36},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kBatchMatmul, 36},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kConv2d, 60},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kDepthwiseConv2d, 60},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kFullyConnected, 72},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kMaxPool2d, 36},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kSoftmax, 64},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kSvdf, 40},
+    LibraryData{target::Kernels::kCmsisNn, OpKind::kTransposeConv, 76},
+    LibraryData{target::Kernels::kEspNn, OpKind::kConv2d, 60},
+    LibraryData{target::Kernels::kEspNn, OpKind::kDepthwiseConv2d, 60},
+    LibraryData{target::Kernels::kEspNn, OpKind::kSoftmax, 60},
+};
+
+StructSize OptionsOf(const Kernel& kernel, const target::Target& target) {
+  if (target.has_short_enums) return kernel.options_cortex;
+  constexpr StructSize kFullyConnected32 = {24, 4};
+  const bool has_pointers = kernel.op == OpKind::kFullyConnected;
+  return target.structs.word == 4 && has_pointers ? kFullyConnected32 : kernel.options_host;
+}
+
+std::int64_t DataOf(const Kernel& kernel, const target::Target& target) {
+  if (target.has_compression) return kernel.data_host;
+  for (const LibraryData& row : kLibraryData) {
+    if (row.library == target.kernels && row.op == kernel.op) return row.data;
+  }
+  const bool has_enums = kernel.op == OpKind::kAbs || kernel.op == OpKind::kRsqrt;
+  return has_enums && !target.has_short_enums ? kernel.data_host : kernel.data_cortex;
+}
+
 std::optional<std::int64_t> ElementsOf(const graph::Tensor* tensor) {
   if (tensor == nullptr || !tensor->shape) return std::nullopt;
   std::int64_t elements = 1;
@@ -161,23 +202,25 @@ std::optional<std::int64_t> ElementsOf(const graph::Tensor* tensor) {
   return elements;
 }
 
+bool IsInt8(const graph::Tensor* tensor) {
+  return tensor != nullptr && tensor->type == graph::ElementType::kInt8;
+}
+
 bool IsFloat(const graph::Tensor& tensor) { return tensor.type == graph::ElementType::kFloat32; }
 
 // A kernel's allocations beside its data, list by list. False: its shapes or options are not known.
 class Lists {
  public:
-  Lists(const graph::Subgraph& subgraph, const graph::Op& op, TflmTarget target,
+  Lists(const graph::Subgraph& subgraph, const graph::Op& op, const target::Target& target,
         std::vector<std::int64_t>* lists)
-      : subgraph_(subgraph),
-        op_(op),
-        word_(target == TflmTarget::kHost64 ? 8 : 4),
-        lists_(*lists) {}
+      : subgraph_(subgraph), op_(op), target_(target), word_(target.structs.word), lists_(*lists) {}
 
   bool Add() {
     if (op_.domain == "custom") return AddSignal();
     if (Is(op_, OpKind::kConv2d, OpKind::kTransposeConv)) return AddChannels(0);
     if (Is(op_, OpKind::kDepthwiseConv2d)) return AddChannels(3);
-    if (Is(op_, OpKind::kFullyConnected)) return AddWeightScales();
+    if (Is(op_, OpKind::kFullyConnected)) return AddWeightScales() && AddColumnSums();
+    if (Is(op_, OpKind::kSvdf)) return AddFilterSums();
     if (Is(op_, OpKind::kSoftmax)) return AddTables();
     if (Is(op_, OpKind::kBatchMatmul)) return AddMatrices();
     const bool copies_dimensions =
@@ -218,6 +261,32 @@ class Lists {
       lists_.assign(2, 4 * channels);
     }
     return true;
+  }
+
+  // CMSIS-NN sums the weights of each output once, when they are constant.
+  bool AddColumnSums() {
+    if (target_.kernels != target::Kernels::kCmsisNn || !IsInt8(Input(0)) || !IsInt8(Input(1))) {
+      return true;
+    }
+    const auto shape = ops::FullyConnectedOf(subgraph_, op_);
+    if (!shape) return false;
+    if (shape->is_pointwise || !shape->is_constant) return true;
+    AddSum(target::cmsis_nn::FullyConnectedS8(target_.simd, shape->outputs));
+    return true;
+  }
+
+  bool AddFilterSums() {
+    if (target_.kernels != target::Kernels::kCmsisNn || !IsInt8(Input(0))) return true;
+    const graph::Tensor* weights = Input(1);
+    if (weights == nullptr || !weights->shape || weights->shape->empty()) return false;
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    if (weights->shape->front() < 0 || weights->shape->front() > kMost) return false;
+    AddSum(target::cmsis_nn::SvdfS8(target_.simd, weights->shape->front()));
+    return true;
+  }
+
+  void AddSum(std::int64_t bytes) {
+    if (bytes > 0) lists_.push_back(bytes);
   }
 
   bool AddTables() {
@@ -342,6 +411,7 @@ class Lists {
 
   const graph::Subgraph& subgraph_;
   const graph::Op& op_;
+  const target::Target& target_;
   std::int64_t word_;
   std::vector<std::int64_t>& lists_;
 };
@@ -356,16 +426,15 @@ const Kernel* Find(const graph::Op& op) {
 }  // namespace
 
 std::optional<KernelMemory> KernelMemoryOf(const graph::Subgraph& subgraph, const graph::Op& op,
-                                           TflmTarget target) {
+                                           const target::Target& target) {
   const Kernel* kernel = Find(op);
-  auto requests = ops::TflmScratchRequests(subgraph, op);
+  auto requests = ops::TflmScratchRequests(subgraph, op, target);
   if (kernel == nullptr || !requests) return std::nullopt;
-  const bool host = target == TflmTarget::kHost64;
-  const StructSize& options = host ? kernel->options_host : kernel->options_cortex;
+  const StructSize options = OptionsOf(*kernel, target);
   KernelMemory memory;
   memory.options_bytes = options.bytes;
   memory.options_alignment = options.alignment;
-  memory.data_bytes = host ? kernel->data_host : kernel->data_cortex;
+  memory.data_bytes = DataOf(*kernel, target);
   memory.scratch_bytes = *std::move(requests);
   if (!Lists(subgraph, op, target, &memory.channel_bytes).Add()) return std::nullopt;
   return memory;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scratch and persistent data of TensorFlow Lite Micro's reference kernels, by operator. Private to
+// Scratch and persistent data of TensorFlow Lite Micro's kernels, by operator. Private to
 // neap/compile.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "neap/compile/compile.h"
 #include "neap/graph/graph.h"
+#include "neap/target/target.h"
 
 namespace neap::compile {
 
@@ -25,9 +25,8 @@ struct KernelMemory {
   std::vector<std::int64_t> scratch_bytes;
 };
 
-// nullopt: the kernel is not known, or its shapes are not. Of kHost64, sizes as the PyPI wheel has
-// them, which is built with support for compressed weights; of kCortexM without.
+// nullopt: the kernel is not known, or its shapes are not.
 std::optional<KernelMemory> KernelMemoryOf(const graph::Subgraph& subgraph, const graph::Op& op,
-                                           TflmTarget target);
+                                           const target::Target& target);
 
 }  // namespace neap::compile

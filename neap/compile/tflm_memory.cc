@@ -22,25 +22,6 @@ constexpr std::int64_t kBufferAlignment = 16;
 constexpr std::int64_t kMaxScratchRequests = 12;  // of one kernel; memory is reserved for this many
 constexpr std::int64_t kPlannerBytes = 40;        // of the greedy planner, for each buffer
 
-// Sizes of TFLM's own structs.
-struct Structs {
-  std::int64_t word = 4;       // of a pointer
-  std::int64_t allocator = 0;  // allocator, planner and their parts
-  std::int64_t subgraph = 0;   // SubgraphAllocations
-  std::int64_t eval_tensor = 0;
-  std::int64_t node = 0;    // NodeAndRegistration
-  std::int64_t tensor = 0;  // TfLiteTensor
-  std::int64_t quantization = 0;
-  std::int64_t allocation_info = 0;
-  std::int64_t scratch_request = 0;
-};
-
-Structs StructsOf(TflmTarget target) {
-  // The wheel's interpreter records allocations, which a firmware does not.
-  if (target == TflmTarget::kHost64) return {8, 464, 24, 24, 64, 64, 24, 32, 16};
-  return {4, 124, 8, 12, 32, 32, 12, 24, 12};
-}
-
 // The end of the arena, from which persistent data is allocated.
 class Tail {
  public:
@@ -55,12 +36,12 @@ class Tail {
 
 class Replay {
  public:
-  Replay(const graph::Graph& graph, const Orders& orders, TflmTarget target)
-      : graph_(graph), orders_(orders), target_(target), structs_(StructsOf(target)) {}
+  Replay(const graph::Graph& graph, const Orders& orders, const target::Target& target)
+      : graph_(graph), orders_(orders), target_(target), structs_(target.structs) {}
 
   TflmTotal Run(std::int64_t arena_bytes) {
     TflmTotal total;
-    total.target = target_;
+    total.target = &target_;
     total.missing = ReadKernels();
     if (!total.missing.empty()) return total;
     Load();
@@ -194,8 +175,8 @@ class Replay {
 
   const graph::Graph& graph_;
   const Orders& orders_;
-  TflmTarget target_;
-  Structs structs_;
+  const target::Target& target_;
+  const target::Structs& structs_;
   std::vector<Kernel> kernels_;
   std::int64_t scratch_requests_ = 0;
   std::int64_t preparing_ = 0;  // an upper bound of the bytes for preparing any operator
@@ -205,7 +186,7 @@ class Replay {
 }  // namespace
 
 TflmTotal TflmTotalOf(const graph::Graph& graph, const Orders& orders, std::int64_t arena_bytes,
-                      TflmTarget target) {
+                      const target::Target& target) {
   return Replay(graph, orders, target).Run(arena_bytes);
 }
 

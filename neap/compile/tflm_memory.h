@@ -8,6 +8,7 @@
 
 #include "neap/compile/compile.h"
 #include "neap/compile/timeline.h"
+#include "neap/target/target.h"
 
 namespace neap::compile {
 
@@ -19,6 +20,6 @@ namespace neap::compile {
 // (their memory is the application's business), or where loading one operator may take more than
 // everything else.
 TflmTotal TflmTotalOf(const graph::Graph& graph, const Orders& orders, std::int64_t arena_bytes,
-                      TflmTarget target);
+                      const target::Target& target);
 
 }  // namespace neap::compile

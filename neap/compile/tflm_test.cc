@@ -179,7 +179,7 @@ TEST(Tflm, TotalOfAChainOfAdditions) {
   const Compiled compiled = MustCompile(graph);
   ASSERT_EQ(compiled.totals.size(), 2U);
   const TflmTotal& host = compiled.totals[1];
-  EXPECT_EQ(host.target, TflmTarget::kHost64);
+  EXPECT_EQ(host.target, &target::WheelTarget());
   EXPECT_EQ(host.missing, "");
   EXPECT_EQ(host.total_arena_bytes, 4608);  // the memory planner's own need decides
   EXPECT_EQ((host.persistent_bytes + 15) / 16 * 16, 3328);
@@ -255,25 +255,25 @@ TEST(Tflm, KernelsKeepLists) {
   main.outputs = {AddOp(&main, "BATCH_MATMUL", {left, right}, {2, 3, 4})};
   Op& matmul = main.ops[OpId(0)];
   matmul.attributes["adj_x"] = std::int64_t{1};
-  const auto host = KernelMemoryOf(main, matmul, TflmTarget::kHost64);
+  const auto host = KernelMemoryOf(main, matmul, target::WheelTarget());
   ASSERT_TRUE(host);
   EXPECT_EQ(host->data_bytes, 32);
   EXPECT_EQ(host->channel_bytes, (std::vector<std::int64_t>{28, 24, 16, 30, 24, 16, 40, 16}));
-  const auto cortex = KernelMemoryOf(main, matmul, TflmTarget::kCortexM);
+  const auto cortex = KernelMemoryOf(main, matmul, target::DefaultTarget());
   ASSERT_TRUE(cortex);
   EXPECT_EQ(cortex->channel_bytes, (std::vector<std::int64_t>{28, 12, 16, 30, 12, 16, 40, 16}));
   const TensorId weights = AddConstant(&main, {8, 3, 3, 8});
   const TensorId shape = AddConstant(&main, {4});
   const TensorId in = AddTensor(&main, {1, 4, 4, 8});
   main.outputs = {AddOp(&main, "TRANSPOSE_CONV", {shape, weights, in}, {1, 8, 8, 8})};
-  const auto transposed = KernelMemoryOf(main, main.ops[OpId(1)], TflmTarget::kCortexM);
+  const auto transposed = KernelMemoryOf(main, main.ops[OpId(1)], target::DefaultTarget());
   ASSERT_TRUE(transposed);
   EXPECT_EQ(transposed->scratch_bytes, std::vector<std::int64_t>{4 * 512});
   EXPECT_EQ(transposed->channel_bytes, (std::vector<std::int64_t>{32, 32}));
   main.ops[OpId(1)].inputs = {shape};
-  EXPECT_FALSE(KernelMemoryOf(main, main.ops[OpId(1)], TflmTarget::kCortexM));
+  EXPECT_FALSE(KernelMemoryOf(main, main.ops[OpId(1)], target::DefaultTarget()));
   main.ops[OpId(0)].domain = "";
-  EXPECT_FALSE(KernelMemoryOf(main, main.ops[OpId(0)], TflmTarget::kCortexM));
+  EXPECT_FALSE(KernelMemoryOf(main, main.ops[OpId(0)], target::DefaultTarget()));
 }
 
 }  // namespace

@@ -8,14 +8,15 @@
 
 namespace neap::compile {
 
-std::vector<UnknownKernel> UnknownKernelsOf(const graph::Graph& graph, plan::Runtime runtime) {
+std::vector<UnknownKernel> UnknownKernelsOf(const graph::Graph& graph, plan::Runtime runtime,
+                                            const target::Target& target) {
   std::vector<UnknownKernel> unknown;
   if (runtime != plan::Runtime::kTflm) return unknown;
   for (const graph::Subgraph& subgraph : graph.subgraphs) {
     for (const graph::OpId id : subgraph.ops.Ids()) {
       const graph::Op& op = subgraph.ops[id];
-      if (op.scratch_bytes > 0 || ops::TflmScratchBytes(subgraph, op)) continue;
-      unknown.push_back({graph::Describe(id, op), ops::WhyScratchUnknown(subgraph, op)});
+      if (op.scratch_bytes > 0 || ops::TflmScratchBytes(subgraph, op, target)) continue;
+      unknown.push_back({graph::Describe(id, op), ops::WhyScratchUnknown(subgraph, op, target)});
     }
   }
   return unknown;

@@ -42,7 +42,7 @@ graph::Graph Layers(int count) {
 }
 
 std::string TextOf(const graph::Graph& graph) {
-  return UnknownScratchText(UnknownKernelsOf(graph, plan::Runtime::kTflm));
+  return UnknownScratchText(UnknownKernelsOf(graph, plan::Runtime::kTflm, target::DefaultTarget()));
 }
 
 TEST(UnknownKernelsTest, KnownKernelsAndOtherRuntimesHaveNone) {
@@ -51,7 +51,7 @@ TEST(UnknownKernelsTest, KnownKernelsAndOtherRuntimesHaveNone) {
   graph.subgraphs[SubgraphId(0)].ops[OpId(0)].type = "MY_OP";
   EXPECT_NE(TextOf(graph), "");
   for (const auto runtime : {plan::Runtime::kLitert, plan::Runtime::kIdeal, plan::Runtime::kNeap}) {
-    EXPECT_TRUE(UnknownKernelsOf(graph, runtime).empty());
+    EXPECT_TRUE(UnknownKernelsOf(graph, runtime, target::DefaultTarget()).empty());
   }
 }
 

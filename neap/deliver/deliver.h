@@ -19,6 +19,7 @@
 #include "neap/deliver/measure.h"
 #include "neap/deliver/rewriting.h"
 #include "neap/formats/formats.h"
+#include "neap/target/board.h"
 #include "neap/transform/cascade/device.h"
 #include "neap/transform/cascade/plan.h"
 #include "neap/transform/stream/options.h"
@@ -40,6 +41,8 @@ struct Request {
   // How every model is planned. `limits` has its observer and stop flag; `budget_bytes` is
   // overwritten.
   compile::Options compile;
+  // Whose target and budget are meant; nullptr: none was named.
+  const target::Board* board = nullptr;
   Budgets budgets;
   IntegerIo integer_io = IntegerIo::kNone;
   RewriteSettings rewriting;

@@ -2,6 +2,8 @@
 #include "neap/deliver/measure.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "neap/compile/headline.h"
 
@@ -16,22 +18,47 @@ std::int64_t OperatorsOf(const graph::Graph& graph) {
   return count;
 }
 
+Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets& budgets) {
+  using Fit = Verdict::Fit;
+  const std::int64_t arena = compile::HeadlineBytes(compiled, placed);
+  const std::string scratch = compile::UnknownScratchText(compiled.unknown_kernels);
+  const compile::TflmTotal* const total =
+      compiled.totals.empty() ? nullptr : &compiled.totals.front();
+  const bool has_total = total != nullptr && total->total_arena_bytes >= 0;
+  Verdict verdict;
+  const auto compare = [&](const std::optional<std::int64_t>& available, bool of_total) {
+    if (!available || verdict.fit == Fit::kExceeds) return;
+    Verdict own{Fit::kFits, of_total && has_total ? total->total_arena_bytes : arena, *available,
+                of_total, of_total && total != nullptr ? total->missing : scratch};
+    if (of_total && total == nullptr) own.unknown = "this plan is not executed by TFLM";
+    if (!own.unknown.empty()) {
+      own.fit = Fit::kUnknown;
+      own.required_bytes = 0;
+    } else if (own.required_bytes > own.available_bytes) {
+      own.fit = Fit::kExceeds;
+    }
+    const bool first = verdict.fit == Fit::kNoBudget;
+    const bool worse = own.fit != Fit::kFits && verdict.fit == Fit::kFits;
+    if (first || worse || own.fit == Fit::kExceeds) verdict = std::move(own);
+  };
+  compare(budgets.arena_bytes, false);
+  compare(budgets.total_bytes, true);
+  compare(budgets.memory_bytes, has_total);
+  return verdict;
+}
+
 Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, bool placed,
                   const Budgets& budgets) {
   Measure measure;
   measure.operators = OperatorsOf(graph);
   measure.access_cycles = compiled.access_cycles;
-  const std::int64_t headline = compile::HeadlineBytes(compiled, placed);
   const std::int64_t total =
       compiled.totals.empty() ? -1 : compiled.totals.front().total_arena_bytes;
-  measure.bytes = headline;
-  if (budgets.CountsTotal() && total >= 0) measure.bytes = total;
+  measure.bytes =
+      budgets.CountsTotal() && total >= 0 ? total : compile::HeadlineBytes(compiled, placed);
   measure.known = compiled.unknown_kernels.empty();
-  if (budgets.Any() && !measure.known) measure.fits = false;
-  if (budgets.arena_bytes && headline > *budgets.arena_bytes) measure.fits = false;
-  if (budgets.total_bytes && (total < 0 || total > *budgets.total_bytes)) measure.fits = false;
-  const std::int64_t reserved = total >= 0 ? total : headline;
-  if (budgets.memory_bytes && reserved > *budgets.memory_bytes) measure.fits = false;
+  const Verdict::Fit fit = VerdictOf(compiled, placed, budgets).fit;
+  measure.fits = fit == Verdict::Fit::kNoBudget || fit == Verdict::Fit::kFits;
   return measure;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <tuple>
 
 #include "neap/compile/compile.h"
@@ -15,7 +16,7 @@ namespace neap::deliver {
 // Maximum bytes; nullopt: no limit.
 struct Budgets {
   std::optional<std::int64_t> arena_bytes;  // compile::HeadlineBytes()
-  std::optional<std::int64_t> total_bytes;  // TFLM's total arena on a Cortex-M
+  std::optional<std::int64_t> total_bytes;  // TFLM's total arena on compile::Options::target
   // A device's memory: of the total arena if that is known, otherwise of the arena.
   std::optional<std::int64_t> memory_bytes;
 
@@ -23,6 +24,24 @@ struct Budgets {
   // Whether plans are compared by the total arena.
   bool CountsTotal() const { return total_bytes || (memory_bytes && !arena_bytes); }
 };
+
+// A plan compared with its budgets: the only place that decides what is compared.
+struct Verdict {
+  enum class Fit : std::uint8_t {
+    kNoBudget,
+    kFits,
+    kExceeds,
+    kUnknown,  // what would be compared is unknown, and no other budget is exceeded
+  };
+  Fit fit = Fit::kNoBudget;
+  // The exceeded budget, otherwise the first one; 0 where `required_bytes` is unknown.
+  std::int64_t required_bytes = 0;
+  std::int64_t available_bytes = 0;
+  bool of_total = false;  // of the total arena
+  std::string unknown;    // kUnknown: why
+};
+// `placed`: the plan has addresses.
+Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets& budgets);
 
 struct Measure {
   bool fits = true;  // within all budgets; an unknown number fits none

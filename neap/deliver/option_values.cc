@@ -5,7 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
+#include "neap/target/board.h"
+#include "neap/target/target.h"
 #include "neap/transform/rewrite/rewrite.h"
 #include "neap/transform/stream/options.h"
 
@@ -54,6 +57,44 @@ Status SetRuntime(std::string_view text, Words* words) {
     return Fail(std::move(diagnostic));
   }
   words->runtime = text;
+  return {};
+}
+
+Status SetTarget(std::string_view text, Words* words) {
+  if (target::TargetNamed(text) == nullptr) {
+    Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a target");
+    diagnostic.hint = "expected one of";
+    for (const target::Target& target : target::Targets()) {
+      diagnostic.hint += (&target == &target::Targets().front() ? " " : ", ");
+      diagnostic.hint += target.name;
+    }
+    return Fail(std::move(diagnostic));
+  }
+  words->target = text;
+  return {};
+}
+
+Status SetBoard(std::string_view text, Words* words) {
+  if (target::BoardNamed(text) == nullptr) {
+    Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a board");
+    diagnostic.hint = "neap boards prints all boards";
+    return Fail(std::move(diagnostic));
+  }
+  words->board = text;
+  return {};
+}
+
+Status SetOverlap(std::string_view text, Words* words) {
+  if (!ops::KernelLibraryNamed(text)) {
+    Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a library of kernels");
+    diagnostic.hint = "expected one or, joined by commas, several of";
+    for (const ops::KernelLibraryInfo& info : ops::KernelLibraries()) {
+      diagnostic.hint +=
+          (&info == &ops::KernelLibraries().front() ? " " : ", ") + std::string(info.name);
+    }
+    return Fail(std::move(diagnostic));
+  }
+  words->overlap = text;
   return {};
 }
 

@@ -72,6 +72,9 @@ inline Status SetBytes(std::string_view text, std::optional<std::int64_t>* out) 
 
 // Setters of the table (Option::set) that take more than one line.
 Status SetRuntime(std::string_view text, Words* words);
+Status SetTarget(std::string_view text, Words* words);
+Status SetBoard(std::string_view text, Words* words);
+Status SetOverlap(std::string_view text, Words* words);
 Status SetSoftBudget(std::string_view text, Words* words);
 Status AddMemory(std::string_view text, Words* words);
 Status SetSkippedSteps(std::string_view text, Words* words);

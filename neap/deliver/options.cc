@@ -8,6 +8,7 @@
 #include "neap/deliver/option_values.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
+#include "neap/target/target.h"
 #include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
@@ -38,6 +39,15 @@ std::string RuntimeHelp() {
   return help;
 }
 
+std::string TargetHelp() {
+  std::vector<std::string_view> names;
+  for (const target::Target& target : target::Targets()) names.push_back(target.name);
+  return "tflm: the machine and its kernels, whose scratch is placed with the tensors and for "
+         "which "
+         "the total arena is predicted; default: that of the board or of the overlaps, otherwise " +
+         std::string(target::DefaultTarget().name) + "; one of " + JoinedBy(names, ", ");
+}
+
 std::string RulesHelp() {
   std::string help = "rules to apply or, with -, to leave out; default: all";
   for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
@@ -62,23 +72,38 @@ std::string DeviceHelp() {
 
 void AddCommonOptions(std::vector<Option>* options) {
   options->push_back({"runtime", kCommon, "PROFILE", RuntimeHelp(), SetRuntime});
+  options->push_back({"target", kCommon, "TARGET", TargetHelp(), SetTarget});
   options->push_back(
-      {"budget", kCommon, "SIZE", "maximum size of the arena, such as 256KiB",
+      {"board", kCommon, "BOARD",
+       "tflm: a board, which gives the target and, with its RAM less the reserve, the "
+       "budget; neap boards prints all",
+       SetBoard});
+  options->push_back(
+      {"reserve", kCommon, "SIZE",
+       "what the firmware keeps of the board's RAM for stack and other data; default: 16KiB",
+       [](std::string_view text, Words* words) { return SetBytes(text, &words->reserve_bytes); }});
+  options->push_back(
+      {"budget", kCommon, "SIZE",
+       "maximum size of the arena, such as 256KiB; tflm: of the total arena on the target, "
+       "activations and persistent data",
        [](std::string_view text, Words* words) { return SetBytes(text, &words->budget_bytes); }});
-  options->push_back({"budget-total", kCommon, "SIZE",
-                      "tflm: maximum size of the total arena on a Cortex-M, activations and "
-                      "persistent data",
+  options->push_back({"budget-activations", kCommon, "SIZE",
+                      "tflm: maximum size of the activations in the arena",
                       [](std::string_view text, Words* words) {
-                        return SetBytes(text, &words->budget_total_bytes);
+                        return SetBytes(text, &words->budget_activations_bytes);
                       }});
+  options->push_back(
+      {"budget-total", kCommon, "SIZE",
+       "tflm: an older name of the budget option, which the next minor version removes",
+       [](std::string_view text, Words* words) {
+         return SetBytes(text, &words->budget_total_bytes);
+       }});
   options->push_back(
       {"overlap", kCommon, JoinedBy(OverlapNames(), "|"),
        "let an output reuse its input's memory wherever these kernels read each byte before they "
-       "overwrite it; with other kernels the outputs are silently wrong; default: no overlap "
-       "(neap: its own kernels)",
-       [](std::string_view text, Words* words) {
-         return SetName(text, OverlapNames(), &words->overlap);
-       }});
+       "overwrite it; with other kernels the outputs are silently wrong; several joined by commas: "
+       "right under each of them; default: no overlap (neap: its own kernels)",
+       SetOverlap});
   options->push_back(
       {"integer-io", kCommon, "inputs|outputs|both",
        "change the interface: float inputs of a QUANTIZE and outputs of a DEQUANTIZE become "

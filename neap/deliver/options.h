@@ -18,6 +18,8 @@
 #include "neap/deliver/rewriting.h"
 #include "neap/formats/formats.h"
 #include "neap/plan/plan.h"
+#include "neap/target/board.h"
+#include "neap/target/target.h"
 #include "neap/transform/cascade/device.h"
 #include "neap/transform/cascade/plan.h"
 
@@ -30,8 +32,13 @@ struct Words {
   std::set<std::string_view> given;  // names of options that were set
 
   std::string runtime;  // "": by the format of the model
+  std::string target;   // "": that of the board or of the kernels of `overlap`, or the default
+  std::string board;    // "": none
+  // What a firmware keeps of the board's RAM beside the arena.
+  std::int64_t reserve_bytes = std::int64_t{16} << 10;
   std::optional<std::int64_t> budget_bytes;
-  std::optional<std::int64_t> budget_total_bytes;
+  std::optional<std::int64_t> budget_activations_bytes;
+  std::optional<std::int64_t> budget_total_bytes;  // the same as budget_bytes
   // Orders.
   std::string order = "exact";
   std::uint64_t seed = 0;
@@ -120,6 +127,9 @@ Result<RewriteSettings> RewritingOf(const Words& words);
 Result<plan::Runtime> RuntimeOf(const Words& words, formats::Format format);
 Result<cascade::Device> DeviceOf(const Words& words);
 IntegerIo IntegerIoOf(const Words& words);
+// The target that `target`, `board` or the kernels of `overlap` name, or the default. Fails with
+// kUsage where a plan with the overlaps would be wrong on it.
+Result<const target::Target*> TargetOf(const Words& words);
 // Fails with kUsage where a runtime has other kernels than those that `overlap` names.
 Status CheckOverlap(const Words& words, plan::Runtime runtime);
 

@@ -143,6 +143,28 @@ TEST(OptionsTest, SkippedSteps) {
             "rewrite and rules cannot be combined with skip rewrite");
 }
 
+// A target on which the overlaps are right, or an error.
+TEST(OptionsTest, OverlapsChooseTheTarget) {
+  const auto target_of = [](const std::vector<std::pair<std::string_view, std::string_view>>& set) {
+    Words words;
+    for (const auto& [name, value] : set) EXPECT_TRUE(Set(name, value, &words));
+    const auto target = TargetOf(words);
+    return target ? std::string((*target)->name) : target.error().message;
+  };
+  EXPECT_EQ(target_of({}), "cortex-m4+reference");
+  EXPECT_EQ(target_of({{"overlap", "copies"}}), "cortex-m4+reference");
+  EXPECT_EQ(target_of({{"overlap", "cmsis-nn"}}), "cortex-m4+cmsis-nn");
+  EXPECT_EQ(target_of({{"overlap", "cmsis-nn-mve"}}), "cortex-m55+cmsis-nn");
+  EXPECT_EQ(target_of({{"overlap", "esp-nn"}}), "esp32+esp-nn");
+  EXPECT_EQ(target_of({{"overlap", "cmsis-nn,tflm-reference"}}), "cortex-m4+reference");
+  EXPECT_EQ(target_of({{"board", "pico"}, {"overlap", "cmsis-nn"}}), "cortex-m0+cmsis-nn");
+  EXPECT_EQ(
+      target_of({{"target", "cortex-m55+cmsis-nn"}, {"overlap", "cmsis-nn-dsp"}}),
+      "overlap cmsis-nn-dsp is wrong on target 'cortex-m55+cmsis-nn', which has other kernels");
+  EXPECT_EQ(target_of({{"board", "xiao-esp32s3"}, {"overlap", "esp-nn"}}),
+            "overlap esp-nn is wrong on target 'esp32s3+esp-nn', which has other kernels");
+}
+
 TEST(OptionsTest, Runtimes) {
   Words words;
   const auto request = RequestOf(words, Model(formats::Format::kTflite), {});
@@ -157,6 +179,12 @@ TEST(OptionsTest, Runtimes) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "budget-total requires runtime tflm");
   EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->budgets.total_bytes, 65536);
+  words = {};
+  ASSERT_TRUE(Set("budget", "64KiB", &words));
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->budgets.total_bytes, 65536);
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kOnnx), {})->budgets.arena_bytes, 65536);
+  ASSERT_TRUE(Set("budget-activations", "32KiB", &words));
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->budgets.arena_bytes, 32768);
   words = {};
   ASSERT_TRUE(Set("runtime", "neap", &words));
   EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->streams, Use::kIfNeeded);

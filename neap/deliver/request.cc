@@ -10,6 +10,7 @@
 #include "neap/deliver/options.h"
 #include "neap/io/file.h"
 #include "neap/plan/profile.h"
+#include "neap/target/target.h"
 #include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
@@ -25,7 +26,10 @@ bool Skips(const Words& words, std::string_view step) {
   return std::find(skipped.begin(), skipped.end(), step) != skipped.end();
 }
 
-bool HasBudget(const Words& words) { return words.budget_bytes || words.budget_total_bytes; }
+bool HasBudget(const Words& words) {
+  return words.budget_bytes || words.budget_activations_bytes || words.budget_total_bytes ||
+         !words.board.empty();
+}
 
 // Whether streams, or tiles, go with the other options at all.
 bool MayStream(const Words& words) {
@@ -99,6 +103,15 @@ constexpr Conflict kConflicts[] = {
     {[](const Words& w) { return w.cascade == "auto" && !MayCut(w); },
      "{cascade} auto cannot be combined with {order-only}, {order}, {scratch}, {memory} or {moves}",
      ""},
+    // Targets.
+    {[](const Words& w) { return !w.board.empty() && !w.target.empty(); },
+     "{board} has its own target and cannot be combined with {target}", ""},
+    {[](const Words& w) { return !w.board.empty() && (w.budget_bytes || w.budget_total_bytes); },
+     "{board} has its own budget and cannot be combined with {budget} or {budget-total}", ""},
+    {[](const Words& w) { return w.board.empty() && w.Has("reserve"); },
+     "{reserve} requires {board}", ""},
+    {[](const Words& w) { return w.budget_bytes && w.budget_total_bytes; },
+     "{budget-total} is another name of {budget}: give one of them", ""},
     // Rewriting. If it was not requested, the graph is not changed.
     {[](const Words& w) { return Rewrites(w) && w.has_scratch; },
      "rewriting cannot be combined with {scratch}, whose sizes are those of the given operators",
@@ -108,9 +121,10 @@ constexpr Conflict kConflicts[] = {
      "{memory} cannot be written into a model: stock runtimes have one arena",
      "write the plan instead"},
     {[](const Words& w) {
-       return !w.memories.empty() && (w.order_only || w.moves != "none" || w.budget_total_bytes);
+       return !w.memories.empty() &&
+              (w.order_only || w.moves != "none" || w.budget_total_bytes || !w.board.empty());
      },
-     "{memory} cannot be combined with {order-only}, {moves} or {budget-total}", ""},
+     "{memory} cannot be combined with {order-only}, {moves}, {budget-total} or {board}", ""},
     // Streams.
     {[](const Words& w) {
        return w.stream != "auto" &&
@@ -143,10 +157,23 @@ constexpr RuntimeConflict kRuntimeConflicts[] = {
      "{cascade-bodies} shared requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) { return w.no_memory_plan && r != plan::Runtime::kTflm; },
      "{no-memory-plan} requires {runtime} tflm"},
+    {[](const Words& w, plan::Runtime r) { return !w.target.empty() && r != plan::Runtime::kTflm; },
+     "{target} requires {runtime} tflm"},
+    {[](const Words& w, plan::Runtime r) { return !w.board.empty() && r != plan::Runtime::kTflm; },
+     "{board} requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) {
        return w.budget_total_bytes && r != plan::Runtime::kTflm;
      },
      "{budget-total} requires {runtime} tflm"},
+    {[](const Words& w, plan::Runtime r) {
+       return w.budget_activations_bytes && r != plan::Runtime::kTflm;
+     },
+     "{budget-activations} requires {runtime} tflm; {budget} compares the arena of {}"},
+    {[](const Words& w, plan::Runtime r) {
+       return w.budget_bytes && !w.memories.empty() && r == plan::Runtime::kTflm;
+     },
+     "{budget} compares the total arena of {}, which is unknown with {memory}: use "
+     "{budget-activations}"},
     {[](const Words& w, plan::Runtime r) {
        return w.accumulator_bytes != 0 && (r != plan::Runtime::kNeap || w.writes_model);
      },
@@ -182,8 +209,17 @@ Status CheckWithRuntime(const Words& words, plan::Runtime runtime) {
 }
 
 // The budgets of the plans, including the memory of a device.
-Budgets BudgetsOf(const Words& words, const graph::Graph& graph, const cascade::Device& device) {
-  Budgets budgets{words.budget_bytes, words.budget_total_bytes, {}};
+Budgets BudgetsOf(const Words& words, plan::Runtime runtime, const graph::Graph& graph,
+                  const cascade::Device& device) {
+  Budgets budgets;
+  // The one place that decides what a budget is compared with.
+  (runtime == plan::Runtime::kTflm ? budgets.total_bytes : budgets.arena_bytes) =
+      words.budget_bytes;
+  if (words.budget_total_bytes) budgets.total_bytes = words.budget_total_bytes;
+  if (words.budget_activations_bytes) budgets.arena_bytes = words.budget_activations_bytes;
+  if (const target::Board* const board = target::BoardNamed(words.board)) {
+    budgets.total_bytes = std::max<std::int64_t>(board->ram_bytes - words.reserve_bytes, 0);
+  }
   if (words.cascade != "auto") return budgets;
   const cascade::DeviceMemory* const memory = cascade::MemoryFor(device, false);
   if (memory == nullptr || memory->bytes == 0) return budgets;
@@ -274,12 +310,37 @@ Result<plan::Runtime> RuntimeOf(const Words& words, formats::Format format) {
   return *plan::RuntimeNamed(words.runtime);
 }
 
+Result<const target::Target*> TargetOf(const Words& words) {
+  const ops::KernelLibrary kernels =
+      ops::KernelLibraryNamed(words.overlap).value_or(ops::KernelLibrary::kNone);
+  const target::Board* const board = target::BoardNamed(words.board);
+  const std::string_view named = board != nullptr ? board->target : words.target;
+  if (!named.empty()) {
+    const target::Target* const target = target::TargetNamed(named);
+    if (ops::HoldsOnTarget(kernels, *target)) return target;
+    const ops::KernelLibrary own = ops::LibraryOfTarget(*target);
+    Diagnostic diagnostic =
+        UsageError(words.Named("overlap") + " " + words.overlap + " is wrong on target '" +
+                   std::string(target->name) + "', which has other kernels");
+    diagnostic.hint = own == ops::KernelLibrary::kNone
+                          ? "the order of its kernels' accesses is not known"
+                          : "use " + words.Named("overlap") + " " + ops::NameOf(own);
+    return Fail(std::move(diagnostic));
+  }
+  // The first target on which the plan is right, the default before all.
+  for (const target::Target& target : target::Targets()) {
+    if (ops::HoldsOnTarget(kernels, target)) return &target;
+  }
+  return &target::DefaultTarget();
+}
+
 Status CheckOverlap(const Words& words, plan::Runtime runtime) {
   const auto kernels = ops::KernelLibraryNamed(words.overlap);
   if (!kernels || *kernels == ops::KernelLibrary::kNone) return {};
   const bool neap = runtime == plan::Runtime::kNeap;
   const bool other = runtime == plan::Runtime::kLitert || runtime == plan::Runtime::kOnnxRuntime ||
-                     neap != (*kernels == ops::KernelLibrary::kNeap);
+                     (neap ? *kernels != ops::KernelLibrary::kNeap
+                           : ops::Includes(*kernels, ops::KernelLibrary::kNeap));
   if (!other) return {};
   return Fail(UsageError(words.Named("overlap") + " " + words.overlap + " is not applicable to " +
                          words.Named("runtime") + " " + std::string(plan::ProfileOf(runtime).name) +
@@ -363,6 +424,10 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   compile::Options& options = request.compile;
   NEAP_TRY(options.runtime, RuntimeOf(words, source.format));
   NEAP_CHECK_OK(CheckWithRuntime(words, options.runtime));
+  if (options.runtime == plan::Runtime::kTflm) {
+    NEAP_TRY(options.target, TargetOf(words));
+  }
+  request.board = target::BoardNamed(words.board);
   NEAP_TRY(request.rewriting, RewritingOf(words));
   // An order strategy and sizes of scratch refer to the given graph.
   const bool given_graph = !Rewrites(words) && words.order != "exact";
@@ -385,7 +450,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   }
   if (words.cascade_bodies == "shared") request.bodies = cascade::TileBodies::kShared;
   request.grids = words.grids;
-  request.budgets = BudgetsOf(words, source.graph, request.device);
+  request.budgets = BudgetsOf(words, options.runtime, source.graph, request.device);
   SetStreams(words, request.budgets.Any(), &request);
   for (const OptionalStep& step : OptionalSteps()) {
     if (Skips(words, step.name)) step.leave_out(&request);

@@ -99,7 +99,7 @@ class OrderComparison {
 };
 
 std::string KernelsOf(const plan::Plan& plan) {
-  return plan.kernels == ops::KernelLibrary::kNone ? "" : std::string(ops::NameOf(plan.kernels));
+  return plan.kernels == ops::KernelLibrary::kNone ? "" : ops::NameOf(plan.kernels);
 }
 
 // "" when the file carries the offsets and they are right for its graph.

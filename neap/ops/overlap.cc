@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <vector>
 
 #include "neap/ops/dependence.h"
+#include "neap/ops/library_overlap.h"
 #include "neap/ops/op_rules.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/resize.h"
@@ -20,15 +20,20 @@ using graph::Shape;
 using graph::Subgraph;
 using graph::Tensor;
 
-constexpr std::array<KernelLibraryInfo, 3> kLibraries = {{
+// Sets before their parts: NameOf() takes the first that fits.
+constexpr std::array<KernelLibraryInfo, 8> kLibraries = {{
     {KernelLibrary::kCopies, "copies", "any library: only copies that stay where they are"},
     {KernelLibrary::kTflmReference, "tflm-reference",
      "TensorFlow Lite Micro's reference kernels; not CMSIS-NN, not ESP-NN"},
+    {KernelLibrary::kCmsisNn, "cmsis-nn", "CMSIS-NN on every Cortex-M"},
+    {KernelLibrary::kCmsisNnScalar, "cmsis-nn-scalar", "CMSIS-NN on Cortex-M0 and M3"},
+    {KernelLibrary::kCmsisNnDsp, "cmsis-nn-dsp", "CMSIS-NN on Cortex-M4, M7 and M33"},
+    {KernelLibrary::kCmsisNnMve, "cmsis-nn-mve", "CMSIS-NN on Cortex-M55 and M85"},
+    {KernelLibrary::kEspNn, "esp-nn", "ESP-NN in C (ESP32, ESP32-C3); not the ESP32-S3"},
     {KernelLibrary::kNeap, "neap", "Neap's own executor (neap run)"},
 }};
 
-// No byte is read any more.
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+using overlap::kNever;
 
 // Whole bytes of an element; 0 for packed and unsized types, which kernels unpack elsewhere.
 std::int64_t ElementBytes(const Tensor& tensor) {
@@ -64,8 +69,9 @@ std::int64_t FirstInside(std::int64_t start, std::int64_t kernel, std::int64_t d
   return first < size && first <= start + (kernel - 1) * dilation ? first : size;
 }
 
-// Lowest input byte that each output pixel reads, in the order of the output, channel 0.
-std::vector<std::int64_t> LowestReads(const Window& w, std::int64_t in_bytes) {
+}  // namespace
+
+std::vector<std::int64_t> overlap::LowestReads(const ops::Window& w, std::int64_t in_bytes) {
   std::vector<std::int64_t> lowest;
   lowest.reserve(static_cast<std::size_t>(w.batches * w.out_height * w.out_width));
   for (std::int64_t b = 0; b < w.batches; ++b) {
@@ -83,6 +89,10 @@ std::vector<std::int64_t> LowestReads(const Window& w, std::int64_t in_bytes) {
   }
   return lowest;
 }
+
+namespace {
+
+using overlap::LowestReads;
 
 struct PixelChannels {
   std::int64_t in = 1;
@@ -330,19 +340,87 @@ std::int64_t LeastResizeDistance(const Subgraph& subgraph, const Op& op) {
 
 std::span<const KernelLibraryInfo> KernelLibraries() { return kLibraries; }
 
-std::string_view NameOf(KernelLibrary library) {
-  for (const KernelLibraryInfo& info : kLibraries) {
-    if (info.library == library) return info.name;
+std::vector<KernelLibrary> LibrariesOf(KernelLibrary set) {
+  std::vector<KernelLibrary> libraries;
+  for (std::uint32_t bit = 1; bit != 0; bit <<= 1U) {
+    const auto library = static_cast<KernelLibrary>(bit);
+    if (Includes(set, library)) libraries.push_back(library);
   }
-  return "none";
+  return libraries;
 }
 
-std::optional<KernelLibrary> KernelLibraryNamed(std::string_view name) {
+std::string NameOf(KernelLibrary library) {
+  std::string names;
+  KernelLibrary named = KernelLibrary::kNone;
   for (const KernelLibraryInfo& info : kLibraries) {
-    if (info.name == name) return info.library;
+    if (!Includes(library, info.library) || Includes(named, info.library)) continue;
+    names += (names.empty() ? "" : ",") + std::string(info.name);
+    named = named | info.library;
   }
-  return std::nullopt;
+  return names.empty() ? "none" : names;
 }
+
+std::optional<KernelLibrary> KernelLibraryNamed(std::string_view names) {
+  KernelLibrary set = KernelLibrary::kNone;
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    const std::string_view name = names.substr(begin, end - begin);
+    const auto* const found =
+        std::find_if(kLibraries.begin(), kLibraries.end(),
+                     [&](const KernelLibraryInfo& info) { return info.name == name; });
+    if (found == kLibraries.end()) return std::nullopt;
+    set = set | found->library;
+    begin = end + 1;
+  }
+  return set;
+}
+
+KernelLibrary LibraryOfTarget(const target::Target& target) {
+  switch (target.kernels) {
+    case target::Kernels::kReference:
+      return KernelLibrary::kTflmReference;
+    case target::Kernels::kCmsisNn:
+      return target.simd == target::Simd::kMve   ? KernelLibrary::kCmsisNnMve
+             : target.simd == target::Simd::kDsp ? KernelLibrary::kCmsisNnDsp
+                                                 : KernelLibrary::kCmsisNnScalar;
+    case target::Kernels::kEspNn:
+      return target.simd == target::Simd::kNone ? KernelLibrary::kEspNn : KernelLibrary::kNone;
+  }
+  return KernelLibrary::kNone;
+}
+
+bool HoldsOnTarget(KernelLibrary library, const target::Target& target) {
+  if (library == KernelLibrary::kNone || Includes(library, KernelLibrary::kCopies)) return true;
+  const KernelLibrary own = LibraryOfTarget(target);
+  return own != KernelLibrary::kNone && Includes(library, own);
+}
+
+namespace {
+
+// Of one library.
+std::optional<OverlapRule> RuleOf(Subject subject, KernelLibrary library) {
+  const auto rule_of = RowOf(KindOf(subject.op)).overlap;
+  subject.library = library;
+  const bool has_own = Includes(KernelLibrary::kCmsisNn | KernelLibrary::kEspNn, library);
+  if (has_own) {
+    // Its runtime is TensorFlow Lite Micro, whose kernels copy.
+    subject.library = KernelLibrary::kCopies;
+    if (const auto copies = rule_of == nullptr ? std::nullopt : rule_of(subject)) return copies;
+    subject.library = library;
+    return library == KernelLibrary::kEspNn ? overlap::EspNn(subject) : overlap::CmsisNn(subject);
+  }
+  return rule_of == nullptr ? std::nullopt : rule_of(subject);
+}
+
+// Right under both.
+std::optional<OverlapRule> Both(const std::optional<OverlapRule>& a,
+                                const std::optional<OverlapRule>& b) {
+  if (!a || !b || a->kind != b->kind) return std::nullopt;
+  if (a->kind == OverlapRule::Kind::kHoldsInput && a->bytes != b->bytes) return std::nullopt;
+  return OverlapRule{a->kind, std::max(a->bytes, b->bytes)};
+}
+
+}  // namespace
 
 std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op, std::size_t input,
                                          KernelLibrary library) {
@@ -360,9 +438,13 @@ std::optional<OverlapRule> OverlapRuleOf(const Subgraph& subgraph, const Op& op,
   }
   // Read in a second place, in another order.
   const bool twice = std::count(op.inputs.begin(), op.inputs.end(), op.inputs[input]) > 1;
-  const auto rule_of = RowOf(KindOf(op)).overlap;
-  if (rule_of == nullptr || (twice && rule_of != &overlap::Binary)) return std::nullopt;
-  const auto rule = rule_of(subject);
+  if (twice && RowOf(KindOf(op)).overlap != &overlap::Binary) return std::nullopt;
+  std::optional<OverlapRule> rule;
+  for (const KernelLibrary each : LibrariesOf(library)) {
+    const auto own = RuleOf(subject, each);
+    rule = each == LibrariesOf(library).front() ? own : Both(rule, own);
+    if (!rule) return std::nullopt;
+  }
   const bool useless =
       rule && rule->kind == OverlapRule::Kind::kStartsBelow && rule->bytes >= *out_total;
   return useless ? std::nullopt : rule;
@@ -384,7 +466,7 @@ std::int64_t FirstByteRead(const Subgraph& subgraph, const Op& op, std::size_t i
 }
 
 bool CopiesIntoBody(const Op& op, KernelLibrary library) {
-  const bool stock = library == KernelLibrary::kCopies || library == KernelLibrary::kTflmReference;
+  const bool stock = library != KernelLibrary::kNone && !Includes(library, KernelLibrary::kNeap);
   return stock && Is(op, OpKind::kIf) && !op.bodies.empty();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far an operator's output may overlap an input that is freed there, for one kernel library. It
-// depends only on the order in which that library's kernel reads and writes. A plan that uses it is
-// silently wrong under a library with another order. neap/check/kernel_simulation.h simulates the
-// same kernels byte by byte, with separate code.
+// How far an operator's output may overlap an input that is freed there, for one kernel library or
+// for several. It depends only on the order in which their kernels read and write. A plan that uses
+// it is silently wrong under a library with another order. neap/check/kernel_simulation.h simulates
+// the same kernels byte by byte, with separate code.
 //
 // Source: the loops of the kernels (TensorFlow Lite Micro's reference kernels), and the idea of
 // diagonal memory overlap (Blacker, Bridges, Hadfield 2020).
@@ -13,23 +13,44 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "neap/graph/graph.h"
+#include "neap/target/target.h"
 
 namespace neap::ops {
 
-enum class KernelLibrary : std::uint8_t {
-  kNone,  // nothing is known: outputs and inputs are disjoint
+// Libraries of kernels, a bit each. A value with several bits is a set: its overlaps are right under
+// each of them. A new library is a bit here, its distances (library_overlap.h), its row in
+// KernelLibraries() and its walk in neap/check.
+enum class KernelLibrary : std::uint32_t {
+  kNone = 0,  // nothing is known: outputs and inputs are disjoint
   // Any library: the source of a copy may be at its destination, since no library changes bytes by
   // copying them onto themselves; and bytes that no slice reads any more are free. Operators that
   // compute get no overlap.
-  kCopies,
-  kTflmReference,  // TensorFlow Lite Micro's portable kernels, the default of its build
+  kCopies = 1U << 0U,
+  kTflmReference = 1U << 1U,  // TensorFlow Lite Micro's portable kernels, the default of its build
   // Neap's executor (neap/execute): every element is written once, in order, after all reads that
   // it needs, and early reads are whole, so that distances of kTflmReference are valid here.
-  kNeap,
+  kNeap = 1U << 2U,
+  // CMSIS-NN by the instructions that it is compiled for: each has loops of its own.
+  kCmsisNnScalar = 1U << 3U,  // Cortex-M0, M3
+  kCmsisNnDsp = 1U << 4U,     // Cortex-M4, M7, M33
+  kCmsisNnMve = 1U << 5U,     // Cortex-M55, M85
+  kCmsisNn = kCmsisNnScalar | kCmsisNnDsp | kCmsisNnMve,
+  // ESP-NN in C: its ANSI kernels and its generic optimisations. Not those in assembler for the
+  // ESP32-S3 and the ESP32-P4.
+  kEspNn = 1U << 6U,
 };
+constexpr KernelLibrary operator|(KernelLibrary a, KernelLibrary b) {
+  return static_cast<KernelLibrary>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+// Whether all of `part` is in `set`.
+constexpr bool Includes(KernelLibrary set, KernelLibrary part) { return (set | part) == set; }
+// The single libraries of a set, in the order of their bits.
+std::vector<KernelLibrary> LibrariesOf(KernelLibrary set);
 
 struct KernelLibraryInfo {
   KernelLibrary library = KernelLibrary::kNone;
@@ -38,9 +59,14 @@ struct KernelLibraryInfo {
 };
 // Without kNone.
 std::span<const KernelLibraryInfo> KernelLibraries();
-std::string_view NameOf(KernelLibrary library);
-// nullopt: no such library.
-std::optional<KernelLibrary> KernelLibraryNamed(std::string_view name);
+// Names of KernelLibraries() joined by commas, as few as name the set; "none".
+std::string NameOf(KernelLibrary library);
+// The inverse: "cmsis-nn,tflm-reference". nullopt: a name is not known.
+std::optional<KernelLibrary> KernelLibraryNamed(std::string_view names);
+// The library that a target runs; kNone: the order of its kernels is not known (ESP32-S3).
+KernelLibrary LibraryOfTarget(const target::Target& target);
+// Whether a plan whose overlaps rely on `library` is right on `target`.
+bool HoldsOnTarget(KernelLibrary library, const target::Target& target);
 
 struct OverlapRule {
   enum class Kind : std::uint8_t {

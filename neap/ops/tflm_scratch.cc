@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 #include "neap/base/bytes.h"
 #include "neap/ops/flex_map.h"
+#include "neap/ops/library_scratch.h"
 #include "neap/ops/op_rules.h"
 #include "neap/ops/op_table.h"
 
@@ -173,6 +175,7 @@ std::optional<std::vector<std::int64_t>> scratch::MirrorPad(const Subgraph& subg
   return All({index, index});
 }
 
+// A pointer for each input, whose size is the target's.
 std::optional<std::vector<std::int64_t>> scratch::AddN(const Subgraph&, const Op& op) {
   return All({8 * static_cast<std::int64_t>(op.inputs.size())});
 }
@@ -184,16 +187,25 @@ std::optional<std::int64_t> CustomOption(const Op& op, const char* name) {
   return data == nullptr ? std::nullopt : FlexMapInteger(data->bytes, name);
 }
 
-std::optional<std::vector<std::int64_t>> TflmScratchRequests(const Subgraph& subgraph,
-                                                             const Op& op) {
+std::optional<std::vector<std::int64_t>> TflmScratchRequests(const Subgraph& subgraph, const Op& op,
+                                                             const target::Target& target) {
   if (CompressedInput(subgraph, op).valid()) return std::nullopt;
   if (op.domain == "json") return Nothing();
+  LibraryScratch library = LibraryScratchOf(subgraph, op, target);
+  if (library.replaced) return std::move(library.requests);
   const auto requests = RowOf(KindOf(op)).scratch;
-  return requests == nullptr ? std::nullopt : requests(subgraph, op);
+  if (requests == nullptr) return std::nullopt;
+  auto sizes = requests(subgraph, op);
+  // A list of pointers.
+  if (sizes && Is(op, OpKind::kAddN)) {
+    sizes->assign(1, target.structs.word * static_cast<std::int64_t>(op.inputs.size()));
+  }
+  return sizes;
 }
 
-std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op) {
-  if (TflmScratchBytes(subgraph, op)) return "";
+std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op,
+                              const target::Target& target) {
+  if (TflmScratchBytes(subgraph, op, target)) return "";
   const graph::TensorId compressed = CompressedInput(subgraph, op);
   if (compressed.valid()) {
     return "its input " + graph::Describe(compressed, subgraph.tensors[compressed]) +
@@ -201,21 +213,26 @@ std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op) {
   }
   if (Is(op, OpKind::kEthosU)) return "its driver decides on it";
   if (Is(op, OpKind::kTflmDecode)) return "it unpacks compressed constants";
+  const LibraryScratch library = LibraryScratchOf(subgraph, op, target);
+  if (!library.unknown.empty()) return std::string(library.unknown);
   return RowOf(KindOf(op)).scratch == nullptr
              ? ""
              : "its shapes, types or options are not supported by the kernel";
 }
 
-std::optional<std::int64_t> TflmScratchBytes(const Subgraph& subgraph, const Op& op) {
-  const auto requests = TflmScratchRequests(subgraph, op);
+std::optional<std::int64_t> TflmScratchBytes(const Subgraph& subgraph, const Op& op,
+                                             const target::Target& target) {
+  const auto requests = TflmScratchRequests(subgraph, op, target);
   if (!requests) return std::nullopt;
   std::int64_t sum = 0;
   for (const std::int64_t bytes : *requests) sum += AlignUp(bytes, kArenaAlignment);
   return sum > kMaxBytes ? std::nullopt : std::optional(sum);
 }
 
-std::int64_t TflmScratchOrStated(const Subgraph& subgraph, const Op& op) {
-  return op.scratch_bytes > 0 ? op.scratch_bytes : TflmScratchBytes(subgraph, op).value_or(0);
+std::int64_t TflmScratchOrStated(const Subgraph& subgraph, const Op& op,
+                                 const target::Target& target) {
+  return op.scratch_bytes > 0 ? op.scratch_bytes
+                              : TflmScratchBytes(subgraph, op, target).value_or(0);
 }
 
 }  // namespace neap::ops

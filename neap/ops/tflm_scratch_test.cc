@@ -35,7 +35,9 @@ class TflmScratchTest : public ::testing::Test {
     op.outputs = std::move(outputs);
     return op;
   }
-  std::optional<Bytes> Requests(const Op& op) const { return TflmScratchRequests(subgraph_, op); }
+  std::optional<Bytes> Requests(const Op& op) const {
+    return TflmScratchRequests(subgraph_, op, target::DefaultTarget());
+  }
 
   Subgraph subgraph_;
 };
@@ -48,7 +50,9 @@ TEST_F(TflmScratchTest, Reductions) {
   EXPECT_EQ(Requests(Of("MEAN", {integers, axes}, {out})), (Bytes{32, 16, 8}));
   EXPECT_EQ(Requests(Of("SUM", {floats, axes}, {out})), (Bytes{16, 8}));
   EXPECT_EQ(Requests(Of("REDUCE_MAX", {integers, axes}, {out})), (Bytes{16, 8}));
-  EXPECT_EQ(TflmScratchBytes(subgraph_, Of("MEAN", {integers, axes}, {out})), 64);
+  EXPECT_EQ(
+      TflmScratchBytes(subgraph_, Of("MEAN", {integers, axes}, {out}), target::DefaultTarget()),
+      64);
   EXPECT_EQ(Requests(Of("MEAN", {integers}, {out})), std::nullopt);
 }
 
@@ -99,7 +103,7 @@ TEST_F(TflmScratchTest, Customs) {
   own.domain = "";
   EXPECT_EQ(Requests(own), std::nullopt);
   own.scratch_bytes = 100;
-  EXPECT_EQ(TflmScratchOrStated(subgraph_, own), 100);
+  EXPECT_EQ(TflmScratchOrStated(subgraph_, own, target::DefaultTarget()), 100);
 }
 
 TEST_F(TflmScratchTest, Others) {
@@ -121,11 +125,12 @@ TEST_F(TflmScratchTest, CompressedInputsGiveNoNumber) {
   subgraph_.tensors[weights].compressed = true;
   for (const Op& op : {conv, add}) {
     EXPECT_EQ(Requests(op), std::nullopt);
-    EXPECT_EQ(TflmScratchOrStated(subgraph_, op), 0);
-    EXPECT_EQ(WhyScratchUnknown(subgraph_, op), "its input #1 is compressed");
+    EXPECT_EQ(TflmScratchOrStated(subgraph_, op, target::DefaultTarget()), 0);
+    EXPECT_EQ(WhyScratchUnknown(subgraph_, op, target::DefaultTarget()),
+              "its input #1 is compressed");
   }
   EXPECT_EQ(Requests(other), Bytes{});
-  EXPECT_EQ(WhyScratchUnknown(subgraph_, other), "");
+  EXPECT_EQ(WhyScratchUnknown(subgraph_, other, target::DefaultTarget()), "");
 }
 
 }  // namespace

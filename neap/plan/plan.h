@@ -22,6 +22,7 @@
 #include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
 #include "neap/plan/stream.h"
+#include "neap/target/target.h"
 
 namespace neap::plan {
 
@@ -205,6 +206,8 @@ struct Plan {
   std::string model_sha256;    // lower-case hex
   std::string written_sha256;  // of the model written with this plan; "" when none was
   Runtime runtime = Runtime::kIdeal;
+  // Of kTflm: the machine and the kernels whose scratch is placed. A row of target::Targets().
+  const target::Target* target = &target::DefaultTarget();
   std::string order_strategy;  // "exact", "file", ...
   // The kernels whose order of reading and writing overlaps rely on; kNone: no such overlap.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;

@@ -372,6 +372,7 @@ Result<Plan> ReadPlan(const Json& json) {
   // Before the members: those of another version may be others.
   NEAP_CHECK_OK(ExpectVersion(root));
   constexpr const char* kCallerOps = "caller_ops";
+  constexpr const char* kTarget = "target";
   std::vector<const char*> members = {
       "version",           "neap_version",     "model",          "model_sha256",
       "written_sha256",    "runtime",          "order_strategy", "kernels",
@@ -379,6 +380,8 @@ Result<Plan> ReadPlan(const Json& json) {
       "accumulator_bytes", "rewritten_sha256", "entries"};
   const bool moved = json.contains(kCallerOps);
   if (moved) members.push_back(kCallerOps);
+  const bool has_target = json.contains(kTarget);
+  if (has_target) members.push_back(kTarget);
   NEAP_CHECK_OK(ExpectObject(root, members));
   Plan plan;
   if (moved) {
@@ -393,6 +396,11 @@ Result<Plan> ReadPlan(const Json& json) {
   const auto known = RuntimeNamed(runtime);
   if (!known) return Refuse(root.Member("runtime"), "a runtime profile");
   plan.runtime = *known;
+  if (has_target) {
+    NEAP_TRY(const std::string target, ReadString(root.Member(kTarget)));
+    plan.target = target::TargetNamed(target);
+    if (plan.target == nullptr) return Refuse(root.Member(kTarget), "a target");
+  }
   NEAP_TRY(plan.order_strategy, ReadString(root.Member("order_strategy")));
   NEAP_TRY(const std::string kernels, ReadString(root.Member("kernels")));
   const auto library = ops::KernelLibraryNamed(kernels);

@@ -171,6 +171,9 @@ std::string ToJson(const Plan& plan) {
                 {"rewrites", RewritesJson(plan.rewrites)},
                 {"accumulator_bytes", plan.accumulator_bytes},
                 {"rewritten_sha256", plan.rewritten_sha256}});
+  if (plan.target != &target::DefaultTarget()) {
+    AppendFields(out, "  ", {{"target", plan.target->name}});
+  }
   if (!plan.caller_ops.empty()) AppendFields(out, "  ", {{"caller_ops", IdsJson(plan.caller_ops)}});
   out += "  \"entries\": [";
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {

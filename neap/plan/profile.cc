@@ -31,6 +31,16 @@ std::span<const Profile> Profiles() { return kProfiles; }
 
 const Profile& ProfileOf(Runtime runtime) { return kProfiles[static_cast<std::size_t>(runtime)]; }
 
+Profile ProfileOf(Runtime runtime, const target::Target& target) {
+  Profile profile = ProfileOf(runtime);
+  if (runtime == Runtime::kTflm) profile.target = &target;
+  return profile;
+}
+
+const target::Target& TargetOf(const Profile& profile) {
+  return profile.target == nullptr ? target::DefaultTarget() : *profile.target;
+}
+
 std::optional<Runtime> RuntimeNamed(std::string_view name) {
   for (const Profile& profile : kProfiles) {
     if (profile.name == name) return profile.runtime;

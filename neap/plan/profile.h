@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "neap/ops/overlap.h"
+#include "neap/target/target.h"
 
 namespace neap::plan {
 
@@ -32,11 +33,16 @@ struct Profile {
       false;  // LiteRT's in-place operators, and its kept outputs (ops/litert.h)
   // Outputs may overlap inputs as far as these kernels allow, by default.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
+  // Of kTflm: whose kernels request scratch; nullptr: target::DefaultTarget().
+  const target::Target* target = nullptr;
 };
 
 // All profiles, in the order in which --help lists them.
 std::span<const Profile> Profiles();
 const Profile& ProfileOf(Runtime runtime);
+// The same for a target. `target` is a row of target::Targets().
+Profile ProfileOf(Runtime runtime, const target::Target& target);
+const target::Target& TargetOf(const Profile& profile);
 // nullopt: no such profile.
 std::optional<Runtime> RuntimeNamed(std::string_view name);
 

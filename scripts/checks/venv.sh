@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes .venv for tests/conformance. Packages are installed one by one: for an unavailable one a
-# line "missing: NAME" is printed, and the tests that need it skip. Fails without pytest.
+# line "missing: NAME" is printed, and the tests that need it skip. A requirement with the comment
+# "no-deps" is installed without its dependencies. Fails without pytest.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 requirements=tests/conformance/requirements.txt
@@ -15,7 +16,9 @@ python=/usr/bin/python3
 complete=1
 while read -r line; do
   case "$line" in ''|'#'*) continue ;; esac
-  if ! .venv/bin/pip install --quiet --disable-pip-version-check "$line"; then
+  options=(--quiet --disable-pip-version-check)
+  if [[ $line == *'# no-deps' ]]; then options+=(--no-deps); fi
+  if ! .venv/bin/pip install "${options[@]}" "${line%% *}"; then
     echo "missing: ${line%%=*}"
     complete=0
   fi

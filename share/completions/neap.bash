@@ -3,7 +3,7 @@ _neap() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   local verb=${COMP_WORDS[1]} options= words=
   if [[ $COMP_CWORD -eq 1 ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "explain plan inspect check run zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "explain plan boards check-budget inspect check run zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
     return
   fi
   case "$verb" in
@@ -13,10 +13,10 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     plan)
-      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --budget --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
+      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
       case "$before" in
         --color) words="auto never" ;;
-        --overlap) words="copies tflm-reference neap" ;;
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
         --integer-io) words="inputs outputs both" ;;
         --forced) words="none single sets proven relaxed" ;;
         --moves) words="none compact best" ;;
@@ -27,6 +27,21 @@ _neap() {
         --tile-grids) words="auto all" ;;
         --stream) words="auto off" ;;
         --input) words="resident external rows" ;;
+      esac ;;
+    boards)
+      options="--dim --reserve --cascade --cascade-bodies --max-states --time-limit --max-memory --json --quiet --color -h --help"
+      case "$before" in
+        --cascade) words="auto off" ;;
+        --cascade-bodies) words="clones shared" ;;
+        --color) words="auto never" ;;
+      esac ;;
+    check-budget)
+      options="--baseline --max-growth --sarif --force --board --reserve --overlap --cascade --cascade-bodies --max-states --time-limit --max-memory --json --quiet --color -h --help"
+      case "$before" in
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
+        --cascade) words="auto off" ;;
+        --cascade-bodies) words="clones shared" ;;
+        --color) words="auto never" ;;
       esac ;;
     inspect)
       options="--dim --runtime --top --all --ascii --html --csv --trace --timeline --dot --model-explorer --force --json --quiet --color -h --help"
@@ -64,7 +79,7 @@ _neap() {
       case "$before" in
         --input) words="resident external rows" ;;
         --color) words="auto never" ;;
-        --overlap) words="copies tflm-reference neap" ;;
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
         --integer-io) words="inputs outputs both" ;;
         --tile-grids) words="auto all" ;;
       esac ;;

@@ -92,8 +92,8 @@ class BestPlanTest(CliTest):
     def test_a_missed_budget_reports_every_plan(self):
         """Computed plans are reported with their cost, and plans that were not computed are named."""
         model = self.vww()
-        result = self.expect(OVER_BUDGET, "plan", model, "--budget", "20KiB", "-o", "no.tflite")
-        report = json.loads(self.expect(OVER_BUDGET, "plan", model, "--budget", "20KiB", "--json").stdout)
+        result = self.expect(OVER_BUDGET, "plan", model, "--budget-activations", "20KiB", "-o", "no.tflite")
+        report = json.loads(self.expect(OVER_BUDGET, "plan", model, "--budget-activations", "20KiB", "--json").stdout)
         tried = {one["kind"]: one["bytes"] for one in report["tried"]}
         ratio = f"{report['cascade']['macs_ratio']:.3f}"
         line = result.stderr.decode()
@@ -101,7 +101,7 @@ class BestPlanTest(CliTest):
         self.assertIn(f"(tiles at {ratio}x MACs), available 20,480 B", line)
         self.assertIn(f"; as given {tried['as given']:,} B, rewritten {tried['rewritten']:,} B; ", line)
         self.assertIn("; not tried yet: --overlap tflm-reference; no model is written", line)
-        text = self.expect(OVER_BUDGET, "plan", model, "--budget", "40KiB", "--cascade", "off").stdout.decode()
+        text = self.expect(OVER_BUDGET, "plan", model, "--budget-activations", "40KiB", "--cascade", "off").stdout.decode()
         self.assertIn("\nNext: not tried yet: --overlap tflm-reference, --cascade auto.\n", text)
 
     def test_the_sum_of_the_report_ends_at_the_arena(self):
@@ -120,8 +120,8 @@ class BestPlanTest(CliTest):
     def test_a_budget_gives_what_the_default_gives(self):
         """A budget used to end the search for tiles with a plan worse than a rewritten one."""
         for model in [self.vww()] + [VWW] * VWW.is_file():
-            plain = headline(self.report_of("plan", model, "--budget", "64KiB"))
-            cut = self.report_of("plan", model, "--budget", "64KiB", "--cascade", "auto")
+            plain = headline(self.report_of("plan", model, "--budget-activations", "64KiB"))
+            cut = self.report_of("plan", model, "--budget-activations", "64KiB", "--cascade", "auto")
             self.assertLessEqual(headline(cut), plain)
             self.assertTrue(cut["fits"])
             self.assertTrue(any("no operators are cut into tiles" in note for note in cut["notes"]))
@@ -132,7 +132,7 @@ class BestPlanTest(CliTest):
         with_tiles = self.report_of("plan", model, "--cascade", "auto")
         totals = [report["delivered"]["total_arena_bytes"] for report in (without, with_tiles)]
         self.assertLess(totals[1], totals[0])
-        budget = ("--budget-total", (totals[0] + totals[1]) // 2)
+        budget = ("--budget", (totals[0] + totals[1]) // 2)
         self.expect(OVER_BUDGET, "plan", model, *budget, "--cascade", "off")
         report = self.report_of("plan", model, *budget, "-o", "cut.tflite", "--plan", "plan.json")
         self.assertTrue(report["fits"])
@@ -165,12 +165,12 @@ class BestPlanTest(CliTest):
         # Either budget alone is met without tiles; here one, then the other is the tight one.
         for arena, total in ((arenas[1], totals[0]), (arenas[0], totals[1])):
             report = self.report_of("plan", model, "--cascade", "auto", "--rewrite", "none",
-                                    "--budget", arena, "--budget-total", total)
+                                    "--budget-activations", arena, "--budget", total)
             self.assertTrue(report["fits"])
             self.assertLessEqual(headline(report), arena)
             self.assertLessEqual(report["delivered"]["total_arena_bytes"], total)
-        self.expect(OVER_BUDGET, "plan", model, "--cascade", "auto", "--rewrite", "none", "--budget",
-                    arenas[0], "--budget-total", 1000)
+        self.expect(OVER_BUDGET, "plan", model, "--cascade", "auto", "--rewrite", "none",
+                    "--budget-activations", arenas[0], "--budget", 1000)
 
     def test_the_memory_of_a_device_is_a_budget(self):
         self.searches_whole_networks()
@@ -184,13 +184,15 @@ class BestPlanTest(CliTest):
             self.write_json(f"{name}.json", {"name": name, "memories": [{**ram, "bytes": size}],
                                              "per_kilocycle": rates})
         words = ("plan", "m.tflite", "--cascade", "auto")
-        for more in ((), ("--budget-total", "1MiB")):
+        for more in ((), ("--budget", "1MiB")):
             result = self.expect(OVER_BUDGET, *words, "--device", "small.json", *more, "-o", "cut.tflite")
             self.assertIn(b"over budget", result.stderr)
             self.assertFalse((self.folder / "cut.tflite").exists())
         report = self.report_of(*words, "--device", "large.json")
         self.assertTrue(report["fits"])
-        self.assertEqual(report["budget_total_bytes"], need)
+        self.assertEqual(report["budget_device_bytes"], need)
+        self.assertEqual(report["compared"], {"number": "total_arena", "required_bytes": need,
+                                              "available_bytes": need})
         self.assertTrue(any("memory 'ram'" in note for note in report["notes"]))
         self.assertIsNone(self.report_of(*words, "--device", "any.json")["fits"])
 

@@ -68,7 +68,7 @@ class Cascade(CliTest):
         arenas = [point["arena_bytes"] for point in front]
         self.assertEqual(arenas, sorted(arenas, reverse=True))
         middle = front[len(front) // 2]
-        report = self.report_of("plan", "m.tflite", "--cascade", "auto", "--budget",
+        report = self.report_of("plan", "m.tflite", "--cascade", "auto", "--budget-activations",
                                 str(middle["arena_bytes"]))
         self.assertTrue(report["fits"])
         self.assertLessEqual(report["delivered"]["arena_bytes"], middle["arena_bytes"])

@@ -46,7 +46,7 @@ class Reference(CliTest):
 
     def test_bash_completes_verbs_options_and_values(self):
         self.assertEqual(self.complete("neap", "pla"), ["plan", "place"])
-        self.assertEqual(self.complete("neap", "plan", "--budget"), ["--budget", "--budget-total"])
+        self.assertEqual(self.complete("neap", "plan", "--budget"), ["--budget", "--budget-activations", "--budget-total"])
         self.assertEqual(self.complete("neap", "plan", "--moves", ""), ["none", "compact", "best"])
         self.write_json("graph.json", {})
         self.assertEqual(self.complete("neap", "plan", "gr"), ["graph.json"])

@@ -22,8 +22,8 @@ class Maker {
       : graph_(graph), compiled_(compiled), entry_(plan::LargestEntry(compiled.plan)) {}
 
   Result<Run> Make(std::string title) {
-    NEAP_TRY(memory_,
-             compile::MemoryOf(graph_, entry_.subgraph, compiled_.order, compiled_.plan.runtime));
+    NEAP_TRY(memory_, compile::MemoryOf(graph_, entry_.subgraph, compiled_.order,
+                                        compiled_.plan.runtime, *compiled_.plan.target));
     run_.title = std::move(title);
     if (entry_.stream) {
       AddSegments();

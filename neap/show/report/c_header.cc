@@ -120,6 +120,11 @@ std::string ShimText(const PlanReport& report, const std::string& prefix) {
   return out + " }\n";
 }
 
+std::string TargetText(const target::Target& target) {
+  const bool is_named = target.kernels != target::Kernels::kReference;
+  return std::string(target.title) + (is_named ? "" : ", reference kernels");
+}
+
 }  // namespace
 
 std::string CHeader(const PlanReport& report, const std::string& path) {
@@ -146,7 +151,7 @@ std::string CHeader(const PlanReport& report, const std::string& path) {
   if (const compile::TflmTotal* total = TotalOf(compiled); total != nullptr) {
     if (total->missing.empty()) {
       out += Define(prefix, "TENSOR_ARENA_BYTES", total->total_arena_bytes,
-                    "TFLM's total arena (kTensorArenaSize): Cortex-M, reference kernels");
+                    "TFLM's total arena (kTensorArenaSize): " + TargetText(*total->target));
     } else {
       out += fmt::format("/* TFLM's total arena is unknown: {}. */\n", InComment(total->missing));
     }

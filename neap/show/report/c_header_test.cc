@@ -53,7 +53,7 @@ TEST_F(CHeaderTest, SizesAndOffsets) {
 TEST_F(CHeaderTest, TflmHasItsTotalArenaAndThePlanOfTheShim) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.delivered_arena_bytes = 301056;
-  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 303056, ""}};
+  compiled_.totals = {{&target::DefaultTarget(), 2000, 303056, ""}};
   compiled_.buffer_offsets = {0, 150528, 16};
   const std::string header = Header();
   EXPECT_THAT(header, HasSubstr("#define NET_1_ARENA_BYTES 301056 /* activations, as TFLM"));

@@ -117,11 +117,16 @@ Json DeliveredJson(const PlanReport& report) {
   out["total_arena_bytes"] = known ? Json(total->total_arena_bytes) : Json(nullptr);
   out["memory_plan"] = report.carries_plan;
   out["targets"] = Json::array();
-  for (const compile::TflmTotal& each : compiled.totals) {
+  std::vector<compile::TflmTotal> totals = compiled.totals;
+  totals.insert(totals.end(), report.other_totals.begin(), report.other_totals.end());
+  for (const compile::TflmTotal& each : totals) {
     if (report.refused) break;
     const bool has = each.missing.empty();
     out["targets"].push_back(
-        {{"target", compile::NameOf(each.target)},
+        {{"target", target::ReportNameOf(*each.target)},
+         {"name", each.target->name},
+         {"kernels", target::NameOf(each.target->kernels)},
+         {"version", each.target->version},
          {"persistent_bytes", has ? Json(each.persistent_bytes) : Json(nullptr)},
          {"total_arena_bytes", has ? Json(each.total_arena_bytes) : Json(nullptr)},
          {"missing", has ? Json(nullptr) : Json(each.missing)}});
@@ -243,10 +248,49 @@ Json RewritingJson(const PlanReport& report) {
           {"seconds", Microseconds(rewriting.seconds)}};
 }
 
+Json FlashJson(const FlashReport& flash) {
+  if (flash.file_bytes <= 0 || flash.structure_bytes < 0) return nullptr;
+  return {{"file_bytes", flash.file_bytes},
+          {"weights_bytes", flash.weights_bytes},
+          {"constants_bytes", flash.constants_bytes},
+          {"structure_bytes", flash.structure_bytes},
+          {"compressed_bytes", flash.compressed_bytes},
+          {"in_place_bytes", flash.weights_bytes + flash.constants_bytes}};
+}
+
+// What --budget or --board compares: the total arena under tflm, otherwise the arena.
+void AddBudgets(const PlanReport& report, Json* out) {
+  using Fit = deliver::Verdict::Fit;
+  const auto number = [](const std::optional<std::int64_t>& bytes) {
+    return bytes ? Json(*bytes) : Json(nullptr);
+  };
+  const bool tflm = report.compiled->plan.runtime == plan::Runtime::kTflm;
+  const deliver::Budgets& budgets = report.budgets;
+  (*out)["budget_bytes"] = number(tflm ? budgets.total_bytes : budgets.arena_bytes);
+  (*out)["budget_activations_bytes"] = number(tflm ? budgets.arena_bytes : std::nullopt);
+  (*out)["budget_device_bytes"] = number(budgets.memory_bytes);
+  (*out)["board"] = nullptr;
+  if (report.board != nullptr) {
+    (*out)["board"] = {{"name", report.board->name},
+                       {"ram_bytes", report.board->ram_bytes},
+                       {"flash_bytes", report.board->flash_bytes},
+                       {"reserve_bytes", report.reserve_bytes}};
+  }
+  const deliver::Verdict verdict = VerdictOf(report);
+  const bool has_budget = verdict.fit != Fit::kNoBudget;
+  const bool known = has_budget && verdict.fit != Fit::kUnknown;
+  (*out)["compared"] = nullptr;
+  if (has_budget) {
+    (*out)["compared"] = {{"number", verdict.of_total ? "total_arena" : "arena"},
+                          {"required_bytes", known ? Json(verdict.required_bytes) : Json(nullptr)},
+                          {"available_bytes", verdict.available_bytes}};
+  }
+  (*out)["fits"] = known ? Json(verdict.fit == Fit::kFits) : Json(nullptr);
+}
+
 // Without a budget nothing is compared with one.
 Json TriedJson(const PlanReport& report) {
-  const bool has_budget =
-      (report.budget_bytes || report.budget_total_bytes) && IsBudgetKnown(report);
+  const bool has_budget = report.budgets.Any() && IsBudgetKnown(report);
   Json out = Json::array();
   for (const TriedPlan& tried : report.tried) {
     out.push_back({{"kind", tried.kind},
@@ -264,7 +308,7 @@ std::string PlanJson(const PlanReport& report) {
   const Counts counts = CountOf(*report.graph);
   const auto if_placed = [&](auto value) { return report.placed ? Json(value) : Json(nullptr); };
   Json out;
-  out["schema_version"] = kReportVersion;
+  out["schema_version"] = kPlanReportVersion;
   out["neap_version"] = planned.neap_version;
   out["model"] = report.model;
   out["model_sha256"] = planned.model_sha256;
@@ -295,12 +339,9 @@ std::string PlanJson(const PlanReport& report) {
       several ? Json(compiled.access_cycles_lower_bound) : Json(nullptr);
   out["cascade"] = CascadeJson(report);
   out["stream"] = StreamJson(entry);
-  out["budget_bytes"] = report.budget_bytes ? Json(*report.budget_bytes) : Json(nullptr);
-  out["budget_total_bytes"] =
-      report.budget_total_bytes ? Json(*report.budget_total_bytes) : Json(nullptr);
+  AddBudgets(report, &out);
+  out["flash"] = FlashJson(report.flash);
   out["tried"] = TriedJson(report);
-  const bool has_budget = report.budget_bytes || report.budget_total_bytes;
-  out["fits"] = has_budget && IsBudgetKnown(report) ? Json(Fits(report)) : Json(nullptr);
   out["interrupted"] = compiled.interrupted;
   out["entries"] = EntriesJson(report);
   out["notes"] = report.notes;

@@ -77,7 +77,7 @@ TEST_F(PlanReportTest, StockRuntimeHasTheHeadline) {
   Entry().arena_bytes = 301056 + 16;
   EXPECT_THAT(Headline(), HasSubstr("\nGap 2.9 % (lower bound 301,056 B).\n"));
   Entry().arena_bytes = 301056;
-  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""}};
+  compiled_.totals = {{&target::DefaultTarget(), 2000, 312000, ""}};
   EXPECT_THAT(PlanText(report_, Style()),
               HasSubstr("  bytes                      plan  lower bound  file order\n"
                         "  live bytes at the peak  301,056      301,056     340,000\n"
@@ -114,7 +114,7 @@ TEST_F(PlanReportTest, LinesFit) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.plan.kernels = ops::KernelLibrary::kTflmReference;
   compiled_.delivered_arena_bytes = 310000;
-  report_.budget_bytes = 100;
+  report_.budgets.arena_bytes = 100;
   report_.tried = {{"as given", 400000, false, false}, {"tiles", 310000, false, true, true, 3, 2}};
   report_.cascade = CascadeReport();
   report_.cascade->tiles = 4;
@@ -135,16 +135,18 @@ TEST_F(PlanReportTest, LinesFit) {
 }
 
 TEST_F(PlanReportTest, BudgetOfTheTotalArena) {
-  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""}};
-  report_.budget_total_bytes = 312000;
+  compiled_.totals = {{&target::DefaultTarget(), 2000, 312000, ""}};
+  report_.budgets.total_bytes = 312000;
   EXPECT_TRUE(Fits(report_));
-  report_.budget_total_bytes = 311999;
+  report_.budgets.total_bytes = 311999;
   EXPECT_FALSE(Fits(report_));
   EXPECT_EQ(OverBudgetText(report_),
-            "over budget: total arena required 312,000 B (304.7 KiB), available 311,999 B (304.7 "
+            "over budget: total arena on Cortex-M required 312,000 B (304.7 KiB), available "
+            "311,999 B (304.7 "
             "KiB), excess 1 B");
-  EXPECT_THAT(Headline(), StartsWith("Over budget by 1 B: total arena required 312,000 B, "
-                                     "available 311,999 B.\nArena "));
+  EXPECT_THAT(Headline(),
+              StartsWith("Over budget by 1 B: total arena on Cortex-M required 312,000 B, "
+                         "available 311,999 B.\nArena "));
 }
 
 TEST_F(PlanReportTest, ComparesWithoutNegativeNumbers) {
@@ -192,11 +194,11 @@ TEST_F(PlanReportTest, NamesTheKindOfPlanThatWasTaken) {
   EXPECT_THAT(PlanText(report_, Style()),
               HasSubstr("\n  taken: tiles, 301,056 B (fewest bytes); as given 400,000 B\n"));
   EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["tried"][1]["fits"].is_null());
-  report_.budget_bytes = 350000;
+  report_.budgets.arena_bytes = 350000;
   report_.tried[0].fits = false;
   EXPECT_THAT(PlanText(report_, Style()),
               HasSubstr(" B (the only one within the budget); as given"));
-  report_.budget_bytes = 1000;
+  report_.budgets.arena_bytes = 1000;
   report_.tried[1].fits = false;
   report_.tried[1].macs = 1003;
   report_.tried[1].whole_macs = 1000;
@@ -218,7 +220,7 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.unknown_kernels = {{"#1 'MY_OP'", "it is large"}, {"#2 'MY_OP'", ""}};
   const std::string missing = "the scratch of operator #1 'MY_OP' is not modelled";
-  compiled_.totals = {{compile::TflmTarget::kCortexM, -1, -1, missing}};
+  compiled_.totals = {{&target::DefaultTarget(), -1, -1, missing}};
   EXPECT_THAT(Headline(),
               HasSubstr("Arena of the plan 301,056 B (294.0 KiB), 14.3 % below the file order's "
                         "351,232 B."));
@@ -229,7 +231,7 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
   EXPECT_THAT(text, Not(HasSubstr("ptimal")));
   EXPECT_THAT(text, Not(HasSubstr("allocates")));
   EXPECT_TRUE(Fits(report_));
-  report_.budget_bytes = 1'000'000;
+  report_.budgets.arena_bytes = 1'000'000;
   EXPECT_FALSE(Fits(report_));
   EXPECT_FALSE(IsBudgetKnown(report_));
   EXPECT_EQ(
@@ -241,7 +243,7 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
   EXPECT_TRUE(json["delivered"]["arena_bytes"].is_null());
   EXPECT_TRUE(json["delivered"]["total_arena_bytes"].is_null());
   EXPECT_EQ(json["delivered"]["targets"][0]["missing"], missing);
-  report_.budget_bytes.reset();
+  report_.budgets.arena_bytes.reset();
   report_.placed = false;
   EXPECT_THAT(Headline(), HasSubstr("\nScratch is not counted: the scratch of operator"));
 }
@@ -249,12 +251,12 @@ TEST_F(PlanReportTest, UnknownIsAValue) {
 TEST_F(PlanReportTest, AnUnknownTotalIsNoFit) {
   compiled_.plan.runtime = plan::Runtime::kTflm;
   compiled_.delivered_arena_bytes = 301056;
-  compiled_.totals = {{compile::TflmTarget::kCortexM, -1, -1, "a reason"}};
-  report_.budget_total_bytes = 1'000'000;
+  compiled_.totals = {{&target::DefaultTarget(), -1, -1, "a reason"}};
+  report_.budgets.total_bytes = 1'000'000;
   EXPECT_EQ(OverBudgetText(report_), "it is unknown whether the total arena fits: a reason");
   EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["fits"].is_null());
   // A plan that is known not to fit does not fit.
-  report_.budget_bytes = 100;
+  report_.budgets.arena_bytes = 100;
   EXPECT_EQ(nlohmann::json::parse(PlanJson(report_))["fits"], false);
 }
 
@@ -292,11 +294,11 @@ TEST_F(PlanReportTest, ProvenMeansEveryEntryAndEveryStatus) {
 }
 
 TEST_F(PlanReportTest, OverBudget) {
-  report_.budget_bytes = 301056;
+  report_.budgets.arena_bytes = 301056;
   EXPECT_TRUE(Fits(report_));
-  report_.budget_bytes = 301055;
+  report_.budgets.arena_bytes = 301055;
   EXPECT_FALSE(Fits(report_));
-  report_.budget_bytes = 256000;
+  report_.budgets.arena_bytes = 256000;
   EXPECT_EQ(
       OverBudgetText(report_),
       "over budget: required 301,056 B (294.0 KiB), available 256,000 B (250.0 KiB), excess "
@@ -316,7 +318,7 @@ TEST_F(PlanReportTest, OverBudget) {
             "over budget: required 301,056 B (294.0 KiB) (tiles at 1.003x MACs), available 256,000 "
             "B (250.0 KiB), excess 45,056 B (44.0 KiB); as given 400,000 B");
   // The runtime's allocation counts, where it is known.
-  report_.budget_bytes = 305000;
+  report_.budgets.arena_bytes = 305000;
   EXPECT_TRUE(Fits(report_));
   compiled_.delivered_arena_bytes = 310000;
   EXPECT_FALSE(Fits(report_));
@@ -352,13 +354,13 @@ TEST_F(PlanReportTest, ListsAllEntries) {
 TEST_F(PlanReportTest, Json) {
   report_.written = {"plan.json", "out.tflite"};
   report_.model_file = "out.tflite";
-  report_.budget_bytes = 400000;
+  report_.budgets.arena_bytes = 400000;
   compiled_.plan.written_sha256 = "ef01";
   compiled_.delivered_arena_bytes = 310000;
   const std::string text = PlanJson(report_);
   EXPECT_EQ(text.back(), '\n');
   const auto json = nlohmann::json::parse(text);
-  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["schema_version"], 2);
   EXPECT_EQ(json["model"], "model.tflite");
   EXPECT_EQ(json["runtime"], "ideal");
   EXPECT_EQ(json["operators"], 2);
@@ -370,8 +372,8 @@ TEST_F(PlanReportTest, Json) {
   EXPECT_EQ(json["delivered"]["sha256"], "ef01");
   EXPECT_EQ(json["delivered"]["arena_bytes"], 310000);
   EXPECT_TRUE(json["delivered"]["total_arena_bytes"].is_null());
-  compiled_.totals = {{compile::TflmTarget::kCortexM, 2000, 312000, ""},
-                      {compile::TflmTarget::kHost64, -1, -1, "a reason"}};
+  compiled_.totals = {{&target::DefaultTarget(), 2000, 312000, ""},
+                      {&target::WheelTarget(), -1, -1, "a reason"}};
   const auto delivered = nlohmann::json::parse(PlanJson(report_))["delivered"];
   EXPECT_EQ(delivered["persistent_bytes"], 2000);
   EXPECT_EQ(delivered["total_arena_bytes"], 312000);

@@ -101,8 +101,8 @@ std::string TableText(const PlanReport& report, const std::optional<FullestSlot>
   const compile::TflmTotal* total = TotalOf(compiled);
   if (report.placed && total != nullptr && total->missing.empty() &&
       compiled.delivered_arena_bytes >= 0) {
-    rows.push_back(
-        {"total arena, Cortex-M", {total->total_arena_bytes, std::nullopt, std::nullopt}});
+    rows.push_back({"total arena, " + std::string(total->target->title),
+                    {total->total_arena_bytes, std::nullopt, std::nullopt}});
   }
   std::string out = RowsText(rows);
   const compile::FileOrder& file = compiled.file_order;

@@ -9,6 +9,7 @@
 #include "neap/base/bytes.h"
 #include "neap/compile/headline.h"
 #include "neap/plan/profile.h"
+#include "neap/show/report/flash_text.h"
 #include "neap/show/report/plan_details.h"
 #include "neap/show/report/plan_table.h"
 #include "neap/show/report/proof_text.h"
@@ -30,25 +31,14 @@ std::string Comparison(std::int64_t now, std::int64_t before) {
                      FormatCount(before));
 }
 
-// The exceeded budget: of the activations, otherwise of the total arena.
-struct Excess {
-  std::int64_t required = 0;
-  std::int64_t available = 0;
-  bool total = false;
-};
+using deliver::Verdict;
 
-std::optional<Excess> ExcessOf(const PlanReport& report) {
-  const std::int64_t arena = HeadlineOf(*report.compiled, report.placed).bytes;
-  const bool known = report.compiled->unknown_kernels.empty();
-  if (report.budget_bytes && known && arena > *report.budget_bytes) {
-    return Excess{arena, *report.budget_bytes, false};
+// "total arena on Cortex-M4, CMSIS-NN "; "" where a plan has one number.
+std::string ComparedText(const PlanReport& report, const Verdict& verdict) {
+  if (verdict.of_total) {
+    return "total arena on " + std::string(report.compiled->plan.target->title) + " ";
   }
-  const compile::TflmTotal* total = TotalOf(*report.compiled);
-  if (report.budget_total_bytes && total != nullptr && total->missing.empty() &&
-      total->total_arena_bytes > *report.budget_total_bytes) {
-    return Excess{total->total_arena_bytes, *report.budget_total_bytes, true};
-  }
-  return std::nullopt;
+  return report.compiled->plan.runtime == plan::Runtime::kTflm ? "activations " : "";
 }
 
 // The numbers do not apply to a runtime that does not execute the model.
@@ -72,13 +62,14 @@ std::string DeliveryText(const PlanReport& report, const Headline& headline) {
 }
 
 std::string BudgetText(const PlanReport& report, const Style& style) {
-  const auto over = ExcessOf(report);
-  if (!over) return "";
-  return fmt::format(
-      "{}: {}required {} B, available {} B.\n",
-      Paint(style, Ink::kBad,
-            fmt::format("Over budget by {}", FormatBytes(over->required - over->available))),
-      over->total ? "total arena " : "", FormatCount(over->required), FormatCount(over->available));
+  const Verdict over = VerdictOf(report);
+  if (over.fit != Verdict::Fit::kExceeds) return "";
+  return fmt::format("{}: {}required {} B, available {} B.\n",
+                     Paint(style, Ink::kBad,
+                           fmt::format("Over budget by {}",
+                                       FormatBytes(over.required_bytes - over.available_bytes))),
+                     ComparedText(report, over), FormatCount(over.required_bytes),
+                     FormatCount(over.available_bytes));
 }
 
 // The number of bytes to reserve.
@@ -187,10 +178,17 @@ const compile::TflmTotal* TotalOf(const compile::Compiled& compiled) {
   return compiled.totals.empty() ? nullptr : &compiled.totals.front();
 }
 
-bool Fits(const PlanReport& report) { return !ExcessOf(report) && UnknownText(report).empty(); }
+Verdict VerdictOf(const PlanReport& report) {
+  return deliver::VerdictOf(*report.compiled, report.placed, report.budgets);
+}
+
+bool Fits(const PlanReport& report) {
+  const Verdict::Fit fit = VerdictOf(report).fit;
+  return fit == Verdict::Fit::kNoBudget || fit == Verdict::Fit::kFits;
+}
 
 bool IsBudgetKnown(const PlanReport& report) {
-  return ExcessOf(report).has_value() || UnknownText(report).empty();
+  return VerdictOf(report).fit != Verdict::Fit::kUnknown;
 }
 
 bool IsProven(const compile::Compiled& compiled, bool placed) {
@@ -202,17 +200,21 @@ bool IsProven(const compile::Compiled& compiled, bool placed) {
 }
 
 std::string OverBudgetText(const PlanReport& report) {
-  const auto over = ExcessOf(report);
-  if (!over) return UnknownText(report);
+  const Verdict over = VerdictOf(report);
+  if (over.fit == Verdict::Fit::kUnknown) {
+    return fmt::format("it is unknown whether the {} fits: {}",
+                       over.of_total ? "total arena" : "arena", Printable(over.unknown, 400));
+  }
+  if (over.fit != Verdict::Fit::kExceeds) return "";
   const Headline headline = HeadlineOf(*report.compiled, report.placed);
   const TriedPlan* const taken = TakenOf(report);
   const bool names_kind = taken != nullptr && report.tried.size() > 1;
   std::string out = fmt::format(
-      "over budget: {}required {}{}, available {}, excess {}", over->total ? "total arena " : "",
-      FormatBytes(over->required), names_kind ? " (" + KindText(*taken) + ")" : "",
-      FormatBytes(over->available), FormatBytes(over->required - over->available));
+      "over budget: {}required {}{}, available {}, excess {}", ComparedText(report, over),
+      FormatBytes(over.required_bytes), names_kind ? " (" + KindText(*taken) + ")" : "",
+      FormatBytes(over.available_bytes), FormatBytes(over.required_bytes - over.available_bytes));
   if (names_kind) out += "; " + OthersText(report);
-  if (!over->total && headline.lower_bound_bytes > over->available) {
+  if (headline.lower_bound_bytes > over.available_bytes) {
     const bool tiled = report.cascade && report.cascade->tiles > 0;
     out += fmt::format("; no order and no placement of {} needs less than {} B",
                        tiled              ? "these tiles"
@@ -245,6 +247,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
   details += fmt::format("  {:.3f} s: read {:.3f}, order {:.3f}, place {:.3f}\n",
                          report.total_seconds, report.read_seconds, compile::OrderSeconds(compiled),
                          compile::PlaceSeconds(compiled));
+  details += FlashText(report);
   details += TriedText(report) + RewritesText(report) + EntriesText(report) + OverlapsText(report) +
              StreamText(report) + MovesText(report) + MemoriesText(report) + CascadeText(report);
   out += wrapped(details);

@@ -79,16 +79,4 @@ std::string PrintableScratch(const std::vector<compile::UnknownKernel>& unknown)
   return Printable(compile::UnknownScratchText(unknown), 400);
 }
 
-std::string UnknownText(const PlanReport& report) {
-  const std::string scratch = PrintableScratch(report.compiled->unknown_kernels);
-  if (report.budget_bytes && !scratch.empty()) {
-    return "it is unknown whether the arena fits: " + scratch;
-  }
-  const compile::TflmTotal* total = TotalOf(*report.compiled);
-  if (report.budget_total_bytes && total != nullptr && !total->missing.empty()) {
-    return "it is unknown whether the total arena fits: " + Printable(total->missing, 400);
-  }
-  return "";
-}
-
 }  // namespace neap::report

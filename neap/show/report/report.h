@@ -13,13 +13,17 @@
 #include "neap/check/check.h"
 #include "neap/check/offsets_check.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/measure.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/plan.h"
 #include "neap/show/report/text.h"
+#include "neap/target/board.h"
 
 namespace neap::report {
 
-inline constexpr int kReportVersion = 1;  // "schema_version" of every report
+inline constexpr int kReportVersion = 1;  // "schema_version" of every report but the next
+// 2: budget_bytes is compared with the total arena under tflm.
+inline constexpr int kPlanReportVersion = 2;
 
 // The tiles of a plan.
 struct CascadeReport {
@@ -77,19 +81,35 @@ struct RefusedOperator {
   std::string why;  // "there is no kernel for uint8"
 };
 
+// Bytes of a model file in flash.
+struct FlashReport {
+  std::int64_t file_bytes = 0;        // of the model as it is planned: what flash holds of it
+  std::int64_t weights_bytes = 0;     // constants of 8 bits and less an element
+  std::int64_t constants_bytes = 0;   // other constants: biases, floats, shapes
+  std::int64_t structure_bytes = 0;   // graph, options, quantization, metadata, padding
+  std::int64_t compressed_bytes = 0;  // constants that a kernel unpacks before use
+};
+// Of a model of `file_bytes` bytes. Constants are read in place, except compressed ones. Constants
+// that several tensors share count once.
+FlashReport FlashOf(const graph::Graph& graph, std::int64_t file_bytes);
+
 // Everything that `neap plan` reports. Pointers are not owned and not null.
 struct PlanReport {
   std::string model;  // as given
   const graph::Graph* graph = nullptr;
   const compile::Compiled* compiled = nullptr;
-  bool placed = true;                              // false: --order-only, there are no addresses
-  std::optional<std::int64_t> budget_bytes;        // --budget
-  std::optional<std::int64_t> budget_total_bytes;  // --budget-total
+  bool placed = true;  // false: --order-only, there are no addresses
+  deliver::Budgets budgets;
+  const target::Board* board = nullptr;  // --board, which gave the target and the budget
+  std::int64_t reserve_bytes = 0;        // of the board's RAM
+  FlashReport flash;
   std::optional<CascadeReport> cascade;
   std::vector<InterfaceChange> interface;  // --integer-io
   std::optional<RefusedOperator> refused;  // the stock runtime does not execute the model
-  bool carries_plan = false;               // the written model contains the offsets for TFLM
-  std::vector<TriedPlan> tried;            // the plan itself among them
+  // Of the same plan on targets that Compiled::totals does not have.
+  std::vector<compile::TflmTotal> other_totals;
+  bool carries_plan = false;     // the written model contains the offsets for TFLM
+  std::vector<TriedPlan> tried;  // the plan itself among them
   // nullopt: the model was not rewritten.
   std::optional<RewriteReport> rewriting;
   std::string model_file;            // the model written with this plan; "" when none is
@@ -119,10 +139,10 @@ inline constexpr std::string_view kOverOnce =
 bool HoldsForOnce(const plan::EntryPlan& entry);
 // The order and, if `placed`, the placement of every entry equal their lower bounds.
 bool IsProven(const compile::Compiled& compiled, bool placed);
+// The plan compared with its budgets.
+deliver::Verdict VerdictOf(const PlanReport& report);
 // Within all given budgets. False if that is unknown.
 bool Fits(const PlanReport& report);
-// Why a given budget cannot be compared; "" if it can.
-std::string UnknownText(const PlanReport& report);
 // Whether a budget is exceeded, or all given ones can be compared.
 bool IsBudgetKnown(const PlanReport& report);
 // TFLM's total arena on a Cortex-M; nullptr for other runtimes.

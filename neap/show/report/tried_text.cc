@@ -40,7 +40,7 @@ std::string OthersText(const PlanReport& report) {
 std::string TriedText(const PlanReport& report) {
   const TriedPlan* const taken = TakenOf(report);
   if (report.tried.size() < 2 || taken == nullptr) return "";
-  const bool has_budget = report.budget_bytes || report.budget_total_bytes;
+  const bool has_budget = report.budgets.Any();
   bool another_fits = false;
   bool fewest = false;
   for (const TriedPlan& tried : report.tried) {

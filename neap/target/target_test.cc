@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/target/target.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "neap/target/board.h"
+
+namespace neap::target {
+namespace {
+
+TEST(Target, NamesAreUniqueAndLeadBack) {
+  std::set<std::string_view> names;
+  for (const Target& target : Targets()) {
+    EXPECT_TRUE(names.insert(target.name).second) << target.name;
+    EXPECT_EQ(TargetNamed(target.name), &target);
+    EXPECT_TRUE(target.name.ends_with("+" + std::string(NameOf(target.kernels)))) << target.name;
+    EXPECT_EQ(TargetNamed(ReportNameOf(target)), &target);
+    EXPECT_FALSE(target.title.empty());
+    EXPECT_FALSE(target.version.empty());
+    EXPECT_EQ(target.structs.word, target.has_compression ? 8 : 4) << "the wheel alone";
+  }
+  EXPECT_EQ(TargetNamed("cortex-m99"), nullptr);
+  EXPECT_EQ(TargetNamed(""), nullptr);
+  EXPECT_EQ(ReportNameOf(DefaultTarget()), "cortex-m");
+  EXPECT_EQ(ReportNameOf(WheelTarget()), "x86-64");
+}
+
+TEST(Target, OptimisedLibrariesHaveTheirInstructions) {
+  for (const Target& target : Targets()) {
+    EXPECT_TRUE(target.simd != Simd::kEsp32S3 || target.kernels == Kernels::kEspNn) << target.name;
+    EXPECT_TRUE(target.kernels != Kernels::kReference || target.simd == Simd::kNone);
+  }
+  EXPECT_EQ(TargetNamed("cortex-m4+cmsis-nn")->simd, Simd::kDsp);
+  EXPECT_EQ(TargetNamed("cortex-m55+cmsis-nn")->simd, Simd::kMve);
+  EXPECT_EQ(TargetNamed("cortex-m0+cmsis-nn")->simd, Simd::kNone);
+}
+
+TEST(Target, EqualMemoryIsOfEqualFacts) {
+  const Target& m4 = *TargetNamed("cortex-m4+cmsis-nn");
+  EXPECT_TRUE(HaveEqualMemory(m4, *TargetNamed("cortex-m33+cmsis-nn")));
+  EXPECT_FALSE(HaveEqualMemory(m4, *TargetNamed("cortex-m55+cmsis-nn")));
+  EXPECT_FALSE(HaveEqualMemory(m4, *TargetNamed("cortex-m4+reference")));
+  EXPECT_FALSE(HaveEqualMemory(*TargetNamed("wasm32+reference"), DefaultTarget()));
+}
+
+TEST(Board, RowsAreComplete) {
+  EXPECT_GE(Boards().size(), 30U);
+  std::set<std::string_view> names;
+  for (const Board& board : Boards()) {
+    EXPECT_TRUE(names.insert(board.name).second) << board.name;
+    EXPECT_EQ(BoardNamed(board.name), &board);
+    EXPECT_NE(TargetNamed(board.target), nullptr) << board.name;
+    EXPECT_GE(board.ram_bytes, 8 * 1024) << board.name;
+    EXPECT_GE(board.flash_bytes, board.ram_bytes) << board.name;
+    EXPECT_FALSE(board.title.empty() || board.chip.empty() || board.source.empty()) << board.name;
+  }
+  EXPECT_EQ(BoardNamed("nano-33-ble")->ram_bytes, 262144);
+  EXPECT_EQ(BoardNamed("no-such-board"), nullptr);
+}
+
+}  // namespace
+}  // namespace neap::target

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The total arena on `--target wasm32+reference` against stock TFLM compiled for wasm32 (the package mcufit, run by
+node). Its benchmark program records allocations and creates resource variables of its own in the arena: the same
+bytes for every model, measured here with one model and subtracted from all."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sysconfig
+
+import pytest
+
+pytest.importorskip("numpy", reason="no wheel of numpy")
+pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+
+import kernel_models  # noqa: E402
+from conftest import SHARED, shared_files  # noqa: E402
+
+MAX_BYTES = 2_000_000  # of a model that the program takes
+KERNELS = ("ABS", "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED",
+           "LOGISTIC", "MAX_POOL_2D", "MEAN", "MUL", "PAD", "QUANTIZE", "RELU6", "RESHAPE", "SLICE", "SOFTMAX",
+           "SPLIT", "SUB", "TANH", "TRANSPOSE_CONV")
+
+
+@pytest.fixture(name="benchmark", scope="module")
+def benchmark_of_mcufit():
+    """model -> (bytes of activations, persistent bytes), or None where the program does not run it."""
+    script = pathlib.Path(sysconfig.get_paths()["purelib"]) / "mcufit/wasm/run_benchmark.mjs"
+    node = shutil.which("node")
+    if not script.exists() or node is None:
+        pytest.skip("no package mcufit or no node: run scripts/checks/venv.sh and scripts/install_packages.sh --test")
+
+    def run(path):
+        text = subprocess.run([node, script, path], capture_output=True, text=True, check=False, timeout=300).stdout
+        found = [re.search(rf"^ *{name} \| +(\d+)", text, re.M) for name in ("NonPersistent", "Persistent")]
+        return tuple(int(match[1]) for match in found) if all(found) else None
+
+    return run
+
+
+def predicted(neap, path, out):
+    """(bytes of activations, persistent bytes) of the written model, or None where they are unknown."""
+    report = neap.plan(path, "--target", "wasm32+reference", "--rewrite", "none", "-o", out, "--force")
+    target = report["delivered"]["targets"][0]
+    assert target["name"] == "wasm32+reference"
+    if target["persistent_bytes"] is None or report["refused_by_runtime"]:
+        return None
+    return report["delivered"]["arena_bytes"], target["persistent_bytes"]
+
+
+@pytest.fixture(name="own_bytes", scope="module")
+def bytes_of_the_program(neap, benchmark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    path = folder / "reshape.tflite"
+    path.write_bytes(kernel_models.CASES["RESHAPE-int8"]())
+    arena, persistent = predicted(neap, path, folder / "out.tflite")
+    measured = benchmark(folder / "out.tflite")
+    assert measured[0] == arena
+    assert 1000 < measured[1] - persistent < 4000
+    return measured[1] - persistent
+
+
+def test_kernels(neap, benchmark, own_bytes, table, tmp_path):
+    wrong, equal = [], 0
+    for name in sorted(kernel_models.CASES):
+        if name.split("-")[0] not in KERNELS:
+            continue
+        path, out = tmp_path / f"{name}.tflite", tmp_path / "out.tflite"
+        path.write_bytes(kernel_models.CASES[name]())
+        mine = predicted(neap, path, out)
+        theirs = benchmark(out) if mine else None
+        if theirs is None:
+            continue
+        if (mine[0], mine[1] + own_bytes) != theirs:
+            wrong.append((name, mine, theirs, theirs[1] - mine[1] - own_bytes))
+        equal += 1
+    assert not wrong, wrong
+    assert equal > 60
+    table("total arena on wasm32", f"{equal} models of one kernel: equal")
+
+
+@pytest.mark.parametrize("name", [name for name in shared_files("models", ".tflite")
+                                  if (SHARED / "models" / name).stat().st_size <= MAX_BYTES])
+def test_models(neap, benchmark, own_bytes, table, tmp_path, name):
+    out = tmp_path / "out.tflite"
+    run = neap.run("plan", SHARED / "models" / name, "--target", "wasm32+reference", "--order-only")
+    if run.returncode != 0:
+        pytest.skip("not planned for TFLM")
+    mine = predicted(neap, SHARED / "models" / name, out)
+    if mine is None:
+        pytest.skip("the arena is unknown, or TFLM does not execute the model")
+    theirs = benchmark(out)
+    if theirs is None:
+        pytest.skip("the program does not run the model")
+    assert (mine[0], mine[1] + own_bytes) == theirs
+    table("total arena on wasm32", f"{name}: {mine[0]:,} + {mine[1]:,} B, equal")
