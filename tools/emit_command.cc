@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -220,7 +221,7 @@ Result<int> Emit(const EmitOptions& options) {
   return kDone;
 }
 
-Status CheckOptions(const EmitOptions& options) {
+Status CheckEmitOptions(const EmitOptions& options) {
   if (!options.prefix.empty() && !emit::IsPrefix(options.prefix)) {
     return Fail(UsageError("--prefix '" + options.prefix +
                            "': expected a C identifier of lower-case letters, digits and '_', not "
@@ -234,6 +235,15 @@ Status CheckOptions(const EmitOptions& options) {
     return {};
   }
   return deliver::CheckWords(options.model.words);
+}
+
+// Replaces the default in the help of an option of the library, which is that of `neap plan`.
+void SetDefaultText(CLI::Option* option, const std::string& text) {
+  const std::string help = option->get_description();
+  const std::size_t from = help.find("default: ");
+  if (from == std::string::npos) return;
+  const std::size_t end = std::min(help.find('\n', from), help.size());
+  option->description(help.substr(0, from) + "default: " + text + help.substr(end));
 }
 
 }  // namespace
@@ -263,9 +273,11 @@ int EmitCommand(std::vector<std::string> args) {
   std::vector<std::string_view> names;
   for (const deliver::Option& option : deliver::Options()) names.push_back(option.name);
   AddWords(&app, &options.model.words, names);
+  SetDefaultText(app.get_option("--runtime"), "neap");
+  SetDefaultText(app.get_option("--stream"), "auto with that runtime");
   if (const auto code = Parse(&app, std::move(args))) return *code;
   if (options.plan.empty()) SetDefaults(&options.model.words);
-  if (const Status status = CheckOptions(options); !status) {
+  if (const Status status = CheckEmitOptions(options); !status) {
     return tools::Report("emit", status.error());
   }
   std::optional<WorkScope> work;

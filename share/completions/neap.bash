@@ -3,7 +3,7 @@ _neap() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   local verb=${COMP_WORDS[1]} options= words=
   if [[ $COMP_CWORD -eq 1 ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "explain plan boards check-budget inspect check run zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "explain plan boards check-budget inspect check run emit zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
     return
   fi
   case "$verb" in
@@ -57,6 +57,23 @@ _neap() {
       options="--plan --inputs --random-inputs --save-inputs --outputs --trace --compare --tolerance --kernels --subgraph --max-memory --dim --force --json --quiet --color -h --help"
       case "$before" in
         --color) words="auto never" ;;
+      esac ;;
+    emit)
+      options="--dim -o --output --plan --prefix --single-file --weights --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
+      case "$before" in
+        --weights) words="c bin" ;;
+        --color) words="auto never" ;;
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
+        --integer-io) words="inputs outputs both" ;;
+        --forced) words="none single sets proven relaxed" ;;
+        --moves) words="none compact best" ;;
+        --rewrite) words="none bitwise reassociate serenity" ;;
+        --accumulator-bytes) words="4 1" ;;
+        --cascade) words="auto off" ;;
+        --cascade-bodies) words="clones shared" ;;
+        --tile-grids) words="auto all" ;;
+        --stream) words="auto off" ;;
+        --input) words="resident external rows" ;;
       esac ;;
     zoo)
       options="--list -o --output --format --int8 --seed --width --nodes --width-multiplier --resolution --force --quiet -h --help"
