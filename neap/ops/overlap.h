@@ -22,8 +22,8 @@
 
 namespace neap::ops {
 
-// Libraries of kernels, a bit each. A value with several bits is a set: its overlaps are right under
-// each of them. A new library is a bit here, its distances (library_overlap.h), its row in
+// Libraries of kernels, a bit each. A value with several bits is a set: its overlaps are right
+// under each of them. A new library is a bit here, its distances (library_overlap.h), its row in
 // KernelLibraries() and its walk in neap/check.
 enum class KernelLibrary : std::uint32_t {
   kNone = 0,  // nothing is known: outputs and inputs are disjoint

@@ -122,8 +122,8 @@ std::string Checks(const std::string& name, const graph::Graph& graph, const pla
   }
   return arrays + "static int check_" + name +
          "(void) {\n  int result;\n  struct feed feed = {0, 0};\n" +
-         "  unsigned char *arena = guarded(" + upper + "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n" + body +
-         "  return 0;\n}\n";
+         "  unsigned char *arena = guarded(" + upper +
+         "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n" + body + "  return 0;\n}\n";
 }
 
 constexpr const char* kPrelude = R"(#define _DEFAULT_SOURCE

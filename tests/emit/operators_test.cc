@@ -347,7 +347,8 @@ TEST(EmitOperators, RandomOperatorsComputeTheBytesOfTheExecutor) {
       printf("%s", property::Describe(made.graph, *planned).c_str());
       for (const graph::Tensor& tensor : made.graph.subgraphs[SubgraphId(0)].tensors) {
         if (!tensor.quantization) continue;
-        printf("%s scale %g zero %d\n", tensor.name.c_str(), static_cast<double>(tensor.quantization->scales[0]),
+        printf("%s scale %g zero %d\n", tensor.name.c_str(),
+               static_cast<double>(tensor.quantization->scales[0]),
                static_cast<int>(tensor.quantization->zero_points[0]));
       }
     }
