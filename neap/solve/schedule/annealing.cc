@@ -87,8 +87,8 @@ class Annealer {
     return height * height;
   }
 
-  // Operators that share no memory, and whose buffers nobody who does uses: a move of one changes
-  // other hills by the bytes of its buffers only.
+  // Operators that share no memory, and whose buffers have no user that shares memory: a move of
+  // one changes other hills by the bytes of its buffers only.
   void FindPlain() {
     plain_.assign(static_cast<std::size_t>(flat_.num_ops()), 1);
     if (flat_.problem().in_place.empty() && flat_.problem().take_over.empty()) return;

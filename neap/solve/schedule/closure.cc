@@ -72,12 +72,12 @@ class ClosingPass {
 
 // What depth first needs to know of an operator with all that it alone visits.
 struct Label {
-  std::int64_t needs = 0;   // most bytes live at once
+  std::int64_t needs = 0;   // maximum of the live bytes
   std::int64_t leaves = 0;  // bytes live afterwards
 };
 
 // Labels as if every operator had the predecessors to itself; its predecessors in the order of the
-// rule. `begins`: bytes of the buffers that the operator touches first in the file's order.
+// rule.
 class Labels {
  public:
   Labels(const FlatProblem& flat, const std::vector<OpIndex>& file_order)

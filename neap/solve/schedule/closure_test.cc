@@ -30,7 +30,7 @@ std::int64_t PeakOf(const Problem& problem, const std::vector<OpIndex>& order) {
   return replay ? replay->peak_bytes : -1;
 }
 
-// What a frontier states of every step is what the replay finds, from either end.
+// A frontier has the hill of the replay at every step, from either end.
 TEST(Frontier, AgreesWithTheReplay) {
   Random random(21);
   for (int i = 0; i < Cases(4000); ++i) {
@@ -75,8 +75,8 @@ TEST(Closure, NeverRaisesAPeak) {
   EXPECT_GT(lower, Cases(5000) / 10);
 }
 
-// The least peak of an order that begins with `prefix` and stays as it is from there on: operators
-// outside of it are in no precedence with it but through it.
+// The minimum peak of an order that begins with `prefix` and stays as it is from there on:
+// operators outside of it are in no precedence with it but through it.
 std::int64_t LeastPeakAfter(const Problem& problem, const std::vector<OpIndex>& prefix) {
   Problem fixed = problem;
   for (std::size_t at = 0; at + 1 < prefix.size(); ++at) {

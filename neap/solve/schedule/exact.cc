@@ -31,7 +31,7 @@ OpIndex LargestOf(const std::vector<Part>& parts) {
 
 class ExactSearch {
  public:
-  // `below_bytes`: only whether there is an order below that is of interest; 0: the least peak.
+  // `below_bytes`: decides only whether there is an order below that; 0: the minimum peak.
   // `portfolio_work`: of the portfolio where there is no limit of time, in about nanoseconds; 0: no
   // portfolio.
   ExactSearch(const Problem& problem, std::vector<Part> parts, const Limits& limits,
@@ -74,7 +74,7 @@ class ExactSearch {
     return upper_ > lower_ && !stopper_.interrupted();
   }
 
-  // Highest first: what it proves spares the others.
+  // Highest first: its proof saves the others.
   void FindBounds() {
     for (const std::size_t s : ByHeight()) {
       if (stopper_.stopped() || Refuted()) break;

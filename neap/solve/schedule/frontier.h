@@ -3,7 +3,7 @@
 // A partial order that grows operator by operator, from either end, with what every other operator
 // would do to memory next. Private to neap/schedule.
 //
-// What an operator adds to live memory while it runs, and what it leaves behind, only fall as
+// The bytes that an operator adds while it runs, and the bytes that it leaves live, only fall as
 // operators run before it ("hills shrink as D grows", docs/algorithms/order.md). So a heap of
 // operators by either number needs no deletions: an entry that is out of date is too large, and
 // the entry that replaces it comes out first.

@@ -145,7 +145,8 @@ void PartSearch::FindBounds(std::int64_t floor_bytes, Stopper* stopper) {
   if (Closed(floor_bytes) || stopper->stopped()) return;
   Improve(rivals().Greedy(true, kNoBudget, stopper));
   if (stopper->stopped()) return;
-  // Small closed orders cost a small part of what the cuts do; questions are asked by the thousand.
+  // Closed orders cost a small part of the work of the cuts. Questions, which callers ask by the
+  // thousand, do without them.
   if (cap_ == kNoBudget && !Closed(floor_bytes)) Close(stopper->limits());
   // A question is answered by an order more often than by a bound.
   if (cap_ < upper_ && lower_ < cap_) {

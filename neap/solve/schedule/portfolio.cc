@@ -100,7 +100,7 @@ class Portfolio {
     bound_ = std::move(better);
   }
 
-  // Of work, or of time where that is what is limited; 0: neither is.
+  // The work that is left, or the time where that is limited; 0: neither is limited.
   std::int64_t Available() const {
     std::int64_t left = WorkLeft();
     if (limits_.deadline) {

@@ -97,7 +97,7 @@ TEST(Windows, LowerAnOrderAndNeverBelowTheOptimum) {
     const bool fell = LowerByWindows(&state, &maker, 0, Limits{});
     EXPECT_EQ(fell, state.Peak() < before);
     ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
-    // One window holds all of so few operators.
+    // One window has all of so few operators.
     ASSERT_EQ(state.Peak(), least) << Dump(problem);
   }
 }

@@ -147,8 +147,8 @@ class FreeWindowMaker {
     }
   }
 
-  // A buffer that dies at an operator in some order does so in the window, too; it may do so in
-  // more orders there, which only lowers the bound.
+  // A buffer that is freed at an operator in some order is freed there in the window, too. In the
+  // window that may happen in more orders, which only lowers the bound.
   void AddShares(const std::vector<BufferIndex>& index) {
     const auto dies = [&](BufferIndex buffer) {
       return !window_.problem.buffers[At(index[At(buffer)])].live_at_end;

@@ -27,7 +27,7 @@ std::vector<OpIndex> AnyOrder(Random& random, const Problem& problem) {
   return RandomOrder(problem, FileOrder(problem, {}), random.Next());
 }
 
-// The least peak of the operators of any window, by themselves, is at most that of the problem.
+// The minimum peak of the operators of any window, by themselves, is at most that of the problem.
 TEST(FreeWindows, BoundEveryOrder) {
   Random random(41);
   int tight = 0;

@@ -22,7 +22,7 @@ BufferIndex WindowMaker::Add(BufferIndex buffer, bool at_start, bool at_end) {
   return index;
 }
 
-// A buffer that others use later does not die in the window, nor does one begin that others have
+// A buffer that others use later is not freed in the window, nor does one begin that others have
 // used before.
 void WindowMaker::AddShares(const Window& window) {
   for (const OpIndex op : window.ops) {
