@@ -149,6 +149,7 @@ class Writer {
     std::string rings = "NULL";
     if (view.constant.empty()) {
       std::vector<std::string> rows;
+      rows.reserve(view.rings.size());
       for (const plan::StreamRing& ring : view.rings) {
         rows.push_back("{" + Large(ring.offset) + ", " + Large(ring.pixels) + "}");
       }
@@ -198,6 +199,7 @@ class Writer {
 
   void AddCall(const Call& call) {
     std::vector<std::string> views;
+    views.reserve(call.views.size());
     for (const View& view : call.views) views.push_back(AddView(view));
     const View& out = call.views[0];
     std::vector<StreamRange> rows = call.rows;
