@@ -165,7 +165,9 @@ Result<Compiled> Compile(const Graph& graph, const Options& options) {
                                   options, &steps));
     NEAP_TRY(compiled, Summed(measured, *planned, true, options, &steps));
   }
-  compiled.interrupted = found.interrupted;
+  // Each search looks at the flag, some before they count a state, and none of them reports why it
+  // ended: if the flag is set by now, one may have been cut short.
+  compiled.interrupted = options.limits.Interrupted();
   if (options.check) {
     const auto violations =
         steps.Run("check", [&] { return check::CheckPlan(graph, compiled.plan); });

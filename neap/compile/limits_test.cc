@@ -3,6 +3,7 @@
 // Every kind of plan is made soon after a deadline, whenever that is. Compile() checks each.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -92,6 +93,25 @@ TEST(CompileLimits, EveryKindOfPlanIsMadeAtTheDeadline) {
       EXPECT_FALSE(compiled->interrupted);
       EXPECT_LE(CountedClock::looks(), looks + kLooksBehind);
     }
+  }
+}
+
+// Also where it prevents a search from expanding its first state.
+TEST(CompileLimits, AnInterruptIsReportedWheneverItComes) {
+  const Graph graph = Layered(6, 8);
+  for (auto& [name, options] : Kinds()) {
+    SCOPED_TRACE(name);
+    std::atomic<bool> stop = false;
+    options.limits.stop = &stop;
+    options.limits.max_states = kStatesForAFewSeconds;
+    const WorkScope scope(100'000'000);
+    const auto whole = Compile(graph, options);
+    ASSERT_TRUE(whole) << whole.error().ToString();
+    EXPECT_FALSE(whole->interrupted);
+    stop = true;
+    const auto cut = Compile(graph, options);
+    ASSERT_TRUE(cut) << cut.error().ToString();
+    EXPECT_TRUE(cut->interrupted);
   }
 }
 

@@ -188,9 +188,6 @@ class SubgraphOrdering {
     }
     if (lowered.ops.empty()) proof.lower_bound_bytes = proof.peak_bytes;
     proof.lower_bound_bytes = std::min(proof.lower_bound_bytes, proof.peak_bytes);
-    // A time limit ends a search, too, but is not an interruption.
-    found_.interrupted =
-        found_.interrupted || (outcome.interrupted && options_.limits.Interrupted());
     SetCertificate(subgraph, outcome, lowered, &proof);
     return {};
   }

@@ -23,7 +23,6 @@ struct OrderProof {
 struct SubgraphOrders {
   Orders orders;
   IdVector<graph::SubgraphId, OrderProof> proofs;
-  bool interrupted = false;  // Limits::stop ended a search
 };
 
 // By the strategy of the options. Where the file's own order has no larger peak than the exact

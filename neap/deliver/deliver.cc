@@ -74,7 +74,7 @@ constexpr std::array<Step, 6> kSteps = {{
 Delivery BestOf(const Job& job, Found found) {
   Delivery best = std::move(*found.best);
   best.compiled.file_order = *found.file_order;
-  best.compiled.interrupted = best.compiled.interrupted || found.left_out;
+  best.compiled.interrupted = found.interrupted;
   if (best.edited) {
     best.edited->path = job.source.path;
     best.edited->sha256 = job.source.sha256;

@@ -72,11 +72,12 @@ bool Misses(const Found& found) {
 
 bool IsInterrupted(const Job& job, Found* found) {
   if (!found->best || !job.options.limits.Interrupted()) return false;
-  found->left_out = true;
+  found->interrupted = true;
   return true;
 }
 
 void Offer(const Job& job, Delivery candidate, Found* found) {
+  found->interrupted = found->interrupted || candidate.compiled.interrupted;
   const graph::Graph& graph = candidate.edited ? candidate.edited->graph : job.source.graph;
   if (kVerifySteps) Verify(graph, candidate.compiled);
   const Measure measure =

@@ -36,8 +36,8 @@ struct Found {
   std::optional<Diagnostic> error;
   bool error_is_final = false;
   std::optional<cascade::SearchOutcome> tiles;
-  bool left_out = false;  // an interrupt left a kind of plan untried
-  int kinds_left = 1;     // that share the limits
+  bool interrupted = false;  // an interrupt ended a search or left a kind of plan untried
+  int kinds_left = 1;        // that share the limits
   std::vector<StepTime> steps;
   std::vector<std::string> notes;
 };

@@ -91,7 +91,7 @@ Status PlanTiled(const Job& job, Found* found) {
   }
   found->tiles = std::move(*outcome);
   if (found->tiles->cut_short) {
-    found->left_out = found->left_out || job.options.limits.Interrupted();
+    found->interrupted = found->interrupted || job.options.limits.Interrupted();
     found->notes.emplace_back(
         "a limit ended the search before all tiles were tried: another plan may need less memory");
   }
