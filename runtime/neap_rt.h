@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * neap_rt: runs a quantized network whose memory was planned by Neap. `neap emit` writes the tables
- * of a network; this header is what they are compiled against. C99, also C++17. No heap, no written
+ * of a network; which include this header. C99, also C++17. No heap, no written
  * globals, no recursion; of the C library only memcpy, memmove and memset. Signed integers are
  * two's complement and `>>` of a negative one is arithmetic, as in every compiler for the targets.
  *
@@ -67,7 +67,7 @@ typedef void (*neap_copy_fn)(void* to, const void* from, size_t bytes);
 typedef struct neap_frame {
   int8_t* const* memories;        /* their first bytes */
   const int8_t* const* externals; /* the caller's inputs, where the plan reads them in place */
-  const int8_t** taps;            /* room for neap_program.taps pointers */
+  const int8_t** taps;            /* neap_program.taps pointers */
   neap_row_fn rows;               /* or null */
   void* user;                     /* passed to `rows` */
   neap_copy_fn copy;              /* null: memmove */

@@ -14,7 +14,7 @@
 
 namespace neap::tools {
 
-// What a model needed before.
+// The earlier need of a model.
 struct BaselineEntry {
   std::optional<std::int64_t> arena_bytes;  // nullopt: it was unknown
   std::int64_t flash_bytes = 0;

@@ -112,7 +112,7 @@ Result<Planned> MakePlan(const EmitOptions& options, const formats::LoadOptions&
   return planned;
 }
 
-// The checker is independent of the planner and of what is emitted.
+// The checker is independent of the planner and of the emitted files.
 Status CheckPlan(const Planned& planned) {
   const auto violations = check::CheckPlan(planned.source.graph, planned.plan);
   if (violations.empty()) return {};

@@ -16,7 +16,7 @@ class Tape {
   // Distances above `max_distance` are of no interest: a walk may stop when one is needed.
   explicit Tape(std::int64_t max_distance) : max_distance_(max_distance) {}
 
-  // The kernel reads bytes [begin, end) of the input: all that is written so far must lie below.
+  // The kernel reads bytes [begin, end) of the input: all that is written so far must be below.
   void Read(std::int64_t begin, std::int64_t end) {
     if (begin < end && written_ > 0) distance_ = std::max(distance_, written_ - begin);
   }

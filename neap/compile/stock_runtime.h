@@ -13,7 +13,7 @@ namespace neap::compile {
 
 // TensorFlow Lite Micro: the arena head (height) that its allocation-info builder and greedy
 // planner reserve for the timeline of subgraph 0 (with everything it calls). Every tensor of every
-// subgraph takes part, those that nothing refers to included, and the scratch that the kernels of
+// subgraph takes part, including unused ones, and the scratch that the kernels of
 // `target` request, where that is modelled. `sizes`: counted with 16-byte
 // alignment, of every tensor of every subgraph that is neither constant nor variable. `offsets`:
 // the offline plan that the file carries, around which the rest is placed; empty: none. Offsets

@@ -80,7 +80,7 @@ void AddCommonOptions(std::vector<Option>* options) {
        SetBoard});
   options->push_back(
       {"reserve", kCommon, "SIZE",
-       "what the firmware keeps of the board's RAM for stack and other data; default: 16KiB",
+       "the board's RAM for stack and other data of the firmware; default: 16KiB",
        [](std::string_view text, Words* words) { return SetBytes(text, &words->reserve_bytes); }});
   options->push_back(
       {"budget", kCommon, "SIZE",

@@ -34,7 +34,7 @@ struct Words {
   std::string runtime;  // "": by the format of the model
   std::string target;   // "": that of the board or of the kernels of `overlap`, or the default
   std::string board;    // "": none
-  // What a firmware keeps of the board's RAM beside the arena.
+  // RAM of the board that the firmware uses beside the arena.
   std::int64_t reserve_bytes = std::int64_t{16} << 10;
   std::optional<std::int64_t> budget_bytes;
   std::optional<std::int64_t> budget_activations_bytes;

@@ -70,7 +70,7 @@ TEST(Emit, FilesAreThoseThatTheNetworkUses) {
 TEST(Emit, OverlapsBeyondTheKernelsAreRefusedByOperator) {
   Small small = Apart();
   plan::EntryPlan& entry = small.plan.entries[0];
-  // A 3x3 window reads up to a row and a pixel behind what is written: 24 bytes.
+  // A 3x3 window reads up to a row and a pixel after the written one: 24 bytes.
   entry.tensors[0].offset = 24;
   entry.overlaps = {{0, graph::SubgraphId(0), entry.tensors[0].tensor, entry.tensors[1].tensor,
                      plan::OverlapKind::kStartsBelow, 24}};

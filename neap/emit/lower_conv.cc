@@ -36,7 +36,7 @@ struct Weights {
 Result<Weights> WeightsOf(const Tensor& tensor, bool unsigned_kernel) {
   NEAP_CHECK_OK(Require(tensor.constant && tensor.data && !tensor.compressed && IsByte(tensor) &&
                             IsUint8(tensor) == unsigned_kernel,
-                        "has weights that are no constants of 8 bits of the type of its input"));
+                        "has weights that are not constants of 8 bits of the type of its input"));
   Weights weights;
   const auto& zeros = tensor.quantization->zero_points;
   for (const std::int64_t zero : zeros) {

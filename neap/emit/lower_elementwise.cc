@@ -199,7 +199,7 @@ Result<std::vector<Call>> LowerTable(Lowering& lowering, const Subject& subject)
                         "is not of 8 bits"));
   auto table = TableOf(lowering, op);
   if (!table) {
-    // The error would name an operator of a graph that nobody knows.
+    // The error would name an operator of a graph that the user does not know.
     return Fail(BadInput(table.error().message));
   }
   Call call;

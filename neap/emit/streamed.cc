@@ -73,7 +73,7 @@ class Streamed {
     return resident ? image.bytes() : 0;
   }
 
-  // What a segment leaves: the number behind the last pixel of each tensor, sums of means.
+  // The outputs of a segment: the number behind the last pixel of each tensor, sums of means.
   void Remember(const StreamSegment& segment) {
     for (const StreamOp& step : segment.ops) {
       if (segment.whole) {

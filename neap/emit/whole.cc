@@ -35,7 +35,8 @@ Lowering::Place PlaceOf(const Subgraph& subgraph, const plan::TensorPlacement& p
 
 // Whether the kernels of neap_rt permit what `overlap` claims of `op`.
 bool IsPermitted(const Subgraph& subgraph, const graph::Op& op, const plan::Overlap& overlap) {
-  // From that slot on only slices read the input, which read what they need and nothing before.
+  // From that slot on only slices read the input, which read only bytes from their own first one
+  // on.
   if (overlap.kind == plan::OverlapKind::kDeadPart) return true;
   // Element-wise kernels read element i of all inputs before they write element i.
   if (overlap.kind == plan::OverlapKind::kInPlace) return ops::WritesOverFirstInput(subgraph, op);

@@ -19,7 +19,7 @@ struct LibraryScratch {
   bool replaced = false;  // the library has a kernel for this operator and these types
   // Of that kernel; nullopt: not modelled.
   std::optional<std::vector<std::int64_t>> requests;
-  std::string_view unknown = "";  // why not, if there is more to say than shapes
+  std::string_view unknown = "";  // why not, unless shapes are the reason
 };
 
 // Not `replaced`: the reference kernel runs.

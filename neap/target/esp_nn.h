@@ -13,7 +13,7 @@
 
 namespace neap::target::esp_nn {
 
-// Dilation does not count: a dilated convolution asks for the same and runs the reference kernel.
+// Dilation does not count: a dilated convolution requests the same and runs the reference kernel.
 std::int64_t ConvolveS8(const Convolution& conv);
 std::int64_t DepthwiseS8(const Convolution& conv);
 std::int64_t SoftmaxS8(std::int64_t width);

@@ -28,7 +28,7 @@ enum class Simd : std::uint8_t {
   kEsp32S3,  // vector instructions of the ESP32-S3
 };
 
-// What the ABI makes of the structs of TensorFlow Lite Micro, in bytes.
+// Sizes of the structs of TensorFlow Lite Micro under the ABI, in bytes.
 struct Structs {
   std::int64_t word = 4;       // a pointer
   std::int64_t allocator = 0;  // allocator, planner and what belongs to them

@@ -158,7 +158,7 @@ class DeliverTest(CliTest):
             self.expect(OVER_BUDGET, "plan", "m.tflite", "--budget-total", "1MiB")
             return
         self.assertGreaterEqual(total, delivered["arena_bytes"] + delivered["persistent_bytes"])
-        # What --budget compares is what the user allocates; --budget-total is its older name.
+        # --budget is compared with the bytes that the user allocates; --budget-total is its older name.
         for budget in ("--budget", "--budget-total"):
             report = self.report_of("plan", "m.tflite", budget, total)
             self.assertEqual((report["fits"], report["budget_bytes"]), (True, total))
