@@ -155,7 +155,7 @@ complete -c neap -n '__fish_seen_subcommand_from emit' -l color -x -a 'auto neve
 complete -c neap -n '__fish_seen_subcommand_from emit' -l runtime -r -d 'the runtime: what counts and who places'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l target -x -d 'tflm: the machine and its kernels, whose scratch is placed with the tensors and for which the total arena is predicted'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l board -x -d 'tflm: a board, which gives the target and, with its RAM less --reserve, the budget'
-complete -c neap -n '__fish_seen_subcommand_from emit' -l reserve -x -d 'what the firmware keeps of the board'\''s RAM for stack and other data'
+complete -c neap -n '__fish_seen_subcommand_from emit' -l reserve -x -d 'the board'\''s RAM for stack and other data of the firmware'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l budget -x -d 'maximum size of the arena, such as 256KiB'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l budget-activations -x -d 'tflm: maximum size of the activations in the arena'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l budget-total -x -d 'tflm: an older name of --budget, which the next minor version removes'
