@@ -98,31 +98,16 @@ Replayer::Replayer(const graph::Graph& graph, const plan::Profile& profile, Find
 }
 
 const SubgraphReplay& Replayer::ReplayOf(SubgraphId subgraph) const {
-  if (empty_entry_ && empty_entry_->first == subgraph) return empty_entry_->second;
   NEAP_CHECK(replays_[subgraph].has_value(), "the subgraph has been replayed");
   return *replays_[subgraph];
 }
 
 std::optional<EntryReplay> Replayer::Replay(const plan::EntryPlan& entry) {
-  empty_entry_.reset();
   if (entry.steps.size() >= std::numeric_limits<std::int32_t>::max()) {
     findings_.Add(entry.subgraph, "has more steps than there are slot numbers");
     return std::nullopt;
   }
-  if (due_ops_[entry.subgraph] == 0) {
-    if (!entry.steps.empty()) {
-      findings_.Add(entry.subgraph, "found " + std::to_string(entry.steps.size()) +
-                                        " steps, expected none: there is no operator to run");
-      return std::nullopt;
-    }
-    SubgraphReplay replay;
-    replay.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[entry.subgraph].ops.size(), {-1, -1});
-    ComputeLifetimes(entry.subgraph, replay);
-    CountBytes(entry.subgraph, replay);
-    empty_entry_.emplace(entry.subgraph, std::move(replay));
-  } else if (!ReadSteps(entry)) {
-    return std::nullopt;
-  }
+  if (!ReadSteps(entry)) return std::nullopt;
   return ExpandCalls(entry);
 }
 
@@ -139,6 +124,9 @@ bool Replayer::ReadSteps(const plan::EntryPlan& entry) {
   if (replays_[entry.subgraph]) {
     if (!RepeatSteps(entry, entry.subgraph, slot)) return false;
     slot += static_cast<std::size_t>(replays_[entry.subgraph]->length);
+  } else if (due_ops_[entry.subgraph] == 0) {
+    if (!ReadEmpty(entry, entry.subgraph, slot)) return false;
+    ++slot;
   } else {
     stack.push_back(open(entry.subgraph, 0));
   }
@@ -176,6 +164,25 @@ bool Replayer::ReadSteps(const plan::EntryPlan& entry) {
   return false;
 }
 
+// The slot of a subgraph without operators.
+bool Replayer::ReadEmpty(const plan::EntryPlan& entry, SubgraphId subgraph, std::size_t slot) {
+  const plan::Step expected{subgraph, OpId()};
+  if (slot >= entry.steps.size() || entry.steps[slot].subgraph != subgraph ||
+      entry.steps[slot].op.valid() || entry.steps[slot].moved.valid()) {
+    findings_.Add(entry.subgraph, At(slot) + "found " +
+                                      (slot < entry.steps.size() ? Name(entry.steps[slot])
+                                                                 : std::string("the end")) +
+                                      ", expected " + Name(expected) + ", which is empty");
+    return false;
+  }
+  SubgraphReplay replay;
+  replay.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[subgraph].ops.size(), {-1, -1});
+  replay.length = 1;
+  replay.steps = std::span(entry.steps).subspan(slot, 1);
+  Finish(subgraph, std::move(replay));
+  return true;
+}
+
 // The next body of the current operator, one that is empty or whose order is known already.
 bool Replayer::OpenBody(const plan::EntryPlan& entry, std::vector<Frame>& stack,
                         std::size_t& slot) {
@@ -187,20 +194,7 @@ bool Replayer::OpenBody(const plan::EntryPlan& entry, std::vector<Frame>& stack,
     slot += static_cast<std::size_t>(replays_[body]->length);
     return true;
   }
-  const plan::Step expected{body, OpId()};
-  if (slot >= entry.steps.size() || entry.steps[slot].subgraph != body ||
-      entry.steps[slot].op.valid()) {
-    findings_.Add(entry.subgraph, At(slot) + "found " +
-                                      (slot < entry.steps.size() ? Name(entry.steps[slot])
-                                                                 : std::string("the end")) +
-                                      ", expected " + Name(expected) + ", which is empty");
-    return false;
-  }
-  SubgraphReplay replay;
-  replay.ops = IdVector<OpId, SlotRange>(graph_.subgraphs[body].ops.size(), {-1, -1});
-  replay.length = 1;
-  replay.steps = std::span(entry.steps).subspan(slot, 1);
-  Finish(body, std::move(replay));
+  if (!ReadEmpty(entry, body, slot)) return false;
   ++slot;
   return true;
 }

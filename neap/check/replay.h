@@ -6,8 +6,8 @@
 //
 // Definitions (as in docs/reference/plan-format.md):
 //  - A call of a subgraph runs each of its operators that are not folded, once. After the own slot
-//    of an operator come the calls of its bodies, in the order of Op::bodies. An empty body takes
-//    one slot in which nothing runs; an empty entry subgraph takes none.
+//    of an operator come the calls of its bodies, in the order of Op::bodies. A subgraph
+//    without operators takes one slot in which nothing runs.
 //  - A subgraph has one order: every call of it, in every entry, runs the same steps.
 //  - An operator runs after the producers of its inputs (captures count as inputs), also across
 //    folded operators, and after the `before` of its control edges, which contain the order of
@@ -120,6 +120,7 @@ class Replayer {
  private:
   struct Frame;
   bool ReadSteps(const plan::EntryPlan& entry);
+  bool ReadEmpty(const plan::EntryPlan& entry, graph::SubgraphId subgraph, std::size_t slot);
   bool OpenBody(const plan::EntryPlan& entry, std::vector<Frame>& stack, std::size_t& slot);
   bool RunStep(const plan::EntryPlan& entry, Frame& frame, std::size_t slot);
   bool RepeatSteps(const plan::EntryPlan& entry, graph::SubgraphId body, std::size_t slot);
@@ -134,8 +135,6 @@ class Replayer {
   Findings& findings_;
   IdVector<graph::SubgraphId, std::size_t> due_ops_;  // operators that are not folded
   IdVector<graph::SubgraphId, std::optional<SubgraphReplay>> replays_;
-  // Of the last Replay(), when the entry has no operators: as a body it would take a slot.
-  std::optional<std::pair<graph::SubgraphId, SubgraphReplay>> empty_entry_;
 };
 
 // (before, after) for every tensor and control edge that makes one operator wait for another.

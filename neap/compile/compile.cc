@@ -29,6 +29,18 @@ using graph::SubgraphId;
 using Proofs = IdVector<SubgraphId, OrderProof>;
 using ArenaOrders = IdVector<SubgraphId, std::optional<ArenaOrder>>;
 
+// The options of the searches. The runtime's planner, which no limit ends, allocates for the plan
+// with and without the plan's offsets: it needs as much time as for the file's order, each time.
+Result<Options> OptionsOfSearches(FileAllocation* file, const Options& options) {
+  constexpr int kAllocations = 2;
+  Options searches = options;
+  if (options.limits.deadline && options.order != "file") {
+    NEAP_CHECK_OK(file->Bytes());
+    searches.limits.deadline = *options.limits.deadline - kAllocations * file->time_taken();
+  }
+  return searches;
+}
+
 // Time and work are left for addresses.
 Result<SubgraphOrders> FindOrders(const Measured& measured, const Options& options) {
   Options ordering = options;
@@ -46,12 +58,13 @@ struct Start {
 };
 
 // For a runtime that places by itself, its own allocation counts.
-Result<Start> StartOf(const Measured& measured, const Orders& found, const Options& options) {
+Result<Start> StartOf(const Measured& measured, const Orders& found, FileAllocation* file,
+                      const Options& options) {
   if (WritesMemoryPlan(options) || !measured.profile.runtime_places ||
       options.order != kExactOrder) {
     return Start{found, false};
   }
-  NEAP_TRY(const std::int64_t of_file, DeliveredBytes(measured, measured.file_orders));
+  NEAP_TRY(const std::int64_t of_file, file->Bytes());
   NEAP_TRY(const std::int64_t of_plan, DeliveredBytes(measured, found));
   return of_plan <= of_file ? Start{found, false} : Start{measured.file_orders, true};
 }
@@ -110,7 +123,7 @@ void SetDelivered(Delivered delivered, Compiled* compiled) {
 
 // Totals over the entries.
 Result<Compiled> Summed(const Measured& measured, const PlannedEntries& planned, bool kept_file,
-                        const Options& options, Steps* steps) {
+                        FileAllocation* file, const Options& options, Steps* steps) {
   Compiled compiled;
   compiled.plan = PlanOf(planned.entries, options);
   compiled.order = planned.orders;
@@ -125,7 +138,7 @@ Result<Compiled> Summed(const Measured& measured, const PlannedEntries& planned,
     if (!entry.note.empty()) compiled.notes.push_back(entry.note);
   }
   NEAP_TRY(compiled.file_order, steps->Run("file order", [&] {
-    return CostOfFileOrder(measured, plan::LargestEntry(compiled.plan).subgraph, options);
+    return CostOfFileOrder(measured, plan::LargestEntry(compiled.plan).subgraph, file, options);
   }));
   NEAP_TRY(Delivered delivered, steps->Run("allocate", [&] {
     return DeliveredOf(measured, compiled.plan, planned.orders, options);
@@ -147,23 +160,27 @@ Result<Compiled> Compile(const Graph& graph, const Options& options) {
   NEAP_TRY(const Measured measured, steps.Run("measure", [&] {
     return Measure(graph, plan::ProfileOf(options.runtime, *options.target));
   }));
+  FileAllocation file(measured);
+  NEAP_TRY(const Options searches,
+           steps.Run("file order", [&] { return OptionsOfSearches(&file, options); }));
   NEAP_TRY(const SubgraphOrders found,
-           steps.Run("order", [&] { return FindOrders(measured, options); }));
+           steps.Run("order", [&] { return FindOrders(measured, searches); }));
   NEAP_TRY(Start start,
-           steps.Run("order", [&] { return StartOf(measured, found.orders, options); }));
+           steps.Run("order", [&] { return StartOf(measured, found.orders, &file, options); }));
   NEAP_TRY(auto planned, PlanEntries(measured, start, found.proofs,
-                                     ArenaOrders(measured.sizes.size()), options, &steps));
+                                     ArenaOrders(measured.sizes.size()), searches, &steps));
   if (!planned) {
     Compiled none;
     none.rejected = true;
     return none;
   }
-  NEAP_TRY(Compiled compiled, Summed(measured, *planned, start.keeps_file_order, options, &steps));
+  NEAP_TRY(Compiled compiled,
+           Summed(measured, *planned, start.keeps_file_order, &file, options, &steps));
   if (IsWorseThanFile(compiled, options)) {
     start = {measured.file_orders, true};
     NEAP_TRY(planned, PlanEntries(measured, start, found.proofs, std::move(planned->arena_orders),
-                                  options, &steps));
-    NEAP_TRY(compiled, Summed(measured, *planned, true, options, &steps));
+                                  searches, &steps));
+    NEAP_TRY(compiled, Summed(measured, *planned, true, &file, options, &steps));
   }
   // Each search looks at the flag, some before they count a state, and none of them reports why it
   // ended: if the flag is set by now, one may have been cut short.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/base/work.h"
 #include "neap/compile/litert.h"
 #include "neap/compile/moved_model.h"
 #include "neap/compile/order.h"
@@ -66,12 +67,14 @@ Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan
     }
   } else if (plans) {
     graph::TensorOffsets offsets = OfflineOffsets(graph, plan, sizes);
-    arena::Placement planned = PlaceInTflm(graph, timeline, sizes, *options.target, offsets);
     // TFLM places scratch and tensors without an offset around those of the plan. Its own planner
     // may need less without a plan.
-    if (!offsets.empty() && planned.height_bytes <= placement.height_bytes) {
-      delivered.offsets = std::move(offsets);
-      placement = std::move(planned);
+    if (!offsets.empty()) {
+      arena::Placement planned = PlaceInTflm(graph, timeline, sizes, *options.target, offsets);
+      if (planned.height_bytes <= placement.height_bytes) {
+        delivered.offsets = std::move(offsets);
+        placement = std::move(planned);
+      }
     }
   }
   delivered.arena_bytes = placement.height_bytes;
@@ -140,14 +143,23 @@ Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orde
       .height_bytes;
 }
 
+Result<std::int64_t> FileAllocation::Bytes() {
+  if (!bytes_) {
+    const auto start = LimitNow();
+    NEAP_TRY(bytes_, DeliveredBytes(measured_, measured_.file_orders));
+    time_taken_ = LimitNow() - start;
+  }
+  return *bytes_;
+}
+
 Result<FileOrder> CostOfFileOrder(const Measured& measured, SubgraphId entry,
-                                  const Options& options) {
+                                  FileAllocation* allocation, const Options& options) {
   FileOrder file;
   NEAP_TRY(const Timeline timeline,
            BuildTimeline(measured.merged(), entry, measured.file_orders, measured.profile));
   file.peak_bytes = Largest(LiveBytes(timeline, measured.sizes, measured.profile));
   if (UnknownKernelsOf(measured.merged(), measured.profile.runtime, *options.target).empty()) {
-    NEAP_TRY(const std::int64_t delivered, DeliveredBytes(measured, measured.file_orders));
+    NEAP_TRY(const std::int64_t delivered, allocation->Bytes());
     if (delivered >= 0) {
       file.arena_bytes = delivered;
       return file;

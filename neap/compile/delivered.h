@@ -31,9 +31,25 @@ Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
 // Given these orders alone; -1 where the runtime's planner is not modelled.
 Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orders);
 
+// DeliveredBytes() of the file order, computed once: for tens of thousands of tensors that are live
+// together, a runtime's planner takes seconds.
+class FileAllocation {
+ public:
+  // Keeps the reference.
+  explicit FileAllocation(const Measured& measured) : measured_(measured) {}
+  Result<std::int64_t> Bytes();
+  // Zero before Bytes().
+  Limits::Clock::duration time_taken() const { return time_taken_; }
+
+ private:
+  const Measured& measured_;
+  std::optional<std::int64_t> bytes_;
+  Limits::Clock::duration time_taken_{};
+};
+
 // The file order: the peak of `entry`, and the arena as the runtime places it, or as Neap does
 // where the runtime has no planner.
 Result<FileOrder> CostOfFileOrder(const Measured& measured, graph::SubgraphId entry,
-                                  const Options& options);
+                                  FileAllocation* file, const Options& options);
 
 }  // namespace neap::compile

@@ -23,7 +23,7 @@ class Builder {
       : graph_(graph), orders_(orders), profile_(profile) {}
 
   Result<Timeline> Run(SubgraphId entry) {
-    NEAP_CHECK_OK(Call(entry, false));
+    NEAP_CHECK_OK(Call(entry));
     return std::move(timeline_);
   }
 
@@ -35,7 +35,7 @@ class Builder {
   std::int32_t Now() const { return static_cast<std::int32_t>(timeline_.steps.size()); }
 
   // Depth is bounded: bodies do not contain themselves, and readers limit their number.
-  Status Call(SubgraphId id, bool is_body) {
+  Status Call(SubgraphId id) {
     const Subgraph& subgraph = graph_.subgraphs[id];
     const std::int32_t begin = Now();
     std::vector<Range> ranges;
@@ -47,11 +47,11 @@ class Builder {
       }
       const std::int32_t start = Now();
       timeline_.steps.push_back({id, op_id});
-      for (const SubgraphId body : op.bodies) NEAP_CHECK_OK(Call(body, true));
+      for (const SubgraphId body : op.bodies) NEAP_CHECK_OK(Call(body));
       ranges.push_back({start, Now()});
       if (op.scratch_bytes > 0) timeline_.scratch.push_back({start, Now(), op.scratch_bytes});
     }
-    if (is_body && orders_[id].empty()) timeline_.steps.push_back({id, OpId()});
+    if (orders_[id].empty()) timeline_.steps.push_back({id, OpId()});
     AddTensors(id, {begin, Now()}, ranges);
     return {};
   }

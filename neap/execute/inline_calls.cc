@@ -193,10 +193,12 @@ class PlanInliner {
     for (std::size_t slot = 0; slot < entry_.steps.size();) {
       const plan::Step& step = entry_.steps[slot];
       start_[slot] = Now();
-      if (step.subgraph != entry_.subgraph || (!step.moved.valid() && !main_.ops.Has(step.op))) {
+      const bool empty = entry_.steps.size() == 1 && !step.op.valid();
+      if (step.subgraph != entry_.subgraph ||
+          (!step.moved.valid() && !empty && !main_.ops.Has(step.op))) {
         return Fail(BadInput("slot " + std::to_string(slot) + " runs no operator of the entry"));
       }
-      const Call* call = step.moved.valid() ? nullptr : inliner_.CallOf(step.op);
+      const Call* call = step.moved.valid() || empty ? nullptr : inliner_.CallOf(step.op);
       if (call != nullptr) {
         NEAP_TRY(slot, InlineCall(*call, slot));
         continue;

@@ -17,7 +17,7 @@ using graph::TensorId;
 Status Machine::Prepare() {
   const auto slots = static_cast<std::int32_t>(entry_.steps.size());
   ends_.resize(entry_.steps.size() + 1);
-  NEAP_CHECK_OK(Require(!entry_.tensors.empty() || entry_.steps.empty(),
+  NEAP_CHECK_OK(Require(!entry_.tensors.empty() || program_.order().empty(),
                         "the plan has no addresses, only an order"));
   std::vector<std::int64_t> sizes = entry_.memory_bytes;
   if (sizes.empty()) sizes.push_back(entry_.arena_bytes);
@@ -71,7 +71,7 @@ Status Machine::LoadInputs(std::span<const Value> inputs) {
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorId tensor = subgraph_.inputs[i];
-    if (held_[tensor].place() == nullptr && !entry_.steps.empty()) {
+    if (held_[tensor].place() == nullptr && !entry_.tensors.empty()) {
       Report(-1, tensor, "is an input and has no place in the plan");
     } else if (held_[tensor].place() != nullptr && held_[tensor].place()->first > 0) {
       Report(-1, tensor, "is an input and is not live from the start");
@@ -109,6 +109,8 @@ Status Machine::RunSteps() {
       NEAP_CHECK_OK(RunMove(slot, step.moved));
       continue;
     }
+    const bool empty = program_.order().empty() && !step.op.valid() && !step.moved.valid();
+    if (step.subgraph == entry_.subgraph && empty) continue;  // the slot of an empty entry
     if (step.subgraph != entry_.subgraph || !subgraph_.ops.Has(step.op) ||
         subgraph_.ops[step.op].folded) {
       return Fail(

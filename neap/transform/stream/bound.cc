@@ -46,6 +46,8 @@ class BoundsOfNetwork {
   // of its inputs whole before and its output whole behind.
   std::int64_t OfEnd(int image) const {
     const Image& value = network_.image(image);
+    // Never in the arena, though it may be an output, too.
+    if (value.is_input && input_ == StreamInput::kExternal) return 0;
     if (value.is_output) return value.shape.bytes();
     if (value.is_input) {
       return input_ == StreamInput::kResident && value.last_use >= 0 ? value.shape.bytes() : 0;

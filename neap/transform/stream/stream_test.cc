@@ -146,6 +146,21 @@ TEST(Stream, TheArenaIsNoHigherThanWhatIsLaidOut) {
   for (const Candidate& candidate : planned->front) ExpectExact(graph, candidate, kNumber);
 }
 
+TEST(Stream, NoBoundCountsAnExternalInputThatIsAnOutput) {
+  Random random(6);
+  graph::Graph graph = Squeeze(&random, 16, 16, 8);
+  graph::Subgraph& subgraph = graph.subgraphs[kMain];
+  subgraph.outputs.push_back(subgraph.inputs[0]);
+  Options options;
+  options.search.input = StreamInput::kExternal;
+  const auto planned = PlanStream(graph, kMain, FileOrder(graph), options);
+  ASSERT_TRUE(planned) << planned.error().ToString();
+  for (const Candidate& candidate : planned->front) {
+    EXPECT_LT(candidate.arena_bytes, 16 * 16 * 8);
+    EXPECT_LE(candidate.stream.lower_bound_bytes, candidate.arena_bytes);
+  }
+}
+
 TEST(Stream, RefusesWhatNoStepComputes) {
   Random random(5);
   const graph::Graph whole = Depthwise(&random, 4, 4, 2);
