@@ -183,6 +183,34 @@ std::string RunCaseSafely(std::size_t index, bool describes, Tally* tally) {
   }
 }
 
+// Inputs that are outputs have addresses of their own, though no operator runs.
+TEST(Property, PlansWithoutOperatorsRunToo) {
+  Random random(8);
+  int accepted = 0;
+  int displaced = 0;
+  const int cases = Cases(300);
+  for (int n = 0; n < cases; ++n) {
+    SCOPED_TRACE("case " + std::to_string(n));
+    Network network(&random);
+    for (std::int64_t inputs = random.Between(1, 4); inputs > 0; --inputs) {
+      network.TakeRank(ElementType::kFloat32, static_cast<std::size_t>(random.Between(1, 4)));
+    }
+    const Graph graph = network.Finish();
+    ASSERT_TRUE(graph.subgraphs[SubgraphId(0)].ops.empty());
+    auto planned = MakePlan(graph, PlanKind::kAddresses, &random);
+    ASSERT_TRUE(planned);
+    ASSERT_THAT(Check(*planned), testing::IsEmpty());
+    ASSERT_EQ(Judge(graph, *planned, static_cast<std::uint64_t>(n)), "");
+    if (!Displace(&planned->plan, planned->graph, &random)) continue;
+    ++displaced;
+    if (!Check(*planned).empty()) continue;
+    ++accepted;
+    ASSERT_EQ(Judge(graph, *planned, static_cast<std::uint64_t>(n)), "");
+  }
+  EXPECT_GT(displaced, cases / 10);
+  EXPECT_LT(accepted, displaced);
+}
+
 TEST(Property, AcceptedPlansRunAndGiveTheSameBytes) {
   Tally tally;
   if (const char* one = std::getenv("NEAP_PROPERTY_CASE")) {
