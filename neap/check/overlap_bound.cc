@@ -197,7 +197,7 @@ class Prover {
     OpId previous;
     for (const plan::Step& step : c_.entry.steps) {
       if (step.moved.valid() || step.subgraph != c_.entry.subgraph) continue;
-      if (!step.op.valid()) return false;
+      if (!step.op.valid()) continue;  // the slot of an entry without operators
       if (previous.valid() && !model.IsDirect(previous.value(), step.op.value())) return false;
       previous = step.op;
     }
