@@ -25,7 +25,7 @@ std::string StepLabel(const graph::Graph& graph, graph::SubgraphId entry,
                       const compile::StepMemory& step) {
   const std::string where =
       step.subgraph == entry ? "" : fmt::format("in #{}: ", step.subgraph.value());
-  if (!step.op.valid()) return where + "(empty body)";
+  if (!step.op.valid()) return where + "(no operator)";
   return fmt::format("{}#{} {}", where, step.op.value(),
                      Printable(graph.subgraphs[step.subgraph].ops[step.op].type, 24));
 }
