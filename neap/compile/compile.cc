@@ -34,7 +34,7 @@ using ArenaOrders = IdVector<SubgraphId, std::optional<ArenaOrder>>;
 Result<Options> OptionsOfSearches(FileAllocation* file, const Options& options) {
   constexpr int kAllocations = 2;
   Options searches = options;
-  if (options.limits.deadline && options.order != "file") {
+  if (options.limits.deadline && options.order != kFileOrder) {
     NEAP_CHECK_OK(file->Bytes());
     searches.limits.deadline = *options.limits.deadline - kAllocations * file->time_taken();
   }

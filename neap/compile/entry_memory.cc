@@ -160,7 +160,9 @@ Result<traffic::Problem> TrafficOf(const EntryMemory& memory, Ends ends) {
   traffic::Problem problem;
   problem.num_steps = static_cast<traffic::Step>(memory.steps.size());
   problem.scratch_bytes = memory.scratch_bytes;
-  if (memory.steps.empty()) return problem;  // live from the start, or an output that is an input
+  const bool runs = std::any_of(memory.steps.begin(), memory.steps.end(),
+                                [](const plan::Step& step) { return step.op.valid(); });
+  if (!runs) return problem;  // live from the start, or an output that is an input
   for (const MemoryTensor& from : memory.tensors) {
     traffic::Tensor tensor;
     tensor.bytes = from.counted;
