@@ -223,10 +223,13 @@ TEST(Check, AcceptsAnEntryWithoutOperators) {
   through.inputs = Tensors({0});
   through.outputs = Tensors({0});
   const Graph graph = GraphOf({through});
-  EXPECT_THAT(CheckPlan(graph, PlanOf(plan::Runtime::kIdeal, Entry({}, {At(0, 0, 8, 0, 0)}, 0, 8))),
-              IsEmpty());
-  EXPECT_THAT(CheckPlan(graph, PlanOf(plan::Runtime::kIdeal, Entry({Nothing(kMain)}, {}, 0, 0))),
-              SizeIs(1));
+  const auto check = [&](std::vector<plan::Step> steps) {
+    return CheckPlan(
+        graph, PlanOf(plan::Runtime::kIdeal, Entry(std::move(steps), {At(0, 0, 8, 0, 1)}, 8, 8)));
+  };
+  EXPECT_THAT(check({Nothing(kMain)}), IsEmpty());
+  EXPECT_THAT(check({}), SizeIs(1));
+  EXPECT_THAT(check({Nothing(kMain), Nothing(kMain)}), SizeIs(1));
 }
 
 TEST(Check, VerifiesCertificates) {

@@ -100,11 +100,11 @@ std::vector<std::string> StepsOf(const Options& options) {
 TEST(Compile, TimesEachStepOnceInTheOrderInWhichTheyBegan) {
   Options options;
   using Names = std::vector<std::string>;
-  EXPECT_EQ(StepsOf(options), (Names{"measure", "order", "arena order", "place", "joint search",
-                                     "moves", "file order", "allocate", "check"}));
+  EXPECT_EQ(StepsOf(options), (Names{"measure", "file order", "order", "arena order", "place",
+                                     "joint search", "moves", "allocate", "check"}));
   options.place = false;
   options.check = false;
-  EXPECT_EQ(StepsOf(options), (Names{"measure", "order", "file order", "allocate"}));
+  EXPECT_EQ(StepsOf(options), (Names{"measure", "file order", "order", "allocate"}));
 }
 
 TEST(Compile, SecondsOfTheOrderAndOfAllBehindIt) {
