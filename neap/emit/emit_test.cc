@@ -54,16 +54,22 @@ TEST(Emit, PrefixesAreIdentifiers) {
   }
 }
 
+Options Named(const char* prefix) {
+  Options options;
+  options.prefix = prefix;
+  return options;
+}
+
 TEST(Emit, FilesAreThoseThatTheNetworkUses) {
   const Small small = Apart();
-  const auto emitted = Emit(small.graph, small.plan, Options{.prefix = "net"});
+  const auto emitted = Emit(small.graph, small.plan, Named("net"));
   ASSERT_TRUE(emitted.has_value()) << emitted.error().ToString();
   EXPECT_NE(TextOf(*emitted, "neap_rt/neap_depthwise_s8.c"), "");
   EXPECT_EQ(TextOf(*emitted, "neap_rt/neap_conv_s8.c"), "");
   EXPECT_EQ(emitted->arena_bytes, 200 + 12);
   // A name from a file does not end a comment.
   EXPECT_NE(TextOf(*emitted, "net.h").find("a * / name"), std::string::npos);
-  const auto again = Emit(small.graph, small.plan, Options{.prefix = "net"});
+  const auto again = Emit(small.graph, small.plan, Named("net"));
   EXPECT_EQ(TextOf(*emitted, "net.c"), TextOf(*again, "net.c"));
 }
 

@@ -362,7 +362,9 @@ TEST(EmitOperators, RandomOperatorsComputeTheBytesOfTheExecutor) {
       in_unit = 0;
     }
   }
-  if (in_unit > 0) EXPECT_EQ(harness.CompileAndRun(unit), 0);
+  if (in_unit > 0) {
+    EXPECT_EQ(harness.CompileAndRun(unit), 0);
+  }
   if (only != nullptr) return;
   for (const auto& [type, tally] : tallies) {
     EXPECT_GT(tally.emitted, 0) << type << " was refused " << tally.refused << " times";
