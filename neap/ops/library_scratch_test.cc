@@ -75,7 +75,7 @@ TEST_F(LibraryScratchTest, Convolutions) {
   const Op dynamic = Of("CONV_2D", {unknown, Weights({5, 3, 3, 3})}, out);
   EXPECT_EQ(On(kM4, dynamic), std::nullopt);
   EXPECT_EQ(WhyScratchUnknown(subgraph_, dynamic, *target::TargetNamed(kM4)),
-            "its shapes, types or options are none that the kernel takes");
+            "its shapes, types or options are not supported by the kernel");
 }
 
 TEST_F(LibraryScratchTest, DepthwiseConvolutions) {

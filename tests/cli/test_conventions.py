@@ -181,7 +181,7 @@ class Conventions(CliTest):
                 plan = self.expect(DONE, *words, "--plan", "-").stdout
                 report = self.report_of(*words)
                 del report["seconds"]
-                for step in report["steps"]:
+                for step in report["steps"] + report["plan_steps"]:
                     del step["seconds"]
                 runs.append((plan, report))
             for run in runs[1:]:

@@ -173,8 +173,8 @@ TEST(WriteTflite, RefusesTwoOrdersOfOneSharedList) {
 TEST(WriteTflite, RefusesWhatIsNoOrder) {
   const TestModel source = test::Diamond();
   EXPECT_THAT(ErrorOf(source, {Order({0, 1})}), HasSubstr("has 2 operators, expected 5"));
-  EXPECT_THAT(ErrorOf(source, {Order({0, 1, 1, 3, 4})}), HasSubstr("no permutation"));
-  EXPECT_THAT(ErrorOf(source, {Order({0, 1, 7, 3, 4})}), HasSubstr("no permutation"));
+  EXPECT_THAT(ErrorOf(source, {Order({0, 1, 1, 3, 4})}), HasSubstr("not a permutation"));
+  EXPECT_THAT(ErrorOf(source, {Order({0, 1, 7, 3, 4})}), HasSubstr("not a permutation"));
   EXPECT_THAT(ErrorOf(source, {Order({1, 0, 2, 3, 4})}),
               HasSubstr("operator #1 'CONV_2D': the new order runs it before"));
   EXPECT_THAT(ErrorOf(source, {{}, {}}), HasSubstr("another file"));

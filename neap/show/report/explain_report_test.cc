@@ -83,7 +83,7 @@ TEST_F(ExplainReportTest, Text) {
       "No gain: moves, tiles.\n"
       "\n"
       "next, any kernels, same outputs and MACs: 180 B\n"
-      "  neap plan folder/graph.json --plan graph-plan.json\n");
+      "  neap plan folder/graph.json --plan graph-planned.json\n");
 }
 
 TEST_F(ExplainReportTest, NextStepsNeedLessAndLess) {
@@ -102,8 +102,9 @@ TEST_F(ExplainReportTest, NextStepsNeedLessAndLess) {
   ASSERT_EQ(steps.size(), 3U);
   EXPECT_EQ(steps[0].feature->arena_bytes, 180);
   EXPECT_EQ(steps[1].feature->label, "some tiles");
-  EXPECT_EQ(steps[1].command, "neap plan folder/graph.json --cascade auto -o graph-planned.tflite");
-  EXPECT_EQ(steps[2].command, "neap plan folder/graph.json --runtime neap --plan graph-plan.json");
+  EXPECT_EQ(steps[1].command,
+            "neap plan folder/graph.json --cascade auto -o graph-smallest.tflite");
+  EXPECT_EQ(steps[2].command, "neap plan folder/graph.json --runtime neap --plan graph-neap.json");
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("some tiles               100   68.8 %  1.001x     +64  much\n"))
       << "a cost is rounded up";
@@ -140,7 +141,7 @@ TEST_F(ExplainReportTest, CommandsAreQuoted) {
   report_.dims = {"batch=1", "odd name=2"};
   EXPECT_EQ(NextStepsOf(report_)[0].command,
             "neap plan './-my nets/it'\\''s.json' --dim batch=1 --dim 'odd name=2' --plan "
-            "'it'\\''s-plan.json'");
+            "'it'\\''s-planned.json'");
 }
 
 TEST_F(ExplainReportTest, LinesAndColumnsAreLimited) {

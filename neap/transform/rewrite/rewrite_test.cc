@@ -473,7 +473,8 @@ void CompareWithAllChoices(std::uint64_t seed, plan::Runtime runtime, SearchCoun
       ASSERT_TRUE(some) << some.error().ToString();
       EXPECT_LE(some->lower_bound_bytes, std::min(least, found->peak_bytes))
           << where << " " << looks;
-      EXPECT_LE(CountedClock::looks(), looks + 100);
+      // Every search that begins after the deadline looks at the clock a few times.
+      EXPECT_LE(CountedClock::looks(), looks + 200);
     }
     const auto plain = compile::FindPeak(graph, options, false);
     counts->better += found->peak_bytes < plain->peak_bytes ? 1 : 0;
