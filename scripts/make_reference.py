@@ -176,7 +176,7 @@ def boards(program):
     out = ["# Boards", "", f"Made by `{COMMAND}` from the program's table.", "",
            "RAM and flash are those of the named source: files of the public repositories of "
            "[PlatformIO](https://github.com/platformio) and of the",
-           "[Zephyr project](https://github.com/zephyrproject-rtos/zephyr). RAM is what a linker places data in by "
+           "[Zephyr project](https://github.com/zephyrproject-rtos/zephyr). RAM is the memory in which a linker places data by "
            "default. A chip may have further memories, or",
            "a limit for a single array: see its data sheet.", "",
            "| board | chip | RAM, B | flash, B | target | source |", "|---|---|--:|--:|---|---|"]
