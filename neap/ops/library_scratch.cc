@@ -121,7 +121,7 @@ LibraryScratch CmsisFullyConnected(const Subgraph& subgraph, const Op& op, const
   if (!columns) return Known(std::nullopt);
   if (columns->is_pointwise) {
     const bool each = weights->quantization && weights->quantization->scales.size() > 1;
-    return Known(Request(each ? 0 : 2 * 4 * columns->outputs));
+    return Known(Request(each ? 0 : std::int64_t{8} * columns->outputs));
   }
   if (columns->is_constant) return Known(Request(0));
   return Known(Request(target::cmsis_nn::FullyConnectedS8(target.simd, columns->outputs)));
@@ -190,7 +190,7 @@ LibraryScratch CmsisNn(const Subgraph& subgraph, const Op& op, const Target& tar
 
 Sizes WithUnpacked(const Subgraph& subgraph, const Op& op, std::int64_t bytes) {
   const Tensor* weights = Operand(subgraph, op.inputs, 1);
-  const auto requests = Request(bytes);
+  auto requests = Request(bytes);
   if (!IsOf(weights, ElementType::kInt4) || !requests) return requests;
   std::int64_t elements = 1;
   if (!weights->shape) return std::nullopt;

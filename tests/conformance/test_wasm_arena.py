@@ -44,6 +44,8 @@ def benchmark_of_mcufit():
 def predicted(neap, path, out):
     """(bytes of activations, persistent bytes) of the written model, or None where they are unknown."""
     report = neap.plan(path, "--target", "wasm32+reference", "--rewrite", "none", "-o", out, "--force")
+    if not report["delivered"]["targets"]:
+        return None
     target = report["delivered"]["targets"][0]
     assert target["name"] == "wasm32+reference"
     if target["persistent_bytes"] is None or report["refused_by_runtime"]:

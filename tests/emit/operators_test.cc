@@ -325,7 +325,10 @@ TEST(EmitOperators, RandomOperatorsComputeTheBytesOfTheExecutor) {
   Unit unit;
   int in_unit = 0;
   const char* const only = std::getenv("NEAP_EMIT_CASE");
-  for (std::size_t i = 0; i < networks; ++i) {
+  const auto cases = EmittedCases();
+  for (std::size_t i = 0; i < 8 * networks; ++i) {
+    // Operators with few kernels, such as MEAN, need more attempts until one is emitted.
+    if (i >= networks && tallies[cases[i % cases.size()]->type].emitted > 0) continue;
     if (only != nullptr && std::to_string(i) != only) continue;
     Random random(7000 + i);
     Made made = MakeNetwork(i, &random);
