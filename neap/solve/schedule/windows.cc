@@ -143,6 +143,7 @@ class WindowSearch {
     const Outcome found = SolveBelow(window.problem, limits, below);
     if (found.peak_bytes >= state_.Peak()) return false;
     std::vector<OpIndex> ops;
+    ops.reserve(found.order.size());
     for (const OpIndex op : found.order) ops.push_back(window.ops[At(op)]);
     state_.Replace(begin, ops);
     return true;
