@@ -20,7 +20,7 @@ std::int64_t ColumnOf(const Convolution& conv) {
 // Columns as a matrix: two of 16-bit numbers, or four of bytes.
 std::int64_t MatrixS8(Simd simd, const Convolution& conv) {
   if (simd == Simd::kMve) return kRowsAtOnce * RoundUp(ColumnOf(conv), kVectorBytes);
-  return 2 * 2 * RoundUp(ColumnOf(conv), 4);
+  return std::int64_t{2} * 2 * RoundUp(ColumnOf(conv), 4);
 }
 
 bool IsUndilated(const Convolution& conv) {
@@ -80,7 +80,7 @@ std::int64_t ConvolveS8(Simd simd, const Convolution& conv) {
 }
 
 std::int64_t ConvolveS16(Simd simd, const Convolution& conv) {
-  if (simd != Simd::kMve) return 2 * 2 * ColumnOf(conv);
+  if (simd != Simd::kMve) return std::int64_t{2} * 2 * ColumnOf(conv);
   return 2 * kRowsAtOnce * RoundUp(ColumnOf(conv), kVectorBytes / 2);
 }
 

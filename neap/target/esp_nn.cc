@@ -18,7 +18,7 @@ std::int64_t PointwiseS8(const Convolution& conv) {
   const std::int64_t channels = Align(conv.in_channels, 8);
   const std::int64_t pixels = AreaOf(conv.in);
   const std::int64_t input = conv.in_channels % 8 == 0 ? 0 : pixels * channels;
-  const std::int64_t turned = pixels < 8 ? 0 : 2 * 8 * channels;
+  const std::int64_t turned = pixels < 8 ? 0 : std::int64_t{2} * 8 * channels;
   return input + channels * conv.out_channels + turned + kMargin;
 }
 
@@ -52,7 +52,7 @@ std::int64_t WideS8(const Convolution& conv, std::int64_t filter) {
 
 // A filter of 3x3, channels a multiple of 16: the padded input, or a strip of it.
 std::int64_t Depthwise3x3(const Convolution& conv, std::int64_t filter) {
-  constexpr std::int64_t kMostInput = 40 * 1024;
+  constexpr std::int64_t kMaxInput = std::int64_t{40} * 1024;
   Hw pad = {2 * conv.padding.height, 2 * conv.padding.width};
   if (pad.height == 0 && pad.width == 0) {
     pad = {conv.out.height * conv.stride.height + conv.filter.height - 1 - conv.in.height,
@@ -61,7 +61,7 @@ std::int64_t Depthwise3x3(const Convolution& conv, std::int64_t filter) {
   if (pad.height == 0 && pad.width == 0) return filter + 16;
   const std::int64_t row = (conv.in.width + pad.width) * conv.in_channels;
   const std::int64_t whole = row * (conv.in.height + pad.height);
-  return filter + (whole <= kMostInput ? whole : row * conv.filter.height) + 16;
+  return filter + (whole <= kMaxInput ? whole : row * conv.filter.height) + 16;
 }
 
 // The same with channels padded to a multiple of 16, and an output to be compacted.
@@ -101,7 +101,7 @@ std::int64_t ConvolveS8(const Convolution& conv) {
 }
 
 std::int64_t DepthwiseS8(const Convolution& conv) {
-  constexpr std::int64_t kMostWide = 48 * 1024;
+  constexpr std::int64_t kMaxWide = std::int64_t{48} * 1024;
   const std::int64_t channels = conv.in_channels;
   const std::int64_t multiplier = conv.out_channels / channels;
   const std::int64_t filter = AreaOf(conv.filter) * channels * multiplier;
@@ -112,7 +112,7 @@ std::int64_t DepthwiseS8(const Convolution& conv) {
     return channels >= 12 ? Depthwise3x3Padded(conv) : WideS8(conv, filter);
   }
   const std::int64_t whole = WideS8(conv, filter);
-  if (whole - 32 <= kMostWide) return whole;
+  if (whole - 32 <= kMaxWide) return whole;
   return 2 * filter + 2 * conv.in.width * conv.filter.height * channels + 32;
 }
 
