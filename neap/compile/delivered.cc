@@ -12,6 +12,7 @@
 #include "neap/compile/settings.h"
 #include "neap/compile/stock_runtime.h"
 #include "neap/compile/tflm_memory.h"
+#include "neap/ops/tflm_scratch.h"
 
 namespace neap::compile {
 namespace {
@@ -27,6 +28,19 @@ std::vector<const target::Target*> TargetsOf(const Options& options) {
     targets.push_back(&wheel);
   }
   return targets;
+}
+
+// Whether every operator requests the same scratch on both: pointers are part of some requests.
+bool HaveEqualScratch(const Graph& graph, const target::Target& a, const target::Target& b) {
+  for (const SubgraphId id : graph.subgraphs.Ids()) {
+    for (const graph::Op& op : graph.subgraphs[id].ops) {
+      const graph::Subgraph& subgraph = graph.subgraphs[id];
+      if (ops::TflmScratchRequests(subgraph, op, a) != ops::TflmScratchRequests(subgraph, op, b)) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 // TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
@@ -82,7 +96,11 @@ Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan
   const Graph& written = delivered.edited ? *delivered.edited : graph;
   const Orders& of_written = delivered.edited ? moved->orders : orders;
   for (const target::Target* target : TargetsOf(options)) {
-    delivered.totals.push_back(TflmTotalOf(written, of_written, delivered.arena_bytes, *target));
+    std::int64_t arena_bytes = delivered.arena_bytes;
+    if (!delivered.edited && !HaveEqualScratch(graph, *options.target, *target)) {
+      arena_bytes = PlaceInTflm(graph, timeline, sizes, *target, delivered.offsets).height_bytes;
+    }
+    delivered.totals.push_back(TflmTotalOf(written, of_written, arena_bytes, *target));
   }
   return delivered;
 }

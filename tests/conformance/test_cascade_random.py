@@ -62,8 +62,8 @@ def test_random_networks(neap, request, table, tmp_path):
         whole = neap.plan(original, *kernels)
         # One byte less than it needs without tiles: clones may cost what they cost.
         written = tmp_path / "cut.tflite"
-        result = neap.run("plan", original, "--cascade", "auto", "-o", written, "--force", "--budget",
-                          whole["delivered"]["arena_bytes"] - 1, *kernels)
+        result = neap.run("plan", original, "--cascade", "auto", "-o", written, "--force",
+                          "--budget-activations", whole["delivered"]["arena_bytes"] - 1, *kernels)
         assert result.returncode in (0, 3), result.stderr.decode(errors="replace")
         if result.returncode == 3:
             continue  # nothing needs less
