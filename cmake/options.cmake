@@ -23,7 +23,10 @@ target_compile_options(neap_flags INTERFACE
   # g++ 12 reports std::string operator+ (its bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   # No float may depend on the machine that compiled it.
-  -ffp-contract=off)
+  -ffp-contract=off
+  # __FILE__ names files below the source folder: the same program from every clone, and one cache of
+  # objects for all of them.
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 target_include_directories(neap_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 if(NEAP_SANITIZE)
   # Third-party static code must be built with the same flags, hence directory-wide.
