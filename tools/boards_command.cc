@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,12 +15,14 @@
 
 #include "neap/base/bytes.h"
 #include "neap/deliver/boards.h"
+#include "neap/emit/emit.h"
 #include "neap/formats/formats.h"
 #include "neap/show/report/report.h"
 #include "neap/target/board.h"
 #include "neap/target/target.h"
 #include "tools/common.h"
 #include "tools/delivering.h"
+#include "tools/emitting.h"
 #include "tools/words.h"
 
 namespace neap::tools {
@@ -37,6 +40,18 @@ constexpr const char* kBoardsFooter =
     "\n"
     "RAM and flash are those of public board definitions (docs/reference/boards.md).\n"
     "Exit: 0 done, also where no board fits; 1 bad input or failure; 2 usage.\n";
+
+// Under TFLM a board has to hold every tensor as a whole. Emitted C streams them.
+struct CodeAnswer {
+  std::int64_t arena_bytes = 0;
+  std::int64_t stack_bytes = 0;
+  std::int64_t weights_bytes = 0;  // the least flash: without code and tables
+
+  bool FitsOn(const BoardAnswer& answer) const {
+    return arena_bytes + stack_bytes <= answer.board->ram_bytes &&
+           arena_bytes <= answer.budget_bytes && weights_bytes <= answer.board->flash_bytes;
+  }
+};
 
 struct BoardsOptions {
   ModelOptions model;
@@ -75,6 +90,40 @@ std::string AnswerText(const BoardAnswer& answer) {
                                                      KiB(answer.board->flash_bytes));
 }
 
+// nullopt: there is no such code, for the reason that `neap emit` reports.
+std::optional<CodeAnswer> AnswerOfCode(const BoardsOptions& options, formats::LoadOptions load,
+                                       bool shows_progress) {
+  load.weights = true;
+  auto source = formats::Load(options.model.input, load);
+  if (!source || source->format != formats::Format::kTflite) return std::nullopt;
+  CodeAnswer answer;
+  answer.weights_bytes = report::FlashOf(source->graph, 0).weights_bytes;
+  deliver::Words words;
+  SetEmitDefaults(&words);
+  auto planned = PlanForC(std::move(*source), words, load, shows_progress);
+  if (!planned || !FinishForC(&*planned)) return std::nullopt;
+  const auto emitted = emit::Emit(planned->source.graph, planned->plan, {});
+  if (!emitted) return std::nullopt;
+  answer.arena_bytes = emitted->arena_bytes;
+  answer.stack_bytes = emitted->stack_bytes;
+  return answer;
+}
+
+std::string CodeText(const std::optional<CodeAnswer>& code,
+                     const std::vector<BoardAnswer>& answers) {
+  if (!code) return "";
+  std::string more;
+  for (const BoardAnswer& answer : answers) {
+    if (answer.IsYes() || !code->FitsOn(answer)) continue;
+    more += fmt::format("{}{}", more.empty() ? "" : ", ", answer.board->name);
+  }
+  std::string out = fmt::format(
+      "As C code (neap emit) it needs {} B, a stack of {} B and {} of flash for weights.\n",
+      FormatCount(code->arena_bytes), FormatCount(code->stack_bytes), KiB(code->weights_bytes));
+  if (!more.empty()) out += fmt::format("Boards on which only that fits: {}.\n", more);
+  return out;
+}
+
 std::string AnswersText(const std::vector<BoardAnswer>& answers, std::int64_t reserve_bytes) {
   std::string out =
       fmt::format("Total arena beside RAM less {} for stack and other data (--reserve):\n\n",
@@ -109,7 +158,7 @@ std::string_view NameOf(Fit fit) {
   return "unknown";
 }
 
-Json AnswerJson(const BoardAnswer& answer) {
+Json AnswerJson(const BoardAnswer& answer, const std::optional<CodeAnswer>& code) {
   Json out = TableJson(*answer.board);
   const bool known = answer.fit != Fit::kUnknown;
   out["budget_bytes"] = answer.budget_bytes;
@@ -121,6 +170,7 @@ Json AnswerJson(const BoardAnswer& answer) {
   out["macs"] = answer.macs;
   out["model_macs"] = answer.model_macs;
   out["unknown"] = known ? Json(nullptr) : Json(answer.unknown);
+  out["fits_as_code"] = code ? Json(code->FitsOn(answer)) : Json(nullptr);
   return out;
 }
 
@@ -140,6 +190,7 @@ Result<int> Boards(BoardsOptions& options) {
   Json out;
   out["schema_version"] = report::kReportVersion;
   out["model"] = nullptr;
+  out["code"] = nullptr;
   out["reserve_bytes"] = options.model.words.reserve_bytes;
   out["boards"] = Json::array();
   if (options.model.input.empty()) {
@@ -156,12 +207,22 @@ Result<int> Boards(BoardsOptions& options) {
                       [&](const formats::SourceModel& model, deliver::Request* request) {
                         return DeliverWithProgress(model, shows, request);
                       }));
+  std::optional<CodeAnswer> code;
+  const bool all = std::all_of(answers.begin(), answers.end(),
+                               [](const BoardAnswer& answer) { return answer.IsYes(); });
+  if (!all) code = AnswerOfCode(options, load, shows);
   if (options.output.json) {
     out["model"] = source.path;
-    for (const BoardAnswer& answer : answers) out["boards"].push_back(AnswerJson(answer));
+    if (code) {
+      out["code"] = {{"arena_bytes", code->arena_bytes},
+                     {"stack_bytes", code->stack_bytes},
+                     {"weights_bytes", code->weights_bytes}};
+    }
+    for (const BoardAnswer& answer : answers) out["boards"].push_back(AnswerJson(answer, code));
     NEAP_CHECK_OK(Print(stdout, out.dump(2) + "\n"));
   } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(Print(stdout, AnswersText(answers, options.model.words.reserve_bytes)));
+    NEAP_CHECK_OK(Print(stdout, AnswersText(answers, options.model.words.reserve_bytes) +
+                                    CodeText(code, answers)));
   }
   return kDone;
 }

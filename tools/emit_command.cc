@@ -17,18 +17,14 @@
 #include <vector>
 
 #include "neap/base/bytes.h"
-#include "neap/base/work.h"
-#include "neap/check/check.h"
-#include "neap/deliver/deliver.h"
 #include "neap/deliver/edits.h"
 #include "neap/deliver/options.h"
 #include "neap/emit/emit.h"
-#include "neap/execute/inline_calls.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/show/report/report.h"
 #include "tools/common.h"
-#include "tools/delivering.h"
+#include "tools/emitting.h"
 #include "tools/plan_file.h"
 #include "tools/words.h"
 
@@ -60,14 +56,8 @@ struct EmitOptions {
   bool force = false;
 };
 
-// A model with all edits of a plan, and the plan.
-struct Planned {
-  formats::SourceModel source;
-  plan::Plan plan;
-};
-
-Result<Planned> ReadPlan(const EmitOptions& options, formats::LoadOptions load) {
-  Planned planned;
+Result<PlannedForC> ReadPlan(const EmitOptions& options, formats::LoadOptions load) {
+  PlannedForC planned;
   NEAP_TRY(planned.plan, LoadPlan(options.plan));
   if (options.model.dims.empty()) {
     NEAP_TRY(load.dims, ParseDims(planned.plan.dims));
@@ -84,51 +74,10 @@ Result<Planned> ReadPlan(const EmitOptions& options, formats::LoadOptions load) 
   return planned;
 }
 
-// Without other words: the plan of least RAM for the runtime of emitted C, at the model's MACs.
-void SetDefaults(deliver::Words* words) {
-  if (!words->Has("runtime")) words->runtime = "neap";
-  const bool streams = words->runtime == "neap" && words->stream.empty() &&
-                       words->cascade != "auto" && !words->keep_inputs && words->memories.empty() &&
-                       words->moves == "none" && !words->Has("order-only");
-  if (streams) words->stream = "auto";
-  if (words->max_macs_permille == 0 && words->stream == "auto" && !words->Has("max-macs")) {
-    words->max_macs_permille = 1000;
-  }
-}
-
-Result<Planned> MakePlan(const EmitOptions& options, const formats::LoadOptions& load,
-                         bool* over_budget) {
-  Planned planned;
-  NEAP_TRY(planned.source, formats::Load(options.model.input, load));
-  NEAP_TRY(deliver::Request request, deliver::RequestOf(options.model.words, planned.source, load));
-  request.sums_in_place = false;  // accumulators have no kernels in neap_rt
+Result<PlannedForC> MakePlan(const EmitOptions& options, const formats::LoadOptions& load) {
+  NEAP_TRY(formats::SourceModel source, formats::Load(options.model.input, load));
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
-  NEAP_TRY(deliver::Delivery delivery,
-           DeliverWithProgress(planned.source, shows_progress, &request));
-  planned.plan = std::move(delivery.compiled.plan);
-  planned.source = delivery.Planned(planned.source);
-  *over_budget = options.model.words.budget_bytes &&
-                 planned.plan.entries[0].arena_bytes > *options.model.words.budget_bytes;
-  return planned;
-}
-
-// The checker is independent of the planner and of the emitted files.
-Status CheckPlan(const Planned& planned) {
-  const auto violations = check::CheckPlan(planned.source.graph, planned.plan);
-  if (violations.empty()) return {};
-  return Fail(BadInput("the plan is not valid: " + violations.front()));
-}
-
-// Bodies that are called for certain take the place of their calls.
-Status WriteOutCalls(Planned* planned) {
-  const graph::SubgraphId main(0);
-  if (!execute::HasKnownCalls(planned->source.graph, main)) return {};
-  for (plan::EntryPlan& entry : planned->plan.entries) {
-    if (entry.subgraph != main || entry.stream) continue;
-    NEAP_TRY(entry, execute::InlineCalls(planned->source.graph, entry));
-  }
-  planned->source.graph = execute::InlineCalls(planned->source.graph, main);
-  return {};
+  return PlanForC(std::move(source), options.model.words, load, shows_progress);
 }
 
 Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& files) {
@@ -156,7 +105,19 @@ Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& fil
   return {};
 }
 
-std::string ReportText(const EmitOptions& options, const Planned& planned,
+// What may need less RAM; "" where all of it was given.
+std::string UntriedOptions(const EmitOptions& options) {
+  if (!options.plan.empty()) return "";
+  std::string untried;
+  if (!options.model.words.Has("input")) untried = "--input rows";
+  if (!options.model.words.Has("max-macs")) {
+    untried += untried.empty() ? "" : ", ";
+    untried += "--max-macs 1.2";
+  }
+  return untried.empty() ? "" : "not tried yet: " + untried;
+}
+
+std::string ReportText(const EmitOptions& options, const PlannedForC& planned,
                        const emit::Emitted& emitted) {
   std::string files;
   for (const emit::File& file : emitted.files) {
@@ -172,7 +133,7 @@ std::string ReportText(const EmitOptions& options, const Planned& planned,
          fmt::format("Written to {}: {}\n", report::Printable(options.folder), files);
 }
 
-std::string ReportJson(const EmitOptions& options, const Planned& planned,
+std::string ReportJson(const EmitOptions& options, const PlannedForC& planned,
                        const emit::Options& emitting, const emit::Emitted& emitted) {
   const plan::EntryPlan& entry = planned.plan.entries[0];
   nlohmann::ordered_json out;
@@ -196,11 +157,9 @@ Result<int> Emit(const EmitOptions& options) {
   formats::LoadOptions load;
   load.weights = true;
   NEAP_TRY(load.dims, ParseDims(options.model.dims));
-  bool over_budget = false;
-  NEAP_TRY(Planned planned,
-           options.plan.empty() ? MakePlan(options, load, &over_budget) : ReadPlan(options, load));
-  NEAP_CHECK_OK(CheckPlan(planned));
-  NEAP_CHECK_OK(WriteOutCalls(&planned));
+  NEAP_TRY(PlannedForC planned,
+           options.plan.empty() ? MakePlan(options, load) : ReadPlan(options, load));
+  NEAP_CHECK_OK(FinishForC(&planned));
   emit::Options emitting;
   emitting.prefix = options.prefix.empty() ? emit::PrefixOf(options.model.input) : options.prefix;
   emitting.single_file = options.single_file;
@@ -210,6 +169,7 @@ Result<int> Emit(const EmitOptions& options) {
   if (!emitted) {
     Diagnostic diagnostic = std::move(emitted).error();
     diagnostic.file = options.model.input;
+    if (diagnostic.code == ErrorCode::kOverBudget) diagnostic.hint = UntriedOptions(options);
     return Fail(std::move(diagnostic));
   }
   NEAP_CHECK_OK(WriteFiles(options, emitted->files));
@@ -276,12 +236,10 @@ int EmitCommand(std::vector<std::string> args) {
   SetDefaultText(app.get_option("--runtime"), "neap");
   SetDefaultText(app.get_option("--stream"), "auto with that runtime");
   if (const auto code = Parse(&app, std::move(args))) return *code;
-  if (options.plan.empty()) SetDefaults(&options.model.words);
+  if (options.plan.empty()) SetEmitDefaults(&options.model.words);
   if (const Status status = CheckEmitOptions(options); !status) {
     return tools::Report("emit", status.error());
   }
-  std::optional<WorkScope> work;
-  if (deliver::HasDefaultWork(options.model.words)) work.emplace(deliver::kDefaultWork);
   const Result<int> code = Emit(options);
   return code ? *code : Report("emit", code.error());
 }

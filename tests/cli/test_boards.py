@@ -53,6 +53,23 @@ class Boards(CliTest):
         self.assertIn(f"does not fit: {missing:.1f} KiB missing, the least known is "
                       f"{iot['total_arena_bytes']:,} B", text)
 
+    def test_boards_on_which_only_c_code_fits(self):
+        """What `boards` states of C code is what `emit` writes."""
+        self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "kws.tflite")
+        report = self.report_of("boards", "kws.tflite", "--cascade", "off")
+        emitted = self.report_of("emit", "kws.tflite", "-o", "net")
+        code = report["code"]
+        self.assertEqual((code["arena_bytes"], code["stack_bytes"]), (emitted["arena_bytes"], emitted["stack_bytes"]))
+        only = []
+        for board in report["boards"]:
+            fits = code["arena_bytes"] <= board["budget_bytes"] and code["weights_bytes"] <= board["flash_bytes"]
+            self.assertEqual(board["fits_as_code"], fits, board["name"])
+            if fits and not board["fits"]:
+                only.append(board["name"])
+        self.assertTrue(only)
+        text = self.expect(DONE, "boards", "kws.tflite", "--cascade", "off").stdout.decode()
+        self.assertIn(f"Boards on which only that fits: {', '.join(only)}.", text)
+
     def test_a_board_is_a_target_and_a_budget(self):
         model = self.model()
         planned = self.report_of("plan", model, "--board", "nano-33-ble", "--reserve", "20KiB")
