@@ -221,8 +221,8 @@ Result<int> Boards(BoardsOptions& options) {
     for (const BoardAnswer& answer : answers) out["boards"].push_back(AnswerJson(answer, code));
     NEAP_CHECK_OK(Print(stdout, out.dump(2) + "\n"));
   } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(Print(stdout, AnswersText(answers, options.model.words.reserve_bytes) +
-                                    CodeText(code, answers)));
+    NEAP_CHECK_OK(Print(
+        stdout, AnswersText(answers, options.model.words.reserve_bytes) + CodeText(code, answers)));
   }
   return kDone;
 }
