@@ -15,7 +15,6 @@
 
 #include "neap/base/bytes.h"
 #include "neap/deliver/boards.h"
-#include "neap/emit/emit.h"
 #include "neap/formats/formats.h"
 #include "neap/show/report/report.h"
 #include "neap/target/board.h"
@@ -41,17 +40,11 @@ constexpr const char* kBoardsFooter =
     "RAM and flash are those of public board definitions (docs/reference/boards.md).\n"
     "Exit: 0 done, also where no board fits; 1 bad input or failure; 2 usage.\n";
 
-// Under TFLM a board has to hold every tensor as a whole. Emitted C streams them.
-struct CodeAnswer {
-  std::int64_t arena_bytes = 0;
-  std::int64_t stack_bytes = 0;
-  std::int64_t weights_bytes = 0;  // the least flash: without code and tables
-
-  bool FitsOn(const BoardAnswer& answer) const {
-    return arena_bytes + stack_bytes <= answer.board->ram_bytes &&
-           arena_bytes <= answer.budget_bytes && weights_bytes <= answer.board->flash_bytes;
-  }
-};
+// Emitted C streams tensors that TFLM allocates as a whole.
+bool FitsOn(const report::CodeNeed& code, const BoardAnswer& answer) {
+  return code.arena_bytes + code.stack_bytes <= answer.board->ram_bytes &&
+         code.arena_bytes <= answer.budget_bytes && code.weights_bytes <= answer.board->flash_bytes;
+}
 
 struct BoardsOptions {
   ModelOptions model;
@@ -90,31 +83,12 @@ std::string AnswerText(const BoardAnswer& answer) {
                                                      KiB(answer.board->flash_bytes));
 }
 
-// nullopt: there is no such code, for the reason that `neap emit` reports.
-std::optional<CodeAnswer> AnswerOfCode(const BoardsOptions& options, formats::LoadOptions load,
-                                       bool shows_progress) {
-  load.weights = true;
-  auto source = formats::Load(options.model.input, load);
-  if (!source || source->format != formats::Format::kTflite) return std::nullopt;
-  CodeAnswer answer;
-  answer.weights_bytes = report::FlashOf(source->graph, 0).weights_bytes;
-  deliver::Words words;
-  SetEmitDefaults(&words);
-  auto planned = PlanForC(std::move(*source), words, load, shows_progress);
-  if (!planned || !FinishForC(&*planned)) return std::nullopt;
-  const auto emitted = emit::Emit(planned->source.graph, planned->plan, {});
-  if (!emitted) return std::nullopt;
-  answer.arena_bytes = emitted->arena_bytes;
-  answer.stack_bytes = emitted->stack_bytes;
-  return answer;
-}
-
-std::string CodeText(const std::optional<CodeAnswer>& code,
+std::string CodeText(const std::optional<report::CodeNeed>& code,
                      const std::vector<BoardAnswer>& answers) {
   if (!code) return "";
   std::string more;
   for (const BoardAnswer& answer : answers) {
-    if (answer.IsYes() || !code->FitsOn(answer)) continue;
+    if (answer.IsYes() || !FitsOn(*code, answer)) continue;
     more += fmt::format("{}{}", more.empty() ? "" : ", ", answer.board->name);
   }
   std::string out = fmt::format(
@@ -158,7 +132,7 @@ std::string_view NameOf(Fit fit) {
   return "unknown";
 }
 
-Json AnswerJson(const BoardAnswer& answer, const std::optional<CodeAnswer>& code) {
+Json AnswerJson(const BoardAnswer& answer, const std::optional<report::CodeNeed>& code) {
   Json out = TableJson(*answer.board);
   const bool known = answer.fit != Fit::kUnknown;
   out["budget_bytes"] = answer.budget_bytes;
@@ -170,7 +144,7 @@ Json AnswerJson(const BoardAnswer& answer, const std::optional<CodeAnswer>& code
   out["macs"] = answer.macs;
   out["model_macs"] = answer.model_macs;
   out["unknown"] = known ? Json(nullptr) : Json(answer.unknown);
-  out["fits_as_code"] = code ? Json(code->FitsOn(answer)) : Json(nullptr);
+  out["fits_as_code"] = code ? Json(FitsOn(*code, answer)) : Json(nullptr);
   return out;
 }
 
@@ -207,10 +181,10 @@ Result<int> Boards(BoardsOptions& options) {
                       [&](const formats::SourceModel& model, deliver::Request* request) {
                         return DeliverWithProgress(model, shows, request);
                       }));
-  std::optional<CodeAnswer> code;
+  std::optional<report::CodeNeed> code;
   const bool all = std::all_of(answers.begin(), answers.end(),
                                [](const BoardAnswer& answer) { return answer.IsYes(); });
-  if (!all) code = AnswerOfCode(options, load, shows);
+  if (!all) code = NeedOfCode(options.model.input, load, 0, shows);
   if (options.output.json) {
     out["model"] = source.path;
     if (code) {

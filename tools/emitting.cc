@@ -7,10 +7,27 @@
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
+#include "neap/emit/emit.h"
 #include "neap/execute/inline_calls.h"
+#include "neap/show/report/report.h"
 #include "tools/delivering.h"
 
 namespace neap::tools {
+namespace {
+
+// Others are refused after they have been planned.
+bool HasValuesOf8Bits(const graph::Graph& graph) {
+  for (const graph::Subgraph& subgraph : graph.subgraphs) {
+    for (const graph::Op& op : subgraph.ops) {
+      for (const graph::TensorId output : op.outputs) {
+        if (output.valid() && graph::BitsOf(subgraph.tensors[output].type) != 8) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
 
 void SetEmitDefaults(deliver::Words* words) {
   if (!words->Has("runtime")) words->runtime = "neap";
@@ -49,6 +66,25 @@ Status FinishForC(PlannedForC* planned) {
   }
   planned->source.graph = execute::InlineCalls(planned->source.graph, main);
   return {};
+}
+
+std::optional<report::CodeNeed> NeedOfCode(const std::string& path, formats::LoadOptions load,
+                                           double time_limit_seconds, bool shows_progress) {
+  load.weights = true;
+  auto source = formats::Load(path, load);
+  if (!source || !HasValuesOf8Bits(source->graph)) return std::nullopt;
+  report::CodeNeed need;
+  need.weights_bytes = report::FlashOf(source->graph, 0).weights_bytes;
+  deliver::Words words;
+  words.time_limit_seconds = time_limit_seconds;
+  SetEmitDefaults(&words);
+  auto planned = PlanForC(std::move(*source), words, load, shows_progress);
+  if (!planned || !FinishForC(&*planned)) return std::nullopt;
+  const auto emitted = emit::Emit(planned->source.graph, planned->plan, {});
+  if (!emitted) return std::nullopt;
+  need.arena_bytes = emitted->arena_bytes;
+  need.stack_bytes = emitted->stack_bytes;
+  return need;
 }
 
 }  // namespace neap::tools

@@ -3,10 +3,14 @@
 // Plans for emitted C, as `neap emit` makes them.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "neap/base/result.h"
 #include "neap/deliver/options.h"
 #include "neap/formats/formats.h"
 #include "neap/plan/plan.h"
+#include "neap/show/report/explain_report.h"
 
 namespace neap::tools {
 
@@ -16,7 +20,7 @@ struct PlannedForC {
   plan::Plan plan;
 };
 
-// Where no option says otherwise: the plan of least RAM for the runtime of emitted C, with no MAC
+// Where the options leave it open: the plan of least RAM for the runtime of emitted C, with no MAC
 // more than the model's.
 void SetEmitDefaults(deliver::Words* words);
 
@@ -27,5 +31,10 @@ Result<PlannedForC> PlanForC(formats::SourceModel source, const deliver::Words& 
 // Runs the checker, which is independent of the planner and of emitted code. Then puts bodies that
 // are called for certain in the place of their calls.
 Status FinishForC(PlannedForC* planned);
+
+// Of the model in a file, with the default options of `neap emit`. nullopt: it has no such code,
+// for the reason that `neap emit` reports. A time limit of 0 is none.
+std::optional<report::CodeNeed> NeedOfCode(const std::string& path, formats::LoadOptions load,
+                                           double time_limit_seconds, bool shows_progress);
 
 }  // namespace neap::tools

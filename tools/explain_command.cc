@@ -6,15 +6,18 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/work.h"
 #include "neap/deliver/explain.h"
 #include "neap/formats/formats.h"
 #include "neap/show/report/explain_report.h"
 #include "tools/common.h"
+#include "tools/emitting.h"
 
 namespace neap::tools {
 namespace {
@@ -104,6 +107,22 @@ Result<deliver::Explanation> MakeExplanation(const ExplainOptions& options,
   return Fail(std::move(diagnostic));
 }
 
+// Work of the plan of emitted C, beside that of the features: about 5 seconds of one core.
+constexpr std::int64_t kCodeWork = 5'000'000'000;
+
+// What is left of the time limit is for the code.
+std::optional<report::CodeNeed> CodeOf(const ExplainOptions& options,
+                                       const formats::LoadOptions& load, const Stopwatch& watch) {
+  double seconds = 0;
+  if (options.time_limit_seconds > 0) {
+    seconds = options.time_limit_seconds - watch.Seconds();
+    if (seconds <= 0) return std::nullopt;
+  }
+  const WorkScope work(kCodeWork);
+  const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
+  return NeedOfCode(options.model.input, load, seconds, shows_progress);
+}
+
 Result<int> Explain(const ExplainOptions& options) {
   const Stopwatch watch;
   NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
@@ -118,6 +137,7 @@ Result<int> Explain(const ExplainOptions& options) {
     report.dims.push_back(fmt::format("{}={}", name, value));
   }
   report.notes = source.notes;
+  if (!explanation.interrupted) report.code = CodeOf(options, load, watch);
   report.seconds = watch.Seconds();
   if (options.output.json) {
     NEAP_CHECK_OK(Print(stdout, report::ExplainJson(report)));

@@ -54,7 +54,7 @@ class Boards(CliTest):
                       f"{iot['total_arena_bytes']:,} B", text)
 
     def test_boards_on_which_only_c_code_fits(self):
-        """What `boards` states of C code is what `emit` writes."""
+        """`boards` and `emit` state the same C code."""
         self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "kws.tflite")
         report = self.report_of("boards", "kws.tflite", "--cascade", "off")
         emitted = self.report_of("emit", "kws.tflite", "-o", "net")

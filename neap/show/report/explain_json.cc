@@ -78,12 +78,18 @@ std::string ExplainJson(const ExplainReport& report) {
   for (const Feature& feature : explanation.features) {
     out["features"].push_back(FeatureJson(feature));
   }
+  out["code"] = nullptr;
+  if (report.code) {
+    out["code"] = {{"arena_bytes", report.code->arena_bytes},
+                   {"stack_bytes", report.code->stack_bytes},
+                   {"weights_bytes", report.code->weights_bytes}};
+  }
   out["next"] = Json::array();
   for (const NextStep& step : NextStepsOf(report)) {
     out["next"].push_back({{"why", NameOf(step.why)},
-                           {"feature", step.feature->label},
+                           {"feature", step.feature == nullptr ? "C code" : step.feature->label},
                            {"command", step.command},
-                           {"arena_bytes", step.feature->arena_bytes}});
+                           {"arena_bytes", step.arena_bytes}});
   }
   out["interrupted"] = explanation.interrupted;
   out["notes"] = report.notes;

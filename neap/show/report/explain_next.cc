@@ -45,15 +45,24 @@ std::string_view PlanName(NextStep::Why why) {
       return "smallest";
     case NextStep::Why::kAny:
       return "neap";
+    case NextStep::Why::kCode:
+      return "code";
   }
   return "";
 }
 
-std::string CommandOf(const ExplainReport& report, NextStep::Why why, const Feature& feature) {
+// "neap VERB MODEL" with the dimensions.
+std::string CommandFor(const ExplainReport& report, std::string_view verb) {
   const std::string& path = report.source->path;
   const bool dashed = path.size() > 1 && path.starts_with('-');
-  std::string out = "neap plan " + Quoted(dashed ? "./" + path : path);
+  std::string out = fmt::format("neap {} {}", verb, Quoted(dashed ? "./" + path : path));
   for (const std::string& dim : report.dims) out += " --dim " + Quoted(dim);
+  return out;
+}
+
+std::string CommandOf(const ExplainReport& report, NextStep::Why why, const Feature& feature) {
+  const std::string& path = report.source->path;
+  std::string out = CommandFor(report, "plan");
   for (const deliver::FeatureOption& option : feature.options) {
     out += fmt::format(" --{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
   }
@@ -67,7 +76,7 @@ std::string CommandOf(const ExplainReport& report, NextStep::Why why, const Feat
 }  // namespace
 
 std::string_view NameOf(NextStep::Why why) {
-  constexpr std::array<std::string_view, 3> kNames = {"free", "runtime", "any runtime"};
+  constexpr std::array<std::string_view, 4> kNames = {"free", "runtime", "any runtime", "code"};
   return kNames.at(static_cast<std::size_t>(why));
 }
 
@@ -88,7 +97,7 @@ std::vector<NextStep> NextStepsOf(const ExplainReport& report) {
   }
   std::vector<NextStep> steps;
   const auto add = [&](NextStep::Why why, const Feature* feature) {
-    steps.push_back({why, feature, CommandOf(report, why, *feature)});
+    steps.push_back({why, feature, feature->arena_bytes, CommandOf(report, why, *feature)});
   };
   const Feature* least = nullptr;  // that is suggested already
   if (free != nullptr && free->arena_bytes < explanation.file_order.arena_bytes) {
@@ -98,6 +107,15 @@ std::vector<NextStep> NextStepsOf(const ExplainReport& report) {
   if (runtime != nullptr && runtime->arena_bytes < file_bytes &&
       (least == nullptr || deliver::NeedsLess(*runtime, *least))) {
     add(NextStep::Why::kRuntime, least = runtime);
+  }
+  const std::int64_t total_bytes = least == nullptr               ? file_bytes
+                                   : least->total_arena_bytes < 0 ? least->arena_bytes
+                                                                  : least->total_arena_bytes;
+  if (report.code && report.code->arena_bytes < total_bytes) {
+    const std::string folder = OutputName(report.source->path, "-code");
+    steps.push_back({NextStep::Why::kCode, nullptr, report.code->arena_bytes,
+                     CommandFor(report, "emit") + " -o " + Quoted(folder)});
+    if (any != nullptr && any->runtime == plan::Runtime::kNeap) return steps;
   }
   if (any != nullptr && any->arena_bytes < (least == nullptr ? file_bytes : least->arena_bytes)) {
     add(NextStep::Why::kAny, any);

@@ -115,6 +115,22 @@ TEST_F(ExplainReportTest, NextStepsNeedLessAndLess) {
   EXPECT_THAT(text, HasSubstr("No gain: moves, tiles, worse.\n"));
 }
 
+TEST_F(ExplainReportTest, CodeTakesThePlaceOfThePlanForTheExecutor) {
+  Feature& other = Add("streams", 90);
+  other.runtime = plan::Runtime::kNeap;
+  report_.code = CodeNeed{100, 20, 5};
+  const auto steps = NextStepsOf(report_);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[1].why, NextStep::Why::kCode);
+  EXPECT_EQ(steps[1].arena_bytes, 100);
+  EXPECT_THAT(Text(),
+              HasSubstr("next, C code in place of a runtime: 100 B in all, stack 20 B, same "
+                        "MACs\n  neap emit folder/graph.json -o graph-code\n"));
+  report_.code = CodeNeed{200, 20, 5};
+  ASSERT_EQ(NextStepsOf(report_).size(), 2U);
+  EXPECT_EQ(NextStepsOf(report_)[1].why, NextStep::Why::kAny);
+}
+
 TEST_F(ExplainReportTest, WhatWasNotPlannedIsNamed) {
   Add("late", 0).state = FeatureState::kNotStarted;
   Feature& lacking = Add("lacking", 0);

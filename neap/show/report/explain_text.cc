@@ -244,8 +244,28 @@ std::string WhyText(const ExplainReport& report, const NextStep& step) {
       return fmt::format("fewest bytes on {}", RuntimeText(report.explanation->runtime));
     case NextStep::Why::kAny:
       return "fewest bytes on any runtime";
+    case NextStep::Why::kCode:
+      return "C code in place of a runtime";
   }
   return "";
+}
+
+// Of a plan of `runtime`, after its bytes.
+std::string PriceText(const Feature& feature, plan::Runtime runtime) {
+  std::string text;
+  // By this number TFLM's features are compared.
+  if (feature.total_arena_bytes >= 0) {
+    text += fmt::format(" (total {} B)", FormatCount(feature.total_arena_bytes));
+  }
+  if (feature.macs != feature.model_macs) text += fmt::format(", {} MACs", MacsText(feature));
+  if (!feature.requires_text.empty()) text += fmt::format(", {}", feature.requires_text);
+  if (runtime == plan::Runtime::kTflm && !feature.new_operators.empty()) {
+    std::string list;
+    for (const std::string& type : feature.new_operators) Append(Printable(type), &list);
+    text += ", register " + list;
+  }
+  if (feature.state == FeatureState::kUnfinished) text += " (unfinished)";
+  return text;
 }
 
 std::vector<std::string> NextLines(const ExplainReport& report, const std::vector<NextStep>& steps,
@@ -258,21 +278,13 @@ std::vector<std::string> NextLines(const ExplainReport& report, const std::vecto
                               : "next: none; no planned feature needs less");
   }
   for (const NextStep& step : steps) {
-    const Feature& feature = *step.feature;
     std::string head =
-        fmt::format("{}: {} B", WhyText(report, step), FormatCount(feature.arena_bytes));
-    // By this number TFLM's features are compared.
-    if (feature.total_arena_bytes >= 0) {
-      head += fmt::format(" (total {} B)", FormatCount(feature.total_arena_bytes));
+        fmt::format("{}: {} B", WhyText(report, step), FormatCount(step.arena_bytes));
+    if (step.feature != nullptr) {
+      head += PriceText(*step.feature, report.explanation->runtime);
+    } else {
+      head += fmt::format(" in all, stack {} B, same MACs", FormatCount(report.code->stack_bytes));
     }
-    if (feature.macs != feature.model_macs) head += fmt::format(", {} MACs", MacsText(feature));
-    if (!feature.requires_text.empty()) head += fmt::format(", {}", feature.requires_text);
-    if (report.explanation->runtime == plan::Runtime::kTflm && !feature.new_operators.empty()) {
-      std::string list;
-      for (const std::string& type : feature.new_operators) Append(Printable(type), &list);
-      head += ", register " + list;
-    }
-    if (feature.state == FeatureState::kUnfinished) head += " (unfinished)";
     for (const std::string& line : Wrapped("next, " + head, "  ")) {
       lines.push_back(Paint(style, Ink::kBold, line));
     }
