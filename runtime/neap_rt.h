@@ -258,9 +258,9 @@ void neap_average_pool_u8(const neap_op* op, const neap_work* work);
 void neap_max_pool_s8(const neap_op* op, const neap_work* work);
 void neap_max_pool_u8(const neap_op* op, const neap_work* work);
 
-/* Means over all places: of neap_drive_mean, which reads the whole image, and neap_drive_sums,
- * whose boxes are those of the input, each pixel in one of them. Sums are of values from -128 to
- * 127. */
+/* Means: of neap_drive_mean, whose window is inside the input, and of neap_drive_sums, over all
+ * places, whose boxes are those of the input, each pixel in one of them. Sums are of values from
+ * -128 to 127. */
 typedef struct neap_mean {
   int32_t places;
   int32_t fraction; /* 0: the sum is divided by `places` (AVERAGE_POOL_2D) */
@@ -349,6 +349,15 @@ typedef struct neap_concatenation {
   const uint32_t* bytes; /* of a pixel of each input */
 } neap_concatenation;
 void neap_concatenate_pixels(const neap_op* op, const neap_work* work);
+
+/* The same with inputs of other scales. The 256 values for bytes of input i, as unsigned numbers,
+ * begin at tables[first[i]]; its bytes are copied where first[i] is negative. */
+typedef struct neap_rescaled_concatenation {
+  const uint32_t* bytes;
+  const int8_t* tables;
+  const int32_t* first;
+} neap_rescaled_concatenation;
+void neap_concatenate_rescaled(const neap_op* op, const neap_work* work);
 
 /* RESIZE_NEAREST_NEIGHBOR: the row and the column of the input for each of the output. */
 typedef struct neap_nearest {

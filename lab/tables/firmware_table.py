@@ -132,10 +132,17 @@ python3 lab/tables/firmware_table.py --neap build/release/tools/neap > docs/resu
   are not cycles: QEMU has no model of pipelines, caches or wait states.
 - *equal*: inputs whose output bytes equal those of the reference kernels of TensorFlow Lite Micro (for uint8, of
   LiteRT), as `neap run` computes them.
+- *predicted*: the total arena of TFLM with CMSIS-NN, as `neap plan` reports it.
 - *fixed*: measured once with other programs, whose sources tests cannot install; RAM of TFLM is arena, stack and data.
   A prototype of emitted C had kernels of hand-written DSP instructions; `neap_rt` has portable C.
 
 Compilers: {compilers}. Optimization: -O2.
+
+## What each step saves on the Cortex-M4
+
+RAM in bytes. *TFLM* is the total arena with CMSIS-NN (`--target cortex-m4+cmsis-nn`), predicted, without stack and
+data; it runs int8 networks. The emitted forms are the whole RAM, measured.
+
 """
 
 ROW = "| {} | {} | {} | {} | {} | {} | {} |"
@@ -209,30 +216,37 @@ class Bench:
         return None
 
 
+TFLM_FORMS = {"TFLM, file order": ["--no-memory-plan", "--order", "file"], "TFLM, planned": [],
+              "TFLM, tiles": ["--cascade", "auto"]}
+
+
 def tflm_rows(bench):
-    """Arenas that TFLM allocates in total on a Cortex-M, by Neap's model of it: file order, planned, tiles."""
-    rows = []
-    for form, words in [("TFLM, file order", ["--no-memory-plan", "--order", "file"]), ("TFLM, planned", []),
-                        ("TFLM, tiles", ["--cascade", "auto"])]:
-        try:
-            report = json.loads(neap(bench.program, bench.folder, "plan", bench.model, "--runtime", "tflm", "--json",
-                                     "--quiet", *words))
-        except measure.Failure as failure:
-            print(f"{bench.network.name}: {form}: {failure}", file=sys.stderr)
-            continue
-        targets = (report.get("delivered") or {}).get("targets") or []
-        totals = [target["total_arena_bytes"] for target in targets if target["target"].startswith("cortex-m")]
-        if totals and totals[0]:
-            rows.append((form, totals[0]))
+    """Bytes that TFLM with CMSIS-NN allocates in total on a Cortex-M4, by form, as Neap predicts them."""
+    rows = {}
+    for form, words in TFLM_FORMS.items():
+        report = json.loads(neap(bench.program, bench.folder, "plan", bench.model, "--target", "cortex-m4+cmsis-nn",
+                                 "--json", "--quiet", *words))
+        rows[form] = report["delivered"]["total_arena_bytes"]
     return rows
 
 
+def summary(facts, predicted):
+    """The ablation: a row for each network."""
+    forms = [form for form, _, _ in FORMS]
+    lines = ["| network | " + " | ".join([*TFLM_FORMS, *forms]) + " |", "|---|" + "--:|" * (len(TFLM_FORMS) + len(forms))]
+    found = {(fact["network"], fact["form"]): fact["ram"]["total"] for fact in facts if fact["cpu"] == M4}
+    for network in dict.fromkeys(fact["network"] for fact in facts):
+        numbers = [predicted[network].get(form) for form in TFLM_FORMS] + [found.get((network, form)) for form in forms]
+        lines.append(f"| {network} | " + " | ".join(f"{number:,}" if number else "" for number in numbers) + " |")
+    return lines
+
+
 def tables_of(program, network, cpus, forms):
-    """Lines of the tables of one network, a table for each processor."""
+    """Lines of the tables of one network, a table for each processor; all figures; predictions for TFLM."""
     with tempfile.TemporaryDirectory(prefix="neap-firmware-table-") as folder:
         bench = Bench(program, network, pathlib.Path(folder))
         lines, facts = [], []
-        predicted = tflm_rows(bench) if network.kernels == "tflm" else []
+        predicted = tflm_rows(bench) if network.kernels == "tflm" and M4 in cpus else {}
         for cpu in cpus:
             if network.large and cpu == "cortex-m0":
                 continue
@@ -242,8 +256,8 @@ def tables_of(program, network, cpus, forms):
                 if (fixed.network, fixed.cpu) == (network.name, cpu):
                     lines.append(ROW.format(fixed.form, "fixed", fixed.ram, "", fixed.flash, fixed.instructions, ""))
             if cpu == M4:
-                for form, total in predicted:
-                    lines.append(ROW.format(form, "predicted", "", f"{total:,}", "", "", ""))
+                for form, total in predicted.items():
+                    lines.append(ROW.format(form + ", CMSIS-NN", "predicted", "", f"{total:,}", "", "", ""))
             for number, (form, _, fed) in enumerate(FORMS):
                 left_out = (not network.streams and number > 1) or (network.large and cpu != M4 and number != 1)
                 if number not in forms or left_out:
@@ -264,7 +278,7 @@ def tables_of(program, network, cpus, forms):
                 facts.append({"network": network.name, "cpu": cpu, "form": form, "board": result["board"],
                               "ram": result["ram"], "flash": result["flash"], "instructions": first, "equal": equal,
                               "functions": result["instructions"]["functions"]})
-        return lines, facts
+        return lines, facts, predicted
 
 
 def compilers():
@@ -297,14 +311,18 @@ def main():
     if absent:
         print(f"firmware_table.py: left out, as the shared models are not there: {', '.join(absent)}", file=sys.stderr)
         chosen = [network for network in chosen if network.name not in absent]
-    if not options.rows_only:
-        print(HEAD.format(compilers=compilers()), end="")
-    facts = []
+    text, facts, predicted = [], [], {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         cpus, forms = options.cpu or CPUS, options.form or list(range(len(FORMS)))
-        for lines, found in pool.map(lambda network: tables_of(program, network, cpus, forms), chosen):
-            print("\n".join(lines), flush=True)
+        for network, (lines, found, totals) in zip(
+                chosen, pool.map(lambda network: tables_of(program, network, cpus, forms), chosen)):
+            text += lines
             facts += found
+            predicted[network.name] = totals
+            print(f"{network.name}: {len(found)} rows", file=sys.stderr, flush=True)
+    if not options.rows_only:
+        text = [HEAD.format(compilers=compilers()) + "\n".join(summary(facts, predicted)), "", "## All rows", *text]
+    print("\n".join(text))
     if options.facts:
         pathlib.Path(options.facts).write_text(json.dumps(facts, indent=1) + "\n")
     return 0 if facts and all(fact["equal"].split()[0] == fact["equal"].split()[2] for fact in facts) else 1

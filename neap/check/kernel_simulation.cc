@@ -373,6 +373,12 @@ bool HoldsInput(const Subgraph& subgraph, const Op& op, std::size_t input,
     const Tensor& part = subgraph.tensors[op.inputs[i]];
     const auto bytes = graph::TensorBytes(part);
     if (!bytes || part.type != out.type) return false;
+    // Kernels of uint8 compute with scales: only equal ones leave bytes as they are.
+    const bool scaled = out.type == graph::ElementType::kUint8 && part.quantization;
+    if (scaled && (!out.quantization || part.quantization->scales != out.quantization->scales ||
+                   part.quantization->zero_points != out.quantization->zero_points)) {
+      return false;
+    }
     if (op.inputs[i] == op.inputs[input]) ++times;
     if (i == input && begin != offset_bytes) return false;
     begin += *bytes;

@@ -14,7 +14,6 @@
 namespace neap::emit {
 namespace {
 
-using graph::ElementType;
 using graph::Op;
 using graph::Tensor;
 
@@ -75,17 +74,10 @@ Result<std::vector<std::int64_t>> BiasOf(const Lowering& lowering, const Op& op,
                                          std::int32_t in_zero) {
   std::vector<std::int64_t> bias(static_cast<std::size_t>(product.outputs), 0);
   if (HasInput(op, 2)) {
-    const Tensor& tensor = InputOf(lowering, op, 2);
-    NEAP_CHECK_OK(Require(tensor.constant && tensor.data && tensor.type == ElementType::kInt32 &&
-                              tensor.data->bytes.size() == bias.size() * 4,
+    auto given = Int32sOf(InputOf(lowering, op, 2));
+    NEAP_CHECK_OK(Require(given && given->size() == bias.size(),
                           "has a bias that is not one int32 constant for each output channel"));
-    for (std::size_t i = 0; i < bias.size(); ++i) {
-      std::uint32_t value = 0;
-      for (std::size_t k = 4; k-- > 0;) {
-        value = value << 8U | std::to_integer<std::uint32_t>(tensor.data->bytes[i * 4 + k]);
-      }
-      bias[i] = static_cast<std::int32_t>(value);
-    }
+    bias = *std::move(given);
   }
   const bool unsigned_kernel = IsUint8(InputOf(lowering, op, 0));
   for (std::int64_t output = 0; output < product.outputs; ++output) {

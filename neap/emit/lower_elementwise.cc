@@ -91,82 +91,83 @@ Result<View> OutputView(Lowering& lowering, const Op& op, bool boxed) {
   return lowering.FormOf(op.outputs[0], {four[1], four[2], four[3]});
 }
 
-Result<std::vector<Call>> LowerAdd(Lowering& lowering, const Subject& subject) {
+// An operator of two operands, beside its output.
+struct Binary {
+  Call call;  // without parameters
+  std::array<Quant, 2> in;
+  Quant out;
+  Range range;
+  std::string strides;
+  std::string zeros;
+};
+
+Result<Binary> BinaryOf(Lowering& lowering, const Subject& subject, const char* kernel) {
   const Op& op = subject.op;
   NEAP_CHECK_OK(Require(op.inputs.size() == 2 && HasInput(op, 1), "expected two inputs"));
-  const Tensor& a = InputOf(lowering, op, 0);
-  const Tensor& b = InputOf(lowering, op, 1);
   const Tensor& out = OutputOf(lowering, op);
-  NEAP_CHECK_OK(Require(a.type == b.type && a.type == out.type, "has operands of several types"));
-  NEAP_TRY(const Quant a_quant, QuantOf(a));
-  NEAP_TRY(const Quant b_quant, QuantOf(b));
-  NEAP_TRY(const Quant out_quant, QuantOf(out));
-  NEAP_TRY(const Range range, OutputRange(op, out));
-  const double twice = 2 * static_cast<double>(std::max(a_quant.scale, b_quant.scale));
-  const auto a_factor = execute::MakeFixedFactor(static_cast<double>(a_quant.scale) / twice);
-  const auto b_factor = execute::MakeFixedFactor(static_cast<double>(b_quant.scale) / twice);
-  constexpr double kUnit = 1 << 20;  // operands have 20 more bits
-  const auto out_factor =
-      execute::MakeFixedFactor(twice / (kUnit * static_cast<double>(out_quant.scale)));
-  Call call;
-  call.driver = "neap_drive_pixels";
-  call.kernel = KernelFor("neap_add", out);
+  NEAP_CHECK_OK(Require(
+      InputOf(lowering, op, 0).type == out.type && InputOf(lowering, op, 1).type == out.type,
+      "has operands of several types"));
+  Binary binary;
+  NEAP_TRY(binary.in[0], QuantOf(InputOf(lowering, op, 0)));
+  NEAP_TRY(binary.in[1], QuantOf(InputOf(lowering, op, 1)));
+  NEAP_TRY(binary.out, QuantOf(out));
+  NEAP_TRY(binary.range, OutputRange(op, out));
   NEAP_TRY(const View to, OutputView(lowering, op, subject.boxed));
   NEAP_TRY(const Operand first, OperandOf(lowering, op.inputs[0], op.outputs[0], to));
   NEAP_TRY(const Operand second, OperandOf(lowering, op.inputs[1], op.outputs[0], to));
-  call.views = {to, first.view, second.view};
-  call.taps = 2;
-  call.params =
-      Params{"neap_add",
-             InitialiserOf({InitialiserOf({StrideOf(first), StrideOf(second)}),
-                            InitialiserOf({Number(a_quant.zero), Number(b_quant.zero)}),
-                            InitialiserOf({Number(a_factor.fraction), Number(b_factor.fraction)}),
-                            InitialiserOf({Number(a_factor.shift), Number(b_factor.shift)}),
-                            ops::Is(op, ops::OpKind::kSub) ? "-1" : "1",
-                            Number(out_factor.fraction), Number(out_factor.shift),
-                            Number(out_quant.zero), Number(range.low), Number(range.high)})};
-  return std::vector<Call>{call};
+  binary.call.driver = "neap_drive_pixels";
+  binary.call.kernel = KernelFor(kernel, out);
+  binary.call.views = {to, first.view, second.view};
+  binary.call.taps = 2;
+  binary.strides = InitialiserOf({StrideOf(first), StrideOf(second)});
+  binary.zeros = InitialiserOf({Number(binary.in[0].zero), Number(binary.in[1].zero)});
+  return binary;
+}
+
+Result<std::vector<Call>> LowerAdd(Lowering& lowering, const Subject& subject) {
+  NEAP_TRY(Binary binary, BinaryOf(lowering, subject, "neap_add"));
+  const auto& [a, b] = binary.in;
+  const double twice = 2 * static_cast<double>(std::max(a.scale, b.scale));
+  const auto a_factor = execute::MakeFixedFactor(static_cast<double>(a.scale) / twice);
+  const auto b_factor = execute::MakeFixedFactor(static_cast<double>(b.scale) / twice);
+  constexpr double kUnit = 1 << 20;  // operands have 20 more bits
+  const auto out_factor =
+      execute::MakeFixedFactor(twice / (kUnit * static_cast<double>(binary.out.scale)));
+  binary.call.params = Params{
+      "neap_add",
+      InitialiserOf({binary.strides, binary.zeros,
+                     InitialiserOf({Number(a_factor.fraction), Number(b_factor.fraction)}),
+                     InitialiserOf({Number(a_factor.shift), Number(b_factor.shift)}),
+                     ops::Is(subject.op, ops::OpKind::kSub) ? "-1" : "1",
+                     Number(out_factor.fraction), Number(out_factor.shift), Number(binary.out.zero),
+                     Number(binary.range.low), Number(binary.range.high)})};
+  return std::vector<Call>{std::move(binary.call)};
 }
 
 Result<std::vector<Call>> LowerMul(Lowering& lowering, const Subject& subject) {
-  const Op& op = subject.op;
-  NEAP_CHECK_OK(Require(op.inputs.size() == 2 && HasInput(op, 1), "expected two inputs"));
-  const Tensor& a = InputOf(lowering, op, 0);
-  const Tensor& b = InputOf(lowering, op, 1);
-  const Tensor& out = OutputOf(lowering, op);
-  NEAP_CHECK_OK(Require(a.type == b.type && a.type == out.type, "has operands of several types"));
-  NEAP_TRY(const Quant a_quant, QuantOf(a));
-  NEAP_TRY(const Quant b_quant, QuantOf(b));
-  NEAP_TRY(const Quant out_quant, QuantOf(out));
-  NEAP_TRY(const Range range, OutputRange(op, out));
+  NEAP_TRY(Binary binary, BinaryOf(lowering, subject, "neap_mul"));
+  const auto& [a, b] = binary.in;
   // LiteRT, the reference of uint8, computes the factor in single precision.
-  const double real =
-      IsUint8(out) ? static_cast<double>(a_quant.scale * b_quant.scale / out_quant.scale)
-                   : static_cast<double>(a_quant.scale) * static_cast<double>(b_quant.scale) /
-                         static_cast<double>(out_quant.scale);
+  const double real = IsUint8(OutputOf(lowering, subject.op))
+                          ? static_cast<double>(a.scale * b.scale / binary.out.scale)
+                          : static_cast<double>(a.scale) * static_cast<double>(b.scale) /
+                                static_cast<double>(binary.out.scale);
   const auto factor = execute::MakeFixedFactor(real);
-  Call call;
-  call.driver = "neap_drive_pixels";
-  call.kernel = KernelFor("neap_mul", out);
-  NEAP_TRY(const View to, OutputView(lowering, op, subject.boxed));
-  NEAP_TRY(const Operand first, OperandOf(lowering, op.inputs[0], op.outputs[0], to));
-  NEAP_TRY(const Operand second, OperandOf(lowering, op.inputs[1], op.outputs[0], to));
-  call.views = {to, first.view, second.view};
-  call.taps = 2;
-  call.params = Params{
-      "neap_mul", InitialiserOf({InitialiserOf({StrideOf(first), StrideOf(second)}),
-                                 InitialiserOf({Number(a_quant.zero), Number(b_quant.zero)}),
-                                 Number(factor.fraction), Number(factor.shift),
-                                 Number(out_quant.zero), Number(range.low), Number(range.high)})};
-  return std::vector<Call>{call};
+  binary.call.params =
+      Params{"neap_mul", InitialiserOf({binary.strides, binary.zeros, Number(factor.fraction),
+                                        Number(factor.shift), Number(binary.out.zero),
+                                        Number(binary.range.low), Number(binary.range.high)})};
+  return std::vector<Call>{std::move(binary.call)};
 }
 
-// The outputs of an element-wise operator for all 256 bytes, by the executor.
-Result<std::vector<std::int64_t>> TableOf(const Lowering& lowering, const Op& op) {
+}  // namespace
+
+Result<std::vector<std::int64_t>> TableOf(const Lowering& lowering, const Op& op, TensorId input) {
   graph::Graph graph;
   graph::Subgraph one;
   constexpr std::int64_t kBytes = 256;
-  for (const TensorId tensor : {op.inputs[0], op.outputs[0]}) {
+  for (const TensorId tensor : {input, op.outputs[0]}) {
     Tensor copy = lowering.Tensor(tensor);
     copy.shape = Shape{kBytes};
     copy.constant = false;
@@ -174,6 +175,7 @@ Result<std::vector<std::int64_t>> TableOf(const Lowering& lowering, const Op& op
     one.tensors.push_back(std::move(copy));
   }
   Op copy = op;
+  if (ops::Is(op, ops::OpKind::kConcatenation)) copy.attributes["axis"] = std::int64_t{0};
   copy.inputs = {TensorId(0)};
   copy.outputs = {TensorId(1)};
   one.ops.push_back(std::move(copy));
@@ -193,11 +195,13 @@ Result<std::vector<std::int64_t>> TableOf(const Lowering& lowering, const Op& op
   return table;
 }
 
+namespace {
+
 Result<std::vector<Call>> LowerTable(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
   NEAP_CHECK_OK(Require(IsByte(InputOf(lowering, op, 0)) && IsByte(OutputOf(lowering, op)),
                         "is not of 8 bits"));
-  auto table = TableOf(lowering, op);
+  auto table = TableOf(lowering, op, op.inputs[0]);
   if (!table) {
     // The error would name an operator of a graph that the user does not know.
     return Fail(BadInput(table.error().message));

@@ -203,10 +203,14 @@ Result<std::vector<Call>> LowerPad(Lowering& lowering, const Subject& subject) {
   return LowerAxes(lowering, subject, 0, 0, fill);
 }
 
-// Pieces of a pixel, of which the inputs may have different scales in uint8 alone.
-Result<std::vector<Call>> LowerConcatenation(Lowering& lowering, const Subject& subject) {
-  const Op& op = subject.op;
-  NEAP_CHECK_OK(RequireBytes(lowering, op));
+// A concatenation as an image of `outer` pixels of `inner` bytes.
+struct Pieces {
+  std::int64_t outer = 1;
+  std::int64_t inner = 1;
+  bool by_channel = false;  // along the last dimension
+};
+
+Result<Pieces> PiecesOf(const Lowering& lowering, const Op& op) {
   const Tensor& out = OutputOf(lowering, op);
   NEAP_CHECK_OK(Require(ops::IntegerAttribute(op, "fused_activation_function", 0) == 0,
                         "has a fused activation"));
@@ -215,57 +219,106 @@ Result<std::vector<Call>> LowerConcatenation(Lowering& lowering, const Subject& 
   std::int64_t axis = ops::IntegerAttribute(op, "axis", 0);
   if (axis < 0) axis += rank;
   NEAP_CHECK_OK(Require(axis >= 0 && axis < rank, "has an axis that its output does not have"));
-  NEAP_TRY(const Quant out_quant, QuantOf(out));
-  std::int64_t outer = 1;
-  std::int64_t inner = 1;
-  for (std::int64_t d = 0; d < rank; ++d) {
-    (d < axis ? outer : inner) *= shape[static_cast<std::size_t>(d)];
-  }
   for (const TensorId input : op.inputs) {
     NEAP_CHECK_OK(Require(input.valid() && lowering.Tensor(input).type == out.type,
                           "has inputs of several types"));
-    NEAP_TRY(const Quant quant, QuantOf(lowering.Tensor(input)));
-    NEAP_CHECK_OK(
-        Require(!IsUint8(out) || (quant.scale == out_quant.scale && quant.zero == out_quant.zero),
-                "has uint8 inputs of other scales than its output"));
   }
+  Pieces pieces;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    (d < axis ? pieces.outer : pieces.inner) *= shape[static_cast<std::size_t>(d)];
+  }
+  pieces.by_channel = axis == rank - 1;
+  return pieces;
+}
+
+// The output's bytes for those of `input`; empty: the same. Only kernels of uint8 rescale.
+Result<std::vector<std::int64_t>> RescalingOf(const Lowering& lowering, const Op& op,
+                                              TensorId input) {
+  const Tensor& out = OutputOf(lowering, op);
+  NEAP_TRY(const Quant from, QuantOf(lowering.Tensor(input)));
+  NEAP_TRY(const Quant to, QuantOf(out));
+  if (!IsUint8(out) || (from.scale == to.scale && from.zero == to.zero)) {
+    return std::vector<std::int64_t>();
+  }
+  return TableOf(lowering, op, input);
+}
+
+// Input after input, each one stretch of the output.
+Result<std::vector<Call>> ConcatenateWhole(Lowering& lowering, const Subject& subject) {
+  const Op& op = subject.op;
   std::vector<Call> calls;
-  if (outer == 1 && !subject.boxed) {
-    std::int64_t at = 0;
-    for (const TensorId input : op.inputs) {
-      const std::int64_t bytes = *graph::TensorBytes(lowering.Tensor(input));
+  std::int64_t at = 0;
+  for (const TensorId input : op.inputs) {
+    const std::int64_t bytes = *graph::TensorBytes(lowering.Tensor(input));
+    NEAP_TRY(auto table, RescalingOf(lowering, op, input));
+    if (table.empty()) {
       NEAP_TRY(auto copy, CopyOf(lowering, input, op.outputs[0], 0, at, bytes));
       for (Call& call : copy) calls.push_back(std::move(call));
-      at += bytes;
+    } else {
+      Call call;
+      call.driver = "neap_drive_pixels";
+      call.kernel = "neap_lookup";
+      NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {1, 1, bytes, at}));
+      NEAP_TRY(const View from, lowering.FormOf(input, {1, 1, bytes}));
+      call.views = {to, from};
+      call.taps = 1;
+      const std::string name = "t" + std::to_string(input.value()) + "_rescaled";
+      call.params =
+          Params{"neap_table", InitialiserOf({lowering.Add(name, "int8_t", std::move(table)),
+                                              InitialiserOf({Number(bytes), "1"})})};
+      calls.push_back(std::move(call));
     }
-    return calls;
+    at += bytes;
   }
-  // Along channels of an image as the plan has it, or of an image of `outer` pixels.
+  return calls;
+}
+
+// Along channels of an image as the plan has it, or of an image of `outer` pixels.
+Result<std::vector<Call>> ConcatenatePixels(Lowering& lowering, const Subject& subject,
+                                            const Pieces& pieces) {
+  const Op& op = subject.op;
   NEAP_TRY(View to, lowering.ImageOf(op.outputs[0]));
-  const bool channels = axis == rank - 1 && to.pixel_bytes == inner;
-  if (!channels) {
-    NEAP_TRY(to, lowering.FormOf(op.outputs[0], {outer, 1, inner}));
+  if (!pieces.by_channel || to.pixel_bytes != pieces.inner) {
+    NEAP_TRY(to, lowering.FormOf(op.outputs[0], {pieces.outer, 1, pieces.inner}));
   }
   Call call;
   call.driver = "neap_drive_pixels";
   call.kernel = "neap_concatenate_pixels";
   call.views = {to};
   std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> tables;
+  std::vector<std::int64_t> first;
   for (const TensorId input : op.inputs) {
-    const std::int64_t bytes = *graph::TensorBytes(lowering.Tensor(input)) / outer;
+    const std::int64_t bytes = *graph::TensorBytes(lowering.Tensor(input)) / pieces.outer;
     NEAP_TRY(View from, lowering.ImageOf(input));
     if (from.height != to.height || from.width != to.width) {
       NEAP_TRY(from, lowering.FormOf(input, {to.height, to.width, bytes}));
     }
+    NEAP_TRY(const auto table, RescalingOf(lowering, op, input));
+    first.push_back(table.empty() ? -1 : static_cast<std::int64_t>(tables.size()));
+    tables.insert(tables.end(), table.begin(), table.end());
     sizes.push_back(bytes);
     call.views.push_back(from);
   }
   call.taps = static_cast<std::int64_t>(sizes.size());
-  const std::string name = "op" + std::to_string(subject.id.value()) + "_pieces";
-  call.params = Params{"neap_concatenation",
-                       InitialiserOf({lowering.Add(name, "uint32_t", std::move(sizes))})};
-  calls.push_back(std::move(call));
-  return calls;
+  const std::string name = "op" + std::to_string(subject.id.value());
+  const std::string bytes = lowering.Add(name + "_pieces", "uint32_t", std::move(sizes));
+  call.params = Params{"neap_concatenation", InitialiserOf({bytes})};
+  if (!tables.empty()) {
+    call.kernel = "neap_concatenate_rescaled";
+    call.params =
+        Params{"neap_rescaled_concatenation",
+               InitialiserOf({bytes, lowering.Add(name + "_tables", "int8_t", std::move(tables)),
+                              lowering.Add(name + "_first", "int32_t", std::move(first))})};
+  }
+  return std::vector<Call>{call};
+}
+
+Result<std::vector<Call>> LowerConcatenation(Lowering& lowering, const Subject& subject) {
+  NEAP_CHECK_OK(RequireBytes(lowering, subject.op));
+  NEAP_TRY(const Pieces pieces, PiecesOf(lowering, subject.op));
+  if (pieces.outer == 1 && !subject.boxed) return ConcatenateWhole(lowering, subject);
+  return ConcatenatePixels(lowering, subject, pieces);
 }
 
 Result<std::vector<Call>> LowerResize(Lowering& lowering, const Subject& subject) {

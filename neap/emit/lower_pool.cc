@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN over all places.
+// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -31,43 +31,115 @@ execute::FixedFactor MeanFactor(const Quant& in, const Quant& out, std::int64_t 
   return factor;
 }
 
-Result<std::vector<Call>> LowerMean(Lowering& lowering, const Subject& subject) {
-  const Op& op = subject.op;
-  NEAP_CHECK_OK(Require(ops::IsMeanOfPlaces(lowering.subgraph(), op),
-                        "is a mean, but not of 8 bits over all rows and columns of one image"));
+// Output pixel (y, x) is the mean of the `height` x `width` pixels of the input from
+// (y * height, x * width) on.
+struct MeanShape {
+  std::int64_t rows = 1;  // of the output
+  std::int64_t columns = 1;
+  std::int64_t height = 1;  // of the window
+  std::int64_t width = 1;
+  std::int64_t channels = 1;
+
+  std::int64_t places() const { return height * width; }
+};
+
+// Neighbouring dimensions that are all reduced or all kept count as one. From the innermost on,
+// they are channels, then alternately reduced and kept.
+Result<MeanShape> MeanOfStretches(const graph::Shape& shape, const std::vector<bool>& reduced) {
+  std::vector<std::int64_t> stretches = {1};
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] == 1) continue;
+    if (reduced[d] != (stretches.size() % 2 == 0)) stretches.push_back(1);
+    stretches.back() *= shape[d];
+  }
+  constexpr std::size_t kMaxStretches = 5;
+  NEAP_CHECK_OK(Require(stretches.size() <= kMaxStretches,
+                        "is a mean over more than two separate stretches"));
+  stretches.resize(kMaxStretches, 1);
+  if (stretches[3] == 1) return MeanShape{stretches[2], 1, 1, stretches[1], stretches[0]};
+  return MeanShape{stretches[4], stretches[2], stretches[3], stretches[1], stretches[0]};
+}
+
+// Over rows, columns or both of one image, as plans see it; otherwise by stretches.
+Result<MeanShape> MeanShapeOf(const graph::Shape& shape, const std::vector<bool>& reduced) {
+  const bool image = shape.size() == 4 && shape[0] == 1 && !reduced[3];
+  if (!image) return MeanOfStretches(shape, reduced);
+  return MeanShape{reduced[1] ? 1 : shape[1], reduced[2] ? 1 : shape[2], reduced[1] ? shape[1] : 1,
+                   reduced[2] ? shape[2] : 1, shape[3]};
+}
+
+// All places for AVERAGE_POOL_2D, of which the caller knows it.
+Result<std::vector<bool>> ReducedDimensions(const Lowering& lowering, const Op& op) {
+  const std::size_t rank = InputOf(lowering, op, 0).shape->size();
+  if (ops::Is(op, ops::OpKind::kAveragePool2d)) return std::vector<bool>{false, true, true, false};
+  NEAP_CHECK_OK(Require(HasInput(op, 1), "lacks axes"));
+  const auto axes = Int32sOf(InputOf(lowering, op, 1));
+  NEAP_CHECK_OK(Require(axes.has_value(), "has axes that are not constants"));
+  std::vector<bool> reduced(rank, false);
+  for (std::int64_t axis : *axes) {
+    if (axis < 0) axis += static_cast<std::int64_t>(rank);
+    NEAP_CHECK_OK(Require(axis >= 0 && axis < static_cast<std::int64_t>(rank),
+                          "has an axis that its input does not have"));
+    reduced[static_cast<std::size_t>(axis)] = true;
+  }
+  return reduced;
+}
+
+// The tensor as an image of this size: as the plan has it, if that is the same.
+Result<View> ImageOfSize(Lowering& lowering, graph::TensorId tensor, std::int64_t height,
+                         std::int64_t width, std::int64_t channels) {
+  NEAP_TRY(View view, lowering.ImageOf(tensor));
+  if (view.height == height && view.width == width && view.pixel_bytes == channels) return view;
+  return lowering.FormOf(tensor, {height, width, channels});
+}
+
+Result<Mean> MeanOf(const Lowering& lowering, const Op& op, std::int64_t places) {
   const Tensor& in = InputOf(lowering, op, 0);
   const Tensor& out = OutputOf(lowering, op);
   NEAP_TRY(const Quant in_quant, QuantOf(in));
   NEAP_TRY(const Quant out_quant, QuantOf(out));
-  const plan::StreamImage image = plan::ImageOf(in);
-  const std::int64_t places = image.height * image.width;
-  const bool pools = ops::Is(op, ops::OpKind::kAveragePool2d);
-  Range range = IsUint8(out) ? Range{0, 255} : Range{-128, 127};
-  if (pools) {
-    NEAP_TRY(range, OutputRange(op, out));
-  }
-  const execute::FixedFactor factor =
-      pools ? execute::FixedFactor{} : MeanFactor(in_quant, out_quant, places);
-  NEAP_CHECK_OK(Require(pools || factor.fraction > 0, "has scales whose ratio is out of range"));
-  Call call;
-  call.driver = "neap_drive_mean";
-  call.kernel = "neap_finish_mean";
+  // Sums have 32 bits.
+  constexpr std::int64_t kMaxPlaces = 1 << 22;
+  NEAP_CHECK_OK(Require(places >= 1 && places <= kMaxPlaces, "is a mean of nothing or too many"));
   Mean mean;
   mean.places = places;
-  mean.fraction = factor.fraction;
-  mean.shift = factor.shift;
+  Range range = IsUint8(out) ? Range{0, 255} : Range{-128, 127};
+  if (ops::Is(op, ops::OpKind::kAveragePool2d)) {
+    NEAP_TRY(range, OutputRange(op, out));
+  } else {
+    const execute::FixedFactor factor = MeanFactor(in_quant, out_quant, places);
+    NEAP_CHECK_OK(Require(factor.fraction > 0, "has scales whose ratio is out of range"));
+    mean.fraction = factor.fraction;
+    mean.shift = factor.shift;
+  }
   mean.in_zero = in_quant.zero - (IsUint8(in) ? 128 : 0);
   mean.out_zero = out_quant.zero;
   mean.low = range.low;
   mean.high = range.high;
-  mean.end_row = image.height;
-  mean.end_column = image.width;
   mean.flips = IsUint8(in);
-  call.mean = mean;
-  NEAP_TRY(const View from, lowering.ImageOf(op.inputs[0]));
-  const std::int64_t channels = from.pixel_bytes;
-  NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {1, 1, channels}));
+  return mean;
+}
+
+Result<std::vector<Call>> LowerMean(Lowering& lowering, const Subject& subject) {
+  const Op& op = subject.op;
+  const Tensor& in = InputOf(lowering, op, 0);
+  NEAP_CHECK_OK(Require(IsByte(in) && in.type == OutputOf(lowering, op).type, "is not of 8 bits"));
+  NEAP_TRY(const auto reduced, ReducedDimensions(lowering, op));
+  NEAP_TRY(const MeanShape shape, MeanShapeOf(*in.shape, reduced));
+  Call call;
+  call.driver = "neap_drive_mean";
+  call.kernel = "neap_finish_mean";
+  NEAP_TRY(call.mean, MeanOf(lowering, op, shape.places()));
+  NEAP_TRY(const View from, ImageOfSize(lowering, op.inputs[0], shape.rows * shape.height,
+                                        shape.columns * shape.width, shape.channels));
+  NEAP_TRY(const View to,
+           ImageOfSize(lowering, op.outputs[0], shape.rows, shape.columns, shape.channels));
   call.views = {to, from};
+  call.window = Window{.padding = lowering.Filled(0, 1),
+                       .height = shape.height,
+                       .width = shape.width,
+                       .stride_y = shape.height,
+                       .stride_x = shape.width};
   return std::vector<Call>{call};
 }
 

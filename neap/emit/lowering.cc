@@ -129,6 +129,23 @@ std::int64_t SignedByte(std::byte byte) {
   return value > 127 ? value - 256 : value;
 }
 
+std::optional<std::vector<std::int64_t>> Int32sOf(const Tensor& tensor) {
+  if (!tensor.constant || !tensor.data || tensor.type != graph::ElementType::kInt32 ||
+      tensor.compressed) {
+    return std::nullopt;
+  }
+  const auto bytes = tensor.data->bytes;
+  std::vector<std::int64_t> values;
+  for (std::size_t at = 0; at + 4 <= bytes.size(); at += 4) {
+    std::uint32_t value = 0;
+    for (std::size_t k = 4; k-- > 0;) {
+      value = value << 8U | std::to_integer<std::uint32_t>(bytes[at + k]);
+    }
+    values.push_back(static_cast<std::int32_t>(value));
+  }
+  return values;
+}
+
 std::string Number(std::int64_t value) { return std::to_string(value); }
 
 std::string InitialiserOf(std::initializer_list<std::string> members) {

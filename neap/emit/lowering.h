@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -85,6 +86,11 @@ struct LowerRow {
   LowerFunction lower;
 };
 
+// The outputs of an operator of one byte for all 256 bytes of `input`, by the executor: of an
+// element-wise operator, or of a concatenation of that input alone.
+Result<std::vector<std::int64_t>> TableOf(const Lowering& lowering, const graph::Op& op,
+                                          graph::TensorId input);
+
 // Families, one file each.
 std::span<const LowerRow> ConvRows();
 std::span<const LowerRow> PoolRows();
@@ -106,5 +112,7 @@ std::string InitialiserOf(std::initializer_list<std::string> members);
 std::string Number(std::int64_t value);
 // As int8_t, from -128 to 127.
 std::int64_t SignedByte(std::byte byte);
+// The values of an int32 constant; nullopt: it is none.
+std::optional<std::vector<std::int64_t>> Int32sOf(const graph::Tensor& tensor);
 
 }  // namespace neap::emit

@@ -24,12 +24,13 @@ constexpr Frame kFrames[] = {
     {"neap_average_pool_s8", 48},
     {"neap_average_pool_u8", 48},
     {"neap_concatenate_pixels", 32},
+    {"neap_concatenate_rescaled", 32},
     {"neap_conv_s8", 160},
     {"neap_conv_u8", 176},
     {"neap_copy_pixels", 32},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 144},
-    {"neap_drive_mean", 104},
+    {"neap_drive_mean", 112},
     {"neap_drive_nearest", 88},
     {"neap_drive_pixels", 88},
     {"neap_drive_planes", 104},
@@ -69,7 +70,8 @@ std::int64_t StackBytes(const Program& program) {
   for (const Segment& segment : program.segments) {
     for (const Call& call : segment.calls) {
       std::int64_t below = call.kernel.empty() ? 0 : FrameOf(call.kernel) + kLeaf;
-      if (call.window) below = std::max(below, FrameOf("neap_find_taps") + kLeaf);
+      const bool finds_taps = call.window && call.driver != "neap_drive_mean";
+      if (finds_taps) below = std::max(below, FrameOf("neap_find_taps") + kLeaf);
       deepest = std::max(deepest, FrameOf(call.driver) + below);
     }
   }

@@ -179,6 +179,7 @@ class Streamed {
     take(step.rows, &first_row, &end_row);
     take(step.columns, &first_column, &end_column);
     call->driver = "neap_drive_sums";
+    call->window.reset();
     const std::int64_t size = ops::SumBytesOf(subgraph_, subgraph_.ops[step.op]);
     call->mean->first_row = first_row;
     call->mean->first_column = first_column;

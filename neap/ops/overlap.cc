@@ -241,6 +241,12 @@ std::optional<OverlapRule> Below(std::int64_t distance) {
   return OverlapRule{OverlapRule::Kind::kStartsBelow, distance};
 }
 
+bool HaveEqualScales(const Tensor& a, const Tensor& b) {
+  if (!a.quantization || !b.quantization) return !a.quantization && !b.quantization;
+  return a.quantization->scales == b.quantization->scales &&
+         a.quantization->zero_points == b.quantization->zero_points;
+}
+
 // No order of accesses is known then.
 bool OnlyCopies(const Subject& s) { return s.library == KernelLibrary::kCopies; }
 
@@ -260,6 +266,10 @@ std::optional<OverlapRule> overlap::Concatenation(const Subject& s) {
   for (std::size_t i = 0; i < s.op.inputs.size(); ++i) {
     const Tensor* part = graph::Operand(s.subgraph, s.op.inputs, i);
     if (part == nullptr || !part->shape || part->type != s.out.type) return std::nullopt;
+    // Kernels of uint8 bring their inputs to the scale of the output: no copy.
+    if (part->type == graph::ElementType::kUint8 && !HaveEqualScales(*part, s.out)) {
+      return std::nullopt;
+    }
     if (i == s.input) return OverlapRule{OverlapRule::Kind::kHoldsInput, at * s.out_bytes};
     // Twice the same tensor has no one place.
     if (s.op.inputs[i] == s.op.inputs[s.input]) return std::nullopt;

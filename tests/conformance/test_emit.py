@@ -35,6 +35,13 @@ MODELS = {
     "tensorflow+tflite-micro/micro_speech_quantized.tflite": "tflm",
     "tensorflow+tflite-micro/person_detect.tflite": "tflm",
 }
+# Float inputs and outputs behind QUANTIZE and DEQUANTIZE: without those (--integer-io both).
+FLOAT_INTERFACE = {
+    "mit-han-lab+tinyengine/mcunet_detection.tflite": "tflm",
+    "terryky+tflite_gles_app/face_detection_front_128_full_integer_quant.tflite": "litert",
+    "terryky+tflite_gles_app/pose_detection_128x128_integer_quant.tflite": "litert",
+}
+RUNTIMES = {**MODELS, **FLOAT_INTERFACE}
 SHORT = [name for name in MODELS if name.startswith(("mlcommons", "newwhite", "tensorflow", "sipeed"))]
 # Plans of all kinds. None of them may be refused; streams need a first operator that reads in parts.
 WAYS = {
@@ -51,7 +58,7 @@ SEEDS = {False: range(1, 3), True: range(1, 6)}
 
 def pytest_generate_tests(metafunc):
     if "model" in metafunc.fixturenames:
-        models = list(MODELS) if metafunc.config.getoption("--long") else SHORT
+        models = list(RUNTIMES) if metafunc.config.getoption("--long") else SHORT
         found = [name for name in models if (SHARED / "models" / name).exists()]
         metafunc.parametrize("model", found or [pytest.param("", marks=pytest.mark.skip(f"no models in {SHARED}"))])
 
@@ -66,10 +73,15 @@ def runs(request):
 def test_emitted(neap, model, way, runs, table, tmp_path, request):
     if shutil.which("gcc") is None:
         pytest.skip("there is no gcc")
-    runtime = MODELS[model]
+    runtime = RUNTIMES[model]
     pytest.importorskip("ai_edge_litert" if runtime == "litert" else "tflite_micro")
     seeds = SEEDS[request.config.getoption("--long")]
     path = SHARED / "models" / model
+    if model in FLOAT_INTERFACE:
+        path = tmp_path / "integer.tflite"
+        written = neap.run("plan", SHARED / "models" / model, "--integer-io", "both", "--order", "file", "--rewrite", "none",
+                           "--runtime", "ideal", "-o", path)
+        assert written.returncode == 0, written.stderr.decode()
     if model not in runs:
         runs[model] = stock(runtime, path, tmp_path, seeds)
     if runs[model] is None:

@@ -60,7 +60,7 @@ def test_emulated_boards(neap, table, model, way):
 
 
 def used_bytes(neap, model, target):
-    """What arena_used_bytes() reports: the arena less what TFLM needs only while it allocates."""
+    """The number of arena_used_bytes(): the arena without bytes that only AllocateTensors needs."""
     report = neap.plan(path_of(model), "--target", target, "--no-memory-plan", "--order", "file", "--rewrite", "none")
     (found,) = (row for row in report["delivered"]["targets"] if row["name"] == target)
     return report["delivered"]["arena_bytes"] + found["persistent_bytes"]

@@ -88,6 +88,57 @@ class PlansTest(EmitTest):
             self.expect_equal(network, model, seeds=(1,))
 
 
+class MemoriesTest(EmitTest):
+    """Plans with two memories: a pointer for each, copies between them by a function of the caller."""
+
+    def plan_with_a_move(self, model):
+        """A plan of two memories in which a tensor of the first moves to the second. The planner does not make such
+        plans yet; the checker knows them."""
+        self.expect(DONE, "plan", model, "--runtime", "neap", "--memory", "fast=32KiB,bw=8", "slow=256KiB,bw=1", "--plan",
+                    "plan.json", "--quiet")
+        plan = json.loads((self.folder / "plan.json").read_text())
+        (entry,) = plan["entries"]
+        overlapping = {overlap[key] for overlap in entry["overlaps"] for key in ("input", "output")}
+        moved = next(place for place in entry["tensors"] if place["memory"] == 0 and place["tensor"] not in overlapping
+                     and place["last"] - place["first"] > 1)
+        slot = moved["first"] + 1  # the move comes before the step that had this number
+        for item in [*entry["tensors"], *entry["scratch"], *entry["overlaps"]]:
+            for key, later in (("first", 0), ("last", 1), ("slot", 0)):  # `last` is one behind
+                if key in item and item[key] >= slot + later:
+                    item[key] += 1
+        second = {**moved, "memory": 1, "offset": (entry["memory_bytes"][1] + 15) // 16 * 16, "first": slot}
+        moved["last"] = slot + 1
+        entry["tensors"].append(second)
+        entry["memory_bytes"][1] = second["offset"] + second["bytes"]
+        entry["steps"].insert(slot, {"subgraph": 0, "move": moved["tensor"]})
+        entry["arena_bytes"] = sum(entry["memory_bytes"])
+        self.write_json("moved.json", plan)
+        return moved["bytes"]
+
+    def test_copies_between_memories_go_through_a_hook(self):
+        model = self.small()
+        copied = self.plan_with_a_move(model)
+        network = self.emit(model, "out", "--plan", "moved.json")
+        self.give_seeds(network, model, (1, 2))
+        # Without a function of the caller: memmove.
+        self.assertEqual(network.compile("gcc"), "")
+        self.assertEqual(network.run((1, 2)), "")
+        (network.folder / "hook.c").write_text(
+            "#include <stdio.h>\n#include <string.h>\nvoid dma(void *to, const void *from, size_t bytes);\n"
+            "void dma(void *to, const void *from, size_t bytes) {\n"
+            '  FILE *log = fopen("log", "a");\n  fprintf(log, "%zu\\n", bytes);\n  fclose(log);\n'
+            "  memmove(to, from, bytes);\n}\n")
+        self.assertEqual(network.compile("gcc", "-DNET_COPY=dma"), "")
+        self.assertEqual(network.run((1, 2), "hook.c"), "")
+        # Each seed runs once as a whole and once in steps.
+        self.assertEqual((network.folder / "log").read_text().split(), [str(copied)] * 4)
+        # Negative control: a hook that copies nothing changes the output.
+        (network.folder / "hook.c").write_text(
+            "#include <stddef.h>\nvoid dma(void *to, const void *from, size_t bytes);\n"
+            "void dma(void *to, const void *from, size_t bytes) { (void)to; (void)from; (void)bytes; }\n")
+        self.assertIn("output differs", network.run((1, 2), "hook.c"))
+
+
 class CompilersTest(EmitTest):
     def test_all_compilers_accept_it_without_a_warning(self):
         model = self.small()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "neap/base/check.h"
@@ -153,14 +154,82 @@ std::vector<SegmentPlacement> Arranged(const Network& network, const SegmentPlac
   return both;
 }
 
+// Whether a segment stores a lane as a tensor, all pixels and no sums: it may be anywhere then.
+bool IsWhole(const Network& network, const Placed& lane, bool whole_segment) {
+  const int producer = network.image(lane.image).producer;
+  const bool sums = !whole_segment && producer >= 0 && network.node(producer).sums;
+  return !sums && lane.rings.size() == 1 && lane.rings[0].pixels == network.Pixels(lane.image);
+}
+
+// The lowest offset below `height` where `bytes` bytes meet none of `taken`; -1: none.
+std::int64_t LowestGap(std::vector<std::pair<std::int64_t, std::int64_t>> taken, std::int64_t bytes,
+                       std::int64_t height) {
+  std::sort(taken.begin(), taken.end());
+  std::int64_t at = 0;
+  for (const auto& [from, to] : taken) {
+    if (at + bytes <= from) break;
+    at = std::max(at, to);
+  }
+  return at + bytes <= height ? at : -1;
+}
+
+// The same segment without a copy before it: tensors stay where they are, and its lanes, all of
+// them whole, are in gaps below `height`. nullopt: it has rings, or there is no gap. Not for a
+// segment that runs by channel, whose plane has a place of its own.
+std::optional<SegmentPlacement> Staying(const Network& network, SegmentPlacement placement,
+                                        const std::map<int, std::int64_t>& places,
+                                        bool whole_segment, std::int64_t height) {
+  if (!placement.later.empty()) return std::nullopt;
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+  std::map<std::int64_t, int> planes;  // of the given placement, by offset
+  for (std::size_t p = 0; p < placement.planes.size(); ++p) {
+    Placed& placed = placement.planes[p];
+    const auto at = places.find(placed.image);
+    if (at == places.end()) return std::nullopt;
+    if (p < placement.dying) planes[placed.rings[0].offset] = placed.image;
+    placed.rings[0].offset = at->second;
+    taken.emplace_back(at->second, at->second + network.image(placed.image).shape.bytes());
+  }
+  for (Placed& lane : placement.lanes) {
+    if (!IsWhole(network, lane, whole_segment)) return std::nullopt;
+    const std::int64_t bytes = network.image(lane.image).shape.bytes();
+    // In the place of an input of equal size.
+    const auto over = planes.find(lane.rings[0].offset);
+    if (over != planes.end() && network.image(over->second).shape.bytes() == bytes) {
+      lane.rings[0].offset = places.at(over->second);
+      continue;
+    }
+    lane.rings[0].offset = LowestGap(taken, bytes, height);
+    if (lane.rings[0].offset < 0) return std::nullopt;
+    taken.emplace_back(lane.rings[0].offset, lane.rings[0].offset + bytes);
+  }
+  placement.bytes = 0;
+  for (const auto& [from, to] : taken) placement.bytes = std::max(placement.bytes, to);
+  return placement;
+}
+
 class Assembler {
  public:
   Assembler(const Network& network, const std::vector<SegmentChoice>& segments, StreamInput input)
       : network_(network), segments_(segments), input_(input) {}
 
+  // Tensors that stay where they are save copies, but may be in the way of later segments.
   Assembled Make() {
-    result_.heights.assign(network_.images.size(), 1);
     for (const SegmentChoice& choice : segments_) AddPart(choice);
+    Assembled moving = Make(false);
+    Assembled staying = Make(true);
+    const bool better = staying.arena_bytes != moving.arena_bytes
+                            ? staying.arena_bytes < moving.arena_bytes
+                            : staying.stream.cycles < moving.stream.cycles;
+    return better ? std::move(staying) : std::move(moving);
+  }
+
+ private:
+  Assembled Make(bool stays) {
+    stays_ = stays;
+    result_ = {};
+    places_.clear();
+    result_.heights.assign(network_.images.size(), 1);
     // Copies last: they may use the memory of the highest segment.
     result_.arena_bytes = 0;
     std::int64_t touched = 0;
@@ -186,7 +255,6 @@ class Assembler {
     return std::move(result_);
   }
 
- private:
   // A segment before its place is known.
   struct Part {
     const SegmentChoice* choice = nullptr;
@@ -220,7 +288,12 @@ class Assembler {
     std::int64_t best_height = -1;
     std::int64_t best_copied = 0;
     for (const SegmentPlacement& given : part.placements) {
-      for (const SegmentPlacement& placement : Arranged(network_, given, places_)) {
+      std::vector<SegmentPlacement> arranged = Arranged(network_, given, places_);
+      if (stays_ && moves_planes && !part.choice->by_channel) {
+        auto staying = Staying(network_, given, places_, part.choice->whole, result_.arena_bytes);
+        if (staying) arranged.push_back(*std::move(staying));
+      }
+      for (const SegmentPlacement& placement : arranged) {
         if (placement.bytes > result_.arena_bytes) continue;
         std::vector<Plane> planes;
         for (const Placed& placed : placement.planes) {
@@ -361,6 +434,7 @@ class Assembler {
   const std::vector<SegmentChoice>& segments_;
   StreamInput input_;
   std::vector<Part> parts_;
+  bool stays_ = false;
   std::map<int, std::int64_t> places_;  // of images between segments
   Assembled result_;
 };

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks emitted as C, many in one translation unit, compiled with AddressSanitizer and UBSan and
+// run. Each arena is exactly its size between pages without access and is poisoned before a run.
+// Outputs are compared with those of the executor, after runs as a whole and in steps.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "neap/emit/emit.h"
+#include "neap/execute/evaluate.h"
+#include "neap/execute/inputs.h"
+
+namespace neap::emit::test {
+
+namespace fs = std::filesystem;
+
+inline bool HasCompiler() { return std::system("cc --version > /dev/null 2>&1") == 0; }
+
+// A number of an environment variable, for long runs.
+inline int FromEnvironment(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+constexpr const char* kPrelude = R"(#define _DEFAULT_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+struct feed { const unsigned char *at; size_t bytes; };
+static int feed_row(void *user, int row, int8_t *dst) {
+  struct feed *feed = (struct feed *)user;
+  memcpy(dst, feed->at + (size_t)row * feed->bytes, feed->bytes);
+  return 0;
+}
+static unsigned char *guarded(size_t bytes) {
+  const size_t page = 65536, size = (bytes + page - 1) / page * page;
+  unsigned char *base = (unsigned char *)mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED || mprotect(base + page, size, PROT_READ | PROT_WRITE) != 0) exit(3);
+  return base + page + (size - bytes) / 4 * 4;
+}
+)";
+
+// What a network is compared with.
+struct Expected {
+  const graph::Graph& graph;
+  execute::Kernels kernels = execute::Kernels::kTflm;
+  int seeds = 2;
+};
+
+// Writes the C function check_<name>, which runs a network on all seeds.
+class CheckWriter {
+ public:
+  CheckWriter(std::string name, const Expected& expected, const plan::Plan& plan)
+      : name_(std::move(name)),
+        main_(expected.graph.subgraphs[graph::SubgraphId(0)]),
+        expected_(expected) {
+    for (const char c : name_) upper_ += static_cast<char>(std::toupper(c));
+    if (plan.entries[0].stream) input_ = plan.entries[0].stream->input;
+  }
+
+  // "": the executor cannot run the network.
+  std::string Text() {
+    for (int seed = 0; seed < expected_.seeds; ++seed) {
+      if (!AddSeed(seed)) return "";
+    }
+    return arrays_ + "static int check_" + name_ +
+           "(void) {\n  int result;\n  struct feed feed = {0, 0};\n" +
+           "  unsigned char *arena = guarded(" + upper_ +
+           "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n" + body_ + "  return 0;\n}\n";
+  }
+
+ private:
+  static std::string Port(const char* what, std::size_t count, std::size_t index) {
+    return count == 1 ? what : std::string(what) + "_" + std::to_string(index);
+  }
+
+  void AddArray(const std::string& name, const std::vector<std::byte>& bytes) {
+    arrays_ += "static const unsigned char " + name + "[] = {";
+    for (const std::byte byte : bytes) arrays_ += std::to_string(std::to_integer<int>(byte)) + ",";
+    arrays_ += "};\n";
+  }
+
+  bool AddSeed(int seed) {
+    const auto inputs = execute::RandomInputs(main_, static_cast<std::uint64_t>(seed), 1 << 28);
+    if (!inputs) return false;
+    execute::EvaluateOptions options;
+    options.kernels = expected_.kernels;
+    const auto outputs = execute::Evaluate(expected_.graph, graph::SubgraphId(0), *inputs, options);
+    if (!outputs) return false;
+    const std::string suffix = "_" + std::to_string(seed) + "_";
+    for (std::size_t i = 0; i < inputs->size(); ++i) {
+      AddArray(name_ + "_in" + suffix + std::to_string(i), (*inputs)[i].bytes);
+    }
+    for (std::size_t i = 0; i < outputs->size(); ++i) {
+      AddArray(name_ + "_out" + suffix + std::to_string(i), (*outputs)[i].bytes);
+    }
+    for (const bool steps : {false, true}) AddRun(suffix, inputs->size(), outputs->size(), steps);
+    return true;
+  }
+
+  void AddRun(const std::string& suffix, std::size_t inputs, std::size_t outputs, bool steps) {
+    body_ += std::string("  memset(arena, ") + (steps ? "0x5A" : "0xA5") + ", " + upper_ +
+             "_ARENA_BYTES);\n";
+    std::string arguments = "arena";
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const std::string in = name_ + "_in" + suffix + std::to_string(i);
+      if (input_ == plan::StreamInput::kExternal) {
+        arguments += ", (const void *)" + in;
+      } else if (input_ == plan::StreamInput::kRows) {
+        const graph::Shape& shape = *main_.tensors[main_.inputs[0]].shape;
+        body_ += "  feed.at = " + in + "; feed.bytes = sizeof(" + in + ") / " +
+                 std::to_string(shape.size() == 4 ? shape[1] : 1) + ";\n";
+        arguments += ", (" + name_ + "_row_fn)feed_row, &feed";
+      } else {
+        body_ += "  memcpy(" + name_ + "_" + Port("input", inputs, i) + "(arena), " + in +
+                 ", sizeof(" + in + "));\n";
+      }
+    }
+    const std::string rows = input_ == plan::StreamInput::kRows ? "_rows(" : "(";
+    if (steps) {
+      body_ += "  " + name_ + "_begin(arena);\n  do result = " + name_ + "_step" + rows +
+               arguments + "); while (result == " + upper_ + "_MORE);\n";
+    } else {
+      body_ += "  result = " + name_ + "_run" + rows + arguments + ");\n";
+    }
+    body_ += "  if (result != 0) return 1;\n";
+    for (std::size_t i = 0; i < outputs; ++i) {
+      const std::string out = name_ + "_out" + suffix + std::to_string(i);
+      body_ += "  if (memcmp(" + name_ + "_" + Port("output", outputs, i) + "(arena), " + out +
+               ", sizeof(" + out + ")) != 0) return 2;\n";
+    }
+  }
+
+  std::string name_;
+  std::string upper_;
+  const graph::Subgraph& main_;
+  const Expected& expected_;
+  plan::StreamInput input_ = plan::StreamInput::kResident;
+  std::string arrays_;
+  std::string body_;
+};
+
+class Unit {
+ public:
+  // Networks are compiled and run, `max_networks` together, when so many are there and by Run().
+  // The files stay where `keeps_files`.
+  Unit(const std::string& name, int max_networks, bool keeps_files = false)
+      : folder_(fs::path(::testing::TempDir()) / ("emit_" + name + "_" + std::to_string(getpid()))),
+        max_networks_(max_networks),
+        keeps_files_(keeps_files) {
+    fs::create_directories(folder_);
+  }
+  ~Unit() {
+    if (!keeps_files_) fs::remove_all(folder_);
+  }
+  Unit(const Unit&) = delete;
+  Unit& operator=(const Unit&) = delete;
+
+  // `graph`: what the plan is about. The program prints `what` where outputs differ. False, without
+  // an error: the executor does not run `expected`. Fails with the reason of Emit().
+  Result<bool> Add(const graph::Graph& graph, const plan::Plan& plan, const Expected& expected,
+                   const std::string& what) {
+    Options options;
+    options.prefix = "n" + std::to_string(count_++);
+    NEAP_TRY(const Emitted emitted, Emit(graph, plan, options));
+    const std::string check = CheckWriter(options.prefix, expected, plan).Text();
+    if (check.empty()) return false;
+    for (const File& file : emitted.files) Write(file.name, file.bytes);
+    text_ += "#include \"" + options.prefix + ".c\"\n" + check;
+    calls_ += "  if ((result = check_" + options.prefix + "()) != 0) { printf(\"" + what +
+              ": %d\\n\", result); ++failures; }\n";
+    if (++waiting_ >= max_networks_) Run();
+    return true;
+  }
+
+  // Compiles and runs the networks that were added since the last time.
+  void Run() {
+    if (waiting_ == 0) return;
+    Write("unit.c", std::string(kPrelude) + text_ +
+                        "int main(void) {\n  int failures = 0, result;\n" + calls_ +
+                        "  return failures != 0;\n}\n");
+    text_.clear();
+    calls_.clear();
+    waiting_ = 0;
+    // The files of the runtime are compiled once.
+    for (const auto& file : fs::directory_iterator(folder_ / "neap_rt")) {
+      const fs::path& path = file.path();
+      if (path.extension() != ".c" || !compiled_.insert(path.string()).second) continue;
+      ASSERT_EQ(Shell(kCompile + "-c neap_rt/" + path.filename().string() + " -o " +
+                      path.stem().string() + ".o"),
+                0);
+    }
+    ASSERT_EQ(Shell(kCompile + "unit.c *.o -o unit"), 0);
+    EXPECT_EQ(Shell("./unit"), 0);
+    // Tables of networks that have run.
+    for (const auto& file : fs::directory_iterator(folder_)) {
+      const std::string name = file.path().filename().string();
+      const bool table = name[0] == 'n' && (name.ends_with(".c") || name.ends_with(".h"));
+      if (table && !keeps_files_ && !::testing::Test::HasFailure()) fs::remove(file.path());
+    }
+  }
+
+ private:
+  void Write(const std::string& name, const std::string& text) {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  int Shell(const std::string& command) const {
+    return std::system(("cd '" + folder_.string() + "' && " + command).c_str());
+  }
+
+  inline static const std::string kCompile =
+      "cc -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -fsanitize=address,undefined "
+      "-fno-sanitize-recover=all -I. ";
+
+  fs::path folder_;
+  int max_networks_;
+  bool keeps_files_;
+  int count_ = 0;
+  int waiting_ = 0;
+  std::string text_;
+  std::string calls_;
+  std::set<std::string> compiled_;
+};
+
+}  // namespace neap::emit::test
