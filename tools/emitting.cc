@@ -9,6 +9,7 @@
 #include "neap/deliver/deliver.h"
 #include "neap/emit/emit.h"
 #include "neap/execute/inline_calls.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/show/report/report.h"
 #include "tools/delivering.h"
 
@@ -46,6 +47,10 @@ Result<PlannedForC> PlanForC(formats::SourceModel source, const deliver::Words& 
   if (deliver::HasDefaultWork(words)) work.emplace(deliver::kDefaultWork);
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, source, load));
   request.sums_in_place = false;  // accumulators have no kernels in neap_rt
+  if (request.compile.runtime == plan::Runtime::kNeap &&
+      request.compile.kernels == ops::KernelLibrary::kNone) {
+    request.compile.kernels = ops::kNeapRt;
+  }
   NEAP_TRY(deliver::Delivery delivery, DeliverWithProgress(source, shows_progress, &request));
   PlannedForC planned;
   planned.plan = std::move(delivery.compiled.plan);

@@ -10,6 +10,8 @@
 
 #include "neap/check/kernel_tape.h"
 #include "neap/check/library_kernels.h"
+#include "neap/check/neap_rt_kernels.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/resize.h"
 #include "neap/ops/window.h"
@@ -282,6 +284,7 @@ bool WalkForward(const Subgraph& subgraph, const Op& op, std::size_t input, cons
 // By one library; false: its kernel is not known.
 bool Walk(const Subgraph& subgraph, const Op& op, std::size_t input, const Sizes& sizes,
           ops::KernelLibrary library, Tape* tape) {
+  if (library == ops::kNeapRt) return WalkNeapRt(subgraph, op, input, tape);
   switch (library) {
     case ops::KernelLibrary::kTflmReference:
     case ops::KernelLibrary::kNeap:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "neap/check/window_walk.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/window.h"
 
@@ -19,32 +20,8 @@ using ops::KernelLibrary;
 using ops::OpKind;
 using ops::Window;
 
-// One image of a window operator: where it begins in input and output, in bytes, which are elements
-// here.
-struct Image {
-  const Window& w;
-  std::int64_t in = 0;
-  std::int64_t out = 0;
-};
-
-// The window of a pixel, `width` channels from `channel` on.
-void ReadWindow(const Image& image, std::int64_t y, std::int64_t x, std::int64_t channel,
-                std::int64_t width, Tape* tape) {
-  const Window& w = image.w;
-  for (std::int64_t ky = 0; ky < w.kernel_height; ++ky) {
-    const std::int64_t row = y * w.stride_height - w.pad_top + ky * w.dilation_height;
-    if (row < 0 || row >= w.in_height) continue;
-    for (std::int64_t kx = 0; kx < w.kernel_width; ++kx) {
-      const std::int64_t column = x * w.stride_width - w.pad_left + kx * w.dilation_width;
-      if (column < 0 || column >= w.in_width) continue;
-      const std::int64_t first = image.in + (row * w.in_width + column) * w.in_channels + channel;
-      tape->Read(first, first + width);
-    }
-  }
-}
-
 // arm_convolve_s8: columns of `buffers` pixels, then their outputs.
-void WalkIm2col(const Image& image, std::int64_t buffers, Tape* tape) {
+void WalkIm2col(const WindowImage& image, std::int64_t buffers, Tape* tape) {
   const Window& w = image.w;
   std::int64_t filled = 0;
   std::int64_t out = image.out;
@@ -152,7 +129,7 @@ bool WalkConvolution(const Subgraph& subgraph, const Op& op, const Window& w, Ke
 // arm_depthwise_conv_s8_opt with MVE.
 void WalkChannelBlocks(const Window& w, Tape* tape) {
   constexpr std::int64_t kChannels = 124;
-  const Image image{w};
+  const WindowImage image{w};
   for (std::int64_t channel = 0; channel < w.in_channels; channel += kChannels) {
     const std::int64_t width = std::min(kChannels, w.in_channels - channel);
     std::int64_t pixel = 0;
@@ -167,7 +144,7 @@ void WalkChannelBlocks(const Window& w, Tape* tape) {
 }
 
 // Pixel by pixel: `width` outputs of a channel or of `width` channels, then the next.
-void WalkPixels(const Image& image, std::int64_t width, bool of_one_channel, Tape* tape) {
+void WalkPixels(const WindowImage& image, std::int64_t width, bool of_one_channel, Tape* tape) {
   const Window& w = image.w;
   const std::int64_t multiplier = w.out_channels / w.in_channels;
   std::int64_t out = image.out;
@@ -221,7 +198,7 @@ void WalkAveragePool(const Window& w, KernelLibrary library, Tape* tape) {
   const std::int64_t width = library == KernelLibrary::kCmsisNnScalar ? 1
                              : library == KernelLibrary::kCmsisNnDsp  ? w.out_channels
                                                                       : 16;
-  const Image image{w};
+  const WindowImage image{w};
   std::int64_t out = 0;
   for (std::int64_t y = 0; y < w.out_height && tape->Intact(); ++y) {
     for (std::int64_t x = 0; x < w.out_width; ++x, out += w.out_channels) {
@@ -237,7 +214,7 @@ void WalkAveragePool(const Window& w, KernelLibrary library, Tape* tape) {
 // arm_max_pool_s8: the window's first element is copied to the output, in any order of bytes, and
 // the others are compared with it there.
 void WalkMaxPool(const Window& w, Tape* tape) {
-  const Image image{w};
+  const WindowImage image{w};
   std::int64_t out = 0;
   for (std::int64_t y = 0; y < w.out_height && tape->Intact(); ++y) {
     for (std::int64_t x = 0; x < w.out_width; ++x) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neap/check/kernel_simulation.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/window.h"
 
@@ -92,7 +93,7 @@ graph::Shape FullShape(const Op& op, const graph::Shape& in, const graph::Shape&
 
 // Whether the library's kernel is one plain copy for each stretch of bytes.
 bool CopiesPieces(const Op& op, ops::KernelLibrary library) {
-  return library == ops::KernelLibrary::kNeap ||
+  return library == ops::KernelLibrary::kNeap || library == ops::kNeapRt ||
          (library != ops::KernelLibrary::kNone && Is(op, OpKind::kSlice));
 }
 
@@ -158,7 +159,9 @@ bool MayBePiece(const Subgraph& subgraph, const Op& op, std::size_t output,
 bool HandsOver(const Op& op, std::size_t input, ops::KernelLibrary library) {
   if (!Is(op, OpKind::kIf) || op.bodies.size() != 2) return false;
   if (library == ops::KernelLibrary::kNone) return false;
-  if (ops::Includes(library, ops::KernelLibrary::kNeap)) return false;
+  if (ops::Includes(library, ops::KernelLibrary::kNeap) || ops::Includes(library, ops::kNeapRt)) {
+    return false;
+  }
   if (input == 0 || input >= op.inputs.size() || op.inputs[input] == op.inputs[0]) return false;
   return std::find(op.captures.begin(), op.captures.end(), op.inputs[input]) == op.captures.end();
 }

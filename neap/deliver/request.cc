@@ -9,6 +9,7 @@
 #include "neap/base/limits.h"
 #include "neap/deliver/options.h"
 #include "neap/io/file.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/plan/profile.h"
 #include "neap/target/target.h"
 #include "neap/transform/rewrite/rewrite.h"
@@ -339,8 +340,9 @@ Status CheckOverlap(const Words& words, plan::Runtime runtime) {
   if (!kernels || *kernels == ops::KernelLibrary::kNone) return {};
   const bool neap = runtime == plan::Runtime::kNeap;
   const bool other = runtime == plan::Runtime::kLitert || runtime == plan::Runtime::kOnnxRuntime ||
-                     (neap ? *kernels != ops::KernelLibrary::kNeap
-                           : ops::Includes(*kernels, ops::KernelLibrary::kNeap));
+                     (neap ? *kernels != ops::KernelLibrary::kNeap && *kernels != ops::kNeapRt
+                           : ops::Includes(*kernels, ops::KernelLibrary::kNeap) ||
+                                 ops::Includes(*kernels, ops::kNeapRt));
   if (!other) return {};
   return Fail(UsageError(words.Named("overlap") + " " + words.overlap + " is not applicable to " +
                          words.Named("runtime") + " " + std::string(plan::ProfileOf(runtime).name) +

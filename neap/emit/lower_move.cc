@@ -12,6 +12,7 @@
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/resize.h"
 #include "neap/ops/window.h"
@@ -172,7 +173,7 @@ Result<std::vector<Call>> LowerSplit(Lowering& lowering, const Subject& subject)
   for (std::size_t output = 0; output < op.outputs.size(); ++output) {
     if (!op.outputs[output].valid()) continue;
     // A piece that is one stretch of the input may be there already.
-    const auto view = ops::ViewRuleOf(lowering.subgraph(), op, output, ops::KernelLibrary::kNeap);
+    const auto view = ops::ViewRuleOf(lowering.subgraph(), op, output, ops::kNeapRt);
     if (view && !subject.boxed) {
       const std::int64_t bytes = *graph::TensorBytes(lowering.Tensor(op.outputs[output]));
       auto copy =

@@ -6,6 +6,7 @@
 
 #include "neap/emit/segments.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/ops/overlap.h"
 #include "neap/ops/traits.h"
 
@@ -44,7 +45,7 @@ bool IsPermitted(const Subgraph& subgraph, const graph::Op& op, const plan::Over
     if (op.inputs[i] != overlap.input) continue;
     if (overlap.kind == plan::OverlapKind::kHoldsOutput) {
       for (std::size_t o = 0; o < op.outputs.size(); ++o) {
-        const auto view = ops::ViewRuleOf(subgraph, op, o, ops::KernelLibrary::kNeap);
+        const auto view = ops::ViewRuleOf(subgraph, op, o, ops::kNeapRt);
         if (op.outputs[o] == overlap.output && view && view->input == i &&
             view->bytes == overlap.bytes) {
           return true;
@@ -52,7 +53,7 @@ bool IsPermitted(const Subgraph& subgraph, const graph::Op& op, const plan::Over
       }
       continue;
     }
-    const auto rule = ops::OverlapRuleOf(subgraph, op, i, ops::KernelLibrary::kNeap);
+    const auto rule = ops::OverlapRuleOf(subgraph, op, i, ops::kNeapRt);
     if (!rule) continue;
     const bool below = rule->kind == ops::OverlapRule::Kind::kStartsBelow;
     if (below && overlap.kind == plan::OverlapKind::kStartsBelow && rule->bytes <= overlap.bytes) {

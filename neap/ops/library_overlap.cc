@@ -15,11 +15,6 @@ using graph::Tensor;
 
 // Bytes are elements: all kernels here are of 8 bits.
 
-// A kernel reads `lowest` and what is above it when it has written the output up to `written`.
-void Note(std::int64_t written, std::int64_t lowest, std::int64_t* distance) {
-  if (lowest != kNever) *distance = std::max(*distance, written - lowest);
-}
-
 // Images of the input and output, one behind the other.
 struct Images {
   std::int64_t count = 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/ops/overlap.h"
+#include "neap/ops/neap_rt.h"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +22,7 @@ using graph::Subgraph;
 using graph::Tensor;
 
 // Sets before their parts: NameOf() takes the first that fits.
-constexpr std::array<KernelLibraryInfo, 8> kLibraries = {{
+constexpr std::array<KernelLibraryInfo, 9> kLibraries = {{
     {KernelLibrary::kCopies, "copies", "any library: only copies that stay where they are"},
     {KernelLibrary::kTflmReference, "tflm-reference",
      "TensorFlow Lite Micro's reference kernels; not CMSIS-NN, not ESP-NN"},
@@ -31,6 +32,7 @@ constexpr std::array<KernelLibraryInfo, 8> kLibraries = {{
     {KernelLibrary::kCmsisNnMve, "cmsis-nn-mve", "CMSIS-NN on Cortex-M55 and M85"},
     {KernelLibrary::kEspNn, "esp-nn", "ESP-NN in C (ESP32, ESP32-C3); not the ESP32-S3"},
     {KernelLibrary::kNeap, "neap", "Neap's own executor (neap run)"},
+    {kNeapRt, "neap-rt", "the runtime of emitted C (neap emit)"},
 }};
 
 using overlap::kNever;
@@ -203,26 +205,6 @@ std::int64_t PadDistance(const Shape& in, const Shape& out, const std::vector<st
   return distance.Bytes();
 }
 
-// The amounts of padding before each dimension of a PAD whose second input is a constant.
-std::optional<std::vector<std::int64_t>> PaddingsBefore(const Tensor* paddings, std::size_t rank) {
-  if (paddings == nullptr || !paddings->data) return std::nullopt;
-  const auto bytes = paddings->data->bytes;
-  const auto element = static_cast<std::size_t>(ElementBytes(*paddings));
-  const bool integers =
-      paddings->type == graph::ElementType::kInt32 || paddings->type == graph::ElementType::kInt64;
-  if (!integers || bytes.size() != rank * 2 * element) return std::nullopt;
-  std::vector<std::int64_t> before;
-  for (std::size_t d = 0; d < rank; ++d) {
-    std::uint64_t value = 0;
-    for (std::size_t k = element; k-- > 0;) {
-      value = value << 8U | std::to_integer<std::uint64_t>(bytes[d * 2 * element + k]);
-    }
-    before.push_back(element == 4 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(value))
-                                  : static_cast<std::int64_t>(value));
-  }
-  return before;
-}
-
 using overlap::Subject;
 
 // MEAN over height and width of one image: all sums before the first write, in Neap alone.
@@ -251,6 +233,26 @@ bool HaveEqualScales(const Tensor& a, const Tensor& b) {
 bool OnlyCopies(const Subject& s) { return s.library == KernelLibrary::kCopies; }
 
 }  // namespace
+
+std::optional<std::vector<std::int64_t>> overlap::PaddingsBefore(const Tensor* paddings,
+                                                                 std::size_t rank) {
+  if (paddings == nullptr || !paddings->data) return std::nullopt;
+  const auto bytes = paddings->data->bytes;
+  const auto element = static_cast<std::size_t>(ElementBytes(*paddings));
+  const bool integers =
+      paddings->type == graph::ElementType::kInt32 || paddings->type == graph::ElementType::kInt64;
+  if (!integers || bytes.size() != rank * 2 * element) return std::nullopt;
+  std::vector<std::int64_t> before;
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::uint64_t value = 0;
+    for (std::size_t k = element; k-- > 0;) {
+      value = value << 8U | std::to_integer<std::uint64_t>(bytes[d * 2 * element + k]);
+    }
+    before.push_back(element == 4 ? static_cast<std::int32_t>(static_cast<std::uint32_t>(value))
+                                  : static_cast<std::int64_t>(value));
+  }
+  return before;
+}
 
 // Every input of a concatenation along the outermost dimension that is not 1 is one piece of the
 // output.
@@ -411,13 +413,15 @@ namespace {
 std::optional<OverlapRule> RuleOf(Subject subject, KernelLibrary library) {
   const auto rule_of = RowOf(KindOf(subject.op)).overlap;
   subject.library = library;
-  const bool has_own = Includes(KernelLibrary::kCmsisNn | KernelLibrary::kEspNn, library);
+  const bool has_own = Includes(KernelLibrary::kCmsisNn | KernelLibrary::kEspNn | kNeapRt, library);
   if (has_own) {
-    // Its runtime is TensorFlow Lite Micro, whose kernels copy.
+    // Kernels that copy are TensorFlow Lite Micro's, or do the same.
     subject.library = KernelLibrary::kCopies;
     if (const auto copies = rule_of == nullptr ? std::nullopt : rule_of(subject)) return copies;
     subject.library = library;
-    return library == KernelLibrary::kEspNn ? overlap::EspNn(subject) : overlap::CmsisNn(subject);
+    return library == KernelLibrary::kEspNn ? overlap::EspNn(subject)
+           : library == kNeapRt             ? overlap::NeapRt(subject)
+                                            : overlap::CmsisNn(subject);
   }
   return rule_of == nullptr ? std::nullopt : rule_of(subject);
 }
@@ -476,7 +480,8 @@ std::int64_t FirstByteRead(const Subgraph& subgraph, const Op& op, std::size_t i
 }
 
 bool CopiesIntoBody(const Op& op, KernelLibrary library) {
-  const bool stock = library != KernelLibrary::kNone && !Includes(library, KernelLibrary::kNeap);
+  const bool stock = library != KernelLibrary::kNone && !Includes(library, KernelLibrary::kNeap) &&
+                     !Includes(library, kNeapRt);
   return stock && Is(op, OpKind::kIf) && !op.bodies.empty();
 }
 

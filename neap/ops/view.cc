@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "neap/ops/neap_rt.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/overlap.h"
 #include "neap/ops/window.h"
@@ -126,7 +127,7 @@ std::optional<ViewRule> ViewRuleOf(const Subgraph& subgraph, const Op& op, std::
                                    KernelLibrary library) {
   const OpKind kind = KindOf(op);
   // A SLICE moves nothing under any library where source and destination are one.
-  const bool copies = library == KernelLibrary::kNeap ||
+  const bool copies = library == KernelLibrary::kNeap || library == kNeapRt ||
                       (library != KernelLibrary::kNone && kind == OpKind::kSlice);
   if (!copies || op.domain != "tflite" || !op.bodies.empty()) return std::nullopt;
   const bool split = kind == OpKind::kSplit;

@@ -16,7 +16,7 @@ _neap() {
       options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
       case "$before" in
         --color) words="auto never" ;;
-        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --integer-io) words="inputs outputs both" ;;
         --forced) words="none single sets proven relaxed" ;;
         --moves) words="none compact best" ;;
@@ -38,7 +38,7 @@ _neap() {
     check-budget)
       options="--baseline --max-growth --sarif --force --board --reserve --overlap --cascade --cascade-bodies --max-states --time-limit --max-memory --json --quiet --color -h --help"
       case "$before" in
-        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --cascade) words="auto off" ;;
         --cascade-bodies) words="clones shared" ;;
         --color) words="auto never" ;;
@@ -63,7 +63,7 @@ _neap() {
       case "$before" in
         --weights) words="c bin" ;;
         --color) words="auto never" ;;
-        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --integer-io) words="inputs outputs both" ;;
         --forced) words="none single sets proven relaxed" ;;
         --moves) words="none compact best" ;;
@@ -96,7 +96,7 @@ _neap() {
       case "$before" in
         --input) words="resident external rows" ;;
         --color) words="auto never" ;;
-        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap" ;;
+        --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --integer-io) words="inputs outputs both" ;;
         --tile-grids) words="auto all" ;;
       esac ;;

@@ -12,7 +12,7 @@
 #include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
 #include "neap/formats/formats.h"
-#include "neap/ops/overlap.h"
+#include "neap/ops/neap_rt.h"
 #include "testing/streams.h"
 #include "tests/emit/unit.h"
 
@@ -91,7 +91,7 @@ TEST(EmitProperty, OverlapsAtTheirDistanceComputeTheSameBytes) {
     const graph::Subgraph& main = graph.subgraphs[SubgraphId(0)];
     if (main.ops.size() != 1 || main.ops[graph::OpId(0)].inputs[0] != main.inputs[0]) continue;
     const graph::Op& op = main.ops[graph::OpId(0)];
-    const auto rule = ops::OverlapRuleOf(main, op, 0, ops::KernelLibrary::kNeap);
+    const auto rule = ops::OverlapRuleOf(main, op, 0, ops::kNeapRt);
     if (!rule || rule->kind != ops::OverlapRule::Kind::kStartsBelow) continue;
     const std::int64_t in = *graph::TensorBytes(main.tensors[main.inputs[0]]);
     const std::int64_t out = *graph::TensorBytes(main.tensors[main.outputs[0]]);

@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "neap/base/random.h"
+#include "neap/ops/neap_rt.h"
 #include "testing/random_network.h"
 #include "testing/random_plans.h"
 #include "tests/emit/unit.h"
@@ -237,6 +239,92 @@ TEST(EmitOperators, RandomOperatorsComputeTheBytesOfTheExecutor) {
   }
   operators.RunRest();
   if (only < 0) operators.ExpectAllEmitted();
+}
+
+// Addresses for the only operator of a graph: its output `distance` bytes below input `input`, all
+// other tensors above.
+plan::Plan PlanAt(const graph::Subgraph& main, std::size_t input, std::int64_t distance,
+                  std::int64_t claimed) {
+  const graph::Op& op = main.ops[graph::OpId(0)];
+  const graph::TensorId in = op.inputs[input];
+  const graph::TensorId out = op.outputs[0];
+  const auto bytes = [&](graph::TensorId id) { return *graph::TensorBytes(main.tensors[id]); };
+  // A negative distance: the input begins below the output.
+  const std::int64_t base = std::max<std::int64_t>(0, -distance);
+  plan::EntryPlan entry;
+  entry.subgraph = SubgraphId(0);
+  entry.steps = {{SubgraphId(0), graph::OpId(0)}};
+  entry.tensors = {{SubgraphId(0), in, base + distance, bytes(in), 0, 1},
+                   {SubgraphId(0), out, base, bytes(out), 0, 1}};
+  std::int64_t top = base + std::max(bytes(out), distance + bytes(in));
+  for (const graph::TensorId other : main.inputs) {
+    if (other == in) continue;
+    entry.tensors.push_back({SubgraphId(0), other, top, bytes(other), 0, 1});
+    top += bytes(other);
+  }
+  entry.arena_bytes = top;
+  entry.overlaps = {{0, SubgraphId(0), in, out, plan::OverlapKind::kStartsBelow, claimed}};
+  plan::Plan plan;
+  plan.entries = {entry};
+  return plan;
+}
+
+// A network of one operator that the executor runs, or none.
+std::optional<graph::Graph> SingleOperator(std::size_t number, Random* random) {
+  const auto cases = EmittedCases();
+  const OperatorCase& focus = *cases[number % cases.size()];
+  const ElementType type = random->Chance(2, 3) ? ElementType::kInt8 : ElementType::kUint8;
+  if (std::find(focus.types.begin(), focus.types.end(), type) == focus.types.end()) return {};
+  property::Network network(random);
+  focus.add(network, focus, type);
+  graph::Graph graph = network.Finish();
+  const graph::Subgraph& main = graph.subgraphs[SubgraphId(0)];
+  const bool single = main.ops.size() == 1 && main.ops[graph::OpId(0)].outputs.size() == 1 &&
+                      main.outputs == main.ops[graph::OpId(0)].outputs;
+  if (!single) return {};
+  Requantize(&graph, HasScalesOfItsOwn(focus.type), random);
+  return graph;
+}
+
+// Each output as near to each input as the library neap-rt permits, and one byte nearer. A distance
+// of 0 is the least that plans use, whether or not the kernels allow less; a largest element hides
+// others, so that nearer outputs of pooling and of clamped functions may be equal.
+TEST(EmitOperators, DistancesAreThoseOfTheKernels) {
+  if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
+  const int only = test::FromEnvironment("NEAP_EMIT_CASE", -1);
+  Unit unit("distances", kInOneUnit, only >= 0);
+  const auto networks = static_cast<std::size_t>(test::FromEnvironment("NEAP_EMIT_OPERATORS", 400));
+  std::map<std::string, int> found;
+  for (std::size_t i = 0; i < networks && !HasFailure(); ++i) {
+    if (only >= 0 && i != static_cast<std::size_t>(only)) continue;
+    Random random(9000 + i);
+    const auto graph = SingleOperator(i, &random);
+    if (!graph) continue;
+    const graph::Subgraph& main = graph->subgraphs[SubgraphId(0)];
+    const graph::Op& op = main.ops[graph::OpId(0)];
+    for (std::size_t input = 0; input < op.inputs.size(); ++input) {
+      if (!op.inputs[input].valid() || main.tensors[op.inputs[input]].constant) continue;
+      const auto rule = ops::OverlapRuleOf(main, op, input, ops::kNeapRt);
+      if (!rule || rule->kind != ops::OverlapRule::Kind::kStartsBelow) continue;
+      const std::int64_t out_bytes = *graph::TensorBytes(main.tensors[op.outputs[0]]);
+      const plan::Plan apart = PlanAt(main, input, out_bytes, rule->bytes);
+      const plan::Plan near = PlanAt(main, input, rule->bytes, rule->bytes);
+      const plan::Plan nearer = PlanAt(main, input, rule->bytes - 1, rule->bytes);
+      const bool tight = rule->bytes > 0 && (op.type == "CONV_2D" || op.type == "FULLY_CONNECTED");
+      const auto added = unit.AddDistance(*graph, apart, near, tight ? &nearer : nullptr,
+                                          "distance " + std::to_string(i) + " of " + op.type);
+      if (added) ++found[tight ? op.type + ", tight" : op.type];
+    }
+  }
+  unit.Run();
+  if (only >= 0) return;
+  for (const char* const type : {"CONV_2D, tight", "FULLY_CONNECTED, tight", "DEPTHWISE_CONV_2D",
+                                 "AVERAGE_POOL_2D", "ADD", "SOFTMAX", "PAD", "MEAN"}) {
+    EXPECT_GT(found[type], 0) << type;
+  }
+  if (std::getenv("NEAP_EMIT_VERBOSE") != nullptr) {
+    for (const auto& [type, count] : found) printf("%-24s %4d\n", type.c_str(), count);
+  }
 }
 
 }  // namespace

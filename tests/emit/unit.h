@@ -187,6 +187,29 @@ class Unit {
     return true;
   }
 
+  // The same network with its tensors apart, with an output as near to an input as it may be, and
+  // one byte nearer: the second computes the outputs of the first on random inputs, the third does
+  // not for some, unless `nearer` is null.
+  Status AddDistance(const graph::Graph& graph, const plan::Plan& apart, const plan::Plan& near,
+                     const plan::Plan* nearer, const std::string& what) {
+    std::vector<std::string> names;
+    for (const plan::Plan* const plan : {&apart, &near, nearer}) {
+      if (plan == nullptr) continue;
+      Options options;
+      options.prefix = "n" + std::to_string(count_++);
+      NEAP_TRY(Emitted emitted, Emit(graph, *plan, options));
+      for (const File& file : emitted.files) Write(file.name, file.bytes);
+      text_ += "#include \"" + options.prefix + ".c\"\n";
+      names.push_back(options.prefix);
+    }
+    const graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+    text_ += DistanceCheck(names, main.inputs.size(), main.outputs.size());
+    calls_ += "  if ((result = check_" + names[0] + "()) != 0) { printf(\"" + what +
+              ": %d\\n\", result); ++failures; }\n";
+    if (++waiting_ >= max_networks_) Run();
+    return {};
+  }
+
   // Compiles and runs the networks that were added since the last time.
   void Run() {
     if (waiting_ == 0) return;
@@ -215,6 +238,49 @@ class Unit {
   }
 
  private:
+  static std::string Upper(const std::string& name) { return "N" + name.substr(1); }
+
+  // check_<first name>(): 1: near differs, 2: nearer is equal.
+  static std::string DistanceCheck(const std::vector<std::string>& names, std::size_t inputs,
+                                   std::size_t outputs) {
+    const auto port = [](const char* what, std::size_t count, std::size_t i) {
+      return count == 1 ? what : std::string(what) + "_" + std::to_string(i);
+    };
+    std::string text =
+        "static int check_" + names[0] + "(void) {\n  int beyond = 0;\n  (void)feed_row;\n";
+    for (const std::string& name : names) {
+      text += "  unsigned char *arena_" + name + " = guarded(" + Upper(name) + "_ARENA_BYTES);\n";
+    }
+    text +=
+        "  for (unsigned seed = 1; seed <= 40; ++seed) {\n    unsigned state = seed * "
+        "2654435761u;\n";
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const std::string bytes =
+          Upper(names[0]) + "_" + (inputs == 1 ? "INPUT" : "INPUT_" + std::to_string(i)) + "_BYTES";
+      text += "    for (int i = 0; i < " + bytes +
+              "; ++i) {\n      state = state * 1664525u + 1013904223u;\n";
+      for (const std::string& name : names) {
+        text += "      ((unsigned char *)" + name + "_" + port("input", inputs, i) + "(arena_" +
+                name + "))[i] = (unsigned char)(state >> 24);\n";
+      }
+      text += "    }\n";
+    }
+    for (const std::string& name : names) {
+      text += "    if (" + name + "_run(arena_" + name + ") != 0) return 3;\n";
+    }
+    for (std::size_t i = 0; i < outputs; ++i) {
+      const std::string bytes = Upper(names[0]) + "_" +
+                                (outputs == 1 ? "OUTPUT" : "OUTPUT_" + std::to_string(i)) +
+                                "_BYTES";
+      for (std::size_t n = 1; n < names.size(); ++n) {
+        text += "    if (memcmp(" + names[0] + "_" + port("output", outputs, i) + "(arena_" +
+                names[0] + "), " + names[n] + "_" + port("output", outputs, i) + "(arena_" +
+                names[n] + "), " + bytes + ") != 0) " + (n == 1 ? "return 1;\n" : "beyond = 1;\n");
+      }
+    }
+    return text + "  }\n  return " + (names.size() == 2 ? "beyond" : "beyond ? 0 : 2") + ";\n}\n";
+  }
+
   void Write(const std::string& name, const std::string& text) {
     fs::create_directories((folder_ / name).parent_path());
     std::ofstream(folder_ / name, std::ios::binary) << text;

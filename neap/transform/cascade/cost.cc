@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
@@ -48,7 +49,7 @@ std::optional<std::int64_t> PieceAt(const graph::Tensor& tensor, const Box& box,
 
 bool OverlapsInside(const Rules& rules) {
   return rules.kernels == ops::KernelLibrary::kTflmReference ||
-         rules.kernels == ops::KernelLibrary::kNeap;
+         rules.kernels == ops::KernelLibrary::kNeap || rules.kernels == ops::kNeapRt;
 }
 
 struct Rows {
