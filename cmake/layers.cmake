@@ -11,7 +11,7 @@ set(NEAP_MODULES
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
   neap/execute neap/emit neap/deliver neap/stages neap/batch
   neap/show/report neap/show/picture
-  neap/api
+  neap/session neap/api
   lab/census lab/zoo lab/bench)
 
 set(NEAP_MAY_USE_base)
@@ -38,7 +38,8 @@ set(NEAP_MAY_USE_stages    base graph ops compile partition learn)
 set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver)
 set(NEAP_MAY_USE_report    base target graph formats plan check compile traffic deliver)
 set(NEAP_MAY_USE_picture   base graph ops plan compile report)
-set(NEAP_MAY_USE_api       base schedule arena formats plan check execute compile deliver)
+set(NEAP_MAY_USE_session   base graph formats plan check cascade execute compile deliver)
+set(NEAP_MAY_USE_api       base schedule arena graph plan execute deliver session)
 set(NEAP_MAY_USE_census    base schedule)
 set(NEAP_MAY_USE_zoo       base graph execute)
 set(NEAP_MAY_USE_bench     base graph ops compile stream rewrite cascade stages partition schedule arena traffic census zoo execute report picture)
@@ -84,6 +85,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/rewriting.h neap/deliver/written_model.h
   neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
   neap/batch/batch.h
+  neap/session/session.h
   neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/report.h
   neap/show/report/text.h neap/show/report/traffic_report.h
   neap/show/picture/chart.h neap/show/picture/picture.h

@@ -163,6 +163,7 @@ if [[ $fast -eq 0 ]]; then
   run packages scripts/install_packages.sh --build --test ||
     { failed=$((failed + 1)); not_passed+=("failed: packages"); }
   begin venv scripts/checks/venv.sh
+  begin python-packages scripts/checks/wheel.sh --packages
 fi
 
 check release-build build release
@@ -209,6 +210,15 @@ fi
 check core-build build core neap
 check core-program scripts/checks/core_program.sh build/core/tools/neap
 check install-and-consume scripts/checks/install_and_consume.sh build/release
+if wait_for python-packages; then
+  while read -r name; do skip "python-package-$name" "it could not be installed, see $logs/python-packages.log"; done \
+    < <(sed -n 's/^missing: //p' "$logs/python-packages.log")
+  counted python "$logs/python.xml" scripts/checks/wheel.sh "$logs/python.xml"
+  sed -n '/^interpreters:/p' "$logs/python-packages.log"
+else
+  show python-packages
+  skip python "no interpreter, or packages could not be installed, see $logs/python-packages.log"
+fi
 check format scripts/checks/format.sh
 if command -v doxygen >/dev/null; then
   check library-reference scripts/checks/library_reference.sh

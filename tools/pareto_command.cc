@@ -29,6 +29,7 @@
 #include "tools/cascading.h"
 #include "tools/common.h"
 #include "tools/interface.h"
+#include "tools/pareto.h"
 #include "tools/plan_options.h"
 #include "tools/words.h"
 
@@ -65,7 +66,8 @@ constexpr Criterion kCriteria[] = {
     {"macs", "macs", "MACs", &cascade::Criteria::macs},
 };
 
-Result<cascade::Criteria> ParseCriteria(const std::string& list) {
+Result<cascade::Criteria> ParseCriteria(const ParetoOptions& options) {
+  const std::string& list = options.criteria;
   cascade::Criteria criteria{false, false, false, false};
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
@@ -74,7 +76,8 @@ Result<cascade::Criteria> ParseCriteria(const std::string& list) {
     const auto* const known = std::find_if(std::begin(kCriteria), std::end(kCriteria),
                                            [&](const Criterion& c) { return c.name == name; });
     if (known == std::end(kCriteria)) {
-      Diagnostic error = UsageError("--criteria: there is no criterion '" + name + "'");
+      Diagnostic error = UsageError(options.model.words.Named("criteria") +
+                                    ": there is no criterion '" + name + "'");
       error.hint = "expected some of arena, total, cycles, macs";
       return Fail(std::move(error));
     }
@@ -103,18 +106,12 @@ std::string CriteriaText(const cascade::Criteria& criteria) {
   return out;
 }
 
-struct ParetoOptions {
-  ModelOptions model;
-  OutputOptions output;
-  std::string input = "resident";
-  std::string plans;     // folder
-  std::string criteria;  // "": those of the kind of plans
-  bool force = false;
-  double time_limit_seconds = 0;  // 0: none
-};
-
 double Ratio(std::int64_t macs, std::int64_t of) {
   return of == 0 ? 1.0 : static_cast<double>(macs) / static_cast<double>(of);
+}
+
+std::string TextOf(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // Weights that pay beside the activations of a point, region by region: one is over before the next
@@ -311,31 +308,32 @@ struct Given {
   std::vector<report::InterfaceChange> changes;
 };
 
-Result<Given> GivenModel(const ParetoOptions& options, const formats::LoadOptions& load) {
+Result<Given> GivenModel(const ParetoOptions& options, const formats::SourceModel& read,
+                         const formats::LoadOptions& load) {
   Given given;
-  NEAP_TRY(const formats::SourceModel read, formats::Load(options.model.input, load));
   NEAP_TRY(given.interfaced,
            deliver::WithIntegerIo(read, deliver::IntegerIoOf(options.model.words), load));
   given.changes = InterfaceChanges(read.graph, given.interfaced.caller_ops);
   return given;
 }
 
-Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
-                            compile::Options compile, const Stopwatch& watch) {
+Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& given,
+                                 compile::Options compile, const Stopwatch& watch) {
   const formats::SourceModel& source = given.interfaced.model;
   for (const std::string_view name : {"device", "overlap", "max-region-operators",
                                       "max-region-tiles", "max-tile-aspect", "tile-grids"}) {
     if (!options.model.words.Has(name)) continue;
-    return Fail(UsageError(options.model.words.Named(name) +
-                           " requires tiles, which --runtime neap does not use"));
+    return Fail(UsageError(options.model.words.Named(name) + " requires tiles, which " +
+                           options.model.words.Named("runtime") + " neap does not use"));
   }
   cascade::Criteria criteria{true, false, true, true};
   if (!options.criteria.empty()) {
-    NEAP_TRY(criteria, ParseCriteria(options.criteria));
+    NEAP_TRY(criteria, ParseCriteria(options));
   }
   if (criteria.total_arena) {
-    return Fail(
-        UsageError("--criteria total requires --runtime tflm: a streamed plan has no total arena"));
+    return Fail(UsageError(options.model.words.Named("criteria") + " total requires " +
+                           options.model.words.Named("runtime") +
+                           " tflm: a streamed plan has no total arena"));
   }
   std::error_code error;
   if (!options.plans.empty() && std::filesystem::exists(PlanFile(options.plans, 0), error)) {
@@ -384,37 +382,39 @@ Result<int> RunStreamPareto(const ParetoOptions& options, const Given& given,
     out["interrupted"] = interrupted;
     out["cut_short"] = front->cut_short;
     out["seconds"] = watch.Seconds();
-    NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
-  } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(Print(stdout, report::InterfaceText(given.changes) +
-                                    StreamFrontText(source, *front, options.input, criteria)));
+    return ParetoReport{TextOf(out), interrupted};
   }
-  return interrupted ? kInterrupted : kDone;
+  return ParetoReport{report::InterfaceText(given.changes) +
+                          StreamFrontText(source, *front, options.input, criteria),
+                      interrupted};
 }
 
-Result<int> RunPareto(const ParetoOptions& options) {
+}  // namespace
+
+Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::SourceModel& read,
+                                const formats::LoadOptions& load, const std::atomic<bool>* stop) {
   const Stopwatch watch;
   cascade::SearchOptions plan;
   plan.whole_front = true;
   NEAP_TRY(plan.device, deliver::DeviceOf(options.model.words));
-  formats::LoadOptions load;
-  NEAP_TRY(load.dims, ParseDims(options.model.dims));
-  NEAP_TRY(const Given given, GivenModel(options, load));
+  NEAP_TRY(const Given given, GivenModel(options, read, load));
   const formats::SourceModel& source = given.interfaced.model;
   NEAP_TRY(plan.compile.runtime, deliver::RuntimeOf(options.model.words, source.format));
   NEAP_CHECK_OK(CheckTimeLimit(options.time_limit_seconds));
   std::optional<WorkScope> work;
   if (options.time_limit_seconds == 0) work.emplace(deliver::kDefaultWork);
-  plan.compile.limits.stop = StopOnInterrupt();
+  plan.compile.limits.stop = stop;
   plan.compile.limits.deadline = DeadlineAfter(options.time_limit_seconds);
   plan.compile.limits.max_states = kStatesForAFewSeconds;
   plan.compile.limits.threads = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   if (plan.compile.runtime == plan::Runtime::kNeap) {
     plan.compile.kernels = ops::KernelLibrary::kNeap;
-    return RunStreamPareto(options, given, plan.compile, watch);
+    return FindStreams(options, given, plan.compile, watch);
   }
   if (options.input != "resident" || !options.plans.empty()) {
-    return Fail(UsageError("--input and --plans require --runtime neap"));
+    const deliver::Words& words = options.model.words;
+    return Fail(UsageError(words.Named("input") + " and " + words.Named("plans") + " require " +
+                           words.Named("runtime") + " neap"));
   }
   if (!deliver::HasOperators(source.graph)) {
     Diagnostic diagnostic = BadInput("has no operators");
@@ -426,9 +426,10 @@ Result<int> RunPareto(const ParetoOptions& options) {
       ops::KernelLibraryNamed(options.model.words.overlap).value_or(ops::KernelLibrary::kNone);
   plan.grids = options.model.words.grids;
   if (!options.criteria.empty()) {
-    NEAP_TRY(plan.criteria, ParseCriteria(options.criteria));
+    NEAP_TRY(plan.criteria, ParseCriteria(options));
     if (plan.criteria.total_arena && plan.compile.runtime != plan::Runtime::kTflm) {
-      return Fail(UsageError("--criteria total requires --runtime tflm"));
+      return Fail(UsageError(options.model.words.Named("criteria") + " total requires " +
+                             options.model.words.Named("runtime") + " tflm"));
     }
   }
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
@@ -474,12 +475,22 @@ Result<int> RunPareto(const ParetoOptions& options) {
     out["interrupted"] = interrupted;
     out["cut_short"] = outcome->cut_short;
     out["seconds"] = watch.Seconds();
-    NEAP_CHECK_OK(Print(stdout, out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
-  } else if (!options.output.quiet) {
-    NEAP_CHECK_OK(Print(
-        stdout, report::InterfaceText(given.changes) + FrontText(source, *outcome, plan.criteria)));
+    return ParetoReport{TextOf(out), interrupted};
   }
-  return interrupted ? kInterrupted : kDone;
+  return ParetoReport{
+      report::InterfaceText(given.changes) + FrontText(source, *outcome, plan.criteria),
+      interrupted};
+}
+
+namespace {
+
+Result<int> RunPareto(const ParetoOptions& options) {
+  formats::LoadOptions load;
+  NEAP_TRY(load.dims, ParseDims(options.model.dims));
+  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
+  NEAP_TRY(const ParetoReport report, MakePareto(options, source, load, StopOnInterrupt()));
+  if (options.output.json || !options.output.quiet) NEAP_CHECK_OK(Print(stdout, report.text));
+  return report.interrupted ? kInterrupted : kDone;
 }
 
 }  // namespace

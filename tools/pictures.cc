@@ -75,6 +75,31 @@ void SetHeadline(const compile::Compiled& planned, picture::Picture* page) {
   if (planned.plan.memories.size() <= 1) page->file_order_bytes = headline.file_order_bytes;
 }
 
+// The run of the plan. A bound over the orders of one graph, layer by layer, is none for another
+// one: that of the file order, `before`, is set where it is the same graph.
+Result<picture::Run> PlannedRun(const PictureInput& input, picture::Run* before) {
+  NEAP_TRY(picture::Run after, picture::RunOf(input.source->graph, *input.planned, "Plan"));
+  const bool same = input.given == nullptr && !plan::LargestEntry(input.planned->plan).stream;
+  if (same) before->peak_lower_bound_bytes = after.peak_lower_bound_bytes;
+  return after;
+}
+
+std::string Page(const PictureInput& input, picture::Run before, picture::Run after) {
+  picture::Picture page;
+  page.model = input.source->path;
+  page.model_sha256 = input.source->sha256;
+  page.runtime = plan::ProfileOf(input.planned->plan.runtime).name;
+  page.neap_version = Version();
+  page.budget_bytes = input.budget_bytes;
+  SetHeadline(*input.planned, &page);
+  const bool runtime_places = input.planned->delivered_arena_bytes >= 0;
+  before.note = NoteOn(before, page.file_order_bytes, runtime_places);
+  after.note = NoteOn(after, page.planned_bytes, runtime_places);
+  page.runs = {std::move(before), std::move(after)};
+  NoteRuntime(input, &page);
+  return picture::MemoryPage(page);
+}
+
 // Appends the names of the files that were written.
 Status WritePictures(const PictureOptions& options, const PictureInput& input, bool force,
                      std::vector<std::string>* written) {
@@ -91,25 +116,10 @@ Status WritePictures(const PictureOptions& options, const PictureInput& input, b
   const graph::Graph& shown_graph = input.of_plan ? graph : given;
   picture::Run run = before;
   if (input.planned != nullptr) {
-    NEAP_TRY(picture::Run after, picture::RunOf(graph, *input.planned, "Plan"));
-    // A bound over the orders of one graph, layer by layer, is none for another one.
-    const bool same = input.given == nullptr && !plan::LargestEntry(input.planned->plan).stream;
-    if (same) before.peak_lower_bound_bytes = after.peak_lower_bound_bytes;
+    NEAP_TRY(picture::Run after, PlannedRun(input, &before));
     if (input.of_plan) run = after;
     if (!options.html.empty()) {
-      picture::Picture page;
-      page.model = input.source->path;
-      page.model_sha256 = input.source->sha256;
-      page.runtime = plan::ProfileOf(input.planned->plan.runtime).name;
-      page.neap_version = Version();
-      page.budget_bytes = input.budget_bytes;
-      SetHeadline(*input.planned, &page);
-      const bool runtime_places = input.planned->delivered_arena_bytes >= 0;
-      before.note = NoteOn(before, page.file_order_bytes, runtime_places);
-      after.note = NoteOn(after, page.planned_bytes, runtime_places);
-      page.runs = {before, std::move(after)};
-      NoteRuntime(input, &page);
-      NEAP_CHECK_OK(write(options.html, picture::MemoryPage(page)));
+      NEAP_CHECK_OK(write(options.html, Page(input, before, std::move(after))));
     }
   }
   if (!options.csv.empty()) {
@@ -204,6 +214,18 @@ Status CheckPictures(const PictureOptions& options, bool force) {
   }
   for (const char* name : kTables) NEAP_CHECK_OK(CheckOutput(InFolder(options.csv, name), force));
   return {};
+}
+
+Result<std::string> PageOf(const formats::SourceModel& source, const deliver::Delivery& delivery,
+                           const std::optional<std::int64_t>& budget_bytes) {
+  NEAP_TRY(const compile::Compiled file_order,
+           deliver::PlanFileOrder(delivery.Interfaced(source).graph, delivery.options));
+  PictureInput input = InputOf(source, delivery, file_order);
+  input.budget_bytes = budget_bytes;
+  const graph::Graph& given = input.given != nullptr ? *input.given : input.source->graph;
+  NEAP_TRY(picture::Run before, picture::RunOf(given, file_order, "File order"));
+  NEAP_TRY(picture::Run after, PlannedRun(input, &before));
+  return Page(input, std::move(before), std::move(after));
 }
 
 Status DrawDelivery(const PictureOptions& options, const formats::SourceModel& source,

@@ -40,6 +40,10 @@ void AddViewerOptions(CLI::App* app, PictureOptions* options);
 // Fails early where writing would fail after planning.
 Status CheckPictures(const PictureOptions& options, bool force);
 
+// The page of --html: the plan beside file order.
+Result<std::string> PageOf(const formats::SourceModel& source, const deliver::Delivery& delivery,
+                           const std::optional<std::int64_t>& budget_bytes);
+
 // The plan beside file order. Appends the names of the files that were written.
 Status DrawDelivery(const PictureOptions& options, const formats::SourceModel& source,
                     const deliver::Delivery& delivery,

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "lab/zoo/quantize.h"
 #include "lab/zoo/tflite.h"
 #include "lab/zoo/zoo.h"
 #include "neap/base/bytes.h"
@@ -19,6 +18,7 @@
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "tools/common.h"
+#include "tools/zoo_model.h"
 
 namespace neap::tools {
 namespace {
@@ -125,17 +125,6 @@ Result<formats::Format> FormatOf(const ZooCommandOptions& options) {
   return Fail(std::move(error));
 }
 
-Result<graph::Graph> TfliteGraph(const zoo::Network& network, bool int8) {
-  NEAP_TRY(graph::Graph converted, zoo::ConvertToTflite(network.graph));
-  if (!int8) return converted;
-  zoo::CalibrationOptions calibration;
-  // So that no network takes minutes.
-  constexpr std::int64_t kManyMacs = 20'000'000'000;
-  constexpr int kFewInputs = 2;
-  if (network.facts.multiply_accumulates > kManyMacs) calibration.inputs = kFewInputs;
-  return zoo::QuantizeToInt8(converted, calibration);
-}
-
 Status CheckUsage(const ZooCommandOptions& options) {
   const auto recipes = zoo::Recipes();
   const auto is_it = [&](const zoo::Recipe& recipe) { return recipe.name == options.name; };
@@ -163,22 +152,13 @@ Status MakeNetwork(ZooCommandOptions options) {
     }
   }
   NEAP_CHECK_OK(CheckOutput(options.out, options.force));
-  NEAP_TRY(zoo::Network network, zoo::BuildNetwork(options.name, options.zoo));
-  const bool tflite = format == formats::Format::kTflite;
-  graph::Graph graph;
-  if (tflite) {
-    NEAP_TRY(graph, TfliteGraph(network, options.int8));
-  } else {
-    graph = std::move(network.graph);
-  }
-  NEAP_TRY(const std::vector<std::byte> bytes, tflite ? formats::ExportTflite(graph, options.name)
-                                                      : formats::ExportOnnx(graph, options.name));
-  NEAP_CHECK_OK(io::WriteFile(options.out, std::span(bytes), options.force));
+  NEAP_TRY(const ZooModel model, MakeZooModel(options.name, options.zoo, format, options.int8));
+  NEAP_CHECK_OK(io::WriteFile(options.out, std::span(model.bytes), options.force));
   if (options.quiet || options.out == "-") return {};
   return Print(stdout,
                fmt::format("wrote {}: {} operators, {}\n", report::Printable(options.out, 4096),
-                           FormatCount(report::CountOf(graph).operators),
-                           FormatBytes(static_cast<std::int64_t>(bytes.size()))));
+                           FormatCount(report::CountOf(model.graph).operators),
+                           FormatBytes(static_cast<std::int64_t>(model.bytes.size()))));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 The rules:
 1. A file of module M includes headers of M and of the modules in NEAP_MAY_USE_M, and of no other
    module.
-2. From another module, or from tools/, lab/tables/, tests/ and examples/, only public headers are
+2. From another module, or from tools/, python/, lab/tables/, tests/ and examples/, only public headers are
    included: those in NEAP_PUBLIC_HEADERS. Tests of a module may include its private headers.
 3. Only tests (*_test.cc, tests/ and testing/ itself) include testing/. testing/ may include any header.
 4. Tests of a module may use every module that is no higher than `compile`, and `stream`, so that a
@@ -44,7 +44,7 @@ OP_NAME_TABLES = "neap/ops/op_table_*.cc"
 MAY_NAME_OPS = re.compile(r"^(neap/ops/|neap/execute/(tflite|onnx|neap)/|lab/zoo/)")
 # A raw string, a string or a comment.
 STRING_OR_COMMENT = re.compile(r'R"(\w*)\(.*?\)\1"|"((?:\\.|[^"\\\n])*)"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-FOLDERS = ("neap", "lab", "tools", "tests", "testing", "examples")
+FOLDERS = ("neap", "lab", "tools", "python", "tests", "testing", "examples")
 
 
 class Layers:
