@@ -11,6 +11,7 @@
 #include "neap/formats/json/json.h"
 #include "neap/formats/tflite/tflite.h"
 #include "neap/io/file.h"
+#include "neap/io/gzip.h"
 #if NEAP_WITH_ONNX
 #include "neap/formats/onnx/onnx.h"
 #endif
@@ -49,6 +50,22 @@ bool StartsAsOnnx(std::string_view text) {
   constexpr std::array<char, 8> kNextTags = {0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72};
   return text.size() > 2 && text[0] == kIrVersionTag && text[1] > 0 && text[1] < kMaxIrVersion &&
          std::find(kNextTags.begin(), kNextTags.end(), text[2]) != kNextTags.end();
+}
+
+using SharedBytes = std::shared_ptr<const std::vector<std::byte>>;
+
+// A gzip file of graph JSON as text; other bytes as they are. Text is limited to what reading it
+// can take in memory, so that a small file cannot exhaust the machine.
+Result<SharedBytes> Expand(SharedBytes bytes) {
+  constexpr std::int64_t kMaxTextBytes = std::int64_t{256} << 20;
+  if (!io::IsGzip(*bytes)) return bytes;
+  NEAP_TRY(std::vector<std::byte> expanded, io::ExpandGzip(*bytes, kMaxTextBytes));
+  if (!StartsAsJson(TextOf(expanded))) {
+    Diagnostic error = BadInput("is compressed with gzip and contains no graph JSON");
+    error.hint = "decompress .tflite and .onnx files first";
+    return Fail(std::move(error));
+  }
+  return std::make_shared<const std::vector<std::byte>>(std::move(expanded));
 }
 
 [[maybe_unused]] Diagnostic WithoutOnnx() {
@@ -110,7 +127,7 @@ Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_vie
     return refuse("is a git-lfs pointer, not the model itself", "fetch it with git lfs pull");
   }
   if (text.size() >= 8 && text.substr(4, 4) == "TFL3") return Format::kTflite;
-  if (StartsAsJson(text)) return Format::kGraphJson;
+  if (StartsAsJson(text) || io::IsGzip(bytes)) return Format::kGraphJson;
   if (const auto format = ByExtension(path)) return *format;
   if (StartsAsOnnx(text)) return Format::kOnnx;
   return refuse("is in no format that Neap reads", "expected .tflite, .onnx or graph JSON");
@@ -137,7 +154,7 @@ Result<SourceModel> LoadBytes(std::shared_ptr<const std::vector<std::byte>> byte
   const auto load = [&]() -> Result<SourceModel> {
     SourceModel model;
     model.path = path;
-    model.bytes = std::move(bytes);
+    NEAP_TRY(model.bytes, Expand(std::move(bytes)));
     NEAP_TRY(model.format, RecogniseFormat(*model.bytes, path));
     NEAP_TRY(model.graph, ReadGraph(&model, options));
     NEAP_CHECK_OK(graph::Verify(model.graph));

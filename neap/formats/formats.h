@@ -40,7 +40,8 @@ struct CarriedPlan {
 };
 
 // A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were:
-// writing a reordered model starts from them.
+// writing a reordered model starts from them. Of a graph JSON compressed with gzip, bytes and hash
+// are those of the text.
 struct SourceModel {
   std::string path;  // as given; for messages
   Format format = Format::kTflite;
@@ -51,14 +52,14 @@ struct SourceModel {
   std::optional<CarriedPlan> carried_plan;  // of .tflite
 };
 
-// Reads a file ("-": standard input). The format is recognised by content, then by extension.
-// Every error names the file.
+// Reads a file ("-": standard input). The format is recognised by content, then by extension. Graph
+// JSON may be compressed with gzip, up to 256 MiB of text. Every error names the file.
 Result<SourceModel> Load(const std::string& path, const LoadOptions& options);
 // The same from memory; `path` is for messages and, in .onnx, for the folder of external data.
 Result<SourceModel> LoadBytes(std::shared_ptr<const std::vector<std::byte>> bytes,
                               const std::string& path, const LoadOptions& options);
 
-// Recognises the format by the first bytes ("TFL3" at 4, '{'), then from the extension.
+// Recognises the format by the first bytes ("TFL3" at 4, '{', gzip), then from the extension.
 Result<Format> RecogniseFormat(std::span<const std::byte> bytes, std::string_view path);
 
 // The same model with the operators of each subgraph in a new order, as bytes. `order[s]` is a

@@ -4,12 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "neap/io/gzip.h"
 
 namespace neap::formats {
 namespace {
@@ -63,6 +68,47 @@ TEST(Formats, LoadsWithHashAndPath) {
   EXPECT_EQ(model->path, "g.json");
   EXPECT_EQ(model->bytes->size(), kGraph.size());
   EXPECT_EQ(model->sha256, "34a4cd468448aedf9f1ceaface13fb5b7fff0e1ec5ce26b03a5094771de2a20b");
+}
+
+std::shared_ptr<const std::vector<std::byte>> Compressed(std::string_view text) {
+  auto packed = io::CompressGzip(std::as_bytes(std::span(text)));
+  EXPECT_TRUE(packed);
+  return std::make_shared<const std::vector<std::byte>>(std::move(*packed));
+}
+
+TEST(Formats, ReadsCompressedGraphJson) {
+  const auto packed = Compressed(kGraph);
+  const auto model = LoadBytes(packed, "g.json.gz", {});
+  ASSERT_TRUE(model) << model.error().ToString();
+  EXPECT_EQ(model->format, Format::kGraphJson);
+  EXPECT_EQ(model->bytes->size(), kGraph.size());
+  EXPECT_EQ(model->sha256, LoadText(kGraph, "g.json")->sha256);
+  auto cut = *packed;
+  cut.resize(cut.size() / 2);
+  const auto half = LoadBytes(std::make_shared<const std::vector<std::byte>>(cut), "g.json.gz", {});
+  ASSERT_FALSE(half);
+  EXPECT_EQ(half.error().ToString(), "g.json.gz: gzip data ends early");
+}
+
+TEST(Formats, RefusesOtherCompressedFiles) {
+  const std::string once(reinterpret_cast<const char*>(Compressed(kGraph)->data()),
+                         Compressed(kGraph)->size());
+  for (const std::string& content : {std::string("abcdTFL3"), std::string(), once}) {
+    const auto model = LoadBytes(Compressed(content), "a.gz", {});
+    ASSERT_FALSE(model);
+    EXPECT_THAT(model.error().ToString(),
+                HasSubstr("a.gz: is compressed with gzip and contains no graph JSON"));
+  }
+}
+
+// A few hundred KiB that expand to more than all memory that reading them may take.
+TEST(Formats, RefusesToExpandWithoutBound) {
+  const std::string spaces((std::size_t{256} << 20U) + 1, ' ');
+  const auto packed = Compressed(spaces);
+  EXPECT_LT(packed->size(), std::size_t{1} << 20U);
+  const auto model = LoadBytes(packed, "bomb.json.gz", {});
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().ToString(), HasSubstr("bomb.json.gz: expands to more than"));
 }
 
 TEST(Formats, NamesTheFileInEveryError) {

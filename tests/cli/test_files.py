@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that the command line names: no output overwrites another file that the command reads or writes."""
 
+import gzip
 import json
 
 from neap_cli import DIAMOND, DONE, FAILED, USAGE, CliTest
@@ -28,6 +29,25 @@ class Files(CliTest):
         (self.folder / "s.csv").write_text("0,4\n")
         self.refused("plan", "g.json", "--scratch", "s.csv", "--plan", "s.csv")
         self.assertEqual((self.folder / "s.csv").read_text(), "0,4\n")
+
+    def test_compressed_graphs_are_the_same_graphs(self):
+        (self.folder / "g.json.gz").write_bytes(gzip.compress(self.model))
+        for verb in ("plan", "inspect", "traffic"):
+            extra = ("--on-chip", "1KiB") if verb == "traffic" else ()
+            reports = []
+            for name in ("g.json", "g.json.gz"):
+                report = json.loads(self.expect(DONE, verb, name, "--json", *extra).stdout)
+                self.assertEqual(report.pop("model"), name)
+                report.pop("seconds", None)
+                reports.append(report)
+            self.assertEqual(*reports)
+        self.expect(DONE, "plan", "g.json", "--plan", "plan.json", "--quiet")
+        self.expect(DONE, "check", "g.json.gz", "plan.json")
+        piped = self.expect(DONE, "plan", "-", "--json", stdin=gzip.compress(self.model))
+        self.assertEqual(json.loads(piped.stdout)["operators"], len(DIAMOND["ops"]))
+        # A megabyte of a gigabyte of text: refused without the memory for it.
+        (self.folder / "bomb.json.gz").write_bytes(gzip.compress(b" " * 300_000_000))
+        self.assertIn(b"expands to more than", self.expect(FAILED, "plan", "bomb.json.gz").stderr)
 
     def test_two_outputs_are_two_files(self):
         self.refused("plan", "g.json", "--plan", "x", "--html", "./x")

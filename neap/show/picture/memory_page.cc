@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "neap/base/bytes.h"
 #include "neap/show/picture/memory_script.h"
@@ -31,6 +32,7 @@ constexpr std::size_t kMaxOutlinedSteps = 120;
 Plot PlotOf(const Run& run, std::int64_t max_bytes, double height) {
   Plot plot;
   plot.columns = static_cast<std::int64_t>(run.steps.size());
+  plot.numbers = run.steps_per_column;
   plot.max_bytes = std::max<std::int64_t>(max_bytes, 1);
   plot.height = height;
   return plot;
@@ -49,6 +51,30 @@ std::string Movable(const Plot& plot, const std::optional<std::int64_t>& budget)
                            Px(plot.Y(shown ? *budget : 0)), shown ? "" : " visibility=\"hidden\"");
 }
 
+// Of a column in the order.
+std::int32_t NumberOf(const Run& run, std::size_t column) {
+  const std::int32_t number = run.steps[column].number;
+  return number >= 0 ? number : static_cast<std::int32_t>(column);
+}
+
+std::int32_t NumberOf(const Run& run, std::int32_t column) {
+  return NumberOf(run, static_cast<std::size_t>(column));
+}
+
+std::int64_t AllSteps(const Run& run) {
+  return run.all_steps > 0 ? run.all_steps : static_cast<std::int64_t>(run.steps.size());
+}
+
+// A sentence where the drawings do not have every step.
+std::string AggregationNote(const Run& run) {
+  if (run.all_steps == 0) return "";
+  return fmt::format(
+      " Of {} steps, the drawings show {}: the highest of every {} in a row. Tensors that are live "
+      "at none of them are not drawn.",
+      FormatCount(run.all_steps), FormatCount(static_cast<std::int64_t>(run.steps.size())),
+      run.steps_per_column);
+}
+
 std::size_t PeakStep(const Run& run) {
   const auto most =
       std::max_element(run.steps.begin(), run.steps.end(),
@@ -59,11 +85,11 @@ std::size_t PeakStep(const Run& run) {
 std::string LiveLabel(const Run& run) {
   std::string label =
       fmt::format("{} at each of {} steps, {}", run.streamed ? "Highest byte used" : "Live bytes",
-                  FormatCount(static_cast<std::int64_t>(run.steps.size())), run.title);
+                  FormatCount(AllSteps(run)), run.title);
   if (!run.steps.empty()) {
     const std::size_t peak = PeakStep(run);
     label += fmt::format(": peak {} B at step {}, {}", FormatCount(run.steps[peak].live_bytes),
-                         peak, run.steps[peak].label);
+                         NumberOf(run, peak), run.steps[peak].label);
   }
   if (run.peak_lower_bound_bytes > 0) {
     label += fmt::format("; lower bound {} B", FormatCount(run.peak_lower_bound_bytes));
@@ -136,7 +162,7 @@ std::string ArenaMap(const Run& run, std::int64_t max_bytes,
       plot, Escaped(fmt::format("Arena map, {}: {} tensors at their offsets over {} "
                                 "steps; arena {} B.",
                                 run.title, FormatCount(static_cast<std::int64_t>(drawn.size())),
-                                FormatCount(plot.columns), FormatCount(run.arena_bytes))));
+                                FormatCount(AllSteps(run)), FormatCount(run.arena_bytes))));
   out += Ground(plot) + ByteAxis(plot) + ColumnAxis(plot, run.streamed ? "segment" : "step");
   out += run.steps.size() > kMaxOutlinedSteps ? "<g class=\"dense\">" : "<g>";
   for (const std::size_t i : drawn) {
@@ -148,7 +174,8 @@ std::string ArenaMap(const Run& run, std::int64_t max_bytes,
         "&#10;{}&#10;{} B at offset {}, steps {} to {}</title></rect>",
         i % kColors, i, plot.X(buffer.first), Px(top), plot.X(buffer.last - buffer.first),
         Px(std::max(bottom - top, 0.5)), Escaped(buffer.name), Escaped(buffer.shape),
-        FormatCount(buffer.bytes), FormatCount(buffer.offset), buffer.first, buffer.last - 1);
+        FormatCount(buffer.bytes), FormatCount(buffer.offset), NumberOf(run, buffer.first),
+        NumberOf(run, buffer.last - 1));
   }
   const double y = plot.Y(run.arena_bytes);
   out += fmt::format(
@@ -191,14 +218,15 @@ std::string PeakTable(const Run& run, const report::ShortNames& names) {
   std::string out = fmt::format(
       "<h3>Tensors live at the peak</h3><p class=\"soft\">Step {}, {}</p>{}<tr><th>tensor</th>"
       "<th>type</th><th class=\"n\">bytes</th><th class=\"n\">steps</th></tr>",
-      step, Escaped(run.steps[step].label), OpenTable("Tensors live at the peak, " + run.title));
+      NumberOf(run, step), Escaped(run.steps[step].label),
+      OpenTable("Tensors live at the peak, " + run.title));
   constexpr std::size_t kMaxRows = 12;
   for (std::size_t i = 0; i < std::min(live.size(), kMaxRows); ++i) {
     out += fmt::format(
         "<tr><td class=\"name\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{} to {}"
         "</td></tr>",
         NameMarkup(names, live[i]->name), Escaped(live[i]->shape), FormatCount(live[i]->bytes),
-        live[i]->first, live[i]->last - 1);
+        NumberOf(run, live[i]->first), NumberOf(run, live[i]->last - 1));
   }
   out += kCloseTable;
   if (live.size() > kMaxRows) {
@@ -209,20 +237,18 @@ std::string PeakTable(const Run& run, const report::ShortNames& names) {
 
 std::string StepTable(const Run& run) {
   std::string out = fmt::format(
-      "<details class=\"nojsprint\"><summary>All {} steps</summary>{}"
+      "<details class=\"nojsprint\"><summary>{} {} steps</summary>{}"
       "<tr><th class=\"n\">step</th><th>operator</th><th class=\"n\">live bytes</th></tr>",
+      run.all_steps == 0 ? "All" : "The highest",
       FormatCount(static_cast<std::int64_t>(run.steps.size())),
-      OpenTable("All steps, " + run.title));
-  constexpr std::size_t kMaxRows = 5000;
-  for (std::size_t i = 0; i < std::min(run.steps.size(), kMaxRows); ++i) {
+      OpenTable((run.all_steps == 0 ? "All steps, " : "The highest steps, ") + run.title));
+  for (std::size_t i = 0; i < run.steps.size(); ++i) {
     out += fmt::format(
-        "<tr><td class=\"n\">{}</td><td class=\"name\">{}</td><td class=\"n\">{}</td></tr>", i,
-        Escaped(run.steps[i].label), FormatCount(run.steps[i].live_bytes));
+        "<tr><td class=\"n\">{}</td><td class=\"name\">{}</td><td class=\"n\">{}</td></tr>",
+        NumberOf(run, i), Escaped(run.steps[i].label), FormatCount(run.steps[i].live_bytes));
   }
   out += kCloseTable;
-  if (run.steps.size() > kMaxRows) {
-    out += "<p class=\"soft\">The first 5,000 steps. The option --csv writes all.</p>";
-  }
+  if (run.all_steps > 0) out += "<p class=\"soft\">The option --csv writes all steps.</p>";
   return out + "</details>";
 }
 
@@ -244,6 +270,7 @@ std::string Figures(const Run& run) {
     out += ".";
   }
   if (!run.note.empty()) out += " " + Escaped(run.note);
+  out += AggregationNote(run);
   return out + "</p>";
 }
 
@@ -317,6 +344,11 @@ ordered_json DataOf(const Picture& picture, const report::ShortNames& names) {
     one["streamed"] = run.streamed;
     one["steps"] = ordered_json::array();
     one["live"] = ordered_json::array();
+    one["all_steps"] = AllSteps(run);
+    if (run.all_steps > 0) {
+      one["numbers"] = ordered_json::array();
+      for (const Step& step : run.steps) one["numbers"].push_back(step.number);
+    }
     for (const Step& step : run.steps) {
       one["steps"].push_back(step.label);
       one["live"].push_back(step.live_bytes);
@@ -385,7 +417,9 @@ std::string BudgetControl(const Picture& picture, std::int64_t most) {
 
 }  // namespace
 
-std::string MemoryPage(const Picture& picture) {
+std::string MemoryPage(const Picture& given) {
+  Picture picture = given;
+  for (Run& run : picture.runs) run = Aggregated(std::move(run), kMaxDrawnSteps);
   std::int64_t most = picture.budget_bytes.value_or(0);
   std::int64_t largest = 0;
   for (const Run& run : picture.runs) {

@@ -49,7 +49,7 @@ function show(view,s){
   for(const chart of view.charts){
     chart.cursor.setAttribute("x",100*s/n+"%");chart.cursor.setAttribute("width",100/n+"%");
   }
-  const text="Step "+s+" of "+n+", "+run.steps[s]+": "+num(run.live[s])+" B live";
+  const text="Step "+(run.numbers?run.numbers[s]:s)+" of "+run.all_steps+", "+run.steps[s]+": "+num(run.live[s])+" B live";
   view.step.value=s;
   view.step.setAttribute("aria-valuetext",text);
   view.shown.replaceChildren();
@@ -91,7 +91,7 @@ function budget(){
     if(fits){add(p,"span","fits.","good");continue}
     if(over===0){add(p,"span","every step fits, but the arena needs "+num(arena)+" B.","bad");continue}
     const worst=run.peak_step,live=liveAt(run,worst);
-    add(p,"span",over+" of "+run.live.length+" steps exceed"+(over===1?"s":"")+" the budget, by at most "+num(run.live[worst]-bytes)+" B","bad");
+    add(p,"span",over+" of "+run.live.length+(run.numbers?" drawn":"")+" steps exceed"+(over===1?"s":"")+" the budget, by at most "+num(run.live[worst]-bytes)+" B","bad");
     add(p,"span"," ("+run.steps[worst]+"). Live there: ");
     list(p,live,6,", ",", and ");
     add(p,"span",".");

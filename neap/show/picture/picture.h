@@ -18,6 +18,7 @@ namespace neap::picture {
 struct Step {
   std::string label;  // "#12 'CONV_2D'"
   std::int64_t live_bytes = 0;
+  std::int32_t number = -1;  // in the order; -1: as in Run::steps
 };
 
 // A tensor, a stretch of one between two moves, or scratch.
@@ -82,10 +83,19 @@ struct Run {
   std::string note;
   bool streamed = false;
   std::vector<RowStepMap> row_step_maps;  // of the segments that reach highest
+  // Above 1: `steps` has the highest of so many consecutive steps, of all_steps in the order.
+  std::int32_t steps_per_column = 1;
+  std::int32_t all_steps = 0;
 };
 
 // The largest entry of a compiled graph.
 Result<Run> RunOf(const graph::Graph& graph, const compile::Compiled& compiled, std::string title);
+
+// `run` with at most `max_steps` of its steps (at least 1): of every so many consecutive steps the
+// first of the highest, so that the peak is among them. Live bytes and addresses at these steps are
+// those of the run; buffers are live from the first to the last of these steps at which they were
+// live, and the others are left out. As it is where it has no more steps. O(steps + buffers).
+Run Aggregated(Run run, std::size_t max_steps);
 
 struct Picture {
   std::string model;
@@ -102,8 +112,11 @@ struct Picture {
   std::vector<std::string> notes;
 };
 
+inline constexpr std::size_t kMaxDrawnSteps = 5'000;
+
 // One self-contained page: live bytes over steps, the arena map, the tensors live at the peak, a
-// budget slider; the drawings work without script.
+// budget slider; the drawings work without script. Runs of more than kMaxDrawnSteps steps are
+// aggregated to that many or fewer.
 std::string MemoryPage(const Picture& picture);
 
 // One line a step: step, operator, live bytes.

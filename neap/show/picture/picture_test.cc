@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "neap/base/random.h"
 #include "neap/compile/compile.h"
 #include "neap/show/picture/chart.h"
 
@@ -177,6 +178,74 @@ TEST(Picture, ModelExplorerGetsLiveBytesByOutput) {
   EXPECT_EQ(data["results"].size(), 3U);
   EXPECT_EQ(data["gradient"].size(), 3U);
   EXPECT_THAT(Dot(graph, *compiled), HasSubstr("op1 -> op2;"));
+}
+
+// Steps and buffers of random lengths; offsets do not matter here.
+Run RandomRun(Random& random, std::int32_t steps) {
+  Run run;
+  run.steps.resize(static_cast<std::size_t>(steps));
+  for (int i = 0; i < steps; ++i) {
+    Buffer buffer;
+    buffer.name = "b" + std::to_string(i);
+    buffer.bytes = random.Between(1, 100);
+    buffer.first = static_cast<std::int32_t>(random.Between(0, steps - 1));
+    buffer.last = static_cast<std::int32_t>(random.Between(buffer.first + 1, steps));
+    buffer.offset = i;
+    for (std::int32_t step = buffer.first; step < buffer.last; ++step) {
+      run.steps[static_cast<std::size_t>(step)].live_bytes += buffer.bytes;
+    }
+    run.buffers.push_back(buffer);
+  }
+  for (const Step& step : run.steps) run.peak_bytes = std::max(run.peak_bytes, step.live_bytes);
+  return run;
+}
+
+TEST(Picture, AggregatedStepsAreStepsOfTheRun) {
+  Random random(5);
+  for (int i = 0; i < 300; ++i) {
+    const Run run = RandomRun(random, static_cast<std::int32_t>(random.Between(2, 60)));
+    const auto most = static_cast<std::size_t>(random.Between(1, 20));
+    const Run drawn = Aggregated(run, most);
+    if (run.steps.size() <= most) {
+      ASSERT_EQ(drawn.all_steps, 0);
+      ASSERT_EQ(drawn.buffers.size(), run.buffers.size());
+      continue;
+    }
+    ASSERT_LE(drawn.steps.size(), most);
+    ASSERT_EQ(drawn.all_steps, static_cast<std::int32_t>(run.steps.size()));
+    std::int64_t peak = 0;
+    std::int32_t before = -1;
+    for (std::size_t column = 0; column < drawn.steps.size(); ++column) {
+      const Step& step = drawn.steps[column];
+      ASSERT_GT(step.number, before);
+      before = step.number;
+      ASSERT_EQ(step.live_bytes, run.steps[static_cast<std::size_t>(step.number)].live_bytes);
+      std::int64_t sum = 0;
+      for (const Buffer& buffer : drawn.buffers) {
+        const auto at = static_cast<std::int32_t>(column);
+        if (buffer.first <= at && at < buffer.last) sum += buffer.bytes;
+      }
+      ASSERT_EQ(sum, step.live_bytes);
+      peak = std::max(peak, step.live_bytes);
+    }
+    ASSERT_EQ(peak, run.peak_bytes);
+  }
+}
+
+TEST(Picture, PagesOfManyStepsAreAggregated) {
+  Random random(6);
+  Picture page;
+  page.runs = {RandomRun(random, 300)};
+  page.runs[0].arena_bytes = 400;
+  page.runs[0].steps.resize(12'001);  // the rest is empty
+  const std::string html = MemoryPage(page);
+  const nlohmann::json run = DataOf(html)["runs"][0];
+  EXPECT_EQ(run["live"].size(), 4001U);
+  EXPECT_EQ(run["numbers"].size(), 4001U);
+  EXPECT_EQ(run["all_steps"], 12'001);
+  EXPECT_EQ(run["live"][run["peak_step"].get<std::size_t>()], page.runs[0].peak_bytes);
+  EXPECT_EQ(Count(html, "Of 12,001 steps, the drawings show 4,001: the highest of every 3"), 1U);
+  EXPECT_EQ(Count(html, "<tr><td class=\"n\">"), 4001U);
 }
 
 TEST(Picture, OrderOnlyHasNoMap) {

@@ -59,10 +59,11 @@ std::string ByteAxis(const Plot& plot) {
 
 std::string ColumnAxis(const Plot& plot, const std::string& name) {
   std::string out;
-  for (const std::int64_t tick : Ticks(plot.columns)) {
-    if (tick >= plot.columns) break;
+  for (const std::int64_t tick : Ticks(plot.columns * plot.numbers)) {
+    const std::int64_t column = tick / plot.numbers;
+    if (column >= plot.columns) break;
     out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                       plot.X(static_cast<double>(tick) + 0.5), Px(plot.height + 16), tick);
+                       plot.X(static_cast<double>(column) + 0.5), Px(plot.height + 16), tick);
   }
   // On a line of its own: beside the numbers it would meet the last of them.
   return out + fmt::format("<text x=\"100%\" y=\"{}\" text-anchor=\"end\">{}</text>",

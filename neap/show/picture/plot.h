@@ -13,6 +13,7 @@ namespace neap::picture {
 // labels of its axes. Marks are written relative to the plane.
 struct Plot {
   std::int64_t columns = 1;
+  std::int64_t numbers = 1;    // by which the labels of columns rise from one column to the next
   std::int64_t max_bytes = 1;  // at the upper edge
   double height = 190;         // of the plane
   double left = 64;

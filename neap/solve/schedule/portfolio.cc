@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "neap/solve/schedule/flat_cut.h"
 #include "neap/solve/schedule/flat_problem.h"
 #include "neap/solve/schedule/order_state.h"
+#include "neap/solve/schedule/stopper.h"
 #include "neap/solve/schedule/uncrossing.h"
 #include "neap/solve/schedule/windows.h"
 
@@ -25,6 +27,16 @@ constexpr int kMostSlices = 24;
 // Of work, in about nanoseconds.
 constexpr std::int64_t kSliceOfAll = 50'000'000;
 constexpr std::int64_t kSliceOfOp = 4'000;
+
+// The work that is left, or the time where that is limited; 0: neither is limited.
+std::int64_t Available(const Limits& limits) {
+  std::int64_t left = WorkLeft();
+  if (limits.deadline) {
+    const std::chrono::nanoseconds time = *limits.deadline - LimitNow();
+    left = std::min<std::int64_t>(left, time.count());
+  }
+  return left == std::numeric_limits<std::int64_t>::max() ? 0 : std::max<std::int64_t>(left, 0);
+}
 
 class Portfolio {
  public:
@@ -46,7 +58,7 @@ class Portfolio {
       Descend(slice);
       Prove(slice);
       if (Done()) break;
-      const WorkScope work(WantsAnnealing() ? std::max(slice, Available() / 4 * 3) : slice);
+      const WorkScope work(WantsAnnealing() ? std::max(slice, Available(limits_) / 4 * 3) : slice);
       Anneal(&state_, floor_, WorkLeft(), &random_, limits_);
       slice *= 2;
     }
@@ -100,16 +112,6 @@ class Portfolio {
     bound_ = std::move(better);
   }
 
-  // The work that is left, or the time where that is limited; 0: neither is limited.
-  std::int64_t Available() const {
-    std::int64_t left = WorkLeft();
-    if (limits_.deadline) {
-      const std::chrono::nanoseconds time = *limits_.deadline - LimitNow();
-      left = std::min<std::int64_t>(left, time.count());
-    }
-    return left == std::numeric_limits<std::int64_t>::max() ? 0 : std::max<std::int64_t>(left, 0);
-  }
-
   // Many steps near the peak: single moves find more than windows, and one long run more than many
   // short ones.
   bool WantsAnnealing() const {
@@ -151,6 +153,28 @@ Improved ImproveOrder(const Problem& problem, RankedOrder start, std::int64_t fl
   NEAP_CHECK(replay && replay->peak_bytes == best.peak_bytes && best.peak_bytes <= before,
              "the portfolio returned a wrong order");
   return improved;
+}
+
+RankedOrder AnnealOrder(const Problem& problem, RankedOrder start, std::int64_t floor_bytes,
+                        std::uint64_t seed, const Limits& given) {
+  if (problem.num_ops == 0 || start.peak_bytes <= floor_bytes) return start;
+  Limits limits = given;
+  std::optional<WorkScope> work;
+  if (given.HasTimeLimit()) {
+    limits.deadline = given.EndOfSearch(LimitNow());
+  } else {
+    std::int64_t nanoseconds = kPortfolioWork;
+    const std::int64_t cost = StateCost(problem.num_ops);
+    if (given.max_states > 0 && given.max_states < kPortfolioWork / cost) {
+      nanoseconds = given.max_states * cost;
+    }
+    work.emplace(nanoseconds);
+  }
+  const FlatProblem flat(problem);
+  OrderState state(flat, std::move(start.order));
+  Random random(seed);
+  Anneal(&state, floor_bytes, Available(limits), &random, limits);
+  return {state.order(), state.Peak()};
 }
 
 }  // namespace neap::schedule

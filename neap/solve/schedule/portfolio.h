@@ -30,4 +30,10 @@ struct Improved {
 Improved ImproveOrder(const Problem& problem, RankedOrder start, std::int64_t floor_bytes,
                       std::uint64_t seed, const Limits& limits);
 
+// Annealing alone from `start`, with the work of the whole portfolio, or until limits.deadline;
+// not below `floor_bytes`, a proven bound. max_states limits it as it limits Solve(). Never higher
+// than `start`. Deterministic without a deadline.
+RankedOrder AnnealOrder(const Problem& problem, RankedOrder start, std::int64_t floor_bytes,
+                        std::uint64_t seed, const Limits& limits);
+
 }  // namespace neap::schedule

@@ -76,7 +76,7 @@ struct ForcedRule {
 std::span<const ForcedRule> ForcedRules();
 
 struct StrategyOptions {
-  std::uint64_t seed = 0;             // of "random"
+  std::uint64_t seed = 0;             // of "random" and "annealing"
   std::vector<OpIndex> file_order;    // of "file" and as tie-break; empty: 0, 1, 2, ...
   Forced forced = Forced::kSingle;    // of "best-first"
   std::int64_t slack_bytes = 0;       // of Forced::kRelaxed
@@ -99,6 +99,11 @@ enum class Method : std::uint8_t {
   kGreedy,
   kBeam,
   kRandom,
+  kXlaList,
+  kLpmf,
+  kHmcos,
+  kClosure,
+  kAnnealing,
 };
 
 struct Strategy {

@@ -12,8 +12,13 @@
 #include "neap/solve/schedule/baselines.h"
 #include "neap/solve/schedule/beam.h"
 #include "neap/solve/schedule/best_first.h"
+#include "neap/solve/schedule/closure.h"
+#include "neap/solve/schedule/compiler_orders.h"
 #include "neap/solve/schedule/exhaustive.h"
+#include "neap/solve/schedule/flat_problem.h"
+#include "neap/solve/schedule/hierarchy.h"
 #include "neap/solve/schedule/instance.h"
+#include "neap/solve/schedule/portfolio.h"
 #include "neap/solve/schedule/schedule.h"
 #include "neap/solve/schedule/serenity.h"
 #include "neap/solve/schedule/stopper.h"
@@ -75,7 +80,24 @@ Outcome RunSerenity(const Problem& problem, const Limits& limits, const Strategy
                   {true, step_states, std::max<std::int64_t>(options.soft_budget_bytes, 0)});
 }
 
-constexpr std::array<Strategy, 12> kStrategies = {{
+// One stage of the portfolio of `exact`, from the file order.
+Outcome RunClosure(const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+  const FlatProblem flat(problem);
+  const std::int64_t peak = PeakOfOrder(problem, options.file_order);
+  std::vector<RankedOrder> closed = ClosedOrders(flat, {options.file_order, peak}, limits);
+  return Unsearched(problem, std::move(closed.front().order));
+}
+
+Outcome RunAnnealing(const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+  Outcome outcome = SingleOpOutcome(problem);
+  const RankedOrder start{options.file_order, PeakOfOrder(problem, options.file_order)};
+  outcome.order =
+      AnnealOrder(problem, start, outcome.lower_bound_bytes, options.seed, limits).order;
+  outcome.interrupted = limits.Interrupted();
+  return outcome;
+}
+
+constexpr std::array<Strategy, 17> kStrategies = {{
     {Method::kExact, "exact",
      "minimum peak with proof, or the best found with a proven bound (the default)",
      [](const Problem& problem, const Limits& limits, const StrategyOptions&) {
@@ -125,6 +147,26 @@ constexpr std::array<Strategy, 12> kStrategies = {{
      [](const Problem& problem, const Limits&, const StrategyOptions& options) {
        return Unsearched(problem, RandomOrder(problem, options.file_order, options.seed));
      }},
+    {Method::kXlaList, "xla-list",
+     "the ready operator that frees most bytes less those it adds (XLA's list scheduler)",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return Unsearched(problem, XlaListOrder(FlatProblem(problem), options.file_order, limits));
+     }},
+    {Method::kLpmf, "lpmf", "least peak memory first (PyTorch's Inductor)",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return Unsearched(problem,
+                         LeastPeakFirstOrder(FlatProblem(problem), options.file_order, limits));
+     }},
+    {Method::kHmcos, "hmcos",
+     "cells as single operators, dissolved where the peak is (after HMCOS 2022)",
+     [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
+       return Hierarchical(problem, limits, options.file_order);
+     }},
+    {Method::kClosure, "closure",
+     "simple orders with every forced operator moved forward, the best of them", RunClosure},
+    {Method::kAnnealing, "annealing",
+     "simulated annealing by moves of single operators from the file order (option seed)",
+     RunAnnealing},
 }};
 
 // The position in the table is the method.
