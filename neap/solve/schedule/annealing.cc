@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neap/base/work.h"
+#include "neap/solve/schedule/passage.h"
 
 namespace neap::schedule {
 namespace {
@@ -20,7 +21,9 @@ constexpr std::int32_t kMostSteps = 4'000;  // between the old place of an opera
 // Work in about nanoseconds.
 constexpr std::int64_t kWorkOfMove = 280;
 constexpr std::int64_t kWorkOfStep = 3;
+constexpr std::int64_t kWorkOfShift = 6;
 constexpr std::int64_t kWorkOfEntry = 16;
+constexpr std::uint64_t kReaches = 6;  // the farthest place halves up to so many times less one
 
 // About -log2(u) * 2^16 of a random u in (0, 1], linear between powers of two.
 std::int64_t NegativeLog(std::uint64_t bits) {
@@ -37,7 +40,8 @@ class Annealer {
         flat_(state->flat()),
         floor_(floor_bytes),
         random_(*random),
-        limits_(limits) {
+        limits_(limits),
+        passage_(state) {
     FindPlain();
   }
 
@@ -115,31 +119,47 @@ class Annealer {
     for (const OpIndex other : after) last = std::min(last, state_.Place(other) - 1);
     ChargeWork(kWorkOfMove +
                static_cast<std::int64_t>(before.size() + after.size()) * kWorkOfEntry);
-    const std::int32_t to = Target(from, low, last);
-    if (to == from) return;
+    const bool later = random_.Chance(1, 2);
+    const std::int32_t room = later ? last - from : from - low;
+    if (room <= 0) return;
+    // Near places more often than far ones.
+    const std::int32_t most = std::max(room >> random_.Below(kReaches), 1);
     const std::int64_t bound = (temperature_ * NegativeLog(random_.Next())) >> 16;
     if (plain_[At(op)] != 0) {
-      ChargeWork(std::abs(to - from) * kWorkOfStep);
-      if (Change(op, from, to) > bound) return;
-      Apply(op, from, to);
+      MovePlain(from, later, most, bound);
     } else {
-      const std::int32_t first = std::min(from, to);
-      const std::int32_t end = std::max(from, to) + 1;
-      const std::int64_t cost = CostOf(first, end);
-      Apply(op, from, to);
-      if (CostOf(first, end) - cost > bound) Apply(op, to, from);
+      const auto steps =
+          static_cast<std::int32_t>(1 + random_.Below(static_cast<std::uint64_t>(most)));
+      MoveAny(from, later ? from + steps : from - steps, bound);
     }
     if (state_.Peak() < best_peak_) Keep();
   }
 
-  // Near places more often than far ones.
-  std::int32_t Target(std::int32_t from, std::int32_t low, std::int32_t last) {
-    const bool later = random_.Chance(1, 2);
-    const std::int32_t room = later ? last - from : from - low;
-    if (room <= 0) return from;
-    const auto steps = static_cast<std::int32_t>(
-        1 + random_.Below(static_cast<std::uint64_t>(std::max(room >> random_.Below(6), 1))));
-    return later ? from + steps : from - steps;
+  // To one of the places, up to `most` steps away, at which the cost rises by no more than `bound`.
+  void MovePlain(std::int32_t from, bool later, std::int32_t most, std::int64_t bound) {
+    passage_.Begin(from, later);
+    ChargeWork(most * kWorkOfStep);
+    const std::int64_t old_cost = Cost(state_.Hill(from));
+    std::int64_t passed = 0;
+    std::uint64_t fitting = 0;
+    std::int32_t chosen = 0;
+    passage_.ForEach(most, [&](std::int32_t distance, const Passage::Place& place) {
+      if (place.change != 0) passed += Cost(place.hill + place.change) - Cost(place.hill);
+      if (passed + Cost(place.own) - old_cost > bound) return;
+      if (random_.Next() % ++fitting == 0) chosen = distance;
+    });
+    if (chosen == 0) return;
+    ChargeWork(chosen * kWorkOfShift);
+    passage_.Move(chosen);
+  }
+
+  void MoveAny(std::int32_t from, std::int32_t to, std::int64_t bound) {
+    const OpIndex op = state_.OpAt(from);
+    const std::int32_t first = std::min(from, to);
+    const std::int32_t end = std::max(from, to) + 1;
+    const std::int64_t cost = CostOf(first, end);
+    Apply(op, from, to);
+    if (CostOf(first, end) - cost > bound) Apply(op, to, from);
   }
 
   std::int64_t CostOf(std::int32_t first, std::int32_t end) const {
@@ -162,68 +182,6 @@ class Annealer {
     state_.Replace(first, moved_);
   }
 
-  // First and last use of a buffer without the operator at `from`.
-  std::pair<std::int32_t, std::int32_t> UsesOfOthers(BufferIndex buffer, std::int32_t from) const {
-    std::int32_t first = state_.First(buffer);
-    std::int32_t last = state_.Last(buffer);
-    if (first != from && last != from) return {first, last};
-    std::int32_t other_first = state_.size();
-    std::int32_t other_last = -1;
-    const Buffer& item = flat_.BufferAt(buffer);
-    ChargeWork(static_cast<std::int64_t>(item.users.size()) * kWorkOfStep);
-    for (const OpIndex user : item.users) {
-      const std::int32_t place = state_.Place(user);
-      if (place == from) continue;
-      other_first = std::min(other_first, place);
-      other_last = std::max(other_last, place);
-    }
-    if (first == from) first = other_first;
-    if (last == from) last = other_last;
-    return {first, last};
-  }
-
-  // By how much the cost would change. With the operator gone from step `from` to a place after
-  // step `to`, a buffer of its own that others use from `first` to `last` is live at a step p
-  // between iff p >= first, where it was iff p <= last; and the other way round.
-  std::int64_t Change(OpIndex op, std::int32_t from, std::int32_t to) {
-    const bool later = to > from;
-    const std::int32_t begin = later ? from + 1 : to;
-    const std::int32_t end = later ? to + 1 : from;  // steps that are passed
-    std::int64_t hill = state_.LiveAfter(later ? to : to - 1) + flat_.Scratch(op);
-    events_.clear();
-    const auto add_from = [&](std::int32_t step, std::int64_t bytes) {
-      if (step < end) events_.emplace_back(std::max(step, begin), bytes);
-    };
-    for (const BufferIndex buffer : flat_.BuffersOf(op)) {
-      const std::int64_t bytes = state_.Bytes(buffer);
-      if (bytes == 0) continue;
-      if (later ? state_.Last(buffer) <= to : state_.First(buffer) >= to) hill += bytes;
-      const auto [first, last] = UsesOfOthers(buffer, from);
-      if (first < begin && last >= end) continue;
-      const std::int64_t sign = later ? bytes : -bytes;
-      add_from(begin, -sign);
-      add_from(first, sign);
-      add_from(last + 1, sign);
-    }
-    std::sort(events_.begin(), events_.end());
-    std::int64_t change = Cost(hill) - Cost(state_.Hill(from));
-    std::int64_t delta = 0;
-    std::size_t next = 0;
-    for (std::int32_t step = begin; step < end;) {
-      for (; next < events_.size() && events_[next].first <= step; ++next)
-        delta += events_[next].second;
-      const std::int32_t until = next < events_.size() ? events_[next].first : end;
-      if (delta != 0) {
-        for (std::int32_t at = step; at < until; ++at) {
-          const std::int64_t old_hill = state_.Hill(at);
-          change += Cost(old_hill + delta) - Cost(old_hill);
-        }
-      }
-      step = until;
-    }
-    return change;
-  }
-
   void Keep() {
     best_peak_ = state_.Peak();
     best_ = state_.order();
@@ -244,7 +202,7 @@ class Annealer {
   std::int64_t best_peak_ = 0;
   std::vector<OpIndex> best_;
   std::vector<OpIndex> moved_;
-  std::vector<std::pair<std::int32_t, std::int64_t>> events_;
+  Passage passage_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace neap::schedule {
 namespace {
 
 template <typename Entry>
-using LeastFirst = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
+using MinHeap = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
 
 class LeastPeakFirst {
  public:
@@ -91,8 +91,8 @@ class LeastPeakFirst {
   std::vector<OpIndex> places_;
   const Limits& limits_;
   std::int64_t peak_ = 0;
-  LeastFirst<Entry> fitting_;  // by the change of live bytes
-  LeastFirst<Entry> waiting_;  // by needed bytes
+  MinHeap<Entry> fitting_;  // by the change of live bytes
+  MinHeap<Entry> waiting_;  // by needed bytes
   std::vector<OpIndex> changed_;
 };
 
@@ -104,7 +104,7 @@ std::vector<OpIndex> XlaListOrder(const FlatProblem& flat, const std::vector<OpI
   ChargeWork(PassWork(flat));
   Frontier frontier(flat, false);
   // (change of live bytes, consumers, age, operator): ages fall, so that the latest comes first.
-  LeastFirst<std::tuple<std::int64_t, std::int64_t, std::int64_t, OpIndex>> ready;
+  MinHeap<std::tuple<std::int64_t, std::int64_t, std::int64_t, OpIndex>> ready;
   constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> change_of(file_order.size(), kNone);
   std::int64_t age = 0;

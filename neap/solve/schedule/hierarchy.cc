@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kPredecessorsOfCell = 3;
 constexpr std::int64_t kStepStates = 10'000;
 
-enum class Kind : std::uint8_t { kCell, kSequence, kOp };
+enum class GroupKind : std::uint8_t { kCell, kSequence, kOp };
 
 // Of every operator the last operator of its group: all arcs that leave a group begin there, so
 // that the graph of groups has no cycle.
@@ -34,13 +34,13 @@ class Grouping {
       : flat_(flat),
         file_order_(std::move(file_order)),
         end_of_(file_order_.size(), -1),
-        kind_(file_order_.size(), Kind::kOp) {
+        kind_(file_order_.size(), GroupKind::kOp) {
     for (auto op = file_order_.rbegin(); op != file_order_.rend(); ++op) {
       if (flat.Predecessors(*op).size() >= kPredecessorsOfCell) {
-        Set(*op, *op, Kind::kCell);
+        Set(*op, *op, GroupKind::kCell);
       } else {
         const OpIndex end = CellOfSuccessors(*op);
-        if (end >= 0) Set(*op, end, Kind::kCell);
+        if (end >= 0) Set(*op, end, GroupKind::kCell);
       }
     }
     for (auto op = file_order_.rbegin(); op != file_order_.rend(); ++op) {
@@ -57,20 +57,20 @@ class Grouping {
       if (end_of_[At(*op)] == end) ops.push_back(*op);
     }
     if (ops.size() == 1) return false;
-    const bool is_cell = kind_[At(end)] == Kind::kCell;
+    const bool is_cell = kind_[At(end)] == GroupKind::kCell;
     for (const OpIndex op : ops) end_of_[At(op)] = -1;
     for (const OpIndex op : ops) {
       if (is_cell) {
         JoinSequence(op);
       } else {
-        Set(op, op, Kind::kOp);
+        Set(op, op, GroupKind::kOp);
       }
     }
     return true;
   }
 
  private:
-  void Set(OpIndex op, OpIndex end, Kind kind) {
+  void Set(OpIndex op, OpIndex end, GroupKind kind) {
     end_of_[At(op)] = end;
     kind_[At(op)] = kind;
   }
@@ -88,16 +88,17 @@ class Grouping {
   // Before its only successor, of which it is the only predecessor.
   void JoinSequence(OpIndex op) {
     const auto successors = flat_.Successors(op);
-    const bool joins =
-        successors.size() == 1 && flat_.Predecessors(successors.front()).size() == 1 &&
-        end_of_[At(successors.front())] >= 0 && kind_[At(successors.front())] == Kind::kSequence;
-    Set(op, joins ? end_of_[At(successors.front())] : op, Kind::kSequence);
+    const bool joins = successors.size() == 1 &&
+                       flat_.Predecessors(successors.front()).size() == 1 &&
+                       end_of_[At(successors.front())] >= 0 &&
+                       kind_[At(successors.front())] == GroupKind::kSequence;
+    Set(op, joins ? end_of_[At(successors.front())] : op, GroupKind::kSequence);
   }
 
   const FlatProblem& flat_;
   std::vector<OpIndex> file_order_;
   std::vector<OpIndex> end_of_;  // per operator; -1: of no group yet
-  std::vector<Kind> kind_;       // per operator
+  std::vector<GroupKind> kind_;  // per operator
 };
 
 class Hierarchy {

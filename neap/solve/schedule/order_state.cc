@@ -17,8 +17,8 @@ OrderState::OrderState(const FlatProblem& flat, std::vector<OpIndex> order)
   std::int64_t live = 0;
   for (const Buffer& buffer : flat.problem().buffers) {
     bytes_.push_back(buffer.bytes);
-    first_.push_back(buffer.live_at_start ? -1 : steps);
-    last_.push_back(buffer.live_at_end ? steps : -1);
+    first_.push_back(buffer.live_at_start ? kOutside : kNone);
+    last_.push_back(buffer.live_at_end ? kOutside : kNone);
     if (buffer.live_at_start && (buffer.live_at_end || !buffer.users.empty())) live += buffer.bytes;
   }
   live_after_.assign(order_.size() + 1, live);
@@ -31,8 +31,8 @@ void OrderState::Replace(std::int32_t begin, std::span<const OpIndex> ops) {
   const std::int32_t end = begin + static_cast<std::int32_t>(ops.size());
   for (const OpIndex op : ops) {
     for (const BufferIndex buffer : flat_.BuffersOf(op)) {
-      if (first_[At(buffer)] >= begin) first_[At(buffer)] = size();
-      if (last_[At(buffer)] < end) last_[At(buffer)] = -1;
+      if (First(buffer) >= begin) first_[At(buffer)] = kNone;
+      if (Last(buffer) < end) last_[At(buffer)] = kNone;
     }
   }
   std::copy(ops.begin(), ops.end(), order_.begin() + begin);
@@ -41,7 +41,7 @@ void OrderState::Replace(std::int32_t begin, std::span<const OpIndex> ops) {
 
 std::int64_t OrderState::Shared(OpIndex op, std::int32_t step) const {
   if (const InPlace* pair = flat_.InPlaceOf(op)) {
-    const bool over = last_[At(pair->input)] == step && first_[At(pair->output)] == step;
+    const bool over = Last(pair->input) == step && First(pair->output) == step;
     return over ? bytes_[At(pair->output)] : 0;
   }
   const TakeOver* part = flat_.TakeOverOf(op);
@@ -49,7 +49,7 @@ std::int64_t OrderState::Shared(OpIndex op, std::int32_t step) const {
   std::int64_t freed = 0;
   std::int64_t written = 0;
   for (const BufferIndex input : part->inputs) {
-    if (last_[At(input)] == step) freed += bytes_[At(input)];
+    if (Last(input) == step) freed += bytes_[At(input)];
   }
   for (const BufferIndex output : part->outputs) written += bytes_[At(output)];
   return std::min(freed, written);
@@ -61,8 +61,8 @@ void OrderState::Measure(std::int32_t begin, std::int32_t end) {
     const OpIndex op = order_[At(step)];
     place_[At(op)] = step;
     for (const BufferIndex buffer : flat_.BuffersOf(op)) {
-      if (first_[At(buffer)] > step) first_[At(buffer)] = step;
-      if (last_[At(buffer)] < step) last_[At(buffer)] = step;
+      if (First(buffer) > step) first_[At(buffer)] = op;
+      if (Last(buffer) < step) last_[At(buffer)] = op;
     }
   }
   std::int64_t live = live_after_[At(begin)];
@@ -70,8 +70,8 @@ void OrderState::Measure(std::int32_t begin, std::int32_t end) {
     const OpIndex op = order_[At(step)];
     std::int64_t freed = 0;
     for (const BufferIndex buffer : flat_.BuffersOf(op)) {
-      if (first_[At(buffer)] == step) live += bytes_[At(buffer)];
-      if (last_[At(buffer)] == step) freed += bytes_[At(buffer)];
+      if (first_[At(buffer)] == op) live += bytes_[At(buffer)];
+      if (last_[At(buffer)] == op) freed += bytes_[At(buffer)];
     }
     std::int64_t hill = live + flat_.Scratch(op);
     if (flat_.Shares(op)) hill -= Shared(op, step);

@@ -29,8 +29,14 @@ class OrderState {
   std::int64_t Bytes(BufferIndex buffer) const { return bytes_[At(buffer)]; }
   // First and last step at which a user of the buffer runs. First: -1 where it is live at start.
   // Last: size() where it is live at end. A buffer without users is first used after the end.
-  std::int32_t First(BufferIndex buffer) const { return first_[At(buffer)]; }
-  std::int32_t Last(BufferIndex buffer) const { return last_[At(buffer)]; }
+  std::int32_t First(BufferIndex buffer) const {
+    const OpIndex op = first_[At(buffer)];
+    return op >= 0 ? place_[At(op)] : op == kOutside ? -1 : size();
+  }
+  std::int32_t Last(BufferIndex buffer) const {
+    const OpIndex op = last_[At(buffer)];
+    return op >= 0 ? place_[At(op)] : op == kOutside ? size() : -1;
+  }
 
   std::int64_t Hill(std::int32_t step) const { return tree_[leaves_ + At(step)]; }
   // Live bytes between `step` and the one after it; -1: before the first step.
@@ -46,6 +52,8 @@ class OrderState {
   void Replace(std::int32_t begin, std::span<const OpIndex> ops);
 
  private:
+  friend class Passage;  // moves single operators
+  enum : OpIndex { kOutside = -1, kNone = -2 };
   std::int64_t Shared(OpIndex op, std::int32_t step) const;
   void Measure(std::int32_t begin, std::int32_t end);
   void UpdateTree(std::size_t begin, std::size_t end);
@@ -54,8 +62,8 @@ class OrderState {
   std::vector<OpIndex> order_;
   std::vector<std::int32_t> place_;  // per operator
   std::vector<std::int64_t> bytes_;  // per buffer
-  std::vector<std::int32_t> first_;
-  std::vector<std::int32_t> last_;
+  std::vector<OpIndex> first_;       // likewise: its first user, kOutside: live at start, kNone
+  std::vector<OpIndex> last_;        // its last user, kOutside: live at end, kNone
   std::vector<std::int64_t> live_after_;  // per step, and one before
   // Node k is the larger of nodes 2k and 2k + 1; the hills are the leaves, from leaves_ on.
   std::size_t leaves_ = 1;

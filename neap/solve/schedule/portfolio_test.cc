@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <vector>
 
+#include "neap/base/index.h"
 #include "neap/base/random.h"
 #include "neap/base/work.h"
 #include "neap/solve/schedule/annealing.h"
@@ -14,6 +16,7 @@
 #include "neap/solve/schedule/check.h"
 #include "neap/solve/schedule/flat_cut.h"
 #include "neap/solve/schedule/order_state.h"
+#include "neap/solve/schedule/passage.h"
 #include "neap/solve/schedule/uncrossing.h"
 #include "neap/solve/schedule/windows.h"
 #include "testing/schedule.h"
@@ -54,6 +57,45 @@ TEST(OrderState, MeasuresWhatTheReplayFinds) {
     if (state.Peak() == 0) continue;
     const std::int64_t below = random.Between(0, state.Peak() - 1);
     ASSERT_GT(state.Hill(state.RandomStepAbove(below, &random)), below);
+  }
+}
+
+// Every place of an operator has the hills that moving it there has.
+TEST(Passage, HasTheHillsOfTheMove) {
+  Random random(38);
+  for (int i = 0; i < Cases(3000); ++i) {
+    const Problem problem = RandomProblem(random, Shape{14, true, true, false});
+    const FlatProblem flat(problem);
+    OrderState state(flat, AnyOrder(random, problem));
+    Passage passage(&state);
+    for (int moves = 0; moves < 6; ++moves) {
+      const auto from = static_cast<std::int32_t>(random.Between(0, state.size() - 1));
+      const OpIndex op = state.OpAt(from);
+      const bool later = random.Chance(1, 2);
+      std::int32_t most = later ? state.size() - 1 - from : from;
+      for (const OpIndex other : later ? flat.Successors(op) : flat.Predecessors(op)) {
+        most = std::min(most, std::abs(state.Place(other) - from) - 1);
+      }
+      if (most == 0) continue;
+      passage.Begin(from, later);
+      std::vector<Passage::Place> places;
+      passage.ForEach(most, [&](std::int32_t distance, const Passage::Place& place) {
+        ASSERT_EQ(distance, static_cast<std::int32_t>(places.size()) + 1);
+        ASSERT_EQ(place.hill, state.Hill(later ? from + distance : from - distance));
+        places.push_back(place);
+      });
+      const auto distance = static_cast<std::int32_t>(random.Between(1, most));
+      passage.Move(distance);
+      const std::int32_t to = later ? from + distance : from - distance;
+      ASSERT_EQ(state.OpAt(to), op);
+      ASSERT_EQ(state.Hill(to), places[At(distance - 1)].own) << Dump(problem);
+      for (std::int32_t at = 1; at <= distance; ++at) {
+        const Passage::Place& place = places[At(at - 1)];
+        const std::int32_t step = later ? from + at - 1 : from - at + 1;
+        ASSERT_EQ(state.Hill(step), place.hill + place.change) << Dump(problem);
+      }
+      ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+    }
   }
 }
 
