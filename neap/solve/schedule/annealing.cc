@@ -19,10 +19,10 @@ constexpr int kHeightBits = 10;  // a hill as high as the peak is about 2^10 abo
 constexpr int kTemperatures = 64;
 constexpr std::int32_t kMostSteps = 4'000;  // between the old place of an operator and the new one
 // Work in about nanoseconds.
-constexpr std::int64_t kWorkOfMove = 280;
-constexpr std::int64_t kWorkOfStep = 3;
-constexpr std::int64_t kWorkOfShift = 6;
-constexpr std::int64_t kWorkOfEntry = 16;
+constexpr std::int64_t kWorkOfMove = 450;
+constexpr std::int64_t kWorkOfStep = 5;
+constexpr std::int64_t kWorkOfShift = 10;
+constexpr std::int64_t kWorkOfEntry = 20;
 constexpr std::uint64_t kReaches = 6;  // the farthest place halves up to so many times less one
 
 // About -log2(u) * 2^16 of a random u in (0, 1], linear between powers of two.

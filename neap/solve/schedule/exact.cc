@@ -223,14 +223,15 @@ std::int64_t StatesForAFewSeconds(OpIndex num_ops) {
   constexpr std::int64_t kMax = 4'000'000;
   constexpr std::int64_t kMin = 1'000;
   constexpr std::int64_t kLarge = 700;
-  constexpr std::int64_t kMinOfLarge = 4'000;
+  constexpr std::int64_t kMinOfLarge = 8'000;
+  constexpr int kSteepness = 16;
   const std::int64_t ops = std::max<std::int64_t>(num_ops, 1);
   const std::int64_t states = std::clamp(kWork / StateCost(ops), kMin, kMax);
   // Searches of large problems end early or hardly ever, and their states cost far more than
   // others: time is better spent on the portfolio.
   std::int64_t fewer = states;
-  for (int i = 0; i < 8 && ops > kLarge; ++i) fewer = fewer * kLarge / ops;
-  return std::max(fewer, std::min(states, kMinOfLarge));
+  for (int i = 0; i < kSteepness && ops > kLarge; ++i) fewer = fewer * kLarge / ops;
+  return ops > kLarge ? std::max(fewer, kMinOfLarge) : states;
 }
 
 Outcome Solve(const Problem& problem, const Limits& limits) {

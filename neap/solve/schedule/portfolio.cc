@@ -103,7 +103,7 @@ class Portfolio {
   void Prove(std::int64_t slice) {
     if (Done() || state_.Peak() >= proved_for_) return;
     proved_for_ = state_.Peak();
-    const WorkScope work(4 * slice);
+    const WorkScope work(8 * slice);
     Bound better;
     better.bytes = floor_;
     RaiseBounds(state_, &cut_, limits_, &better);

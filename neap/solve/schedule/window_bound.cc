@@ -251,7 +251,10 @@ class BoundSearch {
     limits.max_states = kStates;
     limits.deadline = limits_.deadline;
     limits.stop = limits_.stop;
+    const std::int64_t before = WorkDone();
     const Outcome found = SolveBelow(window.problem, limits, state_.Peak());
+    // States of several hundred operators cost about three times as much as counted.
+    ChargeWork(2 * (WorkDone() - before));
     bound_.states += found.states;
     if (found.lower_bound_bytes <= bound_.bytes) return;
     // Of the whole problem it is a search of some of its operators, whatever proved it there.

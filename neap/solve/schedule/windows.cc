@@ -140,7 +140,10 @@ class WindowSearch {
     limits.max_states = kStates;
     limits.deadline = limits_.deadline;
     limits.stop = limits_.stop;
+    const std::int64_t before = WorkDone();
     const Outcome found = SolveBelow(window.problem, limits, below);
+    // States of a hundred operators cost about twice as much as counted.
+    ChargeWork(WorkDone() - before);
     if (found.peak_bytes >= state_.Peak()) return false;
     std::vector<OpIndex> ops;
     ops.reserve(found.order.size());
