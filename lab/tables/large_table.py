@@ -20,7 +20,7 @@ BASELINES = ["file", "dfs", "greedy", "xla-list", "lpmf", "hmcos", "closure", "a
 
 
 def run(program, path, *options):
-    """The JSON report of a plan, processor seconds, and the most memory in MiB."""
+    """The JSON report of a plan, processor seconds, and the peak of resident memory in MiB."""
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen([program, "plan", str(path), "--json", *options], stdout=out)
         _, status, usage = os.wait4(child.pid, 0)

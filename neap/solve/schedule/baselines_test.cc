@@ -97,7 +97,7 @@ TEST(Lpmf, IsTheOrderOfItsRule) {
   }
 }
 
-// Returns how many of `count` orders have the least peak.
+// Returns how many of `count` orders have the minimum peak.
 int OptimaOf(Method method, int max_ops, int count, bool above_file) {
   Random random(63);
   int optima = 0;

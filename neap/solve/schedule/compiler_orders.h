@@ -20,12 +20,11 @@ namespace neap::schedule {
 std::vector<OpIndex> XlaListOrder(const FlatProblem& flat, const std::vector<OpIndex>& file_order,
                                   const Limits& limits);
 
-// Source: LPMF ("least peak memory first") of PyTorch's Inductor (memory.py), after a paper on
-// Simulink models (DAC 2006). Where ready operators fit under the highest peak so far, the one of
-// them that leaves the fewest live bytes; otherwise the one that needs the fewest bytes. Ties by
-// the live bytes that an operator leaves, then by the file order.
-// Deviation: scratch counts as part of what an operator needs; Inductor has none.
-// Operators that fit and those that do not are in two heaps, so that a step costs O(log ops)
+// Source: LPMF of PyTorch's Inductor (memory.py), after a paper on Simulink models (DAC 2006).
+// Where ready operators fit under the highest peak so far, the one of them that leaves the fewest
+// live bytes; otherwise the one that needs the fewest bytes. Ties by the live bytes that an
+// operator leaves, then by the file order. Deviation: scratch is added to the outputs; Inductor has
+// none. Operators that fit and those that do not are in two heaps, so that a step costs O(log ops)
 // unless the free bytes below the peak change. Empty: no work or time is left.
 std::vector<OpIndex> LeastPeakFirstOrder(const FlatProblem& flat,
                                          const std::vector<OpIndex>& file_order,

@@ -173,8 +173,8 @@ class Hierarchy {
     return order;
   }
 
-  // True: `outcome` is what the dynamic program of a problem found, and not what remains where a
-  // limit ended it.
+  // True: the dynamic program solved the problem. False: a limit ended it, and the order is a
+  // simple one.
   bool Solve(const Problem& problem, const std::vector<OpIndex>& file_order,
              std::vector<OpIndex>* order) {
     Limits limits = limits_;

@@ -148,11 +148,12 @@ constexpr std::array<Strategy, 17> kStrategies = {{
        return Unsearched(problem, RandomOrder(problem, options.file_order, options.seed));
      }},
     {Method::kXlaList, "xla-list",
-     "the ready operator that frees most bytes less those it adds (XLA's list scheduler)",
+     "the ready operator that lowers live bytes most (XLA's list scheduler)",
      [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
        return Unsearched(problem, XlaListOrder(FlatProblem(problem), options.file_order, limits));
      }},
-    {Method::kLpmf, "lpmf", "least peak memory first (PyTorch's Inductor)",
+    {Method::kLpmf, "lpmf",
+     "fewest live bytes under the peak so far, else smallest operator (PyTorch's Inductor)",
      [](const Problem& problem, const Limits& limits, const StrategyOptions& options) {
        return Unsearched(problem,
                          LeastPeakFirstOrder(FlatProblem(problem), options.file_order, limits));
