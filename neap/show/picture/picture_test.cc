@@ -181,8 +181,8 @@ TEST(Picture, ModelExplorerGetsLiveBytesByOutput) {
 }
 
 // Steps and buffers of random lengths; offsets do not matter here.
-Run RandomRun(Random& random, std::int32_t steps) {
-  Run run;
+picture::Run RandomRun(Random& random, std::int32_t steps) {
+  picture::Run run;
   run.steps.resize(static_cast<std::size_t>(steps));
   for (int i = 0; i < steps; ++i) {
     Buffer buffer;
@@ -203,9 +203,9 @@ Run RandomRun(Random& random, std::int32_t steps) {
 TEST(Picture, AggregatedStepsAreStepsOfTheRun) {
   Random random(5);
   for (int i = 0; i < 300; ++i) {
-    const Run run = RandomRun(random, static_cast<std::int32_t>(random.Between(2, 60)));
+    const picture::Run run = RandomRun(random, static_cast<std::int32_t>(random.Between(2, 60)));
     const auto most = static_cast<std::size_t>(random.Between(1, 20));
-    const Run drawn = Aggregated(run, most);
+    const picture::Run drawn = Aggregated(run, most);
     if (run.steps.size() <= most) {
       ASSERT_EQ(drawn.all_steps, 0);
       ASSERT_EQ(drawn.buffers.size(), run.buffers.size());
