@@ -24,6 +24,9 @@ namespace neap::schedule {
 namespace {
 
 constexpr int kMostSlices = 24;
+// On large problems without a limit of time: slices in a row that lower nothing.
+constexpr int kMostFruitless = 4;
+constexpr OpIndex kLarge = 2'000;
 // Of work, in about nanoseconds.
 constexpr std::int64_t kSliceOfAll = 50'000'000;
 constexpr std::int64_t kSliceOfOp = 4'000;
@@ -54,18 +57,25 @@ class Portfolio {
   Improved Run(std::vector<RankedOrder> others) {
     std::int64_t slice = kSliceOfAll + kSliceOfOp * flat_.num_ops();
     DescendFrom(std::move(others), slice);
-    for (int i = 0; i < kMostSlices && !Done(); ++i) {
+    int fruitless = 0;
+    for (int i = 0; i < kMostSlices && !Done() && fruitless < MostFruitless(); ++i) {
+      const std::int64_t before = state_.Peak();
       Descend(slice);
       Prove(slice);
       if (Done()) break;
       const WorkScope work(WantsAnnealing() ? std::max(slice, Available(limits_) / 4 * 3) : slice);
       Anneal(&state_, floor_, WorkLeft(), &random_, limits_);
       slice *= 2;
+      fruitless = state_.Peak() < before ? 0 : fruitless + 1;
     }
     return {{state_.order(), state_.Peak()}, std::move(bound_)};
   }
 
  private:
+  int MostFruitless() const {
+    return flat_.num_ops() >= kLarge && !limits_.deadline ? kMostFruitless : kMostSlices;
+  }
+
   bool Done() const { return state_.Peak() <= floor_ || IsOver(limits_); }
 
   // The lowest start need not lead to the lowest order.
