@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orders of large graphs: the default search, single stages of it, and compilers' rules, as Markdown tables.
 
-    lab/tables/large_table.py build/release/tools/neap GRAPH...
+    lab/tables/large_table.py build/release/tools/neap GRAPH... [--strategies]
 
-GRAPH is a model or graph file, also .json.gz. All searches end by their default limits, which count work, so
+GRAPH is a model or graph file, also .json.gz. The first form plans with default settings. --strategies compares
+the peaks of other strategies with that of `exact`. All searches end by their default limits, which count work, so
 that peaks, bounds and arenas repeat exactly. Processor seconds are user and system time of the whole command,
 with reading and reporting; they depend on the machine, and hardly on its load.
 """
@@ -17,8 +18,8 @@ import sys
 import tempfile
 
 BASELINES = ["file", "dfs", "greedy", "xla-list", "lpmf", "hmcos", "closure", "annealing"]
-# Operators from which a dynamic program over groups ends in its first round.
-MAX_HMCOS = 5_000
+# On graphs of more operators the dynamic program over groups ends at its limits in the first round.
+MAX_HMCOS = 1_000
 
 
 def run(program, path, *options):
@@ -44,12 +45,10 @@ def percent_above(value, base):
 def default_table(program, graphs):
     print("| graph | operators | peak | lower bound | gap | arena | above the peak | processor, s | MiB |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    peaks, sizes = {}, {}
     for path in graphs:
         report, seconds, memory = run(program, path)
         plan = report["plan"]
         peak, bound, arena = plan["peak_bytes"], plan["peak_lower_bound_bytes"], plan["arena_bytes"]
-        peaks[path], sizes[path] = peak, report["operators"]
         gap = "proven" if peak == bound else percent_above(peak, bound)
         above = "equal" if arena == peak else percent_above(arena, peak)
         print(
@@ -57,33 +56,32 @@ def default_table(program, graphs):
             f"| {seconds:.1f} | {memory:.0f} |",
             flush=True,
         )
-    return peaks, sizes
 
 
-def baseline_table(program, graphs, peaks, sizes):
+def strategies_table(program, graphs):
     print("| graph | `exact` | " + " | ".join(f"`{name}`" for name in BASELINES) + " |")
     print("|---|---:|" + "---:|" * len(BASELINES))
     for path in graphs:
+        report, _, _ = run(program, path, "--order-only")
+        exact = report["plan"]["peak_bytes"]
         cells = []
         for strategy in BASELINES:
-            if strategy == "hmcos" and sizes[path] > MAX_HMCOS:
+            if strategy == "hmcos" and report["operators"] > MAX_HMCOS:
                 cells.append("")
                 continue
-            report, seconds, _ = run(program, path, "--order-only", "--order", strategy)
-            peak = report["plan"]["peak_bytes"]
-            cells.append(f"{peak / peaks[path]:.3f} ({seconds:.1f} s)")
-        print(f"| {name_of(path)} | {peaks[path]:,} | " + " | ".join(cells) + " |", flush=True)
+            other, seconds, _ = run(program, path, "--order-only", "--order", strategy)
+            cells.append(f"{other['plan']['peak_bytes'] / exact:.3f} ({seconds:.1f} s)")
+        print(f"| {name_of(path)} | {exact:,} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("graphs", nargs="+")
+    parser.add_argument("--strategies", action="store_true")
     arguments = parser.parse_args()
-    print("## Default settings\n")
-    peaks, sizes = default_table(arguments.program, arguments.graphs)
-    print("\n## Strategies\n")
-    baseline_table(arguments.program, arguments.graphs, peaks, sizes)
+    table = strategies_table if arguments.strategies else default_table
+    table(arguments.program, arguments.graphs)
 
 
 if __name__ == "__main__":
