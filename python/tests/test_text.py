@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts about the package: no other project's package is installed, and the example of the README runs."""
 
+import ast
 import doctest
 import re
 import subprocess
@@ -56,3 +57,18 @@ def test_importing_needs_no_other_package():
             "print(sorted({name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['neap']"
+
+
+def test_the_stub_names_what_the_extension_module_has(source):
+    from neap import _neap
+
+    def public(names):
+        return {name for name in names if not name.startswith("_")}
+
+    tree = ast.parse((source / "python/neap/_neap.pyi").read_text())
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    classes = {node.name: {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+               for node in tree.body if isinstance(node, ast.ClassDef)}
+    assert public(vars(_neap)) == functions | set(classes) | {"version"}
+    for name, members in classes.items():
+        assert public(vars(getattr(_neap, name))) == members

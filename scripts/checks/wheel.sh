@@ -86,9 +86,8 @@ for version in "${tested[@]}"; do
     -o "junit_suite_name=python$version" --durations=10
   reports+=("$report")
 done
-# The types, once: of the package as installed, and of the stub against the extension module.
+# The types, once: of the package as installed.
 in_venv "$newest" mypy --python-executable "build/wheel-tools-$newest/bin/python"
-in_venv "$newest" python -m mypy.stubtest neap._neap --ignore-missing-stub
 in_venv "$newest" pyright --pythonpath "build/wheel-tools-$newest/bin/python"
 python3 - "${reports[@]}" >"$junit" <<'END'
 import sys
