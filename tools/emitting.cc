@@ -44,7 +44,7 @@ void SetEmitDefaults(deliver::Words* words) {
 Result<PlannedForC> PlanForC(formats::SourceModel source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress) {
   std::optional<WorkScope> work;
-  if (deliver::HasDefaultWork(words)) work.emplace(deliver::kDefaultWork);
+  if (const std::int64_t limit = deliver::DefaultWorkOf(words)) work.emplace(limit);
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, source, load));
   request.sums_in_place = false;  // accumulators have no kernels in neap_rt
   if (request.compile.runtime == plan::Runtime::kNeap &&

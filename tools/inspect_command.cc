@@ -45,7 +45,7 @@ struct InspectOptions {
 Result<deliver::Delivery> PlanOf(const InspectOptions& options, const formats::SourceModel& source,
                                  const formats::LoadOptions& load) {
   std::optional<WorkScope> work;
-  if (deliver::HasDefaultWork(options.model.words)) work.emplace(deliver::kDefaultWork);
+  if (const std::int64_t limit = deliver::DefaultWorkOf(options.model.words)) work.emplace(limit);
   NEAP_TRY(deliver::Request request, deliver::RequestOf(options.model.words, source, load));
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
   return DeliverWithProgress(source, shows_progress, &request);

@@ -14,6 +14,7 @@
 
 #include "neap/base/work.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/advice.h"
 #include "neap/deliver/deliver.h"
 #include "neap/deliver/written_model.h"
 #include "neap/formats/formats.h"
@@ -57,6 +58,19 @@ Status ReadModel(const PlanOptions& options, MadePlan* made) {
   NEAP_TRY(made->source, formats::Load(options.model.input, made->load));
   if (options.scratch.empty()) return {};
   return ApplyScratchFile(options.scratch, &made->source.graph);
+}
+
+// Over budget, and unless a quick answer was requested: features that need the user's consent.
+std::vector<deliver::Feature> AdviceFor(const PlanOptions& options, const MadePlan& made) {
+  const deliver::Verdict verdict =
+      deliver::VerdictOf(made.delivery.compiled, made.request.compile.place, made.request.budgets);
+  const bool exceeds = verdict.fit == deliver::Verdict::Fit::kExceeds;
+  if (!exceeds || options.model.words.effort == "quick" || !options.scratch.empty()) return {};
+  deliver::AdviceRequest request;
+  request.words = options.model.words;
+  request.load = made.load;
+  request.stop = StopOnInterrupt();
+  return deliver::Advise(made.source, request);
 }
 
 Status Draw(const PlanOptions& options, const MadePlan& made, report::PlanReport* report) {
@@ -123,6 +137,7 @@ Result<int> Run(const PlanOptions& options) {
   NEAP_CHECK_OK(CheckNameOfOutput(options, made.source.format));
   NEAP_TRY(made.request, deliver::RequestOf(options.model.words, made.source, made.load));
   NEAP_TRY(made.delivery, DeliverWithProgress(made.source, ShowsProgress(options), &made.request));
+  made.advice = AdviceFor(options, made);
   report::PlanReport report = DescribePlan(made, !options.model_out.empty());
   report.next = NextSteps(options, made, report);
   NEAP_CHECK_OK(Write(options, &made, &report));
@@ -141,7 +156,7 @@ int PlanCommand(std::vector<std::string> args, bool short_form) {
     return tools::Report("plan", status.error());
   }
   std::optional<WorkScope> work;
-  if (deliver::HasDefaultWork(options.model.words)) work.emplace(deliver::kDefaultWork);
+  if (const std::int64_t limit = deliver::DefaultWorkOf(options.model.words)) work.emplace(limit);
   const Result<int> code = Run(options);
   return code ? *code : tools::Report("plan", code.error());
 }

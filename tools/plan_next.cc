@@ -1,29 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/plan_next.h"
 
-#include "neap/transform/rewrite/interface.h"
+#include <fmt/format.h>
+
+#include "neap/base/bytes.h"
 
 namespace neap::tools {
 namespace {
 
-// Features that were not planned, although the other options allow them.
+// Features that were not planned, because the options forbid them.
 std::string UntriedOptions(const PlanOptions& options, const MadePlan& made) {
   const deliver::Words& words = options.model.words;
-  const plan::Runtime runtime = made.request.compile.runtime;
-  const bool overlaps = runtime == plan::Runtime::kTflm && words.overlap.empty() &&
-                        !words.no_memory_plan && words.moves == "none" && words.memories.empty();
   std::string out;
   const auto add = [&](bool untried, const char* option) {
     if (untried) out += (out.empty() ? "" : ", ") + std::string(option);
   };
   add(words.rewrite == "none" && !words.has_scratch, "--rewrite bitwise");
-  add(overlaps, "--overlap tflm-reference");
   add(words.cascade == "off", "--cascade auto");
-  add(words.integer_io.empty() && !words.has_scratch &&
-          !rewrite::ConversionsAtEnds(made.source.graph, {true, true}).empty(),
-      "--integer-io both");
-  add(words.stream == "off" && runtime == plan::Runtime::kNeap, "--stream auto");
+  add(words.stream == "off" && made.request.compile.runtime == plan::Runtime::kNeap,
+      "--stream auto");
+  add(words.effort == "quick", "--effort default");
   return out;
+}
+
+// "--overlap tflm-reference: total arena 61,424 B (TFLM reference kernels)"
+std::string AdviceText(const deliver::Feature& feature, bool of_total) {
+  std::string options;
+  for (const deliver::FeatureOption& option : feature.options) {
+    options += fmt::format("{}--{}{}{}", options.empty() ? "" : " ", option.name,
+                           option.value.empty() ? "" : " ", option.value);
+  }
+  const bool total = of_total && feature.total_arena_bytes >= 0;
+  std::string price(feature.requires_text);
+  if (feature.model_macs > 0 && feature.macs != feature.model_macs) {
+    price += fmt::format(", {:.3f}x MACs", static_cast<double>(feature.macs) /
+                                               static_cast<double>(feature.model_macs));
+  }
+  return fmt::format("{}: {} {} B ({})", options, total ? "total arena" : "arena",
+                     FormatCount(total ? feature.total_arena_bytes : feature.arena_bytes), price);
+}
+
+// The features that fit; otherwise the one that needs least.
+std::vector<std::string> AdviceTexts(const report::PlanReport& report) {
+  const bool of_total = report::VerdictOf(report).of_total;
+  std::vector<std::string> texts;
+  const deliver::Feature* least = nullptr;
+  for (const deliver::Feature& feature : report.advice) {
+    if (feature.fits) texts.push_back("fits with " + AdviceText(feature, of_total));
+    if (least == nullptr || deliver::NeedsLess(feature, *least)) least = &feature;
+  }
+  if (texts.empty() && least != nullptr) {
+    texts.push_back("does not fit with " + AdviceText(*least, of_total) + " either");
+  }
+  return texts;
 }
 
 }  // namespace
@@ -32,9 +61,10 @@ std::vector<std::string> NextSteps(const PlanOptions& options, const MadePlan& m
                                    const report::PlanReport& report) {
   if (!report::IsBudgetKnown(report)) return {};
   if (!report::Fits(report)) {
+    std::vector<std::string> next = AdviceTexts(report);
     const std::string untried = UntriedOptions(options, made);
-    return untried.empty() ? std::vector<std::string>()
-                           : std::vector<std::string>{"not tried yet: " + untried};
+    if (!untried.empty()) next.push_back("not tried yet: " + untried);
+    return next;
   }
   const bool writes = !options.model_out.empty() || !options.plan_out.empty();
   if (writes || report.refused || !report.placed) return {};

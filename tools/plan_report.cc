@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,9 +61,18 @@ void AddNotes(const std::vector<std::string>& notes, report::PlanReport* report)
 
 void DescribeKinds(const MadePlan& made, report::PlanReport* report) {
   for (const deliver::Tried& tried : made.delivery.tried) {
-    report->tried.push_back({std::string(deliver::NameOf(tried.kind)), tried.measure.bytes,
-                             tried.measure.fits, tried.kind == made.delivery.kind,
-                             tried.measure.known, tried.macs, tried.whole_macs});
+    report::TriedPlan one;
+    one.kind = deliver::LabelOf(tried);
+    one.bytes = tried.measure.bytes;
+    one.fits = tried.measure.fits;
+    one.taken = tried.kind == made.delivery.kind && tried.extras == made.delivery.extras;
+    one.known = tried.measure.known;
+    if (deliver::HasTiles(tried.kind) || deliver::IsStreamed(tried.kind)) {
+      one.macs = tried.price.macs;
+      one.whole_macs = tried.price.model_macs;
+    }
+    one.price = tried.price;
+    report->tried.push_back(std::move(one));
   }
 }
 
@@ -91,7 +99,7 @@ void DescribeBudgets(const MadePlan& made, report::PlanReport* report) {
 
 void DescribeTiles(const MadePlan& made, report::PlanReport* report) {
   if (!made.delivery.tiles || made.request.tiles == deliver::Use::kNever) return;
-  const bool cut = made.delivery.kind == deliver::Kind::kTiles;
+  const bool cut = deliver::HasTiles(made.delivery.kind);
   if (!cut && made.request.tiles != deliver::Use::kAlways) return;
   const cascade::SearchOutcome& outcome = *made.delivery.tiles;
   const cascade::Proposal& chosen = cut ? outcome.front[outcome.chosen] : outcome.uncut;
@@ -145,23 +153,12 @@ void NoteMoves(const MadePlan& made, report::PlanReport* report) {
   }
 }
 
-std::set<std::string> OperatorTypesOf(const graph::Graph& graph) {
-  std::set<std::string> types;
-  for (const graph::Subgraph& subgraph : graph.subgraphs) {
-    for (const graph::Op& op : subgraph.ops) {
-      if (!op.folded) types.insert(op.type);
-    }
-  }
-  return types;
-}
-
 // TFLM runs only the operator types that the firmware registers.
 void NoteAddedTypes(const MadePlan& made, report::PlanReport* report) {
   if (!made.delivery.edited || made.request.compile.runtime != plan::Runtime::kTflm) return;
-  const std::set<std::string> before = OperatorTypesOf(Interfaced(made).graph);
   std::string added;
-  for (const std::string& type : OperatorTypesOf(made.delivery.edited->graph)) {
-    if (before.count(type) != 0) continue;
+  for (const std::string& type :
+       deliver::NewTypes(Interfaced(made).graph, made.delivery.edited->graph)) {
     added += (added.empty() ? "" : ", ") + type;
   }
   if (added.empty()) return;
@@ -244,6 +241,7 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   }
   DescribeOtherTargets(made, &report);
   DescribeKinds(made, &report);
+  report.advice = made.advice;
   DescribeRewriting(made, &report);
   DescribeTiles(made, &report);
   NoteAddedTypes(made, &report);

@@ -3,7 +3,10 @@
 // From a plan to its report.
 #pragma once
 
+#include <vector>
+
 #include "neap/deliver/deliver.h"
+#include "neap/deliver/explain.h"
 #include "neap/formats/formats.h"
 #include "neap/show/report/report.h"
 
@@ -15,6 +18,7 @@ struct MadePlan {
   formats::SourceModel source;
   deliver::Request request;
   deliver::Delivery delivery;
+  std::vector<deliver::Feature> advice;  // over budget
 };
 
 // `writes_model`: the notes cover what becomes of the plan in the written model. The report points

@@ -207,7 +207,9 @@ class Plan {
     const int fits = neap_plan_fits(handle_.get());
     return fits < 0 ? std::nullopt : std::optional<bool>(fits == 1);
   }
-  /// "as given", "rewritten", "streamed" or "tiles"; "" for a plan that was read.
+  /// "as given", "rewritten", "streamed", "rewritten and streamed", "tiles" or "rewritten and
+  /// tiles";
+  /// "" for a plan that was read.
   std::string kind() const { return neap_plan_kind(handle_.get()); }
 
   /// The plan as plan.json.

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "neap/deliver/price.h"
 #include "neap/deliver/written_model.h"
-#include "neap/ops/macs.h"
 
 namespace neap::deliver {
 namespace {
@@ -16,17 +16,6 @@ using Fit = BoardAnswer::Fit;
 
 std::int64_t BudgetOf(const target::Board& board, const Words& words) {
   return std::max<std::int64_t>(board.ram_bytes - words.reserve_bytes, 0);
-}
-
-// Of all operators that run. A count too large for 63 bits is no count.
-std::int64_t MacsOf(const graph::Graph& graph) {
-  std::int64_t macs = 0;
-  for (const graph::Subgraph& subgraph : graph.subgraphs) {
-    for (const graph::Op& op : subgraph.ops) {
-      if (!op.folded) macs += ops::MultiplyAccumulates(subgraph, op);
-    }
-  }
-  return macs;
 }
 
 // Of the model that is written for the plan.
@@ -45,19 +34,15 @@ Result<BoardAnswer> AnswerOf(const Delivery& delivery, const Request& request,
                              const formats::SourceModel& source) {
   BoardAnswer answer;
   NEAP_TRY(answer.flash_bytes, FlashOf(delivery.Planned(source), delivery, request));
-  answer.model_macs = answer.macs = MacsOf(source.graph);
-  for (const Tried& tried : delivery.tried) {
-    if (tried.kind == delivery.kind && tried.macs > 0) {
-      answer.macs = tried.macs;
-      answer.model_macs = tried.whole_macs;
-    }
-  }
+  const Price price = PriceOf(source, delivery.Planned(source), delivery.compiled);
+  answer.macs = price.macs;
+  answer.model_macs = price.model_macs;
   const Verdict verdict = VerdictOf(delivery.compiled, request.compile.place, request.budgets);
   answer.unknown = verdict.unknown;
   if (verdict.fit == Verdict::Fit::kUnknown) return answer;
   answer.arena_bytes = verdict.required_bytes;
   answer.fit = verdict.fit == Verdict::Fit::kExceeds ? Fit::kDoesNotFit
-               : delivery.kind == Kind::kTiles       ? Fit::kFitsWithTiles
+               : HasTiles(delivery.kind)             ? Fit::kFitsWithTiles
                                                      : Fit::kFits;
   return answer;
 }

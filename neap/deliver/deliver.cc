@@ -33,6 +33,18 @@ bool StreamsAreNeeded(const Job& job, const Found& found) {
   return job.streams == Use::kIfNeeded && Misses(found);
 }
 
+// Also where tiles of the model as given are within the budget: rewritten, they may cost less.
+bool RewrittenTilesAreDue(const Job& job, const Found& found) {
+  if (job.tiles == Use::kNever || !CanBeTiledRewritten(job, found)) return false;
+  return !job.request.budgets.Any() || Misses(found) || (found.best && HasTiles(found.best->kind));
+}
+
+bool RewrittenStreamsAreDue(const Job& job, const Found& found) {
+  if (job.streams == Use::kNever || !found.rewritten) return false;
+  return job.streams == Use::kAlways || Misses(found) ||
+         (found.best && IsStreamed(found.best->kind));
+}
+
 bool FileOrderIsUnknown(const Job& /*job*/, const Found& found) {
   return found.best && !found.file_order;
 }
@@ -61,15 +73,31 @@ struct Step {
   Status (*run)(const Job& job, Found* found);
 };
 
-// In the order in which they run. The searches for tiles and streams plan the model as given, too.
-constexpr std::array<Step, 6> kSteps = {{
+// In the order in which they run: with a budget, by their price. The searches for tiles and streams
+// plan the model as given, too.
+constexpr std::array<Step, 12> kSteps = {{
     {&TilesComeFirst, &PlanTiled},
     {&StreamsAreRequested, &PlanStreamed},
     {&Always, &PlanWhole},
+    {&OverlapIsDue, &PlanOverlapped},
+    {&MovesAreDue, &PlanMoved},
     {&TilesComeLast, &PlanTiledIfNeeded},
+    {&RewrittenTilesAreDue, &PlanRewrittenTiled},
+    {&OverlappedTilesAreDue, &PlanOverlappedTiles},
+    {&SharedBodiesAreDue, &PlanSharedBodies},
     {&StreamsAreNeeded, &PlanStreamed},
+    {&RewrittenStreamsAreDue, &PlanRewrittenStreamed},
     {&FileOrderIsUnknown, &MeasureFileOrder},
 }};
+
+// Searches that may follow the plans without tiles and streams, which share the limits with them.
+int KindsOf(const Job& job) {
+  const bool rewrites = job.request.rewriting.any;
+  const auto count = [](bool any) { return any ? 1 : 0; };
+  const bool tiles = job.tiles != Use::kNever;
+  const bool streams = job.streams != Use::kNever;
+  return 1 + count(tiles) + count(streams) + count(tiles && rewrites) + count(streams && rewrites);
+}
 
 Delivery BestOf(const Job& job, Found found) {
   Delivery best = std::move(*found.best);
@@ -79,19 +107,25 @@ Delivery BestOf(const Job& job, Found found) {
     best.edited->path = job.source.path;
     best.edited->sha256 = job.source.sha256;
   }
-  std::sort(found.tried.begin(), found.tried.end(),
-            [](const Tried& a, const Tried& b) { return a.kind < b.kind; });
+  std::stable_sort(found.tried.begin(), found.tried.end(),
+                   [](const Tried& a, const Tried& b) { return a.kind < b.kind; });
   best.options.limits.observer = nullptr;
-  best.tiles = std::move(found.tiles);
+  if (!best.tiles) best.tiles = std::move(found.tiles);
   best.tried = std::move(found.tried);
   best.steps = std::move(found.steps);
   best.notes = std::move(found.notes);
+  if (HasTiles(best.kind)) {
+    // Of the model as given.
+    std::erase_if(best.notes, [](const std::string& note) {
+      return note.starts_with("no operators are cut into tiles");
+    });
+  }
   return best;
 }
 
 Result<Delivery> FindBest(const Job& job) {
   Found found;
-  found.kinds_left = 1 + (job.streams == Use::kNever ? 0 : 1) + (job.tiles == Use::kNever ? 0 : 1);
+  found.kinds_left = KindsOf(job);
   for (const Step& step : kSteps) {
     if (step.is_due(job, found)) NEAP_CHECK_OK(step.run(job, &found));
   }
@@ -134,8 +168,34 @@ Result<compile::Compiled> PlanFileOrder(const graph::Graph& graph, compile::Opti
 }
 
 std::string_view NameOf(Kind kind) {
-  constexpr std::array<std::string_view, 4> kNames = {"as given", "rewritten", "streamed", "tiles"};
+  constexpr std::array<std::string_view, 6> kNames = {"as given", "rewritten",
+                                                      "streamed", "rewritten and streamed",
+                                                      "tiles",    "rewritten and tiles"};
   return kNames.at(static_cast<std::size_t>(kind));
+}
+
+bool IsRewritten(Kind kind) {
+  return kind == Kind::kRewritten || kind == Kind::kRewrittenStreamed ||
+         kind == Kind::kRewrittenTiles;
+}
+
+bool IsStreamed(Kind kind) { return kind == Kind::kStreamed || kind == Kind::kRewrittenStreamed; }
+
+bool HasTiles(Kind kind) { return kind == Kind::kTiles || kind == Kind::kRewrittenTiles; }
+
+std::string LabelOf(const Tried& tried) {
+  std::string label(NameOf(tried.kind));
+  std::string_view joint = " with ";
+  const auto add = [&](const std::string& extra) {
+    label.append(joint).append(extra);
+    joint = " and ";
+  };
+  if (tried.extras.shared_bodies) add("shared bodies");
+  if (tried.extras.kernels != ops::KernelLibrary::kNone) {
+    add("overlap " + ops::NameOf(tried.extras.kernels));
+  }
+  if (tried.extras.moves != compile::MoveStrategy::kNone) add("moves");
+  return label;
 }
 
 bool HasOperators(const graph::Graph& graph) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From a model to the best plan among several models with the same outputs: as given, rewritten, in
-// tiles, streamed. Each kind is planned on its own and the best plan is taken, so that no feature
-// makes a result worse. Nothing here writes files.
+// tiles, streamed, and combinations of these. Each is planned on its own and the best plan is
+// taken, so that no feature makes a result worse. With a budget, features are tried in the order of
+// their price, until a plan is within it. Nothing here writes files.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "neap/compile/compile.h"
 #include "neap/deliver/interface.h"
 #include "neap/deliver/measure.h"
+#include "neap/deliver/price.h"
 #include "neap/deliver/rewriting.h"
 #include "neap/formats/formats.h"
 #include "neap/target/board.h"
@@ -27,13 +30,33 @@
 namespace neap::deliver {
 
 // In the order in which equal plans are preferred.
-enum class Kind : std::uint8_t { kAsGiven, kRewritten, kStreamed, kTiles };
-std::string_view NameOf(Kind kind);  // "as given", "rewritten", "streamed", "tiles"
+enum class Kind : std::uint8_t {
+  kAsGiven,
+  kRewritten,
+  kStreamed,
+  kRewrittenStreamed,  // parts of the rewritten model are streamed
+  kTiles,
+  kRewrittenTiles,  // operators of the rewritten model are in tiles
+};
+// "as given", "rewritten", "streamed", "rewritten and streamed", "tiles", "rewritten and tiles".
+std::string_view NameOf(Kind kind);
+bool IsRewritten(Kind kind);
+bool IsStreamed(Kind kind);
+bool HasTiles(Kind kind);
+
+// Features that a plan of any kind may have beside those that the request states for every plan.
+struct Extras {
+  ops::KernelLibrary kernels = ops::KernelLibrary::kNone;  // overlaps as far as these allow
+  compile::MoveStrategy moves = compile::MoveStrategy::kNone;
+  bool shared_bodies = false;  // equal tiles call one body
+
+  bool operator==(const Extras&) const = default;
+};
 
 // When a kind of plan that may cost computation is planned.
 enum class Use : std::uint8_t {
   kNever,
-  kIfNeeded,  // no plan of the kinds before it is within the budgets, of which there are some
+  kIfNeeded,  // no cheaper plan is within the budgets, of which there are some
   kAlways,    // tiles all the same only where a given budget needs them
 };
 
@@ -54,21 +77,29 @@ struct Request {
   cascade::TileBodies bodies = cascade::TileBodies::kClones;
   cascade::Grids grids;
   std::function<void(const cascade::SearchProgress&)> tiles_observer;  // may be empty
+  // Each of `extras` that is set is tried, where `compile` and `bodies` have none of its kind.
+  Use use_extras = Use::kNever;
+  Extras extras;
+  // Operator types that the application registers beside those of the model as given: plans that
+  // need another one are not made. nullopt: not known, and no plan is left out.
+  std::optional<std::set<std::string>> registered;
   formats::LoadOptions load;  // with which the model was read
 };
 
 // A plan that was compared.
 struct Tried {
   Kind kind = Kind::kAsGiven;
+  Extras extras;
   Measure measure;
-  // Multiply-accumulates of the plan and of the model as given, where they may differ (streams,
-  // tiles); else 0.
-  std::int64_t macs = 0;
-  std::int64_t whole_macs = 0;
+  Price price;
+  std::int64_t peak_lower_bound_bytes = 0;  // of every order of the planned graph
 };
+// "rewritten and tiles", "as given with overlap copies": the kind and the extras.
+std::string LabelOf(const Tried& tried);
 
 struct Delivery {
   Kind kind = Kind::kAsGiven;
+  Extras extras;
   // The given model with the requested interface, and the planned model, each only if it differs
   // from the one before; with the path and the hash of the given one.
   std::optional<formats::SourceModel> interfaced;
@@ -79,11 +110,12 @@ struct Delivery {
   compile::Compiled compiled;
   compile::Options options;            // with which it was compiled
   std::optional<Rewritten> rewriting;  // of a rewritten plan; without its model
-  // The search for tiles, where there was one: its chosen proposal is the plan of Kind::kTiles.
+  // The search for tiles, where there was one: its chosen proposal is this plan, if that has tiles.
   std::optional<cascade::SearchOutcome> tiles;
-  std::vector<Tried> tried;  // at most one of each kind, in the order of Kind
-  // "rewrite", "as given", "stream", "tiles", "file order": those that ran, in the order in which
-  // they began; each name once.
+  std::vector<Tried> tried;  // at most one of each kind and extras, in the order of Kind
+  // "rewrite", "as given", "overlap", "moves", "stream", "tiles", "rewritten and tiles", "shared
+  // bodies", "rewritten and streamed", "file order": those that ran, in the order in which they
+  // began; each name once.
   std::vector<StepTime> steps;
   std::vector<std::string> notes;  // a line each
 

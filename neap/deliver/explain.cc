@@ -4,137 +4,31 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <iterator>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "neap/base/work.h"
 #include "neap/check/runtime_check.h"
-#include "neap/compile/headline.h"
+#include "neap/deliver/feature_rows.h"
 #include "neap/deliver/options.h"
-#include "neap/deliver/written_model.h"
 #include "neap/plan/profile.h"
-#include "neap/transform/rewrite/interface.h"
 
 namespace neap::deliver {
 namespace {
 
-// Sets of runtimes and of formats, as bits.
-using Set32 = std::uint32_t;
-constexpr Set32 In(plan::Runtime runtime) { return 1U << static_cast<Set32>(runtime); }
-constexpr Set32 In(formats::Format format) { return 1U << static_cast<Set32>(format); }
-
-constexpr Set32 kTflm = In(plan::Runtime::kTflm);
-constexpr Set32 kNeap = In(plan::Runtime::kNeap);
-constexpr Set32 kIdeal = In(plan::Runtime::kIdeal) | In(plan::Runtime::kIdealInPlace);
-constexpr Set32 kRuntimePlaces = In(plan::Runtime::kLitert) | In(plan::Runtime::kOnnxRuntime);
-constexpr Set32 kStock = kTflm | kIdeal | kRuntimePlaces;
-constexpr Set32 kAnyRuntime = kStock | kNeap;
-
-constexpr Set32 kTflite = In(formats::Format::kTflite);
-constexpr Set32 kModels = kTflite | In(formats::Format::kOnnx);
-constexpr Set32 kAnyFormat = kModels | In(formats::Format::kGraphJson);
-
-// A row of the table: options that are planned together.
-struct Row {
-  std::string_view label;
-  std::array<FeatureOption, 3> options;  // a name "" ends them
-  Set32 runtimes;                        // for which the model is explained
-  Set32 formats;
-  std::string_view requires_text;
-  bool is_free = false;
-  int weight = 1;  // share of the limits; lighter rows first, their unused share goes to the others
-  // Whether the row applies to the model, and the reason if not; nullptr: it always applies.
-  bool (*applies)(const graph::Graph& graph) = nullptr;
-  std::string_view lacks = "";
-};
-
-bool HasConversions(const graph::Graph& graph) {
-  return !rewrite::ConversionsAtEnds(graph, {true, true}).empty();
-}
-
-constexpr std::string_view kNeapRun = "neap run";
-
-constexpr Row kRows[] = {
-    {"order alone", {{{"rewrite", "none"}, {"no-memory-plan", ""}}}, kTflm, kAnyFormat, "", true},
-    {"order and addresses", {{{"rewrite", "none"}}}, kTflm | kIdeal | kNeap, kAnyFormat, "", true},
-    {"order", {{{"rewrite", "none"}}}, kRuntimePlaces, kAnyFormat, "", true},
-    {"rewriting (default)", {}, kAnyRuntime, kAnyFormat, "", true, 2},
-    {"reassociated sums",
-     {{{"rewrite", "reassociate"}}},
-     kAnyRuntime,
-     kModels,
-     "outputs round differently",
-     false,
-     2},
-    {"copies in place", {{{"overlap", "copies"}}}, kTflm | kIdeal, kTflite, "", true},
-    {"overlap",
-     {{{"overlap", "tflm-reference"}}},
-     kTflm | kIdeal,
-     kTflite,
-     "TFLM reference kernels",
-     false,
-     2},
-    {"integer interface",
-     {{{"integer-io", "both"}}},
-     kAnyRuntime,
-     kModels,
-     "caller converts floats",
-     false,
-     1,
-     HasConversions,
-     "no float input is quantized, no float output dequantized"},
-    {"moves", {{{"moves", "best"}}}, kTflm | kIdeal, kAnyFormat, "copies at run time"},
-    {"tiles", {{{"cascade", "auto"}}}, kStock, kAnyFormat, "", false, 6},
-    {"tiles and overlap",
-     {{{"overlap", "tflm-reference"}, {"cascade", "auto"}}},
-     kTflm | kIdeal,
-     kTflite,
-     "TFLM reference kernels",
-     false,
-     6},
-    {"Neap's executor", {{{"runtime", "neap"}}}, kStock, kModels, kNeapRun, false, 2},
-    {"streams", {{{"runtime", "neap"}, {"stream", "auto"}}}, kStock, kModels, kNeapRun, false, 8},
-    {"streams", {{{"stream", "auto"}}}, kNeap, kModels, "", true, 8},
-    {"streams fed by rows",
-     {{{"runtime", "neap"}, {"stream", "auto"}, {"input", "rows"}}},
-     kStock,
-     kModels,
-     "neap run; input not in arena",
-     false,
-     6},
-    {"streams fed by rows",
-     {{{"stream", "auto"}, {"input", "rows"}}},
-     kNeap,
-     kModels,
-     "input not in arena",
-     false,
-     6},
-};
-
 // The rows for a model, with nothing planned.
-struct Job {
-  const Row* row = nullptr;
+struct FeatureJob {
+  const FeatureRow* row = nullptr;
   Feature feature;
 };
 
-std::vector<Job> JobsFor(plan::Runtime runtime, formats::Format format) {
+std::vector<FeatureJob> JobsFor(plan::Runtime runtime, formats::Format format) {
   const bool is_default = runtime == DefaultRuntime(format);
-  std::vector<Job> jobs;
-  for (const Row& row : kRows) {
-    if ((row.runtimes & In(runtime)) == 0 || (row.formats & In(format)) == 0) continue;
-    Job job{&row, {}};
+  std::vector<FeatureJob> jobs;
+  for (const FeatureRow& row : FeatureRows()) {
+    if (!AppliesTo(row, runtime, format)) continue;
+    FeatureJob job{&row, FeatureOf(row, runtime)};
     Feature& feature = job.feature;
-    feature.label = row.label;
-    feature.runtime = runtime;
-    feature.requires_text = row.requires_text;
-    feature.is_free = row.is_free;
-    for (const FeatureOption& option : row.options) {
-      if (option.name.empty()) break;
-      feature.options.push_back(option);
-      if (option.name == "runtime") feature.runtime = *plan::RuntimeNamed(option.value);
-    }
     const bool names_runtime = !feature.options.empty() && feature.options[0].name == "runtime";
     if (!is_default && !names_runtime) {
       feature.options.insert(feature.options.begin(), {"runtime", plan::ProfileOf(runtime).name});
@@ -144,26 +38,7 @@ std::vector<Job> JobsFor(plan::Runtime runtime, formats::Format format) {
   return jobs;
 }
 
-bool IsDefault(const Row& row) { return row.options[0].name.empty(); }
-
-std::set<std::string> TypesOf(const graph::Graph& graph) {
-  std::set<std::string> types;
-  for (const graph::Subgraph& subgraph : graph.subgraphs) {
-    for (const graph::Op& op : subgraph.ops) {
-      if (!op.folded) types.insert(op.type);
-    }
-  }
-  return types;
-}
-
-std::vector<std::string> NewTypes(const graph::Graph& given, const graph::Graph& planned) {
-  const std::set<std::string> before = TypesOf(given);
-  const std::set<std::string> after = TypesOf(planned);
-  std::vector<std::string> types;
-  std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
-                      std::back_inserter(types));
-  return types;
-}
+bool IsDefault(const FeatureRow& row) { return row.options[0].name.empty(); }
 
 // Time or work of one row, and whether its searches may have ended for want of it.
 class Share {
@@ -205,18 +80,19 @@ class Explainer {
     NEAP_CHECK_OK(Begin());
     const int count = static_cast<int>(jobs_.size());
     // The default plan first: without it nothing is explained.
-    for (Job& job : jobs_) {
+    for (FeatureJob& job : jobs_) {
       if (IsDefault(*job.row)) NEAP_CHECK_OK(PlanDefault(1, count, &job));
     }
-    std::vector<Job*> others;
-    for (Job& job : jobs_) {
+    std::vector<FeatureJob*> others;
+    for (FeatureJob& job : jobs_) {
       if (!IsDefault(*job.row)) others.push_back(&job);
     }
-    std::stable_sort(others.begin(), others.end(),
-                     [](const Job* a, const Job* b) { return a->row->weight < b->row->weight; });
+    std::stable_sort(others.begin(), others.end(), [](const FeatureJob* a, const FeatureJob* b) {
+      return a->row->weight < b->row->weight;
+    });
     int number = 1;
-    for (Job* const job : others) Plan(++number, count, job);
-    for (Job& job : jobs_) {
+    for (FeatureJob* const job : others) Plan(++number, count, job);
+    for (FeatureJob& job : jobs_) {
       if (IsDefault(*job.row)) out_.default_feature = out_.features.size();
       out_.features.push_back(std::move(job.feature));
     }
@@ -230,7 +106,7 @@ class Explainer {
     if (!request_.runtime.empty()) NEAP_CHECK_OK(Set("runtime", request_.runtime, &words));
     NEAP_TRY(out_.runtime, RuntimeOf(words, source_.format));
     jobs_ = JobsFor(out_.runtime, source_.format);
-    for (const Job& job : jobs_) weights_left_ += job.row->weight;
+    for (const FeatureJob& job : jobs_) weights_left_ += job.row->weight;
     out_.writes_model =
         source_.format != formats::Format::kGraphJson && out_.runtime != plan::Runtime::kNeap;
     if (const auto refusal = check::FindRefusal(source_.graph, out_.runtime)) {
@@ -250,7 +126,7 @@ class Explainer {
 
   bool IsInterrupted() const { return request_.stop != nullptr && *request_.stop; }
 
-  Share TakeShare(const Row& row) {
+  Share TakeShare(const FeatureRow& row) {
     const int weights = weights_left_;
     weights_left_ -= row.weight;
     return {request_, end_, row.weight, weights};
@@ -281,7 +157,7 @@ class Explainer {
     if (request_.feature_observer) request_.feature_observer(feature.label, number, count);
   }
 
-  Status PlanDefault(int number, int count, Job* job) {
+  Status PlanDefault(int number, int count, FeatureJob* job) {
     Announce(job->feature, number, count);
     const Share share = TakeShare(*job->row);
     NEAP_TRY(const Request request, RequestFor(job->feature, share));
@@ -296,9 +172,9 @@ class Explainer {
     return {};
   }
 
-  void Plan(int number, int count, Job* job) {
+  void Plan(int number, int count, FeatureJob* job) {
     Feature& feature = job->feature;
-    const Row& row = *job->row;
+    const FeatureRow& row = *job->row;
     const Share share = TakeShare(row);
     if (row.applies != nullptr && !row.applies(source_.graph)) {
       feature.state = FeatureState::kNotApplicable;
@@ -320,46 +196,18 @@ class Explainer {
   }
 
   void Measure(const Delivery& delivery, const Share& share, Feature* feature) const {
-    const compile::Compiled& compiled = delivery.compiled;
-    const plan::EntryPlan& entry = plan::LargestEntry(compiled.plan);
-    feature->kind = delivery.kind;
-    feature->arena_bytes = compile::HeadlineBytes(compiled, true);
-    feature->lower_bound_bytes = entry.arena_lower_bound_bytes;
-    if (!compiled.totals.empty()) {
-      feature->total_arena_bytes = compiled.totals.front().total_arena_bytes;
-    }
-    if (delivery.kind == Kind::kTiles && delivery.tiles) {
-      feature->macs = delivery.tiles->front[delivery.tiles->chosen].macs;
-      feature->model_macs = delivery.tiles->macs;
-      // Of every choice of tiles.
-      feature->lower_bound_bytes = delivery.tiles->arena_lower_bound_bytes;
-    } else if (entry.stream) {
-      feature->macs = entry.stream->macs;
-      feature->model_macs = entry.stream->layerwise_macs;
-    }
-    const bool cut_short = compiled.interrupted || share.IsUsed() ||
+    Describe(source_, delivery, request_.load, WritesModel(*feature), feature);
+    const bool cut_short = delivery.compiled.interrupted || share.IsUsed() ||
                            (delivery.tiles ? delivery.tiles->cut_short : share.IsHalfUsed());
-    feature->state = FeatureState::kPlanned;
-    if (cut_short && !feature->IsOptimal()) feature->state = FeatureState::kUnfinished;
-    if (!WritesModel(*feature)) return;
-    std::vector<std::string> notes;
-    const auto written =
-        WrittenModel(delivery.Planned(source_), compiled, "-", request_.load, &notes);
-    if (!written) {
-      feature->state = FeatureState::kNotApplicable;
-      feature->reason = written.error().message;
-      return;
+    if (feature->HasPlan() && cut_short && !feature->IsOptimal()) {
+      feature->state = FeatureState::kUnfinished;
     }
-    feature->new_operators = NewTypes(
-        source_.graph, compiled.edited ? *compiled.edited : delivery.Planned(source_).graph);
-    feature->growth_bytes = static_cast<std::int64_t>((*written)->size()) -
-                            static_cast<std::int64_t>(source_.bytes->size());
   }
 
   const formats::SourceModel& source_;
   const ExplainRequest& request_;
   std::shared_ptr<compile::PlacementMemo> placements_ = compile::MakePlacementMemo();
-  std::vector<Job> jobs_;
+  std::vector<FeatureJob> jobs_;
   int weights_left_ = 0;
   Limits::Clock::time_point end_;  // with a time limit
   std::optional<WorkScope> work_;  // without

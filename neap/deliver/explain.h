@@ -73,6 +73,7 @@ struct Feature {
   // Operator types of the written model that the given one lacks, sorted: under TFLM the
   // application has to register them. Empty where no model is written.
   std::vector<std::string> new_operators;
+  bool fits = true;  // within the budgets, where there are any
 
   bool HasPlan() const {
     return state == FeatureState::kPlanned || state == FeatureState::kUnfinished;

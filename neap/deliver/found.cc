@@ -24,25 +24,34 @@ void Verify(const graph::Graph& graph, const compile::Compiled& compiled) {
   NEAP_CHECK(violations.empty(), "a step breaks the plan: " + violations.front());
 }
 
-// With the cost of computing pixels more than once.
-Tried TriedOf(const Delivery& candidate, const Measure& measure, const Found& found) {
-  Tried tried{candidate.kind, measure};
-  if (candidate.kind == Kind::kTiles && found.tiles) {
-    tried.macs = found.tiles->front[found.tiles->chosen].macs;
-    tried.whole_macs = found.tiles->macs;
-  }
-  const auto& stream = plan::LargestEntry(candidate.compiled.plan).stream;
-  if (candidate.kind == Kind::kStreamed && stream) {
-    tried.macs = stream->macs;
-    tried.whole_macs = stream->layerwise_macs;
-  }
-  return tried;
+// The base's edits.
+void AddEdits(const Job& job, Delivery* candidate) {
+  if (job.base == nullptr) return;
+  candidate->kind = IsStreamed(candidate->kind) ? Kind::kRewrittenStreamed
+                    : HasTiles(candidate->kind) ? Kind::kRewrittenTiles
+                                                : Kind::kRewritten;
+  plan::Plan& plan = candidate->compiled.plan;
+  plan.rewrites = job.base->applications;
+  plan.accumulator_bytes = job.base->accumulator_bytes;
+  plan.rewritten_sha256 = job.base->rewritten_sha256;
+  if (!candidate->edited) candidate->edited = job.base->model;
+  Rewritten record = *job.base;
+  record.model = {};
+  candidate->rewriting = std::move(record);
+}
+
+// Under TFLM: "" when the application registers all operators that the plan adds, else one that it
+// does not.
+bool IsRegistered(const Request& request, const Price& price) {
+  if (!request.registered || request.compile.runtime != plan::Runtime::kTflm) return true;
+  return std::all_of(price.new_types.begin(), price.new_types.end(),
+                     [&](const std::string& type) { return request.registered->contains(type); });
 }
 
 }  // namespace
 
 Job JobOf(const formats::SourceModel& source, const Request& request) {
-  Job job{source, request, request.compile, request.streams, request.tiles};
+  Job job{source, request, request.compile, {}, nullptr, request.streams, request.tiles};
   job.options.budget_bytes = request.budgets.arena_bytes.value_or(0);
   if (!request.budgets.Any()) {
     if (job.streams == Use::kIfNeeded) job.streams = Use::kNever;
@@ -78,16 +87,26 @@ bool IsInterrupted(const Job& job, Found* found) {
 
 void Offer(const Job& job, Delivery candidate, Found* found) {
   found->interrupted = found->interrupted || candidate.compiled.interrupted;
-  const graph::Graph& graph = candidate.edited ? candidate.edited->graph : job.source.graph;
-  if (kVerifySteps) Verify(graph, candidate.compiled);
-  const Measure measure =
-      MeasureOf(graph, candidate.compiled, job.options.place, job.request.budgets);
-  const auto known = std::find_if(found->tried.begin(), found->tried.end(),
-                                  [&](const Tried& tried) { return tried.kind == candidate.kind; });
+  candidate.extras = job.extras;
+  AddEdits(job, &candidate);
+  const formats::SourceModel& planned = candidate.edited ? *candidate.edited : job.source;
+  if (kVerifySteps) Verify(planned.graph, candidate.compiled);
+  Tried tried{candidate.kind, candidate.extras,
+              MeasureOf(planned.graph, candidate.compiled, job.options.place, job.request.budgets),
+              PriceOf(job.source, planned, candidate.compiled),
+              plan::LargestEntry(candidate.compiled.plan).peak_lower_bound_bytes};
+  if (!IsRegistered(job.request, tried.price)) return;
+  tried.measure.extra_macs = std::max<std::int64_t>(tried.price.macs - tried.price.model_macs, 0);
+  tried.measure.keeps_budget = job.request.budgets.Any() && tried.measure.fits;
+  const Measure measure = tried.measure;
+  const auto known =
+      std::find_if(found->tried.begin(), found->tried.end(), [&](const Tried& other) {
+        return other.kind == candidate.kind && other.extras == candidate.extras;
+      });
   if (known == found->tried.end()) {
-    found->tried.push_back(TriedOf(candidate, measure, *found));
+    found->tried.push_back(std::move(tried));
   } else if (IsBetter(measure, known->measure)) {
-    *known = TriedOf(candidate, measure, *found);
+    *known = std::move(tried);
   }
   const bool better =
       !found->best || IsBetter(measure, found->best_measure) ||
@@ -95,6 +114,31 @@ void Offer(const Job& job, Delivery candidate, Found* found) {
   if (!better) return;
   found->best = std::move(candidate);
   found->best_measure = measure;
+}
+
+bool Exceeds(const Budgets& budgets, std::int64_t bytes) {
+  const auto exceeds = [&](const std::optional<std::int64_t>& budget) {
+    return budget && bytes > *budget;
+  };
+  return exceeds(budgets.arena_bytes) || exceeds(budgets.total_bytes) ||
+         exceeds(budgets.memory_bytes);
+}
+
+std::int64_t LargestTensor(const graph::Graph& graph) {
+  const graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+  std::int64_t largest = 0;
+  const auto count = [&](const std::vector<graph::TensorId>& tensors) {
+    for (const graph::TensorId id : tensors) {
+      if (!id.valid() || main.tensors[id].constant || main.tensors[id].variable) continue;
+      largest = std::max(largest, graph::TensorBytes(main.tensors[id]).value_or(0));
+    }
+  };
+  for (const graph::Op& op : main.ops) {
+    if (op.folded) continue;
+    count(op.inputs);
+    count(op.outputs);
+  }
+  return largest;
 }
 
 Status NotePlanError(Diagnostic error, Found* found) {

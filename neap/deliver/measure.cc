@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/deliver/measure.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "neap/compile/headline.h"
+#include "neap/deliver/price.h"
 
 namespace neap::deliver {
-
-std::int64_t OperatorsOf(const graph::Graph& graph) {
-  std::int64_t count = 0;
-  for (const graph::Subgraph& subgraph : graph.subgraphs) {
-    count += std::count_if(subgraph.ops.begin(), subgraph.ops.end(),
-                           [](const graph::Op& op) { return !op.folded; });
-  }
-  return count;
-}
 
 Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets& budgets) {
   using Fit = Verdict::Fit;

@@ -52,6 +52,8 @@ struct Measure {
   std::int64_t operators = 0;  // that run
   // False: the scratch of an operator is not modelled, and `bytes` counts none of it.
   bool known = true;
+  std::int64_t extra_macs = 0;  // that the model as given does not need
+  bool keeps_budget = false;    // there is one, which the plan is within
 
   bool operator==(const Measure&) const = default;
 };
@@ -59,14 +61,14 @@ struct Measure {
 // `compiled` is a plan of `graph`; `placed`: with addresses.
 Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, bool placed,
                   const Budgets& budgets);
-// Operators of all subgraphs that are not folded.
-std::int64_t OperatorsOf(const graph::Graph& graph);
 
-// A plan that fits, then one whose bytes are known, then less time of access, then fewer bytes,
-// then fewer operators.
+// A plan that fits, then one whose bytes are known, then less time of access, then, within a
+// budget, fewer extra multiply-accumulates, then fewer bytes, then fewer of both extra
+// multiply-accumulates and operators.
 inline bool IsBetter(const Measure& a, const Measure& b) {
   const auto key = [](const Measure& m) {
-    return std::tuple(!m.fits, !m.known, m.access_cycles, m.bytes, m.operators);
+    return std::tuple(!m.fits, !m.known, m.access_cycles, m.keeps_budget ? m.extra_macs : 0,
+                      m.bytes, m.extra_macs, m.operators);
   };
   return key(a) < key(b);
 }

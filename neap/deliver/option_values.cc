@@ -29,6 +29,8 @@ std::optional<std::int64_t> Thousandths(std::string_view text, std::size_t max_d
   return std::stoll(digits);
 }
 
+}  // namespace
+
 std::vector<std::string> SplitAtCommas(std::string_view text) {
   std::vector<std::string> items;
   std::size_t begin = 0;
@@ -39,8 +41,6 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
   }
   return items;
 }
-
-}  // namespace
 
 Status NotOneOf(std::string_view text, const std::string& names) {
   return Fail(UsageError("'" + std::string(text) + "' is not one of " + names));

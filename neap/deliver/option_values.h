@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "neap/base/bytes.h"
 #include "neap/base/result.h"
@@ -69,6 +70,9 @@ inline Status SetBytes(std::string_view text, std::optional<std::int64_t>* out) 
   *out = bytes;
   return {};
 }
+
+// Items may be empty.
+std::vector<std::string> SplitAtCommas(std::string_view text);
 
 // Setters of the table (Option::set) that take more than one line.
 Status SetRuntime(std::string_view text, Words* words);

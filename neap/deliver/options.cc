@@ -112,6 +112,25 @@ void AddCommonOptions(std::vector<Option>* options) {
          return SetName(text, {"inputs", "outputs", "both"}, &words->integer_io);
        }});
   options->push_back(
+      {"effort", kCommon, "quick|default|thorough",
+       "search with all features that no option decides on, cheapest first; quick: order, "
+       "rewriting "
+       "and overlap, below a second; default: tiles, moves and shared bodies, too, below 10 "
+       "seconds; thorough: the same with more work; without a budget the fewest bytes; default: "
+       "default with a budget, otherwise the features of the other options alone",
+       [](std::string_view text, Words* words) {
+         return SetName(text, {"quick", "default", "thorough"}, &words->effort);
+       }});
+  options->push_back(
+      {"registered", kCommon, "none|all|TYPE,...",
+       "tflm: operator types that the firmware registers beside those of the model; plans that "
+       "need others are left out; with IF, equal tiles may share a body; default: not known, any "
+       "type is added but IF",
+       [](std::string_view text, Words* words) {
+         words->registered = SplitAtCommas(text);
+         return Status();
+       }});
+  options->push_back(
       {"time-limit", kCommon, "SECONDS",
        "time limit of all searches together; results may then differ between runs; default: 0, "
        "no limit",

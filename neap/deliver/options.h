@@ -39,6 +39,8 @@ struct Words {
   std::optional<std::int64_t> budget_bytes;
   std::optional<std::int64_t> budget_activations_bytes;
   std::optional<std::int64_t> budget_total_bytes;  // the same as budget_bytes
+  // Operator types that the application registers, or kAllOperators; empty: not known.
+  std::vector<std::string> registered;
   // Orders.
   std::string order = "exact";
   std::uint64_t seed = 0;
@@ -72,6 +74,7 @@ struct Words {
   // Limits.
   std::int64_t max_states = 0;    // 0: not given
   double time_limit_seconds = 0;  // 0: none
+  std::string effort;             // "": that of a budget, or of the features that are stated
   std::int64_t max_memory_bytes = std::int64_t{4} << 30;
   std::int64_t threads = 0;                // 0: all cores
   std::vector<std::string> skipped_steps;  // names of OptionalSteps()
@@ -117,8 +120,8 @@ Status CheckWords(const Words& words);
 
 // The request for a model that was read with `load`: CheckWords(), and the checks that depend on
 // its format. Limits: `time-limit` counts from now on; with neither that nor `max-states` the
-// searches share kDefaultWork, which the caller sets up (base/work.h). Reads a `device` that is a
-// file.
+// searches share DefaultWorkOf(), which the caller sets up (base/work.h). Reads a `device` that is
+// a file.
 Result<Request> RequestOf(const Words& words, const formats::SourceModel& source,
                           const formats::LoadOptions& load);
 
@@ -136,6 +139,10 @@ Status CheckOverlap(const Words& words, plan::Runtime runtime);
 // Of a request without a limit of states or seconds: all its searches together end after about half
 // a minute of one core, at the same place on every machine.
 inline constexpr std::int64_t kDefaultWork = 30'000'000'000;
-bool HasDefaultWork(const Words& words);
+// The limit of work of a request: kDefaultWork, or less by its effort. 0: it has another limit.
+std::int64_t DefaultWorkOf(const Words& words);
+
+// Among registered operators: all of them.
+inline constexpr std::string_view kAllOperators = "all";
 
 }  // namespace neap::deliver

@@ -105,7 +105,7 @@ TEST(OptionsTest, WhatDoesNotGoTogether) {
   EXPECT_EQ(ErrorOf({{"rewrite", "none"}, {"rewrite-work", "5"}}),
             "rules, rewrite-work and accumulator-bytes require rewrite, which is none here");
   EXPECT_EQ(ErrorOf({{"cascade", "auto"}, {"order", "beam"}}),
-            "cascade auto cannot be combined with order-only, order, scratch, memory or moves");
+            "cascade auto cannot be combined with order-only, order or scratch");
   EXPECT_EQ(ErrorOf({{"cascade", "auto"}, {"device", "cortex-m4"}, {"overlap", "tflm-reference"}}),
             "");
 }
@@ -115,14 +115,15 @@ TEST(OptionsTest, SkippedSteps) {
   const auto steps_without = [&](const std::string& steps) {
     Words words;
     EXPECT_TRUE(Set("runtime", "neap", &words));  // the only one with streams
+    EXPECT_TRUE(Set("budget", "1KiB", &words));   // with which extras are tried
     if (!steps.empty()) {
       EXPECT_TRUE(Set("skip", steps, &words)) << steps;
     }
     const auto request = RequestOf(words, Model(formats::Format::kTflite), {});
     EXPECT_TRUE(request) << steps;
-    return std::vector<bool>{request->rewriting.any, request->streams != Use::kNever,
-                             request->tiles != Use::kNever, request->compile.arena_order,
-                             request->compile.joint_search};
+    return std::vector<bool>{request->rewriting.any,        request->streams != Use::kNever,
+                             request->tiles != Use::kNever, request->use_extras != Use::kNever,
+                             request->compile.arena_order,  request->compile.joint_search};
   };
   EXPECT_EQ(steps_without(""), std::vector<bool>(OptionalSteps().size(), true));
   std::string all;
@@ -194,15 +195,69 @@ TEST(OptionsTest, Runtimes) {
             "moves is not applicable to runtime neap, where tensors share addresses");
 }
 
+// What a budget and an effort search beside the features of the other options.
+TEST(OptionsTest, AnEffortSetsTheFeaturesThatNoOptionDecidesOn) {
+  const auto request_of = [](const Said& said) {
+    Words words;
+    for (const auto& [name, text] : said) EXPECT_TRUE(Set(name, text, &words)) << name;
+    auto request = RequestOf(words, Model(formats::Format::kTflite), {});
+    EXPECT_TRUE(request);
+    return *std::move(request);
+  };
+  const auto plain = request_of({});
+  EXPECT_EQ(plain.use_extras, Use::kNever);
+  EXPECT_EQ(plain.tiles, Use::kIfNeeded) << "without a budget never";
+  const auto budget = request_of({{"budget", "64KiB"}});
+  EXPECT_EQ(budget.use_extras, Use::kIfNeeded);
+  EXPECT_EQ(budget.tiles, Use::kIfNeeded);
+  EXPECT_EQ(budget.extras,
+            (Extras{ops::KernelLibrary::kCopies, compile::MoveStrategy::kBest, false}));
+  const auto effort = request_of({{"effort", "default"}});
+  EXPECT_EQ(effort.use_extras, Use::kAlways);
+  EXPECT_EQ(effort.tiles, Use::kAlways);
+  const auto quick = request_of({{"effort", "quick"}, {"budget", "64KiB"}});
+  EXPECT_EQ(quick.tiles, Use::kNever);
+  EXPECT_EQ(quick.extras,
+            (Extras{ops::KernelLibrary::kCopies, compile::MoveStrategy::kNone, false}));
+  EXPECT_EQ(request_of({{"effort", "quick"}, {"cascade", "auto"}}).tiles, Use::kAlways);
+  EXPECT_EQ(request_of({{"effort", "default"}, {"cascade", "off"}}).tiles, Use::kNever);
+  EXPECT_EQ(request_of({{"board", "nano-33-ble"}}).extras.kernels, ops::KernelLibrary::kCmsisNnDsp)
+      << "the kernels of a named target";
+  EXPECT_EQ(request_of({{"effort", "default"}, {"overlap", "copies"}}).extras.kernels,
+            ops::KernelLibrary::kNone);
+  EXPECT_FALSE(plain.registered);
+  const auto registered = request_of({{"effort", "default"}, {"registered", "IF,SLICE"}});
+  EXPECT_TRUE(registered.extras.shared_bodies);
+  EXPECT_EQ(registered.registered, (std::set<std::string>{"IF", "SLICE"}));
+  const auto all = request_of({{"effort", "default"}, {"registered", "all"}});
+  EXPECT_TRUE(all.extras.shared_bodies);
+  EXPECT_FALSE(all.registered);
+  EXPECT_EQ(ErrorOf({{"registered", "IF"}, {"order-only", ""}}),
+            "registered limits plans with addresses, which order-only leaves out");
+}
+
+TEST(OptionsTest, WorkByEffort) {
+  const auto work_of = [](const Said& said) {
+    Words words;
+    for (const auto& [name, text] : said) EXPECT_TRUE(Set(name, text, &words)) << name;
+    return DefaultWorkOf(words);
+  };
+  EXPECT_LT(work_of({{"effort", "quick"}}), work_of({{"effort", "default"}}));
+  EXPECT_LT(work_of({{"effort", "default"}}), work_of({{"effort", "thorough"}}));
+  EXPECT_EQ(work_of({{"budget", "1KiB"}}), work_of({{"effort", "default"}}));
+  EXPECT_EQ(work_of({{"effort", "thorough"}}), kDefaultWork);
+  EXPECT_EQ(work_of({{"effort", "quick"}, {"max-states", "5"}}), 0);
+}
+
 // A requested limit replaces the default one.
 TEST(OptionsTest, LimitsOfSearches) {
   const formats::SourceModel model = Model(formats::Format::kOnnx);
   Words words;
-  EXPECT_TRUE(HasDefaultWork(words));
+  EXPECT_EQ(DefaultWorkOf(words), kDefaultWork);
   EXPECT_EQ(RequestOf(words, model, {})->compile.limits.max_states, kStatesForAFewSeconds);
   EXPECT_FALSE(RequestOf(words, model, {})->compile.limits.deadline);
   ASSERT_TRUE(Set("time-limit", "60", &words));
-  EXPECT_FALSE(HasDefaultWork(words));
+  EXPECT_EQ(DefaultWorkOf(words), 0);
   EXPECT_EQ(RequestOf(words, model, {})->compile.limits.max_states, 0);
   EXPECT_TRUE(RequestOf(words, model, {})->compile.limits.deadline);
 }

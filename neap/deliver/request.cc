@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/base/limits.h"
+#include "neap/deliver/effort.h"
 #include "neap/deliver/options.h"
 #include "neap/io/file.h"
 #include "neap/ops/neap_rt.h"
@@ -25,21 +26,6 @@ bool Rewrites(const Words& words) {
 bool Skips(const Words& words, std::string_view step) {
   const std::vector<std::string>& skipped = words.skipped_steps;
   return std::find(skipped.begin(), skipped.end(), step) != skipped.end();
-}
-
-bool HasBudget(const Words& words) {
-  return words.budget_bytes || words.budget_activations_bytes || words.budget_total_bytes ||
-         !words.board.empty();
-}
-
-// Whether streams, or tiles, go with the other options at all.
-bool MayStream(const Words& words) {
-  return !words.order_only && !words.writes_model && !words.writes_header &&
-         words.moves == "none" && words.memories.empty();
-}
-bool MayCut(const Words& words) {
-  return !words.order_only && words.order == "exact" && !words.has_scratch &&
-         words.memories.empty() && words.moves == "none";
 }
 
 // Incompatible options; {NAME} is an option. An option that belongs to another kind of plan would
@@ -102,13 +88,14 @@ constexpr Conflict kConflicts[] = {
     {[](const Words& w) { return w.cascade_bodies == "shared" && w.no_memory_plan; },
      "{cascade-bodies} shared needs addresses, which {no-memory-plan} leaves to TFLM", ""},
     {[](const Words& w) { return w.cascade == "auto" && !MayCut(w); },
-     "{cascade} auto cannot be combined with {order-only}, {order}, {scratch}, {memory} or {moves}",
-     ""},
+     "{cascade} auto cannot be combined with {order-only}, {order} or {scratch}", ""},
     // Targets.
     {[](const Words& w) { return !w.board.empty() && !w.target.empty(); },
      "{board} has its own target and cannot be combined with {target}", ""},
     {[](const Words& w) { return !w.board.empty() && (w.budget_bytes || w.budget_total_bytes); },
      "{board} has its own budget and cannot be combined with {budget} or {budget-total}", ""},
+    {[](const Words& w) { return !w.registered.empty() && w.order_only; },
+     "{registered} limits plans with addresses, which {order-only} leaves out", ""},
     {[](const Words& w) { return w.board.empty() && w.Has("reserve"); },
      "{reserve} requires {board}", ""},
     {[](const Words& w) { return w.budget_bytes && w.budget_total_bytes; },
@@ -160,6 +147,10 @@ constexpr RuntimeConflict kRuntimeConflicts[] = {
      "{no-memory-plan} requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) { return !w.target.empty() && r != plan::Runtime::kTflm; },
      "{target} requires {runtime} tflm"},
+    {[](const Words& w, plan::Runtime r) {
+       return !w.registered.empty() && r != plan::Runtime::kTflm;
+     },
+     "{registered} requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) { return !w.board.empty() && r != plan::Runtime::kTflm; },
      "{board} requires {runtime} tflm"},
     {[](const Words& w, plan::Runtime r) {
@@ -287,12 +278,28 @@ std::span<const OptionalStep> OptionalSteps() {
       {"rewrite", "the search for rewrites", [](Request* r) { r->rewriting.any = false; }},
       {"stream", "the search for streams", [](Request* r) { r->streams = Use::kNever; }},
       {"tiles", "the search for tiles", [](Request* r) { r->tiles = Use::kNever; }},
+      {"extras", "features that no option states: overlap, moves, shared bodies",
+       [](Request* r) { r->use_extras = Use::kNever; }},
       {"arena order", "the search for an order whose overlapping tensors need the smallest arena",
        [](Request* r) { r->compile.arena_order = false; }},
       {"joint search", "the search for an order and a placement together",
        [](Request* r) { r->compile.joint_search = false; }},
   };
   return kSteps;
+}
+
+bool HasBudget(const Words& words) {
+  return words.budget_bytes || words.budget_activations_bytes || words.budget_total_bytes ||
+         !words.board.empty();
+}
+
+bool MayStream(const Words& words) {
+  return !words.order_only && !words.writes_model && !words.writes_header &&
+         words.moves == "none" && words.memories.empty();
+}
+
+bool MayCut(const Words& words) {
+  return !words.order_only && words.order == "exact" && !words.has_scratch;
 }
 
 Status CheckWords(const Words& words) {
@@ -415,10 +422,6 @@ Result<RewriteSettings> RewritingOf(const Words& words) {
   return settings;
 }
 
-bool HasDefaultWork(const Words& words) {
-  return words.max_states == 0 && words.time_limit_seconds <= 0;
-}
-
 Result<Request> RequestOf(const Words& words, const formats::SourceModel& source,
                           const formats::LoadOptions& load) {
   NEAP_CHECK_OK(CheckWords(words));
@@ -454,6 +457,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   request.grids = words.grids;
   request.budgets = BudgetsOf(words, options.runtime, source.graph, request.device);
   SetStreams(words, request.budgets.Any(), &request);
+  SetEffort(words, source.graph, &request);
   for (const OptionalStep& step : OptionalSteps()) {
     if (Skips(words, step.name)) step.leave_out(&request);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step of Deliver(): the plan of the model as given with parts of it streamed.
+// Steps of Deliver(): plans of the model as given and of the rewritten one with parts streamed.
 #include <utility>
 
 #include "neap/deliver/found.h"
@@ -29,6 +29,25 @@ Status PlanStreamed(const Job& job, Found* found) {
   candidate.kind = streamed ? Kind::kStreamed : Kind::kAsGiven;
   candidate.compiled = std::move(*compiled);
   Offer(job, std::move(candidate), found);
+  return {};
+}
+
+Status PlanRewrittenStreamed(const Job& job, Found* found) {
+  if (IsInterrupted(job, found)) return {};
+  const StepTimer timer("rewritten and streamed", found);
+  Job rewritten = job;
+  rewritten.base = &*found->rewritten;
+  Delivery candidate;
+  candidate.options = job.options;
+  const WorkScope work = ShareOfWork(*found);
+  candidate.options.limits = TakeShareOfTime(job, found);
+  auto compiled =
+      stream::CompileStreamed(rewritten.Planned().graph, candidate.options, job.request.streaming);
+  // Without a stream it is the plan that the step "rewrite" has made.
+  if (!compiled || !plan::LargestEntry(compiled->plan).stream) return {};
+  candidate.kind = Kind::kStreamed;
+  candidate.compiled = std::move(*compiled);
+  Offer(rewritten, std::move(candidate), found);
   return {};
 }
 

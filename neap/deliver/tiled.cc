@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step of Deliver(): the plan of the model with some operators in tiles.
+// Steps of Deliver(): plans with some operators in tiles, of the model as given and of the
+// rewritten one.
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "neap/deliver/edits.h"
 #include "neap/deliver/found.h"
@@ -10,13 +13,20 @@
 namespace neap::deliver {
 namespace {
 
+// Several memories and moves are for the chosen tiles: the search counts one arena.
+bool HasOneArena(const compile::Options& options) {
+  return options.memories.empty() && options.moves == compile::MoveStrategy::kNone;
+}
+
 cascade::SearchOptions TileOptions(const Job& job, Found* found) {
   const Request& request = job.request;
   cascade::SearchOptions options;
   options.compile = job.options;
   options.compile.limits = TakeShareOfTime(job, found);
+  options.compile.memories.clear();
+  options.compile.moves = compile::MoveStrategy::kNone;
   options.device = request.device;
-  options.bodies = request.bodies;
+  options.bodies = job.extras.shared_bodies ? cascade::TileBodies::kShared : request.bodies;
   options.grids = request.grids;
   const Budgets& budgets = request.budgets;
   options.budget_bytes = budgets.arena_bytes.value_or(0);
@@ -37,42 +47,118 @@ cascade::SearchOptions TileOptions(const Job& job, Found* found) {
 
 // Reported only where tiles were requested.
 void NoteNotTiled(const Job& job, const std::string& why, Found* found) {
-  if (job.tiles == Use::kAlways) found->notes.push_back("no operators are cut into tiles: " + why);
+  if (job.tiles == Use::kAlways && job.base == nullptr && job.extras == Extras()) {
+    found->notes.push_back("no operators are cut into tiles: " + why);
+  }
 }
 
 // The search for tiles has planned the model without any.
-void OfferUncut(const Job& job, const cascade::SearchOptions& options, Found* found) {
-  if (found->as_given_tried) return;
+void OfferUncut(const Job& job, const cascade::SearchOptions& options,
+                const cascade::SearchOutcome& outcome, Found* found) {
+  if (found->as_given_tried || job.base != nullptr || !HasOneArena(job.options)) return;
   found->as_given_tried = true;
   Delivery uncut;
-  uncut.options = cascade::OptionsFor(options, found->tiles->uncut);
-  found->file_order = found->tiles->compiled.file_order;
-  uncut.compiled = found->tiles->compiled;
+  uncut.options = cascade::OptionsFor(options, outcome.uncut);
+  found->file_order = outcome.compiled.file_order;
+  uncut.compiled = outcome.compiled;
   if (job.streams != Use::kNever) found->layers = uncut.compiled;
   Offer(job, std::move(uncut), found);
 }
 
+// Options of the chosen tiles' own plans: several memories or, beside the plan of the search,
+// moves.
+std::vector<compile::Options> FinalOptions(const Job& job, const cascade::SearchOptions& options,
+                                           const cascade::Proposal& chosen) {
+  compile::Options searched = cascade::OptionsFor(options, chosen);
+  searched.limits.deadline.reset();
+  searched.limits.observer = job.options.limits.observer;
+  std::vector<compile::Options> all;
+  if (job.options.memories.empty()) all.push_back(searched);
+  if (HasOneArena(job.options)) return all;
+  compile::Options own = searched;
+  own.memories = job.options.memories;
+  own.moves = job.options.moves;
+  own.kernels = job.options.kernels;
+  all.push_back(std::move(own));
+  return all;
+}
+
 Status OfferTiled(const Job& job, const cascade::SearchOptions& options,
-                  const cascade::Proposal& chosen, Found* found) {
-  Delivery candidate;
-  candidate.kind = Kind::kTiles;
-  candidate.options = cascade::OptionsFor(options, chosen);
-  candidate.options.limits.deadline.reset();
-  candidate.options.limits.observer = job.options.limits.observer;
-  NEAP_TRY(const graph::Graph edited, cascade::GraphOf(job.source.graph, chosen));
-  auto model = formats::WriteEdited(job.source, edited, job.request.load);
+                  const cascade::SearchOutcome& outcome, Found* found) {
+  const cascade::Proposal& chosen = outcome.front[outcome.chosen];
+  const formats::SourceModel& base = job.Planned();
+  NEAP_TRY(const graph::Graph edited, cascade::GraphOf(base.graph, chosen));
+  const auto model = formats::WriteEdited(base, edited, job.request.load);
   if (!model) {
     NoteNotTiled(job, model.error().message, found);
     return {};
   }
-  NEAP_TRY(candidate.compiled, compile::Compile(model->graph, candidate.options));
-  RecordTiles(chosen, &candidate.compiled.plan);
-  candidate.edited = std::move(*model);
-  Offer(job, std::move(candidate), found);
+  for (const compile::Options& with : FinalOptions(job, options, chosen)) {
+    Delivery candidate;
+    candidate.kind = Kind::kTiles;
+    candidate.options = with;
+    auto compiled = compile::Compile(model->graph, with);
+    if (!compiled) {
+      // The memories may hold another plan.
+      if (compiled.error().code == ErrorCode::kOverBudget) continue;
+      return Fail(std::move(compiled).error());
+    }
+    candidate.compiled = std::move(*compiled);
+    RecordTiles(chosen, &candidate.compiled.plan);
+    candidate.edited = *model;
+    candidate.tiles = outcome;
+    Offer(job, std::move(candidate), found);
+  }
   return {};
 }
 
+// Of the job's base.
+Status PlanTiles(const Job& job, Found* found) {
+  const cascade::SearchOptions options = TileOptions(job, found);
+  auto outcome = cascade::FindPlan(job.Planned().graph, options);
+  if (!outcome) {
+    // Whatever the model as given lacks is reported of that.
+    NoteNotTiled(job, outcome.error().message, found);
+    return {};
+  }
+  if (outcome->cut_short) {
+    found->interrupted = found->interrupted || job.options.limits.Interrupted();
+    const std::string note =
+        "a limit ended the search before all tiles were tried: another plan may need less memory";
+    if (std::find(found->notes.begin(), found->notes.end(), note) == found->notes.end()) {
+      found->notes.push_back(note);
+    }
+  }
+  const bool requested = job.tiles == Use::kAlways && job.base == nullptr && job.extras == Extras();
+  if (requested && !outcome->note.empty()) found->notes.push_back(outcome->note);
+  OfferUncut(job, options, *outcome, found);
+  const cascade::Proposal& chosen = outcome->front[outcome->chosen];
+  // Bodies that do not help are the tiles that were tried before.
+  const bool cut = !chosen.regions.empty() &&
+                   (!job.extras.shared_bodies || chosen.bodies == cascade::TileBodies::kShared);
+  if (cut) NEAP_CHECK_OK(OfferTiled(job, options, *outcome, found));
+  if (job.base == nullptr && job.extras == Extras()) found->tiles = std::move(*outcome);
+  return {};
+}
+
+// Tiles with more features than the request's, of the model as given and of the rewritten one.
+Status PlanTilesOfBoth(const Job& job, Found* found) {
+  {
+    const WorkScope work(1, found->rewritten ? 2 : 1);
+    NEAP_CHECK_OK(PlanTiles(job, found));
+  }
+  if (!CanBeTiledRewritten(job, *found) || IsInterrupted(job, found)) return {};
+  Job rewritten = job;
+  rewritten.base = &*found->rewritten;
+  return PlanTiles(rewritten, found);
+}
+
 }  // namespace
+
+bool CanBeTiledRewritten(const Job& job, const Found& found) {
+  return found.rewritten && !found.rewritten->rewritten_sha256.empty() &&
+         HasOperators(job.source.graph);
+}
 
 Status PlanTiled(const Job& job, Found* found) {
   if (IsInterrupted(job, found)) return {};
@@ -82,26 +168,35 @@ Status PlanTiled(const Job& job, Found* found) {
     return {};
   }
   const WorkScope work = ShareOfWork(*found);
-  const cascade::SearchOptions options = TileOptions(job, found);
-  auto outcome = cascade::FindPlan(job.source.graph, options);
-  if (!outcome) {
-    // Whatever the model as given lacks is reported of that.
-    NoteNotTiled(job, outcome.error().message, found);
-    return {};
-  }
-  found->tiles = std::move(*outcome);
-  if (found->tiles->cut_short) {
-    found->interrupted = found->interrupted || job.options.limits.Interrupted();
-    found->notes.emplace_back(
-        "a limit ended the search before all tiles were tried: another plan may need less memory");
-  }
-  if (job.tiles == Use::kAlways && !found->tiles->note.empty()) {
-    found->notes.push_back(found->tiles->note);
-  }
-  OfferUncut(job, options, found);
-  const cascade::Proposal& chosen = found->tiles->front[found->tiles->chosen];
-  if (chosen.regions.empty()) return {};
-  return OfferTiled(job, options, chosen, found);
+  return PlanTiles(job, found);
+}
+
+Status PlanRewrittenTiled(const Job& job, Found* found) {
+  if (IsInterrupted(job, found)) return {};
+  const StepTimer timer("rewritten and tiles", found);
+  const WorkScope work = ShareOfWork(*found);
+  Job rewritten = job;
+  rewritten.base = &*found->rewritten;
+  return PlanTiles(rewritten, found);
+}
+
+Status PlanOverlappedTiles(const Job& job, Found* found) {
+  if (IsInterrupted(job, found)) return {};
+  const StepTimer timer("overlap", found);
+  const WorkScope work = ShareOfWork(*found);
+  Job overlapped = job;
+  overlapped.extras.kernels = job.request.extras.kernels;
+  overlapped.options.kernels = job.request.extras.kernels;
+  return PlanTilesOfBoth(overlapped, found);
+}
+
+Status PlanSharedBodies(const Job& job, Found* found) {
+  if (IsInterrupted(job, found)) return {};
+  const StepTimer timer("shared bodies", found);
+  const WorkScope work = ShareOfWork(*found);
+  Job shared = job;
+  shared.extras.shared_bodies = true;
+  return PlanTilesOfBoth(shared, found);
 }
 
 }  // namespace neap::deliver

@@ -60,21 +60,21 @@ Status PlanAsGiven(const Job& job, const Limits& share, Found* found) {
 
 void CompileRewritten(const Job& job, const Limits& share, Rewritten rewritten, Found* found) {
   Delivery candidate;
-  candidate.kind = Kind::kRewritten;
   candidate.options = job.options;
   candidate.options.limits = WithShareOfTime(share, 1, 2);
   std::optional<WorkScope> work(std::in_place, 1, 2);
   auto compiled = compile::Compile(rewritten.model.graph, candidate.options);
   work.reset();
   if (!compiled) return;
+  const Measure measure =
+      MeasureOf(rewritten.model.graph, *compiled, job.options.place, job.request.budgets);
   candidate.compiled = std::move(*compiled);
-  candidate.compiled.plan.rewrites = rewritten.applications;
-  candidate.compiled.plan.accumulator_bytes = rewritten.accumulator_bytes;
-  candidate.compiled.plan.rewritten_sha256 = rewritten.rewritten_sha256;
-  candidate.edited = std::move(rewritten.model);
-  rewritten.model = {};
-  candidate.rewriting = std::move(rewritten);
-  Offer(job, std::move(candidate), found);
+  Job of_rewritten = job;
+  of_rewritten.base = &rewritten;
+  Offer(of_rewritten, std::move(candidate), found);
+  if (found->rewritten && !IsBetter(measure, found->rewritten_measure)) return;
+  found->rewritten = std::move(rewritten);
+  found->rewritten_measure = measure;
 }
 
 // An operator has the first rule that matches it. Where rules may be inexact, that can be a sum of

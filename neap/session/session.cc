@@ -135,7 +135,7 @@ Result<Planned> MakePlan(const Model& model, const deliver::Words& words, const 
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, model.source, model.load));
   Attach(hooks, &request);
   std::optional<WorkScope> work;
-  if (deliver::HasDefaultWork(words)) work.emplace(deliver::kDefaultWork);
+  if (const std::int64_t limit = deliver::DefaultWorkOf(words)) work.emplace(limit);
   auto delivery = deliver::Deliver(model.source, request);
   if (!delivery) return Fail(InModel(std::move(delivery).error(), model));
   Planned planned;
@@ -162,7 +162,7 @@ Result<compile::PeakOfOrder> FindPeakWithin(const Model& model, std::int64_t bud
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, model.source, model.load));
   Attach(hooks, &request);
   std::optional<WorkScope> work;
-  if (deliver::HasDefaultWork(words)) work.emplace(deliver::kDefaultWork);
+  if (const std::int64_t limit = deliver::DefaultWorkOf(words)) work.emplace(limit);
   // Below 1 byte there is no query: no order has a negative peak.
   const std::int64_t below = budget_bytes == std::numeric_limits<std::int64_t>::max()
                                  ? budget_bytes

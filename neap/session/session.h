@@ -70,7 +70,7 @@ struct Planned {
   bool IsInterrupted() const;     // Hooks::stop ended a search
 };
 
-// The best plan within the limits of `words`, with the work of deliver::kDefaultWork where they
+// The best plan within the limits of `words`, with the work of deliver::DefaultWorkOf() where they
 // have none. Errors name the file, and hints every symbol without a value.
 Result<Planned> MakePlan(const Model& model, const deliver::Words& words, const Hooks& hooks = {});
 Result<Planned> ParsePlan(std::string_view json);

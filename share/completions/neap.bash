@@ -13,11 +13,12 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     plan)
-      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
+      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
       case "$before" in
         --color) words="auto never" ;;
         --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --integer-io) words="inputs outputs both" ;;
+        --effort) words="quick default thorough" ;;
         --forced) words="none single sets proven relaxed" ;;
         --moves) words="none compact best" ;;
         --rewrite) words="none bitwise reassociate serenity" ;;
@@ -59,12 +60,13 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     emit)
-      options="--dim -o --output --plan --prefix --single-file --weights --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
+      options="--dim -o --output --plan --prefix --single-file --weights --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
       case "$before" in
         --weights) words="c bin" ;;
         --color) words="auto never" ;;
         --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --integer-io) words="inputs outputs both" ;;
+        --effort) words="quick default thorough" ;;
         --forced) words="none single sets proven relaxed" ;;
         --moves) words="none compact best" ;;
         --rewrite) words="none bitwise reassociate serenity" ;;

@@ -190,7 +190,7 @@ class Cascade(CliTest):
         self.expect(USAGE, "pareto", "m.tflite", "--time-limit", "-1")
 
     def test_what_does_not_go_together(self):
-        for words in (("--order-only",), ("--moves", "best"), ("--order", "file")):
+        for words in (("--order-only",), ("--order", "file")):
             self.expect(USAGE, "plan", "m.tflite", "--cascade", "auto", *words)
         shared = ("--cascade-bodies", "shared")
         for words in (shared, ("--cascade", "auto", "--runtime", "neap", *shared),

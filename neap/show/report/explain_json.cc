@@ -12,6 +12,8 @@ using deliver::Feature;
 
 Json NumberOr(std::int64_t value, bool known) { return known ? Json(value) : Json(nullptr); }
 
+}  // namespace
+
 Json FeatureJson(const Feature& feature) {
   const bool has_plan = feature.HasPlan();
   Json out;
@@ -41,8 +43,6 @@ Json FeatureJson(const Feature& feature) {
   out["new_operators"] = feature.new_operators;
   return out;
 }
-
-}  // namespace
 
 std::string ExplainJson(const ExplainReport& report) {
   const deliver::Explanation& explanation = *report.explanation;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "neap/compile/compile.h"
+#include "neap/deliver/explain.h"
 #include "neap/graph/graph.h"
 
 namespace neap::report {
@@ -18,6 +19,7 @@ Json TensorJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::Te
 // null where there is no operator
 Json OpJson(const graph::Graph& graph, graph::SubgraphId subgraph, graph::OpId op);
 Json PeakJson(const graph::Graph& graph, const compile::PeakCause& cause);
+Json FeatureJson(const deliver::Feature& feature);
 std::string Dump(const Json& json);  // indented, with a newline at the end
 
 }  // namespace neap::report

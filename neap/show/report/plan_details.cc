@@ -113,6 +113,9 @@ std::string RewritesText(const PlanReport& report) {
   if (rewriting.growth_bytes > 0) {
     out += fmt::format(", {} B added to the file", FormatCount(rewriting.growth_bytes));
   }
+  // The bound is about rewrites alone.
+  const bool combined = plan::LargestEntry(plan).stream || !plan.tiled_regions.empty();
+  if (combined) return out + "\n";
   const std::int64_t bound = rewriting.peak_lower_bound_bytes;
   const bool least = bound >= plan::LargestEntry(plan).peak_bytes;
   return out + (least ? "\n    no choice of these rules has a smaller peak\n"

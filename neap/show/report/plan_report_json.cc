@@ -288,6 +288,18 @@ void AddBudgets(const PlanReport& report, Json* out) {
   (*out)["fits"] = known ? Json(verdict.fit == Fit::kFits) : Json(nullptr);
 }
 
+Json PriceJson(const deliver::Price& price) {
+  return {
+      {"macs", price.macs},
+      {"model_macs", price.model_macs},
+      {"added_operators", price.added_operators},
+      {"growth_bytes", price.growth_bytes},
+      {"moved_bytes", price.moved_bytes},
+      {"new_operator_types", price.new_types},
+      {"kernels", price.kernels == ops::KernelLibrary::kNone ? Json(nullptr)
+                                                             : Json(ops::NameOf(price.kernels))}};
+}
+
 // Without a budget nothing is compared with one.
 Json TriedJson(const PlanReport& report) {
   const bool has_budget = report.budgets.Any() && IsBudgetKnown(report);
@@ -296,7 +308,8 @@ Json TriedJson(const PlanReport& report) {
     out.push_back({{"kind", tried.kind},
                    {"bytes", tried.bytes},
                    {"fits", has_budget && tried.known ? Json(tried.fits) : Json(nullptr)},
-                   {"taken", tried.taken}});
+                   {"taken", tried.taken},
+                   {"price", PriceJson(tried.price)}});
   }
   return out;
 }
@@ -342,6 +355,12 @@ std::string PlanJson(const PlanReport& report) {
   AddBudgets(report, &out);
   out["flash"] = FlashJson(report.flash);
   out["tried"] = TriedJson(report);
+  out["advice"] = Json::array();
+  for (const deliver::Feature& feature : report.advice) {
+    Json one = FeatureJson(feature);
+    one["fits"] = feature.fits;
+    out["advice"].push_back(std::move(one));
+  }
   out["interrupted"] = compiled.interrupted;
   out["entries"] = EntriesJson(report);
   out["notes"] = report.notes;

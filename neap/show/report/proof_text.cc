@@ -12,7 +12,10 @@ namespace {
 // inputs, a bound of the peak is not a bound of the arena.
 bool IsOptimalOverRules(const PlanReport& report) {
   if (!report.rewriting) return false;
-  if (report.compiled->plan.kernels != ops::KernelLibrary::kNone) return false;
+  // Tiles and streams are choices beside the rewrites.
+  const plan::Plan& plan = report.compiled->plan;
+  if (plan::LargestEntry(plan).stream || !plan.tiled_regions.empty()) return false;
+  if (plan.kernels != ops::KernelLibrary::kNone) return false;
   return report.rewriting->peak_lower_bound_bytes >=
          HeadlineOf(*report.compiled, report.placed).bytes;
 }

@@ -13,7 +13,9 @@
 #include "neap/check/check.h"
 #include "neap/check/offsets_check.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/explain.h"
 #include "neap/deliver/measure.h"
+#include "neap/deliver/price.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/plan.h"
 #include "neap/show/report/text.h"
@@ -65,7 +67,7 @@ std::string InterfaceJson(const std::vector<InterfaceChange>& changes);
 
 // A plan of one kind that was compared with the others.
 struct TriedPlan {
-  std::string kind;        // "as given", "rewritten", "streamed", "tiles"
+  std::string kind;        // deliver::LabelOf()
   std::int64_t bytes = 0;  // the headline, or the total arena if that has a budget
   bool fits = true;        // within all budgets
   bool taken = false;
@@ -73,6 +75,7 @@ struct TriedPlan {
   // Multiply-accumulates of the plan and of the model as given; 0: not counted.
   std::int64_t macs = 0;
   std::int64_t whole_macs = 0;
+  deliver::Price price = {};
 };
 
 // An operator for which the profile's stock runtime has no kernel (neap/check/runtime_check.h).
@@ -110,6 +113,8 @@ struct PlanReport {
   std::vector<compile::TflmTotal> other_totals;
   bool carries_plan = false;     // the written model contains the offsets for TFLM
   std::vector<TriedPlan> tried;  // the plan itself among them
+  // Over budget: features that need a consent, planned with the same budgets.
+  std::vector<deliver::Feature> advice;
   // nullopt: the model was not rewritten.
   std::optional<RewriteReport> rewriting;
   std::string model_file;            // the model written with this plan; "" when none is

@@ -43,12 +43,15 @@ std::string TriedText(const PlanReport& report) {
   const bool has_budget = report.budgets.Any();
   bool another_fits = false;
   bool fewest = false;
+  bool fewer_fit = false;  // bytes, within the budget
   for (const TriedPlan& tried : report.tried) {
     if (tried.taken) continue;
     another_fits = another_fits || tried.fits;
     fewest = fewest || tried.bytes > taken->bytes;
+    fewer_fit = fewer_fit || (tried.fits && tried.bytes < taken->bytes);
   }
   std::string why = fewest ? "fewest bytes" : "no other has fewer bytes";
+  if (has_budget && taken->fits && fewer_fit) why = "fewest MACs within the budget";
   if (report.compiled->plan.memories.size() > 1) why = "shortest access time";
   if (has_budget && taken->fits && !another_fits) why = "the only one within the budget";
   if (has_budget && IsBudgetKnown(report) && !taken->fits) why += ", none is within the budget";
