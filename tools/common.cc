@@ -74,6 +74,16 @@ class WrappedHelp : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override {
     return Wrapped(CLI::Formatter::make_option_desc(option), kHelpColumns - get_column_width());
   }
+
+  // A long list of values continues on the next line.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    constexpr std::size_t kMostColumns = 80;
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::size_t at =
+        text.size() > kMostColumns ? text.rfind('|', kMostColumns) : std::string::npos;
+    if (at != std::string::npos) text.insert(at + 1, "\n      ");
+    return text;
+  }
 };
 
 // By any paths. Devices and pipes have no contents that could be overwritten.

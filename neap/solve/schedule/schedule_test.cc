@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neap/base/random.h"
+#include "neap/base/work.h"
 #include "neap/solve/schedule/check.h"
 #include "neap/solve/schedule/cut.h"
 #include "neap/solve/schedule/decider.h"
@@ -239,6 +240,8 @@ TEST(Strategies, GiveValidOrders) {
     const Problem problem = RandomProblem(random, Shape{});
     const std::int64_t best = BruteForcePeak(problem);
     for (const Strategy& strategy : Strategies()) {
+      // The number of moves of annealing does not depend on the problem.
+      const WorkScope work(10'000'000);
       const auto outcome = schedule::Run(strategy.method, problem, Limits{}, StrategyOptions{});
       const auto replay = ReplayOrder(problem, outcome.order);
       ASSERT_TRUE(replay.has_value()) << strategy.name << "\n" << Dump(problem);
