@@ -57,6 +57,12 @@ if(NEAP_TESTS AND CMAKE_UNITY_BUILD)
     <gmock/gmock.h> <gtest/gtest.h> <algorithm> <cstdint> <map> <optional> <set> <string> <vector>)
 endif()
 
+# Seconds after which a test counts as hung, on a slow machine, too.
+set(NEAP_TEST_TIMEOUT 300)
+if(NEAP_SANITIZE)
+  set(NEAP_TEST_TIMEOUT 1200)
+endif()
+
 # neap_test(<name> SOURCES ... DEPS modules [LIBS targets]): a GoogleTest program, every case a ctest.
 function(neap_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
@@ -69,7 +75,7 @@ function(neap_test name)
   target_link_libraries(${name} PRIVATE ${dep_targets} ${ARG_LIBS} neap_flags neap_test_flags
                         GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT 300 LABELS fast
+    PROPERTIES TIMEOUT ${NEAP_TEST_TIMEOUT} LABELS fast
     ENVIRONMENT "NEAP_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
 
@@ -96,7 +102,7 @@ function(neap_python_tests prefix)
           set_tests_properties(${name} PROPERTIES COST 100)
         endif()
         set_tests_properties(${name} PROPERTIES
-          LABELS fast TIMEOUT 300 SKIP_REGULAR_EXPRESSION "OK \\(skipped=1\\)"
+          LABELS fast TIMEOUT ${NEAP_TEST_TIMEOUT} SKIP_REGULAR_EXPRESSION "OK \\(skipped=1\\)"
           ENVIRONMENT "NEAP=$<TARGET_FILE:neap>;NEAP_SOURCE_DIR=${PROJECT_SOURCE_DIR};NEAP_SANITIZE=$<BOOL:${NEAP_SANITIZE}>")
       endif()
     endforeach()

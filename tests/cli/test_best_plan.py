@@ -79,6 +79,7 @@ class BestPlanTest(CliTest):
         self.assertLessEqual(several["access_cycles"], alone["access_cycles"])
 
     def test_the_report_names_the_kind_that_was_taken(self):
+        self.searches_whole_networks()
         model = self.vww()
         report = self.report_of("plan", model, "--cascade", "auto")
         tried = {one["kind"]: one for one in report["tried"]}
@@ -93,6 +94,7 @@ class BestPlanTest(CliTest):
 
     def test_a_missed_budget_reports_every_plan(self):
         """Every plan is reported with its price, and features that need a consent are planned, too."""
+        self.searches_whole_networks()
         model = self.vww()
         result = self.expect(OVER_BUDGET, "plan", model, "--budget-activations", "20KiB", "-o", "no.tflite")
         report = json.loads(self.expect(OVER_BUDGET, "plan", model, "--budget-activations", "20KiB", "--json").stdout)
@@ -118,6 +120,7 @@ class BestPlanTest(CliTest):
 
     def test_a_budget_alone_is_met_by_the_cheapest_plan(self):
         """No other option is needed, and what a set of options reaches, the budget reaches."""
+        self.searches_whole_networks()
         model = self.vww()
         least = self.report_of("plan", model, "--effort", "default")
         kinds = {one["kind"] for one in least["tried"]}
@@ -139,6 +142,7 @@ class BestPlanTest(CliTest):
         self.assertGreaterEqual(headline(quick), headline(least))
 
     def test_only_registered_operators_are_added(self):
+        self.searches_whole_networks()
         model = self.vww()
         free = self.report_of("plan", model, "--effort", "default")
         none = self.report_of("plan", model, "--effort", "default", "--registered", "none")
