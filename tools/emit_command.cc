@@ -75,9 +75,9 @@ Result<PlannedForC> ReadPlan(const EmitOptions& options, formats::LoadOptions lo
 }
 
 Result<PlannedForC> MakePlan(const EmitOptions& options, const formats::LoadOptions& load) {
-  NEAP_TRY(formats::SourceModel source, formats::Load(options.model.input, load));
+  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
-  return PlanForC(std::move(source), options.model.words, load, shows_progress);
+  return PlanForC(source, options.model.words, load, shows_progress);
 }
 
 Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& files) {

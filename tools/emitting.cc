@@ -41,7 +41,7 @@ void SetEmitDefaults(deliver::Words* words) {
   }
 }
 
-Result<PlannedForC> PlanForC(formats::SourceModel source, const deliver::Words& words,
+Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress) {
   std::optional<WorkScope> work;
   if (const std::int64_t limit = deliver::DefaultWorkOf(words)) work.emplace(limit);
@@ -83,7 +83,7 @@ std::optional<report::CodeNeed> NeedOfCode(const std::string& path, formats::Loa
   deliver::Words words;
   words.time_limit_seconds = time_limit_seconds;
   SetEmitDefaults(&words);
-  auto planned = PlanForC(std::move(*source), words, load, shows_progress);
+  auto planned = PlanForC(*source, words, load, shows_progress);
   if (!planned || !FinishForC(&*planned)) return std::nullopt;
   const auto emitted = emit::Emit(planned->source.graph, planned->plan, {});
   if (!emitted) return std::nullopt;

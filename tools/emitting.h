@@ -25,7 +25,7 @@ struct PlannedForC {
 void SetEmitDefaults(deliver::Words* words);
 
 // `source` has its weights; `words` are complete (SetEmitDefaults()). The plan is not checked yet.
-Result<PlannedForC> PlanForC(formats::SourceModel source, const deliver::Words& words,
+Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress);
 
 // Runs the checker, which is independent of the planner and of emitted code. Then puts bodies that
