@@ -15,8 +15,8 @@ MODELS = {
     "ad01": "mlcommons+tiny/ad01_int8.tflite",
 }
 TARGETS = ("cortex-m4+reference", "cortex-m4+cmsis-nn", "cortex-m55+cmsis-nn")
-WAYS = {"planned": ("--cascade", "off"), "tiles": ("--cascade", "auto"),
-        "shared bodies": ("--cascade", "auto", "--cascade-bodies", "shared")}
+WAYS = {"planned": ("--cascade", "off"), "tiles": ("--rewrite", "none", "--cascade", "auto"),
+        "shared bodies": ("--rewrite", "none", "--cascade", "auto", "--cascade-bodies", "shared")}
 # The least arena with which AllocateTensors succeeded, by target in the order of TARGETS. The plans are those for the
 # default target.
 EMULATED = {
