@@ -123,8 +123,9 @@ def _local(chunks: _Chunks, options: dict[str, Option], workers: int | None, ret
     for attempt in range(retries + 1):
         context = multiprocessing.get_context("spawn")
         with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
-            futures = {pool.submit(_answers, chunk, options): at for at, chunk in left.items()}
             try:
+                # Submitting, too, finds the pool broken, when the worker is killed early.
+                futures = {pool.submit(_answers, chunk, options): at for at, chunk in left.items()}
                 for future in concurrent.futures.as_completed(futures):
                     result = future.result()
                     del left[futures[future]]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many items on every engine: equal answers in order, errors as answers, killed workers, resuming."""
 
+import concurrent.futures
 import os
 import random
 import signal
 import threading
 import time
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
@@ -89,6 +91,24 @@ def test_local_with_a_killed_worker(items, expected):
         if killed:
             break
     assert killed
+
+
+def test_local_whose_pool_breaks_while_it_is_filled(items, expected, monkeypatch):
+    broken = []
+
+    class Pool(concurrent.futures.ProcessPoolExecutor):
+        def submit(self, *given, **named):
+            if not broken:
+                broken.append(True)
+                raise BrokenProcessPool("a worker was killed")
+            return super().submit(*given, **named)
+
+    monkeypatch.setattr(concurrent.futures, "ProcessPoolExecutor", Pool)
+    check(plan_many(items, workers=2), items, expected)
+    assert broken
+    broken.clear()
+    with pytest.raises(BrokenProcessPool):
+        plan_many(items, workers=2, retries=0)
 
 
 def test_dask(items, expected, tmp_path):
