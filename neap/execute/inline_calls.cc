@@ -276,6 +276,8 @@ class PlanInliner {
     placement.last = start_[last];
     for (const Span& run : runs_) {
       const Op& op = main_.ops[entry_.steps[run.begin].op];
+      // Dead before the body: nobody reads it while the arguments are copied.
+      if (last == run.begin + 1) placement.last = run.copies_in;
       for (std::size_t i = 0; i < op.outputs.size(); ++i) {
         if (op.outputs[i] == placement.tensor && first == run.begin) {
           placement.first = run.copies_out + static_cast<std::int32_t>(i);
