@@ -58,6 +58,30 @@ END
   set -- "${sources[@]}"
 fi
 echo "$# sources or groups"
+
+# What passed once is not read again: a group is known by its text with all that it includes, by the
+# configuration and by the version of clang-tidy.
+passed=${XDG_CACHE_HOME:-$HOME/.cache}/neap-tidy
+mkdir -p "$passed"
+find "$passed" -type f -mtime +30 -delete
+version=$(clang-tidy-16 --version)
+
 # The build may be g++'s, with flags that clang does not know; a batch includes sources, on purpose.
-printf '%s\0' "$@" | xargs -0 -P "$(nproc)" -n 1 clang-tidy-16 -p "$commands" --quiet \
-  --extra-arg=-Wno-unknown-warning-option --checks=-bugprone-suspicious-include
+read_one() {
+  local key= command
+  # Of a group; a single file is always read.
+  if [[ $commands == build/tidy ]]; then
+    command=$(python3 -c 'import json, sys
+print(next(entry["command"] for entry in json.load(open("build/tidy/compile_commands.json"))
+           if entry["file"].endswith("/" + sys.argv[1])))' "$1")
+    key=$({ echo "$version"; cat .clang-tidy; eval "${command/clang++/clang++-16 -E -C -w}" | sed "s#$PWD/##g"; } |
+      sha256sum | cut -d ' ' -f 1)
+    [[ ! -e $passed/$key ]] || return 0
+  fi
+  clang-tidy-16 -p "$commands" --quiet --extra-arg=-Wno-unknown-warning-option \
+    --checks=-bugprone-suspicious-include "$1"
+  [[ -z $key ]] || touch "$passed/$key"
+}
+export -f read_one
+export commands passed version
+printf '%s\0' "$@" | xargs -0 -P "$(nproc)" -n 1 bash -c 'set -eo pipefail; read_one "$1"' read_one
