@@ -32,6 +32,11 @@ if(NEAP_SANITIZE)
   # Third-party static code must be built with the same flags, hence directory-wide.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  # Programs of 100 MB and more: a quarter of the time.
+  find_program(NEAP_LLD ld.lld-16)
+  if(NEAP_LLD AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    add_link_options(-fuse-ld=lld)
+  endif()
 endif()
 # Coverage for libFuzzer: of the modules that fuzz targets run, and of the targets themselves, which
 # bring libFuzzer's main. It costs every test time, and every compilation.

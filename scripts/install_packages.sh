@@ -15,7 +15,7 @@ build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev 
   nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler libprotobuf-dev protobuf-compiler
   libssl-dev zlib1g-dev)
 test_packages=(git python3 python3-venv python3-dev libgtest-dev libgmock-dev
-  clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev doxygen coinor-cbc
+  clang-16 lld-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev doxygen coinor-cbc
   chromium chromium-driver
   nodejs gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm)
 firmware_packages=(cmake ninja-build gcc python3 gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm

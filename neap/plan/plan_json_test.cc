@@ -11,6 +11,7 @@
 
 #include "neap/base/random.h"
 #include "neap/check/check.h"
+#include "testing/cases.h"
 #include "testing/plans.h"
 
 namespace neap::plan {
@@ -206,7 +207,7 @@ TEST(PlanJson, SurvivesDamage) {
   Random random(6);
   const std::string text = ToJson(Sample());
   int read = 0;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < Cases(3000); ++i) {
     std::string damaged = text;
     for (std::uint64_t flips = 1 + random.Below(3); flips > 0; --flips) {
       char& byte = damaged[random.Below(damaged.size())];

@@ -11,6 +11,7 @@
 #include "neap/solve/arena/decision_search.h"
 #include "neap/solve/arena/sections.h"
 #include "testing/arena.h"
+#include "testing/cases.h"
 
 namespace neap::arena {
 namespace {
@@ -79,7 +80,8 @@ Verdict Decide(const Problem& problem, std::int64_t capacity, std::uint64_t seed
 TEST(DecisionSearch, IsExactUnderEveryRule) {
   Random random(21);
   int refuted_above_load = 0;
-  for (int round = 0; round < 2000; ++round) {
+  const int cases = Cases(2000);
+  for (int round = 0; round < cases; ++round) {
     RandomShape shape{.buffers = 7, .steps = 8, .max_bytes = 7};
     shape.fixed_percent = round % 2 == 0 ? 0 : 30;
     if (round % 3 == 0) shape.alignments = {1, 2, 4};
@@ -100,7 +102,7 @@ TEST(DecisionSearch, IsExactUnderEveryRule) {
       }
     }
   }
-  EXPECT_GT(refuted_above_load, 500);
+  EXPECT_GT(refuted_above_load, cases / 4);
 }
 
 // One level of recursion per item: the largest part that the search is given, all live at once.
@@ -174,7 +176,7 @@ TEST(DecisionSearch, IsExactOnFullLoad) {
   Limits limits;
   limits.max_states = 3000;
   int impossible = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < Cases(4000); ++round) {
     const auto steps = static_cast<int>(random.Between(8, 10));
     const std::int64_t load = random.Between(10, 16);
     const Problem problem = RandomFullLoad(random, steps, load, 12);
@@ -195,7 +197,7 @@ TEST(DecisionSearch, IsExactOnFullLoad) {
       ASSERT_GT(outcome.placement.height_bytes, load) << round;
     }
   }
-  EXPECT_GT(impossible, 15);
+  EXPECT_GT(impossible, Cases(4000) / 300);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "neap/base/bytes.h"
 #include "neap/solve/arena/arena.h"
 #include "testing/arena.h"
+#include "testing/cases.h"
 
 namespace neap::arena {
 namespace {
@@ -50,7 +51,7 @@ TEST(Validate, FindsFixedBuffersThatCollide) {
 TEST(Validate, AgreesWithTheCheckerOnFixedBuffers) {
   Random random(7);
   int bad = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < Cases(2000); ++round) {
     Problem problem;
     Placement placement;
     for (int i = 0; i < 6; ++i) {
@@ -66,8 +67,8 @@ TEST(Validate, AgreesWithTheCheckerOnFixedBuffers) {
     bad += wrong ? 1 : 0;
     EXPECT_EQ(Validate(problem).has_value(), wrong) << round;
   }
-  EXPECT_GT(bad, 300);
-  EXPECT_LT(bad, 1700);
+  EXPECT_GT(bad, Cases(2000) / 7);
+  EXPECT_LT(bad, Cases(2000) * 6 / 7);
 }
 
 TEST(FindViolation, NamesWhatIsWrong) {
@@ -118,7 +119,7 @@ TEST(FindViolation, IsTheSameByTheSweep) {
   Limits limits;
   limits.max_states = 50;
   int wrong = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < Cases(3000); ++round) {
     Problem problem = RandomProblem(random, {.buffers = 14, .steps = 10, .max_bytes = 20});
     if (round % 2 == 0) AddRandomPairs(random, problem, 10, round % 4 == 0);
     std::vector<std::int64_t> offsets = Solve(problem, limits).placement.offsets;
@@ -130,7 +131,7 @@ TEST(FindViolation, IsTheSameByTheSweep) {
     wrong += collides ? 1 : 0;
     ASSERT_EQ(FindCollisionBySweep(problem, offsets).has_value(), collides) << round;
   }
-  EXPECT_GT(wrong, 500);
+  EXPECT_GT(wrong, Cases(3000) / 6);
 }
 
 }  // namespace

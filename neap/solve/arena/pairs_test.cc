@@ -97,7 +97,7 @@ TEST(PairRules, OfFixedBuffersAreValidated) {
   EXPECT_THAT(Validate(problem), Optional(HasSubstr("breaks the rule")));
   Random random(17);
   int bad = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < Cases(3000); ++round) {
     Problem fixed;
     Placement placement;
     for (int i = 0; i < 4; ++i) {
@@ -119,8 +119,8 @@ TEST(PairRules, OfFixedBuffersAreValidated) {
     bad += wrong ? 1 : 0;
     ASSERT_EQ(Validate(fixed).has_value(), wrong) << round;
   }
-  EXPECT_GT(bad, 300);
-  EXPECT_LT(bad, 2700);
+  EXPECT_GT(bad, Cases(3000) / 10);
+  EXPECT_LT(bad, Cases(3000) * 9 / 10);
 }
 
 TEST(PairTable, MergesIntervalsThatTouch) {

@@ -14,6 +14,7 @@
 #include "neap/solve/arena/arena.h"
 #include "neap/solve/arena/check.h"
 #include "testing/arena.h"
+#include "testing/cases.h"
 
 namespace neap::arena {
 namespace {
@@ -98,7 +99,7 @@ Offsets GreedyMemoryPlanner(const Problem& problem) {
 
 TEST(Tflm, EqualsTheRealLoop) {
   Random random(3);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < Cases(2000); ++round) {
     Problem problem = RandomProblem(random, {.buffers = 14,
                                              .steps = 8,
                                              .max_bytes = 5,
@@ -161,7 +162,7 @@ TEST(Tflite, GivesTiesToTheEarlierFirstStep) {
 
 TEST(Tflite, IsValidOnRandomProblems) {
   Random random(5);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < Cases(1000); ++round) {
     const Problem problem = RandomProblem(random, {.buffers = 14,
                                                    .steps = 8,
                                                    .max_bytes = 200,
@@ -210,7 +211,7 @@ Offsets SimpleMemoryArena(const Problem& problem, Step whole_run_last) {
 
 TEST(Tflite, EqualsTheRealLoop) {
   Random random(6);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < Cases(1000); ++round) {
     Problem problem = RandomProblem(
         random, {.buffers = 20, .steps = 8, .max_bytes = 200, .alignments = {1, 16, 64}});
     std::erase_if(problem.buffers, [](const Buffer& b) { return !b.occupies(); });
