@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/nearest.h"
 #include "tools/words.h"
 
 namespace neap::tools {
@@ -117,6 +118,34 @@ std::string Description(const CLI::App& app) {
   return out.dump(1) + "\n";
 }
 
+// What the command line has and the verb does not: the first option, otherwise the first word.
+Diagnostic Unexpected(const CLI::App& app, std::vector<std::string> extras,
+                      const std::vector<std::string>& args) {
+  const auto place = [&](const std::string& word) {
+    return std::find(args.begin(), args.end(), word) - args.begin();
+  };
+  std::stable_sort(extras.begin(), extras.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.front() != '-', place(a)) < std::pair(b.front() != '-', place(b));
+  });
+  const std::string& word = extras.front();
+  if (word.front() != '-') {
+    constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "KB", "MB", "GB", "k", "M"};
+    Diagnostic diagnostic = UsageError("the argument '" + word + "' was not expected");
+    if (std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits)) {
+      diagnostic.hint = "a size has no space: 64KiB";
+    }
+    return diagnostic;
+  }
+  const std::string name = word.substr(0, word.find('='));
+  Diagnostic diagnostic = UsageError("there is no option '" + name + "'");
+  std::vector<std::string> owned;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& known : option->get_lnames()) owned.push_back("--" + known);
+  }
+  diagnostic.hint = DidYouMean(name, std::vector<std::string_view>(owned.begin(), owned.end()));
+  return diagnostic;
+}
+
 }  // namespace
 
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
@@ -125,7 +154,11 @@ std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
   if (args.size() == 1 && args.front() == kDescribe) {
     return Print(stdout, Description(*app)) ? kDone : kFailed;
   }
+  const std::vector<std::string> given = args;
   std::reverse(args.begin(), args.end());  // CLI11 takes them off the back
+  std::string_view verb = app->get_name();
+  verb.remove_prefix(std::min<std::size_t>(verb.size(), std::strlen("neap ")));
+  const std::string help_hint = "see '" + app->get_name() + " --help'";
   try {
     app->parse(std::move(args));
     return std::nullopt;
@@ -135,11 +168,13 @@ std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
       help.erase(at, 1);  // groups are a line apart
     }
     return Print(stdout, help) ? kDone : kFailed;
+  } catch (const CLI::ExtrasError&) {
+    Diagnostic diagnostic = Unexpected(*app, app->remaining(), given);
+    diagnostic.hint += (diagnostic.hint.empty() ? "" : " ") + help_hint;
+    return Report(verb, diagnostic);
   } catch (const CLI::ParseError& error) {
     Diagnostic diagnostic = UsageError(error.what());
-    diagnostic.hint = "see '" + app->get_name() + " --help'";
-    std::string_view verb = app->get_name();
-    verb.remove_prefix(std::min<std::size_t>(verb.size(), std::strlen("neap ")));
+    diagnostic.hint = help_hint;
     return Report(verb, diagnostic);
   }
 }

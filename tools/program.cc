@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/base/nearest.h"
 #include "neap/base/version.h"
 #include "tools/common.h"
 
@@ -61,7 +62,7 @@ std::string Help() {
   for (const Verb& verb : kVerbs) help += fmt::format("  {:<12} {}\n", verb.name, verb.summary);
   return help +
          "\n"
-         "  -h, --help   this help; 'neap VERB --help' has options and examples\n"
+         "  -h, --help   this help; 'neap VERB --help' or 'neap help VERB': options and examples\n"
          "  --version    the version\n"
          "\n"
          "Examples:\n"
@@ -73,7 +74,22 @@ std::string Help() {
          "Models are .tflite, .onnx or graph JSON. Results go to stdout, messages to stderr.\n";
 }
 
+int NoVerb(const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const Verb& verb : kVerbs) names.push_back(verb.name);
+  const std::string near = DidYouMean(word, names);
+  fmt::print(stderr, "neap: '{}' is neither a verb nor a file ({}see 'neap --help')\n",
+             report::Printable(word), near.empty() ? "" : near + " ");
+  return kUsage;
+}
+
 int Run(std::vector<std::string> args) {
+  // `neap help`, `neap help VERB`.
+  if (!args.empty() && args.front() == "help") {
+    args.erase(args.begin());
+    args.resize(std::min<std::size_t>(args.size(), 1));
+    args.emplace_back("--help");
+  }
   if (args.empty()) {
     fmt::print(stderr, "{}", Help());
     return kUsage;
@@ -102,9 +118,7 @@ int Run(std::vector<std::string> args) {
                                first.find_first_of("./") == std::string::npos &&
                                !std::filesystem::exists(first, error);
   if (!looks_like_verb) return PlanCommand(std::move(args), true);
-  fmt::print(stderr, "neap: '{}' is neither a verb nor a file (see 'neap --help')\n",
-             report::Printable(first));
-  return kUsage;
+  return NoVerb(first);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "lab/zoo/tflite.h"
 #include "lab/zoo/zoo.h"
 #include "neap/base/bytes.h"
+#include "neap/base/nearest.h"
 #include "neap/compile/compile.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
@@ -133,11 +134,15 @@ Status CheckUsage(const ZooCommandOptions& options) {
     diagnostic.message = "expected a NAME or --list";
   } else if (std::none_of(recipes.begin(), recipes.end(), is_it)) {
     diagnostic.message = "there is no network '" + options.name + "'";
+    std::vector<std::string_view> names;
+    for (const zoo::Recipe& recipe : recipes) names.push_back(recipe.name);
+    diagnostic.hint = DidYouMean(options.name, names) + " ";
   } else if (options.out.empty()) {
     diagnostic.message = "expected -o FILE";
   }
   if (diagnostic.message.empty()) return {};
-  diagnostic.hint = "see 'neap zoo --list' and 'neap zoo --help'";
+  if (diagnostic.hint == " ") diagnostic.hint.clear();
+  diagnostic.hint += "see 'neap zoo --list' and 'neap zoo --help'";
   return Fail(std::move(diagnostic));
 }
 

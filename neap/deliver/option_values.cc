@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/nearest.h"
 #include "neap/ops/overlap.h"
 #include "neap/plan/profile.h"
 #include "neap/target/board.h"
@@ -77,7 +78,11 @@ Status SetTarget(std::string_view text, Words* words) {
 Status SetBoard(std::string_view text, Words* words) {
   if (target::BoardNamed(text) == nullptr) {
     Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a board");
-    diagnostic.hint = "neap boards prints all boards";
+    std::vector<std::string_view> names;
+    for (const target::Board& board : target::Boards()) names.push_back(board.name);
+    diagnostic.hint = DidYouMean(text, names);
+    diagnostic.hint += diagnostic.hint.empty() ? "" : " ";
+    diagnostic.hint += "neap boards prints all boards";
     return Fail(std::move(diagnostic));
   }
   words->board = text;

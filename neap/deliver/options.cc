@@ -76,7 +76,7 @@ void AddCommonOptions(std::vector<Option>* options) {
   options->push_back(
       {"board", kCommon, "BOARD",
        "tflm: a board, which gives the target and, with its RAM less the reserve, the "
-       "budget; neap boards prints all",
+       "budget unless one is given; neap boards prints all",
        SetBoard});
   options->push_back(
       {"reserve", kCommon, "SIZE",

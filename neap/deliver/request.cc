@@ -92,8 +92,10 @@ constexpr Conflict kConflicts[] = {
     // Targets.
     {[](const Words& w) { return !w.board.empty() && !w.target.empty(); },
      "{board} has its own target and cannot be combined with {target}", ""},
-    {[](const Words& w) { return !w.board.empty() && (w.budget_bytes || w.budget_total_bytes); },
-     "{board} has its own budget and cannot be combined with {budget} or {budget-total}", ""},
+    {[](const Words& w) {
+       return w.Has("reserve") && (w.budget_bytes || w.budget_total_bytes);
+     },
+     "{reserve} is subtracted from the board's RAM, which {budget} replaces: give one of them", ""},
     {[](const Words& w) { return !w.registered.empty() && w.order_only; },
      "{registered} limits plans with addresses, which {order-only} leaves out", ""},
     {[](const Words& w) { return w.board.empty() && w.Has("reserve"); },
@@ -209,7 +211,8 @@ Budgets BudgetsOf(const Words& words, plan::Runtime runtime, const graph::Graph&
       words.budget_bytes;
   if (words.budget_total_bytes) budgets.total_bytes = words.budget_total_bytes;
   if (words.budget_activations_bytes) budgets.arena_bytes = words.budget_activations_bytes;
-  if (const target::Board* const board = target::BoardNamed(words.board)) {
+  const target::Board* const board = target::BoardNamed(words.board);
+  if (board != nullptr && !words.budget_bytes && !words.budget_total_bytes) {
     budgets.total_bytes = std::max<std::int64_t>(board->ram_bytes - words.reserve_bytes, 0);
   }
   if (words.cascade != "auto") return budgets;
@@ -425,6 +428,13 @@ Result<RewriteSettings> RewritingOf(const Words& words) {
 Result<Request> RequestOf(const Words& words, const formats::SourceModel& source,
                           const formats::LoadOptions& load) {
   NEAP_CHECK_OK(CheckWords(words));
+  if (!words.board.empty() && source.format != formats::Format::kTflite) {
+    Diagnostic diagnostic = BadInput("boards run TFLM, which reads .tflite; this is " +
+                                     std::string(formats::NameOf(source.format)));
+    diagnostic.file = source.path;
+    diagnostic.hint = "convert the model to .tflite";
+    return Fail(std::move(diagnostic));
+  }
   Request request;
   compile::Options& options = request.compile;
   NEAP_TRY(options.runtime, RuntimeOf(words, source.format));

@@ -77,9 +77,19 @@ class Boards(CliTest):
         self.assertEqual(planned["delivered"]["targets"][0]["name"], "cortex-m4+cmsis-nn")
         text = self.expect(DONE, "plan", model, "--board", "nano-33-ble", "--reserve", "20KiB").stdout.decode()
         self.assertIn("20,480 B (20.0 KiB) are reserved", " ".join(text.split()))
-        for words in (("--target", "cortex-m4+cmsis-nn"), ("--budget", "1MiB"), ("--budget-total", "1MiB"),
-                      ("--runtime", "litert"), ("--overlap", "tflm-reference")):
+        # A budget of its own replaces the board's.
+        for budget, bytes_of_it in (("--budget", 1 << 20), ("--budget-total", 300_000)):
+            own = self.report_of("plan", model, "--board", "nano-33-ble", budget, bytes_of_it)
+            self.assertEqual(own["budget_bytes"], bytes_of_it)
+            self.assertEqual(own["delivered"]["targets"][0]["name"], "cortex-m4+cmsis-nn")
+            self.expect(USAGE, "plan", model, "--board", "nano-33-ble", budget, bytes_of_it, "--reserve", "20KiB")
+        for words in (("--target", "cortex-m4+cmsis-nn"), ("--runtime", "litert"), ("--overlap", "tflm-reference")):
             self.expect(USAGE, "plan", model, "--board", "nano-33-ble", *words)
+        # TFLM reads one format.
+        self.zoo("m.onnx")
+        for words in (("boards", "m.onnx"), ("plan", "m.onnx", "--board", "nano-33-ble")):
+            errors = self.expect(FAILED, *words).stderr.decode()
+            self.assertIn("m.onnx: boards run TFLM, which reads .tflite; this is onnx", errors)
         self.expect(USAGE, "plan", model, "--reserve", "20KiB")
 
     def test_overlaps_belong_to_kernels(self):

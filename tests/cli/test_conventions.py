@@ -52,6 +52,23 @@ class Conventions(CliTest):
             self.assertNotEqual(result.stderr, b"", words)
         self.assertEqual(self.files(), ["g.json"])
 
+    def test_misspelled_names(self):
+        """What was probably meant is proposed, and the first error is about the option, not its value."""
+        self.write_json("g.json", DIAMOND)
+        for words, message in (
+                (("plan", "g.json", "--bugdet", "64KiB"), "there is no option '--bugdet' (did you mean '--budget'?"),
+                (("plan", "g.json", "--nosuchoption=1"), "there is no option '--nosuchoption' (see 'neap plan --help')"),
+                (("plan", "g.json", "--budget", "64", "KiB"), "'KiB' was not expected (a size has no space: 64KiB"),
+                (("plan", "g.json", "more"), "the argument 'more' was not expected"),
+                (("plan", "g.json", "--board", "nano33ble"), "did you mean 'nano-33-ble'?"),
+                (("zoo", "mobilenetv1", "-o", "m.onnx"), "did you mean 'mobilenet-v1'?"),
+                (("plna", "g.json"), "did you mean 'plan'?"), (("xyzzy",), "'xyzzy' is neither a verb nor a file (see")):
+            errors = self.expect(USAGE, *words).stderr.decode()
+            self.assertIn(message, errors)
+            self.assertEqual(len(errors.splitlines()), 1)
+        for words in ((), ("plan",)):
+            self.assertEqual(self.expect(DONE, "help", *words).stdout, self.expect(DONE, *words, "--help").stdout)
+
     def test_symbols_without_a_value_are_all_named(self):
         (self.folder / "m.onnx").write_bytes(symbolic_onnx("batch", "rows"))
         both = b"--dim batch=1 --dim rows=1"
