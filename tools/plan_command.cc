@@ -14,6 +14,7 @@
 
 #include "neap/base/work.h"
 #include "neap/compile/compile.h"
+#include "neap/compile/headline.h"
 #include "neap/deliver/advice.h"
 #include "neap/deliver/deliver.h"
 #include "neap/deliver/written_model.h"
@@ -125,8 +126,17 @@ Status PrintReport(const PlanOptions& options, const report::PlanReport& report)
 int ExitCodeOf(const PlanOptions& options, const report::PlanReport& report) {
   if (!report::Fits(report)) return kOverBudget;
   if (report.compiled->interrupted) return kInterrupted;
-  const bool proven = report::IsProven(*report.compiled, report.placed);
-  return options.require_optimal && !proven ? kUnproven : kDone;
+  const plan::Plan& plan = report.compiled->plan;
+  if (!options.require_optimal || compile::IsProven(plan, report.placed)) return kDone;
+  const plan::EntryPlan& entry = plan::LargestEntry(plan);
+  fmt::print(stderr,
+             "neap plan: not proven optimal: {} {}, lower bound {} (--time-limit or --max-states "
+             "allows a longer search)\n",
+             report.placed ? "arena" : "peak",
+             FormatBytes(report.placed ? entry.arena_bytes : entry.peak_bytes),
+             FormatBytes(report.placed ? entry.arena_lower_bound_bytes
+                                       : entry.peak_lower_bound_bytes));
+  return kUnproven;
 }
 
 Result<int> Run(const PlanOptions& options) {

@@ -76,7 +76,7 @@ std::optional<int> ParsePlanOptions(std::vector<std::string> args, bool short_fo
                  "scratch of operators: lines OPERATOR,BYTES, where OPERATOR is an index or a type")
       ->option_text("FILE");
   app.add_flag("--require-optimal", options->require_optimal,
-               "exit with 4 unless order and arena are proven optimal");
+               "exit with 4 unless the arena (of an order alone, the peak) is proven optimal");
   app.add_flag("--force", options->force, "overwrite existing outputs");
   AddOutputOptions(&app, &options->output);
   std::vector<std::string_view> names;

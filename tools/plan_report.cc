@@ -217,9 +217,9 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   report.model = made.source.path;
   report.graph = &made.delivery.Planned(made.source).graph;
   report.compiled = &compiled;
-  // Graph JSON has no weights.
+  // What runs from flash. Of .onnx not even all constants are loaded.
   const formats::SourceModel& planned = made.delivery.Planned(made.source);
-  if (planned.bytes && planned.format != formats::Format::kGraphJson) {
+  if (planned.bytes && planned.format == formats::Format::kTflite) {
     report.flash = report::FlashOf(planned.graph, static_cast<std::int64_t>(planned.bytes->size()));
   }
   report.placed = request.compile.place;

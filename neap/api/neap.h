@@ -194,7 +194,7 @@ class Plan {
   std::int64_t lower_bound_bytes() const { return neap_plan_lower_bound_bytes(handle_.get()); }
   /// The largest sum of live bytes over all steps.
   std::int64_t peak_bytes() const { return neap_plan_peak_bytes(handle_.get()); }
-  /// Whether order and placement are proven optimal for the planned graph.
+  /// Whether no order and no placement of the planned graph needs less.
   bool is_optimal() const { return neap_plan_is_optimal(handle_.get()) == 1; }
   /// The arena of the given model in file order; -1: unknown.
   std::int64_t file_order_arena_bytes() const {

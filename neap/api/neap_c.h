@@ -91,7 +91,7 @@ NEAP_API int64_t neap_plan_arena_bytes(const neap_plan* plan);
 NEAP_API int64_t neap_plan_lower_bound_bytes(const neap_plan* plan);
 /** The largest sum of live bytes over all steps of the order. */
 NEAP_API int64_t neap_plan_peak_bytes(const neap_plan* plan);
-/** 1: order and placement are proven optimal for the planned graph; 0: not proven. */
+/** 1: no order and no placement of the planned graph needs less; 0: not proven. */
 NEAP_API int neap_plan_is_optimal(const neap_plan* plan);
 /** The arena of the given model in file order; -1: unknown. */
 NEAP_API int64_t neap_plan_file_order_arena_bytes(const neap_plan* plan);

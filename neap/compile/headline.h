@@ -13,4 +13,8 @@ namespace neap::compile {
 // else that of the plan; of an order without a placement the peak. Of the largest entry.
 std::int64_t HeadlineBytes(const Compiled& compiled, bool placed);
 
+// Of every entry: no order and no placement of the planned graph has a smaller arena; of orders
+// without a placement: no order has a smaller peak.
+bool IsProven(const plan::Plan& plan, bool placed);
+
 }  // namespace neap::compile

@@ -22,5 +22,19 @@ TEST(HeadlineTest, WhatTheRuntimeAllocatesThenTheArenaThenThePeak) {
   EXPECT_EQ(HeadlineBytes(compiled, false), 30) << "an order alone is not what is allocated";
 }
 
+TEST(HeadlineTest, ProvenMeansEveryEntryAndTheNumberThatIsReported) {
+  plan::Plan plan;
+  plan.entries.resize(2);
+  for (plan::EntryPlan& entry : plan.entries) entry.arena_status = plan::BoundStatus::kOptimal;
+  EXPECT_TRUE(IsProven(plan, true)) << "of any order: the peak of this one does not matter";
+  EXPECT_FALSE(IsProven(plan, false));
+  plan.entries[0].order_status = plan.entries[1].order_status = plan::BoundStatus::kOptimal;
+  EXPECT_TRUE(IsProven(plan, false));
+  plan.entries[1].arena_status = plan::BoundStatus::kBounded;
+  EXPECT_FALSE(IsProven(plan, true));
+  plan.entries[1].order_status = plan::BoundStatus::kBounded;
+  EXPECT_FALSE(IsProven(plan, false));
+}
+
 }  // namespace
 }  // namespace neap::compile

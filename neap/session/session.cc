@@ -109,10 +109,7 @@ std::int64_t Planned::LowerBoundBytes() const {
 std::int64_t Planned::PeakBytes() const { return plan::LargestEntry(plan).peak_bytes; }
 
 bool Planned::IsOptimal() const {
-  return std::all_of(plan.entries.begin(), plan.entries.end(), [&](const plan::EntryPlan& entry) {
-    return entry.order_status == plan::BoundStatus::kOptimal &&
-           (!placed || entry.arena_status == plan::BoundStatus::kOptimal);
-  });
+  return compile::IsProven(plan, placed);
 }
 
 std::optional<std::int64_t> Planned::FileOrderArenaBytes() const {

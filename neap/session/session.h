@@ -60,7 +60,7 @@ struct Planned {
   // Over every order and placement of the planned graph; of an order alone over every order.
   std::int64_t LowerBoundBytes() const;
   std::int64_t PeakBytes() const;
-  // Order and placement of every entry are proven optimal for the planned graph.
+  // As compile::IsProven().
   bool IsOptimal() const;
   // Of the given model in file order; nullopt: unknown.
   std::optional<std::int64_t> FileOrderArenaBytes() const;

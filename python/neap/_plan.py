@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def optimal(self) -> bool:
-        """Whether order and placement are proven optimal for the planned graph."""
+        """Whether no order and no placement of the planned graph needs less."""
         return self._plan.optimal
 
     @property

@@ -183,7 +183,8 @@ class Conventions(CliTest):
         self.expect(DONE, "plan", "g.json", "--require-optimal")
         self.write_json("wide.json", wide_graph(200, 1))
         limits = ["--max-states", "50"]
-        self.expect(UNPROVEN, "plan", "wide.json", *limits, "--require-optimal")
+        errors = self.expect(UNPROVEN, "plan", "wide.json", *limits, "--require-optimal", "--quiet").stderr.decode()
+        self.assertRegex(errors, r"^neap plan: not proven optimal: arena [0-9,]+ B .*, lower bound [0-9,]+ B .*\n$")
         report = self.report_of("plan", "wide.json", *limits)
         self.assertEqual(report["plan"]["order_status"], "bounded")
         self.assertLess(report["plan"]["peak_lower_bound_bytes"], report["plan"]["peak_bytes"])

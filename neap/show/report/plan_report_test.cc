@@ -281,18 +281,6 @@ TEST_F(PlanReportTest, OrderOnlySpeaksOfThePeak) {
   EXPECT_TRUE(json["file_order"]["arena_bytes"].is_null());
 }
 
-TEST_F(PlanReportTest, ProvenMeansEveryEntryAndEveryStatus) {
-  EXPECT_TRUE(IsProven(compiled_, true));
-  compiled_.delivered_arena_bytes = 310000;  // the runtime's doing, not the search's
-  EXPECT_TRUE(IsProven(compiled_, true));
-  Entry().arena_status = plan::BoundStatus::kBounded;
-  EXPECT_FALSE(IsProven(compiled_, true));
-  EXPECT_TRUE(IsProven(compiled_, false));
-  compiled_.plan.entries.push_back(Entry());
-  compiled_.plan.entries[1].order_status = plan::BoundStatus::kBounded;
-  EXPECT_FALSE(IsProven(compiled_, false));
-}
-
 TEST_F(PlanReportTest, OverBudget) {
   report_.budgets.arena_bytes = 301056;
   EXPECT_TRUE(Fits(report_));

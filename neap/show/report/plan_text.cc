@@ -191,14 +191,6 @@ bool IsBudgetKnown(const PlanReport& report) {
   return VerdictOf(report).fit != Verdict::Fit::kUnknown;
 }
 
-bool IsProven(const compile::Compiled& compiled, bool placed) {
-  const std::vector<plan::EntryPlan>& entries = compiled.plan.entries;
-  return std::all_of(entries.begin(), entries.end(), [&](const plan::EntryPlan& entry) {
-    return entry.order_status == plan::BoundStatus::kOptimal &&
-           (!placed || entry.arena_status == plan::BoundStatus::kOptimal);
-  });
-}
-
 std::string OverBudgetText(const PlanReport& report) {
   const Verdict over = VerdictOf(report);
   if (over.fit == Verdict::Fit::kUnknown) {

@@ -142,8 +142,6 @@ inline constexpr std::string_view kOverOnce =
     "streamed plans that compute every pixel once, in blocks no higher than these";
 // Whether the entry is one of those plans.
 bool HoldsForOnce(const plan::EntryPlan& entry);
-// The order and, if `placed`, the placement of every entry equal their lower bounds.
-bool IsProven(const compile::Compiled& compiled, bool placed);
 // The plan compared with its budgets.
 deliver::Verdict VerdictOf(const PlanReport& report);
 // Within all given budgets. False if that is unknown.

@@ -94,7 +94,7 @@ TEST(Solve, IsExactWithASharedLink) {
     separate.machine.shared_link = false;
     ASSERT_LE(Solve(separate, {})->best.bottleneck, outcome->best.bottleneck) << i;
   }
-  EXPECT_GT(by_link, 300);
+  EXPECT_GT(by_link, Cases(6000) / 20);
 }
 
 TEST(Solve, EndsWithABoundOfASharedLinkWhereStatesRunOut) {
@@ -139,7 +139,7 @@ TEST(Solve, ProvesThatLimitsCannotBeKept) {
     problem.forbidden.clear();
     ASSERT_NE(FindFlaw(problem, *none, kNoLimit), std::nullopt) << i;
   }
-  EXPECT_GT(infeasible, 500);
+  EXPECT_GT(infeasible, Cases(3000) / 6);
 }
 
 // With few states: the result is an assignment, its bound is valid, and both are checked.
