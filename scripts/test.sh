@@ -179,12 +179,15 @@ else
   skip fuzz "clang-16 is not installed"
   check dev-build dev_build
 fi
-# The random cases and the large networks run in full above; a sanitizer wants every path, not every
-# number.
+# The random cases and the searches of whole networks run in full above; a sanitizer wants every path,
+# not every number.
 if [[ $long -eq 1 ]]; then
   tests_of dev
 else
-  NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E 'EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)'
+  whole_networks='EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)|^Proposals\.MobileNetV1'
+  whole_networks+='|^SearchTest\.FindsTheLeastPeakOfAllChoices|^CompileLimits\.TheObserverHears'
+  whole_networks+='|^cli\.test_(best_plan|explain|pages|bench)\.'
+  NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E "$whole_networks"
 fi
 
 if [[ $long -eq 1 ]]; then

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "neap/base/bytes.h"
+#include "tools/common.h"
+#include "tools/emitting.h"
 
 namespace neap::tools {
 namespace {
@@ -40,15 +44,40 @@ std::string AdviceText(const deliver::Feature& feature, bool of_total) {
                      FormatCount(total ? feature.total_arena_bytes : feature.arena_bytes), price);
 }
 
-// The features that fit; otherwise the one that needs least.
-std::vector<std::string> AdviceTexts(const report::PlanReport& report) {
+// "fits as C code (neap emit MODEL -o FOLDER): 10,908 B in all, a stack of 448 B"; "": it does not,
+// or cannot be emitted.
+std::string CodeText(const PlanOptions& options, const MadePlan& made,
+                     const report::PlanReport& report) {
+  const deliver::Verdict verdict = report::VerdictOf(report);
+  if (made.request.compile.runtime != plan::Runtime::kTflm || options.model.input == "-" ||
+      made.source.format != formats::Format::kTflite) {
+    return "";
+  }
+  const auto code = NeedOfCode(options.model.input, made.load, 0, false);
+  if (!code || code->arena_bytes > verdict.available_bytes) return "";
+  return fmt::format("fits as C code (neap emit {} -o FOLDER): {} B in all, a stack of {} B",
+                     report::Printable(BaseName(options.model.input)),
+                     FormatCount(code->arena_bytes), FormatCount(code->stack_bytes));
+}
+
+// The features that fit, for another runtime last; otherwise the one that needs least.
+std::vector<std::string> AdviceTexts(const report::PlanReport& report, const std::string& code) {
   const bool of_total = report::VerdictOf(report).of_total;
   std::vector<std::string> texts;
+  std::vector<std::string> elsewhere;
   const deliver::Feature* least = nullptr;
   for (const deliver::Feature& feature : report.advice) {
-    if (feature.fits) texts.push_back("fits with " + AdviceText(feature, of_total));
+    const bool other = std::any_of(
+        feature.options.begin(), feature.options.end(),
+        [](const deliver::FeatureOption& option) { return option.name == "runtime"; });
+    if (feature.fits) {
+      (other ? elsewhere : texts).push_back("fits with " + AdviceText(feature, of_total));
+    }
     if (least == nullptr || deliver::NeedsLess(feature, *least)) least = &feature;
   }
+  if (!code.empty()) texts.push_back(code);
+  // Of those of another runtime the first, which costs least.
+  if (!elsewhere.empty()) texts.push_back(elsewhere.front());
   if (texts.empty() && least != nullptr) {
     texts.push_back("does not fit with " + AdviceText(*least, of_total) + " either");
   }
@@ -61,7 +90,7 @@ std::vector<std::string> NextSteps(const PlanOptions& options, const MadePlan& m
                                    const report::PlanReport& report) {
   if (!report::IsBudgetKnown(report)) return {};
   if (!report::Fits(report)) {
-    std::vector<std::string> next = AdviceTexts(report);
+    std::vector<std::string> next = AdviceTexts(report, CodeText(options, made, report));
     const std::string untried = UntriedOptions(options, made);
     if (!untried.empty()) next.push_back("not tried yet: " + untried);
     return next;
