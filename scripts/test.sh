@@ -186,7 +186,7 @@ if [[ $long -eq 1 ]]; then
 else
   whole_networks='EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)|^Proposals\.MobileNetV1'
   whole_networks+='|^SearchTest\.FindsTheLeastPeakOfAllChoices|^CompileLimits\.TheObserverHears'
-  whole_networks+='|^cli\.test_(best_plan|explain|pages|bench)\.'
+  whole_networks+='|^cli\.test_(bench|best_plan|boards|cascade|explain|pages)\.'
   NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E "$whole_networks"
 fi
 
