@@ -97,7 +97,7 @@ class Cascade(CliTest):
         arena, = self.report_of("pareto", "m.tflite", "--criteria", "arena")["points"]
         self.assertLessEqual(arena["arena_bytes"], min(point["arena_bytes"] for point in front["points"]))
         text = self.expect(DONE, "pareto", "m.tflite").stdout
-        self.assertIn(b"none is beaten in arena, total arena and cycles", text)
+        self.assertIn(b"none is beaten by another in arena, total arena and cycles", text)
         for wrong in ("bytes", "arena,", "arena,time"):
             self.expect(USAGE, "pareto", "m.tflite", "--criteria", wrong)
         self.expect(USAGE, "pareto", "m.tflite", "--runtime", "litert", "--criteria", "total")
