@@ -38,6 +38,7 @@ constexpr const char* kEmitFooter =
     "does\n"
     "  neap emit model.tflite -o net --stream off         every tensor as a whole\n"
     "  neap emit model.tflite -o net --prefix kws --single-file --budget 8KiB\n"
+    "  neap emit model.tflite -o net --kernels dsp        fast on Cortex-M4, M7, M33\n"
     "  neap emit model.tflite -o net --plan plan.json     the plan of neap plan\n"
     "\n"
     "FOLDER gets PREFIX.h, PREFIX.c and the files of neap_rt that they use. Operators must have\n"
@@ -52,6 +53,7 @@ struct EmitOptions {
   std::string folder;
   std::string prefix;
   std::string weights;
+  std::string kernels = "portable";
   bool single_file = false;
   bool force = false;
 };
@@ -141,6 +143,7 @@ std::string ReportJson(const EmitOptions& options, const PlannedForC& planned,
   out["model"] = BaseName(options.model.input);
   out["model_sha256"] = planned.source.sha256;
   out["prefix"] = emitting.prefix;
+  out["kernels"] = emit::NameOf(emitting.kernels);
   out["arena_bytes"] = emitted.arena_bytes;
   out["plan_bytes"] = entry.arena_bytes;
   out["stack_bytes"] = emitted.stack_bytes;
@@ -164,6 +167,7 @@ Result<int> Emit(const EmitOptions& options) {
   emitting.prefix = options.prefix.empty() ? emit::PrefixOf(options.model.input) : options.prefix;
   emitting.single_file = options.single_file;
   emitting.binary_weights = options.weights == "bin";
+  emitting.kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
   emitting.budget_bytes = options.model.words.budget_bytes;
   auto emitted = emit::Emit(planned.source.graph, planned.plan, emitting);
   if (!emitted) {
@@ -228,6 +232,12 @@ int EmitCommand(std::vector<std::string> args) {
                  "PREFIX_weights; default: c")
       ->option_text("c|bin")
       ->check(CLI::IsMember({"c", "bin"}));
+  app.add_option("--kernels", options.kernels,
+                 "portable: C for any processor; dsp: for the DSP extension of Cortex-M4, M7 and "
+                 "M33, with their scratch in the arena; all compute the same bytes with every "
+                 "compiler; default: portable")
+      ->option_text("SET")
+      ->check(CLI::IsMember({"portable", "dsp"}));
   app.add_flag("--force", options.force, "overwrite existing files");
   AddOutputOptions(&app, &options.output);
   std::vector<std::string_view> names;

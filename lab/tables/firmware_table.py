@@ -64,7 +64,13 @@ FORMS = [
     ("streamed", ["--stream", "auto"], "arena"),
     ("streamed, fed by rows", ["--stream", "auto", "--input", "rows"], "rows"),
     ("streamed, input in flash", ["--stream", "auto", "--input", "external"], "flash"),
+    ("layer by layer, DSP kernels", ["--stream", "off", "--kernels", "dsp"], "arena"),
+    ("streamed, DSP kernels", ["--stream", "auto", "--kernels", "dsp"], "arena"),
+    ("streamed, fed by rows, DSP kernels", ["--stream", "auto", "--input", "rows", "--kernels", "dsp"], "rows"),
 ]
+# From this one on only for processors with the extension, and in tables of their own rows.
+FIRST_DSP_FORM = 4
+DSP_CPUS = ("cortex-m4", "cortex-m55")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +140,8 @@ python3 lab/tables/firmware_table.py --neap build/release/tools/neap > docs/resu
   LiteRT), as `neap run` computes them.
 - *predicted*: the total arena of TFLM with CMSIS-NN, as `neap plan` reports it.
 - *fixed*: measured once with other programs, whose sources tests cannot install; RAM of TFLM is arena, stack and data.
-  A prototype of emitted C had kernels of hand-written DSP instructions; `neap_rt` has portable C.
+  The prototype of emitted C had kernels of hand-written DSP instructions.
+- *DSP kernels*: `--kernels dsp`. All other forms have portable C.
 
 Compilers: {compilers}. Optimization: -O2.
 
@@ -232,7 +239,7 @@ def tflm_rows(bench):
 
 def summary(facts, predicted):
     """The ablation: a row for each network."""
-    forms = [form for form, _, _ in FORMS]
+    forms = [form for form, _, _ in FORMS[:FIRST_DSP_FORM]]
     lines = ["| network | " + " | ".join([*TFLM_FORMS, *forms]) + " |", "|---|" + "--:|" * (len(TFLM_FORMS) + len(forms))]
     found = {(fact["network"], fact["form"]): fact["ram"]["total"] for fact in facts if fact["cpu"] == M4}
     for network in dict.fromkeys(fact["network"] for fact in facts):
@@ -259,7 +266,9 @@ def tables_of(program, network, cpus, forms):
                 for form, total in predicted.items():
                     lines.append(ROW.format(form + ", CMSIS-NN", "predicted", "", f"{total:,}", "", "", ""))
             for number, (form, _, fed) in enumerate(FORMS):
-                left_out = (not network.streams and number > 1) or (network.large and cpu != M4 and number != 1)
+                whole_only = not network.streams and number not in (0, 1, FIRST_DSP_FORM)
+                for_others = number >= FIRST_DSP_FORM and (cpu not in DSP_CPUS or network.kernels != "tflm")
+                left_out = whole_only or for_others or (network.large and cpu != M4 and number != 1)
                 if number not in forms or left_out:
                     continue
                 try:

@@ -10,6 +10,7 @@
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
 #include "neap/emit/runtime_files.h"
+#include "neap/emit/scratch.h"
 #include "neap/emit/segments.h"
 #include "neap/emit/stack.h"
 #include "neap/emit/write.h"
@@ -41,6 +42,17 @@ bool IsPrefix(const std::string& prefix) {
   return !prefix.empty() && prefix.size() <= kMaxLength && prefix[0] >= 'a' && prefix[0] <= 'z' &&
          std::all_of(prefix.begin(), prefix.end(), allowed) && prefix != "neap" &&
          !prefix.starts_with("neap_");
+}
+
+std::string_view NameOf(KernelSet kernels) {
+  return kernels == KernelSet::kDsp ? "dsp" : "portable";
+}
+
+std::optional<KernelSet> KernelSetNamed(std::string_view name) {
+  for (const KernelSet kernels : {KernelSet::kPortable, KernelSet::kDsp}) {
+    if (NameOf(kernels) == name) return kernels;
+  }
+  return std::nullopt;
 }
 
 namespace {
@@ -83,7 +95,7 @@ class Emitter {
         entry_(plan.entries[0]),
         subgraph_(graph.subgraphs[entry_.subgraph]),
         options_(options),
-        lowering_(subgraph_, options.prefix) {}
+        lowering_(subgraph_, options.prefix, options.kernels) {}
 
   Result<Emitted> Emit() {
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
@@ -93,7 +105,7 @@ class Emitter {
     program_.constants = lowering_.TakeConstants();
     program_.memory_bytes = plan_.memories.empty() ? std::vector<std::int64_t>{entry_.arena_bytes}
                                                    : entry_.memory_bytes;
-    PlaceExtra();
+    NEAP_CHECK_OK(PlaceExtra());
     if (options_.budget_bytes && extra_.arena_bytes > *options_.budget_bytes) {
       return Fail(OverBudget("the arena needs " + std::to_string(extra_.arena_bytes) +
                              " B, the budget is " + std::to_string(*options_.budget_bytes) + " B"));
@@ -167,20 +179,14 @@ class Emitter {
     return Fail(BadInput(message));
   }
 
-  // Behind the plan's bytes: scratch, then the state of steps.
-  void PlaceExtra() {
-    constexpr std::int64_t kAlignment = 4;
+  // Scratch in gaps between the tensors where it fits, then the state of steps.
+  Status PlaceExtra() {
     constexpr std::int64_t kStateBytes = 12;
-    const auto aligned = [](std::int64_t bytes) {
-      return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    };
-    std::int64_t scratch = 0;
-    for (const Segment& segment : program_.segments) {
-      for (const Call& call : segment.calls) scratch = std::max(scratch, call.scratch_bytes);
-    }
-    extra_.scratch = aligned(program_.memory_bytes[0]);
-    extra_.state = extra_.scratch + aligned(scratch);
+    extra_.state = PlaceScratch(&program_);
     extra_.arena_bytes = extra_.state + kStateBytes;
+    const std::string overlap = FindScratchOverlap(program_, extra_.state);
+    if (!overlap.empty()) return Fail(BadInput("cannot be emitted: " + overlap));
+    return {};
   }
 
   Result<std::vector<File>> Write() const {

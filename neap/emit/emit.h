@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -15,6 +16,17 @@
 #include "neap/plan/plan.h"
 
 namespace neap::emit {
+
+// For which kernels of runtime/ weights and scratch are laid out. All compute the same bytes with
+// every compiler.
+enum class KernelSet : std::uint8_t {
+  kPortable,  // no scratch; C
+  kDsp,  // packed weights and scratch, fast on Armv7E-M and Armv8-M cores with the DSP extension
+};
+// "portable", "dsp".
+std::string_view NameOf(KernelSet kernels);
+// nullopt: no such set.
+std::optional<KernelSet> KernelSetNamed(std::string_view name);
 
 struct Options {
   // Prefix of all names, a C identifier; macros have it in upper case.
@@ -24,6 +36,7 @@ struct Options {
   // Weights are a file of their own, `<prefix>_weights.bin`, that is linked or mapped as the symbol
   // `<prefix>_weights`.
   bool binary_weights = false;
+  KernelSet kernels = KernelSet::kPortable;
   // The bytes that the arena may have; the header asserts it.
   std::optional<std::int64_t> budget_bytes;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neap/emit/lowering.h"
+#include "neap/emit/pack.h"
 #include "neap/emit/quantization.h"
 #include "neap/execute/fixed_point.h"
 #include "neap/ops/window.h"
@@ -16,15 +17,6 @@ namespace {
 
 using graph::Op;
 using graph::Tensor;
-
-// The shape of a product: `outputs` output channels, each of `taps` taps with `inputs` channels.
-struct Product {
-  std::int64_t outputs = 0;
-  std::int64_t taps = 1;
-  std::int64_t inputs = 0;
-  std::int64_t group_outputs = 0;
-  bool depthwise = false;  // weights are [tap][output], else [output][tap][input]
-};
 
 struct Weights {
   std::vector<std::int64_t> values;
@@ -58,11 +50,9 @@ Result<Weights> WeightsOf(const Tensor& tensor, bool unsigned_kernel) {
 
 std::int64_t SumOfWeights(const Weights& weights, const Product& product, std::int64_t output,
                           bool unsigned_kernel) {
-  const std::int64_t length = product.taps * (product.depthwise ? 1 : product.inputs);
   std::int64_t sum = 0;
-  for (std::int64_t i = 0; i < length; ++i) {
-    const std::int64_t at = product.depthwise ? i * product.outputs + output : output * length + i;
-    const std::int64_t raw = weights.values[static_cast<std::size_t>(at)];
+  for (std::int64_t k = 0; k < product.length(); ++k) {
+    const std::int64_t raw = weights.values[product.At(output, k)];
     sum += (unsigned_kernel && raw < 0 ? raw + 256 : raw) - weights.zero;
   }
   return sum;
@@ -88,7 +78,48 @@ Result<std::vector<std::int64_t>> BiasOf(const Lowering& lowering, const Op& op,
   return bias;
 }
 
-Result<Params> ParamsOf(Lowering& lowering, const Subject& subject, const Product& product) {
+// The stock kernels multiply the scales of uint8 in single precision.
+std::vector<execute::FixedFactor> FactorsOf(const std::vector<float>& scales, const Quant& in,
+                                            const Quant& out, bool unsigned_kernel) {
+  std::vector<execute::FixedFactor> factors;
+  for (const float scale : scales) {
+    const double both = unsigned_kernel
+                            ? static_cast<double>(in.scale * scale)
+                            : static_cast<double>(in.scale) * static_cast<double>(scale);
+    factors.push_back(execute::MakeFixedFactor(both / static_cast<double>(out.scale)));
+  }
+  return factors;
+}
+
+// With packed weights.
+void SetPacked(Lowering& lowering, const Subject& subject, const Product& product, Packed packed,
+               const Range& range, Call* call) {
+  const std::string name = "op" + std::to_string(subject.id.value());
+  call->kernel = product.depthwise ? "neap_depthwise_packed_s8" : "neap_conv_packed_s8";
+  call->params =
+      Params{"neap_packed",
+             InitialiserOf({lowering.Add(name + "_weights", "uint32_t", packed.weights, true),
+                            lowering.Add(name + "_channels", "uint32_t", packed.channels),
+                            Number(product.taps), Number(product.inputs), Number(packed.rounding),
+                            Number(range.low), Number(range.high), packed.positive ? "1" : "0"})};
+  // Words of two inputs of a pixel, of two pixels at a time.
+  if (!product.depthwise) call->pixel_scratch = (product.length() + 1) / 2 * 4;
+}
+
+// Weights of a depthwise product of one input channel, which is a convolution.
+std::vector<std::int64_t> Transposed(const std::vector<std::int64_t>& values,
+                                     const Product& product) {
+  std::vector<std::int64_t> transposed;
+  for (std::int64_t output = 0; output < product.outputs; ++output) {
+    for (std::int64_t k = 0; k < product.length(); ++k) {
+      transposed.push_back(values[product.At(output, k)]);
+    }
+  }
+  return transposed;
+}
+
+// Kernel, parameters and taps of a call.
+Status SetKernel(Lowering& lowering, const Subject& subject, Product product, Call* call) {
   const Op& op = subject.op;
   const Tensor& in = InputOf(lowering, op, 0);
   const Tensor& out = OutputOf(lowering, op);
@@ -97,28 +128,42 @@ Result<Params> ParamsOf(Lowering& lowering, const Subject& subject, const Produc
   NEAP_CHECK_OK(Require(in.type == out.type, "has an input and an output of different types"));
   NEAP_TRY(const auto scales, ChannelScales(InputOf(lowering, op, 1), product.outputs));
   NEAP_TRY(const Range range, OutputRange(op, out));
-  NEAP_TRY(const Weights weights, WeightsOf(InputOf(lowering, op, 1), IsUint8(in)));
+  NEAP_TRY(Weights weights, WeightsOf(InputOf(lowering, op, 1), IsUint8(in)));
+  NEAP_CHECK_OK(Require(
+      static_cast<std::int64_t>(weights.values.size()) == product.outputs * product.length(),
+      "has weights of another size than its shape"));
   NEAP_TRY(const auto bias, BiasOf(lowering, op, product, weights, in_quant.zero));
+  if (product.depthwise && product.group_outputs == product.outputs) {
+    weights.values = Transposed(weights.values, product);
+    product.depthwise = false;
+  }
+  const auto factors = FactorsOf(scales, in_quant, out_quant, IsUint8(in));
+  call->taps = product.taps;
+  if (lowering.kernels() == KernelSet::kDsp && !IsUint8(in)) {
+    auto packed = Pack({product, weights.values, bias, factors, out_quant.zero, range});
+    if (packed) {
+      SetPacked(lowering, subject, product, *std::move(packed), range, call);
+      return {};
+    }
+  }
   std::vector<std::int64_t> fractions;
   std::vector<std::int64_t> shifts;
-  for (const float scale : scales) {
-    // The stock kernels multiply the scales of uint8 in single precision.
-    const double both = IsUint8(in)
-                            ? static_cast<double>(in_quant.scale * scale)
-                            : static_cast<double>(in_quant.scale) * static_cast<double>(scale);
-    const auto factor = execute::MakeFixedFactor(both / static_cast<double>(out_quant.scale));
+  for (const execute::FixedFactor& factor : factors) {
     fractions.push_back(factor.fraction);
     shifts.push_back(factor.shift);
   }
   const std::string name = "op" + std::to_string(subject.id.value());
-  return Params{"neap_conv",
-                InitialiserOf({lowering.Add(name + "_weights", "int8_t", weights.values, true),
-                               lowering.Add(name + "_bias", "int32_t", bias),
-                               lowering.Add(name + "_fractions", "int32_t", std::move(fractions)),
-                               lowering.Add(name + "_shifts", "int8_t", std::move(shifts)),
-                               Number(product.taps), Number(product.inputs),
-                               Number(product.group_outputs), Number(weights.zero),
-                               Number(out_quant.zero), Number(range.low), Number(range.high)})};
+  call->kernel = KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", out);
+  call->params =
+      Params{"neap_conv",
+             InitialiserOf({lowering.Add(name + "_weights", "int8_t", weights.values, true),
+                            lowering.Add(name + "_bias", "int32_t", bias),
+                            lowering.Add(name + "_fractions", "int32_t", std::move(fractions)),
+                            lowering.Add(name + "_shifts", "int8_t", std::move(shifts)),
+                            Number(product.taps), Number(product.inputs),
+                            Number(product.group_outputs), Number(weights.zero),
+                            Number(out_quant.zero), Number(range.low), Number(range.high)})};
+  return {};
 }
 
 Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject) {
@@ -136,7 +181,8 @@ Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject
                               ? product.outputs / window->in_channels
                               : product.outputs / (window->in_channels / product.inputs);
   NEAP_CHECK_OK(Require(product.group_outputs > 0, "has more groups than output channels"));
-  NEAP_TRY(const Params params, ParamsOf(lowering, subject, product));
+  Call kernel;
+  NEAP_CHECK_OK(SetKernel(lowering, subject, product, &kernel));
   NEAP_TRY(const Quant in, QuantOf(InputOf(lowering, op, 0)));
   Window geometry;
   geometry.padding = lowering.Filled(static_cast<std::int8_t>(in.zero), window->in_channels);
@@ -150,13 +196,9 @@ Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject
   geometry.pad_x = window->pad_left;
   std::vector<Call> calls;
   for (std::int64_t batch = 0; batch < window->batches; ++batch) {
-    Call call;
+    Call call = kernel;
     call.driver = "neap_drive_window";
-    call.kernel =
-        KernelFor(product.depthwise ? "neap_depthwise" : "neap_conv", OutputOf(lowering, op));
-    call.params = params;
     call.window = geometry;
-    call.taps = product.taps;
     const std::int64_t in_bytes = window->in_height * window->in_width * window->in_channels;
     const std::int64_t out_bytes = window->out_height * window->out_width * window->out_channels;
     if (window->batches == 1) {
@@ -194,14 +236,12 @@ Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject&
                             *graph::TensorBytes(OutputOf(lowering, op)) == rows * product.outputs,
                         "has shapes that do not fit together"));
   Call call;
-  NEAP_TRY(call.params, ParamsOf(lowering, subject, product));
+  NEAP_CHECK_OK(SetKernel(lowering, subject, product, &call));
   NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
   NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
   call.views = {to, from};
   call.driver = "neap_drive_window";
-  call.kernel = KernelFor("neap_conv", OutputOf(lowering, op));
   call.window = Window{lowering.Filled(0, 1)};
-  call.taps = 1;
   return std::vector<Call>{call};
 }
 

@@ -13,8 +13,8 @@ using graph::Op;
 using graph::Tensor;
 using graph::TensorId;
 
-Lowering::Lowering(const graph::Subgraph& subgraph, std::string prefix)
-    : subgraph_(subgraph), prefix_(std::move(prefix)) {}
+Lowering::Lowering(const graph::Subgraph& subgraph, std::string prefix, KernelSet kernels)
+    : subgraph_(subgraph), prefix_(std::move(prefix)), kernels_(kernels) {}
 
 const Lowering::Place* Lowering::PlaceOf(TensorId tensor) const {
   const auto found = places_.find(tensor);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/emit/emit.h"
 #include "neap/emit/program.h"
 #include "neap/graph/graph.h"
 #include "neap/ops/op_kind.h"
@@ -23,9 +24,11 @@ namespace neap::emit {
 class Lowering {
  public:
   // `subgraph` outlives it. Names of constants begin with `prefix`.
-  Lowering(const graph::Subgraph& subgraph, std::string prefix);
+  Lowering(const graph::Subgraph& subgraph, std::string prefix,
+           KernelSet kernels = KernelSet::kPortable);
 
   const graph::Subgraph& subgraph() const { return subgraph_; }
+  KernelSet kernels() const { return kernels_; }
   const graph::Tensor& Tensor(graph::TensorId id) const { return subgraph_.tensors[id]; }
 
   // The addresses of the next operators: those of a whole-tensor plan or of a segment.
@@ -65,6 +68,7 @@ class Lowering {
  private:
   const graph::Subgraph& subgraph_;
   std::string prefix_;
+  KernelSet kernels_;
   std::map<graph::TensorId, Place> places_;
   std::vector<Constant> constants_;
   std::map<std::pair<std::string, std::vector<std::int64_t>>, std::string> known_;

@@ -75,7 +75,10 @@ struct Call {
   std::vector<plan::StreamRange> columns;
   std::int64_t scratch = 0;        // offset; of the plan, or after PlaceScratch()
   std::int64_t scratch_bytes = 0;  // to be placed
-  std::int64_t taps = 0;           // pointers for each output pixel, or inputs
+  std::int64_t pixel_scratch = 0;  // the same for each pixel, of two at most
+  // Bytes of memory 0 that are in use while the call runs, by offset.
+  std::vector<plan::StreamRange> used;
+  std::int64_t taps = 0;  // pointers for each output pixel, or inputs
   std::string comment;
 };
 

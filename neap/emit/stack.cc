@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "neap/base/check.h"
@@ -11,9 +12,13 @@
 namespace neap::emit {
 namespace {
 
+// Of neap_find_taps: neap_source. Of kernels: memcpy and the like.
+constexpr std::int64_t kLeaf = 16;
+
 struct Frame {
   std::string_view function;
   std::int64_t bytes;
+  std::int64_t below = kLeaf;  // of the functions that it calls
 };
 
 // -fstack-usage of arm-none-eabi-gcc 12.2 -mcpu=cortex-m4 -O2, for the files of runtime/. The test
@@ -25,9 +30,11 @@ constexpr Frame kFrames[] = {
     {"neap_average_pool_u8", 48},
     {"neap_concatenate_pixels", 32},
     {"neap_concatenate_rescaled", 32},
+    {"neap_conv_packed_s8", 160, 40},
     {"neap_conv_s8", 160},
     {"neap_conv_u8", 176},
     {"neap_copy_pixels", 32},
+    {"neap_depthwise_packed_s8", 96, 20},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 144},
     {"neap_drive_mean", 112},
@@ -37,7 +44,7 @@ constexpr Frame kFrames[] = {
     {"neap_drive_rows", 64},
     {"neap_drive_sums", 104},
     {"neap_drive_window", 72},
-    {"neap_find_taps", 104},
+    {"neap_find_taps", 128},
     {"neap_finish_mean", 40},
     {"neap_lookup", 24},
     {"neap_max_pool_s8", 36},
@@ -49,18 +56,21 @@ constexpr Frame kFrames[] = {
 };
 // neap_run or neap_step, and the function that goes to the next row.
 constexpr std::int64_t kEngine = 32 + 40;
-// Of neap_find_taps: neap_source. Of kernels: memcpy and the like.
-constexpr std::int64_t kLeaf = 16;
 // run(): saved registers, the frame, memories and external inputs; each pointer has four bytes.
 constexpr std::int64_t kEntry = 48;
 constexpr std::int64_t kPointer = 4;
 
-std::int64_t FrameOf(std::string_view function) {
-  for (const Frame& frame : kFrames) {
-    if (frame.function == function) return frame.bytes;
-  }
-  NEAP_CHECK(false, "a function of runtime/ has no row in the table of stack frames");
-  return 0;
+const Frame& FrameOf(std::string_view function) {
+  const auto* const found =
+      std::find_if(std::begin(kFrames), std::end(kFrames),
+                   [&](const Frame& row) { return row.function == function; });
+  NEAP_CHECK(found != std::end(kFrames),
+             "a function of runtime/ has no row in the table of stack frames");
+  return *found;
+}
+std::int64_t DeepestOf(std::string_view function) {
+  const Frame& frame = FrameOf(function);
+  return frame.bytes + frame.below;
 }
 
 }  // namespace
@@ -69,10 +79,10 @@ std::int64_t StackBytes(const Program& program) {
   std::int64_t deepest = 0;
   for (const Segment& segment : program.segments) {
     for (const Call& call : segment.calls) {
-      std::int64_t below = call.kernel.empty() ? 0 : FrameOf(call.kernel) + kLeaf;
+      std::int64_t below = call.kernel.empty() ? 0 : DeepestOf(call.kernel);
       const bool finds_taps = call.window && call.driver != "neap_drive_mean";
-      if (finds_taps) below = std::max(below, FrameOf("neap_find_taps") + kLeaf);
-      deepest = std::max(deepest, FrameOf(call.driver) + below);
+      if (finds_taps) below = std::max(below, DeepestOf("neap_find_taps"));
+      deepest = std::max(deepest, FrameOf(call.driver).bytes + below);
     }
   }
   const auto inputs = static_cast<std::int64_t>(program.inputs.size());

@@ -25,7 +25,8 @@ class Streamed {
       : stream_(*entry.stream),
         subgraph_(lowering->subgraph()),
         lowering_(*lowering),
-        refusals_(*refusals) {}
+        refusals_(*refusals),
+        producers_(graph::Producers(subgraph_)) {}
 
   std::vector<Segment> Segments() {
     std::vector<Segment> segments;
@@ -41,6 +42,8 @@ class Streamed {
       } else {
         AddBlocks(segment, &made);
       }
+      const std::vector<StreamRange> used = UsedBytes(segment);
+      for (Call& call : made.calls) call.used = used;
       Remember(segment);
       if (!made.moves.empty() || !made.calls.empty()) segments.push_back(std::move(made));
     }
@@ -59,6 +62,29 @@ class Streamed {
       lowering_.SetPlace(subgraph_.inputs[i], {{{0, image.height * image.width}},
                                                kExternal + static_cast<std::int32_t>(i)});
     }
+  }
+
+  // All tensors of the arena, sums of means, and the copy of a channel.
+  std::vector<StreamRange> UsedBytes(const StreamSegment& segment) const {
+    std::vector<StreamRange> used;
+    for (const plan::StreamArea& area : segment.areas) {
+      const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[area.tensor]);
+      for (const plan::StreamRing& ring : area.rings) {
+        used.push_back({ring.offset, ring.offset + ring.pixels * image.pixel_bytes});
+      }
+      const OpId producer = producers_[area.tensor];
+      if (!producer.valid() || !ops::IsMeanOfPlaces(subgraph_, subgraph_.ops[producer])) continue;
+      const std::int64_t first = area.rings[0].offset;
+      const std::int64_t size = ops::SumBytesOf(subgraph_, subgraph_.ops[producer]);
+      used.push_back({first, first + image.bytes() * size});
+    }
+    if (segment.channel_plane) {
+      const TensorId in = subgraph_.ops[segment.ops[0].op].inputs[0];
+      const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[in]);
+      const std::int64_t first = *segment.channel_plane;
+      used.push_back({first, first + image.height * image.width});
+    }
+    return used;
   }
 
   // A move copies a tensor up to the last pixel that was computed, or the sums of a mean.
@@ -226,6 +252,7 @@ class Streamed {
   const Subgraph& subgraph_;
   Lowering& lowering_;
   Refusals& refusals_;
+  const IdVector<TensorId, OpId> producers_;
   std::map<TensorId, std::int64_t> computed_;
   std::map<TensorId, std::int64_t> sums_;  // bytes of those that are being added
 };

@@ -121,10 +121,22 @@ class Whole {
     }
     if (segments_.empty()) segments_.emplace_back();
     const std::size_t refused = refusals_.size();
+    const std::vector<plan::StreamRange> used = UsedBytes(slot);
     for (Call& call : LowerOrRefuse(&lowering_, id, false, &refusals_)) {
+      call.used = used;
       segments_.back().calls.push_back(std::move(call));
     }
     if (refusals_.size() == refused) RefuseOverlaps(slot, id);
+  }
+
+  // Of memory 0.
+  std::vector<plan::StreamRange> UsedBytes(std::size_t slot) const {
+    std::vector<plan::StreamRange> used;
+    for (const plan::TensorPlacement& placed : entry_.tensors) {
+      if (placed.memory != 0 || !IsLive(placed, slot)) continue;
+      used.push_back({placed.offset, placed.offset + placed.bytes});
+    }
+    return used;
   }
 
   void RefuseOverlaps(std::size_t slot, OpId id) {

@@ -15,7 +15,13 @@ using plan::StreamRange;
 std::int64_t PixelsOf(const Call& call) {
   if (call.driver != "neap_drive_window" || call.taps < 1) return 1;
   constexpr std::int64_t kMaxPixels = 8;
-  return std::clamp<std::int64_t>(kTapBudget / call.taps, 1, kMaxPixels);
+  const std::int64_t min_pixels = call.pixel_scratch > 0 ? kPixelsTogether : 1;
+  const std::int64_t pixels =
+      std::clamp<std::int64_t>(kTapBudget / call.taps, min_pixels, kMaxPixels);
+  if (call.pixel_scratch == 0) return pixels;
+  std::int64_t widest = call.columns.empty() ? call.views[0].width : 1;
+  for (const StreamRange& columns : call.columns) widest = std::max(widest, columns.size());
+  return std::min(pixels, widest);
 }
 
 std::int64_t TapsOf(const Program& program) {
@@ -30,14 +36,26 @@ namespace {
 
 constexpr std::size_t kColumns = 100;
 
-// Numbers separated by commas, in lines of at most kColumns.
-std::string Numbers(const std::vector<std::int64_t>& values) {
+constexpr std::int64_t kWordBytes = 4;
+
+bool IsOfWords(const Constant& constant) { return constant.type == "uint32_t"; }
+// The first byte of a table in the file of weights, of which `at` bytes are taken.
+std::int64_t StartOf(const Constant& constant, std::int64_t at) {
+  return IsOfWords(constant) ? (at + kWordBytes - 1) / kWordBytes * kWordBytes : at;
+}
+
+std::string Literal(std::int64_t value, bool is_word) {
+  if (is_word) return std::to_string(value) + "U";
+  // The least int32 is no literal of C.
+  return value == INT32_MIN ? "(-2147483647 - 1)" : std::to_string(value);
+}
+
+// Numbers separated by commas, in lines of at most kColumns. Words: of uint32_t.
+std::string Numbers(const std::vector<std::int64_t>& values, bool are_words = false) {
   std::string text;
   std::string line = "   ";
   for (const std::int64_t value : values) {
-    const std::string number =
-        // The least int32 is no literal of C.
-        value == INT32_MIN ? " (-2147483647 - 1)," : " " + std::to_string(value) + ",";
+    const std::string number = " " + Literal(value, are_words) + ",";
     if (line.size() + number.size() > kColumns) {
       text += line + "\n";
       line = "   ";
@@ -212,15 +230,14 @@ class Writer {
     std::string column_pitch;
     const std::string row_table = AddBounds(rows, &row_pitch);
     const std::string column_table = AddBounds(columns, &column_pitch);
-    const std::int64_t scratch = call.scratch_bytes > 0 ? extra_.scratch : call.scratch;
     const auto inputs = static_cast<std::int64_t>(call.views.size()) - 1;
     overflow_ = overflow_ || inputs > UINT8_MAX;
     const std::string kernel = call.kernel.empty() ? "NULL" : call.kernel;
     ops_ += "    /* " + CommentOf(call.comment) + " */\n    {" + call.driver + ", " + kernel +
             ", " + AddParams(call) + ",\n     " + AddWindow(call) + ", " +
             At("operands", operands_.Add(views)) + ", " + row_table + ", " + column_table + ", " +
-            Large(scratch) + ", " + row_pitch + ", " + column_pitch + ", " + Number(inputs) + ", " +
-            Number(PixelsOf(call)) + "},\n";
+            Large(call.scratch) + ", " + row_pitch + ", " + column_pitch + ", " + Number(inputs) +
+            ", " + Number(PixelsOf(call)) + "},\n";
     ++op_count_;
   }
 
@@ -276,22 +293,30 @@ class Writer {
               " NULL\n#endif\n\n";
     }
     if (options_.binary_weights) {
-      text += "/* The bytes of " + p_ + "_weights.bin. */\nextern const int8_t " + p_ +
-              "_weights[];\n\n";
+      text += "/* The bytes of " + p_ + "_weights.bin" +
+              (HasWords() ? ", at an address that is a multiple of 4" : "") +
+              ". */\nextern const int8_t " + p_ + "_weights[];\n\n";
     }
     std::int64_t at = 0;
     for (const Constant& constant : program_.constants) {
-      const auto bytes = static_cast<std::int64_t>(constant.values.size());
+      const auto count = static_cast<std::int64_t>(constant.values.size());
+      const bool words = IsOfWords(constant);
       if (options_.binary_weights && constant.weights) {
-        text += "#define " + constant.name + " (" + p_ + "_weights + " + Number(at) + ")\n\n";
-        at += bytes;
+        at = StartOf(constant, at);
+        const std::string address = p_ + "_weights + " + Number(at);
+        text += "#define " + constant.name + " (" +
+                (words ? "(const uint32_t *)(const void *)(" + address + ")" : address) + ")\n\n";
+        at += count * (words ? kWordBytes : 1);
         continue;
       }
-      text += "static const " + constant.type + " " + constant.name + "[" + Number(bytes) + "]" +
-              (constant.weights ? " " + section : "") + " = {\n" + Numbers(constant.values) +
+      text += "static const " + constant.type + " " + constant.name + "[" + Number(count) + "]" +
+              (constant.weights ? " " + section : "") + " = {\n" + Numbers(constant.values, words) +
               "};\n\n";
     }
     return text;
+  }
+  bool HasWords() const {
+    return std::any_of(program_.constants.begin(), program_.constants.end(), IsOfWords);
   }
 
   template <typename T>
@@ -424,7 +449,13 @@ std::string WeightsOf(const Program& program) {
   std::string bytes;
   for (const Constant& constant : program.constants) {
     if (!constant.weights) continue;
-    for (const std::int64_t value : constant.values) bytes += static_cast<char>(value);
+    const std::int64_t size = IsOfWords(constant) ? kWordBytes : 1;
+    bytes.resize(static_cast<std::size_t>(StartOf(constant, std::ssize(bytes))));
+    for (const std::int64_t value : constant.values) {
+      for (std::int64_t byte = 0; byte < size; ++byte) {
+        bytes += static_cast<char>(value >> 8 * byte);
+      }
+    }
   }
   return bytes;
 }

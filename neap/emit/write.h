@@ -22,15 +22,16 @@ struct Origin {
   std::vector<std::string> memories;  // names; empty: one memory
 };
 
-// Bytes behind the plan's own in memory 0.
+// The end of the arena, behind the plan's bytes and scratch.
 struct Extra {
-  std::int64_t scratch = 0;  // offset
-  std::int64_t state = 0;    // offset
+  std::int64_t state = 0;  // offset
   std::int64_t arena_bytes = 0;
 };
 
 // The most bytes of pointers to taps that a driver fills at once.
 inline constexpr std::int64_t kTapBudget = 18;
+// Pixels whose inputs a packed kernel has in its scratch.
+inline constexpr std::int64_t kPixelsTogether = 2;
 // Output pixels for each call of the kernel.
 std::int64_t PixelsOf(const Call& call);
 // Pointers that any call needs at once; at least one.

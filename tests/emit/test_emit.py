@@ -66,6 +66,14 @@ class PlansTest(EmitTest):
         self.assertLess(arenas["resident"], arenas["whole"])
         self.assertLess(arenas["rows"], arenas["resident"])
 
+    def test_packed_weights_compute_the_same_bytes(self):
+        model = self.small()
+        portable = self.emit(model, "portable", "--stream", "off")
+        packed = self.emit(model, "packed", "--stream", "off", "--kernels", "dsp")
+        self.assertIn("neap_conv_packed_s8", (packed.folder / "net.c").read_text())
+        self.expect_equal(packed, model, flags=emitted.SANITIZERS)
+        self.assertLess(portable.arena_bytes, packed.arena_bytes)
+
     def test_a_plan_is_read_and_outputs_differ_between_inputs(self):
         model = self.small()
         self.expect(DONE, "plan", model, "--runtime", "tflm", "--overlap", "tflm-reference", "--plan", "plan.json", "--quiet")
@@ -142,18 +150,19 @@ class MemoriesTest(EmitTest):
 class CompilersTest(EmitTest):
     def test_all_compilers_accept_it_without_a_warning(self):
         model = self.small()
-        network = self.emit(model, "out")
-        self.give_seeds(network, model, (1,))
-        for compiler in emitted.COMPILERS:
-            if emitted.installed(compiler):
-                self.assertEqual(network.compile(compiler), "", compiler)
-        self.assertEqual(network.compile("gcc"), "")
-        self.assertEqual(network.run((1,)), "")
+        for kernels in ("portable", "dsp"):
+            network = self.emit(model, kernels, "--kernels", kernels)
+            self.give_seeds(network, model, (1,))
+            for compiler in emitted.COMPILERS:
+                if emitted.installed(compiler):
+                    self.assertEqual(network.compile(compiler), "", compiler)
+            self.assertEqual(network.compile("gcc"), "")
+            self.assertEqual(network.run((1,)), "")
 
     def test_single_files_of_two_networks_are_linked_together(self):
         model = self.small()
         first = self.emit(model, "first", "--single-file", prefix="one")
-        second = self.emit(model, "second", "--single-file", "--stream", "off", prefix="two")
+        second = self.emit(model, "second", "--single-file", "--stream", "off", "--kernels", "dsp", prefix="two")
         self.assertFalse((first.folder / "neap_rt").exists())
         self.expect_equal(first, model)
         self.expect_equal(second, model)
@@ -172,13 +181,14 @@ class CompilersTest(EmitTest):
 
     def test_weights_as_a_file(self):
         model = self.small()
-        network = self.emit(model, "out", "--weights", "bin")
-        self.assertNotIn("weights[", (network.folder / "net.c").read_text().replace("net_weights[];", ""))
-        data = (network.folder / "net_weights.bin").read_bytes()
-        (network.folder / "neap_rt" / "net_weights.c").write_text(
-            "extern const signed char net_weights[];\nconst signed char net_weights[] = {"
-            + ",".join(str(byte - 256 if byte > 127 else byte) for byte in data) + "};\n")
-        self.expect_equal(network, model, seeds=(1,))
+        for kernels in ("portable", "dsp"):
+            network = self.emit(model, kernels, "--weights", "bin", "--kernels", kernels)
+            self.assertNotIn("weights[", (network.folder / "net.c").read_text().replace("net_weights[];", ""))
+            data = (network.folder / "net_weights.bin").read_bytes()
+            (network.folder / "neap_rt" / "net_weights.c").write_text(
+                "extern const signed char net_weights[];\n__attribute__((aligned(4))) const signed char net_weights[] = {"
+                + ",".join(str(byte - 256 if byte > 127 else byte) for byte in data) + "};\n")
+            self.expect_equal(network, model, seeds=(1,))
 
 
 class FilesTest(EmitTest):
@@ -246,6 +256,8 @@ class ModelsTest(EmitTest):
                 continue  # its first operator reads all of the input: there is nothing to stream
             with self.subTest(way=way):
                 self.expect_equal(self.emit(model, way, *words), model)
+        with self.subTest(kernels="dsp"):
+            self.expect_equal(self.emit(model, "dsp", *WAYS["resident"], "--kernels", "dsp"), model)
 
     def test_kws(self):
         self.check("kws")

@@ -175,6 +175,8 @@ class Unit {
   Result<bool> Add(const graph::Graph& graph, const plan::Plan& plan, const Expected& expected,
                    const std::string& what) {
     Options options;
+    // Packed weights in every other network.
+    options.kernels = count_ % 2 == 0 ? KernelSet::kPortable : KernelSet::kDsp;
     options.prefix = "n" + std::to_string(count_++);
     NEAP_TRY(const Emitted emitted, Emit(graph, plan, options));
     const std::string check = CheckWriter(options.prefix, expected, plan).Text();

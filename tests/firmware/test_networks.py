@@ -29,7 +29,9 @@ FIGURES = SOURCE / "tests/firmware/figures.json"
 SEEDS = (1, 2)
 # Instructions and flash may change by a hundredth; RAM may not.
 TOLERANCE = 100
-WHOLE, STREAMED, ROWS, FLASH = range(4)
+WHOLE, STREAMED, ROWS, FLASH, DSP_WHOLE, DSP_STREAMED, DSP_ROWS = range(7)
+# Portable and DSP kernels beside each other.
+PAIRS = [("cortex-m4", form) for form in (STREAMED, ROWS, DSP_STREAMED, DSP_ROWS)]
 
 
 class Networks(unittest.TestCase):
@@ -55,7 +57,7 @@ class Networks(unittest.TestCase):
                     self.assertIsNotNone(result, "no board has the memory")
                     self.assertEqual(bench.equal_inputs(result["outputs"]), len(SEEDS))
                     self.assertEqual(bench.equal_inputs(result["outputs"][::-1]) < len(SEEDS), True)  # negative control
-                    if cpu == "cortex-m4" and form != ROWS:  # the stack of a row function is the caller's
+                    if cpu == "cortex-m4" and form not in (ROWS, DSP_ROWS):  # the stack of a row function is the caller's
                         header = (bench.emit(form) / "net.h").read_text()
                         stated = int(re.search(r"NET_STACK_BYTES (\d+)", header)[1])
                         self.assertLessEqual(result["stack_of_run"], stated)
@@ -80,10 +82,33 @@ class Networks(unittest.TestCase):
                     self.assertLessEqual(difference * TOLERANCE, expected[kind], f"{kind}: update figures.json on purpose")
 
     def test_ds_cnn(self):
-        self.check("ds-cnn-zoo", [("cortex-m0", STREAMED), ("cortex-m3", ROWS), ("cortex-m4", FLASH), ("rv32imc", STREAMED)])
+        self.check("ds-cnn-zoo", [("cortex-m0", STREAMED), ("cortex-m3", ROWS), ("cortex-m4", FLASH), ("rv32imc", STREAMED),
+                                  ("cortex-m4", DSP_STREAMED)])
 
     def test_vww(self):
-        self.check("vww-zoo", [("cortex-m4", WHOLE), ("cortex-m4", ROWS), ("cortex-m55", STREAMED)])
+        self.check("vww-zoo", [("cortex-m4", WHOLE), ("cortex-m4", ROWS), ("cortex-m55", STREAMED),
+                               ("cortex-m4", DSP_WHOLE), ("cortex-m4", DSP_ROWS), ("cortex-m55", DSP_STREAMED)])
+
+    def test_person_detect(self):
+        self.check_shared("person_detect", PAIRS)
+
+    def test_vww_of_mlperf(self):
+        self.check_shared("vww", PAIRS)
+
+    def test_resnet8(self):
+        self.check_shared("resnet8", PAIRS)
+
+    def test_kws(self):
+        self.check_shared("kws", PAIRS)
+
+    def test_ad01(self):
+        self.check_shared("ad01", [("cortex-m4", WHOLE), ("cortex-m4", DSP_WHOLE)])
+
+    def check_shared(self, name, wanted):
+        network, = (one for one in firmware_table.NETWORKS if one.name == name)
+        if not (firmware_table.SHARED / network.file).exists():
+            self.skipTest(f"{network.file} is not there (NEAP_SHARED)")
+        self.check(name, wanted)
 
 
 def versions():

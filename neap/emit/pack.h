@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights of convolutions as the packed kernels of neap_rt (runtime/neap_*_packed_s8.c) read them,
+// where these kernels compute the same bytes. Which of their shortcuts are exact follows from the
+// intervals of all sums. Pure. Private to neap/emit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "neap/emit/quantization.h"
+#include "neap/execute/fixed_point.h"
+
+namespace neap::emit {
+
+// The shape of a product: `outputs` output channels, each of `taps` taps with `inputs` channels.
+struct Product {
+  std::int64_t outputs = 0;
+  std::int64_t taps = 1;
+  std::int64_t inputs = 0;
+  std::int64_t group_outputs = 0;
+  bool depthwise = false;  // weights are [tap][output], else [output][tap][input]
+
+  // Weights of one output channel.
+  std::int64_t length() const { return taps * (depthwise ? 1 : inputs); }
+  // Where weight `k` of an output channel is.
+  std::size_t At(std::int64_t output, std::int64_t k) const {
+    return static_cast<std::size_t>(depthwise ? k * outputs + output : output * length() + k);
+  }
+};
+
+// A product on int8. Its input is any number from -128 to 127; its zero point is in the bias.
+struct Int8Product {
+  Product product;
+  std::vector<std::int64_t> weights;  // from -128 to 127
+  std::vector<std::int64_t> bias;     // of each output channel, int32
+  std::vector<execute::FixedFactor> factors;
+  std::int32_t out_zero = 0;
+  Range range;  // of the output
+};
+
+// The tables of a neap_packed.
+struct Packed {
+  std::vector<std::int64_t> weights;   // uint32
+  std::vector<std::int64_t> channels;  // uint32
+  std::int64_t rounding = 0;
+  bool positive = false;
+};
+
+// nullopt: a packed kernel would compute other bytes, or has no such form (groups,
+// multipliers). A table of words has at most 3 bytes of padding for each channel that is not one of
+// four. O(weights).
+std::optional<Packed> Pack(const Int8Product& given);
+
+}  // namespace neap::emit
