@@ -85,12 +85,13 @@ class BestPlanTest(CliTest):
         tried = {one["kind"]: one for one in report["tried"]}
         taken = [one for one in report["tried"] if one["taken"]]
         self.assertEqual(len(taken), 1)
-        self.assertEqual(taken[0]["bytes"], headline(report))
+        self.assertEqual(taken[0]["number"], "total_arena")
+        self.assertEqual(taken[0]["bytes"], report["delivered"]["total_arena_bytes"])
         self.assertEqual(taken[0]["bytes"], min(one["bytes"] for one in report["tried"]))
         self.assertGreater(tried["as given"]["bytes"], tried["tiles"]["bytes"])
         self.assertIsNone(tried["tiles"]["fits"])
         text = " ".join(self.expect(DONE, "plan", model, "--cascade", "auto").stdout.decode().split())
-        self.assertRegex(text, r"taken: (rewritten and )?tiles at 1\.[0-9]{3}x MACs, [0-9,]+ B \((fewest|no)")
+        self.assertRegex(text, r"taken by total arena: (rewritten and )?tiles at 1\.[0-9]{3}x MACs, [0-9,]+ B \((fewest|no)")
 
     def test_a_missed_budget_reports_every_plan(self):
         """Every plan is reported with its price, and features that need a consent are planned, too."""
