@@ -21,8 +21,8 @@ struct Budgets {
   std::optional<std::int64_t> memory_bytes;
 
   bool Any() const { return arena_bytes || total_bytes || memory_bytes; }
-  // Whether plans are compared by the total arena, which is what a firmware allocates, where it is
-  // known. A budget of the arena alone is about the arena.
+  // Whether plans are compared by the total arena, where that is known: firmware allocates it. A
+  // budget of the arena alone is about the arena.
   bool CountsTotal() const { return total_bytes || !arena_bytes; }
 };
 

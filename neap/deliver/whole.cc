@@ -90,8 +90,8 @@ void CompileRewritten(const Job& job, const Limits& share, Rewritten rewritten, 
   auto planned = PlanOf(job, rewritten.model.graph, std::move(options));
   work.reset();
   if (!planned) return;
-  const Measure measure = MeasureOf(rewritten.model.graph, planned->compiled, job.options.place,
-                                    job.request.budgets);
+  const Measure measure =
+      MeasureOf(rewritten.model.graph, planned->compiled, job.options.place, job.request.budgets);
   Delivery candidate;
   candidate.options = std::move(planned->options);
   candidate.compiled = std::move(planned->compiled);
