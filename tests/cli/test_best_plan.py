@@ -28,6 +28,11 @@ def headline(report):
     return report["plan"]["arena_bytes"] if known is None else known
 
 
+def compared(report):
+    """The number by which the plan was chosen: the total arena where it is known under TFLM, else the headline."""
+    return next(one["bytes"] for one in report["tried"] if one["taken"])
+
+
 class BestPlanTest(CliTest):
     def vww(self):
         self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", "vww.tflite")
@@ -37,7 +42,7 @@ class BestPlanTest(CliTest):
         words = [word for name in features for word in FEATURES[runtime][name]]
         if "rewrite" not in features:
             words += ["--rewrite", "none"]
-        return headline(self.report_of("plan", model, "--runtime", runtime, *words))
+        return compared(self.report_of("plan", model, "--runtime", runtime, *words))
 
     def expect_never_worse(self, model, runtime, names):
         found = {}
@@ -140,7 +145,7 @@ class BestPlanTest(CliTest):
         self.assertEqual(steps, sorted(steps))
         quick = self.report_of("plan", model, "--effort", "quick")
         self.assertFalse([one for one in quick["tried"] if "tiles" in one["kind"]])
-        self.assertGreaterEqual(headline(quick), headline(least))
+        self.assertGreaterEqual(compared(quick), compared(least))
 
     def test_only_registered_operators_are_added(self):
         self.searches_whole_networks()
@@ -148,12 +153,12 @@ class BestPlanTest(CliTest):
         free = self.report_of("plan", model, "--effort", "default")
         none = self.report_of("plan", model, "--effort", "default", "--registered", "none")
         self.assertEqual([one["price"]["new_operator_types"] for one in none["tried"] if one["taken"]], [[]])
-        self.assertGreater(headline(none), headline(free))
+        self.assertGreater(compared(none), compared(free))
         named = self.report_of("plan", model, "--effort", "default", "--registered", "CONCATENATION,SLICE")
-        self.assertEqual(headline(named), headline(free))
+        self.assertEqual(compared(named), compared(free))
         shared = self.report_of("plan", model, "--effort", "default", "--registered", "all")
         self.assertIn("shared bodies", {step["name"] for step in shared["steps"]})
-        self.assertLessEqual(headline(shared), headline(free))
+        self.assertLessEqual(compared(shared), compared(free))
 
     def test_the_sum_of_the_report_ends_at_the_arena(self):
         """The live bytes may exceed the arena: the terms minus the shared bytes add up to it."""
