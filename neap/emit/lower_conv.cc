@@ -92,8 +92,8 @@ std::vector<execute::FixedFactor> FactorsOf(const std::vector<float>& scales, co
 }
 
 // With packed weights.
-void SetPacked(Lowering& lowering, const Subject& subject, const Product& product, Packed packed,
-               const Range& range, Call* call) {
+void SetPacked(Lowering& lowering, const Subject& subject, const Product& product,
+               const Packed& packed, const Range& range, Call* call) {
   const std::string name = "op" + std::to_string(subject.id.value());
   call->kernel = product.depthwise ? "neap_depthwise_packed_s8" : "neap_conv_packed_s8";
   call->params =
@@ -140,9 +140,9 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product, Ca
   const auto factors = FactorsOf(scales, in_quant, out_quant, IsUint8(in));
   call->taps = product.taps;
   if (lowering.kernels() == KernelSet::kDsp && !IsUint8(in)) {
-    auto packed = Pack({product, weights.values, bias, factors, out_quant.zero, range});
+    const auto packed = Pack({product, weights.values, bias, factors, out_quant.zero, range});
     if (packed) {
-      SetPacked(lowering, subject, product, *std::move(packed), range, call);
+      SetPacked(lowering, subject, product, *packed, range, call);
       return {};
     }
   }
