@@ -67,9 +67,9 @@ std::vector<std::string> AdviceTexts(const report::PlanReport& report, const std
   std::vector<std::string> elsewhere;
   const deliver::Feature* least = nullptr;
   for (const deliver::Feature& feature : report.advice) {
-    const bool other = std::any_of(
-        feature.options.begin(), feature.options.end(),
-        [](const deliver::FeatureOption& option) { return option.name == "runtime"; });
+    const bool other =
+        std::any_of(feature.options.begin(), feature.options.end(),
+                    [](const deliver::FeatureOption& option) { return option.name == "runtime"; });
     if (feature.fits) {
       (other ? elsewhere : texts).push_back("fits with " + AdviceText(feature, of_total));
     }
