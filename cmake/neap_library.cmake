@@ -51,8 +51,8 @@ if(NEAP_SANITIZE)
   target_compile_options(neap_test_flags INTERFACE -fno-sanitize=undefined)
 endif()
 
-# The headers that every test includes, parsed once. What clang precompiles differs with the folder and
-# with every run, so that ccache finds nothing that was compiled with it in another clone.
+# The headers that every test includes, parsed once. Those that clang precompiles differ with the folder
+# and with every run, so that ccache finds no object compiled with them in another clone.
 if(NEAP_TESTS AND CMAKE_UNITY_BUILD AND NOT (NEAP_CCACHE AND CMAKE_CXX_COMPILER_ID MATCHES Clang))
   # A program, as its users are: libraries are compiled with another kind of addresses.
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")

@@ -63,8 +63,7 @@ void DescribeKinds(const MadePlan& made, report::PlanReport* report) {
   for (const deliver::Tried& tried : made.delivery.tried) {
     report::TriedPlan one;
     one.kind = deliver::LabelOf(tried);
-    one.bytes = tried.measure.bytes();
-    one.of_total = tried.measure.HasTotal();
+    one.bytes = tried.measure.bytes;
     one.fits = tried.measure.fits;
     one.taken = tried.kind == made.delivery.kind && tried.extras == made.delivery.extras;
     one.known = tried.measure.known;

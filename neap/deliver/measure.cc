@@ -43,10 +43,10 @@ Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, 
   Measure measure;
   measure.operators = OperatorsOf(graph);
   measure.access_cycles = compiled.access_cycles;
-  measure.arena_bytes = compile::HeadlineBytes(compiled, placed);
-  if (budgets.CountsTotal() && placed && !compiled.totals.empty()) {
-    measure.total_arena_bytes = compiled.totals.front().total_arena_bytes;
-  }
+  const std::int64_t total =
+      compiled.totals.empty() ? -1 : compiled.totals.front().total_arena_bytes;
+  measure.bytes =
+      budgets.CountsTotal() && total >= 0 ? total : compile::HeadlineBytes(compiled, placed);
   measure.known = compiled.unknown_kernels.empty();
   const Verdict::Fit fit = VerdictOf(compiled, placed, budgets).fit;
   measure.fits = fit == Verdict::Fit::kNoBudget || fit == Verdict::Fit::kFits;

@@ -21,9 +21,8 @@ struct Budgets {
   std::optional<std::int64_t> memory_bytes;
 
   bool Any() const { return arena_bytes || total_bytes || memory_bytes; }
-  // Whether plans are compared by the total arena, where that is known: firmware allocates it. A
-  // budget of the arena alone is about the arena.
-  bool CountsTotal() const { return total_bytes || !arena_bytes; }
+  // Whether plans are compared by the total arena.
+  bool CountsTotal() const { return total_bytes || (memory_bytes && !arena_bytes); }
 };
 
 // A plan compared with its budgets: the only place that decides what is compared.
@@ -48,18 +47,13 @@ struct Measure {
   bool fits = true;  // within all budgets; an unknown number fits none
   // With several memories what reading and writing takes; else 0.
   std::int64_t access_cycles = 0;
-  std::int64_t arena_bytes = 0;  // compile::HeadlineBytes()
-  std::int64_t operators = 0;    // that run
-  // False: the scratch of an operator is not modelled, and `arena_bytes` counts none of it.
+  // The headline, or the total arena if that has a budget and is known.
+  std::int64_t bytes = 0;
+  std::int64_t operators = 0;  // that run
+  // False: the scratch of an operator is not modelled, and `bytes` counts none of it.
   bool known = true;
   std::int64_t extra_macs = 0;  // that the model as given does not need
   bool keeps_budget = false;    // there is one, which the plan is within
-  // TFLM's total arena, if plans are compared by it (Budgets::CountsTotal()) and it is known; -1.
-  std::int64_t total_arena_bytes = -1;
-
-  bool HasTotal() const { return total_arena_bytes >= 0; }
-  // The compared number.
-  std::int64_t bytes() const { return HasTotal() ? total_arena_bytes : arena_bytes; }
 
   bool operator==(const Measure&) const = default;
 };
@@ -69,15 +63,12 @@ Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, 
                   const Budgets& budgets);
 
 // A plan that fits, then one whose bytes are known, then less time of access, then, within a
-// budget, fewer extra multiply-accumulates, then a smaller total arena, then a smaller arena, then
-// fewer of both extra multiply-accumulates and operators. Where a total is unknown, both plans are
-// compared without it.
+// budget, fewer extra multiply-accumulates, then fewer bytes, then fewer of both extra
+// multiply-accumulates and operators.
 inline bool IsBetter(const Measure& a, const Measure& b) {
-  const bool has_totals = a.HasTotal() && b.HasTotal();
-  const auto key = [&](const Measure& m) {
+  const auto key = [](const Measure& m) {
     return std::tuple(!m.fits, !m.known, m.access_cycles, m.keeps_budget ? m.extra_macs : 0,
-                      has_totals ? m.total_arena_bytes : 0, m.arena_bytes, m.extra_macs,
-                      m.operators);
+                      m.bytes, m.extra_macs, m.operators);
   };
   return key(a) < key(b);
 }

@@ -35,31 +35,7 @@ bool CannotBeBetterAsGiven(const Job& job, const Limits& share, const Found& fou
   quick.limits = share;
   quick.limits.max_states = kStatesOfALook;
   const auto before = compile::FindPeak(job.source.graph, quick, false);
-  return before && found.best_measure.bytes() < before->lower_bound_bytes;
-}
-
-struct Planned {
-  compile::Compiled compiled;
-  compile::Options options;
-};
-
-// Moves add operators, whose data may outweigh the activations that they save: the plan without
-// them may be better.
-Result<Planned> PlanOf(const Job& job, const graph::Graph& graph, compile::Options options) {
-  NEAP_TRY(compile::Compiled compiled, compile::Compile(graph, options));
-  if (!compiled.edited || !job.request.budgets.CountsTotal()) {
-    return Planned{std::move(compiled), std::move(options)};
-  }
-  compile::Options unmoved = options;
-  unmoved.moves = compile::MoveStrategy::kNone;
-  auto other = compile::Compile(graph, unmoved);
-  const auto measure = [&](const compile::Compiled& one) {
-    return MeasureOf(graph, one, options.place, job.request.budgets);
-  };
-  if (!other || !IsBetter(measure(*other), measure(compiled))) {
-    return Planned{std::move(compiled), std::move(options)};
-  }
-  return Planned{std::move(*other), std::move(unmoved)};
+  return before && found.best_measure.bytes < before->lower_bound_bytes;
 }
 
 // Where a plan is known and no plan of the model as given can be better, it is not planned.
@@ -69,32 +45,30 @@ Status PlanAsGiven(const Job& job, const Limits& share, Found* found) {
   if (found->best && (IsInterrupted(job, found) || CannotBeBetterAsGiven(job, share, *found))) {
     return {};
   }
-  compile::Options options = job.options;
-  options.limits = share;
-  found->as_given_tried = true;
-  auto planned = PlanOf(job, job.source.graph, std::move(options));
-  if (!planned) return NotePlanError(std::move(planned).error(), found);
-  found->file_order = planned->compiled.file_order;
-  if (job.streams == Use::kIfNeeded) found->layers = planned->compiled;
   Delivery candidate;
-  candidate.options = std::move(planned->options);
-  candidate.compiled = std::move(planned->compiled);
+  candidate.options = job.options;
+  candidate.options.limits = share;
+  found->as_given_tried = true;
+  auto compiled = compile::Compile(job.source.graph, candidate.options);
+  if (!compiled) return NotePlanError(std::move(compiled).error(), found);
+  found->file_order = compiled->file_order;
+  if (job.streams == Use::kIfNeeded) found->layers = *compiled;
+  candidate.compiled = std::move(*compiled);
   Offer(job, std::move(candidate), found);
   return {};
 }
 
 void CompileRewritten(const Job& job, const Limits& share, Rewritten rewritten, Found* found) {
-  compile::Options options = job.options;
-  options.limits = WithShareOfTime(share, 1, 2);
-  std::optional<WorkScope> work(std::in_place, 1, 2);
-  auto planned = PlanOf(job, rewritten.model.graph, std::move(options));
-  work.reset();
-  if (!planned) return;
-  const Measure measure =
-      MeasureOf(rewritten.model.graph, planned->compiled, job.options.place, job.request.budgets);
   Delivery candidate;
-  candidate.options = std::move(planned->options);
-  candidate.compiled = std::move(planned->compiled);
+  candidate.options = job.options;
+  candidate.options.limits = WithShareOfTime(share, 1, 2);
+  std::optional<WorkScope> work(std::in_place, 1, 2);
+  auto compiled = compile::Compile(rewritten.model.graph, candidate.options);
+  work.reset();
+  if (!compiled) return;
+  const Measure measure =
+      MeasureOf(rewritten.model.graph, *compiled, job.options.place, job.request.budgets);
+  candidate.compiled = std::move(*compiled);
   Job of_rewritten = job;
   of_rewritten.base = &rewritten;
   Offer(of_rewritten, std::move(candidate), found);

@@ -276,7 +276,7 @@ class PlanInliner {
     placement.last = start_[last];
     for (const Span& run : runs_) {
       const Op& op = main_.ops[entry_.steps[run.begin].op];
-      // Dead before the body: nobody reads it while the arguments are copied.
+      // Dead before the body: no operator reads it while the arguments are copied.
       if (last == run.begin + 1) placement.last = run.copies_in;
       for (std::size_t i = 0; i < op.outputs.size(); ++i) {
         if (op.outputs[i] == placement.tensor && first == run.begin) {

@@ -53,7 +53,7 @@ class Conventions(CliTest):
         self.assertEqual(self.files(), ["g.json"])
 
     def test_misspelled_names(self):
-        """What was probably meant is proposed, and the first error is about the option, not its value."""
+        """The nearest name is proposed, and the first error is about the option, not its value."""
         self.write_json("g.json", DIAMOND)
         for words, message in (
                 (("plan", "g.json", "--bugdet", "64KiB"), "there is no option '--bugdet' (did you mean '--budget'?"),

@@ -116,8 +116,9 @@ def test_shared_bodies(neap, model, table, tmp_path):
     if not original.exists():
         pytest.skip(f"no models in {SHARED}")
     cut, plan = tmp_path / "cut.tflite", tmp_path / "plan.json"
-    report = neap.plan(original, "--cascade", "auto", "--overlap", "tflm-reference", *SHARED_BODIES,
-                       "-o", cut, "--plan", plan)
+    # Without a budget, rewritten tiles with fewer activations and a larger total arena may be taken.
+    report = neap.plan(original, "--rewrite", "none", "--cascade", "auto", "--overlap", "tflm-reference",
+                       *SHARED_BODIES, "-o", cut, "--plan", plan)
     assert report["cascade"]["bodies"] == "shared"
     assert any("by IF" in note for note in report["notes"])
     jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")

@@ -307,7 +307,6 @@ Json TriedJson(const PlanReport& report) {
   for (const TriedPlan& tried : report.tried) {
     out.push_back({{"kind", tried.kind},
                    {"bytes", tried.bytes},
-                   {"number", tried.of_total ? "total_arena" : "arena"},
                    {"fits", has_budget && tried.known ? Json(tried.fits) : Json(nullptr)},
                    {"taken", tried.taken},
                    {"price", PriceJson(tried.price)}});

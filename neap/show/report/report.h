@@ -68,7 +68,7 @@ std::string InterfaceJson(const std::vector<InterfaceChange>& changes);
 // A plan of one kind that was compared with the others.
 struct TriedPlan {
   std::string kind;        // deliver::LabelOf()
-  std::int64_t bytes = 0;  // the compared number: deliver::Measure::bytes()
+  std::int64_t bytes = 0;  // the headline, or the total arena if that has a budget
   bool fits = true;        // within all budgets
   bool taken = false;
   bool known = true;  // false: `bytes` counts no scratch of operators that are not modelled
@@ -76,7 +76,6 @@ struct TriedPlan {
   std::int64_t macs = 0;
   std::int64_t whole_macs = 0;
   deliver::Price price = {};
-  bool of_total = false;  // `bytes` are those of the total arena; false: of the arena
 };
 
 // An operator for which the profile's stock runtime has no kernel (neap/check/runtime_check.h).

@@ -14,12 +14,6 @@ std::string BytesText(const TriedPlan& tried) {
   return FormatCount(tried.bytes) + (tried.known ? " B" : " B without scratch");
 }
 
-// Of another plan: names what its bytes are of, if that is not the number of the taken one.
-std::string OtherBytesText(const TriedPlan& tried, const TriedPlan* taken) {
-  const bool same = taken == nullptr || tried.of_total == taken->of_total;
-  return BytesText(tried) + (same ? "" : tried.of_total ? " in all" : " of activations");
-}
-
 }  // namespace
 
 std::string KindText(const TriedPlan& tried) {
@@ -35,12 +29,10 @@ const TriedPlan* TakenOf(const PlanReport& report) {
 }
 
 std::string OthersText(const PlanReport& report) {
-  const TriedPlan* const taken = TakenOf(report);
   std::string others;
   for (const TriedPlan& tried : report.tried) {
     if (tried.taken) continue;
-    others += fmt::format("{}{} {}", others.empty() ? "" : ", ", KindText(tried),
-                          OtherBytesText(tried, taken));
+    others += fmt::format("{}{} {}", others.empty() ? "" : ", ", KindText(tried), BytesText(tried));
   }
   return others;
 }
@@ -55,7 +47,6 @@ std::string TriedText(const PlanReport& report) {
   for (const TriedPlan& tried : report.tried) {
     if (tried.taken) continue;
     another_fits = another_fits || tried.fits;
-    if (tried.of_total != taken->of_total) continue;
     fewest = fewest || tried.bytes > taken->bytes;
     fewer_fit = fewer_fit || (tried.fits && tried.bytes < taken->bytes);
   }
@@ -64,8 +55,8 @@ std::string TriedText(const PlanReport& report) {
   if (report.compiled->plan.memories.size() > 1) why = "shortest access time";
   if (has_budget && taken->fits && !another_fits) why = "the only one within the budget";
   if (has_budget && IsBudgetKnown(report) && !taken->fits) why += ", none is within the budget";
-  return fmt::format("  taken{}: {}, {} ({}); {}\n", taken->of_total ? " by total arena" : "",
-                     KindText(*taken), BytesText(*taken), why, OthersText(report));
+  return fmt::format("  taken: {}, {} ({}); {}\n", KindText(*taken), BytesText(*taken), why,
+                     OthersText(report));
 }
 
 }  // namespace neap::report

@@ -147,16 +147,15 @@ class Planner {
 
   static bool IsKnown(const Proposal& proposal) { return proposal.unknown_scratch.empty(); }
 
-  // Without a budget the fewest bytes, of the total arena first, then the fewest cycles; with one
-  // the fewest cycles that fit.
+  // Without a budget the fewest bytes, then the fewest cycles; with one the fewest cycles that fit.
   bool IsBetter(const Proposal& a, const Proposal& b) const {
     const bool cheap = HasBudget() && Fits(a) && Fits(b);
     if (Fits(a) != Fits(b)) return Fits(a);
     if (IsKnown(a) != IsKnown(b)) return IsKnown(a);
     if (IsIdle(a) != IsIdle(b)) return IsIdle(b);
     const auto key = [&](const Proposal& p) {
-      return cheap ? std::tuple(p.cycles, ScoreOf(p), p.arena_bytes, p.tiles)
-                   : std::tuple(ScoreOf(p), p.arena_bytes, p.cycles, p.tiles);
+      return cheap ? std::tuple(p.cycles, ScoreOf(p), p.tiles)
+                   : std::tuple(ScoreOf(p), p.cycles, p.tiles);
     };
     return key(a) < key(b);
   }
