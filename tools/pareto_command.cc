@@ -191,8 +191,8 @@ std::string UnknownText(const std::vector<cascade::Proposal>& front) {
 
 std::string FrontText(const formats::SourceModel& source, const cascade::SearchOutcome& outcome,
                       const cascade::Criteria& criteria) {
-  std::string out = fmt::format("{} {} of {}, not rewritten: none is beaten by another in {}\n\n", outcome.front.size(),
-                                outcome.front.size() == 1 ? "plan" : "plans",
+  std::string out = fmt::format("{} {} of {}, not rewritten: none is beaten by another in {}\n\n",
+                                outcome.front.size(), outcome.front.size() == 1 ? "plan" : "plans",
                                 report::Printable(source.path, 4096), CriteriaText(criteria));
   out += fmt::format("  {:>12}  {:>12}  {:>8}  {:>14}  {:>6}  regions\n", "arena B", "total B",
                      "MACs", "cycles", "tiles");
@@ -256,9 +256,9 @@ void KeepBest(const cascade::Criteria& by, std::vector<stream::StreamPoint>* poi
 std::string StreamFrontText(const formats::SourceModel& source, const stream::StreamFront& front,
                             const std::string& input, const cascade::Criteria& criteria) {
   std::string out =
-      fmt::format("{} streamed {} of {}, input {}: none is beaten by another in {}\n\n", front.points.size(),
-                  front.points.size() == 1 ? "plan" : "plans", report::Printable(source.path, 4096),
-                  input, CriteriaText(criteria));
+      fmt::format("{} streamed {} of {}, input {}: none is beaten by another in {}\n\n",
+                  front.points.size(), front.points.size() == 1 ? "plan" : "plans",
+                  report::Printable(source.path, 4096), input, CriteriaText(criteria));
   out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}\n", "arena B", "MACs", "cycles", "segments",
                      "bound at 1.0");
   for (const stream::StreamPoint& point : front.points) {

@@ -129,13 +129,13 @@ int ExitCodeOf(const PlanOptions& options, const report::PlanReport& report) {
   const plan::Plan& plan = report.compiled->plan;
   if (!options.require_optimal || compile::IsProven(plan, report.placed)) return kDone;
   const plan::EntryPlan& entry = plan::LargestEntry(plan);
-  fmt::print(stderr,
-             "neap plan: not proven optimal: {} {}, lower bound {} (--time-limit or --max-states "
-             "allows a longer search)\n",
-             report.placed ? "arena" : "peak",
-             FormatBytes(report.placed ? entry.arena_bytes : entry.peak_bytes),
-             FormatBytes(report.placed ? entry.arena_lower_bound_bytes
-                                       : entry.peak_lower_bound_bytes));
+  fmt::print(
+      stderr,
+      "neap plan: not proven optimal: {} {}, lower bound {} (--time-limit or --max-states "
+      "allows a longer search)\n",
+      report.placed ? "arena" : "peak",
+      FormatBytes(report.placed ? entry.arena_bytes : entry.peak_bytes),
+      FormatBytes(report.placed ? entry.arena_lower_bound_bytes : entry.peak_lower_bound_bytes));
   return kUnproven;
 }
 

@@ -8,9 +8,8 @@
 namespace neap {
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames = {"budget",         "budget-activations", "board",
-                                                    "nano-33-ble",    "order",
-                                                    "arduino-nano-33-iot"};
+constexpr std::array<std::string_view, 6> kNames = {
+    "budget", "budget-activations", "board", "nano-33-ble", "order", "arduino-nano-33-iot"};
 
 TEST(NearestName, FindsMisspelledNames) {
   EXPECT_EQ(NearestName("bugdet", kNames), "budget");

@@ -92,9 +92,7 @@ constexpr Conflict kConflicts[] = {
     // Targets.
     {[](const Words& w) { return !w.board.empty() && !w.target.empty(); },
      "{board} has its own target and cannot be combined with {target}", ""},
-    {[](const Words& w) {
-       return w.Has("reserve") && (w.budget_bytes || w.budget_total_bytes);
-     },
+    {[](const Words& w) { return w.Has("reserve") && (w.budget_bytes || w.budget_total_bytes); },
      "{reserve} is subtracted from the board's RAM, which {budget} replaces: give one of them", ""},
     {[](const Words& w) { return !w.registered.empty() && w.order_only; },
      "{registered} limits plans with addresses, which {order-only} leaves out", ""},

@@ -108,9 +108,7 @@ std::int64_t Planned::LowerBoundBytes() const {
 
 std::int64_t Planned::PeakBytes() const { return plan::LargestEntry(plan).peak_bytes; }
 
-bool Planned::IsOptimal() const {
-  return compile::IsProven(plan, placed);
-}
+bool Planned::IsOptimal() const { return compile::IsProven(plan, placed); }
 
 std::optional<std::int64_t> Planned::FileOrderArenaBytes() const {
   if (!delivery || !placed) return std::nullopt;
