@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/bytes.h"
 #include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/headline.h"
