@@ -75,7 +75,7 @@ std::string Help() {
 }
 
 int NoVerb(const std::string& word) {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names = {"help"};
   for (const Verb& verb : kVerbs) names.push_back(verb.name);
   const std::string near = DidYouMean(word, names);
   fmt::print(stderr, "neap: '{}' is neither a verb nor a file ({}see 'neap --help')\n",

@@ -22,7 +22,9 @@ std::int64_t ScratchBytesOf(const Call& call);
 std::int64_t PlaceScratch(Program* program);
 
 // "": the scratch of every call is aligned, inside the first `end` bytes and apart from all bytes
-// that are in use; else the first call for which that is wrong. Shares nothing with PlaceScratch().
+// that are in use; else the first call for which that is wrong. It shares the
+// size of scratch with PlaceScratch(); a size that is too small is found by emitted code that runs
+// between guard pages.
 std::string FindScratchOverlap(const Program& program, std::int64_t end);
 
 }  // namespace neap::emit

@@ -62,7 +62,7 @@ class Conventions(CliTest):
                 (("plan", "g.json", "more"), "the argument 'more' was not expected"),
                 (("plan", "g.json", "--board", "nano33ble"), "did you mean 'nano-33-ble'?"),
                 (("zoo", "mobilenetv1", "-o", "m.onnx"), "did you mean 'mobilenet-v1'?"),
-                (("plna", "g.json"), "did you mean 'plan'?"), (("xyzzy",), "'xyzzy' is neither a verb nor a file (see")):
+                (("plna", "g.json"), "did you mean 'plan'?"), (("hlp",), "did you mean 'help'?"), (("xyzzy",), "'xyzzy' is neither a verb nor a file (see")):
             errors = self.expect(USAGE, *words).stderr.decode()
             self.assertIn(message, errors)
             self.assertEqual(len(errors.splitlines()), 1)
