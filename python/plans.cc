@@ -169,6 +169,13 @@ Texts Check(const Plan& plan) {
   return ValueOrRaise(*std::move(violations));
 }
 
+void RequireFit(const Plan& plan) {
+  if (Status status = plan.Planned().RequireFit(); !status) {
+    status.error().file = plan.Given().source.path;
+    Raise(status.error());
+  }
+}
+
 nb::bytes WrittenModel(const Plan& plan) {
   std::optional<Result<std::string>> text;
   {
@@ -264,7 +271,8 @@ void BindPlans(nb::module_* module) {
       .def_prop_ro("file_order_arena_bytes",
                    [](const Plan& p) { return p.Planned().FileOrderArenaBytes(); })
       .def_prop_ro("total_arena_bytes", [](const Plan& p) { return p.Planned().TotalArenaBytes(); })
-      .def_prop_ro("fits", [](const Plan& p) { return p.Planned().fits; })
+      .def_prop_ro("fits", [](const Plan& p) { return p.Planned().Fits(); })
+      .def("require_fit", &RequireFit)
       .def_prop_ro("placed", [](const Plan& p) { return p.Planned().placed; })
       .def_prop_ro("kind", [](const Plan& p) { return std::string(p.Planned().Kind()); })
       .def_prop_ro("interrupted", [](const Plan& p) { return p.Planned().IsInterrupted(); })

@@ -201,7 +201,7 @@ int64_t neap_plan_total_arena_bytes(const neap_plan* plan) {
   return plan->planned.TotalArenaBytes().value_or(-1);
 }
 int neap_plan_fits(const neap_plan* plan) {
-  const auto& fits = plan->planned.fits;
+  const auto fits = plan->planned.Fits();
   return fits ? static_cast<int>(*fits) : -1;
 }
 const char* neap_plan_kind(const neap_plan* plan) { return plan->kind.c_str(); }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "neap/compile/headline.h"
@@ -41,13 +42,6 @@ void Attach(const Hooks& hooks, deliver::Request* request) {
   request->compile.limits.stop = hooks.stop;
   request->compile.limits.observer = hooks.observer;
   request->tiles_observer = hooks.tiles_observer;
-}
-
-std::optional<bool> FitsOf(const deliver::Delivery& delivery, const deliver::Request& request) {
-  using Fit = deliver::Verdict::Fit;
-  const Fit fit = deliver::VerdictOf(delivery.compiled, request.compile.place, request.budgets).fit;
-  if (fit == Fit::kUnknown) return std::nullopt;
-  return fit != Fit::kExceeds;
 }
 
 Status RequireModel(const Model& model, const plan::Plan& plan) {
@@ -96,6 +90,24 @@ Result<Model> ParseModel(std::shared_ptr<const std::vector<std::byte>> bytes,
   return ModelOf(formats::LoadBytes(std::move(bytes), name, load), load);
 }
 
+std::optional<bool> Planned::Fits() const {
+  using Fit = deliver::Verdict::Fit;
+  if (verdict.fit == Fit::kUnknown) return std::nullopt;
+  return verdict.fit != Fit::kExceeds;
+}
+
+Status Planned::RequireFit() const {
+  const std::optional<bool> fits = Fits();
+  if (fits == true) return {};
+  const std::string what = verdict.of_total ? "total arena" : placed ? "arena" : "peak";
+  if (!fits) {
+    return Fail(OverBudget("it is unknown whether the " + what + " fits: " + verdict.unknown));
+  }
+  return Fail(OverBudget("over budget: " + what + " required " +
+                         FormatBytes(verdict.required_bytes) + ", available " +
+                         FormatBytes(verdict.available_bytes)));
+}
+
 std::int64_t Planned::ArenaBytes() const {
   if (delivery) return compile::HeadlineBytes(delivery->compiled, placed);
   return placed ? plan::LargestEntry(plan).arena_bytes : PeakBytes();
@@ -137,7 +149,7 @@ Result<Planned> MakePlan(const Model& model, const deliver::Words& words, const 
   planned.plan = delivery->compiled.plan;
   planned.placed = request.compile.place;
   planned.budget_bytes = request.budgets.arena_bytes;
-  planned.fits = FitsOf(*delivery, request);
+  planned.verdict = deliver::VerdictOf(delivery->compiled, request.compile.place, request.budgets);
   planned.delivery = std::move(*delivery);
   // The caller's flag and functions may be gone when the plan is used.
   planned.delivery->options.limits.stop = nullptr;

@@ -19,6 +19,7 @@
 #include "neap/base/result.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/deliver.h"
+#include "neap/deliver/measure.h"
 #include "neap/deliver/options.h"
 #include "neap/execute/run.h"
 #include "neap/formats/formats.h"
@@ -52,8 +53,12 @@ struct Planned {
   bool placed = true;                         // false: an order without addresses
   std::optional<deliver::Delivery> delivery;  // of a plan that was made here
   std::optional<std::int64_t> budget_bytes;   // of the arena, for pictures
-  std::optional<bool> fits = true;            // within all budgets; nullopt: the need is unknown
+  deliver::Verdict verdict;                   // on the budgets of the options
 
+  // Whether the plan is within all budgets; nullopt: the need is unknown.
+  std::optional<bool> Fits() const;
+  // kOverBudget: the plan is not known to be within its budgets.
+  Status RequireFit() const;
   // The arena that the stock runtime allocates, if that is known, else that of the plan; of an
   // order alone the peak.
   std::int64_t ArenaBytes() const;

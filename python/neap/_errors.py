@@ -3,6 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
 
 class NeapError(Exception):
     """Why an operation failed. ``str()`` is one line: where, what was found, what was expected.
@@ -47,11 +53,16 @@ class MissingSizeError(BadInputError):
 
 
 class FileError(NeapError, OSError):
-    """The operating system reported an error."""
+    """The operating system reported an error, or a file exists that a call would replace. ``errno``
+    has the number of the error; None: it is not known."""
+
+
+class MissingPackageError(NeapError, ImportError):
+    """The call needs a Python package that is not installed."""
 
 
 class OverBudgetError(NeapError):
-    """The result exceeds the given memory."""
+    """The result exceeds the given memory: no model and no C is written."""
 
 
 class WrongPlanError(NeapError):
@@ -86,6 +97,41 @@ def _rebuild(kind: type[NeapError], text: str, message: str, file: str, operator
 def error_of(code: str, message: str, file: str, operator: str, tensor: str, hint: str, text: str) -> NeapError:
     """The exception for a diagnostic; called by the extension module."""
     return _rebuild(_KINDS.get(code, InternalError), text, message, file, operator, tensor, hint)
+
+
+@contextlib.contextmanager
+def file_errors(path: str) -> Iterator[None]:
+    """Reports errors of the operating system about ``path`` as FileError."""
+    try:
+        yield
+    except NeapError:
+        raise
+    except OSError as error:
+        raise _file_error(path, error.strerror or str(error), error.errno) from None
+
+
+def file_exists(path: str) -> FileError:
+    """The exception for a file that is not replaced."""
+    return _file_error(path, "exists already", errno.EEXIST, "force=True replaces it")
+
+
+def _file_error(path: str, message: str, number: int | None, hint: str = "") -> FileError:
+    text = f"{path}: {message}" + (f" ({hint})" if hint else "")
+    error = FileError(text, message=message, file=path, hint=hint)
+    error.errno = number
+    return error
+
+
+def required(module: str, what: str) -> Any:
+    """The module of another package that ``what`` needs; raises MissingPackageError."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        if error.name is not None and error.name.split(".")[0] != module:
+            raise  # a defect of that package's installation
+        message = f"{what} needs the package {module}, which is not installed"
+        hint = f"pip install {module}"
+        raise MissingPackageError(f"{message} ({hint})", message=message, hint=hint) from None
 
 
 def wrong_plan(violations: list[str], file: str) -> WrongPlanError:

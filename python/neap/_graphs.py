@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neap import _neap
-from neap._errors import UsageError
+from neap._errors import UsageError, required
 from neap._sizes import bytes_of
 
 if TYPE_CHECKING:
@@ -165,8 +165,7 @@ def place(
 
     Buffers that are live in one step share no byte. Deterministic. Imports numpy.
     """
-    import numpy as np
-
+    np = required("numpy", "neap.place")
     sizes = _integers(size, "size")
     alignments: Any = None
     if isinstance(alignment, int):

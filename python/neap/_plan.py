@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neap import _neap, _progress
-from neap._errors import UsageError, wrong_plan
+from neap._errors import OverBudgetError, UsageError, file_errors, file_exists, required, wrong_plan
 from neap._graphs import Fit, graph_fits
 from neap._models import ModelLike, Option, load, words
 from neap._sizes import bytes_of, bytes_text
@@ -178,10 +178,34 @@ class Plan:
         return self._plan.model_bytes()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Writes ``model_bytes()``, or for a path that ends in ``.json`` the plan. An existing file is
-        replaced only with ``force``; a file is written as a whole or not at all."""
+        """Writes ``model_bytes()``, or for a path that ends in ``.json`` the plan.
+
+        :param path: of a model it has the ending of the given model's format.
+        :param force: replaces an existing file, and writes the model of a plan that exceeds its budget.
+
+        A file is written as a whole or not at all. Raises OverBudgetError where ``fits`` is not True,
+        UsageError for the ending of another format, FileError.
+        """
         text = os.fspath(path)
-        _write(text, self.to_json().encode() if text.endswith(".json") else self.model_bytes(), force)
+        if text.endswith(".json"):
+            return _write(text, self.to_json().encode(), force)
+        ending = f".{self._model.format}"
+        # Graph JSON has no model file: model_bytes() explains it.
+        if ending in (".tflite", ".onnx") and not text.endswith(ending):
+            raise UsageError(f"{text}: neap writes the format of the input, {ending} (use a name that ends in {ending})",
+                             message=f"neap writes the format of the input, {ending}", file=text,
+                             hint=f"use a name that ends in {ending}")
+        self._require_fit(force)
+        _write(text, self.model_bytes(), force)
+
+    def _require_fit(self, force: bool) -> None:
+        if force:
+            return
+        try:
+            self._plan.require_fit()
+        except OverBudgetError as error:
+            hint = "force=True writes it"
+            raise OverBudgetError(f"{error} ({hint})", message=error.message, file=error.file, hint=hint) from None
 
     def to_json(self) -> str:
         """The plan as plan.json."""
@@ -194,17 +218,21 @@ class Plan:
         :param folder: created if it does not exist.
         :param prefix: of all names in C. Default: the name of the model.
         :param single_file: one .c file that contains the runtime.
+        :param force: replaces existing files, and writes a plan that exceeds its budget.
         :returns: the paths that were written.
 
-        The plan should be made with ``runtime="neap"``. Raises NeapError with the names of all
-        operators without a kernel; nothing is written then.
+        The plan may be of any runtime; ``runtime="neap"`` counts as the runtime of emitted C does.
+        Raises BadInputError with the types of all operators without a kernel, OverBudgetError where
+        ``fits`` is not True, and FileError. Nothing is written then.
         """
+        self._require_fit(force)
         files, _, _ = self._plan.emit_c(prefix, single_file)
         paths = {pathlib.Path(folder) / name: data for name, data in files.items()}
         for path in paths:
             _check_absent(os.fspath(path), force)
         for path, data in paths.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            with file_errors(os.fspath(path.parent)):
+                path.parent.mkdir(parents=True, exist_ok=True)
             _write(os.fspath(path), data, force)
         return [os.fspath(path) for path in paths]
 
@@ -223,8 +251,7 @@ class Plan:
         Raises WrongPlanError if the plan reads a byte that does not contain its tensor. Types that
         numpy lacks (bfloat16, int4) are arrays of uint8 with the tensor's bytes.
         """
-        import numpy as np
-
+        np = required("numpy", "Plan.run")
         given = dict(inputs)
         data: list[bytes] = []
         for info in self.inputs:
@@ -278,20 +305,21 @@ class Plan:
 
 def _check_absent(path: str, force: bool) -> None:
     if not force and os.path.lexists(path):
-        raise FileExistsError(f"{path}: the file exists (force=True replaces it)")
+        raise file_exists(path)
 
 
 def _write(path: str, data: bytes, force: bool) -> None:
     _check_absent(path, force)
     part = f"{path}.{os.getpid()}.part"
-    try:
-        with open(part, "xb") as file:
-            file.write(data)
-        os.replace(part, path)
-    except BaseException:
-        if os.path.exists(part):
-            os.remove(part)
-        raise
+    with file_errors(path):
+        try:
+            with open(part, "xb") as file:
+                file.write(data)
+            os.replace(part, path)
+        except BaseException:
+            if os.path.exists(part):
+                os.remove(part)
+            raise
 
 
 def _numpy_type(dtype: str, np: Any) -> Any | None:
@@ -354,6 +382,15 @@ def plan(
         return Plan(_neap.make_plan(read, given, call), read)
 
 
+def _dims_of(plan_json: str) -> dict[str, int]:
+    """The dimensions with which the plan was made; {}: the text is no plan, which its reader reports."""
+    try:
+        return {key: int(value) for key, value in
+                (binding.split("=", 1) for binding in json.loads(plan_json).get("dims", []))}
+    except (AttributeError, TypeError, ValueError):
+        return {}
+
+
 def read_plan(model: ModelLike, plan_json: str | os.PathLike[str], *, dims: Mapping[str, int] | None = None,
               name: str | None = None) -> Plan:
     """The plan in ``plan_json``, a path or the text of a plan.json, for the model that it was made of.
@@ -362,10 +399,11 @@ def read_plan(model: ModelLike, plan_json: str | os.PathLike[str], *, dims: Mapp
     """
     text = os.fspath(plan_json)
     if not text.lstrip().startswith("{"):
-        text = pathlib.Path(text).read_text(encoding="utf-8")
+        with file_errors(text):
+            data = pathlib.Path(text).read_bytes()
+        text = data.decode("utf-8", "replace")  # what is not JSON is refused below
     if dims is None:
-        dims = {key: int(value) for key, value in
-                (binding.split("=", 1) for binding in json.loads(text).get("dims", []))}
+        dims = _dims_of(text)
     read = load(model, dims, name)
     return Plan(_neap.parse_plan(read, text), read)
 

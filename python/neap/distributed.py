@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import importlib
 import os
 import pathlib
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import neap
-from neap._errors import NeapError, UsageError
+from neap._errors import NeapError, UsageError, required
 from neap._models import Option
 from neap.store import Store, key_of
 
@@ -54,8 +53,7 @@ class _Work:
 
 def _work_of(item: Item, request: dict[str, Any]) -> _Work:
     if isinstance(item, tuple):
-        import numpy as np
-
+        np = required("numpy", "a graph of plan_many")
         try:
             sizes, edges = (np.ascontiguousarray(np.asarray(part, dtype=np.int64)) for part in item)
         except (TypeError, ValueError) as error:
@@ -80,8 +78,7 @@ def _answer(work: _Work, options: dict[str, Option]) -> dict[str, Any]:
         if work.error is not None:
             return asdict(Answer(None, None, None, False, work.error))
         if work.graph is not None:
-            import numpy as np
-
+            np = required("numpy", "a graph of plan_many")
             sizes, edges = (np.frombuffer(part, np.int64) for part in work.graph)
             peak = neap.peak(sizes, edges.reshape(-1, 2), max_states=int(str(options.get("max_states") or 0)))
             return asdict(Answer(peak.bytes, peak.lower_bound_bytes, None, peak.optimal, None))
@@ -138,7 +135,7 @@ def _local(chunks: _Chunks, options: dict[str, Option], workers: int | None, ret
 
 
 def _dask(chunks: _Chunks, options: dict[str, Option], client: Any, retries: int) -> _Results:
-    distributed: Any = importlib.import_module("distributed")
+    distributed: Any = required("distributed", "engine='dask'")
     client = client or distributed.get_client()
     futures = client.map(_answers, chunks, options=options, retries=retries, pure=False)
     at = {future.key: index for index, future in enumerate(futures)}
@@ -147,7 +144,7 @@ def _dask(chunks: _Chunks, options: dict[str, Option], client: Any, retries: int
 
 
 def _ray(chunks: _Chunks, options: dict[str, Option], retries: int) -> _Results:
-    ray: Any = importlib.import_module("ray")
+    ray: Any = required("ray", "engine='ray'")
     remote = ray.remote(max_retries=retries)(_answers)
     waiting = {remote.remote(chunk, options): at for at, chunk in enumerate(chunks)}
     while waiting:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from neap._errors import UsageError
+from neap._errors import UsageError, required
 from neap._models import ModelLike, load
 from neap._plan import Plan, plan
 
@@ -21,8 +21,7 @@ def optimised(model: ModelLike, *, name: str | None = None) -> bytes:
 
     :param model: an .onnx model as for ``neap.plan``.
     """
-    import onnxruntime as ort
-
+    ort = required("onnxruntime", "neap.onnxruntime")
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.log_severity_level = 3
@@ -51,8 +50,7 @@ def session(
 
     ONNX Runtime runs `Shape` and `Size` as soon as they are ready, whatever the plan.
     """
-    import onnxruntime as ort
-
+    ort = required("onnxruntime", "neap.onnxruntime")
     if not isinstance(model, Plan):
         model = plan(optimised(model, name=name), runtime="onnxruntime", dims=dims, name=name or "model.onnx", **options)
     settings = ort.SessionOptions()

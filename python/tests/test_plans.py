@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of models: members, files, runs, errors, interrupts, progress."""
 
+import errno
 import json
 import os
 import pathlib
 import pickle
 import signal
+import sys
 import threading
 import time
 
@@ -59,7 +61,6 @@ def test_options(vww):
 
 def test_the_command_line_makes_the_same_plan(vww, tmp_path):
     import subprocess
-    import sys
 
     path = tmp_path / "vww.tflite"
     path.write_bytes(vww)
@@ -87,8 +88,13 @@ def test_save_and_read(vww, branches, tmp_path):
     plan.save(tmp_path / "plan.json")
     assert (tmp_path / "small.tflite").read_bytes() == plan.model_bytes()
     assert (tmp_path / "plan.json").read_text() == plan.to_json()
-    with pytest.raises(FileExistsError):
+    with pytest.raises(neap.FileError) as error:
         plan.save(tmp_path / "plan.json")
+    assert error.value.errno == errno.EEXIST and "force=True replaces it" in str(error.value)
+    with pytest.raises(neap.FileError, match="No such file"):
+        plan.save(tmp_path / "absent" / "plan.json")
+    with pytest.raises(neap.FileError):
+        neap.read_plan(vww, tmp_path / "absent.json")
     plan.save(tmp_path / "plan.json", force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.json", "small.tflite"]
     for text in (tmp_path / "plan.json", plan.to_json()):
@@ -100,6 +106,32 @@ def test_save_and_read(vww, branches, tmp_path):
         read.model_bytes()
     with pytest.raises(neap.BadInputError):
         neap.read_plan(branches, plan.to_json())
+
+
+def test_save_refuses_what_the_command_line_refuses(vww, swiftnet, tmp_path):
+    over = neap.plan(vww, budget_activations="10KiB")
+    assert over.fits is False
+    for write in (lambda: over.save(tmp_path / "never.tflite"), lambda: over.to_c(tmp_path / "never")):
+        with pytest.raises(neap.OverBudgetError, match="over budget: arena required .* available 10,240 B"):
+            write()
+    assert list(tmp_path.iterdir()) == []
+    over.save(tmp_path / "never.json")
+    over.save(tmp_path / "never.tflite", force=True)
+    assert (tmp_path / "never.tflite").read_bytes() == over.model_bytes()
+    for plan, names in ((neap.plan(vww), ("x.onnx", "x.txt", "x")), (neap.plan(swiftnet), ("x.tflite",))):
+        for name in names:
+            with pytest.raises(neap.UsageError, match="neap writes the format of the input, [.]"):
+                plan.save(tmp_path / name, force=True)
+            assert not (tmp_path / name).exists()
+
+
+def test_a_missing_package_is_named(ds_cnn, monkeypatch):
+    plan = neap.plan(ds_cnn)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    for call in (lambda: plan.run({}), lambda: neap.place([0], [1], [1])):
+        with pytest.raises(neap.MissingPackageError, match="needs the package numpy.*pip install numpy") as error:
+            call()
+        assert isinstance(error.value, ImportError)
 
 
 def test_a_wrong_plan_is_found(branches):
@@ -150,7 +182,7 @@ def test_emitted_c(ds_cnn, tmp_path):
     plan = neap.plan(ds_cnn, runtime="neap", name="kws.tflite")
     written = plan.to_c(tmp_path / "kws", single_file=True)
     assert sorted(os.path.basename(path) for path in written) == ["kws.c", "kws.h"]
-    with pytest.raises(FileExistsError):
+    with pytest.raises(neap.FileError, match="exists"):
         plan.to_c(tmp_path / "kws", single_file=True)
     with pytest.raises(neap.UsageError, match="prefix"):
         plan.to_c(tmp_path / "other", prefix="9 lives")
