@@ -42,9 +42,12 @@ constexpr const char* kEmitFooter =
     "  neap emit model.tflite -o net --plan plan.json     the plan of neap plan\n"
     "\n"
     "FOLDER gets PREFIX.h, PREFIX.c and the files of neap_rt that they use. Operators must have\n"
-    "8-bit tensors. The plan is checked before anything is written.\n"
-    "Exit: 0 done, 1 bad input or operators without a kernel (all are named), 2 usage, 3 over "
-    "budget.\n";
+    "8-bit tensors (docs/reference/emitted-c.md lists them). The plan is checked before anything "
+    "is\n"
+    "written. If an operator has no kernel, the error counts such operators by type; --json "
+    "prints\n"
+    "all of them.\n"
+    "Exit: 0 done, 1 bad input or operators without a kernel, 2 usage, 3 over budget.\n";
 
 struct EmitOptions {
   ModelOptions model;
@@ -122,17 +125,23 @@ std::string UntriedOptions(const EmitOptions& options) {
 std::string ReportText(const EmitOptions& options, const PlannedForC& planned,
                        const emit::Emitted& emitted) {
   std::string files;
+  std::size_t runtime = 0;
   for (const emit::File& file : emitted.files) {
-    files += files.empty() ? "" : ", ";
-    files += file.name;
+    if (file.name.starts_with("neap_rt/")) {
+      ++runtime;
+    } else {
+      files += (files.empty() ? "" : ", ") + file.name;
+    }
   }
+  if (runtime > 0) files += fmt::format(", neap_rt/ ({} files)", runtime);
   const plan::EntryPlan& entry = planned.plan.entries[0];
   const bool streamed = entry.stream.has_value();
   return fmt::format("Arena {} B, stack {} B.\n", FormatCount(emitted.arena_bytes),
                      FormatCount(emitted.stack_bytes)) +
          fmt::format("{}; input {}.\n", streamed ? "Streamed" : "Tensors as a whole",
                      streamed ? plan::NameOf(entry.stream->input) : "resident") +
-         fmt::format("Written to {}: {}\n", report::Printable(options.folder), files);
+         fmt::format("Wrote {} files to {}:\n  {}\n", emitted.files.size(),
+                     report::Printable(options.folder, 4096), files);
 }
 
 std::string ReportJson(const EmitOptions& options, const PlannedForC& planned,
@@ -156,6 +165,31 @@ std::string ReportJson(const EmitOptions& options, const PlannedForC& planned,
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+// What a user does about operators without a kernel.
+std::string RefusedHint(const EmitOptions& options, formats::Format format) {
+  std::string hint =
+      format == formats::Format::kTflite ? "" : "convert it to a .tflite of 8 bits; ";
+  hint += "docs/reference/emitted-c.md lists the operators";
+  return hint + (options.output.json ? "" : "; --json lists what is refused");
+}
+
+std::string RefusedJson(const EmitOptions& options, const PlannedForC& planned,
+                        const std::vector<emit::Refusal>& refusals) {
+  nlohmann::ordered_json out;
+  out["schema_version"] = report::kReportVersion;
+  out["model"] = BaseName(options.model.input);
+  out["model_sha256"] = planned.source.sha256;
+  out["refused"] = nlohmann::ordered_json::array();
+  for (const emit::Refusal& refusal : refusals) {
+    nlohmann::ordered_json one;
+    one["operator"] = refusal.op.valid() ? nlohmann::ordered_json(refusal.op.value()) : nullptr;
+    one["type"] = refusal.op.valid() ? nlohmann::ordered_json(refusal.type) : nullptr;
+    one["reason"] = refusal.reason;
+    out["refused"].push_back(std::move(one));
+  }
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 Result<int> Emit(const EmitOptions& options) {
   formats::LoadOptions load;
   load.weights = true;
@@ -169,11 +203,16 @@ Result<int> Emit(const EmitOptions& options) {
   emitting.binary_weights = options.weights == "bin";
   emitting.kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
   emitting.budget_bytes = options.model.words.budget_bytes;
-  auto emitted = emit::Emit(planned.source.graph, planned.plan, emitting);
+  std::vector<emit::Refusal> refusals;
+  auto emitted = emit::Emit(planned.source.graph, planned.plan, emitting, &refusals);
   if (!emitted) {
+    if (options.output.json && !refusals.empty()) {
+      NEAP_CHECK_OK(Print(stdout, RefusedJson(options, planned, refusals)));
+    }
     Diagnostic diagnostic = std::move(emitted).error();
     diagnostic.file = options.model.input;
     if (diagnostic.code == ErrorCode::kOverBudget) diagnostic.hint = UntriedOptions(options);
+    if (!refusals.empty()) diagnostic.hint = RefusedHint(options, planned.source.format);
     return Fail(std::move(diagnostic));
   }
   NEAP_CHECK_OK(WriteFiles(options, emitted->files));

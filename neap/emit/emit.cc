@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
 #include "neap/emit/runtime_files.h"
@@ -88,6 +91,30 @@ std::optional<Found> FindStreamed(const plan::EntryPlan& entry, const Subgraph& 
   return std::nullopt;
 }
 
+// "12 of 20 operators cannot be emitted as C: Conv (5), Add (2), ...; the first is #0 'Conv' ...".
+std::string RefusalText(const Refusals& refusals, std::size_t num_operators) {
+  constexpr std::size_t kMaxTypes = 6;
+  std::map<std::string, std::int64_t> counts;
+  std::set<graph::OpId> ops;
+  for (const Refusal& refusal : refusals) {
+    if (refusal.op.valid() && ops.insert(refusal.op).second) ++counts[refusal.type];
+  }
+  if (ops.empty()) return "cannot be emitted as C: " + refusals.front().reason;
+  std::vector<std::pair<std::string, std::int64_t>> types(counts.begin(), counts.end());
+  std::stable_sort(types.begin(), types.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = FormatCount(static_cast<std::int64_t>(ops.size())) + " of " +
+                     FormatCount(static_cast<std::int64_t>(num_operators)) +
+                     " operators cannot be emitted as C: ";
+  for (std::size_t i = 0; i < types.size() && i < kMaxTypes; ++i) {
+    text += (i == 0 ? "" : ", ") + types[i].first + " (" + FormatCount(types[i].second) + ")";
+  }
+  if (types.size() > kMaxTypes) {
+    text += " and " + std::to_string(types.size() - kMaxTypes) + " more types";
+  }
+  return text + "; the first is " + refusals.front().reason;
+}
+
 class Emitter {
  public:
   Emitter(const graph::Graph& graph, const plan::Plan& plan, const Options& options)
@@ -96,6 +123,9 @@ class Emitter {
         subgraph_(graph.subgraphs[entry_.subgraph]),
         options_(options),
         lowering_(subgraph_, options.prefix, options.kernels) {}
+
+  // Of an Emit() that failed.
+  Refusals TakeRefusals() { return std::move(refusals_); }
 
   Result<Emitted> Emit() {
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
@@ -107,8 +137,8 @@ class Emitter {
                                                    : entry_.memory_bytes;
     NEAP_CHECK_OK(PlaceExtra());
     if (options_.budget_bytes && extra_.arena_bytes > *options_.budget_bytes) {
-      return Fail(OverBudget("the arena needs " + std::to_string(extra_.arena_bytes) +
-                             " B, the budget is " + std::to_string(*options_.budget_bytes) + " B"));
+      return Fail(OverBudget("over budget: arena required " + FormatBytes(extra_.arena_bytes) +
+                             ", available " + FormatBytes(*options_.budget_bytes)));
     }
     NEAP_TRY(auto files, Write());
     return Emitted{std::move(files), extra_.arena_bytes, StackBytes(program_)};
@@ -167,16 +197,21 @@ class Emitter {
   }
 
   void Refuse(TensorId tensor, const std::string& what) {
-    refusals_.push_back("tensor " + graph::Describe(tensor, subgraph_.tensors[tensor]) + " " +
-                        what);
+    refusals_.push_back(
+        {{}, "", "tensor " + graph::Describe(tensor, subgraph_.tensors[tensor]) + " " + what});
   }
 
-  Status Refused() const {
+  Status Refused() {
     if (refusals_.empty()) return {};
-    std::string message = "cannot be emitted: ";
-    for (std::size_t i = 0; i < refusals_.size(); ++i)
-      message += (i == 0 ? "" : "; ") + refusals_[i];
-    return Fail(BadInput(message));
+    // Operators by index, then tensors. A streamed operator may be refused once for each segment.
+    const auto rank = [](const Refusal& refusal) {
+      return refusal.op.valid() ? refusal.op.value() : std::numeric_limits<std::int32_t>::max();
+    };
+    std::stable_sort(refusals_.begin(), refusals_.end(),
+                     [&](const Refusal& a, const Refusal& b) { return rank(a) < rank(b); });
+    const auto is_same = [](const Refusal& a, const Refusal& b) { return a.reason == b.reason; };
+    refusals_.erase(std::unique(refusals_.begin(), refusals_.end(), is_same), refusals_.end());
+    return Fail(BadInput(RefusalText(refusals_, subgraph_.ops.size())));
   }
 
   // Scratch in gaps between the tensors where it fits, then the state of steps.
@@ -229,7 +264,8 @@ class Emitter {
 
 }  // namespace
 
-Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options) {
+Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options,
+                     std::vector<Refusal>* refusals) {
   if (!IsPrefix(options.prefix)) {
     return Fail(UsageError("the prefix is not a C identifier of lower-case letters and digits"));
   }
@@ -237,7 +273,10 @@ Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Op
                         "cannot be emitted: a model with several entry subgraphs"));
   NEAP_CHECK_OK(
       Require(plan.entries[0].arena_bytes > 0, "cannot be emitted: a plan without addresses"));
-  return Emitter(graph, plan, options).Emit();
+  Emitter emitter(graph, plan, options);
+  auto emitted = emitter.Emit();
+  if (refusals != nullptr) *refusals = emitter.TakeRefusals();
+  return emitted;
 }
 
 }  // namespace neap::emit

@@ -53,6 +53,13 @@ struct Emitted {
   std::int64_t stack_bytes = 0;  // of the compiler that the header names
 };
 
+// Why a part of the network cannot be emitted.
+struct Refusal {
+  graph::OpId op;      // in the main graph; invalid: an input, an output or a tensor of it
+  std::string type;    // of the operator; "" of others
+  std::string reason;  // with the operator or the tensor: "#3 'CONV_2D' has no kernel in neap_rt"
+};
+
 // A valid prefix from the file name of a model: its stem in lower case, other characters than
 // letters and digits as '_'.
 std::string PrefixOf(const std::string& path);
@@ -61,8 +68,10 @@ bool IsPrefix(const std::string& prefix);
 
 // The code for the main entry of `plan`, which places the operators of `graph`: the model with all
 // edits of the plan, read with its weights. Fails before anything is emitted: kBadInput with a
-// message that names every operator without a kernel and every overlap that the kernels of neap_rt
-// do not permit; kOverBudget. O(weights + boxes of the plan).
-Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options);
+// message that counts the refused operators by type, and names the first one; kOverBudget.
+// *refusals, if given: every operator without a kernel, by index, and every overlap that the
+// kernels of neap_rt do not permit. O(weights + boxes of the plan).
+Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options,
+                     std::vector<Refusal>* refusals = nullptr);
 
 }  // namespace neap::emit

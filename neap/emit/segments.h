@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/emit/emit.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/program.h"
 #include "neap/plan/plan.h"
 
 namespace neap::emit {
 
-// What cannot be emitted, a line each: operators without a kernel, overlaps that kernels of neap_rt
-// do not permit.
-using Refusals = std::vector<std::string>;
+using Refusals = std::vector<Refusal>;
 
 // Segments of an entry whose tensors are placed as a whole, and of a streamed one. Operators that
 // cannot be emitted are added to *refusals, and the rest is lowered all the same.
@@ -24,7 +23,7 @@ Result<std::vector<Segment>> WholeSegments(const plan::EntryPlan& entry, Lowerin
 Result<std::vector<Segment>> StreamedSegments(const plan::EntryPlan& entry, Lowering* lowering,
                                               Refusals* refusals);
 
-// The calls of operator `id`; on failure none, and a line in *refusals.
+// The calls of operator `id`; on failure none, and an element in *refusals.
 std::vector<Call> LowerOrRefuse(Lowering* lowering, graph::OpId id, bool boxed, Refusals* refusals);
 
 }  // namespace neap::emit

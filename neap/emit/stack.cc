@@ -92,7 +92,7 @@ std::int64_t StackBytes(const Program& program) {
 
 std::string StackMacros(const Program& program, const std::string& upper) {
   return "/* The most stack of a run, compiled with arm-none-eabi-gcc 12.2, -O2, for Cortex-M4. "
-         "Without\n * that of a row function and of interrupts. */\n#define " +
+         "Add\n * that of the caller, start-up code, interrupts and a row function. */\n#define " +
          upper + "_STACK_BYTES " + std::to_string(StackBytes(program)) + "\n";
 }
 

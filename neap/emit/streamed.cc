@@ -243,9 +243,15 @@ class Streamed {
   }
 
   void Refuse(const StreamOp& step, const std::string& what) {
-    refusals_.push_back(step.op.valid()
-                            ? graph::Describe(step.op, subgraph_.ops[step.op]) + " " + what
-                            : graph::Describe(step.fed, subgraph_.tensors[step.fed]) + " " + what);
+    if (step.op.valid()) {
+      const graph::Op& op = subgraph_.ops[step.op];
+      refusals_.push_back({step.op, op.type, graph::Describe(step.op, op) + " " + what});
+    } else {
+      refusals_.push_back(
+          {{},
+           "",
+           "tensor " + graph::Describe(step.fed, subgraph_.tensors[step.fed]) + " " + what});
+    }
   }
 
   const plan::Stream& stream_;

@@ -20,7 +20,7 @@ std::vector<Call> LowerOrRefuse(Lowering* lowering, OpId id, bool boxed, Refusal
   const graph::Op& op = lowering->subgraph().ops[id];
   auto calls = Lower(*lowering, Subject{op, id, boxed});
   if (!calls) {
-    refusals->push_back(graph::Describe(id, op) + " " + calls.error().message);
+    refusals->push_back({id, op.type, graph::Describe(id, op) + " " + calls.error().message});
     return {};
   }
   for (Call& call : *calls) call.comment = graph::Describe(id, op);
@@ -101,8 +101,10 @@ class Whole {
       (from == nullptr ? from : to) = &placed;
     }
     if (from == nullptr || to == nullptr) {
-      refusals_.push_back(graph::Describe(tensor, subgraph_.tensors[tensor]) +
-                          " is moved and has not two addresses");
+      refusals_.push_back({{},
+                           "",
+                           "tensor " + graph::Describe(tensor, subgraph_.tensors[tensor]) +
+                               " is moved and has not two addresses"});
       return;
     }
     if (segments_.empty() || !segments_.back().calls.empty()) segments_.emplace_back();
@@ -145,9 +147,10 @@ class Whole {
       const bool here =
           overlap.subgraph == entry_.subgraph && overlap.slot == static_cast<std::int32_t>(slot);
       if (!here || IsPermitted(subgraph_, op, overlap)) continue;
-      refusals_.push_back(graph::Describe(id, op) + " overlaps " +
-                          graph::Describe(overlap.input, subgraph_.tensors[overlap.input]) +
-                          " further than the kernels of neap_rt permit");
+      refusals_.push_back({id, op.type,
+                           graph::Describe(id, op) + " overlaps " +
+                               graph::Describe(overlap.input, subgraph_.tensors[overlap.input]) +
+                               " further than the kernels of neap_rt permit"});
       return;
     }
   }

@@ -91,6 +91,11 @@ std::string MemoriesText(const plan::Plan& planned, const std::string& prefix) {
   return out;
 }
 
+std::string TargetText(const target::Target& target) {
+  const bool is_named = target.kernels != target::Kernels::kReference;
+  return std::string(target.title) + (is_named ? "" : ", reference kernels");
+}
+
 std::string ShimText(const PlanReport& report, const std::string& prefix) {
   const compile::Compiled& compiled = *report.compiled;
   const bool moves_or_memories = compiled.offsets.empty() && !compiled.plan.memories.empty();
@@ -100,10 +105,12 @@ std::string ShimText(const PlanReport& report, const std::string& prefix) {
                        InComment(PrintableScratch(compiled.unknown_kernels)));
   }
   std::string out =
-      "/* For tflite::NonPersistentMemoryPlannerShim, with TFLM's reference kernels: "
-      "buffer_count,\n"
-      "   then an offset for each AddBuffer call (tensors of all subgraphs by index, then "
-      "scratch).\n"
+      "/* For tflite::NonPersistentMemoryPlannerShim, with the kernels of " +
+      TargetText(*compiled.plan.target) +
+      ":\n"
+      "   buffer_count, then an offset for each AddBuffer call (tensors of all subgraphs by "
+      "index,\n"
+      "   then scratch).\n"
       "     static const int32_t plan[] = " +
       prefix +
       "_BUFFER_PLAN;\n"
@@ -111,18 +118,13 @@ std::string ShimText(const PlanReport& report, const std::string& prefix) {
       "         reinterpret_cast<const tflite::BufferPlan*>(plan));\n"
       "   It rejects a model that contains an offline memory plan: write the model with "
       "--no-memory-plan.\n"
-      "   It reserves no memory: reserve " +
-      prefix + "_ARENA_BYTES for it. */\n";
+      "   The shim reserves no memory: pass TFLM a non-persistent arena of " +
+      prefix + "_ARENA_BYTES. */\n";
   out += fmt::format("#define {}_BUFFERS {}\n", prefix, compiled.buffer_offsets.size());
   out += fmt::format("#define {}_BUFFER_PLAN {{ {}", prefix, compiled.buffer_offsets.size());
   for (const std::int64_t offset : compiled.buffer_offsets)
     out += fmt::format(", \\\n  {}", offset);
   return out + " }\n";
-}
-
-std::string TargetText(const target::Target& target) {
-  const bool is_named = target.kernels != target::Kernels::kReference;
-  return std::string(target.title) + (is_named ? "" : ", reference kernels");
 }
 
 }  // namespace
@@ -140,7 +142,7 @@ std::string CHeader(const PlanReport& report, const std::string& path) {
   if (compiled.unknown_kernels.empty()) {
     out += Define(prefix, "ARENA_BYTES",
                   stock ? compiled.delivered_arena_bytes : plan::LargestEntry(planned).arena_bytes,
-                  stock ? "activations, as TFLM allocates them" : "activations");
+                  stock ? "activations alone, as TFLM allocates them" : "activations");
   } else {
     out += fmt::format("/* The arena size is unknown: {}. */\n",
                        InComment(PrintableScratch(compiled.unknown_kernels)));
@@ -151,7 +153,7 @@ std::string CHeader(const PlanReport& report, const std::string& path) {
   if (const compile::TflmTotal* total = TotalOf(compiled); total != nullptr) {
     if (total->missing.empty()) {
       out += Define(prefix, "TENSOR_ARENA_BYTES", total->total_arena_bytes,
-                    "TFLM's total arena (kTensorArenaSize): " + TargetText(*total->target));
+                    "tensor_arena[], TFLM's total arena: " + TargetText(*total->target));
     } else {
       out += fmt::format("/* TFLM's total arena is unknown: {}. */\n", InComment(total->missing));
     }

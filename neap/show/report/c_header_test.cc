@@ -56,11 +56,19 @@ TEST_F(CHeaderTest, TflmHasItsTotalArenaAndThePlanOfTheShim) {
   compiled_.totals = {{&target::DefaultTarget(), 2000, 303056, ""}};
   compiled_.buffer_offsets = {0, 150528, 16};
   const std::string header = Header();
-  EXPECT_THAT(header, HasSubstr("#define NET_1_ARENA_BYTES 301056 /* activations, as TFLM"));
+  EXPECT_THAT(header, HasSubstr("#define NET_1_ARENA_BYTES 301056 /* activations alone, as TFLM"));
   EXPECT_THAT(header, HasSubstr("#define NET_1_TENSOR_ARENA_BYTES 303056 "));
   EXPECT_THAT(header,
               HasSubstr("#define NET_1_BUFFERS 3\n"
                         "#define NET_1_BUFFER_PLAN { 3, \\\n  0, \\\n  150528, \\\n  16 }\n"));
+  EXPECT_THAT(header, HasSubstr("Shim, with the kernels of Cortex-M, reference kernels:\n"));
+  EXPECT_THAT(header, HasSubstr(" /* tensor_arena[], TFLM's total arena: Cortex-M, reference"));
+  const target::Target* const cmsis_nn = target::TargetNamed("cortex-m4+cmsis-nn");
+  compiled_.plan.target = cmsis_nn;
+  compiled_.totals[0].target = cmsis_nn;
+  const std::string optimised = Header();
+  EXPECT_THAT(optimised, HasSubstr("Shim, with the kernels of Cortex-M4, CMSIS-NN:\n"));
+  EXPECT_THAT(optimised, Not(HasSubstr("reference kernels")));
   compiled_.unknown_kernels = {{"#1 'MY_OP' */", ""}};
   compiled_.totals[0].missing = "a reason";
   const std::string incomplete = Header();
