@@ -222,7 +222,29 @@ class BatchSession {
       return Fail(std::move(error));
     }
     task_.manifest = manifest_.Number();
-    return {};
+    return CheckIsText();
+  }
+
+  // A model in place of the manifest would have an error for every line feed among its bytes. The
+  // bytes are not consumed; those of a pipe cannot be looked at.
+  Status CheckIsText() {
+    char head[256] = {};
+    const ssize_t size = ::pread(task_.manifest, head, sizeof(head), 0);
+    if (size <= 0) return {};
+    const std::string_view text(head, static_cast<std::size_t>(size));
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const bool binary = std::any_of(line.begin(), line.end(), [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte < ' ' && c != '\t' && c != '\r';
+    });
+    const std::string& name = task_.manifest_name;
+    const bool model = text.substr(0, 8).ends_with("TFL3") || name.ends_with(".onnx");
+    if (!binary) return {};
+    Diagnostic error = BadInput(model ? "is a model, not a list of models"
+                                      : "is binary, expected one JSON object per line");
+    error.file = name;
+    error.hint = R"(write a line {"path": "model.tflite"} for each model)";
+    return Fail(std::move(error));
   }
 
   Status OpenAnswers() {

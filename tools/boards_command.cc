@@ -37,7 +37,9 @@ constexpr const char* kBoardsFooter =
     "  neap boards model.tflite\n"
     "  neap boards model.tflite --reserve 32KiB --json | jq -r '.boards[] | select(.fits).name'\n"
     "\n"
-    "RAM and flash are those of public board definitions (docs/reference/boards.md).\n"
+    "RAM and flash are those of public board definitions. docs/reference/boards.md has them with "
+    "the\n"
+    "boards' full names.\n"
     "Exit: 0 done, also where no board fits; 1 bad input or failure; 2 usage.\n";
 
 // Emitted C streams tensors that TFLM allocates as a whole.
@@ -99,14 +101,16 @@ std::string CodeText(const std::optional<report::CodeNeed>& code,
 }
 
 std::string AnswersText(const std::vector<BoardAnswer>& answers, std::int64_t reserve_bytes) {
-  std::string out =
-      fmt::format("Total arena beside RAM less {} for stack and other data (--reserve):\n\n",
-                  KiB(reserve_bytes));
+  std::string out = fmt::format(
+      "Total arena on each board, with the scratch of its kernels (CMSIS-NN or ESP-NN).\n"
+      "RAM for arena: RAM of the board less {} for stack and other data (--reserve).\n\n"
+      "  {:<20} {:>13}  answer\n",
+      KiB(reserve_bytes), "board", "RAM for arena");
   std::size_t yes = 0;
   for (const BoardAnswer& answer : answers) {
     yes += answer.IsYes() ? 1 : 0;
-    out += fmt::format("  {:<20} {:>11}  {}\n", answer.board->name, KiB(answer.budget_bytes),
-                       AnswerText(answer));
+    out += Hanging(fmt::format("  {:<20} {:>13}  ", answer.board->name, KiB(answer.budget_bytes)),
+                   AnswerText(answer));
   }
   return out + fmt::format("\nFits on {} of {} boards.\n", yes, answers.size());
 }
@@ -149,11 +153,11 @@ Json AnswerJson(const BoardAnswer& answer, const std::optional<report::CodeNeed>
 }
 
 std::string BoardsTable() {
-  std::string out;
+  std::string out =
+      fmt::format("  {:<20} {:>10}  {:>10}  {:<18}  chip\n", "board", "RAM", "flash", "target");
   for (const target::Board& board : target::Boards()) {
-    out += fmt::format("  {:<20} {:>11} RAM {:>12} flash  {:<20} {} ({})\n", board.name,
-                       KiB(board.ram_bytes), KiB(board.flash_bytes), board.target, board.title,
-                       board.chip);
+    out += fmt::format("  {:<20} {:>10}  {:>10}  {:<18}  {}\n", board.name, KiB(board.ram_bytes),
+                       KiB(board.flash_bytes), board.target, board.chip);
   }
   return out;
 }

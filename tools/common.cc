@@ -49,7 +49,7 @@ bool LocaleIsUtf8() {
   return false;
 }
 
-constexpr std::size_t kHelpColumns = 100;
+constexpr std::size_t kColumns = 100;  // of help and reports
 
 // `text` in lines of at most `most` characters, broken at spaces.
 std::string Wrapped(const std::string& text, std::size_t most) {
@@ -73,13 +73,15 @@ std::string Wrapped(const std::string& text, std::size_t most) {
 class WrappedHelp : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override {
-    return Wrapped(CLI::Formatter::make_option_desc(option), kHelpColumns - get_column_width());
+    return Wrapped(CLI::Formatter::make_option_desc(option), kColumns - get_column_width());
   }
 
   // A long list of values continues on the next line.
   std::string make_option_opts(const CLI::Option* option) const override {
     constexpr std::size_t kMostColumns = 80;
-    std::string text = CLI::Formatter::make_option_opts(option);
+    // Of the library's text only the value: a description states what an option requires.
+    std::string text = option->get_option_text();
+    if (!text.empty()) text.insert(0, " ");
     const std::size_t at =
         text.size() > kMostColumns ? text.rfind('|', kMostColumns) : std::string::npos;
     if (at != std::string::npos) text.insert(at + 1, "\n      ");
@@ -285,6 +287,17 @@ Status Print(std::FILE* stream, std::string_view text) {
     return {};
   }
   return Fail(IoError(std::string("cannot write to standard output: ") + std::strerror(errno)));
+}
+
+std::string Hanging(const std::string& head, const std::string& text) {
+  constexpr std::size_t kMinText = 20;  // columns of the text behind a wide head
+  const std::string margin(head.size(), ' ');
+  std::string out = head;
+  for (const char c : Wrapped(text, kColumns - std::min(head.size(), kColumns - kMinText))) {
+    out += c;
+    if (c == '\n') out += margin;
+  }
+  return out + "\n";
 }
 
 const std::atomic<bool>* StopOnInterrupt() {

@@ -118,6 +118,10 @@ std::string BaseName(const std::string& path);
 // Writes all of `text` or fails.
 Status Print(std::FILE* stream, std::string_view text);
 
+// `head`, and behind it `text` in lines of at most 100 columns, whose continuations begin where the
+// text does. ASCII; ends with a newline.
+std::string Hanging(const std::string& head, const std::string& text);
+
 class Stopwatch {
  public:
   double Seconds() const {

@@ -198,12 +198,13 @@ std::string FrontText(const formats::SourceModel& source, const cascade::SearchO
                      "MACs", "cycles", "tiles");
   for (const cascade::Proposal& point : outcome.front) {
     const auto lines = RegionsText(point);
-    out += fmt::format("  {:>12}  {:>12}  {:>8.3f}  {:>14}  {:>6}  {}\n", ArenaText(point),
-                       point.total_arena_bytes < 0 ? "-" : FormatCount(point.total_arena_bytes),
-                       Ratio(point.macs, outcome.macs), FormatCount(point.cycles), point.tiles,
-                       lines.empty() ? "no tiles" : lines.front());
+    const std::string head =
+        fmt::format("  {:>12}  {:>12}  {:>8.3f}  {:>14}  {:>6}  ", ArenaText(point),
+                    point.total_arena_bytes < 0 ? "-" : FormatCount(point.total_arena_bytes),
+                    Ratio(point.macs, outcome.macs), FormatCount(point.cycles), point.tiles);
+    out += Hanging(head, lines.empty() ? "no tiles" : lines.front());
     for (std::size_t i = 1; i < lines.size(); ++i) {
-      out += fmt::format("  {:>62}{}\n", "", lines[i]);
+      out += Hanging(std::string(head.size(), ' '), lines[i]);
     }
   }
   if (const std::string unknown = UnknownText(outcome.front); !unknown.empty()) {

@@ -150,6 +150,10 @@ Result<int> Run(const PlanOptions& options) {
   NEAP_TRY(made.delivery, DeliverWithProgress(made.source, ShowsProgress(options), &made.request));
   made.advice = AdviceFor(options, made);
   report::PlanReport report = DescribePlan(made, !options.model_out.empty());
+  if (options.model.words.Has("budget-total")) {
+    report.notes.emplace_back(
+        "--budget-total is an older name of --budget; the next minor version removes it");
+  }
   report.next = NextSteps(options, made, report);
   NEAP_CHECK_OK(Write(options, &made, &report));
   report.read_seconds = read_seconds;

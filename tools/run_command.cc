@@ -383,21 +383,22 @@ int RunCommand(std::vector<std::string> args) {
   app.add_option("--save-inputs", options.save_inputs, "write the inputs of this run")
       ->option_text("FILE.npz");
   app.add_option("--outputs", options.outputs, "write the outputs")->option_text("FILE.npz");
-  app.add_option("--trace", options.trace, "write a line of JSON for each step of the plan")
+  app.add_option("--trace", options.trace, "with --plan: write a line of JSON for each step")
       ->option_text("FILE")
       ->needs("--plan");
   auto* compare = app.add_flag("--compare", options.compare,
-                               "also run the given model without the plan and compare every "
-                               "output byte")
+                               "with --plan: also run the given model without the plan, and "
+                               "compare every output byte")
                       ->needs("--plan");
   app.add_option(
          "--tolerance", options.tolerance,
-         "for plans with inexact rewrites: largest accepted difference of an output, relative "
-         "to its largest magnitude")
+         "with --compare, for plans with inexact rewrites: largest accepted difference of an "
+         "output, relative to its largest magnitude")
       ->option_text("R")
       ->needs(compare);
   app.add_option("--kernels", options.kernels,
-                 "runtime whose arithmetic is used where stock kernels differ: tflm, litert, onnx")
+                 "runtime whose arithmetic is used where stock kernels differ")
+      ->option_text("tflm|litert|onnx")
       ->check(CLI::IsMember({"tflm", "litert", "onnx"}));
   app.add_option("--subgraph", options.subgraph, "the entry subgraph; default: 0")
       ->option_text("N")

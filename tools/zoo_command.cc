@@ -70,7 +70,7 @@ Result<Row> RowOf(const zoo::Recipe& recipe) {
 
 Status PrintList() {
   std::vector<Row> rows = {
-      {"network", "source", "operators", "parameters", "MACs", "peak bytes", "formats"}};
+      {"network", "", "operators", "parameters", "MACs", "peak bytes", "formats"}};
   for (const zoo::Recipe& recipe : zoo::Recipes()) {
     NEAP_TRY(Row row, RowOf(recipe));
     rows.push_back(std::move(row));
@@ -85,13 +85,12 @@ Status PrintList() {
   const std::size_t parameters = widest(&Row::parameters);
   const std::size_t macs = widest(&Row::multiply_accumulates);
   const std::size_t peak = widest(&Row::peak);
-  const std::size_t formats = widest(&Row::formats);
   std::string out;
   for (const Row& row : rows) {
-    out +=
-        fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {:<{}}  {}\n", row.name, name,
-                    row.operators, operators, row.parameters, parameters, row.multiply_accumulates,
-                    macs, row.peak, peak, row.formats, formats, row.summary);
+    out += fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {}\n", row.name, name,
+                       row.operators, operators, row.parameters, parameters,
+                       row.multiply_accumulates, macs, row.peak, peak, row.formats);
+    if (!row.summary.empty()) out += Hanging("    ", std::string(row.summary));
   }
   return Print(stdout, out);
 }
@@ -176,7 +175,7 @@ int ZooCommand(std::vector<std::string> args) {
   app.add_option("NAME", options.name, "name of a network; see --list");
   app.add_flag("--list", options.list,
                "list all networks: operators, parameters, MACs, peak in the file order of "
-               "the .onnx file, formats, source");
+               "the .onnx file, formats; below each its source");
   app.add_option("-o,--output", options.out, "write the model; - is stdout")->option_text("FILE");
   app.add_option("--format", options.format, "default: by the extension of FILE, otherwise onnx")
       ->option_text("onnx|tflite")

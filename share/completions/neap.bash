@@ -57,6 +57,7 @@ _neap() {
     run)
       options="--plan --inputs --random-inputs --save-inputs --outputs --trace --compare --tolerance --kernels --subgraph --max-memory --dim --force --json --quiet --color -h --help"
       case "$before" in
+        --kernels) words="tflm litert onnx" ;;
         --color) words="auto never" ;;
       esac ;;
     emit)

@@ -24,7 +24,7 @@ class ZooTest(CliTest):
     def listed(self):
         """Rows of --list by name."""
         lines = self.expect(DONE, "zoo", "--list").stdout.decode().splitlines()
-        return {line.split()[0]: line for line in lines[1:]}
+        return {line.split()[0]: line for line in lines[1:] if not line.startswith(" ")}
 
     def test_list_says_what_the_files_have(self):
         rows = self.listed()

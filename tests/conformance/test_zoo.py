@@ -47,7 +47,8 @@ def listed(program):
                                stdin=subprocess.DEVNULL).stdout.decode().splitlines()
     except OSError:
         return {}
-    return {line.split()[0]: " tflite int8 " in line for line in lines[1:]}
+    return {line.split()[0]: " tflite int8 " in line for line in lines[1:]
+            if not line.startswith(" ")}
 
 
 def pytest_generate_tests(metafunc):
