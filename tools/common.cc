@@ -69,9 +69,26 @@ std::string Wrapped(const std::string& text, std::size_t most) {
   return out;
 }
 
-// Descriptions of options that fit a terminal.
+// The groups that a verb's --help leaves out; --help-all has them.
+std::vector<std::string> RareGroups(const CLI::App& app) {
+  std::vector<std::string> rare;
+  for (const std::string& group : app.get_groups()) {
+    if (!group.empty() && group != "Options" && group != "Common options") rare.push_back(group);
+  }
+  return rare;
+}
+
+// Descriptions of options that fit a terminal, without the groups `hidden`.
 class WrappedHelp : public CLI::Formatter {
  public:
+  explicit WrappedHelp(std::vector<std::string> hidden) : hidden_(std::move(hidden)) {}
+
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> opts) const override {
+    if (std::find(hidden_.begin(), hidden_.end(), group) != hidden_.end()) return "";
+    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(opts));
+  }
+
   std::string make_option_desc(const CLI::Option* option) const override {
     return Wrapped(CLI::Formatter::make_option_desc(option), kColumns - get_column_width());
   }
@@ -87,7 +104,32 @@ class WrappedHelp : public CLI::Formatter {
     if (at != std::string::npos) text.insert(at + 1, "\n      ");
     return text;
   }
+
+ private:
+  std::vector<std::string> hidden_;
 };
+
+int PrintHelp(CLI::App* app, std::vector<std::string> hidden) {
+  app->formatter(std::make_shared<WrappedHelp>(std::move(hidden)));
+  std::string help = app->help();
+  for (std::size_t at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n")) {
+    help.erase(at, 1);  // groups are a line apart
+  }
+  return Print(stdout, help) ? kDone : kFailed;
+}
+
+void AddHelpFlags(CLI::App* app) {
+  const std::vector<std::string> rare = RareGroups(*app);
+  app->set_help_flag("-h,--help", rare.empty() ? "this help" : "the options that most users need");
+  if (rare.empty()) return;
+  std::string text = "all options, also those of";
+  for (const std::string& group : rare) {
+    text += group == rare.front() ? " " : ", ";
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(group[0])));
+    text += group.substr(1);
+  }
+  app->set_help_all_flag("--help-all", text);
+}
 
 // By any paths. Devices and pipes have no contents that could be overwritten.
 bool IsSameFile(const std::string& a, const std::string& b) {
@@ -151,8 +193,7 @@ Diagnostic Unexpected(const CLI::App& app, std::vector<std::string> extras,
 }  // namespace
 
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
-  app->set_help_flag("-h,--help", "this help");
-  app->formatter(std::make_shared<WrappedHelp>());
+  AddHelpFlags(app);
   if (args.size() == 1 && args.front() == kDescribe) {
     return Print(stdout, Description(*app)) ? kDone : kFailed;
   }
@@ -165,11 +206,9 @@ std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
     app->parse(std::move(args));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    std::string help = app->help();
-    for (std::size_t at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n")) {
-      help.erase(at, 1);  // groups are a line apart
-    }
-    return Print(stdout, help) ? kDone : kFailed;
+    return PrintHelp(app, RareGroups(*app));
+  } catch (const CLI::CallForAllHelp&) {
+    return PrintHelp(app, {});
   } catch (const CLI::ExtrasError&) {
     Diagnostic diagnostic = Unexpected(*app, app->remaining(), given);
     diagnostic.hint += (diagnostic.hint.empty() ? "" : " ") + help_hint;

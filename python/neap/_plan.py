@@ -383,7 +383,7 @@ def plan(
 
 
 def _dims_of(plan_json: str) -> dict[str, int]:
-    """The dimensions with which the plan was made; {}: the text is no plan, which its reader reports."""
+    """The dimensions with which the plan was made; {}: the text is not a plan, which its reader reports."""
     try:
         return {key: int(value) for key, value in
                 (binding.split("=", 1) for binding in json.loads(plan_json).get("dims", []))}

@@ -13,7 +13,7 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     plan)
-      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
+      options="--dim -o --output --plan --emit-c --html --csv --scratch --require-optimal --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help --help-all"
       case "$before" in
         --color) words="auto never" ;;
         --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
@@ -30,14 +30,14 @@ _neap() {
         --input) words="resident external rows" ;;
       esac ;;
     boards)
-      options="--dim --reserve --cascade --cascade-bodies --max-states --time-limit --max-memory --json --quiet --color -h --help"
+      options="--dim --reserve --cascade --cascade-bodies --max-states --time-limit --max-memory --json --quiet --color -h --help --help-all"
       case "$before" in
         --cascade) words="auto off" ;;
         --cascade-bodies) words="clones shared" ;;
         --color) words="auto never" ;;
       esac ;;
     check-budget)
-      options="--baseline --max-growth --sarif --force --board --reserve --overlap --cascade --cascade-bodies --max-states --time-limit --max-memory --json --quiet --color -h --help"
+      options="--baseline --max-growth --sarif --force --board --reserve --overlap --cascade --cascade-bodies --max-states --time-limit --max-memory --json --quiet --color -h --help --help-all"
       case "$before" in
         --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;
         --cascade) words="auto off" ;;
@@ -61,7 +61,7 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     emit)
-      options="--dim -o --output --plan --prefix --single-file --weights --kernels --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help"
+      options="--dim -o --output --plan --prefix --single-file --weights --kernels --force --json --quiet --color --runtime --target --board --reserve --budget --budget-activations --budget-total --overlap --integer-io --effort --registered --time-limit --order --seed --forced --slack --step-states --soft-budget --order-only --no-memory-plan --keep-inputs --memory --moves --rewrite --rules --rewrite-work --accumulator-bytes --cascade --cascade-bodies --device --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids --stream --input --max-macs --block-columns --max-states --max-memory --threads --skip -h --help --help-all"
       case "$before" in
         --weights) words="c bin" ;;
         --color) words="auto never" ;;
@@ -84,7 +84,7 @@ _neap() {
         --format) words="onnx tflite" ;;
       esac ;;
     batch)
-      options="-o --output --resume --shard --jobs --order-only --dim --max-states --runtime --rewrite --rules --rewrite-work --accumulator-bytes --time-limit --max-memory --strict --force --quiet -h --help"
+      options="-o --output --resume --shard --jobs --order-only --dim --max-states --runtime --rewrite --rules --rewrite-work --accumulator-bytes --time-limit --max-memory --strict --force --quiet -h --help --help-all"
       case "$before" in
         --rewrite) words="none bitwise reassociate serenity" ;;
         --accumulator-bytes) words="4 1" ;;
@@ -95,7 +95,7 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     pareto)
-      options="--dim --runtime --criteria --input --plans --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help"
+      options="--dim --runtime --criteria --input --plans --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help --help-all"
       case "$before" in
         --input) words="resident external rows" ;;
         --color) words="auto never" ;;

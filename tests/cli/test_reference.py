@@ -26,7 +26,8 @@ class Reference(CliTest):
         for line in self.expect(DONE, "--describe").stdout.decode().splitlines():
             verb = line.split("\t")[0]
             described = json.loads(self.expect(DONE, verb, "--describe").stdout)
-            text = self.expect(DONE, verb, "--help").stdout.decode()
+            has_all = any(option["names"] == "--help-all" for option in described["options"])
+            text = self.expect(DONE, verb, "--help-all" if has_all else "--help").stdout.decode()
             for option in described["options"]:
                 for name in option["names"].split(","):
                     self.assertIn(name, text, verb)

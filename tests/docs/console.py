@@ -20,7 +20,7 @@ import tempfile
 import markdown
 
 TIMEOUT = 600
-TIME = re.compile(r"\b\d[\d,]*(?:\.\d+)? ?(?:ms|s|seconds)\b|(?<= read )\d+\.\d+|(?<= order )\d+\.\d+|(?<= place )\d+\.\d+")
+TIME = re.compile(r"\b\d[\d,]*(?:\.\d+)? ?(?:ms|s|seconds)\b|(?<= read )\d+\.\d+|(?<= order )\d+\.\d+|(?<= place )\d+\.\d+|(?<= checks )\d+\.\d+")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 ELISION = "..."
 

@@ -140,6 +140,8 @@ class Phrases(unittest.TestCase):
         verbs = subprocess.run([NEAP, "--describe"], check=True, capture_output=True, text=True).stdout
         for words in ([], *([line.split("\t")[0]] for line in verbs.splitlines())):
             text = subprocess.run([NEAP, *words, "--help"], check=True, capture_output=True, text=True).stdout
+            if "--help-all" in text:
+                text = subprocess.run([NEAP, *words, "--help-all"], check=True, capture_output=True, text=True).stdout
             found += findings(paragraphs_as_lines(text.splitlines()), f"neap {' '.join([*words, '--help'])}")
         self.expect_none(found)
 

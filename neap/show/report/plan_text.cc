@@ -125,6 +125,16 @@ std::string NextText(const PlanReport& report) {
   return out;
 }
 
+// Of the plan that was taken; the rest is that of the plans that were tried, checks and files.
+std::string SecondsText(const PlanReport& report) {
+  const double order = compile::OrderSeconds(*report.compiled);
+  const double place = compile::PlaceSeconds(*report.compiled);
+  const double rest = std::max(report.total_seconds - report.read_seconds - order - place, 0.0);
+  return fmt::format("  {:.3f} s: read {:.3f}, order {:.3f}, place {:.3f}, {} {:.3f}\n",
+                     report.total_seconds, report.read_seconds, order, place,
+                     report.tried.size() > 1 ? "other plans and checks" : "checks", rest);
+}
+
 }  // namespace
 
 std::vector<Move> MovesOf(const plan::EntryPlan& entry) {
@@ -205,7 +215,6 @@ std::string OverBudgetText(const PlanReport& report) {
       "over budget: {}required {}{}, available {}, excess {}", ComparedText(report, over),
       FormatBytes(over.required_bytes), names_kind ? " (" + KindText(*taken) + ")" : "",
       FormatBytes(over.available_bytes), FormatBytes(over.required_bytes - over.available_bytes));
-  if (names_kind) out += "; " + OthersText(report);
   if (headline.lower_bound_bytes > over.available_bytes) {
     const bool tiled = report.cascade && report.cascade->tiles > 0;
     out += fmt::format("; no order and no placement of {} needs less than {} B",
@@ -236,9 +245,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
                   plan::ProfileOf(compiled.plan.runtime).name, compiled.plan.order_strategy,
                   CountText(counts.operators, "operator"), CountText(counts.tensors, "tensor"),
                   CountText(plan::LargestEntry(compiled.plan).states, "state"));
-  details += fmt::format("  {:.3f} s: read {:.3f}, order {:.3f}, place {:.3f}\n",
-                         report.total_seconds, report.read_seconds, compile::OrderSeconds(compiled),
-                         compile::PlaceSeconds(compiled));
+  details += SecondsText(report);
   details += FlashText(report);
   details += TriedText(report) + RewritesText(report) + EntriesText(report) + OverlapsText(report) +
              StreamText(report) + MovesText(report) + MemoriesText(report) + CascadeText(report);

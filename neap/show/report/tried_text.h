@@ -11,8 +11,6 @@ namespace neap::report {
 std::string KindText(const TriedPlan& tried);
 // The plan that was taken; nullptr if there is none among `tried`.
 const TriedPlan* TakenOf(const PlanReport& report);
-// "as given 55,296 B, rewritten 46,080 B": the plans that were not taken; "" if there are none.
-std::string OthersText(const PlanReport& report);
 
 // The plan that was taken, the reason, and the bytes of the others:
 // "  taken: tiles at 1.003x MACs, 36,864 B (fewest bytes); as given 55,296 B, rewritten 46,080 B".
