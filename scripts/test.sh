@@ -167,7 +167,12 @@ if [[ $fast -eq 0 ]]; then
 fi
 
 check release-build build release
-tests_of release
+# In the short form, half as many random cases. --fast runs all of them.
+if [[ $fast -eq 1 || $long -eq 1 ]]; then
+  tests_of release
+else
+  NEAP_PROPERTY_FACTOR=0.5 tests_of release
+fi
 [[ $fast -eq 1 ]] && finish
 
 if command -v clang++-16 >/dev/null; then
@@ -179,14 +184,15 @@ else
   skip fuzz "clang-16 is not installed"
   check dev-build dev_build
 fi
-# The random cases and the searches of whole networks run in full above; a sanitizer wants every path,
-# not every number.
+# The random cases and the searches of whole networks run above; a sanitizer wants every path, not every
+# number. Of the command line, the files of tests that plan whole networks are left out: its sanitized
+# runs are those on hostile, damaged and small input.
 if [[ $long -eq 1 ]]; then
   tests_of dev
 else
   whole_networks='EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)|^Proposals\.MobileNetV1'
   whole_networks+='|^SearchTest\.FindsTheLeastPeakOfAllChoices|^CompileLimits\.TheObserverHears'
-  whole_networks+='|^cli\.test_(bench|best_plan|boards|cascade|explain|pages)\.'
+  whole_networks+='|^cli\.test_(bench|best_plan|boards|cascade|compare|deliver|explain|interface|learned|pages|pipeline|stream)\.'
   NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E "$whole_networks"
 fi
 

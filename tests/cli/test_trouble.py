@@ -161,7 +161,7 @@ class Trouble(CliTest):
         the long tests."""
         self.searches_whole_networks()
         self.write_json("wide.json", wide_graph(200, 1))
-        limit = () if os.environ.get("NEAP_LONG") == "1" else ("--max-states", 100_000)
+        limit = () if os.environ.get("NEAP_LONG") == "1" else ("--max-states", 20_000)
         plans = set()
         for threads in (1, 5):
             report = self.report_of("plan", "wide.json", "--plan", "plan.json", "--force", "--order-only",
