@@ -5,7 +5,10 @@
 For a change that is to change no output. Every model and graph of ../shared is planned by both programs with
 five sets of options and a small limit of states. Written models and plans must have equal bytes, reports equal
 values, failures the same exit code and message. In reports, "seconds" and the times of "steps" are ignored, and "notes"
-with --ignore-notes. A line for each difference, then the number of compared runs; exit 1 where something differs."""
+with --ignore-notes. A line for each difference, then the number of compared runs; exit 1 where something differs.
+
+For a change of texts, file formats or searches, --results compares only what a user gets: exit codes, and the bytes
+of the peak, of the arena and of their bounds, as far as both programs report them."""
 
 import argparse
 import concurrent.futures
@@ -72,12 +75,32 @@ def first_difference(before, after, at=""):
     return f"{at}: {before!r} -> {after!r}"
 
 
+RESULTS = {"plan": ("peak_bytes", "arena_bytes", "peak_lower_bound_bytes", "arena_lower_bound_bytes",
+                    "delivered_arena_bytes"),
+           "file_order": ("peak_bytes", "arena_bytes")}
+
+
+def result_differences(before, after):
+    """["plan.arena_bytes: 200 -> 100", ...]: of what both have."""
+    found = []
+    if before["exit code"] != after["exit code"]:
+        found.append(f"exit code: {before['exit code']} -> {after['exit code']}")
+    for part, members in RESULTS.items():
+        one, other = ((outputs["report"] or {}).get(part) or {} for outputs in (before, after))
+        found += [f"{part}.{member}: {one[member]} -> {other[member]}" for member in members
+                  if member in one and member in other and one[member] != other[member]]
+    return found
+
+
 def compare(job):
-    path, (name, words, writes), before, after, *settings = job
+    path, (name, words, writes), before, after, only_results, *settings = job
     is_model = path.suffix in MODELS
     if not is_model and name in ("cascade", "overlap", "stream"):
         return None
     one, other = (outputs_of(program, path, words, writes and is_model, *settings) for program in (before, after))
+    if only_results:
+        found = result_differences(one, other)
+        return f"{path.name} {name}: {', '.join(found)}" if found else ""
     if one == other:
         return ""
     return f"{path.name} {name}{first_difference(one, other)}"
@@ -109,13 +132,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--max-states", default="1000")
     parser.add_argument("--ignore-notes", action="store_true", help="ignore the texts of notes in reports, too")
+    parser.add_argument("--results", action="store_true", help="compare only exit codes and bytes of peaks and arenas")
     arguments = parser.parse_args()
     programs = [str(pathlib.Path(path).resolve()) for path in (arguments.before, arguments.after)]
     with tempfile.TemporaryDirectory() as name:
         files = inputs(pathlib.Path(name), arguments.files)
         limits = ("--max-states", arguments.max_states)
         ignored = ("steps", "plan_steps") + (("notes",) if arguments.ignore_notes else ())
-        jobs = [(path, way, *programs, limits, ignored) for path in files for way in WAYS]
+        jobs = [(path, way, *programs, arguments.results, limits, ignored) for path in files for way in WAYS]
         compared, different = 0, 0
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             for answer in pool.map(compare, jobs):
