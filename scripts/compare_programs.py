@@ -81,7 +81,7 @@ RESULTS = {"plan": ("peak_bytes", "arena_bytes", "peak_lower_bound_bytes", "aren
 
 
 def result_differences(before, after):
-    """["plan.arena_bytes: 200 -> 100", ...]: of what both have."""
+    """["plan.arena_bytes: 200 -> 100", ...]: members that both reports have."""
     found = []
     if before["exit code"] != after["exit code"]:
         found.append(f"exit code: {before['exit code']} -> {after['exit code']}")

@@ -35,6 +35,7 @@ constexpr const char* kBatchFooter =
     "  neap batch graphs.jsonl --order-only --jobs 8 -o answers.jsonl\n"
     "  neap batch graphs.jsonl -o answers.jsonl --resume        continue after an interruption\n"
     "  neap batch graphs.jsonl --shard 3/16 -o part-3.jsonl     lines 3, 19, 35, ...\n"
+    "  neap batch graphs.jsonl --store answers.db > answers.jsonl   answers from earlier runs\n"
     "  search | neap batch - | rank\n"
     "\n"
     "Exit: 0 every line has an answer, 1 the manifest cannot be read or the answers cannot be\n"
@@ -48,6 +49,7 @@ struct BatchOptions {
   deliver::Words words;  // runtime and rewriting
   std::vector<std::string> dims;
   std::string shard;
+  std::string store;
   int jobs = 0;  // 0: all cores
   std::int64_t max_states = 50'000;
   double time_limit_seconds = 0;
@@ -194,6 +196,7 @@ class BatchSession {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     task_.jobs = options_.jobs > 0 ? options_.jobs : static_cast<int>(cores);
     task_.resume = options_.resume;
+    task_.store = options_.store;
     return {};
   }
 
@@ -287,6 +290,10 @@ void AddOptions(CLI::App* app, BatchOptions* options) {
   app->add_flag("--resume", options->resume, "continue after the answers in FILE");
   app->add_option("--shard", options->shard, "only lines I, I+N, I+2N, ...; counted from 0")
       ->option_text("I/N");
+  app->add_option("--store", options->store,
+                  "SQLite file of answers: those of earlier runs and of other processes are read, "
+                  "new ones are added")
+      ->option_text("FILE");
   app->add_option("--jobs", options->jobs,
                   "number of threads; answers are always the same; default: all cores")
       ->option_text("N")

@@ -86,7 +86,20 @@ Result<Numbers> Compute(const formats::SourceModel& model, plan::Runtime runtime
   return NumbersOf(delivery.compiled, options);
 }
 
-Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* answer,
+Result<Numbers> NumbersFor(const formats::SourceModel& model, plan::Runtime runtime,
+                           const Options& options, Memo* memo, Store* store, bool* repeated) {
+  const auto compute = [&] { return Compute(model, runtime, options); };
+  const auto stored = [&](const std::string& subject) {
+    return store == nullptr ? compute() : store->Get(StoreKey(options, subject), compute, repeated);
+  };
+  const std::string structure = StructureKey(model.graph, runtime);
+  // Rewriting also depends on constants.
+  if (options.rewrite) return stored(structure + model.sha256);
+  return memo->Get(
+      structure, [&] { return stored(structure); }, repeated);
+}
+
+Status Fill(std::string_view line, const Options& options, Memo* memo, Store* store, Answer* answer,
             bool* repeated) {
   Request request;
   const Status read = ParseRequest(line, &request);
@@ -94,10 +107,7 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
   NEAP_CHECK_OK(read);
   NEAP_TRY(const formats::SourceModel model, LoadModel(request, options));
   const plan::Runtime runtime = options.runtime.value_or(deliver::DefaultRuntime(model.format));
-  auto numbers = options.rewrite ? Compute(model, runtime, options)
-                                 : memo->Get(
-                                       StructureKey(model.graph, runtime),
-                                       [&] { return Compute(model, runtime, options); }, repeated);
+  auto numbers = NumbersFor(model, runtime, options, memo, store, repeated);
   if (!numbers) {
     Diagnostic diagnostic =
         deliver::WithAllSymbols(std::move(numbers).error(), model.graph, options.option_prefix);
@@ -113,10 +123,11 @@ Status Fill(std::string_view line, const Options& options, Memo* memo, Answer* a
 
 }  // namespace
 
-Answer AnswerOf(std::string_view line, const Options& options, Memo* memo, bool* repeated) {
+Answer AnswerOf(std::string_view line, const Options& options, Memo* memo, Store* store,
+                bool* repeated) {
   Answer answer;
   try {
-    const Status status = Fill(line, options, memo, &answer, repeated);
+    const Status status = Fill(line, options, memo, store, &answer, repeated);
     if (!status) answer.error = status.error().ToString();
   } catch (const std::bad_alloc&) {
     answer.error = "out of memory";
@@ -130,7 +141,7 @@ Answer AnswerOf(std::string_view line, const Options& options, Memo* memo, bool*
 std::string AnswerLine(std::string_view line, const Options& options) {
   Memo memo(1);
   bool repeated = false;
-  return ToJson(AnswerOf(line, options, &memo, &repeated));
+  return ToJson(AnswerOf(line, options, &memo, nullptr, &repeated));
 }
 
 }  // namespace neap::batch

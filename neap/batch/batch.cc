@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "neap/batch/lines.h"
 #include "neap/batch/memo.h"
 #include "neap/batch/ordered_run.h"
+#include "neap/batch/store.h"
 
 namespace neap::batch {
 namespace {
@@ -49,6 +51,9 @@ class BatchRun {
         memo_(kMaxRemembered) {}
 
   Result<Counts> Run() {
+    if (!task_.store.empty()) {
+      NEAP_TRY(store_, Store::Open(task_.store, task_.stop));
+    }
     if (task_.resume) NEAP_CHECK_OK(Resume());
     OrderedRun<Outcome>::Limits limits;
     limits.threads = task_.jobs;
@@ -97,7 +102,7 @@ class BatchRun {
 
   Outcome Work(const std::string& line) {
     Outcome outcome;
-    const Answer answer = AnswerOf(line, options_, &memo_, &outcome.repeated);
+    const Answer answer = AnswerOf(line, options_, &memo_, store_.get(), &outcome.repeated);
     outcome.error = !answer.error.empty();
     outcome.bounded = !outcome.error && !answer.IsOptimal();
     outcome.text = ToJson(answer);
@@ -171,6 +176,7 @@ class BatchRun {
   std::int64_t line_number_ = 0;
   bool ended_ = false;  // the manifest has been read to its end
   Memo memo_;
+  std::unique_ptr<Store> store_;  // nullptr: none
   Counts counts_;
   int write_error_ = 0;
 };

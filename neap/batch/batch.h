@@ -53,6 +53,9 @@ struct Task {
   // `answers` is a regular file that an earlier run of the same task has written the beginning of:
   // its whole lines are kept, a torn last line is cut off, and the run goes on behind them.
   bool resume = false;
+  // An SQLite file: numbers that are there are not computed, and those computed are added. Created
+  // if it does not exist; several processes of one machine may use it at the same time. "": none.
+  std::string store;
   int jobs = 1;                             // threads, >= 1; never changes an answer
   const std::atomic<bool>* stop = nullptr;  // no further line is begun when it is set
 };
@@ -62,8 +65,9 @@ struct Counts {
   std::int64_t answered = 0;  // by this run
   std::int64_t errors = 0;    // among both
   std::int64_t bounded = 0;   // among those of this run
-  std::int64_t repeated = 0;  // of this run, with the structure of an earlier graph: not computed
-  bool stopped = false;       // Task::stop ended the run
+  // Of this run, not computed: with the structure of an earlier graph, or from the store.
+  std::int64_t repeated = 0;
+  bool stopped = false;  // Task::stop ended the run
 };
 
 // Called after every answer has been written, one call at a time, from any thread.

@@ -5,7 +5,6 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <list>
 #include <mutex>
@@ -14,16 +13,9 @@
 #include <unordered_map>
 
 #include "neap/base/result.h"
+#include "neap/batch/numbers.h"
 
 namespace neap::batch {
-
-struct Numbers {
-  std::int64_t peak_bytes = 0;
-  std::int64_t peak_lower_bound_bytes = 0;
-  std::optional<std::int64_t> arena_bytes;
-  // The allocation of the profile's stock runtime for the planned order.
-  std::optional<std::int64_t> delivered_arena_bytes;
-};
 
 // A cache of the `max_entries` numbers that were requested last. Thread-safe.
 class Memo {

@@ -84,7 +84,7 @@ _neap() {
         --format) words="onnx tflite" ;;
       esac ;;
     batch)
-      options="-o --output --resume --shard --jobs --order-only --dim --max-states --runtime --rewrite --rules --rewrite-work --accumulator-bytes --time-limit --max-memory --strict --force --quiet -h --help --help-all"
+      options="-o --output --resume --shard --store --jobs --order-only --dim --max-states --runtime --rewrite --rules --rewrite-work --accumulator-bytes --time-limit --max-memory --strict --force --quiet -h --help --help-all"
       case "$before" in
         --rewrite) words="none bitwise reassociate serenity" ;;
         --accumulator-bytes) words="4 1" ;;

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """neap batch: a line in, a line out."""
 
+import contextlib
 import json
 import os
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -50,6 +53,63 @@ class Batch(CliTest):
             for key in ("peak_bytes", "peak_lower_bound_bytes", "arena_bytes"):
                 self.assertEqual(answer[key], plan[key], key)
             self.assertEqual(answer["status"], plan["order_status"])
+
+    def stored(self):
+        with contextlib.closing(sqlite3.connect(self.folder / "s.db")) as database:
+            return database.execute("SELECT count(*) FROM answers").fetchone()[0]
+
+    def test_a_store_keeps_the_answers_of_every_run(self):
+        text = self.manifest(self.graphs(30) + self.graphs(5))
+        plain = self.expect(DONE, "batch", "in.jsonl").stdout
+        for run in range(2):
+            result = self.expect(DONE, "batch", "in.jsonl", "--store", "s.db", "-o", f"{run}.jsonl")
+            self.assertIn(f"{5 if run == 0 else 35} repeated", result.stdout.decode())
+            self.assertEqual((self.folder / f"{run}.jsonl").read_bytes(), plain)
+        self.assertEqual(self.stored(), 30)
+        # Other options have other answers; errors have none.
+        self.assertEqual(self.answers("in.jsonl", "--store", "s.db", "--order-only")[0]["arena_bytes"], None)
+        self.assertEqual(self.stored(), 60)
+        (self.folder / "in.jsonl").write_text("{}\n" + text)
+        self.assertEqual(self.answers("in.jsonl", "--store", "s.db")[0]["status"], "error")
+        self.assertEqual(self.stored(), 60)
+
+    def test_processes_share_a_store(self):
+        self.manifest(self.graphs(60, operators=40))
+        plain = self.expect(DONE, "batch", "in.jsonl").stdout
+        words = [NEAP, "batch", "in.jsonl", "--jobs", "1", "--store", "s.db", "--force", "-o"]
+        runs = [subprocess.Popen([*words, f"{i}.jsonl"], cwd=self.folder, stdout=subprocess.PIPE) for i in range(3)]
+        summaries = [run.communicate(timeout=TIMEOUT)[0].decode() for run in runs]
+        self.assertEqual([run.returncode for run in runs], [DONE] * 3)
+        repeated = [int(found[1]) if (found := re.search(r"(\d+) repeated", text)) else 0 for text in summaries]
+        self.assertEqual(sum(repeated), 2 * 60, "each graph is computed by one of them")
+        for i in range(3):
+            self.assertEqual((self.folder / f"{i}.jsonl").read_bytes(), plain)
+
+    def test_a_store_whose_writer_was_killed_is_read_again(self):
+        self.manifest(self.graphs(200, operators=30))
+        plain = self.expect(DONE, "batch", "in.jsonl").stdout
+        with subprocess.Popen([NEAP, "batch", "in.jsonl", "--jobs", "1", "--store", "s.db"], cwd=self.folder,
+                              stdout=subprocess.PIPE) as run:
+            for _ in range(20):
+                run.stdout.readline()
+            run.kill()
+        # The end of the log is torn, as a write that was cut off would leave it.
+        log = self.folder / "s.db-wal"
+        if log.exists():
+            os.truncate(log, max(0, log.stat().st_size - 1000))
+        # The lease of the killed process is live: its graph is computed after an interrupt of the wait, or
+        # when the lease has expired. Here it expires at once.
+        with contextlib.closing(sqlite3.connect(self.folder / "s.db")) as database, database:
+            database.execute("UPDATE leases SET until = 0")
+        self.assertEqual(self.expect(DONE, "batch", "in.jsonl", "--store", "s.db").stdout, plain)
+        self.assertEqual(self.stored(), 200)
+
+    def test_other_files_are_no_stores(self):
+        self.manifest(self.graphs(1))
+        message = self.expect(FAILED, "batch", "in.jsonl", "--store", "in.jsonl").stderr.decode()
+        self.assertEqual(message, "neap batch: in.jsonl: is not a store of answers\n")
+        message = self.expect(FAILED, "batch", "in.jsonl", "--store", "none/s.db").stderr.decode()
+        self.assertEqual(message, "neap batch: none/s.db: cannot be opened: unable to open database file\n")
 
     def test_rewriting_is_asked_for(self):
         self.expect(DONE, "zoo", "swiftnet-cell-a", "-o", "a.onnx")
