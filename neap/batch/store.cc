@@ -116,7 +116,7 @@ std::string TextOf(const Numbers& numbers) {
   return out.dump();
 }
 
-// nullopt: no such text; whoever wrote it, the numbers are computed again.
+// nullopt: the text is not one of TextOf(); the numbers are computed again.
 std::optional<Numbers> NumbersIn(const std::string& text) {
   const Object read = Object::parse(text, nullptr, false);
   const auto integer = [&](const char* name) -> std::optional<std::int64_t> {

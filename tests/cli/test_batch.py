@@ -74,7 +74,7 @@ class Batch(CliTest):
         self.assertEqual(self.stored(), 60)
 
     def test_processes_share_a_store(self):
-        self.manifest(self.graphs(60, operators=40))
+        self.manifest(self.graphs(60))
         plain = self.expect(DONE, "batch", "in.jsonl").stdout
         words = [NEAP, "batch", "in.jsonl", "--jobs", "1", "--store", "s.db", "--force", "-o"]
         runs = [subprocess.Popen([*words, f"{i}.jsonl"], cwd=self.folder, stdout=subprocess.PIPE) for i in range(3)]
@@ -86,7 +86,7 @@ class Batch(CliTest):
             self.assertEqual((self.folder / f"{i}.jsonl").read_bytes(), plain)
 
     def test_a_store_whose_writer_was_killed_is_read_again(self):
-        self.manifest(self.graphs(200, operators=30))
+        self.manifest(self.graphs(200))
         plain = self.expect(DONE, "batch", "in.jsonl").stdout
         with subprocess.Popen([NEAP, "batch", "in.jsonl", "--jobs", "1", "--store", "s.db"], cwd=self.folder,
                               stdout=subprocess.PIPE) as run:
