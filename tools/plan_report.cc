@@ -64,6 +64,7 @@ void DescribeKinds(const MadePlan& made, report::PlanReport* report) {
     report::TriedPlan one;
     one.kind = deliver::LabelOf(tried);
     one.bytes = tried.measure.bytes;
+    one.total_arena_bytes = tried.measure.total_arena_bytes;
     one.fits = tried.measure.fits;
     one.taken = tried.kind == made.delivery.kind && tried.extras == made.delivery.extras;
     one.known = tried.measure.known;

@@ -1,68 +1,97 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The plans of budgets alone: each model with 90, 75, 50 and 25 % of its file-order arena.
+"""The plans of budgets alone: each model with 90, 75, 50 and 25 % of its total arena in file order.
 
-    lab/tables/fits_table.py build/release/tools/neap [FILE_OR_FOLDER...] > docs/results/fits.md
+    lab/tables/fits_table.py build/release/tools/neap --rows build/fits.jsonl > docs/results/fits.md
     lab/tables/fits_table.py build/release/tools/neap --zoo vww=mobilenet-v1-vww --checked
+    lab/tables/fits_table.py build/release/tools/neap --exhaustive 30 --rows build/fits-all.jsonl
 
-Without files: the .tflite files of the shared models ($NEAP_SHARED, else ../shared), smallest first. The budget is
---budget-activations, under TensorFlow Lite Micro. --checked: the chosen plans are checked and executed (neap run
---compare), which takes longer than to find them. Models without a plan in file order are listed below the table.
+Without files: the .tflite files of the shared models ($NEAP_SHARED, else ../shared), smallest first, under TensorFlow
+Lite Micro. --rows: finished rows are kept there, one JSON object a line, and are not planned again; remove the file
+after a change of the program. --seconds: no model is begun later than that; --model-seconds ends a command. --checked:
+the chosen plans are checked and executed (neap run --compare). --exhaustive N: where no plan is within a budget, every
+combination of options that needs no consent of the user is planned with it, for the first N models with such a cell;
+combinations that are within it fail the run.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 SHARES = [90, 75, 50, 25]
 HEAD = """# Budgets alone
 
-What `neap plan MODEL --budget-activations B` gives without another option, for B of 90, 75, 50 and 25 % of the arena
-that TensorFlow Lite Micro allocates for the model in file order. Features are tried in the order of their price
+What `neap plan MODEL --budget B` gives without another option. B is 90, 75, 50 and 25 % of the model's total arena in
+file order (`--order file --rewrite none --no-memory-plan`) under TensorFlow Lite Micro on the default
+[target](../reference/targets.md). Features are tried in the order of their price
 ([effort](../reference/command-line.md#effort)).
 
 ```
-lab/tables/fits_table.py build/release/tools/neap > docs/results/fits.md
+lab/tables/fits_table.py build/release/tools/neap --rows build/fits.jsonl > docs/results/fits.md
 ```
 
-- *file order*: activations in bytes. A cell is the plan, its MACs as a multiple of the model's if they differ, and the
-  processor seconds of the command.
-- *no*: no plan is within the budget; the smallest arena that was found, and its lower bound over every order and
-  placement of the planned graph.
+- *file order*: the total arena in bytes.
+- A cell is the plan, its MACs as a multiple of the model's if they differ, and the processor seconds of the command.
+- *no*: no plan is within the budget. The smallest total arena that was found, and a lower bound of the activations of
+  the planned graph over every order and placement. Features that need a consent are planned as well, in the same
+  command.
 """
+# Options that decide on every feature that needs no consent.
+CHOICES = {
+    "rewrite": ((), ("--rewrite", "none")),
+    "tiles": (("--cascade", "off"), ("--cascade", "auto"), ("--cascade", "auto", "--tile-grids", "all")),
+    "addresses": ((), ("--overlap", "copies"), ("--moves", "best"), ("--no-memory-plan",)),
+}
 
 
-def run(command, **options):
-    """Output and processor seconds."""
+def run(command, seconds=None):
+    """The process and its processor seconds; no process: it took longer than `seconds`."""
     before = os.times()
-    made = subprocess.run(command, capture_output=True, check=False, **options)
+    try:
+        made = subprocess.run(command, capture_output=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        made = None
     after = os.times()
-    seconds = (after.children_user + after.children_system
-               - before.children_user - before.children_system)
-    return made, seconds
+    spent = (after.children_user + after.children_system
+             - before.children_user - before.children_system)
+    return made, spent
+
+
+def text_of(cell):
+    if cell["state"] in ("failed", "unfinished"):
+        return f"{cell['state']}; {cell['seconds']:.1f} s"
+    if cell["state"] == "no":
+        return f"no: {cell['bytes']:,}, bound {cell['bound']:,}; {cell['seconds']:.1f} s"
+    macs = f", {cell['macs']:.3f}x" if cell["macs"] else ""
+    return f"{cell['kind']}{macs}; {cell['seconds']:.1f} s"
 
 
 class Table:
     def __init__(self, args):
         self.args = args
         self.failures = []
-        self.without = []
-        self.slowest = (0.0, "")
+        self.known = {}
+        self.tried_all = 0
+        if args.rows and args.rows.exists():
+            lines = args.rows.read_text(encoding="utf-8").splitlines()
+            self.known = {row["model"]: row for row in map(json.loads, lines)}
 
     def cell(self, model, name, budget):
         with tempfile.TemporaryDirectory() as folder:
             plan = pathlib.Path(folder) / "plan.json"
-            command = [self.args.neap, "plan", model, "--budget-activations", str(budget), "--json",
-                       "--plan", plan]
-            made, seconds = run(command)
+            command = [self.args.neap, "plan", model, "--budget", str(budget), "--json", "--plan", plan]
+            made, seconds = run(command, self.args.model_seconds)
+            if made is None:
+                return {"state": "unfinished", "seconds": seconds}
             if made.returncode not in (0, 3):
                 self.failures.append(f"{name}, {budget} B: {made.stderr.decode().strip()}")
-                return "failed"
-            self.slowest = max(self.slowest, (seconds, name))
+                return {"state": "failed", "seconds": seconds}
             report = json.loads(made.stdout)
             taken = next(one for one in report["tried"] if one["taken"])
             if self.args.checked:
@@ -70,35 +99,96 @@ class Table:
                     done, _ = run([self.args.neap, *verb])
                     if done.returncode != 0:
                         self.failures.append(f"{name}, {budget} B: {verb[0]}: {done.stderr.decode().strip()}")
-        if not report["fits"]:
-            bound = report["plan"]["arena_lower_bound_bytes"]
-            return f"no: {taken['bytes']:,}, bound {bound:,}; {seconds:.1f} s"
         price = taken["price"]
         ratio = price["macs"] / price["model_macs"] if price["model_macs"] else 1
-        macs = f", {ratio:.3f}x" if price["macs"] != price["model_macs"] else ""
-        return f"{taken['kind']}{macs}; {seconds:.1f} s"
+        return {"state": "fits" if report["fits"] else "no", "bytes": taken["bytes"], "kind": taken["kind"],
+                "bound": report["plan"]["arena_lower_bound_bytes"], "seconds": seconds,
+                "macs": ratio if price["macs"] != price["model_macs"] else 0}
 
     def row(self, model, name):
-        # The file order alone is found at once.
-        made, _ = run([self.args.neap, "plan", model, "--effort", "quick", "--json"])
-        if made.returncode != 0:
-            self.without.append(f"{name}: {made.stderr.decode().strip().splitlines()[-1]}")
+        # The plan that others are compared with; found at once.
+        made, _ = run([self.args.neap, "plan", model, "--order", "file", "--rewrite", "none", "--no-memory-plan",
+                       "--json"], self.args.model_seconds)
+        if made is None or made.returncode != 0:
+            why = "unfinished" if made is None else made.stderr.decode().strip().splitlines()[-1]
+            return {"model": name, "without": why}
+        delivered = json.loads(made.stdout)["delivered"]
+        total = delivered["total_arena_bytes"] if delivered else None
+        if not total:
+            return {"model": name, "without": "the total arena is not known"}
+        budgets = [total * share // 100 for share in SHARES]
+        return {"model": name, "total": total, "budgets": budgets,
+                "cells": [self.cell(model, name, budget) for budget in budgets]}
+
+    def keep(self, row):
+        self.known[row["model"]] = row
+        if not self.args.rows:
             return
-        arena = json.loads(made.stdout)["file_order"]["arena_bytes"]
-        cells = [self.cell(model, name, arena * share // 100) for share in SHARES]
-        print(f"| {name} | {arena:,} | " + " | ".join(cells) + " |", flush=True)
+        with self.args.rows.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def try_all(self, model, row):
+        """Combinations of options that are within a budget for which no plan was found."""
+        missed = [budget for budget, cell in zip(row["budgets"], row["cells"], strict=True) if cell["state"] == "no"]
+        if not missed or "all" in row or self.tried_all >= self.args.exhaustive:
+            return
+        self.tried_all += 1
+        found, planned = [], 0
+        for choice in itertools.product(*CHOICES.values()):
+            options = [word for words in choice for word in words]
+            made, _ = run([self.args.neap, "plan", model, "--budget", str(max(missed)), "--json", *options],
+                          self.args.model_seconds)
+            if made is None or made.returncode not in (0, 3):
+                continue  # the options exclude each other
+            planned += 1
+            report = json.loads(made.stdout)
+            if report["fits"]:
+                found.append({"options": options, "bytes": report["delivered"]["total_arena_bytes"]})
+        self.keep({**row, "all": planned, "found": found})
+
+    def fill(self, models):
+        begun = time.monotonic()
+        for model, name in models:
+            if self.args.seconds and time.monotonic() - begun > self.args.seconds:
+                break
+            if name not in self.known:
+                self.keep(self.row(model, name))
+            if self.args.exhaustive and "cells" in self.known[name]:
+                self.try_all(model, self.known[name])
 
     def print_all(self, models):
+        rows = [self.known[name] for _, name in models if name in self.known]
         print(HEAD)
         print("| model | file order | " + " | ".join(f"{share} %" for share in SHARES) + " |")
         print("|---|---|" + "---|" * len(SHARES))
-        for model, name in models:
-            self.row(model, name)
-        print(f"\nThe slowest command took {self.slowest[0]:.1f} s of processor time ({self.slowest[1]}).")
-        if self.without:
-            print("\nWithout a plan:\n")
-            for line in self.without:
-                print(f"- {line}")
+        slowest = (0.0, "")
+        for row in rows:
+            if "without" in row:
+                continue
+            print(f"| {row['model']} | {row['total']:,} | " + " | ".join(map(text_of, row["cells"])) + " |")
+            slowest = max([slowest] + [(cell["seconds"], row["model"]) for cell in row["cells"]])
+        print(f"\nThe slowest command took {slowest[0]:.1f} s of processor time ({slowest[1]}).")
+        if len(rows) < len(models):
+            print(f"\nOf {len(models)} models, the {len(rows)} smallest were planned.")
+        without = [row for row in rows if "without" in row]
+        if without:
+            print("\nWithout a plan of the file order whose total arena is known:\n")
+            for row in without:
+                print(f"- {row['model']}: {row['without']}")
+        self.print_exhaustive(rows)
+
+    def print_exhaustive(self, rows):
+        tried = [row for row in rows if "all" in row]
+        if not tried:
+            return
+        combinations = sum(row["all"] for row in tried)
+        print(f"\nFor {len(tried)} models with a *no*, every combination of options for rewriting, tiles, overlap of copies, "
+              f"moves and memory plans\nwas planned with the largest missed budget ({combinations:,} plans).")
+        for row in tried:
+            for one in row["found"]:
+                self.failures.append(f"{row['model']}: {' '.join(one['options'])} needs {one['bytes']:,} B")
+        if not any(row["found"] for row in tried):
+            print("None was within it.")
 
 
 def shared_models():
@@ -112,6 +202,10 @@ def main():
     parser.add_argument("neap")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     parser.add_argument("--zoo", action="append", default=[], metavar="NAME=NETWORK")
+    parser.add_argument("--rows", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--seconds", type=float, metavar="S", help="of all models together; rows that are not begun are left out")
+    parser.add_argument("--model-seconds", type=float, default=120, metavar="S", help="of one command; default: 120")
+    parser.add_argument("--exhaustive", type=int, default=0, metavar="N")
     parser.add_argument("--checked", action="store_true")
     args = parser.parse_args()
     files = []
@@ -126,6 +220,7 @@ def main():
                            stdout=subprocess.DEVNULL)
             models.append((path, f"zoo: {name}"))
         table = Table(args)
+        table.fill(models)
         table.print_all(models)
     for failure in table.failures:
         print(failure, file=sys.stderr)

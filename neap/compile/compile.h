@@ -95,6 +95,8 @@ struct Options {
   // arena, and the search for another order of the same peak with a lower placement.
   bool arena_order = true;
   bool joint_search = true;
+  // With kFileOrder: the bound of the peak is that of a short exact search, not of one cut.
+  bool proves_file_order = false;
   bool check = true;  // false: the caller runs check::CheckPlan() on the plans that it keeps
 };
 

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +43,54 @@ TEST(MeasureTest, AFittingPlanThenBytesThenOperators) {
       << "bytes that do not count everything are no fewer";
 }
 
+TEST(MeasureTest, TheTotalArenaDecidesBetweenEqualBytes) {
+  const auto with_total = [](std::int64_t bytes, std::optional<std::int64_t> total) {
+    Measure measure;
+    measure.bytes = bytes;
+    measure.total_arena_bytes = total;
+    return measure;
+  };
+  EXPECT_TRUE(IsBetter(with_total(100, 901), with_total(200, 900))) << "the arena comes first";
+  EXPECT_TRUE(IsBetter(with_total(100, 900), with_total(100, 901)));
+  EXPECT_FALSE(IsBetter(with_total(100, 901), with_total(100, 900)));
+  EXPECT_TRUE(IsBetter(with_total(100, 900), with_total(100, {}))) << "an unknown one is worse";
+  Measure unknown = with_total(100, {});
+  Measure compared = with_total(900, 900);
+  unknown.compares_total = compared.compares_total = true;
+  EXPECT_TRUE(IsBetter(compared, unknown)) << "activations are not compared with a total";
+}
+
+// Of every three measures: more candidates never give a worse best one.
+TEST(MeasureTest, TheRuleIsAStrictWeakOrder) {
+  std::vector<Measure> all;
+  for (const bool compares_total : {false, true}) {
+    for (int n = 0; n < 3 * 3 * 2 * 2 * 2; ++n) {
+      Measure one;
+      one.compares_total = compares_total;
+      if (n % 3 > 0) one.total_arena_bytes = 100 + n % 3;
+      one.bytes = compares_total && one.total_arena_bytes ? *one.total_arena_bytes : 60 + n / 3 % 3;
+      one.fits = n / 9 % 2 == 0;
+      one.known = n / 18 % 2 == 0;
+      one.extra_macs = n / 36 % 2;
+      all.push_back(one);
+    }
+  }
+  const auto equal = [](const Measure& a, const Measure& b) {
+    return !IsBetter(a, b) && !IsBetter(b, a);
+  };
+  for (const Measure& a : all) {
+    for (const Measure& b : all) {
+      if (a.compares_total != b.compares_total) continue;
+      EXPECT_FALSE(IsBetter(a, b) && IsBetter(b, a));
+      for (const Measure& c : all) {
+        if (a.compares_total != c.compares_total) continue;
+        if (IsBetter(a, b) && IsBetter(b, c)) ASSERT_TRUE(IsBetter(a, c));
+        if (equal(a, b) && equal(b, c)) ASSERT_TRUE(equal(a, c));
+      }
+    }
+  }
+}
+
 TEST(MeasureTest, WhatIsNotKnownIsWithinNoBudget) {
   const formats::SourceModel model = ModelOf(kChain);
   auto compiled = compile::Compile(model.graph, {});
@@ -58,8 +108,9 @@ TEST(MeasureTest, WhatIsNotKnownIsWithinNoBudget) {
   total.total_arena_bytes = 900;
   compiled->totals = {total};
   EXPECT_FALSE(measured({{}, {}, 899}).fits);
-  EXPECT_EQ(measured({{}, 900, {}}), (Measure{true, 0, 900, 2}));
-  EXPECT_EQ(measured({170, 900, {}}), (Measure{true, 0, 900, 2}));
+  EXPECT_EQ(measured({}), (Measure{true, 0, 170, 2, true, 0, false, 900, false}));
+  EXPECT_EQ(measured({{}, 900, {}}), (Measure{true, 0, 900, 2, true, 0, false, 900, true}));
+  EXPECT_EQ(measured({170, 900, {}}), (Measure{true, 0, 900, 2, true, 0, false, 900, true}));
   compiled->unknown_kernels = {{"#0 'CUSTOM'", ""}};
   EXPECT_FALSE(measured({170, 900, {}}).fits);
   EXPECT_TRUE(measured({}).fits);

@@ -44,9 +44,11 @@ Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, 
   measure.operators = OperatorsOf(graph);
   measure.access_cycles = compiled.access_cycles;
   const std::int64_t total =
-      compiled.totals.empty() ? -1 : compiled.totals.front().total_arena_bytes;
+      placed && !compiled.totals.empty() ? compiled.totals.front().total_arena_bytes : -1;
+  if (total >= 0) measure.total_arena_bytes = total;
+  measure.compares_total = budgets.CountsTotal();
   measure.bytes =
-      budgets.CountsTotal() && total >= 0 ? total : compile::HeadlineBytes(compiled, placed);
+      measure.compares_total && total >= 0 ? total : compile::HeadlineBytes(compiled, placed);
   measure.known = compiled.unknown_kernels.empty();
   const Verdict::Fit fit = VerdictOf(compiled, placed, budgets).fit;
   measure.fits = fit == Verdict::Fit::kNoBudget || fit == Verdict::Fit::kFits;

@@ -54,6 +54,9 @@ struct Measure {
   bool known = true;
   std::int64_t extra_macs = 0;  // that the model as given does not need
   bool keeps_budget = false;    // there is one, which the plan is within
+  // TFLM's total arena on the target; nullopt: unknown. Of equal `bytes` it decides.
+  std::optional<std::int64_t> total_arena_bytes = std::nullopt;
+  bool compares_total = false;  // Budgets::CountsTotal()
 
   bool operator==(const Measure&) const = default;
 };
@@ -63,12 +66,14 @@ Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, 
                   const Budgets& budgets);
 
 // A plan that fits, then one whose bytes are known, then less time of access, then, within a
-// budget, fewer extra multiply-accumulates, then fewer bytes, then fewer of both extra
-// multiply-accumulates and operators.
+// budget, fewer extra multiply-accumulates, then fewer bytes, then a smaller total arena (a known
+// one is better than an unknown one), then fewer of both extra multiply-accumulates and operators.
+// A strict weak order: more candidates never give a worse best one.
 inline bool IsBetter(const Measure& a, const Measure& b) {
   const auto key = [](const Measure& m) {
     return std::tuple(!m.fits, !m.known, m.access_cycles, m.keeps_budget ? m.extra_macs : 0,
-                      m.bytes, m.extra_macs, m.operators);
+                      m.compares_total && !m.total_arena_bytes, m.bytes, !m.total_arena_bytes,
+                      m.total_arena_bytes.value_or(0), m.extra_macs, m.operators);
   };
   return key(a) < key(b);
 }

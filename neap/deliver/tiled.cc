@@ -72,6 +72,7 @@ std::vector<compile::Options> FinalOptions(const Job& job, const cascade::Search
   compile::Options searched = cascade::OptionsFor(options, chosen);
   searched.limits.deadline.reset();
   searched.limits.observer = job.options.limits.observer;
+  searched.proves_file_order = true;
   std::vector<compile::Options> all;
   if (job.options.memories.empty()) all.push_back(searched);
   if (HasOneArena(job.options)) return all;

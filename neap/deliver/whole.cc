@@ -38,6 +38,29 @@ bool CannotBeBetterAsGiven(const Job& job, const Limits& share, const Found& fou
   return before && found.best_measure.bytes < before->lower_bound_bytes;
 }
 
+struct Planned {
+  compile::Compiled compiled;
+  compile::Options options;
+};
+
+// Moves add operators, whose records may outweigh the activations that they save: where total
+// arenas are compared, the plan without moves may be better.
+Result<Planned> PlanOf(const Job& job, const graph::Graph& graph, compile::Options options) {
+  NEAP_TRY(compile::Compiled compiled, compile::Compile(graph, options));
+  Planned moved{std::move(compiled), std::move(options)};
+  if (!moved.compiled.edited || !job.request.budgets.CountsTotal()) return moved;
+  Planned unmoved;
+  unmoved.options = moved.options;
+  unmoved.options.moves = compile::MoveStrategy::kNone;
+  auto other = compile::Compile(graph, unmoved.options);
+  if (!other) return moved;
+  unmoved.compiled = std::move(*other);
+  const auto measure = [&](const Planned& one) {
+    return MeasureOf(graph, one.compiled, job.options.place, job.request.budgets);
+  };
+  return IsBetter(measure(unmoved), measure(moved)) ? std::move(unmoved) : std::move(moved);
+}
+
 // Where a plan is known and no plan of the model as given can be better, it is not planned.
 Status PlanAsGiven(const Job& job, const Limits& share, Found* found) {
   if (found->as_given_tried || found->error) return {};
@@ -45,30 +68,32 @@ Status PlanAsGiven(const Job& job, const Limits& share, Found* found) {
   if (found->best && (IsInterrupted(job, found) || CannotBeBetterAsGiven(job, share, *found))) {
     return {};
   }
-  Delivery candidate;
-  candidate.options = job.options;
-  candidate.options.limits = share;
+  compile::Options options = job.options;
+  options.limits = share;
   found->as_given_tried = true;
-  auto compiled = compile::Compile(job.source.graph, candidate.options);
-  if (!compiled) return NotePlanError(std::move(compiled).error(), found);
-  found->file_order = compiled->file_order;
-  if (job.streams == Use::kIfNeeded) found->layers = *compiled;
-  candidate.compiled = std::move(*compiled);
+  auto planned = PlanOf(job, job.source.graph, std::move(options));
+  if (!planned) return NotePlanError(std::move(planned).error(), found);
+  found->file_order = planned->compiled.file_order;
+  if (job.streams == Use::kIfNeeded) found->layers = planned->compiled;
+  Delivery candidate;
+  candidate.options = std::move(planned->options);
+  candidate.compiled = std::move(planned->compiled);
   Offer(job, std::move(candidate), found);
   return {};
 }
 
 void CompileRewritten(const Job& job, const Limits& share, Rewritten rewritten, Found* found) {
-  Delivery candidate;
-  candidate.options = job.options;
-  candidate.options.limits = WithShareOfTime(share, 1, 2);
+  compile::Options options = job.options;
+  options.limits = WithShareOfTime(share, 1, 2);
   std::optional<WorkScope> work(std::in_place, 1, 2);
-  auto compiled = compile::Compile(rewritten.model.graph, candidate.options);
+  auto planned = PlanOf(job, rewritten.model.graph, std::move(options));
   work.reset();
-  if (!compiled) return;
+  if (!planned) return;
   const Measure measure =
-      MeasureOf(rewritten.model.graph, *compiled, job.options.place, job.request.budgets);
-  candidate.compiled = std::move(*compiled);
+      MeasureOf(rewritten.model.graph, planned->compiled, job.options.place, job.request.budgets);
+  Delivery candidate;
+  candidate.options = std::move(planned->options);
+  candidate.compiled = std::move(planned->compiled);
   Job of_rewritten = job;
   of_rewritten.base = &rewritten;
   Offer(of_rewritten, std::move(candidate), found);

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Features together, on random networks in files: a set of features gives no worse plan than the
-// set without one of them, an effort none worse than any set, and every plan is replayed from its
-// edits, checked, executed and compared with a run of the given model.
-// NEAP_PROPERTY_FACTOR scales the number of networks.
+// Features together, on random networks in files and on the shared models: a set of features gives
+// no worse plan than a subset of it, an effort none worse than any set, a budget that a set keeps
+// is kept without an option, and every plan is replayed from its edits, checked, executed and
+// compared with a run of the given model.
+// NEAP_PROPERTY_FACTOR scales the number of networks, NEAP_LONG=1 takes larger shared models.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -127,6 +134,36 @@ std::string Judge(const formats::SourceModel& model, const Delivery& delivery, s
   return property::Judge(replayed->interfaced.graph, planned, seed);
 }
 
+// Whether `superset` is worse than `subset` by the numbers that are compared. What equal numbers
+// cost may differ: searches that end early find other plans of the same bytes.
+bool IsWorse(Measure superset, Measure subset) {
+  for (Measure* const one : {&superset, &subset}) one->extra_macs = one->operators = 0;
+  return IsBetter(subset, superset);
+}
+
+std::string Numbers(const Measure& measure) {
+  const std::string total =
+      measure.total_arena_bytes ? std::to_string(*measure.total_arena_bytes) : "unknown";
+  return std::to_string(measure.bytes) + " B, total " + total;
+}
+
+// "" if the plan of the superset is no worse than that of the subset.
+std::string Compare(const Delivery& superset, const Delivery& subset) {
+  const Measure& with = MeasureOf(superset);
+  const Measure& without = MeasureOf(subset);
+  if (!IsWorse(with, without)) return "";
+  return Numbers(with) + " (" + std::string(NameOf(superset.kind)) + ") in place of " +
+         Numbers(without) + " (" + std::string(NameOf(subset.kind)) + ")";
+}
+
+// A budget of the number that a plan has: of the total arena where it is known.
+Words BudgetOf(const Measure& measure, Words words) {
+  const bool of_total = measure.total_arena_bytes.has_value();
+  const std::int64_t bytes = measure.total_arena_bytes.value_or(measure.bytes);
+  EXPECT_TRUE(Set(of_total ? "budget" : "budget-activations", std::to_string(bytes), &words));
+  return words;
+}
+
 class Tally {
  public:
   void Count(const Delivery& delivery) {
@@ -153,12 +190,28 @@ FeatureSet RandomSet(const std::string& runtime, bool has_conversion, Random* ra
     }
     if (random->Chance(2, 3)) features.insert(name);
   }
-  // Without tiles there are no bodies; moves and overlap exclude each other.
-  if (!features.contains("cascade")) features.erase("cascade-bodies");
+  // Moves and overlap exclude each other.
+  Complete(&features);
   if (features.contains("moves") && features.contains("overlap")) {
     features.erase(random->Chance(1, 2) ? "moves" : "overlap");
   }
   return features;
+}
+
+// Features that need each other.
+void Complete(FeatureSet* features) {
+  if (!features->contains("cascade")) features->erase("cascade-bodies");
+}
+
+// Each feature left out with a chance of one half, at least one.
+FeatureSet RandomSubset(const FeatureSet& all, Random* random) {
+  FeatureSet fewer;
+  for (const std::string& name : all) {
+    if (random->Chance(1, 2)) fewer.insert(name);
+  }
+  if (fewer == all && !all.empty()) fewer.erase(fewer.begin());
+  Complete(&fewer);
+  return fewer;
 }
 
 TEST(CombinedProperty, ASetOfFeaturesIsNoWorseThanItsSubsets) {
@@ -177,15 +230,26 @@ TEST(CombinedProperty, ASetOfFeaturesIsNoWorseThanItsSubsets) {
     if (!best) continue;
     tally.Count(*best);
     ASSERT_EQ(Judge(model, *best, static_cast<std::uint64_t>(n)), "");
+    std::set<FeatureSet> subsets = {RandomSubset(all, &random)};
     for (const std::string& without : all) {
-      if (without == "cascade" && all.contains("cascade-bodies")) continue;
       FeatureSet fewer = all;
       fewer.erase(without);
+      Complete(&fewer);
+      subsets.insert(std::move(fewer));
+    }
+    for (const FeatureSet& fewer : subsets) {
       const auto other = Planned(model, WordsOf(fewer, runtime));
       ASSERT_TRUE(other) << Text(fewer);
-      EXPECT_LE(MeasureOf(*best).bytes, MeasureOf(*other).bytes)
-          << "worse than without " << without;
+      EXPECT_EQ(Compare(*best, *other), "") << "worse than with " << Text(fewer) << "alone";
     }
+    // Within a budget that a subset keeps, too.
+    const FeatureSet fewer = RandomSubset(all, &random);
+    const auto other = Planned(model, WordsOf(fewer, runtime));
+    ASSERT_TRUE(other) << Text(fewer);
+    const auto within = Planned(model, BudgetOf(MeasureOf(*other), WordsOf(all, runtime)));
+    ASSERT_TRUE(within);
+    EXPECT_TRUE(MeasureOf(*within).fits) << "over a budget that " << Text(fewer) << "alone keeps";
+    ASSERT_EQ(Judge(model, *within, static_cast<std::uint64_t>(n)), "");
   }
   for (const auto& [name, count] : tally.tried()) RecordProperty(name, count);
   EXPECT_GT(tally.Of(Kind::kTiles), cases / 20);
@@ -210,19 +274,94 @@ TEST(CombinedProperty, AnEffortIsNoWorseThanAnySetOfFeatures) {
     const auto least = Planned(model, effort);
     ASSERT_TRUE(least);
     ASSERT_EQ(Judge(model, *least, static_cast<std::uint64_t>(n)), "");
-    EXPECT_LE(MeasureOf(*least).bytes, MeasureOf(*set).bytes);
-    Words budget;
-    const std::int64_t bytes = MeasureOf(*set).bytes;
-    ASSERT_TRUE(Set("budget-activations", std::to_string(bytes), &budget));
-    const auto within = Planned(model, budget);
+    EXPECT_EQ(Compare(*least, *set), "");
+    const auto within = Planned(model, BudgetOf(MeasureOf(*set), {}));
     ASSERT_TRUE(within);
     ASSERT_EQ(Judge(model, *within, static_cast<std::uint64_t>(n)), "");
-    EXPECT_TRUE(MeasureOf(*within).fits);
-    EXPECT_LE(MeasureOf(*within).bytes, bytes);
+    EXPECT_TRUE(MeasureOf(*within).fits) << Numbers(MeasureOf(*set));
     kept += MeasureOf(*within).fits ? 1 : 0;
   }
   EXPECT_EQ(kept, cases);
 }
+
+// --- the shared models ---
+
+struct File {
+  std::string path;
+  std::uintmax_t bytes = 0;
+};
+
+// Smallest first; those that are meant to be broken are left out.
+std::vector<File> SharedModels(std::uintmax_t max_bytes) {
+  namespace fs = std::filesystem;
+  const char* shared = std::getenv("NEAP_SHARED");
+  const char* source = std::getenv("NEAP_SOURCE_DIR");
+  const fs::path beside = fs::path(source == nullptr ? "." : source) / "../shared";
+  std::vector<File> files;
+  std::error_code error;
+  fs::recursive_directory_iterator at((shared != nullptr ? fs::path(shared) : beside) / "models",
+                                      error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    const fs::path& path = at->path();
+    if (path.extension() != ".tflite" || path.parent_path().filename() == "bad") continue;
+    if (at->file_size() <= max_bytes) files.push_back({path.string(), at->file_size()});
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
+    return std::tie(a.bytes, a.path) < std::tie(b.bytes, b.path);
+  });
+  return files;
+}
+
+// Sizes that only a run knows, types without kernels: such models have no plan, or no run.
+bool CanBeRun(const formats::SourceModel& model) {
+  const auto request = RequestOf(WordsOf({}, "tflm"), model, WithWeights());
+  if (!request) return false;
+  const auto plain = Deliver(model, *request);
+  return plain && Judge(model, *plain, 1).empty();
+}
+
+void CompareSetsOf(const formats::SourceModel& model, const std::string& runtime, Random* random) {
+  const FeatureSet all = RandomSet(runtime, false, random);
+  const FeatureSet fewer = RandomSubset(all, random);
+  SCOPED_TRACE(runtime + ": " + Text(all) + "against " + Text(fewer));
+  const auto best = Planned(model, WordsOf(all, runtime));
+  const auto other = Planned(model, WordsOf(fewer, runtime));
+  ASSERT_TRUE(best && other);
+  ASSERT_EQ(Judge(model, *best, random->Next()), "");
+  EXPECT_EQ(Compare(*best, *other), "");
+  // What no application has to consent to, a budget alone finds.
+  if (fewer.contains("cascade-bodies") || fewer.contains("stream")) return;
+  Words words;
+  ASSERT_TRUE(Set("runtime", runtime, &words));
+  const auto within = Planned(model, BudgetOf(MeasureOf(*other), words));
+  ASSERT_TRUE(within);
+  ASSERT_EQ(Judge(model, *within, random->Next()), "");
+  EXPECT_TRUE(MeasureOf(*within).fits) << Numbers(MeasureOf(*other));
+}
+
+// In groups, which run beside each other.
+constexpr std::size_t kGroups = 8;
+class SharedModelsTest : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(SharedModelsTest, ASetOfFeaturesIsNoWorseThanASubset) {
+  const char* const wanted = std::getenv("NEAP_LONG");
+  const bool is_long = wanted != nullptr && std::string(wanted) == "1";
+  const std::vector<File> files = SharedModels(is_long ? 4'000'000 : 64'000);
+  if (files.empty()) GTEST_SKIP() << "no shared models: set NEAP_SHARED";
+  Random random(27 + GetParam());
+  int compared = 0;
+  for (std::size_t i = GetParam(); i < files.size(); i += kGroups) {
+    SCOPED_TRACE(files[i].path);
+    const auto model = formats::Load(files[i].path, WithWeights());
+    if (!model || !CanBeRun(*model)) continue;
+    CompareSetsOf(*model, compared % 3 == 2 ? "neap" : "tflm", &random);
+    ++compared;
+  }
+  RecordProperty("models", compared);
+  EXPECT_GT(compared, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, SharedModelsTest, testing::Range<std::size_t>(0, kGroups));
 
 }  // namespace
 }  // namespace neap::deliver

@@ -307,6 +307,8 @@ Json TriedJson(const PlanReport& report) {
   for (const TriedPlan& tried : report.tried) {
     out.push_back({{"kind", tried.kind},
                    {"bytes", tried.bytes},
+                   {"total_arena_bytes",
+                    tried.total_arena_bytes ? Json(*tried.total_arena_bytes) : Json(nullptr)},
                    {"fits", has_budget && tried.known ? Json(tried.fits) : Json(nullptr)},
                    {"taken", tried.taken},
                    {"price", PriceJson(tried.price)}});

@@ -76,6 +76,7 @@ struct TriedPlan {
   std::int64_t macs = 0;
   std::int64_t whole_macs = 0;
   deliver::Price price = {};
+  std::optional<std::int64_t> total_arena_bytes = std::nullopt;  // of TFLM, if known
 };
 
 // An operator for which the profile's stock runtime has no kernel (neap/check/runtime_check.h).

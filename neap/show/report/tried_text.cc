@@ -14,6 +14,20 @@ std::string BytesText(const TriedPlan& tried) {
   return FormatCount(tried.bytes) + (tried.known ? " B" : " B without scratch");
 }
 
+// The plan that a budget of the total arena would prefer, where the taken one is not it; "".
+std::string SmallerTotalText(const PlanReport& report, const TriedPlan& taken) {
+  if (report.budgets.Any() || !taken.known || !taken.total_arena_bytes) return "";
+  const TriedPlan* least = &taken;
+  for (const TriedPlan& tried : report.tried) {
+    if (!tried.known || !tried.total_arena_bytes) continue;
+    if (*tried.total_arena_bytes < *least->total_arena_bytes) least = &tried;
+  }
+  if (least == &taken) return "";
+  return fmt::format("  smallest total arena: {}, {} B for {} B (--budget compares total arenas)\n",
+                     KindText(*least), FormatCount(*least->total_arena_bytes),
+                     FormatCount(*taken.total_arena_bytes));
+}
+
 }  // namespace
 
 std::string KindText(const TriedPlan& tried) {
@@ -60,8 +74,8 @@ std::string TriedText(const PlanReport& report) {
   if (report.compiled->plan.memories.size() > 1) why = "shortest access time";
   if (has_budget && taken->fits && !another_fits) why = "the only one within the budget";
   if (has_budget && IsBudgetKnown(report) && !taken->fits) why += ", none is within the budget";
-  return fmt::format("  taken: {}, {} ({}); {}\n", KindText(*taken), BytesText(*taken), why,
-                     OthersText(report));
+  return fmt::format("  taken: {}, {} ({}); {}\n{}", KindText(*taken), BytesText(*taken), why,
+                     OthersText(report), SmallerTotalText(report, *taken));
 }
 
 }  // namespace neap::report
