@@ -8,10 +8,10 @@
 
 Without files: the .tflite files of the shared models ($NEAP_SHARED, else ../shared), smallest first, under TensorFlow
 Lite Micro. --rows: finished rows are kept there, one JSON object a line, and are not planned again; remove the file
-after a change of the program. --seconds: no model is begun later than that; --model-seconds ends a command. --checked:
-the chosen plans are checked and executed (neap run --compare). --exhaustive N: where no plan is within a budget, every
-combination of options that needs no consent of the user is planned with it, for the first N models with such a cell;
-combinations that are within it fail the run.
+after a change of the program. --seconds: no model is begun later than that. --model-seconds: processor time of one
+command. --checked: the chosen plans are checked and executed (neap run --compare). --exhaustive N: where no plan is
+within a budget, every combination of options that needs no consent of the user is planned with it, for the first N
+models with such a cell; combinations that are within it fail the run.
 """
 
 import argparse
@@ -19,6 +19,8 @@ import itertools
 import json
 import os
 import pathlib
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,16 +53,16 @@ CHOICES = {
 
 
 def run(command, seconds=None):
-    """The process and its processor seconds; no process: it took longer than `seconds`."""
+    """The process and its processor seconds; no process: it took more than `seconds` of them."""
+    def limit():
+        if seconds:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
     before = os.times()
-    try:
-        made = subprocess.run(command, capture_output=True, check=False, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        made = None
+    made = subprocess.run(command, capture_output=True, check=False, preexec_fn=limit)
     after = os.times()
     spent = (after.children_user + after.children_system
              - before.children_user - before.children_system)
-    return made, spent
+    return (None if made.returncode == -signal.SIGXCPU else made), max(spent, 0)
 
 
 def text_of(cell):
@@ -168,8 +170,10 @@ class Table:
             print(f"| {row['model']} | {row['total']:,} | " + " | ".join(map(text_of, row["cells"])) + " |")
             slowest = max([slowest] + [(cell["seconds"], row["model"]) for cell in row["cells"]])
         print(f"\nThe slowest command took {slowest[0]:.1f} s of processor time ({slowest[1]}).")
-        if len(rows) < len(models):
-            print(f"\nOf {len(models)} models, the {len(rows)} smallest were planned.")
+        missing = [name for _, name in models if name not in self.known]
+        if missing:
+            print(f"\nOf {len(models)} models, {len(rows)} are in this table. The others were not begun when the time for "
+                  "the table was over:\n" + ",\n".join(missing) + ".")
         without = [row for row in rows if "without" in row]
         if without:
             print("\nWithout a plan of the file order whose total arena is known:\n")
@@ -204,7 +208,8 @@ def main():
     parser.add_argument("--zoo", action="append", default=[], metavar="NAME=NETWORK")
     parser.add_argument("--rows", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--seconds", type=float, metavar="S", help="of all models together; rows that are not begun are left out")
-    parser.add_argument("--model-seconds", type=float, default=120, metavar="S", help="of one command; default: 120")
+    parser.add_argument("--model-seconds", type=float, default=60, metavar="S",
+                        help="processor time of one command; default: 60")
     parser.add_argument("--exhaustive", type=int, default=0, metavar="N")
     parser.add_argument("--checked", action="store_true")
     args = parser.parse_args()

@@ -31,6 +31,7 @@ cascade::SearchOptions TileOptions(const Job& job, Found* found) {
   const Budgets& budgets = request.budgets;
   options.budget_bytes = budgets.arena_bytes.value_or(0);
   options.budget_total_bytes = budgets.total_bytes.value_or(0);
+  options.total_may_be_unknown = !budgets.total_bytes;
   if (budgets.memory_bytes) {
     const bool tflm = job.options.runtime == plan::Runtime::kTflm;
     std::int64_t* const budget = tflm ? &options.budget_total_bytes : &options.budget_bytes;

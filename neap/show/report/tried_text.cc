@@ -23,7 +23,7 @@ std::string SmallerTotalText(const PlanReport& report, const TriedPlan& taken) {
     if (*tried.total_arena_bytes < *least->total_arena_bytes) least = &tried;
   }
   if (least == &taken) return "";
-  return fmt::format("  smallest total arena: {}, {} B for {} B (--budget compares total arenas)\n",
+  return fmt::format("  smallest total arena: {}, {} B (taken: {} B); --budget compares these\n",
                      KindText(*least), FormatCount(*least->total_arena_bytes),
                      FormatCount(*taken.total_arena_bytes));
 }

@@ -117,11 +117,19 @@ class Planner {
     // An unknown number is no improvement.
     return proposal.total_arena_bytes >= 0 ? proposal.total_arena_bytes : kMaxBytes;
   }
+  // Of plans with unknown totals, the smaller arena.
+  std::pair<std::int64_t, std::int64_t> BytesOf(const Proposal& proposal) const {
+    const std::int64_t score = ScoreOf(proposal);
+    return {score, score == kMaxBytes ? proposal.arena_bytes : 0};
+  }
   bool HasBudget() const { return options_.budget_bytes > 0 || options_.budget_total_bytes > 0; }
+  bool NeedsTotal() const {
+    return options_.budget_total_bytes > 0 && !options_.total_may_be_unknown;
+  }
   // An arena budget alone is about the arena.
   bool CountsTotal() const {
-    return outcome_.uncut.total_arena_bytes >= 0 &&
-           (options_.budget_bytes == 0 || options_.budget_total_bytes > 0);
+    return NeedsTotal() || (outcome_.uncut.total_arena_bytes >= 0 &&
+                            (options_.budget_bytes == 0 || options_.budget_total_bytes > 0));
   }
   // With a margin, because a placement may need less than the model estimates.
   bool Fits(std::int64_t arena_bytes, std::int64_t total_bytes, bool with_margin = false) const {
@@ -135,14 +143,14 @@ class Planner {
     if (HasBudget() && !proposal.unknown_scratch.empty()) return false;
     const std::int64_t total = proposal.total_arena_bytes;
     // An unknown number fits no budget, unless it is unknown for all.
-    const std::int64_t unknown =
-        outcome_.uncut.total_arena_bytes < 0 ? proposal.arena_bytes : kMaxBytes;
+    const bool of_arena = outcome_.uncut.total_arena_bytes < 0 && !NeedsTotal();
+    const std::int64_t unknown = of_arena ? proposal.arena_bytes : kMaxBytes;
     return Fits(proposal.arena_bytes, total < 0 ? unknown : total);
   }
 
   // Tiles that need no less than the graph as it is.
   bool IsIdle(const Proposal& proposal) const {
-    return !proposal.regions.empty() && ScoreOf(proposal) >= ScoreOf(outcome_.uncut);
+    return !proposal.regions.empty() && BytesOf(proposal) >= BytesOf(outcome_.uncut);
   }
 
   static bool IsKnown(const Proposal& proposal) { return proposal.unknown_scratch.empty(); }
@@ -154,8 +162,7 @@ class Planner {
     if (IsKnown(a) != IsKnown(b)) return IsKnown(a);
     if (IsIdle(a) != IsIdle(b)) return IsIdle(b);
     const auto key = [&](const Proposal& p) {
-      return cheap ? std::tuple(p.cycles, ScoreOf(p), p.tiles)
-                   : std::tuple(ScoreOf(p), p.cycles, p.tiles);
+      return std::tuple(cheap ? p.cycles : 0, BytesOf(p), p.cycles, p.tiles);
     };
     return key(a) < key(b);
   }

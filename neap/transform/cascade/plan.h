@@ -36,10 +36,13 @@ struct Criteria {
 struct SearchOptions {
   compile::Options compile;  // how realised graphs are ordered and placed
   Device device;
-  // Budgets of the arena and of the total arena (where no total is known, of the arena); 0: none.
-  // Without any, the fewest bytes are best, else the fewest cycles within both.
+  // Budgets of the arena and of the total arena; 0: none. Without any, the fewest bytes are best,
+  // else the fewest cycles within both.
   std::int64_t budget_bytes = 0;
   std::int64_t budget_total_bytes = 0;
+  // Where the total arena of the graph as it is is unknown, the second budget is of the arena;
+  // false: plans with an unknown total are within no such budget, and tiles may make it known.
+  bool total_may_be_unknown = true;
   Grids grids;
   // kShared (TensorFlow Lite Micro alone): wherever bodies help, both are tried.
   TileBodies bodies = TileBodies::kClones;
