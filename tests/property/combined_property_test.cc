@@ -251,7 +251,8 @@ TEST(CombinedProperty, ASetOfFeaturesIsNoWorseThanItsSubsets) {
       ASSERT_TRUE(other) << Text(fewer);
       EXPECT_EQ(Compare(*best, *other), "") << "worse than with " << Text(fewer) << "alone";
     }
-    // Within a budget that a subset keeps, too. Another interface changes the caller, so both have it.
+    // Within a budget that a subset keeps, too. Another interface changes the caller, so both have
+    // it.
     FeatureSet fewer = RandomSubset(all, &of_subsets);
     if (all.contains("integer-io")) fewer.insert("integer-io");
     const auto other = Planned(model, WordsOf(fewer, runtime));
