@@ -27,6 +27,7 @@ import tempfile
 import time
 
 SHARES = [90, 75, 50, 25]
+LIMIT_SECONDS = 10  # of the default effort
 HEAD = """# Budgets alone
 
 What `neap plan MODEL --budget B` gives without another option. B is 90, 75, 50 and 25 % of the model's total arena in
@@ -35,7 +36,7 @@ file order (`--order file --rewrite none --no-memory-plan`) under TensorFlow Lit
 ([effort](../reference/command-line.md#effort)).
 
 ```
-lab/tables/fits_table.py build/release/tools/neap --rows build/fits.jsonl > docs/results/fits.md
+lab/tables/fits_table.py build/release/tools/neap --rows build/fits.jsonl --exhaustive 30 > docs/results/fits.md
 ```
 
 - *file order*: the total arena in bytes.
@@ -113,7 +114,7 @@ class Table:
                        "--json"], self.args.model_seconds)
         if made is None or made.returncode != 0:
             why = "unfinished" if made is None else made.stderr.decode().strip().splitlines()[-1]
-            return {"model": name, "without": why}
+            return {"model": name, "without": why.removeprefix(f"neap plan: {model}: ")}
         delivered = json.loads(made.stdout)["delivered"]
         total = delivered["total_arena_bytes"] if delivered else None
         if not total:
@@ -169,11 +170,14 @@ class Table:
                 continue
             print(f"| {row['model']} | {row['total']:,} | " + " | ".join(map(text_of, row["cells"])) + " |")
             slowest = max([slowest] + [(cell["seconds"], row["model"]) for cell in row["cells"]])
-        print(f"\nThe slowest command took {slowest[0]:.1f} s of processor time ({slowest[1]}).")
+        cells = [cell for row in rows for cell in row.get("cells", [])]
+        above = sum(cell["seconds"] > LIMIT_SECONDS for cell in cells)
+        print(f"\n{above} of {len(cells)} commands took more than {LIMIT_SECONDS} s of processor time. The slowest one took "
+              f"{slowest[0]:.1f} s ({slowest[1]}).")
         missing = [name for _, name in models if name not in self.known]
         if missing:
-            print(f"\nOf {len(models)} models, {len(rows)} are in this table. The others were not begun when the time for "
-                  "the table was over:\n" + ",\n".join(missing) + ".")
+            print(f"\nOf {len(models)} models, {len(rows)} are on this page. The others, with the largest files, were not "
+                  "begun when the time for the table was over:\n" + ",\n".join(missing) + ".")
         without = [row for row in rows if "without" in row]
         if without:
             print("\nWithout a plan of the file order whose total arena is known:\n")
