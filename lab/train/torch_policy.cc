@@ -46,7 +46,7 @@ std::vector<float> ToFloats(const Tensor& tensor) {
 
 struct Policy::Torch {
   explicit Torch(const learn::Model& initial)
-      : config(initial.config), tensors(learn::TensorsOf(initial.config)) {
+      : config(initial.config), specs(learn::TensorsOf(initial.config)) {
     at::set_num_threads(1);
     SetWeights(initial.weights);
     first.assign(initial.weights.size(), 0);
@@ -55,7 +55,7 @@ struct Policy::Torch {
 
   void SetWeights(const std::vector<float>& weights) {
     std::size_t from = 0;
-    for (const learn::TensorSpec& spec : tensors) {
+    for (const learn::TensorSpec& spec : specs) {
       const std::vector<float> part(
           weights.begin() + static_cast<std::ptrdiff_t>(from),
           weights.begin() + static_cast<std::ptrdiff_t>(from + spec.size()));
@@ -70,7 +70,7 @@ struct Policy::Torch {
 
   std::vector<float> Weights() const {
     std::vector<float> weights;
-    for (const learn::TensorSpec& spec : tensors) {
+    for (const learn::TensorSpec& spec : specs) {
       const auto part = ToFloats(tensors.at(spec.name));
       weights.insert(weights.end(), part.begin(), part.end());
     }
@@ -203,7 +203,7 @@ struct Policy::Torch {
   }
 
   learn::ModelConfig config;
-  std::vector<learn::TensorSpec> tensors;
+  std::vector<learn::TensorSpec> specs;
   std::map<std::string, Tensor> tensors;
   std::vector<float> first;
   std::vector<float> second;
@@ -223,7 +223,7 @@ double Policy::Step(const Batch& batch, std::span<const float> factors, double l
       FromFloats(std::vector<float>(factors.begin(), factors.end()), {batch.graphs});
   const Tensor loss = -(torch_->Forward(batch).sum(1) * weights).mean();
   std::vector<Tensor> inputs;
-  for (const learn::TensorSpec& spec : torch_->tensors) inputs.push_back(torch_->Get(spec.name));
+  for (const learn::TensorSpec& spec : torch_->specs) inputs.push_back(torch_->Get(spec.name));
   const auto gradients = torch::autograd::grad({loss}, inputs, {}, false, false, true);
   std::vector<float> flat;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
