@@ -114,9 +114,8 @@ Status OfferTiled(const Job& job, const cascade::SearchOptions& options,
   return {};
 }
 
-// Of the job's base.
-Status PlanTiles(const Job& job, Found* found) {
-  const cascade::SearchOptions options = TileOptions(job, found);
+// Of the job's base, with bodies of one kind.
+Status PlanTilesWith(const Job& job, const cascade::SearchOptions& options, Found* found) {
   auto outcome = cascade::FindPlan(job.Planned().graph, options);
   if (!outcome) {
     // Whatever the model as given lacks is reported of that.
@@ -132,15 +131,37 @@ Status PlanTiles(const Job& job, Found* found) {
     }
   }
   const bool requested = job.tiles == Use::kAlways && job.base == nullptr && job.extras == Extras();
-  if (requested && !outcome->note.empty()) found->notes.push_back(outcome->note);
+  if (requested && !found->tiles && !outcome->note.empty()) found->notes.push_back(outcome->note);
   OfferUncut(job, options, *outcome, found);
   const cascade::Proposal& chosen = outcome->front[outcome->chosen];
   // Bodies that do not help are the tiles that were tried before.
   const bool cut = !chosen.regions.empty() &&
                    (!job.extras.shared_bodies || chosen.bodies == cascade::TileBodies::kShared);
   if (cut) NEAP_CHECK_OK(OfferTiled(job, options, *outcome, found));
-  if (job.base == nullptr && job.extras == Extras()) found->tiles = std::move(*outcome);
+  if (job.base == nullptr && job.extras == Extras() && !found->tiles) {
+    found->tiles = std::move(*outcome);
+  }
   return {};
+}
+
+// Of the job's base.
+Status PlanTiles(const Job& job, Found* found) {
+  cascade::SearchOptions options = TileOptions(job, found);
+  // A search with shared bodies decides on other tiles, which may need more than clones. Where
+  // shared bodies are an extra, the clones have been planned.
+  if (options.bodies != cascade::TileBodies::kShared || job.extras.shared_bodies) {
+    return PlanTilesWith(job, options, found);
+  }
+  const Limits limits = options.compile.limits;
+  {
+    const WorkScope work(1, 2);
+    options.compile.limits = WithShareOfTime(limits, 1, 2);
+    NEAP_CHECK_OK(PlanTilesWith(job, options, found));
+  }
+  if (IsInterrupted(job, found)) return {};
+  options.compile.limits = limits;
+  options.bodies = cascade::TileBodies::kClones;
+  return PlanTilesWith(job, options, found);
 }
 
 // Tiles with more features than the request's, of the model as given and of the rewritten one.
