@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "neap/check/channel_check.h"
 #include "neap/check/runtime_check.h"
 #include "neap/transform/cascade/region.h"
 #include "neap/transform/cascade/tiles_check.h"
+#include "neap/transform/rewrite/channels/dead.h"
 #include "neap/transform/rewrite/interface.h"
 #include "neap/transform/rewrite/rewrite.h"
 
@@ -34,6 +36,7 @@ Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
   auto edited =
       rewrite::Apply(source.graph, plan.rewrites, rewrite::SettingsFor(plan.runtime, settings));
   if (!edited) return Fail(AtModel(std::move(edited).error(), source));
+  NEAP_CHECK_OK(CheckDeadChannels(source.graph, plan.rewrites));
   NEAP_CHECK_OK(check::RequireKernels(source.graph, *edited, plan.runtime));
   if (plan.rewritten_sha256.empty()) return GraphAlone(source, std::move(*edited));
   if (!CanBeFile(source, *edited)) {
@@ -139,6 +142,19 @@ formats::SourceModel GraphAlone(const formats::SourceModel& source, graph::Graph
   formats::SourceModel model = source;
   model.graph = std::move(edited);
   return model;
+}
+
+Status CheckDeadChannels(const graph::Graph& given,
+                         const std::vector<plan::Rewrite>& applications) {
+  std::vector<plan::Rewrite> dead;
+  for (const plan::Rewrite& application : applications) {
+    if (application.rule == rewrite::kDeadChannels) dead.push_back(application);
+  }
+  if (dead.empty()) return {};
+  NEAP_TRY(const graph::Graph narrowed, rewrite::ApplyDeadChannels(given, dead));
+  const std::string wrong = check::FindWrongChannels(given, narrowed, dead);
+  if (wrong.empty()) return {};
+  return Fail(BadInput("rewrite '" + std::string(rewrite::kDeadChannels) + "' is wrong: " + wrong));
 }
 
 bool CanBeFile(const formats::SourceModel& source, const graph::Graph& edited) {

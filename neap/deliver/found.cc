@@ -96,7 +96,7 @@ void Offer(const Job& job, Delivery candidate, Found* found) {
               PriceOf(job.source, planned, candidate.compiled),
               plan::LargestEntry(candidate.compiled.plan).peak_lower_bound_bytes};
   if (!IsRegistered(job.request, tried.price)) return;
-  tried.measure.extra_macs = std::max<std::int64_t>(tried.price.macs - tried.price.model_macs, 0);
+  tried.measure.extra_macs = tried.price.macs - tried.price.model_macs;
   tried.measure.keeps_budget = job.request.budgets.Any() && tried.measure.fits;
   const Measure measure = tried.measure;
   const auto known =

@@ -52,7 +52,8 @@ struct Measure {
   std::int64_t operators = 0;  // that run
   // False: the scratch of an operator is not modelled, and `bytes` counts none of it.
   bool known = true;
-  std::int64_t extra_macs = 0;  // that the model as given does not need
+  // That the model as given does not need; below 0: that it needs and this one does not.
+  std::int64_t extra_macs = 0;
   bool keeps_budget = false;    // there is one, which the plan is within
   // TFLM's total arena on the target; nullopt: unknown. Of equal `bytes` it decides.
   std::optional<std::int64_t> total_arena_bytes = std::nullopt;

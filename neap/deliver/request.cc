@@ -13,6 +13,7 @@
 #include "neap/ops/neap_rt.h"
 #include "neap/plan/profile.h"
 #include "neap/target/target.h"
+#include "neap/transform/rewrite/channels/dead.h"
 #include "neap/transform/rewrite/rewrite.h"
 
 namespace neap::deliver {
@@ -409,15 +410,22 @@ Result<RewriteSettings> RewritingOf(const Words& words) {
     settings.accumulator_bytes = static_cast<int>(words.accumulator_bytes);
   }
   settings.work = words.rewrite_work;
+  const auto names = [&](const std::string& rule) {
+    return std::find(words.rules.begin(), words.rules.end(), rule) != words.rules.end();
+  };
+  const bool on_demand = words.Has("rewrite") && !settings.everywhere;
+  const std::string dead_channels(rewrite::kDeadChannels);
+  settings.dead_channels = settings.any && on_demand && !names("-" + dead_channels);
   if (words.rules.empty()) return settings;
   if (!words.rules.front().starts_with("-")) {
     settings.rules = words.rules;
+    settings.dead_channels = names(dead_channels);
     return settings;
   }
   for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
     const std::string name(rule.name);
-    const auto& off = words.rules;
-    if (std::find(off.begin(), off.end(), "-" + name) == off.end()) settings.rules.push_back(name);
+    const bool is_on = !rule.on_demand || on_demand;
+    if (is_on && !names("-" + name)) settings.rules.push_back(name);
   }
   settings.any = settings.any && !settings.rules.empty();
   return settings;

@@ -59,6 +59,7 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
   search.exactness = settings.exactness;
   search.measures_unchanged = false;
   search.rules = settings.rules;
+  search.dead_channels = settings.dead_channels;
   if (settings.work > 0) search.max_work = settings.work;
   search.everywhere = settings.everywhere;
   search.settings.sums = sums_in_place ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
@@ -72,6 +73,8 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
   out.lower_bound_bytes = found.lower_bound_bytes;
   out.evaluations = found.evaluations;
   if (found.applications.empty()) return out;
+  const Status channels = CheckDeadChannels(source.graph, found.applications);
+  NEAP_CHECK(channels.has_value(), "dead channels: " + channels.error().ToString());
   NEAP_CHECK_OK(check::RequireKernels(source.graph, found.graph, compile.runtime));
   if (NeedsExecutor(found.graph)) out.accumulator_bytes = settings.accumulator_bytes;
   out.applications = std::move(found.applications);

@@ -18,7 +18,8 @@ namespace neap::deliver {
 struct RewriteSettings {
   bool any = true;  // false: the graph stays as it is
   plan::Exactness exactness = plan::Exactness::kBitwise;
-  std::vector<std::string> rules;  // empty: all
+  std::vector<std::string> rules;  // empty: all but those on demand
+  bool dead_channels = false;      // rewrite::SearchOptions::dead_channels
   int accumulator_bytes = 4;
   std::int64_t work = 0;    // of the search; 0: its own limit
   bool everywhere = false;  // rewrite::SearchOptions::everywhere

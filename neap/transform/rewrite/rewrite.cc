@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/check/runtime_check.h"
+#include "neap/transform/rewrite/channels/dead.h"
 #include "neap/transform/rewrite/compose.h"
 #include "neap/transform/rewrite/draft.h"
 #include "neap/transform/rewrite/rule.h"
@@ -28,6 +29,7 @@ std::span<const RuleInfo> Rules() {
   static const std::vector<RuleInfo> kInfos = [] {
     std::vector<RuleInfo> infos;
     for (const Rule& rule : AllRules()) infos.push_back(rule.info);
+    infos.push_back(DeadChannelsRule());
     return infos;
   }();
   return kInfos;
@@ -38,7 +40,9 @@ std::vector<std::vector<std::string>> RuleSets(const std::vector<std::string>& w
   bool fewer = false;
   for (const RuleInfo& rule : Rules()) {
     const std::string name(rule.name);
-    const bool on = wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    const bool on = wanted.empty()
+                        ? !rule.on_demand
+                        : std::find(wanted.begin(), wanted.end(), name) != wanted.end();
     if (on && rule.always) harmless.push_back(name);
     fewer = fewer || (on && !rule.always);
   }
@@ -198,6 +202,16 @@ bool ClaimsTooMuch(const plan::Rewrite& application, plan::Exactness exactness) 
 Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewrite> applications,
                            const Settings& settings) {
   if (graph.subgraphs.empty()) return Fail(BadInput("has no subgraph"));
+  const auto is_dead = [](const plan::Rewrite& rewrite) { return rewrite.rule == kDeadChannels; };
+  if (std::any_of(applications.begin(), applications.end(), is_dead)) {
+    std::vector<plan::Rewrite> dead;
+    std::vector<plan::Rewrite> others;
+    for (const plan::Rewrite& application : applications) {
+      (is_dead(application) ? dead : others).push_back(application);
+    }
+    NEAP_TRY(const graph::Graph narrowed, ApplyDeadChannels(graph, dead));
+    return Apply(narrowed, others, settings);
+  }
   const graph::Subgraph& subgraph = graph.subgraphs[SubgraphId(0)];
   Choices choices;
   for (const plan::Rewrite& application : applications) {

@@ -6,7 +6,9 @@
 //
 // A rewriting is a list of applications, each a rule at an operator of the main subgraph of the
 // graph as it was read. Apply() turns graph and list into the edited graph that
-// formats::WriteEdited takes; Search() decides on the list.
+// formats::WriteEdited takes; Search() decides on the list. Applications of the rule
+// kDeadChannels (neap/transform/rewrite/channels/dead.h) come first: the other rules see the graph
+// without these channels, whose operators have the same indices.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +31,15 @@ struct RuleInfo {
   std::string_view summary;  // one line for --help
   // It never raises the peak of any order and removes operators: taken wherever it fits.
   bool always = false;
+  // Only where it is named or a class of rewrites is (SearchOptions::dead_channels): it changes
+  // models whose arena does not need it.
+  bool on_demand = false;
 };
 // All rules, in the order in which an operator is offered to them.
 std::span<const RuleInfo> Rules();
 // The sets of rules to search with, one after the other, until a rewritten model is better than the
-// one as it is (neap/deliver/measure.h): `wanted` (empty: all), then those of them that never raise
+// one as it is (neap/deliver/measure.h): `wanted` (empty: all but those on demand), then those of
+// them that never raise
 // a peak, where these are fewer.
 std::vector<std::vector<std::string>> RuleSets(const std::vector<std::string>& wanted);
 
@@ -81,7 +87,9 @@ Result<graph::Graph> Apply(const graph::Graph& graph, std::span<const plan::Rewr
 struct SearchOptions {
   // The most that an application may do to the outputs.
   plan::Exactness exactness = plan::Exactness::kBitwise;
-  std::vector<std::string> rules;  // names; empty: all
+  std::vector<std::string> rules;  // names; empty: all but those on demand
+  // Dead channels are removed before the search, wherever there are some.
+  bool dead_channels = false;
   Settings settings;
   // Every rule at every operator that it fits, in the finest way, as SERENITY's rewriter has it:
   // nothing is searched for, and the bound is that of the orders of this one graph.

@@ -18,6 +18,7 @@
 #include "neap/base/check.h"
 #include "neap/base/work.h"
 #include "neap/compile/peak_question.h"
+#include "neap/transform/rewrite/channels/dead.h"
 #include "neap/transform/rewrite/compose.h"
 #include "neap/transform/rewrite/rewrite.h"
 #include "neap/transform/rewrite/rule.h"
@@ -549,7 +550,16 @@ class Searcher {
 Result<Found> Search(const graph::Graph& graph, const compile::Options& options,
                      const SearchOptions& search) {
   if (graph.subgraphs.empty()) return Fail(BadInput("has no subgraph"));
-  return Searcher(graph, options, search).Run();
+  if (!search.dead_channels) return Searcher(graph, options, search).Run();
+  Narrowed narrowed = RemoveDeadChannels(graph);
+  if (narrowed.applications.empty()) return Searcher(graph, options, search).Run();
+  SearchOptions others = search;
+  others.measures_unchanged = true;
+  NEAP_TRY(Found found, Searcher(narrowed.graph, options, others).Run());
+  narrowed.applications.insert(narrowed.applications.end(), found.applications.begin(),
+                               found.applications.end());
+  found.applications = std::move(narrowed.applications);
+  return found;
 }
 
 }  // namespace neap::rewrite
