@@ -96,11 +96,13 @@ class Comparison {
       if (!SameTensor(tensor, narrowed_.tensors[id])) {
         return "tensor " + graph::Describe(id, tensor) + " is another one in the narrowed graph";
       }
-      const std::int64_t channels = tensor.shape && !tensor.shape->empty() ? tensor.shape->back() : 0;
+      const std::int64_t channels =
+          tensor.shape && !tensor.shape->empty() ? tensor.shape->back() : 0;
       Image image{id, Channels(static_cast<std::size_t>(std::max<std::int64_t>(channels, 0)))};
       std::iota(image.kept.begin(), image.kept.end(), 0);
       images_.push_back(std::move(image));
-      values_.push_back(IsInt8(tensor) ? Intervals(static_cast<std::size_t>(channels)) : Intervals());
+      values_.push_back(IsInt8(tensor) ? Intervals(static_cast<std::size_t>(channels))
+                                       : Intervals());
     }
     for (const OpId id : given_.ops.Ids()) {
       std::string wrong = Compare(id);
@@ -176,8 +178,8 @@ class Comparison {
     const bool add = ops::Is(op, ops::OpKind::kAdd);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const bool data = i == 0 || add;
-      if (data && (other.inputs[i] != images_[op.inputs[i]].tensor ||
-                   images_[op.inputs[i]].kept != kept)) {
+      if (data &&
+          (other.inputs[i] != images_[op.inputs[i]].tensor || images_[op.inputs[i]].kept != kept)) {
         return "its inputs have other channels";
       }
       if (!data && other.inputs[i] != op.inputs[i] && !ops::Is(op, ops::OpKind::kReshape)) {
@@ -199,9 +201,8 @@ class Comparison {
       const auto found = other.attributes.find(name);
       if (found == other.attributes.end()) return false;
       const auto* sizes = std::get_if<Channels>(&value);
-      const bool same = sizes == nullptr
-                            ? SameAttribute(value, found->second)
-                            : SameAttribute(WithLast(*sizes, last), found->second);
+      const bool same = sizes == nullptr ? SameAttribute(value, found->second)
+                                         : SameAttribute(WithLast(*sizes, last), found->second);
       if (!same) return false;
     }
     if (op.inputs.size() < 2 || !op.inputs[1].valid()) return true;
@@ -214,9 +215,9 @@ class Comparison {
     const auto removed = removed_.find(id);
     Channels kept;
     for (std::int64_t c = 0; c < product.outputs; ++c) {
-      const bool gone = removed != removed_.end() &&
-                        std::find(removed->second.begin(), removed->second.end(), c) !=
-                            removed->second.end();
+      const bool gone =
+          removed != removed_.end() &&
+          std::find(removed->second.begin(), removed->second.end(), c) != removed->second.end();
       if (!gone) kept.push_back(c);
     }
     return kept;
@@ -303,8 +304,7 @@ class Comparison {
     for (std::size_t i = 0; i < is_kept.size(); ++i) {
       if (is_kept[i] != 0) continue;
       for (std::int64_t p = 0; p < product.positions; ++p) {
-        const std::int64_t weight =
-            product.Weight(output, p, static_cast<std::int64_t>(i));
+        const std::int64_t weight = product.Weight(output, p, static_cast<std::int64_t>(i));
         if (weight == 0 || mask[static_cast<std::size_t>(p)] == 0) continue;
         if (values[i].low != values[i].high) return std::nullopt;
         sum += weight * (values[i].low - product.InputZero());

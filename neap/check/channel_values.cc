@@ -37,14 +37,17 @@ bool HasBytes(const Tensor& tensor, ElementType type) {
 std::optional<Interval> ActivationOf(const Op& op, const Tensor& output) {
   const std::int64_t zero = output.quantization->zero_points.front();
   switch (ops::IntegerAttribute(op, "fused_activation_function", 0)) {
-    case 0: return Interval{kLowest, kHighest};
-    case 1: return Interval{zero, kHighest};
+    case 0:
+      return Interval{kLowest, kHighest};
+    case 1:
+      return Interval{zero, kHighest};
     case 3: {
       const double steps = 6.0 / static_cast<double>(output.quantization->scales.front());
-      return Interval{zero, zero + static_cast<std::int64_t>(
-                                       std::floor(std::min(steps, 1000.0) + 0.5))};
+      return Interval{zero,
+                      zero + static_cast<std::int64_t>(std::floor(std::min(steps, 1000.0) + 0.5))};
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -54,7 +57,8 @@ Interval Clamped(Interval values, const Interval& limits) {
           std::max(limits.low, std::min(top, values.high))};
 }
 
-// Rows (columns) of the kernel inside the input, at every row (column) of the output, each set once.
+// Rows (columns) of the kernel inside the input, at every row (column) of the output, each set
+// once.
 std::set<Mask> MasksOf(std::int64_t kernel, std::int64_t in, std::int64_t out, std::int64_t stride,
                        std::int64_t dilation, std::int64_t pad) {
   std::set<Mask> masks;
@@ -97,7 +101,8 @@ bool SetWindow(const Subgraph& subgraph, const Op& op, Product* product) {
 
 bool SetMatrix(const Subgraph& subgraph, const Op& op, Product* product) {
   const Tensor& filter = product->Operand(1);
-  if (filter.shape->size() != 2 || ops::IntegerAttribute(op, "weights_format", 0) != 0) return false;
+  if (filter.shape->size() != 2 || ops::IntegerAttribute(op, "weights_format", 0) != 0)
+    return false;
   product->outputs = filter.shape->front();
   product->inputs = filter.shape->back();
   product->positions = 1;
@@ -111,8 +116,7 @@ bool AreWeightsKnown(const Product& product, std::int32_t axis) {
   if (!HasBytes(filter, ElementType::kInt8) || !filter.quantization) return false;
   const graph::Quantization& q = *filter.quantization;
   const bool one = q.scales.size() == 1;
-  const bool each =
-      q.axis == axis && static_cast<std::int64_t>(q.scales.size()) == product.outputs;
+  const bool each = q.axis == axis && static_cast<std::int64_t>(q.scales.size()) == product.outputs;
   if (!one && !each) return false;
   if (std::count(q.zero_points.begin(), q.zero_points.end(), 0) !=
       static_cast<std::ptrdiff_t>(q.zero_points.size())) {
@@ -243,8 +247,8 @@ std::int64_t Product::Bias(std::int64_t output) const {
 }
 
 std::int64_t Product::Weight(std::int64_t output, std::int64_t position, std::int64_t input) const {
-  const std::int64_t at = depthwise ? position * outputs + output
-                                    : (output * positions + position) * inputs + input;
+  const std::int64_t at =
+      depthwise ? position * outputs + output : (output * positions + position) * inputs + input;
   return static_cast<std::int8_t>(Operand(1).data->bytes[static_cast<std::size_t>(at)]);
 }
 
@@ -265,9 +269,9 @@ std::optional<Product> ProductOf(const Subgraph& subgraph, const Op& op) {
     return std::nullopt;
   }
   constexpr std::int32_t kLastAxis = 3;
-  const bool known = (matrix ? SetMatrix(subgraph, op, &product)
-                             : SetWindow(subgraph, op, &product)) &&
-                     AreWeightsKnown(product, product.depthwise ? kLastAxis : 0);
+  const bool known =
+      (matrix ? SetMatrix(subgraph, op, &product) : SetWindow(subgraph, op, &product)) &&
+      AreWeightsKnown(product, product.depthwise ? kLastAxis : 0);
   if (!known || !FitsIntoWord(product)) return std::nullopt;
   return product;
 }
@@ -308,7 +312,8 @@ bool KeepsChannels(const Subgraph& subgraph, const Op& op) {
                             in->quantization->zero_points == out->quantization->zero_points;
   switch (ops::KindOf(op)) {
     case OpKind::kAveragePool2d:
-    case OpKind::kMaxPool2d: return same_numbers && rank == 4 && ActivationOf(op, *out).has_value();
+    case OpKind::kMaxPool2d:
+      return same_numbers && rank == 4 && ActivationOf(op, *out).has_value();
     case OpKind::kAdd:
       return second != nullptr && !second->constant && !in->constant && IsInt8(*second) &&
              *second->shape == *out->shape && *in->shape == *out->shape &&
@@ -326,8 +331,10 @@ bool KeepsChannels(const Subgraph& subgraph, const Op& op) {
       return same_numbers && static_cast<std::int64_t>(sizes.size()) == 2 * rank &&
              sizes[sizes.size() - 1] == 0 && sizes[sizes.size() - 2] == 0;
     }
-    case OpKind::kReshape: return same_numbers;
-    default: return false;
+    case OpKind::kReshape:
+      return same_numbers;
+    default:
+      return false;
   }
 }
 
@@ -345,12 +352,16 @@ Intervals ValuesOf(const Subgraph& subgraph, const Op& op,
     }
     switch (ops::KindOf(op)) {
       case OpKind::kAdd:
-      case OpKind::kMean: values[c] = zeros ? Interval{zero, zero} : Interval(); break;
+      case OpKind::kMean:
+        values[c] = zeros ? Interval{zero, zero} : Interval();
+        break;
       case OpKind::kPad:
         values[c] = {std::min(values[c].low, zero), std::max(values[c].high, zero)};
         break;
-      case OpKind::kReshape: break;
-      default: values[c] = Clamped(values[c], *ActivationOf(op, out));
+      case OpKind::kReshape:
+        break;
+      default:
+        values[c] = Clamped(values[c], *ActivationOf(op, out));
     }
   }
   return values;

@@ -29,7 +29,7 @@ struct Product {
   const graph::Op* op = nullptr;
   bool depthwise = false;
   std::int64_t multiplier = 1;  // of a depthwise convolution
-  std::int64_t inputs = 0;  // channels
+  std::int64_t inputs = 0;      // channels
   std::int64_t outputs = 0;
   std::int64_t positions = 0;  // of the kernel
   std::vector<Mask> masks;     // each once

@@ -42,10 +42,11 @@ void RecordTiles(const cascade::Proposal& proposal, plan::Plan* plan);
 
 // The graph beside the bytes of the source, for edits that no file can hold.
 formats::SourceModel GraphAlone(const formats::SourceModel& source, graph::Graph edited);
+
 // Fails with kBadInput where a channel that `applications` remove is not dead or the graph without
-// them computes something else; by code that shares nothing with the rule (check::FindWrongChannels).
-Status CheckDeadChannels(const graph::Graph& given,
-                         const std::vector<plan::Rewrite>& applications);
+// them computes something else; by code that shares nothing with the rule
+// (check::FindWrongChannels).
+Status CheckDeadChannels(const graph::Graph& given, const std::vector<plan::Rewrite>& applications);
 
 // Whether a file of the format of `source` can represent the edited graph.
 bool CanBeFile(const formats::SourceModel& source, const graph::Graph& edited);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
+#include "neap/base/check.h"
 #include "neap/check/runtime_check.h"
 #include "neap/deliver/edits.h"
 #include "neap/transform/rewrite/rewrite.h"

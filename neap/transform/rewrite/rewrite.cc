@@ -40,9 +40,8 @@ std::vector<std::vector<std::string>> RuleSets(const std::vector<std::string>& w
   bool fewer = false;
   for (const RuleInfo& rule : Rules()) {
     const std::string name(rule.name);
-    const bool on = wanted.empty()
-                        ? !rule.on_demand
-                        : std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    const bool on = wanted.empty() ? !rule.on_demand
+                                   : std::find(wanted.begin(), wanted.end(), name) != wanted.end();
     if (on && rule.always) harmless.push_back(name);
     fewer = fewer || (on && !rule.always);
   }

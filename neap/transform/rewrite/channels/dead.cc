@@ -53,7 +53,8 @@ class Channels {
     for (int pass = 0; pass < kMaxPasses; ++pass) {
       bool changed = false;
       for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
-        if (IsProducer(*id)) changed = RemoveOf(Leader(main_.ops[*id].outputs[0]), allowed) || changed;
+        if (IsProducer(*id))
+          changed = RemoveOf(Leader(main_.ops[*id].outputs[0]), allowed) || changed;
       }
       if (!changed) return;
     }
@@ -98,8 +99,8 @@ class Channels {
     }
     for (const OpId id : main_.ops.Ids()) {
       const Op& op = main_.ops[id];
-      const bool joined = facts_.plain[id] != 0 &&
-                          !TensorsWithSameChannels(main_, op, weighted_[id]).empty();
+      const bool joined =
+          facts_.plain[id] != 0 && !TensorsWithSameChannels(main_, op, weighted_[id]).empty();
       if (joined || IsDense(id)) continue;
       for (const auto* list : {&op.inputs, &op.captures, &op.outputs}) {
         for (const TensorId tensor : *list) fix(tensor);
@@ -123,7 +124,8 @@ class Channels {
     // From the last one, so that the first is kept.
     for (std::size_t c = removed.size(); c-- > 0;) {
       if (removed[c] != 0 || kept == 1) continue;
-      if (allowed != nullptr && ((*allowed)[leader].empty() || (*allowed)[leader][c] == 0)) continue;
+      if (allowed != nullptr && ((*allowed)[leader].empty() || (*allowed)[leader][c] == 0))
+        continue;
       if (!CanRemove(leader, c)) continue;
       removed[c] = 1;
       --kept;
@@ -146,8 +148,7 @@ class Channels {
     if (is_zero) return true;
     for (std::size_t tap = 0; tap < op.taps.size(); ++tap) {
       if (op.taps[tap] == Tap::kPadding) continue;
-      const bool folds =
-          range.IsConstant() && op.taps[tap] == Tap::kInput && !op.bias.empty();
+      const bool folds = range.IsConstant() && op.taps[tap] == Tap::kInput && !op.bias.empty();
       if (folds) continue;
       for (std::int64_t out = 0; out < op.out_channels; ++out) {
         const bool is_dead = !dead.empty() && dead[static_cast<std::size_t>(out)] != 0;
@@ -164,8 +165,8 @@ class Channels {
   IdVector<TensorId, Ranges> ranges_;
   IdVector<TensorId, TensorId> leader_;
   IdVector<TensorId, std::vector<OpId>> dense_readers_;  // by leader
-  IdVector<TensorId, char> fixed_;    // by leader
-  IdVector<TensorId, Flags> removed_;  // by leader; empty: fixed
+  IdVector<TensorId, char> fixed_;                       // by leader
+  IdVector<TensorId, Flags> removed_;                    // by leader; empty: fixed
 };
 
 bool HasRemoved(const Flags& flags) {
@@ -237,8 +238,8 @@ Result<graph::Graph> ApplyDeadChannels(const graph::Graph& graph,
     flags.resize(channels.RemovedOf(main.ops[id].outputs[0]).size());
     for (const std::int64_t channel : application.parameters) {
       if (channel < 0 || static_cast<std::size_t>(channel) >= flags.size()) {
-        return Fail(NotDead(main, id, "removes channel " + std::to_string(channel) +
-                                          ", which cannot be removed"));
+        return Fail(NotDead(
+            main, id, "removes channel " + std::to_string(channel) + ", which cannot be removed"));
       }
       flags[static_cast<std::size_t>(channel)] = 1;
     }

@@ -188,8 +188,7 @@ class Narrower {
   // An attribute of a kept operator cannot change: a new one, unless the last size is -1.
   void Reshape(OpId id) {
     const Op& given = given_.ops[id];
-    const std::int64_t channels =
-        to().tensors[new_id_[given.outputs[0]]].shape->back();
+    const std::int64_t channels = to().tensors[new_id_[given.outputs[0]]].shape->back();
     Op& op = OpOf(id);
     const auto replace = [&](auto* sizes) {
       if (sizes->empty() || sizes->back() == -1) return false;

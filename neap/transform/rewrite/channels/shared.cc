@@ -57,8 +57,9 @@ bool IsChannelWise(const Subgraph& subgraph, const Op& op, const Tensor& in, con
       if (second == nullptr || !second->constant) return false;
       const auto axes = IntegersOf(*second);
       const auto last = static_cast<std::int64_t>(in.shape->size()) - 1;
-      return axes && std::all_of(axes->begin(), axes->end(),
-                                 [&](auto axis) { return axis < last && axis >= -last; }) &&
+      return axes &&
+             std::all_of(axes->begin(), axes->end(),
+                         [&](auto axis) { return axis < last && axis >= -last; }) &&
              std::none_of(axes->begin(), axes->end(), [](auto axis) { return axis == -1; });
     }
     case OpKind::kPad: {
@@ -103,8 +104,7 @@ Ranges ChannelWiseRanges(const Subgraph& subgraph, const Op& op,
       range = IsZero(range, in) ? Range{zero, zero} : Range();
     } else if (kind == OpKind::kAdd) {
       const TensorId other = op.inputs[1];
-      const bool zeros =
-          IsZero(range, in) && IsZero(known[other][c], subgraph.tensors[other]);
+      const bool zeros = IsZero(range, in) && IsZero(known[other][c], subgraph.tensors[other]);
       range = zeros ? Range{zero, zero} : clamp->Of(Range());
     }
   }
@@ -134,9 +134,8 @@ std::vector<TensorId> TensorsWithSameChannels(const Subgraph& subgraph, const Op
   return {op.inputs[0], op.outputs[0]};
 }
 
-IdVector<TensorId, Ranges> RangesOf(
-    const Subgraph& subgraph, const std::vector<OpId>& order,
-    const IdVector<OpId, std::optional<WeightedOp>>& weighted) {
+IdVector<TensorId, Ranges> RangesOf(const Subgraph& subgraph, const std::vector<OpId>& order,
+                                    const IdVector<OpId, std::optional<WeightedOp>>& weighted) {
   IdVector<TensorId, Ranges> ranges(subgraph.tensors.size());
   for (const TensorId id : subgraph.tensors.Ids()) ranges[id] = Full(subgraph.tensors[id]);
   for (const OpId id : order) {

@@ -16,9 +16,9 @@ namespace neap::rewrite {
 std::int64_t ChannelsOf(const graph::Tensor& tensor);
 
 // An operator whose output channel c is computed from channel c of its inputs alone, by the same
-// rule for each c: the tensors whose channels can only be removed together. Empty: another operator.
-// Depthwise convolutions, pooling, ADD, MEAN, PAD and RESHAPE in the forms whose output is known not
-// to depend on the number of channels. `weighted`: ReadWeighted() of the operator.
+// rule for each c: the tensors whose channels can only be removed together. Empty: another
+// operator. Depthwise convolutions, pooling, ADD, MEAN, PAD and RESHAPE in the forms whose output
+// is known not to depend on the number of channels. `weighted`: ReadWeighted() of the operator.
 std::vector<graph::TensorId> TensorsWithSameChannels(const graph::Subgraph& subgraph,
                                                      const graph::Op& op,
                                                      const std::optional<WeightedOp>& weighted);

@@ -152,8 +152,8 @@ bool SumsFit(const WeightedOp& op) {
   return true;
 }
 
-// A sum times a factor, in units of 2^-16, rounded down; and how far, in the same units, kernels may
-// round away from the nearest integer's half.
+// A sum times a factor, in units of 2^-16, rounded down; and how far, in the same units, kernels
+// may round away from the nearest integer's half.
 struct Product {
   std::int64_t units = 0;
   std::int64_t slack = 0;
@@ -166,7 +166,8 @@ constexpr std::int64_t kUnit = std::int64_t{1} << kUnitBits;
 std::optional<Product> ProductOf(std::int64_t sum, double factor) {
   if (factor == 0 || sum == 0) return Product();
   int exponent = 0;
-  const auto fraction = static_cast<std::int64_t>(std::round(std::frexp(factor, &exponent) * 0x1p31));
+  const auto fraction =
+      static_cast<std::int64_t>(std::round(std::frexp(factor, &exponent) * 0x1p31));
   if (exponent > 0 && std::abs(sum) > (kMaxSum >> std::min(exponent, 31))) return std::nullopt;
   const std::int64_t product = sum * fraction;  // below 2^62; sum * factor * 2^(31 - exponent)
   const int shift = 31 - exponent - kUnitBits;
@@ -261,11 +262,12 @@ bool IsPlainInt8(const Tensor& tensor) {
 }
 
 std::int32_t WeightedOp::Weight(std::int64_t out, std::size_t tap, std::int64_t in) const {
-  const auto at = per_channel ? static_cast<std::int64_t>(tap) * out_channels + out
-                              : (out * static_cast<std::int64_t>(taps.size()) +
-                                 static_cast<std::int64_t>(tap)) *
-                                        in_channels +
-                                    in;
+  const auto at =
+      per_channel
+          ? static_cast<std::int64_t>(tap) * out_channels + out
+          : (out * static_cast<std::int64_t>(taps.size()) + static_cast<std::int64_t>(tap)) *
+                    in_channels +
+                in;
   return static_cast<std::int8_t>(weights[static_cast<std::size_t>(at)]);
 }
 
