@@ -3,7 +3,10 @@
 // An edited file is the old file with a new front. A FlatBuffer is built from its end, so the old
 // file goes in first, byte for byte, and new parts are built before it: lists that refer to old
 // parts in place and to new ones, the tables of the subgraphs that change, new operators, tensors,
-// codes and buffers, and a root. Unreferenced parts remain as bytes, as in any edited FlatBuffer.
+// codes and buffers, and a root. Unreferenced parts remain as bytes, as in any edited FlatBuffer,
+// unless they are a large part of the file: converters put constants in front of everything that
+// refers to tensors and operators, so that the old file can be cut behind its constants. Those that
+// are still used are copied to the new front.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,6 +22,7 @@
 #include "neap/formats/tflite/parts.h"
 #include "neap/formats/tflite/splice.h"
 #include "neap/formats/tflite/tflite.h"
+#include "neap/formats/tflite/zip_shift.h"
 
 namespace neap::formats::tflite {
 namespace {
@@ -83,6 +87,99 @@ IdVector<TensorId, char> Referred(const Subgraph& subgraph) {
   return referred;
 }
 
+std::size_t PlaceOfTable(std::span<const std::byte> file, const void* table) {
+  const auto* as_table = static_cast<const flatbuffers::Table*>(table);
+  return std::min(PlaceOf(file, table), PlaceOf(file, as_table->GetVTable()));
+}
+
+// The start of the part of the file with all tables but those of buffers and those that are made
+// again in an edited file.
+std::size_t StructurePlace(std::span<const std::byte> file, const schema::Model& model) {
+  std::size_t first = file.size();
+  const auto add = [&](const auto* list) {
+    for (std::uint32_t i = 0; i < SizeOf(list); ++i) {
+      first = std::min(first, PlaceOfTable(file, list->Get(i)));
+    }
+  };
+  add(model.operator_codes());
+  add(model.subgraphs());
+  for (std::uint32_t i = 0; i < SizeOf(model.subgraphs()); ++i) {
+    add(model.subgraphs()->Get(i)->tensors());
+    add(model.subgraphs()->Get(i)->operators());
+  }
+  return first;
+}
+
+// Positions that count from the start of the file.
+bool HasFilePositions(std::span<const std::byte> file, const schema::Model& model) {
+  for (std::uint32_t i = 0; i < SizeOf(model.buffers()); ++i) {
+    if (model.buffers()->Get(i)->offset() > 1) return true;
+  }
+  for (std::uint32_t s = 0; s < SizeOf(model.subgraphs()); ++s) {
+    const auto* operators = model.subgraphs()->Get(s)->operators();
+    for (std::uint32_t i = 0; i < SizeOf(operators); ++i) {
+      if (operators->Get(i)->large_custom_options_offset() > 1) return true;
+    }
+  }
+  return model.external_buffers() != nullptr || model.external_buffer_groups() != nullptr ||
+         !FindZipOffsets(file).empty();
+}
+
+// Buffers that tensors of the edited graph and metadata refer to.
+std::vector<char> UsedBuffers(const SourceModel& source, const graph::Graph& edited,
+                              const schema::Model& model) {
+  std::vector<char> used(SizeOf(model.buffers()), 0);
+  const auto use = [&](std::uint32_t index) {
+    if (index < used.size()) used[index] = 1;
+  };
+  std::map<const std::byte*, std::uint32_t> index_of;
+  for (std::uint32_t i = 0; i < used.size(); ++i) {
+    const auto bytes = BufferData(*source.bytes, model, i);
+    if (bytes && !bytes->empty()) index_of.emplace(bytes->data(), i);
+  }
+  for (const SubgraphId id : edited.subgraphs.Ids()) {
+    const Subgraph& subgraph = edited.subgraphs[id];
+    const bool old = id.index() < source.graph.subgraphs.size();
+    const auto is = Referred(subgraph);
+    const auto was = old ? Referred(source.graph.subgraphs[id]) : is;
+    for (const TensorId t : subgraph.tensors.Ids()) {
+      const bool in_file = old && t.index() < was.size();
+      const bool left = is[t] == 0 && in_file && was[t] != 0 && !subgraph.tensors[t].variable;
+      if (left) continue;
+      if (in_file) {
+        const auto* from = model.subgraphs()->Get(static_cast<std::uint32_t>(id.value()));
+        use(from->tensors()->Get(static_cast<std::uint32_t>(t.value()))->buffer());
+      }
+      const auto& data = subgraph.tensors[t].data;
+      const auto found = data ? index_of.find(data->bytes.data()) : index_of.end();
+      if (found != index_of.end()) use(found->second);
+    }
+  }
+  for (std::uint32_t i = 0; i < SizeOf(model.metadata()); ++i) {
+    use(model.metadata()->Get(i)->buffer());
+  }
+  for (std::uint32_t i = 0; i < SizeOf(model.metadata_buffer()); ++i) {
+    use(static_cast<std::uint32_t>(model.metadata_buffer()->Get(i)));
+  }
+  return used;
+}
+
+// The bytes at the start of the old file that an edited one does without: 0, or a multiple of
+// kSpliceAlignment that saves at least a quarter of the file.
+std::size_t UnusedFront(std::span<const std::byte> file, const schema::Model& model,
+                        const std::vector<char>& used) {
+  constexpr std::size_t kBytesOfTable = 64;
+  constexpr std::size_t kLeastShare = 4;
+  if (HasFilePositions(file, model)) return 0;
+  const std::size_t cut = StructurePlace(file, model) / kSpliceAlignment * kSpliceAlignment;
+  std::size_t copied = 0;
+  for (std::uint32_t i = 0; i < used.size(); ++i) {
+    copied += kBytesOfTable;
+    if (used[i] != 0) copied += SizeOf(model.buffers()->Get(i)->data());
+  }
+  return copied + file.size() / kLeastShare <= cut ? cut : 0;
+}
+
 bool HasCompressed(const graph::Graph& graph) {
   return std::any_of(graph.subgraphs.begin(), graph.subgraphs.end(), [](const Subgraph& subgraph) {
     return std::any_of(subgraph.tensors.begin(), subgraph.tensors.end(),
@@ -92,13 +189,17 @@ bool HasCompressed(const graph::Graph& graph) {
 
 class Editor {
  public:
-  Editor(const SourceModel& source, const graph::Graph& edited, const schema::Model& model)
+  // `cut`: UnusedFront(), which is left out.
+  Editor(const SourceModel& source, const graph::Graph& edited, const schema::Model& model,
+         std::vector<char> used, std::size_t cut)
       : source_(source),
         edited_(edited),
         model_(model),
         file_(*source.bytes),
+        used_(std::move(used)),
+        cut_(cut),
         padded_bytes_(static_cast<std::size_t>(
-            AlignUp(static_cast<std::int64_t>(file_.size()), kSpliceAlignment))),
+            AlignUp(static_cast<std::int64_t>(file_.size() - cut), kSpliceAlignment))),
         parts_(&builder_, CodesOf(model), SizeOf(model.buffers())) {}
 
   Result<std::vector<std::byte>> Run() {
@@ -106,9 +207,10 @@ class Editor {
     for (std::uint32_t i = 0; i < SizeOf(model_.buffers()); ++i) {
       if (const auto bytes = BufferData(file_, model_, i)) parts_.KnowBuffer(i, *bytes);
     }
-    builder_.PushBytes(std::vector<std::uint8_t>(padded_bytes_ - file_.size(), 0).data(),
-                       padded_bytes_ - file_.size());
-    builder_.PushBytes(reinterpret_cast<const std::uint8_t*>(file_.data()), file_.size());
+    const auto old = file_.subspan(cut_);
+    const std::size_t padding = padded_bytes_ - old.size();
+    builder_.PushBytes(std::vector<std::uint8_t>(padding, 0).data(), padding);
+    builder_.PushBytes(reinterpret_cast<const std::uint8_t*>(old.data()), old.size());
     builder_.Align(kSpliceAlignment);
     Offsets<schema::SubGraph> subgraphs;
     for (const SubgraphId id : edited_.subgraphs.Ids()) {
@@ -118,34 +220,71 @@ class Editor {
     NEAP_TRY(const Offsets<schema::Metadata> metadata, AddMetadata());
     NEAP_TRY(const auto signatures, AddSignatures());
     const auto codes = WithOld(model_.operator_codes(), parts_.AddCodes());
-    const auto buffers = WithOld(model_.buffers(), parts_.AddBuffers());
+    const auto buffers = AddBuffers();
+    const auto description = OldText(model_.description());
+    const auto metadata_buffer = OldNumbers(model_.metadata_buffer());
     const auto subgraph_list = builder_.CreateVector(subgraphs);
     const auto metadata_list = model_.metadata() == nullptr && metadata.empty()
                                    ? Offset<flatbuffers::Vector<Offset<schema::Metadata>>>()
                                    : builder_.CreateVector(metadata);
-    builder_.Finish(schema::CreateModel(
-                        builder_, model_.version(), codes, subgraph_list, Old(model_.description()),
-                        buffers, Old(model_.metadata_buffer()), metadata_list, signatures,
-                        Old(model_.external_buffer_groups()), Old(model_.external_buffers())),
-                    schema::ModelIdentifier());
+    builder_.Finish(
+        schema::CreateModel(builder_, model_.version(), codes, subgraph_list, description, buffers,
+                            metadata_buffer, metadata_list, signatures,
+                            Old(model_.external_buffer_groups()), Old(model_.external_buffers())),
+        schema::ModelIdentifier());
     const auto* begin = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
-    std::vector<std::byte> out(begin, begin + builder_.GetSize() - (padded_bytes_ - file_.size()));
+    std::vector<std::byte> out(begin, begin + builder_.GetSize() - padding);
+    if (cut_ > 0) return out;
     NEAP_CHECK_OK(ShiftOldFile(file_, model_, out.size() - file_.size(), &out));
     return out;
   }
 
+  // A part that was cut off would be needed: the result is not a model.
+  bool LostAny() const { return lost_any_; }
+
  private:
+  bool IsThere(const void* part) const { return PlaceOf(file_, part) >= cut_; }
+
   // A part of the old file, for the builder: its distance from the end.
   template <typename T>
-  Offset<T> Old(const T* part) const {
+  Offset<T> Old(const T* part) {
     if (part == nullptr) return Offset<T>();
-    return Offset<T>(static_cast<flatbuffers::uoffset_t>(padded_bytes_ - PlaceOf(file_, part)));
+    lost_any_ = lost_any_ || !IsThere(part);
+    return Offset<T>(
+        static_cast<flatbuffers::uoffset_t>(padded_bytes_ + cut_ - PlaceOf(file_, part)));
+  }
+  Offset<flatbuffers::String> OldText(const flatbuffers::String* text) {
+    if (text == nullptr || IsThere(text)) return Old(text);
+    return builder_.CreateString(text->c_str(), text->size());
+  }
+  Offset<flatbuffers::Vector<std::int32_t>> OldNumbers(
+      const flatbuffers::Vector<std::int32_t>* numbers) {
+    if (numbers == nullptr || IsThere(numbers)) return Old(numbers);
+    return builder_.CreateVector(std::vector<std::int32_t>(numbers->begin(), numbers->end()));
+  }
+
+  Offset<flatbuffers::Vector<Offset<schema::Buffer>>> AddBuffers() {
+    if (cut_ == 0) return WithOld(model_.buffers(), parts_.AddBuffers());
+    Offsets<schema::Buffer> all;
+    for (std::uint32_t i = 0; i < SizeOf(model_.buffers()); ++i) {
+      const schema::Buffer* buffer = model_.buffers()->Get(i);
+      if (IsThere(buffer)) {
+        all.push_back(Old(buffer));
+        continue;
+      }
+      std::span<const std::byte> data;
+      if (const auto bytes = BufferData(file_, model_, i); bytes && used_[i] != 0) data = *bytes;
+      all.push_back(parts_.AddBuffer(data));
+    }
+    const Offsets<schema::Buffer> added = parts_.AddBuffers();
+    all.insert(all.end(), added.begin(), added.end());
+    return builder_.CreateVector(all);
   }
 
   template <typename T>
   Offset<flatbuffers::Vector<Offset<T>>> WithOld(const flatbuffers::Vector<Offset<T>>* old,
                                                  const Offsets<T>& added) {
-    if (added.empty()) return Old(old);
+    if (added.empty() && (old == nullptr || IsThere(old))) return Old(old);
     Offsets<T> all;
     for (std::uint32_t i = 0; i < SizeOf(old); ++i) all.push_back(Old(old->Get(i)));
     all.insert(all.end(), added.begin(), added.end());
@@ -328,7 +467,7 @@ class Editor {
     const auto* old = model_.signature_defs();
     const Subgraph& before = source_.graph.subgraphs[SubgraphId(0)];
     const Subgraph& after = edited_.subgraphs[SubgraphId(0)];
-    if (old == nullptr || SameEnds(before, after)) return Old(old);
+    if (old == nullptr || (SameEnds(before, after) && IsThere(old))) return Old(old);
     constexpr std::size_t kSignatureFields = 5;
     constexpr std::size_t kMapFields = 2;
     Offsets<schema::SignatureDef> signatures;
@@ -351,7 +490,7 @@ class Editor {
             tensor = static_cast<std::uint32_t>(is[k].value());
             break;
           }
-          list.push_back(schema::CreateTensorMap(builder_, Old(map->name()), tensor));
+          list.push_back(schema::CreateTensorMap(builder_, OldText(map->name()), tensor));
         }
         return builder_.CreateVector(list);
       };
@@ -360,9 +499,9 @@ class Editor {
       if (!known) {
         return Fail(BadInput("has fields in a signature that are newer than this program"));
       }
-      signatures.push_back(
-          schema::CreateSignatureDef(builder_, inputs, outputs, Old(signature->signature_key()),
-                                     Old(signature->unused_tag()), signature->subgraph_index()));
+      signatures.push_back(schema::CreateSignatureDef(
+          builder_, inputs, outputs, OldText(signature->signature_key()),
+          OldText(signature->unused_tag()), signature->subgraph_index()));
     }
     return builder_.CreateVector(signatures);
   }
@@ -383,10 +522,16 @@ class Editor {
         if (!bytes) return Fail(BadInput("its control dependencies cannot be written"));
         control_ = *bytes;
         const std::uint32_t buffer = parts_.NewBuffer(control_);
-        list.push_back(schema::CreateMetadata(builder_, Old(entry->name()), buffer));
+        list.push_back(schema::CreateMetadata(builder_, OldText(entry->name()), buffer));
         continue;
       }
-      list.push_back(Old(entry));
+      constexpr std::size_t kMetadataFields = 2;
+      if (IsThere(entry)) {
+        list.push_back(Old(entry));
+      } else {
+        lost_any_ = lost_any_ || !IsKnown(entry, kMetadataFields);
+        list.push_back(schema::CreateMetadata(builder_, OldText(entry->name()), entry->buffer()));
+      }
     }
     return list;
   }
@@ -415,7 +560,10 @@ class Editor {
   const graph::Graph& edited_;
   const schema::Model& model_;
   std::span<const std::byte> file_;
-  std::size_t padded_bytes_;
+  std::vector<char> used_;    // buffers
+  std::size_t cut_;           // bytes at the start of the old file that are left out
+  std::size_t padded_bytes_;  // of the rest
+  bool lost_any_ = false;
   flatbuffers::FlatBufferBuilder builder_;
   PartWriter parts_;
   std::vector<std::byte> control_;
@@ -428,7 +576,15 @@ Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph
   if (SizeOf(root->subgraphs()) != model.graph.subgraphs.size()) {
     return Fail(UsageError("the edited graph describes another file"));
   }
-  return Editor(model, edited, *root).Run();
+  std::vector<char> used = UsedBuffers(model, edited, *root);
+  const std::size_t cut = UnusedFront(*model.bytes, *root, used);
+  if (cut > 0) {
+    Editor editor(model, edited, *root, used, cut);
+    auto smaller = editor.Run();
+    // Files of other writers may have their parts in another order.
+    if (smaller && !editor.LostAny() && OpenModel(*smaller)) return smaller;
+  }
+  return Editor(model, edited, *root, std::move(used), 0).Run();
 }
 
 }  // namespace neap::formats::tflite

@@ -254,15 +254,14 @@ Result<Offset<schema::SubGraph>> PartWriter::AddSubgraph(const Subgraph& subgrap
 
 PartWriter::Offsets<schema::Buffer> PartWriter::AddBuffers() {
   Offsets<schema::Buffer> list;
-  for (const auto bytes : buffers_) {
-    if (bytes.empty()) {
-      list.push_back(schema::CreateBuffer(*builder_));
-    } else {
-      const auto data = AddBytes(bytes, kDataAlignment);
-      list.push_back(schema::CreateBuffer(*builder_, data));
-    }
-  }
+  for (const auto bytes : buffers_) list.push_back(AddBuffer(bytes));
   return list;
+}
+
+Offset<schema::Buffer> PartWriter::AddBuffer(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return schema::CreateBuffer(*builder_);
+  const auto data = AddBytes(bytes, kDataAlignment);
+  return schema::CreateBuffer(*builder_, data);
 }
 
 PartWriter::Offsets<schema::OperatorCode> PartWriter::AddCodes() {

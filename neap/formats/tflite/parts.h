@@ -56,6 +56,8 @@ class PartWriter {
   // To be called last: the added parts, in the order of the indices.
   Offsets<schema::OperatorCode> AddCodes();
   Offsets<schema::Buffer> AddBuffers();
+  // A buffer with a copy of these bytes, whose index the caller knows.
+  Offset<schema::Buffer> AddBuffer(std::span<const std::byte> bytes);
   // The index of a new buffer; the bytes must stay until AddBuffers().
   std::uint32_t NewBuffer(std::span<const std::byte> bytes);
 
