@@ -352,6 +352,8 @@ Intervals ValuesOf(const Subgraph& subgraph, const Op& op,
     }
     switch (ops::KindOf(op)) {
       case OpKind::kAdd:
+        values[c] = zeros ? Interval{zero, zero} : Clamped({}, *ActivationOf(op, out));
+        break;
       case OpKind::kMean:
         values[c] = zeros ? Interval{zero, zero} : Interval();
         break;

@@ -67,8 +67,8 @@ Measure MeasureOf(const graph::Graph& graph, const compile::Compiled& compiled, 
                   const Budgets& budgets);
 
 // A plan that fits, then one whose bytes are known, then less time of access, then, within a
-// budget, fewer extra multiply-accumulates, then fewer bytes, then a smaller total arena (a known
-// one is better than an unknown one), then fewer of both extra multiply-accumulates and operators.
+// budget, fewer multiply-accumulates, then fewer bytes, then a smaller total arena (a known
+// one is better than an unknown one), then fewer of both multiply-accumulates and operators.
 // A strict weak order: more candidates never give a worse best one.
 inline bool IsBetter(const Measure& a, const Measure& b) {
   const auto key = [](const Measure& m) {

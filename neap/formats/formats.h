@@ -101,7 +101,7 @@ Result<std::vector<std::byte>> WritePlanned(
 // of `edited` at the same indices, and in .tflite the tensors, too; code that is separate from the
 // writer checks this. Fails with kUsage for graph JSON and for a graph that is not an edited graph
 // of this model, with kBadInput for edits that the format or the file does not allow.
-// Deterministic. `options` are those that `model` was read with.
+// Deterministic. `options` are those that `model` was read with. Unused constants may be left out.
 Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& edited,
                                 const LoadOptions& options);
 

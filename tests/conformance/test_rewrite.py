@@ -65,6 +65,24 @@ def test_bitwise_tflite(neap, tmp_path, runtime):
     assert same_bytes(before, tflite_outputs(runtime, small, tmp_path))
 
 
+VWW = SHARED / "models/mlcommons+tiny/vww_96_int8.tflite"
+
+
+@pytest.mark.parametrize("cascade", ["off", "auto"])
+@pytest.mark.parametrize("runtime", ["tflm", "litert"])
+def test_dead_channels(neap, tmp_path, runtime, cascade):
+    """Half of the MACs and most weights of this network compute constants."""
+    if not VWW.exists():
+        pytest.skip(f"{VWW} is not there")
+    small = tmp_path / "small.tflite"
+    report = rewritten(neap, VWW, small, "--rewrite", "bitwise", "--runtime", runtime, "--cascade", cascade)
+    assert "dead-channels" in {rewrite["rule"] for rewrite in report["rewrites"]}
+    assert small.stat().st_size < VWW.stat().st_size / 2
+    before = tflite_outputs(runtime, VWW, tmp_path)
+    assert vary(before)
+    assert same_bytes(before, tflite_outputs(runtime, small, tmp_path))
+
+
 @pytest.mark.parametrize("runtime", ["tflm", "litert"])
 @pytest.mark.parametrize("network", ["mobilenet-v1-vww", "mobilenet-v2"])
 def test_partitions_of_integers_are_bitwise(neap, tmp_path, network, runtime):
