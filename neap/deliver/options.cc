@@ -49,7 +49,9 @@ std::string TargetHelp() {
 }
 
 std::string RulesHelp() {
-  std::string help = "rules to apply or, with -, to leave out; default: all";
+  std::string help =
+      "rules to apply or, with -, to leave out; default: all, but dead-channels only where a class "
+      "of rewrites is named";
   for (const rewrite::RuleInfo& rule : rewrite::Rules()) {
     help += "\n" + std::string(rule.name) + ": " + std::string(rule.summary);
   }

@@ -207,10 +207,10 @@ Diagnostic NotDead(const Subgraph& main, OpId id, const std::string& what) {
 }  // namespace
 
 RuleInfo DeadChannelsRule() {
-  return {kDeadChannels,
-          "int8 .tflite: channels with the same value for every input are removed and added to the "
-          "next bias; only if named here or with --rewrite",
-          true, true};
+  return {
+      kDeadChannels,
+      "remove channels of int8 whose value is constant, and add them to the next bias (.tflite)",
+      true, true};
 }
 
 Narrowed RemoveDeadChannels(const graph::Graph& graph) {
