@@ -112,6 +112,8 @@ std::string RewritesText(const PlanReport& report) {
   if (plan.accumulator_bytes == 1) out += ", 8-bit partial sums rounded";
   if (rewriting.growth_bytes > 0) {
     out += fmt::format(", {} B added to the file", FormatCount(rewriting.growth_bytes));
+  } else if (rewriting.growth_bytes < 0) {
+    out += fmt::format(", {} B removed from the file", FormatCount(-rewriting.growth_bytes));
   }
   // The bound is about rewrites alone.
   const bool combined = plan::LargestEntry(plan).stream || !plan.tiled_regions.empty();
