@@ -552,7 +552,9 @@ Result<Found> Search(const graph::Graph& graph, const compile::Options& options,
   if (graph.subgraphs.empty()) return Fail(BadInput("has no subgraph"));
   if (!search.dead_channels) return Searcher(graph, options, search).Run();
   Narrowed narrowed = RemoveDeadChannels(graph);
-  if (narrowed.applications.empty()) return Searcher(graph, options, search).Run();
+  if (narrowed.applications.empty() || !IsWorthwhile(graph, narrowed.graph)) {
+    return Searcher(graph, options, search).Run();
+  }
   SearchOptions others = search;
   others.measures_unchanged = true;
   NEAP_TRY(Found found, Searcher(narrowed.graph, options, others).Run());

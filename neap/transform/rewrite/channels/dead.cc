@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/base/check.h"
+#include "neap/ops/macs.h"
 #include "neap/transform/rewrite/channels/narrow.h"
 #include "neap/transform/rewrite/channels/shared.h"
 #include "neap/transform/rewrite/compose.h"
@@ -221,6 +222,27 @@ Narrowed RemoveDeadChannels(const graph::Graph& graph) {
   out.applications = ApplicationsOf(channels);
   out.graph = out.applications.empty() ? graph : GraphOf(graph, channels);
   return out;
+}
+
+bool IsWorthwhile(const graph::Graph& given, const graph::Graph& narrowed) {
+  const auto count = [](const graph::Graph& graph, bool weights) {
+    const Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+    std::int64_t sum = 0;
+    for (const Op& op : main.ops) {
+      const Tensor* const filter = graph::Operand(main, op.inputs, 1);
+      if (!weights) {
+        sum += ops::MultiplyAccumulates(main, op);
+      } else if (filter != nullptr && filter->constant) {
+        sum += graph::TensorBytes(*filter).value_or(0);
+      }
+    }
+    return sum;
+  };
+  const auto falls = [&](bool weights) {
+    const std::int64_t before = count(given, weights);
+    return before > 0 && before - count(narrowed, weights) >= before / kLeastShare;
+  };
+  return falls(true) || falls(false);
 }
 
 Result<graph::Graph> ApplyDeadChannels(const graph::Graph& graph,

@@ -34,6 +34,11 @@ struct Narrowed {
 Narrowed RemoveDeadChannels(const graph::Graph& graph);
 inline constexpr int kMaxPasses = 16;
 
+// Whether `narrowed` has at least a kLeastShare-th fewer multiply-accumulates or bytes of weights
+// than `given`. An edited file may contain the given weights as well: less is not worth its bytes.
+bool IsWorthwhile(const graph::Graph& given, const graph::Graph& narrowed);
+inline constexpr std::int64_t kLeastShare = 32;
+
 // Exactly the channels of these applications (all of this rule). Fails with kBadInput, naming the
 // operator, where one of the channels does not exist or is not dead.
 Result<graph::Graph> ApplyDeadChannels(const graph::Graph& graph,

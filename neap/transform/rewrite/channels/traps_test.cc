@@ -178,6 +178,21 @@ TEST_F(Trap, ReshapesThatComputeTheirLastSizeFollow) {
   const TensorId flat = net_.Flatten(planted, true);
   EXPECT_EQ(RemovedOf(net_.Matrix(flat, {1, 2}, net_.RandomWeights(6, 20), 0, 0)), Channels{1});
 }
+// One of 48 channels is too little, one of 31 is not.
+TEST_F(Trap, TooFewChannelsAreNotWorthTheirBytes) {
+  for (const std::int64_t live : {47, 30}) {
+    Int8Layers net(&random_);
+    const TensorId in = net.Input({1, 1, 1, 1});
+    std::vector<std::int32_t> bias(static_cast<std::size_t>(live), 5);
+    bias.push_back(-kFar);
+    const TensorId wide = net.Conv(in, bias, net.RandomWeights(live + 1, 20), Kernel(1), -20);
+    net.Output(net.Conv(wide, {1}, net.RandomWeights(live + 1, 20), Kernel(1), 0));
+    const Graph graph = net.Take();
+    const Narrowed narrowed = RemoveDeadChannels(graph);
+    ASSERT_FALSE(narrowed.applications.empty());
+    EXPECT_EQ(IsWorthwhile(graph, narrowed.graph), live == 30);
+  }
+}
 TEST_F(Trap, UnknownWeightsChangeNothing) {
   net_.Output(Conv(Planted(in_, false, -20), 2, Kernel(1)));
   Graph graph = net_.Take();
