@@ -74,7 +74,7 @@ def main():
             else:
                 before = plan(program, model, pathlib.Path(folder), "--rewrite", "none")
                 rows.append(row(model.stem, before, after))
-    print(f"{counts['models']} models: {len(rows)} with dead channels, {counts['no dead channels']} without, "
+    print(f"{counts['models']} models: {len(rows)} with enough dead channels, {counts['no dead channels']} without, "
           f"{counts['no plan']} without a plan.\n")
     print("\n".join([HEAD, *rows]))
 

@@ -259,8 +259,8 @@ class Comparison {
     return true;
   }
 
-  // Kept weights are the same, and the bias has grown by what the others contributed, wherever the
-  // kernel is.
+  // Kept weights are the same, and the bias has grown by the contribution of the removed channels,
+  // at every position of the kernel.
   std::string CompareSums(const Product& product, const Product& narrow, const Channels& outputs,
                           const Channels& inputs) const {
     std::vector<char> is_kept(static_cast<std::size_t>(product.inputs), 0);

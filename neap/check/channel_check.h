@@ -2,7 +2,7 @@
 //
 // Independent check of graphs from which channels of 8-bit operators were removed
 // (docs/algorithms/dead-channels.md). Shares no code with the rule that removes them: sums are
-// bounded for every set of kernel positions that lies inside the input, and rounded as the known
+// bounded for every set of kernel positions that is inside the input, and rounded as the known
 // kernels do, where the rule bounds all of them at once.
 #pragma once
 

@@ -19,7 +19,7 @@ struct Interval {
 };
 using Intervals = std::vector<Interval>;  // by channel
 
-// Kernel positions that lie inside the input at some position of the output, row-major.
+// Kernel positions that are inside the input at some position of the output, row-major.
 using Mask = std::vector<char>;
 
 // A convolution, depthwise convolution or FULLY_CONNECTED of int8 with constant weights whose sums
