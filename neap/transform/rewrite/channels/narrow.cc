@@ -45,11 +45,13 @@ void KeepScales(const std::vector<std::int64_t>& kept, std::int64_t channels, Te
   const auto all = static_cast<std::size_t>(channels);
   if (q.scales.size() == all && all > 1) {
     std::vector<float> scales;
+    scales.reserve(kept.size());
     for (const std::int64_t c : kept) scales.push_back(q.scales[static_cast<std::size_t>(c)]);
     q.scales = std::move(scales);
   }
   if (q.zero_points.size() == all && all > 1) {
     std::vector<std::int64_t> zeros;
+    zeros.reserve(kept.size());
     for (const std::int64_t c : kept) zeros.push_back(q.zero_points[static_cast<std::size_t>(c)]);
     q.zero_points = std::move(zeros);
   }

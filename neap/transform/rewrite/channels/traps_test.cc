@@ -185,8 +185,9 @@ TEST_F(Trap, TooFewChannelsAreNotWorthTheirBytes) {
     const TensorId in = net.Input({1, 1, 1, 1});
     std::vector<std::int32_t> bias(static_cast<std::size_t>(live), 5);
     bias.push_back(-kFar);
-    const TensorId wide = net.Conv(in, bias, net.RandomWeights(live + 1, 20), Kernel(1), -20);
-    net.Output(net.Conv(wide, {1}, net.RandomWeights(live + 1, 20), Kernel(1), 0));
+    const std::vector<std::int8_t> weights(bias.size(), 3);
+    const TensorId wide = net.Conv(in, bias, weights, Kernel(1), -20);
+    net.Output(net.Conv(wide, {1}, weights, Kernel(1), 0));
     const Graph graph = net.Take();
     const Narrowed narrowed = RemoveDeadChannels(graph);
     ASSERT_FALSE(narrowed.applications.empty());
