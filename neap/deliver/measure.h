@@ -54,7 +54,7 @@ struct Measure {
   bool known = true;
   // That the model as given does not need; below 0: that it needs and this one does not.
   std::int64_t extra_macs = 0;
-  bool keeps_budget = false;    // there is one, which the plan is within
+  bool keeps_budget = false;  // there is one, which the plan is within
   // TFLM's total arena on the target; nullopt: unknown. Of equal `bytes` it decides.
   std::optional<std::int64_t> total_arena_bytes = std::nullopt;
   bool compares_total = false;  // Budgets::CountsTotal()
