@@ -138,8 +138,17 @@ Status PlanTilesWith(const Job& job, const cascade::SearchOptions& options, Foun
   const bool cut = !chosen.regions.empty() &&
                    (!job.extras.shared_bodies || chosen.bodies == cascade::TileBodies::kShared);
   if (cut) NEAP_CHECK_OK(OfferTiled(job, options, *outcome, found));
+  const bool uncut_is_unknown = outcome->uncut.total_arena_bytes < 0;
   if (job.base == nullptr && job.extras == Extras() && !found->tiles) {
     found->tiles = std::move(*outcome);
+  }
+  // A search for a total that begins at an unknown one has little to go by: the smallest arena may
+  // have a smaller total.
+  if (options.budget_total_bytes > 0 && uncut_is_unknown && Misses(*found)) {
+    cascade::SearchOptions for_arena = options;
+    for_arena.budget_total_bytes = 0;
+    for_arena.total_may_be_unknown = true;
+    return PlanTilesWith(job, for_arena, found);
   }
   return {};
 }
