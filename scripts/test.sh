@@ -194,7 +194,7 @@ else
   left_out='EveryQuantized.*/(randwire|swiftnet|mobilenet_v3)|^Proposals\.MobileNetV1'
   left_out+='|^SearchTest\.FindsTheLeastPeakOfAllChoices|^CompileLimits\.TheObserverHears'
   left_out+='|^cli\.test_(bench|best_plan|boards|cascade|compare|deliver|explain|interface|learned|pages|pipeline'
-  left_out+='|stream|traffic|zoo)\.|^(emit|firmware|docs)\.'
+  left_out+='|stream|texts|traffic|zoo)\.|^(emit|firmware|docs)\.'
   NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E "$left_out"
 fi
 
