@@ -3,12 +3,16 @@
 
 import os
 import pathlib
+import signal
 
 import pytest
 
 import neap
 
 SOURCE = pathlib.Path(os.environ.get("NEAP_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+
+# A process that was started in the background of a script ignores interrupts, which tests send to themselves.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
