@@ -253,6 +253,7 @@ class BatchSession {
   Status OpenAnswers() {
     task_.answers_name = WritesFile() ? options_.out : "standard output";
     task_.answers = STDOUT_FILENO;
+    NEAP_CHECK_OK(CheckDistinct({{"--store", options_.store}}, {{"-o", options_.out}}));
     if (!WritesFile()) return {};
     NEAP_CHECK_OK(CheckOutput(options_.out, options_.force || options_.resume));
     const bool may_exist = options_.force || options_.resume;

@@ -152,13 +152,21 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& path, const std::a
 Status Store::CheckFormat() {
   Statement version(database_, "PRAGMA user_version");
   const int status = version.Step();
-  const int format = status == SQLITE_ROW ? version.Integer(0) : 0;
   if (status != SQLITE_ROW && status != SQLITE_NOTADB) return Fail(Error("cannot be read"));
-  if (status == SQLITE_ROW && (format == 0 || format == kFormat)) return {};
-  Diagnostic error =
-      BadInput(status == SQLITE_NOTADB ? "is not a store of answers"
-                                       : "is a store of format " + std::to_string(format) +
-                                             ", expected " + std::to_string(kFormat));
+  const int format = status == SQLITE_ROW ? version.Integer(0) : 0;
+  bool is_foreign = status == SQLITE_NOTADB;
+  if (!is_foreign && format == 0) {
+    // A new file has no tables; a database of another program stays as it is.
+    Statement tables(database_,
+                     "SELECT count(*) FROM sqlite_master WHERE name NOT IN ('answers', 'leases') "
+                     "AND name NOT LIKE 'sqlite_%'");
+    if (tables.Step() != SQLITE_ROW) return Fail(Error("cannot be read"));
+    is_foreign = tables.Integer(0) > 0;
+  }
+  if (!is_foreign && (format == 0 || format == kFormat)) return {};
+  Diagnostic error = BadInput(is_foreign ? "is not a store of answers"
+                                         : "is a store of format " + std::to_string(format) +
+                                               ", expected " + std::to_string(kFormat));
   error.file = path_;
   return Fail(std::move(error));
 }

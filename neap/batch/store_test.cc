@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -72,6 +73,8 @@ TEST_F(StoreTest, AKeyIsNotComputedTwiceAtOnce) {
             std::to_string(key),
             [&] {
               ++computed;
+              // Long enough for the others to come to the same key.
+              std::this_thread::sleep_for(std::chrono::milliseconds(5));
               return Result<Numbers>(Numbers{key, key, std::nullopt, key});
             },
             &repeated);

@@ -51,6 +51,12 @@ class Store:
                 (version,) = database.execute("PRAGMA user_version").fetchone()
                 if version not in (0, _FORMAT):
                     raise FileError(f"{self.path}: the store has format {version}, expected {_FORMAT}", file=self.path)
+                # A new file has no tables; a database of another program stays as it is.
+                (foreign,) = database.execute(
+                    "SELECT count(*) FROM sqlite_master WHERE name NOT IN ('answers', 'leases') "
+                    "AND name NOT LIKE 'sqlite_%'").fetchone()
+                if version == 0 and foreign:
+                    raise FileError(f"{self.path}: is not a store of answers", file=self.path)
                 database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
                 database.execute("CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, owner TEXT NOT NULL, "
                                  "until REAL NOT NULL)")

@@ -108,6 +108,17 @@ class Batch(CliTest):
         self.manifest(self.graphs(1))
         message = self.expect(FAILED, "batch", "in.jsonl", "--store", "in.jsonl").stderr.decode()
         self.assertEqual(message, "neap batch: in.jsonl: is not a store of answers\n")
+        with contextlib.closing(sqlite3.connect(self.folder / "foreign.db")) as database, database:
+            database.execute("CREATE TABLE places (name TEXT)")
+        before = (self.folder / "foreign.db").read_bytes()
+        message = self.expect(FAILED, "batch", "in.jsonl", "--store", "foreign.db").stderr.decode()
+        self.assertEqual(message, "neap batch: foreign.db: is not a store of answers\n")
+        self.assertEqual((self.folder / "foreign.db").read_bytes(), before)
+        self.answers("in.jsonl", "--store", "s.db")
+        before = (self.folder / "s.db").read_bytes()
+        message = self.expect(USAGE, "batch", "in.jsonl", "--store", "s.db", "-o", "./s.db", "--force").stderr.decode()
+        self.assertIn("-o would overwrite the file of --store", message)
+        self.assertEqual((self.folder / "s.db").read_bytes(), before)
         message = self.expect(FAILED, "batch", "in.jsonl", "--store", "none/s.db").stderr.decode()
         self.assertEqual(message, "neap batch: none/s.db: cannot be opened: unable to open database file\n")
 
