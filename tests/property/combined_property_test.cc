@@ -300,6 +300,45 @@ TEST(CombinedProperty, AnEffortIsNoWorseThanAnySetOfFeatures) {
   EXPECT_EQ(kept, cases);
 }
 
+// Networks of the two tests above, beyond their ordinary number, on which a search once returned
+// too much: with shared bodies, and for a budget where the total of the uncut model is unknown.
+TEST(CombinedProperty, NetworksThatOnceFailed) {
+  constexpr int kSharedBodies = 624;
+  Random random(25);
+  for (int n = 0; n <= kSharedBodies; ++n) {
+    const bool quantized = n % 3 != 0;
+    graph::Graph graph = cascade::RandomTflite(&random, quantized).graph;
+    const std::string runtime = n % 4 == 3 ? "neap" : "tflm";
+    const FeatureSet all = RandomSet(runtime, quantized, &random);
+    if (n != kSharedBodies) continue;
+    ASSERT_TRUE(all.contains("cascade-bodies"));
+    if (quantized) graph = WithFloatInput(std::move(graph));
+    const formats::SourceModel model = ModelOf(graph);
+    FeatureSet clones = all;
+    clones.erase("cascade-bodies");
+    const auto best = Planned(model, WordsOf(all, runtime));
+    const auto other = Planned(model, WordsOf(clones, runtime));
+    ASSERT_TRUE(best && other);
+    EXPECT_EQ(Compare(*best, *other), "");
+  }
+  constexpr int kUnknownTotal = 146;
+  Random of_efforts(26);
+  for (int n = 0; n <= kUnknownTotal; ++n) {
+    const graph::Graph graph = cascade::RandomTflite(&of_efforts, n % 3 != 0).graph;
+    FeatureSet features = RandomSet("tflm", false, &of_efforts);
+    if (n != kUnknownTotal) continue;
+    features.erase("cascade-bodies");
+    const formats::SourceModel model = ModelOf(graph);
+    const auto set = Planned(model, WordsOf(features, "tflm"));
+    ASSERT_TRUE(set);
+    Words any;
+    ASSERT_TRUE(Set("runtime", "tflm", &any));
+    const auto within = Planned(model, BudgetOf(MeasureOf(*set), any));
+    ASSERT_TRUE(within);
+    EXPECT_TRUE(MeasureOf(*within).fits) << TriedText(*within);
+  }
+}
+
 // --- the shared models ---
 
 struct File {
