@@ -5,7 +5,9 @@ import multiprocessing
 import os
 import pathlib
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -120,3 +122,13 @@ def test_a_store_whose_writer_was_killed_is_read_again(tmp_path):
         assert store.get("new") == 1
         count = 0
         path.unlink()
+
+
+def test_a_database_of_another_program_stays_as_it_is(tmp_path):
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE places (name TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(neap.FileError, match="is not a store of answers"):
+        Store(path)
+    assert path.read_bytes() == before
