@@ -9,7 +9,7 @@ set(NEAP_MODULES
   neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition neap/learn
   neap/ops neap/formats neap/plan neap/check
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
-  neap/execute neap/emit neap/deliver neap/stages neap/batch
+  neap/execute neap/emit neap/deliver neap/stages neap/batch neap/serve
   neap/show/report neap/show/picture
   neap/session neap/api
   lab/census lab/zoo lab/bench)
@@ -36,6 +36,7 @@ set(NEAP_MAY_USE_emit    base io graph ops plan execute)
 set(NEAP_MAY_USE_deliver   base io target graph ops formats plan check stream compile rewrite cascade)
 set(NEAP_MAY_USE_stages    base graph ops compile partition learn)
 set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver)
+set(NEAP_MAY_USE_serve     base io deliver)
 set(NEAP_MAY_USE_report    base target graph formats plan check compile traffic deliver)
 set(NEAP_MAY_USE_picture   base graph ops plan compile report)
 set(NEAP_MAY_USE_session   base graph formats plan check cascade execute compile deliver)
@@ -85,6 +86,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/price.h neap/deliver/rewriting.h neap/deliver/written_model.h
   neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
   neap/batch/batch.h
+  neap/serve/request.h neap/serve/serve.h
   neap/session/session.h
   neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/report.h
   neap/show/report/text.h neap/show/report/traffic_report.h

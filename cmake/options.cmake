@@ -40,4 +40,4 @@ if(NEAP_SANITIZE)
 endif()
 # Coverage for libFuzzer: of the modules that fuzz targets run, and of the targets themselves, which
 # bring libFuzzer's main. It costs every test time, and every compilation.
-set(NEAP_COVERED_MODULES base io graph ops formats plan check schedule arena traffic learn stream compile)
+set(NEAP_COVERED_MODULES base io graph ops formats plan check schedule arena traffic learn stream compile serve)

@@ -348,10 +348,24 @@ const std::atomic<bool>* StopOnInterrupt() {
   return &interrupted;
 }
 
+namespace {
+bool for_programs = false;  // set before the first search
+}  // namespace
+
+void ProgressLine::PrintForPrograms() { for_programs = true; }
+
 void ProgressLine::Show(const Progress& progress) {
   constexpr double kFirstSeconds = 1.0;
   constexpr double kEverySeconds = 0.1;
   const double now = watch_.Seconds();
+  if (for_programs) {
+    constexpr double kEveryLineSeconds = 0.5;
+    if (now - last_seconds_ < kEveryLineSeconds) return;
+    last_seconds_ = now;
+    fmt::print(stderr, "progress {} {} {}\n", progress.upper_bound_bytes,
+               progress.lower_bound_bytes, progress.states);
+    return;
+  }
   if (!enabled_ || now < kFirstSeconds || now - last_seconds_ < kEverySeconds) return;
   last_seconds_ = now;
   shown_ = true;

@@ -55,6 +55,9 @@ int PipelineCommand(std::vector<std::string> args);
 int TrafficCommand(std::vector<std::string> args);
 int ParetoCommand(std::vector<std::string> args);
 int BenchCommand(std::vector<std::string> args);
+int ServeCommand(std::vector<std::string> args);
+// One job of `neap serve`, in its working folder (neap/serve/serve.h); not for people.
+int ServeJobCommand();
 
 // Alone after a verb: its options as JSON, from which documents and completions are made
 // (scripts/make_reference.py). Alone: the verbs.
@@ -145,6 +148,8 @@ class ProgressLine {
 
   void Show(const Progress& progress);
   void Erase();
+  // From here on all of them print lines for a program, "progress UPPER LOWER STATES", instead.
+  static void PrintForPrograms();
 
  private:
   bool enabled_;

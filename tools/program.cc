@@ -15,6 +15,7 @@
 #include "neap/base/check.h"
 #include "neap/base/nearest.h"
 #include "neap/base/version.h"
+#include "neap/serve/serve.h"
 #include "tools/common.h"
 
 namespace neap::tools {
@@ -46,6 +47,7 @@ constexpr Verb kVerbs[] = {
      ParetoCommand},
     {"bench", "run a suite of measurements, such as the tables of a paper", BenchCommand},
     {"pipeline", "assign operators to a pipeline of accelerators", PipelineCommand},
+    {"serve", "plan models for others over HTTP, each in a confined process", ServeCommand},
     {"traffic", "off-chip traffic with a small on-chip memory for activations", TrafficCommand},
 };
 
@@ -109,6 +111,7 @@ int Run(std::vector<std::string> args) {
     for (const Verb& verb : kVerbs) names += fmt::format("{}\t{}\n", verb.name, verb.summary);
     return Print(stdout, names) ? kDone : kFailed;
   }
+  if (first == serve::kJobVerb && rest.empty()) return ServeJobCommand();
   for (const Verb& verb : kVerbs) {
     if (first == verb.name) return verb.run(std::move(rest));
   }

@@ -3,7 +3,7 @@ _neap() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   local verb=${COMP_WORDS[1]} options= words=
   if [[ $COMP_CWORD -eq 1 ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "explain plan boards check-budget inspect check run emit zoo batch place pareto bench pipeline traffic" -- "$word"; compgen -f -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "explain plan boards check-budget inspect check run emit zoo batch place pareto bench pipeline serve traffic" -- "$word"; compgen -f -- "$word")
     return
   fi
   case "$verb" in
@@ -112,6 +112,10 @@ _neap() {
       case "$before" in
         --objective) words="time parameters" ;;
         --color) words="auto never" ;;
+      esac ;;
+    serve)
+      options="--store --listen --port --tokens --host --allow-origin --page --jobs --queue --max-model --max-store --keep-hours --job-memory --job-seconds --job-files --connections --uploads --streams --drain-seconds -h --help --help-all"
+      case "$before" in
       esac ;;
     traffic)
       options="--dim --runtime --plan --on-chip --block --ends --max-states --json --quiet --color -h --help"

@@ -46,6 +46,19 @@ def write_weights(folder):
         (folder / str(bits)).write_bytes(header + struct.pack("<Q", checksum) + weights)
 
 
+def write_requests(folder):
+    plan = "/v1/plans/" + "0123456789abcdef" * 2
+    lines = ["POST /v1/plans?name=kws.tflite&runtime=tflm&budget=64KiB&code=true", "GET /v1/plans", f"GET {plan}",
+             f"GET {plan}/events", f"HEAD {plan}/plan.json", f"DELETE {plan}", "OPTIONS /v1/plans", "GET /app/main.js",
+             "GET /healthz", "POST /v1/plans?dim=n%3D1&memory=fast%3A64KiB"]
+    for number, line in enumerate(lines):
+        body = "5\r\nmodel\r\n0\r\n\r\n" if number % 2 else ""
+        more = "Transfer-Encoding: chunked\r\n" if body else ""
+        (folder / str(number)).write_bytes(
+            f"{line} HTTP/1.1\r\nHost: localhost:8642\r\nOrigin: https://page.example\r\n"
+            f"Authorization: Bearer token-of-somebody\r\n{more}\r\n{body}".encode())
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--neap", required=True, type=pathlib.Path)
@@ -54,9 +67,11 @@ def main():
     arguments = parser.parse_args()
     neap, out = arguments.neap.resolve(), arguments.out
     shutil.rmtree(out, ignore_errors=True)
-    for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "csv", "schedule", "npz", "weights"):
+    for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "csv", "schedule", "npz", "weights",
+                 "request"):
         (out / name).mkdir(parents=True)
 
+    write_requests(out / "request")
     graphs = {"diamond": DIAMOND, "wide": wide_graph(12, 1),
               "named": {"tensors": [{"name": "a", "bytes": 1}], "inputs": ["a"], "outputs": ["a"],
                         "ops": [{"inputs": ["a"], "outputs": [], "scratch_bytes": 7}]}}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/serve/store.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "neap/base/check.h"
+#include "neap/io/file.h"
+
+namespace neap::serve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFormat = 0x4e53'0001;  // PRAGMA user_version
+constexpr int kWaitMilliseconds = 10'000;
+constexpr const char* kColumns =
+    "id, owner, name, options, model_sha256, model_bytes, code, keep_model, state, created, "
+    "started, "
+    "finished, attempts, exit_code, error";
+
+class Query {
+ public:
+  Query(sqlite3* database, const std::string& sql) {
+    status_ = sqlite3_prepare_v2(database, sql.c_str(), -1, &statement_, nullptr);
+  }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+  ~Query() { sqlite3_finalize(statement_); }
+
+  // `text` must live until Step().
+  Query& Add(const std::string& text) {
+    if (status_ == SQLITE_OK) {
+      status_ = sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
+                                  SQLITE_STATIC);
+    }
+    return *this;
+  }
+  Query& Add(std::int64_t value) {
+    if (status_ == SQLITE_OK) status_ = sqlite3_bind_int64(statement_, ++bound_, value);
+    return *this;
+  }
+  int Step() { return status_ == SQLITE_OK ? sqlite3_step(statement_) : status_; }
+  bool Run() { return Step() == SQLITE_DONE; }
+  std::string Text(int column) const {
+    const unsigned char* text = sqlite3_column_text(statement_, column);
+    return text == nullptr ? "" : reinterpret_cast<const char*>(text);
+  }
+  std::int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+  int status_ = SQLITE_OK;
+  int bound_ = 0;
+};
+
+bool Executes(sqlite3* database, const char* sql) {
+  return sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+// Rolled back at the end of its scope, unless it was committed.
+class Commit {
+ public:
+  explicit Commit(sqlite3* database)
+      : database_(database), open_(Executes(database, "BEGIN IMMEDIATE")) {}
+  Commit(const Commit&) = delete;
+  Commit& operator=(const Commit&) = delete;
+  ~Commit() {
+    if (open_) Executes(database_, "ROLLBACK");
+  }
+  bool IsOpen() const { return open_; }
+  bool Done() {
+    if (!Executes(database_, "COMMIT")) return false;
+    open_ = false;
+    return true;
+  }
+
+ private:
+  sqlite3* database_;
+  bool open_;
+};
+
+StoredPlan PlanIn(const Query& row) {
+  StoredPlan plan;
+  int at = 0;
+  plan.id = row.Text(at++);
+  plan.owner = row.Text(at++);
+  plan.name = row.Text(at++);
+  plan.options = row.Text(at++);
+  plan.model_sha256 = row.Text(at++);
+  plan.model_bytes = row.Integer(at++);
+  plan.code = row.Integer(at++) != 0;
+  plan.keep_model = row.Integer(at++) != 0;
+  plan.state = static_cast<State>(row.Integer(at++));
+  plan.created = row.Integer(at++);
+  plan.started = row.Integer(at++);
+  plan.finished = row.Integer(at++);
+  plan.attempts = row.Integer(at++);
+  plan.exit_code = row.Integer(at++);
+  plan.error = row.Text(at++);
+  return plan;
+}
+
+Diagnostic PathError(const std::string& path, const std::string& what, int error) {
+  Diagnostic diagnostic = IoError(what + ": " + std::generic_category().message(error));
+  diagnostic.file = path;
+  return diagnostic;
+}
+
+// A file, hashed without being copied into memory.
+Result<StoredFile> Hashed(const std::string& path, const std::string& name) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return Fail(PathError(path, "cannot be read", errno));
+  struct stat info = {};
+  int error = ::fstat(fd, &info) != 0 ? errno : 0;
+  if (error == 0 && !S_ISREG(info.st_mode)) error = EINVAL;
+  StoredFile file{name, "", info.st_size};
+  if (error == 0 && file.bytes == 0) file.sha256 = io::Sha256({});
+  if (error == 0 && file.bytes > 0) {
+    const auto size = static_cast<std::size_t>(file.bytes);
+    void* const bytes = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED) {
+      error = errno;
+    } else {
+      file.sha256 = io::Sha256(std::span(static_cast<const std::byte*>(bytes), size));
+      ::munmap(bytes, size);
+    }
+  }
+  if (error == 0 && ::fsync(fd) != 0) error = errno;
+  ::close(fd);
+  if (error != 0) return Fail(PathError(path, "cannot be read", error));
+  return file;
+}
+
+}  // namespace
+
+const char* NameOf(State state) {
+  switch (state) {
+    case State::kQueued:
+      return "queued";
+    case State::kRunning:
+      return "running";
+    case State::kDone:
+      return "done";
+    case State::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+std::string NewId() {
+  std::array<unsigned char, 16> bytes = {};
+  NEAP_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
+             "the kernel has no random numbers");
+  constexpr std::array<char, 17> kDigits = {"0123456789abcdef"};
+  std::string id;
+  for (const unsigned char byte : bytes) {
+    id += kDigits.at(byte >> 4U);
+    id += kDigits.at(byte & 15U);
+  }
+  return id;
+}
+
+int SyncPath(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int error = ::fsync(fd) != 0 ? errno : 0;
+  ::close(fd);
+  return error;
+}
+
+std::int64_t NowSeconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+PlanStore::~PlanStore() {
+  sqlite3_close(database_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Diagnostic PlanStore::Error(const std::string& what) const {
+  Diagnostic error = IoError(what + ": " + sqlite3_errmsg(database_));
+  error.file = folder_ + "/plans.sqlite";
+  return error;
+}
+
+std::string PlanStore::BlobPath(const std::string& sha256) const {
+  return folder_ + "/blobs/" + sha256.substr(0, 2) + "/" + sha256;
+}
+
+std::string PlanStore::WorkPath(const std::string& id) const { return folder_ + "/work/" + id; }
+
+std::string PlanStore::NewUpload() const { return folder_ + "/incoming/" + NewId(); }
+
+Result<std::unique_ptr<PlanStore>> PlanStore::Open(const std::string& folder) {
+  std::error_code error;
+  const std::string absolute = fs::absolute(folder, error).lexically_normal().string();
+  std::unique_ptr<PlanStore> store(new PlanStore(absolute));
+  NEAP_CHECK_OK(store->Prepare());
+  NEAP_CHECK_OK(store->Recover());
+  return store;
+}
+
+Status PlanStore::CheckFormat() {
+  Query version(database_, "PRAGMA user_version");
+  const int status = version.Step();
+  Query tables(database_, "SELECT count(*) FROM sqlite_master");
+  const bool is_known = status == SQLITE_ROW && version.Integer(0) == kFormat;
+  const bool is_new = status == SQLITE_ROW && version.Integer(0) == 0 &&
+                      tables.Step() == SQLITE_ROW && tables.Integer(0) == 0;
+  if (is_known || is_new) return {};
+  Diagnostic error = BadInput("is not a database of this version of the server");
+  error.file = folder_ + "/plans.sqlite";
+  return Fail(std::move(error));
+}
+
+Status PlanStore::Prepare() {
+  std::error_code error;
+  for (const char* part : {"", "/blobs", "/incoming", "/work"}) {
+    fs::create_directories(folder_ + part, error);
+    if (error) return Fail(PathError(folder_ + part, "cannot be made", error.value()));
+  }
+  // Other users of the machine see nothing of it.
+  fs::permissions(folder_, fs::perms::owner_all, error);
+  const std::string lock = folder_ + "/lock";
+  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_ < 0) return Fail(PathError(lock, "cannot be made", errno));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    return Fail(PathError(folder_, "is used by another server", errno));
+  }
+  const std::string path = folder_ + "/plans.sqlite";
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
+  if (sqlite3_open_v2(path.c_str(), &database_, flags, nullptr) != SQLITE_OK) {
+    return Fail(Error("cannot be opened"));
+  }
+  sqlite3_busy_timeout(database_, kWaitMilliseconds);
+  NEAP_CHECK_OK(CheckFormat());
+  const std::string sql =
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+      "BEGIN IMMEDIATE;"
+      "CREATE TABLE IF NOT EXISTS plans (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE "
+      "NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, options TEXT NOT NULL, model_sha256 TEXT "
+      "NOT NULL, model_bytes INTEGER NOT NULL, code INTEGER NOT NULL, keep_model INTEGER NOT NULL, "
+      "state INTEGER NOT NULL, created INTEGER NOT NULL, started INTEGER NOT NULL, finished "
+      "INTEGER "
+      "NOT NULL, attempts INTEGER NOT NULL, exit_code INTEGER NOT NULL, error TEXT NOT NULL);"
+      "CREATE INDEX IF NOT EXISTS plans_by_state ON plans (state, number);"
+      "CREATE INDEX IF NOT EXISTS plans_by_owner ON plans (owner, number);"
+      "CREATE TABLE IF NOT EXISTS files (plan TEXT NOT NULL REFERENCES plans (id) ON DELETE "
+      "CASCADE, "
+      "name TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (plan, name));"
+      "CREATE INDEX IF NOT EXISTS files_by_hash ON files (sha256);"
+      "PRAGMA user_version = " +
+      std::to_string(kFormat) + "; COMMIT;";
+  if (!Executes(database_, sql.c_str())) return Fail(Error("cannot be written"));
+  if (const int failed = SyncPath(folder_); failed != 0) {
+    return Fail(PathError(folder_, "cannot be written", failed));
+  }
+  return {};
+}
+
+// What a server that was killed left: uploads, folders of jobs, plans that run.
+Status PlanStore::Recover() {
+  std::error_code error;
+  for (const char* part : {"/incoming", "/work"}) {
+    std::vector<fs::path> left;
+    for (const auto& entry : fs::directory_iterator(folder_ + part, error)) {
+      left.push_back(entry.path());
+    }
+    for (const fs::path& path : left) fs::remove_all(path, error);
+  }
+  const std::int64_t running = static_cast<std::int64_t>(State::kRunning);
+  Query fail(
+      database_,
+      "UPDATE plans SET state = ?, finished = ?, error = ? WHERE state = ? AND attempts >= ?");
+  const std::string reason =
+      "the server ended " + std::to_string(kMaxAttempts) + " times while this plan was computed";
+  fail.Add(static_cast<std::int64_t>(State::kFailed)).Add(NowSeconds()).Add(reason);
+  fail.Add(running).Add(kMaxAttempts);
+  Query queue(database_, "UPDATE plans SET state = ?, started = 0 WHERE state = ?");
+  queue.Add(static_cast<std::int64_t>(State::kQueued)).Add(running);
+  if (!fail.Run() || !queue.Run()) return Fail(Error("cannot be written"));
+  // Blobs of a plan that was never added, or that was removed: a kill may come between the two.
+  std::vector<fs::path> orphans;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ + "/blobs", error)) {
+    if (!entry.is_regular_file(error)) continue;
+    const std::string hash = entry.path().filename().string();
+    Query used(database_, "SELECT 1 FROM files WHERE sha256 = ? LIMIT 1");
+    if (used.Add(hash).Step() == SQLITE_DONE) orphans.push_back(entry.path());
+  }
+  for (const fs::path& path : orphans) fs::remove(path, error);
+  return {};
+}
+
+// With the lock, from here to the row that refers to the blob: a removal drops blobs without a row.
+Status PlanStore::KeepLocked(const std::string& path, const StoredFile& file) {
+  const std::string blob = BlobPath(file.sha256);
+  const std::string folder = blob.substr(0, blob.rfind('/'));
+  std::error_code error;
+  if (fs::create_directories(folder, error)) SyncPath(folder_ + "/blobs");
+  if (::rename(path.c_str(), blob.c_str()) != 0) {
+    return Fail(PathError(blob, "cannot be written", errno));
+  }
+  if (const int failed = SyncPath(folder); failed != 0) {
+    return Fail(PathError(folder, "cannot be written", failed));
+  }
+  return {};
+}
+
+Status PlanStore::Add(std::int64_t queue, const std::string& path, StoredPlan* plan) {
+  NEAP_TRY(const StoredFile model, Hashed(path, ""));
+  plan->model_sha256 = model.sha256;
+  plan->model_bytes = model.bytes;
+  const std::lock_guard lock(mutex_);
+  {
+    Query waiting(database_, "SELECT count(*) FROM plans WHERE state = ?");
+    if (waiting.Add(static_cast<std::int64_t>(State::kQueued)).Step() != SQLITE_ROW) {
+      return Fail(Error("cannot be read"));
+    }
+    if (waiting.Integer(0) >= queue) return Fail(OverBudget("the queue is full"));
+  }
+  NEAP_CHECK_OK(KeepLocked(path, model));
+  plan->id = NewId();
+  plan->created = NowSeconds();
+  Commit commit(database_);
+  Query insert(database_, std::string("INSERT INTO plans (") + kColumns +
+                              ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, -1, '')");
+  insert.Add(plan->id).Add(plan->owner).Add(plan->name).Add(plan->options).Add(plan->model_sha256);
+  insert.Add(plan->model_bytes).Add(plan->code ? 1 : 0).Add(plan->keep_model ? 1 : 0);
+  insert.Add(static_cast<std::int64_t>(State::kQueued)).Add(plan->created);
+  Query file(database_, "INSERT INTO files VALUES (?, '', ?, ?)");
+  file.Add(plan->id).Add(plan->model_sha256).Add(plan->model_bytes);
+  if (!commit.IsOpen() || !insert.Run() || !file.Run() || !commit.Done()) {
+    return Fail(Error("cannot be written"));
+  }
+  return {};
+}
+
+Result<std::optional<StoredPlan>> PlanStore::Find(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  Query select(database_, std::string("SELECT ") + kColumns + " FROM plans WHERE id = ?");
+  const int status = select.Add(id).Step();
+  if (status == SQLITE_DONE) return std::optional<StoredPlan>();
+  if (status != SQLITE_ROW) return Fail(Error("cannot be read"));
+  StoredPlan plan = PlanIn(select);
+  Query files(database_, "SELECT name, sha256, bytes FROM files WHERE plan = ? ORDER BY name");
+  files.Add(id);
+  int row = files.Step();
+  for (; row == SQLITE_ROW; row = files.Step()) {
+    plan.files.push_back({files.Text(0), files.Text(1), files.Integer(2)});
+  }
+  if (row != SQLITE_DONE) return Fail(Error("cannot be read"));
+  return plan;
+}
+
+Result<std::vector<StoredPlan>> PlanStore::List(const std::string& owner, std::int64_t limit) {
+  const std::lock_guard lock(mutex_);
+  Query select(database_, std::string("SELECT ") + kColumns +
+                              " FROM plans WHERE owner = ? ORDER BY number DESC LIMIT ?");
+  select.Add(owner).Add(limit);
+  std::vector<StoredPlan> plans;
+  int row = select.Step();
+  for (; row == SQLITE_ROW; row = select.Step()) plans.push_back(PlanIn(select));
+  if (row != SQLITE_DONE) return Fail(Error("cannot be read"));
+  return plans;
+}
+
+Result<std::optional<StoredPlan>> PlanStore::Take() {
+  const std::lock_guard lock(mutex_);
+  Commit commit(database_);
+  if (!commit.IsOpen()) return Fail(Error("cannot be written"));
+  StoredPlan plan;
+  {
+    Query select(database_, std::string("SELECT ") + kColumns +
+                                " FROM plans WHERE state = ? ORDER BY number LIMIT 1");
+    const int status = select.Add(static_cast<std::int64_t>(State::kQueued)).Step();
+    if (status == SQLITE_DONE) return std::optional<StoredPlan>();
+    if (status != SQLITE_ROW) return Fail(Error("cannot be read"));
+    plan = PlanIn(select);
+  }
+  plan.state = State::kRunning;
+  plan.started = NowSeconds();
+  ++plan.attempts;
+  Query update(database_, "UPDATE plans SET state = ?, started = ?, attempts = ? WHERE id = ?");
+  update.Add(static_cast<std::int64_t>(plan.state)).Add(plan.started).Add(plan.attempts);
+  if (!update.Add(plan.id).Run() || !commit.Done()) return Fail(Error("cannot be written"));
+  return plan;
+}
+
+Result<bool> PlanStore::Finish(const std::string& folder, const std::vector<std::string>& names,
+                               StoredPlan* finished) {
+  StoredPlan& plan = *finished;
+  plan.files.clear();
+  for (const std::string& name : names) {
+    // A job may have written anything: what is no plain file is dropped.
+    if (const auto file = Hashed(folder + "/" + name, name)) plan.files.push_back(*file);
+  }
+  const std::lock_guard lock(mutex_);
+  bool is_there = false;
+  {
+    Commit commit(database_);
+    Query update(database_,
+                 "UPDATE plans SET state = ?, finished = ?, exit_code = ?, error = ? WHERE id = ?");
+    const std::int64_t now = NowSeconds();
+    update.Add(static_cast<std::int64_t>(plan.state)).Add(now).Add(plan.exit_code).Add(plan.error);
+    if (!commit.IsOpen() || !update.Add(plan.id).Run()) return Fail(Error("cannot be written"));
+    is_there = sqlite3_changes(database_) > 0;
+    for (const StoredFile& file : plan.files) {
+      if (!is_there) break;
+      NEAP_CHECK_OK(KeepLocked(folder + "/" + file.name, file));
+      Query insert(database_, "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)");
+      insert.Add(plan.id).Add(file.name).Add(file.sha256).Add(file.bytes);
+      if (!insert.Run()) return Fail(Error("cannot be written"));
+    }
+    if (!plan.keep_model) {
+      Query drop(database_, "DELETE FROM files WHERE plan = ? AND name = ''");
+      if (!drop.Add(plan.id).Run()) return Fail(Error("cannot be written"));
+    }
+    if (!commit.Done()) return Fail(Error("cannot be written"));
+  }
+  std::vector<std::string> hashes = {plan.model_sha256};
+  for (const StoredFile& file : plan.files) hashes.push_back(file.sha256);
+  NEAP_CHECK_OK(RemoveBlobs(hashes));
+  return is_there;
+}
+
+Status PlanStore::Requeue(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  Query update(database_,
+               "UPDATE plans SET state = ?, started = 0, attempts = attempts - 1 WHERE id = ?");
+  if (!update.Add(static_cast<std::int64_t>(State::kQueued)).Add(id).Run()) {
+    return Fail(Error("cannot be written"));
+  }
+  return {};
+}
+
+// Those that no plan refers to.
+Status PlanStore::RemoveBlobs(const std::vector<std::string>& hashes) {
+  for (const std::string& hash : hashes) {
+    Query used(database_, "SELECT 1 FROM files WHERE sha256 = ? LIMIT 1");
+    const int status = used.Add(hash).Step();
+    if (status == SQLITE_DONE) ::unlink(BlobPath(hash).c_str());
+    if (status != SQLITE_DONE && status != SQLITE_ROW) return Fail(Error("cannot be read"));
+  }
+  return {};
+}
+
+Status PlanStore::RemoveLocked(const std::string& id) {
+  std::vector<std::string> hashes;
+  {
+    Query files(database_, "SELECT sha256 FROM files WHERE plan = ?");
+    files.Add(id);
+    while (files.Step() == SQLITE_ROW) hashes.push_back(files.Text(0));
+  }
+  {
+    Query remove(database_, "DELETE FROM plans WHERE id = ?");
+    if (!remove.Add(id).Run()) return Fail(Error("cannot be written"));
+  }
+  return RemoveBlobs(hashes);
+}
+
+Status PlanStore::Remove(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  return RemoveLocked(id);
+}
+
+Result<std::int64_t> PlanStore::RemoveBefore(std::int64_t finished) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> ids;
+  {
+    Query old(database_, "SELECT id FROM plans WHERE state >= ? AND finished < ? LIMIT 1000");
+    old.Add(static_cast<std::int64_t>(State::kDone)).Add(finished);
+    while (old.Step() == SQLITE_ROW) ids.push_back(old.Text(0));
+  }
+  for (const std::string& id : ids) NEAP_CHECK_OK(RemoveLocked(id));
+  return static_cast<std::int64_t>(ids.size());
+}
+
+Result<Usage> PlanStore::Count() {
+  const std::lock_guard lock(mutex_);
+  Usage usage;
+  Query count(database_, "SELECT state, count(*) FROM plans GROUP BY state");
+  int row = count.Step();
+  for (; row == SQLITE_ROW; row = count.Step()) {
+    const std::array<std::int64_t*, 4> fields = {&usage.queued, &usage.running, &usage.done,
+                                                 &usage.failed};
+    const std::int64_t state = count.Integer(0);
+    if (state >= 0 && state < std::ssize(fields)) {
+      *fields.at(static_cast<std::size_t>(state)) = count.Integer(1);
+    }
+  }
+  Query bytes(database_,
+              "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT sha256, bytes FROM files)");
+  if (row != SQLITE_DONE || bytes.Step() != SQLITE_ROW) return Fail(Error("cannot be read"));
+  usage.bytes = bytes.Integer(0);
+  return usage;
+}
+
+}  // namespace neap::serve
