@@ -41,7 +41,7 @@ int PlanJob(const serve::Job& job, const std::string& model) {
   constexpr std::int64_t kShareOfTables = 2;
   args.push_back(fmt::format("--max-memory={}", job.limits.memory_bytes / kShareOfTables));
   args.emplace_back("--threads=1");
-  args.insert(args.end(), job.options.begin(), job.options.end());
+  for (const std::string& option : job.options) args.push_back("--" + option);
   return PlanCommand(std::move(args), false);
 }
 

@@ -285,16 +285,16 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
       if (const Status status = deliver::Set(name, is_flag ? "" : value, &words); !status) {
         return Refuse(400, OneLine(status.error()));
       }
-      request.options.push_back("--" + name + (is_flag ? "" : "=" + value));
+      request.options.push_back(name + (is_flag ? "" : "=" + value));
     } else {
-      request.options.push_back("--dim=" + value);
+      request.options.push_back("dim=" + value);
     }
   }
   if (request.code && !words.Has("runtime")) {
     if (const Status status = deliver::Set("runtime", "neap", &words); !status) {
       return Refuse(400, OneLine(status.error()));
     }
-    request.options.emplace_back("--runtime=neap");
+    request.options.emplace_back("runtime=neap");
   }
   if (const Status status = deliver::CheckWords(words); !status) {
     return Refuse(400, OneLine(status.error()));

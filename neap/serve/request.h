@@ -79,7 +79,7 @@ tl::expected<Call, Refusal> Route(std::string_view method, std::string_view targ
 // What is planned: the query of kCreate.
 struct PlanRequest {
   std::string name = "model";        // of the model's file
-  std::vector<std::string> options;  // "--runtime=neap"
+  std::vector<std::string> options;  // "runtime=neap"
   bool code = false;
   bool keep_model = false;
 };

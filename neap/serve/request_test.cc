@@ -104,10 +104,10 @@ TEST(PlanRequests, HaveTheOptionsOfThePlan) {
       "POST", "/v1/plans?name=kws.tflite&runtime=tflm&budget=64KiB&no-memory-plan&dim=n%3D1"));
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->name, "kws.tflite");
-  EXPECT_EQ(request->options, (std::vector<std::string>{"--runtime=tflm", "--budget=64KiB",
-                                                        "--no-memory-plan", "--dim=n=1"}));
+  EXPECT_EQ(request->options, (std::vector<std::string>{"runtime=tflm", "budget=64KiB",
+                                                        "no-memory-plan", "dim=n=1"}));
   EXPECT_EQ(ParsePlanRequest(*Route("POST", "/v1/plans?code=true"))->options,
-            std::vector<std::string>{"--runtime=neap"});
+            std::vector<std::string>{"runtime=neap"});
 }
 
 TEST(PlanRequests, WithOtherOptionsAreRefused) {

@@ -65,7 +65,7 @@ Status Serve(const Settings& settings);
 // The job of the working folder, as Service writes it (job.json).
 struct Job {
   std::string name;                  // file name of the model, in the folder kJobInput
-  std::vector<std::string> options;  // of `neap plan`: "--runtime=neap"
+  std::vector<std::string> options;  // of `neap plan`: "runtime=neap"
   bool code = false;                 // C code as well
   JobLimits limits;
 };

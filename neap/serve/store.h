@@ -58,8 +58,8 @@ struct Usage {
   std::int64_t bytes = 0;  // of all blobs that plans refer to
 };
 
-// Thread-safe. What a function has written is on the disk when it returns, so that neither a kill
-// nor a power failure loses it.
+// Thread-safe. A function returns once its changes are on the disk, so that neither a kill nor a
+// power failure loses them.
 class PlanStore {
  public:
   // Makes the folder if it is absent; one server at a time: kIo where another one uses it. Plans

@@ -53,8 +53,7 @@ void Check(const neap::serve::RawRequest& raw) {
   Require(IsBelow(request->name) && request->name.find('/') == std::string::npos,
           "the model's name is no path");
   for (const std::string& option : request->options) {
-    Require(option.starts_with("--") && option.find('/') == std::string::npos,
-            "options name no files");
+    Require(option[0] != '-' && option.find('/') == std::string::npos, "options name no files");
   }
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may go wrong: kills, slow and vanished clients, jobs that attack."""
+"""Faults: kills, slow and vanished clients, jobs that attack."""
 
 import os
 import pathlib

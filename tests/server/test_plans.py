@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as resources: made, watched, read, removed; what is refused."""
+"""Plans as resources: made, watched, read, removed; and refusals."""
 
 import hashlib
 import json
