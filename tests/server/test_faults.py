@@ -94,10 +94,17 @@ class Faults(ServerTest):
 
 
 def children(parent):
-    found = []
-    for task in pathlib.Path(f"/proc/{parent}/task").iterdir():
-        found += [int(word) for word in (task / "children").read_text().split()]
-    return found
+    """The processes of the running jobs, at least one."""
+    end = time.monotonic() + TIMEOUT
+    while time.monotonic() < end:
+        found = []
+        for task in pathlib.Path(f"/proc/{parent}/task").iterdir():
+            found += [int(word) for word in (task / "children").read_text().split()]
+        found = [child for child in found if b"serve-job" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()]
+        if found:
+            return found
+        time.sleep(0.02)
+    raise TimeoutError("no job runs")
 
 
 def state_of(process):
