@@ -82,7 +82,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/execute/compare.h neap/execute/evaluate.h neap/execute/fixed_functions.h neap/execute/fixed_point.h
   neap/execute/inline_calls.h neap/execute/inputs.h
   neap/execute/npz.h neap/execute/run.h neap/execute/value.h
-  neap/deliver/advice.h neap/deliver/boards.h neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/interface.h
+  neap/deliver/advice.h neap/deliver/boards.h neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/front.h neap/deliver/interface.h
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/price.h neap/deliver/rewriting.h neap/deliver/written_model.h
   neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
   neap/batch/batch.h

@@ -112,8 +112,9 @@ void BindProgram(nb::module_* module) {
   module->def(
       "pareto",
       [](const Model& model, const Options& words, const std::string& criteria,
-         const std::string& input, double time_limit) {
+         const std::string& features, const std::string& input, double time_limit) {
         tools::ParetoOptions options;
+        options.features = features;
         options.model.words = WordsOf(words);
         options.criteria = criteria;
         options.input = input;
@@ -121,8 +122,8 @@ void BindProgram(nb::module_* module) {
         Search search(OnInterrupt::kReturnBest);
         return ValueOrRaise(search.Run([&] { return Pareto(*model.Shared(), options, &search); }));
       },
-      nb::arg("model"), nb::arg("options"), nb::arg("criteria"), nb::arg("input"),
-      nb::arg("time_limit"));
+      nb::arg("model"), nb::arg("options"), nb::arg("criteria"), nb::arg("features"),
+      nb::arg("input"), nb::arg("time_limit"));
   module->def("zoo", &Zoo, nb::arg("name"), nb::arg("format"), nb::arg("int8"), nb::arg("seed"),
               nb::arg("width_thousandths"), nb::arg("resolution"), nb::arg("width"),
               nb::arg("nodes"));

@@ -15,6 +15,7 @@ namespace neap::tools {
 struct ParetoOptions {
   ModelOptions model;  // its `words` and, for the plans that are written, its `dims`
   OutputOptions output;
+  std::string features = "all";  // or "tiles"
   std::string input = "resident";
   std::string plans;     // folder
   std::string criteria;  // "": those of the kind of plans

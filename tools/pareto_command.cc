@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// neap pareto: all ways to run a model in tiles, or streamed, that are worth something.
+// neap pareto: all ways to run a model that are worth something.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -20,51 +19,39 @@
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
+#include "neap/deliver/front.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/plan/plan_json.h"
 #include "neap/show/report/report.h"
-#include "neap/transform/cascade/copies.h"
 #include "neap/transform/stream/entries.h"
 #include "tools/cascading.h"
 #include "tools/common.h"
 #include "tools/interface.h"
 #include "tools/pareto.h"
+#include "tools/pareto_report.h"
 #include "tools/plan_options.h"
 #include "tools/words.h"
 
 namespace neap::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* kParetoFooter =
     "Examples:\n"
     "  neap pareto model.tflite\n"
-    "  neap pareto model.tflite --overlap tflm-reference --json > front.json\n"
+    "  neap pareto model.tflite --features tiles --overlap tflm-reference --json > front.json\n"
     "  neap pareto model.onnx --dim batch=1 --device cortex-m7\n"
     "  neap pareto model.tflite --runtime neap --input external\n"
     "\n"
     "Arenas are those of placed and checked plans; cycles are modelled for the device.\n"
-    "Rows that tiles share are recomputed (stock runtimes) or stored in rings (--runtime neap).\n"
-    "neap plan --cascade auto --budget SIZE writes the model of a point; with --runtime neap\n"
-    "the points are streamed plans, and neap plan --stream auto --budget SIZE writes one.\n";
+    "A plan that requires something of you (other kernels, another runtime) is compared with\n"
+    "those that require no more. To write the model of a point:\n"
+    "  neap plan MODEL --effort default --budget-activations ARENA -o FILE\n"
+    "with --overlap or --runtime neap as the point states. With --runtime neap all points are\n"
+    "streamed plans, and neap plan --stream auto --budget SIZE writes one.\n";
 
-constexpr const char* kCutShort = "\n  a limit ended the search: there may be better plans\n";
-
-// The criteria of points, in the order of reports.
-struct Criterion {
-  const char* name;   // of --criteria
-  const char* field;  // of the JSON
-  const char* text;
-  bool cascade::Criteria::*used;
-};
-constexpr Criterion kCriteria[] = {
-    {"arena", "arena_bytes", "arena", &cascade::Criteria::arena},
-    {"total", "total_arena_bytes", "total arena", &cascade::Criteria::total_arena},
-    {"cycles", "cycles", "cycles", &cascade::Criteria::cycles},
-    {"macs", "macs", "MACs", &cascade::Criteria::macs},
-};
+constexpr std::string_view kAllFeatures = "all";
+constexpr std::string_view kTilesAlone = "tiles";
 
 Result<cascade::Criteria> ParseCriteria(const ParetoOptions& options) {
   const std::string& list = options.criteria;
@@ -73,9 +60,9 @@ Result<cascade::Criteria> ParseCriteria(const ParetoOptions& options) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const std::string name = list.substr(begin, end - begin);
     begin = end + 1;
-    const auto* const known = std::find_if(std::begin(kCriteria), std::end(kCriteria),
-                                           [&](const Criterion& c) { return c.name == name; });
-    if (known == std::end(kCriteria)) {
+    const auto known = std::find_if(ParetoCriteria().begin(), ParetoCriteria().end(),
+                                    [&](const Criterion& c) { return c.name == name; });
+    if (known == ParetoCriteria().end()) {
       Diagnostic error = UsageError(options.model.words.Named("criteria") +
                                     ": there is no criterion '" + name + "'");
       error.hint = "expected some of arena, total, cycles, macs";
@@ -84,154 +71,6 @@ Result<cascade::Criteria> ParseCriteria(const ParetoOptions& options) {
     criteria.*known->used = true;
   }
   return criteria;
-}
-
-Json CriteriaJson(const cascade::Criteria& criteria) {
-  Json out = Json::array();
-  for (const Criterion& criterion : kCriteria) {
-    if (criteria.*criterion.used) out.push_back(criterion.field);
-  }
-  return out;
-}
-
-std::string CriteriaText(const cascade::Criteria& criteria) {
-  std::vector<std::string> names;
-  for (const Criterion& criterion : kCriteria) {
-    if (criteria.*criterion.used) names.emplace_back(criterion.text);
-  }
-  std::string out;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  }
-  return out;
-}
-
-double Ratio(std::int64_t macs, std::int64_t of) {
-  return of == 0 ? 1.0 : static_cast<double>(macs) / static_cast<double>(of);
-}
-
-std::string TextOf(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-// Weights that pay beside the activations of a point, region by region: one is over before the next
-// begins, so that each has all that the arena leaves free.
-Result<std::vector<cascade::WeightCopy>> CopiesOf(const graph::Graph& graph,
-                                                  const cascade::Proposal& point,
-                                                  const cascade::Device& device) {
-  std::vector<cascade::WeightCopy> all;
-  if (!point.unknown_scratch.empty()) return all;  // the free bytes beside the arena are not known
-  const std::int64_t free_bytes = cascade::FreeBytes(device, point.arena_bytes);
-  if (free_bytes == 0 || point.regions.empty()) return all;
-  NEAP_TRY(const graph::Graph realised, cascade::GraphOf(graph, point));
-  const graph::SubgraphId main(0);
-  for (const cascade::RegionPlan& region : point.regions) {
-    const auto pay =
-        cascade::CopiesThatPay(graph.subgraphs[main], region, realised.subgraphs[main], device);
-    for (cascade::WeightCopy& copy : cascade::BestCopies(pay, free_bytes)) {
-      all.push_back(std::move(copy));
-    }
-  }
-  return all;
-}
-
-Json CopiesJson(const std::vector<cascade::WeightCopy>& copies) {
-  Json out = Json::array();
-  for (const cascade::WeightCopy& copy : copies) {
-    Json one;
-    one["operator"] = copy.op.value();
-    one["tensors"] = Json::array();
-    for (const graph::TensorId id : copy.tensors) one["tensors"].push_back(id.value());
-    one["bytes"] = copy.bytes;
-    one["reads"] = copy.reads;
-    one["saved_cycles"] = copy.saved_cycles;
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
-Json PointJson(const cascade::Proposal& point, const cascade::SearchOutcome& outcome) {
-  Json out;
-  out["arena_bytes"] = point.arena_bytes;
-  out["total_arena_bytes"] =
-      point.total_arena_bytes < 0 ? Json(nullptr) : Json(point.total_arena_bytes);
-  out["delivered_arena_bytes"] =
-      point.delivered_arena_bytes < 0 ? Json(nullptr) : Json(point.delivered_arena_bytes);
-  out["unknown_scratch"] =
-      point.unknown_scratch.empty() ? Json(nullptr) : Json(point.unknown_scratch);
-  out["macs"] = point.macs;
-  out["macs_ratio"] = Ratio(point.macs, outcome.macs);
-  out["cycles"] = point.cycles;
-  out["tiles"] = point.tiles;
-  out["regions"] = Json::array();
-  for (const cascade::RegionPlan& region : point.regions) {
-    Json one;
-    one["operators"] = Json::array();
-    for (const graph::OpId id : region.ops) one["operators"].push_back(id.value());
-    one["splits"] = Json::array();
-    for (const cascade::Split& split : region.splits) {
-      one["splits"].push_back({{"axis", split.axis}, {"cuts", split.cuts}});
-    }
-    out["regions"].push_back(std::move(one));
-  }
-  return out;
-}
-
-std::string ArenaText(const cascade::Proposal& point) {
-  return FormatCount(point.arena_bytes) + (point.unknown_scratch.empty() ? "" : "?");
-}
-
-// Of the first point that has scratch that is not modelled.
-std::string UnknownText(const std::vector<cascade::Proposal>& front) {
-  for (const cascade::Proposal& point : front) {
-    if (!point.unknown_scratch.empty()) return report::Printable(point.unknown_scratch, 400);
-  }
-  return "";
-}
-
-std::string FrontText(const formats::SourceModel& source, const cascade::SearchOutcome& outcome,
-                      const cascade::Criteria& criteria) {
-  std::string out = fmt::format("{} {} of {}, not rewritten: none is beaten by another in {}\n\n",
-                                outcome.front.size(), outcome.front.size() == 1 ? "plan" : "plans",
-                                report::Printable(source.path, 4096), CriteriaText(criteria));
-  out += fmt::format("  {:>12}  {:>12}  {:>8}  {:>14}  {:>6}  regions\n", "arena B", "total B",
-                     "MACs", "cycles", "tiles");
-  for (const cascade::Proposal& point : outcome.front) {
-    const auto lines = RegionsText(point);
-    const std::string head =
-        fmt::format("  {:>12}  {:>12}  {:>8.3f}  {:>14}  {:>6}  ", ArenaText(point),
-                    point.total_arena_bytes < 0 ? "-" : FormatCount(point.total_arena_bytes),
-                    Ratio(point.macs, outcome.macs), FormatCount(point.cycles), point.tiles);
-    out += Hanging(head, lines.empty() ? "no tiles" : lines.front());
-    for (std::size_t i = 1; i < lines.size(); ++i) {
-      out += Hanging(std::string(head.size(), ' '), lines[i]);
-    }
-  }
-  if (const std::string unknown = UnknownText(outcome.front); !unknown.empty()) {
-    out += "\n  ?: the arena of the plan; TFLM's own allocation is unknown: " + unknown + "\n";
-  }
-  if (outcome.cut_short) out += kCutShort;
-  if (!outcome.note.empty()) out += "\n  " + outcome.note + "\n";
-  return out;
-}
-
-Json StreamPointJson(const stream::StreamPoint& point) {
-  const plan::Stream& stream = *point.plan.entries[0].stream;
-  Json out;
-  out["arena_bytes"] = point.arena_bytes;
-  out["total_arena_bytes"] = nullptr;
-  out["delivered_arena_bytes"] = nullptr;
-  out["unknown_scratch"] = nullptr;  // Neap's executor has none
-  out["macs"] = point.macs;
-  out["macs_ratio"] = Ratio(point.macs, stream.layerwise_macs);
-  out["cycles"] = point.cycles;
-  out["tiles"] = 0;
-  out["regions"] = Json::array();
-  out["segments"] = stream.segments.size();
-  out["cycles_ratio"] = Ratio(point.cycles, stream.layerwise_cycles);
-  out["lower_bound_bytes"] = stream.lower_bound_bytes;
-  out["copies"] = Json::array();  // the model of a stream counts no memories beside each other
-  return out;
 }
 
 // Leaves out what another point beats by the criteria; of equal ones the first stays.
@@ -252,25 +91,6 @@ void KeepBest(const cascade::Criteria& by, std::vector<stream::StreamPoint>* poi
     if (!beaten[i]) kept.push_back(std::move((*points)[i]));
   }
   *points = std::move(kept);
-}
-
-std::string StreamFrontText(const formats::SourceModel& source, const stream::StreamFront& front,
-                            const std::string& input, const cascade::Criteria& criteria) {
-  std::string out =
-      fmt::format("{} streamed {} of {}, input {}: none is beaten by another in {}\n\n",
-                  front.points.size(), front.points.size() == 1 ? "plan" : "plans",
-                  report::Printable(source.path, 4096), input, CriteriaText(criteria));
-  out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}\n", "arena B", "MACs", "cycles", "segments",
-                     "bound at 1.0");
-  for (const stream::StreamPoint& point : front.points) {
-    const plan::Stream& stream = *point.plan.entries[0].stream;
-    out += fmt::format("  {:>12}  {:>8.4f}  {:>8.4f}  {:>8}  {:>12}\n",
-                       FormatCount(point.arena_bytes), Ratio(point.macs, stream.layerwise_macs),
-                       Ratio(point.cycles, stream.layerwise_cycles), stream.segments.size(),
-                       FormatCount(stream.lower_bound_bytes));
-  }
-  if (front.cut_short) out += kCutShort;
-  return out;
 }
 
 std::string PlanFile(const std::string& folder, std::size_t point) {
@@ -365,25 +185,8 @@ Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& give
     NEAP_CHECK_OK(WritePlans(source, options, given.interfaced.caller_ops, &*front));
   }
   if (options.output.json) {
-    const plan::Stream& stream = *front->points[0].plan.entries[0].stream;
-    Json out;
-    out["schema_version"] = report::kReportVersion;
-    out["model"] = source.path;
-    out["model_sha256"] = source.sha256;
-    out["runtime"] = "neap";
-    out["device"] = "cortex-m7, modelled";
-    out["input"] = options.input;
-    out["interface"] = Json::parse(report::InterfaceJson(given.changes));
-    out["criteria"] = CriteriaJson(criteria);
-    out["macs"] = stream.layerwise_macs;
-    out["points"] = Json::array();
-    for (const stream::StreamPoint& point : front->points) {
-      out["points"].push_back(StreamPointJson(point));
-    }
-    out["interrupted"] = interrupted;
-    out["cut_short"] = front->cut_short;
-    out["seconds"] = watch.Seconds();
-    return ParetoReport{TextOf(out), interrupted};
+    const ParetoAbout about{&source, &given.changes, interrupted, watch.Seconds()};
+    return ParetoReport{StreamFrontJson(about, *front, options.input, criteria), interrupted};
   }
   return ParetoReport{report::InterfaceText(given.changes) +
                           StreamFrontText(source, *front, options.input, criteria),
@@ -395,8 +198,8 @@ Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& give
 Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::SourceModel& read,
                                 const formats::LoadOptions& load, const std::atomic<bool>* stop) {
   const Stopwatch watch;
-  cascade::SearchOptions plan;
-  plan.whole_front = true;
+  deliver::FrontRequest request;
+  cascade::SearchOptions& plan = request.search;
   NEAP_TRY(plan.device, deliver::DeviceOf(options.model.words));
   NEAP_TRY(const Given given, GivenModel(options, read, load));
   const formats::SourceModel& source = given.interfaced.model;
@@ -411,6 +214,12 @@ Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::Sou
   if (plan.compile.runtime == plan::Runtime::kNeap) {
     plan.compile.kernels = ops::KernelLibrary::kNeap;
     return FindStreams(options, given, plan.compile, watch);
+  }
+  if (options.features != kAllFeatures && options.features != kTilesAlone) {
+    Diagnostic error =
+        UsageError(options.model.words.Named("features") + " is '" + options.features + "'");
+    error.hint = "expected all or tiles";
+    return Fail(std::move(error));
   }
   if (options.input != "resident" || !options.plans.empty()) {
     const deliver::Words& words = options.model.words;
@@ -434,53 +243,39 @@ Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::Sou
     }
   }
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
-  ProgressLine uncut_progress(shows_progress);
-  CascadeProgressLine progress(shows_progress);
-  plan.compile.limits.observer = [&](const Progress& seen) { uncut_progress.Show(seen); };
-  plan.observer = [&](const cascade::SearchProgress& seen) {
-    uncut_progress.Erase();
+  ProgressLine progress(shows_progress);
+  CascadeProgressLine tiles_progress(shows_progress);
+  request.search.compile.limits.observer = [&](const Progress& seen) {
+    tiles_progress.Erase();
     progress.Show(seen);
   };
-  auto outcome = cascade::FindPlan(source.graph, plan);
-  uncut_progress.Erase();
+  request.search.observer = [&](const cascade::SearchProgress& seen) {
+    progress.Erase();
+    tiles_progress.Show(seen);
+  };
+  request.load = load;
+  const bool all = options.features != kTilesAlone;
+  request.rewriting = all;
+  request.overlap = all && !options.model.words.Has("overlap");
+  // Streams run on Neap's executor, whose cycles are those of one device.
+  request.streams =
+      all && !options.model.words.Has("runtime") && !options.model.words.Has("device");
+  auto front = deliver::FindFront(source, request);
   progress.Erase();
-  if (!outcome) {
-    Diagnostic diagnostic = WithAllSymbols(std::move(outcome).error(), source.graph);
+  tiles_progress.Erase();
+  if (!front) {
+    Diagnostic diagnostic = WithAllSymbols(std::move(front).error(), source.graph);
     if (diagnostic.file.empty()) diagnostic.file = source.path;
     return Fail(std::move(diagnostic));
   }
-  const bool interrupted = outcome->cut_short && plan.compile.limits.Interrupted();
-  // Where no total is known there is nothing to compare.
-  if (outcome->uncut.total_arena_bytes < 0) plan.criteria.total_arena = false;
-  if (options.output.json) {
-    Json out;
-    out["schema_version"] = report::kReportVersion;
-    out["model"] = source.path;
-    out["model_sha256"] = source.sha256;
-    out["runtime"] = plan::ProfileOf(plan.compile.runtime).name;
-    out["device"] = plan.device.name;
-    out["interface"] = Json::parse(report::InterfaceJson(given.changes));
-    out["criteria"] = CriteriaJson(plan.criteria);
-    out["grids"] = {{"max_region_operators", plan.grids.max_operators},
-                    {"max_region_tiles", plan.grids.max_tiles},
-                    {"max_tile_aspect", plan.grids.max_aspect},
-                    {"tile_grids", plan.grids.all ? "all" : "auto"}};
-    out["macs"] = outcome->macs;
-    out["points"] = Json::array();
-    for (const cascade::Proposal& point : outcome->front) {
-      NEAP_TRY(const auto copies, CopiesOf(source.graph, point, plan.device));
-      Json one = PointJson(point, *outcome);
-      one["copies"] = CopiesJson(copies);
-      out["points"].push_back(std::move(one));
-    }
-    out["interrupted"] = interrupted;
-    out["cut_short"] = outcome->cut_short;
-    out["seconds"] = watch.Seconds();
-    return ParetoReport{TextOf(out), interrupted};
+  const bool interrupted = front->cut_short && request.search.compile.limits.Interrupted();
+  const ParetoAbout about{&source, &given.changes, interrupted, watch.Seconds()};
+  if (!options.output.json) {
+    return ParetoReport{report::InterfaceText(given.changes) + FrontText(source, *front),
+                        interrupted};
   }
-  return ParetoReport{
-      report::InterfaceText(given.changes) + FrontText(source, *outcome, plan.criteria),
-      interrupted};
+  NEAP_TRY(std::string json, FrontJson(about, *front, request.search));
+  return ParetoReport{std::move(json), interrupted};
 }
 
 namespace {
@@ -498,7 +293,7 @@ Result<int> RunPareto(const ParetoOptions& options) {
 
 int ParetoCommand(std::vector<std::string> args) {
   ParetoOptions options;
-  CLI::App app("List the plans with tiles or streams that no other plan beats in memory and time.",
+  CLI::App app("List the plans of all features that no other plan beats in memory and time.",
                "neap pareto");
   app.footer(kParetoFooter);
   AddModelOptions(&app, &options.model);
@@ -506,6 +301,11 @@ int ParetoCommand(std::vector<std::string> args) {
                  "criteria of the comparison: some of arena, total, cycles, macs; default: "
                  "arena,total,cycles, with --runtime neap arena,cycles,macs")
       ->option_text("LIST");
+  app.add_option("--features", options.features,
+                 "all: the model as given and rewritten, in tiles, with overlaps of the TFLM "
+                 "reference kernels, streamed; tiles: the model as given, in tiles; default: all")
+      ->option_text("all|tiles")
+      ->check(CLI::IsMember({"all", "tiles"}));
   app.add_option("--input", options.input,
                  "with --runtime neap: model inputs are in the arena and counted (resident), in "
                  "other memory (external), or passed row by row (rows); default: resident")

@@ -55,6 +55,10 @@ def explain(
 class ParetoPoint:
     """A plan that no other one beats in memory and time."""
 
+    kind: str
+    """"as given", "rewritten", "tiles", "rewritten and tiles" or "streamed"."""
+    requires: str | None
+    """What the plan requires of the user, such as "TFLM reference kernels"; None: nothing."""
     arena_bytes: int
     total_arena_bytes: int | None
     macs_ratio: float
@@ -71,22 +75,24 @@ def pareto(
     runtime: str | None = None,
     dims: Mapping[str, int] | None = None,
     criteria: str = "",
+    features: str = "all",
     input: str = "resident",
     time_limit: float = 0,
     name: str | None = None,
     **options: Option,
 ) -> list[ParetoPoint]:
-    """The plans with tiles or streams that no other plan beats, in the order of ``neap pareto``.
+    """The plans that no other plan beats without more requirements, in the order of ``neap pareto``.
 
     :param criteria: some of "arena,total,cycles,macs". Default: as ``neap pareto``.
+    :param features: "all": rewriting, overlaps, tiles and streams; "tiles": the model as given, in tiles.
     :param input: with ``runtime="neap"``: "resident", "external" or "rows".
     :param options: "device", "overlap", "integer_io", ... as ``neap pareto``.
 
     Ctrl-C ends the search; the points found until then are returned.
     """
     given = words({"runtime": runtime, **options})
-    _, data, _ = _neap.pareto(load(model, dims, name), given, criteria, input, float(time_limit))
-    return [ParetoPoint(point["arena_bytes"], point["total_arena_bytes"], point["macs_ratio"], point["cycles"], point)
+    _, data, _ = _neap.pareto(load(model, dims, name), given, criteria, features, input, float(time_limit))
+    return [ParetoPoint(point["kind"], point["requires"], point["arena_bytes"], point["total_arena_bytes"], point["macs_ratio"], point["cycles"], point)
             for point in json.loads(data)["points"]]
 
 

@@ -95,8 +95,9 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     pareto)
-      options="--dim --runtime --criteria --input --plans --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help --help-all"
+      options="--dim --runtime --criteria --features --input --plans --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help --help-all"
       case "$before" in
+        --features) words="all tiles" ;;
         --input) words="resident external rows" ;;
         --color) words="auto never" ;;
         --overlap) words="copies tflm-reference cmsis-nn cmsis-nn-scalar cmsis-nn-dsp cmsis-nn-mve esp-nn neap neap-rt" ;;

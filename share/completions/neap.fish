@@ -249,6 +249,7 @@ complete -c neap -n '__fish_seen_subcommand_from place' -s h -l help -d 'this he
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l dim -x -d 'value of a symbolic dimension'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l runtime -r -d 'the runtime: what counts and who places'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l criteria -x -d 'criteria of the comparison: some of arena, total, cycles, macs'
+complete -c neap -n '__fish_seen_subcommand_from pareto' -l features -x -a 'all tiles' -d 'all: the model as given and rewritten, in tiles, with overlaps of the TFLM reference kernels, streamed'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l input -x -a 'resident external rows' -d 'with --runtime neap: model inputs are in the arena and counted (resident), in other memory (external), or passed row by row (rows)'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l plans -r -d 'with --runtime neap: write the plan of every point, FOLDER/0.json, 1.json, ...'
 complete -c neap -n '__fish_seen_subcommand_from pareto' -l force -d 'overwrite existing plans in FOLDER'

@@ -5,6 +5,8 @@ import json
 
 from neap_cli import DONE, FAILED, OVER_BUDGET, USAGE, CliTest
 
+TILES = ("--features", "tiles")  # of neap pareto
+
 
 class Cascade(CliTest):
 
@@ -63,7 +65,7 @@ class Cascade(CliTest):
 
     def test_the_cheapest_plan_that_fits(self):
         self.searches_whole_networks()
-        front = self.report_of("pareto", "m.tflite")["points"]
+        front = self.report_of("pareto", "m.tflite", *TILES)["points"]
         self.assertGreater(len(front), 1)
         arenas = [point["arena_bytes"] for point in front]
         self.assertEqual(arenas, sorted(arenas, reverse=True))
@@ -85,18 +87,18 @@ class Cascade(CliTest):
 
     def test_points_are_compared_by_the_criteria_that_are_named(self):
         self.searches_whole_networks()
-        front = self.report_of("pareto", "m.tflite")
+        front = self.report_of("pareto", "m.tflite", *TILES)
         self.assertEqual(front["criteria"], ["arena_bytes", "total_arena_bytes", "cycles"])
         self.assertEqual(self.beaten(front["points"], front["criteria"]), [])
         # Multiplications are a criterion of their own if requested.
-        more = self.report_of("pareto", "m.tflite", "--criteria", "arena,total,cycles,macs")
+        more = self.report_of("pareto", "m.tflite", *TILES, "--criteria", "arena,total,cycles,macs")
         self.assertEqual(more["criteria"], ["arena_bytes", "total_arena_bytes", "cycles", "macs"])
         self.assertEqual(self.beaten(more["points"], more["criteria"]), [])
         self.assertGreater(len(more["points"]), len(front["points"]))
         self.assertNotEqual(self.beaten(more["points"], front["criteria"]), [])
-        arena, = self.report_of("pareto", "m.tflite", "--criteria", "arena")["points"]
+        arena, = self.report_of("pareto", "m.tflite", *TILES, "--criteria", "arena")["points"]
         self.assertLessEqual(arena["arena_bytes"], min(point["arena_bytes"] for point in front["points"]))
-        text = self.expect(DONE, "pareto", "m.tflite").stdout
+        text = self.expect(DONE, "pareto", "m.tflite", *TILES).stdout
         self.assertIn(b"none is beaten by another in arena, total arena and cycles", text)
         for wrong in ("bytes", "arena,", "arena,time"):
             self.expect(USAGE, "pareto", "m.tflite", "--criteria", wrong)
@@ -105,12 +107,53 @@ class Cascade(CliTest):
         streams = self.report_of("pareto", "m.tflite", "--runtime", "neap", "--criteria", "arena,cycles")
         self.assertEqual(self.beaten(streams["points"], streams["criteria"]), [])
 
+    def test_the_front_of_all_features(self):
+        self.searches_whole_networks()
+        self.expect(DONE, "zoo", "mobilenet-v1-vww", "--int8", "-o", "vww.tflite")
+        front = self.report_of("pareto", "vww.tflite")
+        points = front["points"]
+        self.assertEqual({point["kind"] for point in points},
+                         {"as given", "rewritten", "tiles", "rewritten and tiles", "streamed"})
+        self.assertEqual({point["requires"] for point in points}, {None, "TFLM reference kernels", "neap run or neap emit"})
+        for point in points:
+            for other in points:
+                if other is point or other["requires"] not in (None, point["requires"]):
+                    continue
+                fields = [field for field in front["criteria"]
+                          if field != "total_arena_bytes" or not {point["kind"], other["kind"]} & {"streamed"}]
+                self.assertFalse(all(other[field] <= point[field] for field in fields), (point, other))
+        # No feature by itself, and no combination, gives what the front lacks.
+        for words, required in (((), {None}), (("--cascade", "auto"), {None}),
+                                (("--overlap", "tflm-reference"), {None, "TFLM reference kernels"}),
+                                (("--cascade", "auto", "--overlap", "tflm-reference"), {None, "TFLM reference kernels"}),
+                                (("--runtime", "neap", "--stream", "auto"), {None, "neap run or neap emit"})):
+            report = self.report_of("plan", "vww.tflite", *words)
+            least = min(point["arena_bytes"] for point in points if point["requires"] in required)
+            self.assertLessEqual(least, report["plan"]["arena_bytes"], words)
+        # Every arena is delivered for the command that --help states.
+        for required, words in ((None, ()), ("TFLM reference kernels", ("--overlap", "tflm-reference"))):
+            of_kind = [point for point in points if point["requires"] == required]
+            for point in (of_kind[0], of_kind[len(of_kind) // 2], of_kind[-1]):
+                report = self.report_of("plan", "vww.tflite", "--effort", "default", "--budget-activations",
+                                        point["arena_bytes"], *words)
+                self.assertTrue(report["fits"], point)
+        text = self.expect(DONE, "pareto", "vww.tflite").stdout.decode()
+        self.assertIn("(a) requires ", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+        # What the user decides on is left out, or is no requirement.
+        named = self.report_of("pareto", "vww.tflite", "--overlap", "tflm-reference", "--runtime", "tflm")["points"]
+        self.assertEqual({point["requires"] for point in named}, {None})
+        self.assertEqual({point["overlap"] for point in named}, {"tflm-reference"})
+        alone = self.report_of("pareto", "vww.tflite", *TILES)["points"]
+        self.assertEqual({point["kind"] for point in alone}, {"as given", "tiles"})
+        self.expect(USAGE, "pareto", "vww.tflite", "--features", "streams")
+
     def test_limits_of_grids_are_options(self):
         self.searches_whole_networks()
-        front = self.report_of("pareto", "m.tflite")
+        front = self.report_of("pareto", "m.tflite", *TILES)
         self.assertEqual(front["grids"], {"max_region_operators": 24, "max_region_tiles": 64,
                                           "max_tile_aspect": 2, "tile_grids": "auto"})
-        few = self.report_of("pareto", "m.tflite", "--max-region-operators", 2, "--max-region-tiles", 3)
+        few = self.report_of("pareto", "m.tflite", *TILES, "--max-region-operators", 2, "--max-region-tiles", 3)
         self.assertEqual(few["grids"]["max_region_tiles"], 3)
         for point in few["points"]:
             for region in point["regions"]:
@@ -158,7 +201,7 @@ class Cascade(CliTest):
         for name, size in (("roomy", 1 << 20), ("full", 1)):
             (self.folder / f"{name}.json").write_text(json.dumps({
                 "name": name, "memories": [{**ram, "bytes": size}, flash], "per_kilocycle": rates}))
-        roomy = self.report_of("pareto", "m.tflite", "--device", "roomy.json")["points"]
+        roomy = self.report_of("pareto", "m.tflite", *TILES, "--device", "roomy.json")["points"]
         cut = [point for point in roomy if point["regions"]]
         self.assertTrue(any(point["copies"] for point in cut))
         for point in cut:
@@ -167,7 +210,7 @@ class Cascade(CliTest):
                 self.assertIn(copy["operator"], inside)
                 self.assertGreater(copy["reads"], 1)
                 self.assertLessEqual(point["arena_bytes"] + copy["bytes"], 1 << 20)
-        full = self.report_of("pareto", "m.tflite", "--device", "full.json")["points"]
+        full = self.report_of("pareto", "m.tflite", *TILES, "--device", "full.json")["points"]
         self.assertFalse(any(point["copies"] for point in full))
 
     def test_fronts_know_the_kernels_of_the_runtime(self):
@@ -182,7 +225,7 @@ class Cascade(CliTest):
         self.assertFalse(report["interrupted"])
         self.assertTrue(any("limit ended the search" in note for note in report["notes"]))
         self.expect(DONE, "check", "m.tflite", "p.json")
-        front = self.report_of("pareto", "m.tflite", "--time-limit", "0.000001")
+        front = self.report_of("pareto", "m.tflite", *TILES, "--time-limit", "0.000001")
         self.assertTrue(front["cut_short"])
         self.assertFalse(front["interrupted"])
         self.assertEqual(len(front["points"]), 1)

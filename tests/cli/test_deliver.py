@@ -241,7 +241,7 @@ class DeliverTest(CliTest):
         # Of a model that is modelled nothing is unknown.
         self.model()
         self.assertIsNone(self.report_of("inspect", "m.tflite")["unknown_scratch"])
-        for point in self.report_of("pareto", "m.tflite")["points"]:
+        for point in self.report_of("pareto", "m.tflite", "--features", "tiles")["points"]:
             self.assertIsNone(point["unknown_scratch"])
             self.assertEqual(point["delivered_arena_bytes"], point["arena_bytes"])
         self.assertNotIn("?", self.expect(DONE, "pareto", "m.tflite").stdout.decode())

@@ -102,7 +102,7 @@ def budgets_of(neap, original, long):
     """Of all points of the front with tiles; in the short form only of the plan with minimum memory."""
     if not long:
         return [[]]
-    done = neap.run("pareto", original, "--runtime", "onnxruntime", "--json", timeout=1200)
+    done = neap.run("pareto", original, "--runtime", "onnxruntime", "--features", "tiles", "--json", timeout=1200)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     cut = [point for point in json.loads(done.stdout)["points"] if point["regions"]]
     assert cut, "nothing is cut"
