@@ -42,7 +42,7 @@ struct FrontPoint {
   // By the model of the device. Of a stream: in proportion to its own model's cycles layer by
   // layer.
   std::int64_t cycles = 0;
-  // Regions of the model as given, or of the rewritten one; of no use in a stream.
+  // Regions of the model as given, or of the rewritten one; empty in a stream.
   cascade::Proposal tiles;
   std::optional<stream::StreamPoint> stream;
 };
