@@ -57,7 +57,7 @@ struct Feature {
   std::vector<FeatureOption> options;  // that request it, the runtime included if not the default
   plan::Runtime runtime = plan::Runtime::kIdeal;  // that executes the plan
   std::string_view requires_text;  // from the user: "TFLM reference kernels"; "": nothing
-  // Same outputs, interface, kernels and multiplications as the given model.
+  // Same outputs, interface and kernels as the given model, and no more multiplications.
   bool is_free = false;
   FeatureState state = FeatureState::kNotStarted;
   std::string reason;  // of kNotApplicable

@@ -7,6 +7,7 @@
 #include "neap/compile/headline.h"
 #include "neap/deliver/price.h"
 #include "neap/deliver/written_model.h"
+#include "neap/ops/op_table.h"
 #include "neap/transform/rewrite/interface.h"
 
 namespace neap::deliver {
@@ -14,6 +15,18 @@ namespace {
 
 bool HasConversions(const graph::Graph& graph) {
   return !rewrite::ConversionsAtEnds(graph, {true, true}).empty();
+}
+
+// Whether there is a convolution whose channels may be constant; the weights decide.
+bool MayHaveDeadChannels(const graph::Graph& graph) {
+  for (const graph::Subgraph& subgraph : graph.subgraphs) {
+    for (const graph::Op& op : subgraph.ops) {
+      if (ops::KindOf(op) != ops::OpKind::kConv2d || op.inputs.empty()) continue;
+      const graph::Tensor& input = subgraph.tensors[op.inputs.front()];
+      if (input.type == graph::ElementType::kInt8) return true;
+    }
+  }
+  return false;
 }
 
 constexpr std::string_view kNeapRun = "neap run";
@@ -30,6 +43,15 @@ constexpr FeatureRow kRows[] = {
      "outputs round differently",
      false,
      2},
+    {"dead channels",
+     {{{"rewrite", "bitwise"}}},
+     kTflm,
+     kTflite,
+     "",
+     true,
+     2,
+     MayHaveDeadChannels,
+     "no convolution of 8-bit integers"},
     {"copies in place", {{{"overlap", "copies"}}}, kTflm | kIdeal, kTflite, "", true},
     {"overlap",
      {{{"overlap", "tflm-reference"}}},
@@ -108,6 +130,13 @@ void Describe(const formats::SourceModel& source, const Delivery& delivery,
     const Price price = PriceOf(source, delivery.Planned(source), compiled);
     feature->macs = price.macs;
     feature->model_macs = price.model_macs;
+  } else if (delivery.rewriting) {
+    // Without dead channels there are fewer.
+    const Price price = PriceOf(source, delivery.Planned(source), compiled);
+    if (price.macs < price.model_macs) {
+      feature->macs = price.macs;
+      feature->model_macs = price.model_macs;
+    }
   }
   // Of every choice of tiles.
   if (delivery.kind == Kind::kTiles && delivery.tiles) {

@@ -7,8 +7,8 @@ import pty
 import shlex
 import subprocess
 
-from neap_cli import (DIAMOND, DIAMOND_BEST_PEAK, DIAMOND_FILE_PEAK, DONE, FAILED, INTERRUPTED, NEAP, SOURCE, USAGE,
-                      CliTest, wide_graph)
+from neap_cli import (DIAMOND, DIAMOND_BEST_PEAK, DIAMOND_FILE_PEAK, DONE, FAILED, INTERRUPTED, NEAP, SHARED, SOURCE,
+                      USAGE, CliTest, wide_graph)
 
 MOST_LINES = 25
 MOST_COLUMNS = 100
@@ -28,6 +28,22 @@ def arena_of(plan_report):
 
 
 class Explain(CliTest):
+
+    def test_dead_channels_have_a_row(self):
+        model = SHARED / "models/mlcommons+tiny/vww_96_int8.tflite"
+        if not model.exists():
+            self.skipTest(f"{model} is not there")
+        text = self.expect(DONE, "explain", model).stdout.decode()
+        self.assertRegex(text, r"\n  dead channels .* 0\.\d{3}x +-\d")
+        self.assertIn("same outputs, fewer MACs: ", text)
+        self.assertIn("--rewrite bitwise", text)
+        report = self.report_of("explain", model)
+        row, = (feature for feature in report["features"] if feature["label"] == "dead channels")
+        plan = self.report_of("plan", model, "--rewrite", "bitwise", "-o", "small.tflite")
+        self.assertEqual(row["total_arena_bytes"], plan["delivered"]["total_arena_bytes"])
+        growth = (self.folder / "small.tflite").stat().st_size - model.stat().st_size
+        self.assertEqual(row["file_growth_bytes"], growth)
+        self.assertLess(row["macs"], 0.6 * row["model_macs"])
 
     def text_of(self, *words):
         text = self.expect(DONE, "explain", *words).stdout.decode()

@@ -239,7 +239,8 @@ Groups GroupsOf(const Explanation& explanation) {
 std::string WhyText(const ExplainReport& report, const NextStep& step) {
   switch (step.why) {
     case NextStep::Why::kFree:
-      return "any kernels, same outputs and MACs";
+      return step.feature->macs < step.feature->model_macs ? "any kernels, same outputs, fewer MACs"
+                                                           : "any kernels, same outputs and MACs";
     case NextStep::Why::kRuntime:
       return fmt::format("fewest bytes on {}", RuntimeText(report.explanation->runtime));
     case NextStep::Why::kAny:
