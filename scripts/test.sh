@@ -226,6 +226,7 @@ if wait_for python-packages; then
     < <(sed -n 's/^missing: //p' "$logs/python-packages.log")
   counted python "$logs/python.xml" scripts/checks/wheel.sh "$logs/python.xml"
   sed -n '/^interpreters:/p' "$logs/python-packages.log"
+  if [[ $long -eq 1 ]]; then check python-leaks scripts/checks/python_leaks.sh; fi
 else
   show python-packages
   skip python "no interpreter, or packages could not be installed, see $logs/python-packages.log"
