@@ -1,4 +1,8 @@
 # Third-party packages, all from the distribution. Each is confined to the modules that name it.
+if(NEAP_WEB)
+  include(cmake/web_packages.cmake)
+  return()
+endif()
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

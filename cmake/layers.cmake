@@ -14,6 +14,9 @@ set(NEAP_MODULES
   neap/session neap/api
   lab/census lab/zoo lab/bench)
 
+# Not built for web pages (preset `web`): shared libraries, a database, a server, measurements.
+set(NEAP_NOT_IN_WEB neap/batch neap/session neap/serve neap/api lab/census lab/bench)
+
 set(NEAP_MAY_USE_base)
 set(NEAP_MAY_USE_io        base)
 set(NEAP_MAY_USE_target)
@@ -49,7 +52,7 @@ set(NEAP_MAY_USE_bench     base graph ops compile stream rewrite cascade stages 
 # installed (cmake/install.cmake). The test `layering` checks that they include each other, the standard
 # library and tl/expected.hpp only.
 set(NEAP_PUBLIC_HEADERS
-  neap/base/bytes.h neap/base/check.h neap/base/diagnostic.h neap/base/id.h neap/base/index.h
+  neap/base/bit_cast.h neap/base/bytes.h neap/base/check.h neap/base/diagnostic.h neap/base/id.h neap/base/index.h
   neap/base/limits.h neap/base/nearest.h neap/base/random.h neap/base/result.h neap/base/step_time.h
   neap/base/topological_order.h neap/base/version.h neap/base/work.h
   neap/io/file.h neap/io/gzip.h

@@ -41,3 +41,10 @@ endif()
 # Coverage for libFuzzer: of the modules that fuzz targets run, and of the targets themselves, which
 # bring libFuzzer's main. It costs every test time, and every compilation.
 set(NEAP_COVERED_MODULES base io graph ops formats plan check schedule arena traffic learn stream compile serve)
+if(NEAP_WEB)
+  set(CMAKE_POSITION_INDEPENDENT_CODE OFF)  # one file, linked at once
+  add_compile_options(-fwasm-exceptions)
+  # std::ptrdiff_t has 32 bits, and distances in memory are computed from bytes in 64.
+  target_compile_options(neap_flags INTERFACE -Wno-shorten-64-to-32)
+  add_link_options(-fwasm-exceptions)
+endif()

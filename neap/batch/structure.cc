@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/batch/structure.h"
 
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "neap/base/bit_cast.h"
 #include "neap/io/file.h"
 
 namespace neap::batch {
@@ -24,7 +24,7 @@ class Writer {
       bytes_.push_back(static_cast<std::byte>((bits >> shift) & 0xFFU));
     }
   }
-  void Number(double value) { Number(std::bit_cast<std::int64_t>(value)); }
+  void Number(double value) { Number(BitCast<std::int64_t>(value)); }
   void Length(std::size_t length) { Number(static_cast<std::int64_t>(length)); }
   void Text(std::string_view text) {
     Length(text.size());

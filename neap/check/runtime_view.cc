@@ -388,7 +388,9 @@ plan::EntryPlan CheckSharedOutputs(const graph::Graph& graph, const RuntimeView&
   Replayer replayer(view.Apart(), profile, &ignored);
   const auto replay = replayer.Replay(rest);
   if (!replay) return rest;
-  for (const auto& [key, share] : view.shares()) {
+  for (const auto& one : view.shares()) {
+    const auto& key = one.first;
+    const auto& share = one.second;
     const auto call = replay->calls.find(key.first);
     if (call == replay->calls.end()) continue;
     const auto refuse = [&](const std::string& why) {

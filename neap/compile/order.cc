@@ -140,6 +140,9 @@ class SubgraphOrdering {
   Result<schedule::Outcome> Search(const schedule::Problem& problem,
                                    const schedule::StrategyOptions& strategy) const {
     if (options_.order.learned) {
+      if (!learn::HasBuiltinModels()) {
+        return Fail(UsageError("order learned is not supported: this build has no weights for it"));
+      }
       if (problem.num_ops > learn::kMaxLearnedNodes) {
         return Fail(UsageError("order learned supports at most " +
                                std::to_string(learn::kMaxLearnedNodes) + " operators, found " +

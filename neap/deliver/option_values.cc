@@ -2,6 +2,9 @@
 #include "neap/deliver/option_values.h"
 
 #include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -197,14 +200,36 @@ Status SetBlockColumns(std::string_view text, Words* words) {
   return Fail(UsageError("'" + std::string(text) + "' is not a positive number or 'row'"));
 }
 
-Status SetTimeLimit(std::string_view text, Words* words) {
-  double seconds = 0;
+namespace {
+
+// All of `text` as a decimal number; nullopt: it is none.
+std::optional<double> NumberOf(std::string_view text) {
+#ifdef __EMSCRIPTEN__
+  // Its C++ library has std::from_chars for integers alone.
+  if (text.empty() || text.find_first_not_of("0123456789.eE+-") != std::string_view::npos ||
+      text.front() == '+') {
+    return std::nullopt;
+  }
+  const std::string copy(text);
+  char* rest = nullptr;
+  const double number = std::strtod(copy.c_str(), &rest);
+  return rest == copy.c_str() + copy.size() ? std::optional(number) : std::nullopt;
+#else
+  double number = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, seconds);
-  if (error != std::errc() || rest != end || !std::isfinite(seconds) || seconds < 0) {
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+#endif
+}
+
+}  // namespace
+
+Status SetTimeLimit(std::string_view text, Words* words) {
+  const std::optional<double> seconds = NumberOf(text);
+  if (!seconds || !std::isfinite(*seconds) || *seconds < 0) {
     return Fail(UsageError("is not a number of seconds of at least 0"));
   }
-  words->time_limit_seconds = seconds;
+  words->time_limit_seconds = *seconds;
   return {};
 }
 

@@ -2,11 +2,11 @@
 #include "neap/execute/compare.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 
+#include "neap/base/bit_cast.h"
 #include "neap/execute/half.h"
 #include "neap/execute/npz.h"
 
@@ -52,7 +52,7 @@ class ElementNumbers {
       case ElementType::kFloat16:
         return FloatOfHalf(ElementAt<std::uint16_t>(bytes, i));
       case ElementType::kBfloat16:
-        return std::bit_cast<float>(std::uint32_t{ElementAt<std::uint16_t>(bytes, i)} << 16U);
+        return BitCast<float>(std::uint32_t{ElementAt<std::uint16_t>(bytes, i)} << 16U);
       case ElementType::kFloat32:
         return ElementAt<float>(bytes, i);
       case ElementType::kFloat64:

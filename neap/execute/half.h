@@ -3,9 +3,10 @@
 // 16-bit floats. Private to neap/execute.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
+
+#include "neap/base/bit_cast.h"
 
 namespace neap::execute {
 
@@ -15,18 +16,18 @@ inline float FloatOfHalf(std::uint16_t half) {
   const std::uint32_t fraction = half & 1023U;
   float value = 0;
   if (exponent == 31) {
-    value = std::bit_cast<float>(0x7f800000U | (fraction << 13U));
+    value = BitCast<float>(0x7f800000U | (fraction << 13U));
   } else if (exponent == 0) {
     value = std::ldexp(static_cast<float>(fraction), -24);
   } else {
-    value = std::bit_cast<float>(((exponent + 112U) << 23U) | (fraction << 13U));
+    value = BitCast<float>(((exponent + 112U) << 23U) | (fraction << 13U));
   }
   return (half >> 15U) != 0 ? -value : value;
 }
 
 // The nearest binary16, ties to even.
 inline std::uint16_t HalfOfFloat(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto bits = BitCast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint32_t>((bits >> 16U) & 0x8000U);
   const float magnitude = std::fabs(value);
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7e00U);

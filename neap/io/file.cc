@@ -2,7 +2,6 @@
 #include "neap/io/file.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,12 +11,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
 
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
+#include "neap/io/sha256.h"
+
+#if NEAP_WITH_OPENSSL
+#include <openssl/evp.h>
+#endif
 
 namespace neap::io {
 namespace {
@@ -52,6 +57,10 @@ class Descriptor {
   bool owned_;
 };
 
+// What a vector can contain where memory has 32-bit addresses.
+constexpr auto kMaxReadBytes = static_cast<std::size_t>(
+    std::min<std::uint64_t>(kMaxFileBytes, std::numeric_limits<std::size_t>::max() / 2));
+
 // Reads to the end of `fd`, `expected` bytes if all is well. 0, errno, or EFBIG.
 int ReadAll(int fd, std::size_t expected, std::vector<std::byte>* out) {
   constexpr std::size_t kChunkBytes = std::size_t{1} << 16U;
@@ -60,8 +69,8 @@ int ReadAll(int fd, std::size_t expected, std::vector<std::byte>* out) {
   out->resize(expected > 0 ? expected + 1 : kChunkBytes);
   for (;;) {
     if (length == out->size()) {
-      if (length > static_cast<std::size_t>(kMaxFileBytes)) return EFBIG;
-      out->resize(std::min(length * 2, static_cast<std::size_t>(kMaxFileBytes) + 1));
+      if (length > kMaxReadBytes) return EFBIG;
+      out->resize(std::min(length * 2, kMaxReadBytes + 1));
     }
     const ssize_t got = ::read(fd, out->data() + length, out->size() - length);
     if (got < 0 && errno == EINTR) continue;
@@ -70,7 +79,7 @@ int ReadAll(int fd, std::size_t expected, std::vector<std::byte>* out) {
     length += static_cast<std::size_t>(got);
   }
   out->resize(length);
-  return length > static_cast<std::size_t>(kMaxFileBytes) ? EFBIG : 0;
+  return length > kMaxReadBytes ? EFBIG : 0;
 }
 
 int WriteAll(int fd, std::span<const std::byte> bytes) {
@@ -113,11 +122,15 @@ class Temporary {
   // 0 or errno. Without `replace` an existing target is left alone, even one that came meanwhile.
   int MoveTo(const std::string& target, bool replace) {
     int failed = -1;
+#ifdef RENAME_NOREPLACE
     if (!replace) {
       failed = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE);
       // Not every file system can promise that; the caller has looked before.
       if (failed != 0 && errno != EINVAL && errno != ENOSYS) return errno;
     }
+#else
+    static_cast<void>(replace);  // the caller has looked before
+#endif
     if (failed != 0) failed = ::rename(path_.c_str(), target.c_str());
     if (failed != 0) return errno;
     path_.clear();
@@ -215,18 +228,23 @@ Status WriteFile(const std::string& path, std::span<const std::byte> bytes, bool
 }
 
 Status WriteFile(const std::string& path, std::string_view text, bool force) {
-  return WriteFile(path, std::as_bytes(std::span(text)), force);
+  return WriteFile(path, std::as_bytes(std::span(text.data(), text.size())), force);
 }
 
 std::string Sha256(std::span<const std::byte> bytes) {
+#if NEAP_WITH_OPENSSL
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned length = 0;
   const int done =
       EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
   NEAP_CHECK(done == 1, "OpenSSL has no SHA-256");
+#else
+  const std::array<std::uint8_t, 32> digest = Sha256Digest(bytes);
+  const std::size_t length = digest.size();
+#endif
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
-  for (unsigned i = 0; i < length; ++i) {
+  for (std::size_t i = 0; i < length; ++i) {
     out += kHex[digest.at(i) >> 4U];
     out += kHex[digest.at(i) & 15U];
   }

@@ -5,10 +5,11 @@
 // which std::exp and std::tanh do not promise. Private to neap/learn.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "neap/base/bit_cast.h"
 
 namespace neap::learn {
 
@@ -56,8 +57,8 @@ NEAP_LANES Lanes Exp(Lanes x) {
   sum = sum * r + Fill(1.0F / 6.0F);
   sum = sum * r + Fill(0.5F);
   sum = sum * r * r + r + Fill(1.0F);
-  const BitLanes bits = std::bit_cast<BitLanes>(shifted) - std::bit_cast<BitLanes>(Fill(kRound));
-  return std::bit_cast<Lanes>(std::bit_cast<BitLanes>(sum) + (bits << 23));
+  const BitLanes bits = BitCast<BitLanes>(shifted) - BitCast<BitLanes>(Fill(kRound));
+  return BitCast<Lanes>(BitCast<BitLanes>(sum) + (bits << 23));
 }
 
 NEAP_LANES Lanes Tanh(Lanes x) {

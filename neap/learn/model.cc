@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "neap/base/bit_cast.h"
 #include "neap/base/check.h"
 #include "neap/base/random.h"
 #include "neap/learn/builtin_weights.h"
@@ -185,7 +186,7 @@ Result<Model> ParseModel(std::span<const std::byte> bytes) {
   }
   model.weights.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto weight = std::bit_cast<float>(Read<std::uint32_t>(bytes, kHeaderBytes + 4 * i));
+    const auto weight = BitCast<float>(Read<std::uint32_t>(bytes, kHeaderBytes + 4 * i));
     if (!(std::fabs(weight) <= kLargestWeight)) {
       return Refuse("weight " + std::to_string(i) + " is not a number of reasonable size");
     }
@@ -208,13 +209,15 @@ std::vector<std::byte> SerializeModel(const Model& model) {
   Append(config.hidden, &bytes);
   Append(static_cast<std::uint32_t>(model.weights.size()), &bytes);
   bytes.resize(kHeaderBytes);
-  for (const float weight : model.weights) Append(std::bit_cast<std::uint32_t>(weight), &bytes);
+  for (const float weight : model.weights) Append(BitCast<std::uint32_t>(weight), &bytes);
   std::vector<std::byte> checksum;
   Append(ChecksumOf(bytes), &checksum);
   std::copy(checksum.begin(), checksum.end(),
             bytes.begin() + static_cast<std::ptrdiff_t>(kChecked));
   return bytes;
 }
+
+bool HasBuiltinModels() { return !BuiltinWeights(Task::kPeak).empty(); }
 
 const Model& BuiltinModel(Task task) {
   static const auto* const kModels = [] {

@@ -79,5 +79,7 @@ std::vector<std::byte> SerializeModel(const Model& model);
 
 // The networks that come with the program (docs/algorithms/learned.md describes their training).
 const Model& BuiltinModel(Task task);
+// False in builds for web pages, whose download would grow by a fifth.
+bool HasBuiltinModels();
 
 }  // namespace neap::learn

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
 
+#include "neap/base/bit_cast.h"
 #include "neap/ops/onnx_rules.h"
 
 namespace neap::ops::onnx {
@@ -35,17 +35,17 @@ std::uint64_t LoadLittleEndian(const std::byte* from, std::size_t size) {
 
 Number DecodeOne(const std::byte* from, ElementType type) {
   const std::uint64_t raw = LoadLittleEndian(from, BytesOf(type));
-  if (type == ElementType::kFloat64) return Real(std::bit_cast<double>(raw));
+  if (type == ElementType::kFloat64) return Real(BitCast<double>(raw));
   if (type == ElementType::kFloat32) {
-    return Real(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(raw))));
+    return Real(static_cast<double>(BitCast<float>(static_cast<std::uint32_t>(raw))));
   }
   return Whole(Wrap(raw, type));
 }
 
 std::uint64_t RawOf(const Number& value, ElementType type) {
-  if (type == ElementType::kFloat64) return std::bit_cast<std::uint64_t>(value.real);
+  if (type == ElementType::kFloat64) return BitCast<std::uint64_t>(value.real);
   if (type == ElementType::kFloat32) {
-    return std::bit_cast<std::uint32_t>(static_cast<float>(value.real));
+    return BitCast<std::uint32_t>(static_cast<float>(value.real));
   }
   return static_cast<std::uint64_t>(value.whole);
 }

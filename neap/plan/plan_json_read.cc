@@ -58,7 +58,8 @@ Status ExpectObject(const Place& place, const std::vector<const char*>& keys) {
   for (const char* key : keys) {
     if (!place.value->contains(key)) return Refuse(place, "a member '" + std::string(key) + "'");
   }
-  for (const auto& [key, value] : place.value->items()) {
+  for (const auto& item : place.value->items()) {
+    const std::string& key = item.key();
     if (std::none_of(keys.begin(), keys.end(), [&](const char* known) { return key == known; })) {
       return Refuse(place, "no member '" + key.substr(0, 60) + "'");
     }

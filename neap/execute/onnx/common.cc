@@ -2,11 +2,11 @@
 #include "neap/execute/onnx/common.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "neap/base/bit_cast.h"
 #include "neap/execute/half.h"
 #include "neap/execute/loops/take.h"
 
@@ -196,7 +196,7 @@ double LoadReal(graph::ElementType type, std::span<const std::byte> bytes, std::
     case kFloat16:
       return static_cast<double>(FloatOfHalf(CellsOf<std::uint16_t>(bytes)[index].value));
     case kBfloat16:
-      return static_cast<double>(std::bit_cast<float>(
+      return static_cast<double>(BitCast<float>(
           static_cast<std::uint32_t>(CellsOf<std::uint16_t>(bytes)[index].value) << 16U));
     default:
       return static_cast<double>(LoadInteger(type, bytes, index));
@@ -216,7 +216,7 @@ void StoreReal(graph::ElementType type, std::span<std::byte> bytes, std::int64_t
     case kFloat16:
       return store(HalfOfFloat(static_cast<float>(value)));
     case kBfloat16: {
-      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+      const auto bits = BitCast<std::uint32_t>(static_cast<float>(value));
       return store(static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U));
     }
     default: {

@@ -2,13 +2,13 @@
 #include "neap/formats/onnx/tensor_data.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <fstream>
 #include <memory>
 #include <system_error>
 #include <utility>
 
+#include "neap/base/bit_cast.h"
 #include "neap/base/bytes.h"
 #include "neap/ops/onnx_shapes.h"
 
@@ -88,13 +88,13 @@ std::vector<std::byte> TypedData(const pb::TensorProto& tensor, graph::ElementTy
   switch (type) {
     case kFloat32:
       AppendLittleEndian(
-          tensor.float_data(), size,
-          [](float value) { return std::bit_cast<std::uint32_t>(value); }, &out);
+          tensor.float_data(), size, [](float value) { return BitCast<std::uint32_t>(value); },
+          &out);
       break;
     case kFloat64:
       AppendLittleEndian(
-          tensor.double_data(), size,
-          [](double value) { return std::bit_cast<std::uint64_t>(value); }, &out);
+          tensor.double_data(), size, [](double value) { return BitCast<std::uint64_t>(value); },
+          &out);
       break;
     case kInt64:
       AppendLittleEndian(tensor.int64_data(), size, as_is, &out);

@@ -10,6 +10,9 @@
 
 #include "neap/base/result.h"
 #include "neap/formats/tflite/control_dependencies.h"
+// The limits.h of emscripten defines the name of an operator as a macro.
+#include <climits>
+#undef ARG_MAX
 #include "tflite_generated.h"
 
 namespace neap::formats::tflite {

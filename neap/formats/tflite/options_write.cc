@@ -130,7 +130,8 @@ Result<flatbuffers::Offset<schema::OperatorOptions>> WriteOptions(
   const std::uint8_t kind = OptionsKindOf(ops::KindOf(op));
   const OptionTable* known = OptionTableOf(kind);
   const auto fields = known == nullptr ? std::span<const OptionField>() : known->fields;
-  for (const auto& [name, value] : op.attributes) {
+  for (const auto& attribute : op.attributes) {
+    const std::string& name = attribute.first;
     const bool apart =
         std::find(elsewhere.begin(), elsewhere.end(), std::string_view(name)) != elsewhere.end();
     const bool has_field = std::any_of(fields.begin(), fields.end(),

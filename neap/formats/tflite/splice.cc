@@ -33,7 +33,8 @@ class Front {
   Result<std::vector<std::byte>> Build(std::span<const std::byte> plan, std::string_view kernels) {
     entries_.push_back({kMemoryPlanKey, plan});
     if (!kernels.empty()) {
-      entries_.push_back({kOverlapKernelsKey, std::as_bytes(std::span(kernels))});
+      entries_.push_back(
+          {kOverlapKernelsKey, std::as_bytes(std::span(kernels.data(), kernels.size()))});
     }
     Put<uoffset_t>(0);
     for (const char c : std::string_view(schema::ModelIdentifier())) {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "neap/base/bytes.h"
-#include "neap/show/picture/memory_script.h"
 #include "neap/show/picture/page.h"
+#include "neap/show/picture/page_files.h"
 #include "neap/show/picture/picture.h"
 #include "neap/show/picture/plot.h"
 #include "neap/show/picture/row_step_map.h"
@@ -20,6 +20,11 @@ namespace neap::picture {
 namespace {
 
 using nlohmann::ordered_json;
+
+// What needs the script is shown only where it runs.
+constexpr const char* kStart =
+    "document.documentElement.classList.add(\"js\");"
+    "neapMemory(document.body,JSON.parse(document.getElementById(\"neap-data\").textContent));";
 
 constexpr std::size_t kMaxRects = 6000;
 constexpr std::size_t kColors = 8;
@@ -401,6 +406,11 @@ std::string Header(const Picture& picture) {
   return out + "</header>";
 }
 
+constexpr const char* kFindControl =
+    "<div class=\"control\"><label for=\"find\">Find a tensor</label><input type=\"search\" "
+    "id=\"find\" autocomplete=\"off\" spellcheck=\"false\"></div>"
+    "<div id=\"found\" aria-live=\"polite\"></div>";
+
 std::string BudgetControl(const Picture& picture, std::int64_t most) {
   const Run& last = picture.runs.back();
   const std::int64_t needed = last.arena_bytes > 0 ? last.arena_bytes : last.peak_bytes;
@@ -430,7 +440,7 @@ std::string MemoryPage(const Picture& given) {
   const report::ShortNames names = NamesOf(picture);
   PageParts parts;
   parts.title = Escaped(BaseName(picture.model)) + " - Neap memory report";
-  parts.body = Header(picture) + "<main>" + BudgetControl(picture, most) +
+  parts.body = Header(picture) + "<main>" + BudgetControl(picture, most) + kFindControl +
                "<div class=\"key\"><span><i class=\"rule bound\"></i>lower bound of the peak</span>"
                "<span><i class=\"rule budget\"></i>budget</span></div><div class=\"runs\">";
   for (std::size_t i = 0; i < picture.runs.size(); ++i) {
@@ -438,7 +448,7 @@ std::string MemoryPage(const Picture& given) {
   }
   parts.body += "</div></main>";
   parts.json = DataOf(picture, names).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  parts.script = kMemoryScript;
+  parts.script = kMemoryScript + std::string(kStart);
   return Page(parts);
 }
 

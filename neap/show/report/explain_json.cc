@@ -91,6 +91,7 @@ std::string ExplainJson(const ExplainReport& report) {
                            {"command", step.command},
                            {"arena_bytes", step.arena_bytes}});
   }
+  out["text"] = ExplainText(report, Style());
   out["interrupted"] = explanation.interrupted;
   out["notes"] = report.notes;
   out["seconds"] = Microseconds(report.seconds);

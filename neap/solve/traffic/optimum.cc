@@ -26,7 +26,8 @@ class Mask {
     const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
     words_[slot / 64] = on ? words_[slot / 64] | bit : words_[slot / 64] & ~bit;
   }
-  friend auto operator<=>(const Mask&, const Mask&) = default;
+  friend bool operator==(const Mask&, const Mask&) = default;
+  friend bool operator<(const Mask& a, const Mask& b) { return a.words_ < b.words_; }
 
  private:
   std::array<std::uint64_t, kWords> words_ = {};

@@ -8,9 +8,9 @@
 // so that the lanes begin step by step. Columns go the same way.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,7 +37,14 @@ struct SegmentChoice {
   // computed without storing the result, in order, before the others.
   std::vector<int> again;
 
-  friend auto operator<=>(const SegmentChoice&, const SegmentChoice&) = default;
+  friend bool operator==(const SegmentChoice&, const SegmentChoice&) = default;
+  friend bool operator<(const SegmentChoice& a, const SegmentChoice& b) {
+    const auto fields = [](const SegmentChoice& c) {
+      return std::tie(c.first, c.last, c.whole, c.by_channel, c.row_block, c.row_parts,
+                      c.column_block, c.column_parts, c.recomputed, c.switch_step, c.again);
+    };
+    return fields(a) < fields(b);
+  }
 };
 
 // One node of a segment.

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The script of the memory page: the step under the pointer or selected by the step control, and
-// the budget. Text enters the page only as text nodes. Private to neap/show/picture.
-#pragma once
-
-namespace neap::picture {
-
-inline constexpr const char* kMemoryScript = R"js(
-(function(){
-const data=JSON.parse(document.getElementById("neap-data").textContent);
-document.documentElement.classList.add("js");
+// The memory report's script: the step under the pointer or selected by the step control, the tensors whose
+// names contain a text, and the budget. `top` has the markup of MemoryPage(), `data` is its JSON. Text
+// enters the page only as text nodes. Pages of the program and web/ run it.
+function neapMemory(top,data){
+"use strict";
 const num=n=>n.toString().replace(/\B(?=(\d{3})+(?!\d))/g,",");
 const add=(to,name,text,cls)=>{const e=document.createElement(name);e.textContent=text;if(cls)e.className=cls;to.appendChild(e);return e};
 const liveAt=(run,s)=>run.buffers.map((b,i)=>({b,i})).filter(x=>x.b[3]<=s&&s<x.b[4]&&x.b[2]>0).sort((x,y)=>y.b[2]-x.b[2]);
@@ -31,7 +26,7 @@ function rest(to,run,s,live){
   if(n>0)add(to,"span"," + "+num(n)+(run.streamed?" unused":" scratch"));
 }
 const views=data.runs.map((run,r)=>{
-  const root=document.querySelector('[data-run="'+r+'"]');
+  const root=top.querySelector('[data-run="'+r+'"]');
   const view={run,root,shown:root.querySelector(".shown"),step:root.querySelector("input.step"),peak:root.querySelector(".control button")};
   view.charts=[...root.querySelectorAll("figure.steps .chart")].map(svg=>({svg,plane:svg.querySelector(".plane"),ground:svg.querySelector(".ground"),
     cursor:svg.querySelector(".cursor"),line:svg.querySelector(".budget"),over:svg.querySelector(".over")}));
@@ -67,7 +62,43 @@ for(const view of views){
   });
   show(view,view.run.peak_step);
 }
-const slider=document.getElementById("budget"),out=document.getElementById("verdict");
+// The tensors of every run whose names contain the text of the search field, largest first.
+const find=top.querySelector("#find"),found=top.querySelector("#found"),MAX_FOUND=12;
+function foundTable(view,hits){
+  const table=document.createElement("table"),head=add(table,"tr","");
+  for(const title of ["tensor","type","bytes","steps","offset"])add(head,"th",title,title==="bytes"||title==="offset"?"n":"");
+  for(const hit of hits.slice(0,MAX_FOUND)){
+    const [name,shape,bytes,first,last,offset,short]=hit.b,row=add(table,"tr",""),number=s=>view.run.numbers?view.run.numbers[s]:s;
+    const cell=add(add(row,"td","","name"),"span",short);
+    if(short!==name)cell.title=name;
+    add(row,"td",shape);add(row,"td",num(bytes),"n");
+    const button=add(add(row,"td","","n"),"button",number(first)+" to "+number(last-1));
+    button.type="button";button.title="Go to step "+number(first);
+    button.addEventListener("click",()=>show(view,first));
+    add(row,"td",offset<0?"-":num(offset),"n");
+  }
+  return table;
+}
+function search(){
+  const text=find.value.trim().toLowerCase();
+  found.replaceChildren();
+  for(const view of views){
+    const hits=text===""?[]:view.run.buffers.map((b,i)=>({b,i})).filter(x=>x.b[0].toLowerCase().includes(text)).sort((x,y)=>y.b[2]-x.b[2]);
+    const lit=new Set(hits.map(x=>x.i));
+    for(const [i,e] of view.rects)e.classList.toggle("hit",lit.has(i));
+    if(text==="")continue;
+    const p=add(found,"p","");
+    add(p,"strong",view.run.title+": ");
+    add(p,"span",hits.length===0?"no tensor has this text in its name.":hits.length+(hits.length===1?" tensor":" tensors")+
+      (hits.length>MAX_FOUND?", the "+MAX_FOUND+" largest:":":"));
+    if(hits.length===0)continue;
+    const box=add(found,"div","","scroll");
+    box.tabIndex=0;box.setAttribute("role","region");box.setAttribute("aria-label","Tensors found, "+view.run.title);
+    box.appendChild(foundTable(view,hits));
+  }
+}
+find.addEventListener("input",search);
+const slider=top.querySelector("#budget"),out=top.querySelector("#verdict");
 function area(plane,live,budget){
   let d="";
   for(let s=0;s<live.length;s++)if(live[s]>budget){
@@ -78,7 +109,7 @@ function area(plane,live,budget){
 function budget(){
   const bytes=Number(slider.value);
   out.replaceChildren();
-  document.getElementById("budget-value").textContent=num(bytes)+" B";
+  top.querySelector("#budget-value").textContent=num(bytes)+" B";
   slider.setAttribute("aria-valuetext",num(bytes)+" bytes");
   for(const view of views){
     const run=view.run,arena=run.arena_bytes,fits=(arena>0?arena:run.peak_bytes)<=bytes;
@@ -99,7 +130,4 @@ function budget(){
 }
 slider.addEventListener("input",budget);
 budget();
-})();
-)js";
-
-}  // namespace neap::picture
+}
