@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs the Debian 12 packages that are missing: install_packages.sh [--build] [--test] [--firmware]
-# [--train] [--arm64]. --build: to build the program (the default). --test: to run all tests as well,
-# --firmware included. --firmware: compilers for Arm and RISC-V without an operating system, and emulated
+# [--train] [--arm64] [--web]. --build: to build the program (the default). --test: to run all tests as well,
+# --firmware and --web included. --firmware: compilers for Arm and RISC-V without an operating system, and emulated
 # boards (firmware/README.md; some 200 MB to download). --train: to build neap-train (libtorch; the CPU
 # build of Debian, some 200 MB with its dependencies). --arm64: to build the program for arm64 (preset
 # `arm64`) and run it on x86-64; the arm64 libraries are unpacked in build/arm64-sysroot, and the machine's
-# own packages stay of one architecture.
+# own packages stay of one architecture. --web: to build the page (preset `web`; emscripten, 114 MB to
+# download, 870 MB installed).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,6 +21,8 @@ test_packages=(git python3 python3-venv python3-dev libgtest-dev libgmock-dev
   nodejs gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm)
 firmware_packages=(cmake ninja-build gcc python3 gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
   gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
+web_packages=(emscripten nodejs python3 cmake ninja-build ccache libexpected-dev libfmt-dev libcli11-dev
+  nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler)
 train_packages=(libtorch-dev libopenblas0-pthread)
 cross_packages=(g++-aarch64-linux-gnu qemu-user)
 # Those of build_packages that are linked or included, with their shared libraries.
@@ -32,11 +35,12 @@ packages=("${build_packages[@]}")
 for argument in "$@"; do
   case "$argument" in
     --build) ;;
-    --test) packages+=("${test_packages[@]}" "${firmware_packages[@]}") ;;
+    --test) packages+=("${test_packages[@]}" "${firmware_packages[@]}" "${web_packages[@]}") ;;
     --firmware) packages+=("${firmware_packages[@]}") ;;
+    --web) packages+=("${web_packages[@]}") ;;
     --train) packages+=("${train_packages[@]}") ;;
     --arm64) packages+=("${cross_packages[@]}"); arm64=1 ;;
-    *) echo "usage: $0 [--build] [--test] [--firmware] [--train] [--arm64]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--build] [--test] [--firmware] [--train] [--arm64] [--web]" >&2; exit 2 ;;
   esac
 done
 

@@ -231,6 +231,11 @@ else
   show python-packages
   skip python "no interpreter, or packages could not be installed, see $logs/python-packages.log"
 fi
+if [[ -x $(command -v em++) && -x $(command -v node) ]]; then
+  counted web "$logs/web.xml" scripts/checks/web.sh ${NEAP_LONG:+--long} "$logs/web.xml"
+else
+  skip web "emscripten is not installed"
+fi
 check format scripts/checks/format.sh
 if command -v doxygen >/dev/null; then
   check library-reference scripts/checks/library_reference.sh
