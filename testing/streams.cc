@@ -27,7 +27,9 @@ struct Picture {
 
 class NetworkMaker {
  public:
-  explicit NetworkMaker(Random* random) : random_(*random) { graph_.subgraphs.push_back({}); }
+  explicit NetworkMaker(Random* random, bool moves = false) : random_(*random), moves_(moves) {
+    graph_.subgraphs.push_back({});
+  }
 
   graph::Graph Make(int operators) {
     const auto channels = random_.Between(1, 4);
@@ -181,6 +183,7 @@ class NetworkMaker {
 
   void AddOperator() {
     const Picture in = Pick();
+    if (moves_ && random_.Below(2) == 0) return AddMove(in);
     switch (random_.Below(10)) {
       case 0:
       case 1:
@@ -273,6 +276,163 @@ class NetworkMaker {
     open_.push_back(out);
   }
 
+  TensorId Whole(std::vector<std::int32_t> values) {
+    const auto size = static_cast<std::int64_t>(values.size());
+    return Constant(ElementType::kInt32, {size}, values);
+  }
+  static std::int32_t Short(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+  // Operators that move, resample or spread pixels, or mix channels alone.
+  void AddMove(const Picture& in) {
+    switch (random_.Below(9)) {
+      case 0:
+        return AddResize(in);
+      case 1:
+        return AddTransposeConv(in);
+      case 2:
+        return AddBlocks(in);
+      case 3:
+        return AddSlice(in);
+      case 4:
+        return AddStridedSlice(in);
+      case 5:
+        return AddMirrorPad(in);
+      case 6:
+        return AddJoinOfRows(in);
+      case 7:
+        return AddShuffle(in);
+      default: {
+        const Picture out = NewPicture(in.height, in.width, in.channels);
+        AddOp("SOFTMAX", {in.id}, out.id, {{"beta", 1.0}});
+        Main().tensors[out.id].quantization = graph::Quantization{{1.0F / 256}, {-128}, 0};
+        open_.push_back(out);
+      }
+    }
+  }
+
+  void AddResize(const Picture& in) {
+    const bool corners = random_.Below(3) == 0;
+    const bool centers = !corners && random_.Below(2) == 0;
+    const Picture out =
+        Like(in, random_.Between(1, 2 * in.height), random_.Between(1, 2 * in.width), in.channels);
+    AddOp(
+        random_.Below(2) == 0 ? "RESIZE_BILINEAR" : "RESIZE_NEAREST_NEIGHBOR",
+        {in.id, Whole({Short(out.height), Short(out.width)})}, out.id,
+        {{"align_corners", std::int64_t{corners}}, {"half_pixel_centers", std::int64_t{centers}}});
+    open_.push_back(out);
+  }
+
+  void AddTransposeConv(const Picture& in) {
+    const std::int64_t kernel = random_.Between(1, 4);
+    const std::int64_t stride = random_.Between(1, 3);
+    const bool same = random_.Below(2) == 0;
+    const auto size = [&](std::int64_t d) { return same ? d * stride : (d - 1) * stride + kernel; };
+    if (size(in.height) > 40 || size(in.width) > 40 || (same && kernel < stride)) {
+      return AddConv(in);
+    }
+    const Picture out = NewPicture(size(in.height), size(in.width), random_.Between(1, 4));
+    const TensorId shape = Whole({1, Short(out.height), Short(out.width), Short(out.channels)});
+    AddOp("TRANSPOSE_CONV",
+          {shape, Weights({out.channels, kernel, kernel, in.channels}), in.id, Bias(out.channels)},
+          out.id, {{"padding", same ? kSame : kValid}, {"stride_h", stride}, {"stride_w", stride}});
+    open_.push_back(out);
+  }
+
+  void AddBlocks(const Picture& in) {
+    const std::int64_t block = random_.Between(2, 3);
+    if (in.height % block == 0 && in.width % block == 0 && in.channels * block * block <= 40) {
+      const Picture out =
+          Like(in, in.height / block, in.width / block, in.channels * block * block);
+      AddOp("SPACE_TO_DEPTH", {in.id}, out.id, {{"block_size", block}});
+      open_.push_back(out);
+      return;
+    }
+    const std::int64_t channels = random_.Between(1, 2);
+    const Picture deep = NewPicture(in.height, in.width, channels * block * block);
+    if (in.height * block > 40 || in.width * block > 40) return AddConv(in);
+    AddOp("CONV_2D", {in.id, Weights({deep.channels, 1, 1, in.channels}), Bias(deep.channels)},
+          deep.id, WindowAttributes({1, 1, 1, 1, kSame}, false));
+    const Picture out = Like(deep, in.height * block, in.width * block, channels);
+    AddOp("DEPTH_TO_SPACE", {deep.id}, out.id, {{"block_size", block}});
+    open_.push_back(out);
+  }
+
+  void AddSlice(const Picture& in) {
+    const std::int64_t top = random_.Between(0, in.height - 1);
+    const std::int64_t left = random_.Between(0, in.width - 1);
+    const std::int64_t first = random_.Between(0, in.channels - 1);
+    const Picture out =
+        Like(in, random_.Between(1, in.height - top), random_.Between(1, in.width - left),
+             random_.Between(1, in.channels - first));
+    AddOp("SLICE",
+          {in.id, Whole({0, Short(top), Short(left), Short(first)}),
+           Whole({1, Short(out.height), Short(out.width), Short(out.channels)})},
+          out.id);
+    open_.push_back(out);
+  }
+
+  void AddStridedSlice(const Picture& in) {
+    const std::int64_t rows = random_.Between(1, 3);
+    const std::int64_t columns = random_.Between(1, 2);
+    const std::int64_t top = random_.Between(0, std::min<std::int64_t>(in.height, rows) - 1);
+    const std::int64_t left = random_.Between(0, std::min<std::int64_t>(in.width, columns) - 1);
+    const Picture out = Like(in, (in.height - top + rows - 1) / rows,
+                             (in.width - left + columns - 1) / columns, in.channels);
+    AddOp("STRIDED_SLICE",
+          {in.id, Whole({0, Short(top), Short(left), 0}),
+           Whole({1, Short(in.height), Short(in.width), Short(in.channels)}),
+           Whole({1, Short(rows), Short(columns), 1})},
+          out.id);
+    open_.push_back(out);
+  }
+
+  void AddMirrorPad(const Picture& in) {
+    std::vector<std::int32_t> amounts = {0, 0};
+    std::int64_t sizes[] = {in.height, in.width};
+    for (std::int64_t& size : sizes) {
+      const std::int64_t most = std::min<std::int64_t>(size - 1, 2);
+      for (const std::int64_t amount : {random_.Between(0, most), random_.Between(0, most)}) {
+        amounts.push_back(Short(amount));
+        size += amount;
+      }
+    }
+    amounts.insert(amounts.end(), {0, 0});
+    const Picture out = Like(in, sizes[0], sizes[1], in.channels);
+    AddOp("MIRROR_PAD", {in.id, Constant(ElementType::kInt32, {4, 2}, amounts)}, out.id,
+          {{"mode", std::int64_t{random_.Below(2) == 0}}});
+    open_.push_back(out);
+  }
+
+  // A concatenation along rows or columns.
+  void AddJoinOfRows(const Picture& in) {
+    const std::int64_t axis = random_.Between(1, 2);
+    std::vector<TensorId> inputs = {in.id};
+    std::int64_t along = axis == 1 ? in.height : in.width;
+    for (const Picture& other : open_) {
+      const bool fits = other.channels == in.channels &&
+                        (axis == 1 ? other.width == in.width : other.height == in.height);
+      if (!fits || inputs.size() > 2) continue;
+      along += axis == 1 ? other.height : other.width;
+      inputs.push_back(other.id);
+    }
+    if (along > 40) return AddConv(in);
+    const Picture out =
+        Like(in, axis == 1 ? along : in.height, axis == 2 ? along : in.width, in.channels);
+    AddOp("CONCATENATION", inputs, out.id, {{"axis", axis}});
+    open_.push_back(out);
+  }
+
+  // Channels in another order, some of them twice.
+  void AddShuffle(const Picture& in) {
+    std::vector<std::int32_t> order;
+    for (std::int64_t c = random_.Between(1, 6); c > 0; --c) {
+      order.push_back(Short(random_.Between(0, in.channels - 1)));
+    }
+    const Picture out = Like(in, in.height, in.width, static_cast<std::int64_t>(order.size()));
+    AddOp("GATHER", {in.id, Whole(order)}, out.id, {{"axis", std::int64_t{3}}});
+    open_.push_back(out);
+  }
+
   Picture AddInput(std::int64_t height, std::int64_t width, std::int64_t channels) {
     const Picture input = NewPicture(height, width, channels);
     Main().inputs.push_back(input.id);
@@ -307,6 +467,7 @@ class NetworkMaker {
   }
 
   Random& random_;
+  bool moves_;
   graph::Graph graph_;
   std::vector<Picture> open_;
 };
@@ -315,6 +476,10 @@ class NetworkMaker {
 
 graph::Graph RandomNetwork(Random* random, int operators) {
   return NetworkMaker(random).Make(operators);
+}
+
+graph::Graph RandomNetworkOfMoves(Random* random, int operators) {
+  return NetworkMaker(random, true).Make(operators);
 }
 
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,

@@ -18,6 +18,9 @@ namespace neap::stream::test {
 // at the end. Every output but the last has a consumer.
 graph::Graph RandomNetwork(Random* random, int operators);
 
+// The same, in which half of the operators resample, move or spread pixels, or mix channels alone.
+graph::Graph RandomNetworkOfMoves(Random* random, int operators);
+
 // One depthwise convolution of 3x3 that keeps the size.
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
                        std::int64_t channels);

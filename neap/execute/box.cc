@@ -38,17 +38,29 @@ bool VariesInSpace(const graph::Tensor& tensor) {
   return false;
 }
 
-bool JoinsChannels(const graph::Op& op) {
-  const std::int64_t axis = IntOr(op, "axis", 0);
-  return Is(op, OpKind::kConcatenation) && (axis == 3 || axis == -1);
+// Kernels whose part is that of smaller shapes.
+bool RunsOnSmallerShapes(const graph::Op& op) {
+  return IsWindow(op) || IsPad(op) || ops::IsElementwise(op) ||
+         (Is(op, OpKind::kSplit) && op.outputs.size() == 1) ||
+         Is(op, OpKind::kConcatenation, OpKind::kFullyConnected, OpKind::kGather,
+            OpKind::kL2Normalization, OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax,
+            OpKind::kMean, OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kSoftmax, OpKind::kSum);
 }
 
+// Kernels that place their elements by the size of the whole.
+bool RunsWithinShapes(const graph::Op& op) {
+  return Is(op, OpKind::kDepthToSpace, OpKind::kMirrorPad, OpKind::kResizeBilinear,
+            OpKind::kResizeNearestNeighbor, OpKind::kSlice, OpKind::kSpaceToDepth,
+            OpKind::kStridedSlice, OpKind::kTile, OpKind::kTransposeConv);
+}
+
+// The input that such an operator moves or resamples.
+std::size_t DataInput(const graph::Op& op) { return Is(op, OpKind::kTransposeConv) ? 2 : 0; }
+
 Status RequireParts(const graph::Subgraph& subgraph, const graph::Op& op) {
-  const bool single_split = Is(op, OpKind::kSplit) && op.outputs.size() == 1;
   const bool elementwise = ops::IsElementwise(op);
   const bool known = op.domain == "tflite" && op.outputs.size() == 1 && op.outputs[0].valid() &&
-                     (IsWindow(op) || IsPad(op) || elementwise || JoinsChannels(op) ||
-                      single_split || Is(op, OpKind::kMean));
+                     (RunsOnSmallerShapes(op) || RunsWithinShapes(op));
   NEAP_CHECK_OK(Require(known, "has no kernel for a part of its output"));
   for (const TensorId tensor : op.inputs) {
     const bool varies = elementwise && tensor.valid() && subgraph.tensors[tensor].constant &&
@@ -64,6 +76,18 @@ graph::Shape Cut(graph::Shape shape, const ImagePart& part) {
   shape[2] = part.columns.size();
   return shape;
 }
+
+// The shape of an input of which a part of a concatenation needs nothing.
+graph::Shape WithoutAny(const graph::Op& op, graph::Shape shape, const ImagePart& part) {
+  const std::int64_t axis = IntOr(op, "axis", 0);
+  const bool columns = axis == 2 || axis == -2;
+  if (shape.size() != kRank) return shape;
+  shape[1] = columns ? part.rows.size() : 0;
+  shape[2] = columns ? 0 : part.columns.size();
+  return shape;
+}
+
+Within::Range RangeOf(const plan::StreamRange& range) { return {range.first, range.last}; }
 
 }  // namespace
 
@@ -102,6 +126,7 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) 
 
 Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
   NEAP_TRY(Shapes shapes, ShapesOf(id, part));
+  if (RunsWithinShapes(program_.subgraph().ops[id])) return PrepareWithin(id, part, &shapes);
   if (IsPad(program_.subgraph().ops[id]) && shapes.padding.size() == kRank &&
       shapes.needs[0].empty()) {
     // Nothing but padding.
@@ -125,9 +150,11 @@ Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
     std::vector<std::byte> paddings;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const bool cut = op.inputs[i].valid() && !program_.IsConstant(op.inputs[i]);
-      prepared.inputs.push_back(
-          cut ? Cut(*program_.subgraph().tensors[op.inputs[i]].shape, shapes.needs[i])
-              : graph::Shape());
+      prepared.inputs.emplace_back();
+      if (!cut) continue;
+      const graph::Shape& whole = *program_.subgraph().tensors[op.inputs[i]].shape;
+      const bool nothing = shapes.needs[i].empty() && Is(op, OpKind::kConcatenation);
+      prepared.inputs.back() = nothing ? WithoutAny(op, whole, part) : Cut(whole, shapes.needs[i]);
     }
     prepared.output = Cut(*program_.subgraph().tensors[op.outputs[0]].shape, part);
     if (shapes.padding.size() == kRank) {
@@ -138,6 +165,18 @@ Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
     found = kernels_.emplace(std::move(key), std::move(kernel)).first;
   }
   return BoxNeed{std::move(shapes.needs), &found->second};
+}
+
+// Nearly every part has a kernel of its own, which is not kept.
+Result<BoxNeed> BoxKernels::PrepareWithin(OpId id, const ImagePart& part, Shapes* shapes) {
+  const graph::Op& op = program_.subgraph().ops[id];
+  NEAP_CHECK_OK(RequireParts(program_.subgraph(), op));
+  const ImagePart& need = shapes->needs[DataInput(op)];
+  Program::PartShapes prepared;
+  prepared.within = Within{{RangeOf(part.rows), RangeOf(part.columns)},
+                           {RangeOf(need.rows), RangeOf(need.columns)}};
+  NEAP_TRY(within_, program_.PreparePart(id, prepared, false));
+  return BoxNeed{std::move(shapes->needs), &within_};
 }
 
 }  // namespace neap::execute

@@ -35,17 +35,20 @@ class BoxKernels {
       : program_(program), images_(images) {}
 
   // For a part of the only output of `op`. Fails when the operator's kernel cannot compute parts:
-  // only .tflite operators can whose output at a place depends on their inputs around that place
-  // (windows, element-wise operators, concatenation of channels, spatial padding, means).
+  // only .tflite operators can whose output at a place depends on their inputs around some place
+  // (windows, element-wise operators, resampling, moves of data, padding, reductions). The kernel
+  // is valid until the next call.
   Result<BoxNeed> Prepare(graph::OpId op, const ImagePart& part);
 
  private:
   struct Shapes;
   Result<Shapes> ShapesOf(graph::OpId op, const ImagePart& part) const;
+  Result<BoxNeed> PrepareWithin(graph::OpId op, const ImagePart& part, Shapes* shapes);
 
   const Program& program_;
   const IdVector<graph::TensorId, plan::StreamImage>& images_;
   std::map<std::vector<std::int64_t>, RunKernel> kernels_;
+  RunKernel within_;  // of the last part that was prepared by itself
 };
 
 }  // namespace neap::execute

@@ -51,6 +51,18 @@ struct Operand {
   std::size_t Rank() const { return shape.size(); }
 };
 
+// A part of an operator's output, and the part of its input that the kernel is given for it: rows
+// and columns of images.
+struct Within {
+  struct Range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    std::int64_t size() const { return last - first; }
+  };
+  Range out[2];
+  Range in[2];
+};
+
 struct Node {
   const graph::Op* op = nullptr;
   std::vector<Operand> inputs;
@@ -58,6 +70,9 @@ struct Node {
   // Quantisation of intermediate values (LSTM gates), from tensors without data; nullptr: none.
   std::vector<const graph::Quantization*> between;
   Kernels kernels = Kernels::kLitert;
+  // Set: only this part is computed, though all shapes are those of the whole. Only for kernels
+  // that place their elements by the size of the whole (BoxKernels).
+  std::optional<Within> within;
 
   bool Has(std::size_t input) const { return input < inputs.size() && inputs[input].present; }
   const Operand& In(std::size_t input) const { return inputs[input]; }

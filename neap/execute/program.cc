@@ -187,6 +187,12 @@ Result<RunKernel> Program::PreparePart(OpId id, const PartShapes& shapes, bool p
   const auto fail = [&](Diagnostic error) { return Fail(AtOp(std::move(error), id, op)); };
   auto node = NodeOf(op, kernels_of_);
   if (!node) return fail(std::move(node).error());
+  if (shapes.within) {
+    node->within = shapes.within;
+    auto kernel = FindKernel(op.domain, op.type)(*node);
+    if (!kernel) return fail(std::move(kernel).error());
+    return kernel;
+  }
   const auto resize = [](Operand& operand, const graph::Shape& shape) {
     const std::int64_t bytes = operand.elements == 0 ? 0 : operand.bytes / operand.elements;
     operand.shape = shape;

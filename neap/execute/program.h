@@ -45,6 +45,8 @@ class Program {
     std::vector<graph::Shape> inputs;
     graph::Shape output;
     std::optional<Padding> pad;
+    // Instead of the shapes, for kernels that place their elements by the size of the whole.
+    std::optional<Within> within;
   };
   // The operator's kernel for a part. `pads`: its second input, the amounts of padding, is that of
   // the part. The error names the operator.

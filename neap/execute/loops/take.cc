@@ -26,6 +26,15 @@ void Fill(std::byte* out, std::int64_t bytes, std::span<const std::byte> fill) {
   }
 }
 
+// The entries of an axis that a part has, as indices of the part of the input.
+void CutMap(const Within& within, std::size_t axis, IndexMap* map, std::int64_t* size) {
+  const Within::Range& out = within.out[axis];
+  IndexMap cut(map->begin() + out.first, map->begin() + out.last);
+  for (std::int64_t& at : cut) at = at < 0 ? at : at - within.in[axis].first;
+  *map = std::move(cut);
+  *size = within.in[axis].size();
+}
+
 }  // namespace
 
 Result<std::size_t> ElementBytes(graph::ElementType type) {
@@ -88,7 +97,12 @@ Result<RunKernel> TakeKernel(const Node& node, std::vector<IndexMap> maps) {
   graph::Shape shape;
   for (const IndexMap& map : maps) shape.push_back(static_cast<std::int64_t>(map.size()));
   NEAP_CHECK_OK(RequireShape(node.Out(), shape));
-  return RunKernel([size, in_shape = node.In(0).shape,
+  graph::Shape given = node.In(0).shape;
+  if (node.within) {
+    NEAP_CHECK_OK(Require(maps.size() == 4, "has no kernel for a part of its output"));
+    for (std::size_t i = 0; i < 2; ++i) CutMap(*node.within, i, &maps[i + 1], &given[i + 1]);
+  }
+  return RunKernel([size, in_shape = std::move(given),
                     maps = std::move(maps)](const Arguments& arguments) -> Status {
     constexpr std::byte kZeros[16] = {};
     Take(in_shape, maps, size, arguments.inputs[0].data(), std::span(kZeros).first(size),

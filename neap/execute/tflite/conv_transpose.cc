@@ -19,8 +19,19 @@ struct Plan {
   std::int64_t kernel[2];
   std::int64_t stride[2];
   std::int64_t pad[2];
+  // Of a part: its first places, and its sizes instead of those of the whole.
+  std::int64_t out_first[2];
+  std::int64_t in_first[2];
+  std::int64_t in_last[2];
   std::int64_t in_depth;
   std::int64_t out_depth;
+
+  // The index of the given input that reaches output index `at` by tap `tap`; -1: none.
+  std::int64_t InputAt(std::size_t axis, std::int64_t at, std::int64_t tap) const {
+    const std::int64_t from = at + out_first[axis] + pad[axis] - tap;
+    if (from < 0 || from % stride[axis] != 0 || from / stride[axis] >= in_last[axis]) return -1;
+    return from / stride[axis] - in_first[axis];
+  }
 };
 
 Result<Plan> MakePlan(const Node& node) {
@@ -52,6 +63,13 @@ Result<Plan> MakePlan(const Node& node) {
              : (plan.out[i] + plan.stride[i] - plan.kernel[i]) / plan.stride[i];
     const std::int64_t missing = (places - 1) * plan.stride[i] + plan.kernel[i] - plan.out[i];
     plan.pad[i] = std::max<std::int64_t>(missing, 0) / 2;
+    plan.in_last[i] = plan.in[i];
+    if (!node.within) continue;
+    plan.out_first[i] = node.within->out[i].first;
+    plan.out[i] = node.within->out[i].size();
+    plan.in_first[i] = node.within->in[i].first;
+    plan.in_last[i] = node.within->in[i].last;
+    plan.in[i] = node.within->in[i].size();
   }
   return plan;
 }
@@ -66,12 +84,12 @@ void Run(const Plan& p, const Cell<In>* input, const Cell<Weight>* filter, Acc i
           Acc sum = 0;
           // Backwards through the window is forwards through the input, as the stock kernels add.
           for (std::int64_t ky = p.kernel[0] - 1; ky >= 0; --ky) {
-            const std::int64_t above = y + p.pad[0] - ky;
-            if (above < 0 || above % p.stride[0] != 0 || above / p.stride[0] >= p.in[0]) continue;
+            const std::int64_t above = p.InputAt(0, y, ky);
+            if (above < 0) continue;
             for (std::int64_t kx = p.kernel[1] - 1; kx >= 0; --kx) {
-              const std::int64_t left = x + p.pad[1] - kx;
-              if (left < 0 || left % p.stride[1] != 0 || left / p.stride[1] >= p.in[1]) continue;
-              const std::int64_t at = above / p.stride[0] * p.in[1] + left / p.stride[1];
+              const std::int64_t left = p.InputAt(1, x, kx);
+              if (left < 0) continue;
+              const std::int64_t at = above * p.in[1] + left;
               AddDots<1>(input + at * p.in_depth,
                          filter + ((c * p.kernel[0] + ky) * p.kernel[1] + kx) * p.in_depth, 0,
                          p.in_depth, in_zero, weight_zero, &sum);

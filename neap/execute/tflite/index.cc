@@ -92,6 +92,39 @@ Result<RunKernel> Rearranged(const Node& node, const graph::Shape& shape, const 
   });
 }
 
+// A part of the output, pixel by pixel of the wide side.
+Result<RunKernel> PartOfBlocks(const Node& node, bool to_space, std::int64_t block) {
+  NEAP_TRY(const std::size_t size, ElementBytes(node.In(0).type));
+  NEAP_CHECK_OK(RequireType(node.Out(), node.In(0).type));
+  const Within part = *node.within;
+  const std::int64_t in_depth = node.In(0).shape[3];
+  const std::int64_t out_depth = node.Out().shape[3];
+  const auto pixel = static_cast<std::size_t>(to_space ? out_depth : in_depth) * size;
+  return RunKernel([=](const Arguments& arguments) -> Status {
+    std::byte* to = arguments.outputs[0].data();
+    const std::byte* const from = arguments.inputs[0].data();
+    const auto take = [&](std::int64_t row, std::int64_t column, std::int64_t depth) {
+      const std::int64_t at =
+          ((row - part.in[0].first) * part.in[1].size() + column - part.in[1].first) * in_depth +
+          depth;
+      std::memcpy(to, from + at * static_cast<std::int64_t>(size), pixel);
+      to += pixel;
+    };
+    for (std::int64_t y = part.out[0].first; y < part.out[0].last; ++y) {
+      for (std::int64_t x = part.out[1].first; x < part.out[1].last; ++x) {
+        if (to_space) {
+          take(y / block, x / block, (y % block * block + x % block) * out_depth);
+          continue;
+        }
+        for (std::int64_t at = 0; at < block * block; ++at) {
+          take(y * block + at / block, x * block + at % block, 0);
+        }
+      }
+    }
+    return {};
+  });
+}
+
 // [b, h, w, y, x, c] of the deep side is [b, h, y, w, x, c] of the wide one.
 Result<RunKernel> BlockKernel(const Node& node, bool to_space) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 1));
@@ -103,6 +136,7 @@ Result<RunKernel> BlockKernel(const Node& node, bool to_space) {
                             deep[2] * block == wide[2] && deep[3] == wide[3] * block * block,
                         "input, output and blocks do not fit together"));
   const std::int64_t c = wide[3];
+  if (node.within) return PartOfBlocks(node, to_space, block);
   // In row-major order of the output.
   if (to_space) {
     const Strides from = {deep[1] * deep[2] * deep[3], deep[2] * deep[3], block * c, deep[3], c, 1};

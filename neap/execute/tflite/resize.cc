@@ -90,13 +90,32 @@ std::vector<Between<std::int64_t>> WholePlaces(std::int64_t in, std::int64_t out
   return places;
 }
 
+// The places of a part of an axis, in the part of the input.
+template <typename Number>
+void CutPlaces(const Within& within, std::size_t axis, std::vector<Between<Number>>* places) {
+  const Within::Range& out = within.out[axis];
+  std::vector<Between<Number>> cut(places->begin() + out.first, places->begin() + out.last);
+  for (Between<Number>& place : cut) {
+    place.lower -= within.in[axis].first;
+    place.upper -= within.in[axis].first;
+  }
+  *places = std::move(cut);
+}
+
 template <typename T, typename Number, typename Mix>
 Result<RunKernel> BilinearKernel(const Node& node, std::vector<Between<Number>> rows,
                                  std::vector<Between<Number>> columns, Mix mix) {
-  const std::int64_t width = node.In(0).shape[2];
+  std::int64_t height = node.In(0).shape[1];
+  std::int64_t width = node.In(0).shape[2];
+  if (node.within) {
+    CutPlaces(*node.within, 0, &rows);
+    CutPlaces(*node.within, 1, &columns);
+    height = node.within->in[0].size();
+    width = node.within->in[1].size();
+  }
   const std::int64_t depth = node.In(0).shape[3];
   const std::int64_t batches = node.In(0).shape[0];
-  const std::int64_t image = node.In(0).shape[1] * width * depth;
+  const std::int64_t image = height * width * depth;
   return RunKernel([=](const Arguments& arguments) -> Status {
     auto* to = Output<T>(arguments);
     for (std::int64_t n = 0; n < batches; ++n) {

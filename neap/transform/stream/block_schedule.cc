@@ -74,8 +74,8 @@ class AxisPlanner {
       for (const Edge& edge : tensor.readers) {
         const std::int64_t reader = demand_[static_cast<std::size_t>(edge.lane)];
         if (reader == kNone) continue;
-        const std::int64_t need =
-            (reader - parts_) * edge.map.scale + (edge.map.extent - edge.map.pad) * parts_;
+        const std::int64_t need = FloorDivide((reader - parts_) * edge.map.scale, edge.map.parts) +
+                                  (edge.map.extent - edge.map.pad) * parts_;
         demand_[t] = std::max(demand_[t], need);
       }
       if (tensor.driver) demand_[t] = std::max(demand_[t], step * block_);
@@ -385,7 +385,8 @@ bool HasRowsToKeep(const Network& network, const BlockSchedule& schedule, const 
     const Node& node = network.node(reader.node);
     return std::any_of(node.reads.begin(), node.reads.end(), [&](const Read& read) {
       const AxisMap& rows = RowsOf(node, read);
-      return read.image == lane.image && (rows.extent > rows.scale || (again && reader.recomputed));
+      return read.image == lane.image &&
+             (rows.listed || rows.extent > rows.scale || (again && reader.recomputed));
     });
   });
 }

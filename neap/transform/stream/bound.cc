@@ -59,9 +59,10 @@ class BoundsOfNetwork {
                : 0;
   }
 
-  // Each output row of a reader needs some rows of the image.
+  // Each output row of a reader needs some rows of the image, so many more for each further one.
   static bool IsRows(const Node& node, const Read& read, const Image& image) {
-    return node.streams && read.rows.scale > 0 && read.rows.scale < image.shape.height;
+    return node.streams && !read.rows.listed && !read.columns.listed && read.rows.scale > 0 &&
+           read.rows.scale < image.shape.height;
   }
 
   bool EndsChain(int image) const {

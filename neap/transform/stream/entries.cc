@@ -9,6 +9,7 @@
 #include "neap/base/check.h"
 #include "neap/base/work.h"
 #include "neap/check/check.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/transform/stream/stream.h"
 
 namespace neap::stream {
@@ -36,6 +37,7 @@ Options PlanningOf(const compile::Options& options, const Settings& settings) {
   planning.search.input = settings.input;
   planning.search.column_block = settings.column_block;
   planning.search.limits = options.limits;
+  planning.search.emits = options.kernels == ops::kNeapRt;
   planning.budget_bytes = options.budget_bytes;
   planning.max_macs_permille = settings.max_macs_permille;
   return planning;

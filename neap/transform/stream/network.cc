@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -103,8 +105,77 @@ bool VariesInSpace(const graph::Tensor& tensor) {
   return false;
 }
 
+// A map by a list; `in` is the size of the axis of the input.
+AxisMap MapOfList(std::vector<plan::StreamRange> needs, std::int64_t in) {
+  const auto out = static_cast<std::int64_t>(needs.size());
+  // An index is kept for all later ones that need it.
+  for (std::size_t y = 1; y < needs.size(); ++y) {
+    needs[y].last = std::max(needs[y].last, needs[y - 1].last);
+  }
+  for (std::size_t y = needs.size() - 1; y-- > 0;) {
+    needs[y].first = std::min(needs[y].first, needs[y + 1].first);
+  }
+  AxisMap map;
+  map.scale = in;
+  map.parts = out;
+  map.extent = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t y = 0; y < out; ++y) {
+    const std::int64_t last = needs[static_cast<std::size_t>(y)].last;
+    if (last > 0) map.extent = std::max(map.extent, last - y * in / out);
+  }
+  map.extent = std::max(map.extent, -in - out);
+  map.listed = std::make_shared<const std::vector<plan::StreamRange>>(std::move(needs));
+  return map;
+}
+
+// The map of one axis as the dependence map has it, index by index; nullopt: it has none, or every
+// index needs all of an input.
+std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::size_t input,
+                                 std::size_t axis) {
+  const std::int64_t in = (*subgraph.tensors[op.inputs[input]].shape)[axis];
+  const graph::Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+  std::vector<plan::StreamRange> needs;
+  bool all = true;
+  bool same = in == out[axis];
+  for (std::int64_t y = 0; y < out[axis]; ++y) {
+    ops::Box box = ops::WholeBox(out);
+    box[axis] = {y, y + 1};
+    const auto need = ops::NeedOf(subgraph, op, input, box);
+    if (!need || need->box.size() != kRank) return std::nullopt;
+    needs.push_back({need->box[axis].begin, need->box[axis].end});
+    all = all && needs.back().size() == in;
+    same = same && needs.back() == plan::StreamRange{y, y + 1};
+  }
+  if (same) return AxisMap{};
+  if (all && in == 1) return AxisMap{0, 0, 1};
+  if (all && out[axis] > 1) return std::nullopt;
+  return MapOfList(std::move(needs), in);
+}
+
+// Operators that are cut along rows and columns as their dependence maps state.
+bool IsListed(const Op& op) {
+  return Is(op, OpKind::kConcatenation, OpKind::kDepthToSpace, OpKind::kFullyConnected,
+            OpKind::kGather, OpKind::kL2Normalization, OpKind::kLocalResponseNormalization,
+            OpKind::kLogSoftmax, OpKind::kMean, OpKind::kMirrorPad, OpKind::kReduceMax,
+            OpKind::kReduceMin, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor,
+            OpKind::kSlice, OpKind::kSoftmax, OpKind::kSpaceToDepth, OpKind::kStridedSlice,
+            OpKind::kSum, OpKind::kTile, OpKind::kTransposeConv);
+}
+
+// Those of them that the kernels of emitted C run in boxes.
+bool IsEmittedInBoxes(const Op& op) {
+  return Is(op, OpKind::kResizeNearestNeighbor, OpKind::kSlice, OpKind::kStridedSlice);
+}
+
+std::optional<Maps> ListedMaps(const Subgraph& subgraph, const Op& op, std::size_t input) {
+  const auto rows = ListedMap(subgraph, op, input, 1);
+  const auto columns = rows ? ListedMap(subgraph, op, input, 2) : std::nullopt;
+  if (!columns) return std::nullopt;
+  return Maps{*rows, *columns};
+}
+
 // The maps of input `input` of an operator that streams; nullopt: it does not.
-std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t input) {
+std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t input, bool emits) {
   const graph::Shape* out = ImageShape(subgraph, op.outputs[0]);
   const graph::Shape* in = ImageShape(subgraph, op.inputs[input]);
   if (out == nullptr || in == nullptr) return std::nullopt;
@@ -124,11 +195,15 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
   if (Is(op, OpKind::kConcatenation)) {
     const std::int64_t axis = ops::IntegerAttribute(op, "axis", 0);
     const bool plain = (axis == 3 || axis == -1) && (*in)[1] == (*out)[1] && (*in)[2] == (*out)[2];
-    return plain ? std::optional(Maps{}) : std::nullopt;
+    if (plain) return Maps{};
   }
   if (Is(op, OpKind::kSplit) && input == 1 && *in == *out) return Maps{};
   if ((Is(op, OpKind::kPad, OpKind::kPadv2)) && input == 0) return PadMaps(subgraph, op);
-  if (Is(op, OpKind::kMean) && input == 0) return MeanMaps(subgraph, op, *in, *out);
+  if (Is(op, OpKind::kMean) && input == 0) {
+    const auto maps = MeanMaps(subgraph, op, *in, *out);
+    if (maps) return maps;
+  }
+  if (emits ? IsEmittedInBoxes(op) : IsListed(op)) return ListedMaps(subgraph, op, input);
   return std::nullopt;
 }
 
@@ -141,8 +216,19 @@ Work WorkOf(const Subgraph& subgraph, const Op& op) {
                                                                            : Work::kWindow;
 }
 
-// The least map that covers both; nullopt: they do not move alike.
-std::optional<AxisMap> Join(const AxisMap& a, const AxisMap& b) {
+// The least map that covers both; nullopt: they do not move alike. `in` and `out` are the sizes of
+// the axis.
+std::optional<AxisMap> Join(const AxisMap& a, const AxisMap& b, std::int64_t in, std::int64_t out) {
+  if ((a.scale == 0) != (b.scale == 0)) return std::nullopt;
+  if (a.listed || b.listed) {
+    std::vector<plan::StreamRange> needs;
+    for (std::int64_t y = 0; y < out; ++y) {
+      const plan::StreamRange one = a.Need(y, y + 1, in);
+      const plan::StreamRange other = b.Need(y, y + 1, in);
+      needs.push_back({std::min(one.first, other.first), std::max(one.last, other.last)});
+    }
+    return MapOfList(std::move(needs), in);
+  }
   if (a.scale != b.scale) return std::nullopt;
   const std::int64_t pad = std::max(a.pad, b.pad);
   return AxisMap{a.scale, pad, std::max(a.extent - a.pad, b.extent - b.pad) + pad};
@@ -150,8 +236,8 @@ std::optional<AxisMap> Join(const AxisMap& a, const AxisMap& b) {
 
 class Maker {
  public:
-  Maker(const graph::Graph& graph, graph::SubgraphId subgraph)
-      : subgraph_(graph.subgraphs[subgraph]), index_(subgraph_.tensors.size(), -1) {}
+  Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits)
+      : subgraph_(graph.subgraphs[subgraph]), emits_(emits), index_(subgraph_.tensors.size(), -1) {}
 
   Result<Network> Make(const std::vector<graph::OpId>& order) {
     if (!subgraph_.control_edges.empty()) return Fail(Refuse("it has control edges").error());
@@ -260,7 +346,7 @@ class Maker {
       node->streams = node->streams && !varies;
       return {};
     }
-    auto maps = node->streams && !node->sums ? MapsOf(subgraph_, op, input) : std::nullopt;
+    auto maps = node->streams && !node->sums ? MapsOf(subgraph_, op, input, emits_) : std::nullopt;
     if (node->sums) {
       const plan::StreamImage& shape = network_.image(image).shape;
       maps = Maps{{shape.height, 0, shape.height}, {shape.width, 0, shape.width}};
@@ -273,8 +359,10 @@ class Maker {
     }
     for (Read& other : node->reads) {
       if (other.image != image) continue;
-      const auto rows = Join(other.rows, read.rows);
-      const auto columns = Join(other.columns, read.columns);
+      const plan::StreamImage& from = network_.image(image).shape;
+      const plan::StreamImage to = plan::ImageOf(subgraph_.tensors[op.outputs[0]]);
+      const auto rows = Join(other.rows, read.rows, from.height, to.height);
+      const auto columns = Join(other.columns, read.columns, from.width, to.width);
       if (!rows || !columns) {
         node->streams = false;
         return {};
@@ -303,6 +391,7 @@ class Maker {
   }
 
   const Subgraph& subgraph_;
+  bool emits_;
   IdVector<TensorId, int> index_;
   Network network_;
   std::int64_t total_bytes_ = 0;
@@ -311,6 +400,10 @@ class Maker {
 }  // namespace
 
 plan::StreamRange AxisMap::Need(std::int64_t first, std::int64_t last, std::int64_t size) const {
+  if (listed) {
+    return {(*listed)[static_cast<std::size_t>(first)].first,
+            (*listed)[static_cast<std::size_t>(last - 1)].last};
+  }
   plan::StreamRange need{first * scale - pad, (last - 1) * scale - pad + extent};
   need.first = std::clamp<std::int64_t>(need.first, 0, size);
   need.last = std::clamp<std::int64_t>(need.last, need.first, size);
@@ -318,17 +411,17 @@ plan::StreamRange AxisMap::Need(std::int64_t first, std::int64_t last, std::int6
 }
 
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
-                            const std::vector<graph::OpId>& order) {
-  return Maker(graph, subgraph).Make(order);
+                            const std::vector<graph::OpId>& order, bool emits) {
+  return Maker(graph, subgraph, emits).Make(order);
 }
 
 const AxisMap& RowsOf(const Node& node, const Read& read) {
-  static constexpr AxisMap kSame;
+  static const AxisMap kSame;
   return node.sums ? kSame : read.rows;
 }
 
 const AxisMap& ColumnsOf(const Node& node, const Read& read) {
-  static constexpr AxisMap kSame;
+  static const AxisMap kSame;
   return node.sums ? kSame : read.columns;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -19,6 +20,11 @@ struct AxisMap {
   std::int64_t scale = 1;
   std::int64_t pad = 0;
   std::int64_t extent = 1;
+  // Where indices do not advance by a whole number, the needed indices of each output index, both
+  // ends ascending. `scale` is then of `parts` output indices; the other numbers only pace the
+  // producer.
+  std::int64_t parts = 1;
+  std::shared_ptr<const std::vector<plan::StreamRange>> listed = nullptr;
 
   // Of output indices [first, last), not empty; clipped to an input of `size`.
   plan::StreamRange Need(std::int64_t first, std::int64_t last, std::int64_t size) const;
@@ -81,9 +87,10 @@ struct Network {
 // `order` is a topological order of the operators of `subgraph` that are not folded; operators may
 // come once more, for those after them. Fails when
 // the subgraph has control flow, state, scratch or variables, or when the bytes of a tensor are not
-// known or in sum out of range: such subgraphs have no streamed plan.
+// known or in sum out of range: such subgraphs have no streamed plan. `emits`:
+// SearchOptions::emits.
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
-                            const std::vector<graph::OpId>& order);
+                            const std::vector<graph::OpId>& order, bool emits = false);
 
 // Rows and columns of an input that an operator takes for those of its boxes: boxes of sums are
 // those of their input.

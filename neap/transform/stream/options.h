@@ -16,6 +16,8 @@ struct SearchOptions {
   // Columns of a segment's output per block. 0: chosen for each segment; kFullRow: all of them.
   std::int64_t column_block = 0;
   bool recompute = true;
+  // Only operators that the kernels of emitted C (ops::kNeapRt) run in boxes are streamed.
+  bool emits = false;
   std::int64_t max_placements = 400'000;  // that are made; the same on every machine
   Limits limits;  // stop, deadline and observer, whose states are placements
 };

@@ -175,7 +175,8 @@ class Planner {
       }
       if (!tried.insert(some.size()).second) return {};
       NEAP_TRY(const Network recomputed,
-               MakeNetwork(graph_, subgraph_, OrderWithRecomputedBodies(network_, some)));
+               MakeNetwork(graph_, subgraph_, OrderWithRecomputedBodies(network_, some),
+                           options_.search.emits));
       Add(recomputed, &prices_[products]);
       return {};
     };
@@ -207,7 +208,7 @@ Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::Subgr
                                          const std::vector<graph::OpId>& order,
                                          const Options& options,
                                          std::span<const Objective> objectives) {
-  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order));
+  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order, options.search.emits));
   Planner planner(graph, subgraph, options, std::move(network));
   NEAP_CHECK_OK(planner.SearchAll());
   std::vector<Planned> all;

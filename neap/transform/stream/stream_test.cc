@@ -34,6 +34,7 @@ using test::EntryWith;
 using test::FileOrder;
 using test::PlanOf;
 using test::RandomNetwork;
+using test::RandomNetworkOfMoves;
 using test::Squeeze;
 using testing::IsEmpty;
 
@@ -132,6 +133,40 @@ TEST(Stream, RandomNetworksAreExact) {
   EXPECT_GT(sums, rounds / 10);
   EXPECT_GT(by_channel, rounds / 10);
   EXPECT_GT(twice, rounds / 50);
+}
+
+// Resizing, transposed convolutions, blocks of space and depth, slices, mirrored borders, pictures
+// one above the other, channels in another order: in every kind of plan, from resident, external
+// and fed inputs.
+TEST(Stream, MovesAndResamplingAreExact) {
+  Random random(9);
+  const int rounds = Cases(400);
+  std::map<std::string, int> inside;  // by type: in segments of several operators
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    Case drawn = RandomCase(&random);
+    drawn.graph = RandomNetworkOfMoves(&random, static_cast<int>(random.Between(2, 10)));
+    if (random.Below(3) == 0) drawn.options.search.input = StreamInput::kRows;
+    ASSERT_TRUE(graph::Verify(drawn.graph));
+    const auto planned = PlanStream(drawn.graph, kMain, FileOrder(drawn.graph), drawn.options);
+    if (!planned && drawn.options.search.input == StreamInput::kRows) continue;
+    ASSERT_TRUE(planned) << planned.error().ToString();
+    for (const Candidate& candidate : planned->front) {
+      ExpectExact(drawn.graph, candidate, static_cast<std::uint64_t>(n));
+      for (const plan::StreamSegment& segment : candidate.stream.segments) {
+        if (segment.ops.size() < 2) continue;
+        for (const plan::StreamOp& op : segment.ops) {
+          if (op.op.valid()) ++inside[drawn.graph.subgraphs[kMain].ops[op.op].type];
+        }
+      }
+    }
+    if (HasFailure()) return;
+  }
+  for (const char* const type :
+       {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "TRANSPOSE_CONV", "SPACE_TO_DEPTH",
+        "DEPTH_TO_SPACE", "SLICE", "STRIDED_SLICE", "MIRROR_PAD", "GATHER", "SOFTMAX"}) {
+    EXPECT_GT(inside[type], rounds / 40) << type;
+  }
 }
 
 // One in which the highest segment can be lower than the search placed it: the arena is the highest
@@ -312,7 +347,9 @@ TEST(Stream, CheckerFindsWhatRunsFind) {
   const int rounds = Cases(700);
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("mutant " + std::to_string(n));
-    const graph::Graph graph = RandomNetwork(&random, static_cast<int>(random.Between(2, 8)));
+    const int operators = static_cast<int>(random.Between(2, 8));
+    const graph::Graph graph =
+        n % 3 == 2 ? RandomNetworkOfMoves(&random, operators) : RandomNetwork(&random, operators);
     const auto planned = PlanStream(graph, kMain, FileOrder(graph), {});
     ASSERT_TRUE(planned);
     plan::EntryPlan entry = EntryOf(graph, kMain, planned->front[0]);
