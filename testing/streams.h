@@ -21,6 +21,10 @@ graph::Graph RandomNetwork(Random* random, int operators);
 // The same, in which half of the operators resample, move or spread pixels, or mix channels alone.
 graph::Graph RandomNetworkOfMoves(Random* random, int operators);
 
+// A network of ONNX, whose images have their channels first: convolutions, pooling, element-wise
+// operators, concatenations along channels, rows and columns, softmax over channels.
+graph::Graph RandomOnnxNetwork(Random* random, int operators);
+
 // One depthwise convolution of 3x3 that keeps the size.
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
                        std::int64_t channels);

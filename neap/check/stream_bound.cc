@@ -53,15 +53,17 @@ struct RowsImage {
   std::int64_t pixel_bytes = 0;
 };
 
-std::optional<RowsImage> ImageOf4(const graph::Tensor& tensor) {
+std::optional<RowsImage> ImageOf4(const graph::Tensor& tensor, std::size_t row) {
   if (!tensor.shape || tensor.shape->size() != 4 || tensor.constant || tensor.variable) return {};
   const auto bytes = graph::TensorBytes(tensor);
   const auto& shape = *tensor.shape;
-  if (!bytes || shape[0] != 1 || shape[1] < 2 || shape[1] > kMaxRows || shape[2] < 1 ||
-      shape[2] > kMaxRows || *bytes % (shape[1] * shape[2]) != 0) {
+  const std::int64_t height = shape[row];
+  const std::int64_t width = shape[row + 1];
+  if (!bytes || shape[0] != 1 || height < 2 || height > kMaxRows || width < 1 || width > kMaxRows ||
+      *bytes % (height * width) != 0) {
     return {};
   }
-  return RowsImage{shape[1], shape[2], *bytes / (shape[1] * shape[2])};
+  return RowsImage{height, width, *bytes / (height * width)};
 }
 
 // The input indices that output indices need along one axis; of [y], the first and the last but
@@ -97,11 +99,12 @@ bool HasNoGaps(const AxisNeed& need) {
 }
 
 std::optional<RowMap> MapOf(const Subgraph& subgraph, const Op& op, std::size_t input) {
-  const auto from = ImageOf4(subgraph.tensors[op.inputs[input]]);
-  const auto to = ImageOf4(subgraph.tensors[op.outputs[0]]);
+  const std::size_t row = plan::HasChannelsFirst(subgraph) ? 2 : 1;
+  const auto from = ImageOf4(subgraph.tensors[op.inputs[input]], row);
+  const auto to = ImageOf4(subgraph.tensors[op.outputs[0]], row);
   if (!from || !to) return {};
-  const auto rows = NeedAlong(subgraph, op, input, 1);
-  const auto columns = NeedAlong(subgraph, op, input, 2);
+  const auto rows = NeedAlong(subgraph, op, input, row);
+  const auto columns = NeedAlong(subgraph, op, input, row + 1);
   if (!rows || !columns) return {};
   // One row of the output must not need all of the input: that is no chain.
   if (rows->end.front() - rows->begin.front() >= from->height && to->height > 1) return {};

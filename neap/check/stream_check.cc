@@ -25,7 +25,7 @@ bool StreamChecker::NameTensor(TensorId id) {
     Fail(OpId(), id, "has an unknown size, or one that is too large to be checked");
     return false;
   }
-  images_[id] = plan::ImageOf(subgraph_.tensors[id], *bytes);
+  images_[id] = plan::ImageOf(subgraph_.tensors[id], *bytes, plan::HasChannelsFirst(subgraph_));
   first_name_[id] = static_cast<std::int64_t>(id.index()) * 2 * plan::kMaxStreamBytes;
   written_[id].resize(static_cast<std::size_t>(images_[id].height * images_[id].width));
   return true;

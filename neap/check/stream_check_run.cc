@@ -187,12 +187,13 @@ namespace {
 constexpr std::size_t kImageAxes = 4;
 
 // The part of the tensor that a part of an operator's output is.
-ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const Part& part) {
+ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const plan::StreamImage& image,
+                   const Part& part) {
   const graph::Shape& shape = *subgraph.tensors[op.outputs[0]].shape;
   ops::Box box = ops::WholeBox(shape);
   if (shape.size() == kImageAxes && shape[0] == 1) {
-    box[1] = {part.rows.first, part.rows.last};
-    box[2] = {part.columns.first, part.columns.last};
+    box[image.RowAxis()] = {part.rows.first, part.rows.last};
+    box[image.ColumnAxis()] = {part.columns.first, part.columns.last};
   }
   return box;
 }
@@ -201,19 +202,22 @@ ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const Part& pa
 
 std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part& part) const {
   const Op& op = subgraph_.ops[id];
-  const auto need = ops::NeedOf(subgraph_, op, input, BoxOfPart(subgraph_, op, part));
+  const auto need =
+      ops::NeedOf(subgraph_, op, input, BoxOfPart(subgraph_, op, images_[op.outputs[0]], part));
   if (!need) return std::nullopt;
   if (ops::IsEmpty(need->box)) return Part{};
   const plan::StreamImage& image = images_[op.inputs[input]];
   if (need->box.size() != kImageAxes || (image.height == 1 && image.width == 1)) {
     return WholeOf(op.inputs[input]);
   }
-  return Part{{need->box[1].begin, need->box[1].end}, {need->box[2].begin, need->box[2].end}};
+  const ops::Interval& rows = need->box[image.RowAxis()];
+  const ops::Interval& columns = need->box[image.ColumnAxis()];
+  return Part{{rows.begin, rows.end}, {columns.begin, columns.end}};
 }
 
 void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
   const Op& op = subgraph_.ops[step.op];
-  if (!ops::ComputesPart(subgraph_, op, BoxOfPart(subgraph_, op, part))) {
+  if (!ops::ComputesPart(subgraph_, op, BoxOfPart(subgraph_, op, images_[op.outputs[0]], part))) {
     return Fail(step.op, TensorId(), "is cut, but its arithmetic depends on all of its input");
   }
   std::vector<Part> needs;
@@ -303,7 +307,9 @@ bool StreamChecker::MayReplace(OpId op, TensorId input, TensorId output) const {
   const Op& operation = subgraph_.ops[op];
   const bool pixelwise = ops::IsElementwise(operation) && in.height == out.height &&
                          in.width == out.width && in.pixel_bytes == out.pixel_bytes;
-  return (pixelwise || ops::IsReshapeLike(operation)) && in.bytes() == out.bytes() &&
+  // Where channels come first, bytes of the same number are other elements in another shape.
+  const bool reshapes = ops::IsReshapeLike(operation) && !in.channels_first;
+  return (pixelwise || reshapes) && in.bytes() == out.bytes() &&
          subgraph_.tensors[input].type == subgraph_.tensors[output].type;
 }
 

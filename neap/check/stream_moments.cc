@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "neap/ops/dependence.h"
+#include "neap/plan/stream.h"
 
 namespace neap::check {
 namespace {
@@ -29,7 +30,10 @@ class Gates {
  public:
   Gates(const Subgraph& subgraph, const std::vector<OpId>& order,
         const std::vector<TensorId>& outside)
-      : subgraph_(subgraph), order_(order), outside_(outside) {
+      : subgraph_(subgraph),
+        order_(order),
+        outside_(outside),
+        row_(plan::HasChannelsFirst(subgraph) ? 2 : 1) {
     for (const OpId id : order) readings_.push_back(ReadingsOf(subgraph.ops[id]));
   }
 
@@ -57,7 +61,8 @@ class Gates {
       const ops::Box all = ops::WholeBox(*input.shape);
       const auto need = ops::NeedOf(subgraph_, op, i, ops::WholeBox(*output.shape));
       Reading reading{tensor, need && need->box == all, false, false};
-      const bool image = output.shape->size() == 4 && (*output.shape)[1] * (*output.shape)[2] > 1;
+      const bool image =
+          output.shape->size() == 4 && (*output.shape)[row_] * (*output.shape)[row_ + 1] > 1;
       if (!image) {
         reading.each_pixel = reading.whole;
         reading.some = need && !ops::IsEmpty(need->box);
@@ -76,7 +81,7 @@ class Gates {
   template <typename Holds>
   bool EveryLine(const Op& op, std::size_t input, const graph::Shape& shape,
                  const Holds& holds) const {
-    for (const std::size_t axis : {std::size_t{1}, std::size_t{2}}) {
+    for (const std::size_t axis : {row_, row_ + 1}) {
       for (std::int64_t at = 0; at < shape[axis]; ++at) {
         ops::Box box = ops::WholeBox(shape);
         box[axis] = {at, at + 1};
@@ -90,7 +95,7 @@ class Gates {
   // A broadcast operand has one row and one column.
   bool IsEachPixel(const Op& op, std::size_t input, const graph::Shape& shape,
                    const ops::Box& all) const {
-    const bool point = all.size() == 4 && all[1].size() == 1 && all[2].size() == 1;
+    const bool point = all.size() == 4 && all[row_].size() == 1 && all[row_ + 1].size() == 1;
     return point && EveryLine(op, input, shape, [&](const ops::Box& box) { return box == all; });
   }
 
@@ -128,6 +133,7 @@ class Gates {
   const Subgraph& subgraph_;
   const std::vector<OpId>& order_;
   const std::vector<TensorId>& outside_;
+  const std::size_t row_;                       // axis of rows of images; that of columns follows
   std::vector<std::vector<Reading>> readings_;  // by position in the order
 };
 

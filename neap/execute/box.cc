@@ -29,7 +29,16 @@ bool IsWindow(const graph::Op& op) {
 bool IsPad(const graph::Op& op) { return Is(op, OpKind::kPad, OpKind::kPadv2); }
 
 // A constant beside an image must be the same at every place.
-bool VariesInSpace(const graph::Tensor& tensor) {
+bool VariesInSpace(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input) {
+  const graph::Tensor& tensor = subgraph.tensors[op.inputs[input]];
+  if (IsOnnx(op)) {
+    const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+    if (!tensor.shape || !out.shape || out.shape->size() != kRank) return true;
+    ops::Box corner = ops::WholeBox(*out.shape);
+    corner[2].end = corner[3].end = 1;
+    const auto need = ops::NeedOf(subgraph, op, input, corner);
+    return !need || need->box != ops::WholeBox(*tensor.shape);
+  }
   if (!tensor.shape || tensor.shape->empty()) return false;
   const graph::Shape& shape = *tensor.shape;
   for (std::size_t d = 0; d + 1 < shape.size(); ++d) {
@@ -38,8 +47,18 @@ bool VariesInSpace(const graph::Tensor& tensor) {
   return false;
 }
 
+bool IsOnnx(const graph::Op& op) { return ops::IsDefaultOnnxDomain(op.domain); }
+
+bool RunsOnSmallerOnnxShapes(const graph::Op& op) {
+  const bool window = Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
+                         OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
+  if (window) return IntOr(op, "ceil_mode", 0) == 0;
+  return ops::IsElementwise(op) || Is(op, OpKind::kOnnxConcat, OpKind::kOnnxSoftmax);
+}
+
 // Kernels whose part is that of smaller shapes.
 bool RunsOnSmallerShapes(const graph::Op& op) {
+  if (IsOnnx(op)) return RunsOnSmallerOnnxShapes(op);
   return IsWindow(op) || IsPad(op) || ops::IsElementwise(op) ||
          (Is(op, OpKind::kSplit) && op.outputs.size() == 1) ||
          Is(op, OpKind::kConcatenation, OpKind::kFullyConnected, OpKind::kGather,
@@ -59,31 +78,35 @@ std::size_t DataInput(const graph::Op& op) { return Is(op, OpKind::kTransposeCon
 
 Status RequireParts(const graph::Subgraph& subgraph, const graph::Op& op) {
   const bool elementwise = ops::IsElementwise(op);
-  const bool known = op.domain == "tflite" && op.outputs.size() == 1 && op.outputs[0].valid() &&
-                     (RunsOnSmallerShapes(op) || RunsWithinShapes(op));
+  const bool first = plan::HasChannelsFirst(subgraph);
+  const bool known = (first ? IsOnnx(op) : op.domain == "tflite") && op.outputs.size() == 1 &&
+                     op.outputs[0].valid() && (RunsOnSmallerShapes(op) || RunsWithinShapes(op));
   NEAP_CHECK_OK(Require(known, "has no kernel for a part of its output"));
-  for (const TensorId tensor : op.inputs) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId tensor = op.inputs[i];
     const bool varies = elementwise && tensor.valid() && subgraph.tensors[tensor].constant &&
-                        VariesInSpace(subgraph.tensors[tensor]);
+                        VariesInSpace(subgraph, op, i);
     NEAP_CHECK_OK(Require(!varies, "has a constant that is not the same at every place"));
   }
   return {};
 }
 
-graph::Shape Cut(graph::Shape shape, const ImagePart& part) {
+graph::Shape Cut(graph::Shape shape, const plan::StreamImage& image, const ImagePart& part) {
   if (shape.size() != kRank || shape[0] != 1) return shape;
-  shape[1] = part.rows.size();
-  shape[2] = part.columns.size();
+  shape[image.RowAxis()] = part.rows.size();
+  shape[image.ColumnAxis()] = part.columns.size();
   return shape;
 }
 
 // The shape of an input of which a part of a concatenation needs nothing.
-graph::Shape WithoutAny(const graph::Op& op, graph::Shape shape, const ImagePart& part) {
-  const std::int64_t axis = IntOr(op, "axis", 0);
-  const bool columns = axis == 2 || axis == -2;
+graph::Shape WithoutAny(const graph::Op& op, graph::Shape shape, const plan::StreamImage& image,
+                        const ImagePart& part) {
+  std::int64_t axis = IntOr(op, "axis", 0);
+  if (axis < 0) axis += static_cast<std::int64_t>(kRank);
+  const bool columns = axis == static_cast<std::int64_t>(image.ColumnAxis());
   if (shape.size() != kRank) return shape;
-  shape[1] = columns ? part.rows.size() : 0;
-  shape[2] = columns ? 0 : part.columns.size();
+  shape[image.RowAxis()] = columns ? part.rows.size() : 0;
+  shape[image.ColumnAxis()] = columns ? 0 : part.columns.size();
   return shape;
 }
 
@@ -101,9 +124,10 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) 
   const graph::Op& op = subgraph.ops[id];
   const graph::Shape& shape = *subgraph.tensors[op.outputs[0]].shape;
   ops::Box box = ops::WholeBox(shape);
+  const plan::StreamImage& out = images_[op.outputs[0]];
   if (shape.size() == kRank && shape[0] == 1) {
-    box[1] = {part.rows.first, part.rows.last};
-    box[2] = {part.columns.first, part.columns.last};
+    box[out.RowAxis()] = {part.rows.first, part.rows.last};
+    box[out.ColumnAxis()] = {part.columns.first, part.columns.last};
   }
   NEAP_CHECK_OK(Require(ops::ComputesPart(subgraph, op, box),
                         "is cut, and its arithmetic depends on all of its input"));
@@ -116,10 +140,14 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) 
     if (i == 0) shapes.padding = need->padding;
     if (ops::IsEmpty(need->box)) continue;
     const plan::StreamImage& image = images_[op.inputs[i]];
-    const bool whole = need->box.size() != kRank || (image.height == 1 && image.width == 1);
-    shapes.needs.back() = whole ? ImagePart{{0, image.height}, {0, image.width}}
-                                : ImagePart{{need->box[1].begin, need->box[1].end},
-                                            {need->box[2].begin, need->box[2].end}};
+    const bool whole = need->box.size() != kRank || image.height * image.width == 1;
+    if (whole) {
+      shapes.needs.back() = {{0, image.height}, {0, image.width}};
+      continue;
+    }
+    const ops::Interval& rows = need->box[image.RowAxis()];
+    const ops::Interval& columns = need->box[image.ColumnAxis()];
+    shapes.needs.back() = {{rows.begin, rows.end}, {columns.begin, columns.end}};
   }
   return shapes;
 }
@@ -153,13 +181,18 @@ Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
       prepared.inputs.emplace_back();
       if (!cut) continue;
       const graph::Shape& whole = *program_.subgraph().tensors[op.inputs[i]].shape;
-      const bool nothing = shapes.needs[i].empty() && Is(op, OpKind::kConcatenation);
-      prepared.inputs.back() = nothing ? WithoutAny(op, whole, part) : Cut(whole, shapes.needs[i]);
+      const plan::StreamImage& image = images_[op.inputs[i]];
+      const bool nothing =
+          shapes.needs[i].empty() && Is(op, OpKind::kConcatenation, OpKind::kOnnxConcat);
+      prepared.inputs.back() =
+          nothing ? WithoutAny(op, whole, image, part) : Cut(whole, image, shapes.needs[i]);
     }
-    prepared.output = Cut(*program_.subgraph().tensors[op.outputs[0]].shape, part);
+    const plan::StreamImage& out = images_[op.outputs[0]];
+    prepared.output = Cut(*program_.subgraph().tensors[op.outputs[0]].shape, out, part);
     if (shapes.padding.size() == kRank) {
-      prepared.pad = Padding{shapes.padding[1].before, shapes.padding[1].after,
-                             shapes.padding[2].before, shapes.padding[2].after};
+      const auto& rows = shapes.padding[out.RowAxis()];
+      const auto& columns = shapes.padding[out.ColumnAxis()];
+      prepared.pad = Padding{rows.before, rows.after, columns.before, columns.after};
     }
     NEAP_TRY(RunKernel kernel, program_.PreparePart(id, prepared, IsPad(op)));
     found = kernels_.emplace(std::move(key), std::move(kernel)).first;

@@ -35,7 +35,7 @@ class BoxKernels {
       : program_(program), images_(images) {}
 
   // For a part of the only output of `op`. Fails when the operator's kernel cannot compute parts:
-  // only .tflite operators can whose output at a place depends on their inputs around some place
+  // only operators can whose output at a place depends on their inputs around some place
   // (windows, element-wise operators, resampling, moves of data, padding, reductions). The kernel
   // is valid until the next call.
   Result<BoxNeed> Prepare(graph::OpId op, const ImagePart& part);

@@ -97,6 +97,39 @@ void StreamMachine::Scatter(OpId op, TensorId tensor, const ImagePart& part,
   }
 }
 
+namespace {
+
+// Exchanges the two dimensions of `rows` x `columns` elements.
+std::vector<std::byte> Transposed(std::span<const std::byte> from, std::size_t rows,
+                                  std::size_t columns, std::size_t element) {
+  std::vector<std::byte> to(from.size());
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      std::memcpy(to.data() + (c * rows + r) * element, from.data() + (r * columns + c) * element,
+                  element);
+    }
+  }
+  return to;
+}
+
+}  // namespace
+
+std::vector<std::byte> StreamMachine::ToPixels(TensorId tensor,
+                                               std::span<const std::byte> planes) const {
+  if (!IsRearranged(tensor)) return {planes.begin(), planes.end()};
+  const auto element = static_cast<std::size_t>(graph::BitsOf(subgraph_.tensors[tensor].type) / 8);
+  const auto pixel = static_cast<std::size_t>(images_[tensor].pixel_bytes);
+  return Transposed(planes, pixel / element, planes.size() / pixel, element);
+}
+
+std::vector<std::byte> StreamMachine::FromPixels(TensorId tensor,
+                                                 std::vector<std::byte> pixels) const {
+  if (!IsRearranged(tensor)) return pixels;
+  const auto element = static_cast<std::size_t>(graph::BitsOf(subgraph_.tensors[tensor].type) / 8);
+  const auto pixel = static_cast<std::size_t>(images_[tensor].pixel_bytes);
+  return Transposed(pixels, pixels.size() / pixel, pixel / element, element);
+}
+
 Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
                                   const ImagePart& part, const RunKernel* kernel) {
   const graph::Op& op = subgraph_.ops[id];
@@ -114,7 +147,7 @@ Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
       inputs.back() = program_.ConstantBytes(tensor);
       continue;
     }
-    inputs.back() = patches.emplace_back(Gather(id, tensor, needs[i]));
+    inputs.back() = patches.emplace_back(FromPixels(tensor, Gather(id, tensor, needs[i])));
     working += static_cast<std::int64_t>(inputs.back().size());
   }
   std::vector<std::vector<std::byte>> results;
@@ -135,7 +168,8 @@ Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
   }
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (!op.outputs[i].valid()) continue;
-    Scatter(id, op.outputs[i], kernel == nullptr ? WholeOf(op.outputs[i]) : part, results[i]);
+    Scatter(id, op.outputs[i], kernel == nullptr ? WholeOf(op.outputs[i]) : part,
+            ToPixels(op.outputs[i], results[i]));
   }
   if (options_.observer) {
     StepEvent event{segment_, id, {}, {}, {}};
@@ -292,7 +326,8 @@ Status StreamMachine::Feed(const StreamOp& step, const ImagePart& part) {
     if (options_.rows) {
       NEAP_CHECK_OK(options_.rows(input, y, row));
     } else {
-      std::memcpy(row.data(), inputs_[input].bytes.data() + y * row_bytes, row.size());
+      const auto pixels = ToPixels(step.fed, inputs_[input].bytes);
+      std::memcpy(row.data(), pixels.data() + y * row_bytes, row.size());
     }
     Scatter(OpId(), step.fed, {{y, y + 1}, {0, image.width}}, row);
   }

@@ -70,6 +70,12 @@ class StreamMachine {
   std::vector<std::byte> Gather(graph::OpId op, graph::TensorId tensor, const ImagePart& part);
   void Scatter(graph::OpId op, graph::TensorId tensor, const ImagePart& part,
                std::span<const std::byte> bytes);
+  // Pixel after pixel, and in the order of the tensor's dimensions.
+  std::vector<std::byte> ToPixels(graph::TensorId tensor, std::span<const std::byte> planes) const;
+  std::vector<std::byte> FromPixels(graph::TensorId tensor, std::vector<std::byte> pixels) const;
+  bool IsRearranged(graph::TensorId tensor) const {
+    return images_[tensor].IsRearranged(graph::BitsOf(subgraph_.tensors[tensor].type) / 8);
+  }
   Status RunKernelOn(graph::OpId op, const std::vector<ImagePart>& needs, const ImagePart& part,
                      const RunKernel* kernel);
   std::ptrdiff_t InputIndex(graph::TensorId tensor) const {

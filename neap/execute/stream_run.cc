@@ -31,7 +31,8 @@ Status StreamMachine::Prepare() {
   std::int64_t due = 0;
   const auto know = [&](TensorId tensor) {
     if (!tensor.valid() || program_.IsConstant(tensor) || !held_[tensor].written.empty()) return;
-    images_[tensor] = plan::ImageOf(subgraph_.tensors[tensor], program_.BytesOf(tensor));
+    images_[tensor] = plan::ImageOf(subgraph_.tensors[tensor], program_.BytesOf(tensor),
+                                    plan::HasChannelsFirst(subgraph_));
     const std::int64_t pixels = images_[tensor].height * images_[tensor].width;
     due += pixels;
     held_[tensor].bytes.assign(static_cast<std::size_t>(images_[tensor].bytes()), kPoison);
@@ -191,7 +192,7 @@ Status StreamMachine::Run() {
         const TensorId tensor = subgraph_.inputs[input];
         if (stream_.input == plan::StreamInput::kRows) continue;
         if (IsExternal(tensor) || areas_[tensor] != nullptr) {
-          Scatter(OpId(), tensor, WholeOf(tensor), inputs_[input].bytes);
+          Scatter(OpId(), tensor, WholeOf(tensor), ToPixels(tensor, inputs_[input].bytes));
         }
       }
     }
@@ -223,7 +224,7 @@ RunResult StreamMachine::Finish() {
       const auto bytes = program_.ConstantBytes(tensor);
       value.bytes.assign(bytes.begin(), bytes.end());
     } else {
-      value.bytes = Gather(OpId(), tensor, WholeOf(tensor));
+      value.bytes = FromPixels(tensor, Gather(OpId(), tensor, WholeOf(tensor)));
     }
     result_.outputs.push_back(std::move(value));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "neap/ops/macs.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::plan {
 std::string_view NameOf(StreamInput input) {
@@ -18,30 +19,38 @@ std::string_view NameOf(StreamInput input) {
   return "";
 }
 
-StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes) {
+bool HasChannelsFirst(const graph::Subgraph& subgraph) {
+  // A file has operators of one format.
+  return !subgraph.ops.empty() && ops::IsOnnxDialect(subgraph.ops[graph::OpId(0)].domain);
+}
+
+StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channels_first) {
   constexpr std::size_t kRank = 4;
-  const StreamImage whole{1, 1, bytes};
+  const StreamImage whole{1, 1, bytes, channels_first};
   if (!tensor.shape || tensor.shape->size() != kRank) return whole;
   const graph::Shape& shape = *tensor.shape;
   if (shape[0] != 1 || shape[1] < 1 || shape[2] < 1 || shape[3] < 1) return whole;
-  const StreamImage image{shape[1], shape[2], bytes / shape[1] / shape[2]};
+  const std::size_t row = channels_first ? 2 : 1;
+  const StreamImage image{shape[row], shape[row + 1], bytes / shape[row] / shape[row + 1],
+                          channels_first};
   return image.pixel_bytes > 0 && image.bytes() == bytes ? image : whole;
 }
 
-StreamImage ImageOf(const graph::Tensor& tensor) {
-  return ImageOf(tensor, graph::TensorBytes(tensor).value_or(0));
+StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first) {
+  return ImageOf(tensor, graph::TensorBytes(tensor).value_or(0), channels_first);
 }
 
 std::int64_t BytesOf(const graph::Subgraph& subgraph, const StreamArea& area) {
   std::int64_t pixels = 0;
   for (const StreamRing& ring : area.rings) pixels += ring.pixels;
-  return pixels * ImageOf(subgraph.tensors[area.tensor]).pixel_bytes;
+  return pixels * ImageOf(subgraph.tensors[area.tensor], HasChannelsFirst(subgraph)).pixel_bytes;
 }
 
 std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamSegment& segment) {
   std::int64_t height = 0;
+  const bool first = HasChannelsFirst(subgraph);
   for (const StreamArea& area : segment.areas) {
-    const std::int64_t pixel = ImageOf(subgraph.tensors[area.tensor]).pixel_bytes;
+    const std::int64_t pixel = ImageOf(subgraph.tensors[area.tensor], first).pixel_bytes;
     for (const StreamRing& ring : area.rings) {
       height = std::max(height, ring.offset + ring.pixels * pixel);
     }
@@ -58,7 +67,7 @@ std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const graph::Op& op) {
   const graph::Tensor& output = subgraph.tensors[op.outputs[0]];
   const auto bytes = graph::TensorBytes(output);
   if (!bytes) return 0;
-  const StreamImage image = ImageOf(output, *bytes);
+  const StreamImage image = ImageOf(output, *bytes, HasChannelsFirst(subgraph));
   constexpr std::int64_t kMax = std::int64_t{1} << 40;
   return std::min(ops::MultiplyAccumulates(subgraph, op) / (image.height * image.width), kMax);
 }

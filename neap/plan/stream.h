@@ -5,9 +5,10 @@
 // computes in every block, and the address of every pixel. Neither the executor nor the checker
 // needs to know how the boxes were chosen.
 //
-// An image is a tensor of four dimensions with batch 1 (1, height, width, channels); any other
-// tensor is an image of one pixel that contains all its bytes. A pixel is all channels at one
-// place.
+// An image is a tensor of four dimensions with batch 1: (1, height, width, channels), in a subgraph
+// of ONNX (1, channels, height, width). Any other tensor is an image of one pixel that contains all
+// its bytes. A pixel is all channels at one place, and stored as such whatever the order of the
+// dimensions: the caller of a streamed plan of ONNX writes inputs and reads outputs in that order.
 //
 // Blocks. A segment has row steps and column steps; for each row step, for each column step, the
 // operators of the segment run in their order, each on the box rows[row step] x columns[column
@@ -110,12 +111,23 @@ struct StreamImage {
   std::int64_t height = 1;
   std::int64_t width = 1;
   std::int64_t pixel_bytes = 0;
+  bool channels_first = false;  // in the tensor's dimensions
   std::int64_t bytes() const { return height * width * pixel_bytes; }
+  // Dimensions of the tensor, where it has four.
+  std::size_t RowAxis() const { return channels_first ? 2 : 1; }
+  std::size_t ColumnAxis() const { return channels_first ? 3 : 2; }
+  // Whether a pixel's bytes are apart in the order of the dimensions.
+  bool IsRearranged(std::int64_t element_bytes) const {
+    return channels_first && height * width > 1 && pixel_bytes > element_bytes;
+  }
 };
+// Whether the images of a subgraph have their channels first: its operators are those of ONNX.
+// O(1).
+bool HasChannelsFirst(const graph::Subgraph& subgraph);
 // `bytes` is of the whole tensor.
-StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes);
+StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channels_first = false);
 // Of a tensor without a known size: no bytes.
-StreamImage ImageOf(const graph::Tensor& tensor);
+StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first = false);
 
 // The bytes of the arena that a tensor has during a segment, in all of its rings; the end of the
 // highest byte that the segment uses. `subgraph`: that of the plan.

@@ -52,7 +52,11 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
     const std::int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
     const bool same = automatic.starts_with("SAME");
     std::int64_t end = pads[rank + i];
-    if (automatic == "NOTSET" || automatic.empty()) {
+    if (input.part_padding && rank == 2) {
+      const Padding& part = *input.part_padding;
+      w.pad[d] = i == 0 ? part.top : part.left;
+      end = i == 0 ? part.bottom : part.right;
+    } else if (automatic == "NOTSET" || automatic.empty()) {
       w.pad[d] = pads[i];
     } else if (same) {
       const std::int64_t missing =
@@ -65,8 +69,9 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
     if (pad_end != nullptr) (*pad_end)[d] = end;
     const std::int64_t room = w.input[d] + w.pad[d] + end - reach;
     const std::int64_t places = room < 0 ? 0 : room / w.stride[d] + 1;
-    NEAP_CHECK_OK(Require(same || w.output[d] == places || w.output[d] == places + 1,
-                          "the size of its output does not match window and strides"));
+    NEAP_CHECK_OK(
+        Require((same && !input.part_padding) || w.output[d] == places || w.output[d] == places + 1,
+                "the size of its output does not match window and strides"));
   }
   return w;
 }

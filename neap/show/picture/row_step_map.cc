@@ -58,6 +58,7 @@ class RowStepMapMaker {
         stream_(*entry.stream),
         segment_(entry.stream->segments[index]),
         index_(index),
+        channels_first_(plan::HasChannelsFirst(subgraph_)),
         rows_(static_cast<std::int32_t>(segment_.ops[0].rows.size())),
         columns_(static_cast<std::int32_t>(segment_.ops[0].columns.size())) {
     result_.arena_bytes = entry.arena_bytes;
@@ -100,7 +101,7 @@ class RowStepMapMaker {
     for (const plan::StreamArea& area : segment_.areas) {
       Held& held = held_[area.tensor];
       held.area = &area;
-      held.image = plan::ImageOf(subgraph_.tensors[area.tensor]);
+      held.image = plan::ImageOf(subgraph_.tensors[area.tensor], channels_first_);
       held.wanted = IsWantedLater(area.tensor);
       const auto pixels = held.image.height * held.image.width;
       held.now.resize(static_cast<std::size_t>(pixels));
@@ -149,17 +150,20 @@ class RowStepMapMaker {
   Box NeedOf(const graph::Op& op, std::size_t input, const Box& box) const {
     constexpr std::size_t kRank = 4;
     const graph::Tensor& out = subgraph_.tensors[op.outputs[0]];
-    const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[op.inputs[input]]);
+    const plan::StreamImage image =
+        plan::ImageOf(subgraph_.tensors[op.inputs[input]], channels_first_);
     Box all{{0, image.height}, {0, image.width}};
     ops::Box wanted = ops::WholeBox(*out.shape);
     if (wanted.size() == kRank && (*out.shape)[0] == 1) {
-      wanted[1] = {box.rows.first, box.rows.last};
-      wanted[2] = {box.columns.first, box.columns.last};
+      wanted[image.RowAxis()] = {box.rows.first, box.rows.last};
+      wanted[image.ColumnAxis()] = {box.columns.first, box.columns.last};
     }
     const auto need = ops::NeedOf(subgraph_, op, input, wanted);
     if (!need || need->box.size() != kRank || image.height * image.width == 1) return all;
     if (ops::IsEmpty(need->box)) return {};
-    return {{need->box[1].begin, need->box[1].end}, {need->box[2].begin, need->box[2].end}};
+    const ops::Interval& rows = need->box[image.RowAxis()];
+    const ops::Interval& columns = need->box[image.ColumnAxis()];
+    return {{rows.begin, rows.end}, {columns.begin, columns.end}};
   }
 
   void AddToSums(const graph::Op& op, const Box& box, std::int32_t block) {
@@ -317,6 +321,7 @@ class RowStepMapMaker {
   const plan::Stream& stream_;
   const plan::StreamSegment& segment_;
   std::size_t index_;
+  bool channels_first_;
   std::int32_t rows_;
   std::int32_t columns_;
   std::int32_t peak_ = 0;  // the block with the most bytes

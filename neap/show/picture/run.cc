@@ -121,8 +121,9 @@ class Maker {
     run_.row_step_maps = RowStepMapsOf(graph_, entry_, kMaxRowStepMaps);
   }
 
-  static std::int64_t PixelBytes(const graph::Tensor& tensor) {
-    return plan::ImageOf(tensor, graph::TensorBytes(tensor).value_or(0)).pixel_bytes;
+  std::int64_t PixelBytes(const graph::Tensor& tensor) const {
+    const bool channels_first = plan::HasChannelsFirst(graph_.subgraphs[entry_.subgraph]);
+    return plan::ImageOf(tensor, channels_first).pixel_bytes;
   }
 
   void AddSteps() {

@@ -25,6 +25,8 @@ using ops::OpKind;
 
 constexpr std::size_t kRank = 4;
 
+bool IsOnnx(const Op& op) { return ops::IsDefaultOnnxDomain(op.domain); }
+
 const graph::Shape* ImageShape(const Subgraph& subgraph, TensorId id) {
   if (!id.valid() || !subgraph.tensors[id].shape) return nullptr;
   const graph::Shape& shape = *subgraph.tensors[id].shape;
@@ -96,7 +98,16 @@ std::optional<Maps> MeanMaps(const Subgraph& subgraph, const Op& op, const graph
 }
 
 // A constant beside an image must be the same at every place.
-bool VariesInSpace(const graph::Tensor& tensor) {
+bool VariesInSpace(const Subgraph& subgraph, const Op& op, std::size_t input) {
+  const graph::Tensor& tensor = subgraph.tensors[op.inputs[input]];
+  if (IsOnnx(op)) {
+    const graph::Shape* out = ImageShape(subgraph, op.outputs[0]);
+    if (out == nullptr || !tensor.shape) return true;
+    ops::Box corner = ops::WholeBox(*out);
+    corner[2].end = corner[3].end = 1;
+    const auto need = ops::NeedOf(subgraph, op, input, corner);
+    return !need || need->box != ops::WholeBox(*tensor.shape);
+  }
   if (!tensor.shape) return true;
   const graph::Shape& shape = *tensor.shape;
   for (std::size_t d = 0; d + 1 < shape.size(); ++d) {
@@ -154,6 +165,13 @@ std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::si
 
 // Operators that are cut along rows and columns as their dependence maps state.
 bool IsListed(const Op& op) {
+  if (IsOnnx(op)) {
+    const bool window =
+        Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
+           OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
+    if (window) return ops::IntegerAttribute(op, "ceil_mode", 0) == 0;
+    return ops::IsElementwise(op) || Is(op, OpKind::kOnnxConcat, OpKind::kOnnxSoftmax);
+  }
   return Is(op, OpKind::kConcatenation, OpKind::kDepthToSpace, OpKind::kFullyConnected,
             OpKind::kGather, OpKind::kL2Normalization, OpKind::kLocalResponseNormalization,
             OpKind::kLogSoftmax, OpKind::kMean, OpKind::kMirrorPad, OpKind::kReduceMax,
@@ -168,8 +186,9 @@ bool IsEmittedInBoxes(const Op& op) {
 }
 
 std::optional<Maps> ListedMaps(const Subgraph& subgraph, const Op& op, std::size_t input) {
-  const auto rows = ListedMap(subgraph, op, input, 1);
-  const auto columns = rows ? ListedMap(subgraph, op, input, 2) : std::nullopt;
+  const std::size_t axis = IsOnnx(op) ? 2 : 1;
+  const auto rows = ListedMap(subgraph, op, input, axis);
+  const auto columns = rows ? ListedMap(subgraph, op, input, axis + 1) : std::nullopt;
   if (!columns) return std::nullopt;
   return Maps{*rows, *columns};
 }
@@ -182,6 +201,7 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
   // Every plan is checked and executed by dependence maps; shapes that contradict an operator have
   // none.
   if (!ops::NeedOf(subgraph, op, input, ops::WholeBox(*out))) return std::nullopt;
+  if (IsOnnx(op)) return IsListed(op) ? ListedMaps(subgraph, op, input) : std::nullopt;
   if (Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d, OpKind::kMaxPool2d,
          OpKind::kAveragePool2d)) {
     const auto window = ops::WindowOf(subgraph, op);
@@ -208,6 +228,9 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
 }
 
 Work WorkOf(const Subgraph& subgraph, const Op& op) {
+  if (Is(op, OpKind::kOnnxConv, OpKind::kOnnxConvInteger, OpKind::kOnnxQLinearConv)) {
+    return ops::IntegerAttribute(op, "group", 1) > 1 ? Work::kDepthwise : Work::kWindow;
+  }
   if (Is(op, OpKind::kDepthwiseConv2d)) return Work::kDepthwise;
   if (Is(op, OpKind::kFullyConnected)) return Work::kProduct;
   if (!Is(op, OpKind::kConv2d)) return Work::kElements;
@@ -237,7 +260,10 @@ std::optional<AxisMap> Join(const AxisMap& a, const AxisMap& b, std::int64_t in,
 class Maker {
  public:
   Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits)
-      : subgraph_(graph.subgraphs[subgraph]), emits_(emits), index_(subgraph_.tensors.size(), -1) {}
+      : subgraph_(graph.subgraphs[subgraph]),
+        channels_first_(plan::HasChannelsFirst(subgraph_)),
+        emits_(emits),
+        index_(subgraph_.tensors.size(), -1) {}
 
   Result<Network> Make(const std::vector<graph::OpId>& order) {
     if (!subgraph_.control_edges.empty()) return Fail(Refuse("it has control edges").error());
@@ -277,7 +303,7 @@ class Maker {
     Image image;
     image.tensor = tensor;
     image.type = value.type;
-    image.shape = plan::ImageOf(value, bytes);
+    image.shape = plan::ImageOf(value, bytes, channels_first_);
     network_.images.push_back(std::move(image));
     return index_[tensor];
   }
@@ -302,11 +328,12 @@ class Maker {
     node.op = id;
     node.work = WorkOf(subgraph_, op);
     node.macs_per_pixel = plan::MacsOfPixel(subgraph_, op);
-    node.whole_in_place = ops::IsElementwise(op) || ops::IsReshapeLike(op);
+    node.whole_in_place = ops::IsElementwise(op) || (ops::IsReshapeLike(op) && !channels_first_);
     node.sums = ops::IsMeanOfPlaces(subgraph_, op);
     if (node.sums) node.sum_bytes = ops::SumBytesOf(subgraph_, op);
     node.by_channel = Is(op, OpKind::kDepthwiseConv2d) && ops::IsByChannel(subgraph_, op);
-    node.streams = op.domain == "tflite" && op.outputs.size() == 1 &&
+    node.streams = (channels_first_ ? IsOnnx(op) : op.domain == "tflite") &&
+                   op.outputs.size() == 1 &&
                    (node.sums || ImageShape(subgraph_, op.outputs[0]) != nullptr) &&
                    !ops::IsHybrid(subgraph_, op);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -342,7 +369,7 @@ class Maker {
     const TensorId tensor = op.inputs[input];
     NEAP_TRY(const int image, ReadImageOf(tensor));
     if (image < 0) {
-      const bool varies = ops::IsElementwise(op) && VariesInSpace(subgraph_.tensors[tensor]);
+      const bool varies = ops::IsElementwise(op) && VariesInSpace(subgraph_, op, input);
       node->streams = node->streams && !varies;
       return {};
     }
@@ -360,7 +387,7 @@ class Maker {
     for (Read& other : node->reads) {
       if (other.image != image) continue;
       const plan::StreamImage& from = network_.image(image).shape;
-      const plan::StreamImage to = plan::ImageOf(subgraph_.tensors[op.outputs[0]]);
+      const plan::StreamImage to = plan::ImageOf(subgraph_.tensors[op.outputs[0]], channels_first_);
       const auto rows = Join(other.rows, read.rows, from.height, to.height);
       const auto columns = Join(other.columns, read.columns, from.width, to.width);
       if (!rows || !columns) {
@@ -391,6 +418,7 @@ class Maker {
   }
 
   const Subgraph& subgraph_;
+  bool channels_first_;
   bool emits_;
   IdVector<TensorId, int> index_;
   Network network_;

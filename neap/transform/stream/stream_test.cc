@@ -35,6 +35,7 @@ using test::FileOrder;
 using test::PlanOf;
 using test::RandomNetwork;
 using test::RandomNetworkOfMoves;
+using test::RandomOnnxNetwork;
 using test::Squeeze;
 using testing::IsEmpty;
 
@@ -61,7 +62,7 @@ bool ComputesOnce(const graph::Graph& graph, const plan::Stream& stream) {
   return std::all_of(pixels.begin(), pixels.end(), [&](const auto& of_op) {
     const graph::Subgraph& main = graph.subgraphs[kMain];
     const graph::Tensor& output = main.tensors[main.ops[of_op.first].outputs[0]];
-    const auto image = plan::ImageOf(output, graph::TensorBytes(output).value_or(0));
+    const auto image = plan::ImageOf(output, plan::HasChannelsFirst(main));
     return of_op.second <= image.height * image.width;
   });
 }
@@ -166,6 +167,37 @@ TEST(Stream, MovesAndResamplingAreExact) {
        {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "TRANSPOSE_CONV", "SPACE_TO_DEPTH",
         "DEPTH_TO_SPACE", "SLICE", "STRIDED_SLICE", "MIRROR_PAD", "GATHER", "SOFTMAX"}) {
     EXPECT_GT(inside[type], rounds / 40) << type;
+  }
+}
+
+// Images whose channels come first are stored pixel by pixel all the same.
+TEST(Stream, OnnxNetworksAreExact) {
+  Random random(10);
+  const int rounds = Cases(300);
+  std::map<std::string, int> inside;  // by type: in segments of several operators
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    Case drawn = RandomCase(&random);
+    drawn.graph = RandomOnnxNetwork(&random, static_cast<int>(random.Between(2, 12)));
+    if (random.Below(3) == 0) drawn.options.search.input = StreamInput::kRows;
+    ASSERT_TRUE(graph::Verify(drawn.graph));
+    const auto planned = PlanStream(drawn.graph, kMain, FileOrder(drawn.graph), drawn.options);
+    if (!planned && drawn.options.search.input == StreamInput::kRows) continue;
+    ASSERT_TRUE(planned) << planned.error().ToString();
+    for (const Candidate& candidate : planned->front) {
+      ExpectExact(drawn.graph, candidate, static_cast<std::uint64_t>(n));
+      for (const plan::StreamSegment& segment : candidate.stream.segments) {
+        if (segment.ops.size() < 2) continue;
+        for (const plan::StreamOp& op : segment.ops) {
+          if (op.op.valid()) ++inside[drawn.graph.subgraphs[kMain].ops[op.op].type];
+        }
+      }
+    }
+    if (HasFailure()) return;
+  }
+  for (const char* const type : {"Conv", "MaxPool", "AveragePool", "Add", "Concat", "Relu", "Mul",
+                                 "BatchNormalization", "Softmax"}) {
+    EXPECT_GT(inside[type], rounds / 20) << type;
   }
 }
 
@@ -348,8 +380,9 @@ TEST(Stream, CheckerFindsWhatRunsFind) {
   for (int n = 0; n < rounds; ++n) {
     SCOPED_TRACE("mutant " + std::to_string(n));
     const int operators = static_cast<int>(random.Between(2, 8));
-    const graph::Graph graph =
-        n % 3 == 2 ? RandomNetworkOfMoves(&random, operators) : RandomNetwork(&random, operators);
+    const graph::Graph graph = n % 4 == 2   ? RandomNetworkOfMoves(&random, operators)
+                               : n % 4 == 3 ? RandomOnnxNetwork(&random, operators)
+                                            : RandomNetwork(&random, operators);
     const auto planned = PlanStream(graph, kMain, FileOrder(graph), {});
     ASSERT_TRUE(planned);
     plan::EntryPlan entry = EntryOf(graph, kMain, planned->front[0]);

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random networks of ONNX, whose images have their channels first.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testing/execute.h"
+#include "testing/streams.h"
+
+namespace neap::stream::test {
+namespace {
+
+using graph::Attribute;
+using graph::ElementType;
+using graph::TensorId;
+using Attributes = std::map<std::string, Attribute>;
+using Integers = std::vector<std::int64_t>;
+
+struct Plane {
+  TensorId id;
+  std::int64_t channels = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
+class OnnxMaker {
+ public:
+  explicit OnnxMaker(Random* random) : random_(*random) {}
+
+  graph::Graph Make(int operators) {
+    const Plane input = {{}, random_.Between(1, 4), random_.Between(3, 14), random_.Between(3, 14)};
+    open_.push_back({maker_.Input(ElementType::kFloat32, ShapeOf(input)), input.channels,
+                     input.height, input.width});
+    for (int i = 0; i < operators; ++i) AddOperator();
+    std::vector<TensorId> read;
+    for (const graph::Op& op : maker_.Main().ops) {
+      read.insert(read.end(), op.inputs.begin(), op.inputs.end());
+    }
+    for (const Plane& plane : open_) {
+      if (std::find(read.begin(), read.end(), plane.id) == read.end()) maker_.Output(plane.id);
+    }
+    return maker_.graph();
+  }
+
+ private:
+  static graph::Shape ShapeOf(const Plane& plane) {
+    return {1, plane.channels, plane.height, plane.width};
+  }
+  Plane New(std::int64_t channels, std::int64_t height, std::int64_t width) {
+    return {maker_.Floats({1, channels, height, width}), channels, height, width};
+  }
+  TensorId Values(const graph::Shape& shape) {
+    std::int64_t count = 1;
+    for (const std::int64_t d : shape) count *= d;
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < count; ++i) {
+      values.push_back(static_cast<float>(random_.Unit() - 0.4));
+    }
+    return maker_.Constant(ElementType::kFloat32, shape, values);
+  }
+  void Add(const std::string& type, std::vector<TensorId> inputs, const Plane& out,
+           Attributes attributes = {}) {
+    const graph::OpId id = maker_.Op("", type, std::move(inputs), {out.id}, std::move(attributes));
+    maker_.Main().ops[id].version = 13;
+    open_.push_back(out);
+  }
+
+  const Plane& Pick() {
+    return random_.Below(4) == 0 ? open_[random_.Below(open_.size())] : open_.back();
+  }
+
+  void AddOperator() {
+    const Plane in = Pick();
+    switch (random_.Below(9)) {
+      case 0:
+      case 1:
+      case 2:
+        return AddWindow(in, "Conv");
+      case 3:
+        return AddWindow(in, "MaxPool");
+      case 4:
+        return AddWindow(in, "AveragePool");
+      case 5:
+        return Join(in);
+      case 6:
+        return Add("Relu", {in.id}, New(in.channels, in.height, in.width));
+      case 7:
+        return AddByChannel(in);
+      default:
+        return Add("Softmax", {in.id}, New(in.channels, in.height, in.width),
+                   {{"axis", std::int64_t{1}}});
+    }
+  }
+
+  struct Slide {
+    std::int64_t kernel, stride, dilation, before, after;
+    std::int64_t Places(std::int64_t in) const {
+      const std::int64_t room = in + before + after - (kernel - 1) * dilation - 1;
+      return room < 0 ? 0 : room / stride + 1;
+    }
+  };
+  Slide RandomSlide(bool dilates) {
+    const std::int64_t kernel = random_.Between(1, 4);
+    const std::int64_t stride = random_.Below(3) == 0 ? random_.Between(1, 3) : 1;
+    const std::int64_t dilation = dilates && random_.Below(6) == 0 ? 2 : 1;
+    return {kernel, stride, dilation, random_.Between(0, kernel - 1),
+            random_.Between(0, kernel - 1)};
+  }
+
+  void AddWindow(const Plane& in, const std::string& type) {
+    const bool conv = type == "Conv";
+    Slide rows{};
+    Slide columns{};
+    do {
+      rows = RandomSlide(conv);
+      columns = RandomSlide(conv);
+    } while (rows.Places(in.height) < 1 || columns.Places(in.width) < 1);
+    const std::int64_t groups = conv && random_.Below(3) == 0 ? in.channels : 1;
+    const std::int64_t channels =
+        conv ? groups * random_.Between(1, groups > 1 ? 2 : 5) : in.channels;
+    Attributes attributes = {
+        {"kernel_shape", Integers{rows.kernel, columns.kernel}},
+        {"strides", Integers{rows.stride, columns.stride}},
+        {"pads", Integers{rows.before, columns.before, rows.after, columns.after}}};
+    if (conv) {
+      attributes["dilations"] = Integers{rows.dilation, columns.dilation};
+      attributes["group"] = groups;
+    } else if (type == "AveragePool") {
+      attributes["count_include_pad"] = std::int64_t{random_.Below(2) == 0};
+    }
+    std::vector<TensorId> inputs = {in.id};
+    if (conv) {
+      inputs.push_back(Values({channels, in.channels / groups, rows.kernel, columns.kernel}));
+      inputs.push_back(Values({channels}));
+    }
+    Add(type, std::move(inputs), New(channels, rows.Places(in.height), columns.Places(in.width)),
+        std::move(attributes));
+  }
+
+  // A sum with, or channels beside, or rows below another plane.
+  void Join(const Plane& in) {
+    for (const Plane& other : open_) {
+      if (other.id == in.id || other.height != in.height || other.width != in.width) continue;
+      if (other.channels == in.channels && random_.Below(2) == 0) {
+        return Add("Add", {in.id, other.id}, New(in.channels, in.height, in.width));
+      }
+      return Add("Concat", {in.id, other.id},
+                 New(in.channels + other.channels, in.height, in.width),
+                 {{"axis", std::int64_t{1}}});
+    }
+    const std::int64_t axis = random_.Between(2, 3);
+    Add("Concat", {in.id, in.id},
+        New(in.channels, axis == 2 ? 2 * in.height : in.height,
+            axis == 3 ? 2 * in.width : in.width),
+        {{"axis", axis}});
+  }
+
+  void AddByChannel(const Plane& in) {
+    if (random_.Below(2) == 0) {
+      return Add("Mul", {in.id, Values({1, in.channels, 1, 1})},
+                 New(in.channels, in.height, in.width));
+    }
+    const std::vector<float> spread(static_cast<std::size_t>(in.channels), 0.7F);
+    Add("BatchNormalization",
+        {in.id, Values({in.channels}), Values({in.channels}), Values({in.channels}),
+         maker_.Constant(ElementType::kFloat32, {in.channels}, spread)},
+        New(in.channels, in.height, in.width));
+  }
+
+  Random& random_;
+  execute::GraphMaker maker_;
+  std::vector<Plane> open_;
+};
+
+}  // namespace
+
+graph::Graph RandomOnnxNetwork(Random* random, int operators) {
+  return OnnxMaker(random).Make(operators);
+}
+
+}  // namespace neap::stream::test
