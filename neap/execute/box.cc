@@ -53,7 +53,8 @@ bool RunsOnSmallerOnnxShapes(const graph::Op& op) {
   const bool window = Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
                          OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
   if (window) return IntOr(op, "ceil_mode", 0) == 0;
-  return ops::IsElementwise(op) || Is(op, OpKind::kOnnxConcat, OpKind::kOnnxSoftmax);
+  return ops::IsElementwise(op) ||
+         Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax, OpKind::kOnnxSoftmax);
 }
 
 // Kernels whose part is that of smaller shapes.

@@ -249,6 +249,7 @@ class Assembler {
     }
     // The highest segment may have been laid out lower than the search did.
     result_.arena_bytes = touched;
+    result_.stream.cycles += ConversionCycles(network_);
     result_.stream.input = input_;
     result_.stream.layerwise_macs = network_.macs;
     result_.stream.layerwise_cycles = network_.cycles;

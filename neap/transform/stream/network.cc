@@ -140,9 +140,9 @@ AxisMap MapOfList(std::vector<plan::StreamRange> needs, std::int64_t in) {
 }
 
 // The map of one axis as the dependence map has it, index by index; nullopt: it has none, or every
-// index needs all of an input.
+// index needs all of an input where that is not permitted.
 std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::size_t input,
-                                 std::size_t axis) {
+                                 std::size_t axis, bool may_need_all) {
   const std::int64_t in = (*subgraph.tensors[op.inputs[input]].shape)[axis];
   const graph::Shape& out = *subgraph.tensors[op.outputs[0]].shape;
   std::vector<plan::StreamRange> needs;
@@ -159,7 +159,7 @@ std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::si
   }
   if (same) return AxisMap{};
   if (all && in == 1) return AxisMap{0, 0, 1};
-  if (all && out[axis] > 1) return std::nullopt;
+  if (all && out[axis] > 1 && !may_need_all) return std::nullopt;
   return MapOfList(std::move(needs), in);
 }
 
@@ -170,7 +170,8 @@ bool IsListed(const Op& op) {
         Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
            OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
     if (window) return ops::IntegerAttribute(op, "ceil_mode", 0) == 0;
-    return ops::IsElementwise(op) || Is(op, OpKind::kOnnxConcat, OpKind::kOnnxSoftmax);
+    return ops::IsElementwise(op) ||
+           Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax, OpKind::kOnnxSoftmax);
   }
   return Is(op, OpKind::kConcatenation, OpKind::kDepthToSpace, OpKind::kFullyConnected,
             OpKind::kGather, OpKind::kL2Normalization, OpKind::kLocalResponseNormalization,
@@ -187,9 +188,12 @@ bool IsEmittedInBoxes(const Op& op) {
 
 std::optional<Maps> ListedMaps(const Subgraph& subgraph, const Op& op, std::size_t input) {
   const std::size_t axis = IsOnnx(op) ? 2 : 1;
-  const auto rows = ListedMap(subgraph, op, input, axis);
-  const auto columns = rows ? ListedMap(subgraph, op, input, axis + 1) : std::nullopt;
+  const auto rows = ListedMap(subgraph, op, input, axis, false);
+  const auto columns = rows ? ListedMap(subgraph, op, input, axis + 1, true) : std::nullopt;
   if (!columns) return std::nullopt;
+  // Arithmetic that depends on all of an axis is not cut along it.
+  const bool mixes = ops::Has(op, ops::trait::kNormalises) || Is(op, OpKind::kFullyConnected);
+  if (mixes && (rows->listed || columns->listed)) return std::nullopt;
   return Maps{*rows, *columns};
 }
 
@@ -480,6 +484,19 @@ std::int64_t CyclesOf(const Network& network, const Node& node, std::int64_t pix
       break;
   }
   return pixels * network.image(node.outputs[0]).shape.pixel_bytes * 4;
+}
+
+std::int64_t ConversionCycles(const Network& network) {
+  constexpr std::int64_t kCyclesPerElement = 4;
+  std::int64_t cycles = 0;
+  for (const Image& image : network.images) {
+    const std::int64_t element = std::max(graph::BitsOf(image.type) / 8, 1);
+    if (!image.shape.IsRearranged(element)) continue;
+    const std::int64_t each = image.shape.bytes() / element * kCyclesPerElement;
+    if (image.is_input) cycles += each;
+    if (image.is_output) cycles += each;
+  }
+  return cycles;
 }
 
 std::int64_t ChannelCycles(const Network& network, const Node& node) {

@@ -105,6 +105,9 @@ std::int64_t PixelsOf(const Network& network, const Node& node);
 std::int64_t CyclesOf(const Network& network, const Node& node, std::int64_t pixels);
 // Of the copies of channels, and a call for each, beside that (Node::by_channel).
 std::int64_t ChannelCycles(const Network& network, const Node& node);
+// Of the exchange of dimensions that brings an input of the model, or an output, from and into the
+// form that the caller has (StreamImage::IsRearranged).
+std::int64_t ConversionCycles(const Network& network);
 // Of one call of a kernel, and of copying bytes.
 inline constexpr std::int64_t kCyclesPerCall = 150;
 inline constexpr std::int64_t kCopyBytesPerCycle = 4;
