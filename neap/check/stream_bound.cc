@@ -362,7 +362,7 @@ class StreamBound {
     std::vector<ChainLink> links;
     const RowMap* map = nullptr;  // to the next one
     for (TensorId at = end; at.valid();) {
-      const auto image = ImageOf4(subgraph_.tensors[at]);
+      const auto image = ImageOf4(subgraph_.tensors[at], plan::HasChannelsFirst(subgraph_) ? 2 : 1);
       if (!image) break;
       const bool input = Contains(subgraph_.inputs, at);
       ChainLink link;

@@ -21,6 +21,8 @@ using ops::OpKind;
 
 constexpr std::size_t kRank = 4;
 
+bool IsOnnx(const graph::Op& op) { return ops::IsDefaultOnnxDomain(op.domain); }
+
 bool IsWindow(const graph::Op& op) {
   return Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d, OpKind::kMaxPool2d,
             OpKind::kAveragePool2d);
@@ -46,8 +48,6 @@ bool VariesInSpace(const graph::Subgraph& subgraph, const graph::Op& op, std::si
   }
   return false;
 }
-
-bool IsOnnx(const graph::Op& op) { return ops::IsDefaultOnnxDomain(op.domain); }
 
 bool RunsOnSmallerOnnxShapes(const graph::Op& op) {
   const bool window = Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
