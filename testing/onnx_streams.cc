@@ -75,7 +75,9 @@ class OnnxMaker {
 
   void AddOperator() {
     const Plane in = Pick();
-    switch (random_.Below(9)) {
+    switch (random_.Below(10)) {
+      case 9:
+        return AddAttention(in);
       case 0:
       case 1:
       case 2:
@@ -157,6 +159,22 @@ class OnnxMaker {
         New(in.channels, axis == 2 ? 2 * in.height : in.height,
             axis == 3 ? 2 * in.width : in.width),
         {{"axis", axis}});
+  }
+
+  // Rows of scores, normalised, times rows of values: those of another plane, or constants.
+  void AddAttention(const Plane& in) {
+    const std::int64_t keys = random_.Between(1, 6);
+    const Plane scores = New(in.channels, in.height, keys);
+    Add("MatMul", {in.id, Values({in.width, keys})}, scores);
+    const Plane weights = New(in.channels, in.height, keys);
+    Add("Softmax", {scores.id}, weights, {{"axis", std::int64_t{-1}}});
+    for (const Plane& other : open_) {
+      if (other.channels == in.channels && other.height == keys) {
+        return Add("MatMul", {weights.id, other.id}, New(in.channels, in.height, other.width));
+      }
+    }
+    const std::int64_t width = random_.Between(1, 6);
+    Add("MatMul", {weights.id, Values({keys, width})}, New(in.channels, in.height, width));
   }
 
   void AddByChannel(const Plane& in) {

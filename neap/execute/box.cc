@@ -54,7 +54,9 @@ bool RunsOnSmallerOnnxShapes(const graph::Op& op) {
                          OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
   if (window) return IntOr(op, "ceil_mode", 0) == 0;
   return ops::IsElementwise(op) ||
-         Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax, OpKind::kOnnxSoftmax);
+
+         Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
+            OpKind::kOnnxSoftmax);
 }
 
 // Kernels whose part is that of smaller shapes.
@@ -62,9 +64,10 @@ bool RunsOnSmallerShapes(const graph::Op& op) {
   if (IsOnnx(op)) return RunsOnSmallerOnnxShapes(op);
   return IsWindow(op) || IsPad(op) || ops::IsElementwise(op) ||
          (Is(op, OpKind::kSplit) && op.outputs.size() == 1) ||
-         Is(op, OpKind::kConcatenation, OpKind::kFullyConnected, OpKind::kGather,
-            OpKind::kL2Normalization, OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax,
-            OpKind::kMean, OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kSoftmax, OpKind::kSum);
+         Is(op, OpKind::kBatchMatmul, OpKind::kConcatenation, OpKind::kFullyConnected,
+            OpKind::kGather, OpKind::kL2Normalization, OpKind::kLocalResponseNormalization,
+            OpKind::kLogSoftmax, OpKind::kMean, OpKind::kReduceMax, OpKind::kReduceMin,
+            OpKind::kSoftmax, OpKind::kSum);
 }
 
 // Kernels that place their elements by the size of the whole.

@@ -74,13 +74,18 @@ class AxisPlanner {
       for (const Edge& edge : tensor.readers) {
         const std::int64_t reader = demand_[static_cast<std::size_t>(edge.lane)];
         if (reader == kNone) continue;
-        const std::int64_t need = FloorDivide((reader - parts_) * edge.map.scale, edge.map.parts) +
-                                  (edge.map.extent - edge.map.pad) * parts_;
-        demand_[t] = std::max(demand_[t], need);
+        demand_[t] = std::max(demand_[t], DemandOf(edge.map, reader, tensor.size));
       }
       if (tensor.driver) demand_[t] = std::max(demand_[t], step * block_);
     }
     return demand_;
+  }
+
+  // Of one consumer that has to be at `reader`.
+  std::int64_t DemandOf(const AxisMap& map, std::int64_t reader, std::int64_t size) const {
+    // All at once, with the first index, and nothing before.
+    if (map.all) return reader > 0 ? size * parts_ : reader;
+    return FloorDivide((reader - parts_) * map.scale, map.parts) + (map.extent - map.pad) * parts_;
   }
 
   bool AnyProgress(std::int64_t step) {
@@ -288,7 +293,18 @@ class Builder {
                                ? schedule_.row_steps
                                : std::min(schedule_.row_steps, row_planner.switch_row());
     FeedWholeRows();
-    return true;
+    return HasWholeColumns();
+  }
+
+  // Operators that cannot be cut along columns compute all of them in one step.
+  bool HasWholeColumns() const {
+    return std::all_of(schedule_.lanes.begin(), schedule_.lanes.end(), [&](const Lane& lane) {
+      if (lane.node < 0 || !network_.node(lane.node).whole_columns) return true;
+      const std::int64_t width = Boxes(lane).width;
+      return std::all_of(lane.columns.begin(), lane.columns.end(), [&](const StreamRange& range) {
+        return range.empty() || range.size() == width;
+      });
+    });
   }
 
   std::vector<std::vector<StreamRange>> ColumnsFor(std::vector<AxisPlanner::Tensor> columns) {

@@ -160,7 +160,9 @@ std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::si
   if (same) return AxisMap{};
   if (all && in == 1) return AxisMap{0, 0, 1};
   if (all && out[axis] > 1 && !may_need_all) return std::nullopt;
-  return MapOfList(std::move(needs), in);
+  AxisMap map = MapOfList(std::move(needs), in);
+  map.all = all && out[axis] > 1;
+  return map;
 }
 
 // Operators that are cut along rows and columns as their dependence maps state.
@@ -170,15 +172,20 @@ bool IsListed(const Op& op) {
         Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
            OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
     if (window) return ops::IntegerAttribute(op, "ceil_mode", 0) == 0;
-    return ops::IsElementwise(op) ||
-           Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax, OpKind::kOnnxSoftmax);
+    return ops::IsElementwise(op) || Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax,
+                                        OpKind::kOnnxMatMul, OpKind::kOnnxSoftmax);
   }
-  return Is(op, OpKind::kConcatenation, OpKind::kDepthToSpace, OpKind::kFullyConnected,
-            OpKind::kGather, OpKind::kL2Normalization, OpKind::kLocalResponseNormalization,
-            OpKind::kLogSoftmax, OpKind::kMean, OpKind::kMirrorPad, OpKind::kReduceMax,
-            OpKind::kReduceMin, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor,
-            OpKind::kSlice, OpKind::kSoftmax, OpKind::kSpaceToDepth, OpKind::kStridedSlice,
-            OpKind::kSum, OpKind::kTile, OpKind::kTransposeConv);
+  return Is(op, OpKind::kBatchMatmul, OpKind::kConcatenation, OpKind::kDepthToSpace,
+            OpKind::kFullyConnected, OpKind::kGather, OpKind::kL2Normalization,
+            OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax, OpKind::kMean,
+            OpKind::kMirrorPad, OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kResizeBilinear,
+            OpKind::kResizeNearestNeighbor, OpKind::kSlice, OpKind::kSoftmax, OpKind::kSpaceToDepth,
+            OpKind::kStridedSlice, OpKind::kSum, OpKind::kTile, OpKind::kTransposeConv);
+}
+
+// The second matrix of a product, of which every row needs all rows.
+bool IsSecondMatrix(const Op& op, std::size_t input) {
+  return input == 1 && Is(op, OpKind::kBatchMatmul, OpKind::kOnnxMatMul);
 }
 
 // Those of them that the kernels of emitted C run in boxes.
@@ -188,12 +195,17 @@ bool IsEmittedInBoxes(const Op& op) {
 
 std::optional<Maps> ListedMaps(const Subgraph& subgraph, const Op& op, std::size_t input) {
   const std::size_t axis = IsOnnx(op) ? 2 : 1;
-  const auto rows = ListedMap(subgraph, op, input, axis, false);
+  const auto rows = ListedMap(subgraph, op, input, axis, IsSecondMatrix(op, input));
   const auto columns = rows ? ListedMap(subgraph, op, input, axis + 1, true) : std::nullopt;
   if (!columns) return std::nullopt;
+  if (rows->all) {
+    // Complete before the first row.
+    const graph::Shape& in = *subgraph.tensors[op.inputs[input]].shape;
+    return Maps{{0, 0, in[axis]}, {0, 0, in[axis + 1]}};
+  }
   // Arithmetic that depends on all of an axis is not cut along it.
   const bool mixes = ops::Has(op, ops::trait::kNormalises) || Is(op, OpKind::kFullyConnected);
-  if (mixes && (rows->listed || columns->listed)) return std::nullopt;
+  if (mixes && rows->listed) return std::nullopt;
   return Maps{*rows, *columns};
 }
 
@@ -254,7 +266,9 @@ std::optional<AxisMap> Join(const AxisMap& a, const AxisMap& b, std::int64_t in,
       const plan::StreamRange other = b.Need(y, y + 1, in);
       needs.push_back({std::min(one.first, other.first), std::max(one.last, other.last)});
     }
-    return MapOfList(std::move(needs), in);
+    AxisMap map = MapOfList(std::move(needs), in);
+    map.all = a.all || b.all;
+    return map;
   }
   if (a.scale != b.scale) return std::nullopt;
   const std::int64_t pad = std::max(a.pad, b.pad);
@@ -387,6 +401,8 @@ class Maker {
     if (maps) {
       read.rows = maps->rows;
       read.columns = maps->columns;
+      node->whole_columns =
+          node->whole_columns || (maps->columns.listed && ops::Has(op, ops::trait::kNormalises));
     }
     for (Read& other : node->reads) {
       if (other.image != image) continue;

@@ -25,6 +25,7 @@ struct AxisMap {
   // producer.
   std::int64_t parts = 1;
   std::shared_ptr<const std::vector<plan::StreamRange>> listed = nullptr;
+  bool all = false;  // listed: every index needs all of the input
 
   // Of output indices [first, last), not empty; clipped to an input of `size`.
   plan::StreamRange Need(std::int64_t first, std::int64_t last, std::int64_t size) const;
@@ -51,6 +52,8 @@ struct Node {
   std::int64_t sum_bytes = 0;  // of the sum of one channel
   // It may run channel by channel (ops::IsByChannel), its output over its input.
   bool by_channel = false;
+  // Its arithmetic depends on all columns of a row: no box has a part of them.
+  bool whole_columns = false;
   // Also as a whole, over an input of as many bytes: element-wise or reshape-like.
   bool whole_in_place = false;
   std::vector<Read> reads;   // each image once, maps of several reads joined

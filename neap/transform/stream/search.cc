@@ -119,14 +119,21 @@ class Searcher {
     return true;
   }
 
-  std::vector<std::pair<std::int64_t, std::int64_t>> ColumnBlocks(
-      const plan::StreamImage& driver) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ColumnBlocks(const plan::StreamImage& driver,
+                                                                  bool whole_columns) const {
     const std::int64_t width = driver.width;
-    if (options_.column_block == kFullRow) return {{width, 1}};
+    if (options_.column_block == kFullRow || whole_columns) return {{width, 1}};
     if (options_.column_block > 0) return {{std::min(options_.column_block, width), 1}};
     std::vector<std::pair<std::int64_t, std::int64_t>> blocks = {{1, 1}};
     if (width > 1) blocks.emplace_back(std::min<std::int64_t>(4, width), 1);
     return blocks;
+  }
+
+  bool HasWholeColumns(int first, int last) const {
+    for (int n = first; n < last; ++n) {
+      if (network_.node(n).whole_columns) return true;
+    }
+    return false;
   }
 
   // Nodes [first, last) in every block size; false: they cannot be streamed.
@@ -137,7 +144,7 @@ class Searcher {
     bool any = false;
     if (!network_.node(last - 1).streams) return false;
     const plan::StreamImage& driver = BoxesOf(network_, network_.node(last - 1));
-    for (const auto& [columns, parts] : ColumnBlocks(driver)) {
+    for (const auto& [columns, parts] : ColumnBlocks(driver, HasWholeColumns(first, last))) {
       for (const auto& [rows, row_parts] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{1, 2}}) {
         choice.column_block = columns;
         choice.column_parts = parts;

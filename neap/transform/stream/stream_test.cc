@@ -196,7 +196,7 @@ TEST(Stream, OnnxNetworksAreExact) {
     if (HasFailure()) return;
   }
   for (const char* const type : {"Conv", "MaxPool", "AveragePool", "Add", "Concat", "Relu", "Mul",
-                                 "BatchNormalization", "Softmax"}) {
+                                 "BatchNormalization", "Softmax", "MatMul"}) {
     EXPECT_GT(inside[type], rounds / 20) << type;
   }
 }
