@@ -138,7 +138,8 @@ std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op,
   if (in == nullptr || out == nullptr || !Within(output_box, *out)) return std::nullopt;
   const OpRow& row = RowOf(KindOf(op));
   // Vendor operators may have more inputs than the standard operator of the same name.
-  auto rule = op.domain == "tflite" || IsDefaultOnnxDomain(op.domain) ? row.need : nullptr;
+  const bool standard = op.domain == "tflite" || IsDefaultOnnxDomain(op.domain);
+  auto rule = standard || row.kind == OpKind::kOnnxFusedConv ? row.need : nullptr;
   if ((row.traits & trait::kElementwise) != 0) rule = Elementwise;
   if (rule == nullptr) return std::nullopt;
   const Subject subject{subgraph, op, row.kind, input, output, *in, *out, output_box};

@@ -61,6 +61,7 @@ void WidenToScale(const Subject& subject, Need* need);
 using Rule = MaybeNeed(const Subject&);
 // Convolution, pooling, resampling: dependence_window.cc.
 Rule OnnxConv;
+Rule OnnxFusedConv;
 Rule OnnxPool;
 Rule OnnxTransposeConv;
 Rule TfliteResize;

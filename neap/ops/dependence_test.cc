@@ -65,6 +65,28 @@ TEST(Dependence, ConvolutionOfStrideTwoWithOnePaddedRow) {
   EXPECT_EQ(weights->box, (Box{{2, 3}, {0, 3}, {0, 3}, {0, 3}}));
 }
 
+// A convolution and an activation in one, of ONNX Runtime; the fourth input is added.
+TEST(Dependence, FusedConvolutionsNeedThePartOfAConvolution) {
+  const std::vector<Shape> shapes = {{1, 3, 8, 8}, {5, 3, 3, 3}, {5}, {1, 5, 4, 8}, {1, 5, 4, 8}};
+  Single fused = Make("com.microsoft", "FusedConv", shapes);
+  Single conv = Make("", "Conv", shapes);
+  for (Single* const one : {&fused, &conv}) {
+    one->op.attributes = {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}},
+                          {"strides", std::vector<std::int64_t>{2, 1}}};
+  }
+  const Box part = {{0, 1}, {1, 4}, {1, 3}, {0, 5}};
+  for (const std::size_t input : {0U, 1U, 2U}) {
+    const auto need = NeedOf(fused.subgraph, fused.op, input, part);
+    const auto plain = NeedOf(conv.subgraph, conv.op, input, part);
+    ASSERT_TRUE(need && plain);
+    EXPECT_EQ(need->box, plain->box);
+    EXPECT_EQ(need->padding, plain->padding);
+  }
+  const auto added = NeedOf(fused.subgraph, fused.op, 3, part);
+  ASSERT_TRUE(added);
+  EXPECT_EQ(added->box, part);
+}
+
 // Float activations, integer weights: the kernel finds a scale for each image.
 TEST(Dependence, HybridConvolutionsNeedTheWholeImage) {
   for (const auto type : {graph::ElementType::kInt8, graph::ElementType::kUint8}) {

@@ -164,6 +164,9 @@ MaybeNeed OnnxConv(const Subject& s) {
   return OnnxWindow(s, Integers(shape->begin() + 2, shape->end()), s.Int("group", 1));
 }
 
+// FusedConv(x, w, b, z): z is added to the result.
+MaybeNeed OnnxFusedConv(const Subject& s) { return s.input == 3 ? Elementwise(s) : OnnxConv(s); }
+
 MaybeNeed OnnxPool(const Subject& s) {
   const auto kernel = s.Ints("kernel_shape");
   if (!kernel || s.in.size() < 3 || s.in[1] != s.out[1]) return std::nullopt;

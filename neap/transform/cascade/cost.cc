@@ -339,7 +339,9 @@ std::int64_t MacsPerElement(const Subgraph& subgraph, const Op& op) {
     }
     return 0;
   }
-  if (ops::IsAnyOf(kind, OpKind::kOnnxConv, OpKind::kOnnxConvInteger)) return weights(1, 1);
+  if (ops::IsAnyOf(kind, OpKind::kOnnxConv, OpKind::kOnnxConvInteger, OpKind::kOnnxFusedConv)) {
+    return weights(1, 1);
+  }
   if (ops::IsAnyOf(kind, OpKind::kOnnxQLinearConv)) return weights(3, 1);
   if (ops::IsAnyOf(kind, OpKind::kOnnxGemm, OpKind::kOnnxMatMul)) {
     const auto& shape = subgraph.tensors[op.inputs[0]].shape;

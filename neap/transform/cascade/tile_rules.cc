@@ -15,13 +15,17 @@ namespace {
 using ops::Is;
 using ops::OpKind;
 
-constexpr auto kWindows =
-    std::to_array<OpKind>({OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
-                           OpKind::kOnnxLpPool, OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv});
+constexpr auto kWindows = std::to_array<OpKind>(
+    {OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger, OpKind::kOnnxFusedConv,
+     OpKind::kOnnxLpPool, OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv});
 constexpr auto kOthers = std::to_array<OpKind>(
     {OpKind::kOnnxConcat, OpKind::kOnnxGemm, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
      OpKind::kOnnxQLinearMatMul, OpKind::kOnnxReduceMax, OpKind::kOnnxReduceMean,
      OpKind::kOnnxReduceMin, OpKind::kOnnxReduceSum, OpKind::kOnnxSoftmax, OpKind::kOnnxTranspose});
+
+bool IsOnnx(const graph::Op& op) {
+  return ops::IsDefaultOnnxDomain(op.domain) || Is(op, OpKind::kOnnxFusedConv);
+}
 
 template <typename List>
 bool Contains(const List& list, OpKind kind) {
@@ -32,7 +36,7 @@ bool Contains(const List& list, OpKind kind) {
 
 bool RunsOnParts(const graph::Op& op) {
   if (ops::IsElementwise(op)) return true;
-  if (!op.domain.empty() && op.domain != "ai.onnx") return false;
+  if (!IsOnnx(op)) return false;
   // Where the last window hangs over the end, a mean would count what is not there.
   if (Contains(kWindows, ops::KindOf(op))) return ops::IntegerAttribute(op, "ceil_mode", 0) == 0;
   return Contains(kOthers, ops::KindOf(op));
@@ -52,8 +56,7 @@ bool LacksAttribute(const graph::Op& op) {
 }
 
 bool PadExplicitly(const graph::Op& op, const ops::Need& need, TileStep* step) {
-  const bool onnx = op.domain.empty() || op.domain == "ai.onnx";
-  if (!onnx || !Contains(kWindows, ops::KindOf(op))) return true;
+  if (!IsOnnx(op) || !Contains(kWindows, ops::KindOf(op))) return true;
   if (need.padding.size() < 3) return false;
   std::vector<std::int64_t> pads;
   for (std::size_t d = 2; d < need.padding.size(); ++d) pads.push_back(need.padding[d].before);
