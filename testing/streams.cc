@@ -284,9 +284,7 @@ class NetworkMaker {
 
   // Operators that move, resample or spread pixels, or mix channels alone.
   void AddMove(const Picture& in) {
-    switch (random_.Below(10)) {
-      case 9:
-        return AddProduct(in);
+    switch (random_.Below(9)) {
       case 0:
         return AddResize(in);
       case 1:
@@ -402,17 +400,6 @@ class NetworkMaker {
     const Picture out = Like(in, sizes[0], sizes[1], in.channels);
     AddOp("MIRROR_PAD", {in.id, Constant(ElementType::kInt32, {4, 2}, amounts)}, out.id,
           {{"mode", std::int64_t{random_.Below(2) == 0}}});
-    open_.push_back(out);
-  }
-
-  // For every row the product of its columns x channels with a matrix of its own.
-  void AddProduct(const Picture& in) {
-    const Picture keys = NewPicture(in.height, in.width, in.channels);
-    AddOp("LOGISTIC", {in.id}, keys.id);
-    Main().tensors[keys.id].quantization = graph::Quantization{{1.0F / 256}, {-128}, 0};
-    const Picture out = NewPicture(in.height, in.width, in.width);
-    AddOp("BATCH_MATMUL", {in.id, keys.id}, out.id,
-          {{"adj_x", std::int64_t{0}}, {"adj_y", std::int64_t{1}}});
     open_.push_back(out);
   }
 

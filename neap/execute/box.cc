@@ -64,10 +64,9 @@ bool RunsOnSmallerShapes(const graph::Op& op) {
   if (IsOnnx(op)) return RunsOnSmallerOnnxShapes(op);
   return IsWindow(op) || IsPad(op) || ops::IsElementwise(op) ||
          (Is(op, OpKind::kSplit) && op.outputs.size() == 1) ||
-         Is(op, OpKind::kBatchMatmul, OpKind::kConcatenation, OpKind::kFullyConnected,
-            OpKind::kGather, OpKind::kL2Normalization, OpKind::kLocalResponseNormalization,
-            OpKind::kLogSoftmax, OpKind::kMean, OpKind::kReduceMax, OpKind::kReduceMin,
-            OpKind::kSoftmax, OpKind::kSum);
+         Is(op, OpKind::kConcatenation, OpKind::kFullyConnected, OpKind::kGather,
+            OpKind::kL2Normalization, OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax,
+            OpKind::kMean, OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kSoftmax, OpKind::kSum);
 }
 
 // Kernels that place their elements by the size of the whole.

@@ -58,6 +58,14 @@ bool ScalesFit(const graph::Subgraph& subgraph, const graph::Op& op) {
   return scale == nullptr || (scale->shape && scale->shape->size() <= 1);
 }
 
+// A part of the columns of a product with a constant, which kernels take as a whole.
+bool CutsMatrix(const graph::Subgraph& subgraph, const graph::Op& op, const Box& output_box) {
+  const graph::Tensor* const matrix = graph::Operand(subgraph, op.inputs, 1);
+  if (!Is(op, OpKind::kOnnxMatMul) || matrix == nullptr || !matrix->constant) return false;
+  const auto need = NeedOf(subgraph, op, 1, output_box);
+  return !need || !matrix->shape || need->box != WholeBox(*matrix->shape);
+}
+
 }  // namespace
 
 bool IsHybrid(const graph::Subgraph& subgraph, const graph::Op& op) {
@@ -75,7 +83,7 @@ bool ComputesPart(const graph::Subgraph& subgraph, const graph::Op& op, const Bo
   const graph::Tensor* const out = graph::Operand(subgraph, op.outputs, 0);
   if (out == nullptr || !out->shape) return false;
   if (output_box == WholeBox(*out->shape) || IsEmpty(output_box)) return true;
-  if (!ScalesFit(subgraph, op)) return false;
+  if (!ScalesFit(subgraph, op) || CutsMatrix(subgraph, op, output_box)) return false;
   const bool product = Is(op, OpKind::kFullyConnected);
   if (!product && IsHybrid(subgraph, op)) return false;
   if (!product && !Has(op, trait::kNormalises)) return true;

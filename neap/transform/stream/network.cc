@@ -175,17 +175,17 @@ bool IsListed(const Op& op) {
     return ops::IsElementwise(op) || Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax,
                                         OpKind::kOnnxMatMul, OpKind::kOnnxSoftmax);
   }
-  return Is(op, OpKind::kBatchMatmul, OpKind::kConcatenation, OpKind::kDepthToSpace,
-            OpKind::kFullyConnected, OpKind::kGather, OpKind::kL2Normalization,
-            OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax, OpKind::kMean,
-            OpKind::kMirrorPad, OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kResizeBilinear,
-            OpKind::kResizeNearestNeighbor, OpKind::kSlice, OpKind::kSoftmax, OpKind::kSpaceToDepth,
-            OpKind::kStridedSlice, OpKind::kSum, OpKind::kTile, OpKind::kTransposeConv);
+  return Is(op, OpKind::kConcatenation, OpKind::kDepthToSpace, OpKind::kFullyConnected,
+            OpKind::kGather, OpKind::kL2Normalization, OpKind::kLocalResponseNormalization,
+            OpKind::kLogSoftmax, OpKind::kMean, OpKind::kMirrorPad, OpKind::kReduceMax,
+            OpKind::kReduceMin, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor,
+            OpKind::kSlice, OpKind::kSoftmax, OpKind::kSpaceToDepth, OpKind::kStridedSlice,
+            OpKind::kSum, OpKind::kTile, OpKind::kTransposeConv);
 }
 
 // The second matrix of a product, of which every row needs all rows.
 bool IsSecondMatrix(const Op& op, std::size_t input) {
-  return input == 1 && Is(op, OpKind::kBatchMatmul, OpKind::kOnnxMatMul);
+  return input == 1 && Is(op, OpKind::kOnnxMatMul);
 }
 
 // Those of them that the kernels of emitted C run in boxes.
@@ -388,6 +388,8 @@ class Maker {
     NEAP_TRY(const int image, ReadImageOf(tensor));
     if (image < 0) {
       const bool varies = ops::IsElementwise(op) && VariesInSpace(subgraph_, op, input);
+      // No kernel takes a part of a constant.
+      if (IsSecondMatrix(op, input)) node->whole_columns = true;
       node->streams = node->streams && !varies;
       return {};
     }
