@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Tables state the version they were written for; it changes with any type of this header. */
-#define NEAP_RT_VERSION 1
+#define NEAP_RT_VERSION 2
 
 /* Results of the functions of a network. Any other value is that of the caller's row function. */
 #define NEAP_OK 0           /* done */
@@ -44,7 +44,7 @@ typedef struct neap_ring {
 } neap_ring;
 
 /* `memory` of a view: at or above it, the caller's input number `memory - NEAP_EXTERNAL`. */
-#define NEAP_EXTERNAL 128
+#define NEAP_EXTERNAL 0x8000U
 
 /* Where the pixels of a tensor are while a segment runs. Row y is in ring y % ring_count; there
  * pixel (y, x) has number (y / ring_count) * width + x, modulo the ring's pixels. */
@@ -494,6 +494,84 @@ typedef struct neap_nearest {
   const uint16_t* rows;
   const uint16_t* columns;
 } neap_nearest;
+
+/* Plans that arrive while the device runs. Operators and weights are compiled in; order, offsets
+ * and moves are those of a received plan (docs/reference/binary-plan.md). Each tensor is a memory
+ * of its own: memory 0 is the scratch of the operator that runs, memory 1 + t tensor t. */
+
+/* How an output may share bytes with an input of its operator, and which bytes of an input count.
+ */
+#define NEAP_STARTS_BELOW 1 /* output 0 begins at least `bytes` before the input, which is lost */
+#define NEAP_HOLDS_INPUT 2  /* the input is exactly `bytes` above the output's first byte */
+#define NEAP_HOLDS_OUTPUT 3 /* the output is exactly `bytes` above the input's first byte */
+#define NEAP_IN_PLACE 4     /* the output begins where the input does, which is lost */
+#define NEAP_READS_FROM 5   /* the first `bytes` bytes of the input are not read */
+typedef struct neap_rule {
+  uint32_t bytes;
+  uint8_t kind;
+  uint8_t input;
+  uint8_t output;
+} neap_rule;
+
+typedef struct neap_network_op {
+  const neap_op* calls;
+  const uint16_t* tensors; /* the outputs, then the inputs that are no constants */
+  const neap_rule* rules;
+  uint32_t scratch_bytes;
+  uint16_t call_count;
+  uint8_t outputs;
+  uint8_t inputs;
+  uint16_t rule_count;
+} neap_network_op;
+
+typedef struct neap_network {
+  const neap_network_op* ops;
+  const uint32_t* tensor_bytes;
+  const uint16_t* inputs; /* tensors */
+  const uint16_t* outputs;
+  const uint8_t* model; /* the SHA-256 of the model's file, 32 bytes */
+  uint16_t op_count;
+  uint16_t tensor_count;
+  uint16_t input_count;
+  uint16_t output_count;
+} neap_network;
+
+/* Where a tensor is. Its first `lost` bytes have been overwritten. */
+typedef struct neap_place {
+  uint32_t offset;
+  uint32_t lost; /* NEAP_NEVER: it has not been written yet */
+} neap_place;
+#define NEAP_NEVER 0xffffffffU
+
+/* Memory for a plan, of the caller. */
+typedef struct neap_plan_work {
+  int8_t** memories;  /* tensor_count + 1 */
+  neap_place* places; /* tensor_count */
+  const int8_t** taps;
+} neap_plan_work;
+
+#define NEAP_PLAN_DAMAGED (-10) /* it is cut off, changed, or no plan */
+#define NEAP_PLAN_VERSION (-11) /* it is of another version of the format */
+#define NEAP_PLAN_MODEL (-12)   /* it is for another model */
+#define NEAP_PLAN_MEMORY (-13)  /* it needs a larger arena */
+#define NEAP_PLAN_ORDER (-14)   /* an operator runs twice, or before its inputs, or never */
+#define NEAP_PLAN_PLACE (-15)   /* a tensor or scratch is outside of the arena, or not aligned */
+#define NEAP_PLAN_OVERLAP (-16) /* an overlap that the kernels do not permit, or a lost value */
+
+/* The bytes of the header and of the checksum. */
+#define NEAP_PLAN_HEADER 52
+#define NEAP_PLAN_CHECKSUM 4
+
+/* Whether the plan can be executed in an arena of `capacity` bytes: NEAP_OK, or why not. Nothing of
+ * `plan` is trusted. O(bytes of the plan x tensors). */
+int neap_plan_check(const neap_network* network, const uint8_t* plan, uint32_t bytes,
+                    uint32_t capacity, const neap_plan_work* work);
+
+/* Checks, and executes only what can be executed as a whole. `inputs` are copied into the arena;
+ * `outputs` are set to their places in it. */
+int neap_plan_apply(const neap_network* network, const uint8_t* plan, uint32_t bytes, void* arena,
+                    uint32_t capacity, const neap_plan_work* work, const void* const* inputs,
+                    const void** outputs);
 
 #ifdef __cplusplus
 }

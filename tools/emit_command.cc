@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "neap/base/bytes.h"
+#include "neap/base/version.h"
 #include "neap/deliver/edits.h"
 #include "neap/deliver/options.h"
 #include "neap/emit/emit.h"
@@ -40,6 +41,8 @@ constexpr const char* kEmitFooter =
     "  neap emit model.tflite -o net --prefix kws --single-file --budget 8KiB\n"
     "  neap emit model.tflite -o net --kernels dsp        fast on Cortex-M4, M7, M33\n"
     "  neap emit model.tflite -o net --plan plan.json     the plan of neap plan\n"
+    "  neap emit model.tflite -o net --received-plans     code that executes plans it receives\n"
+    "  neap emit model.tflite --binary-plan net.plan --budget 40KiB     such a plan\n"
     "\n"
     "FOLDER gets PREFIX.h, PREFIX.c and the files of neap_rt that they use. Operators must have\n"
     "8-bit tensors (docs/reference/emitted-c.md lists them). The plan is checked before anything "
@@ -57,8 +60,12 @@ struct EmitOptions {
   std::string prefix;
   std::string weights;
   std::string kernels = "portable";
+  std::string binary_plan;
+  bool received_plans = false;
   bool single_file = false;
   bool force = false;
+
+  bool ForReceivers() const { return received_plans || !binary_plan.empty(); }
 };
 
 Result<PlannedForC> ReadPlan(const EmitOptions& options, formats::LoadOptions load) {
@@ -144,6 +151,10 @@ std::string ReportText(const EmitOptions& options, const PlannedForC& planned,
                      report::Printable(options.folder, 4096), files);
 }
 
+std::string DumpedReport(const nlohmann::ordered_json& out) {
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 std::string ReportJson(const EmitOptions& options, const PlannedForC& planned,
                        const emit::Options& emitting, const emit::Emitted& emitted) {
   const plan::EntryPlan& entry = planned.plan.entries[0];
@@ -190,10 +201,100 @@ std::string RefusedJson(const EmitOptions& options, const PlannedForC& planned,
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+// A Diagnostic of emit::, with the file and what to do.
+Diagnostic WithFile(const EmitOptions& options, Diagnostic diagnostic, formats::Format format,
+                    bool refused) {
+  diagnostic.file = options.model.input;
+  if (diagnostic.code == ErrorCode::kOverBudget) diagnostic.hint = UntriedOptions(options);
+  if (refused) diagnostic.hint = RefusedHint(options, format);
+  return diagnostic;
+}
+
+Result<int> EmitReceiver(const EmitOptions& options, const formats::LoadOptions& load) {
+  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
+  emit::Options emitting;
+  emitting.prefix = options.prefix.empty() ? emit::PrefixOf(options.model.input) : options.prefix;
+  emitting.single_file = options.single_file;
+  emitting.binary_weights = options.weights == "bin";
+  emitting.kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
+  std::vector<emit::Refusal> refusals;
+  auto emitted = emit::EmitNetwork(
+      source.graph, {std::string(Version()), BaseName(options.model.input), source.sha256},
+      emitting, &refusals);
+  if (!emitted) {
+    return Fail(WithFile(options, std::move(emitted).error(), source.format, !refusals.empty()));
+  }
+  NEAP_CHECK_OK(WriteFiles(options, emitted->files));
+  nlohmann::ordered_json out;
+  out["schema_version"] = report::kReportVersion;
+  out["model"] = BaseName(options.model.input);
+  out["model_sha256"] = source.sha256;
+  out["prefix"] = emitting.prefix;
+  out["kernels"] = emit::NameOf(emitting.kernels);
+  out["written"] = nlohmann::ordered_json::array();
+  for (const emit::File& file : emitted->files) {
+    out["written"].push_back((std::filesystem::path(options.folder) / file.name).string());
+  }
+  if (options.output.json) {
+    NEAP_CHECK_OK(Print(stdout, DumpedReport(out)));
+  } else if (!options.output.quiet) {
+    NEAP_CHECK_OK(
+        Print(stdout, fmt::format("Wrote {} files to {}: order and addresses come with "
+                                  "received plans.\n",
+                                  emitted->files.size(), report::Printable(options.folder, 4096))));
+  }
+  return kDone;
+}
+
+Result<int> WriteBinaryPlan(const EmitOptions& options, const formats::LoadOptions& load) {
+  NEAP_TRY(PlannedForC planned,
+           options.plan.empty() ? MakePlan(options, load) : ReadPlan(options, load));
+  NEAP_CHECK_OK(FinishForC(&planned));
+  const auto kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
+  auto binary = emit::ToBinary(planned.source.graph, planned.plan, kernels);
+  if (!binary) {
+    return Fail(WithFile(options, std::move(binary).error(), planned.source.format, false));
+  }
+  const auto& budget = options.model.words.budget_bytes;
+  const bool fits = !budget || binary->arena_bytes <= *budget;
+  const std::string arena = FormatCount(binary->arena_bytes);
+  if (fits) {
+    NEAP_CHECK_OK(
+        io::WriteFile(options.binary_plan, std::string_view(binary->bytes), options.force));
+  }
+  nlohmann::ordered_json out;
+  out["schema_version"] = report::kReportVersion;
+  out["model"] = BaseName(options.model.input);
+  out["model_sha256"] = planned.plan.model_sha256;
+  out["kernels"] = emit::NameOf(kernels);
+  out["arena_bytes"] = binary->arena_bytes;
+  out["plan_bytes"] = planned.plan.entries[0].arena_bytes;
+  out["arena_lower_bound_bytes"] = planned.plan.entries[0].arena_lower_bound_bytes;
+  out["fits"] = fits;
+  out["written"] = nlohmann::ordered_json::array();
+  if (fits) out["written"].push_back(options.binary_plan);
+  if (options.output.json) NEAP_CHECK_OK(Print(stdout, DumpedReport(out)));
+  if (!fits) {
+    Diagnostic error =
+        OverBudget(fmt::format("over budget: arena required {}, available {}",
+                               FormatBytes(binary->arena_bytes), FormatBytes(*budget)));
+    error.file = options.model.input;
+    return Fail(std::move(error));
+  }
+  if (!options.output.json && !options.output.quiet) {
+    NEAP_CHECK_OK(
+        Print(stdout, fmt::format("Arena {} B, plan {} B.\nWrote {}\n", arena, binary->bytes.size(),
+                                  report::Printable(options.binary_plan, 4096))));
+  }
+  return kDone;
+}
+
 Result<int> Emit(const EmitOptions& options) {
   formats::LoadOptions load;
   load.weights = true;
   NEAP_TRY(load.dims, ParseDims(options.model.dims));
+  if (!options.binary_plan.empty()) return WriteBinaryPlan(options, load);
+  if (options.received_plans) return EmitReceiver(options, load);
   NEAP_TRY(PlannedForC planned,
            options.plan.empty() ? MakePlan(options, load) : ReadPlan(options, load));
   NEAP_CHECK_OK(FinishForC(&planned));
@@ -209,11 +310,8 @@ Result<int> Emit(const EmitOptions& options) {
     if (options.output.json && !refusals.empty()) {
       NEAP_CHECK_OK(Print(stdout, RefusedJson(options, planned, refusals)));
     }
-    Diagnostic diagnostic = std::move(emitted).error();
-    diagnostic.file = options.model.input;
-    if (diagnostic.code == ErrorCode::kOverBudget) diagnostic.hint = UntriedOptions(options);
-    if (!refusals.empty()) diagnostic.hint = RefusedHint(options, planned.source.format);
-    return Fail(std::move(diagnostic));
+    return Fail(
+        WithFile(options, std::move(emitted).error(), planned.source.format, !refusals.empty()));
   }
   NEAP_CHECK_OK(WriteFiles(options, emitted->files));
   if (options.output.json) {
@@ -225,6 +323,21 @@ Result<int> Emit(const EmitOptions& options) {
 }
 
 Status CheckEmitOptions(const EmitOptions& options) {
+  if (options.received_plans && !options.binary_plan.empty()) {
+    return Fail(UsageError("--received-plans cannot be combined with --binary-plan"));
+  }
+  if (options.binary_plan.empty() && options.folder.empty()) {
+    return Fail(UsageError("-o is required: the folder to write"));
+  }
+  if (!options.binary_plan.empty() && !options.folder.empty()) {
+    return Fail(UsageError("--binary-plan writes no code: it cannot be combined with -o"));
+  }
+  if (options.received_plans && !options.plan.empty()) {
+    return Fail(UsageError("--received-plans cannot be combined with --plan"));
+  }
+  NEAP_CHECK_OK(CheckOutput(options.binary_plan, options.force));
+  NEAP_CHECK_OK(CheckDistinct({{"the model", options.model.input}, {"--plan", options.plan}},
+                              {{"--binary-plan", options.binary_plan}}));
   if (!options.prefix.empty() && !emit::IsPrefix(options.prefix)) {
     return Fail(UsageError("--prefix '" + options.prefix +
                            "': expected a C identifier of lower-case letters, digits and '_', not "
@@ -256,10 +369,13 @@ int EmitCommand(std::vector<std::string> args) {
   CLI::App app("Write a model of 8-bit operators as C99 with a planned arena.", "neap emit");
   app.footer(kEmitFooter);
   AddInputOptions(&app, &options.model);
-  app.add_option("-o,--output", options.folder, "the folder to write")
-      ->option_text("FOLDER")
-      ->required();
+  app.add_option("-o,--output", options.folder, "the folder to write")->option_text("FOLDER");
   app.add_option("--plan", options.plan, "the plan to emit; default: one of least RAM is searched")
+      ->option_text("FILE");
+  app.add_flag("--received-plans", options.received_plans,
+               "code without order and addresses, which executes binary plans that it receives");
+  app.add_option("--binary-plan", options.binary_plan,
+                 "write no code, but a plan for code of --received-plans with the same --kernels")
       ->option_text("FILE");
   app.add_option("--prefix", options.prefix,
                  "prefix of names in C; default: the name of the model's file")
@@ -285,7 +401,11 @@ int EmitCommand(std::vector<std::string> args) {
   SetDefaultText(app.get_option("--runtime"), "neap");
   SetDefaultText(app.get_option("--stream"), "auto with that runtime");
   if (const auto code = Parse(&app, std::move(args))) return *code;
-  if (options.plan.empty()) SetEmitDefaults(&options.model.words);
+  if (options.ForReceivers()) {
+    SetReceivedDefaults(&options.model.words);
+  } else if (options.plan.empty()) {
+    SetEmitDefaults(&options.model.words);
+  }
   if (const Status status = CheckEmitOptions(options); !status) {
     return tools::Report("emit", status.error());
   }

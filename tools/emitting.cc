@@ -41,6 +41,13 @@ void SetEmitDefaults(deliver::Words* words) {
   }
 }
 
+void SetReceivedDefaults(deliver::Words* words) {
+  if (!words->Has("runtime")) words->runtime = "neap";
+  words->rewrite = "none";
+  words->cascade = "off";
+  words->stream = "off";
+}
+
 Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress) {
   std::optional<WorkScope> work;

@@ -24,6 +24,9 @@ struct PlannedForC {
 // more than the model's.
 void SetEmitDefaults(deliver::Words* words);
 
+// The same for received plans, which have whole tensors in one memory and the model's operators.
+void SetReceivedDefaults(deliver::Words* words);
+
 // `source` has its weights; `words` are complete (SetEmitDefaults()). The plan is not checked yet.
 Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress);

@@ -115,6 +115,76 @@ std::string RefusalText(const Refusals& refusals, std::size_t num_operators) {
   return text + "; the first is " + refusals.front().reason;
 }
 
+void RefuseTensor(const Subgraph& subgraph, TensorId tensor, const std::string& what,
+                  Refusals* refusals) {
+  refusals->push_back(
+      {{}, "", "tensor " + graph::Describe(tensor, subgraph.tensors[tensor]) + " " + what});
+}
+
+}  // namespace
+
+Port PortOf(const Subgraph& subgraph, TensorId id, Refusals* refusals) {
+  const Tensor& tensor = subgraph.tensors[id];
+  Port port;
+  port.name = tensor.name;
+  port.type = IsUint8(tensor) ? "uint8_t" : "int8_t";
+  port.bytes = graph::TensorBytes(tensor).value_or(0);
+  if (tensor.shape) port.shape = *tensor.shape;
+  const auto quant = QuantOf(tensor);
+  if (!quant) {
+    RefuseTensor(subgraph, id, "is an input or output that is not of 8 bits with one scale",
+                 refusals);
+  } else {
+    port.scale = quant->scale;
+    port.zero_point = quant->zero;
+  }
+  return port;
+}
+
+Status RefusedStatus(Refusals* refusals, std::size_t num_operators) {
+  if (refusals->empty()) return {};
+  // Operators by index, then tensors. A streamed operator may be refused once for each segment.
+  const auto rank = [](const Refusal& refusal) {
+    return refusal.op.valid() ? refusal.op.value() : std::numeric_limits<std::int32_t>::max();
+  };
+  std::stable_sort(refusals->begin(), refusals->end(),
+                   [&](const Refusal& a, const Refusal& b) { return rank(a) < rank(b); });
+  const auto is_same = [](const Refusal& a, const Refusal& b) { return a.reason == b.reason; };
+  refusals->erase(std::unique(refusals->begin(), refusals->end(), is_same), refusals->end());
+  return Fail(BadInput(RefusalText(*refusals, num_operators)));
+}
+
+std::vector<File> FilesOf(const std::string& header, const std::string& source,
+                          const std::set<std::string>& functions, const Program& program,
+                          const Options& options) {
+  const std::set<std::string> runtime = RuntimeFilesOf(functions);
+  const std::string& p = options.prefix;
+  std::vector<File> files = {{p + ".h", header}};
+  if (options.single_file) {
+    files.push_back({p + ".c", SingleFile(source, runtime, p)});
+  } else {
+    files.push_back({p + ".c", source});
+    for (const std::string& name : runtime) {
+      files.push_back({"neap_rt/" + name, std::string(TextOf(name))});
+    }
+  }
+  if (options.binary_weights) files.push_back({p + "_weights.bin", WeightsOf(program)});
+  return files;
+}
+
+std::set<std::string> FunctionsOf(const Program& program) {
+  std::set<std::string> functions;
+  for (const Segment& segment : program.segments) {
+    for (const Call& call : segment.calls) {
+      functions.insert(call.driver);
+      if (!call.kernel.empty()) functions.insert(call.kernel);
+    }
+  }
+  return functions;
+}
+
+namespace {
+
 class Emitter {
  public:
   Emitter(const graph::Graph& graph, const plan::Plan& plan, const Options& options)
@@ -131,7 +201,7 @@ class Emitter {
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
                                               : WholeSegments(entry_, &lowering_, &refusals_));
     AddPorts();
-    NEAP_CHECK_OK(Refused());
+    NEAP_CHECK_OK(RefusedStatus(&refusals_, subgraph_.ops.size()));
     program_.constants = lowering_.TakeConstants();
     program_.memory_bytes = plan_.memories.empty() ? std::vector<std::int64_t>{entry_.arena_bytes}
                                                    : entry_.memory_bytes;
@@ -148,7 +218,7 @@ class Emitter {
   void AddPorts() {
     for (std::size_t i = 0; i < subgraph_.inputs.size(); ++i) {
       const TensorId tensor = subgraph_.inputs[i];
-      Port port = PortOf(tensor);
+      Port port = PortOf(subgraph_, tensor, &refusals_);
       const bool streamed = entry_.stream.has_value();
       if (streamed && entry_.stream->input == plan::StreamInput::kExternal) {
         port.memory = kExternal + static_cast<std::int32_t>(i);
@@ -162,7 +232,7 @@ class Emitter {
       program_.inputs.push_back(std::move(port));
     }
     for (const TensorId tensor : subgraph_.outputs) {
-      Port port = PortOf(tensor);
+      Port port = PortOf(subgraph_, tensor, &refusals_);
       Place(tensor, true, &port);
       program_.outputs.push_back(std::move(port));
     }
@@ -179,39 +249,8 @@ class Emitter {
     port->memory = found->memory;
   }
 
-  Port PortOf(TensorId id) {
-    const Tensor& tensor = subgraph_.tensors[id];
-    Port port;
-    port.name = tensor.name;
-    port.type = IsUint8(tensor) ? "uint8_t" : "int8_t";
-    port.bytes = graph::TensorBytes(tensor).value_or(0);
-    if (tensor.shape) port.shape = *tensor.shape;
-    const auto quant = QuantOf(tensor);
-    if (!quant) {
-      Refuse(id, "is an input or output that is not of 8 bits with one scale");
-    } else {
-      port.scale = quant->scale;
-      port.zero_point = quant->zero;
-    }
-    return port;
-  }
-
   void Refuse(TensorId tensor, const std::string& what) {
-    refusals_.push_back(
-        {{}, "", "tensor " + graph::Describe(tensor, subgraph_.tensors[tensor]) + " " + what});
-  }
-
-  Status Refused() {
-    if (refusals_.empty()) return {};
-    // Operators by index, then tensors. A streamed operator may be refused once for each segment.
-    const auto rank = [](const Refusal& refusal) {
-      return refusal.op.valid() ? refusal.op.value() : std::numeric_limits<std::int32_t>::max();
-    };
-    std::stable_sort(refusals_.begin(), refusals_.end(),
-                     [&](const Refusal& a, const Refusal& b) { return rank(a) < rank(b); });
-    const auto is_same = [](const Refusal& a, const Refusal& b) { return a.reason == b.reason; };
-    refusals_.erase(std::unique(refusals_.begin(), refusals_.end(), is_same), refusals_.end());
-    return Fail(BadInput(RefusalText(refusals_, subgraph_.ops.size())));
+    RefuseTensor(subgraph_, tensor, what, &refusals_);
   }
 
   // Scratch in gaps between the tensors where it fits, then the state of steps.
@@ -230,26 +269,8 @@ class Emitter {
     origin.plan_sha256 = io::Sha256(std::as_bytes(std::span(json)));
     for (const plan::Memory& memory : plan_.memories) origin.memories.push_back(memory.name);
     NEAP_TRY(const std::string source, SourceText(program_, origin, extra_, options_));
-    std::set<std::string> functions;
-    for (const Segment& segment : program_.segments) {
-      for (const Call& call : segment.calls) {
-        functions.insert(call.driver);
-        if (!call.kernel.empty()) functions.insert(call.kernel);
-      }
-    }
-    const std::set<std::string> runtime = RuntimeFilesOf(functions);
-    const std::string& p = options_.prefix;
-    std::vector<File> files = {{p + ".h", HeaderText(program_, origin, extra_, options_)}};
-    if (options_.single_file) {
-      files.push_back({p + ".c", SingleFile(source, runtime, p)});
-    } else {
-      files.push_back({p + ".c", source});
-      for (const std::string& name : runtime) {
-        files.push_back({"neap_rt/" + name, std::string(TextOf(name))});
-      }
-    }
-    if (options_.binary_weights) files.push_back({p + "_weights.bin", WeightsOf(program_)});
-    return files;
+    return FilesOf(HeaderText(program_, origin, extra_, options_), source, FunctionsOf(program_),
+                   program_, options_);
   }
 
   const plan::Plan& plan_;

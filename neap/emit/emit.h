@@ -53,6 +53,19 @@ struct Emitted {
   std::int64_t stack_bytes = 0;  // of the compiler that the header names
 };
 
+// A plan for a device that received it (docs/reference/binary-plan.md).
+struct BinaryPlan {
+  std::string bytes;
+  std::int64_t arena_bytes = 0;  // with scratch
+};
+
+// What comments and hashes of files name.
+struct Source {
+  std::string neap_version;
+  std::string model;
+  std::string model_sha256;
+};
+
 // Why a part of the network cannot be emitted.
 struct Refusal {
   graph::OpId op;      // in the main graph; invalid: an input, an output or a tensor of it
@@ -73,5 +86,14 @@ bool IsPrefix(const std::string& prefix);
 // kernels of neap_rt do not permit. O(weights + boxes of the plan).
 Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options,
                      std::vector<Refusal>* refusals = nullptr);
+
+// The plan without names: for code that EmitNetwork() wrote from the same model with the same
+// kernels. Fails with kBadInput as Emit() does, and where the plan changes the model's operators,
+// streams tensors or has several memories. The caller has checked the plan.
+Result<BinaryPlan> ToBinary(const graph::Graph& graph, const plan::Plan& plan, KernelSet kernels);
+
+// The code for received plans: operators and weights without an order and without addresses.
+Result<Emitted> EmitNetwork(const graph::Graph& graph, const Source& source, const Options& options,
+                            std::vector<Refusal>* refusals = nullptr);
 
 }  // namespace neap::emit

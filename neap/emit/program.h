@@ -14,7 +14,7 @@
 namespace neap::emit {
 
 // At or above it, a memory of a view is an input that the caller owns (NEAP_EXTERNAL).
-inline constexpr std::int32_t kExternal = 128;
+inline constexpr std::int32_t kExternal = 0x8000;
 
 struct View {
   std::string constant;  // a C expression; "": in `memory`

@@ -13,7 +13,8 @@ std::int64_t Aligned(std::int64_t bytes) {
   return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
 }
 
-// The lowest aligned offset of `bytes` bytes outside of `used`.
+}  // namespace
+
 std::int64_t LowestGap(std::vector<plan::StreamRange> used, std::int64_t bytes) {
   std::sort(used.begin(), used.end(), [](const plan::StreamRange& a, const plan::StreamRange& b) {
     return a.first < b.first;
@@ -26,8 +27,6 @@ std::int64_t LowestGap(std::vector<plan::StreamRange> used, std::int64_t bytes) 
   }
   return at;
 }
-
-}  // namespace
 
 std::int64_t ScratchBytesOf(const Call& call) {
   const std::int64_t pixels = std::min(PixelsOf(call), kPixelsTogether);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "neap/emit/program.h"
 
@@ -13,6 +14,9 @@ namespace neap::emit {
 
 // All scratch begins at multiples of it.
 inline constexpr std::int64_t kScratchAlignment = 4;
+
+// The lowest aligned offset of `bytes` bytes outside of `used`.
+std::int64_t LowestGap(std::vector<plan::StreamRange> used, std::int64_t bytes);
 
 // The bytes of scratch of a call.
 std::int64_t ScratchBytesOf(const Call& call);

@@ -3,6 +3,7 @@
 // A plan to segments of calls. Private to neap/emit.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -25,5 +26,11 @@ Result<std::vector<Segment>> StreamedSegments(const plan::EntryPlan& entry, Lowe
 
 // The calls of operator `id`; on failure none, and an element in *refusals.
 std::vector<Call> LowerOrRefuse(Lowering* lowering, graph::OpId id, bool boxed, Refusals* refusals);
+
+// A tensor of the interface, without an address; a refusal where it is not of 8 bits.
+Port PortOf(const graph::Subgraph& subgraph, graph::TensorId id, Refusals* refusals);
+
+// kBadInput with a message that counts them, unless there are none. Sorts them by operator.
+Status RefusedStatus(Refusals* refusals, std::size_t num_operators);
 
 }  // namespace neap::emit

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/emit/lowering.h"
+#include "neap/emit/network.h"
 
 namespace neap::emit {
 
@@ -143,7 +144,16 @@ class Writer {
     if (overflow_) {
       return Fail(BadInput("the program has a number that exceeds its field in neap_rt"));
     }
-    return Head() + Constants() + Tables() + Functions();
+    return Head() + Constants() + Tables() + Segments() + Functions();
+  }
+
+  // Everything but segments and functions.
+  Result<std::string> NetworkTables() {
+    for (const Segment& segment : program_.segments) AddSegment(segment);
+    if (overflow_) {
+      return Fail(BadInput("the network has a number that exceeds its field in neap_rt"));
+    }
+    return Head() + Constants() + Tables();
   }
 
  private:
@@ -267,16 +277,13 @@ class Writer {
            CommentOf(origin_.model) +
            "\n"
            " * SHA-256 of the model: " +
-           CommentOf(origin_.model_sha256) +
-           "\n"
-           " * SHA-256 of the plan: " +
-           origin_.plan_sha256 +
-           "\n"
-           " */\n#include \"" +
-           p_ +
+           CommentOf(origin_.model_sha256) + "\n" +
+           (origin_.plan_sha256.empty() ? ""
+                                        : " * SHA-256 of the plan: " + origin_.plan_sha256 + "\n") +
+           " */\n#include \"" + p_ +
            ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
            "#include \"neap_rt/neap_rt.h\"\n\n"
-           "#if NEAP_RT_VERSION != 1\n#error \"these tables are for version 1 of "
+           "#if NEAP_RT_VERSION != 2\n#error \"these tables are for version 2 of "
            "neap_rt\"\n#endif\n\n";
   }
 
@@ -344,6 +351,10 @@ class Writer {
               Numbers(bounds_.items()) + "};\n\n";
       text += "static const neap_op " + p_ + "_ops[] = {\n" + ops_ + "};\n\n";
     }
+    return text;
+  }
+  std::string Segments() const {
+    std::string text;
     std::string segments = "NULL";
     if (!program_.segments.empty()) {
       segments = p_ + "_segments";
@@ -443,6 +454,18 @@ class Writer {
 Result<std::string> SourceText(const Program& program, const Origin& origin, const Extra& extra,
                                const Options& options) {
   return Writer(program, origin, extra, options).Text();
+}
+
+Result<Emitted> WriteNetwork(const Network& network, const Program& program, const Origin& origin,
+                             const Options& options) {
+  NEAP_TRY(const std::string tables, Writer(program, origin, {}, options).NetworkTables());
+  NEAP_TRY(const std::string text, NetworkText(network, program, origin, options));
+  std::set<std::string> functions = FunctionsOf(program);
+  functions.insert("neap_plan_apply");
+  const std::string body = NetworkHeader(network, program, options);
+  return Emitted{
+      FilesOf(HeaderAround(origin, options, body), tables + text, functions, program, options), 0,
+      0};
 }
 
 std::string WeightsOf(const Program& program) {

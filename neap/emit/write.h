@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,21 @@ std::string HeaderText(const Program& program, const Origin& origin, const Extra
 // Fails where a number exceeds its field.
 Result<std::string> SourceText(const Program& program, const Origin& origin, const Extra& extra,
                                const Options& options);
+// Of the runtime's drivers and kernels that the program names.
+std::set<std::string> FunctionsOf(const Program& program);
+// The header, the source, and the files of the runtime for `functions`.
+std::vector<File> FilesOf(const std::string& header, const std::string& source,
+                          const std::set<std::string>& functions, const Program& program,
+                          const Options& options);
+
+// Of received plans (network.h). Fails where a number exceeds its field.
+struct Network;
+Result<Emitted> WriteNetwork(const Network& network, const Program& program, const Origin& origin,
+                             const Options& options);
+// `body` between the first comment, the guard and its end.
+std::string HeaderAround(const Origin& origin, const Options& options, const std::string& body);
+std::string PortMacros(const std::string& name, const Port& port);
+
 // The bytes of Options::binary_weights.
 std::string WeightsOf(const Program& program);
 

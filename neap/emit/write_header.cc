@@ -72,6 +72,8 @@ std::string Float(float value) {
   return number + "f";
 }
 
+}  // namespace
+
 std::string PortMacros(const std::string& name, const Port& port) {
   std::string shape;
   for (const std::int64_t size : port.shape) {
@@ -84,6 +86,8 @@ std::string PortMacros(const std::string& name, const Port& port) {
          "#define " + name + "_SCALE " + Float(port.scale) + "\n" +                       //
          "#define " + name + "_ZERO_POINT (" + std::to_string(port.zero_point) + ")\n";
 }
+
+namespace {
 
 std::string Macros(const Program& program, const Origin& origin, const Extra& extra,
                    const Options& options) {
@@ -164,9 +168,10 @@ std::string Functions(const Program& program, const Origin& origin, const Option
 
 }  // namespace
 
-std::string HeaderText(const Program& program, const Origin& origin, const Extra& extra,
-                       const Options& options) {
+std::string HeaderAround(const Origin& origin, const Options& options, const std::string& body) {
   const std::string guard = UpperOf(options.prefix) + "_H";
+  const std::string plan =
+      origin.plan_sha256.empty() ? "" : " * SHA-256 of the plan: " + origin.plan_sha256 + "\n";
   return "/* SPDX-License-Identifier: LicenseRef-model\n *\n"
          " * Made by Neap " +
          CommentOf(origin.neap_version) +
@@ -175,19 +180,21 @@ std::string HeaderText(const Program& program, const Origin& origin, const Extra
          CommentOf(origin.model) +
          "\n"
          " * SHA-256 of the model: " +
-         CommentOf(origin.model_sha256) +
-         "\n"
-         " * SHA-256 of the plan: " +
-         origin.plan_sha256 +
-         "\n"
+         CommentOf(origin.model_sha256) + "\n" + plan +
          " *\n"
          " * Several instances run with an arena each; all functions are re-entrant.\n"
          " */\n#ifndef " +
          guard + "\n#define " + guard +
          "\n\n#include <stdint.h>\n\n"
          "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n" +
-         Macros(program, origin, extra, options) + "\n" + Budget(options) + "\n" +
-         Functions(program, origin, options) + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+         body + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+}
+
+std::string HeaderText(const Program& program, const Origin& origin, const Extra& extra,
+                       const Options& options) {
+  return HeaderAround(origin, options,
+                      Macros(program, origin, extra, options) + "\n" + Budget(options) + "\n" +
+                          Functions(program, origin, options));
 }
 
 }  // namespace neap::emit

@@ -59,6 +59,17 @@ def write_requests(folder):
             f"Authorization: Bearer token-of-somebody\r\n{more}\r\n{body}".encode())
 
 
+def write_binary_plans(folder):
+    """Of the network in binary_plan_fuzz.cc: the target sets header and checksum."""
+    plans = {"apart": [0, 0, 24, 2, 64, 40, 4, 56, 6, 72, 8, 96], "in_place": [0, 0, 24, 4, 48, 2, 64, 24, 6, 96, 8, 0],
+             "moved": [0, 0, 24, 3, 60, 4, 40, 2, 80, 20, 6, 100, 8, 0], "below": [8, 0, 40, 2, 96, 80, 4, 32, 6, 16, 8, 0],
+             "held": [0, 0, 24, 4, 56, 2, 64, 0, 6, 40, 8, 0]}
+    for name, records in plans.items():
+        steps = 6 if name == "moved" else 5
+        header = b"NEAP" + struct.pack("<BBHII", 1, 0, steps, 0, 200) + bytes(32) + struct.pack("<HH", 6, 5)
+        (folder / name).write_bytes(header + bytes(records) + bytes(4))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--neap", required=True, type=pathlib.Path)
@@ -68,10 +79,11 @@ def main():
     neap, out = arguments.neap.resolve(), arguments.out
     shutil.rmtree(out, ignore_errors=True)
     for name in ("tflite", "onnx", "graph_json", "plan_json", "arena", "csv", "schedule", "npz", "weights",
-                 "request"):
+                 "request", "binary_plan"):
         (out / name).mkdir(parents=True)
 
     write_requests(out / "request")
+    write_binary_plans(out / "binary_plan")
     graphs = {"diamond": DIAMOND, "wide": wide_graph(12, 1),
               "named": {"tensors": [{"name": "a", "bytes": 1}], "inputs": ["a"], "outputs": ["a"],
                         "ops": [{"inputs": ["a"], "outputs": [], "scratch_bytes": 7}]}}
