@@ -515,7 +515,7 @@ typedef struct neap_rule {
 
 typedef struct neap_network_op {
   const neap_op* calls;
-  const uint16_t* tensors; /* the outputs, then the inputs that are no constants */
+  const uint16_t* tensors; /* the outputs, then the inputs, without constants */
   const neap_rule* rules;
   uint32_t scratch_bytes;
   uint16_t call_count;

@@ -332,6 +332,11 @@ Status CheckEmitOptions(const EmitOptions& options) {
   if (!options.binary_plan.empty() && !options.folder.empty()) {
     return Fail(UsageError("--binary-plan writes no code: it cannot be combined with -o"));
   }
+  for (const std::string_view name : {"stream", "cascade", "rewrite", "memory"}) {
+    if (!options.ForReceivers() || !options.model.words.Has(name)) continue;
+    return Fail(UsageError("--received-plans and --binary-plan cannot be combined with --" +
+                           std::string(name)));
+  }
   if (options.received_plans && !options.plan.empty()) {
     return Fail(UsageError("--received-plans cannot be combined with --plan"));
   }

@@ -45,6 +45,13 @@ int PlanJob(const serve::Job& job, const std::string& model) {
   return PlanCommand(std::move(args), false);
 }
 
+int DeviceJob(const serve::Job& job, const std::string& model) {
+  std::vector<std::string> args = {model, "--binary-plan", Output(serve::kBinaryPlanFile), "--json",
+                                   "--threads=1"};
+  for (const std::string& option : job.options) args.push_back("--" + option);
+  return EmitCommand(std::move(args));
+}
+
 int CodeJob(const std::string& model) {
   const std::string report = Output(serve::kCodeReportFile);
   if (std::freopen(report.c_str(), "w", stdout) == nullptr) {
@@ -64,8 +71,9 @@ int ServeJobCommand() {
   }
   ProgressLine::PrintForPrograms();
   const std::string model = fmt::format("{}/{}", serve::kJobInput, job->name);
+  if (job->kind == serve::JobKind::kDevice) return DeviceJob(*job, model);
   const int code = PlanJob(*job, model);
-  if (code != kDone || !job->code) return code;
+  if (code != kDone || job->kind != serve::JobKind::kCode) return code;
   return CodeJob(model);
 }
 

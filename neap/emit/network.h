@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network for received plans: its operators without addresses, and what a device needs to check a
-// plan (runtime/neap_rt.h, neap_network). Private to neap/emit.
+// A network for received plans: its operators without addresses, and the facts by which a device
+// checks a plan (runtime/neap_rt.h, neap_network). Private to neap/emit.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct NetworkRule {
 
 struct NetworkOp {
   std::vector<std::int64_t> outputs;  // tensors, by Network::tensors
-  std::vector<std::int64_t> inputs;   // those that are no constants
+  std::vector<std::int64_t> inputs;   // without constants
   std::vector<NetworkRule> rules;
   std::int64_t scratch_bytes = 0;
 };

@@ -170,7 +170,7 @@ std::string JobText(const Job& job) {
   Object out;
   out["name"] = job.name;
   out["options"] = job.options;
-  out["code"] = job.code;
+  out["kind"] = static_cast<int>(job.kind);
   out["memory_bytes"] = job.limits.memory_bytes;
   out["cpu_seconds"] = job.limits.cpu_seconds;
   out["file_bytes"] = job.limits.file_bytes;
@@ -186,7 +186,7 @@ Result<Job> ReadJob(const std::string& folder) {
   try {
     in.at("name").get_to(job.name);
     in.at("options").get_to(job.options);
-    in.at("code").get_to(job.code);
+    job.kind = static_cast<JobKind>(in.at("kind").get<int>());
     in.at("memory_bytes").get_to(job.limits.memory_bytes);
     in.at("cpu_seconds").get_to(job.limits.cpu_seconds);
     in.at("file_bytes").get_to(job.limits.file_bytes);

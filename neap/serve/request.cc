@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kMaxTarget = 8192;
 constexpr std::size_t kMaxName = 64;
 constexpr std::size_t kIdLength = 32;
+constexpr std::size_t kHashLength = 64;
 constexpr std::size_t kMinToken = 16;
 
 bool IsAlnum(char c) {
@@ -62,8 +63,8 @@ bool IsPlainName(std::string_view name) {
          std::all_of(name.begin(), name.end(), plain);
 }
 
-bool IsId(std::string_view text) {
-  return text.size() == kIdLength && std::all_of(text.begin(), text.end(), [](char c) {
+bool IsHex(std::string_view text, std::size_t length) {
+  return text.size() == length && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
 }
@@ -125,7 +126,7 @@ tl::expected<Call, Refusal> RoutePlans(std::string_view method,
     }
     return call;
   }
-  if (!IsId(parts[2])) return Refuse(404, "there is no such plan");
+  if (!IsHex(parts[2], kIdLength)) return Refuse(404, "there is no such plan");
   call.plan = parts[2];
   if (parts.size() == 3) {
     if (method == "DELETE") {
@@ -250,6 +251,9 @@ tl::expected<Caller, Refusal> Admit(const RawRequest& request, const Call& call,
 tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
   PlanRequest request;
   deliver::Words words;
+  bool code = false;
+  bool binary = false;
+  std::string kernels;
   for (const auto& [name, value] : call.query) {
     if (name == "name") {
       if (!IsPlainName(value)) {
@@ -261,11 +265,23 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
       request.name = value;
       continue;
     }
-    if (name == "code" || name == "keep-model") {
+    if (name == "code" || name == "keep-model" || name == "binary") {
       if (value != "true" && value != "false") {
         return Refuse(400, name + ": expected true or false");
       }
-      (name == "code" ? request.code : request.keep_model) = value == "true";
+      (name == "code" ? code : name == "binary" ? binary : request.keep_model) = value == "true";
+      continue;
+    }
+    if (name == "model") {
+      if (!IsHex(value, kHashLength)) return Refuse(400, "model: expected a SHA-256");
+      request.model = value;
+      continue;
+    }
+    if (name == "kernels") {
+      if (value != "portable" && value != "dsp") {
+        return Refuse(400, "kernels: expected portable or dsp");
+      }
+      kernels = value;
       continue;
     }
     if (Has(kServerOptions, name)) return Refuse(400, name + " is set by the server");
@@ -290,7 +306,11 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
       request.options.push_back("dim=" + value);
     }
   }
-  if (request.code && !words.Has("runtime")) {
+  if (code && binary) return Refuse(400, "code and binary exclude each other");
+  if (!kernels.empty() && !binary) return Refuse(400, "kernels requires binary");
+  if (!kernels.empty()) request.options.push_back("kernels=" + kernels);
+  request.kind = code ? JobKind::kCode : binary ? JobKind::kDevice : JobKind::kPlan;
+  if ((code || binary) && !words.Has("runtime")) {
     if (const Status status = deliver::Set("runtime", "neap", &words); !status) {
       return Refuse(400, OneLine(status.error()));
     }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/serve/serve.h"
 
 namespace neap::serve {
 
@@ -80,8 +81,9 @@ tl::expected<Call, Refusal> Route(std::string_view method, std::string_view targ
 struct PlanRequest {
   std::string name = "model";        // of the model's file
   std::vector<std::string> options;  // "runtime=neap"
-  bool code = false;
+  JobKind kind = JobKind::kPlan;
   bool keep_model = false;
+  std::string model;  // SHA-256 of a model that this token's plans keep; "": it is uploaded
 };
 // Options are those of `neap plan`, without those that the server sets and those that name files.
 tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call);

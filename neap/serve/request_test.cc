@@ -114,7 +114,8 @@ TEST(PlanRequests, WithOtherOptionsAreRefused) {
   for (const char* query :
        {"runtime=none", "budget=much", "no-such-option=1", "threads=8", "max-memory=1TiB",
         "device=board.json", "order=/etc/passwd", "name=../x", "name=-o", "name=", "code=yes",
-        "plan=x", "output=x", "order-only=maybe", "name=%zz", "name=a%00b"}) {
+        "plan=x", "output=x", "code=true&binary=true", "kernels=dsp", "model=abc",
+        "order-only=maybe", "name=%zz", "name=a%00b"}) {
     EXPECT_EQ(StatusOf(query), 400) << query;
   }
   EXPECT_EQ(StatusOf("name=a.onnx&keep-model=true"), 202);

@@ -62,11 +62,17 @@ bool IsAvailable();
 // address than loopback without tokens, a store of another format, a port in use.
 Status Serve(const Settings& settings);
 
+enum class JobKind : std::uint8_t {
+  kPlan,    // as `neap plan`
+  kCode,    // and C code of that plan
+  kDevice,  // a binary plan alone
+};
+
 // The job of the working folder, as Service writes it (job.json).
 struct Job {
   std::string name;                  // file name of the model, in the folder kJobInput
-  std::vector<std::string> options;  // of `neap plan`: "runtime=neap"
-  bool code = false;                 // C code as well
+  std::vector<std::string> options;  // of `neap plan` or `neap emit`: "runtime=neap"
+  JobKind kind = JobKind::kPlan;
   JobLimits limits;
 };
 inline constexpr const char* kJobInput = "in";

@@ -121,7 +121,8 @@ std::string Service::StatusText(const StoredPlan& plan, int indent) {
   out["state"] = NameOf(plan.state);
   out["name"] = plan.name;
   out["options"] = Object::parse(plan.options, nullptr, false);
-  out["code"] = plan.code;
+  out["code"] = plan.kind == JobKind::kCode;
+  out["binary"] = plan.kind == JobKind::kDevice;
   out["model_sha256"] = plan.model_sha256;
   out["model_bytes"] = plan.model_bytes;
   out["created"] = Seconds(plan.created);
@@ -308,10 +309,19 @@ Reply Service::FinishUpload(const Call& call, const Caller& caller, const std::s
   plan.owner = caller.owner;
   plan.name = request->name;
   plan.options = Dump(Object(request->options), -1);
-  plan.code = request->code;
+  plan.kind = request->kind;
   plan.keep_model = request->keep_model;
-  if (const Status status = store_->Add(settings_.queue, path, &plan); !status) {
-    ::unlink(path.c_str());
+  plan.model_sha256 = request->model;
+  Status status;
+  if (path.empty()) {
+    const auto added = store_->AddKept(settings_.queue, &plan);
+    if (added && !*added) return ReplyOf({404, "no plan of this token keeps that model"});
+    if (!added) status = Fail(added.error());
+  } else {
+    status = store_->Add(settings_.queue, path, &plan);
+    if (!status) ::unlink(path.c_str());
+  }
+  if (!status) {
     if (status.error().code == ErrorCode::kOverBudget) {
       return ReplyOf({429, status.error().message});
     }
@@ -412,7 +422,7 @@ Status Service::PrepareFolder(const StoredPlan& plan, const std::string& folder)
   Job job;
   job.name = plan.name;
   job.options = Object::parse(plan.options).get<std::vector<std::string>>();
-  job.code = plan.code;
+  job.kind = plan.kind;
   job.limits = settings_.job;
   return io::WriteFile(folder + "/" + kJobFile, JobText(job), true);
 }

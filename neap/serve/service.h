@@ -63,7 +63,7 @@ class Service {
   // Before the upload of a model: 400 of the request, 429 where the queue is full, 507 where the
   // store is. Then the file to write.
   tl::expected<std::string, Refusal> BeginUpload(const Call& call);
-  // After it: 202 once model and job are durable.
+  // After it: 202 once model and job are durable. "" for `path`: the model is one that is kept.
   Reply FinishUpload(const Call& call, const Caller& caller, const std::string& path);
 
   // The state of a plan for an event: JSON in one line, and whether it is the last.

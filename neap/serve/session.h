@@ -197,7 +197,7 @@ class Session : public std::enable_shared_from_this<Session> {
     caller_ = *std::move(caller);
     const bool may_stay = header.keep_alive() && !shared_.draining;
     if (call_.action == Action::kCreate) {
-      if (!has_body) return Send(ReplyOf({400, "the request has no model"}));
+      if (!has_body) return CreateOfKept(may_stay);
       // Only after the body: what is left of it on the connection is no request.
       keep_after_upload_ = may_stay;
       return AdmitUpload();
@@ -206,6 +206,15 @@ class Session : public std::enable_shared_from_this<Session> {
     keep_alive_ = may_stay;
     if (call_.action == Action::kEvents) return AdmitStream();
     Serve([this] { return shared_.service->Handle(call_, caller_); });
+  }
+
+  // A plan of a model that is there already.
+  void CreateOfKept(bool may_stay) {
+    const auto request = ParsePlanRequest(call_);
+    if (!request) return Send(ReplyOf(request.error()));
+    if (request->model.empty()) return Send(ReplyOf({400, "the request has no model"}));
+    keep_alive_ = may_stay;
+    Serve([this] { return shared_.service->FinishUpload(call_, caller_, ""); });
   }
 
   static std::optional<std::string_view> Field(const Header& header, http::field name) {

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 0x4e53'0001;  // PRAGMA user_version
 constexpr int kWaitMilliseconds = 10'000;
 constexpr const char* kColumns =
-    "id, owner, name, options, model_sha256, model_bytes, code, keep_model, state, created, "
+    "id, owner, name, options, model_sha256, model_bytes, kind, keep_model, state, created, "
     "started, "
     "finished, attempts, exit_code, error";
 
@@ -103,7 +103,7 @@ StoredPlan PlanIn(const Query& row) {
   plan.options = row.Text(at++);
   plan.model_sha256 = row.Text(at++);
   plan.model_bytes = row.Integer(at++);
-  plan.code = row.Integer(at++) != 0;
+  plan.kind = static_cast<JobKind>(row.Integer(at++));
   plan.keep_model = row.Integer(at++) != 0;
   plan.state = static_cast<State>(row.Integer(at++));
   plan.created = row.Integer(at++);
@@ -256,7 +256,7 @@ Status PlanStore::Prepare() {
       "BEGIN IMMEDIATE;"
       "CREATE TABLE IF NOT EXISTS plans (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE "
       "NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, options TEXT NOT NULL, model_sha256 TEXT "
-      "NOT NULL, model_bytes INTEGER NOT NULL, code INTEGER NOT NULL, keep_model INTEGER NOT NULL, "
+      "NOT NULL, model_bytes INTEGER NOT NULL, kind INTEGER NOT NULL, keep_model INTEGER NOT NULL, "
       "state INTEGER NOT NULL, created INTEGER NOT NULL, started INTEGER NOT NULL, finished "
       "INTEGER "
       "NOT NULL, attempts INTEGER NOT NULL, exit_code INTEGER NOT NULL, error TEXT NOT NULL);"
@@ -323,33 +323,58 @@ Status PlanStore::KeepLocked(const std::string& path, const StoredFile& file) {
   return {};
 }
 
-Status PlanStore::Add(std::int64_t queue, const std::string& path, StoredPlan* plan) {
-  NEAP_TRY(const StoredFile model, Hashed(path, ""));
-  plan->model_sha256 = model.sha256;
-  plan->model_bytes = model.bytes;
-  const std::lock_guard lock(mutex_);
-  {
-    Query waiting(database_, "SELECT count(*) FROM plans WHERE state = ?");
-    if (waiting.Add(static_cast<std::int64_t>(State::kQueued)).Step() != SQLITE_ROW) {
-      return Fail(Error("cannot be read"));
-    }
-    if (waiting.Integer(0) >= queue) return Fail(OverBudget("the queue is full"));
+Status PlanStore::CheckQueue(std::int64_t queue) {
+  Query waiting(database_, "SELECT count(*) FROM plans WHERE state = ?");
+  if (waiting.Add(static_cast<std::int64_t>(State::kQueued)).Step() != SQLITE_ROW) {
+    return Fail(Error("cannot be read"));
   }
-  NEAP_CHECK_OK(KeepLocked(path, model));
+  if (waiting.Integer(0) >= queue) return Fail(OverBudget("the queue is full"));
+  return {};
+}
+
+Status PlanStore::Insert(StoredPlan* plan) {
   plan->id = NewId();
   plan->created = NowSeconds();
   Commit commit(database_);
   Query insert(database_, std::string("INSERT INTO plans (") + kColumns +
                               ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, -1, '')");
   insert.Add(plan->id).Add(plan->owner).Add(plan->name).Add(plan->options).Add(plan->model_sha256);
-  insert.Add(plan->model_bytes).Add(plan->code ? 1 : 0).Add(plan->keep_model ? 1 : 0);
-  insert.Add(static_cast<std::int64_t>(State::kQueued)).Add(plan->created);
+  insert.Add(plan->model_bytes).Add(static_cast<std::int64_t>(plan->kind));
+  insert.Add(plan->keep_model ? 1 : 0).Add(static_cast<std::int64_t>(State::kQueued));
+  insert.Add(plan->created);
   Query file(database_, "INSERT INTO files VALUES (?, '', ?, ?)");
   file.Add(plan->id).Add(plan->model_sha256).Add(plan->model_bytes);
   if (!commit.IsOpen() || !insert.Run() || !file.Run() || !commit.Done()) {
     return Fail(Error("cannot be written"));
   }
   return {};
+}
+
+Status PlanStore::Add(std::int64_t queue, const std::string& path, StoredPlan* plan) {
+  NEAP_TRY(const StoredFile model, Hashed(path, ""));
+  plan->model_sha256 = model.sha256;
+  plan->model_bytes = model.bytes;
+  const std::lock_guard lock(mutex_);
+  NEAP_CHECK_OK(CheckQueue(queue));
+  NEAP_CHECK_OK(KeepLocked(path, model));
+  return Insert(plan);
+}
+
+Result<bool> PlanStore::AddKept(std::int64_t queue, StoredPlan* plan) {
+  const std::lock_guard lock(mutex_);
+  NEAP_CHECK_OK(CheckQueue(queue));
+  {
+    Query kept(
+        database_,
+        "SELECT files.bytes FROM files JOIN plans ON files.plan = plans.id WHERE files.name = "
+        "'' AND files.sha256 = ? AND plans.owner = ? AND plans.keep_model = 1 LIMIT 1");
+    const int status = kept.Add(plan->model_sha256).Add(plan->owner).Step();
+    if (status == SQLITE_DONE) return false;
+    if (status != SQLITE_ROW) return Fail(Error("cannot be read"));
+    plan->model_bytes = kept.Integer(0);
+  }
+  NEAP_CHECK_OK(Insert(plan));
+  return true;
 }
 
 Result<std::optional<StoredPlan>> PlanStore::Find(const std::string& id) {

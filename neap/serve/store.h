@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/serve/serve.h"
 
 struct sqlite3;
 
@@ -38,7 +39,7 @@ struct StoredPlan {
   std::string options;  // a JSON array of strings
   std::string model_sha256;
   std::int64_t model_bytes = 0;
-  bool code = false;
+  JobKind kind = JobKind::kPlan;
   bool keep_model = false;
   State state = State::kQueued;
   std::int64_t created = 0;  // seconds of the epoch; 0: not yet
@@ -76,6 +77,9 @@ class PlanStore {
   // Adds a plan in state kQueued whose model is the file `path`, which is moved among the blobs.
   // Sets the id, the model's hash and its size. kOverBudget: `queue` plans are waiting.
   Status Add(std::int64_t queue, const std::string& path, StoredPlan* plan);
+  // The same with the model `plan->model_sha256` that another plan of this owner keeps. False: none
+  // does.
+  Result<bool> AddKept(std::int64_t queue, StoredPlan* plan);
   Result<std::optional<StoredPlan>> Find(const std::string& id);
   // The newest first; without their files.
   Result<std::vector<StoredPlan>> List(const std::string& owner, std::int64_t limit);
@@ -101,6 +105,8 @@ class PlanStore {
   Status Prepare();
   Status CheckFormat();
   Status Recover();
+  Status CheckQueue(std::int64_t queue);
+  Status Insert(StoredPlan* plan);
   Status KeepLocked(const std::string& path, const StoredFile& file);
   Status RemoveBlobs(const std::vector<std::string>& hashes);
   Status RemoveLocked(const std::string& id);

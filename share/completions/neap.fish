@@ -151,6 +151,8 @@ complete -c neap -n '__fish_seen_subcommand_from run' -s h -l help -d 'this help
 complete -c neap -n '__fish_seen_subcommand_from emit' -l dim -x -d 'value of a symbolic dimension'
 complete -c neap -n '__fish_seen_subcommand_from emit' -s o -l output -r -d 'the folder to write'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l plan -r -d 'the plan to emit'
+complete -c neap -n '__fish_seen_subcommand_from emit' -l received-plans -d 'code without order and addresses, which executes binary plans that it receives'
+complete -c neap -n '__fish_seen_subcommand_from emit' -l binary-plan -r -d 'write no code, but a plan for code of --received-plans with the same --kernels'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l prefix -x -d 'prefix of names in C'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l single-file -d 'one .c file that contains the runtime under names of its own'
 complete -c neap -n '__fish_seen_subcommand_from emit' -l weights -x -a 'c bin' -d 'c: weights as arrays'
