@@ -75,7 +75,7 @@ Status Allow(int ruleset, const char* folder, std::uint64_t rights) {
   PathBeneath rule = {rights, ::open(folder, O_PATH | O_CLOEXEC)};
   if (rule.folder < 0) return Fail(Refused("the folder of the job cannot be opened"));
   const long added = ::syscall(kAddRule, ruleset, kRulePathBeneath, &rule, 0);
-  const Status status = added == 0 ? Status() : Fail(Refused("the job cannot be confined"));
+  Status status = added == 0 ? Status() : Fail(Refused("the job cannot be confined"));
   ::close(rule.folder);
   return status;
 }
@@ -117,7 +117,7 @@ constexpr std::uint32_t kArchitecture = 0;
 // Calls of a program that computes, and reads and writes files. Everything else fails with EPERM:
 // sockets, other processes, new programs, mounts, keys, io_uring.
 const std::vector<int>& AllowedCalls() {
-  static const std::vector<int> calls = {
+  static const std::vector<int> kCalls = {
     SYS_read,
     SYS_readv,
     SYS_pread64,
@@ -193,7 +193,7 @@ const std::vector<int>& AllowedCalls() {
     SYS_arch_prctl,
 #endif
   };
-  return calls;
+  return kCalls;
 }
 
 using Filter = std::vector<sock_filter>;

@@ -40,7 +40,7 @@ struct Settings {
   std::int64_t keep_seconds = std::int64_t{7} * 24 * 3600;  // of finished plans
   std::int64_t drain_seconds = 10;  // for running jobs after a signal to end
   std::int64_t connections = 512;
-  std::int64_t uploads = 32;   // at the same time
+  std::int64_t uploads = 200;  // at the same time
   std::int64_t streams = 128;  // of events, at the same time
   std::int64_t header_seconds = 10;
   std::int64_t upload_seconds = 600;

@@ -41,6 +41,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxHeader = std::size_t{16} << 10U;
 constexpr std::chrono::seconds kIdle{30};        // between requests
 constexpr std::chrono::seconds kUploadIdle{15};  // without a byte of an upload
+constexpr std::chrono::seconds kUploadGrace{2};  // before a slow upload gives way to another
 constexpr std::chrono::seconds kHeartbeat{5};    // of a stream of events
 constexpr std::chrono::seconds kLinger{3};
 constexpr std::int64_t kMinUploadRate = 1024;  // bytes for each second, after kUploadIdle
@@ -238,7 +239,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Uploads.
 
   void AdmitUpload() {
-    if (shared_.uploads >= shared_.settings.uploads) {
+    if (shared_.uploads >= shared_.settings.uploads && !EndSlowUpload()) {
       return Send(ReplyOf({503, "too many uploads"}));
     }
     upload_slot_ = std::make_unique<Slot>(&shared_.uploads);
@@ -252,6 +253,25 @@ class Session : public std::enable_shared_from_this<Session> {
         self->BeginUpload(**path);
       });
     });
+  }
+
+  // One that is slower than it may be, so that slow clients do not keep others from uploading.
+  bool EndSlowUpload() {
+    for (Session* const other : shared_.sessions) {
+      const bool uploads = other->upload_slot_ != nullptr && other->upload_;
+      if (!uploads || Clock::now() - other->start_ < kUploadGrace || !other->IsSlow()) continue;
+      shared_.service->metrics().Add("neap_uploads_slow_total", 1);
+      // Its file goes with the session, once the operation that writes it has ended.
+      other->upload_slot_.reset();
+      other->Close();
+      return true;
+    }
+    return false;
+  }
+
+  bool IsSlow() const {
+    const std::chrono::duration<double> seconds = Clock::now() - start_;
+    return static_cast<double>(uploaded_) < seconds.count() * static_cast<double>(kMinUploadRate);
   }
 
   void BeginUpload(const std::string& path) {
@@ -299,10 +319,9 @@ class Session : public std::enable_shared_from_this<Session> {
         return reply;
       });
     }
-    const auto seconds =
-        std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start_).count();
-    const bool is_slow = seconds > kUploadIdle.count() && uploaded_ / seconds < kMinUploadRate;
-    if (is_slow || seconds > shared_.settings.upload_seconds) {
+    const auto passed = Clock::now() - start_;
+    if ((passed > kUploadIdle && IsSlow()) ||
+        passed > std::chrono::seconds(shared_.settings.upload_seconds)) {
       shared_.service->metrics().Add("neap_uploads_slow_total", 1);
       return Send(ReplyOf({408, "the upload is too slow"}));
     }
