@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device of device.c as firmware: it asks for plans over its UART. bridge.py passes its requests
+ * The device of device.c as firmware: it requests plans over its UART. bridge.py passes its requests
  * on to the server. Lines of text in both directions; counted bytes follow some of them:
  *
  *   INPUT bytes                 the input of the network       answer: the bytes
