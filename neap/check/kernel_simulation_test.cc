@@ -470,6 +470,27 @@ TEST(KernelHoldsInputTest, NotInPiecesAndNotTwice) {
   EXPECT_FALSE(HoldsInput(twice.subgraph, twice.op, 0, kLibrary, 0));
 }
 
+// Kernels of uint8 compute with scales as soon as one part has another one than the output.
+TEST(KernelHoldsInputTest, ScalesOfAllPartsDecide) {
+  Random random(7);
+  int held = 0;
+  for (int i = 0; i < 200; ++i) {
+    Case c = ConcatenationOf({5, 3, 7}, 1);
+    for (graph::Tensor& tensor : c.subgraph.tensors) {
+      tensor.type = ElementType::kUint8;
+      tensor.quantization = graph::Quantization{{random.Below(6) == 0 ? 0.5F : 0.25F}, {3}, 0};
+    }
+    for (std::size_t input = 0; input < 3; ++input) {
+      const auto rule = ops::OverlapRuleOf(c.subgraph, c.op, input, kLibrary);
+      const std::int64_t at[] = {0, 5, 8};
+      EXPECT_EQ(rule.has_value(), HoldsInput(c.subgraph, c.op, input, kLibrary, at[input]));
+      held += rule ? 1 : 0;
+    }
+  }
+  EXPECT_GT(held, 100);
+  EXPECT_LT(held, 500);
+}
+
 // A piece of a tensor, and which element of the tensor each of its elements is.
 struct Piece {
   Case c;

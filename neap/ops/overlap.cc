@@ -264,7 +264,8 @@ std::optional<OverlapRule> overlap::Concatenation(const Subject& s) {
   for (std::int64_t d = 0; d < axis; ++d) {
     if (out[static_cast<std::size_t>(d)] != 1) return std::nullopt;
   }
-  std::int64_t at = 0;
+  std::int64_t at = 0;  // elements before the part
+  std::optional<OverlapRule> rule;
   for (std::size_t i = 0; i < s.op.inputs.size(); ++i) {
     const Tensor* part = graph::Operand(s.subgraph, s.op.inputs, i);
     if (part == nullptr || !part->shape || part->type != s.out.type) return std::nullopt;
@@ -272,12 +273,14 @@ std::optional<OverlapRule> overlap::Concatenation(const Subject& s) {
     if (part->type == graph::ElementType::kUint8 && !HaveEqualScales(*part, s.out)) {
       return std::nullopt;
     }
-    if (i == s.input) return OverlapRule{OverlapRule::Kind::kHoldsInput, at * s.out_bytes};
-    // Twice the same tensor has no one place.
-    if (s.op.inputs[i] == s.op.inputs[s.input]) return std::nullopt;
+    if (i == s.input) {
+      rule = OverlapRule{OverlapRule::Kind::kHoldsInput, at * s.out_bytes};
+    } else if (s.op.inputs[i] == s.op.inputs[s.input]) {
+      return std::nullopt;  // twice the same tensor has no one place
+    }
     at += Elements(*part->shape);
   }
-  return std::nullopt;
+  return rule;
 }
 
 // Kernels that move nothing when source and destination are one.

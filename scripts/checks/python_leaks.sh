@@ -13,7 +13,7 @@ if [[ -z $tools ]]; then
   exit 1
 fi
 python=$PWD/$tools/bin/python
-cmake --preset dev -B build/python-dev -D NEAP_PYTHON=ON -D NEAP_TESTS=OFF -D NEAP_FUZZERS=OFF \
+cmake --preset dev -B build/python-dev -D NEAP_PYTHON=ON -D NEAP_TESTS=OFF \
   -D Python_EXECUTABLE="$python" >/dev/null
 cmake --build build/python-dev -j "$(nproc)" --target neap_python >/dev/null
 
