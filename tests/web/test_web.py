@@ -354,7 +354,7 @@ class WebTest(unittest.TestCase):
             self.assertEqual([int(row[1].replace(",", "")) for row in shown],
                              [point["arena_bytes"] for point in report["points"]])
             self.assertEqual(page.run("return document.querySelectorAll('#pareto-out circle').length"), len(shown))
-            page.click("Use", "#features-out tr:nth-child(7)")
+            page.run("document.querySelector('#features-out button[aria-label=\"Use overlap\"]').click()")
             page.idle()
             self.assertEqual(page.run("return document.getElementById('options').value"), "--overlap tflm-reference")
             self.assertIn("38.8 % less", page.text("headline"))
