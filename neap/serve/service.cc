@@ -281,10 +281,11 @@ Reply Service::Page(const Call& call) const {
   for (const FileType& known : kPageTypes) {
     if (path.ends_with(known.name)) reply.type = known.type;
   }
+  // Scripts of the page itself run; Neap's own page names them by hash in a policy of its own.
   reply.headers = {{"Content-Security-Policy",
-                    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; "
+                    "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; "
                     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-                    "worker-src 'self' blob:; frame-ancestors 'none'"}};
+                    "worker-src 'self' blob:; base-uri 'none'; frame-ancestors 'none'"}};
   return reply;
 }
 

@@ -199,7 +199,11 @@ class Plans(ServerTest):
         (page / "app.js").write_text("1")
         (self.folder / "secret.txt").write_text("secret")
         server = self.serve("--page", page)
-        self.assertEqual(server.request("GET", "/")[2], b"<p>page</p>")
+        status, headers, body = server.request("GET", "/")
+        self.assertEqual((status, body), (200, b"<p>page</p>"))
+        # What Neap's page in one file needs, which has its scripts inline and its worker in a blob.
+        for part in ("script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'", "worker-src 'self' blob:"):
+            self.assertIn(part, headers["Content-Security-Policy"])
         self.assertEqual(server.request("GET", "/app.js")[1]["Content-Type"], "text/javascript; charset=utf-8")
         for target in ("/../secret.txt", "/..%2fsecret.txt", "/page/../../secret.txt"):
             self.assertEqual(server.request("GET", target)[0], 404)
