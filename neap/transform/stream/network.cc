@@ -236,7 +236,7 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
   if (Is(op, OpKind::kSplit) && input == 1 && *in == *out) return Maps{};
   if ((Is(op, OpKind::kPad, OpKind::kPadv2)) && input == 0) return PadMaps(subgraph, op);
   if (Is(op, OpKind::kMean) && input == 0) {
-    const auto maps = MeanMaps(subgraph, op, *in, *out);
+    auto maps = MeanMaps(subgraph, op, *in, *out);
     if (maps) return maps;
   }
   if (emits ? IsEmittedInBoxes(op) : IsListed(op)) return ListedMaps(subgraph, op, input);
