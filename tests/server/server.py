@@ -18,8 +18,9 @@ from neap_cli import DIAMOND, DIAMOND_BEST_PEAK, NEAP, wide_graph  # noqa: E402,
 
 TIMEOUT = 120  # of anything, on a slow machine
 SMALL = json.dumps(DIAMOND).encode()
-# With this many states, a search of a few seconds or minutes.
+# LARGE: a search without an end, with LONG. MEDIUM: a search of less than a second.
 LARGE = json.dumps(wide_graph(400, 1)).encode()
+MEDIUM = json.dumps(wide_graph(40, 1)).encode()
 LONG = "&max-states=1000000000000"
 
 

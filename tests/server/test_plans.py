@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 
-from server import DIAMOND_BEST_PEAK, LARGE, LONG, NEAP, SMALL, SOURCE, TIMEOUT, ServerTest
+from server import DIAMOND_BEST_PEAK, LARGE, LONG, MEDIUM, NEAP, SMALL, SOURCE, TIMEOUT, ServerTest
 
 
 class Plans(ServerTest):
@@ -74,7 +74,7 @@ class Plans(ServerTest):
 
     def test_events_follow_a_plan_to_its_end(self):
         server = self.serve("--jobs", 1)
-        plan = server.plan(LARGE, "&max-states=200000")
+        plan = server.plan(MEDIUM, "&max-states=5000")
         connection = server.connect()
         connection.request("GET", f"/v1/plans/{plan}/events")
         answer = connection.getresponse()
