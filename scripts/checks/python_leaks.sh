@@ -24,7 +24,7 @@ cp -r python/neap "$package/neap"
 cp build/python-dev/python/_neap*.so "$package/neap/"
 
 runtime=$(clang++-16 -print-file-name=libclang_rt.asan-x86_64.so)
-leaked() {  # CALLS: the bytes of leaks with a function of the module in their stack
+leaked() {  # CALLS: the bytes that the process leaks
   local report=build/python-dev/leaks-$1
   LD_PRELOAD=$runtime ASAN_OPTIONS=detect_leaks=1:exitcode=0:log_path=$report \
     UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 LSAN_OPTIONS=max_leaks=0:report_objects=0 \
@@ -34,5 +34,5 @@ leaked() {  # CALLS: the bytes of leaks with a function of the module in their s
 rm -f build/python-dev/leaks-*
 few=$(leaked 5)
 many=$(leaked 100)
-echo "bytes of leaks with the module in their stack: $few after 5 calls of each function, $many after 100"
+echo "leaked bytes: $few after 5 calls of each function, $many after 100"
 [[ $many -le $few ]]
