@@ -138,9 +138,24 @@ Result<Given> GivenModel(const ParetoOptions& options, const formats::SourceMode
   return given;
 }
 
+Status OneOf(const ParetoOptions& options, const char* name, const std::string& value,
+             std::initializer_list<std::string_view> values) {
+  if (std::find(values.begin(), values.end(), value) != values.end()) return {};
+  Diagnostic error = UsageError(options.model.words.Named(name) + ": there is no '" + value + "'");
+  for (const std::string_view known : values) {
+    error.hint += error.hint.empty() ? "expected one of " : ", ";
+    error.hint += known;
+  }
+  return Fail(std::move(error));
+}
+
 Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& given,
                                  compile::Options compile, const Stopwatch& watch) {
   const formats::SourceModel& source = given.interfaced.model;
+  if (options.features == kTilesAlone) {
+    return Fail(UsageError(options.model.words.Named("features") + " tiles requires another " +
+                           options.model.words.Named("runtime") + " than neap"));
+  }
   for (const std::string_view name : {"device", "overlap", "max-region-operators",
                                       "max-region-tiles", "max-tile-aspect", "tile-grids"}) {
     if (!options.model.words.Has(name)) continue;
@@ -198,6 +213,8 @@ Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& give
 Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::SourceModel& read,
                                 const formats::LoadOptions& load, const std::atomic<bool>* stop) {
   const Stopwatch watch;
+  NEAP_CHECK_OK(OneOf(options, "features", options.features, {kAllFeatures, kTilesAlone}));
+  NEAP_CHECK_OK(OneOf(options, "input", options.input, {"resident", "external", "rows"}));
   deliver::FrontRequest request;
   cascade::SearchOptions& plan = request.search;
   NEAP_TRY(plan.device, deliver::DeviceOf(options.model.words));
@@ -214,12 +231,6 @@ Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::Sou
   if (plan.compile.runtime == plan::Runtime::kNeap) {
     plan.compile.kernels = ops::KernelLibrary::kNeap;
     return FindStreams(options, given, plan.compile, watch);
-  }
-  if (options.features != kAllFeatures && options.features != kTilesAlone) {
-    Diagnostic error =
-        UsageError(options.model.words.Named("features") + " is '" + options.features + "'");
-    error.hint = "expected all or tiles";
-    return Fail(std::move(error));
   }
   if (options.input != "resident" || !options.plans.empty()) {
     const deliver::Words& words = options.model.words;
@@ -304,13 +315,11 @@ int ParetoCommand(std::vector<std::string> args) {
   app.add_option("--features", options.features,
                  "all: the model as given and rewritten, in tiles, with overlaps of the TFLM "
                  "reference kernels, streamed; tiles: the model as given, in tiles; default: all")
-      ->option_text("all|tiles")
-      ->check(CLI::IsMember({"all", "tiles"}));
+      ->option_text("all|tiles");
   app.add_option("--input", options.input,
                  "with --runtime neap: model inputs are in the arena and counted (resident), in "
                  "other memory (external), or passed row by row (rows); default: resident")
-      ->option_text("resident|external|rows")
-      ->check(CLI::IsMember({"resident", "external", "rows"}));
+      ->option_text("resident|external|rows");
   app.add_option("--plans", options.plans,
                  "with --runtime neap: write the plan of every point, FOLDER/0.json, 1.json, ...")
       ->option_text("FOLDER");

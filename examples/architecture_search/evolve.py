@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regularised evolution of cells under a memory budget, with and without Neap in the loop.
 
-Usage: evolve.py [--budgets 56,72,96] [--seeds 10] [--cycles 150] [--markdown]. Needs numpy and scikit-learn, whose
+Usage: evolve.py [--budgets 112,144] [--seeds 5] [--cycles 60] [--markdown]. Needs numpy and scikit-learn, whose
 digits are the data. --markdown prints the tables of docs/results/architecture-search.md.
 
 A cell has eight operators. Each one is a convolution that reads one or two earlier tensors; the leaves are averaged
@@ -18,6 +18,7 @@ reported.
 import argparse
 import random
 import statistics
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ OPERATORS = 8
 WIDTHS = (4, 8, 12, 16)
 KERNELS = (1, 3)
 SIDE = 64  # of the maps whose memory counts
+MOST_REFUSED = 100_000  # in a row
 POPULATION, SAMPLE = 24, 6  # Real et al., Regularized Evolution for Image Classifier Architecture Search, 2019
 
 
@@ -141,9 +143,11 @@ def evolve(seed, budget, memory, digits, cycles):
 
     def admitted(make):
         nonlocal refused
-        while memory(cell := make()) > budget:
+        for _ in range(MOST_REFUSED):
+            if memory(cell := make()) <= budget:
+                return cell
             refused += 1
-        return cell
+        sys.exit(f"evolve.py: none of {MOST_REFUSED:,} cells needs at most {budget:,} B: the budget is too small")
 
     population = [admitted(lambda: random_cell(draw)) for _ in range(POPULATION)]
     best = max(population, key=lambda cell: digits.accuracies(cell)[0])
@@ -158,9 +162,9 @@ def evolve(seed, budget, memory, digits, cycles):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--budgets", default="56,72,96", help="KiB, separated by commas")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--cycles", type=int, default=150)
+    parser.add_argument("--budgets", default="112,144", help="KiB, separated by commas")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--cycles", type=int, default=60)
     parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     digits = Digits()

@@ -13,24 +13,10 @@
 
 #include "neap/deliver/edits.h"
 #include "testing/deliver_networks.h"
+#include "testing/graph_json.h"
 
 namespace neap::deliver {
 namespace {
-
-formats::SourceModel ModelOf(std::string_view text) {
-  const auto* data = reinterpret_cast<const std::byte*>(text.data());
-  auto bytes = std::make_shared<const std::vector<std::byte>>(data, data + text.size());
-  auto model = formats::LoadBytes(bytes, "folder/graph.json", {});
-  EXPECT_TRUE(model) << model.error().ToString();
-  return *std::move(model);
-}
-
-constexpr std::string_view kChain = R"({
-  "tensors": [{"name": "in", "bytes": 20}, {"name": "wide", "bytes": 150},
-              {"name": "out", "bytes": 5}],
-  "inputs": ["in"], "outputs": ["out"],
-  "ops": [{"name": "widen", "inputs": ["in"], "outputs": ["wide"]},
-          {"name": "narrow", "inputs": ["wide"], "outputs": ["out"]}]})";
 
 TEST(MeasureTest, AFittingPlanThenBytesThenOperators) {
   const Measure small{true, 0, 100, 9};

@@ -14,36 +14,10 @@
 
 #include "neap/base/work.h"
 #include "neap/compile/headline.h"
+#include "testing/graph_json.h"
 
 namespace neap::deliver {
 namespace {
-
-formats::SourceModel SourceOf(std::string_view text) {
-  const auto* data = reinterpret_cast<const std::byte*>(text.data());
-  auto bytes = std::make_shared<const std::vector<std::byte>>(data, data + text.size());
-  auto model = formats::LoadBytes(bytes, "folder/graph.json", {});
-  EXPECT_TRUE(model) << model.error().ToString();
-  return *std::move(model);
-}
-
-constexpr std::string_view kTwoOps = R"({
-  "tensors": [{"name": "in", "bytes": 20}, {"name": "wide", "bytes": 150},
-              {"name": "out", "bytes": 5}],
-  "inputs": ["in"], "outputs": ["out"],
-  "ops": [{"name": "widen", "inputs": ["in"], "outputs": ["wide"]},
-          {"name": "narrow", "inputs": ["wide"], "outputs": ["out"]}]})";
-
-// In file order both wide tensors are live: 320 bytes, and 180 in the best order.
-constexpr std::string_view kBranches = R"({
-  "tensors": [{"name": "in", "bytes": 20}, {"name": "wide1", "bytes": 150},
-              {"name": "wide2", "bytes": 150}, {"name": "thin1", "bytes": 10},
-              {"name": "thin2", "bytes": 10}, {"name": "out", "bytes": 5}],
-  "inputs": ["in"], "outputs": ["out"],
-  "ops": [{"name": "widen1", "inputs": ["in"], "outputs": ["wide1"]},
-          {"name": "widen2", "inputs": ["in"], "outputs": ["wide2"]},
-          {"name": "narrow1", "inputs": ["wide1"], "outputs": ["thin1"]},
-          {"name": "narrow2", "inputs": ["wide2"], "outputs": ["thin2"]},
-          {"name": "join", "inputs": ["thin1", "thin2"], "outputs": ["out"]}]})";
 
 const Feature* FeatureNamed(const Explanation& explanation, std::string_view label) {
   const auto found = std::find_if(explanation.features.begin(), explanation.features.end(),
@@ -52,7 +26,7 @@ const Feature* FeatureNamed(const Explanation& explanation, std::string_view lab
 }
 
 TEST(ExplainTest, AChainNeedsItsLowerBound) {
-  const auto explanation = Explain(SourceOf(kTwoOps), {});
+  const auto explanation = Explain(ModelOf(kChain), {});
   ASSERT_TRUE(explanation) << explanation.error().ToString();
   EXPECT_EQ(explanation->runtime, plan::Runtime::kIdeal);
   EXPECT_EQ(explanation->file_order.arena_bytes, 170);
@@ -66,7 +40,7 @@ TEST(ExplainTest, AChainNeedsItsLowerBound) {
 }
 
 TEST(ExplainTest, EachFeatureIsPlanned) {
-  const auto explanation = Explain(SourceOf(kBranches), {});
+  const auto explanation = Explain(ModelOf(kBranches), {});
   ASSERT_TRUE(explanation);
   EXPECT_EQ(explanation->file_order.arena_bytes, 320);
   const Feature* const order = FeatureNamed(*explanation, "order and addresses");
@@ -82,13 +56,13 @@ TEST(ExplainTest, EachFeatureIsPlanned) {
 }
 
 TEST(ExplainTest, RowsAreThoseOfTheRuntimeAndTheFormat) {
-  const auto ideal = Explain(SourceOf(kTwoOps), {});
+  const auto ideal = Explain(ModelOf(kChain), {});
   ASSERT_TRUE(ideal);
   EXPECT_EQ(FeatureNamed(*ideal, "order alone"), nullptr) << "TFLM's planner";
   EXPECT_EQ(FeatureNamed(*ideal, "streams"), nullptr) << "graph JSON has no kernels";
   ExplainRequest request;
   request.runtime = "tflm";
-  const auto tflm = Explain(SourceOf(kTwoOps), request);
+  const auto tflm = Explain(ModelOf(kChain), request);
   ASSERT_TRUE(tflm);
   const Feature* const order = FeatureNamed(*tflm, "order alone");
   ASSERT_NE(order, nullptr);
@@ -100,7 +74,7 @@ TEST(ExplainTest, RowsAreThoseOfTheRuntimeAndTheFormat) {
 TEST(ExplainTest, WithoutWorkOnlyTheDefaultIsPlanned) {
   ExplainRequest request;
   request.work = 0;
-  const auto explanation = Explain(SourceOf(kBranches), request);
+  const auto explanation = Explain(ModelOf(kBranches), request);
   ASSERT_TRUE(explanation) << explanation.error().ToString();
   for (std::size_t at = 0; at < explanation->features.size(); ++at) {
     const Feature& feature = explanation->features[at];
@@ -112,7 +86,7 @@ TEST(ExplainTest, WithoutWorkOnlyTheDefaultIsPlanned) {
 TEST(ExplainTest, AProvenResultIsFinishedWithoutWork) {
   ExplainRequest request;
   request.work = 0;
-  const auto explanation = Explain(SourceOf(kTwoOps), request);
+  const auto explanation = Explain(ModelOf(kChain), request);
   ASSERT_TRUE(explanation) << explanation.error().ToString();
   const Feature& base = explanation->features[explanation->default_feature];
   EXPECT_TRUE(base.IsOptimal());
@@ -129,7 +103,7 @@ TEST(ExplainTest, AnInterruptLeavesTheRestOut) {
     EXPECT_LE(number, of);
     if (number == 2) stop = true;
   };
-  const auto explanation = Explain(SourceOf(kBranches), request);
+  const auto explanation = Explain(ModelOf(kBranches), request);
   ASSERT_TRUE(explanation);
   EXPECT_EQ(begun, 2);
   EXPECT_TRUE(explanation->interrupted);
@@ -140,14 +114,14 @@ TEST(ExplainTest, AnInterruptLeavesTheRestOut) {
 }
 
 TEST(ExplainTest, FailsAsThePlanWithDefaultOptions) {
-  formats::SourceModel model = SourceOf(kTwoOps);
+  formats::SourceModel model = ModelOf(kChain);
   model.graph.subgraphs[graph::SubgraphId(0)].tensors[graph::TensorId(1)].shape.reset();
   const auto unknown = Explain(model, {});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::kMissingSize);
   ExplainRequest request;
   request.runtime = "nosuch";
-  const auto usage = Explain(SourceOf(kTwoOps), request);
+  const auto usage = Explain(ModelOf(kChain), request);
   ASSERT_FALSE(usage);
   EXPECT_EQ(usage.error().code, ErrorCode::kUsage);
 }

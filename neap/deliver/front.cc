@@ -100,14 +100,9 @@ class FrontSearch {
     return left;
   }
 
-  void Announce(std::string_view label) const {
-    if (request_.observer) request_.observer(label);
-  }
-
   // Points of the model as given, or of the rewritten one.
   Status AddTiles(const formats::SourceModel* rewritten, ops::KernelLibrary kernels,
                   std::string_view requires_text) {
-    Announce(rewritten == nullptr ? "tiles" : "rewritten and tiles");
     cascade::SearchOptions options = request_.search;
     options.whole_front = true;
     options.compile.kernels = kernels;
@@ -149,7 +144,6 @@ class FrontSearch {
   }
 
   Status FindRewritten() {
-    Announce("rewriting");
     compile::Options options = request_.search.compile;
     options.limits = TakeLimits(1);
     const WorkScope work(1, TakeParts(1));
@@ -160,7 +154,6 @@ class FrontSearch {
   }
 
   void AddStreams() {
-    Announce("streams");
     compile::Options options = request_.search.compile;
     options.runtime = plan::Runtime::kNeap;
     options.kernels = ops::KernelLibrary::kNeap;

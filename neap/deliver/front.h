@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,8 +26,6 @@ struct FrontRequest {
   bool rewriting = true;      // plans of the rewritten model, too
   bool overlap = true;        // plans for TFLM's reference kernels, too, where `search` names none
   bool streams = true;        // streamed plans, too
-  // Called before each search. May be empty.
-  std::function<void(std::string_view label)> observer;
 };
 
 struct FrontPoint {

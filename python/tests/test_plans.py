@@ -309,10 +309,15 @@ def test_explain_and_pareto(ds_cnn):
     assert "kws.tflite needs an arena of" in str(report) and report.data["schema_version"]
     assert "<pre>" in report._repr_html_()
     points = neap.pareto(ds_cnn, time_limit=20)
-    assert points == sorted(points, key=lambda point: point.cycles) or points
+    arenas = [point.arena_bytes for point in points]
+    assert arenas == sorted(arenas, reverse=True)
+    assert "as given" in {point.kind for point in points}
+    assert {point.kind for point in points if point.requires == "neap run or neap emit"} <= {"streamed"}
     assert min(point.arena_bytes for point in points) <= neap.plan(ds_cnn).arena_bytes
     with pytest.raises(neap.UsageError) as error:
         neap.pareto(ds_cnn, criteria="beauty")
+    with pytest.raises(neap.UsageError, match="there is no 'nowhere'"):
+        neap.pareto(ds_cnn, runtime="neap", input="nowhere")
     assert "--" not in str(error.value)
 
 

@@ -147,6 +147,8 @@ class Cascade(CliTest):
         alone = self.report_of("pareto", "vww.tflite", *TILES)["points"]
         self.assertEqual({point["kind"] for point in alone}, {"as given", "tiles"})
         self.expect(USAGE, "pareto", "vww.tflite", "--features", "streams")
+        self.expect(USAGE, "pareto", "vww.tflite", "--runtime", "neap", *TILES)
+        self.expect(USAGE, "pareto", "vww.tflite", "--runtime", "neap", "--input", "nowhere")
 
     def test_limits_of_grids_are_options(self):
         self.searches_whole_networks()
