@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints how `neap.distributed.plan_many` scales with its workers, as docs/results/python.md has it.
 
-Usage: python_scaling.py [--workers 1,2] [--graphs 20000] [--models 48] [--runs 3] [--engines local,ray,dask]. Each figure
+Usage: python_scaling.py [--workers 1,2] [--graphs 20000] [--models 200] [--runs 3] [--engines local,ray,dask]. Each figure
 is the median of the runs. An engine that is not installed is left out. Starting workers is not counted, except for
 "local", whose processes belong to the call.
 """
@@ -30,9 +30,9 @@ def random_graph(draw, nodes):
 
 
 def distinct_models(count):
-    """The same small network in `count` files that differ: no answer serves twice."""
-    given = bytearray(neap.zoo("ds-cnn", int8=True))
-    return [bytes(given) + number.to_bytes(4, "little") for number in range(count)]
+    """The same network in `count` files that differ: no answer serves twice."""
+    given = neap.zoo("swiftnet", int8=True)
+    return [given + number.to_bytes(4, "little") for number in range(count)]
 
 
 @contextlib.contextmanager
@@ -70,7 +70,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--workers", default="1,2")
     parser.add_argument("--graphs", type=int, default=20000)
-    parser.add_argument("--models", type=int, default=48)
+    parser.add_argument("--models", type=int, default=200)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--engines", default="local,ray,dask")
     given = parser.parse_args()

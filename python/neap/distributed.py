@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 Item: TypeAlias = "str | os.PathLike[str] | bytes | tuple[Any, Any]"
 """A path, the bytes of a model, or a graph as a pair of arrays (sizes, edges)."""
 
-_CHUNK = 16
+# At most so many items are sent at once. Fewer where there are few, which would else be one worker's.
+_MOST_IN_CHUNK = 16
+_LEAST_CHUNKS = 32
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,8 @@ def plan_many(
     found: dict[str, dict[str, Any]] = kept.get_many([work.key for work in works if work.key]) if kept is not None else {}
     # Each key once; items without one are errors.
     todo = list({work.key: work for work in works if work.key and work.key not in found}.values())
-    chunks = [todo[at:at + _CHUNK] for at in range(0, len(todo), _CHUNK)]
+    size = max(1, min(_MOST_IN_CHUNK, len(todo) // _LEAST_CHUNKS))
+    chunks = [todo[at:at + size] for at in range(0, len(todo), size)]
     results = (_local(chunks, options, workers, retries) if engine == "local"
                else _ray(chunks, options, retries) if engine == "ray" else _dask(chunks, options, client, retries))
     if chunks:

@@ -45,6 +45,23 @@ def check(answers, items, expected):
         assert text in answers[at].error and answers[at].peak_bytes is None and "\n" not in answers[at].error
 
 
+def test_few_items_are_more_than_one_chunk(monkeypatch):
+    """Sixteen large models are work for several workers."""
+    from neap import distributed
+
+    sizes = []
+
+    def in_this_process(chunks, options, workers, retries):
+        sizes.append([len(chunk) for chunk in chunks])
+        for at, chunk in enumerate(chunks):
+            yield at, distributed._answers(chunk, options)
+
+    monkeypatch.setattr(distributed, "_local", in_this_process)
+    for count, expected_sizes in ((1, [1]), (16, [1] * 16), (100, [3] * 33 + [1]), (1000, [16] * 62 + [8])):
+        assert len(plan_many(graphs(count, nodes=12))) == count
+        assert sizes[-1] == expected_sizes
+
+
 def kill_one_of(pids, when):
     """Kills a process of `pids()` after `when` seconds, as soon as there is one."""
     killed = []
