@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Item: TypeAlias = "str | os.PathLike[str] | bytes | tuple[Any, Any]"
 """A path, the bytes of a model, or a graph as a pair of arrays (sizes, edges)."""
 
-# At most so many items are sent at once. Fewer where there are few, which would else be one worker's.
+# Items that are sent at once. With fewer items the chunks are smaller, so that several workers have some.
 _MOST_IN_CHUNK = 16
 _LEAST_CHUNKS = 32
 
