@@ -29,7 +29,7 @@ OPERATORS = 8
 WIDTHS = (4, 8, 12, 16)
 KERNELS = (1, 3)
 SIDE = 64  # of the maps whose memory counts
-MOST_REFUSED = 100_000  # in a row
+MAX_REFUSED = 100_000  # in a row
 POPULATION, SAMPLE = 24, 6  # Real et al., Regularized Evolution for Image Classifier Architecture Search, 2019
 
 
@@ -143,11 +143,11 @@ def evolve(seed, budget, memory, digits, cycles):
 
     def admitted(make):
         nonlocal refused
-        for _ in range(MOST_REFUSED):
+        for _ in range(MAX_REFUSED):
             if memory(cell := make()) <= budget:
                 return cell
             refused += 1
-        sys.exit(f"evolve.py: none of {MOST_REFUSED:,} cells needs at most {budget:,} B: the budget is too small")
+        sys.exit(f"evolve.py: none of {MAX_REFUSED:,} cells needs at most {budget:,} B: the budget is too small")
 
     population = [admitted(lambda: random_cell(draw)) for _ in range(POPULATION)]
     best = max(population, key=lambda cell: digits.accuracies(cell)[0])

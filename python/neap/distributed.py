@@ -24,8 +24,8 @@ Item: TypeAlias = "str | os.PathLike[str] | bytes | tuple[Any, Any]"
 """A path, the bytes of a model, or a graph as a pair of arrays (sizes, edges)."""
 
 # Items that are sent at once. With fewer items the chunks are smaller, so that several workers have some.
-_MOST_IN_CHUNK = 16
-_LEAST_CHUNKS = 32
+_MAX_CHUNK = 16
+_MIN_CHUNKS = 32
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def plan_many(
     found: dict[str, dict[str, Any]] = kept.get_many([work.key for work in works if work.key]) if kept is not None else {}
     # Each key once; items without one are errors.
     todo = list({work.key: work for work in works if work.key and work.key not in found}.values())
-    size = max(1, min(_MOST_IN_CHUNK, len(todo) // _LEAST_CHUNKS))
+    size = max(1, min(_MAX_CHUNK, len(todo) // _MIN_CHUNKS))
     chunks = [todo[at:at + size] for at in range(0, len(todo), size)]
     results = (_local(chunks, options, workers, retries) if engine == "local"
                else _ray(chunks, options, retries) if engine == "ray" else _dask(chunks, options, client, retries))
