@@ -25,6 +25,11 @@ graph::Graph RandomNetworkOfMoves(Random* random, int operators);
 // operators, concatenations along channels, rows and columns, softmax over channels.
 graph::Graph RandomOnnxNetwork(Random* random, int operators);
 
+// A network of floats whose tensors have two to four dimensions, in either format: tokens and their
+// embedding, products of rows, attention, softmax, transposes and reshapes, batches, a mean of all
+// places or the best channel at the end.
+graph::Graph RandomSignals(Random* random, int operators, bool onnx);
+
 // One depthwise convolution of 3x3 that keeps the size.
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
                        std::int64_t channels);

@@ -184,17 +184,12 @@ void StreamChecker::Feed(const plan::StreamOp& step, const Part& part) {
 
 namespace {
 
-constexpr std::size_t kImageAxes = 4;
-
 // The part of the tensor that a part of an operator's output is.
 ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const plan::StreamImage& image,
                    const Part& part) {
-  const graph::Shape& shape = *subgraph.tensors[op.outputs[0]].shape;
-  ops::Box box = ops::WholeBox(shape);
-  if (shape.size() == kImageAxes && shape[0] == 1) {
-    box[image.RowAxis()] = {part.rows.first, part.rows.last};
-    box[image.ColumnAxis()] = {part.columns.first, part.columns.last};
-  }
+  ops::Box box = ops::WholeBox(*subgraph.tensors[op.outputs[0]].shape);
+  if (image.row_axis) box[*image.row_axis] = {part.rows.first, part.rows.last};
+  if (image.column_axis) box[*image.column_axis] = {part.columns.first, part.columns.last};
   return box;
 }
 
@@ -207,12 +202,17 @@ std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part
   if (!need) return std::nullopt;
   if (ops::IsEmpty(need->box)) return Part{};
   const plan::StreamImage& image = images_[op.inputs[input]];
-  if (need->box.size() != kImageAxes || (image.height == 1 && image.width == 1)) {
-    return WholeOf(op.inputs[input]);
+  Part read = WholeOf(op.inputs[input]);
+  if (image.height == 1 && image.width == 1) return read;
+  if (image.row_axis) {
+    const ops::Interval& rows = need->box[*image.row_axis];
+    read.rows = {rows.begin, rows.end};
   }
-  const ops::Interval& rows = need->box[image.RowAxis()];
-  const ops::Interval& columns = need->box[image.ColumnAxis()];
-  return Part{{rows.begin, rows.end}, {columns.begin, columns.end}};
+  if (image.column_axis) {
+    const ops::Interval& columns = need->box[*image.column_axis];
+    read.columns = {columns.begin, columns.end};
+  }
+  return read;
 }
 
 void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
@@ -250,10 +250,14 @@ void StreamChecker::AddToSums(const plan::StreamOp& step, const Part& part) {
   std::vector<bool>& added = added_[out];
   const bool first = added.empty();
   if (first) added.resize(static_cast<std::size_t>(images_[in].height * images_[in].width));
+  const bool ascending = ops::SumsInOrder(subgraph_, op);
   for (std::int64_t y = part.rows.first; y < part.rows.last; ++y) {
     for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {
       const auto pixel = static_cast<std::size_t>(y * images_[in].width + x);
       if (added[pixel]) return Fail(step.op, out, "adds a pixel twice");
+      if (ascending && pixel > 0 && !added[pixel - 1]) {
+        return Fail(step.op, out, "adds rounded pixels, expected them in ascending order");
+      }
       added[pixel] = true;
     }
   }
@@ -308,7 +312,7 @@ bool StreamChecker::MayReplace(OpId op, TensorId input, TensorId output) const {
   const bool pixelwise = ops::IsElementwise(operation) && in.height == out.height &&
                          in.width == out.width && in.pixel_bytes == out.pixel_bytes;
   // Where channels come first, bytes of the same number are other elements in another shape.
-  const bool reshapes = ops::IsReshapeLike(operation) && !in.channels_first;
+  const bool reshapes = ops::IsReshapeLike(operation) && in.KeepsOrder() && out.KeepsOrder();
   return (pixelwise || reshapes) && in.bytes() == out.bytes() &&
          subgraph_.tensors[input].type == subgraph_.tensors[output].type;
 }

@@ -33,7 +33,7 @@ class Gates {
       : subgraph_(subgraph),
         order_(order),
         outside_(outside),
-        row_(plan::HasChannelsFirst(subgraph) ? 2 : 1) {
+        first_(plan::HasChannelsFirst(subgraph)) {
     for (const OpId id : order) readings_.push_back(ReadingsOf(subgraph.ops[id]));
   }
 
@@ -61,17 +61,16 @@ class Gates {
       const ops::Box all = ops::WholeBox(*input.shape);
       const auto need = ops::NeedOf(subgraph_, op, i, ops::WholeBox(*output.shape));
       Reading reading{tensor, need && need->box == all, false, false};
-      const bool image =
-          output.shape->size() == 4 && (*output.shape)[row_] * (*output.shape)[row_ + 1] > 1;
-      if (!image) {
+      const plan::StreamImage image = plan::ImageOf(output, first_);
+      if (image.height * image.width == 1) {
         reading.each_pixel = reading.whole;
         reading.some = need && !ops::IsEmpty(need->box);
       } else {
         reading.some =
-            EveryLine(op, i, *output.shape, [](const ops::Box& box) { return !ops::IsEmpty(box); });
+            EveryLine(op, i, output, [](const ops::Box& box) { return !ops::IsEmpty(box); });
         reading.each_pixel =
             ops::ElementsOf(all) * 4 <= ops::ElementsOf(ops::WholeBox(*output.shape)) &&
-            IsEachPixel(op, i, *output.shape, all);
+            IsEachPixel(op, i, output, all);
       }
       readings.push_back(reading);
     }
@@ -79,12 +78,13 @@ class Gates {
   }
 
   template <typename Holds>
-  bool EveryLine(const Op& op, std::size_t input, const graph::Shape& shape,
+  bool EveryLine(const Op& op, std::size_t input, const graph::Tensor& output,
                  const Holds& holds) const {
-    for (const std::size_t axis : {row_, row_ + 1}) {
-      for (std::int64_t at = 0; at < shape[axis]; ++at) {
-        ops::Box box = ops::WholeBox(shape);
-        box[axis] = {at, at + 1};
+    const plan::StreamImage image = plan::ImageOf(output, first_);
+    for (const auto& axis : {image.row_axis, image.column_axis}) {
+      for (std::int64_t at = 0; axis && at < (*output.shape)[*axis]; ++at) {
+        ops::Box box = ops::WholeBox(*output.shape);
+        box[*axis] = {at, at + 1};
         const auto need = ops::NeedOf(subgraph_, op, input, box);
         if (!need || !holds(need->box)) return false;
       }
@@ -93,10 +93,11 @@ class Gates {
   }
 
   // A broadcast operand has one row and one column.
-  bool IsEachPixel(const Op& op, std::size_t input, const graph::Shape& shape,
+  bool IsEachPixel(const Op& op, std::size_t input, const graph::Tensor& output,
                    const ops::Box& all) const {
-    const bool point = all.size() == 4 && all[row_].size() == 1 && all[row_ + 1].size() == 1;
-    return point && EveryLine(op, input, shape, [&](const ops::Box& box) { return box == all; });
+    const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[op.inputs[input]], first_);
+    const bool point = image.height * image.width == 1;
+    return point && EveryLine(op, input, output, [&](const ops::Box& box) { return box == all; });
   }
 
   // When `gate` is complete and operator `n` has not begun.
@@ -133,7 +134,7 @@ class Gates {
   const Subgraph& subgraph_;
   const std::vector<OpId>& order_;
   const std::vector<TensorId>& outside_;
-  const std::size_t row_;                       // axis of rows of images; that of columns follows
+  const bool first_;                            // images have their channels first
   std::vector<std::vector<Reading>> readings_;  // by position in the order
 };
 

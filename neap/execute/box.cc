@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/execute/loops/strided.h"
+#include "neap/execute/part_views.h"
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
@@ -33,11 +34,13 @@ bool IsPad(const graph::Op& op) { return Is(op, OpKind::kPad, OpKind::kPadv2); }
 // A constant beside an image must be the same at every place.
 bool VariesInSpace(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input) {
   const graph::Tensor& tensor = subgraph.tensors[op.inputs[input]];
-  if (IsOnnx(op)) {
-    const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
-    if (!tensor.shape || !out.shape || out.shape->size() != kRank) return true;
+  const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+  const plan::StreamImage image = plan::ImageOf(out, plan::HasChannelsFirst(subgraph));
+  if (IsOnnx(op) || !image.column_axis || !ops::IsElementwise(op)) {
+    if (!tensor.shape || !out.shape) return true;
     ops::Box corner = ops::WholeBox(*out.shape);
-    corner[2].end = corner[3].end = 1;
+    if (image.row_axis) corner[*image.row_axis].end = 1;
+    if (image.column_axis) corner[*image.column_axis].end = 1;
     const auto need = ops::NeedOf(subgraph, op, input, corner);
     return !need || need->box != ops::WholeBox(*tensor.shape);
   }
@@ -54,9 +57,10 @@ bool RunsOnSmallerOnnxShapes(const graph::Op& op) {
                          OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
   if (window) return IntOr(op, "ceil_mode", 0) == 0;
   return ops::IsElementwise(op) ||
-
-         Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
-            OpKind::kOnnxSoftmax);
+         Is(op, OpKind::kOnnxConcat, OpKind::kOnnxGather, OpKind::kOnnxGemm,
+            OpKind::kOnnxLayerNormalization, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
+            OpKind::kOnnxReduceMax, OpKind::kOnnxReduceMean, OpKind::kOnnxReduceMin,
+            OpKind::kOnnxReduceSum, OpKind::kOnnxSoftmax);
 }
 
 // Kernels whose part is that of smaller shapes.
@@ -64,9 +68,10 @@ bool RunsOnSmallerShapes(const graph::Op& op) {
   if (IsOnnx(op)) return RunsOnSmallerOnnxShapes(op);
   return IsWindow(op) || IsPad(op) || ops::IsElementwise(op) ||
          (Is(op, OpKind::kSplit) && op.outputs.size() == 1) ||
-         Is(op, OpKind::kConcatenation, OpKind::kFullyConnected, OpKind::kGather,
-            OpKind::kL2Normalization, OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax,
-            OpKind::kMean, OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kSoftmax, OpKind::kSum);
+         Is(op, OpKind::kArgMax, OpKind::kArgMin, OpKind::kBatchMatmul, OpKind::kConcatenation,
+            OpKind::kFullyConnected, OpKind::kGather, OpKind::kL2Normalization,
+            OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax, OpKind::kMean,
+            OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kSoftmax, OpKind::kSum);
 }
 
 // Kernels that place their elements by the size of the whole.
@@ -76,18 +81,46 @@ bool RunsWithinShapes(const graph::Op& op) {
             OpKind::kStridedSlice, OpKind::kTile, OpKind::kTransposeConv);
 }
 
+// Kernels that place their elements by their number or index in the whole.
+bool MovesElements(const graph::Op& op) {
+  return ops::IsReshapeLike(op) || Is(op, OpKind::kTranspose, OpKind::kOnnxTranspose);
+}
+
 // The input that such an operator moves or resamples.
 std::size_t DataInput(const graph::Op& op) { return Is(op, OpKind::kTransposeConv) ? 2 : 0; }
 
+bool IsImage(const graph::Subgraph& subgraph, TensorId tensor) {
+  const bool first = plan::HasChannelsFirst(subgraph);
+  return plan::ImageOf(subgraph.tensors[tensor], first).column_axis.has_value();
+}
+
+// Rows of other tensors than images: operators whose kernels are made for four dimensions have
+// none.
+bool CutsAnyShape(const graph::Subgraph& subgraph, const graph::Op& op) {
+  if (MovesElements(op)) return true;
+  if (IsPad(op) || RunsWithinShapes(op)) return false;
+  const bool first = plan::HasChannelsFirst(subgraph);
+  const auto row = plan::ImageOf(subgraph.tensors[op.outputs[0]], first).row_axis;
+  const std::size_t batch = 0;
+  const bool window =
+      IsWindow(op) || Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
+                         OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
+  return !window || row == batch;
+}
+
 Status RequireParts(const graph::Subgraph& subgraph, const graph::Op& op) {
-  const bool elementwise = ops::IsElementwise(op);
   const bool first = plan::HasChannelsFirst(subgraph);
   const bool known = (first ? IsOnnx(op) : op.domain == "tflite") && op.outputs.size() == 1 &&
-                     op.outputs[0].valid() && (RunsOnSmallerShapes(op) || RunsWithinShapes(op));
+                     op.outputs[0].valid() &&
+                     (RunsOnSmallerShapes(op) || RunsWithinShapes(op) || MovesElements(op)) &&
+                     (IsImage(subgraph, op.outputs[0]) || CutsAnyShape(subgraph, op));
   NEAP_CHECK_OK(Require(known, "has no kernel for a part of its output"));
+  const bool takes_whole = ops::IsElementwise(op) ||
+                           Is(op, OpKind::kBatchMatmul, OpKind::kGather, OpKind::kOnnxGather) ||
+                           !IsImage(subgraph, op.outputs[0]);
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const TensorId tensor = op.inputs[i];
-    const bool varies = elementwise && tensor.valid() && subgraph.tensors[tensor].constant &&
+    const bool varies = takes_whole && tensor.valid() && subgraph.tensors[tensor].constant &&
                         VariesInSpace(subgraph, op, i);
     NEAP_CHECK_OK(Require(!varies, "has a constant that is not the same at every place"));
   }
@@ -95,22 +128,24 @@ Status RequireParts(const graph::Subgraph& subgraph, const graph::Op& op) {
 }
 
 graph::Shape Cut(graph::Shape shape, const plan::StreamImage& image, const ImagePart& part) {
-  if (shape.size() != kRank || shape[0] != 1) return shape;
-  shape[image.RowAxis()] = part.rows.size();
-  shape[image.ColumnAxis()] = part.columns.size();
+  if (image.row_axis) shape[*image.row_axis] = part.rows.size();
+  if (image.column_axis) shape[*image.column_axis] = part.columns.size();
   return shape;
 }
 
-// The shape of an input of which a part of a concatenation needs nothing.
-graph::Shape WithoutAny(const graph::Op& op, graph::Shape shape, const plan::StreamImage& image,
-                        const ImagePart& part) {
-  std::int64_t axis = IntOr(op, "axis", 0);
-  if (axis < 0) axis += static_cast<std::int64_t>(kRank);
-  const bool columns = axis == static_cast<std::int64_t>(image.ColumnAxis());
-  if (shape.size() != kRank) return shape;
-  shape[image.RowAxis()] = columns ? part.rows.size() : 0;
-  shape[image.ColumnAxis()] = columns ? 0 : part.columns.size();
-  return shape;
+// The shape of an input of which a part of a concatenation needs nothing, by that of the part.
+graph::Shape WithoutAny(const graph::Op& op, graph::Shape part) {
+  const std::int64_t axis = IntOr(op, "axis", 0);
+  const auto rank = static_cast<std::int64_t>(part.size());
+  part[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = 0;
+  return part;
+}
+
+ops::Box BoxOf(const graph::Tensor& tensor, const plan::StreamImage& image, const ImagePart& part) {
+  ops::Box box = ops::WholeBox(*tensor.shape);
+  if (image.row_axis) box[*image.row_axis] = {part.rows.first, part.rows.last};
+  if (image.column_axis) box[*image.column_axis] = {part.columns.first, part.columns.last};
+  return box;
 }
 
 Within::Range RangeOf(const plan::StreamRange& range) { return {range.first, range.last}; }
@@ -125,13 +160,7 @@ struct BoxKernels::Shapes {
 Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) const {
   const graph::Subgraph& subgraph = program_.subgraph();
   const graph::Op& op = subgraph.ops[id];
-  const graph::Shape& shape = *subgraph.tensors[op.outputs[0]].shape;
-  ops::Box box = ops::WholeBox(shape);
-  const plan::StreamImage& out = images_[op.outputs[0]];
-  if (shape.size() == kRank && shape[0] == 1) {
-    box[out.RowAxis()] = {part.rows.first, part.rows.last};
-    box[out.ColumnAxis()] = {part.columns.first, part.columns.last};
-  }
+  const ops::Box box = BoxOf(subgraph.tensors[op.outputs[0]], images_[op.outputs[0]], part);
   NEAP_CHECK_OK(Require(ops::ComputesPart(subgraph, op, box),
                         "is cut, and its arithmetic depends on all of its input"));
   Shapes shapes;
@@ -143,14 +172,12 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) 
     if (i == 0) shapes.padding = need->padding;
     if (ops::IsEmpty(need->box)) continue;
     const plan::StreamImage& image = images_[op.inputs[i]];
-    const bool whole = need->box.size() != kRank || image.height * image.width == 1;
-    if (whole) {
-      shapes.needs.back() = {{0, image.height}, {0, image.width}};
-      continue;
-    }
-    const ops::Interval& rows = need->box[image.RowAxis()];
-    const ops::Interval& columns = need->box[image.ColumnAxis()];
-    shapes.needs.back() = {{rows.begin, rows.end}, {columns.begin, columns.end}};
+    const auto along = [&](const std::optional<std::size_t>& axis, std::int64_t size) {
+      if (!axis || size == 1) return plan::StreamRange{0, size};
+      return plan::StreamRange{need->box[*axis].begin, need->box[*axis].end};
+    };
+    shapes.needs.back() = {along(image.row_axis, image.height),
+                           along(image.column_axis, image.width)};
   }
   return shapes;
 }
@@ -158,6 +185,7 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) 
 Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
   NEAP_TRY(Shapes shapes, ShapesOf(id, part));
   if (RunsWithinShapes(program_.subgraph().ops[id])) return PrepareWithin(id, part, &shapes);
+  if (MovesElements(program_.subgraph().ops[id])) return PrepareMoved(id, part, &shapes);
   if (IsPad(program_.subgraph().ops[id]) && shapes.padding.size() == kRank &&
       shapes.needs[0].empty()) {
     // Nothing but padding.
@@ -178,7 +206,8 @@ Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
     const graph::Op& op = program_.subgraph().ops[id];
     NEAP_CHECK_OK(RequireParts(program_.subgraph(), op));
     Program::PartShapes prepared;
-    std::vector<std::byte> paddings;
+    const plan::StreamImage& out = images_[op.outputs[0]];
+    prepared.output = Cut(*program_.subgraph().tensors[op.outputs[0]].shape, out, part);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const bool cut = op.inputs[i].valid() && !program_.IsConstant(op.inputs[i]);
       prepared.inputs.emplace_back();
@@ -188,19 +217,73 @@ Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
       const bool nothing =
           shapes.needs[i].empty() && Is(op, OpKind::kConcatenation, OpKind::kOnnxConcat);
       prepared.inputs.back() =
-          nothing ? WithoutAny(op, whole, image, part) : Cut(whole, image, shapes.needs[i]);
+          nothing ? WithoutAny(op, prepared.output) : Cut(whole, image, shapes.needs[i]);
     }
-    const plan::StreamImage& out = images_[op.outputs[0]];
-    prepared.output = Cut(*program_.subgraph().tensors[op.outputs[0]].shape, out, part);
     if (shapes.padding.size() == kRank) {
-      const auto& rows = shapes.padding[out.RowAxis()];
-      const auto& columns = shapes.padding[out.ColumnAxis()];
+      const std::size_t axis = IsOnnx(op) ? 2 : 1;
+      const auto& rows = shapes.padding[axis];
+      const auto& columns = shapes.padding[axis + 1];
       prepared.pad = Padding{rows.before, rows.after, columns.before, columns.after};
+    }
+    if (Is(op, OpKind::kGather, OpKind::kOnnxGather)) {
+      NEAP_TRY(const auto indices, IndicesOf(op, part, shapes, &prepared));
+      if (indices) {
+        NEAP_TRY(RunKernel whole, program_.PreparePart(id, prepared, false));
+        within_ = WithPartOfIndices(std::move(whole), indices->first, indices->size());
+        return BoxNeed{std::move(shapes.needs), &within_};
+      }
     }
     NEAP_TRY(RunKernel kernel, program_.PreparePart(id, prepared, IsPad(op)));
     found = kernels_.emplace(std::move(key), std::move(kernel)).first;
   }
   return BoxNeed{std::move(shapes.needs), &found->second};
+}
+
+// Rows that are those of the indices of a gather, which has one pixel of them: the bytes of the
+// indices that the part takes. nullopt: it takes all that it is given.
+Result<std::optional<plan::StreamRange>> BoxKernels::IndicesOf(
+    const graph::Op& op, const ImagePart& part, const Shapes& shapes,
+    Program::PartShapes* prepared) const {
+  const graph::Subgraph& subgraph = program_.subgraph();
+  const auto row = images_[op.outputs[0]].row_axis;
+  const TensorId tensor = op.inputs[1];
+  const graph::Shape& whole = *subgraph.tensors[tensor].shape;
+  NEAP_TRY(const std::size_t axis,
+           NormalAxis(IntOr(op, "axis", 0), subgraph.tensors[op.inputs[0]].shape->size()));
+  const bool cuts = row && *row >= axis && *row < axis + whole.size();
+  if (!cuts || part.rows.size() == images_[op.outputs[0]].height) return std::nullopt;
+  NEAP_CHECK_OK(Require(
+      !program_.IsConstant(tensor) && shapes.needs[1].pixels() == 1 && images_[tensor].height == 1,
+      "is cut along indices that are not one pixel"));
+  prepared->inputs[1] = whole;
+  prepared->inputs[1][*row - axis] = part.rows.size();
+  const std::int64_t row_bytes = images_[tensor].pixel_bytes / whole[*row - axis];
+  return std::optional(plan::StreamRange{part.rows.first * row_bytes, part.rows.last * row_bytes});
+}
+
+Result<BoxNeed> BoxKernels::PrepareMoved(OpId id, const ImagePart& part, Shapes* shapes) {
+  const graph::Subgraph& subgraph = program_.subgraph();
+  const graph::Op& op = subgraph.ops[id];
+  NEAP_CHECK_OK(RequireParts(subgraph, op));
+  const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
+  const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
+  std::vector<std::int64_t> given;
+  if (Is(op, OpKind::kTranspose)) {
+    given = ReadIntegers(subgraph.tensors[op.inputs[1]].type, program_.ConstantBytes(op.inputs[1]));
+  } else if (Is(op, OpKind::kOnnxTranspose)) {
+    given = IntsOr(op, "perm", {});
+    for (std::size_t d = in.shape->size(); given.size() < in.shape->size();) {
+      given.push_back(static_cast<std::int64_t>(--d));
+    }
+  }
+  std::vector<std::size_t> order;
+  for (const std::int64_t axis : given) {
+    NEAP_TRY(const std::size_t at, NormalAxis(axis, in.shape->size()));
+    order.push_back(at);
+  }
+  NEAP_TRY(within_, MovedPart(in, BoxOf(in, images_[op.inputs[0]], shapes->needs[0]), out,
+                              BoxOf(out, images_[op.outputs[0]], part), order));
+  return BoxNeed{std::move(shapes->needs), &within_};
 }
 
 // Nearly every part has a kernel of its own, which is not kept.

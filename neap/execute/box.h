@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -44,6 +45,10 @@ class BoxKernels {
   struct Shapes;
   Result<Shapes> ShapesOf(graph::OpId op, const ImagePart& part) const;
   Result<BoxNeed> PrepareWithin(graph::OpId op, const ImagePart& part, Shapes* shapes);
+  Result<BoxNeed> PrepareMoved(graph::OpId op, const ImagePart& part, Shapes* shapes);
+  Result<std::optional<plan::StreamRange>> IndicesOf(const graph::Op& op, const ImagePart& part,
+                                                     const Shapes& shapes,
+                                                     Program::PartShapes* prepared) const;
 
   const Program& program_;
   const IdVector<graph::TensorId, plan::StreamImage>& images_;

@@ -289,6 +289,9 @@ Status StreamMachine::AddToSums(OpId id, const ImagePart& part) {
     for (std::int64_t x = part.columns.first; x < part.columns.last; ++x) {
       const auto pixel = static_cast<std::size_t>(y * image.width + x);
       if (held.added[pixel]) Report(id, out, "adds a pixel twice");
+      if (pixel > 0 && !held.added[pixel - 1] && ops::SumsInOrder(subgraph_, op)) {
+        Report(id, out, "adds rounded pixels out of order");
+      }
       held.added[pixel] = true;
     }
   }

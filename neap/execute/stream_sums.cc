@@ -35,10 +35,25 @@ std::int32_t FirstOf(graph::ElementType type) {
   return type == graph::ElementType::kInt8 ? kHalf : 0;
 }
 
+// Floats are added as kernels add them, from 0 on.
+void AddFloats(std::span<const std::byte> pixels, bool first, std::span<std::byte> sums) {
+  for (std::size_t at = 0; at < sums.size(); at += sizeof(float)) {
+    float sum = 0.0F;
+    if (!first) std::memcpy(&sum, sums.data() + at, sizeof(float));
+    for (std::size_t from = at; from < pixels.size(); from += sums.size()) {
+      float value = 0.0F;
+      std::memcpy(&value, pixels.data() + from, sizeof(float));
+      sum += value;
+    }
+    std::memcpy(sums.data() + at, &sum, sizeof(float));
+  }
+}
+
 }  // namespace
 
 void AddPixels(std::span<const std::byte> pixels, graph::ElementType type, bool first,
                std::size_t size, std::span<std::byte> sums) {
+  if (type == graph::ElementType::kFloat32) return AddFloats(pixels, first, sums);
   const std::size_t channels = sums.size() / size;
   const bool is_signed = type == graph::ElementType::kInt8;
   for (std::size_t c = 0; c < channels; ++c) {
@@ -53,6 +68,12 @@ void AddPixels(std::span<const std::byte> pixels, graph::ElementType type, bool 
 
 std::vector<std::byte> ImageOfSums(std::span<const std::byte> sums, std::size_t size,
                                    graph::ElementType type, std::int64_t places) {
+  if (type == graph::ElementType::kFloat32) {
+    // The sums and zeros: to add these changes nothing.
+    std::vector<std::byte> pixels(sums.begin(), sums.end());
+    pixels.resize(sums.size() * static_cast<std::size_t>(places));
+    return pixels;
+  }
   const std::size_t channels = sums.size() / size;
   std::vector<std::byte> pixels(static_cast<std::size_t>(places) * channels);
   for (std::size_t c = 0; c < channels; ++c) {

@@ -157,32 +157,45 @@ constexpr std::size_t kImageRank = 4;
 
 bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
   constexpr std::int64_t kMaxPlaces = 1 << 22;
-  const bool known = Is(op, OpKind::kMean, OpKind::kAveragePool2d) && op.outputs.size() == 1 &&
-                     op.outputs[0].valid() && !op.inputs.empty() && op.inputs[0].valid() &&
-                     !subgraph.tensors[op.inputs[0]].constant;
+  const bool known = Is(op, OpKind::kMean, OpKind::kAveragePool2d, OpKind::kSum) &&
+                     op.outputs.size() == 1 && op.outputs[0].valid() && !op.inputs.empty() &&
+                     op.inputs[0].valid() && !subgraph.tensors[op.inputs[0]].constant;
   if (!known) return false;
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
   const bool small = in.type == out.type && (in.type == graph::ElementType::kInt8 ||
                                              in.type == graph::ElementType::kUint8);
-  if (!small || !in.shape || !out.shape || in.shape->size() != kImageRank || (*in.shape)[0] != 1 ||
-      graph::BitsOf(in.type) % 8 != 0) {
+  const bool real = in.type == out.type && in.type == graph::ElementType::kFloat32;
+  // Kernels of float pool by windows, and sums of 8 bits are not means.
+  if (real ? Is(op, OpKind::kAveragePool2d) : !small || Is(op, OpKind::kSum)) return false;
+  if (!in.shape || !out.shape || in.shape->size() < 3 || in.shape->size() > kImageRank ||
+      (*in.shape)[0] != 1) {
     return false;
   }
-  const std::int64_t places = (*in.shape)[1] * (*in.shape)[2];
+  std::int64_t places = 1;
+  for (std::size_t d = 1; d + 1 < in.shape->size(); ++d) {
+    places = std::min(places * (*in.shape)[d], kMaxPlaces + 1);
+  }
   std::int64_t channels = 1;
   for (const std::int64_t d : *out.shape) channels *= d;
-  if (places < 1 || places > kMaxPlaces || channels != (*in.shape)[3]) return false;
+  if (places < 1 || places > kMaxPlaces || channels != in.shape->back()) return false;
   // Every axis but the last is reduced to one index, and that one needs all of the input.
   if (out.shape->empty() || out.shape->back() != channels) return false;
   const auto need = NeedOf(subgraph, op, 0, WholeBox(*out.shape));
   return need && need->box == WholeBox(*in.shape);
 }
 
+bool SumsInOrder(const graph::Subgraph& subgraph, const graph::Op& op) {
+  return subgraph.tensors[op.inputs[0]].type == graph::ElementType::kFloat32;
+}
+
 std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op) {
   constexpr std::int64_t kMaxPlacesOfTwoBytes = 256;
+  if (SumsInOrder(subgraph, op)) return 1;
   const graph::Shape& in = *subgraph.tensors[op.inputs[0]].shape;
-  return in[1] * in[2] <= kMaxPlacesOfTwoBytes ? 2 : 4;
+  std::int64_t places = 1;
+  for (std::size_t d = 1; d + 1 < in.size(); ++d) places *= in[d];
+  return places <= kMaxPlacesOfTwoBytes ? 2 : 4;
 }
 
 bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op) {

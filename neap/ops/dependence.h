@@ -72,13 +72,17 @@ bool IsHybrid(const graph::Subgraph& subgraph, const graph::Op& op);
 // operator with one output whose dependence is known; true of the whole output.
 bool ComputesPart(const graph::Subgraph& subgraph, const graph::Op& op, const Box& output_box);
 
-// Whether the only output of `op` is one pixel, of which every channel is a function of the exact
-// sum of that channel over all places of input 0, in whatever order they are added: means over rows
-// and columns and pooling of a whole image (1, height, width, channels) of 8 bits. Sums fit 32
-// bits.
+// Whether the only output of `op` is one pixel, of which every channel is a function of the sum of
+// that channel over all places of input 0, an image (1, height, width, channels) or a signal
+// (1, time, channels): means over places, pooling of a whole image of 8 bits, sums of floats. Exact
+// sums fit 32 bits.
 bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op);
-// Bytes of an exact sum of one channel over all places, of values from -128 to 127 (unsigned ones
-// less 128): 2 up to 256 places, else 4. Of an operator that is a mean of places.
+// Of such an operator: whether its sums are rounded (those of float), so that places must be added
+// in ascending order, as its kernel adds them.
+bool SumsInOrder(const graph::Subgraph& subgraph, const graph::Op& op);
+// Bytes that a sum over all places has for each byte of the output. Of 8 bits, exact, of values
+// from -128 to 127 (unsigned ones less 128): 2 up to 256 places, else 4; of float 1. Of an operator
+// that is a mean of places.
 std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Whether `op` has one input that is not a constant and one output, both images (1, height, width,

@@ -26,13 +26,22 @@ bool HasChannelsFirst(const graph::Subgraph& subgraph) {
 
 StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channels_first) {
   constexpr std::size_t kRank = 4;
-  const StreamImage whole{1, 1, bytes, channels_first};
-  if (!tensor.shape || tensor.shape->size() != kRank) return whole;
+  const StreamImage whole{1, 1, bytes};
+  if (!tensor.shape || std::any_of(tensor.shape->begin(), tensor.shape->end(),
+                                   [](std::int64_t d) { return d < 1; })) {
+    return whole;
+  }
   const graph::Shape& shape = *tensor.shape;
-  if (shape[0] != 1 || shape[1] < 1 || shape[2] < 1 || shape[3] < 1) return whole;
-  const std::size_t row = channels_first ? 2 : 1;
-  const StreamImage image{shape[row], shape[row + 1], bytes / shape[row] / shape[row + 1],
-                          channels_first};
+  StreamImage image = whole;
+  if (shape.size() == kRank && shape[0] == 1) {
+    const std::size_t row = channels_first ? 2 : 1;
+    image = {shape[row], shape[row + 1], bytes / shape[row] / shape[row + 1], channels_first,
+             row,        row + 1};
+  } else {
+    const auto rows = std::find_if(shape.begin(), shape.end(), [](auto d) { return d > 1; });
+    if (rows == shape.end() || rows + 1 == shape.end()) return whole;
+    image = {*rows, 1, bytes / *rows, false, static_cast<std::size_t>(rows - shape.begin())};
+  }
   return image.pixel_bytes > 0 && image.bytes() == bytes ? image : whole;
 }
 

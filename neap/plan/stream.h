@@ -6,9 +6,11 @@
 // needs to know how the boxes were chosen.
 //
 // An image is a tensor of four dimensions with batch 1: (1, height, width, channels), in a subgraph
-// of ONNX (1, channels, height, width). Any other tensor is an image of one pixel that contains all
-// its bytes. A pixel is all channels at one place, and stored as such whatever the order of the
-// dimensions: the caller of a streamed plan of ONNX writes inputs and reads outputs in that order.
+// of ONNX (1, channels, height, width). Of any other tensor the first dimension that is not 1 is
+// its rows (time steps, tokens, a batch): it is an image one column wide, whose pixels are all that
+// follows; unless only the last dimension is not 1: that is one pixel, which contains all bytes. A
+// pixel is all channels at one place, and stored as such whatever the order of the dimensions: the
+// caller of a streamed plan of ONNX writes inputs and reads outputs in that order.
 //
 // Blocks. A segment has row steps and column steps; for each row step, for each column step, the
 // operators of the segment run in their order, each on the box rows[row step] x columns[column
@@ -16,6 +18,7 @@
 // (neap/ops/dependence.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -62,8 +65,9 @@ struct StreamOp {
   graph::OpId op;
   graph::TensorId fed;
   // A mean over all places (ops::IsMeanOfPlaces) that takes its input part by part: boxes are those
-  // of its input, each pixel in one of them. Its sums, ops::SumBytesOf for each channel, start at
-  // the output's offset; when the last pixel has been added the output replaces them.
+  // of its input, each pixel in one of them; in ascending order, where ops::SumsInOrder. Its sums,
+  // ops::SumBytesOf for each byte of the output, start at the output's offset; when the last pixel
+  // has been added the output replaces them.
   bool sums = false;
   std::vector<StreamRange> rows;     // of the output, one for each row step
   std::vector<StreamRange> columns;  // one for each column step
@@ -112,14 +116,16 @@ struct StreamImage {
   std::int64_t width = 1;
   std::int64_t pixel_bytes = 0;
   bool channels_first = false;  // in the tensor's dimensions
+  // The dimensions of the tensor that are its rows and columns; none: there is one.
+  std::optional<std::size_t> row_axis = std::nullopt;
+  std::optional<std::size_t> column_axis = std::nullopt;
   std::int64_t bytes() const { return height * width * pixel_bytes; }
-  // Dimensions of the tensor, where it has four.
-  std::size_t RowAxis() const { return channels_first ? 2 : 1; }
-  std::size_t ColumnAxis() const { return channels_first ? 3 : 2; }
   // Whether a pixel's bytes are apart in the order of the dimensions.
   bool IsRearranged(std::int64_t element_bytes) const {
     return channels_first && height * width > 1 && pixel_bytes > element_bytes;
   }
+  // Whether bytes are in the order of the dimensions, whatever the elements.
+  bool KeepsOrder() const { return !channels_first || height * width == 1; }
 };
 // Whether the images of a subgraph have their channels first: its operators are those of ONNX.
 // O(1).

@@ -148,22 +148,21 @@ class RowStepMapMaker {
   }
 
   Box NeedOf(const graph::Op& op, std::size_t input, const Box& box) const {
-    constexpr std::size_t kRank = 4;
     const graph::Tensor& out = subgraph_.tensors[op.outputs[0]];
     const plan::StreamImage image =
         plan::ImageOf(subgraph_.tensors[op.inputs[input]], channels_first_);
     Box all{{0, image.height}, {0, image.width}};
+    const plan::StreamImage to = plan::ImageOf(out, channels_first_);
     ops::Box wanted = ops::WholeBox(*out.shape);
-    if (wanted.size() == kRank && (*out.shape)[0] == 1) {
-      wanted[image.RowAxis()] = {box.rows.first, box.rows.last};
-      wanted[image.ColumnAxis()] = {box.columns.first, box.columns.last};
-    }
+    if (to.row_axis) wanted[*to.row_axis] = {box.rows.first, box.rows.last};
+    if (to.column_axis) wanted[*to.column_axis] = {box.columns.first, box.columns.last};
     const auto need = ops::NeedOf(subgraph_, op, input, wanted);
-    if (!need || need->box.size() != kRank || image.height * image.width == 1) return all;
+    if (!need || image.height * image.width == 1) return all;
     if (ops::IsEmpty(need->box)) return {};
-    const ops::Interval& rows = need->box[image.RowAxis()];
-    const ops::Interval& columns = need->box[image.ColumnAxis()];
-    return {{rows.begin, rows.end}, {columns.begin, columns.end}};
+    const auto along = [&](const std::optional<std::size_t>& axis, const plan::StreamRange& size) {
+      return axis ? plan::StreamRange{need->box[*axis].begin, need->box[*axis].end} : size;
+    };
+    return {along(image.row_axis, all.rows), along(image.column_axis, all.columns)};
   }
 
   void AddToSums(const graph::Op& op, const Box& box, std::int32_t block) {

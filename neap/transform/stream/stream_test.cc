@@ -20,6 +20,7 @@
 #include "neap/execute/run.h"
 #include "neap/plan/plan_json.h"
 #include "testing/cases.h"
+#include "testing/execute.h"
 #include "testing/streams.h"
 
 namespace neap::stream {
@@ -36,6 +37,7 @@ using test::PlanOf;
 using test::RandomNetwork;
 using test::RandomNetworkOfMoves;
 using test::RandomOnnxNetwork;
+using test::RandomSignals;
 using test::Squeeze;
 using testing::IsEmpty;
 
@@ -203,6 +205,95 @@ TEST(Stream, OnnxNetworksAreExact) {
 
 // One in which the highest segment can be lower than the search placed it: the arena is the highest
 // byte that is touched.
+// Rows of tensors of any shape, in both formats.
+TEST(Stream, SignalsAreExact) {
+  Random random(11);
+  const int rounds = Cases(600);
+  std::map<std::string, int> inside;  // by type: in segments of several operators
+  int ordered = 0;                    // sums of floats
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    Case drawn = RandomCase(&random);
+    drawn.graph = RandomSignals(&random, static_cast<int>(random.Between(2, 10)), n % 2 == 0);
+    if (random.Below(3) == 0) drawn.options.search.input = StreamInput::kRows;
+    ASSERT_TRUE(graph::Verify(drawn.graph)) << graph::Verify(drawn.graph).error().ToString();
+    const auto planned = PlanStream(drawn.graph, kMain, FileOrder(drawn.graph), drawn.options);
+    if (!planned && drawn.options.search.input == StreamInput::kRows) continue;
+    ASSERT_TRUE(planned) << planned.error().ToString();
+    for (const Candidate& candidate : planned->front) {
+      ExpectExact(drawn.graph, candidate, static_cast<std::uint64_t>(n));
+      for (const plan::StreamSegment& segment : candidate.stream.segments) {
+        for (const plan::StreamOp& op : segment.ops) {
+          if (segment.ops.size() > 1 && op.op.valid()) {
+            ++inside[drawn.graph.subgraphs[kMain].ops[op.op].type];
+          }
+          ordered += op.sums ? 1 : 0;
+        }
+      }
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(ordered, rounds / 60);
+  for (const char* const type : {"FULLY_CONNECTED",
+                                 "RELU",
+                                 "SOFTMAX",
+                                 "CONCATENATION",
+                                 "TRANSPOSE",
+                                 "RESHAPE",
+                                 "BATCH_MATMUL",
+                                 "MEAN",
+                                 "GATHER",
+                                 "ARG_MAX",
+                                 "MatMul",
+                                 "Gemm",
+                                 "Relu",
+                                 "Softmax",
+                                 "Concat",
+                                 "Transpose",
+                                 "Reshape",
+                                 "LayerNormalization",
+                                 "ReduceMean",
+                                 "Gather"}) {
+    EXPECT_GT(inside[type], rounds / 200) << type;
+  }
+}
+
+// Floats are added from left to right: the same sums in another order are other bytes.
+TEST(Stream, SumsOfFloatsKeepTheirOrder) {
+  execute::GraphMaker maker;
+  const graph::TensorId in = maker.Input(graph::ElementType::kFloat32, {1, 6, 3});
+  const graph::TensorId out = maker.Floats({1, 3});
+  const graph::TensorId axis =
+      maker.Constant(graph::ElementType::kInt32, {1}, std::vector<std::int32_t>{1});
+  maker.Op("tflite", "MEAN", {in, axis}, {out});
+  maker.Output(out);
+  const graph::Graph& graph = maker.graph();
+  const auto plan_with = [&](const std::vector<plan::StreamRange>& rows) {
+    plan::StreamSegment segment;
+    segment.areas = {{in, {{0, 6}}}, {out, {{72, 1}}}};
+    plan::StreamOp op;
+    op.op = graph::OpId(0);
+    op.sums = true;
+    op.rows = rows;
+    op.columns = {{0, 1}};
+    segment.ops = {op};
+    return EntryWith(graph, {segment}, 84);
+  };
+  const auto inputs = InputsOf(graph, 1);
+  const auto in_order = plan_with({{0, 2}, {2, 6}});
+  EXPECT_THAT(check::CheckPlan(graph, PlanOf(in_order)), IsEmpty());
+  const auto run = execute::Run(graph, in_order, inputs, {});
+  ASSERT_TRUE(run) << run.error().ToString();
+  EXPECT_THAT(run->violations, IsEmpty());
+  EXPECT_EQ(run->outputs[0].bytes, (*Evaluate(graph, kMain, inputs, {}))[0].bytes);
+  const auto turned = plan_with({{2, 6}, {0, 2}});
+  EXPECT_THAT(check::CheckPlan(graph, PlanOf(turned)),
+              testing::Contains(testing::HasSubstr("expected them in ascending order")));
+  const auto wrong = execute::Run(graph, turned, inputs, {});
+  ASSERT_TRUE(wrong);
+  EXPECT_FALSE(wrong->violations.empty());
+}
+
 TEST(Stream, TheArenaIsNoHigherThanWhatIsLaidOut) {
   constexpr int kNumber = 2334;
   Random random(1);
