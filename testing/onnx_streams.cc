@@ -75,6 +75,7 @@ class OnnxMaker {
 
   void AddOperator() {
     const Plane in = Pick();
+    if (random_.Below(4) == 0) return AddMove(in);
     switch (random_.Below(10)) {
       case 9:
         return AddAttention(in);
@@ -96,6 +97,112 @@ class OnnxMaker {
         return Add("Softmax", {in.id}, New(in.channels, in.height, in.width),
                    {{"axis", std::int64_t{1}}});
     }
+  }
+
+  TensorId Whole(const Integers& values) {
+    return maker_.Constant(ElementType::kInt64, {static_cast<std::int64_t>(values.size())}, values);
+  }
+  TensorId Reals(const std::vector<float>& values) {
+    return maker_.Constant(ElementType::kFloat32, {static_cast<std::int64_t>(values.size())},
+                           values);
+  }
+
+  // Operators that resample, spread or move pixels.
+  void AddMove(const Plane& in) {
+    switch (random_.Below(6)) {
+      case 0:
+        return AddResize(in);
+      case 1:
+        return AddTransposeConv(in);
+      case 2:
+        return AddBlocks(in);
+      case 3:
+        return AddSlice(in);
+      case 4: {
+        const Integers pads = {random_.Between(0, 2), random_.Between(0, 2), random_.Between(0, 2),
+                               random_.Between(0, 2)};
+        const char* const modes[] = {"constant", "edge", "reflect"};
+        const char* const mode = modes[random_.Below(in.height > 2 && in.width > 2 ? 3 : 2)];
+        return Add("Pad", {in.id, Whole({0, 0, pads[0], pads[1], 0, 0, pads[2], pads[3]})},
+                   New(in.channels, in.height + pads[0] + pads[2], in.width + pads[1] + pads[3]),
+                   {{"mode", std::string(mode)}});
+      }
+      default: {
+        const std::int64_t rows = random_.Between(1, 2);
+        const std::int64_t columns = random_.Between(1, 2);
+        if (in.height * rows > 40 || in.width * columns > 40) return AddByChannel(in);
+        return Add("Tile", {in.id, Whole({1, 1, rows, columns})},
+                   New(in.channels, in.height * rows, in.width * columns));
+      }
+    }
+  }
+
+  void AddResize(const Plane& in) {
+    const char* const places[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
+                                  "asymmetric"};
+    const char* const roundings[] = {"floor", "ceil", "round_prefer_floor", "round_prefer_ceil"};
+    Attributes attributes = {
+        {"mode", std::string(random_.Below(2) == 0 ? "nearest" : "linear")},
+        {"coordinate_transformation_mode", std::string(places[random_.Below(4)])},
+        {"nearest_mode", std::string(roundings[random_.Below(4)])}};
+    if (random_.Below(2) == 0 && in.height < 20 && in.width < 20) {
+      const std::int64_t factor = random_.Between(2, 3);
+      const auto scale = static_cast<float>(factor);
+      return Add("Resize", {in.id, {}, Reals({1, 1, scale, scale})},
+                 New(in.channels, in.height * factor, in.width * factor), std::move(attributes));
+    }
+    const Plane out =
+        New(in.channels, random_.Between(1, random_.Below(4) == 0 ? 1 : 2 * in.height),
+            random_.Between(1, random_.Below(4) == 0 ? 1 : 2 * in.width));
+    if (out.height > 40 || out.width > 40) return AddByChannel(in);
+    Add("Resize", {in.id, {}, {}, Whole({1, in.channels, out.height, out.width})}, out,
+        std::move(attributes));
+  }
+
+  void AddTransposeConv(const Plane& in) {
+    const std::int64_t kernel = random_.Between(1, 4);
+    const std::int64_t stride = random_.Between(1, 3);
+    const std::int64_t before = random_.Between(0, kernel - 1);
+    const std::int64_t after = random_.Between(0, kernel - 1);
+    const auto size = [&](std::int64_t d) { return (d - 1) * stride + kernel - before - after; };
+    if (size(in.height) < 1 || size(in.width) < 1 || size(in.height) > 40 || size(in.width) > 40) {
+      return AddByChannel(in);
+    }
+    const std::int64_t channels = random_.Between(1, 4);
+    Add("ConvTranspose",
+        {in.id, Values({in.channels, channels, kernel, kernel}), Values({channels})},
+        New(channels, size(in.height), size(in.width)),
+        {{"kernel_shape", Integers{kernel, kernel}},
+         {"strides", Integers{stride, stride}},
+         {"pads", Integers{before, before, after, after}}});
+  }
+
+  void AddBlocks(const Plane& in) {
+    const std::int64_t block = random_.Between(2, 3);
+    const std::int64_t squares = block * block;
+    if (in.height % block == 0 && in.width % block == 0 && in.channels * squares <= 40) {
+      return Add("SpaceToDepth", {in.id},
+                 New(in.channels * squares, in.height / block, in.width / block),
+                 {{"blocksize", block}});
+    }
+    if (in.height * block > 40 || in.width * block > 40) return AddByChannel(in);
+    const Plane deep = New(2 * squares, in.height, in.width);
+    Add("Conv", {in.id, Values({deep.channels, in.channels, 1, 1}), Values({deep.channels})}, deep,
+        {{"kernel_shape", Integers{1, 1}}});
+    Add("DepthToSpace", {deep.id}, New(2, in.height * block, in.width * block),
+        {{"blocksize", block}, {"mode", std::string(random_.Below(2) == 0 ? "DCR" : "CRD")}});
+  }
+
+  void AddSlice(const Plane& in) {
+    const std::int64_t step = random_.Between(1, 2);
+    const std::int64_t top = random_.Between(0, in.height - 1);
+    const std::int64_t left = random_.Between(0, in.width - 1);
+    const std::int64_t first = random_.Between(0, in.channels - 1);
+    Add("Slice",
+        {in.id, Whole({first, top, left}), Whole({in.channels, in.height, in.width}),
+         Whole({1, 2, 3}), Whole({1, step, step})},
+        New(in.channels - first, (in.height - top + step - 1) / step,
+            (in.width - left + step - 1) / step));
   }
 
   struct Slide {

@@ -78,7 +78,10 @@ bool RunsOnSmallerShapes(const graph::Op& op) {
 bool RunsWithinShapes(const graph::Op& op) {
   return Is(op, OpKind::kDepthToSpace, OpKind::kMirrorPad, OpKind::kResizeBilinear,
             OpKind::kResizeNearestNeighbor, OpKind::kSlice, OpKind::kSpaceToDepth,
-            OpKind::kStridedSlice, OpKind::kTile, OpKind::kTransposeConv);
+            OpKind::kStridedSlice, OpKind::kTile, OpKind::kTransposeConv,
+            OpKind::kOnnxConvTranspose, OpKind::kOnnxDepthToSpace, OpKind::kOnnxPad,
+            OpKind::kOnnxResize, OpKind::kOnnxSlice, OpKind::kOnnxSpaceToDepth, OpKind::kOnnxTile,
+            OpKind::kOnnxUpsample);
 }
 
 // Kernels that place their elements by their number or index in the whole.

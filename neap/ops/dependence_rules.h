@@ -63,6 +63,7 @@ using Rule = MaybeNeed(const Subject&);
 Rule OnnxConv;
 Rule OnnxFusedConv;
 Rule OnnxPool;
+Rule OnnxResize;
 Rule OnnxTransposeConv;
 Rule TfliteResize;
 Rule TfliteTransposeConv;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "neap/ops/dependence_rules.h"
+#include "neap/ops/onnx_rules.h"
 #include "neap/ops/window.h"
 
 namespace neap::ops::dependence {
@@ -149,6 +150,36 @@ MaybeNeed TfliteWindow(const Subject& s) {
                         ChannelsOf(channels, window->out_channels, window->in_channels, groups)});
 }
 
+// Whether Resize or Upsample scales every dimension exactly by the ratio of its sizes.
+bool ScalesByRatio(const Subject& s) {
+  const bool upsample = s.kind == OpKind::kOnnxUpsample;
+  const bool old = upsample || s.op.inputs.size() == 2;
+  if (s.Text("keep_aspect_ratio_policy", "stretch") != "stretch") return false;
+  if (!old && s.Has(3)) {
+    const Shape* const sizes = s.ShapeOf(3);
+    if (sizes != nullptr && sizes->size() == 1 && (*sizes)[0] > 0) return true;
+  }
+  const std::size_t at = old ? 1 : 2;
+  if (!s.Has(at)) return upsample;
+  const graph::Tensor& tensor = s.subgraph.tensors[s.op.inputs[at]];
+  const auto scales =
+      tensor.constant && onnx::IsReal(tensor.type) ? onnx::Decode(tensor) : std::nullopt;
+  if (!scales) return false;
+  Integers axes = s.Ints("axes").value_or(Integers());
+  for (std::size_t d = 0; axes.empty() && d < s.rank(); ++d) {
+    for (std::size_t all = 0; all < s.rank(); ++all) axes.push_back(static_cast<std::int64_t>(all));
+  }
+  if (axes.size() != scales->size()) return false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto d = Subject::Axis(axes[i], s.rank());
+    // Exact: a float of single precision times a whole number.
+    if (!d || (*scales)[i].real * static_cast<double>(s.in[*d]) != static_cast<double>(s.out[*d])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Conv(x, w, b), ConvInteger(x, w, zero points), QLinearConv(x, scale, zero, w, scale, zero, scale,
 // zero, b).
 MaybeNeed OnnxConv(const Subject& s) {
@@ -218,6 +249,39 @@ MaybeNeed OnnxTransposeConv(const Subject& s) {
   Need need = Clipped(s.in, wanted);
   need.padding.assign(s.in.size(), {});
   return need;
+}
+
+// Resize(x, region, scales, sizes), before version 11 Resize(x, scales), Upsample(x, scales).
+// Crops, cubic and antialiased filters are not known.
+MaybeNeed OnnxResize(const Subject& s) {
+  if (s.input > 0) return Whole(s.in);
+  const bool old = s.kind == OpKind::kOnnxUpsample || s.op.inputs.size() == 2;
+  const std::string_view mode = s.Text("mode", "nearest");
+  const std::string_view place =
+      s.kind == OpKind::kOnnxUpsample
+          ? "asymmetric"
+          : s.Text("coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+  const bool nearest = mode == "nearest";
+  const bool centers = place.find("half_pixel") != std::string_view::npos;
+  const bool corners = place == "align_corners";
+  const bool known = (nearest || mode == "linear" || mode == "bilinear") &&
+                     (centers || corners || place == "asymmetric") && s.Int("antialias", 0) == 0 &&
+                     s.out.size() == s.rank() && ScalesByRatio(s);
+  if (!known) return std::nullopt;
+  Box wanted = s.box;
+  for (std::size_t d = 0; d < s.rank(); ++d) {
+    if (s.in[d] < 1 || s.in[d] > kMaxParameter || s.out[d] > kMaxParameter) return std::nullopt;
+    if (s.in[d] == s.out[d]) continue;
+    if (s.out[d] == 1) {
+      wanted[d] = {0, s.in[d]};
+      continue;
+    }
+    wanted[d] = Resampled(s.in[d], s.out[d], corners, centers, s.box[d]);
+    if (!nearest) continue;
+    wanted[d].begin = std::max<std::int64_t>(wanted[d].begin - 1, 0);
+    wanted[d].end = std::min(wanted[d].end + 1, s.in[d]);
+  }
+  return Clipped(s.in, wanted);
 }
 
 MaybeNeed TfliteResize(const Subject& s) {

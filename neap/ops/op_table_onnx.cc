@@ -219,7 +219,7 @@ constexpr auto kOnnxRows = std::to_array<OpRow>({
     {.kind = kOnnxRelu, .name = "Relu", .traits = kElementwise},
     {.kind = kOnnxRequantShift, .name = "RequantShift", .traits = kElementwise},
     {.kind = kOnnxReshape, .name = "Reshape", .traits = kReshapeLike, .need = dependence::Reshape},
-    {.kind = kOnnxResize, .name = "Resize"},
+    {.kind = kOnnxResize, .name = "Resize", .need = dependence::OnnxResize},
     {.kind = kOnnxReverseSequence, .name = "ReverseSequence"},
     {.kind = kOnnxRMSNorm, .name = "RMSNorm"},
     {.kind = kOnnxRMSNormalization, .name = "RMSNormalization"},
@@ -279,7 +279,7 @@ constexpr auto kOnnxRows = std::to_array<OpRow>({
      .name = "Unsqueeze",
      .traits = kReshapeLike,
      .need = dependence::Reshape},
-    {.kind = kOnnxUpsample, .name = "Upsample"},
+    {.kind = kOnnxUpsample, .name = "Upsample", .need = dependence::OnnxResize},
     {.kind = kOnnxWhere, .name = "Where", .traits = kElementwise},
     {.kind = kOnnxXor, .name = "Xor", .traits = kElementwise},
 });

@@ -37,6 +37,15 @@ void CutMap(const Within& within, std::size_t axis, IndexMap* map, std::int64_t*
 
 }  // namespace
 
+Status CutMaps(const Within& within, std::size_t row_axis, std::vector<IndexMap>* maps,
+               graph::Shape* shape) {
+  NEAP_CHECK_OK(Require(maps->size() == 4, "has no kernel for a part of its output"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    CutMap(within, i, &(*maps)[row_axis + i], &(*shape)[row_axis + i]);
+  }
+  return {};
+}
+
 Result<std::size_t> ElementBytes(graph::ElementType type) {
   const int bits = graph::BitsOf(type);
   if (bits >= 8) return static_cast<std::size_t>(bits) / 8;
@@ -99,8 +108,8 @@ Result<RunKernel> TakeKernel(const Node& node, std::vector<IndexMap> maps) {
   NEAP_CHECK_OK(RequireShape(node.Out(), shape));
   graph::Shape given = node.In(0).shape;
   if (node.within) {
-    NEAP_CHECK_OK(Require(maps.size() == 4, "has no kernel for a part of its output"));
-    for (std::size_t i = 0; i < 2; ++i) CutMap(*node.within, i, &maps[i + 1], &given[i + 1]);
+    const std::size_t row_axis = node.op->domain == "tflite" ? 1 : 2;
+    NEAP_CHECK_OK(CutMaps(*node.within, row_axis, &maps, &given));
   }
   return RunKernel([size, in_shape = std::move(given),
                     maps = std::move(maps)](const Arguments& arguments) -> Status {

@@ -29,6 +29,10 @@ IndexMap Stepped(std::int64_t begin, std::int64_t step, std::int64_t count);
 void Take(const graph::Shape& shape, const std::vector<IndexMap>& maps, std::size_t element_bytes,
           const std::byte* in, std::span<const std::byte> fill, std::byte* out);
 
+// The maps and the shape of the input, of images, cut to a part: rows are dimension `row_axis`.
+Status CutMaps(const Within& within, std::size_t row_axis, std::vector<IndexMap>* maps,
+               graph::Shape* shape);
+
 // The same as a kernel: of input 0, with a fill of zero bits or, of one element, input `fill_input`
 // where the node has that. Fails when the maps do not give the shape of the output.
 Result<RunKernel> TakeKernel(const Node& node, std::vector<IndexMap> maps);

@@ -124,12 +124,16 @@ Result<RunKernel> PrepareQLinearConv(const Node& node) {
 
 // Each output place sums the inputs whose windows reach it.
 template <typename T>
-void Transposed(const ConvPlan& plan, const Cell<T>* input, const Cell<T>* filter,
-                const Cell<T>* bias, Cell<T>* output) {
+void Transposed(const ConvPlan& plan, const Within& part, const Cell<T>* input,
+                const Cell<T>* filter, const Cell<T>* bias, Cell<T>* output) {
   const Window& w = plan.window;
-  const std::int64_t image = Volume(w.input);
+  const std::int64_t in_rows = part.in[0].size();
+  const std::int64_t in_columns = part.in[1].size();
+  const std::int64_t image = w.input[0] * in_rows * in_columns;
   const std::int64_t taps = Volume(w.kernel);
-  const std::int64_t places = Volume(w.output);
+  const std::int64_t out_rows = part.out[0].size();
+  const std::int64_t out_columns = part.out[1].size();
+  const std::int64_t places = w.output[0] * out_rows * out_columns;
   // The input index that cell k reaches output place o from; -1: none.
   const auto source = [&](std::size_t d, std::int64_t o, std::int64_t k) {
     const std::int64_t at = o + w.pad[d] - k * w.dilation[d];
@@ -140,15 +144,17 @@ void Transposed(const ConvPlan& plan, const Cell<T>* input, const Cell<T>* filte
     for (std::int64_t c = 0; c < plan.OutputChannels(); ++c) {
       const std::int64_t group = c / plan.group_outputs;
       for (std::int64_t o = 0; o < places; ++o) {
-        const std::int64_t place[] = {o / (w.output[1] * w.output[2]),
-                                      o / w.output[2] % w.output[1], o % w.output[2]};
+        const std::int64_t place[] = {o / (out_rows * out_columns),
+                                      o / out_columns % out_rows + part.out[0].first,
+                                      o % out_columns + part.out[1].first};
         T sum = bias == nullptr ? T{0} : bias[c].value;
         for (std::int64_t k = 0; k < taps; ++k) {
           const std::int64_t z = source(0, place[0], k / (w.kernel[1] * w.kernel[2]));
           const std::int64_t y = source(1, place[1], k / w.kernel[2] % w.kernel[1]);
           const std::int64_t x = source(2, place[2], k % w.kernel[2]);
           if (z < 0 || y < 0 || x < 0) continue;
-          const std::int64_t at = (z * w.input[1] + y) * w.input[2] + x;
+          const std::int64_t at =
+              (z * in_rows + y - part.in[0].first) * in_columns + x - part.in[1].first;
           for (std::int64_t i = 0; i < plan.group_inputs; ++i) {
             const std::int64_t channel = group * plan.group_inputs + i;
             const std::int64_t tap =
@@ -219,10 +225,12 @@ Result<RunKernel> PrepareConvTranspose(const Node& node) {
   NEAP_CHECK_OK(Require(
       !has_bias || (node.In(2).type == input.type && node.In(2).elements == plan.OutputChannels()),
       "expected one bias of its type for each output channel"));
+  const Within whole{{{0, w.output[1]}, {0, w.output[2]}}, {{0, w.input[1]}, {0, w.input[2]}}};
+  const Within part = node.within.value_or(whole);
   return ForType(FloatTypes(), input.type, node, [&](auto tag) -> Result<RunKernel> {
     using T = typename decltype(tag)::Type;
     return RunKernel([=](const Arguments& arguments) -> Status {
-      Transposed<T>(plan, Input<T>(arguments, 0), Input<T>(arguments, 1),
+      Transposed<T>(plan, part, Input<T>(arguments, 0), Input<T>(arguments, 1),
                     has_bias ? Input<T>(arguments, 2) : nullptr, Output<T>(arguments));
       return {};
     });

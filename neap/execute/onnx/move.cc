@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,12 +19,13 @@ namespace {
 
 using enum graph::ElementType;
 
-Status RunTake(const Shapes& shapes, const std::vector<IndexMap>& maps, const Arguments& arguments,
-               std::span<const std::byte> fill) {
+Status RunTake(Shapes shapes, std::vector<IndexMap> maps, const std::optional<Within>& within,
+               const Arguments& arguments, std::span<const std::byte> fill) {
   for (std::size_t d = 0; d < maps.size(); ++d) {
     NEAP_CHECK_OK(Require(static_cast<std::int64_t>(maps[d].size()) == shapes.out[d],
                           "its parameters give another shape than the planned one"));
   }
+  if (within) NEAP_CHECK_OK(CutMaps(*within, 2, &maps, &shapes.in));
   Take(shapes.in, maps, shapes.element_bytes, arguments.inputs[0].data(), fill,
        arguments.outputs[0].data());
   return {};
@@ -100,7 +102,7 @@ Result<RunKernel> PrepareSlice(const Node& node) {
       NEAP_TRY(const std::size_t d, NormalAxis(along[i], shapes.in.size()));
       NEAP_TRY(maps[d], SliceDimension(shapes.in[d], first[i], last[i], steps[i]));
     }
-    return RunTake(shapes, maps, arguments, {});
+    return RunTake(shapes, std::move(maps), node_copy.within, arguments, {});
   });
 }
 
@@ -162,7 +164,8 @@ Result<RunKernel> PreparePad(const Node& node) {
                             "its parameters give another shape than the planned one"));
       NEAP_TRY(maps[d], PadDimension(shapes.in[d], before, after, mode));
     }
-    return RunTake(shapes, maps, arguments, node_copy.Has(2) ? arguments.inputs[2] : value);
+    return RunTake(shapes, std::move(maps), node_copy.within, arguments,
+                   node_copy.Has(2) ? arguments.inputs[2] : value);
   });
 }
 
@@ -230,6 +233,40 @@ Result<RunKernel> PrepareConstantOfShape(const Node& node) {
   });
 }
 
+// A part of the output of one image, element by element.
+Result<RunKernel> PartOfBlocks(const Node& node, const Shapes& shapes, bool to_space,
+                               std::int64_t block, bool columns_first) {
+  return RunKernel([=, part = *node.within](const Arguments& arguments) -> Status {
+    const std::size_t size = shapes.element_bytes;
+    const std::int64_t squares = block * block;
+    const std::int64_t channels = to_space ? shapes.out[1] : shapes.in[1];
+    std::byte* to = arguments.outputs[0].data();
+    for (std::int64_t c = 0; c < shapes.out[1]; ++c) {
+      for (std::int64_t y = part.out[0].first; y < part.out[0].last; ++y) {
+        for (std::int64_t x = part.out[1].first; x < part.out[1].last; ++x, to += size) {
+          std::int64_t from = c;
+          std::int64_t row = y / block;
+          std::int64_t column = x / block;
+          if (to_space) {
+            const std::int64_t square = y % block * block + x % block;
+            from = columns_first ? c * squares + square : square * channels + c;
+          } else {
+            const std::int64_t square = columns_first ? c % squares : c / channels;
+            from = columns_first ? c / squares : c % channels;
+            row = y * block + square / block;
+            column = x * block + square % block;
+          }
+          const std::int64_t at =
+              (from * part.in[0].size() + row - part.in[0].first) * part.in[1].size() + column -
+              part.in[1].first;
+          std::memcpy(to, arguments.inputs[0].data() + static_cast<std::size_t>(at) * size, size);
+        }
+      }
+    }
+    return {};
+  });
+}
+
 // [b, c, h, w] in blocks of space or of depth.
 Result<RunKernel> BlockKernel(const Node& node, bool to_space) {
   NEAP_TRY(const Shapes shapes, MoveShapes(node));
@@ -241,6 +278,7 @@ Result<RunKernel> BlockKernel(const Node& node, bool to_space) {
                             deep[3] * block == wide[3] && deep[1] == wide[1] * block * block,
                         "input, output and blocks do not fit together"));
   const bool columns_first = TextOr(*node.op, "mode", "DCR") == "CRD";
+  if (node.within) return PartOfBlocks(node, shapes, to_space, block, columns_first);
   const std::int64_t channels = wide[1];
   const std::int64_t plane = deep[2] * deep[3];
   // Strides of (batch, channel, block row, block column, row, column) in both.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -181,11 +182,29 @@ Status ReadScales(const Resizing& plan, const std::vector<double>& scales,
   return {};
 }
 
-Status RunResize(const Resizing& plan, const std::vector<Dimension>& dimensions,
-                 const Arguments& arguments) {
+// The places of a part of a dimension, in the part of the input.
+void CutMixes(const Within::Range& out, const Within::Range& in, std::vector<Mix>* mixes) {
+  std::vector<Mix> cut(mixes->begin() + out.first, mixes->begin() + out.last);
+  for (Mix& mix : cut) {
+    for (std::size_t i = 0; i < mix.indices.size(); ++i) {
+      // What has no weight is not read.
+      mix.indices[i] = mix.weights[i] == 0 ? 0 : mix.indices[i] - in.first;
+    }
+  }
+  *mixes = std::move(cut);
+}
+
+Status RunResize(Resizing plan, const std::vector<Dimension>& dimensions,
+                 const std::optional<Within>& within, const Arguments& arguments) {
   std::vector<std::vector<Mix>> mixes;
   mixes.reserve(dimensions.size());
   for (const Dimension& d : dimensions) mixes.push_back(MixesOf(plan.options, d));
+  for (std::size_t i = 0; within && i < 2; ++i) {
+    const std::size_t d = i + 2;
+    CutMixes(within->out[i], within->in[i], &mixes[d]);
+    plan.in[d] = within->in[i].size();
+    plan.out[d] = within->out[i].size();
+  }
   const Strides strides = DenseStrides(plan.in);
   const Strides dense = DenseStrides(plan.out);
   Odometer<1> at(plan.out, {&dense});
@@ -257,7 +276,7 @@ Result<RunKernel> PrepareResize(const Node& node) {
     NEAP_CHECK_OK(ReadScales(plan, Reals(node, arguments, old ? 1 : 2),
                              Integers(node, arguments, 3),
                              old ? std::vector<double>() : Reals(node, arguments, 1), &dimensions));
-    return RunResize(plan, dimensions, arguments);
+    return RunResize(plan, dimensions, node.within, arguments);
   });
 }
 
@@ -277,7 +296,7 @@ Result<RunKernel> PrepareUpsample(const Node& node) {
     }
     const std::vector<double> scales = Reals(node, arguments, 1);
     if (!scales.empty()) NEAP_CHECK_OK(ReadScales(plan, scales, {}, {}, &dimensions));
-    return RunResize(plan, dimensions, arguments);
+    return RunResize(plan, dimensions, node.within, arguments);
   });
 }
 

@@ -110,10 +110,17 @@ AxisMap MapOfList(std::vector<plan::StreamRange> needs, std::int64_t in) {
   return map;
 }
 
+// Of ONNX: kernels that place elements of images by the size of the whole.
+bool IsMovedOnnx(const Op& op) {
+  return Is(op, OpKind::kOnnxConvTranspose, OpKind::kOnnxDepthToSpace, OpKind::kOnnxPad,
+            OpKind::kOnnxResize, OpKind::kOnnxSlice, OpKind::kOnnxSpaceToDepth, OpKind::kOnnxTile,
+            OpKind::kOnnxUpsample);
+}
+
 // Kernels of parts that place elements themselves, and take whole pixels whatever they need of
 // them.
 bool PlacesElements(const Op& op) {
-  return ops::IsReshapeLike(op) ||
+  return ops::IsReshapeLike(op) || IsMovedOnnx(op) ||
          Is(op, OpKind::kDepthToSpace, OpKind::kGather, OpKind::kMirrorPad, OpKind::kOnnxGather,
             OpKind::kOnnxTranspose, OpKind::kSlice, OpKind::kSpaceToDepth, OpKind::kStridedSlice,
             OpKind::kTile, OpKind::kTranspose);
@@ -178,7 +185,7 @@ bool IsWindow(const Op& op) {
 bool IsListed(const Op& op) {
   if (IsOnnx(op)) {
     if (IsWindow(op)) return ops::IntegerAttribute(op, "ceil_mode", 0) == 0;
-    return ops::IsElementwise(op) || ops::IsReshapeLike(op) ||
+    return IsMovedOnnx(op) || ops::IsElementwise(op) || ops::IsReshapeLike(op) ||
            Is(op, OpKind::kOnnxConcat, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
               OpKind::kOnnxSoftmax, OpKind::kOnnxTranspose);
   }
@@ -219,7 +226,7 @@ bool IsListedOfAnyShape(const Subgraph& subgraph, const Op& op) {
     return ImageOf(subgraph, op.outputs[0]).row_axis == batch && IsListed(op) == IsOnnx(op);
   }
   if (IsOnnx(op)) {
-    return IsListed(op) ||
+    return (IsListed(op) && !IsMovedOnnx(op)) ||
            Is(op, OpKind::kOnnxGather, OpKind::kOnnxGemm, OpKind::kOnnxLayerNormalization,
               OpKind::kOnnxReduceMax, OpKind::kOnnxReduceMean, OpKind::kOnnxReduceMin,
               OpKind::kOnnxReduceSum);

@@ -22,7 +22,8 @@ using ops::Is;
 using ops::OpKind;
 
 Work WorkOf(const Subgraph& subgraph, const Op& op) {
-  if (Is(op, OpKind::kOnnxConv, OpKind::kOnnxConvInteger, OpKind::kOnnxQLinearConv)) {
+  if (Is(op, OpKind::kOnnxConv, OpKind::kOnnxConvInteger, OpKind::kOnnxConvTranspose,
+         OpKind::kOnnxQLinearConv)) {
     return ops::IntegerAttribute(op, "group", 1) > 1 ? Work::kDepthwise : Work::kWindow;
   }
   if (Is(op, OpKind::kDepthwiseConv2d)) return Work::kDepthwise;
