@@ -9,13 +9,13 @@ set(NEAP_MODULES
   neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition neap/learn
   neap/ops neap/formats neap/plan neap/check
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
-  neap/execute neap/emit neap/deliver neap/stages neap/batch neap/serve
+  neap/execute neap/emit neap/deliver neap/stages neap/database neap/batch neap/serve
   neap/show/report neap/show/picture
   neap/session neap/api
   lab/census lab/zoo lab/bench)
 
 # Not built for web pages (preset `web`): shared libraries, a database, a server, measurements.
-set(NEAP_NOT_IN_WEB neap/batch neap/session neap/serve neap/api lab/census lab/bench)
+set(NEAP_NOT_IN_WEB neap/database neap/batch neap/session neap/serve neap/api lab/census lab/bench)
 
 set(NEAP_MAY_USE_base)
 set(NEAP_MAY_USE_io        base)
@@ -38,8 +38,9 @@ set(NEAP_MAY_USE_execute   base graph ops plan)
 set(NEAP_MAY_USE_emit    base io graph ops plan execute)
 set(NEAP_MAY_USE_deliver   base io target graph ops formats plan check stream compile rewrite cascade)
 set(NEAP_MAY_USE_stages    base graph ops compile partition learn)
-set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver)
-set(NEAP_MAY_USE_serve     base io deliver)
+set(NEAP_MAY_USE_database  base)
+set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver database)
+set(NEAP_MAY_USE_serve     base io deliver database)
 set(NEAP_MAY_USE_report    base target graph formats plan check compile traffic deliver)
 set(NEAP_MAY_USE_picture   base graph ops plan compile report)
 set(NEAP_MAY_USE_session   base graph formats plan check cascade execute compile deliver)
@@ -88,7 +89,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/deliver/advice.h neap/deliver/boards.h neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/front.h neap/deliver/interface.h
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/price.h neap/deliver/rewriting.h neap/deliver/written_model.h
   neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
-  neap/batch/batch.h
+  neap/database/database.h neap/batch/batch.h
   neap/serve/request.h neap/serve/serve.h
   neap/session/session.h
   neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/report.h

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/batch/store.h"
 
-#include <sqlite3.h>
-
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -21,71 +19,13 @@ namespace neap::batch {
 namespace {
 
 using Object = nlohmann::ordered_json;
+using database::Query;
+using database::Row;
+using database::Transaction;
 
 constexpr int kFormat = 1;  // PRAGMA user_version of a store
 constexpr int kWaitMilliseconds = 60'000;
 constexpr std::chrono::milliseconds kPoll{20};
-
-// A statement, finalised at the end of its scope.
-class Statement {
- public:
-  Statement(sqlite3* database, const char* sql) {
-    status_ = sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr);
-  }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-  ~Statement() { sqlite3_finalize(statement_); }
-
-  Statement& Bind(int at, const std::string& text) {
-    if (status_ == SQLITE_OK) {
-      status_ = sqlite3_bind_text(statement_, at, text.data(), static_cast<int>(text.size()),
-                                  SQLITE_STATIC);
-    }
-    return *this;
-  }
-  Statement& Bind(int at, double value) {
-    if (status_ == SQLITE_OK) status_ = sqlite3_bind_double(statement_, at, value);
-    return *this;
-  }
-  // SQLITE_ROW, SQLITE_DONE or an error.
-  int Step() { return status_ == SQLITE_OK ? sqlite3_step(statement_) : status_; }
-  std::string Text(int column) const {
-    const unsigned char* text = sqlite3_column_text(statement_, column);
-    return text == nullptr ? "" : reinterpret_cast<const char*>(text);
-  }
-  double Real(int column) const { return sqlite3_column_double(statement_, column); }
-  int Integer(int column) const { return sqlite3_column_int(statement_, column); }
-
- private:
-  sqlite3_stmt* statement_ = nullptr;
-  int status_ = SQLITE_OK;
-};
-
-bool Succeeds(sqlite3* database, const char* sql) {
-  return sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
-}
-
-// Rolled back at the end of its scope, unless it was committed.
-class Transaction {
- public:
-  explicit Transaction(sqlite3* database)
-      : database_(database), open_(Succeeds(database, "BEGIN IMMEDIATE")) {}
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
-  ~Transaction() {
-    if (open_) Succeeds(database_, "ROLLBACK");
-  }
-  bool IsOpen() const { return open_; }
-  bool Commit() {
-    if (!Succeeds(database_, "COMMIT")) return false;
-    open_ = false;
-    return true;
-  }
-
- private:
-  sqlite3* database_;
-  bool open_;
-};
 
 // As Python's time.time(), to which the leases of its package refer.
 double Now() {
@@ -131,36 +71,34 @@ std::optional<Numbers> NumbersIn(const std::string& text) {
 
 }  // namespace
 
-Store::Store(std::string path, const std::atomic<bool>* stop, double lease_seconds)
-    : path_(std::move(path)), stop_(stop), lease_seconds_(lease_seconds), owner_(RandomName()) {}
-
-Store::~Store() { sqlite3_close(database_); }
-
-Diagnostic Store::Error(const std::string& what) const {
-  Diagnostic error = IoError(what + ": " + sqlite3_errmsg(database_));
-  error.file = path_;
-  return error;
-}
+Store::Store(const std::string& path, database::Database database, const std::atomic<bool>* stop,
+             double lease_seconds)
+    : path_(path),
+      stop_(stop),
+      lease_seconds_(lease_seconds),
+      owner_(RandomName()),
+      database_(std::move(database)) {}
 
 Result<std::unique_ptr<Store>> Store::Open(const std::string& path, const std::atomic<bool>* stop,
                                            double lease_seconds) {
-  std::unique_ptr<Store> store(new Store(path, stop, lease_seconds));
+  NEAP_TRY(auto database, database::Database::Open(path, kWaitMilliseconds));
+  std::unique_ptr<Store> store(new Store(path, std::move(database), stop, lease_seconds));
   NEAP_CHECK_OK(store->Prepare());
   return store;
 }
 
 Status Store::CheckFormat() {
-  Statement version(database_, "PRAGMA user_version");
-  const int status = version.Step();
-  if (status != SQLITE_ROW && status != SQLITE_NOTADB) return Fail(Error("cannot be read"));
-  const int format = status == SQLITE_ROW ? version.Integer(0) : 0;
-  bool is_foreign = status == SQLITE_NOTADB;
+  Query version(&database_, "PRAGMA user_version");
+  const Row row = version.Next();
+  if (row != Row::kNext && row != Row::kNotDatabase) return Fail(database_.Error("cannot be read"));
+  const std::int64_t format = row == Row::kNext ? version.Integer(0) : 0;
+  bool is_foreign = row == Row::kNotDatabase;
   if (!is_foreign && format == 0) {
     // A new file has no tables; a database of another program stays as it is.
-    Statement tables(database_,
-                     "SELECT count(*) FROM sqlite_master WHERE name NOT IN ('answers', 'leases') "
-                     "AND name NOT LIKE 'sqlite_%'");
-    if (tables.Step() != SQLITE_ROW) return Fail(Error("cannot be read"));
+    Query tables(&database_,
+                 "SELECT count(*) FROM sqlite_master WHERE name NOT IN ('answers', 'leases') "
+                 "AND name NOT LIKE 'sqlite_%'");
+    if (tables.Next() != Row::kNext) return Fail(database_.Error("cannot be read"));
     is_foreign = tables.Integer(0) > 0;
   }
   if (!is_foreign && (format == 0 || format == kFormat)) return {};
@@ -172,80 +110,73 @@ Status Store::CheckFormat() {
 }
 
 Status Store::Prepare() {
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  // Without "./", a path such as ":memory:" means something else.
-  const std::string path = path_.starts_with('/') ? path_ : "./" + path_;
-  if (sqlite3_open_v2(path.c_str(), &database_, flags, nullptr) != SQLITE_OK) {
-    return Fail(Error("cannot be opened"));
-  }
-  sqlite3_busy_timeout(database_, kWaitMilliseconds);
   NEAP_CHECK_OK(CheckFormat());
   // With a log beside the file, a commit needs not wait for the disk.
-  if (!Succeeds(database_, "PRAGMA journal_mode = WAL") ||
-      !Succeeds(database_, "PRAGMA synchronous = NORMAL")) {
-    return Fail(Error("cannot be written"));
+  if (!database_.Execute("PRAGMA journal_mode = WAL") ||
+      !database_.Execute("PRAGMA synchronous = NORMAL")) {
+    return Fail(database_.Error("cannot be written"));
   }
-  Transaction transaction(database_);
+  Transaction transaction(&database_);
   const std::string sql =
       "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"
       "CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, owner TEXT NOT NULL, "
       "until REAL NOT NULL);"
       "PRAGMA user_version = " +
       std::to_string(kFormat);
-  if (!transaction.IsOpen() || !Succeeds(database_, sql.c_str()) || !transaction.Commit()) {
-    return Fail(Error("cannot be written"));
+  if (!transaction.IsOpen() || !database_.Execute(sql) || !transaction.Commit()) {
+    return Fail(database_.Error("cannot be written"));
   }
   return {};
 }
 
 Result<std::optional<Numbers>> Store::Find(const std::string& key) {
-  Statement select(database_, "SELECT answer FROM answers WHERE key = ?");
-  const int status = select.Bind(1, key).Step();
-  if (status == SQLITE_ROW) return NumbersIn(select.Text(0));
-  if (status == SQLITE_DONE) return std::optional<Numbers>();
-  return Fail(Error("cannot be read"));
+  Query select(&database_, "SELECT answer FROM answers WHERE key = ?");
+  const Row row = select.Bind(key).Next();
+  if (row == Row::kNext) return NumbersIn(select.Text(0));
+  if (row == Row::kNone) return std::optional<Numbers>();
+  return Fail(database_.Error("cannot be read"));
 }
 
 Result<Store::Claim> Store::Acquire(const std::string& key, std::optional<Numbers>* stored) {
-  Transaction transaction(database_);
-  if (!transaction.IsOpen()) return Fail(Error("cannot be written"));
+  Transaction transaction(&database_);
+  if (!transaction.IsOpen()) return Fail(database_.Error("cannot be written"));
   NEAP_TRY(*stored, Find(key));
   if (*stored) return Claim::kStored;
   {
-    Statement lease(database_, "SELECT owner, until FROM leases WHERE key = ?");
-    const int status = lease.Bind(1, key).Step();
-    if (status != SQLITE_ROW && status != SQLITE_DONE) return Fail(Error("cannot be read"));
+    Query lease(&database_, "SELECT owner, until FROM leases WHERE key = ?");
+    const Row row = lease.Bind(key).Next();
+    if (row != Row::kNext && row != Row::kNone) return Fail(database_.Error("cannot be read"));
     // Threads of one process request a key one after the other: its own lease is a past failure's.
-    if (status == SQLITE_ROW && lease.Text(0) != owner_ && lease.Real(1) > Now()) {
+    if (row == Row::kNext && lease.Text(0) != owner_ && lease.Real(1) > Now()) {
       return Claim::kLeased;
     }
   }
-  Statement insert(database_, "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)");
-  insert.Bind(1, key).Bind(2, owner_).Bind(3, Now() + lease_seconds_);
-  if (insert.Step() != SQLITE_DONE || !transaction.Commit()) {
-    return Fail(Error("cannot be written"));
+  Query insert(&database_, "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)");
+  insert.Bind(key).Bind(owner_).Bind(Now() + lease_seconds_);
+  if (!insert.Run() || !transaction.Commit()) {
+    return Fail(database_.Error("cannot be written"));
   }
   return Claim::kTaken;
 }
 
 Status Store::Put(const std::string& key, const Numbers& numbers) {
   const std::lock_guard lock(mutex_);
-  Transaction transaction(database_);
+  Transaction transaction(&database_);
   const std::string text = TextOf(numbers);
-  Statement insert(database_, "INSERT OR REPLACE INTO answers VALUES (?, ?)");
-  Statement remove(database_, "DELETE FROM leases WHERE key = ? AND owner = ?");
-  if (!transaction.IsOpen() || insert.Bind(1, key).Bind(2, text).Step() != SQLITE_DONE ||
-      remove.Bind(1, key).Bind(2, owner_).Step() != SQLITE_DONE || !transaction.Commit()) {
-    return Fail(Error("cannot be written"));
+  Query insert(&database_, "INSERT OR REPLACE INTO answers VALUES (?, ?)");
+  Query remove(&database_, "DELETE FROM leases WHERE key = ? AND owner = ?");
+  if (!transaction.IsOpen() || !insert.Bind(key).Bind(text).Run() ||
+      !remove.Bind(key).Bind(owner_).Run() || !transaction.Commit()) {
+    return Fail(database_.Error("cannot be written"));
   }
   return {};
 }
 
 Status Store::Release(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  Statement remove(database_, "DELETE FROM leases WHERE key = ? AND owner = ?");
-  if (remove.Bind(1, key).Bind(2, owner_).Step() != SQLITE_DONE) {
-    return Fail(Error("cannot be written"));
+  Query remove(&database_, "DELETE FROM leases WHERE key = ? AND owner = ?");
+  if (!remove.Bind(key).Bind(owner_).Run()) {
+    return Fail(database_.Error("cannot be written"));
   }
   return {};
 }

@@ -16,8 +16,7 @@
 #include "neap/base/result.h"
 #include "neap/batch/batch.h"
 #include "neap/batch/numbers.h"
-
-struct sqlite3;
+#include "neap/database/database.h"
 
 namespace neap::batch {
 
@@ -33,7 +32,6 @@ class Store {
                                              double lease_seconds = kLeaseSeconds);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  ~Store();
 
   // The stored numbers of `key`, else those of `compute`, which are stored; no other process
   // computes them while this one's lease is live. A computation that takes longer than the lease
@@ -43,7 +41,8 @@ class Store {
                       bool* repeated);
 
  private:
-  Store(std::string path, const std::atomic<bool>* stop, double lease_seconds);
+  Store(const std::string& path, database::Database database, const std::atomic<bool>* stop,
+        double lease_seconds);
   Status Prepare();
   Status CheckFormat();
   Result<std::optional<Numbers>> Find(const std::string& key);
@@ -52,14 +51,13 @@ class Store {
   Result<Claim> Acquire(const std::string& key, std::optional<Numbers>* stored);
   Status Put(const std::string& key, const Numbers& numbers);
   Status Release(const std::string& key);
-  Diagnostic Error(const std::string& what) const;
 
   const std::string path_;
   const std::atomic<bool>* const stop_;
   const double lease_seconds_;
   std::string owner_;
-  std::mutex mutex_;  // of the connection
-  sqlite3* database_ = nullptr;
+  std::mutex mutex_;  // of the database
+  database::Database database_;
 };
 
 // The key of an answer: SHA-256 (hex) of Neap's version, the options that may change it and

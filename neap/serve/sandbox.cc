@@ -213,11 +213,15 @@ void AllowWithBit(Filter* filter, int call, std::uint32_t bit) {
   filter->push_back(Return(SECCOMP_RET_ALLOW));
   filter->push_back(Return(SECCOMP_RET_ERRNO | EPERM));
 }
-// Allowed where the lower half of argument `index` is `value`.
+// Allowed where argument `index` is `value`, in all of its 64 bits: it may be a pointer.
 void AllowWithValue(Filter* filter, int call, std::size_t index, std::uint32_t value) {
-  filter->push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 4));
-  filter->push_back(Load(offsetof(seccomp_data, args) + index * sizeof(std::uint64_t)));
-  filter->push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
+  constexpr std::size_t kHalf = sizeof(std::uint32_t);  // both architectures are little-endian
+  const std::size_t argument = offsetof(seccomp_data, args) + index * sizeof(std::uint64_t);
+  filter->push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 6));
+  filter->push_back(Load(argument));
+  filter->push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 3));
+  filter->push_back(Load(argument + kHalf));
+  filter->push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1));
   filter->push_back(Return(SECCOMP_RET_ALLOW));
   filter->push_back(Return(SECCOMP_RET_ERRNO | EPERM));
 }

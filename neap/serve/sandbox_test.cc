@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -133,6 +134,17 @@ TEST_F(Sandbox, CannotRaiseItsLimits) {
   EXPECT_FALSE(Succeeds([] {
     const rlimit more = {RLIM_INFINITY, RLIM_INFINITY};
     return ::setrlimit(RLIMIT_FSIZE, &more) == 0;
+  }));
+  // Limits at an address whose lower half is zero, which looks like no limits to a filter of 32
+  // bits.
+  EXPECT_FALSE(Succeeds([] {
+    constexpr std::uintptr_t kAddress = std::uintptr_t{0x5a} << 32U;
+    void* const page = ::mmap(reinterpret_cast<void*>(kAddress), 4096, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (page == MAP_FAILED) return true;  // the attempt has to be made
+    auto* const less = static_cast<rlimit*>(page);
+    *less = {8, 8};
+    return ::prlimit(0, RLIMIT_NOFILE, less, nullptr) == 0;
   }));
   // A file of more bytes than allowed ends the job.
   const int written = StatusOf([] {

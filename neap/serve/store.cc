@@ -2,7 +2,6 @@
 #include "neap/serve/store.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -25,6 +24,9 @@ namespace neap::serve {
 namespace {
 
 namespace fs = std::filesystem;
+using database::Query;
+using database::Row;
+using database::Transaction;
 
 constexpr int kFormat = 0x4e53'0001;  // PRAGMA user_version
 constexpr int kWaitMilliseconds = 10'000;
@@ -32,67 +34,6 @@ constexpr const char* kColumns =
     "id, owner, name, options, model_sha256, model_bytes, kind, keep_model, state, created, "
     "started, "
     "finished, attempts, exit_code, error";
-
-class Query {
- public:
-  Query(sqlite3* database, const std::string& sql) {
-    status_ = sqlite3_prepare_v2(database, sql.c_str(), -1, &statement_, nullptr);
-  }
-  Query(const Query&) = delete;
-  Query& operator=(const Query&) = delete;
-  ~Query() { sqlite3_finalize(statement_); }
-
-  // `text` must live until Step().
-  Query& Add(const std::string& text) {
-    if (status_ == SQLITE_OK) {
-      status_ = sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
-                                  SQLITE_STATIC);
-    }
-    return *this;
-  }
-  Query& Add(std::int64_t value) {
-    if (status_ == SQLITE_OK) status_ = sqlite3_bind_int64(statement_, ++bound_, value);
-    return *this;
-  }
-  int Step() { return status_ == SQLITE_OK ? sqlite3_step(statement_) : status_; }
-  bool Run() { return Step() == SQLITE_DONE; }
-  std::string Text(int column) const {
-    const unsigned char* text = sqlite3_column_text(statement_, column);
-    return text == nullptr ? "" : reinterpret_cast<const char*>(text);
-  }
-  std::int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }
-
- private:
-  sqlite3_stmt* statement_ = nullptr;
-  int status_ = SQLITE_OK;
-  int bound_ = 0;
-};
-
-bool Executes(sqlite3* database, const char* sql) {
-  return sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
-}
-
-// Rolled back at the end of its scope, unless it was committed.
-class Commit {
- public:
-  explicit Commit(sqlite3* database)
-      : database_(database), open_(Executes(database, "BEGIN IMMEDIATE")) {}
-  Commit(const Commit&) = delete;
-  Commit& operator=(const Commit&) = delete;
-  ~Commit() {
-    if (open_) Executes(database_, "ROLLBACK");
-  }
-  bool IsOpen() const { return open_; }
-  bool Done() {
-    if (!Executes(database_, "COMMIT")) return false;
-    open_ = false;
-    return true;
-  }
-
- private:
-  sqlite3* database_;
-  bool open_;
-};
 
 StoredPlan PlanIn(const Query& row) {
   StoredPlan plan;
@@ -190,14 +131,8 @@ std::int64_t NowSeconds() {
 }
 
 PlanStore::~PlanStore() {
-  sqlite3_close(database_);
+  database_.reset();
   if (lock_ >= 0) ::close(lock_);
-}
-
-Diagnostic PlanStore::Error(const std::string& what) const {
-  Diagnostic error = IoError(what + ": " + sqlite3_errmsg(database_));
-  error.file = folder_ + "/plans.sqlite";
-  return error;
 }
 
 std::string PlanStore::BlobPath(const std::string& sha256) const {
@@ -218,12 +153,12 @@ Result<std::unique_ptr<PlanStore>> PlanStore::Open(const std::string& folder) {
 }
 
 Status PlanStore::CheckFormat() {
-  Query version(database_, "PRAGMA user_version");
-  const int status = version.Step();
-  Query tables(database_, "SELECT count(*) FROM sqlite_master");
-  const bool is_known = status == SQLITE_ROW && version.Integer(0) == kFormat;
-  const bool is_new = status == SQLITE_ROW && version.Integer(0) == 0 &&
-                      tables.Step() == SQLITE_ROW && tables.Integer(0) == 0;
+  Query version(&*database_, "PRAGMA user_version");
+  const bool is_read = version.Next() == Row::kNext;
+  Query tables(&*database_, "SELECT count(*) FROM sqlite_master");
+  const bool is_known = is_read && version.Integer(0) == kFormat;
+  const bool is_new =
+      is_read && version.Integer(0) == 0 && tables.Next() == Row::kNext && tables.Integer(0) == 0;
   if (is_known || is_new) return {};
   Diagnostic error = BadInput("is not a database of this version of the server");
   error.file = folder_ + "/plans.sqlite";
@@ -244,12 +179,8 @@ Status PlanStore::Prepare() {
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     return Fail(PathError(folder_, "is used by another server", errno));
   }
-  const std::string path = folder_ + "/plans.sqlite";
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
-  if (sqlite3_open_v2(path.c_str(), &database_, flags, nullptr) != SQLITE_OK) {
-    return Fail(Error("cannot be opened"));
-  }
-  sqlite3_busy_timeout(database_, kWaitMilliseconds);
+  NEAP_TRY(auto database, database::Database::Open(folder_ + "/plans.sqlite", kWaitMilliseconds));
+  database_.emplace(std::move(database));
   NEAP_CHECK_OK(CheckFormat());
   const std::string sql =
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
@@ -268,7 +199,7 @@ Status PlanStore::Prepare() {
       "CREATE INDEX IF NOT EXISTS files_by_hash ON files (sha256);"
       "PRAGMA user_version = " +
       std::to_string(kFormat) + "; COMMIT;";
-  if (!Executes(database_, sql.c_str())) return Fail(Error("cannot be written"));
+  if (!database_->Execute(sql)) return Fail(database_->Error("cannot be written"));
   if (const int failed = SyncPath(folder_); failed != 0) {
     return Fail(PathError(folder_, "cannot be written", failed));
   }
@@ -287,22 +218,22 @@ Status PlanStore::Recover() {
   }
   const std::int64_t running = static_cast<std::int64_t>(State::kRunning);
   Query fail(
-      database_,
+      &*database_,
       "UPDATE plans SET state = ?, finished = ?, error = ? WHERE state = ? AND attempts >= ?");
   const std::string reason =
       "the server ended " + std::to_string(kMaxAttempts) + " times while this plan was computed";
-  fail.Add(static_cast<std::int64_t>(State::kFailed)).Add(NowSeconds()).Add(reason);
-  fail.Add(running).Add(kMaxAttempts);
-  Query queue(database_, "UPDATE plans SET state = ?, started = 0 WHERE state = ?");
-  queue.Add(static_cast<std::int64_t>(State::kQueued)).Add(running);
-  if (!fail.Run() || !queue.Run()) return Fail(Error("cannot be written"));
+  fail.Bind(static_cast<std::int64_t>(State::kFailed)).Bind(NowSeconds()).Bind(reason);
+  fail.Bind(running).Bind(kMaxAttempts);
+  Query queue(&*database_, "UPDATE plans SET state = ?, started = 0 WHERE state = ?");
+  queue.Bind(static_cast<std::int64_t>(State::kQueued)).Bind(running);
+  if (!fail.Run() || !queue.Run()) return Fail(database_->Error("cannot be written"));
   // Blobs of a plan that was never added, or that was removed: a kill may come between the two.
   std::vector<fs::path> orphans;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ + "/blobs", error)) {
     if (!entry.is_regular_file(error)) continue;
     const std::string hash = entry.path().filename().string();
-    Query used(database_, "SELECT 1 FROM files WHERE sha256 = ? LIMIT 1");
-    if (used.Add(hash).Step() == SQLITE_DONE) orphans.push_back(entry.path());
+    Query used(&*database_, "SELECT 1 FROM files WHERE sha256 = ? LIMIT 1");
+    if (used.Bind(hash).Next() == Row::kNone) orphans.push_back(entry.path());
   }
   for (const fs::path& path : orphans) fs::remove(path, error);
   return {};
@@ -324,9 +255,9 @@ Status PlanStore::KeepLocked(const std::string& path, const StoredFile& file) {
 }
 
 Status PlanStore::CheckQueue(std::int64_t queue) {
-  Query waiting(database_, "SELECT count(*) FROM plans WHERE state = ?");
-  if (waiting.Add(static_cast<std::int64_t>(State::kQueued)).Step() != SQLITE_ROW) {
-    return Fail(Error("cannot be read"));
+  Query waiting(&*database_, "SELECT count(*) FROM plans WHERE state = ?");
+  if (waiting.Bind(static_cast<std::int64_t>(State::kQueued)).Next() != Row::kNext) {
+    return Fail(database_->Error("cannot be read"));
   }
   if (waiting.Integer(0) >= queue) return Fail(OverBudget("the queue is full"));
   return {};
@@ -335,17 +266,22 @@ Status PlanStore::CheckQueue(std::int64_t queue) {
 Status PlanStore::Insert(StoredPlan* plan) {
   plan->id = NewId();
   plan->created = NowSeconds();
-  Commit commit(database_);
-  Query insert(database_, std::string("INSERT INTO plans (") + kColumns +
-                              ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, -1, '')");
-  insert.Add(plan->id).Add(plan->owner).Add(plan->name).Add(plan->options).Add(plan->model_sha256);
-  insert.Add(plan->model_bytes).Add(static_cast<std::int64_t>(plan->kind));
-  insert.Add(plan->keep_model ? 1 : 0).Add(static_cast<std::int64_t>(State::kQueued));
-  insert.Add(plan->created);
-  Query file(database_, "INSERT INTO files VALUES (?, '', ?, ?)");
-  file.Add(plan->id).Add(plan->model_sha256).Add(plan->model_bytes);
-  if (!commit.IsOpen() || !insert.Run() || !file.Run() || !commit.Done()) {
-    return Fail(Error("cannot be written"));
+  Transaction transaction(&*database_);
+  Query insert(&*database_, std::string("INSERT INTO plans (") + kColumns +
+                                ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, -1, '')");
+  insert.Bind(plan->id)
+      .Bind(plan->owner)
+      .Bind(plan->name)
+      .Bind(plan->options)
+      .Bind(plan->model_sha256);
+  insert.Bind(plan->model_bytes).Bind(static_cast<std::int64_t>(plan->kind));
+  insert.Bind(std::int64_t{plan->keep_model ? 1 : 0})
+      .Bind(static_cast<std::int64_t>(State::kQueued));
+  insert.Bind(plan->created);
+  Query file(&*database_, "INSERT INTO files VALUES (?, '', ?, ?)");
+  file.Bind(plan->id).Bind(plan->model_sha256).Bind(plan->model_bytes);
+  if (!transaction.IsOpen() || !insert.Run() || !file.Run() || !transaction.Commit()) {
+    return Fail(database_->Error("cannot be written"));
   }
   return {};
 }
@@ -365,12 +301,12 @@ Result<bool> PlanStore::AddKept(std::int64_t queue, StoredPlan* plan) {
   NEAP_CHECK_OK(CheckQueue(queue));
   {
     Query kept(
-        database_,
+        &*database_,
         "SELECT files.bytes FROM files JOIN plans ON files.plan = plans.id WHERE files.name = "
         "'' AND files.sha256 = ? AND plans.owner = ? AND plans.keep_model = 1 LIMIT 1");
-    const int status = kept.Add(plan->model_sha256).Add(plan->owner).Step();
-    if (status == SQLITE_DONE) return false;
-    if (status != SQLITE_ROW) return Fail(Error("cannot be read"));
+    const Row row = kept.Bind(plan->model_sha256).Bind(plan->owner).Next();
+    if (row == Row::kNone) return false;
+    if (row != Row::kNext) return Fail(database_->Error("cannot be read"));
     plan->model_bytes = kept.Integer(0);
   }
   NEAP_CHECK_OK(Insert(plan));
@@ -379,52 +315,53 @@ Result<bool> PlanStore::AddKept(std::int64_t queue, StoredPlan* plan) {
 
 Result<std::optional<StoredPlan>> PlanStore::Find(const std::string& id) {
   const std::lock_guard lock(mutex_);
-  Query select(database_, std::string("SELECT ") + kColumns + " FROM plans WHERE id = ?");
-  const int status = select.Add(id).Step();
-  if (status == SQLITE_DONE) return std::optional<StoredPlan>();
-  if (status != SQLITE_ROW) return Fail(Error("cannot be read"));
+  Query select(&*database_, std::string("SELECT ") + kColumns + " FROM plans WHERE id = ?");
+  Row row = select.Bind(id).Next();
+  if (row == Row::kNone) return std::optional<StoredPlan>();
+  if (row != Row::kNext) return Fail(database_->Error("cannot be read"));
   StoredPlan plan = PlanIn(select);
-  Query files(database_, "SELECT name, sha256, bytes FROM files WHERE plan = ? ORDER BY name");
-  files.Add(id);
-  int row = files.Step();
-  for (; row == SQLITE_ROW; row = files.Step()) {
+  Query files(&*database_, "SELECT name, sha256, bytes FROM files WHERE plan = ? ORDER BY name");
+  files.Bind(id);
+  row = files.Next();
+  for (; row == Row::kNext; row = files.Next()) {
     plan.files.push_back({files.Text(0), files.Text(1), files.Integer(2)});
   }
-  if (row != SQLITE_DONE) return Fail(Error("cannot be read"));
+  if (row != Row::kNone) return Fail(database_->Error("cannot be read"));
   return plan;
 }
 
 Result<std::vector<StoredPlan>> PlanStore::List(const std::string& owner, std::int64_t limit) {
   const std::lock_guard lock(mutex_);
-  Query select(database_, std::string("SELECT ") + kColumns +
-                              " FROM plans WHERE owner = ? ORDER BY number DESC LIMIT ?");
-  select.Add(owner).Add(limit);
+  Query select(&*database_, std::string("SELECT ") + kColumns +
+                                " FROM plans WHERE owner = ? ORDER BY number DESC LIMIT ?");
+  select.Bind(owner).Bind(limit);
   std::vector<StoredPlan> plans;
-  int row = select.Step();
-  for (; row == SQLITE_ROW; row = select.Step()) plans.push_back(PlanIn(select));
-  if (row != SQLITE_DONE) return Fail(Error("cannot be read"));
+  Row row = select.Next();
+  for (; row == Row::kNext; row = select.Next()) plans.push_back(PlanIn(select));
+  if (row != Row::kNone) return Fail(database_->Error("cannot be read"));
   return plans;
 }
 
 Result<std::optional<StoredPlan>> PlanStore::Take() {
   const std::lock_guard lock(mutex_);
-  Commit commit(database_);
-  if (!commit.IsOpen()) return Fail(Error("cannot be written"));
+  Transaction transaction(&*database_);
+  if (!transaction.IsOpen()) return Fail(database_->Error("cannot be written"));
   StoredPlan plan;
   {
-    Query select(database_, std::string("SELECT ") + kColumns +
-                                " FROM plans WHERE state = ? ORDER BY number LIMIT 1");
-    const int status = select.Add(static_cast<std::int64_t>(State::kQueued)).Step();
-    if (status == SQLITE_DONE) return std::optional<StoredPlan>();
-    if (status != SQLITE_ROW) return Fail(Error("cannot be read"));
+    Query select(&*database_, std::string("SELECT ") + kColumns +
+                                  " FROM plans WHERE state = ? ORDER BY number LIMIT 1");
+    const Row row = select.Bind(static_cast<std::int64_t>(State::kQueued)).Next();
+    if (row == Row::kNone) return std::optional<StoredPlan>();
+    if (row != Row::kNext) return Fail(database_->Error("cannot be read"));
     plan = PlanIn(select);
   }
   plan.state = State::kRunning;
   plan.started = NowSeconds();
   ++plan.attempts;
-  Query update(database_, "UPDATE plans SET state = ?, started = ?, attempts = ? WHERE id = ?");
-  update.Add(static_cast<std::int64_t>(plan.state)).Add(plan.started).Add(plan.attempts);
-  if (!update.Add(plan.id).Run() || !commit.Done()) return Fail(Error("cannot be written"));
+  Query update(&*database_, "UPDATE plans SET state = ?, started = ?, attempts = ? WHERE id = ?");
+  update.Bind(static_cast<std::int64_t>(plan.state)).Bind(plan.started).Bind(plan.attempts);
+  if (!update.Bind(plan.id).Run() || !transaction.Commit())
+    return Fail(database_->Error("cannot be written"));
   return plan;
 }
 
@@ -439,25 +376,29 @@ Result<bool> PlanStore::Finish(const std::string& folder, const std::vector<std:
   const std::lock_guard lock(mutex_);
   bool is_there = false;
   {
-    Commit commit(database_);
-    Query update(database_,
+    Transaction transaction(&*database_);
+    Query update(&*database_,
                  "UPDATE plans SET state = ?, finished = ?, exit_code = ?, error = ? WHERE id = ?");
     const std::int64_t now = NowSeconds();
-    update.Add(static_cast<std::int64_t>(plan.state)).Add(now).Add(plan.exit_code).Add(plan.error);
-    if (!commit.IsOpen() || !update.Add(plan.id).Run()) return Fail(Error("cannot be written"));
-    is_there = sqlite3_changes(database_) > 0;
+    update.Bind(static_cast<std::int64_t>(plan.state))
+        .Bind(now)
+        .Bind(plan.exit_code)
+        .Bind(plan.error);
+    if (!transaction.IsOpen() || !update.Bind(plan.id).Run())
+      return Fail(database_->Error("cannot be written"));
+    is_there = database_->ChangedRows() > 0;
     for (const StoredFile& file : plan.files) {
       if (!is_there) break;
       NEAP_CHECK_OK(KeepLocked(folder + "/" + file.name, file));
-      Query insert(database_, "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)");
-      insert.Add(plan.id).Add(file.name).Add(file.sha256).Add(file.bytes);
-      if (!insert.Run()) return Fail(Error("cannot be written"));
+      Query insert(&*database_, "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)");
+      insert.Bind(plan.id).Bind(file.name).Bind(file.sha256).Bind(file.bytes);
+      if (!insert.Run()) return Fail(database_->Error("cannot be written"));
     }
     if (!plan.keep_model) {
-      Query drop(database_, "DELETE FROM files WHERE plan = ? AND name = ''");
-      if (!drop.Add(plan.id).Run()) return Fail(Error("cannot be written"));
+      Query drop(&*database_, "DELETE FROM files WHERE plan = ? AND name = ''");
+      if (!drop.Bind(plan.id).Run()) return Fail(database_->Error("cannot be written"));
     }
-    if (!commit.Done()) return Fail(Error("cannot be written"));
+    if (!transaction.Commit()) return Fail(database_->Error("cannot be written"));
   }
   std::vector<std::string> hashes = {plan.model_sha256};
   for (const StoredFile& file : plan.files) hashes.push_back(file.sha256);
@@ -467,10 +408,10 @@ Result<bool> PlanStore::Finish(const std::string& folder, const std::vector<std:
 
 Status PlanStore::Requeue(const std::string& id) {
   const std::lock_guard lock(mutex_);
-  Query update(database_,
+  Query update(&*database_,
                "UPDATE plans SET state = ?, started = 0, attempts = attempts - 1 WHERE id = ?");
-  if (!update.Add(static_cast<std::int64_t>(State::kQueued)).Add(id).Run()) {
-    return Fail(Error("cannot be written"));
+  if (!update.Bind(static_cast<std::int64_t>(State::kQueued)).Bind(id).Run()) {
+    return Fail(database_->Error("cannot be written"));
   }
   return {};
 }
@@ -478,10 +419,10 @@ Status PlanStore::Requeue(const std::string& id) {
 // Those that no plan refers to.
 Status PlanStore::RemoveBlobs(const std::vector<std::string>& hashes) {
   for (const std::string& hash : hashes) {
-    Query used(database_, "SELECT 1 FROM files WHERE sha256 = ? LIMIT 1");
-    const int status = used.Add(hash).Step();
-    if (status == SQLITE_DONE) ::unlink(BlobPath(hash).c_str());
-    if (status != SQLITE_DONE && status != SQLITE_ROW) return Fail(Error("cannot be read"));
+    Query used(&*database_, "SELECT 1 FROM files WHERE sha256 = ? LIMIT 1");
+    const Row row = used.Bind(hash).Next();
+    if (row == Row::kNone) ::unlink(BlobPath(hash).c_str());
+    if (row != Row::kNone && row != Row::kNext) return Fail(database_->Error("cannot be read"));
   }
   return {};
 }
@@ -489,13 +430,13 @@ Status PlanStore::RemoveBlobs(const std::vector<std::string>& hashes) {
 Status PlanStore::RemoveLocked(const std::string& id) {
   std::vector<std::string> hashes;
   {
-    Query files(database_, "SELECT sha256 FROM files WHERE plan = ?");
-    files.Add(id);
-    while (files.Step() == SQLITE_ROW) hashes.push_back(files.Text(0));
+    Query files(&*database_, "SELECT sha256 FROM files WHERE plan = ?");
+    files.Bind(id);
+    while (files.Next() == Row::kNext) hashes.push_back(files.Text(0));
   }
   {
-    Query remove(database_, "DELETE FROM plans WHERE id = ?");
-    if (!remove.Add(id).Run()) return Fail(Error("cannot be written"));
+    Query remove(&*database_, "DELETE FROM plans WHERE id = ?");
+    if (!remove.Bind(id).Run()) return Fail(database_->Error("cannot be written"));
   }
   return RemoveBlobs(hashes);
 }
@@ -509,9 +450,9 @@ Result<std::int64_t> PlanStore::RemoveBefore(std::int64_t finished) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> ids;
   {
-    Query old(database_, "SELECT id FROM plans WHERE state >= ? AND finished < ? LIMIT 1000");
-    old.Add(static_cast<std::int64_t>(State::kDone)).Add(finished);
-    while (old.Step() == SQLITE_ROW) ids.push_back(old.Text(0));
+    Query old(&*database_, "SELECT id FROM plans WHERE state >= ? AND finished < ? LIMIT 1000");
+    old.Bind(static_cast<std::int64_t>(State::kDone)).Bind(finished);
+    while (old.Next() == Row::kNext) ids.push_back(old.Text(0));
   }
   for (const std::string& id : ids) NEAP_CHECK_OK(RemoveLocked(id));
   return static_cast<std::int64_t>(ids.size());
@@ -520,9 +461,9 @@ Result<std::int64_t> PlanStore::RemoveBefore(std::int64_t finished) {
 Result<Usage> PlanStore::Count() {
   const std::lock_guard lock(mutex_);
   Usage usage;
-  Query count(database_, "SELECT state, count(*) FROM plans GROUP BY state");
-  int row = count.Step();
-  for (; row == SQLITE_ROW; row = count.Step()) {
+  Query count(&*database_, "SELECT state, count(*) FROM plans GROUP BY state");
+  Row row = count.Next();
+  for (; row == Row::kNext; row = count.Next()) {
     const std::array<std::int64_t*, 4> fields = {&usage.queued, &usage.running, &usage.done,
                                                  &usage.failed};
     const std::int64_t state = count.Integer(0);
@@ -530,9 +471,10 @@ Result<Usage> PlanStore::Count() {
       *fields.at(static_cast<std::size_t>(state)) = count.Integer(1);
     }
   }
-  Query bytes(database_,
+  Query bytes(&*database_,
               "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT sha256, bytes FROM files)");
-  if (row != SQLITE_DONE || bytes.Step() != SQLITE_ROW) return Fail(Error("cannot be read"));
+  if (row != Row::kNone || bytes.Next() != Row::kNext)
+    return Fail(database_->Error("cannot be read"));
   usage.bytes = bytes.Integer(0);
   return usage;
 }

@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/database/database.h"
 #include "neap/serve/serve.h"
-
-struct sqlite3;
 
 namespace neap::serve {
 
@@ -110,12 +109,11 @@ class PlanStore {
   Status KeepLocked(const std::string& path, const StoredFile& file);
   Status RemoveBlobs(const std::vector<std::string>& hashes);
   Status RemoveLocked(const std::string& id);
-  Diagnostic Error(const std::string& what) const;
 
   const std::string folder_;
   int lock_ = -1;
-  std::mutex mutex_;  // of the connection and of the blobs
-  sqlite3* database_ = nullptr;
+  std::mutex mutex_;                            // of the database and of the blobs
+  std::optional<database::Database> database_;  // set by Prepare()
 };
 
 // Random; 32 hexadecimal digits.
