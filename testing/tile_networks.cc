@@ -24,7 +24,8 @@ using Attributes = std::map<std::string, Attribute>;
 
 class Maker {
  public:
-  Maker(Random* random, bool quantized) : random_(*random), quantized_(quantized) {
+  Maker(Random* random, bool quantized, bool moves = false)
+      : random_(*random), quantized_(quantized), moves_(moves) {
     network_.graph.subgraphs.push_back({});
   }
 
@@ -131,7 +132,38 @@ class Maker {
     return in < span ? 0 : (in - span) / stride + 1;
   }
 
+  // Resizing and blocks of pixels.
+  void TfliteMove(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const std::int64_t block = Draw(2, 3);
+    const bool deepens = in[1] % block == 0 && in[2] % block == 0 && in[1] / block > 1 &&
+                         in[2] / block > 1 && in[3] * block * block <= 27;
+    if (deepens && Chance(1, 2)) {
+      return Run("SPACE_TO_DEPTH", {from},
+                 Like(from, {1, in[1] / block, in[2] / block, in[3] * block * block}),
+                 {{"block_size", block}});
+    }
+    if (in[1] > 20 || in[2] > 20) return TfliteWindow("MAX_POOL_2D", from);
+    if (in[3] % (block * block) == 0) {
+      return Run("DEPTH_TO_SPACE", {from},
+                 Like(from, {1, in[1] * block, in[2] * block, in[3] / (block * block)}),
+                 {{"block_size", block}});
+    }
+    const std::int64_t rows = Chance(1, 8) ? 3 : std::int64_t{1} << Draw(0, 2);
+    const std::int64_t columns = std::int64_t{1} << Draw(0, 2);
+    const TensorId size =
+        Constant(ElementType::kInt32, {2},
+                 std::vector<std::int32_t>{static_cast<std::int32_t>(in[1] * rows),
+                                           static_cast<std::int32_t>(in[2] * columns)});
+    const bool corners = Chance(1, 8);
+    Run(Chance(1, 2) ? "RESIZE_BILINEAR" : "RESIZE_NEAREST_NEIGHBOR", {from, size},
+        Like(from, {1, in[1] * rows, in[2] * columns, in[3]}),
+        {{"align_corners", std::int64_t{corners ? 1 : 0}},
+         {"half_pixel_centers", std::int64_t{!corners && Chance(1, 2) ? 1 : 0}}});
+  }
+
   void TfliteLayer(TensorId from) {
+    if (moves_ && Chance(1, 3)) return TfliteMove(from);
     switch (Draw(0, 8)) {
       case 0:
       case 1:
@@ -332,6 +364,7 @@ class Maker {
 
   Random& random_;
   const bool quantized_;
+  const bool moves_;
   Network network_;
   std::vector<TensorId> made_;
 
@@ -342,6 +375,10 @@ class Maker {
 }  // namespace
 
 Network RandomTflite(Random* random, bool quantized) { return Maker(random, quantized).Tflite(); }
+
+Network RandomTfliteOfMoves(Random* random, bool quantized) {
+  return Maker(random, quantized, true).Tflite();
+}
 
 Network RandomOnnx(Random* random) {
   Maker maker(random, false);

@@ -22,6 +22,8 @@ struct Network {
 
 // TensorFlow Lite's operators with tensors of int8, or of float32.
 Network RandomTflite(Random* random, bool quantized);
+// The same with resizing and blocks of pixels among them.
+Network RandomTfliteOfMoves(Random* random, bool quantized);
 // ONNX operators on float32.
 Network RandomOnnx(Random* random);
 

@@ -198,6 +198,27 @@ std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op) {
   return places <= kMaxPlacesOfTwoBytes ? 2 : 4;
 }
 
+std::optional<std::int64_t> ResizeFactor(const graph::Subgraph& subgraph, const graph::Op& op,
+                                         std::size_t axis) {
+  constexpr std::int64_t kMost = 1024;         // units of kernels of integers
+  constexpr std::int64_t kMaxPlace = 1 << 20;  // exact with a fraction in single precision
+  if (!Is(op, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor) ||
+      IntegerAttribute(op, "align_corners", 0) != 0) {
+    return std::nullopt;
+  }
+  const graph::Tensor* const in = graph::Operand(subgraph, op.inputs, 0);
+  const graph::Tensor* const out = graph::Operand(subgraph, op.outputs, 0);
+  if (in == nullptr || out == nullptr || !in->shape || !out->shape ||
+      in->shape->size() != kImageRank || out->shape->size() != kImageRank) {
+    return std::nullopt;
+  }
+  const std::int64_t from = (*in->shape)[axis];
+  const std::int64_t to = (*out->shape)[axis];
+  if (from < 1 || to < from || to > kMaxPlace || to % from != 0) return std::nullopt;
+  const std::int64_t factor = to / from;
+  return factor <= kMost && (factor & (factor - 1)) == 0 ? std::optional(factor) : std::nullopt;
+}
+
 bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op) {
   if (op.domain != "tflite" || op.outputs.size() != 1 || !op.outputs[0].valid()) return false;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {

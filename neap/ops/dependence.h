@@ -85,6 +85,12 @@ bool SumsInOrder(const graph::Subgraph& subgraph, const graph::Op& op);
 // that is a mean of places.
 std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op);
 
+// RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR that make image axis `axis` (1 or 2) larger by a
+// power of two, up to 1024, and do not align corners: by how much. All kernels compute the places
+// of such an axis without rounding, so that those of a part are those of the whole.
+std::optional<std::int64_t> ResizeFactor(const graph::Subgraph& subgraph, const graph::Op& op,
+                                         std::size_t axis);
+
 // Whether `op` has one input that is not a constant and one output, both images (1, height, width,
 // channels) of the same shape and type, and every channel of the output needs only the same channel
 // of the input.

@@ -284,6 +284,18 @@ MaybeNeed OnnxResize(const Subject& s) {
   return Clipped(s.in, wanted);
 }
 
+// The places that RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR reads where `factor` is a power of
+// two: no kernel rounds them.
+Interval ExactlyResampled(const Interval& box, std::int64_t in, std::int64_t factor, bool nearest,
+                          bool centers) {
+  if (nearest) return {box.begin / factor, (box.end - 1) / factor + 1};
+  // place(o) = (2 * o + shift) / (2 * factor); the first at or below it, the first at or above it.
+  const std::int64_t shift = centers ? 1 - factor : 0;
+  const std::int64_t low = FloorDivide(2 * box.begin + shift, 2 * factor);
+  const std::int64_t high = FloorDivide(2 * (box.end - 1) + shift + 2 * factor - 1, 2 * factor);
+  return {std::clamp<std::int64_t>(low, 0, in - 1), std::clamp<std::int64_t>(high, 0, in - 1) + 1};
+}
+
 MaybeNeed TfliteResize(const Subject& s) {
   if (s.input > 0) return Whole(s.in);
   if (s.in.size() != 4 || s.out.size() != 4) return std::nullopt;
@@ -292,6 +304,11 @@ MaybeNeed TfliteResize(const Subject& s) {
   Box wanted = s.box;
   for (std::size_t d = 1; d <= 2; ++d) {
     if (s.in[d] < 1 || s.in[d] > kMaxParameter || s.out[d] > kMaxParameter) return std::nullopt;
+    if (const auto factor = ResizeFactor(s.subgraph, s.op, d)) {
+      wanted[d] = ExactlyResampled(s.box[d], s.in[d], *factor,
+                                   s.kind == OpKind::kResizeNearestNeighbor, centers);
+      continue;
+    }
     Interval place = Resampled(s.in[d], s.out[d], corners, centers, s.box[d]);
     // Whole units of 1/1024 instead of fractions, in kernels of integers: a place may drift by
     // out / 1024 indices.

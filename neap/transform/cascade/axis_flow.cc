@@ -159,6 +159,11 @@ class Flow {
       }
       return Joined(id, op);
     }
+    const bool blocks = Is(op, OpKind::kDepthToSpace, OpKind::kSpaceToDepth);
+    const bool resizes = Is(op, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor);
+    if ((blocks || resizes) && (axis_ == 1 || axis_ == 2) && extents_.contains(op.inputs[0])) {
+      return blocks ? InBlocks(id, op) : Resized(id, op);
+    }
     const bool last = axis_ + 1 == subgraph_.tensors[op.outputs[0]].shape->size();
     const bool mixes = Is(op, OpKind::kSoftmax, OpKind::kLogSoftmax, OpKind::kL2Normalization,
                           OpKind::kLocalResponseNormalization);
@@ -184,6 +189,45 @@ class Flow {
     const Interval& needed = needed_.at(op.outputs[0]);
     const bool enough = result.right.begin <= needed.begin && result.right.end >= needed.end;
     return enough ? std::optional(result) : std::nullopt;
+  }
+
+  std::optional<Extent> IfEnough(const Op& op, const Extent& out) const {
+    const Interval& needed = needed_.at(op.outputs[0]);
+    const bool enough = out.right.begin <= needed.begin && out.right.end >= needed.end;
+    return enough ? std::optional(out) : std::nullopt;
+  }
+
+  // Blocks of pixels that become channels, or the other way round: whole blocks.
+  std::optional<Extent> InBlocks(OpId id, const Op& op) {
+    const std::int64_t block = ops::IntegerAttribute(op, "block_size", 0);
+    if (block < 1) return Refuse(op, id, "its blocks are not known");
+    const Extent& in = extents_.at(op.inputs[0]);
+    if (Is(op, OpKind::kDepthToSpace)) {
+      return IfEnough(op, {{in.held.begin * block, in.held.end * block},
+                           {in.right.begin * block, in.right.end * block}});
+    }
+    if (in.held.begin % block != 0 || in.held.end % block != 0) return std::nullopt;
+    return IfEnough(op, {{in.held.begin / block, in.held.end / block},
+                         {(in.right.begin + block - 1) / block, in.right.end / block}});
+  }
+
+  // Places between pixels that a part has, or at the borders of the image.
+  std::optional<Extent> Resized(OpId id, const Op& op) {
+    const auto found = ops::ResizeFactor(subgraph_, op, axis_);
+    if (!found) return Refuse(op, id, "is not resized by a power of two");
+    const std::int64_t factor = *found;
+    const Extent& in = extents_.at(op.inputs[0]);
+    Extent out = {{in.held.begin * factor, in.held.end * factor},
+                  {in.right.begin * factor, in.right.end * factor}};
+    if (Is(op, OpKind::kResizeBilinear)) {
+      const bool centers = ops::IntegerAttribute(op, "half_pixel_centers", 0) != 0;
+      const std::int64_t half = factor / 2;
+      if (in.right.begin > 0 && centers) out.right.begin += half;
+      if (in.right.end < SizeOf(op.inputs[0])) {
+        out.right.end = (in.right.end - 1) * factor + (centers && factor > 1 ? half : 1);
+      }
+    }
+    return IfEnough(op, out);
   }
 
   // Inputs at the same indices: the part that all of them have.

@@ -44,7 +44,7 @@ bool SameStep(const Tile& a, const TileStep& of_a, const Tile& b, const TileStep
   const bool changed = !of_a.attributes.empty() || !of_a.removed.empty() ||
                        !of_b.attributes.empty() || !of_b.removed.empty();
   if (changed || of_a.op != of_b.op || of_a.inputs != of_b.inputs || of_a.output != of_b.output ||
-      of_a.paddings != of_b.paddings) {
+      of_a.paddings != of_b.paddings || of_a.sizes != of_b.sizes) {
     return false;
   }
   return of_a.op.valid() || IsArgument(of_a) || BeginsOf(a, of_a) == BeginsOf(b, of_b);

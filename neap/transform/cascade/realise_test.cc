@@ -18,7 +18,7 @@ namespace {
 using graph::Graph;
 using graph::SubgraphId;
 
-enum class Kind { kInt8, kFloat, kOnnx };
+enum class Kind { kInt8, kFloat, kOnnx, kMoves };
 
 struct Counts {
   int equal = 0;
@@ -56,8 +56,10 @@ Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
   Random random(seed);
   Counts counts;
   for (int round = 0; round < rounds; ++round) {
-    const Network network =
-        kind == Kind::kOnnx ? RandomOnnx(&random) : RandomTflite(&random, kind == Kind::kInt8);
+    const Network network = kind == Kind::kOnnx ? RandomOnnx(&random)
+                            : kind == Kind::kMoves
+                                ? RandomTfliteOfMoves(&random, random.Chance(1, 2))
+                                : RandomTflite(&random, kind == Kind::kInt8);
     const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
     RegionPlan plan;
     plan.ops = network.ops;
@@ -97,6 +99,13 @@ TEST(Realise, FloatNetworksAreByteIdenticalInTheExecutor) {
   const Counts counts = RunMany(Kind::kFloat, 1500, 2);
   EXPECT_GT(counts.equal, 700);
   EXPECT_GT(counts.varied, counts.equal * 9 / 10);
+}
+
+TEST(Realise, ResizingAndBlocksAreByteIdentical) {
+  const Counts counts = RunMany(Kind::kMoves, 2000, 4);
+  EXPECT_GT(counts.equal, 1000);
+  EXPECT_GT(counts.varied, counts.equal * 9 / 10);
+  RecordProperty("refused", counts.refused);
 }
 
 TEST(Realise, OnnxNetworksAreByteIdenticalInTheExecutor) {

@@ -139,7 +139,7 @@ void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     if (step.inputs[i] != kWhole) {
       op.inputs[i] = ids[static_cast<std::size_t>(step.inputs[i])];
-    } else if (i != 1 || step.paddings.empty()) {
+    } else if (i != 1 || (step.paddings.empty() && step.sizes.empty())) {
       op.inputs[i] = ConstantOf(op.inputs[i]);
     }
   }
@@ -149,6 +149,9 @@ void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids
   if (!step.paddings.empty()) {
     op.inputs[1] = to_.tensors.push_back(
         IntegerConstant(to_.tensors[op.outputs[0]].name + "/paddings", step.paddings, false, true));
+  }
+  if (!step.sizes.empty()) {
+    op.inputs[1] = AddConstant(to_.tensors[op.outputs[0]].name + "/size", step.sizes);
   }
   to_.ops.push_back(std::move(op));
 }

@@ -291,6 +291,9 @@ class Tiler {
       }
       step.paddings = std::move(paddings);
     }
+    if (Is(op, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor)) {
+      step.sizes = {out[1].size(), out[2].size()};
+    }
     step.output = AddTensor(op.outputs[0], out);
     parts_[op.outputs[0]] = step.output;
     tile_.steps.push_back(std::move(step));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neap/ops/dependence.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
 #include "neap/transform/cascade/constants.h"
@@ -61,6 +62,28 @@ bool HasSizeOfWindow(const Subgraph& subgraph, const Op& op) {
                                      window->dilation_width);
 }
 
+// The same of resizing and of blocks of pixels.
+bool HasSizeOfKernel(const Subgraph& subgraph, const Op& op) {
+  const bool resizes =
+      ops::Is(op, ops::OpKind::kResizeBilinear, ops::OpKind::kResizeNearestNeighbor);
+  const bool spreads = ops::Is(op, ops::OpKind::kDepthToSpace);
+  if (op.domain != "tflite" || (!resizes && !spreads && !ops::Is(op, ops::OpKind::kSpaceToDepth))) {
+    return true;
+  }
+  const Shape& in = *subgraph.tensors[op.inputs[0]].shape;
+  const Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+  const auto sizes = resizes ? IntegersOf(subgraph, op, 1) : std::nullopt;
+  if (resizes && (!sizes || sizes->size() != 2)) return false;
+  const std::int64_t block = ops::IntegerAttribute(op, "block_size", 0);
+  for (std::size_t d = 1; d <= 2; ++d) {
+    if (resizes ? (*sizes)[d - 1] != out[d]
+                : (spreads ? in : out)[d] * block != (spreads ? out : in)[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 class TileCheck {
  public:
   TileCheck(const Subgraph& subgraph, const Tile& tile)
@@ -113,8 +136,10 @@ class TileCheck {
     };
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.inputs[i].valid()) continue;
-      if (i == 1 && !step.paddings.empty()) {
-        op.inputs[i] = parts->tensors.push_back(IntegerConstant("", step.paddings, false, true));
+      if (i == 1 && (!step.paddings.empty() || !step.sizes.empty())) {
+        const bool pads = !step.paddings.empty();
+        op.inputs[i] = parts->tensors.push_back(
+            IntegerConstant("", pads ? step.paddings : step.sizes, false, pads));
       } else {
         const int part = step.inputs[i];
         op.inputs[i] = add(op.inputs[i], part == kWhole ? nullptr : &PartOf(part));
@@ -144,9 +169,12 @@ class TileCheck {
     }
     Subgraph parts;
     const Op op = OnParts(step, &parts);
-    if (!HasSizeOfWindow(parts, op)) return wrong("computes another size than its part has");
+    if (!HasSizeOfWindow(parts, op) || !HasSizeOfKernel(parts, op))
+      return wrong("computes another size than its part has");
     for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
-      if (!whole.inputs[i].valid() || (i == 1 && !step.paddings.empty())) continue;
+      if (!whole.inputs[i].valid() || (i == 1 && (!step.paddings.empty() || !step.sizes.empty()))) {
+        continue;
+      }
       const auto need = ops::NeedOf(subgraph_, whole, i, used);
       auto has = ops::NeedOf(parts, op, i, Shifted(used, out, -1));
       if (!need || !has) return wrong("has no known dependence");
