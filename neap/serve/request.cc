@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 
+#include "neap/base/bytes.h"
 #include "neap/deliver/options.h"
 #include "neap/io/file.h"
 
@@ -160,11 +161,36 @@ tl::expected<Call, Refusal> RoutePage(std::string_view method,
 }
 
 // Of the server, or names of files of its machine.
+// Options of `neap pipeline`, which apply with `stages`.
+constexpr std::array<std::string_view, 4> kPipelineOptions = {
+    "stages", "objective", "parameter-limit", "activation-limit"};
 constexpr std::array<std::string_view, 3> kServerOptions = {"threads", "max-memory", "device"};
 
 std::string OneLine(const Diagnostic& diagnostic) { return diagnostic.ToString(); }
 
+tl::expected<void, Refusal> CheckOfPipeline(std::string_view name, std::string_view value) {
+  const bool is_number =
+      !value.empty() && value.size() <= 2 &&
+      std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const std::int64_t number = is_number ? std::stoll(std::string(value)) : 0;
+  if (name == "stages" && (number < 1 || number > kMaxStages)) {
+    return Refuse(400, "stages: expected a number from 1 to " + std::to_string(kMaxStages));
+  }
+  if (name == "objective" && value != "time" && value != "parameters") {
+    return Refuse(400, "objective: expected time or parameters");
+  }
+  if (name.ends_with("-limit")) {
+    const auto size = ParseBytes(value);
+    if (!size) return Refuse(400, std::string(name) + ": " + OneLine(size.error()));
+  }
+  return {};
+}
+
 }  // namespace
+
+bool IsOfPipeline(std::string_view option) {
+  return Has(kPipelineOptions, option.substr(0, option.find('=')));
+}
 
 std::string Sha256Of(std::string_view text) { return io::Sha256(std::as_bytes(std::span(text))); }
 
@@ -253,6 +279,8 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
   deliver::Words words;
   bool code = false;
   bool binary = false;
+  bool stages = false;
+  std::vector<std::string> pipeline;
   std::string kernels;
   for (const auto& [name, value] : call.query) {
     if (name == "name") {
@@ -289,6 +317,14 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
     if (value.size() > kMaxValue || value.find('/') != std::string::npos) {
       return Refuse(400, name + ": the value is too long or contains '/'");
     }
+    if (Has(kPipelineOptions, name)) {
+      if (const auto checked = CheckOfPipeline(name, value); !checked) {
+        return tl::unexpected<Refusal>(checked.error());
+      }
+      stages = stages || name == "stages";
+      pipeline.push_back(name + "=" + value);
+      continue;
+    }
     const deliver::Option* const option = deliver::OptionNamed(name);
     if (option == nullptr && name != "dim") {
       return Refuse(400, "there is no option of that name");
@@ -307,9 +343,15 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
     }
   }
   if (code && binary) return Refuse(400, "code and binary exclude each other");
+  if (stages && (code || binary)) return Refuse(400, "stages excludes code and binary");
+  if (!stages && !pipeline.empty()) return Refuse(400, pipeline[0] + " requires stages");
   if (!kernels.empty() && !binary) return Refuse(400, "kernels requires binary");
   if (!kernels.empty()) request.options.push_back("kernels=" + kernels);
-  request.kind = code ? JobKind::kCode : binary ? JobKind::kDevice : JobKind::kPlan;
+  request.options.insert(request.options.end(), pipeline.begin(), pipeline.end());
+  request.kind = code     ? JobKind::kCode
+                 : binary ? JobKind::kDevice
+                 : stages ? JobKind::kStages
+                          : JobKind::kPlan;
   if ((code || binary) && !words.Has("runtime")) {
     if (const Status status = deliver::Set("runtime", "neap", &words); !status) {
       return Refuse(400, OneLine(status.error()));

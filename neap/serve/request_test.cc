@@ -108,14 +108,38 @@ TEST(PlanRequests, HaveTheOptionsOfThePlan) {
                                                         "no-memory-plan", "dim=n=1"}));
   EXPECT_EQ(ParsePlanRequest(*Route("POST", "/v1/plans?code=true"))->options,
             std::vector<std::string>{"runtime=neap"});
+  const auto stages = ParsePlanRequest(*Route("POST", "/v1/plans?stages=3&budget=64KiB"));
+  ASSERT_TRUE(stages) << stages.error().message;
+  EXPECT_EQ(stages->kind, JobKind::kStages);
+  EXPECT_EQ(stages->options, (std::vector<std::string>{"budget=64KiB", "stages=3"}));
 }
 
 TEST(PlanRequests, WithOtherOptionsAreRefused) {
-  for (const char* query :
-       {"runtime=none", "budget=much", "no-such-option=1", "threads=8", "max-memory=1TiB",
-        "device=board.json", "order=/etc/passwd", "name=../x", "name=-o", "name=", "code=yes",
-        "plan=x", "output=x", "code=true&binary=true", "kernels=dsp", "model=abc",
-        "order-only=maybe", "name=%zz", "name=a%00b"}) {
+  for (const char* query : {"runtime=none",
+                            "budget=much",
+                            "no-such-option=1",
+                            "threads=8",
+                            "max-memory=1TiB",
+                            "device=board.json",
+                            "order=/etc/passwd",
+                            "name=../x",
+                            "name=-o",
+                            "name=",
+                            "code=yes",
+                            "plan=x",
+                            "output=x",
+                            "code=true&binary=true",
+                            "kernels=dsp",
+                            "model=abc",
+                            "order-only=maybe",
+                            "name=%zz",
+                            "name=a%00b",
+                            "stages=0",
+                            "stages=17",
+                            "stages=2x",
+                            "stages=2&code=true",
+                            "objective=time",
+                            "stages=2&parameter-limit=much"}) {
     EXPECT_EQ(StatusOf(query), 400) << query;
   }
   EXPECT_EQ(StatusOf("name=a.onnx&keep-model=true"), 202);

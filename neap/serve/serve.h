@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -66,12 +67,17 @@ enum class JobKind : std::uint8_t {
   kPlan,    // as `neap plan`
   kCode,    // and C code of that plan
   kDevice,  // a binary plan alone
+  kStages,  // as `neap pipeline`, and a plan of each stage
 };
+
+// Of the stages of a job; further devices are refused.
+inline constexpr std::int64_t kMaxStages = 16;
 
 // The job of the working folder, as Service writes it (job.json).
 struct Job {
-  std::string name;                  // file name of the model, in the folder kJobInput
-  std::vector<std::string> options;  // of `neap plan` or `neap emit`: "runtime=neap"
+  std::string name;  // file name of the model, in the folder kJobInput
+  // Of `neap plan` or `neap emit`: "runtime=neap"; with kStages, those of `neap pipeline` as well.
+  std::vector<std::string> options;
   JobKind kind = JobKind::kPlan;
   JobLimits limits;
 };
@@ -87,6 +93,13 @@ inline constexpr const char* kCodeFile = "model.c";
 inline constexpr const char* kHeaderFile = "model.h";
 inline constexpr const char* kCodeReportFile = "code.json";
 inline constexpr const char* kBinaryPlanFile = "plan.bin";
+// Of stage `number`, from 1: "stage1.model", as it was cut.
+inline std::string StageFile(std::int64_t number, const char* file) {
+  return "stage" + std::to_string(number) + "." + file;
+}
+
+// Whether `option`, such as "stages=3", is one of `neap pipeline`.
+bool IsOfPipeline(std::string_view option);
 
 Result<Job> ReadJob(const std::string& folder);
 

@@ -26,6 +26,8 @@ using Object = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxListed = 1000;
 
+constexpr std::array<const char*, 3> kStageFiles = {kModelFile, kPlanFile, kReportFile};
+
 struct FileType {
   std::string_view name;  // of a file of a plan
   std::string_view type;
@@ -55,6 +57,20 @@ constexpr std::array<FileType, 10> kPageTypes = {{
 
 std::string Dump(const Object& object, int indent) {
   return object.dump(indent, ' ', true, Object::error_handler_t::replace);
+}
+
+// Those that a job of this kind may leave.
+std::vector<std::string> FilesOf(JobKind kind) {
+  std::vector<std::string> names;
+  if (kind == JobKind::kStages) {
+    names.emplace_back(kReportFile);
+    for (std::int64_t number = 1; number <= kMaxStages; ++number) {
+      for (const char* const file : kStageFiles) names.push_back(StageFile(number, file));
+    }
+    return names;
+  }
+  for (const FileType& file : kFileTypes) names.emplace_back(file.name);
+  return names;
 }
 
 Object Seconds(std::int64_t value) { return value == 0 ? Object() : Object(value); }
@@ -123,6 +139,7 @@ std::string Service::StatusText(const StoredPlan& plan, int indent) {
   out["options"] = Object::parse(plan.options, nullptr, false);
   out["code"] = plan.kind == JobKind::kCode;
   out["binary"] = plan.kind == JobKind::kDevice;
+  out["stages"] = plan.kind == JobKind::kStages;
   out["model_sha256"] = plan.model_sha256;
   out["model_bytes"] = plan.model_bytes;
   out["created"] = Seconds(plan.created);
@@ -229,7 +246,8 @@ Reply Service::File(const Call& call, const Caller& caller) {
     reply.file = store_->BlobPath(file.sha256);
     reply.type = "application/octet-stream";
     for (const FileType& known : kFileTypes) {
-      if (known.name == call.file) reply.type = known.type;
+      // "stage1.plan.json" has the type of "plan.json".
+      if (call.file.ends_with(known.name)) reply.type = known.type;
     }
     // A page of results must not act as a page of this server.
     reply.headers = {{"Content-Security-Policy",
@@ -473,9 +491,7 @@ void Service::Run(StoredPlan plan, const std::shared_ptr<Running>& running) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   metrics_.CountJob(plan.state == State::kDone, seconds, end ? end->peak_bytes : 0);
   std::vector<std::string> names;
-  for (const FileType& file : kFileTypes) {
-    if (plan.state == State::kDone) names.emplace_back(file.name);
-  }
+  if (plan.state == State::kDone) names = FilesOf(plan.kind);
   auto finished = store_->Finish(folder + "/" + kJobOutput, names, &plan);
   if (!finished) {
     // A full disk, for example: the plan fails, so that it ends at all.
