@@ -233,8 +233,9 @@ class Builder {
         width = boxes.width;
       }
       if (height != boxes.height || width != boxes.width) return false;
-      schedule_.drivers.push_back(lane.image);
+      (left ? schedule_.drivers : schedule_.unread).push_back(lane.image);
     }
+    if (schedule_.drivers.empty()) std::swap(schedule_.drivers, schedule_.unread);
     return !schedule_.drivers.empty();
   }
 
@@ -243,8 +244,10 @@ class Builder {
   const plan::StreamImage& Boxes(const Lane& lane) const { return BoxesOf(network_, lane); }
 
   bool IsDriver(int image) const {
-    return std::find(schedule_.drivers.begin(), schedule_.drivers.end(), image) !=
-           schedule_.drivers.end();
+    const auto among = [&](const std::vector<int>& images) {
+      return std::find(images.begin(), images.end(), image) != images.end();
+    };
+    return among(schedule_.drivers) || among(schedule_.unread);
   }
 
   bool PlanAxes() {

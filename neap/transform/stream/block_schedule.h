@@ -66,8 +66,10 @@ struct BlockSchedule {
   // From this row step on, rows of recomputed images are kept; row_steps: never.
   std::size_t switch_row = 0;
   std::vector<int> drivers;  // images that the segment leaves
-  std::vector<int> dying;    // images that are there before and not after
-  std::vector<int> held;     // images that are there before and after
+  // Images without consumers, which advance like drivers and are not kept; only beside drivers.
+  std::vector<int> unread;
+  std::vector<int> dying;  // images that are there before and not after
+  std::vector<int> held;   // images that are there before and after
   std::int64_t macs = 0;
   std::int64_t cycles = 0;
   bool valid = false;  // false: these nodes cannot be streamed together

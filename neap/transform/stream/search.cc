@@ -360,7 +360,8 @@ class Searcher {
       const Lane& lane = schedule.lanes[static_cast<std::size_t>(l)];
       const bool driver = std::find(schedule.drivers.begin(), schedule.drivers.end(), lane.image) !=
                           schedule.drivers.end();
-      if (lane.node >= 0 && !driver) choice.recomputed.push_back(lane.image);
+      const bool unread = network_.image(lane.image).readers.empty();
+      if (lane.node >= 0 && !driver && !unread) choice.recomputed.push_back(lane.image);
     }
     bool better = false;
     for (const auto& [rows, parts] : kRowBlocks) {

@@ -260,6 +260,25 @@ TEST(Stream, SignalsAreExact) {
   }
 }
 
+// A result without consumers is computed, and none of it is kept.
+TEST(Stream, UnreadResultsAreNotKept) {
+  execute::GraphMaker maker;
+  const graph::Shape shape = {1, 32, 4};
+  const graph::TensorId in = maker.Input(graph::ElementType::kFloat32, shape);
+  const graph::TensorId middle = maker.Floats(shape);
+  const graph::TensorId unread = maker.Floats(shape);
+  const graph::TensorId out = maker.Floats(shape);
+  maker.Op("tflite", "RELU", {in}, {middle});
+  maker.Op("tflite", "LOGISTIC", {middle}, {unread});
+  maker.Op("tflite", "LOGISTIC", {middle}, {out});
+  maker.Output(out);
+  const auto planned = PlanStream(maker.graph(), kMain, FileOrder(maker.graph()), {});
+  ASSERT_TRUE(planned) << planned.error().ToString();
+  const Candidate& least = planned->front[0];
+  ExpectExact(maker.graph(), least, 1);
+  EXPECT_LT(least.arena_bytes, 2 * 32 * 4 * 4);
+}
+
 // Floats are added from left to right: the same sums in another order are other bytes.
 TEST(Stream, SumsOfFloatsKeepTheirOrder) {
   execute::GraphMaker maker;
