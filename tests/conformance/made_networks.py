@@ -28,11 +28,13 @@ class Network(Maker):
         self.main.inputs = [self.made[0]]
         for _ in range(self.between(1, 6)):
             source = self.made[self.between(0, len(self.made) - 1)] if self.chance(5) else self.made[-1]
-            layer = (self.window, self.window, self.window, self.pool, self.add, self.pad,
-                     self.concatenate)[self.between(0, 6)]
-            layer(source)
+            self.layer()(source)
         self.drop_unused()
         self.main.outputs = [self.made[-1]]
+
+    def layer(self):
+        return (self.window, self.window, self.window, self.pool, self.add, self.pad,
+                self.concatenate)[self.between(0, 6)]
 
     def between(self, low, high):
         return int(self.draw.integers(low, high + 1))
@@ -160,10 +162,51 @@ class Network(Maker):
         self.main.operators = kept[::-1]
 
 
-def random_network(seed, scale=1, layers=1):
+class Decoder(Network):
+    """Half of the layers resize, or exchange pixels and channels."""
+
+    def layer(self):
+        return (self.resize, self.blocks)[self.between(0, 1)] if self.chance(2) else super().layer()
+
+    def resize(self, source):
+        _, height, width, depth = self.shape(source)
+        if height * width > 2000:
+            return self.window(source)
+        size = (height * 2 ** self.between(0, 2), width * 2 ** self.between(0, 2))
+        sizes = self.constant(numpy.array(size, "<i4"), schema.TensorType.INT32)
+        target = self.activation([1, *size, depth], like=source)
+        if self.chance(2):
+            code, kind = OPERATOR.RESIZE_BILINEAR, OPTIONS.ResizeBilinearOptions
+            options = schema.ResizeBilinearOptionsT()
+        else:
+            code, kind = OPERATOR.RESIZE_NEAREST_NEIGHBOR, OPTIONS.ResizeNearestNeighborOptions
+            options = schema.ResizeNearestNeighborOptionsT()
+        options.alignCorners, options.halfPixelCenters = False, self.chance(2)
+        self.operator(code, [source, sizes], [target], kind, options)
+        self.made.append(target)
+
+    def blocks(self, source):
+        _, height, width, depth = self.shape(source)
+        deepens = height % 2 == 0 and width % 2 == 0 and min(height, width) > 3 and depth < 12
+        if deepens and self.chance(2):
+            target = self.activation([1, height // 2, width // 2, depth * 4], like=source)
+            options = schema.SpaceToDepthOptionsT()
+            code, kind = OPERATOR.SPACE_TO_DEPTH, OPTIONS.SpaceToDepthOptions
+        elif depth % 4 == 0 and height * width < 2000:
+            target = self.activation([1, height * 2, width * 2, depth // 4], like=source)
+            options = schema.DepthToSpaceOptionsT()
+            code, kind = OPERATOR.DEPTH_TO_SPACE, OPTIONS.DepthToSpaceOptions
+        else:
+            return self.resize(source)
+        options.blockSize = 2
+        self.operator(code, [source], [target], kind, options)
+        self.made.append(target)
+
+
+def random_network(seed, scale=1, layers=1, kind=Network):
     """The bytes of a .tflite with at least so many layers."""
     draw = numpy.random.default_rng([2024, seed])
     while True:
-        network = Network(draw, scale)
+        network = kind(draw, scale)
         if len(network.main.operators) >= layers:
             return network.bytes()

@@ -80,6 +80,26 @@ def test_random_networks(neap, request, table, tmp_path):
           f"with outputs over inputs, in {' and '.join(runtimes())}")
 
 
+def test_random_decoders(neap, request, table, tmp_path):
+    count = 600 if request.config.getoption("--long") else 40
+    cut = 0
+    for seed in range(count):
+        original, written = tmp_path / "whole.tflite", tmp_path / "cut.tflite"
+        original.write_bytes(made_networks.random_network(seed, layers=2, kind=made_networks.Decoder))
+        whole = neap.plan(original)
+        result = neap.run("plan", original, "--cascade", "auto", "-o", written, "--force",
+                          "--budget-activations", whole["delivered"]["arena_bytes"] - 1)
+        assert result.returncode in (0, 3), result.stderr.decode(errors="replace")
+        if result.returncode == 3:
+            continue
+        cut += 1
+        before, after = outputs_tflm(original.read_bytes()), outputs_tflm(written.read_bytes())
+        assert same_bytes(before, after), f"decoder {seed}"
+    assert cut > count // 4
+    table("random int8 networks in tiles, byte by byte",
+          f"{cut} of {count} decoders are cut, in tflm")
+
+
 def test_random_networks_with_shared_bodies(neap, request, table, tmp_path):
     """Bodies are for many tiles of large images: of others the operators that call cost more."""
     count = 400 if request.config.getoption("--long") else 60
