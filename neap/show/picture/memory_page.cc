@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What needs the script is shown only where it runs.
+// Parts that need the script are shown only where it runs.
 constexpr const char* kStart =
     "document.documentElement.classList.add(\"js\");"
     "neapMemory(document.body,JSON.parse(document.getElementById(\"neap-data\").textContent));";

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -138,85 +139,20 @@ TEST(Stream, RandomNetworksAreExact) {
   EXPECT_GT(twice, rounds / 50);
 }
 
-// Resizing, transposed convolutions, blocks of space and depth, slices, mirrored borders, pictures
-// one above the other, channels in another order: in every kind of plan, from resident, external
-// and fed inputs.
-TEST(Stream, MovesAndResamplingAreExact) {
-  Random random(9);
-  const int rounds = Cases(400);
-  std::map<std::string, int> inside;  // by type: in segments of several operators
-  for (int n = 0; n < rounds; ++n) {
-    SCOPED_TRACE("network " + std::to_string(n));
-    Case drawn = RandomCase(&random);
-    drawn.graph = RandomNetworkOfMoves(&random, static_cast<int>(random.Between(2, 10)));
-    if (random.Below(3) == 0) drawn.options.search.input = StreamInput::kRows;
-    ASSERT_TRUE(graph::Verify(drawn.graph));
-    const auto planned = PlanStream(drawn.graph, kMain, FileOrder(drawn.graph), drawn.options);
-    if (!planned && drawn.options.search.input == StreamInput::kRows) continue;
-    ASSERT_TRUE(planned) << planned.error().ToString();
-    for (const Candidate& candidate : planned->front) {
-      ExpectExact(drawn.graph, candidate, static_cast<std::uint64_t>(n));
-      for (const plan::StreamSegment& segment : candidate.stream.segments) {
-        if (segment.ops.size() < 2) continue;
-        for (const plan::StreamOp& op : segment.ops) {
-          if (op.op.valid()) ++inside[drawn.graph.subgraphs[kMain].ops[op.op].type];
-        }
-      }
-    }
-    if (HasFailure()) return;
-  }
-  for (const char* const type :
-       {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "TRANSPOSE_CONV", "SPACE_TO_DEPTH",
-        "DEPTH_TO_SPACE", "SLICE", "STRIDED_SLICE", "MIRROR_PAD", "GATHER", "SOFTMAX"}) {
-    EXPECT_GT(inside[type], rounds / 40) << type;
-  }
-}
+struct Streamed {
+  std::map<std::string, int> types;  // operators in segments of several operators
+  int sums = 0;                      // operators that add their input part by part
+};
 
-// Images whose channels come first are stored pixel by pixel all the same.
-TEST(Stream, OnnxNetworksAreExact) {
-  Random random(10);
-  const int rounds = Cases(200);
-  std::map<std::string, int> inside;  // by type: in segments of several operators
-  for (int n = 0; n < rounds; ++n) {
+// Plans networks for every kind of input, and compares each plan of the fronts with a whole run.
+void ExpectStreamsAreExact(std::uint64_t seed, int networks,
+                           const std::function<graph::Graph(Random*, int)>& network,
+                           Streamed* streamed) {
+  Random random(seed);
+  for (int n = 0; n < networks; ++n) {
     SCOPED_TRACE("network " + std::to_string(n));
     Case drawn = RandomCase(&random);
-    drawn.graph = RandomOnnxNetwork(&random, static_cast<int>(random.Between(2, 12)));
-    if (random.Below(3) == 0) drawn.options.search.input = StreamInput::kRows;
-    ASSERT_TRUE(graph::Verify(drawn.graph));
-    const auto planned = PlanStream(drawn.graph, kMain, FileOrder(drawn.graph), drawn.options);
-    if (!planned && drawn.options.search.input == StreamInput::kRows) continue;
-    ASSERT_TRUE(planned) << planned.error().ToString();
-    for (const Candidate& candidate : planned->front) {
-      ExpectExact(drawn.graph, candidate, static_cast<std::uint64_t>(n));
-      for (const plan::StreamSegment& segment : candidate.stream.segments) {
-        if (segment.ops.size() < 2) continue;
-        for (const plan::StreamOp& op : segment.ops) {
-          if (op.op.valid()) ++inside[drawn.graph.subgraphs[kMain].ops[op.op].type];
-        }
-      }
-    }
-    if (HasFailure()) return;
-  }
-  for (const char* const type :
-       {"Conv", "MaxPool", "AveragePool", "Add", "Concat", "Relu", "Mul", "BatchNormalization",
-        "Softmax", "MatMul", "Resize", "ConvTranspose", "DepthToSpace", "SpaceToDepth", "Slice",
-        "Pad", "Tile"}) {
-    EXPECT_GT(inside[type], rounds / 60) << type;
-  }
-}
-
-// One in which the highest segment can be lower than the search placed it: the arena is the highest
-// byte that is touched.
-// Rows of tensors of any shape, in both formats.
-TEST(Stream, SignalsAreExact) {
-  Random random(11);
-  const int rounds = Cases(600);
-  std::map<std::string, int> inside;  // by type: in segments of several operators
-  int ordered = 0;                    // sums of floats
-  for (int n = 0; n < rounds; ++n) {
-    SCOPED_TRACE("network " + std::to_string(n));
-    Case drawn = RandomCase(&random);
-    drawn.graph = RandomSignals(&random, static_cast<int>(random.Between(2, 10)), n % 2 == 0);
+    drawn.graph = network(&random, n);
     if (random.Below(3) == 0) drawn.options.search.input = StreamInput::kRows;
     ASSERT_TRUE(graph::Verify(drawn.graph)) << graph::Verify(drawn.graph).error().ToString();
     const auto planned = PlanStream(drawn.graph, kMain, FileOrder(drawn.graph), drawn.options);
@@ -227,15 +163,63 @@ TEST(Stream, SignalsAreExact) {
       for (const plan::StreamSegment& segment : candidate.stream.segments) {
         for (const plan::StreamOp& op : segment.ops) {
           if (segment.ops.size() > 1 && op.op.valid()) {
-            ++inside[drawn.graph.subgraphs[kMain].ops[op.op].type];
+            ++streamed->types[drawn.graph.subgraphs[kMain].ops[op.op].type];
           }
-          ordered += op.sums ? 1 : 0;
+          streamed->sums += op.sums ? 1 : 0;
         }
       }
     }
-    if (HasFailure()) return;
+    if (testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(ordered, rounds / 60);
+}
+
+// Resizing, transposed convolutions, blocks of space and depth, slices, mirrored borders, pictures
+// one above the other, channels in another order.
+TEST(Stream, MovesAndResamplingAreExact) {
+  const int rounds = Cases(400);
+  Streamed streamed;
+  ExpectStreamsAreExact(
+      9, rounds,
+      [](Random* random, int) {
+        return RandomNetworkOfMoves(random, static_cast<int>(random->Between(2, 10)));
+      },
+      &streamed);
+  for (const char* const type :
+       {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "TRANSPOSE_CONV", "SPACE_TO_DEPTH",
+        "DEPTH_TO_SPACE", "SLICE", "STRIDED_SLICE", "MIRROR_PAD", "GATHER", "SOFTMAX"}) {
+    EXPECT_GT(streamed.types[type], rounds / 40) << type;
+  }
+}
+
+// Images whose channels come first are stored pixel by pixel all the same.
+TEST(Stream, OnnxNetworksAreExact) {
+  const int rounds = Cases(200);
+  Streamed streamed;
+  ExpectStreamsAreExact(
+      10, rounds,
+      [](Random* random, int) {
+        return RandomOnnxNetwork(random, static_cast<int>(random->Between(2, 12)));
+      },
+      &streamed);
+  for (const char* const type :
+       {"Conv", "MaxPool", "AveragePool", "Add", "Concat", "Relu", "Mul", "BatchNormalization",
+        "Softmax", "MatMul", "Resize", "ConvTranspose", "DepthToSpace", "SpaceToDepth", "Slice",
+        "Pad", "Tile"}) {
+    EXPECT_GT(streamed.types[type], rounds / 60) << type;
+  }
+}
+
+// Rows of tensors of any shape, in both formats.
+TEST(Stream, SignalsAreExact) {
+  const int rounds = Cases(600);
+  Streamed streamed;
+  ExpectStreamsAreExact(
+      11, rounds,
+      [](Random* random, int n) {
+        return RandomSignals(random, static_cast<int>(random->Between(2, 10)), n % 2 == 0);
+      },
+      &streamed);
+  EXPECT_GT(streamed.sums, rounds / 60);
   for (const char* const type : {"FULLY_CONNECTED",
                                  "RELU",
                                  "SOFTMAX",
@@ -256,7 +240,7 @@ TEST(Stream, SignalsAreExact) {
                                  "LayerNormalization",
                                  "ReduceMean",
                                  "Gather"}) {
-    EXPECT_GT(inside[type], rounds / 200) << type;
+    EXPECT_GT(streamed.types[type], rounds / 200) << type;
   }
 }
 
@@ -315,6 +299,8 @@ TEST(Stream, SumsOfFloatsKeepTheirOrder) {
   EXPECT_FALSE(wrong->violations.empty());
 }
 
+// One in which the highest segment can be lower than the search placed it: the arena is the highest
+// byte that is touched.
 TEST(Stream, TheArenaIsNoHigherThanWhatIsLaidOut) {
   constexpr int kNumber = 2334;
   Random random(1);
