@@ -345,6 +345,9 @@ Result<int> Run(const RunOptions& options) {
     report.macs = result.macs;
     report.kernel_bytes = result.kernel_bytes;
   }
+  if (result.slow_bytes > 0) {
+    report.slow = {result.slow_bytes, result.slow_read_bytes, result.slow_written_bytes};
+  }
   report.violations = std::move(result.violations);
   for (const std::string& violation : report.violations) {
     fmt::print(stderr, "neap run: {}\n", report::Printable(violation, 4096));

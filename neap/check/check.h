@@ -46,4 +46,8 @@ ReplayedBounds ReplayBounds(const graph::Graph& graph, const plan::Plan& plan,
 // larger.
 std::int64_t CheckedStreamBound(const graph::Graph& graph, const plan::EntryPlan& entry);
 
+// Of a plan with two memories (plan::SlowMemory): the bytes that every plan of the entry moves, its
+// inputs as far as one of their consumers needs them and its outputs. 0 for other plans.
+std::int64_t CheckedTrafficBound(const graph::Graph& graph, const plan::EntryPlan& entry);
+
 }  // namespace neap::check

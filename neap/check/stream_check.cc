@@ -58,7 +58,7 @@ bool StreamChecker::Prepare() {
       if (!NameTensor(tensor)) return false;
     }
   }
-  return CountWork();
+  return PrepareSlow() && CountWork();
 }
 
 // Bounds the time of the following checks for any plan.
@@ -141,6 +141,9 @@ std::int64_t StreamChecker::ComputedBytes(TensorId tensor) const {
 void StreamChecker::RunMoves(const plan::StreamSegment& segment) {
   for (const plan::StreamMove& move : segment.moves) {
     const bool known = subgraph_.tensors.Has(move.tensor) && first_name_[move.tensor] != kNothing;
+    if (known && IsSlow(move.tensor)) {
+      return Fail(OpId(), move.tensor, "is moved, but its home is slow memory");
+    }
     const std::int64_t bytes = known ? ComputedBytes(move.tensor) : 0;
     const auto inside = [&](std::int64_t offset) {
       return offset >= 0 && bytes <= entry_.arena_bytes && offset <= entry_.arena_bytes - bytes;
@@ -186,6 +189,7 @@ void StreamChecker::Forget(std::size_t index) {
   std::vector<std::pair<std::int64_t, std::int64_t>> kept;  // half-open
   for (const plan::StreamArea& area : stream_.segments[index].areas) {
     const auto& pixels = written_[area.tensor];
+    if (IsSlow(area.tensor)) continue;  // a buffer of one segment
     if (IsSumming(area.tensor)) {
       const std::int64_t from = area.rings[0].offset;
       kept.emplace_back(from, std::min(from + SumBytes(area.tensor), entry_.arena_bytes));
@@ -209,7 +213,9 @@ void StreamChecker::Forget(std::size_t index) {
 
 void StreamChecker::CheckEnd() {
   for (const TensorId tensor : subgraph_.outputs) {
-    if (!IsConstant(tensor)) Read(OpId(), tensor, WholeOf(tensor));
+    if (IsConstant(tensor)) continue;
+    IsSlow(tensor) ? ReadSlow(OpId(), tensor, WholeOf(tensor))
+                   : Read(OpId(), tensor, WholeOf(tensor));
   }
   segment_ = -1;
   for (const OpId id : subgraph_.ops.Ids()) {
@@ -241,7 +247,7 @@ void StreamChecker::CheckNumbers() {
   for (const TensorId tensor : subgraph_.inputs) in += images_[tensor].bytes();
   for (const TensorId tensor : subgraph_.outputs) {
     const bool elsewhere = stream_.input == plan::StreamInput::kExternal && IsInput(tensor);
-    if (!elsewhere) out += images_[tensor].bytes();
+    if (!elsewhere && !IsSlow(tensor)) out += images_[tensor].bytes();
   }
   if (stream_.input != plan::StreamInput::kResident) in = 0;
   expect("arena_bytes", entry_.arena_bytes, touched_bytes_);
@@ -255,7 +261,8 @@ void StreamChecker::CheckNumbers() {
     findings_.Add(entry_.subgraph, "a bound is " + std::to_string(bound) + ", expected at most " +
                                        std::to_string(floor) + ", inputs or outputs alone");
   }
-  const std::int64_t once = CheckedStreamBound(graph_, entry_);
+  CheckSlowNumbers();
+  const std::int64_t once = stream_.slow ? 0 : CheckedStreamBound(graph_, entry_);
   if (stream_.lower_bound_bytes < 0 || stream_.lower_bound_bytes > once ||
       (!repeats_ && stream_.lower_bound_bytes > entry_.arena_bytes)) {
     findings_.Add(entry_.subgraph, "stream.lower_bound_bytes is " +

@@ -34,6 +34,7 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
   }
   const Op& op = subgraph_.ops[id];
   if (segment.channel_plane) return RunChannels(id, *segment.channel_plane);
+  LoadWhole(id);
   std::vector<Part> needs;
   for (const TensorId tensor : op.inputs) {
     needs.emplace_back();
@@ -83,6 +84,9 @@ void StreamChecker::RunChannels(OpId id, std::int64_t plane) {
   if (areas_[in] == nullptr || areas_[out] == nullptr) {
     return Fail(id, out, "runs channel by channel, but it or its input has no address");
   }
+  if (IsSlow(in) || IsSlow(out)) {
+    return Fail(id, out, "runs channel by channel, but it or its input is in slow memory");
+  }
   const plan::StreamImage& image = images_[out];
   const std::int64_t channels = (*subgraph_.tensors[out].shape)[3];
   const std::int64_t bytes = image.pixel_bytes / channels;
@@ -120,11 +124,12 @@ bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
   const std::size_t rows = segment.ops[0].rows.size();
   const std::size_t columns = segment.ops[0].columns.size();
   for (const plan::StreamOp& step : segment.ops) {
-    const bool known = step.op.valid()
-                           ? subgraph_.ops.Has(step.op) && !subgraph_.ops[step.op].folded &&
-                                 subgraph_.ops[step.op].outputs.size() == 1 &&
-                                 subgraph_.ops[step.op].outputs[0].valid()
-                           : stream_.input == plan::StreamInput::kRows && IsInput(step.fed);
+    const bool known =
+        step.op.valid() ? subgraph_.ops.Has(step.op) && !subgraph_.ops[step.op].folded &&
+                              subgraph_.ops[step.op].outputs.size() == 1 &&
+                              subgraph_.ops[step.op].outputs[0].valid()
+        : stream_.slow ? subgraph_.tensors.Has(step.fed) && IsSlow(step.fed)
+                       : stream_.input == plan::StreamInput::kRows && IsInput(step.fed);
     if (!known || step.rows.size() != rows || step.columns.size() != columns) {
       Fail(step.op, TensorId(), "is not an operator with one output that has a box in every block");
       return false;
@@ -173,6 +178,7 @@ void StreamChecker::RunBlocks(const plan::StreamSegment& segment) {
 }
 
 void StreamChecker::Feed(const plan::StreamOp& step, const Part& part) {
+  if (stream_.slow) return Load(OpId(), step.fed, part);
   std::int64_t& fed_rows = fed_rows_[step.fed];
   if (part.rows.first != fed_rows ||
       part.columns != plan::StreamRange{0, images_[step.fed].width}) {
@@ -371,6 +377,7 @@ void StreamChecker::Write(OpId op, TensorId tensor, const Part& part,
       touched_bytes_ = std::max(touched_bytes_, address + image.pixel_bytes);
     }
   }
+  if (IsSlow(tensor)) Store(op, tensor, part);
 }
 
 }  // namespace neap::check

@@ -45,13 +45,17 @@ class StreamChecker {
         areas_(subgraph_.tensors.size(), nullptr),
         written_(subgraph_.tensors.size()),
         added_(subgraph_.tensors.size()),
-        sum_size_(subgraph_.tensors.size(), 0) {}
+        sum_size_(subgraph_.tensors.size(), 0),
+        slow_offset_(subgraph_.tensors.size(), kNothing) {}
 
   void Check() {
     if (!Prepare()) return;
     for (std::size_t i = 0; i < stream_.segments.size() && !Stopped(); ++i) RunSegment(i);
     if (!Stopped()) CheckEnd();
   }
+
+  // CheckedTrafficBound().
+  std::int64_t TrafficBound() { return stream_.slow && Prepare() ? CompulsoryBytes() : 0; }
 
  private:
   bool Stopped() const { return failed_; }
@@ -69,6 +73,15 @@ class StreamChecker {
   bool CountWork();
   void RunSegment(std::size_t index);
   bool TakeAreas(const plan::StreamSegment& segment);
+  bool PrepareSlow();
+  bool IsSlow(graph::TensorId tensor) const { return slow_offset_[tensor] != kNothing; }
+  void Load(graph::OpId op, graph::TensorId tensor, const Part& part);
+  void LoadWhole(graph::OpId id);
+  void Store(graph::OpId op, graph::TensorId tensor, const Part& part);
+  void ReadSlow(graph::OpId op, graph::TensorId tensor, const Part& part);
+  void CheckSlowNumbers();
+  std::int64_t CompulsoryBytes() const;
+  std::int64_t NeededBytes(graph::TensorId input) const;
   void LoadInputs();
   std::int64_t ComputedBytes(graph::TensorId tensor) const;
   void RunMoves(const plan::StreamSegment& segment);
@@ -131,6 +144,11 @@ class StreamChecker {
       added_;  // pixels that sums hold; empty: there are none
   IdVector<graph::TensorId, std::int64_t> sum_size_;  // bytes of one of its sums
   std::vector<std::int64_t> names_;                   // of each byte of the arena
+  // With two memories.
+  IdVector<graph::TensorId, std::int64_t> slow_offset_;  // kNothing: its home is fast memory
+  std::vector<std::int64_t> slow_names_;                 // of each byte of the slow memory
+  std::int64_t slow_read_bytes_ = 0;
+  std::int64_t slow_written_bytes_ = 0;
   std::int64_t touched_bytes_ = 0;
   std::int64_t macs_ = 0;
   std::map<graph::TensorId, std::int64_t> fed_rows_;  // of each input, so far

@@ -23,7 +23,10 @@ bool StreamsAreRequested(const Job& job, const Found& /*found*/) {
   return job.streams == Use::kAlways;
 }
 
-bool Always(const Job& /*job*/, const Found& /*found*/) { return true; }
+// Plans with two memories are streams.
+bool HasOneMemory(const Job& job, const Found& /*found*/) {
+  return job.request.streaming.fast_bytes == 0;
+}
 
 bool TilesComeLast(const Job& job, const Found& found) {
   return job.tiles != Use::kNever && !TilesComeFirst(job, found);
@@ -78,7 +81,7 @@ struct Step {
 constexpr std::array<Step, 12> kSteps = {{
     {&TilesComeFirst, &PlanTiled},
     {&StreamsAreRequested, &PlanStreamed},
-    {&Always, &PlanWhole},
+    {&HasOneMemory, &PlanWhole},
     {&OverlapIsDue, &PlanOverlapped},
     {&MovesAreDue, &PlanMoved},
     {&TilesComeLast, &PlanTiledIfNeeded},

@@ -300,6 +300,13 @@ void AddStreamOptions(std::vector<Option>* options) {
        [](std::string_view text, Words* words) {
          return SetName(text, {"resident", "external", "rows"}, &words->input);
        }});
+  options->push_back(
+      {"fast", kStreams, "SIZE",
+       "with streams: two memories; the arena is fast memory of this size, model inputs and "
+       "outputs "
+       "and tensors that do not fit are in slow memory, and the bytes read from and written to it "
+       "are the fewest that are found",
+       [](std::string_view text, Words* words) { return SetBytes(text, &words->fast_bytes); }});
   options->push_back({"max-macs", kStreams, "RATIO",
                       "with streams: maximum number of MACs as a multiple of the network's, such "
                       "as 1.02; default: 1",

@@ -120,6 +120,14 @@ constexpr Conflict kConflicts[] = {
               (w.input != "resident" || w.max_macs_permille != 0 || w.block_columns != 0);
      },
      "{input}, {max-macs} and {block-columns} require {stream} auto", ""},
+    {[](const Words& w) { return w.Has("fast") && w.stream != "auto"; },
+     "{fast} requires {stream} auto", ""},
+    {[](const Words& w) {
+       return w.Has("fast") && (w.input != "resident" || w.max_macs_permille != 0 ||
+                                w.block_columns != 0 || HasBudget(w) || Rewrites(w));
+     },
+     "{fast} cannot be combined with {input}, {max-macs}, {block-columns}, {budget} or {rewrite}",
+     ""},
     {[](const Words& w) { return w.stream == "auto" && !MayStream(w); },
      "{stream} cannot be combined with a written model, {emit-c}, {order-only}, {moves} or "
      "{memory}",
@@ -271,6 +279,17 @@ void SetStreams(const Words& words, bool has_budget, Request* request) {
   }
   if (words.max_macs_permille != 0) settings.max_macs_permille = words.max_macs_permille;
   settings.column_block = words.block_columns;
+}
+
+// The arena is compared with the fast memory; no other kind of plan has two memories.
+void SetTwoMemories(std::int64_t fast_bytes, Request* request) {
+  request->streaming.fast_bytes = fast_bytes;
+  request->streaming.input = plan::StreamInput::kSlow;
+  request->streaming.max_macs_permille = 1000;
+  request->budgets.arena_bytes = fast_bytes;
+  request->tiles = Use::kNever;
+  request->use_extras = Use::kNever;
+  request->rewriting.any = false;
 }
 
 }  // namespace
@@ -474,6 +493,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   request.budgets = BudgetsOf(words, options.runtime, source.graph, request.device);
   SetStreams(words, request.budgets.Any(), &request);
   SetEffort(words, source.graph, &request);
+  if (words.fast_bytes > 0) SetTwoMemories(words.fast_bytes, &request);
   for (const OptionalStep& step : OptionalSteps()) {
     if (Skips(words, step.name)) step.leave_out(&request);
   }

@@ -198,6 +198,9 @@ class Emitter {
   Refusals TakeRefusals() { return std::move(refusals_); }
 
   Result<Emitted> Emit() {
+    if (entry_.stream && entry_.stream->slow) {
+      return Fail(BadInput("cannot be emitted: the plan has two memories, and emitted C has one"));
+    }
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
                                               : WholeSegments(entry_, &lowering_, &refusals_));
     AddPorts();

@@ -60,6 +60,10 @@ struct RunResult {
   std::int64_t macs = 0;              // multiply-accumulates of a streamed plan, counted as it ran
   std::int64_t kernel_bytes = 0;      // of a streamed plan: the largest working memory of a kernel,
                                       // the block's inputs and outputs side by side; not counted
+  // Of a plan with two memories, whose arena is the fast one.
+  std::int64_t slow_bytes = 0;
+  std::int64_t slow_read_bytes = 0;     // that were read from slow memory
+  std::int64_t slow_written_bytes = 0;  // that were written to it
 };
 inline constexpr std::size_t kMaxViolations = 20;
 
@@ -79,7 +83,8 @@ inline constexpr std::size_t kMaxViolations = 20;
 // operator has no kernel (control flow has none), the data is invalid for an operator. Thread-safe.
 // O(slots x arena) beside the kernels. A streamed plan runs block by block; every pixel that a box
 // reads is compared with the pixel that was written, and every operator has to compute all its
-// output.
+// output. A plan with two memories has a slow memory of its own between guards; operators see the
+// arena alone, and bytes read from and written to slow memory are counted.
 Result<RunResult> Run(const graph::Graph& graph, const plan::EntryPlan& entry,
                       std::span<const Value> inputs, const RunOptions& options);
 

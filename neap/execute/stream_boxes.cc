@@ -95,6 +95,7 @@ void StreamMachine::Scatter(OpId op, TensorId tensor, const ImagePart& part,
       if (options_.observer) writes_.push_back({address, address + image.pixel_bytes});
     }
   }
+  if (IsSlow(tensor)) Store(tensor, part);
 }
 
 namespace {
@@ -183,6 +184,7 @@ Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
 }
 
 Status StreamMachine::RunWhole(OpId id) {
+  NEAP_CHECK_OK(LoadWhole(id));
   const graph::Op& op = subgraph_.ops[id];
   std::vector<ImagePart> needs;
   for (const TensorId tensor : op.inputs) {
@@ -200,7 +202,8 @@ Status StreamMachine::RunWhole(OpId id) {
 Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
   const graph::Op& op = subgraph_.ops[id];
   NEAP_CHECK_OK(Require(ops::IsByChannel(subgraph_, op) && areas_[op.inputs[0]] != nullptr &&
-                            areas_[op.outputs[0]] != nullptr,
+                            areas_[op.outputs[0]] != nullptr && !IsSlow(op.inputs[0]) &&
+                            !IsSlow(op.outputs[0]),
                         "the plan runs an operator by channels that does not run so"));
   const TensorId in = op.inputs[0];
   const TensorId out = op.outputs[0];
@@ -317,6 +320,7 @@ Status StreamMachine::AddToSums(OpId id, const ImagePart& part) {
 }
 
 Status StreamMachine::Feed(const StreamOp& step, const ImagePart& part) {
+  if (stream_.slow) return Load(step.fed, part);
   const StreamImage& image = images_[step.fed];
   if (part.columns.size() != image.width) Report(OpId(), step.fed, "is not passed in whole rows");
   const auto input = static_cast<std::size_t>(InputIndex(step.fed));

@@ -30,6 +30,8 @@ class StreamMachine {
         inputs_(inputs),
         options_(options),
         arena_(entry.arena_bytes),
+        slow_(stream_.slow ? stream_.slow->bytes : 0),
+        slow_offset_(subgraph_.tensors.size(), -1),
         images_(subgraph_.tensors.size()),
         held_(subgraph_.tensors.size()),
         areas_(subgraph_.tensors.size(), nullptr),
@@ -55,6 +57,14 @@ class StreamMachine {
                       std::int64_t* pixels);
   Status TakeAreas(const plan::StreamSegment& segment);
   void PoisonRest(std::size_t segment);
+  // Steps of plans with two memories.
+  Status PrepareSlow();
+  bool IsSlow(graph::TensorId tensor) const { return slow_offset_[tensor] >= 0; }
+  Status Load(graph::TensorId tensor, const ImagePart& part);
+  Status LoadWhole(graph::OpId op);
+  void Store(graph::TensorId tensor, const ImagePart& part);
+  std::vector<std::byte> SlowBytes(graph::TensorId tensor);
+  void PoisonSlow(std::size_t segment);
   Status RunMoves(const plan::StreamSegment& segment);
   Status RunWhole(graph::OpId op);
   Status RunChannels(graph::OpId op, std::int64_t plane);
@@ -92,6 +102,9 @@ class StreamMachine {
   std::span<const Value> inputs_;
   const RunOptions& options_;
   Arena arena_;
+  // With two memories: the slow one, and the tensors whose home it is; -1: fast memory.
+  Arena slow_;
+  IdVector<graph::TensorId, std::int64_t> slow_offset_;
   IdVector<graph::TensorId, plan::StreamImage> images_;
   IdVector<graph::TensorId, Held> held_;
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;

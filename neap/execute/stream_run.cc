@@ -45,6 +45,7 @@ Status StreamMachine::Prepare() {
   for (const TensorId tensor : subgraph_.inputs) know(tensor);
   for (const TensorId tensor : subgraph_.outputs) know(tensor);
   arena_.Remember();
+  NEAP_CHECK_OK(PrepareSlow());
   std::int64_t boxes = 0;
   std::int64_t pixels = 0;
   for (const StreamSegment& segment : stream_.segments) {
@@ -76,10 +77,10 @@ Status StreamMachine::CheckSegment(const StreamSegment& segment, std::int64_t* b
   NEAP_CHECK_OK(Require(!segment.whole || segment.ops.size() == 1,
                         "a segment without steps does not have exactly one operator"));
   for (const StreamOp& step : segment.ops) {
-    const bool known =
-        step.op.valid()
-            ? subgraph_.ops.Has(step.op) && !subgraph_.ops[step.op].folded
-            : !segment.whole && subgraph_.tensors.Has(step.fed) && InputIndex(step.fed) >= 0;
+    const bool known = step.op.valid()
+                           ? subgraph_.ops.Has(step.op) && !subgraph_.ops[step.op].folded
+                           : !segment.whole && subgraph_.tensors.Has(step.fed) &&
+                                 (stream_.slow ? IsSlow(step.fed) : InputIndex(step.fed) >= 0);
     NEAP_CHECK_OK(Require(known, "a segment of the plan runs no operator of the entry"));
     if (segment.whole) continue;
     const bool single = !step.op.valid() || (subgraph_.ops[step.op].outputs.size() == 1 &&
@@ -140,6 +141,7 @@ Status StreamMachine::TakeAreas(const StreamSegment& segment) {
 void StreamMachine::PoisonRest(std::size_t segment) {
   std::vector<ArenaRange> kept;
   for (const TensorId tensor : live_[segment]) {
+    if (IsSlow(tensor)) continue;
     const plan::StreamArea* const area = areas_[tensor];
     const auto& written = held_[tensor].written;
     const bool any = std::find(written.begin(), written.end(), true) != written.end();
@@ -164,7 +166,8 @@ void StreamMachine::PoisonRest(std::size_t segment) {
 
 Status StreamMachine::RunMoves(const StreamSegment& segment) {
   for (const plan::StreamMove& move : segment.moves) {
-    NEAP_CHECK_OK(Require(subgraph_.tensors.Has(move.tensor), "the plan moves no tensor"));
+    NEAP_CHECK_OK(Require(subgraph_.tensors.Has(move.tensor) && !IsSlow(move.tensor),
+                          "the plan moves no tensor of its arena"));
     // Up to the last pixel that has been computed.
     const auto& pixels = held_[move.tensor].written;
     const auto last = std::find(pixels.rbegin(), pixels.rend(), true);
@@ -190,7 +193,7 @@ Status StreamMachine::Run() {
     if (i == 0) {
       for (std::size_t input = 0; input < inputs_.size(); ++input) {
         const TensorId tensor = subgraph_.inputs[input];
-        if (stream_.input == plan::StreamInput::kRows) continue;
+        if (stream_.input == plan::StreamInput::kRows || stream_.slow) continue;
         if (IsExternal(tensor) || areas_[tensor] != nullptr) {
           Scatter(OpId(), tensor, WholeOf(tensor), ToPixels(tensor, inputs_[input].bytes));
         }
@@ -198,6 +201,7 @@ Status StreamMachine::Run() {
     }
     NEAP_CHECK_OK(RunMoves(segment));
     PoisonRest(i);
+    PoisonSlow(i);
     if (segment.whole) {
       NEAP_CHECK_OK(segment.channel_plane ? RunChannels(segment.ops[0].op, *segment.channel_plane)
                                           : RunWhole(segment.ops[0].op));
@@ -224,7 +228,8 @@ RunResult StreamMachine::Finish() {
       const auto bytes = program_.ConstantBytes(tensor);
       value.bytes.assign(bytes.begin(), bytes.end());
     } else {
-      value.bytes = FromPixels(tensor, Gather(OpId(), tensor, WholeOf(tensor)));
+      value.bytes = FromPixels(
+          tensor, IsSlow(tensor) ? SlowBytes(tensor) : Gather(OpId(), tensor, WholeOf(tensor)));
     }
     result_.outputs.push_back(std::move(value));
   }
@@ -232,6 +237,17 @@ RunResult StreamMachine::Finish() {
   if (arena_.ChangedOutside({{TensorId(), 0, arena_.bytes(), 0}})) {
     Report(OpId(), TensorId(), "bytes outside of the arena have changed");
   }
+  if (stream_.slow && slow_.ChangedOutside({{TensorId(), 0, slow_.bytes(), 0}})) {
+    Report(OpId(), TensorId(), "bytes outside of the slow memory have changed");
+  }
+  if (stream_.slow && (result_.slow_read_bytes != stream_.slow->read_bytes ||
+                       result_.slow_written_bytes != stream_.slow->written_bytes)) {
+    Report(OpId(), TensorId(),
+           "the run read " + std::to_string(result_.slow_read_bytes) + " and wrote " +
+               std::to_string(result_.slow_written_bytes) +
+               " bytes of slow memory, and the plan states other numbers");
+  }
+  result_.slow_bytes = slow_.bytes();
   result_.arena_bytes = arena_.bytes();
   return std::move(result_);
 }

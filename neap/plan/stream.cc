@@ -15,6 +15,8 @@ std::string_view NameOf(StreamInput input) {
       return "external";
     case StreamInput::kRows:
       return "rows";
+    case StreamInput::kSlow:
+      return "slow";
   }
   return "";
 }

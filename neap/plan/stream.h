@@ -33,8 +33,9 @@ enum class StreamInput : std::uint8_t {
   kResident,  // in the arena before the first segment, and counted
   kExternal,  // in other memory that can be read at any place, any number of times: not counted
   kRows,      // they come row by row, each once; the rows that are kept are counted
+  kSlow,      // in slow memory, as the outputs: the plan has two memories (Stream::slow)
 };
-// "resident", "external", "rows": as plan.json and the command line have them.
+// "resident", "external", "rows", "slow": as plan.json and the command line have them.
 std::string_view NameOf(StreamInput input);
 
 // Half-open.
@@ -61,7 +62,8 @@ struct StreamArea {
 };
 
 struct StreamOp {
-  // OpId(): the rows of the model's input `fed` are delivered instead (kRows).
+  // OpId(): the rows of the model's input `fed` are delivered instead (kRows), or the box of `fed`,
+  // a tensor in slow memory, is read into its area (kSlow).
   graph::OpId op;
   graph::TensorId fed;
   // A mean over all places (ops::IsMeanOfPlaces) that takes its input part by part: boxes are those
@@ -98,6 +100,28 @@ inline constexpr std::int64_t kMaxStreamBytes = std::int64_t{1} << 28;
 inline constexpr std::int64_t kMaxStreamBoxes = std::int64_t{1} << 23;
 inline constexpr std::int64_t kMaxStreamRepeats = 64;
 
+// A whole tensor in slow memory, in row-major order.
+struct SlowPlace {
+  graph::TensorId tensor;
+  std::int64_t offset = 0;
+};
+
+// Plans with two memories: the arena is fast memory, and every tensor has one home for its whole
+// life. Operators access fast memory alone. The area of a tensor whose home is slow memory is a
+// buffer of one segment: steps `fed` read boxes into it, a whole segment reads the whole input
+// before its operator runs, and each box that an operator writes is written to slow memory at once.
+// Inputs and outputs of the model are in slow memory.
+struct SlowMemory {
+  std::int64_t fast_bytes = 0;     // the limit of the arena for which the plan was made
+  std::int64_t bytes = 0;          // height of `tensors`
+  std::int64_t read_bytes = 0;     // from slow memory, each access counted
+  std::int64_t written_bytes = 0;  // to slow memory
+  // No plan reads and writes fewer bytes together.
+  std::int64_t traffic_lower_bound_bytes = 0;
+  std::vector<SlowPlace> tensors;  // by index
+  std::int64_t TrafficBytes() const { return read_bytes + written_bytes; }
+};
+
 struct Stream {
   StreamInput input = StreamInput::kResident;
   std::vector<StreamSegment> segments;
@@ -108,6 +132,7 @@ struct Stream {
   std::int64_t lower_bound_bytes = 0;
   std::int64_t cycles = 0;  // modelled (docs/algorithms/streams.md), for comparison only
   std::int64_t layerwise_cycles = 0;
+  std::optional<SlowMemory> slow;  // with kSlow, and only then
 };
 
 // A tensor as an image.

@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<StreamInput, 3> kInputs = {StreamInput::kResident, StreamInput::kExternal,
-                                                StreamInput::kRows};
+constexpr std::array<StreamInput, 4> kInputs = {StreamInput::kResident, StreamInput::kExternal,
+                                                StreamInput::kRows, StreamInput::kSlow};
 
 // ---- writing
 
@@ -47,6 +47,19 @@ Json ToJson(const StreamOp& op) {
   line["rows"] = RangesJson(op.rows);
   line["columns"] = RangesJson(op.columns);
   return line;
+}
+
+Json ToJson(const SlowMemory& slow) {
+  Json tensors = Json::array();
+  for (const SlowPlace& place : slow.tensors) {
+    tensors.push_back({{"tensor", place.tensor.value()}, {"offset", place.offset}});
+  }
+  return {{"fast_bytes", slow.fast_bytes},
+          {"bytes", slow.bytes},
+          {"read_bytes", slow.read_bytes},
+          {"written_bytes", slow.written_bytes},
+          {"traffic_lower_bound_bytes", slow.traffic_lower_bound_bytes},
+          {"tensors", tensors}};
 }
 
 template <typename T>
@@ -143,6 +156,29 @@ Result<StreamMove> ReadMove(const Json& json) {
   return move;
 }
 
+Result<SlowPlace> ReadSlowPlace(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "a tensor in slow memory", {"tensor", "offset"}));
+  SlowPlace place;
+  NEAP_TRY(place.tensor, ReadId<graph::TensorId>(json["tensor"], "tensor"));
+  NEAP_TRY(place.offset, ReadCount(json["offset"], "offset", kMaxStreamBytes));
+  return place;
+}
+
+Result<SlowMemory> ReadSlow(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "slow",
+                              {"fast_bytes", "bytes", "read_bytes", "written_bytes",
+                               "traffic_lower_bound_bytes", "tensors"}));
+  SlowMemory slow;
+  NEAP_TRY(slow.fast_bytes, ReadCount(json["fast_bytes"], "fast_bytes"));
+  NEAP_TRY(slow.bytes, ReadCount(json["bytes"], "bytes", kMaxStreamBytes));
+  NEAP_TRY(slow.read_bytes, ReadCount(json["read_bytes"], "read_bytes"));
+  NEAP_TRY(slow.written_bytes, ReadCount(json["written_bytes"], "written_bytes"));
+  NEAP_TRY(slow.traffic_lower_bound_bytes,
+           ReadCount(json["traffic_lower_bound_bytes"], "traffic_lower_bound_bytes"));
+  NEAP_TRY(slow.tensors, ReadAll<SlowPlace>(json["tensors"], "tensors", ReadSlowPlace));
+  return slow;
+}
+
 Result<StreamOp> ReadOp(const Json& json) {
   const bool fed = json.is_object() && json.contains("fed");
   const bool sums = !fed && json.is_object() && json.contains("sums");
@@ -194,6 +230,7 @@ std::string StreamText(const Stream& stream) {
   for (const auto& [key, value] : fields.items()) {
     out += "        \"" + key + "\": " + value.dump() + ",\n";
   }
+  if (stream.slow) out += "        \"slow\": " + ToJson(*stream.slow).dump() + ",\n";
   out += "        \"segments\": [";
   for (std::size_t i = 0; i < stream.segments.size(); ++i) {
     const StreamSegment& segment = stream.segments[i];
@@ -212,15 +249,27 @@ std::string StreamText(const Stream& stream) {
 }
 
 Result<Stream> ReadStream(const nlohmann::ordered_json& json) {
-  NEAP_CHECK_OK(ExpectMembers(json, "the whole",
-                              {"input", "macs", "layerwise_macs", "lower_bound_bytes", "cycles",
-                               "layerwise_cycles", "segments"}));
   Stream stream;
+  if (json.is_object() && json.contains("slow")) {
+    NEAP_CHECK_OK(ExpectMembers(json, "the whole",
+                                {"input", "macs", "layerwise_macs", "lower_bound_bytes", "cycles",
+                                 "layerwise_cycles", "slow", "segments"}));
+    NEAP_TRY(stream.slow, ReadSlow(json["slow"]));
+  } else {
+    NEAP_CHECK_OK(ExpectMembers(json, "the whole",
+                                {"input", "macs", "layerwise_macs", "lower_bound_bytes", "cycles",
+                                 "layerwise_cycles", "segments"}));
+  }
   const auto named = std::find_if(kInputs.begin(), kInputs.end(), [&](StreamInput input) {
     return json["input"].is_string() && json["input"].get<std::string>() == NameOf(input);
   });
-  if (named == kInputs.end()) return Refuse("input is wrong", "resident, external or rows");
+  if (named == kInputs.end()) {
+    return Refuse("input is wrong", "resident, external, rows or slow");
+  }
   stream.input = *named;
+  if (stream.slow.has_value() != (stream.input == StreamInput::kSlow)) {
+    return Refuse("input and slow do not fit together", "slow with the input in slow memory alone");
+  }
   NEAP_TRY(stream.macs, ReadCount(json["macs"], "macs"));
   NEAP_TRY(stream.layerwise_macs, ReadCount(json["layerwise_macs"], "layerwise_macs"));
   NEAP_TRY(stream.lower_bound_bytes, ReadCount(json["lower_bound_bytes"], "lower_bound_bytes"));

@@ -219,7 +219,7 @@ Result<RunKernel> PrepareSoftmax(const Node& node) {
 }
 
 // x * (1 + erf(x)) / 2, erf by a parabola that ends at -b.
-Result<RunKernel> PrepareGelu(const Node& node) {
+Result<RunKernel> PrepareVendorGelu(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 1));
   NEAP_CHECK_OK(RequireFloats(node));
   NEAP_CHECK_OK(RequireShape(node.Out(), node.In(0).shape));
@@ -239,7 +239,7 @@ Result<RunKernel> PrepareGelu(const Node& node) {
 }
 
 // x * min(max(x + three, 0), six) * one_over_six
-Result<RunKernel> PrepareHardSwish(const Node& node) {
+Result<RunKernel> PrepareVendorHardSwish(const Node& node) {
   NEAP_CHECK_OK(RequireOperands(node, 1, 1));
   NEAP_CHECK_OK(RequireFloats(node));
   NEAP_CHECK_OK(RequireShape(node.Out(), node.In(0).shape));
@@ -336,11 +336,11 @@ Result<RunKernel> PrepareTrueIntegerDiv(const Node& node) {
 }
 
 constexpr KernelEntry kVendorKernels[] = {
-    {"IntegerDiv", PrepareIntegerDiv},     {"TrueIntegerDiv", PrepareTrueIntegerDiv},
-    {"RequantShift", PrepareRequantShift}, {"iLayerNorm", PrepareLayerNorm},
-    {"iRMSNorm", PrepareRmsNorm},          {"ITAMax", PrepareItaMax},
-    {"iSoftmax", PrepareSoftmax},          {"iGELU", PrepareGelu},
-    {"iHardswish", PrepareHardSwish},      {"IntegerMean", PrepareIntegerMean},
+    {"IntegerDiv", PrepareIntegerDiv},      {"TrueIntegerDiv", PrepareTrueIntegerDiv},
+    {"RequantShift", PrepareRequantShift},  {"iLayerNorm", PrepareLayerNorm},
+    {"iRMSNorm", PrepareRmsNorm},           {"ITAMax", PrepareItaMax},
+    {"iSoftmax", PrepareSoftmax},           {"iGELU", PrepareVendorGelu},
+    {"iHardswish", PrepareVendorHardSwish}, {"IntegerMean", PrepareIntegerMean},
 };
 
 }  // namespace

@@ -192,11 +192,21 @@ std::string StreamText(const PlanReport& report) {
   std::string_view input = "counted";
   if (stream.input == plan::StreamInput::kExternal) input = "not counted";
   if (stream.input == plan::StreamInput::kRows) input = "stored rows counted";
+  if (stream.slow) input = "not counted";
   std::string out = fmt::format(
       "  {} of {} segments streamed, input {} ({})\n"
       "  {:.4f}x MACs and {:.3f}x modelled cycles, compared with layer by layer\n",
       streamed, stream.segments.size(), plan::NameOf(stream.input), input,
       Ratio(stream.macs, stream.layerwise_macs), Ratio(stream.cycles, stream.layerwise_cycles));
+  if (stream.slow) {
+    const plan::SlowMemory& slow = *stream.slow;
+    out += fmt::format(
+        "  slow memory: {} read, {} written, {} in all, lower bound {} B; {} tensors in {} B\n",
+        FormatBytes(slow.read_bytes), FormatBytes(slow.written_bytes),
+        FormatBytes(slow.TrafficBytes()), FormatCount(slow.traffic_lower_bound_bytes),
+        slow.tensors.size(), FormatCount(slow.bytes));
+    return out;
+  }
   if (!HoldsForOnce(entry)) {
     // This plan computes pixels again and may need less.
     out += fmt::format("  lower bound {} B over {}: not valid for this plan\n",

@@ -98,6 +98,16 @@ Json StreamJson(const plan::EntryPlan& entry) {
   out["lower_bounds"] = Json::array({first ? once : any, first ? any : once});
   out["cycles"] = stream.cycles;
   out["layerwise_cycles"] = stream.layerwise_cycles;
+  if (stream.slow) {
+    const plan::SlowMemory& slow = *stream.slow;
+    out["slow"] = {{"fast_bytes", slow.fast_bytes},
+                   {"bytes", slow.bytes},
+                   {"tensors", slow.tensors.size()},
+                   {"read_bytes", slow.read_bytes},
+                   {"written_bytes", slow.written_bytes},
+                   {"traffic_bytes", slow.TrafficBytes()},
+                   {"traffic_lower_bound_bytes", slow.traffic_lower_bound_bytes}};
+  }
   return out;
 }
 

@@ -44,14 +44,31 @@ Bound StrongestBound(const plan::EntryPlan& entry, std::int64_t any) {
   return {entry.stream->lower_bound_bytes, kOverOnce};
 }
 
+namespace {
+
+std::string TrafficText(const plan::SlowMemory& slow) {
+  const std::int64_t bytes = slow.TrafficBytes();
+  const std::string bound = FormatCount(slow.traffic_lower_bound_bytes);
+  if (bytes <= slow.traffic_lower_bound_bytes) {
+    return fmt::format("slow traffic {} B, optimal (every plan with inputs and outputs there)",
+                       bound);
+  }
+  return fmt::format("slow traffic {} B, gap {} (lower bound {} B)", FormatCount(bytes),
+                     Gap(bytes, slow.traffic_lower_bound_bytes), bound);
+}
+
+}  // namespace
+
 std::string ProofText(const PlanReport& report, const Headline& headline) {
   if (const std::string unknown = PrintableScratch(report.compiled->unknown_kernels);
       !unknown.empty()) {
     return (report.placed ? "TFLM's own allocation is unknown: " : "scratch is not counted: ") +
            unknown;
   }
-  if (headline.bytes <= headline.lower_bound_bytes) return OptimalText(report);
   const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
+  // The arena is a limit here, and the plan has the least traffic that was found.
+  if (entry.stream && entry.stream->slow) return TrafficText(*entry.stream->slow);
+  if (headline.bytes <= headline.lower_bound_bytes) return OptimalText(report);
   const Bound strongest = StrongestBound(entry, headline.lower_bound_bytes);
   const std::string gap = Gap(headline.bytes, strongest.bytes);
   const std::string bound = FormatCount(strongest.bytes);

@@ -268,6 +268,13 @@ struct RunReport {
   std::int64_t high_water_bytes = 0;         // with a plan
   std::optional<std::int64_t> macs;          // of a streamed plan, counted as it ran
   std::optional<std::int64_t> kernel_bytes;  // of a streamed plan: largest working memory of a box
+  // Of a plan with two memories: the slow one, and the bytes that were read and written.
+  struct Slow {
+    std::int64_t bytes = 0;
+    std::int64_t read_bytes = 0;
+    std::int64_t written_bytes = 0;
+  };
+  std::optional<Slow> slow;
   std::vector<std::string> violations;
   double seconds = 0;  // of the run
 };

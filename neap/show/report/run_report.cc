@@ -104,6 +104,11 @@ std::string RunText(const RunReport& report, const Style& /*style*/) {
     text += fmt::format("{} MACs; kernels use at most {} outside the arena\n",
                         FormatCount(*report.macs), FormatBytes(report.kernel_bytes.value_or(0)));
   }
+  if (report.slow) {
+    text +=
+        fmt::format("slow memory {}: {} read and {} written\n", FormatBytes(report.slow->bytes),
+                    FormatBytes(report.slow->read_bytes), FormatBytes(report.slow->written_bytes));
+  }
   if (report.comparison) text += ComparisonText(*report.comparison);
   return text;
 }
@@ -129,6 +134,11 @@ std::string RunJson(const RunReport& report) {
   out["high_water_bytes"] = planned ? Json(report.high_water_bytes) : Json(nullptr);
   out["macs"] = report.macs ? Json(*report.macs) : Json(nullptr);
   out["kernel_bytes"] = report.kernel_bytes ? Json(*report.kernel_bytes) : Json(nullptr);
+  if (report.slow) {
+    out["slow"] = {{"bytes", report.slow->bytes},
+                   {"read_bytes", report.slow->read_bytes},
+                   {"written_bytes", report.slow->written_bytes}};
+  }
   out["violations"] = report.violations;
   out["seconds"] = Microseconds(report.seconds);
   return Dump(out);

@@ -298,6 +298,7 @@ class Assembler {
         if (placement.bytes > result_.arena_bytes) continue;
         std::vector<Plane> planes;
         for (const Placed& placed : placement.planes) {
+          if (network_.image(placed.image).slow) continue;  // read after the copies
           const std::int64_t to = placed.rings[0].offset;
           const auto from = places_.find(placed.image);
           const bool is_new = !moves_planes || from == places_.end();
@@ -335,8 +336,11 @@ class Assembler {
   // Where things are when the segment has run.
   void Leave(const Part& part, const SegmentPlacement& placement) {
     places_.clear();
-    for (const Placed& placed : placement.planes) places_[placed.image] = placed.rings[0].offset;
+    for (const Placed& placed : placement.planes) {
+      if (!network_.image(placed.image).slow) places_[placed.image] = placed.rings[0].offset;
+    }
     for (const Placed& placed : placement.lanes) {
+      if (network_.image(placed.image).slow) continue;
       const bool left =
           std::find(part.leaves.begin(), part.leaves.end(), placed.image) != part.leaves.end();
       if (left) places_[placed.image] = placed.rings[0].offset;

@@ -30,7 +30,7 @@ class AxisPlanner {
     std::int64_t size = 0;
     bool driver = false;
     bool recomputed = false;
-    bool fed = false;
+    bool loaded = false;        // from slow memory: what is needed, when it is needed
     std::vector<Edge> readers;  // lanes of the segment
   };
 
@@ -115,6 +115,12 @@ class AxisPlanner {
       if (is_last) high = tensor.size;
       high = std::max(high, need.last);
       std::int64_t low = done_[t];
+      if (tensor.loaded) {
+        high = need.empty() ? low : std::max(low, need.last);
+        if (tensor.recomputed && !need.empty()) low = need.first;
+        now[t] = {low, high};
+        continue;
+      }
       if (tensor.recomputed) {
         // No rows were kept: rows needed again are computed again, also when keeping begins.
         const bool kept = !again && (number == 0 || (number - 1) * 256 >= steps_ * switch_step_);
@@ -181,6 +187,7 @@ class Builder {
     std::vector<int> nodes = choice_.again;
     for (int n = choice_.first; n < choice_.last; ++n) nodes.push_back(n);
     if (input_ == StreamInput::kRows) FeedInputs(nodes);
+    if (input_ == StreamInput::kSlow) LoadImages(nodes);
     for (const int n : nodes) {
       const Node& node = network_.node(n);
       if (!node.streams) return false;
@@ -205,11 +212,28 @@ class Builder {
     }
   }
 
+  // Those in slow memory that the nodes read.
+  void LoadImages(const std::vector<int>& nodes) {
+    for (std::size_t i = 0; i < network_.images.size(); ++i) {
+      const Image& image = network_.images[i];
+      if (!image.slow || image.producer >= choice_.first) continue;
+      const bool here = std::any_of(nodes.begin(), nodes.end(), [&](int n) {
+        return std::find(image.readers.begin(), image.readers.end(), n) != image.readers.end();
+      });
+      if (!here) continue;
+      lane_of_[i] = static_cast<int>(schedule_.lanes.size());
+      schedule_.lanes.push_back({-1, static_cast<int>(i), {}, {}});
+    }
+  }
+
+  bool IsLoaded(const Lane& lane) const { return lane.node < 0 && input_ == StreamInput::kSlow; }
+
   bool Streams(int image) const { return lane_of_[static_cast<std::size_t>(image)] >= 0; }
 
   bool FindTensors() {
     for (const int image : LiveAt(network_, choice_.first)) {
       const Image& value = network_.image(image);
+      if (value.slow) continue;
       if (value.is_input && input_ != StreamInput::kResident) {
         if (Streams(image)) continue;
         if (input_ == StreamInput::kExternal) continue;
@@ -222,6 +246,7 @@ class Builder {
     std::int64_t width = -1;
     for (const Lane& lane : schedule_.lanes) {
       const Image& value = network_.image(lane.image);
+      if (IsLoaded(lane)) continue;
       const bool left =
           value.last_use >= choice_.last && (lane.node >= choice_.first || lane.node < 0);
       // A result without consumers has to be computed, too.
@@ -257,7 +282,8 @@ class Builder {
       const Lane& lane = schedule_.lanes[l];
       rows[l].size = Boxes(lane).height;
       columns[l].size = Boxes(lane).width;
-      rows[l].driver = columns[l].driver = IsDriver(lane.image);
+      rows[l].driver = columns[l].driver = !IsLoaded(lane) && IsDriver(lane.image);
+      rows[l].loaded = columns[l].loaded = IsLoaded(lane);
       rows[l].recomputed = std::find(choice_.recomputed.begin(), choice_.recomputed.end(),
                                      lane.image) != choice_.recomputed.end();
       if (rows[l].recomputed && rows[l].driver) return false;
@@ -328,7 +354,7 @@ class Builder {
   // A row is delivered as a whole, in the first step of the columns.
   void FeedWholeRows() {
     for (Lane& lane : schedule_.lanes) {
-      if (lane.node >= 0) continue;
+      if (lane.node >= 0 || IsLoaded(lane)) continue;
       const std::int64_t width = network_.image(lane.image).shape.width;
       for (StreamRange& range : lane.columns) range = {width, width};
       lane.columns[0] = {0, width};
@@ -337,7 +363,7 @@ class Builder {
 
   void Count() {
     for (const Lane& lane : schedule_.lanes) {
-      if (lane.node < 0) continue;
+      if (lane.node < 0 && !IsLoaded(lane)) continue;
       const auto total = [](const std::vector<StreamRange>& ranges) {
         std::array<std::int64_t, 2> sums = {0, 0};  // of sizes, of ranges that are not empty
         for (const StreamRange& range : ranges) {
@@ -348,7 +374,18 @@ class Builder {
       };
       const auto rows = total(lane.rows);
       const auto columns = total(lane.columns);
+      const plan::StreamImage& shape = network_.image(lane.image).shape;
+      if (IsLoaded(lane)) {
+        const std::int64_t bytes = rows[0] * columns[0] * shape.pixel_bytes;
+        schedule_.read_bytes += bytes;
+        schedule_.cycles += bytes / kCopyBytesPerCycle;
+        continue;
+      }
       const Node& node = network_.node(lane.node);
+      if (network_.image(lane.image).slow && IsDriver(lane.image)) {
+        schedule_.written_bytes += shape.bytes();
+        schedule_.cycles += shape.bytes() / kCopyBytesPerCycle;
+      }
       schedule_.macs += rows[0] * columns[0] * node.macs_per_pixel;
       schedule_.cycles +=
           CyclesOf(network_, node, rows[0] * columns[0]) + rows[1] * columns[1] * kCyclesPerCall;

@@ -49,7 +49,7 @@ struct SegmentChoice {
 
 // One node of a segment.
 struct Lane {
-  int node = -1;   // -1: the rows of `image` are fed
+  int node = -1;   // -1: the rows of `image` are fed, or its boxes are read from slow memory
   int image = -1;  // the computed boxes
   std::vector<plan::StreamRange> rows;
   std::vector<plan::StreamRange> columns;
@@ -72,7 +72,9 @@ struct BlockSchedule {
   std::vector<int> held;   // images that are there before and after
   std::int64_t macs = 0;
   std::int64_t cycles = 0;
-  bool valid = false;  // false: these nodes cannot be streamed together
+  std::int64_t read_bytes = 0;     // from slow memory
+  std::int64_t written_bytes = 0;  // to slow memory
+  bool valid = false;              // false: these nodes cannot be streamed together
 };
 
 // The live tensors at position `at` of the order (before node `at`), without inputs that are not

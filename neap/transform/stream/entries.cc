@@ -10,6 +10,7 @@
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "neap/ops/neap_rt.h"
+#include "neap/transform/stream/spill.h"
 #include "neap/transform/stream/stream.h"
 
 namespace neap::stream {
@@ -49,14 +50,23 @@ std::vector<graph::OpId> OrderFor(const graph::Subgraph& subgraph, const plan::E
   return order.size() == of_file.size() ? order : of_file;
 }
 
+Result<Planned> PlanEntry(const graph::Graph& graph, const plan::EntryPlan& entry,
+                          const Options& planning, std::int64_t fast_bytes) {
+  const std::vector<graph::OpId> order = OrderFor(graph.subgraphs[entry.subgraph], entry);
+  if (fast_bytes == 0) return PlanStream(graph, entry.subgraph, order, planning);
+  Planned planned;
+  NEAP_TRY(Candidate candidate, PlanSpilled(graph, entry.subgraph, order, planning.search,
+                                            fast_bytes, &planned.cut_short));
+  planned.front.push_back(std::move(candidate));
+  return planned;
+}
+
 Status ReplaceEntries(const graph::Graph& graph, const compile::Options& options,
                       const Settings& settings, compile::Compiled* compiled) {
   const Options planning = PlanningOf(options, settings);
   const bool resident = settings.input == plan::StreamInput::kResident;
   for (plan::EntryPlan& entry : compiled->plan.entries) {
-    const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
-    const std::vector<graph::OpId> order = OrderFor(subgraph, entry);
-    auto planned = PlanStream(graph, entry.subgraph, order, planning);
+    auto planned = PlanEntry(graph, entry, planning, settings.fast_bytes);
     if (!planned) {
       if (!resident) return Fail(std::move(planned).error());
       compiled->notes.push_back("no part is streamed: " + planned.error().ToString());

@@ -70,6 +70,7 @@ struct Image {
   int last_use = -1;  // last node that reads it; the number of nodes for outputs
   bool is_input = false;
   bool is_output = false;
+  bool slow = false;         // its home is slow memory (plan::SlowMemory)
   std::vector<int> readers;  // nodes, ascending
 };
 

@@ -29,6 +29,9 @@ struct Settings {
   std::int64_t column_block = 0;  // see SearchOptions
   // Most multiply-accumulates of a plan, in thousandths of the network's; with a budget too.
   std::int64_t max_macs_permille = 1000;
+  // Two memories: the limit of the arena, which is the fast one; with StreamInput::kSlow, and only
+  // then. 0: one memory.
+  std::int64_t fast_bytes = 0;
 };
 
 }  // namespace neap::stream

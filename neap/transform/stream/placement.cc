@@ -15,7 +15,13 @@ using plan::StreamRing;
 class SegmentPlacer {
  public:
   SegmentPlacer(const Network& network, const BlockSchedule& schedule, bool reversed)
-      : network_(network), schedule_(schedule), reversed_(reversed), reads_(network, schedule) {}
+      : network_(network), schedule_(schedule), reversed_(reversed), reads_(network, schedule) {
+    for (const int image : schedule.drivers) {
+      const int node = network.image(image).producer;
+      const bool sums = node >= 0 && network.node(node).sums;
+      if (!network.image(image).slow || sums) growing_.push_back(image);
+    }
+  }
 
   SegmentPlacement Make() {
     kept_.resize(Lanes());
@@ -26,6 +32,7 @@ class SegmentPlacer {
       const bool changes = lane(l).recomputed && schedule_.switch_row > 0 &&
                            schedule_.switch_row < schedule_.row_steps;
       kept_[l] = reads_.Measure(l, 0, changes ? schedule_.switch_row : schedule_.row_steps);
+      if (lane(l).node < 0 && ImageOf(l).slow) LeaveOutUnread(l);
       if (changes) later_[l] = reads_.Measure(l, schedule_.switch_row, schedule_.row_steps);
     }
     PlaceInBlock();
@@ -47,9 +54,27 @@ class SegmentPlacer {
   const Lane& lane(std::size_t l) const { return schedule_.lanes[l]; }
   const Image& ImageOf(std::size_t l) const { return network_.image(lane(l).image); }
   const std::vector<Use>& UsesOf(int image) const { return reads_.Of(image); }
+  // Of those in slow memory a block is stored.
   bool IsDriver(std::size_t l) const {
-    const auto& drivers = schedule_.drivers;
-    return std::find(drivers.begin(), drivers.end(), lane(l).image) != drivers.end();
+    return std::find(growing_.begin(), growing_.end(), lane(l).image) != growing_.end();
+  }
+
+  // The last pixels of an image in slow memory may have no reader; a ring ends before them.
+  void LeaveOutUnread(std::size_t l) {
+    StreamRange read;
+    for (const StreamRange& rows : lane(l).rows) {
+      if (!rows.empty()) read.last = std::max(read.last, rows.last);
+    }
+    std::int64_t width = 0;
+    for (const StreamRange& columns : lane(l).columns) {
+      if (!columns.empty()) width = std::max(width, columns.last);
+    }
+    const auto count = static_cast<std::int64_t>(kept_[l].rings.size());
+    for (std::int64_t r = 0; r < count && r < read.last; ++r) {
+      StreamRing& ring = kept_[l].rings[static_cast<std::size_t>(r)];
+      const std::int64_t before = (read.last - 1 - r) / count * ImageOf(l).shape.width;
+      ring.pixels = std::clamp<std::int64_t>(before + width, 1, ring.pixels);
+    }
   }
 
   // An element-wise operator whose input is freed in the same block may overwrite it.
@@ -244,12 +269,12 @@ class SegmentPlacer {
   std::size_t BestEarly() {
     const bool changes = std::any_of(later_.begin(), later_.end(),
                                      [](const Kept& kept) { return !kept.rings.empty(); });
-    if (rings_.empty() || changes) return 0;
+    if (rings_.empty() || growing_.empty() || changes) return 0;
     std::int64_t drivers = 0;
     for (std::size_t l = 0; l < Lanes(); ++l) {
       if (!IsDriver(l)) continue;
       drivers += DriverBytes(l);
-      if (lane(l).image == schedule_.drivers.back()) last_driver_ = l;
+      if (lane(l).image == growing_.back()) last_driver_ = l;
     }
     std::int64_t below = placement_.block_bytes;
     for (const Ring& ring : rings_) below += BytesOf(ring);
@@ -318,7 +343,7 @@ class SegmentPlacer {
   }
 
   void PlaceDrivers() {
-    for (const int image : schedule_.drivers) {
+    for (const int image : growing_) {
       for (std::size_t l = 0; l < Lanes(); ++l) {
         if (lane(l).image != image) continue;
         // They move for rows that begin to be kept.
@@ -414,7 +439,7 @@ class SegmentPlacer {
   // The driver's operator is the only consumer of `image`, and may overwrite it; no other tensor is
   // in between, so the two have the same place.
   bool WritesInPlace(std::size_t l, int image) const {
-    return schedule_.drivers.size() == 1 && schedule_.dying.size() == 1 && lane(l).node >= 0 &&
+    return growing_.size() == 1 && schedule_.dying.size() == 1 && lane(l).node >= 0 &&
            later_[l].rings.empty() && network_.node(lane(l).node).in_place == image &&
            UsesOf(image).size() == 1;
   }
@@ -454,6 +479,7 @@ class SegmentPlacer {
   const BlockSchedule& schedule_;
   bool reversed_;
   Readers reads_;
+  std::vector<int> growing_;           // drivers that are stored as a whole
   std::vector<Kept> kept_;             // of each lane
   std::vector<Kept> later_;            // of those that change when rows begin to be kept
   std::vector<int> alias_;             // the lane whose place it takes; -1: none

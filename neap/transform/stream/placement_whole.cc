@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/transform/stream/placement.h"
 
+#include <algorithm>
+
 namespace neap::stream {
+namespace {
+
+bool IsReadBy(const Node& op, int image) {
+  return std::any_of(op.reads.begin(), op.reads.end(),
+                     [&](const Read& read) { return read.image == image; });
+}
+
+}  // namespace
 
 SegmentPlacement PlaceWhole(const Network& network, int node, plan::StreamInput input) {
   SegmentPlacement placement;
@@ -11,7 +21,7 @@ SegmentPlacement PlaceWhole(const Network& network, int node, plan::StreamInput 
     const Image& in = network.image(op.reads[0].image);
     const bool external = in.is_input && input != plan::StreamInput::kResident;
     const Image& out = network.image(op.outputs[0]);
-    const bool fits = in.last_use == node && !external && op.reads.size() == 1 &&
+    const bool fits = (in.slow || (in.last_use == node && !external)) && op.reads.size() == 1 &&
                       in.type == out.type && in.shape.bytes() == out.shape.bytes();
     if (fits) over = op.reads[0].image;
   }
@@ -25,9 +35,11 @@ SegmentPlacement PlaceWhole(const Network& network, int node, plan::StreamInput 
   std::vector<int> held;
   for (const int image : LiveAt(network, node)) {
     if (network.image(image).is_input && input == plan::StreamInput::kExternal) continue;
+    const bool slow = network.image(image).slow;
+    if (slow && !IsReadBy(op, image)) continue;
     if (image == over) {
       placement.planes.push_back({image, {{0, network.Pixels(image)}}});
-    } else if (network.image(image).last_use == node) {
+    } else if (slow || network.image(image).last_use == node) {
       placement.planes.push_back(plane(image));
     } else {
       held.push_back(image);
@@ -44,6 +56,7 @@ SegmentPlacement PlaceChannels(const Network& network, int node, plan::StreamInp
   const Node& op = network.node(node);
   if (!op.by_channel || op.reads.size() != 1) return placement;
   const Image& in = network.image(op.reads[0].image);
+  if (in.slow || network.image(op.outputs[0]).slow) return placement;
   if (in.last_use != node || (in.is_input && input != plan::StreamInput::kResident))
     return placement;
   const std::int64_t plane_bytes = in.shape.height * in.shape.width * (graph::BitsOf(in.type) / 8);
@@ -55,7 +68,7 @@ SegmentPlacement PlaceChannels(const Network& network, int node, plan::StreamInp
   for (const int image : LiveAt(network, node)) {
     const Image& value = network.image(image);
     const bool external = value.is_input && input == plan::StreamInput::kExternal;
-    if (image == op.reads[0].image || external) continue;
+    if (image == op.reads[0].image || external || value.slow) continue;
     placement.planes.push_back({image, {{placement.bytes, network.Pixels(image)}}});
     placement.bytes += value.shape.bytes();
   }

@@ -255,8 +255,13 @@ plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
     if (read) in += graph::TensorBytes(entry_graph.tensors[tensor]).value_or(0);
   }
   if (candidate.stream.input != plan::StreamInput::kResident) in = 0;
+  if (entry.stream->slow) {
+    plan::SlowMemory& slow = *entry.stream->slow;
+    slow.traffic_lower_bound_bytes =
+        std::min(slow.traffic_lower_bound_bytes, check::CheckedTrafficBound(graph, entry));
+  }
   for (const graph::TensorId tensor : entry_graph.outputs) {
-    if (entry_graph.tensors[tensor].constant) continue;
+    if (entry_graph.tensors[tensor].constant || candidate.stream.slow) continue;
     // An input of the caller's that is an output, too, is never in the arena.
     if (candidate.stream.input == plan::StreamInput::kExternal &&
         std::find(entry_graph.inputs.begin(), entry_graph.inputs.end(), tensor) !=

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/stream/spill.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "neap/transform/stream/assemble.h"
+#include "neap/transform/stream/slow_memory.h"
+#include "neap/transform/stream/spill_ways.h"
+
+namespace neap::stream {
+namespace {
+
+constexpr std::int64_t kInfinite = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::size_t kMaxStates = 4096;  // sets of tensors in fast memory before one node
+constexpr int kMaxAssemblies = 8;
+
+// The best plan up to a node that leaves `fast` in fast memory.
+struct State {
+  std::int64_t traffic = kInfinite;
+  std::int64_t cycles = 0;
+  const std::vector<int>* from = nullptr;  // the key of the state before `way`
+  const Way* way = nullptr;
+};
+using States = std::map<std::vector<int>, State>;
+
+class Spiller {
+ public:
+  Spiller(Network network, const SearchOptions& options, std::int64_t fast_bytes)
+      : network_(std::move(network)), options_(options), fast_bytes_(fast_bytes) {
+    for (Image& image : network_.images) {
+      image.slow = image.is_input || image.is_output || !image.readers.empty();
+    }
+  }
+
+  Candidate Run(const graph::Subgraph& subgraph) {
+    Ways ways(network_, options_, fast_bytes_);
+    ways.Find();
+    cut_short_ = ways.cut_short();
+    ways_ = &ways;
+    std::int64_t most = std::max(fast_bytes_, Floor());
+    const std::int64_t limit = most;
+    std::optional<Candidate> best;
+    // Copies between segments may need more than the segments.
+    for (int tries = 0; tries < kMaxAssemblies; ++tries) {
+      const auto path = Shortest(most, tries + 1 < kMaxAssemblies);
+      if (path.empty()) break;
+      Candidate found = Make(subgraph, path);
+      const std::int64_t over = found.arena_bytes - limit;
+      const auto rank = [&](const Candidate& candidate) {
+        const bool fits = candidate.arena_bytes <= limit;
+        return std::make_tuple(
+            !fits, fits ? candidate.stream.slow->TrafficBytes() : candidate.arena_bytes);
+      };
+      if (!best || rank(found) < rank(*best)) best = std::move(found);
+      if (over <= 0) break;
+      most -= std::max<std::int64_t>(over, limit / 64);
+    }
+    if (!best || best->arena_bytes > limit) best = Make(subgraph, Shortest(limit, false));
+    return *std::move(best);
+  }
+
+  bool cut_short() const { return cut_short_; }
+
+ private:
+  // The least arena of a plan with everything in slow memory.
+  std::int64_t Floor() const {
+    std::vector<std::int64_t> peaks(network_.nodes.size() + 1, kInfinite);
+    peaks[0] = 0;
+    for (std::size_t at = 0; at < network_.nodes.size(); ++at) {
+      for (const Way& way : ways_->by_first()[at]) {
+        if (!way.fast_in.empty() || !way.fast_out.empty()) continue;
+        auto& to = peaks[static_cast<std::size_t>(way.choice.last)];
+        to = std::min(to, std::max(peaks[at], way.bytes));
+      }
+    }
+    return peaks.back();
+  }
+
+  // Whether `way` begins where `fast` are in fast memory, and the state after it.
+  std::optional<std::vector<int>> After(const std::vector<int>& fast, const Way& way,
+                                        std::int64_t most) const {
+    std::vector<int> after;
+    std::size_t read = 0;
+    std::int64_t held = 0;
+    for (const int image : fast) {
+      if (ways_->Reads(image, way.choice.first, way.choice.last)) {
+        if (!std::binary_search(way.fast_in.begin(), way.fast_in.end(), image)) return std::nullopt;
+        ++read;
+      } else {
+        held += network_.image(image).shape.bytes();
+      }
+      if (network_.image(image).last_use >= way.choice.last) after.push_back(image);
+    }
+    if (read != way.fast_in.size() || way.bytes + held > most) return std::nullopt;
+    after.insert(after.end(), way.fast_out.begin(), way.fast_out.end());
+    std::sort(after.begin(), after.end());
+    return after;
+  }
+
+  // The least traffic with at most `most` bytes; empty: there is none. `mixed`: with tensors in
+  // fast memory between segments.
+  std::vector<const Way*> Shortest(std::int64_t most, bool mixed) {
+    std::vector<States> states(network_.nodes.size() + 1);
+    states[0][{}].traffic = 0;
+    for (std::size_t at = 0; at < network_.nodes.size(); ++at) {
+      Shrink(&states[at]);
+      for (const auto& [fast, state] : states[at]) {
+        for (const Way& way : ways_->by_first()[at]) {
+          if (!mixed && !way.fast_out.empty()) continue;
+          const auto after = After(fast, way, most);
+          if (!after) continue;
+          State& to = states[static_cast<std::size_t>(way.choice.last)][*after];
+          const std::int64_t traffic = state.traffic + way.traffic;
+          const std::int64_t cycles = state.cycles + way.cycles;
+          if (std::tie(traffic, cycles) >= std::tie(to.traffic, to.cycles)) continue;
+          to = {traffic, cycles, &fast, &way};
+        }
+      }
+    }
+    std::vector<const Way*> path;
+    if (states.back().empty()) return path;
+    const auto last = states.back().begin();
+    const State* state = &last->second;
+    while (state->way != nullptr) {
+      path.push_back(state->way);
+      state = &states[static_cast<std::size_t>(state->way->choice.first)].at(*state->from);
+    }
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+
+  void Shrink(States* states) {
+    if (states->size() <= kMaxStates) return;
+    cut_short_ = true;
+    std::vector<std::pair<std::int64_t, const std::vector<int>*>> by_traffic;
+    for (const auto& [fast, state] : *states) by_traffic.emplace_back(state.traffic, &fast);
+    std::stable_sort(by_traffic.begin(), by_traffic.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    States kept;
+    for (std::size_t i = 0; i < kMaxStates; ++i) {
+      kept[*by_traffic[i].second] = states->at(*by_traffic[i].second);
+    }
+    *states = std::move(kept);
+  }
+
+  Candidate Make(const graph::Subgraph& subgraph, const std::vector<const Way*>& path) const {
+    Network network = network_;
+    for (std::size_t i = 0; i < network.images.size(); ++i) {
+      Image& image = network.images[i];
+      if (image.is_input || image.is_output) continue;
+      // Those of a single segment have no home.
+      const auto end = std::find_if(path.begin(), path.end(), [&](const Way* way) {
+        return image.producer >= way->choice.first && image.producer < way->choice.last;
+      });
+      image.slow = end != path.end() && image.slow && image.last_use >= (*end)->choice.last &&
+                   !std::binary_search((*end)->fast_out.begin(), (*end)->fast_out.end(),
+                                       static_cast<int>(i));
+    }
+    std::vector<SegmentChoice> segments;
+    segments.reserve(path.size());
+    for (const Way* way : path) segments.push_back(way->choice);
+    Assembled assembled = Assemble(network, segments, plan::StreamInput::kSlow);
+    Candidate candidate{std::move(assembled.stream), assembled.arena_bytes};
+    candidate.stream.slow = SlowMemoryOf(subgraph, network, candidate.stream,
+                                         std::max(fast_bytes_, candidate.arena_bytes));
+    return candidate;
+  }
+
+  Network network_;
+  const SearchOptions& options_;
+  std::int64_t fast_bytes_;
+  const Ways* ways_ = nullptr;
+  bool cut_short_ = false;
+};
+
+}  // namespace
+
+Result<Candidate> PlanSpilled(const graph::Graph& graph, graph::SubgraphId subgraph,
+                              const std::vector<graph::OpId>& order, const SearchOptions& options,
+                              std::int64_t fast_bytes, bool* cut_short) {
+  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order, options.emits));
+  for (const Image& image : network.images) {
+    if (image.producer < 0 && !image.is_input && !image.readers.empty()) {
+      return Fail(BadInput("cannot be planned for two memories: a tensor has no producer"));
+    }
+  }
+  Spiller spiller(std::move(network), options, fast_bytes);
+  Candidate candidate = spiller.Run(graph.subgraphs[subgraph]);
+  *cut_short = spiller.cut_short();
+  return candidate;
+}
+
+}  // namespace neap::stream

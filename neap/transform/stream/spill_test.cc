@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans with two memories of random networks and random limits: the bytes of a run layer by layer,
+// the slow memory's bytes as counted by planner, checker and run, and a checker that refuses what
+// the run finds wrong.
+#include "neap/transform/stream/spill.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neap/check/check.h"
+#include "neap/execute/evaluate.h"
+#include "neap/execute/inputs.h"
+#include "neap/execute/run.h"
+#include "neap/plan/plan_json.h"
+#include "testing/cases.h"
+#include "testing/streams.h"
+
+namespace neap::stream {
+namespace {
+
+using test::FileOrder;
+using test::PlanOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr graph::SubgraphId kSpilled(0);
+constexpr std::int64_t kInputMemory = 1 << 24;
+
+graph::Graph NetworkOf(Random* random, int kind) {
+  const int operators = static_cast<int>(random->Between(1, 12));
+  switch (kind) {
+    case 0:
+      return test::RandomNetworkOfMoves(random, operators);
+    case 1:
+      return test::RandomOnnxNetwork(random, operators);
+    case 2:
+      return test::RandomSignals(random, operators, random->Below(2) == 0);
+    default:
+      return test::RandomNetwork(random, operators);
+  }
+}
+
+// From too little for any plan to enough for all tensors.
+std::int64_t RandomLimit(Random* random, const graph::Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const graph::Tensor& tensor : graph.subgraphs[kSpilled].tensors) {
+    if (!tensor.constant) bytes += graph::TensorBytes(tensor).value_or(0);
+  }
+  const std::int64_t part = random->Between(1, 6);
+  return random->Between(1, std::max<std::int64_t>(bytes >> (part - 1), 2));
+}
+
+plan::EntryPlan Planned(const graph::Graph& graph, std::int64_t fast_bytes) {
+  SearchOptions options;
+  options.input = plan::StreamInput::kSlow;
+  bool cut_short = false;
+  const auto candidate =
+      PlanSpilled(graph, kSpilled, FileOrder(graph), options, fast_bytes, &cut_short);
+  EXPECT_TRUE(candidate) << candidate.error().ToString();
+  if (!candidate) return {};
+  EXPECT_FALSE(cut_short);
+  return EntryOf(graph, kSpilled, *candidate);
+}
+
+bool HasReloads(const graph::Graph& graph, const plan::Stream& stream) {
+  std::int64_t bytes = 0;
+  for (const plan::SlowPlace& place : stream.slow->tensors) {
+    bytes += *graph::TensorBytes(graph.subgraphs[kSpilled].tensors[place.tensor]);
+  }
+  return stream.slow->read_bytes > bytes;
+}
+
+TEST(Spill, RandomNetworksAreExact) {
+  Random random(31);
+  const int rounds = Cases(400);
+  int fit = 0;
+  int at_bound = 0;
+  int spilled = 0;   // tensors beside inputs and outputs are in slow memory
+  int reloaded = 0;  // pixels are read more than once
+  int kept = 0;      // tensors are in fast memory between segments
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const graph::Graph graph = NetworkOf(&random, n % 6);
+    const std::int64_t limit = RandomLimit(&random, graph);
+    const plan::EntryPlan entry = Planned(graph, limit);
+    if (!entry.stream) continue;
+    const plan::SlowMemory& slow = *entry.stream->slow;
+    ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
+    EXPECT_EQ(slow.fast_bytes, std::max(limit, entry.arena_bytes));
+    EXPECT_GE(slow.TrafficBytes(), slow.traffic_lower_bound_bytes);
+    EXPECT_EQ(entry.stream->macs, entry.stream->layerwise_macs);
+    const auto inputs = *execute::RandomInputs(graph.subgraphs[kSpilled],
+                                               static_cast<std::uint64_t>(n), kInputMemory);
+    const auto run = execute::Run(graph, entry, inputs, {});
+    ASSERT_TRUE(run) << run.error().ToString();
+    EXPECT_THAT(run->violations, IsEmpty());
+    EXPECT_EQ(run->high_water_bytes, entry.arena_bytes);
+    EXPECT_EQ(run->slow_read_bytes, slow.read_bytes);
+    EXPECT_EQ(run->slow_written_bytes, slow.written_bytes);
+    const auto apart = execute::Evaluate(graph, kSpilled, inputs, {});
+    ASSERT_TRUE(apart) << apart.error().ToString();
+    ASSERT_EQ(run->outputs.size(), apart->size());
+    for (std::size_t i = 0; i < apart->size(); ++i) {
+      EXPECT_EQ(run->outputs[i].bytes, (*apart)[i].bytes) << "output " << i;
+    }
+    if (HasFailure()) return;
+    const graph::Subgraph& main = graph.subgraphs[kSpilled];
+    fit += entry.arena_bytes <= limit ? 1 : 0;
+    at_bound += slow.TrafficBytes() == slow.traffic_lower_bound_bytes ? 1 : 0;
+    spilled += slow.tensors.size() > main.inputs.size() + main.outputs.size() ? 1 : 0;
+    reloaded += HasReloads(graph, *entry.stream) ? 1 : 0;
+    for (std::size_t s = 1; s < entry.stream->segments.size(); ++s) {
+      kept += entry.stream->segments[s].moves.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(fit, rounds / 3);  // many limits are below every plan
+  EXPECT_LT(fit, rounds);
+  EXPECT_GT(at_bound, rounds / 10);
+  EXPECT_GT(spilled, rounds / 10);
+  EXPECT_GT(reloaded, rounds / 20);
+  EXPECT_GT(kept, 0);
+}
+
+TEST(Spill, SurvivesItsFile) {
+  Random random(32);
+  for (int n = 0; n < 20; ++n) {
+    const graph::Graph graph = NetworkOf(&random, 3);
+    const plan::Plan plan = PlanOf(Planned(graph, RandomLimit(&random, graph)));
+    const std::string text = plan::ToJson(plan);
+    const auto again = plan::FromJson(text);
+    ASSERT_TRUE(again) << again.error().ToString();
+    EXPECT_EQ(plan::ToJson(*again), text);
+    EXPECT_THAT(check::CheckPlan(graph, *again), IsEmpty());
+  }
+}
+
+// One number of a plan, changed.
+bool Change(Random* random, plan::EntryPlan* entry) {
+  plan::Stream& stream = *entry->stream;
+  plan::SlowMemory& slow = *stream.slow;
+  plan::StreamSegment& segment = stream.segments[random->Below(stream.segments.size())];
+  plan::StreamOp& op = segment.ops[random->Below(segment.ops.size())];
+  const std::int64_t change = random->Below(2) == 0 ? 1 : -1;
+  switch (random->Below(9)) {
+    case 0:
+      slow.read_bytes += change;
+      return true;
+    case 1:
+      slow.written_bytes += change;
+      return true;
+    case 2:
+      slow.tensors[random->Below(slow.tensors.size())].offset += change * random->Between(1, 64);
+      return true;
+    case 3:
+      slow.bytes += change;
+      return true;
+    case 4:
+      slow.tensors.erase(slow.tensors.begin() +
+                         static_cast<std::ptrdiff_t>(random->Below(slow.tensors.size())));
+      return true;
+    case 5: {
+      auto& ranges = random->Below(2) == 0 ? op.rows : op.columns;
+      if (ranges.empty()) return false;
+      auto& range = ranges[random->Below(ranges.size())];
+      (random->Below(2) == 0 ? range.first : range.last) += change;
+      return true;
+    }
+    case 6: {
+      auto& rings = segment.areas[random->Below(segment.areas.size())].rings;
+      rings[random->Below(rings.size())].offset += change * random->Between(1, 9);
+      return true;
+    }
+    case 7: {
+      auto& rings = segment.areas[random->Below(segment.areas.size())].rings;
+      rings[random->Below(rings.size())].pixels -= 1;
+      return true;
+    }
+    default:
+      segment.ops.erase(segment.ops.begin() +
+                        static_cast<std::ptrdiff_t>(random->Below(segment.ops.size())));
+      return true;
+  }
+}
+
+// Changed plans that go wrong are refused.
+TEST(Spill, ChangedPlansThatGoWrongAreRefused) {
+  Random random(33);
+  const int rounds = Cases(1500);
+  int refused = 0;
+  int wrong = 0;
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("change " + std::to_string(n));
+    const graph::Graph graph = NetworkOf(&random, 3);
+    plan::EntryPlan entry = Planned(graph, RandomLimit(&random, graph));
+    if (!Change(&random, &entry)) continue;
+    const auto findings = check::CheckPlan(graph, PlanOf(entry));
+    refused += findings.empty() ? 0 : 1;
+    const auto inputs = *execute::RandomInputs(graph.subgraphs[kSpilled], 5, kInputMemory);
+    const auto run = execute::Run(graph, entry, inputs, {});
+    const auto apart = execute::Evaluate(graph, kSpilled, inputs, {});
+    bool goes_wrong = !run || !run->violations.empty();
+    for (std::size_t i = 0; !goes_wrong && i < apart->size(); ++i) {
+      goes_wrong = run->outputs[i].bytes != (*apart)[i].bytes;
+    }
+    wrong += goes_wrong ? 1 : 0;
+    EXPECT_FALSE(goes_wrong && findings.empty())
+        << (run ? run->violations.empty() ? "outputs differ" : run->violations[0]
+                : run.error().ToString());
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(refused, rounds / 2);
+  EXPECT_GT(wrong, rounds / 2);
+}
+
+// Rules that a run does not prove wrong.
+TEST(Spill, RefusesUntrueNumbers) {
+  Random random(34);
+  const graph::Graph graph = test::Squeeze(&random, 16, 16, 8);
+  const plan::EntryPlan entry = Planned(graph, 700);
+  const auto finding = [&](const auto& change) {
+    plan::EntryPlan changed = entry;
+    change(&*changed.stream->slow);
+    const auto findings = check::CheckPlan(graph, PlanOf(changed));
+    return findings.empty() ? std::string() : findings[0];
+  };
+  EXPECT_EQ(finding([](auto*) {}), "");
+  EXPECT_THAT(finding([](auto* slow) { slow->traffic_lower_bound_bytes += 1; }),
+              HasSubstr("traffic_lower_bound_bytes is"));
+  EXPECT_THAT(finding([](auto* slow) { slow->fast_bytes = 8; }),
+              HasSubstr("the arena exceeds its limit of 8"));
+  EXPECT_THAT(finding([](auto* slow) { slow->bytes += 1; }), HasSubstr("slow memory has"));
+  plan::EntryPlan one = entry;
+  one.stream->slow.reset();
+  EXPECT_THAT(check::CheckPlan(graph, PlanOf(one)), testing::Not(IsEmpty()));
+}
+
+// With enough memory every byte moves once; with little, pixels are read again.
+TEST(Spill, MovesMoreBytesInLessMemory) {
+  Random random(35);
+  const graph::Graph graph = test::Depthwise(&random, 32, 32, 16);
+  const plan::EntryPlan large = Planned(graph, 1 << 20);
+  EXPECT_EQ(large.stream->slow->TrafficBytes(), 2 * 32 * 32 * 16);
+  EXPECT_EQ(large.stream->slow->traffic_lower_bound_bytes, 2 * 32 * 32 * 16);
+  const plan::EntryPlan small = Planned(graph, 300);
+  EXPECT_LE(small.arena_bytes, 300);
+  EXPECT_GT(small.stream->slow->TrafficBytes(), 2 * 32 * 32 * 16);
+  EXPECT_LE(small.stream->slow->read_bytes, 3 * 32 * 32 * 16);
+}
+
+}  // namespace
+}  // namespace neap::stream
