@@ -226,7 +226,7 @@ class Emitter {
       if (streamed && entry_.stream->input == plan::StreamInput::kExternal) {
         port.memory = kExternal + static_cast<std::int32_t>(i);
       } else if (streamed && entry_.stream->input == plan::StreamInput::kRows) {
-        port.rows = true;
+        port.rows = plan::ImageOf(subgraph_.tensors[tensor]).height;
         if (subgraph_.inputs.size() > 1)
           Refuse(tensor, "is one of several inputs that are fed by rows");
       } else {

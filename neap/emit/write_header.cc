@@ -33,7 +33,7 @@ bool IsExternal(const Port& port) { return port.memory >= kExternal; }
 
 bool IsFed(const Program& program) {
   return std::any_of(program.inputs.begin(), program.inputs.end(),
-                     [](const Port& port) { return port.rows; });
+                     [](const Port& port) { return port.rows > 0; });
 }
 
 std::string PortName(const std::string& what, const std::vector<Port>& ports, std::size_t index) {
@@ -135,7 +135,7 @@ std::string Functions(const Program& program, const Origin& origin, const Option
       "#define " + upper + "_NOT_BEGUN (-3) /* a step without a begin, or after the last */\n\n";
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const Port& port = program.inputs[i];
-    if (IsExternal(port) || port.rows) continue;
+    if (IsExternal(port) || port.rows > 0) continue;
     text += "/* The input is written here; running may overwrite it. */\n" + port.type + " *" + p +
             "_" + PortName("input", program.inputs, i) + "(void *" +
             MemoryName(origin, static_cast<std::size_t>(port.memory)) + ");\n";
@@ -150,8 +150,10 @@ std::string Functions(const Program& program, const Origin& origin, const Option
   const std::string begin = ArgumentsOf(program, origin, false);
   if (IsFed(program)) {
     text +=
-        "\n/* Writes row `row` of the input to `dst`; rows are requested once each, in order.\n"
-        " * 0: done; anything else ends the run and is its result. */\n"
+        "\n/* Writes row `row` of the input to `dst`: " + std::to_string(program.inputs[0].rows) +
+        " rows of " + std::to_string(program.inputs[0].bytes / program.inputs[0].rows) +
+        " bytes, each requested\n"
+        " * once, in order. 0: done; anything else ends the run and is its result. */\n"
         "typedef int (*" +
         p + "_row_fn)(void *user, int row, " + program.inputs[0].type + " *dst);\nint " + p +
         "_run_rows(" + all + ", " + p + "_row_fn rows, void *user);\n";

@@ -121,9 +121,10 @@ class CheckWriter {
       if (input_ == plan::StreamInput::kExternal) {
         arguments += ", (const void *)" + in;
       } else if (input_ == plan::StreamInput::kRows) {
-        const graph::Shape& shape = *main_.tensors[main_.inputs[0]].shape;
+        const graph::Tensor& tensor = main_.tensors[main_.inputs[0]];
+        const plan::StreamImage image = plan::ImageOf(tensor, *graph::TensorBytes(tensor), false);
         body_ += "  feed.at = " + in + "; feed.bytes = sizeof(" + in + ") / " +
-                 std::to_string(shape.size() == 4 ? shape[1] : 1) + ";\n";
+                 std::to_string(image.height) + ";\n";
         arguments += ", (" + name_ + "_row_fn)feed_row, &feed";
       } else {
         body_ += "  memcpy(" + name_ + "_" + Port("input", inputs, i) + "(arena), " + in +
