@@ -39,7 +39,8 @@ python3 lab/tables/two_memories_table.py --neap build/release/tools/neap > docs/
 - *fast*: bytes of the arena. Above the limit, it is the smallest arena that the search knows; no such plan is accepted.
 - *slow traffic*: bytes read from and written to slow memory, without weights.
 - *bound*: every plan reads each input and writes each output. *gap*: how much of the traffic the bound leaves open.
-- *TiGrIS*: traffic that TiGrIS 0.12.1 reports for the same file and limit, where it is known.
+- *TiGrIS*: traffic that TiGrIS 0.12.1 reports for the same file and limit, where it is known. It was not checked
+  whether it counts the same bytes.
 - *s*: processor seconds of `neap plan`.
 
 | network | limit | fast | slow traffic | bound | gap | TiGrIS | equal | s |

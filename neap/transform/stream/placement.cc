@@ -59,22 +59,37 @@ class SegmentPlacer {
     return std::find(growing_.begin(), growing_.end(), lane(l).image) != growing_.end();
   }
 
-  // The last pixels of an image in slow memory may have no reader; a ring ends before them.
+  // The last rows and columns of an image in slow memory may have no reader: a ring ends before
+  // them, and its last pixel is used.
   void LeaveOutUnread(std::size_t l) {
-    StreamRange read;
-    for (const StreamRange& rows : lane(l).rows) {
-      if (!rows.empty()) read.last = std::max(read.last, rows.last);
-    }
-    std::int64_t width = 0;
-    for (const StreamRange& columns : lane(l).columns) {
-      if (!columns.empty()) width = std::max(width, columns.last);
-    }
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    for (const StreamRange& range : lane(l).rows) rows = std::max(rows, range.last);
+    for (const StreamRange& range : lane(l).columns) columns = std::max(columns, range.last);
     const auto count = static_cast<std::int64_t>(kept_[l].rings.size());
-    for (std::int64_t r = 0; r < count && r < read.last; ++r) {
+    for (std::int64_t r = 0; r < count && r < rows; ++r) {
       StreamRing& ring = kept_[l].rings[static_cast<std::size_t>(r)];
-      const std::int64_t before = (read.last - 1 - r) / count * ImageOf(l).shape.width;
-      ring.pixels = std::clamp<std::int64_t>(before + width, 1, ring.pixels);
+      const std::int64_t all = (rows - 1 - r) / count * ImageOf(l).shape.width + columns;
+      ring.pixels = std::clamp<std::int64_t>(ring.pixels, 1, all);
+      while (ring.pixels < all && !IsLastPixelUsed(l, r, ring.pixels)) ++ring.pixels;
     }
+  }
+
+  bool IsLastPixelUsed(std::size_t l, std::int64_t r, std::int64_t pixels) const {
+    const auto count = static_cast<std::int64_t>(kept_[l].rings.size());
+    const std::int64_t width = ImageOf(l).shape.width;
+    for (const StreamRange& rows : lane(l).rows) {
+      for (std::int64_t y = rows.first; y < rows.last; ++y) {
+        if (y % count != r) continue;
+        for (const StreamRange& columns : lane(l).columns) {
+          if (columns.empty()) continue;
+          // From the first of these columns on, the distance to the last pixel.
+          const std::int64_t at = (y / count * width + columns.first) % pixels;
+          if (pixels - 1 - at < columns.size()) return true;
+        }
+      }
+    }
+    return false;
   }
 
   // An element-wise operator whose input is freed in the same block may overwrite it.

@@ -57,6 +57,9 @@ Kept Readers::Measure(std::size_t l, std::size_t first, std::size_t last) const 
   for (std::size_t i = first; i < last; ++i) count = std::max(count, from.rows[i].size());
   const auto rings = static_cast<std::size_t>(count);
   const ColumnUse columns = ColumnUseOf(l);
+  // The end of a computed row; the last columns of one in slow memory may not be read.
+  std::int64_t width = 0;
+  for (const StreamRange& range : from.columns) width = std::max(width, range.last);
   std::vector<std::int64_t> pixels(rings, columns.max_pixels);
   kept.in_block.assign(rings, columns.in_block);
   std::vector<std::int64_t> latest(rings, -1);  // row that the ring has computed last
@@ -75,9 +78,8 @@ Kept Readers::Measure(std::size_t l, std::size_t first, std::size_t last) const 
       if (latest[r] < 0) continue;
       const std::int64_t rows_between = (latest[r] / count - y / count) * shape.width;
       const bool partial = latest_step[r] == i;
-      const std::int64_t behind = partial
-                                      ? columns.max_pixels
-                                      : shape.width - std::min(columns.first_read, shape.width - 1);
+      const std::int64_t behind =
+          partial ? columns.max_pixels : width - std::min(columns.first_read, width - 1);
       pixels[r] = std::max(pixels[r], rows_between + behind);
       if (computed[static_cast<std::size_t>(y)] != i) kept.in_block[r] = false;
     }

@@ -78,7 +78,7 @@ bool HasReloads(const graph::Graph& graph, const plan::Stream& stream) {
 
 TEST(Spill, RandomNetworksAreExact) {
   Random random(31);
-  const int rounds = Cases(400);
+  const int rounds = Cases(700);  // with 601, whose input has a column without a reader
   int fit = 0;
   int at_bound = 0;
   int spilled = 0;   // tensors beside inputs and outputs are in slow memory
@@ -191,7 +191,7 @@ bool Change(Random* random, plan::EntryPlan* entry) {
 // Changed plans that go wrong are refused.
 TEST(Spill, ChangedPlansThatGoWrongAreRefused) {
   Random random(33);
-  const int rounds = Cases(1500);
+  const int rounds = Cases(500);
   int refused = 0;
   int wrong = 0;
   for (int n = 0; n < rounds; ++n) {
