@@ -106,7 +106,7 @@ struct Port {
   std::int64_t bytes = 0;
   std::int64_t offset = 0;
   std::int32_t memory = 0;  // kExternal + i: an argument
-  std::int64_t rows = 0;    // it comes in so many rows; 0: it is somewhere as a whole
+  std::int64_t rows = 0;    // number of rows in which it comes; 0: it is in memory as a whole
   float scale = 0;
   std::int64_t zero_point = 0;
 };
