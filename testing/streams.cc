@@ -510,8 +510,8 @@ plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSeg
   plan::Stream& stream = entry.stream.emplace();
   stream.segments = std::move(segments);
   for (const graph::Op& op : subgraph.ops) {
-    const graph::Shape& out = *subgraph.tensors[op.outputs[0]].shape;
-    stream.layerwise_macs += out[1] * out[2] * plan::MacsOfPixel(subgraph, op);
+    const plan::StreamImage out = plan::ImageOf(subgraph.tensors[op.outputs[0]]);
+    stream.layerwise_macs += out.height * out.width * plan::MacsOfPixel(subgraph, op);
   }
   stream.macs = stream.layerwise_macs;
   return entry;

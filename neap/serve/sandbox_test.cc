@@ -138,7 +138,7 @@ TEST_F(Sandbox, CannotRaiseItsLimits) {
   // Limits at an address whose lower half is zero, which looks like no limits to a filter of 32
   // bits.
   EXPECT_FALSE(Succeeds([] {
-    constexpr std::uintptr_t kAddress = std::uintptr_t{0x5a} << 32U;
+    constexpr std::uintptr_t kAddress = std::uintptr_t{0x2000} << 32U;
     void* const page = ::mmap(reinterpret_cast<void*>(kAddress), 4096, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (page == MAP_FAILED) return true;  // the attempt has to be made
