@@ -24,7 +24,7 @@ struct Life {
 class Counter {
  public:
   Counter(const graph::Subgraph& subgraph, const Network& network, const plan::Stream& stream)
-      : subgraph_(subgraph), network_(network), stream_(stream) {
+      : subgraph_(subgraph), stream_(stream) {
     const auto after = static_cast<std::int64_t>(stream.segments.size());
     for (const Image& image : network.images) {
       if (!image.slow) continue;
@@ -101,7 +101,6 @@ class Counter {
   }
 
   const graph::Subgraph& subgraph_;
-  const Network& network_;
   const plan::Stream& stream_;
   std::map<TensorId, Life> lives_;
   plan::SlowMemory slow_;
