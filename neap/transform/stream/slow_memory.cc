@@ -81,6 +81,7 @@ class Counter {
   // First fit, the largest first.
   void Place() {
     std::vector<Life*> order;
+    order.reserve(lives_.size());
     for (auto& [tensor, life] : lives_) order.push_back(&life);
     std::stable_sort(order.begin(), order.end(),
                      [](const Life* a, const Life* b) { return a->bytes > b->bytes; });
