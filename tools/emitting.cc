@@ -36,7 +36,8 @@ void SetEmitDefaults(deliver::Words* words) {
                        words->cascade != "auto" && !words->keep_inputs && words->memories.empty() &&
                        words->moves == "none" && !words->Has("order-only");
   if (streams) words->stream = "auto";
-  if (words->max_macs_permille == 0 && words->stream == "auto" && !words->Has("max-macs")) {
+  if (words->max_macs_permille == 0 && words->stream == "auto" && !words->Has("max-macs") &&
+      !words->Has("fast")) {
     words->max_macs_permille = 1000;
   }
 }

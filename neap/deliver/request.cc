@@ -120,6 +120,8 @@ constexpr Conflict kConflicts[] = {
               (w.input != "resident" || w.max_macs_permille != 0 || w.block_columns != 0);
      },
      "{input}, {max-macs} and {block-columns} require {stream} auto", ""},
+    {[](const Words& w) { return w.Has("fast") && w.fast_bytes == 0; },
+     "{fast} is 0, expected the size of a fast memory", ""},
     {[](const Words& w) { return w.Has("fast") && w.stream != "auto"; },
      "{fast} requires {stream} auto", ""},
     {[](const Words& w) {

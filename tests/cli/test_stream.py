@@ -27,7 +27,7 @@ class StreamTest(CliTest):
         return report
 
     def test_the_report_names_the_fullest_segment_and_its_terms_add_up(self):
-        for words in ((), ("--input", "rows"), ("--input", "external")):
+        for words in ((), ("--input", "rows"), ("--input", "external"), ("--fast", "8KiB")):
             text = self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", *words).stdout
             text = " ".join(text.decode().split()).replace(",", "")  # one line, no separators
             arena = int(re.match(r"Arena (\d+) B", text)[1])
@@ -109,6 +109,36 @@ class StreamTest(CliTest):
         self.expect(OVER_BUDGET, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto",
                     "--budget", "9KiB")
 
+    def test_two_memories(self):
+        traffic = []
+        for limit in (4096, 8192, 16384):
+            report = self.plan("--fast", str(limit))
+            slow = report["stream"]["slow"]
+            self.assertEqual((report["stream"]["input"], slow["fast_bytes"], report["fits"]), ("slow", limit, True))
+            self.assertLessEqual(report["plan"]["arena_bytes"], limit)
+            self.assertLessEqual(slow["traffic_lower_bound_bytes"], slow["traffic_bytes"])
+            ran = self.run_plan()
+            self.assertEqual(ran["slow"], {name: slow[name] for name in ("bytes", "read_bytes", "written_bytes")})
+            traffic.append(slow["traffic_bytes"])
+        self.assertEqual(traffic, sorted(traffic, reverse=True))
+        self.assertEqual(traffic[-1], slow["traffic_lower_bound_bytes"])  # input and output alone
+
+    def test_a_fast_memory_that_is_too_small(self):
+        run = self.expect(OVER_BUDGET, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", "--fast", "1000",
+                          "--plan", "plan.json")
+        self.assertRegex(run.stderr.decode(), r"over budget: required [\d,]+ B .*available 1,000 B")
+        ran = self.run_plan()
+        self.assertGreater(ran["arena_bytes"], 1000)
+
+    def test_a_wrong_count_of_slow_bytes_is_found(self):
+        self.plan("--fast", "8KiB")
+        plan = json.loads((self.folder / "plan.json").read_text())
+        plan["entries"][0]["stream"]["slow"]["written_bytes"] -= 1
+        self.write_json("bad.json", plan)
+        self.assertIn(b"written_bytes", self.run_neap("check", "net.tflite", "bad.json").stderr)
+        self.expect(FAILED, "check", "net.tflite", "bad.json")
+        self.assertIn(b"slow memory", self.run_neap("run", "net.tflite", "--plan", "bad.json").stderr)
+
     def test_damaged_plans_are_found(self):
         self.plan()
         plan = json.loads((self.folder / "plan.json").read_text())
@@ -147,8 +177,14 @@ class StreamTest(CliTest):
                       ("--runtime", "neap", "--stream", "auto", "-o", "out.tflite"),
                       ("--runtime", "neap", "--stream", "auto", "--max-macs", "0.5"),
                       ("--runtime", "neap", "--stream", "auto", "--block-columns", "0"),
-                      ("--runtime", "neap", "--stream", "sometimes")):
+                      ("--runtime", "neap", "--stream", "sometimes"),
+                      ("--runtime", "neap", "--fast", "8KiB"),
+                      ("--runtime", "neap", "--stream", "auto", "--fast", "0"),
+                      ("--runtime", "neap", "--stream", "auto", "--fast", "8KiB", "--budget", "8KiB"),
+                      ("--runtime", "neap", "--stream", "auto", "--fast", "8KiB", "--input", "rows")):
             self.expect(USAGE, "plan", "net.tflite", *words)
+        refused = self.expect(FAILED, "emit", "net.tflite", "--fast", "8KiB", "-o", "code")
+        self.assertIn("two memories", refused.stderr.decode())
 
 
 if __name__ == "__main__":
