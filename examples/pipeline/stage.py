@@ -136,4 +136,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:  # of the server, of another device, of a file
+        sys.exit(f"stage.py: {error}")
+    except subprocess.SubprocessError as error:
+        sys.exit(f"stage.py: the stage was not executed: {error}")
