@@ -29,7 +29,8 @@ HEAD = """# Who is helped
 
 Which share of real networks each feature of Neap helps: those whose arena of activations is at least 1 % below that of
 the file order, under TensorFlow Lite Micro for .tflite, under an ideal runtime for .onnx, and under Neap's executor for
-features that require it. Figures are those of `neap explain` with its default limits.
+features that require it. Figures are those of `neap explain` with its default limits. Rows are kept in the file of
+`--rows`; a row that a change of Neap cannot affect is not made again.
 
 ```
 lab/tables/helped_table.py build/release/tools/neap --rows build/helped.jsonl > docs/results/who-is-helped.md
