@@ -6,7 +6,8 @@
 # nothing that plans. lab/ is for studies: no other folder includes it but tools/, and it is not installed.
 set(NEAP_MODULES
   neap/base neap/io neap/target neap/graph
-  neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition neap/learn
+  neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition
+  neap/solve/rematerialise neap/learn
   neap/ops neap/formats neap/plan neap/check
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
   neap/execute neap/emit neap/deliver neap/stages neap/database neap/batch neap/serve
@@ -25,6 +26,7 @@ set(NEAP_MAY_USE_schedule  base)
 set(NEAP_MAY_USE_arena     base)
 set(NEAP_MAY_USE_traffic   base)
 set(NEAP_MAY_USE_partition base)
+set(NEAP_MAY_USE_rematerialise base)
 set(NEAP_MAY_USE_learn     base schedule partition)
 set(NEAP_MAY_USE_ops       base target graph)
 set(NEAP_MAY_USE_formats   base io graph ops)
@@ -63,6 +65,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/solve/schedule/schedule.h
   neap/solve/arena/arena.h neap/solve/arena/check.h neap/solve/arena/csv.h neap/solve/arena/memories.h
   neap/solve/arena/problem.h
+  neap/solve/rematerialise/check.h neap/solve/rematerialise/problem.h neap/solve/rematerialise/rematerialise.h
   neap/solve/traffic/blocks.h neap/solve/traffic/check.h neap/solve/traffic/optimum.h
   neap/solve/traffic/policy.h neap/solve/traffic/problem.h neap/solve/traffic/traffic.h
   neap/solve/partition/baselines.h neap/solve/partition/certificate.h neap/solve/partition/check.h
