@@ -10,6 +10,7 @@ set(NEAP_MODULES
   neap/solve/rematerialise neap/learn
   neap/ops neap/formats neap/plan neap/check
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
+  neap/transform/duplicate
   neap/execute neap/emit neap/deliver neap/stages neap/database neap/batch neap/serve
   neap/show/report neap/show/picture
   neap/session neap/api
@@ -32,13 +33,14 @@ set(NEAP_MAY_USE_ops       base target graph)
 set(NEAP_MAY_USE_formats   base io graph ops)
 set(NEAP_MAY_USE_plan      base target graph ops)
 set(NEAP_MAY_USE_check     base graph ops plan)
-set(NEAP_MAY_USE_compile   base target graph ops schedule learn arena traffic plan check)
+set(NEAP_MAY_USE_compile   base target graph ops schedule rematerialise learn arena traffic plan check)
 set(NEAP_MAY_USE_stream    base graph ops plan check compile)
 set(NEAP_MAY_USE_rewrite   base graph ops plan check compile)
 set(NEAP_MAY_USE_cascade   base graph ops plan check compile)
+set(NEAP_MAY_USE_duplicate base graph ops)
 set(NEAP_MAY_USE_execute   base graph ops plan)
 set(NEAP_MAY_USE_emit    base io graph ops plan execute)
-set(NEAP_MAY_USE_deliver   base io target graph ops formats plan check stream compile rewrite cascade)
+set(NEAP_MAY_USE_deliver   base io target graph ops formats plan check stream compile rewrite cascade duplicate)
 set(NEAP_MAY_USE_stages    base graph ops compile partition learn)
 set(NEAP_MAY_USE_database  base)
 set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver database)
@@ -79,12 +81,14 @@ set(NEAP_PUBLIC_HEADERS
   neap/ops/window.h
   neap/formats/formats.h
   neap/plan/plan.h neap/plan/plan_json.h neap/plan/profile.h neap/plan/stream.h
-  neap/check/channel_check.h neap/check/check.h neap/check/offsets_check.h neap/check/runtime_check.h
+  neap/check/channel_check.h neap/check/check.h neap/check/repetition_check.h neap/check/offsets_check.h neap/check/runtime_check.h
   neap/compile/compile.h neap/compile/entry_memory.h neap/compile/headline.h neap/compile/peak_question.h
+  neap/compile/repetition.h
   neap/transform/stream/entries.h neap/transform/stream/options.h neap/transform/stream/stream.h
   neap/transform/rewrite/channels/dead.h neap/transform/rewrite/interface.h neap/transform/rewrite/rewrite.h
   neap/transform/cascade/copies.h neap/transform/cascade/device.h neap/transform/cascade/plan.h
   neap/transform/cascade/region.h neap/transform/cascade/tiles_check.h
+  neap/transform/duplicate/duplicate.h
   neap/emit/emit.h
   neap/execute/compare.h neap/execute/evaluate.h neap/execute/fixed_functions.h neap/execute/fixed_point.h
   neap/execute/inline_calls.h neap/execute/inputs.h

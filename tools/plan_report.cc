@@ -14,6 +14,8 @@
 #include "neap/check/offsets_check.h"
 #include "neap/check/runtime_check.h"
 #include "neap/compile/compile.h"
+#include "neap/deliver/price.h"
+#include "neap/ops/macs.h"
 #include "tools/cascading.h"
 #include "tools/interface.h"
 
@@ -68,7 +70,8 @@ void DescribeKinds(const MadePlan& made, report::PlanReport* report) {
     one.fits = tried.measure.fits;
     one.taken = tried.kind == made.delivery.kind && tried.extras == made.delivery.extras;
     one.known = tried.measure.known;
-    if (deliver::HasTiles(tried.kind) || deliver::IsStreamed(tried.kind)) {
+    if (deliver::HasTiles(tried.kind) || deliver::IsStreamed(tried.kind) ||
+        deliver::HasRepetitions(tried.kind)) {
       one.macs = tried.price.macs;
       one.whole_macs = tried.price.model_macs;
     }
@@ -133,6 +136,35 @@ void DescribeRewriting(const MadePlan& made, report::PlanReport* report) {
     if (step.name == "rewrite") rewriting.seconds = step.seconds;
   }
   report->rewriting = rewriting;
+}
+
+void DescribeRepetitions(const MadePlan& made, report::PlanReport* report) {
+  if (!made.delivery.repetitions) return;
+  const compile::Repetitions& found = *made.delivery.repetitions;
+  report::RepetitionReport repetition;
+  repetition.max_cost_permille = made.request.max_cost_permille;
+  repetition.base_cost = found.base_cost;
+  repetition.peak_lower_bound_bytes = found.lower_bound_bytes;
+  const graph::Graph& planned = made.delivery.Planned(made.source).graph;
+  const graph::Subgraph& main = planned.subgraphs[graph::SubgraphId(0)];
+  repetition.cost = found.base_cost;
+  repetition.base_macs = deliver::MacsOf(Interfaced(made).graph);
+  repetition.macs = deliver::MacsOf(planned);
+  if (deliver::HasRepetitions(made.delivery.kind)) {
+    repetition.cost = 0;
+    for (const graph::Op& op : main.ops) {
+      if (!op.folded) repetition.cost += ops::CostOf(main, op);
+    }
+    std::vector<graph::OpId> once = made.delivery.compiled.plan.repeated_order;
+    const auto runs = static_cast<std::int64_t>(once.size());
+    std::sort(once.begin(), once.end());
+    once.erase(std::unique(once.begin(), once.end()), once.end());
+    repetition.repetitions = runs - static_cast<std::int64_t>(once.size());
+  }
+  for (const compile::Repetition& point : found.points) {
+    if (point.cost == repetition.cost) repetition.least_cost = point.least_cost;
+  }
+  report->repetition = repetition;
 }
 
 // Moves in the written model.
@@ -245,6 +277,7 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   report.advice = made.advice;
   DescribeRewriting(made, &report);
   DescribeTiles(made, &report);
+  DescribeRepetitions(made, &report);
   NoteAddedTypes(made, &report);
   NoteRuntime(made, &report);
   if (compiled.kept_file_order) {

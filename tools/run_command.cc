@@ -160,7 +160,7 @@ Status WriteOutCalls(const RunOptions& options, Job* job) {
 // Applies the plan's edits to the loaded model.
 Status ApplyPlan(const formats::LoadOptions& load_options, Job* job) {
   const plan::Plan& plan = *job->plan;
-  if (plan.caller_ops.empty() && plan.tiled_regions.empty() && plan.rewrites.empty()) return {};
+  if (!plan::HasEdits(plan)) return {};
   job->given = job->source.graph;
   if (!plan.caller_ops.empty()) {
     NEAP_TRY(job->caller, rewrite::GraphsOfCaller(*job->given, plan.caller_ops));

@@ -28,6 +28,10 @@ bool HasOneMemory(const Job& job, const Found& /*found*/) {
   return job.request.streaming.fast_bytes == 0;
 }
 
+bool RepetitionsAreRequested(const Job& job, const Found& /*found*/) {
+  return job.request.max_cost_permille > 0;
+}
+
 bool TilesComeLast(const Job& job, const Found& found) {
   return job.tiles != Use::kNever && !TilesComeFirst(job, found);
 }
@@ -78,10 +82,11 @@ struct Step {
 
 // In the order in which they run: with a budget, by their price. The searches for tiles and streams
 // plan the model as given, too.
-constexpr std::array<Step, 12> kSteps = {{
+constexpr std::array<Step, 13> kSteps = {{
     {&TilesComeFirst, &PlanTiled},
     {&StreamsAreRequested, &PlanStreamed},
     {&HasOneMemory, &PlanWhole},
+    {&RepetitionsAreRequested, &PlanRepeated},
     {&OverlapIsDue, &PlanOverlapped},
     {&MovesAreDue, &PlanMoved},
     {&TilesComeLast, &PlanTiledIfNeeded},
@@ -99,7 +104,8 @@ int KindsOf(const Job& job) {
   const auto count = [](bool any) { return any ? 1 : 0; };
   const bool tiles = job.tiles != Use::kNever;
   const bool streams = job.streams != Use::kNever;
-  return 1 + count(tiles) + count(streams) + count(tiles && rewrites) + count(streams && rewrites);
+  return 1 + count(tiles) + count(streams) + count(tiles && rewrites) + count(streams && rewrites) +
+         count(job.request.max_cost_permille > 0);
 }
 
 Delivery BestOf(const Job& job, Found found) {
@@ -114,6 +120,7 @@ Delivery BestOf(const Job& job, Found found) {
                    [](const Tried& a, const Tried& b) { return a.kind < b.kind; });
   best.options.limits.observer = nullptr;
   if (!best.tiles) best.tiles = std::move(found.tiles);
+  if (!best.repetitions) best.repetitions = std::move(found.repetitions);
   best.tried = std::move(found.tried);
   best.steps = std::move(found.steps);
   best.notes = std::move(found.notes);
@@ -171,20 +178,24 @@ Result<compile::Compiled> PlanFileOrder(const graph::Graph& graph, compile::Opti
 }
 
 std::string_view NameOf(Kind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"as given", "rewritten",
-                                                      "streamed", "rewritten and streamed",
-                                                      "tiles",    "rewritten and tiles"};
+  constexpr std::array<std::string_view, 8> kNames = {
+      "as given", "rewritten",           "streamed",   "rewritten and streamed",
+      "tiles",    "rewritten and tiles", "recomputed", "rewritten and recomputed"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
 bool IsRewritten(Kind kind) {
   return kind == Kind::kRewritten || kind == Kind::kRewrittenStreamed ||
-         kind == Kind::kRewrittenTiles;
+         kind == Kind::kRewrittenTiles || kind == Kind::kRewrittenRepeated;
 }
 
 bool IsStreamed(Kind kind) { return kind == Kind::kStreamed || kind == Kind::kRewrittenStreamed; }
 
 bool HasTiles(Kind kind) { return kind == Kind::kTiles || kind == Kind::kRewrittenTiles; }
+
+bool HasRepetitions(Kind kind) {
+  return kind == Kind::kRepeated || kind == Kind::kRewrittenRepeated;
+}
 
 std::string LabelOf(const Tried& tried) {
   std::string label(NameOf(tried.kind));

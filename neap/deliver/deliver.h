@@ -17,6 +17,7 @@
 #include "neap/base/result.h"
 #include "neap/base/step_time.h"
 #include "neap/compile/compile.h"
+#include "neap/compile/repetition.h"
 #include "neap/deliver/interface.h"
 #include "neap/deliver/measure.h"
 #include "neap/deliver/price.h"
@@ -36,13 +37,17 @@ enum class Kind : std::uint8_t {
   kStreamed,
   kRewrittenStreamed,  // parts of the rewritten model are streamed
   kTiles,
-  kRewrittenTiles,  // operators of the rewritten model are in tiles
+  kRewrittenTiles,     // operators of the rewritten model are in tiles
+  kRepeated,           // operators run again
+  kRewrittenRepeated,  // operators of the rewritten model run again
 };
-// "as given", "rewritten", "streamed", "rewritten and streamed", "tiles", "rewritten and tiles".
+// "as given", "rewritten", "streamed", "rewritten and streamed", "tiles", "rewritten and tiles",
+// "recomputed", "rewritten and recomputed".
 std::string_view NameOf(Kind kind);
 bool IsRewritten(Kind kind);
 bool IsStreamed(Kind kind);
 bool HasTiles(Kind kind);
+bool HasRepetitions(Kind kind);
 
 // Features that a plan of any kind may have beside those that the request states for every plan.
 struct Extras {
@@ -77,6 +82,9 @@ struct Request {
   cascade::TileBodies bodies = cascade::TileBodies::kClones;
   cascade::Grids grids;
   std::function<void(const cascade::SearchProgress&)> tiles_observer;  // may be empty
+  // Most total cost of a plan with operators that run again, in thousandths of that of all
+  // operators (ops::CostOf); 0: none run again.
+  std::int64_t max_cost_permille = 0;
   // Each of `extras` that is set is tried, where `compile` and `bodies` have none of its kind.
   Use use_extras = Use::kNever;
   Extras extras;
@@ -112,10 +120,13 @@ struct Delivery {
   std::optional<Rewritten> rewriting;  // of a rewritten plan; without its model
   // The search for tiles, where there was one: its chosen proposal is this plan, if that has tiles.
   std::optional<cascade::SearchOutcome> tiles;
+  // Of the search for operators to run again, on the model that this plan repeats operators of or,
+  // where it repeats none, on the given one; without sequences.
+  std::optional<compile::Repetitions> repetitions;
   std::vector<Tried> tried;  // at most one of each kind and extras, in the order of Kind
   // "rewrite", "as given", "overlap", "moves", "stream", "tiles", "rewritten and tiles", "shared
-  // bodies", "rewritten and streamed", "file order": those that ran, in the order in which they
-  // began; each name once.
+  // bodies", "rewritten and streamed", "recompute", "file order": those that ran, in the order in
+  // which they began; each name once.
   std::vector<StepTime> steps;
   std::vector<std::string> notes;  // a line each
 

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "neap/check/channel_check.h"
+#include "neap/check/repetition_check.h"
 #include "neap/check/runtime_check.h"
 #include "neap/transform/cascade/region.h"
 #include "neap/transform/cascade/tiles_check.h"
+#include "neap/transform/duplicate/duplicate.h"
 #include "neap/transform/rewrite/channels/dead.h"
 #include "neap/transform/rewrite/interface.h"
 #include "neap/transform/rewrite/rewrite.h"
@@ -98,6 +100,13 @@ Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan
     }
     NEAP_TRY(replayed.edited, TiledModel(replayed.Planned(), plan, options));
   }
+  if (!plan.repeated_order.empty()) {
+    if (!plan.tiled_regions.empty()) {
+      return Fail(
+          AtModel(BadInput("the plan has operators in tiles and operators that run again"), given));
+    }
+    NEAP_TRY(replayed.edited, RepeatedModel(replayed.Planned(), plan.repeated_order, options));
+  }
   if (replayed.edited) {
     replayed.edited->path = given.path;
     replayed.edited->sha256 = given.sha256;
@@ -119,6 +128,19 @@ Result<formats::SourceModel> InterfacedModel(formats::SourceModel source,
   model.path = source.path;
   model.sha256 = source.sha256;
   return model;
+}
+
+Result<formats::SourceModel> RepeatedModel(const formats::SourceModel& source,
+                                           const std::vector<graph::OpId>& sequence,
+                                           const formats::LoadOptions& options) {
+  auto edited = duplicate::Apply(source.graph, sequence);
+  if (!edited) return Fail(AtModel(std::move(edited).error(), source));
+  const std::string wrong = check::FindWrongRepetition(source.graph, *edited);
+  if (!wrong.empty()) {
+    return Fail(AtModel(BadInput("operators that run again change the model: " + wrong), source));
+  }
+  if (!CanBeFile(source, *edited)) return GraphAlone(source, std::move(*edited));
+  return formats::WriteEdited(source, *edited, options);
 }
 
 void RecordTiles(const cascade::Proposal& proposal, plan::Plan* plan) {

@@ -19,8 +19,9 @@ namespace neap::deliver {
 // The models along the way. All of them have the path and the hash of the given model: a plan is
 // checked against those.
 struct Replayed {
-  formats::SourceModel interfaced;             // without the conversions that the caller runs
-  std::optional<formats::SourceModel> edited;  // rewritten or in tiles; nullopt: neither
+  formats::SourceModel interfaced;  // without the conversions that the caller runs
+  // Rewritten, in tiles, or with operators that run again; nullopt: none of these.
+  std::optional<formats::SourceModel> edited;
 
   const formats::SourceModel& Planned() const { return edited ? *edited : interfaced; }
 };
@@ -36,6 +37,12 @@ Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan
 Result<formats::SourceModel> InterfacedModel(formats::SourceModel source,
                                              const std::vector<graph::OpId>& caller_ops,
                                              const formats::LoadOptions& options);
+
+// The model whose main subgraph runs `sequence`, checked by check::FindWrongRepetition(), and a
+// file where that can be. Fails with kBadInput.
+Result<formats::SourceModel> RepeatedModel(const formats::SourceModel& source,
+                                           const std::vector<graph::OpId>& sequence,
+                                           const formats::LoadOptions& options);
 
 // Records in `plan` the operators that `proposal` cuts into tiles.
 void RecordTiles(const cascade::Proposal& proposal, plan::Plan* plan);

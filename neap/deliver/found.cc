@@ -27,9 +27,10 @@ void Verify(const graph::Graph& graph, const compile::Compiled& compiled) {
 // The base's edits.
 void AddEdits(const Job& job, Delivery* candidate) {
   if (job.base == nullptr) return;
-  candidate->kind = IsStreamed(candidate->kind) ? Kind::kRewrittenStreamed
-                    : HasTiles(candidate->kind) ? Kind::kRewrittenTiles
-                                                : Kind::kRewritten;
+  candidate->kind = IsStreamed(candidate->kind)       ? Kind::kRewrittenStreamed
+                    : HasTiles(candidate->kind)       ? Kind::kRewrittenTiles
+                    : HasRepetitions(candidate->kind) ? Kind::kRewrittenRepeated
+                                                      : Kind::kRewritten;
   plan::Plan& plan = candidate->compiled.plan;
   plan.rewrites = job.base->applications;
   plan.accumulator_bytes = job.base->accumulator_bytes;

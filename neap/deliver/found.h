@@ -44,6 +44,7 @@ struct Found {
   std::optional<Diagnostic> error;
   bool error_is_final = false;
   std::optional<cascade::SearchOutcome> tiles;
+  std::optional<compile::Repetitions> repetitions;  // of the model as given; without sequences
   bool interrupted = false;  // an interrupt ended a search or left a kind of plan untried
   int kinds_left = 1;        // that share the limits
   std::vector<StepTime> steps;
@@ -91,6 +92,8 @@ Status PlanRewrittenStreamed(const Job& job, Found* found);
 Status PlanTiled(const Job& job, Found* found);
 // Whether the rewritten model, if there is one, is a file, which tiles edit.
 bool CanBeTiledRewritten(const Job& job, const Found& found);
+// Operators that run again, of the model as given and of the rewritten one.
+Status PlanRepeated(const Job& job, Found* found);
 Status PlanRewrittenTiled(const Job& job, Found* found);
 
 // Extras (extras.cc). Without tiles, of the model as given and of the rewritten one.

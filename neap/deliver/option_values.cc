@@ -190,6 +190,16 @@ Status SetMaxMacs(std::string_view text, Words* words) {
   return {};
 }
 
+Status SetRecompute(std::string_view text, Words* words) {
+  constexpr std::size_t kMaxDigits = 2;
+  const auto permille = Thousandths(text, kMaxDigits);
+  if (!permille || *permille <= 1000) {
+    return Fail(UsageError("'" + std::string(text) + "' is not a ratio above 1 such as 1.2"));
+  }
+  words->max_cost_permille = *permille;
+  return {};
+}
+
 Status SetBlockColumns(std::string_view text, Words* words) {
   constexpr std::int64_t kMax = 999'999;
   if (text == "row") {

@@ -83,6 +83,7 @@ Status SetSoftBudget(std::string_view text, Words* words);
 Status AddMemory(std::string_view text, Words* words);
 Status SetSkippedSteps(std::string_view text, Words* words);
 Status SetRules(std::string_view text, Words* words);
+Status SetRecompute(std::string_view text, Words* words);
 Status SetMaxMacs(std::string_view text, Words* words);
 Status SetBlockColumns(std::string_view text, Words* words);
 Status SetTimeLimit(std::string_view text, Words* words);

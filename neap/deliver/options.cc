@@ -236,6 +236,17 @@ void AddRewritingOptions(std::vector<Option>* options) {
        }});
 }
 
+void AddRepetitionOptions(std::vector<Option>* options) {
+  options->push_back(
+      {"recompute", kRewriting, "RATIO",
+       "run operators again where that lowers the peak: maximum total cost as a multiple of all "
+       "operators' cost, such as 1.2; with a budget, the least extra cost within it; the cost of "
+       "an "
+       "operator is its MACs, or the elements that it writes if those are more; in graph JSON its "
+       "\"cost\"; default: no operator runs again",
+       SetRecompute});
+}
+
 void AddTileOptions(std::vector<Option>* options) {
   options->push_back(
       {"cascade", kTiles, "auto|off",
@@ -348,6 +359,7 @@ std::vector<Option> MakeOptions() {
   AddOrderOptions(&options);
   AddPlacementOptions(&options);
   AddRewritingOptions(&options);
+  AddRepetitionOptions(&options);
   AddTileOptions(&options);
   AddStreamOptions(&options);
   AddLimitOptions(&options);

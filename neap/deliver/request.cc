@@ -90,6 +90,13 @@ constexpr Conflict kConflicts[] = {
      "{cascade-bodies} shared needs addresses, which {no-memory-plan} leaves to TFLM", ""},
     {[](const Words& w) { return w.cascade == "auto" && !MayCut(w); },
      "{cascade} auto cannot be combined with {order-only}, {order} or {scratch}", ""},
+    // Recomputation.
+    {[](const Words& w) { return w.max_cost_permille != 0 && !MayCut(w); },
+     "{recompute} cannot be combined with {order-only}, {order} or {scratch}", ""},
+    {[](const Words& w) {
+       return w.max_cost_permille != 0 && (w.cascade == "auto" || w.stream == "auto");
+     },
+     "{recompute} cannot be combined with {cascade} auto or {stream} auto", ""},
     // Targets.
     {[](const Words& w) { return !w.board.empty() && !w.target.empty(); },
      "{board} has its own target and cannot be combined with {target}", ""},
@@ -492,6 +499,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   }
   if (words.cascade_bodies == "shared") request.bodies = cascade::TileBodies::kShared;
   request.grids = words.grids;
+  request.max_cost_permille = words.max_cost_permille;
   request.budgets = BudgetsOf(words, options.runtime, source.graph, request.device);
   SetStreams(words, request.budgets.Any(), &request);
   SetEffort(words, source.graph, &request);

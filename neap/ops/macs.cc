@@ -129,4 +129,18 @@ std::int64_t MultiplyAccumulates(const Subgraph& subgraph, const Op& op) {
   return count == nullptr ? 0 : count(subgraph, op);
 }
 
+std::int64_t CostOf(const Subgraph& subgraph, const Op& op) {
+  if (const auto found = op.attributes.find(kCost); found != op.attributes.end()) {
+    const auto* cost = std::get_if<std::int64_t>(&found->second);
+    if (cost != nullptr && op.domain == "json") return std::max<std::int64_t>(*cost, 1);
+  }
+  std::int64_t elements = 0;
+  for (const graph::TensorId id : op.outputs) {
+    if (!id.valid()) continue;
+    const std::int64_t count = std::max<std::int64_t>(ElementCount(subgraph.tensors[id]), 0);
+    elements = std::min(kMaxBytes, CheckedAdd(elements, count).value_or(kMaxBytes));
+  }
+  return std::max<std::int64_t>({MultiplyAccumulates(subgraph, op), elements, 1});
+}
+
 }  // namespace neap::ops

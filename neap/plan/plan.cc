@@ -57,4 +57,9 @@ std::string_view NameOf(OverlapKind kind) {
   return "";
 }
 
+bool HasEdits(const Plan& plan) {
+  return !plan.rewrites.empty() || !plan.tiled_regions.empty() || !plan.caller_ops.empty() ||
+         !plan.repeated_order.empty();
+}
+
 }  // namespace neap::plan

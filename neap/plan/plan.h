@@ -227,8 +227,16 @@ struct Plan {
   std::vector<Rewrite> rewrites;
   std::int64_t accumulator_bytes = 0;  // of partial sums held in place; 0: there are none
   std::string rewritten_sha256;        // of the rewritten model as a file; "": it is none
+  // Empty: no operator runs again. Otherwise the operators of the main subgraph of the model that
+  // the edits above lead to, in a sequence in which some run again: all runs but the last are
+  // operators of their own in the planned model (duplicate::Apply).
+  std::vector<graph::OpId> repeated_order;
   std::vector<EntryPlan> entries;  // one per entry subgraph, in index order; [0] is the main one
 };
+
+// Whether the planned model is not the given one: operators in tiles, in the caller, rewritten, or
+// running again.
+bool HasEdits(const Plan& plan);
 
 // The entry with the largest arena, then peak; the first of equals. `plan` has at least one entry.
 const EntryPlan& LargestEntry(const Plan& plan);

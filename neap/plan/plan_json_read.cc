@@ -379,6 +379,9 @@ Result<Plan> ReadPlan(const Json& json) {
       "written_sha256",    "runtime",          "order_strategy", "kernels",
       "memories",          "cascade",          "dims",           "rewrites",
       "accumulator_bytes", "rewritten_sha256", "entries"};
+  constexpr const char* kRepeatedOrder = "repeated_order";
+  const bool repeats = json.contains(kRepeatedOrder);
+  if (repeats) members.push_back(kRepeatedOrder);
   const bool moved = json.contains(kCallerOps);
   if (moved) members.push_back(kCallerOps);
   const bool has_target = json.contains(kTarget);
@@ -418,6 +421,12 @@ Result<Plan> ReadPlan(const Json& json) {
   NEAP_TRY(plan.rewrites, ReadList(root, "rewrites", &ReadRewrite));
   NEAP_TRY(plan.accumulator_bytes, ReadCount(root, "accumulator_bytes"));
   NEAP_TRY(plan.rewritten_sha256, ReadHash(root, "rewritten_sha256"));
+  if (repeats) {
+    NEAP_TRY(plan.repeated_order, ReadList(root, kRepeatedOrder, &ReadId<graph::OpId>));
+    if (plan.repeated_order.empty()) {
+      return Refuse(root.Member(kRepeatedOrder), "at least one operator");
+    }
+  }
   NEAP_TRY(plan.entries, ReadList(root, "entries", &ReadEntry));
   if (plan.entries.empty()) return Refuse(root.Member("entries"), "at least one entry");
   return plan;

@@ -175,6 +175,9 @@ std::string ToJson(const Plan& plan) {
     AppendFields(out, "  ", {{"target", plan.target->name}});
   }
   if (!plan.caller_ops.empty()) AppendFields(out, "  ", {{"caller_ops", IdsJson(plan.caller_ops)}});
+  if (!plan.repeated_order.empty()) {
+    AppendFields(out, "  ", {{"repeated_order", IdsJson(plan.repeated_order)}});
+  }
   out += "  \"entries\": [";
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     out += i == 0 ? "\n" : ",\n";

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "neap/ops/macs.h"
+
 namespace neap::formats::json {
 namespace {
 
@@ -166,7 +168,7 @@ Result<std::vector<TensorId>> Reader::ReadRefs(const Json& object, const char* k
 
 Status Reader::ReadOp(const Json& source) {
   if (!source.is_object()) return Fail(BadInput("must be an object with 'inputs' and 'outputs'"));
-  NEAP_CHECK_OK(CheckKeys(source, {"name", "inputs", "outputs", "scratch_bytes"}));
+  NEAP_CHECK_OK(CheckKeys(source, {"name", "inputs", "outputs", "scratch_bytes", "cost"}));
   graph::Op op;
   op.domain = "json";
   NEAP_TRY(op.type, Text(source, "name"));
@@ -179,6 +181,9 @@ Status Reader::ReadOp(const Json& source) {
   }
   if (source.contains("scratch_bytes")) {
     NEAP_TRY(op.scratch_bytes, Size(source, "scratch_bytes"));
+  }
+  if (source.contains(ops::kCost)) {
+    NEAP_TRY(op.attributes[ops::kCost], Size(source, ops::kCost));
   }
   op.source_index = static_cast<std::int32_t>(subgraph_.ops.size());
   subgraph_.ops.push_back(std::move(op));

@@ -96,6 +96,14 @@ std::string AreasText(const graph::Graph& graph, graph::SubgraphId subgraph_id,
   return out;
 }
 
+// "1.204x", rounded up.
+std::string RatioText(std::int64_t part, std::int64_t whole) {
+  __extension__ using Wide = __int128;
+  const auto permille =
+      static_cast<std::int64_t>((static_cast<Wide>(part) * 1000 + whole - 1) / whole);
+  return fmt::format("{}.{:03}x", permille / 1000, permille % 1000);
+}
+
 }  // namespace
 
 std::string RewritesText(const PlanReport& report) {
@@ -116,13 +124,34 @@ std::string RewritesText(const PlanReport& report) {
     out += fmt::format(", {} B removed from the file", FormatCount(-rewriting.growth_bytes));
   }
   // The bound is about rewrites alone.
-  const bool combined = plan::LargestEntry(plan).stream || !plan.tiled_regions.empty();
+  const bool combined = plan::LargestEntry(plan).stream || !plan.tiled_regions.empty() ||
+                        !plan.repeated_order.empty();
   if (combined) return out + "\n";
   const std::int64_t bound = rewriting.peak_lower_bound_bytes;
   const bool least = bound >= plan::LargestEntry(plan).peak_bytes;
   return out + (least ? "\n    no choice of these rules has a smaller peak\n"
                       : fmt::format("\n    no choice of these rules has a peak below {} B\n",
                                     FormatCount(bound)));
+}
+
+std::string RepetitionText(const PlanReport& report) {
+  if (!report.repetition || report.repetition->repetitions == 0) return "";
+  const RepetitionReport& repetition = *report.repetition;
+  std::string out = fmt::format("  recomputed: {} of {} runs repeat an operator, at {} the cost",
+                                FormatCount(repetition.repetitions),
+                                FormatCount(CountOf(*report.graph).operators),
+                                RatioText(repetition.cost, repetition.base_cost));
+  if (repetition.base_macs > 0) {
+    out += fmt::format(" and {} the MACs", RatioText(repetition.macs, repetition.base_macs));
+  }
+  const std::int64_t bound = repetition.peak_lower_bound_bytes;
+  if (bound <= 0) return out + "\n";
+  const std::string most = RatioText(repetition.max_cost_permille, 1000);
+  return out +
+         (bound >= plan::LargestEntry(report.compiled->plan).peak_bytes
+              ? fmt::format("\n    no sequence at up to {} the cost has a smaller peak\n", most)
+              : fmt::format("\n    no sequence at up to {} the cost has a peak below {} B\n", most,
+                            FormatCount(bound)));
 }
 
 std::string EntriesText(const PlanReport& report) {

@@ -10,6 +10,7 @@
 namespace neap::report {
 
 std::string RewritesText(const PlanReport& report);
+std::string RepetitionText(const PlanReport& report);
 // A line for each entry subgraph, if there are several.
 std::string EntriesText(const PlanReport& report);
 // The model inputs that cannot be used again after a run, among others.

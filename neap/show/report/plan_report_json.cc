@@ -258,6 +258,21 @@ Json RewritingJson(const PlanReport& report) {
           {"seconds", Microseconds(rewriting.seconds)}};
 }
 
+Json RepetitionJson(const PlanReport& report) {
+  if (!report.repetition) return nullptr;
+  const RepetitionReport& repetition = *report.repetition;
+  return {{"repetitions", repetition.repetitions},
+          {"cost", repetition.cost},
+          {"base_cost", repetition.base_cost},
+          {"max_cost_permille", repetition.max_cost_permille},
+          {"macs", repetition.macs},
+          {"base_macs", repetition.base_macs},
+          {"least_cost", repetition.least_cost},
+          {"peak_lower_bound_bytes", repetition.peak_lower_bound_bytes > 0
+                                         ? Json(repetition.peak_lower_bound_bytes)
+                                         : Json(nullptr)}};
+}
+
 Json FlashJson(const FlashReport& flash) {
   if (flash.file_bytes <= 0 || flash.structure_bytes < 0) return nullptr;
   return {{"file_bytes", flash.file_bytes},
@@ -358,6 +373,7 @@ std::string PlanJson(const PlanReport& report) {
   out["interface"] = Json::parse(InterfaceJson(report.interface));
   out["rewrites"] = RewritesJson(report);
   out["rewriting"] = RewritingJson(report);
+  out["recompute"] = RepetitionJson(report);
   const bool several = !planned.memories.empty();
   out["access_cycles"] = several ? Json(compiled.access_cycles) : Json(nullptr);
   out["access_cycles_lower_bound"] =

@@ -218,9 +218,10 @@ std::string OverBudgetText(const PlanReport& report) {
   if (headline.lower_bound_bytes > over.available_bytes) {
     const bool tiled = report.cascade && report.cascade->tiles > 0;
     out += fmt::format("; no order and no placement of {} needs less than {} B",
-                       tiled              ? "these tiles"
-                       : report.rewriting ? "the rewritten graph"
-                                          : "this graph",
+                       tiled                                           ? "these tiles"
+                       : !report.compiled->plan.repeated_order.empty() ? "these repeated operators"
+                       : report.rewriting                              ? "the rewritten graph"
+                                                                       : "this graph",
                        FormatCount(headline.lower_bound_bytes));
   }
   return out;
@@ -247,8 +248,9 @@ std::string PlanText(const PlanReport& report, const Style& style) {
                   CountText(plan::LargestEntry(compiled.plan).states, "state"));
   details += SecondsText(report);
   details += FlashText(report);
-  details += TriedText(report) + RewritesText(report) + EntriesText(report) + OverlapsText(report) +
-             StreamText(report) + MovesText(report) + MemoriesText(report) + CascadeText(report);
+  details += TriedText(report) + RewritesText(report) + RepetitionText(report) +
+             EntriesText(report) + OverlapsText(report) + StreamText(report) + MovesText(report) +
+             MemoriesText(report) + CascadeText(report);
   out += wrapped(details);
   for (const std::string& file : report.written) out += "  wrote " + Printable(file, 4096) + "\n";
   return out + wrapped(NotesText(report.notes, "  "));

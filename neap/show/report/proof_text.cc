@@ -15,6 +15,7 @@ bool IsOptimalOverRules(const PlanReport& report) {
   // Tiles and streams are choices beside the rewrites.
   const plan::Plan& plan = report.compiled->plan;
   if (plan::LargestEntry(plan).stream || !plan.tiled_regions.empty()) return false;
+  if (!plan.repeated_order.empty()) return false;
   if (plan.kernels != ops::KernelLibrary::kNone) return false;
   return report.rewriting->peak_lower_bound_bytes >=
          HeadlineOf(*report.compiled, report.placed).bytes;
@@ -34,6 +35,9 @@ std::string OptimalText(const PlanReport& report) {
   }
   if (report.cascade && report.cascade->tiles > 0) {
     return fmt::format("optimal {} of these tiles (every {})", what, range);
+  }
+  if (!report.compiled->plan.repeated_order.empty()) {
+    return fmt::format("optimal {} of these repeated operators (every {})", what, range);
   }
   return fmt::format("optimal {} (every {}{})", what, range,
                      !report.rewriting ? "" : " of the rewritten graph");

@@ -50,6 +50,19 @@ struct RewriteReport {
   double seconds = 0;
 };
 
+// Operators that run again.
+struct RepetitionReport {
+  std::int64_t repetitions = 0;  // runs beside the first of each operator; 0: none lowers the peak
+  std::int64_t cost = 0;         // of all runs (ops::CostOf)
+  std::int64_t base_cost = 0;    // of every operator once
+  std::int64_t max_cost_permille = 0;
+  std::int64_t macs = 0;
+  std::int64_t base_macs = 0;
+  bool least_cost = false;  // proven: no sequence of a smaller cost has this peak in the search
+  // No sequence within the maximum cost has a smaller peak; 0: not known.
+  std::int64_t peak_lower_bound_bytes = 0;
+};
+
 // An input or output of the main subgraph that changes for the caller.
 struct InterfaceChange {
   bool is_input = false;
@@ -118,9 +131,10 @@ struct PlanReport {
   std::vector<deliver::Feature> advice;
   // nullopt: the model was not rewritten.
   std::optional<RewriteReport> rewriting;
-  std::string model_file;            // the model written with this plan; "" when none is
-  std::vector<std::string> written;  // all files, in the order of writing
-  std::vector<std::string> notes;    // of the reader and of the run
+  std::optional<RepetitionReport> repetition;  // nullopt: no search for operators to run again
+  std::string model_file;                      // the model written with this plan; "" when none is
+  std::vector<std::string> written;            // all files, in the order of writing
+  std::vector<std::string> notes;              // of the reader and of the run
   // Next steps for the user, one sentence each without a full stop. Text only.
   std::vector<std::string> next;
   double read_seconds = 0;

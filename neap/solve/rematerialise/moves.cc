@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kLevels = 24;
 // Sequences of a level that are taken apart and completed again.
 constexpr int kRounds = 6;
-// Repetitions that cost more than this multiple of the base cost are no longer of use.
+// Repetitions that cost more than this multiple of the base cost are useless.
 constexpr std::int64_t kMaxCostRatio = 4;
 constexpr std::size_t kMostChain = 512;
 // A score is bytes over cost in units of 2^-kScoreBits; both are cut to fit.

@@ -80,7 +80,7 @@ std::int64_t LeastCost(const Problem& problem, std::int64_t peak_bytes) {
     const Value& is = problem.values[value];
     for (const OpIndex reader : is.readers) reads[static_cast<std::size_t>(reader)] |= bit;
     if (is.writer == kNoWriter) {
-      // An input that nobody reads takes no memory.
+      // An input without consumers takes no memory.
       if (!is.readers.empty() || is.live_at_end) inputs |= bit;
     } else {
       writes[static_cast<std::size_t>(is.writer)] |= bit;

@@ -37,7 +37,7 @@ Trace TraceOf(const Access& access, std::span<const OpIndex> sequence) {
     trace.reads.emplace_back();
   };
   for (std::size_t value = 0; value < problem.values.size(); ++value) {
-    // Nobody has read it: no step.
+    // Before the first step: no operator has read it.
     if (problem.values[value].writer == kNoWriter) add(static_cast<ValueIndex>(value), -1, -1);
   }
   const auto steps = static_cast<StepIndex>(sequence.size());
