@@ -56,7 +56,8 @@ Status PlanBaseRepeated(const Job& job, Found* found) {
   // What the model as given lacks is reported of that.
   if (!repetitions) return {};
   const std::vector<std::size_t> points = PointsToPlan(job, *repetitions);
-  if (points.empty()) NoteNotRepeated(job, "no sequence that was found at this cost has a smaller peak", found);
+  if (points.empty())
+    NoteNotRepeated(job, "no sequence that was found at this cost has a smaller peak", found);
   std::vector<std::vector<graph::OpId>> sequences;
   for (const std::size_t at : points) {
     sequences.push_back(std::move(repetitions->points[at].sequence));

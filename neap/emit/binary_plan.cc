@@ -167,7 +167,8 @@ Result<BinaryPlan> ToBinary(const graph::Graph& graph, const plan::Plan& plan, K
   NEAP_CHECK_OK(Require(plan.entries.size() == 1 && graph.subgraphs.Has(plan.entries[0].subgraph),
                         "has no binary plan: a model with several entry subgraphs"));
   const plan::EntryPlan& entry = plan.entries[0];
-  NEAP_CHECK_OK(Require(!plan::HasEdits(plan), "has no binary plan: the plan changes the model's operators"));
+  NEAP_CHECK_OK(
+      Require(!plan::HasEdits(plan), "has no binary plan: the plan changes the model's operators"));
   NEAP_CHECK_OK(Require(!entry.stream && plan.memories.empty() && entry.arena_bytes > 0,
                         "has no binary plan: tensors are not placed as a whole in one memory"));
   const Subgraph& subgraph = graph.subgraphs[entry.subgraph];
