@@ -59,6 +59,7 @@ Status PlanBaseRepeated(const Job& job, Found* found) {
   if (points.empty())
     NoteNotRepeated(job, "no sequence that was found at this cost has a smaller peak", found);
   std::vector<std::vector<graph::OpId>> sequences;
+  sequences.reserve(points.size());
   for (const std::size_t at : points) {
     sequences.push_back(std::move(repetitions->points[at].sequence));
   }
