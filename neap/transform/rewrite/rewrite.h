@@ -88,7 +88,8 @@ struct SearchOptions {
   // The most that an application may do to the outputs.
   plan::Exactness exactness = plan::Exactness::kBitwise;
   std::vector<std::string> rules;  // names; empty: all but those on demand
-  // Dead channels are removed before the search, where there are enough (IsWorthwhile()).
+  // Dead channels are removed before the search, where there are enough (IsWorthwhile()) and the
+  // peak is no higher for it.
   bool dead_channels = false;
   Settings settings;
   // Every rule at every operator that it fits, in the finest way, as SERENITY's rewriter has it:

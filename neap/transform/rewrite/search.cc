@@ -557,7 +557,21 @@ Result<Found> Search(const graph::Graph& graph, const compile::Options& options,
   }
   SearchOptions others = search;
   others.measures_unchanged = true;
-  NEAP_TRY(Found found, Searcher(narrowed.graph, options, others).Run());
+  compile::Options first_half = options;
+  first_half.limits = WithShareOfTime(options.limits, 1, 2);
+  NEAP_TRY(Found found, [&] {
+    const WorkScope work(1, 2);
+    return Searcher(narrowed.graph, first_half, others).Run();
+  }());
+  // Without its dead channels an operator may fit no rule: the channels stay where that is worse.
+  NEAP_TRY(Found with_dead, Searcher(graph, options, others).Run());
+  found.lower_bound_bytes = std::min(found.lower_bound_bytes, with_dead.lower_bound_bytes);
+  found.evaluations += with_dead.evaluations;
+  if (with_dead.peak_bytes < found.peak_bytes) {
+    with_dead.lower_bound_bytes = found.lower_bound_bytes;
+    with_dead.evaluations = found.evaluations;
+    return with_dead;
+  }
   narrowed.applications.insert(narrowed.applications.end(), found.applications.begin(),
                                found.applications.end());
   found.applications = std::move(narrowed.applications);

@@ -12,6 +12,7 @@
 #include "neap/check/channel_check.h"
 #include "neap/execute/evaluate.h"
 #include "neap/execute/inputs.h"
+#include "neap/transform/rewrite/rewrite.h"
 #include "testing/cases.h"
 #include "testing/dead_networks.h"
 
@@ -88,6 +89,54 @@ TEST(DeadChannels, OutputsOfThousandsOfNetworksStayTheSame) {
   }
   EXPECT_GT(narrowed_networks, cases / 4);
   EXPECT_GT(channels, cases / 2);
+}
+
+// Operators are split into halves, which an odd number of channels has none of: without its dead
+// channel the first convolution stays whole.
+TEST(DeadChannels, AreKeptWhereThePeakWouldBeHigherWithoutThem) {
+  Random random(23);
+  Int8Layers net(&random);
+  graph::TensorId at = net.Input({1, 16, 16, 2});
+  constexpr std::int64_t kChannels = 32;
+  std::vector<std::int32_t> bias(kChannels, 0);
+  bias.front() = -2'000'000;
+  Int8Layers::Window window;
+  at = net.Conv(at, bias, net.RandomWeights(kChannels * 2, 20), window, -128);
+  at = net.Pad(at);
+  window.kernel = 3;
+  window.stride = 2;
+  window.same = false;
+  at = net.Depthwise(at, std::vector<std::int32_t>(kChannels, 0),
+                     net.RandomWeights(9 * kChannels, 20), window, -128);
+  window = {};
+  at = net.Conv(at, std::vector<std::int32_t>(4, 0), net.RandomWeights(4 * kChannels, 20), window,
+                -128);
+  net.Output(at);
+  const Graph graph = net.Take();
+  ASSERT_GT(CountOf(RemoveDeadChannels(graph).applications), 0);
+  compile::Options compile;
+  SearchOptions options;
+  const auto without = Search(graph, compile, options);
+  ASSERT_TRUE(without);
+  options.dead_channels = true;
+  const auto with = Search(graph, compile, options);
+  ASSERT_TRUE(with);
+  EXPECT_EQ(with->peak_bytes, without->peak_bytes);
+  EXPECT_LE(with->lower_bound_bytes, with->peak_bytes);
+}
+
+TEST(DeadChannels, NeverRaiseThePeakOfASearch) {
+  Random random(29);
+  for (int i = 0; i < Cases(100); ++i) {
+    const Graph graph = graph::RandomDeadNetwork(&random);
+    SearchOptions options;
+    const auto without = Search(graph, {}, options);
+    options.dead_channels = true;
+    const auto with = Search(graph, {}, options);
+    ASSERT_TRUE(with && without) << i;
+    EXPECT_LE(with->peak_bytes, without->peak_bytes) << i;
+    EXPECT_LE(with->lower_bound_bytes, with->peak_bytes) << i;
+  }
 }
 
 // All values of a network with one input: no sample can miss the one that differs.
