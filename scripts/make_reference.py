@@ -183,6 +183,22 @@ def boards(program):
     for board in report["boards"]:
         out.append(f"| `{board['name']}`: {board['title']} | {board['chip']} | {board['ram_bytes']:,} | "
                    f"{board['flash_bytes']:,} | `{board['target']}` | {board['source']} |")
+    out += ["", "## Memories", "",
+            "The memories of boards that have several, and of accelerators, the fastest first. Every other board has one memory, its",
+            "RAM. With `--runtime neap --stream auto --board NAME`, the plan has",
+            "[two memories](../algorithms/streams.md#two-memories---fast) where the row has several. The first one less `--reserve`",
+            "limits the arena, which is never larger than the RAM of the table above. The largest of the others limits the slow",
+            "memory. A plan that exceeds either is reported with exit code 3. `--fast` replaces the first limit. With `--budget`,",
+            "`--input`, `--max-macs`, `--block-columns` or `--rewrite`, the plan has one memory.", "",
+            "The Ethos-U55 cannot write to its second port (CMSIS-Ethos-U documentation, Arena cache size), so no row is one of it:",
+            "its plans have one memory.", "",
+            "| name | memory | B | source |", "|---|---|--:|---|"]
+    for row in report["boards"] + report["systems"]:
+        if len(row["memories"]) == 1 and not row["name"].startswith("pico-2"):
+            continue
+        for memory in row["memories"]:
+            size = f"{memory['bytes']:,}" if memory["bytes"] else "any"
+            out.append(f"| `{row['name']}` | {memory['name']} | {size} | {memory['source']} |")
     return "\n".join(out) + "\n"
 
 

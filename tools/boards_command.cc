@@ -115,11 +115,21 @@ std::string AnswersText(const std::vector<BoardAnswer>& answers, std::int64_t re
   return out + fmt::format("\nFits on {} of {} boards.\n", yes, answers.size());
 }
 
+Json MemoriesJson(const target::Board& board) {
+  Json out = Json::array();
+  for (const target::BoardMemory& memory : MemoriesOf(board)) {
+    out.push_back({{"name", memory.name},
+                   {"bytes", memory.bytes > 0 ? Json(memory.bytes) : Json(nullptr)},
+                   {"source", memory.source}});
+  }
+  return out;
+}
+
 Json TableJson(const target::Board& board) {
   return {{"name", board.name},           {"title", board.title},
           {"chip", board.chip},           {"target", board.target},
           {"ram_bytes", board.ram_bytes}, {"flash_bytes", board.flash_bytes},
-          {"source", board.source}};
+          {"source", board.source},       {"memories", MemoriesJson(board)}};
 }
 
 std::string_view NameOf(Fit fit) {
@@ -152,12 +162,30 @@ Json AnswerJson(const BoardAnswer& answer, const std::optional<report::CodeNeed>
   return out;
 }
 
+// "DTCM 128.0 KiB, AXI SRAM 512.0 KiB".
+std::string MemoriesText(const target::Board& board) {
+  std::string out;
+  for (const target::BoardMemory& memory : board.memories) {
+    out += fmt::format("{}{}{}", out.empty() ? "" : ", ", memory.name,
+                       memory.bytes > 0 ? " " + KiB(memory.bytes) : " of any size");
+  }
+  return out;
+}
+
 std::string BoardsTable() {
   std::string out =
       fmt::format("  {:<20} {:>10}  {:>10}  {:<18}  chip\n", "board", "RAM", "flash", "target");
   for (const target::Board& board : target::Boards()) {
     out += fmt::format("  {:<20} {:>10}  {:>10}  {:<18}  {}\n", board.name, KiB(board.ram_bytes),
                        KiB(board.flash_bytes), board.target, board.chip);
+  }
+  out += "\nMemories for plans of the runtime neap, the fastest first:\n";
+  for (const auto table : {target::Boards(), target::MemorySystems()}) {
+    for (const target::Board& board : table) {
+      if (board.memories.size() > 1) {
+        out += fmt::format("  {:<20} {}\n", board.name, MemoriesText(board));
+      }
+    }
   }
   return out;
 }
@@ -171,6 +199,11 @@ Result<int> Boards(BoardsOptions& options) {
   out["code"] = nullptr;
   out["reserve_bytes"] = options.model.words.reserve_bytes;
   out["boards"] = Json::array();
+  out["systems"] = Json::array();
+  for (const target::Board& system : target::MemorySystems()) {
+    out["systems"].push_back(
+        {{"name", system.name}, {"title", system.title}, {"memories", MemoriesJson(system)}});
+  }
   if (options.model.input.empty()) {
     for (const target::Board* board : boards) out["boards"].push_back(TableJson(*board));
     NEAP_CHECK_OK(Print(stdout, options.output.json ? out.dump(2) + "\n" : BoardsTable()));

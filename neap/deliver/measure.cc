@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/deliver/measure.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -8,6 +10,18 @@
 #include "neap/deliver/price.h"
 
 namespace neap::deliver {
+namespace {
+
+// Of the entry that needs most.
+std::int64_t SlowBytes(const plan::Plan& plan) {
+  std::int64_t bytes = 0;
+  for (const plan::EntryPlan& entry : plan.entries) {
+    if (entry.stream && entry.stream->slow) bytes = std::max(bytes, entry.stream->slow->bytes);
+  }
+  return bytes;
+}
+
+}  // namespace
 
 Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets& budgets) {
   using Fit = Verdict::Fit;
@@ -19,8 +33,9 @@ Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets&
   Verdict verdict;
   const auto compare = [&](const std::optional<std::int64_t>& available, bool of_total) {
     if (!available || verdict.fit == Fit::kExceeds) return;
-    Verdict own{Fit::kFits, of_total && has_total ? total->total_arena_bytes : arena, *available,
-                of_total, of_total && total != nullptr ? total->missing : scratch};
+    Verdict own{Fit::kFits, of_total && has_total ? total->total_arena_bytes : arena,
+                *available, of_total,
+                false,      of_total && total != nullptr ? total->missing : scratch};
     if (of_total && total == nullptr) own.unknown = "this plan is not executed by TFLM";
     if (!own.unknown.empty()) {
       own.fit = Fit::kUnknown;
@@ -35,6 +50,10 @@ Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets&
   compare(budgets.arena_bytes, false);
   compare(budgets.total_bytes, true);
   compare(budgets.memory_bytes, has_total);
+  const std::int64_t slow = SlowBytes(compiled.plan);
+  if (budgets.slow_bytes && verdict.fit != Fit::kExceeds && slow > *budgets.slow_bytes) {
+    verdict = {Fit::kExceeds, slow, *budgets.slow_bytes, false, true, ""};
+  }
   return verdict;
 }
 

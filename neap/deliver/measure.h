@@ -19,6 +19,8 @@ struct Budgets {
   std::optional<std::int64_t> total_bytes;  // TFLM's total arena on compile::Options::target
   // A device's memory: of the total arena if that is known, otherwise of the arena.
   std::optional<std::int64_t> memory_bytes;
+  // Of a plan with two memories: the slow one.
+  std::optional<std::int64_t> slow_bytes = std::nullopt;
 
   bool Any() const { return arena_bytes || total_bytes || memory_bytes; }
   // Whether plans are compared by the total arena.
@@ -37,8 +39,9 @@ struct Verdict {
   // The exceeded budget, otherwise the first one; 0 where `required_bytes` is unknown.
   std::int64_t required_bytes = 0;
   std::int64_t available_bytes = 0;
-  bool of_total = false;  // of the total arena
-  std::string unknown;    // kUnknown: why
+  bool of_total = false;     // of the total arena
+  bool of_slow = false;      // of the slow memory
+  std::string unknown = {};  // kUnknown: why
 };
 // `placed`: the plan has addresses.
 Verdict VerdictOf(const compile::Compiled& compiled, bool placed, const Budgets& budgets);

@@ -82,7 +82,9 @@ Status SetBoard(std::string_view text, Words* words) {
   if (target::BoardNamed(text) == nullptr) {
     Diagnostic diagnostic = UsageError("'" + std::string(text) + "' is not a board");
     std::vector<std::string_view> names;
-    for (const target::Board& board : target::Boards()) names.push_back(board.name);
+    for (const auto table : {target::Boards(), target::MemorySystems()}) {
+      for (const target::Board& board : table) names.push_back(board.name);
+    }
     diagnostic.hint = DidYouMean(text, names);
     diagnostic.hint += diagnostic.hint.empty() ? "" : " ";
     diagnostic.hint += "neap boards prints all boards";

@@ -78,7 +78,9 @@ void AddCommonOptions(std::vector<Option>* options) {
   options->push_back(
       {"board", kCommon, "BOARD",
        "tflm: a board, which gives the target and, with its RAM less the reserve, the "
-       "budget unless one is given; neap boards prints all",
+       "budget unless one is given; neap: the same budget, and with streams the "
+       "fast memory less the reserve and the slow one of a board with several memories; neap "
+       "boards prints all",
        SetBoard});
   options->push_back(
       {"reserve", kCommon, "SIZE",

@@ -24,6 +24,10 @@ bool Rewrites(const Words& words) {
                                      words.Has("rewrite-work") || words.Has("accumulator-bytes"));
 }
 
+bool GivesBudget(const Words& words) {
+  return words.budget_bytes || words.budget_activations_bytes || words.budget_total_bytes;
+}
+
 bool Skips(const Words& words, std::string_view step) {
   const std::vector<std::string>& skipped = words.skipped_steps;
   return std::find(skipped.begin(), skipped.end(), step) != skipped.end();
@@ -104,6 +108,9 @@ constexpr Conflict kConflicts[] = {
      "{reserve} is subtracted from the board's RAM, which {budget} replaces: give one of them", ""},
     {[](const Words& w) { return !w.registered.empty() && w.order_only; },
      "{registered} limits plans with addresses, which {order-only} leaves out", ""},
+    {[](const Words& w) { return w.Has("reserve") && w.fast_bytes != 0; },
+     "{reserve} is subtracted from the board's memory, which {fast} replaces: give one of them",
+     ""},
     {[](const Words& w) { return w.board.empty() && w.Has("reserve"); },
      "{reserve} requires {board}", ""},
     {[](const Words& w) { return w.budget_bytes && w.budget_total_bytes; },
@@ -133,7 +140,7 @@ constexpr Conflict kConflicts[] = {
      "{fast} requires {stream} auto", ""},
     {[](const Words& w) {
        return w.Has("fast") && (w.input != "resident" || w.max_macs_permille != 0 ||
-                                w.block_columns != 0 || HasBudget(w) || Rewrites(w));
+                                w.block_columns != 0 || GivesBudget(w) || Rewrites(w));
      },
      "{fast} cannot be combined with {input}, {max-macs}, {block-columns}, {budget} or {rewrite}",
      ""},
@@ -169,8 +176,15 @@ constexpr RuntimeConflict kRuntimeConflicts[] = {
        return !w.registered.empty() && r != plan::Runtime::kTflm;
      },
      "{registered} requires {runtime} tflm"},
-    {[](const Words& w, plan::Runtime r) { return !w.board.empty() && r != plan::Runtime::kTflm; },
-     "{board} requires {runtime} tflm"},
+    {[](const Words& w, plan::Runtime r) {
+       return !w.board.empty() && r != plan::Runtime::kTflm && r != plan::Runtime::kNeap;
+     },
+     "{board} requires {runtime} tflm or neap"},
+    {[](const Words& w, plan::Runtime r) {
+       const target::Board* const board = target::BoardNamed(w.board);
+       return board != nullptr && board->target.empty() && r == plan::Runtime::kTflm;
+     },
+     "{board} names memories without a target of {}: use {runtime} neap"},
     {[](const Words& w, plan::Runtime r) {
        return w.budget_total_bytes && r != plan::Runtime::kTflm;
      },
@@ -228,7 +242,11 @@ Budgets BudgetsOf(const Words& words, plan::Runtime runtime, const graph::Graph&
   if (words.budget_total_bytes) budgets.total_bytes = words.budget_total_bytes;
   if (words.budget_activations_bytes) budgets.arena_bytes = words.budget_activations_bytes;
   const target::Board* const board = target::BoardNamed(words.board);
-  if (board != nullptr && !words.budget_bytes && !words.budget_total_bytes) {
+  if (board != nullptr && runtime == plan::Runtime::kNeap) {
+    if (!words.budget_bytes) {
+      budgets.arena_bytes = std::max<std::int64_t>(board->ram_bytes - words.reserve_bytes, 0);
+    }
+  } else if (board != nullptr && !words.budget_bytes && !words.budget_total_bytes) {
     budgets.total_bytes = std::max<std::int64_t>(board->ram_bytes - words.reserve_bytes, 0);
   }
   if (words.cascade != "auto") return budgets;
@@ -290,8 +308,29 @@ void SetStreams(const Words& words, bool has_budget, Request* request) {
   settings.column_block = words.block_columns;
 }
 
+// Of a plan with two memories; 0: it has one. A board with two has them unless an option requests a
+// plan that has one.
+Result<std::int64_t> FastLimitOf(const Words& words, plan::Runtime runtime) {
+  if (words.fast_bytes > 0) return words.fast_bytes;
+  const target::Board* const board = target::BoardNamed(words.board);
+  const bool one = board == nullptr || !target::SlowBytesOf(*board) || words.stream != "auto" ||
+                   words.budget_bytes || words.Has("input") || words.max_macs_permille != 0 ||
+                   words.block_columns != 0 || Rewrites(words);
+  if (one || runtime != plan::Runtime::kNeap) return 0;
+  const std::int64_t bytes = target::FastBytesOf(*board) - words.reserve_bytes;
+  if (bytes > 0) return bytes;
+  return Fail(UsageError(Named("{reserve} leaves no byte of the " +
+                                   std::string(board->memories.front().name) + " of {board} ",
+                               words, "") +
+                         words.board));
+}
+
 // The arena is compared with the fast memory; no other kind of plan has two memories.
 void SetTwoMemories(std::int64_t fast_bytes, Request* request) {
+  if (request->board != nullptr) {
+    const std::optional<std::int64_t> slow = target::SlowBytesOf(*request->board);
+    if (slow.value_or(0) > 0) request->budgets.slow_bytes = slow;
+  }
   request->streaming.fast_bytes = fast_bytes;
   request->streaming.input = plan::StreamInput::kSlow;
   request->streaming.max_macs_permille = 1000;
@@ -318,10 +357,7 @@ std::span<const OptionalStep> OptionalSteps() {
   return kSteps;
 }
 
-bool HasBudget(const Words& words) {
-  return words.budget_bytes || words.budget_activations_bytes || words.budget_total_bytes ||
-         !words.board.empty();
-}
+bool HasBudget(const Words& words) { return GivesBudget(words) || !words.board.empty(); }
 
 bool MayStream(const Words& words) {
   return !words.order_only && !words.writes_model && !words.writes_header &&
@@ -462,7 +498,9 @@ Result<RewriteSettings> RewritingOf(const Words& words) {
 Result<Request> RequestOf(const Words& words, const formats::SourceModel& source,
                           const formats::LoadOptions& load) {
   NEAP_CHECK_OK(CheckWords(words));
-  if (!words.board.empty() && source.format != formats::Format::kTflite) {
+  NEAP_TRY(const plan::Runtime runtime, RuntimeOf(words, source.format));
+  if (!words.board.empty() && source.format != formats::Format::kTflite &&
+      runtime != plan::Runtime::kNeap) {
     Diagnostic diagnostic = BadInput("boards run TFLM, which reads .tflite; this is " +
                                      std::string(formats::NameOf(source.format)));
     diagnostic.file = source.path;
@@ -471,7 +509,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   }
   Request request;
   compile::Options& options = request.compile;
-  NEAP_TRY(options.runtime, RuntimeOf(words, source.format));
+  options.runtime = runtime;
   NEAP_CHECK_OK(CheckWithRuntime(words, options.runtime));
   if (options.runtime == plan::Runtime::kTflm) {
     NEAP_TRY(options.target, TargetOf(words));
@@ -503,7 +541,8 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   request.budgets = BudgetsOf(words, options.runtime, source.graph, request.device);
   SetStreams(words, request.budgets.Any(), &request);
   SetEffort(words, source.graph, &request);
-  if (words.fast_bytes > 0) SetTwoMemories(words.fast_bytes, &request);
+  NEAP_TRY(const std::int64_t fast_bytes, FastLimitOf(words, options.runtime));
+  if (fast_bytes > 0) SetTwoMemories(fast_bytes, &request);
   for (const OptionalStep& step : OptionalSteps()) {
     if (Skips(words, step.name)) step.leave_out(&request);
   }

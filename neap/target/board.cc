@@ -3,9 +3,42 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <vector>
 
 namespace neap::target {
 namespace {
+
+constexpr std::string_view kDtcmSource = "Zephyr dts/arm/st/h7/stm32h743.dtsi";
+constexpr std::string_view kDualSource = "Zephyr dts/arm/st/h7/stm32h745Xi_m7.dtsi";
+constexpr std::string_view kVelaSource =
+    "Arm Vela, ethosu/config_files/Arm/vela.ini (NXP's copy, nxp-imx/ethos-u-vela)";
+constexpr BoardMemory kDtcm{"DTCM", 131072, kDtcmSource};
+constexpr BoardMemory kDualDtcm{"DTCM", 131072, kDualSource};
+constexpr BoardMemory kDualAxi{"AXI SRAM", 524288, "Zephyr dts/arm/st/h7/stm32h745.dtsi"};
+constexpr std::array kH743 = {kDtcm, BoardMemory{"AXI SRAM", 524288, kDtcmSource}};
+constexpr std::array kH747 = {kDualDtcm, kDualAxi};
+constexpr std::array kPortenta = {
+    kDualDtcm, kDualAxi,
+    BoardMemory{"SDRAM", 8388608,
+                "Zephyr boards/arduino/portenta_h7/arduino_portenta_h7_stm32h747xx_m7.dts"}};
+constexpr std::array kGiga = {
+    kDualDtcm, kDualAxi,
+    BoardMemory{"SDRAM", 8388608,
+                "Zephyr boards/arduino/giga_r1/arduino_giga_r1_stm32h747xx_m7.dts"}};
+constexpr std::array kEsp32S3 = {
+    BoardMemory{
+        "SRAM", 524288,
+        "TinyGo documentation, Seeed Studio XIAO ESP32S3; the chip's data sheet was not read"},
+    BoardMemory{
+        "PSRAM", 8388608,
+        "Zephyr boards/seeed/xiao_esp32s3/xiao_esp32s3_procpu_common.dtsi: esp32s3_wroom_n8r8"}};
+constexpr std::array kRp2350 = {
+    BoardMemory{"SRAM", 532480, "Zephyr boards/raspberrypi/rpi_pico2/rpi_pico2_rp2350a_m33.yaml"}};
+constexpr std::array kDedicated384 = {BoardMemory{"SRAM", 393216, kVelaSource},
+                                      BoardMemory{"DRAM", 0, kVelaSource}};
+constexpr std::array kDedicated512 = {BoardMemory{"SRAM", 524288, kVelaSource},
+                                      BoardMemory{"DRAM", 0, kVelaSource}};
 
 // By vendor. Figures of the sources, restated: files of the public repositories of PlatformIO
 // (github.com/platformio) and of the Zephyr project (github.com/zephyrproject-rtos/zephyr).
@@ -17,17 +50,19 @@ constexpr std::array kBoards = {
     Board{"nano-rp2040-connect", "Arduino Nano RP2040 Connect", "RP2040", 270336, 2097152,
           "cortex-m0+cmsis-nn", "PlatformIO platform-raspberrypi, boards/nanorp2040connect.json"},
     Board{"nicla-vision", "Arduino Nicla Vision", "STM32H747, M7 core", 523624, 786432,
-          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/nicla_vision.json"},
+          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/nicla_vision.json", kH747},
     Board{"portenta-h7", "Arduino Portenta H7", "STM32H747, M7 core", 523624, 786432,
-          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/portenta_h7_m7.json"},
+          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/portenta_h7_m7.json",
+          kPortenta},
     Board{"giga-r1", "Arduino GIGA R1 WiFi", "STM32H747, M7 core", 523624, 786432,
-          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/giga_r1_m7.json"},
+          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/giga_r1_m7.json", kGiga},
     Board{"arduino-zero", "Arduino Zero", "SAMD21G18A", 32768, 262144, "cortex-m0+cmsis-nn",
           "PlatformIO platform-atmelsam, boards/zeroUSB.json"},
     Board{"pico", "Raspberry Pi Pico", "RP2040", 270336, 2097152, "cortex-m0+cmsis-nn",
           "PlatformIO platform-raspberrypi, boards/pico.json"},
     Board{"pico-2", "Raspberry Pi Pico 2", "RP2350, Cortex-M33", 532480, 4194304,
-          "cortex-m33+cmsis-nn", "Zephyr boards/raspberrypi/rpi_pico2/rpi_pico2_rp2350a_m33.yaml"},
+          "cortex-m33+cmsis-nn", "Zephyr boards/raspberrypi/rpi_pico2/rpi_pico2_rp2350a_m33.yaml",
+          kRp2350},
     Board{"microbit-v2", "BBC micro:bit V2", "nRF52833", 131072, 524288, "cortex-m4+cmsis-nn",
           "RAM: Zephyr boards/arm/bbc_microbit_v2/bbc_microbit_v2.yaml; flash: PlatformIO "
           "platform-nordicnrf52, boards/bbcmicrobit_v2.json"},
@@ -42,7 +77,8 @@ constexpr std::array kBoards = {
     Board{"xiao-nrf52840", "Seeed Studio XIAO nRF52840", "nRF52840", 262144, 1048576,
           "cortex-m4+cmsis-nn", "Zephyr boards/seeed/xiao_ble/xiao_ble.yaml"},
     Board{"xiao-esp32s3", "Seeed Studio XIAO ESP32S3", "ESP32-S3", 327680, 8388608,
-          "esp32s3+esp-nn", "PlatformIO platform-espressif32, boards/seeed_xiao_esp32s3.json"},
+          "esp32s3+esp-nn", "PlatformIO platform-espressif32, boards/seeed_xiao_esp32s3.json",
+          kEsp32S3},
     Board{"wio-terminal", "Seeed Studio Wio Terminal", "ATSAMD51P19", 196608, 524288,
           "cortex-m4+cmsis-nn", "Zephyr boards/seeed/wio_terminal/wio_terminal.yaml"},
     Board{"esp32-devkitc", "Espressif ESP32-DevKitC", "ESP32", 327680, 4194304, "esp32+esp-nn",
@@ -60,7 +96,7 @@ constexpr std::array kBoards = {
     Board{"nucleo-g474re", "ST NUCLEO-G474RE", "STM32G474RE", 131072, 524288, "cortex-m4+cmsis-nn",
           "PlatformIO platform-ststm32, boards/nucleo_g474re.json"},
     Board{"nucleo-h743zi", "ST NUCLEO-H743ZI", "STM32H743ZI, AXI SRAM", 524288, 2097152,
-          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/nucleo_h743zi.json"},
+          "cortex-m7+cmsis-nn", "PlatformIO platform-ststm32, boards/nucleo_h743zi.json", kH743},
     Board{"nucleo-l4r5zi", "ST NUCLEO-L4R5ZI", "STM32L4R5ZI", 655360, 2097152, "cortex-m4+cmsis-nn",
           "PlatformIO platform-ststm32, boards/nucleo_l4r5zi.json"},
     Board{"nucleo-l552ze-q", "ST NUCLEO-L552ZE-Q", "STM32L552ZE, SRAM1", 196608, 524288,
@@ -83,14 +119,45 @@ constexpr std::array kBoards = {
           "cortex-m7+cmsis-nn", "PlatformIO platform-teensy, boards/teensy41.json"},
 };
 
+// The fast memory is that of a memory mode of the compiler Vela: its SRAM is the NPU's alone.
+constexpr std::array kSystems = {
+    Board{"ethos-u-sram-384k", "Arm Ethos-U65 or U85, dedicated SRAM", "Dedicated_Sram", 393216, 0,
+          "", kVelaSource, kDedicated384},
+    Board{"ethos-u-sram-512k", "Arm Ethos-U65 or U85, dedicated SRAM", "Dedicated_Sram_512KB",
+          524288, 0, "", kVelaSource, kDedicated512},
+};
+
 }  // namespace
 
 std::span<const Board> Boards() { return kBoards; }
+std::span<const Board> MemorySystems() { return kSystems; }
 
 const Board* BoardNamed(std::string_view name) {
-  const auto* const found = std::find_if(kBoards.begin(), kBoards.end(),
-                                         [&](const Board& row) { return row.name == name; });
-  return found == kBoards.end() ? nullptr : found;
+  for (const std::span<const Board> table : {Boards(), MemorySystems()}) {
+    for (const Board& row : table) {
+      if (row.name == name) return &row;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<BoardMemory> MemoriesOf(const Board& board) {
+  if (board.memories.empty()) return {{"RAM", board.ram_bytes, board.source}};
+  return {board.memories.begin(), board.memories.end()};
+}
+
+std::int64_t FastBytesOf(const Board& board) {
+  return std::min(MemoriesOf(board).front().bytes, board.ram_bytes);
+}
+
+std::optional<std::int64_t> SlowBytesOf(const Board& board) {
+  std::optional<std::int64_t> most;
+  for (std::size_t i = 1; i < board.memories.size(); ++i) {
+    const std::int64_t bytes = board.memories[i].bytes;
+    if (bytes == 0) return 0;
+    most = std::max(most.value_or(0), bytes);
+  }
+  return most;
 }
 
 }  // namespace neap::target

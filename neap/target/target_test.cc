@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "neap/target/board.h"
 
@@ -58,6 +60,31 @@ TEST(Board, RowsAreComplete) {
     EXPECT_FALSE(board.title.empty() || board.chip.empty() || board.source.empty()) << board.name;
   }
   EXPECT_EQ(BoardNamed("nano-33-ble")->ram_bytes, 262144);
+  for (const auto table : {Boards(), MemorySystems()}) {
+    for (const Board& board : table) {
+      const std::vector<BoardMemory> memories = MemoriesOf(board);
+      ASSERT_FALSE(memories.empty()) << board.name;
+      EXPECT_GT(memories.front().bytes, 0) << board.name;
+      EXPECT_LE(FastBytesOf(board), board.ram_bytes) << board.name;
+      for (const BoardMemory& memory : memories) {
+        EXPECT_FALSE(memory.name.empty() || memory.source.empty()) << board.name;
+      }
+    }
+  }
+}
+
+TEST(Board, SeveralMemories) {
+  const Board& nucleo = *BoardNamed("nucleo-h743zi");
+  EXPECT_EQ(FastBytesOf(nucleo), 128 * 1024);
+  EXPECT_EQ(SlowBytesOf(nucleo), 512 * 1024);
+  EXPECT_EQ(SlowBytesOf(*BoardNamed("portenta-h7")), 8 * 1024 * 1024) << "the largest of two";
+  const Board& esp = *BoardNamed("xiao-esp32s3");
+  EXPECT_EQ(MemoriesOf(esp).front().bytes, 512 * 1024);
+  EXPECT_EQ(FastBytesOf(esp), esp.ram_bytes) << "no more than a linker places data in";
+  EXPECT_EQ(SlowBytesOf(esp), 8 * 1024 * 1024);
+  EXPECT_EQ(FastBytesOf(*BoardNamed("pico-2")), 520 * 1024);
+  EXPECT_EQ(SlowBytesOf(*BoardNamed("pico-2")), std::nullopt);
+  EXPECT_EQ(SlowBytesOf(*BoardNamed("ethos-u-sram-384k")), 0) << "as large as wanted";
   EXPECT_EQ(BoardNamed("no-such-board"), nullptr);
 }
 

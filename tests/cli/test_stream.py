@@ -130,6 +130,29 @@ class StreamTest(CliTest):
         ran = self.run_plan()
         self.assertGreater(ran["arena_bytes"], 1000)
 
+    def test_memories_of_a_board(self):
+        """A board with several memories gives both limits; --fast replaces the first."""
+        slow = lambda *words: self.plan(*words)["stream"]["slow"]
+        self.assertEqual(slow("--board", "nucleo-h743zi")["fast_bytes"], (128 - 16) * 1024)
+        self.assertEqual(slow("--board", "nucleo-h743zi", "--reserve", "64KiB")["fast_bytes"], 64 * 1024)
+        self.assertEqual(slow("--board", "nucleo-h743zi", "--fast", "8KiB")["fast_bytes"], 8192)
+        self.assertEqual(slow("--board", "ethos-u-sram-384k")["fast_bytes"], (384 - 16) * 1024)
+        one = self.plan("--board", "pico-2")
+        self.assertNotIn("slow", one["stream"])
+        self.assertEqual(one["budget_bytes"], (520 - 16) * 1024)
+        self.assertNotIn("slow", self.plan("--board", "nucleo-h743zi", "--input", "rows")["stream"])
+        # Its slow tensors need more than the AXI SRAM, not more than an SDRAM.
+        self.run_neap("zoo", "mobilenet-v1", "--int8", "-o", "wide.tflite", "--quiet")
+        words = ("plan", "wide.tflite", "--runtime", "neap", "--stream", "auto", "--fast", "12KiB", "--board")
+        run = self.expect(OVER_BUDGET, *words, "nucleo-h743zi")
+        self.assertIn(b"over budget: slow memory required 802,816 B (784.0 KiB), available 524,288 B", run.stderr)
+        self.expect(DONE, *words, "portenta-h7")
+        for more in (("--board", "nucleo-h743zi", "--reserve", "200KiB"),
+                     ("--board", "nucleo-h743zi", "--reserve", "1KiB", "--fast", "8KiB")):
+            self.expect(USAGE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto", *more)
+        refused = self.expect(USAGE, "plan", "net.tflite", "--board", "ethos-u-sram-384k")
+        self.assertIn(b"without a target of tflm", refused.stderr)
+
     def test_a_wrong_count_of_slow_bytes_is_found(self):
         self.plan("--fast", "8KiB")
         plan = json.loads((self.folder / "plan.json").read_text())
