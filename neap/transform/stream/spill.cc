@@ -10,6 +10,7 @@
 
 #include "neap/transform/stream/assemble.h"
 #include "neap/transform/stream/slow_memory.h"
+#include "neap/transform/stream/spill_single.h"
 #include "neap/transform/stream/spill_ways.h"
 
 namespace neap::stream {
@@ -45,9 +46,10 @@ class Spiller {
     std::int64_t most = std::max(fast_bytes_, Floor());
     const std::int64_t limit = most;
     std::optional<Candidate> best;
+    bool is_stacked = false;  // plans that are stacked may be better
     // Copies between segments may need more than the segments.
     for (int tries = 0; tries < kMaxAssemblies; ++tries) {
-      const auto path = Shortest(most, tries + 1 < kMaxAssemblies);
+      const auto path = Shortest(ways.by_first(), most, tries + 1 < kMaxAssemblies);
       if (path.empty()) break;
       Candidate found = Make(subgraph, path);
       const std::int64_t over = found.arena_bytes - limit;
@@ -58,10 +60,20 @@ class Spiller {
       };
       if (!best || rank(found) < rank(*best)) best = std::move(found);
       if (over <= 0) break;
+      is_stacked = true;
       most -= std::max<std::int64_t>(over, limit / 64);
     }
-    if (!best || best->arena_bytes > limit) best = Make(subgraph, Shortest(limit, false));
-    return *std::move(best);
+    if (!best || best->arena_bytes > limit) {
+      best = Make(subgraph, Shortest(ways.by_first(), limit, false));
+    }
+    if (!is_stacked) return *std::move(best);
+    const std::vector<std::vector<Way>> single = SingleWays(network_);
+    const auto path = Shortest(single, limit, true);
+    if (path.empty()) return *std::move(best);
+    Candidate stacked = MakeStacked(subgraph, path);
+    const bool better = best->arena_bytes > limit ||
+                        stacked.stream.slow->TrafficBytes() < best->stream.slow->TrafficBytes();
+    return better ? std::move(stacked) : *std::move(best);
   }
 
   bool cut_short() const { return cut_short_; }
@@ -102,15 +114,16 @@ class Spiller {
     return after;
   }
 
-  // The least traffic with at most `most` bytes; empty: there is none. `mixed`: with tensors in
-  // fast memory between segments.
-  std::vector<const Way*> Shortest(std::int64_t most, bool mixed) {
+  // The least traffic with at most `most` bytes over `ways`, by their first nodes; empty: there is
+  // none. `mixed`: with tensors in fast memory between segments.
+  std::vector<const Way*> Shortest(const std::vector<std::vector<Way>>& ways, std::int64_t most,
+                                   bool mixed) {
     std::vector<States> states(network_.nodes.size() + 1);
     states[0][{}].traffic = 0;
     for (std::size_t at = 0; at < network_.nodes.size(); ++at) {
       Shrink(&states[at]);
       for (const auto& [fast, state] : states[at]) {
-        for (const Way& way : ways_->by_first()[at]) {
+        for (const Way& way : ways[at]) {
           if (!mixed && !way.fast_out.empty()) continue;
           const auto after = After(fast, way, most);
           if (!after) continue;
@@ -148,7 +161,8 @@ class Spiller {
     *states = std::move(kept);
   }
 
-  Candidate Make(const graph::Subgraph& subgraph, const std::vector<const Way*>& path) const {
+  // With the homes that `path` gives to tensors between segments.
+  Network WithHomes(const std::vector<const Way*>& path) const {
     Network network = network_;
     for (std::size_t i = 0; i < network.images.size(); ++i) {
       Image& image = network.images[i];
@@ -161,10 +175,26 @@ class Spiller {
                    !std::binary_search((*end)->fast_out.begin(), (*end)->fast_out.end(),
                                        static_cast<int>(i));
     }
+    return network;
+  }
+
+  Candidate MakeStacked(const graph::Subgraph& subgraph,
+                        const std::vector<const Way*>& path) const {
+    const Network network = WithHomes(path);
+    Assembled assembled = Stacked(network, path);
+    return WithSlow(subgraph, network, std::move(assembled));
+  }
+
+  Candidate Make(const graph::Subgraph& subgraph, const std::vector<const Way*>& path) const {
+    const Network network = WithHomes(path);
     std::vector<SegmentChoice> segments;
     segments.reserve(path.size());
     for (const Way* way : path) segments.push_back(way->choice);
-    Assembled assembled = Assemble(network, segments, plan::StreamInput::kSlow);
+    return WithSlow(subgraph, network, Assemble(network, segments, plan::StreamInput::kSlow));
+  }
+
+  Candidate WithSlow(const graph::Subgraph& subgraph, const Network& network,
+                     Assembled assembled) const {
     Candidate candidate{std::move(assembled.stream), assembled.arena_bytes};
     candidate.stream.slow = SlowMemoryOf(subgraph, network, candidate.stream,
                                          std::max(fast_bytes_, candidate.arena_bytes));
