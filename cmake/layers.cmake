@@ -7,7 +7,7 @@
 set(NEAP_MODULES
   neap/base neap/io neap/target neap/graph
   neap/solve/schedule neap/solve/arena neap/solve/traffic neap/solve/partition
-  neap/solve/rematerialise neap/learn
+  neap/solve/rematerialise neap/solve/units neap/learn
   neap/ops neap/formats neap/plan neap/check
   neap/compile neap/transform/stream neap/transform/rewrite neap/transform/cascade
   neap/transform/duplicate
@@ -28,6 +28,7 @@ set(NEAP_MAY_USE_arena     base)
 set(NEAP_MAY_USE_traffic   base)
 set(NEAP_MAY_USE_partition base)
 set(NEAP_MAY_USE_rematerialise base)
+set(NEAP_MAY_USE_units     base schedule)
 set(NEAP_MAY_USE_learn     base schedule partition)
 set(NEAP_MAY_USE_ops       base target graph)
 set(NEAP_MAY_USE_formats   base io graph ops)
@@ -73,6 +74,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/solve/partition/baselines.h neap/solve/partition/certificate.h neap/solve/partition/check.h
   neap/solve/partition/cut.h neap/solve/partition/partition.h neap/solve/partition/problem.h
   neap/solve/partition/simulate.h
+  neap/solve/units/check.h neap/solve/units/problem.h neap/solve/units/units.h
   neap/learn/dag.h neap/learn/dataset.h neap/learn/embedding.h neap/learn/labels.h neap/learn/model.h
   neap/learn/network.h neap/learn/peak.h neap/learn/reference_cases.h neap/learn/repair.h
   neap/learn/sampler.h neap/learn/stages.h

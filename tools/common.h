@@ -52,6 +52,7 @@ int BatchCommand(std::vector<std::string> args);
 int RunCommand(std::vector<std::string> args);
 int PlaceCommand(std::vector<std::string> args);
 int PipelineCommand(std::vector<std::string> args);
+int UnitsCommand(std::vector<std::string> args);
 int TrafficCommand(std::vector<std::string> args);
 int ParetoCommand(std::vector<std::string> args);
 int BenchCommand(std::vector<std::string> args);

@@ -18,7 +18,7 @@ class Conventions(CliTest):
         sections = {part.split()[0]: part for part in
                     (SOURCE / "docs/reference/command-line.md").read_text().split("\n## neap ")[1:]}
         for verb in ("explain", "plan", "inspect", "check", "run", "zoo", "batch", "place", "pareto", "pipeline",
-                     "traffic", "bench", None):
+                     "units", "traffic", "bench", None):
             result = self.expect(DONE, *([verb] if verb else []), "--help")
             text = result.stdout.decode()
             if "--help-all" in text:
