@@ -149,13 +149,13 @@ class UnitsRun {
     const std::string message =
         outcome.infeasible ? "proven: no schedule is within " + limit
                            : "no schedule within " + limit + " was found; nothing is proven";
-    std::string hint;
-    if (outcome.peak_lower_bound > 0) {
-      hint = fmt::format("every schedule has a peak of at least {} B and a makespan of at least {}",
-                         outcome.peak_lower_bound, outcome.makespan_lower_bound);
-    }
-    NEAP_CHECK_OK(Print(stderr, "neap units: " + source_.path + ": " + message + "\n" +
-                                    (hint.empty() ? "" : "  hint: " + hint + "\n")));
+    const std::string hint =
+        report_.options.makespan_limit >= 0
+            ? fmt::format("every schedule has a makespan of at least {}",
+                          outcome.makespan_lower_bound)
+            : fmt::format("every schedule has a peak of at least {} B", outcome.peak_lower_bound);
+    NEAP_CHECK_OK(Print(stderr, fmt::format("neap units: {}: {}\n  hint: {}\n",
+                                            report::Printable(source_.path, 4096), message, hint)));
     if (stop_->load()) return kInterrupted;
     return kOverBudget;
   }

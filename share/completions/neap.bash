@@ -3,7 +3,7 @@ _neap() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   local verb=${COMP_WORDS[1]} options= words=
   if [[ $COMP_CWORD -eq 1 ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "explain plan boards check-budget inspect check run emit zoo batch place pareto bench pipeline serve traffic" -- "$word"; compgen -f -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "explain plan boards check-budget inspect check run emit zoo batch place pareto bench pipeline units serve traffic" -- "$word"; compgen -f -- "$word")
     return
   fi
   case "$verb" in
@@ -112,6 +112,11 @@ _neap() {
       options="--stages --device --method --weights --objective --children-together --parameter-limit --activation-limit --layers --dim -o --output --items --queue --shared-link --no-simulation --max-states --time-limit --require-optimal --force --json --quiet --color -h --help"
       case "$before" in
         --objective) words="time parameters" ;;
+        --color) words="auto never" ;;
+      esac ;;
+    units)
+      options="--dim --runtime --units --makespan --budget --front --html --max-states --time-limit --require-optimal --force --json --quiet --color -h --help"
+      case "$before" in
         --color) words="auto never" ;;
       esac ;;
     serve)
