@@ -47,7 +47,8 @@ constexpr Verb kVerbs[] = {
      ParetoCommand},
     {"bench", "run a suite of measurements, such as the tables of a paper", BenchCommand},
     {"pipeline", "assign operators to a pipeline of accelerators", PipelineCommand},
-    {"units", "schedule operators on several units: least peak or least makespan", UnitsCommand},
+    {"units", "schedule operators on several units: minimum peak or minimum makespan",
+     UnitsCommand},
     {"serve", "plan models for others over HTTP, each in a confined process", ServeCommand},
     {"traffic", "off-chip traffic with a small on-chip memory for activations", TrafficCommand},
 };

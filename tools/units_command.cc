@@ -26,9 +26,9 @@ namespace {
 
 constexpr const char* kUnitsFooter =
     "Examples:\n"
-    "  neap units model.tflite --units 2                       least makespan, with its proof\n"
-    "  neap units model.tflite --units 2 --budget 256KiB       least makespan within a peak\n"
-    "  neap units graph.json --units 4 --makespan 120 --json   least peak within a makespan\n"
+    "  neap units model.tflite --units 2                       minimum makespan, with its proof\n"
+    "  neap units model.tflite --units 2 --budget 256KiB       minimum makespan within a peak\n"
+    "  neap units graph.json --units 4 --makespan 120 --json   minimum peak within a makespan\n"
     "  neap units graph.json --units 4 --front --html page.html\n"
     "\n"
     "An operator runs for its cost: \"cost\" in graph JSON, else its MACs or, if those are more, "
@@ -67,8 +67,8 @@ class UnitsRun {
     NEAP_CHECK_OK(Load());
     report_.outcome = Solve(report_.options);
     if (!report_.outcome.best) return None();
-    NEAP_CHECK_OK(Place());
     if (options_.front) MakeFront();
+    NEAP_CHECK_OK(Place());
     report_.seconds = watch_.Seconds();
     if (!options_.html.empty()) {
       NEAP_CHECK_OK(io::WriteFile(options_.html, UnitsPage(report_), options_.force));
@@ -222,15 +222,24 @@ class UnitsRun {
     return {};
   }
 
-  // The least makespan, then the least within a smaller peak, until none is left.
+  // The minimum makespan, then the minimum within a smaller peak, until none is left. Schedules
+  // that are not proven may be beaten by later ones.
   void MakeFront() {
     constexpr std::size_t kMaxPoints = 64;
     units::Options options = report_.options;
     options.objective = units::Objective::kMakespan;
     units::Outcome outcome = report_.outcome;
-    while (outcome.best && report_.front.size() < kMaxPoints) {
-      report_.front.push_back({outcome.best->makespan, outcome.best->peak_bytes,
-                               outcome.makespan_lower_bound, outcome.optimal, outcome.tie_optimal});
+    for (std::size_t points = 0; outcome.best && points < kMaxPoints; ++points) {
+      const std::int64_t makespan = outcome.best->makespan;
+      while (!report_.front.empty() && report_.front.back().makespan >= makespan) {
+        report_.front.pop_back();
+      }
+      report_.front.push_back({makespan, outcome.best->peak_bytes, outcome.makespan_lower_bound,
+                               outcome.optimal, outcome.tie_optimal});
+      if (report_.front.size() == 1) {
+        report_.outcome.best = outcome.best;
+        report_.outcome.optimal |= makespan == report_.outcome.makespan_lower_bound;
+      }
       options.peak_limit = outcome.best->peak_bytes - 1;
       if (options.peak_limit < 0 || stop_->load()) return;
       outcome = Solve(options);
@@ -256,8 +265,9 @@ class UnitsRun {
 int UnitsCommand(std::vector<std::string> args) {
   UnitsOptions options;
   CLI::App app(
-      "Schedule the operators of a model on identical units that run at once: the least makespan\n"
-      "within a peak, or the least peak within a makespan.",
+      "Schedule the operators of a model on identical units that run at once: the minimum "
+      "makespan\n"
+      "within a peak, or the minimum peak within a makespan.",
       "neap units");
   app.footer(kUnitsFooter);
   AddModelOptions(&app, &options.model);
@@ -266,12 +276,12 @@ int UnitsCommand(std::vector<std::string> args) {
       ->required()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{units::kMaxUnits}));
   CLI::Option* const makespan =
-      app.add_option("--makespan", options.makespan, "least peak of schedules that end by M")
+      app.add_option("--makespan", options.makespan, "minimum peak of schedules that end by M")
           ->option_text("M")
           ->check(CLI::Range(std::int64_t{1}, units::kMaxTotalDuration));
   CLI::Option* const budget =
       app.add_option("--budget", options.budget,
-                     "least makespan of schedules with a peak of at most SIZE, such as 256KiB; "
+                     "minimum makespan of schedules with a peak of at most SIZE, such as 256KiB; "
                      "default: any peak")
           ->option_text("SIZE")
           ->excludes(makespan);

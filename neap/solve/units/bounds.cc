@@ -89,10 +89,11 @@ std::int64_t MakespanBound(const Instance& instance, std::int64_t peak_limit) {
 }
 
 std::int64_t CompulsoryPeak(const Instance& instance, const std::vector<std::int64_t>& earliest,
-                            const std::vector<std::int64_t>& latest) {
+                            const std::vector<std::int64_t>& latest, std::int64_t from) {
   const Problem& problem = *instance.problem;
   std::map<std::int64_t, std::int64_t> change;
   const auto add = [&](std::int64_t first, std::int64_t last, std::int64_t bytes) {
+    first = std::max(first, from);
     if (first >= last || bytes == 0) return;
     change[first] += bytes;
     change[last] -= bytes;

@@ -26,10 +26,10 @@ Instance MakeInstance(const Problem& problem);
 
 // No schedule is faster: critical path, work of a unit, byte-time within `peak_limit` (-1: none).
 std::int64_t MakespanBound(const Instance& instance, std::int64_t peak_limit);
-// No schedule within the makespan has fewer bytes: those live in every one, by earliest starts and
-// latest starts of the operators.
+// No schedule within the makespan has fewer bytes: those live in every one at some time at or
+// after `from`, by earliest starts and latest starts of the operators.
 std::int64_t CompulsoryPeak(const Instance& instance, const std::vector<std::int64_t>& earliest,
-                            const std::vector<std::int64_t>& latest);
+                            const std::vector<std::int64_t>& latest, std::int64_t from);
 
 // True if (objective, other value) of `a` is smaller.
 bool IsBetter(Objective objective, std::int64_t peak_a, std::int64_t makespan_a,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "neap/base/index.h"
 #include "neap/base/random.h"
 #include "neap/base/work.h"
 #include "neap/solve/units/instance.h"
@@ -187,7 +188,7 @@ void ImproveByLists(const Instance& instance, const std::vector<OpIndex>& sequen
   Improver improver(instance, options, outcome);
   const std::int64_t limit = options.peak_limit < 0 ? kNoCap : options.peak_limit;
   const std::vector<OpIndex> lists[] = {sequence, ByTail(instance)};
-  // Caps from the least peak of one unit to none, each an eighth above the one before it.
+  // Caps from the minimum peak of one unit to none, each an eighth above the one before it.
   const std::int64_t least = std::max<std::int64_t>(outcome->peak_lower_bound, 1);
   for (const auto& list : lists) {
     improver.Try(list, limit);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "neap/base/index.h"
 #include "neap/base/work.h"
 #include "neap/solve/units/instance.h"
 
@@ -91,7 +92,7 @@ class Search {
       }
       queue_.pop();
       if (!states_[At(key.state)].dead) Expand(key.state);
-      if (cut_) return Stop(key);  // of what is left, nothing is below it
+      if (cut_) return Stop(key);  // no state that is left is below it
     }
     outcome_.states = static_cast<std::int64_t>(states_.size());
     outcome_.infeasible = !outcome_.best;
@@ -175,7 +176,7 @@ class Search {
                             : options_.makespan_limit - instance_.tail[op] - problem_.durations[op];
       }
     }
-    out->peak = std::max(out->peak, CompulsoryPeak(instance_, earliest_, latest_));
+    out->peak = std::max(out->peak, CompulsoryPeak(instance_, earliest_, latest_, state.time));
   }
 
   void Push(State state) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "neap/base/index.h"
 #include "neap/solve/schedule/schedule.h"
 #include "neap/solve/units/instance.h"
 
@@ -79,7 +80,7 @@ bool Bound(const Instance& instance, const Options& options, std::int64_t sequen
       latest[op] = options.makespan_limit - instance.tail[op] - problem.durations[op];
     }
     outcome->peak_lower_bound =
-        std::max(outcome->peak_lower_bound, CompulsoryPeak(instance, instance.head, latest));
+        std::max(outcome->peak_lower_bound, CompulsoryPeak(instance, instance.head, latest, 0));
   }
   return !IsWithin(options, outcome->peak_lower_bound, outcome->makespan_lower_bound);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedules on identical units: the least peak within a makespan, or the least makespan within a
-// peak; of equal ones, the one whose other value is least. Deterministic: the same problem and the
-// same limits (without max_seconds and stop) give the same outcome. Method and proofs:
+// Schedules on identical units: the minimum peak within a makespan, or the minimum makespan within
+// a peak; of equal ones, the one whose other value is least. Deterministic: the same problem and
+// the same limits (without max_seconds and stop) give the same outcome. Method and proofs:
 // docs/algorithms/units.md.
 #pragma once
 

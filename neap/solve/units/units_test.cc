@@ -10,6 +10,7 @@
 #include "neap/base/random.h"
 #include "neap/solve/schedule/schedule.h"
 #include "neap/solve/units/check.h"
+#include "neap/solve/units/instance.h"
 #include "testing/cases.h"
 
 namespace neap::units {
@@ -161,12 +162,96 @@ TEST(Units, AgreesWithAllSchedulesOfFiveOperators) {
   }
 }
 
+// The (peak, makespan) of all schedules that start operators at 0 and at ends, without any pruning.
+std::set<std::pair<std::int64_t, std::int64_t>> AllStartsAtEnds(const Problem& problem) {
+  const std::size_t count = problem.durations.size();
+  std::vector<std::int64_t> start(count, -1);
+  std::set<std::pair<std::int64_t, std::int64_t>> out;
+  const auto end = [&](std::size_t op) { return start[op] + problem.durations[op]; };
+  // Starts some of the operators from `first` on at `time`, then goes on at the next end.
+  const std::function<void(std::int64_t, std::size_t)> go = [&](std::int64_t time,
+                                                                std::size_t first) {
+    std::int32_t running = 0;
+    std::int64_t next = -1;
+    std::int64_t makespan = 0;
+    for (std::size_t op = 0; op < count; ++op) {
+      if (start[op] < 0) continue;
+      makespan = std::max(makespan, end(op));
+      if (end(op) <= time) continue;
+      ++running;
+      if (next < 0 || end(op) < next) next = end(op);
+    }
+    if (std::find(start.begin(), start.end(), -1) == start.end()) {
+      std::int64_t peak = 0;
+      for (const Moment& moment : LiveBytes(problem, start)) {
+        if (moment.time < makespan) peak = std::max(peak, moment.live_bytes);
+      }
+      out.emplace(peak, makespan);
+      return;
+    }
+    for (std::size_t op = first; running < problem.units && op < count; ++op) {
+      if (start[op] >= 0) continue;
+      bool ready = true;
+      for (const auto& [a, b] : problem.graph.precedences) {
+        const auto before = static_cast<std::size_t>(a);
+        if (static_cast<std::size_t>(b) == op) {
+          ready = ready && start[before] >= 0 && end(before) <= time;
+        }
+      }
+      if (!ready) continue;
+      start[op] = time;
+      go(time, op + 1);
+      start[op] = -1;
+    }
+    if (next >= 0) go(next, 0);
+  };
+  go(0, 0);
+  return out;
+}
+
+// Without the schedules and bounds that Solve() begins with, which hide what the search does.
+TEST(Units, SearchAloneIsExact) {
+  Random random(8);
+  for (int i = 0; i < Cases(300); ++i) {
+    SCOPED_TRACE(i);
+    Problem problem = RandomProblem(&random, static_cast<OpIndex>(random.Between(4, 7)));
+    problem.units = 2;
+    const auto all = AllStartsAtEnds(problem);
+    const Instance instance = MakeInstance(problem);
+    std::set<std::int64_t> peaks;
+    for (const auto& [peak, makespan] : all) peaks.insert(peak);
+    for (const std::int64_t limit : peaks) {
+      Options options{Objective::kMakespan, -1, limit, {}};
+      std::pair<std::int64_t, std::int64_t> best{-1, -1};
+      for (const auto& [peak, makespan] : all) {
+        if (peak > limit) continue;
+        if (best.first < 0 || std::make_pair(makespan, peak) < best) best = {makespan, peak};
+      }
+      Outcome outcome;
+      SearchExact(instance, options, &outcome);
+      ASSERT_TRUE(outcome.best && outcome.optimal);
+      ASSERT_EQ(FindViolation(problem, *outcome.best), std::nullopt);
+      ASSERT_EQ(std::make_pair(outcome.best->makespan, outcome.best->peak_bytes), best);
+      options = {Objective::kPeak, best.first, -1, {}};
+      std::pair<std::int64_t, std::int64_t> least{-1, -1};
+      for (const auto& [peak, makespan] : all) {
+        if (makespan > best.first) continue;
+        if (least.first < 0 || std::make_pair(peak, makespan) < least) least = {peak, makespan};
+      }
+      outcome = {};
+      SearchExact(instance, options, &outcome);
+      ASSERT_TRUE(outcome.best && outcome.optimal);
+      ASSERT_EQ(std::make_pair(outcome.best->peak_bytes, outcome.best->makespan), least);
+    }
+  }
+}
+
 TEST(Units, OneUnitHasTheLeastPeakOfAnOrder) {
   Random random(3);
   for (int i = 0; i < Cases(300); ++i) {
     Problem problem = RandomProblem(&random, static_cast<OpIndex>(random.Between(1, 12)));
     const std::int64_t least = schedule::Solve(problem.graph, {}).peak_bytes;
-    // Of several units it is the least peak, too: docs/algorithms/units.md.
+    // Of several units it is the minimum peak, too: docs/algorithms/units.md.
     for (const std::int32_t units : {1, 2, 4}) {
       problem.units = units;
       const Outcome outcome = Solve(problem, {});
@@ -184,7 +269,7 @@ TEST(Units, LimitsLeaveValidSchedulesAndBounds) {
     Options options{Objective::kMakespan, -1, -1, {}};
     const Outcome whole = Solve(problem, options);
     ASSERT_TRUE(whole.best && whole.optimal) << i;
-    // Without a limit of bytes, the least makespan keeps the bounds of Graham's lists.
+    // Without a limit of bytes, the minimum makespan keeps the bounds of Graham's lists.
     std::int64_t work = 0;
     for (const std::int64_t duration : problem.durations) work += duration;
     Problem wide = problem;
