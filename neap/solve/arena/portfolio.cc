@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "neap/solve/arena/arena.h"
 #include "neap/solve/arena/budget.h"
 #include "neap/solve/arena/capacity_search.h"
+#include "neap/solve/arena/ejection.h"
 #include "neap/solve/arena/first_fit.h"
 #include "neap/solve/arena/pair_table.h"
 #include "neap/solve/arena/sections.h"
@@ -30,6 +32,9 @@ constexpr int kRepairPasses = 24;
 constexpr int kRepairPassesLarge = 12;
 constexpr std::array<std::size_t, 2> kWindows = {24, 96};
 constexpr int kMaxFruitless = 3;
+constexpr std::int64_t kEjectionShares = 6;      // insertions of an attempt
+constexpr std::int64_t kLeastEjectionPart = 64;  // of the gap, that an attempt aims at
+constexpr std::int64_t kMaxEjectionStates = 2'000'000;
 constexpr std::size_t kMaxScanned = 60'000;
 constexpr std::size_t kMaxScannedLate = 20'000;  // when there is no time left
 constexpr std::pair<int, int> kExponents[] = {
@@ -138,7 +143,11 @@ class Portfolio {
     if (!problem_.pairs.empty()) incumbent_.Offer(first_fit_.Place(TflmOrder(problem_)).offsets);
     Spend();
     FirstFitOrders();
-    if (Unfinished()) Repair();
+    if (Unfinished() && CanEject()) {
+      LowerByEjection();
+    } else if (Unfinished()) {
+      Repair();
+    }
     if (Unfinished() && IsLarge() && problem_.pairs.empty()) RepairWindows();
     if (Unfinished()) Search();
     return Result();
@@ -256,6 +265,42 @@ class Portfolio {
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t rank = 0; rank < order.size(); ++rank) order[rank] = ranked[rank].second;
+  }
+
+  bool CanEject() const {
+    return IsLarge() && first_fit_.neighbours() != nullptr && problem_.pairs.empty() &&
+           std::none_of(problem_.buffers.begin(), problem_.buffers.end(),
+                        [](const Buffer& buffer) { return buffer.fixed_offset.has_value(); });
+  }
+
+  // Divides all sizes, and so the offsets of buffers that rest on each other.
+  std::int64_t Unit() const {
+    std::int64_t unit = 0;
+    for (const Buffer& buffer : problem_.buffers) unit = std::gcd(unit, buffer.bytes);
+    return std::max<std::int64_t>(unit, 1);
+  }
+
+  // Aims at the middle between the bound and the best height; after a failure half as far below
+  // that height, after a success twice as far. Ends with a part of the states.
+  void LowerByEjection() {
+    Ejection ejection(problem_, *first_fit_.neighbours(), seed_ + 3);
+    const std::int64_t states = std::min(budget_.left(), kMaxEjectionStates) / 2;
+    const std::int64_t end = budget_.states() + states;
+    const std::int64_t unit = Unit();
+    for (std::int64_t part = 2; part <= kLeastEjectionPart && Unfinished();) {
+      if (budget_.states() >= end) return;
+      const std::int64_t height = incumbent_.Height();
+      const std::int64_t less = (height - Enough()) / part;
+      const std::int64_t target = (height - std::max<std::int64_t>(less, 1)) / unit * unit;
+      std::vector<std::int64_t> offsets = incumbent_.Best().offsets;
+      if (ejection.Run(target, states / kEjectionShares, offsets, budget_)) {
+        incumbent_.Offer(offsets);
+        budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
+        part = std::max<std::int64_t>(part / 2, 2);
+      } else {
+        part *= 2;
+      }
+    }
   }
 
   // Capacities between the bound and the best height, the bound with wider and wider windows first;

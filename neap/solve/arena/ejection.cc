@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/solve/arena/ejection.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "neap/base/bytes.h"
+
+namespace neap::arena {
+namespace {
+
+constexpr std::int64_t kWaits = -1;
+// Sums over all neighbours fit: there are at most a few millions (kMaxNeighbours).
+constexpr std::int64_t kMaxWeight = std::int64_t{1} << 38;
+// Every so many insertions are of a random buffer, the others of the last one that was ejected.
+constexpr std::uint64_t kRandomEvery = 4;
+constexpr std::int64_t kInsertionsPerState = 2;
+constexpr std::int64_t kWorkPerNeighbour = 40;  // in about nanoseconds, beyond that of the states
+
+// Rounded down.
+std::int64_t SquareRoot(std::int64_t value) {
+  std::int64_t root = 0;
+  for (std::int64_t bit = std::int64_t{1} << 31; bit > 0; bit /= 2) {
+    if ((root + bit) <= value / (root + bit)) root += bit;
+  }
+  return root;
+}
+
+}  // namespace
+
+Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::uint64_t seed)
+    : problem_(problem), neighbours_(neighbours), random_(seed) {
+  base_weights_.reserve(problem.buffers.size());
+  for (const Buffer& buffer : problem.buffers) {
+    base_weights_.push_back(std::clamp<std::int64_t>(SquareRoot(buffer.bytes), 1, kMaxWeight));
+  }
+}
+
+bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
+                   std::vector<std::int64_t>& offsets, Budget& budget) {
+  capacity_bytes_ = capacity_bytes;
+  offsets_ = offsets;
+  weights_ = base_weights_;
+  waiting_.clear();
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const Buffer& buffer = problem_.buffers[i];
+    if (buffer.bytes > capacity_bytes) return false;
+    if (!buffer.occupies() || offsets[i] + buffer.bytes <= capacity_bytes) continue;
+    offsets_[i] = kWaits;
+    waiting_.push_back(static_cast<BufferIndex>(i));
+  }
+  for (std::int64_t inserted = 0; !waiting_.empty(); ++inserted) {
+    if (inserted >= max_insertions || budget.Ended()) return false;
+    if (random_.Below(kRandomEvery) == 0) {
+      std::swap(waiting_[random_.Below(waiting_.size())], waiting_.back());
+    }
+    const BufferIndex buffer = waiting_.back();
+    waiting_.pop_back();
+    budget.Work(static_cast<std::int64_t>(neighbours_.Of(buffer).size()) * kWorkPerNeighbour);
+    if (inserted % kInsertionsPerState == 0) budget.Spend(1);
+    Insert(buffer);
+  }
+  offsets.swap(offsets_);
+  return true;
+}
+
+void Ejection::Insert(BufferIndex index) {
+  const auto i = static_cast<std::size_t>(index);
+  const Buffer& buffer = problem_.buffers[i];
+  begins_.clear();
+  ends_.clear();
+  candidates_.assign(1, 0);
+  const std::int64_t most = capacity_bytes_ - buffer.bytes;
+  candidates_.push_back(most / buffer.alignment * buffer.alignment);
+  for (const BufferIndex other : neighbours_.Of(index)) {
+    const auto o = static_cast<std::size_t>(other);
+    const std::int64_t begin = offsets_[o];
+    if (begin == kWaits) continue;
+    const std::int64_t end = begin + problem_.buffers[o].bytes;
+    begins_.push_back({begin, weights_[o]});
+    ends_.push_back({end, weights_[o]});
+    const std::int64_t above = AlignUp(end, buffer.alignment);
+    if (above <= most) candidates_.push_back(above);
+    if (begin >= buffer.bytes) {
+      candidates_.push_back((begin - buffer.bytes) / buffer.alignment * buffer.alignment);
+    }
+  }
+  std::int64_t ejected_weight = 0;
+  const std::int64_t offset = CheapestOffset(buffer, &ejected_weight);
+  if (ejected_weight > 0) {
+    weights_[i] = std::min(weights_[i] + base_weights_[i], kMaxWeight);
+    Eject(index, offset, offset + buffer.bytes);
+  }
+  offsets_[i] = offset;
+}
+
+// Of begins_, ends_ and candidates_: the lowest offset that ejects nothing, otherwise a random one
+// of those that eject the least weight.
+std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejected_weight) {
+  const auto is_lower = [](const Side& a, const Side& b) { return a.at < b.at; };
+  std::sort(begins_.begin(), begins_.end(), is_lower);
+  std::sort(ends_.begin(), ends_.end(), is_lower);
+  std::sort(candidates_.begin(), candidates_.end());
+  candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
+  std::int64_t begun = 0;
+  std::int64_t ended = 0;
+  std::size_t next_begin = 0;
+  std::size_t next_end = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t best = 0;
+  std::uint64_t equal = 0;
+  for (const std::int64_t offset : candidates_) {
+    while (next_begin < begins_.size() && begins_[next_begin].at < offset + buffer.bytes) {
+      begun += begins_[next_begin++].weight;
+    }
+    while (next_end < ends_.size() && ends_[next_end].at <= offset) {
+      ended += ends_[next_end++].weight;
+    }
+    const std::int64_t weight = begun - ended;
+    if (weight < least) {
+      least = weight;
+      best = offset;
+      equal = 1;
+      if (least == 0) break;
+    } else if (weight == least && random_.Below(++equal) == 0) {
+      best = offset;
+    }
+  }
+  *ejected_weight = least;
+  return best;
+}
+
+void Ejection::Eject(BufferIndex around, std::int64_t begin, std::int64_t end) {
+  for (const BufferIndex other : neighbours_.Of(around)) {
+    const auto o = static_cast<std::size_t>(other);
+    if (offsets_[o] == kWaits || offsets_[o] >= end) continue;
+    if (offsets_[o] + problem_.buffers[o].bytes <= begin) continue;
+    offsets_[o] = kWaits;
+    waiting_.push_back(other);
+  }
+}
+
+}  // namespace neap::arena
