@@ -273,7 +273,7 @@ class Portfolio {
                         [](const Buffer& buffer) { return buffer.fixed_offset.has_value(); });
   }
 
-  // Divides all sizes, and so the offsets of buffers that rest on each other.
+  // Divides all sizes, and so every offset in a placement without gaps.
   std::int64_t Unit() const {
     std::int64_t unit = 0;
     for (const Buffer& buffer : problem_.buffers) unit = std::gcd(unit, buffer.bytes);
