@@ -62,8 +62,11 @@ def check_all(neap, model, tmp_path):
     assert traffic.returncode == 0, traffic.stderr
     validator("traffic").validate(json.loads(traffic.stdout))
     units = neap.run("units", model, "--units", "2", "--front", "--max-states", "1000", "--json")
-    assert units.returncode == 0, units.stderr
-    validator("units-report").validate(json.loads(units.stdout))
+    if b"it calls subgraphs, whose orders are not included" in units.stderr:
+        assert units.returncode == 1
+    else:
+        assert units.returncode == 0, units.stderr
+        validator("units-report").validate(json.loads(units.stdout))
     run = neap.run("run", model, "--plan", plan, "--compare", "--json")
     if b"no kernel for" not in run.stderr and run.stdout:
         validator("run-report").validate(json.loads(run.stdout))
