@@ -31,15 +31,13 @@ constexpr const char* kUnitsFooter =
     "  neap units graph.json --units 4 --makespan 120 --json   minimum peak within a makespan\n"
     "  neap units graph.json --units 4 --front --html page.html\n"
     "\n"
-    "An operator runs for its cost: \"cost\" in graph JSON, else its MACs or, if those are more, "
-    "the\n"
-    "elements that it writes. Of equal schedules, the one whose other value is least is taken\n"
+    "An operator runs for its cost: \"cost\" in graph JSON, else its MACs or, if those are more,\n"
+    "the elements that it writes. Of equal schedules, the one whose other value is least is taken\n"
     "(docs/algorithms/units.md).\n"
     "\n"
-    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no schedule is within the limit, or none "
-    "was\n"
-    "found, 4 no proof within the limits of the search (only with --require-optimal), 130\n"
-    "interrupted: the best found is reported.\n";
+    "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no schedule is within the limit, none was\n"
+    "found, or its addresses exceed the budget, 4 no proof within the limits of the search (only\n"
+    "with --require-optimal), 130 interrupted: the best found is reported.\n";
 
 struct UnitsOptions {
   ModelOptions model;
@@ -79,6 +77,18 @@ class UnitsRun {
       NEAP_CHECK_OK(Print(stdout, UnitsText(report_, StyleFor(stdout, options_.output))));
     }
     if (stop_->load()) return kInterrupted;
+    const std::int64_t budget = report_.options.peak_limit;
+    if (budget >= 0 && report_.arena_bytes > budget) {
+      NEAP_CHECK_OK(Print(
+          stderr,
+          fmt::format(
+              "neap units: {}: over budget: a peak of {} is within {}, but the addresses "
+              "that were found need {}\n  hint: a smaller --budget may give a schedule whose "
+              "addresses fit\n",
+              report::Printable(source_.path, 4096), FormatBytes(report_.outcome.best->peak_bytes),
+              FormatBytes(budget), FormatBytes(report_.arena_bytes))));
+      return kOverBudget;
+    }
     return options_.require_optimal && !report_.outcome.optimal ? kUnproven : kDone;
   }
 
@@ -145,7 +155,7 @@ class UnitsRun {
     const units::Outcome& outcome = report_.outcome;
     const std::string limit = report_.options.makespan_limit >= 0
                                   ? fmt::format("a makespan of {}", report_.options.makespan_limit)
-                                  : fmt::format("{} B", report_.options.peak_limit);
+                                  : FormatBytes(report_.options.peak_limit);
     const std::string message =
         outcome.infeasible ? "proven: no schedule is within " + limit
                            : "no schedule within " + limit + " was found; nothing is proven";
@@ -153,7 +163,7 @@ class UnitsRun {
         report_.options.makespan_limit >= 0
             ? fmt::format("every schedule has a makespan of at least {}",
                           outcome.makespan_lower_bound)
-            : fmt::format("every schedule has a peak of at least {} B", outcome.peak_lower_bound);
+            : "every schedule has a peak of at least " + FormatBytes(outcome.peak_lower_bound);
     NEAP_CHECK_OK(Print(stderr, fmt::format("neap units: {}: {}\n  hint: {}\n",
                                             report::Printable(source_.path, 4096), message, hint)));
     if (stop_->load()) return kInterrupted;

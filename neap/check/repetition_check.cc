@@ -85,7 +85,7 @@ bool IsFunction(const Subgraph& subgraph, const Op& op) {
          });
 }
 
-// ValueNumbers of values: equal numbers are equal values in every run.
+// Equal numbers are equal values in every run.
 class ValueNumbers {
  public:
   // Of the tensors of a subgraph; `sources` are the numbers of tensors without a producer.

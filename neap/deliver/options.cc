@@ -243,9 +243,8 @@ void AddRepetitionOptions(std::vector<Option>* options) {
       {"recompute", kRewriting, "RATIO",
        "run operators again where that lowers the peak: maximum total cost as a multiple of all "
        "operators' cost, such as 1.2; with a budget, the least extra cost within it; the cost of "
-       "an "
-       "operator is its MACs, or the elements that it writes if those are more; in graph JSON its "
-       "\"cost\"; default: no operator runs again",
+       "an operator is its MACs, or the elements that it writes if those are more; in graph JSON "
+       "its \"cost\"; default: no operator runs again",
        SetRecompute});
 }
 

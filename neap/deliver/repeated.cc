@@ -56,8 +56,9 @@ Status PlanBaseRepeated(const Job& job, Found* found) {
   // What the model as given lacks is reported of that.
   if (!repetitions) return {};
   const std::vector<std::size_t> points = PointsToPlan(job, *repetitions);
-  if (points.empty())
+  if (points.empty()) {
     NoteNotRepeated(job, "no sequence that was found at this cost has a smaller peak", found);
+  }
   std::vector<std::vector<graph::OpId>> sequences;
   sequences.reserve(points.size());
   for (const std::size_t at : points) {

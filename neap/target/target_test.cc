@@ -80,7 +80,7 @@ TEST(Board, SeveralMemories) {
   EXPECT_EQ(SlowBytesOf(*BoardNamed("portenta-h7")), 8 * 1024 * 1024) << "the largest of two";
   const Board& esp = *BoardNamed("xiao-esp32s3");
   EXPECT_EQ(MemoriesOf(esp).front().bytes, 512 * 1024);
-  EXPECT_EQ(FastBytesOf(esp), esp.ram_bytes) << "no more than a linker places data in";
+  EXPECT_EQ(FastBytesOf(esp), esp.ram_bytes) << "at most the RAM in which a linker places data";
   EXPECT_EQ(SlowBytesOf(esp), 8 * 1024 * 1024);
   EXPECT_EQ(FastBytesOf(*BoardNamed("pico-2")), 520 * 1024);
   EXPECT_EQ(SlowBytesOf(*BoardNamed("pico-2")), std::nullopt);

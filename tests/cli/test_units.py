@@ -65,6 +65,14 @@ class Units(CliTest):
         error = self.expect(OVER_BUDGET, "units", "g.json", "--units", 2, "--budget", 179).stderr
         self.assertIn(b"proven: no schedule is within 179 B", error)
 
+    def test_addresses_above_the_budget(self):
+        """The peak is within the budget, but its buffers do not fit side by side."""
+        (self.folder / "wide.json").write_text(json.dumps(wide_graph(120, 2)))
+        peak = self.units(model="wide.json", units=1)["peak_bytes"]
+        run = self.expect(OVER_BUDGET, "units", "wide.json", "--units", 1, "--budget", peak)
+        self.assertIn(b"but the addresses that were found need", run.stderr)
+        self.check(self.units("--budget", 2 * peak, model="wide.json", units=1))
+
     def test_bad_input(self):
         self.expect(USAGE, "units", "g.json")
         self.expect(USAGE, "units", "g.json", "--units", 0)
