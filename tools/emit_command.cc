@@ -40,6 +40,9 @@ constexpr const char* kEmitFooter =
     "  neap emit model.tflite -o net --stream off         every tensor as a whole\n"
     "  neap emit model.tflite -o net --prefix kws --single-file --budget 8KiB\n"
     "  neap emit model.tflite -o net --kernels dsp        fast on Cortex-M4, M7, M33\n"
+    "  neap emit model.tflite -o net --fast 32KiB         two memories: an arena of at most that, "
+    "a slow\n"
+    "                                                     memory, copies by functions of yours\n"
     "  neap emit model.tflite -o net --plan plan.json     the plan of neap plan\n"
     "  neap emit model.tflite -o net --received-plans     code that executes plans it receives\n"
     "  neap emit model.tflite --binary-plan net.plan --budget 40KiB     such a plan\n"
@@ -118,8 +121,8 @@ Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& fil
 }
 
 // What may need less RAM; "" where all of it was given.
-std::string UntriedOptions(const EmitOptions& options) {
-  if (!options.plan.empty()) return "";
+std::string UntriedOptions(const EmitOptions& options, bool two_memories) {
+  if (!options.plan.empty() || two_memories) return "";
   std::string untried;
   if (!options.model.words.Has("input")) untried = "--input rows";
   if (!options.model.words.Has("max-macs")) {
@@ -127,6 +130,21 @@ std::string UntriedOptions(const EmitOptions& options) {
     untried += "--max-macs 1.2";
   }
   return untried.empty() ? "" : "not tried yet: " + untried;
+}
+
+std::optional<plan::SlowMemory> SlowOf(const plan::EntryPlan& entry) {
+  return entry.stream ? entry.stream->slow : std::nullopt;
+}
+
+std::string SlowText(const plan::SlowMemory& slow, std::int64_t arena_bytes) {
+  std::string text = fmt::format("A run copies {} B from slow memory and {} B to it.\n",
+                                 FormatCount(slow.read_bytes), FormatCount(slow.written_bytes));
+  if (arena_bytes > slow.fast_bytes) {
+    text += fmt::format(
+        "With state and scratch, the arena exceeds the {} B of fast memory of the plan.\n",
+        FormatCount(slow.fast_bytes));
+  }
+  return text;
 }
 
 std::string ReportText(const EmitOptions& options, const PlannedForC& planned,
@@ -143,8 +161,11 @@ std::string ReportText(const EmitOptions& options, const PlannedForC& planned,
   if (runtime > 0) files += fmt::format(", neap_rt/ ({} files)", runtime);
   const plan::EntryPlan& entry = planned.plan.entries[0];
   const bool streamed = entry.stream.has_value();
-  return fmt::format("Arena {} B, stack {} B.\n", FormatCount(emitted.arena_bytes),
+  const auto slow = SlowOf(entry);
+  return fmt::format("Arena {} B{}, stack {} B.\n", FormatCount(emitted.arena_bytes),
+                     slow ? ", slow memory " + FormatCount(slow->bytes) + " B" : "",
                      FormatCount(emitted.stack_bytes)) +
+         (slow ? SlowText(*slow, emitted.arena_bytes) : "") +
          fmt::format("{}; input {}.\n", streamed ? "Streamed" : "Tensors as a whole",
                      streamed ? plan::NameOf(entry.stream->input) : "resident") +
          fmt::format("Wrote {} files to {}:\n  {}\n", emitted.files.size(),
@@ -169,6 +190,11 @@ std::string ReportJson(const EmitOptions& options, const PlannedForC& planned,
   out["stack_bytes"] = emitted.stack_bytes;
   out["input"] = entry.stream ? std::string(plan::NameOf(entry.stream->input)) : "resident";
   out["streamed"] = entry.stream.has_value();
+  if (const auto slow = SlowOf(entry)) {
+    out["slow"] = {{"bytes", slow->bytes},
+                   {"read_bytes", slow->read_bytes},
+                   {"written_bytes", slow->written_bytes}};
+  }
   out["written"] = nlohmann::ordered_json::array();
   for (const emit::File& file : emitted.files) {
     out["written"].push_back((std::filesystem::path(options.folder) / file.name).string());
@@ -203,9 +229,11 @@ std::string RefusedJson(const EmitOptions& options, const PlannedForC& planned,
 
 // A Diagnostic of emit::, with the file and what to do.
 Diagnostic WithFile(const EmitOptions& options, Diagnostic diagnostic, formats::Format format,
-                    bool refused) {
+                    bool refused, bool two_memories = false) {
   diagnostic.file = options.model.input;
-  if (diagnostic.code == ErrorCode::kOverBudget) diagnostic.hint = UntriedOptions(options);
+  if (diagnostic.code == ErrorCode::kOverBudget) {
+    diagnostic.hint = UntriedOptions(options, two_memories);
+  }
   if (refused) diagnostic.hint = RefusedHint(options, format);
   return diagnostic;
 }
@@ -303,15 +331,16 @@ Result<int> Emit(const EmitOptions& options) {
   emitting.single_file = options.single_file;
   emitting.binary_weights = options.weights == "bin";
   emitting.kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
-  emitting.budget_bytes = options.model.words.budget_bytes;
+  emitting.budget_bytes =
+      planned.fast_bytes ? planned.fast_bytes : options.model.words.budget_bytes;
   std::vector<emit::Refusal> refusals;
   auto emitted = emit::Emit(planned.source.graph, planned.plan, emitting, &refusals);
   if (!emitted) {
     if (options.output.json && !refusals.empty()) {
       NEAP_CHECK_OK(Print(stdout, RefusedJson(options, planned, refusals)));
     }
-    return Fail(
-        WithFile(options, std::move(emitted).error(), planned.source.format, !refusals.empty()));
+    return Fail(WithFile(options, std::move(emitted).error(), planned.source.format,
+                         !refusals.empty(), planned.fast_bytes.has_value()));
   }
   NEAP_CHECK_OK(WriteFiles(options, emitted->files));
   if (options.output.json) {

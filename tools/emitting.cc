@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emitting.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
@@ -59,10 +61,22 @@ Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::
       request.compile.kernels == ops::KernelLibrary::kNone) {
     request.compile.kernels = ops::kNeapRt;
   }
-  NEAP_TRY(deliver::Delivery delivery, DeliverWithProgress(source, shows_progress, &request));
   PlannedForC planned;
+  if (const std::int64_t fast = request.streaming.fast_bytes; fast > 0) {
+    planned.fast_bytes = fast;
+    request.streaming.fast_bytes = std::max<std::int64_t>(
+        fast / emit::kArenaAlignment * emit::kArenaAlignment - emit::kStateBytes, 1);
+    request.budgets.arena_bytes = request.streaming.fast_bytes;
+  }
+  NEAP_TRY(deliver::Delivery delivery, DeliverWithProgress(source, shows_progress, &request));
   planned.plan = std::move(delivery.compiled.plan);
   planned.source = delivery.Planned(source);
+  const auto& stream = planned.plan.entries[0].stream;
+  const auto& limit = request.budgets.slow_bytes;
+  if (limit && stream && stream->slow && stream->slow->bytes > *limit) {
+    return Fail(OverBudget("over budget: slow memory required " + FormatBytes(stream->slow->bytes) +
+                           ", available " + FormatBytes(*limit)));
+  }
   return planned;
 }
 

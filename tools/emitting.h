@@ -18,6 +18,7 @@ namespace neap::tools {
 struct PlannedForC {
   formats::SourceModel source;  // with all edits of the plan
   plan::Plan plan;
+  std::optional<std::int64_t> fast_bytes;  // that the options give to the arena of two memories
 };
 
 // Where the options leave it open: the plan of least RAM for the runtime of emitted C, with no MAC
@@ -28,6 +29,8 @@ void SetEmitDefaults(deliver::Words* words);
 void SetReceivedDefaults(deliver::Words* words);
 
 // `source` has its weights; `words` are complete (SetEmitDefaults()). The plan is not checked yet.
+// Of a fast memory, the plan leaves the bytes of the state of steps. kOverBudget: the board's slow
+// memory is exceeded.
 Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress);
 

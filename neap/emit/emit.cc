@@ -16,6 +16,7 @@
 #include "neap/emit/scratch.h"
 #include "neap/emit/segments.h"
 #include "neap/emit/stack.h"
+#include "neap/emit/transfers.h"
 #include "neap/emit/write.h"
 #include "neap/io/file.h"
 #include "neap/plan/plan_json.h"
@@ -80,6 +81,12 @@ std::optional<Found> FindWhole(const plan::EntryPlan& entry, TensorId tensor, bo
 
 std::optional<Found> FindStreamed(const plan::EntryPlan& entry, const Subgraph& subgraph,
                                   TensorId tensor, bool at_end) {
+  if (entry.stream->slow) {
+    for (const plan::SlowPlace& place : entry.stream->slow->tensors) {
+      if (place.tensor == tensor) return Found{place.offset, kSlowMemory};
+    }
+    return std::nullopt;
+  }
   const auto& segments = entry.stream->segments;
   if (segments.empty()) return std::nullopt;
   const plan::StreamImage image = plan::ImageOf(subgraph.tensors[tensor]);
@@ -198,9 +205,6 @@ class Emitter {
   Refusals TakeRefusals() { return std::move(refusals_); }
 
   Result<Emitted> Emit() {
-    if (entry_.stream && entry_.stream->slow) {
-      return Fail(BadInput("cannot be emitted: the plan has two memories, and emitted C has one"));
-    }
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
                                               : WholeSegments(entry_, &lowering_, &refusals_));
     AddPorts();
@@ -208,6 +212,11 @@ class Emitter {
     program_.constants = lowering_.TakeConstants();
     program_.memory_bytes = plan_.memories.empty() ? std::vector<std::int64_t>{entry_.arena_bytes}
                                                    : entry_.memory_bytes;
+    if (entry_.stream && entry_.stream->slow) {
+      const plan::SlowMemory& slow = *entry_.stream->slow;
+      program_.memory_bytes = {entry_.arena_bytes, slow.bytes};
+      program_.slow = SlowTraffic{slow.read_bytes, slow.written_bytes};
+    }
     NEAP_CHECK_OK(PlaceExtra());
     if (options_.budget_bytes && extra_.arena_bytes > *options_.budget_bytes) {
       return Fail(OverBudget("over budget: arena required " + FormatBytes(extra_.arena_bytes) +
@@ -258,7 +267,6 @@ class Emitter {
 
   // Scratch in gaps between the tensors where it fits, then the state of steps.
   Status PlaceExtra() {
-    constexpr std::int64_t kStateBytes = 12;
     extra_.state = PlaceScratch(&program_);
     extra_.arena_bytes = extra_.state + kStateBytes;
     const std::string overlap = FindScratchOverlap(program_, extra_.state);

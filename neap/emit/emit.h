@@ -28,6 +28,11 @@ std::string_view NameOf(KernelSet kernels);
 // nullopt: no such set.
 std::optional<KernelSet> KernelSetNamed(std::string_view name);
 
+// Bytes of the arena behind tensors and scratch: the state of steps.
+inline constexpr std::int64_t kStateBytes = 12;
+// Of the arena, and of its size.
+inline constexpr std::int64_t kArenaAlignment = 4;
+
 struct Options {
   // Prefix of all names, a C identifier; macros have it in upper case.
   std::string prefix = "model";

@@ -29,6 +29,7 @@ class Lowering {
 
   const graph::Subgraph& subgraph() const { return subgraph_; }
   KernelSet kernels() const { return kernels_; }
+  const std::string& prefix() const { return prefix_; }
   const graph::Tensor& Tensor(graph::TensorId id) const { return subgraph_.tensors[id]; }
 
   // The addresses of the next operators: those of a whole-tensor plan or of a segment.

@@ -119,12 +119,19 @@ struct Constant {
   bool weights = false;  // may be put into the file of weights
 };
 
+// Bytes that a run copies between fast and slow memory.
+struct SlowTraffic {
+  std::int64_t read = 0;
+  std::int64_t written = 0;
+};
+
 struct Program {
   std::vector<Constant> constants;
   std::vector<Segment> segments;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<std::int64_t> memory_bytes;  // of each memory, without state
+  std::optional<SlowTraffic> slow;         // memory 1 is slow memory (plan::SlowMemory)
 };
 
 }  // namespace neap::emit

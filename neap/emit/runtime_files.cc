@@ -53,8 +53,9 @@ std::set<std::string> RuntimeFilesOf(const std::set<std::string>& functions) {
     ForEachWord(text, [&](std::string_view word) {
       const auto end = static_cast<std::size_t>(word.data() + word.size() - text.data());
       const std::string_view rest = text.substr(end);
-      const bool needs = rest.starts_with("(") || rest.starts_with(".c\"");
-      const std::string other = std::string(word) + ".c";
+      const bool header = rest.starts_with(".h\"");
+      const bool needs = rest.starts_with("(") || rest.starts_with(".c\"") || header;
+      const std::string other = std::string(word) + (header ? ".h" : ".c");
       if (needs && word.starts_with("neap_") && IsFile(other)) open.push_back(other);
     });
   }
@@ -72,7 +73,7 @@ std::string Inlined(std::string_view text, bool with_code) {
     const std::string_view line = text.substr(0, end + 1);
     text.remove_prefix(line.size());
     constexpr std::string_view kInclude = "#include \"neap_";
-    if (!line.starts_with(kInclude) && !line.starts_with("#include \"neap_rt/")) {
+    if (!line.starts_with(kInclude)) {
       result += line;
       continue;
     }
@@ -101,16 +102,22 @@ std::string Renamed(std::string_view text, const std::string& prefix) {
 
 std::string SingleFile(const std::string& tables, const std::set<std::string>& files,
                        const std::string& prefix) {
+  // The tables include other headers of the runtime in the lines behind it.
   const std::string mark = "#include \"neap_rt/neap_rt.h\"\n";
   const std::size_t at = tables.find(mark);
   NEAP_CHECK(at != std::string::npos, "emitted tables do not include the runtime");
   std::string text = tables.substr(0, at);
   text += Renamed(TextOf("neap_rt.h"), prefix) + "\n";
   for (const std::string& file : files) {
+    if (file.ends_with(".h") && file != "neap_rt.h") {
+      text += Renamed(Inlined(TextOf(file), false), prefix) + "\n";
+    }
+  }
+  for (const std::string& file : files) {
     // Those that a file of another type includes are in that one too.
     if (file.ends_with(".c")) text += Renamed(Inlined(TextOf(file), true), prefix) + "\n";
   }
-  return text + Renamed(std::string_view(tables).substr(at + mark.size()), prefix);
+  return text + Renamed(Inlined(std::string_view(tables).substr(at + mark.size()), false), prefix);
 }
 
 }  // namespace neap::emit

@@ -43,6 +43,8 @@ constexpr Frame kFrames[] = {
     {"neap_drive_planes", 104},
     {"neap_drive_rows", 64},
     {"neap_drive_sums", 104},
+    {"neap_drive_transfer", 64},
+    {"neap_drive_wait", 8},
     {"neap_drive_window", 72},
     {"neap_find_taps", 128},
     {"neap_finish_mean", 40},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neap/emit/segments.h"
+#include "neap/emit/transfers.h"
 #include "neap/ops/dependence.h"
 
 namespace neap::emit {
@@ -26,7 +27,8 @@ class Streamed {
         subgraph_(lowering->subgraph()),
         lowering_(*lowering),
         refusals_(*refusals),
-        producers_(graph::Producers(subgraph_)) {}
+        producers_(graph::Producers(subgraph_)),
+        transfers_(stream_, lowering) {}
 
   std::vector<Segment> Segments() {
     std::vector<Segment> segments;
@@ -44,6 +46,7 @@ class Streamed {
       }
       const std::vector<StreamRange> used = UsedBytes(segment);
       for (Call& call : made.calls) call.used = used;
+      AddWaits(&made);
       Remember(segment);
       if (!made.moves.empty() || !made.calls.empty()) segments.push_back(std::move(made));
     }
@@ -143,7 +146,10 @@ class Streamed {
   void AddWhole(const StreamSegment& segment, Segment* made) {
     const OpId id = segment.ops[0].op;
     made->calls = LowerOrRefuse(&lowering_, id, segment.channel_plane.has_value(), &refusals_);
-    if (!segment.channel_plane) return;
+    if (!segment.channel_plane) {
+      Copy(transfers_.AroundWhole(subgraph_.ops[id], &made->calls), segment.ops[0]);
+      return;
+    }
     for (Call& call : made->calls) {
       const std::int64_t channels = call.views[0].pixel_bytes;
       call.driver = "neap_drive_planes";
@@ -158,6 +164,10 @@ class Streamed {
     made->column_steps = segment.ops[0].columns.size();
     for (const StreamOp& step : segment.ops) {
       std::vector<Call> calls;
+      if (!step.op.valid() && transfers_.IsSlow(step.fed)) {
+        Copy(transfers_.Load(step, &made->calls), step);
+        continue;
+      }
       if (!step.op.valid()) {
         calls = FeedCalls(step);
       } else {
@@ -169,6 +179,9 @@ class Streamed {
         made->calls.push_back(std::move(call));
       }
       if (calls.size() > 1) Refuse(step, "is computed in boxes and needs several kernels");
+      if (step.op.valid()) {
+        Copy(transfers_.StoreOf(step, &made->calls), step);
+      }
     }
   }
 
@@ -242,6 +255,11 @@ class Streamed {
     if (!fits) Refuse(step, "is computed in boxes of another image than its kernel's");
   }
 
+  // The result of adding copies for `step`.
+  void Copy(const Status& status, const StreamOp& step) {
+    if (!status) Refuse(step, status.error().message);
+  }
+
   void Refuse(const StreamOp& step, const std::string& what) {
     if (step.op.valid()) {
       const graph::Op& op = subgraph_.ops[step.op];
@@ -259,6 +277,7 @@ class Streamed {
   Lowering& lowering_;
   Refusals& refusals_;
   const IdVector<TensorId, OpId> producers_;
+  const Transfers transfers_;
   std::map<TensorId, std::int64_t> computed_;
   std::map<TensorId, std::int64_t> sums_;  // bytes of those that are being added
 };

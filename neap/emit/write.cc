@@ -282,7 +282,9 @@ class Writer {
                                         : " * SHA-256 of the plan: " + origin_.plan_sha256 + "\n") +
            " */\n#include \"" + p_ +
            ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
-           "#include \"neap_rt/neap_rt.h\"\n\n"
+           "#include \"neap_rt/neap_rt.h\"\n" +
+           (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
+           "\n"
            "#if NEAP_RT_VERSION != 2\n#error \"these tables are for version 2 of "
            "neap_rt\"\n#endif\n\n";
   }
@@ -292,7 +294,9 @@ class Writer {
     std::string text =
         "/* Attributes of weights, such as __attribute__((section(\".weights\"))). */\n#ifndef " +
         section + "\n#define " + section + "\n#endif\n\n";
-    if (program_.memory_bytes.size() > 1) {
+    if (program_.slow) {
+      text += TransferHooks();
+    } else if (program_.memory_bytes.size() > 1) {
       const std::string copy = UpperOf(p_) + "_COPY";
       text += "/* Copies between memories, such as a DMA transfer; null: memmove. */\n#ifdef " +
               copy + "\nvoid " + copy +
@@ -324,6 +328,21 @@ class Writer {
   }
   bool HasWords() const {
     return std::any_of(program_.constants.begin(), program_.constants.end(), IsOfWords);
+  }
+
+  std::string TransferHooks() const {
+    const auto hook = [](const std::string& name, const std::string& arguments) {
+      return "#ifdef " + name + "\nvoid " + name + "(" + arguments + ");\n#else\n#define " + name +
+             " NULL\n#endif\n";
+    };
+    const std::string copy = UpperOf(p_) + "_COPY";
+    const std::string wait = UpperOf(p_) + "_WAIT";
+    return "/* Copies between fast and slow memory, such as DMA transfers: " + copy +
+           " begins one,\n * " + wait +
+           " returns when all that were begun are done. null: memcpy; nothing. */\n"
+           "#ifdef __cplusplus\nextern \"C\" {\n#endif\n" +
+           hook(copy, "void *to, const void *from, size_t bytes") + hook(wait, "void") +
+           "#ifdef __cplusplus\n}\n#endif\n\n";
   }
 
   template <typename T>
@@ -371,14 +390,16 @@ class Writer {
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const Port& port = program_.inputs[i];
       if (IsExternal(port) || port.rows) continue;
-      const std::string memory = MemoryName(origin_, static_cast<std::size_t>(port.memory));
+      const std::string memory =
+          MemoryName(program_, origin_, static_cast<std::size_t>(port.memory));
       text += port.type + " *" + p_ + "_" + PortName("input", program_.inputs, i) + "(void *" +
               memory + ") { return (" + port.type + " *)" + memory + " + " + Number(port.offset) +
               "; }\n\n";
     }
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
       const Port& port = program_.outputs[i];
-      const std::string memory = MemoryName(origin_, static_cast<std::size_t>(port.memory));
+      const std::string memory =
+          MemoryName(program_, origin_, static_cast<std::size_t>(port.memory));
       text += "const " + port.type + " *" + p_ + "_" + PortName("output", program_.outputs, i) +
               "(const void *" + memory + ") {\n  return (const " + port.type + " *)" + memory +
               " + " + Number(port.offset) + ";\n}\n\n";
@@ -399,7 +420,7 @@ class Writer {
                        const std::string& arguments, const std::string& callee, bool runs) const {
     std::string memories;
     for (std::size_t i = 0; i < program_.memory_bytes.size(); ++i) {
-      memories += (i == 0 ? "(int8_t *)" : ", (int8_t *)") + MemoryName(origin_, i);
+      memories += (i == 0 ? "(int8_t *)" : ", (int8_t *)") + MemoryName(program_, origin_, i);
     }
     std::string externals;
     for (std::size_t i = 0; runs && i < program_.inputs.size(); ++i) {
@@ -412,6 +433,7 @@ class Writer {
     const bool fed = runs && IsFed(program_);
     std::string text = result + " " + p_ + "_" + name + "(" + arguments + ") {\n";
     const std::string room = runs ? Number(TapsOf(program_)) : "1";
+    if (program_.slow && runs) text += "  if (slow == NULL) return NEAP_BAD_ARENA;\n";
     text += "  const int8_t *taps[" + room + "];\n";
     text += "  int8_t *const memories[] = {" + memories + "};\n";
     if (external) text += "  const int8_t *const externals[] = {" + externals + "};\n";
@@ -427,7 +449,7 @@ class Writer {
     return program_.inputs[0].type == "int8_t" ? "rows" : "(neap_row_fn)rows";
   }
   std::string CopyHook() const {
-    return program_.memory_bytes.size() > 1 ? UpperOf(p_) + "_COPY" : "NULL";
+    return program_.memory_bytes.size() > 1 && !program_.slow ? UpperOf(p_) + "_COPY" : "NULL";
   }
 
   const Program& program_;

@@ -69,7 +69,7 @@ std::string CommentOf(const std::string& text);
 // int8_t *input"; `qualifier` before each memory.
 std::string ArgumentsOf(const Program& program, const Origin& origin, bool externals);
 std::string PortName(const std::string& what, const std::vector<Port>& ports, std::size_t index);
-std::string MemoryName(const Origin& origin, std::size_t index);
+std::string MemoryName(const Program& program, const Origin& origin, std::size_t index);
 bool IsFed(const Program& program);
 bool IsExternal(const Port& port);
 

@@ -40,8 +40,9 @@ std::string PortName(const std::string& what, const std::vector<Port>& ports, st
   return ports.size() == 1 ? what : what + "_" + std::to_string(index);
 }
 
-std::string MemoryName(const Origin& origin, std::size_t index) {
+std::string MemoryName(const Program& program, const Origin& origin, std::size_t index) {
   if (index == 0) return "arena";
+  if (program.slow) return "slow";
   std::string name;
   for (const char c : origin.memories[index]) {
     const auto byte = static_cast<unsigned char>(c);
@@ -53,7 +54,7 @@ std::string MemoryName(const Origin& origin, std::size_t index) {
 std::string ArgumentsOf(const Program& program, const Origin& origin, bool externals) {
   std::string text;
   for (std::size_t i = 0; i < program.memory_bytes.size(); ++i) {
-    text += (i == 0 ? "void *" : ", void *") + MemoryName(origin, i);
+    text += (i == 0 ? "void *" : ", void *") + MemoryName(program, origin, i);
   }
   for (std::size_t i = 0; externals && i < program.inputs.size(); ++i) {
     if (!IsExternal(program.inputs[i])) continue;
@@ -93,11 +94,23 @@ std::string Macros(const Program& program, const Origin& origin, const Extra& ex
                    const Options& options) {
   const std::string upper = UpperOf(options.prefix);
   std::string text = "/* Bytes that the caller provides: activations, lines, scratch, state. */\n";
+  if (program.slow) {
+    text =
+        "/* Bytes that the caller provides. The arena is fast memory: lines, blocks, scratch, "
+        "state.\n"
+        " * Slow memory has inputs, outputs and other tensors; its address needs no alignment. "
+        "*/\n";
+  }
   text += "#define " + upper + "_ARENA_BYTES " + std::to_string(extra.arena_bytes) + "\n";
   text += "#define " + upper + "_ARENA_ALIGN 4\n";
   for (std::size_t i = 1; i < program.memory_bytes.size(); ++i) {
-    text += "#define " + upper + "_" + UpperOf(MemoryName(origin, i)) + "_BYTES " +
+    text += "#define " + upper + "_" + UpperOf(MemoryName(program, origin, i)) + "_BYTES " +
             std::to_string(program.memory_bytes[i]) + "\n";
+  }
+  if (program.slow) {
+    text += "/* Bytes that a run copies from and to slow memory. */\n#define " + upper +
+            "_SLOW_READ_BYTES " + std::to_string(program.slow->read) + "\n#define " + upper +
+            "_SLOW_WRITTEN_BYTES " + std::to_string(program.slow->written) + "\n";
   }
   text += StackMacros(program, upper) + "\n";
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
@@ -129,7 +142,8 @@ std::string Functions(const Program& program, const Origin& origin, const Option
   const std::string upper = UpperOf(p);
   std::string text = "/* Results of functions; 0: done. */\n";
   text += "#define " + upper + "_MORE 1         /* of a step: there are more */\n";
-  text += "#define " + upper + "_BAD_ARENA (-1) /* no arena, or not aligned */\n";
+  text += "#define " + upper + "_BAD_ARENA (-1) /* no arena, or not aligned" +
+          (program.slow ? "; no slow memory" : "") + " */\n";
   text += "#define " + upper + "_NO_ROWS (-2)   /* no row function */\n";
   text +=
       "#define " + upper + "_NOT_BEGUN (-3) /* a step without a begin, or after the last */\n\n";
@@ -138,13 +152,13 @@ std::string Functions(const Program& program, const Origin& origin, const Option
     if (IsExternal(port) || port.rows > 0) continue;
     text += "/* The input is written here; running may overwrite it. */\n" + port.type + " *" + p +
             "_" + PortName("input", program.inputs, i) + "(void *" +
-            MemoryName(origin, static_cast<std::size_t>(port.memory)) + ");\n";
+            MemoryName(program, origin, static_cast<std::size_t>(port.memory)) + ");\n";
   }
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     const Port& port = program.outputs[i];
     text += "/* The output is here after a run. */\nconst " + port.type + " *" + p + "_" +
             PortName("output", program.outputs, i) + "(const void *" +
-            MemoryName(origin, static_cast<std::size_t>(port.memory)) + ");\n";
+            MemoryName(program, origin, static_cast<std::size_t>(port.memory)) + ");\n";
   }
   const std::string all = ArgumentsOf(program, origin, true);
   const std::string begin = ArgumentsOf(program, origin, false);

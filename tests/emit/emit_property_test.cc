@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,8 +33,11 @@ constexpr Way kWays[] = {{"resident", true, plan::StreamInput::kResident},
                          {"external", true, plan::StreamInput::kExternal},
                          {"rows", true, plan::StreamInput::kRows},
                          {"whole", false, plan::StreamInput::kResident}};
+constexpr Way kTwoMemories{"slow", true, plan::StreamInput::kSlow};
 
-Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& source) {
+// `fast_bytes`: of two memories.
+Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& source,
+                                 std::int64_t fast_bytes = 0) {
   deliver::Request request;
   request.compile.runtime = plan::Runtime::kNeap;
   request.compile.limits.max_states = 20'000;
@@ -43,6 +48,12 @@ Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& sou
   request.streaming.max_macs_permille =
       source.graph.subgraphs[SubgraphId(0)].ops.size() % 2 == 0 ? 1000 : 1500;
   request.load.weights = true;
+  if (fast_bytes > 0) {
+    request.streaming.fast_bytes = fast_bytes;
+    request.streaming.max_macs_permille = 1000;
+    request.tiles = deliver::Use::kNever;
+    request.use_extras = deliver::Use::kNever;
+  }
   return deliver::Deliver(source, request);
 }
 
@@ -78,6 +89,85 @@ TEST(EmitProperty, RandomNetworksComputeTheBytesOfTheExecutor) {
     ASSERT_TRUE(*added) << i;
   }
   unit.Run();
+}
+
+// What the plans of two memories have in them.
+struct Variety {
+  int spilled = 0;  // tensors beside inputs and outputs are in slow memory
+  int read_twice = 0;
+  int whole = 0;      // an operator runs as a whole and reads or writes slow memory
+  int sums = 0;       // a mean of parts is written to slow memory
+  int in_blocks = 0;  // a segment in blocks writes to slow memory
+  int moved = 0;      // tensors move within fast memory
+};
+
+void Count(const graph::Subgraph& main, const plan::Stream& stream, Variety* variety) {
+  std::int64_t bytes = 0;
+  std::set<graph::TensorId> slow;
+  for (const plan::SlowPlace& place : stream.slow->tensors) {
+    slow.insert(place.tensor);
+    bytes += *graph::TensorBytes(main.tensors[place.tensor]);
+  }
+  variety->spilled += slow.size() > main.inputs.size() + main.outputs.size() ? 1 : 0;
+  variety->read_twice += stream.slow->read_bytes > bytes ? 1 : 0;
+  for (const plan::StreamSegment& segment : stream.segments) {
+    variety->moved += segment.moves.empty() ? 0 : 1;
+    for (const plan::StreamOp& step : segment.ops) {
+      if (!step.op.valid()) continue;
+      const graph::Op& op = main.ops[step.op];
+      const auto is_slow = [&](graph::TensorId tensor) { return slow.contains(tensor); };
+      const bool writes = std::any_of(op.outputs.begin(), op.outputs.end(), is_slow);
+      const bool reads = std::any_of(op.inputs.begin(), op.inputs.end(), is_slow);
+      variety->whole += segment.whole && (reads || writes) ? 1 : 0;
+      variety->sums += step.sums && writes ? 1 : 0;
+      variety->in_blocks += !segment.whole && !step.sums && writes ? 1 : 0;
+    }
+  }
+}
+
+// Fast memory from too little for any plan to enough for all tensors.
+TEST(EmitProperty, TwoMemoriesComputeTheBytesOfTheExecutorAndCopyThoseOfThePlan) {
+  if (!test::HasCompiler()) GTEST_SKIP() << "there is no C compiler";
+  test::Unit unit("two_memories", kInOneUnit);
+  Variety variety;
+  // The mean of the last one is written to slow memory.
+  std::vector<std::uint64_t> seeds(static_cast<std::size_t>(std::max(Networks() / 3, 1)));
+  std::iota(seeds.begin(), seeds.end(), 2'000'000);
+  seeds.back() = 2'000'525;
+  for (const std::uint64_t seed : seeds) {
+    if (HasFailure()) break;
+    Random random(seed);
+    const graph::Graph graph =
+        stream::test::RandomNetwork(&random, static_cast<int>(random.Between(1, 9)));
+    const auto bytes = formats::ExportTflite(graph, "random");
+    ASSERT_TRUE(bytes.has_value()) << bytes.error().ToString();
+    formats::LoadOptions load;
+    load.weights = true;
+    const auto source = formats::LoadBytes(std::make_shared<const std::vector<std::byte>>(*bytes),
+                                           "random.tflite", load);
+    ASSERT_TRUE(source.has_value());
+    std::int64_t all = 0;
+    for (const graph::Tensor& tensor : source->graph.subgraphs[SubgraphId(0)].tensors) {
+      if (!tensor.constant) all += graph::TensorBytes(tensor).value_or(0);
+    }
+    const std::int64_t limit = random.Between(1, std::max<std::int64_t>(all >> random.Below(6), 2));
+    const auto delivery = PlanIn(kTwoMemories, *source, limit);
+    ASSERT_TRUE(delivery.has_value()) << delivery.error().ToString();
+    const graph::Graph& planned = delivery->Planned(*source).graph;
+    const plan::Plan& plan = delivery->compiled.plan;
+    ASSERT_TRUE(check::CheckPlan(planned, plan).empty()) << seed;
+    const auto added = unit.Add(planned, plan, {planned}, "two memories " + std::to_string(seed));
+    ASSERT_TRUE(added.has_value()) << seed << ": " << added.error().ToString();
+    ASSERT_TRUE(*added) << seed;
+    Count(planned.subgraphs[SubgraphId(0)], *plan.entries[0].stream, &variety);
+  }
+  unit.Run();
+  EXPECT_GT(variety.spilled, 0);
+  EXPECT_GT(variety.read_twice, 0);
+  EXPECT_GT(variety.whole, 0);
+  EXPECT_GT(variety.sums, 0);
+  EXPECT_GT(variety.in_blocks, 0);
+  EXPECT_GT(variety.moved, 0);
 }
 
 // Each output as far over its input as the rule of the kernels permits.

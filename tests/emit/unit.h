@@ -2,7 +2,9 @@
 //
 // Networks emitted as C, many in one translation unit, compiled with AddressSanitizer and UBSan and
 // run. Each arena is exactly its size between pages without access and is poisoned before a run.
-// Outputs are compared with those of the executor, after runs as a whole and in steps.
+// Outputs are compared with those of the executor, after runs as a whole and in steps. Slow memory
+// is without access while a network runs, apart from copies, whose bytes are counted: these are
+// done at once in steps, and as late as they may be in runs as a whole.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +43,7 @@ constexpr const char* kPrelude = R"(#define _DEFAULT_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "slow_memory.h"
 struct feed { const unsigned char *at; size_t bytes; };
 static int feed_row(void *user, int row, int8_t *dst) {
   struct feed *feed = (struct feed *)user;
@@ -69,7 +73,10 @@ class CheckWriter {
         main_(expected.graph.subgraphs[graph::SubgraphId(0)]),
         expected_(expected) {
     for (const char c : name_) upper_ += static_cast<char>(std::toupper(c));
-    if (plan.entries[0].stream) input_ = plan.entries[0].stream->input;
+    if (plan.entries[0].stream) {
+      input_ = plan.entries[0].stream->input;
+      slow_ = plan.entries[0].stream->slow;
+    }
   }
 
   // "": the executor cannot run the network.
@@ -80,7 +87,12 @@ class CheckWriter {
     return arrays_ + "static int check_" + name_ +
            "(void) {\n  int result;\n  struct feed feed = {0, 0};\n" +
            "  unsigned char *arena = guarded(" + upper_ +
-           "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n" + body_ + "  return 0;\n}\n";
+           "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n  (void)make_slow;\n" +
+           "  (void)begin_run;\n  (void)end_run;\n" +
+           (slow_ ? "  unsigned char *slow = make_slow(" + upper_ + "_SLOW_BYTES, arena, " +
+                        upper_ + "_ARENA_BYTES);\n"
+                  : "") +
+           body_ + "  return 0;\n}\n";
   }
 
  private:
@@ -115,7 +127,11 @@ class CheckWriter {
   void AddRun(const std::string& suffix, std::size_t inputs, std::size_t outputs, bool steps) {
     body_ += std::string("  memset(arena, ") + (steps ? "0x5A" : "0xA5") + ", " + upper_ +
              "_ARENA_BYTES);\n";
-    std::string arguments = "arena";
+    if (slow_) {
+      body_ += "  memset(slow, 0x96, " + upper_ + "_SLOW_BYTES);\n";
+    }
+    const std::string memories = slow_ ? "arena, slow" : "arena";
+    std::string arguments = memories;
     for (std::size_t i = 0; i < inputs; ++i) {
       const std::string in = name_ + "_in" + suffix + std::to_string(i);
       if (input_ == plan::StreamInput::kExternal) {
@@ -127,30 +143,42 @@ class CheckWriter {
                  std::to_string(image.height) + ";\n";
         arguments += ", (" + name_ + "_row_fn)feed_row, &feed";
       } else {
-        body_ += "  memcpy(" + name_ + "_" + Port("input", inputs, i) + "(arena), " + in +
+        body_ += "  memcpy(" + name_ + "_" + Port("input", inputs, i) + Home() + ", " + in +
                  ", sizeof(" + in + "));\n";
       }
     }
     const std::string rows = input_ == plan::StreamInput::kRows ? "_rows(" : "(";
+    if (slow_) {
+      body_ += "#ifdef " + upper_ + "_COUNTED\n  begin_run(" + (steps ? "0" : "1") + ");\n#endif\n";
+    }
     if (steps) {
-      body_ += "  " + name_ + "_begin(arena);\n  do result = " + name_ + "_step" + rows +
+      body_ += "  " + name_ + "_begin(" + memories + ");\n  do result = " + name_ + "_step" + rows +
                arguments + "); while (result == " + upper_ + "_MORE);\n";
     } else {
       body_ += "  result = " + name_ + "_run" + rows + arguments + ");\n";
     }
     body_ += "  if (result != 0) return 1;\n";
+    if (slow_) {
+      body_ += "#ifdef " + upper_ + "_COUNTED\n  if (!end_run(" +
+               std::to_string(slow_->read_bytes) + ", " + std::to_string(slow_->written_bytes) +
+               ")) return 4;\n#endif\n";
+    }
     for (std::size_t i = 0; i < outputs; ++i) {
       const std::string out = name_ + "_out" + suffix + std::to_string(i);
-      body_ += "  if (memcmp(" + name_ + "_" + Port("output", outputs, i) + "(arena), " + out +
+      body_ += "  if (memcmp(" + name_ + "_" + Port("output", outputs, i) + Home() + ", " + out +
                ", sizeof(" + out + ")) != 0) return 2;\n";
     }
   }
+
+  // Of inputs and outputs.
+  const char* Home() const { return slow_ ? "(slow)" : "(arena)"; }
 
   std::string name_;
   std::string upper_;
   const graph::Subgraph& main_;
   const Expected& expected_;
   plan::StreamInput input_ = plan::StreamInput::kResident;
+  std::optional<plan::SlowMemory> slow_;
   std::string arrays_;
   std::string body_;
 };
@@ -183,6 +211,12 @@ class Unit {
     const std::string check = CheckWriter(options.prefix, expected, plan).Text();
     if (check.empty()) return false;
     for (const File& file : emitted.files) Write(file.name, file.bytes);
+    // Now and then without functions of the caller.
+    const bool slow = plan.entries[0].stream && plan.entries[0].stream->slow;
+    if (slow && count_ % 8 > 0) {
+      text_ += "#define " + Upper(options.prefix) + "_COUNTED\n#define " + Upper(options.prefix) +
+               "_COPY begin_copy\n#define " + Upper(options.prefix) + "_WAIT wait_for_copies\n";
+    }
     text_ += "#include \"" + options.prefix + ".c\"\n" + check;
     calls_ += "  if ((result = check_" + options.prefix + "()) != 0) { printf(\"" + what +
               ": %d\\n\", result); ++failures; }\n";
@@ -292,9 +326,16 @@ class Unit {
     return std::system(("cd '" + folder_.string() + "' && " + command).c_str());
   }
 
+  // With slow_memory.h: run by ctest, or in the root of the repository.
+  static std::string Sources() {
+    const char* const root = std::getenv("NEAP_SOURCE_DIR");
+    return fs::absolute(fs::path(root == nullptr ? "." : root) / "tests/emit").string();
+  }
+
   inline static const std::string kCompile =
       "cc -std=c99 -O1 -Wall -Wextra -Wpedantic -Werror -fsanitize=address,undefined "
-      "-fno-sanitize-recover=all -I. ";
+      "-fno-sanitize-recover=all -I. -I'" +
+      Sources() + "' ";
 
   fs::path folder_;
   int max_networks_;

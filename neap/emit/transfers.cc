@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/emit/transfers.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "neap/emit/write.h"
+
+namespace neap::emit {
+
+using graph::TensorId;
+using plan::StreamRange;
+
+Transfers::Transfers(const plan::Stream& stream, Lowering* lowering) : lowering_(*lowering) {
+  if (!stream.slow) return;
+  for (const plan::SlowPlace& place : stream.slow->tensors) offsets_[place.tensor] = place.offset;
+}
+
+Status Transfers::Load(const plan::StreamOp& step, std::vector<Call>* calls) const {
+  NEAP_CHECK_OK(Add(step.fed, true, calls));
+  calls->back().rows = step.rows;
+  calls->back().columns = step.columns;
+  return {};
+}
+
+namespace {
+
+// The last range that is not empty as `range`, all others empty.
+std::vector<StreamRange> AtTheLast(std::vector<StreamRange> ranges, const StreamRange& range) {
+  bool found = false;
+  for (std::size_t i = ranges.size(); i-- > 0;) {
+    const bool last = !found && !ranges[i].empty();
+    found = found || last;
+    ranges[i] = last ? range : StreamRange{};
+  }
+  return ranges;
+}
+
+bool Reaches(const std::vector<StreamRange>& ranges, std::int64_t end) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const StreamRange& range) { return !range.empty() && range.last == end; });
+}
+
+}  // namespace
+
+Status Transfers::StoreOf(const plan::StreamOp& step, std::vector<Call>* calls) const {
+  const graph::Op& op = lowering_.subgraph().ops[step.op];
+  const TensorId out = op.outputs[0];
+  if (!IsSlow(out)) return {};
+  if (!step.sums) {
+    NEAP_CHECK_OK(Add(out, false, calls));
+    calls->back().rows = step.rows;
+    calls->back().columns = step.columns;
+    return {};
+  }
+  // The mean is there behind the last pixel.
+  const plan::StreamImage in = plan::ImageOf(lowering_.Tensor(op.inputs[0]));
+  if (!Reaches(step.rows, in.height) || !Reaches(step.columns, in.width)) return {};
+  const plan::StreamImage image = plan::ImageOf(lowering_.Tensor(out));
+  NEAP_CHECK_OK(Add(out, false, calls));
+  calls->back().rows = AtTheLast(step.rows, {0, image.height});
+  calls->back().columns = AtTheLast(step.columns, {0, image.width});
+  return {};
+}
+
+Status Transfers::AroundWhole(const graph::Op& op, std::vector<Call>* calls) const {
+  std::vector<Call> all;
+  std::set<TensorId> loaded;
+  for (const TensorId tensor : op.inputs) {
+    if (!IsSlow(tensor) || !loaded.insert(tensor).second) continue;
+    NEAP_CHECK_OK(Add(tensor, true, &all));
+  }
+  std::move(calls->begin(), calls->end(), std::back_inserter(all));
+  for (const TensorId tensor : op.outputs) {
+    if (!IsSlow(tensor)) continue;
+    NEAP_CHECK_OK(Add(tensor, false, &all));
+  }
+  *calls = std::move(all);
+  return {};
+}
+
+Status Transfers::Add(TensorId tensor, bool loads, std::vector<Call>* calls) const {
+  NEAP_TRY(View area, lowering_.ImageOf(tensor));
+  View slow = area;
+  slow.rings = {{offsets_.at(tensor), slow.height * slow.width}};
+  slow.memory = kSlowMemory;
+  const std::string upper = UpperOf(lowering_.prefix());
+  Call call;
+  call.driver = "neap_drive_transfer";
+  call.params = Params{"neap_transfers", InitialiserOf({upper + "_COPY", upper + "_WAIT"})};
+  call.comment = std::string(loads ? "from" : "to") +
+                 " slow memory: " + graph::Describe(tensor, lowering_.Tensor(tensor));
+  call.views = {std::move(loads ? area : slow), std::move(loads ? slow : area)};
+  calls->push_back(std::move(call));
+  return {};
+}
+
+namespace {
+
+bool IsCopy(const Call& call) { return call.driver == "neap_drive_transfer"; }
+bool IsLoad(const Call& call) { return call.views[0].memory != kSlowMemory; }
+
+// One pixel in each step that has something in `ranges`.
+void Mark(const std::vector<StreamRange>& ranges, std::vector<StreamRange>* marks) {
+  // The whole of an operator without steps.
+  if (ranges.empty()) (*marks)[0] = {0, 1};
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (!ranges[i].empty()) (*marks)[i] = {0, 1};
+  }
+}
+
+}  // namespace
+
+void AddWaits(Segment* segment) {
+  std::vector<Call> calls;
+  std::vector<StreamRange> rows(segment->row_steps);
+  std::vector<StreamRange> columns(segment->column_steps);
+  for (std::size_t i = 0; i < segment->calls.size(); ++i) {
+    calls.push_back(std::move(segment->calls[i]));
+    const Call& call = calls.back();
+    if (!IsCopy(call)) continue;
+    Mark(call.rows, &rows);
+    Mark(call.columns, &columns);
+    const bool more = i + 1 < segment->calls.size() && IsCopy(segment->calls[i + 1]) &&
+                      IsLoad(segment->calls[i + 1]) == IsLoad(call);
+    if (more) continue;
+    Call wait;
+    wait.driver = "neap_drive_wait";
+    wait.params = call.params;
+    wait.views = {call.views[0]};
+    wait.rows = std::move(rows);
+    wait.columns = std::move(columns);
+    wait.used = call.used;
+    wait.comment = "wait for copies";
+    calls.push_back(std::move(wait));
+    rows.assign(segment->row_steps, {});
+    columns.assign(segment->column_steps, {});
+  }
+  segment->calls = std::move(calls);
+}
+
+}  // namespace neap::emit
