@@ -2,7 +2,8 @@
 """Emitted C: compiled for this machine and run on inputs whose outputs the executor computes.
 
 The program around a network is generated from its header. The arena is exactly its size between
-pages without access, and poisoned before each run; each input is run as a whole and in steps."""
+pages without access, and poisoned before each run; each input is run as a whole and in steps. Slow
+memory has no access but for copies, which are counted (slow_memory.h)."""
 
 import io
 import pathlib
@@ -11,6 +12,8 @@ import shutil
 import struct
 import subprocess
 import zipfile
+
+SLOW_MEMORY = pathlib.Path(__file__).with_name("slow_memory.h")
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
 
@@ -80,13 +83,19 @@ class Network:
         return [name.lower() for name in
                 re.findall(rf"#define {self.prefix.upper()}_({what.upper()}(?:_\d+)?)_BYTES", self.header)]
 
-    def program(self, seeds):
-        """A main() that runs the network on the files of each seed."""
+    @property
+    def counts_copies(self):
+        """Words for compile() of a network that is run with `counted`."""
+        return [f"-D{self.prefix.upper()}_COPY=begin_copy", f"-D{self.prefix.upper()}_WAIT=wait_for_copies"]
+
+    def program(self, seeds, counted=None):
+        """A main() that runs the network on the files of each seed. `counted`: the bytes that a run reads from and
+        writes to slow memory, where the network was compiled with counts_copies."""
         p, upper = self.prefix, self.prefix.upper()
         fed = f"{p}_run_rows" in self.header
         signature = re.search(rf"int {p}_run\w*\(([^)]*)", self.header)[1]
         externals = re.findall(r"const (u?int8_t) \*(input(?:_\d+)?)", signature)
-        memories = re.findall(r"void \*(memory_\w+)", signature)
+        memories = re.findall(r"void \*(memory_\w+|slow)", signature)
         lines = [PRELUDE % {"prefix": p}]
         if fed:
             of = re.search(r"int row, (u?int8_t) \*dst", self.header)[1]
@@ -98,8 +107,13 @@ class Network:
         of_port = dict(re.findall(rf"{p}_((?:in|out)put(?:_\d+)?)\((?:const )?void \*(\w+)\)", self.header))
         lines.append("int main(void) {\n  int failures = 0, result, steps;\n"
                      f"  unsigned char *arena = guarded({upper}_ARENA_BYTES, {upper}_ARENA_ALIGN);\n")
+        if counted:
+            lines.insert(1, SLOW_MEMORY.read_text())
         for memory in memories:
-            lines.append(f"  unsigned char *{memory} = guarded({upper}_{memory.upper()}_BYTES, 4);\n")
+            if counted:
+                lines.append(f"  unsigned char *{memory} = make_slow({upper}_SLOW_BYTES, arena, {upper}_ARENA_BYTES);\n")
+                continue
+            lines.append(f"  unsigned char *{memory} = guarded({upper}_{memory.upper()}_BYTES, {1 if memory == 'slow' else 4});\n")
         for seed in seeds:
             lines.append("  for (steps = 0; steps < 2; ++steps) {\n")
             lines.append(f"    memset(arena, 0xA5 - steps, {upper}_ARENA_BYTES);\n")
@@ -113,11 +127,17 @@ class Network:
                     lines.append(f"    memcpy({p}_{name}({of_port[name]}), {name}, {upper}_{name.upper()}_BYTES);\n")
             for of, name in externals:
                 arguments += f", (const {of} *){name}"
+            if counted:
+                lines.append("    begin_run(steps == 0);\n")
             rows = "_rows" if fed else ""
             arguments += ", feed_row, &feed" if fed else ""
             lines.append(f"    if (steps == 0) {{\n      result = {p}_run{rows}({arguments});\n    }} else {{\n"
                          f"      {p}_begin({', '.join(['arena', *memories])});\n      do result = {p}_step{rows}({arguments});\n"
                          f"      while (result == {upper}_MORE);\n    }}\n")
+            if counted:
+                lines.append(f'    if (!end_run({counted[0]}, {counted[1]})) {{ printf("seed {seed}, steps %d: copies: %zu read, '
+                             '%zu written, %u left, %d bad\\n", steps, slow_memory.read, slow_memory.written, '
+                             "slow_memory.count, slow_memory.bad); ++failures; }\n")
             lines.append(f'    if (result != 0) {{ printf("seed {seed}: result %d\\n", result); ++failures; continue; }}\n')
             for name in self.ports("output"):
                 lines.append(f'    if (memcmp({p}_{name}({of_port[name]}), load("{seed}.{name}.expected", {upper}_{name.upper()}_BYTES), '
@@ -144,9 +164,9 @@ class Network:
                 return result.stderr
         return ""
 
-    def run(self, seeds, *more):
+    def run(self, seeds, *more, counted=None):
         """"": all outputs are equal; else a report. After compile()."""
-        (self.folder / "main.c").write_text(self.program(seeds))
+        (self.folder / "main.c").write_text(self.program(seeds, counted))
         objects = [f"{pathlib.Path(source).stem}.o" for source in self.sources()]
         result = subprocess.run(["gcc", "-std=c99", "-O1", *more, "main.c", *objects, "-o", "network"],
                                 cwd=self.folder, capture_output=True, text=True, check=False)

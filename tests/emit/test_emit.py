@@ -147,6 +147,106 @@ class MemoriesTest(EmitTest):
         self.assertIn("output differs", network.run((1, 2), "hook.c"))
 
 
+class TwoMemoriesTest(EmitTest):
+    """Fast and slow memory: the copies of a run are those of the plan, in bytes, and of `neap run`."""
+
+    def plan(self, model, fast):
+        """The plan of a fast memory: a file, and the bytes that it reads and writes."""
+        self.expect(DONE, "plan", model, "--runtime", "neap", "--stream", "auto", "--fast", fast, "--plan", "plan.json",
+                    "--force", "--quiet")
+        (entry,) = json.loads((self.folder / "plan.json").read_text())["entries"]
+        slow = entry["stream"]["slow"]
+        run = json.loads(self.expect(DONE, "run", model, "--plan", "plan.json", "--json").stdout)
+        self.assertEqual([run["slow"][key] for key in ("read_bytes", "written_bytes")],
+                         [slow[key] for key in ("read_bytes", "written_bytes")])
+        return self.folder / "plan.json", (slow["read_bytes"], slow["written_bytes"])
+
+    def expect_copies(self, network, model, counted, compiler="gcc", seeds=(1, 2)):
+        self.assertEqual((network.macro("SLOW_READ_BYTES"), network.macro("SLOW_WRITTEN_BYTES")), counted)
+        self.give_seeds(network, model, seeds)
+        self.assertEqual(network.compile(compiler, *network.counts_copies), "")
+        self.assertEqual(network.run(seeds, counted=counted), "")
+
+    def test_copies_are_those_of_the_plan(self):
+        model = self.small()
+        for fast in ("8KiB", "4KiB"):
+            plan, counted = self.plan(model, fast)
+            for number, words in enumerate(((), ("--kernels", "dsp"), ("--single-file",))):
+                with self.subTest(fast=fast, words=words):
+                    network = self.emit(model, f"{fast}{number}", "--plan", plan, *words)
+                    self.expect_copies(network, model, counted)
+        # Without functions of the caller: memcpy.
+        self.assertEqual(network.compile("gcc"), "")
+        self.assertEqual(network.run((1, 2)), "")
+        # Negative controls: another number of bytes; copies that are never done.
+        self.assertEqual(network.compile("gcc", *network.counts_copies), "")
+        self.assertIn("copies:", network.run((1,), counted=(counted[0] + 1, counted[1])))
+        self.assertEqual(network.compile("gcc", network.counts_copies[0]), "")
+        self.assertIn("copies:", network.run((1,), counted=counted))
+
+    def test_all_compilers_accept_its_hooks(self):
+        model = self.small()
+        network = self.emit(model, "out", "--plan", self.plan(model, "8KiB")[0])
+        for compiler in emitted.COMPILERS:
+            if emitted.installed(compiler):
+                self.assertEqual(network.compile(compiler), "", compiler)
+                self.assertEqual(network.compile(compiler, *network.counts_copies), "", compiler)
+
+    def test_the_arena_is_within_the_fast_memory(self):
+        model = self.small()
+        report = json.loads(self.expect(DONE, "emit", model, "-o", "out", "--prefix", "net", "--fast", "8KiB", "--json").stdout)
+        network = emitted.Network(self.folder / "out", "net")
+        self.assertLessEqual(network.arena_bytes, 8192)
+        self.assertEqual(network.macro("BUDGET_BYTES"), 8192)
+        self.assertEqual(report["slow"], {"bytes": network.macro("SLOW_BYTES"), "read_bytes": network.macro("SLOW_READ_BYTES"),
+                                          "written_bytes": network.macro("SLOW_WRITTEN_BYTES")})
+        self.expect_copies(network, model, (report["slow"]["read_bytes"], report["slow"]["written_bytes"]), seeds=(1,))
+        errors = self.expect(OVER_BUDGET, "emit", model, "-o", "small", "--fast", "1000").stderr.decode()
+        self.assertRegex(errors, r"over budget: arena required [\d,]+ B .*, available 1,000 B\s*$")
+        self.assertFalse((self.folder / "small").exists())
+        # A plan that was made for other code may leave no room for the state; the report states it.
+        self.expect(DONE, "plan", model, "--runtime", "neap", "--stream", "auto", "--fast", "8064", "--plan", "plan.json",
+                    "--quiet")
+        text = self.expect(DONE, "emit", model, "-o", "other", "--plan", "plan.json").stdout.decode()
+        self.assertIn("exceeds the 8,064 B of fast memory of the plan", text)
+
+    def test_slow_memory_is_necessary_and_needs_no_alignment(self):
+        model = self.small()
+        network = self.emit(model, "out", "--fast", "8KiB")
+        self.assertEqual(network.compile("gcc"), "")
+        (network.folder / "main.c").write_text(
+            '#include <stdio.h>\n#include "net.h"\nstatic int64_t arena[NET_ARENA_BYTES / 8 + 1];\n'
+            "static char slow[NET_SLOW_BYTES + 1];\n"
+            'int main(void) {\n  printf("[%d, %d, %d, %d, %d]\\n", net_run(arena, 0), net_run(0, slow), net_step(arena, 0),\n'
+            "         net_run(arena, slow), net_run(arena, slow + 1));\n  return 0;\n}\n")
+        objects = [pathlib.Path(source).stem + ".o" for source in network.sources()]
+        run = subprocess.run
+        run(["gcc", "main.c", *objects, "-o", "network"], cwd=network.folder, check=True)
+        found = json.loads(run(["./network"], cwd=network.folder, capture_output=True, text=True, check=True).stdout)
+        self.assertEqual(found, [-1, -1, -1, 0, 0])
+
+    def check(self, name, *limits):
+        model = SHARED / "models" / MODELS[name]
+        if not model.exists():
+            self.skipTest(f"{model} is not there (NEAP_SHARED)")
+        for fast in limits:
+            with self.subTest(fast=fast):
+                plan, counted = self.plan(model, fast)
+                self.expect_copies(self.emit(model, fast, "--plan", plan), model, counted, seeds=(1,))
+
+    def test_kws(self):
+        self.check("kws", "4KiB")
+
+    def test_vww(self):
+        self.check("vww", "4KiB", "12KiB")
+
+    def test_resnet8(self):
+        self.check("resnet8", "4KiB", "12KiB")
+
+    def test_person_detect(self):
+        self.check("person_detect", "4KiB", "8KiB")
+
+
 class CompilersTest(EmitTest):
     def test_all_compilers_accept_it_without_a_warning(self):
         model = self.small()
