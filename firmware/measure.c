@@ -9,6 +9,8 @@
 // - input.bin, written to the arena before a run, by default;
 // - input.bin, row by row during a run, with NETWORK_FED_BY_ROWS;
 // - the file NETWORK_INPUTS, linked into flash and read in place.
+// With NETWORK_HAS_SLOW_MEMORY, inputs and outputs are in the slow memory of the network: that of
+// the board, from BOARD_SLOW_ORIGIN on, or any on the host.
 
 #include NETWORK_HEADER
 
@@ -27,6 +29,15 @@
 
 static uint8_t arena[MACRO(ARENA_BYTES)]
     __attribute__((section(".arena"), aligned(MACRO(ARENA_ALIGN) < 4 ? 4 : MACRO(ARENA_ALIGN))));
+
+#if defined(NETWORK_HAS_SLOW_MEMORY)
+static uint8_t slow[MACRO(SLOW_BYTES)] __attribute__((section(".slow")));
+#define MEMORIES arena, slow
+#define HOME slow
+#else
+#define MEMORIES arena
+#define HOME arena
+#endif
 
 // Exit codes; a fault has BOARD_FAULT_EXIT.
 enum { kBadFiles = 2, kNetworkFailed = 3 };
@@ -83,10 +94,10 @@ static int run_next(int input, uint32_t number) {
 
 static int run_next(int input, uint32_t number) {
   (void)number;
-  const uint32_t read = board_read(input, NAME(input)(arena), MACRO(INPUT_BYTES));
+  const uint32_t read = board_read(input, NAME(input)(HOME), MACRO(INPUT_BYTES));
   if (read != MACRO(INPUT_BYTES)) return read == 0 ? kNoMoreInputs : kPartOfAnInput;
   board_count_begin();
-  const int result = NAME(run)(arena);
+  const int result = NAME(run)(MEMORIES);
   board_count_end();
   return result;
 }
@@ -100,6 +111,9 @@ static int fail(const char* message, int code) {
 }
 
 int main(void) {
+#if defined(BOARD_SLOW_ORIGIN)
+  board_allow(BOARD_SLOW_ORIGIN, BOARD_SLOW_BYTES);
+#endif
   const int input = board_open_to_read("input.bin");
   const int output = board_open_to_write("output.bin");
   if (input < 0) return fail("input.bin cannot be read", kBadFiles);
@@ -111,7 +125,7 @@ int main(void) {
     if (result == kNoMoreInputs) return fail("no input", kBadFiles);
     if (result == kPartOfAnInput) return fail("the inputs end within an input", kBadFiles);
     if (result != 0) return fail("the network returned an error", kNetworkFailed);
-    if (board_write(output, NAME(output)(arena), MACRO(OUTPUT_BYTES)) != 0) {
+    if (board_write(output, NAME(output)(HOME), MACRO(OUTPUT_BYTES)) != 0) {
       return fail("output.bin cannot be written", kBadFiles);
     }
   }

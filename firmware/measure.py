@@ -8,7 +8,8 @@
 
 FOLDER is the output of `neap emit`. Inputs and expected outputs are files of `neap run` (--save-inputs, --outputs) or
 plain bytes, of one or more inputs each. Reported are bytes of RAM (stack by paint, data, bss, arena), bytes of flash by section, and executed
-instructions of each run by a plugin of QEMU: exact and repeatable, but instructions, not cycles.
+instructions of each run by a plugin of QEMU: exact and repeatable, but instructions, not cycles. Of a network with two
+memories, the plugin also counts the loads and stores of each run in the slow one.
 --tight links a second time, with exactly the RAM that the first run used, and runs it in that: boards with a
 protection unit fault on any access outside of it, and the emulator's exit code is then 86.
 """
@@ -49,6 +50,8 @@ class Board:
     flash_bytes: int
     ram_origin: int
     ram_bytes: int
+    slow_origin: int
+    slow_bytes: int
 
     @property
     def is_host(self):
@@ -68,7 +71,8 @@ def boards():
     table = json.loads((FOLDER / "boards.json").read_text())
     return {name: Board(name, entry["cpu"], table["cpus"][entry["cpu"]]["toolchain"],
                         tuple(shlex.split(entry["emulator"])),
-                        *(int(entry[key], 0) for key in ("flash_origin", "flash_bytes", "ram_origin", "ram_bytes")))
+                        *(int(entry.get(key, "0"), 0) for key in ("flash_origin", "flash_bytes", "ram_origin", "ram_bytes",
+                                                                  "slow_origin", "slow_bytes")))
             for name, entry in table["boards"].items()}
 
 
@@ -194,6 +198,10 @@ def read_counts(path, program):
             counts["whole"] = int(words[0])
         elif kind == "run":
             counts["runs"].append(int(words[0]))
+        elif kind == "accesses":
+            read, written, loads, stores = map(int, words)
+            counts.setdefault("accesses", []).append({"read_bytes": read, "written_bytes": written, "loads": loads,
+                                                      "stores": stores})
         elif kind == "touched":
             counts["touched"] = [int(word, 16) for word in words]
         else:
@@ -212,6 +220,15 @@ def memory_of(program, stack_used):
     for memory in (ram, flash):
         memory["total"] = sum(memory.values())
     return ram, flash
+
+
+def slow_of(program, counts):
+    """The bytes of the slow memory and what each run accessed in it. All accesses were inside of it."""
+    first, size = program.symbols["slow"], program.sections[".slow"]
+    lowest, highest = counts.pop("touched", (first, first))
+    if lowest < first or highest >= first + size:
+        raise Failure(f"a run accessed {lowest:#x} to {highest:#x}, expected {first:#x} to {first + size - 1:#x}")
+    return {"bytes": size, "runs": counts.pop("accesses")}
 
 
 def input_bytes(network):
@@ -237,6 +254,8 @@ def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, o
         if count:
             begin, end = (program.symbols[name] & ~1 for name in ("board_count_begin", "board_count_end"))
             arguments = [f"out={work}/counts.txt", f"begin={begin:#x}", f"end={end:#x}"]
+            if ".slow" in program.sections:
+                arguments += [f"low={board.slow_origin:#x}", f"high={board.slow_origin + board.slow_bytes:#x}"]
     code, text = execute(board, executable, work, arguments, timeout)
     words = text.split()
     if code != 0 or words[:1] != ["runs"] or len(words) != 6:
@@ -247,14 +266,17 @@ def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, o
         result["ram"]["limit"] = ram_bytes or board.ram_bytes
         result["stack_of_run"] = int(words[3]) - int(words[5])
         if count:
-            result["instructions"] = read_counts(work / "counts.txt", program)
+            counts = result["instructions"] = read_counts(work / "counts.txt", program)
+            if ".slow" in program.sections:
+                result["slow"] = slow_of(program, counts)
     return result
 
 
 def measure(board, network, inputs, *, fed="arena", stack_bytes=STACK_BYTES, ram_bytes=None, tight=False,
             optimization=None, count=True, timeout=300):
     """Measures a network on the inputs of a file. A dictionary: board, cpu, fed, outputs (bytes) and, on emulated
-    boards, ram, flash, stack_of_run (without that of the caller), instructions (whole, runs, functions). `tight`: the second of two runs, in exactly the RAM that
+    boards, ram, flash, stack_of_run (without that of the caller), instructions (whole, runs, functions), with two
+    memories slow (bytes, runs). `tight`: the second of two runs, in exactly the RAM that
     the first one used, rounded up to 32 bytes."""
     with tempfile.TemporaryDirectory(prefix="neap-measure-") as work:
         work = pathlib.Path(work)
@@ -281,6 +303,11 @@ def report(result, functions):
         if memory in result:
             parts = ", ".join(f"{name} {size:,}" for name, size in result[memory].items() if name not in ("total", "limit"))
             lines.append(f"  {memory:5} {result[memory]['total']:>11,} B  ({parts})")
+    if "slow" in result:
+        lines.append(f"  slow  {result['slow']['bytes']:>11,} B")
+        for number, run in enumerate(result["slow"]["runs"]):
+            lines.append(f"  run {number} {run['read_bytes']:>11,} B read from slow memory in {run['loads']:,} loads, "
+                         f"{run['written_bytes']:,} B written to it in {run['stores']:,} stores")
     counts = result.get("instructions")
     if counts:
         for number, executed in enumerate(counts["runs"]):

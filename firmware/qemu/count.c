@@ -9,11 +9,13 @@
 //
 // begin, end: only instructions between an execution of `begin` and the next one of `end` are
 // counted by address. low, high: records the lowest and the highest byte in [low, high) that loads
-// and stores access.
+// and stores access. With all four, also counts the loads and stores in [low, high) between each
+// begin and end, and their bytes. An instruction that accesses several words counts once for each.
 //
 // FILE has one fact a line: `whole N`, all instructions of the run; `run N` for each pair of begin
-// and end, in their order; `touched LOW HIGH`; `at ADDRESS N` for each address with a count,
-// ascending. Addresses are hexadecimal.
+// and end, in their order; `accesses READ WRITTEN LOADS STORES` likewise, the first two in bytes;
+// `touched LOW HIGH`; `at ADDRESS N` for each address with a count, ascending. Addresses are
+// hexadecimal.
 //
 // Debian installs no header for plugins, so that the functions of QEMU used here are declared by
 // hand.
@@ -55,6 +57,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn* instruction,
                                       enum qemu_plugin_cb_flags flags,
                                       enum qemu_plugin_mem_rw accesses, void* user);
 unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t access);
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t access);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, void (*callback)(qemu_plugin_id_t, void*),
                                     void* user);
 
@@ -76,7 +79,20 @@ static size_t counters;
 
 static uint64_t begin_address = UINT64_MAX, end_address = UINT64_MAX;
 static bool counting;
-static uint64_t* runs;
+
+// Loads and stores in [low, high).
+typedef struct Accesses {
+  uint64_t read, written;  // bytes
+  uint64_t loads, stores;
+} Accesses;
+
+typedef struct Run {
+  uint64_t instructions;
+  Accesses accesses;
+} Run;
+
+static Accesses accesses;  // since the last `begin`
+static Run* runs;
 static size_t run_count;
 static uint64_t low, high, lowest = UINT64_MAX, highest;
 static const char* out_path;
@@ -124,6 +140,7 @@ static void begin_run(unsigned int cpu, void* user) {
   for (size_t i = 0; i < places; ++i) {
     if (table[i] != NULL) table[i]->before = table[i]->executed;
   }
+  accesses = (Accesses){0};
   counting = true;
 }
 
@@ -142,15 +159,23 @@ static void end_run(unsigned int cpu, void* user) {
     sum += executed;
   }
   runs = checked(realloc(runs, (run_count + 1) * sizeof *runs));
-  runs[run_count++] = sum;
+  runs[run_count++] = (Run){sum, accesses};
 }
 
 static void on_access(unsigned int cpu, qemu_plugin_meminfo_t access, uint64_t address,
                       void* user) {
   (void)cpu;
   (void)user;
-  const uint64_t last = address + (UINT64_C(1) << qemu_plugin_mem_size_shift(access)) - 1;
+  const uint64_t bytes = UINT64_C(1) << qemu_plugin_mem_size_shift(access);
+  const uint64_t last = address + bytes - 1;
   if (address < low || address >= high) return;
+  if (counting && qemu_plugin_mem_is_store(access)) {
+    ++accesses.stores;
+    accesses.written += bytes;
+  } else if (counting) {
+    ++accesses.loads;
+    accesses.read += bytes;
+  }
   if (address < lowest) lowest = address;
   if (last > highest) highest = last;
 }
@@ -201,7 +226,12 @@ static void write_counts(qemu_plugin_id_t id, void* user) {
   }
   qsort(sorted, count, sizeof(Counter*), by_address);
   fprintf(out, "whole %" PRIu64 "\n", whole);
-  for (size_t i = 0; i < run_count; ++i) fprintf(out, "run %" PRIu64 "\n", runs[i]);
+  for (size_t i = 0; i < run_count; ++i) fprintf(out, "run %" PRIu64 "\n", runs[i].instructions);
+  for (size_t i = 0; i < run_count && high > low; ++i) {
+    const Accesses* const found = &runs[i].accesses;
+    fprintf(out, "accesses %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", found->read,
+            found->written, found->loads, found->stores);
+  }
   if (highest > 0) fprintf(out, "touched %" PRIx64 " %" PRIx64 "\n", lowest, highest);
   for (size_t i = 0; i < count; ++i) {
     fprintf(out, "at %" PRIx64 " %" PRIu64 "\n", sorted[i]->address, sorted[i]->counted);

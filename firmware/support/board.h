@@ -45,6 +45,11 @@ uint32_t board_stack_used(void);
 // The bytes of stack that the caller and its callers use now. 0 on the host.
 uint32_t board_stack_depth(void);
 
+// Lets the processor access a memory beside flash and RAM, where it has a unit of memory
+// protection. `bytes` is a power of two, of which `begin` is a multiple. Once in a program, on
+// Cortex-M alone.
+void board_allow(uint32_t begin, uint32_t bytes);
+
 // Empty functions. The emulator's plugin counts the instructions between a call of the first and a
 // call of the second.
 void board_count_begin(void);

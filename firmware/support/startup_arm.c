@@ -89,6 +89,12 @@ void board_protect(void) {
   __asm__ volatile("dsb\nisb" ::: "memory");
 }
 
+void board_allow(uint32_t begin, uint32_t bytes) {
+  if (((MPU_TYPE >> 8) & 255u) < 3) return;
+  allow(2, begin, begin + bytes, (1u << 1) | 1u);  // not executable
+  __asm__ volatile("dsb\nisb" ::: "memory");
+}
+
 #elif __ARM_ARCH == 7
 
 // Allows [begin, begin + bytes), of which begin is a multiple of the next power of two and bytes
@@ -127,9 +133,21 @@ void board_protect(void) {
   __asm__ volatile("dsb\nisb" ::: "memory");
 }
 
+// The last region; board_protect() fills them from the first one on.
+void board_allow(uint32_t begin, uint32_t bytes) {
+  const uint32_t regions = (MPU_TYPE >> 8) & 255u;
+  if (regions == 0) return;
+  (void)allow(regions - 1, begin, bytes, (1u << 28) | (3u << 24) | (2u << 16));
+  __asm__ volatile("dsb\nisb" ::: "memory");
+}
+
 #else
 
 // Armv6-M boards: the bus faults past the end of RAM.
 void board_protect(void) {}
+void board_allow(uint32_t begin, uint32_t bytes) {
+  (void)begin;
+  (void)bytes;
+}
 
 #endif
