@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emitted C with two memories on an emulated board: loads and stores of the slow memory are the bytes of the plan. A short
+form of lab/tables/two_memories_code_table.py, with a network of the zoo."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("NEAP_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+sys.path[:0] = [str(SOURCE / "lab/tables"), str(SOURCE / "firmware")]
+sys.dont_write_bytecode = True
+
+import measure  # noqa: E402
+import two_memories_code_table as table  # noqa: E402
+
+NEAP = os.environ.get("NEAP", str(SOURCE / "build/release/tools/neap"))
+LIMIT = 4 * table.KIB
+
+
+class TwoMemories(unittest.TestCase):
+    def setUp(self):
+        if table.missing_tools():
+            self.skipTest(f"{', '.join(table.missing_tools())} not found: scripts/install_packages.sh --firmware")
+        holder = tempfile.TemporaryDirectory(prefix="neap-two-memories-")
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.model = table.bench(NEAP, self.folder, ("mobilenet-v1-vww", "--int8"))
+
+    def test_loads_and_stores_are_those_of_the_plan(self):
+        facts = table.facts_of(NEAP, self.folder, self.model, LIMIT)
+        self.assertLessEqual(facts["arena"], LIMIT)
+        # Tensors beside input and output are in slow memory.
+        network = table.emitted.Network(self.folder / f"code{LIMIT}", "net")
+        self.assertGreater(facts["written"], network.macro("OUTPUT_BYTES"))
+        self.assertGreater(facts["read"], network.macro("INPUT_BYTES"))
+        # Negative control: one more load for each copy from slow memory is counted, with equal outputs.
+        driver = network.folder / "neap_rt/neap_drive_transfer.c"
+        text = driver.read_text()
+        more = text.replace("      memcpy(to, from, bytes);\n",
+                            "      memcpy(to, from, bytes);\n      (void)*(const volatile int8_t*)from;\n")
+        self.assertNotEqual(text, more)
+        driver.write_text(more)
+        board = measure.boards()[table.BOARD]
+        result = measure.measure(board, network.folder, self.folder / "inputs.bin", timeout=120)
+        (run,) = result["slow"]["runs"]
+        self.assertEqual(result["outputs"], measure.tensor_bytes([self.folder / "out.npz"]))
+        self.assertEqual(run["written_bytes"], facts["written"])
+        self.assertGreater(run["read_bytes"], facts["read"])
+        with self.assertRaisesRegex(measure.Failure, "SLOW.*overflowed"):  # a board without slow memory
+            measure.build(measure.boards()["netduinoplus2"], self.folder / "build", "measure", network.folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
