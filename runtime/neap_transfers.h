@@ -20,8 +20,8 @@ typedef struct neap_transfers {
   void (*wait)(void); /* returns when all copies that were begun are done; null: nothing to do */
 } neap_transfers;
 
-/* Columns [x0, x1) of row y, from views[1] to views[0]: one copy for each run of pixels that are one
- * after the other in both. `params` is a neap_transfers. */
+/* Columns [x0, x1) of row y, from views[1] to views[0]: one copy for each run of pixels that are
+ * one after the other in both. `params` is a neap_transfers. */
 int neap_drive_transfer(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                         uint32_t x1);
 /* Behind the copies before an operator, and behind those of its output. */

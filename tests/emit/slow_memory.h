@@ -17,8 +17,8 @@ static struct slow_memory {
   int late; /* copies are done when they are waited for; else when they are begun */
   int bad;
   struct {
-    unsigned char *to;
-    const unsigned char *from;
+    unsigned char* to;
+    const unsigned char* from;
     size_t bytes;
   } begun[4096];
 } slow_memory;
@@ -27,12 +27,12 @@ static void access_slow(int access) {
   if (mprotect(slow_memory.pages, slow_memory.size, access) != 0) exit(3);
 }
 
-static unsigned char *make_slow(size_t bytes, unsigned char *arena, size_t arena_bytes) {
-  struct slow_memory *const m = &slow_memory;
-  unsigned char *pages;
+static unsigned char* make_slow(size_t bytes, unsigned char* arena, size_t arena_bytes) {
+  struct slow_memory* const m = &slow_memory;
+  unsigned char* pages;
   m->size = (bytes + SLOW_PAGE - 1) / SLOW_PAGE * SLOW_PAGE;
-  pages = (unsigned char *)mmap(NULL, m->size + 2 * SLOW_PAGE, PROT_NONE,
-                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pages = (unsigned char*)mmap(NULL, m->size + 2 * SLOW_PAGE, PROT_NONE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) exit(3);
   m->pages = pages + SLOW_PAGE;
   m->bytes = bytes;
@@ -44,13 +44,13 @@ static unsigned char *make_slow(size_t bytes, unsigned char *arena, size_t arena
   return m->first;
 }
 
-static int is_inside(const unsigned char *at, size_t bytes, const unsigned char *memory,
+static int is_inside(const unsigned char* at, size_t bytes, const unsigned char* memory,
                      size_t size) {
   return at >= memory && bytes <= size && (size_t)(at - memory) <= size - bytes;
 }
 
 static void do_copies(void) {
-  struct slow_memory *const m = &slow_memory;
+  struct slow_memory* const m = &slow_memory;
   unsigned i;
   access_slow(PROT_READ | PROT_WRITE);
   for (i = 0; i < m->count; ++i) memcpy(m->begun[i].to, m->begun[i].from, m->begun[i].bytes);
@@ -58,11 +58,11 @@ static void do_copies(void) {
   access_slow(PROT_NONE);
 }
 
-void begin_copy(void *to, const void *from, size_t bytes);
-void begin_copy(void *to, const void *from, size_t bytes) {
-  struct slow_memory *const m = &slow_memory;
-  unsigned char *const t = (unsigned char *)to;
-  const unsigned char *const f = (const unsigned char *)from;
+void begin_copy(void* to, const void* from, size_t bytes);
+void begin_copy(void* to, const void* from, size_t bytes) {
+  struct slow_memory* const m = &slow_memory;
+  unsigned char* const t = (unsigned char*)to;
+  const unsigned char* const f = (const unsigned char*)from;
   if (is_inside(f, bytes, m->first, m->bytes) && is_inside(t, bytes, m->arena, m->arena_bytes)) {
     m->read += bytes;
     if (m->late) memset(t, 0x3C, bytes);
@@ -90,7 +90,7 @@ void wait_for_copies(void) {
 
 /* From here on the network runs. */
 static void begin_run(int late) {
-  struct slow_memory *const m = &slow_memory;
+  struct slow_memory* const m = &slow_memory;
   m->late = late;
   m->read = m->written = m->count = 0;
   m->bad = 0;
@@ -100,8 +100,8 @@ static void begin_run(int late) {
 /* Up to here. Whether exactly these bytes were copied, each between the two memories, none is left
  * to be copied, and the canaries are there. */
 static int end_run(size_t read, size_t written) {
-  struct slow_memory *const m = &slow_memory;
-  const unsigned char *at;
+  struct slow_memory* const m = &slow_memory;
+  const unsigned char* at;
   access_slow(PROT_READ | PROT_WRITE);
   for (at = m->pages; at < m->first; ++at) {
     if (*at != SLOW_CANARY) return 0;
