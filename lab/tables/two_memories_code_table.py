@@ -86,7 +86,7 @@ def copies_on_host(network, folder):
     return errors or network.run((1,), counted=counted)
 
 
-def facts_of(program, folder, model, limit, on_board=True):
+def facts_of(program, folder, model, limit, on_board=True, tight=True):
     """All counts of one plan. Raises Difference where two are not equal."""
     plan, code = folder / f"plan{limit}.json", folder / f"code{limit}"
     neap(program, folder, "plan", model, "--runtime", "neap", "--stream", "auto", "--fast", limit - STATE_BYTES, "--plan", plan,
@@ -111,7 +111,7 @@ def facts_of(program, folder, model, limit, on_board=True):
         return facts
     inputs = folder / "inputs.bin"
     inputs.write_bytes(measure.tensor_bytes([folder / "in.npz"]))
-    result = measure.measure(measure.boards()[BOARD], code, inputs, tight=True, timeout=1200)
+    result = measure.measure(measure.boards()[BOARD], code, inputs, tight=tight, timeout=1200)
     (run,) = result["slow"]["runs"]
     if (run["read_bytes"], run["written_bytes"]) != expected:
         raise Difference(f"{model}, {limit} B: {BOARD}: {run}, expected {expected}")

@@ -3,6 +3,9 @@
  * For programs that test emitted C with two memories: a slow memory without access but for copies,
  * and functions for PREFIX_COPY and PREFIX_WAIT that count them. One network at a time.
  */
+#ifndef NEAP_TESTS_SLOW_MEMORY_H
+#define NEAP_TESTS_SLOW_MEMORY_H
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,3 +111,5 @@ static int end_run(size_t read, size_t written) {
   }
   return m->read == read && m->written == written && m->count == 0 && !m->bad;
 }
+
+#endif

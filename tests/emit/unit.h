@@ -43,7 +43,6 @@ constexpr const char* kPrelude = R"(#define _DEFAULT_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "slow_memory.h"
 struct feed { const unsigned char *at; size_t bytes; };
 static int feed_row(void *user, int row, int8_t *dst) {
   struct feed *feed = (struct feed *)user;
@@ -87,10 +86,9 @@ class CheckWriter {
     return arrays_ + "static int check_" + name_ +
            "(void) {\n  int result;\n  struct feed feed = {0, 0};\n" +
            "  unsigned char *arena = guarded(" + upper_ +
-           "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n  (void)make_slow;\n" +
-           "  (void)begin_run;\n  (void)end_run;\n" +
-           (slow_ ? "  unsigned char *slow = make_slow(" + upper_ + "_SLOW_BYTES, arena, " +
-                        upper_ + "_ARENA_BYTES);\n"
+           "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n" +
+           (slow_ ? "  (void)begin_run;\n  (void)end_run;\n  unsigned char *slow = make_slow(" +
+                        upper_ + "_SLOW_BYTES, arena, " + upper_ + "_ARENA_BYTES);\n"
                   : "") +
            body_ + "  return 0;\n}\n";
   }
@@ -217,6 +215,8 @@ class Unit {
       text_ += "#define " + Upper(options.prefix) + "_COUNTED\n#define " + Upper(options.prefix) +
                "_COPY begin_copy\n#define " + Upper(options.prefix) + "_WAIT wait_for_copies\n";
     }
+    // Its guard lets a unit include it for each such network.
+    if (slow) text_ += "#include \"slow_memory.h\"\n";
     text_ += "#include \"" + options.prefix + ".c\"\n" + check;
     calls_ += "  if ((result = check_" + options.prefix + "()) != 0) { printf(\"" + what +
               ": %d\\n\", result); ++failures; }\n";
