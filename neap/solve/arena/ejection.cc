@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kWaits = -1;
 // Sums over all neighbours fit: there are at most a few millions (kMaxNeighbours).
-constexpr std::int64_t kMaxWeight = std::int64_t{1} << 38;
+constexpr std::int64_t kGreatestWeight = std::int64_t{1} << 38;
 // Every so many insertions are of a random buffer, the others of the last one that was ejected.
 constexpr std::uint64_t kRandomEvery = 4;
 constexpr std::int64_t kInsertionsPerState = 2;
@@ -33,7 +33,7 @@ Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::ui
     : problem_(problem), neighbours_(neighbours), random_(seed) {
   base_weights_.reserve(problem.buffers.size());
   for (const Buffer& buffer : problem.buffers) {
-    base_weights_.push_back(std::clamp<std::int64_t>(SquareRoot(buffer.bytes), 1, kMaxWeight));
+    base_weights_.push_back(std::clamp<std::int64_t>(SquareRoot(buffer.bytes), 1, kGreatestWeight));
   }
 }
 
@@ -89,7 +89,7 @@ void Ejection::Insert(BufferIndex index) {
   std::int64_t ejected_weight = 0;
   const std::int64_t offset = CheapestOffset(buffer, &ejected_weight);
   if (ejected_weight > 0) {
-    weights_[i] = std::min(weights_[i] + base_weights_[i], kMaxWeight);
+    weights_[i] = std::min(weights_[i] + base_weights_[i], kGreatestWeight);
     Eject(index, offset, offset + buffer.bytes);
   }
   offsets_[i] = offset;

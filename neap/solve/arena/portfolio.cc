@@ -14,6 +14,7 @@
 #include "neap/base/random.h"
 #include "neap/solve/arena/anytime.h"
 #include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/best_fit.h"
 #include "neap/solve/arena/budget.h"
 #include "neap/solve/arena/capacity_search.h"
 #include "neap/solve/arena/ejection.h"
@@ -40,7 +41,8 @@ constexpr std::size_t kMaxScannedLate = 20'000;  // when there is no time left
 constexpr std::pair<int, int> kExponents[] = {
     {1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};  // size, life
 constexpr std::int64_t kFirstFitPerState =
-    8;  // placements that cost about as much as a search node
+    8;                                      // placements that cost about as much as a search node
+constexpr std::int64_t kBestFitWork = 500;  // of a buffer, in about nanoseconds
 constexpr std::int64_t kFirstRoundNodes = 20'000;
 constexpr std::int64_t kPrepareWork = 10'000;  // to prepare a search, in about nanoseconds
 
@@ -138,6 +140,7 @@ class Portfolio {
   }
 
   Outcome Run() {
+    if (IsLarge() && IsPlain()) PlaceInOrderOfTime();
     if (IsHuge()) return RunHuge();
     if (AllowsDisjoint()) incumbent_.Offer(PlaceLikeTflm(problem_).offsets);
     if (!problem_.pairs.empty()) incumbent_.Offer(first_fit_.Place(TflmOrder(problem_)).offsets);
@@ -204,6 +207,12 @@ class Portfolio {
     });
   }
   bool IsLarge() const { return problem_.buffers.size() > kMaxExact; }
+  // Without rules and without fixed buffers.
+  bool IsPlain() const {
+    return problem_.pairs.empty() &&
+           std::none_of(problem_.buffers.begin(), problem_.buffers.end(),
+                        [](const Buffer& buffer) { return buffer.fixed_offset.has_value(); });
+  }
 
   void Spend() {
     budget_.SetBounds(incumbent_.Height(), incumbent_.lower());
@@ -220,6 +229,27 @@ class Portfolio {
       best_order_ = order;
     }
     return last_.height_bytes;
+  }
+
+  // Best-fit in both directions, with every tenth of the lengths as the longest short one.
+  void PlaceInOrderOfTime() {
+    std::vector<std::int64_t> lengths;
+    for (const Buffer& buffer : problem_.buffers) {
+      lengths.push_back(std::int64_t{buffer.last} - buffer.first);
+    }
+    std::sort(lengths.begin(), lengths.end());
+    BestFitOptions options;
+    for (std::size_t tenth = 0; tenth < 10; ++tenth) {
+      const std::int64_t steps = tenth == 0 ? 0 : lengths[lengths.size() * tenth / 10];
+      if (tenth > 0 && steps == options.short_steps) continue;
+      options.short_steps = steps;
+      for (const bool from_the_end : {false, true}) {
+        if (!Unfinished()) return;
+        options.from_the_end = from_the_end;
+        incumbent_.Offer(PlaceByBestFit(problem_, options).offsets);
+        budget_.Work(static_cast<std::int64_t>(problem_.buffers.size()) * kBestFitWork);
+      }
+    }
   }
 
   void FirstFitOrders() {
@@ -267,11 +297,7 @@ class Portfolio {
     for (std::size_t rank = 0; rank < order.size(); ++rank) order[rank] = ranked[rank].second;
   }
 
-  bool CanEject() const {
-    return IsLarge() && first_fit_.neighbours() != nullptr && problem_.pairs.empty() &&
-           std::none_of(problem_.buffers.begin(), problem_.buffers.end(),
-                        [](const Buffer& buffer) { return buffer.fixed_offset.has_value(); });
-  }
+  bool CanEject() const { return IsLarge() && IsPlain() && first_fit_.neighbours() != nullptr; }
 
   // Divides all sizes, and so every offset in a placement without gaps.
   std::int64_t Unit() const {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/solve/arena/best_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "neap/base/random.h"
+#include "neap/solve/arena/arena.h"
+#include "neap/solve/arena/check.h"
+#include "neap/solve/arena/first_fit.h"
+#include "testing/cases.h"
+
+namespace neap::arena {
+namespace {
+
+Buffer Live(Step first, Step last, std::int64_t bytes) {
+  Buffer buffer;
+  buffer.bytes = bytes;
+  buffer.first = first;
+  buffer.last = last;
+  return buffer;
+}
+
+TEST(BestFit, PlacementsAreValid) {
+  Random random(41);
+  for (int i = 0; i < Cases(3000); ++i) {
+    Problem problem;
+    const std::int64_t count = random.Between(0, 30);
+    for (std::int64_t k = 0; k < count; ++k) {
+      const auto first = static_cast<Step>(random.Between(0, 20));
+      problem.buffers.push_back(
+          Live(first, static_cast<Step>(first + random.Between(0, 9)), random.Between(0, 50)));
+      problem.buffers.back().alignment = random.Between(1, 6);
+    }
+    BestFitOptions options;
+    options.from_the_end = random.Below(2) == 1;
+    options.short_steps = random.Between(0, 10);
+    const Placement placement = PlaceByBestFit(problem, options);
+    EXPECT_EQ(FindViolation(problem, placement), std::nullopt) << i;
+    EXPECT_EQ(PlaceByBestFit(problem, options).offsets, placement.offsets);
+  }
+}
+
+// Activations that live until their step of the way back, and gradients between two steps.
+Problem Training(std::int64_t layers, Random* random) {
+  Problem problem;
+  const auto end = static_cast<Step>(2 * layers);
+  for (Step layer = 0; layer < static_cast<Step>(layers); ++layer) {
+    const std::int64_t bytes = random->Between(1, 1000);
+    problem.buffers.push_back(Live(layer, end - layer, bytes));
+    problem.buffers.push_back(Live(end - layer - 1, end - layer + 1, bytes));
+  }
+  return problem;
+}
+
+TEST(BestFit, NestedLifetimesHaveNoHoles) {
+  Random random(43);
+  for (int i = 0; i < Cases(200); ++i) {
+    Problem problem = Training(random.Between(1, 50), &random);
+    for (std::size_t k = 1; k < problem.buffers.size(); ++k) problem.buffers[k].bytes *= k % 2 == 0;
+    EXPECT_EQ(PlaceByBestFit(problem, {}).height_bytes, LoadLowerBound(problem));
+  }
+}
+
+// All pairs of 70,000 buffers are too many for first-fit.
+TEST(BestFit, PlacesTrainingGraphsOfAnySize) {
+  Random random(47);
+  const Problem problem = Training(35'000, &random);
+  SolveOptions options;
+  options.limits.max_states = kStatesForAFewSeconds;
+  const Outcome outcome = Solve(problem, options);
+  EXPECT_EQ(outcome.placement.height_bytes, HeightOf(problem, outcome.placement.offsets));
+  const std::int64_t bound = LoadLowerBound(problem);
+  EXPECT_LE(outcome.placement.height_bytes, bound + bound / 200);
+}
+
+}  // namespace
+}  // namespace neap::arena
