@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler libprotobuf-dev protobuf-compiler
+  nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler
   libssl-dev zlib1g-dev libsqlite3-dev libboost-dev)
 test_packages=(git python3 python3-venv python3-dev libgtest-dev libgmock-dev
   clang-16 lld-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev doxygen coinor-cbc
@@ -27,7 +27,7 @@ train_packages=(libtorch-dev libopenblas0-pthread)
 cross_packages=(g++-aarch64-linux-gnu qemu-user)
 # Those of build_packages that are linked or included, with their shared libraries.
 arm64_packages=(libexpected-dev libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev libflatbuffers-dev
-  libprotobuf-dev libprotobuf32 libssl-dev libssl3 zlib1g-dev zlib1g
+  libssl-dev libssl3 zlib1g-dev zlib1g
   libsqlite3-dev libsqlite3-0 libboost-dev libboost1.74-dev)
 
 arm64=0

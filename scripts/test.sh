@@ -218,8 +218,6 @@ if [[ $long -eq 1 ]]; then
   fi
 fi
 
-check core-build build core neap
-check core-program scripts/checks/core_program.sh build/core/tools/neap
 check install-and-consume scripts/checks/install_and_consume.sh build/release
 if wait_for python-packages; then
   while read -r name; do skip "python-package-$name" "it could not be installed, see $logs/python-packages.log"; done \

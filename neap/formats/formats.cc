@@ -9,12 +9,10 @@
 
 #include "neap/formats/edit_check.h"
 #include "neap/formats/json/json.h"
+#include "neap/formats/onnx/onnx.h"
 #include "neap/formats/tflite/tflite.h"
 #include "neap/io/file.h"
 #include "neap/io/gzip.h"
-#if NEAP_WITH_ONNX
-#include "neap/formats/onnx/onnx.h"
-#endif
 
 namespace neap::formats {
 namespace {
@@ -68,12 +66,6 @@ Result<SharedBytes> Expand(SharedBytes bytes) {
   return std::make_shared<const std::vector<std::byte>>(std::move(expanded));
 }
 
-[[maybe_unused]] Diagnostic WithoutOnnx() {
-  Diagnostic error = BadInput("is an ONNX model, which this build of Neap cannot read");
-  error.hint = "build with NEAP_ONNX=ON";
-  return error;
-}
-
 Result<graph::Graph> ReadGraph(SourceModel* model, const LoadOptions& options) {
   switch (model->format) {
     case Format::kTflite:
@@ -85,11 +77,7 @@ Result<graph::Graph> ReadGraph(SourceModel* model, const LoadOptions& options) {
       }
       return json::Read(*model->bytes, model->path);
     case Format::kOnnx:
-#if NEAP_WITH_ONNX
       return onnx::Read(model->bytes, model->path, options, &model->notes);
-#else
-      return Fail(WithoutOnnx());
-#endif
   }
   return Fail(UsageError("unknown format"));
 }
@@ -138,11 +126,7 @@ Result<SourceModel> Load(const std::string& path, const LoadOptions& options) {
     NEAP_TRY(const Format format, RecogniseFormat(head, path));
     Status status;
     if (format == Format::kTflite) status = tflite::CheckHead(head);
-#if NEAP_WITH_ONNX
     if (format == Format::kOnnx) status = onnx::CheckSize(file_bytes);
-#else
-    static_cast<void>(file_bytes);
-#endif
     return AtFile(std::move(status), path);
   };
   NEAP_TRY(auto bytes, io::ReadFile(path, accept));
@@ -171,11 +155,7 @@ Result<std::vector<std::byte>> WriteReordered(
       case Format::kTflite:
         return tflite::WriteReordered(model, order);
       case Format::kOnnx:
-#if NEAP_WITH_ONNX
         return onnx::WriteReordered(model, order);
-#else
-        return Fail(WithoutOnnx());
-#endif
       case Format::kGraphJson:
         break;
     }
@@ -199,11 +179,9 @@ Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& ed
   const auto write = [&]() -> Result<std::vector<std::byte>> {
     NEAP_CHECK_OK(CheckEdit(model, edited));
     if (model.format == Format::kTflite) return tflite::WriteEdited(model, edited);
-#if NEAP_WITH_ONNX
     if (model.format == Format::kOnnx) {
       return onnx::WriteEdited(model, edited, options.dims.empty());
     }
-#endif
     return Fail(UsageError("is graph JSON: only .tflite and .onnx can be written back"));
   };
   NEAP_TRY(std::vector<std::byte> bytes, AtFile(write(), model.path));
@@ -224,9 +202,7 @@ Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& ed
 Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part) {
   const auto write = [&]() -> Result<std::vector<std::byte>> {
     if (model.format == Format::kTflite) return tflite::WritePart(model, part);
-#if NEAP_WITH_ONNX
     if (model.format == Format::kOnnx) return onnx::WritePart(model, part);
-#endif
     return Fail(UsageError("is graph JSON: only .tflite and .onnx can be written back"));
   };
   NEAP_TRY(std::vector<std::byte> bytes, AtFile(write(), model.path));
@@ -236,13 +212,8 @@ Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPa
   return Fail(written.error());
 }
 
-Result<std::vector<std::byte>> ExportOnnx([[maybe_unused]] const graph::Graph& graph,
-                                          [[maybe_unused]] const std::string& name) {
-#if NEAP_WITH_ONNX
+Result<std::vector<std::byte>> ExportOnnx(const graph::Graph& graph, const std::string& name) {
   return onnx::Export(graph, name);
-#else
-  return Fail(WithoutOnnx());
-#endif
 }
 
 Result<std::vector<std::byte>> ExportTflite(const graph::Graph& graph, const std::string& name) {

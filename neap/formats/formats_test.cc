@@ -126,11 +126,7 @@ TEST(Formats, RefusesByTheFirstBytesWhatIsNoModel) {
   constexpr std::uintmax_t kBytes = std::uintmax_t{6} << 30;
   const std::filesystem::path folder(::testing::TempDir());
   std::string expected = "identifier TFL3";
-#if NEAP_WITH_ONNX
   for (const char* name : {"head.tflite", "head.onnx"}) {
-#else
-  for (const char* name : {"head.tflite"}) {
-#endif
     const std::filesystem::path path = folder / name;
     std::ofstream(path) << "nothing";
     std::error_code error;
@@ -159,13 +155,6 @@ TEST(Formats, DoesNotWriteGraphJson) {
   EXPECT_EQ(written.error().code, ErrorCode::kUsage);
   EXPECT_EQ(written.error().file, "g.json");
 }
-
-#if !NEAP_WITH_ONNX
-TEST(Formats, SaysThatItIsBuiltWithoutOnnx) {
-  EXPECT_THAT(LoadText("\x08\x07\x12\x04test", "a.onnx").error().ToString(),
-              HasSubstr("which this build of Neap cannot read"));
-}
-#endif
 
 }  // namespace
 }  // namespace neap::formats

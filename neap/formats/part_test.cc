@@ -93,12 +93,7 @@ std::vector<std::string> Names(const Subgraph& subgraph, const std::vector<Tenso
   return names;
 }
 
-class WritePartOf : public testing::TestWithParam<bool> {
- protected:
-  void SetUp() override {
-    if (!GetParam() && NEAP_WITH_ONNX == 0) GTEST_SKIP() << "built without ONNX";
-  }
-};
+class WritePartOf : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Formats, WritePartOf, testing::Bool(),
                          [](const auto& format) { return format.param ? "Tflite" : "Onnx"; });
 

@@ -24,7 +24,7 @@ for entry in json.load(open(os.path.join(sys.argv[1], 'compile_commands.json')))
     path = os.path.relpath(source, root)
     ours = re.match(r'(neap|tools|lab)/', path) or '/Unity/' in path
     target = re.search(r'CMakeFiles/([^/]*)\.dir/', entry['command']).group(1)
-    test = re.search(r'_(test|testing|cases)\.(cc|dir)|/test_|neap_test_headers|neap_onnx_proto',
+    test = re.search(r'_(test|testing|cases)\.(cc|dir)|/test_|neap_test_headers',
                      path + ' ' + target + '.dir')
     if not ours or test or re.match(r'tests/|fuzz_', os.path.relpath(path, sys.argv[1])):
         continue

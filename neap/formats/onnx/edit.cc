@@ -40,8 +40,8 @@ class ScopeEditor {
   Status Run(std::set<std::string>* domains) {
     CopyTensorAttributes();
     NEAP_CHECK_OK(EditNodes(domains));
-    NEAP_CHECK_OK(ChangeEnds(before_.inputs, after_.inputs, graph_->mutable_input()));
-    NEAP_CHECK_OK(ChangeEnds(before_.outputs, after_.outputs, graph_->mutable_output()));
+    NEAP_CHECK_OK(ChangeEnds(before_.inputs, after_.inputs, &graph_->input));
+    NEAP_CHECK_OK(ChangeEnds(before_.outputs, after_.outputs, &graph_->output));
     DropUnused();
     return AddTensors();
   }
@@ -63,29 +63,29 @@ class ScopeEditor {
         const auto* data = std::get_if<graph::ConstantData>(&value);
         const auto found = data == nullptr ? known.end() : known.find(data->owner.get());
         if (found == known.end() || found->second.second != name) continue;
-        const pb::NodeProto& node = graph_->node(found->second.first.value());
-        for (const pb::AttributeProto& attribute : node.attribute()) {
-          if (attribute.name() == name) tensor_attributes_[data->owner.get()] = attribute;
+        const pb::NodeProto& node = graph_->node[found->second.first.index()];
+        for (const pb::AttributeProto& attribute : node.attribute) {
+          if (attribute.name == name) tensor_attributes_[data->owner.get()] = attribute;
         }
       }
     }
   }
 
   Status EditNodes(std::set<std::string>* domains) {
-    google::protobuf::RepeatedPtrField<pb::NodeProto> nodes;
-    nodes.Reserve(static_cast<int>(after_.ops.size()));
+    std::vector<pb::NodeProto> nodes;
+    nodes.reserve(after_.ops.size());
     for (const OpId id : after_.ops.Ids()) {
       const Op& op = after_.ops[id];
-      pb::NodeProto* node = nodes.Add();
+      pb::NodeProto* node = &nodes.emplace_back();
       if (op.source_index >= 0) {
-        node->Swap(graph_->mutable_node(op.source_index));
+        *node = std::move(graph_->node[static_cast<std::size_t>(op.source_index)]);
         NEAP_CHECK_OK(Rewire(id, before_.ops[OpId(op.source_index)], node));
         continue;
       }
       NEAP_CHECK_OK(FillNode(id, node));
       domains->insert(op.domain);
     }
-    graph_->mutable_node()->Swap(&nodes);
+    graph_->node = std::move(nodes);
     return {};
   }
 
@@ -93,35 +93,36 @@ class ScopeEditor {
 
   Status Rewire(OpId id, const Op& before, pb::NodeProto* node) const {
     const Op& op = after_.ops[id];
-    const bool same_ends = op.inputs.size() == before.inputs.size() &&
-                           op.outputs.size() == before.outputs.size() &&
-                           op.inputs.size() == static_cast<std::size_t>(node->input_size()) &&
-                           op.outputs.size() == static_cast<std::size_t>(node->output_size());
+    const bool same_ends =
+        op.inputs.size() == before.inputs.size() && op.outputs.size() == before.outputs.size() &&
+        op.inputs.size() == node->input.size() && op.outputs.size() == node->output.size();
     if (!same_ends) {
       return Fail(graph::AtOp(UsageError("has a different number of inputs or outputs"), id,
                               after_.ops[id]));
     }
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (op.inputs[i] == before.inputs[i]) continue;
-      node->set_input(static_cast<int>(i), op.inputs[i].valid() ? NameOf(op.inputs[i]) : "");
+      node->input[i] = op.inputs[i].valid() ? NameOf(op.inputs[i]) : "";
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (op.outputs[i] == before.outputs[i]) continue;
-      node->set_output(static_cast<int>(i), op.outputs[i].valid() ? NameOf(op.outputs[i]) : "");
+      node->output[i] = op.outputs[i].valid() ? NameOf(op.outputs[i]) : "";
     }
     return {};
   }
 
   Status FillNode(OpId id, pb::NodeProto* node) const {
     const Op& op = after_.ops[id];
-    node->set_op_type(op.type);
-    if (!op.name.empty()) node->set_name(op.name);
-    if (!op.domain.empty()) node->set_domain(op.domain);
-    for (const TensorId input : op.inputs) node->add_input(input.valid() ? NameOf(input) : "");
-    for (const TensorId output : op.outputs) node->add_output(output.valid() ? NameOf(output) : "");
+    node->op_type = op.type;
+    if (!op.name.empty()) node->name = op.name;
+    if (!op.domain.empty()) node->domain = op.domain;
+    for (const TensorId input : op.inputs)
+      node->input.emplace_back(input.valid() ? NameOf(input) : "");
+    for (const TensorId output : op.outputs)
+      node->output.emplace_back(output.valid() ? NameOf(output) : "");
     for (const auto& [name, value] : op.attributes) {
       if (IsTypeOfTensor(op, name)) continue;
-      pb::AttributeProto* attribute = node->add_attribute();
+      pb::AttributeProto* attribute = &node->attribute.emplace_back();
       if (const auto* data = std::get_if<graph::ConstantData>(&value)) {
         const auto known = tensor_attributes_.find(data->owner.get());
         if (known != tensor_attributes_.end()) {
@@ -129,7 +130,7 @@ class ScopeEditor {
           continue;
         }
       }
-      attribute->set_name(name);
+      attribute->name = name;
       if (!SetAttribute(value, attribute)) {
         return Fail(graph::AtOp(BadInput("attribute '" + name + "' is bytes of unknown type"), id,
                                 after_.ops[id]));
@@ -150,15 +151,15 @@ class ScopeEditor {
   // Other tensors in the place of inputs or outputs: of the same shape, so that dimensions keep
   // their symbols.
   Status ChangeEnds(const std::vector<TensorId>& was, const std::vector<TensorId>& is,
-                    google::protobuf::RepeatedPtrField<pb::ValueInfoProto>* infos) {
+                    std::vector<pb::ValueInfoProto>* infos) {
     for (std::size_t i = 0; i < is.size(); ++i) {
       if (is[i] == was[i]) continue;
       const Tensor& tensor = after_.tensors[is[i]];
       const auto at = std::find_if(infos->begin(), infos->end(), [&](const auto& info) {
-        return info.name() == before_.tensors[was[i]].name;
+        return info.name == before_.tensors[was[i]].name;
       });
       pb::ValueInfoProto typed;
-      const bool fits = at != infos->end() && at->type().has_tensor_type() &&
+      const bool fits = at != infos->end() && at->type && at->type->tensor_type &&
                         before_.tensors[was[i]].shape == tensor.shape &&
                         FillValueInfo(tensor, tensor.name, &typed);
       if (!fits) {
@@ -166,26 +167,23 @@ class ScopeEditor {
         error.tensor = graph::Describe(is[i], tensor);
         return Fail(std::move(error));
       }
-      at->set_name(tensor.name);
-      at->mutable_type()->mutable_tensor_type()->set_elem_type(
-          typed.type().tensor_type().elem_type());
-      auto* described = graph_->mutable_value_info();
-      for (int k = described->size(); k-- > 0;) {
-        if (described->Get(k).name() == tensor.name) described->DeleteSubrange(k, 1);
-      }
+      at->name = tensor.name;
+      at->type->tensor_type->elem_type = typed.type->tensor_type->elem_type;
+      std::erase_if(graph_->value_info,
+                    [&](const auto& described) { return described.name == tensor.name; });
     }
     return {};
   }
 
   // Names that some node of this graph, or of a body in it, still reads or writes.
   static void CollectNames(const pb::GraphProto& graph, std::set<std::string>* names) {
-    for (const auto& output : graph.output()) names->insert(output.name());
-    for (const pb::NodeProto& node : graph.node()) {
-      names->insert(node.input().begin(), node.input().end());
-      names->insert(node.output().begin(), node.output().end());
-      for (const auto& attribute : node.attribute()) {
-        if (attribute.has_g()) CollectNames(attribute.g(), names);
-        for (const auto& body : attribute.graphs()) CollectNames(body, names);
+    for (const auto& output : graph.output) names->insert(output.name.str());
+    for (const pb::NodeProto& node : graph.node) {
+      for (const pb::Text& input : node.input) names->insert(input.str());
+      for (const pb::Text& output : node.output) names->insert(output.str());
+      for (const auto& attribute : node.attribute) {
+        if (attribute.g) CollectNames(*attribute.g, names);
+        for (const auto& body : attribute.graphs) CollectNames(body, names);
       }
     }
   }
@@ -193,11 +191,10 @@ class ScopeEditor {
   template <typename Items>
   static void KeepIf(Items* items, const std::set<std::string>& names,
                      const std::set<std::string>& dropped) {
-    Items kept;
-    for (auto& item : *items) {
-      if (dropped.count(item.name()) == 0 || names.count(item.name()) != 0) kept.Add()->Swap(&item);
-    }
-    items->Swap(&kept);
+    std::erase_if(*items, [&](const auto& item) {
+      const std::string name = item.name.str();
+      return dropped.count(name) != 0 && names.count(name) == 0;
+    });
   }
 
   // Only parts that the edit has made unused: the rest stays as in the file.
@@ -213,9 +210,9 @@ class ScopeEditor {
     std::set<std::string> names;
     CollectNames(*graph_, &names);
     for (const TensorId input : after_.inputs) names.insert(after_.tensors[input].name);
-    KeepIf(graph_->mutable_initializer(), names, dropped);
-    KeepIf(graph_->mutable_value_info(), names, dropped);
-    KeepIf(graph_->mutable_input(), names, dropped);
+    KeepIf(&graph_->initializer, names, dropped);
+    KeepIf(&graph_->value_info, names, dropped);
+    KeepIf(&graph_->input, names, dropped);
   }
 
   Status AddTensors() {
@@ -228,18 +225,20 @@ class ScopeEditor {
         return Fail(std::move(error));
       };
       if (tensor.constant && !producer[id].valid()) {
-        if (Status filled = FillInitializer(tensor, tensor.name, graph_->add_initializer());
+        if (Status filled =
+                FillInitializer(tensor, tensor.name, &graph_->initializer.emplace_back());
             !filled) {
           return refuse(std::move(filled).error());
         }
-        if (initializers_are_inputs_) FillValueInfo(tensor, tensor.name, graph_->add_input());
+        if (initializers_are_inputs_)
+          FillValueInfo(tensor, tensor.name, &graph_->input.emplace_back());
         continue;
       }
-      pb::ValueInfoProto* info = graph_->add_value_info();
+      pb::ValueInfoProto* info = &graph_->value_info.emplace_back();
       if (!FillValueInfo(tensor, tensor.name, info)) {
         return refuse(BadInput("has an element type that the format does not have"));
       }
-      if (!declare_shapes_) info->mutable_type()->mutable_tensor_type()->clear_shape();
+      if (!declare_shapes_) info->type->tensor_type->shape.Clear();
     }
     return {};
   }
@@ -268,15 +267,15 @@ bool IsChanged(const Subgraph& before, const Subgraph& after) {
 }
 
 void CollectAllNames(const pb::GraphProto& graph, std::set<std::string>* names) {
-  for (const auto& input : graph.input()) names->insert(input.name());
-  for (const auto& constant : graph.initializer()) names->insert(constant.name());
-  for (const auto& constant : graph.sparse_initializer()) names->insert(constant.values().name());
-  for (const pb::NodeProto& node : graph.node()) {
-    names->insert(node.input().begin(), node.input().end());
-    names->insert(node.output().begin(), node.output().end());
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) CollectAllNames(attribute.g(), names);
-      for (const auto& body : attribute.graphs()) CollectAllNames(body, names);
+  for (const auto& input : graph.input) names->insert(input.name.str());
+  for (const auto& constant : graph.initializer) names->insert(constant.name.str());
+  for (const auto& constant : graph.sparse_initializer) names->emplace(constant.Name());
+  for (const pb::NodeProto& node : graph.node) {
+    for (const pb::Text& input : node.input) names->insert(input.str());
+    for (const pb::Text& output : node.output) names->insert(output.str());
+    for (const auto& attribute : node.attribute) {
+      if (attribute.g) CollectAllNames(*attribute.g, names);
+      for (const auto& body : attribute.graphs) CollectAllNames(body, names);
     }
   }
 }
@@ -310,8 +309,8 @@ Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph
   if (scopes.size() != edited.subgraphs.size()) {
     return Fail(UsageError("the edited graph describes another file"));
   }
-  NEAP_CHECK_OK(CheckNewNames(model, edited, parsed->graph()));
-  const bool old_file = parsed->ir_version() < kFirstIrVersionWithoutInputs;
+  NEAP_CHECK_OK(CheckNewNames(model, edited, *parsed->graph));
+  const bool old_file = parsed->ir_version.value_or(0) < kFirstIrVersionWithoutInputs;
   std::set<std::string> domains;
   // Inner graphs first: a node that is moved takes its bodies with it.
   for (std::size_t i = scopes.size(); i-- > 0;) {
@@ -319,16 +318,16 @@ Result<std::vector<std::byte>> WriteEdited(const SourceModel& model, const graph
     const Subgraph& before = model.graph.subgraphs[id];
     const Subgraph& after = edited.subgraphs[id];
     if (!IsChanged(before, after)) continue;
-    if (static_cast<std::size_t>(scopes[i].graph->node_size()) != before.ops.size()) {
+    if (scopes[i].graph->node.size() != before.ops.size()) {
       return Fail(UsageError("the graph and the bytes of the model differ"));
     }
     ScopeEditor editor(before, after, declare_shapes, old_file && i == 0, scopes[i].graph);
     NEAP_CHECK_OK(editor.Run(&domains));
   }
   for (const std::string& domain : domains) {
-    const auto& imports = parsed->opset_import();
+    const auto& imports = parsed->opset_import;
     const auto names = [&](const auto& import) {
-      return import.domain() == domain || (domain.empty() && import.domain() == "ai.onnx");
+      return import.domain == domain || (domain.empty() && import.domain == "ai.onnx");
     };
     // A file that names none at all is read as one of the newest default set.
     if (imports.empty() && domain.empty()) continue;

@@ -11,7 +11,7 @@
 
 #include "neap/formats/onnx/onnx.h"
 #include "neap/formats/onnx/parts.h"
-#include "neap_onnx.pb.h"
+#include "neap/formats/onnx/wire.h"
 
 namespace neap::formats::onnx {
 namespace {
@@ -22,15 +22,15 @@ using graph::Subgraph;
 using graph::SubgraphId;
 using graph::Tensor;
 using graph::TensorId;
-using neap::onnx::AttributeProto;
-using neap::onnx::GraphProto;
-using neap::onnx::ModelProto;
-using neap::onnx::NodeProto;
-using neap::onnx::ValueInfoProto;
+using pb::AttributeProto;
+using pb::GraphProto;
+using pb::ModelProto;
+using pb::NodeProto;
+using pb::ValueInfoProto;
 
 constexpr std::int64_t kIrVersion = 8;  // the one that came with opset 17
 constexpr std::int64_t kOpset = 17;
-constexpr std::size_t kMaxModelBytes = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t kMaxModelBytes = std::numeric_limits<std::int32_t>::max();
 
 class Exporter {
  public:
@@ -90,7 +90,7 @@ class Exporter {
   Status AddInputs() {
     for (const TensorId id : subgraph_.inputs) {
       written_[id] = true;
-      NEAP_CHECK_OK(FillValueInfo(id, out_->add_input()));
+      NEAP_CHECK_OK(FillValueInfo(id, &out_->input.emplace_back()));
     }
     return {};
   }
@@ -100,7 +100,8 @@ class Exporter {
       const Tensor& tensor = subgraph_.tensors[id];
       if (!tensor.constant || producer_[id].valid()) continue;
       if (!TypeCodeOf(tensor.type)) return Fail(At(id, NoSuchType(tensor.type)));
-      if (Status filled = FillInitializer(tensor, names_[id], out_->add_initializer()); !filled) {
+      if (Status filled = FillInitializer(tensor, names_[id], &out_->initializer.emplace_back());
+          !filled) {
         return Fail(At(id, std::move(filled).error()));
       }
       written_[id] = true;
@@ -113,26 +114,26 @@ class Exporter {
     if (!op.bodies.empty() || !op.captures.empty()) {
       return Fail(At(id, BadInput("has bodies, expected an operator without control flow")));
     }
-    NodeProto* node = out_->add_node();
-    node->set_op_type(op.type);
-    if (!op.name.empty()) node->set_name(op.name);
+    NodeProto* node = &out_->node.emplace_back();
+    node->op_type = op.type;
+    if (!op.name.empty()) node->name = op.name;
     if (!op.domain.empty()) {
-      node->set_domain(op.domain);
+      node->domain = op.domain;
       domains_.insert(op.domain);
     }
     for (const TensorId input : op.inputs) {
       if (input.valid() && !written_[input]) {
         return Fail(At(id, At(input, BadInput("is read before it is written"))));
       }
-      node->add_input(input.valid() ? names_[input] : "");
+      node->input.emplace_back(input.valid() ? names_[input] : "");
     }
     for (const TensorId output : op.outputs) {
-      node->add_output(output.valid() ? names_[output] : "");
+      node->output.emplace_back(output.valid() ? names_[output] : "");
       if (output.valid()) NEAP_CHECK_OK(AddResult(output));
     }
     for (const auto& [name, value] : op.attributes) {
-      AttributeProto* attribute = node->add_attribute();
-      attribute->set_name(name);
+      AttributeProto* attribute = &node->attribute.emplace_back();
+      attribute->name = name;
       if (!SetAttribute(value, attribute)) {
         return Fail(At(id, BadInput("attribute '" + name + "' is bytes of unknown type")));
       }
@@ -146,13 +147,13 @@ class Exporter {
     for (const TensorId output : subgraph_.outputs) {
       if (output == id) return {};
     }
-    return FillValueInfo(id, out_->add_value_info());
+    return FillValueInfo(id, &out_->value_info.emplace_back());
   }
 
   Status AddOutputs() {
     for (const TensorId id : subgraph_.outputs) {
       if (!written_[id]) return Fail(At(id, BadInput("is a graph output without a producer")));
-      NEAP_CHECK_OK(FillValueInfo(id, out_->add_output()));
+      NEAP_CHECK_OK(FillValueInfo(id, &out_->output.emplace_back()));
     }
     return {};
   }
@@ -166,9 +167,9 @@ class Exporter {
 };
 
 void AddOpset(const std::string& domain, std::int64_t version, ModelProto* model) {
-  auto* opset = model->add_opset_import();
-  opset->set_domain(domain);
-  opset->set_version(version);
+  pb::OperatorSetIdProto& opset = model->opset_import.emplace_back();
+  opset.domain = domain;
+  opset.version = version;
 }
 
 }  // namespace
@@ -177,23 +178,20 @@ Result<std::vector<std::byte>> Export(const graph::Graph& graph, const std::stri
   NEAP_CHECK_OK(graph::Verify(graph));
   if (graph.subgraphs.empty()) return Fail(BadInput("the graph has no subgraph"));
   ModelProto model;
-  model.set_ir_version(kIrVersion);
-  model.set_producer_name("neap");
-  model.mutable_graph()->set_name(name);
-  Exporter exporter(graph.subgraphs[SubgraphId(0)], model.mutable_graph());
+  model.ir_version = kIrVersion;
+  model.producer_name = "neap";
+  GraphProto& out = model.graph.Make();
+  out.name = name;
+  Exporter exporter(graph.subgraphs[SubgraphId(0)], &out);
   NEAP_CHECK_OK(exporter.Run());
   AddOpset("", kOpset, &model);
   for (const std::string& domain : exporter.Domains()) AddOpset(domain, 1, &model);
-  const std::size_t size = model.ByteSizeLong();
-  if (size > kMaxModelBytes) {
-    return Fail(BadInput("the model has " + std::to_string(size) +
+  const WireWriter writer(model);
+  if (writer.size() > kMaxModelBytes) {
+    return Fail(BadInput("the model has " + std::to_string(writer.size()) +
                          " bytes, more than the 2 GiB that one .onnx file can hold"));
   }
-  std::vector<std::byte> bytes(size);
-  if (!model.SerializeToArray(bytes.data(), static_cast<int>(size))) {
-    return Fail(BadInput("the model could not be written"));
-  }
-  return bytes;
+  return writer.Write();
 }
 
 }  // namespace neap::formats::onnx

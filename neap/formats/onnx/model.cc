@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/formats/onnx/model.h"
 
-#include <google/protobuf/io/coded_stream.h>
-
 #include <cstdint>
 #include <limits>
 
 #include "neap/formats/onnx/onnx.h"
+#include "neap/formats/onnx/wire.h"
 
 namespace neap::formats::onnx {
 namespace {
-
-// Each body nests three messages (node, attribute, graph); types nest too.
-constexpr int kMaxMessageDepth = 100;
 
 Status ListBodies(Scope scope, std::vector<Scope>* scopes) {
   const auto index = static_cast<int>(scopes->size());
   scopes->push_back(scope);
   const auto visit = [&](int node, pb::AttributeProto* attribute, pb::GraphProto* body) -> Status {
-    const pb::NodeProto& holder = scope.graph->node(node);
+    const pb::NodeProto& holder = scope.graph->node[static_cast<std::size_t>(node)];
     if (scope.depth + 1 > kMaxDepth || scopes->size() >= kMaxScopes) {
       Diagnostic error = BadInput(scopes->size() >= kMaxScopes
                                       ? "the model has more than " + std::to_string(kMaxScopes) +
@@ -28,12 +24,13 @@ Status ListBodies(Scope scope, std::vector<Scope>* scopes) {
       error.op = DescribeNode(node, holder);
       return Fail(std::move(error));
     }
-    return ListBodies({body, index, node, attribute->name(), scope.depth + 1}, scopes);
+    return ListBodies({body, index, node, attribute->name.str(), scope.depth + 1}, scopes);
   };
-  for (int node = 0; node < scope.graph->node_size(); ++node) {
-    for (auto& attribute : *scope.graph->mutable_node(node)->mutable_attribute()) {
-      if (attribute.has_g()) NEAP_CHECK_OK(visit(node, &attribute, attribute.mutable_g()));
-      for (auto& body : *attribute.mutable_graphs()) NEAP_CHECK_OK(visit(node, &attribute, &body));
+  for (std::size_t i = 0; i < scope.graph->node.size(); ++i) {
+    const auto node = static_cast<int>(i);
+    for (auto& attribute : scope.graph->node[i].attribute) {
+      if (attribute.g) NEAP_CHECK_OK(visit(node, &attribute, &*attribute.g));
+      for (auto& body : attribute.graphs) NEAP_CHECK_OK(visit(node, &attribute, &body));
     }
   }
   return {};
@@ -57,27 +54,27 @@ Result<std::unique_ptr<pb::ModelProto>> ParseModel(std::span<const std::byte> by
     fits.error().file = path;
     return Fail(std::move(fits.error()));
   }
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                                static_cast<int>(bytes.size()));
-  stream.SetTotalBytesLimit(static_cast<int>(bytes.size()));
-  stream.SetRecursionLimit(kMaxMessageDepth);
   auto model = std::make_unique<pb::ModelProto>();
-  if (!model->MergeFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    return fail("is not an ONNX model or is truncated: its protocol buffer does not parse");
+  WireError error;
+  if (!ParseMessage({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, model.get(),
+                    &error)) {
+    return fail(
+        "is not an ONNX model or is truncated: its protocol buffer does not parse at byte " +
+        std::to_string(error.at) + ": " + error.reason);
   }
-  if (!model->has_graph()) return fail("is not an ONNX model: it has no graph");
+  if (!model->graph) return fail("is not an ONNX model: it has no graph");
   return model;
 }
 
 Result<std::vector<Scope>> ListScopes(pb::ModelProto* model) {
   std::vector<Scope> scopes;
-  NEAP_CHECK_OK(ListBodies({model->mutable_graph(), -1, -1, {}, 0}, &scopes));
+  NEAP_CHECK_OK(ListBodies({&*model->graph, -1, -1, {}, 0}, &scopes));
   return scopes;
 }
 
 std::string DescribeNode(int index, const pb::NodeProto& node) {
-  std::string out = "#" + std::to_string(index) + " '" + node.op_type() + "'";
-  if (!node.name().empty()) out += " (" + node.name() + ")";
+  std::string out = "#" + std::to_string(index) + " '" + node.op_type.str() + "'";
+  if (!node.name.empty()) out += " (" + node.name.str() + ")";
   return out;
 }
 

@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "neap/base/result.h"
-#include "neap_onnx.pb.h"
+#include "neap/formats/onnx/messages.h"
 
 namespace neap::formats::onnx {
-
-namespace pb = ::neap::onnx;
 
 // Bodies inside bodies, and graphs in all.
 inline constexpr int kMaxDepth = 16;
@@ -30,7 +28,8 @@ struct Scope {
   int depth = 0;
 };
 
-// One clear error if the bytes are no ONNX model; `path` is for the message.
+// One clear error if the bytes are no ONNX model; `path` is for the message. The model has views of
+// the bytes, which must outlive it.
 Result<std::unique_ptr<pb::ModelProto>> ParseModel(std::span<const std::byte> bytes,
                                                    const std::string& path);
 

@@ -25,21 +25,21 @@ constexpr int kExternal = 1;  // TensorProto.data_location
 
 // Every name that nodes and their bodies read; of bodies also their outputs, which is harmless.
 void CollectReads(const pb::NodeProto& node, std::set<std::string>* names) {
-  names->insert(node.input().begin(), node.input().end());
+  for (const pb::Text& input : node.input) names->insert(input.str());
   std::vector<const pb::GraphProto*> bodies;
   const auto add_bodies = [&](const pb::NodeProto& of) {
-    for (const auto& attribute : of.attribute()) {
-      if (attribute.has_g()) bodies.push_back(&attribute.g());
-      for (const auto& body : attribute.graphs()) bodies.push_back(&body);
+    for (const auto& attribute : of.attribute) {
+      if (attribute.g) bodies.push_back(&*attribute.g);
+      for (const auto& body : attribute.graphs) bodies.push_back(&body);
     }
   };
   add_bodies(node);
   while (!bodies.empty()) {
     const pb::GraphProto* body = bodies.back();
     bodies.pop_back();
-    for (const auto& output : body->output()) names->insert(output.name());
-    for (const pb::NodeProto& inner : body->node()) {
-      names->insert(inner.input().begin(), inner.input().end());
+    for (const auto& output : body->output) names->insert(output.name.str());
+    for (const pb::NodeProto& inner : body->node) {
+      for (const pb::Text& input : inner.input) names->insert(input.str());
       add_bodies(inner);
     }
   }
@@ -52,21 +52,21 @@ class Part {
 
   Status Run() {
     KeepNodes(WithFolded());
-    KeepNamed(graph_->mutable_initializer());
+    KeepNamed(&graph_->initializer);
     NEAP_CHECK_OK(CheckInitializers());
     KeepSparse();
     const auto declared = Declared();
     NEAP_CHECK_OK(Declare(part_.inputs, declared, &inputs_));
     NEAP_CHECK_OK(Declare(part_.outputs, declared, &outputs_));
     if (old_file_) {
-      for (const auto& initializer : graph_->initializer()) {
-        const auto found = declared.find(initializer.name());
-        if (found != declared.end()) *inputs_.Add() = found->second;
+      for (const auto& initializer : graph_->initializer) {
+        const auto found = declared.find(initializer.name.str());
+        if (found != declared.end()) inputs_.push_back(found->second);
       }
     }
-    graph_->mutable_input()->Swap(&inputs_);
-    graph_->mutable_output()->Swap(&outputs_);
-    KeepNamed(graph_->mutable_value_info());
+    graph_->input = std::move(inputs_);
+    graph_->output = std::move(outputs_);
+    KeepNamed(&graph_->value_info);
     return {};
   }
 
@@ -119,38 +119,32 @@ class Part {
   }
 
   void KeepNodes(const std::vector<OpId>& ops) {
-    google::protobuf::RepeatedPtrField<pb::NodeProto> nodes;
+    std::vector<pb::NodeProto> nodes;
     for (const OpId id : ops) {
-      nodes.Add()->Swap(graph_->mutable_node(subgraph_.ops[id].source_index));
-      const pb::NodeProto& node = nodes.Get(nodes.size() - 1);
+      const auto index = static_cast<std::size_t>(subgraph_.ops[id].source_index);
+      nodes.push_back(std::move(graph_->node[index]));
+      const pb::NodeProto& node = nodes.back();
       CollectReads(node, &names_);
-      names_.insert(node.output().begin(), node.output().end());
+      for (const pb::Text& output : node.output) names_.insert(output.str());
     }
-    graph_->mutable_node()->Swap(&nodes);
+    graph_->node = std::move(nodes);
   }
 
   template <typename Items>
   void KeepNamed(Items* items) const {
-    Items kept;
-    for (auto& item : *items) {
-      if (names_.count(item.name()) != 0) kept.Add()->Swap(&item);
-    }
-    items->Swap(&kept);
+    std::erase_if(*items, [&](const auto& item) { return names_.count(item.name.str()) == 0; });
   }
 
   void KeepSparse() {
-    google::protobuf::RepeatedPtrField<pb::SparseTensorProto> kept;
-    for (auto& item : *graph_->mutable_sparse_initializer()) {
-      if (names_.count(item.values().name()) != 0) kept.Add()->Swap(&item);
-    }
-    graph_->mutable_sparse_initializer()->Swap(&kept);
+    std::erase_if(graph_->sparse_initializer,
+                  [&](const auto& item) { return names_.count(std::string(item.Name())) == 0; });
   }
 
   Status CheckInitializers() const {
-    for (const auto& initializer : graph_->initializer()) {
-      if (initializer.data_location() != kExternal) continue;
+    for (const auto& initializer : graph_->initializer) {
+      if (initializer.data_location != kExternal) continue;
       Diagnostic error = BadInput("has its data in another file, which a part would not find");
-      error.tensor = "'" + initializer.name() + "'";
+      error.tensor = "'" + initializer.name.str() + "'";
       error.hint = "save the model with all data inside";
       return Fail(std::move(error));
     }
@@ -159,8 +153,8 @@ class Part {
 
   std::map<std::string, pb::ValueInfoProto> Declared() const {
     std::map<std::string, pb::ValueInfoProto> declared;
-    for (const auto* list : {&graph_->input(), &graph_->output(), &graph_->value_info()}) {
-      for (const auto& info : *list) declared.emplace(info.name(), info);
+    for (const auto* list : {&graph_->input, &graph_->output, &graph_->value_info}) {
+      for (const auto& info : *list) declared.emplace(info.name.str(), info);
     }
     return declared;
   }
@@ -168,13 +162,13 @@ class Part {
   // As in the file, or from the tensor's type and shape if the file has no entry.
   Status Declare(const std::vector<TensorId>& tensors,
                  const std::map<std::string, pb::ValueInfoProto>& declared,
-                 google::protobuf::RepeatedPtrField<pb::ValueInfoProto>* list) const {
+                 std::vector<pb::ValueInfoProto>* list) const {
     for (const TensorId id : tensors) {
       const graph::Tensor& tensor = subgraph_.tensors[id];
       const auto found = declared.find(tensor.name);
       if (found != declared.end()) {
-        *list->Add() = found->second;
-      } else if (!FillValueInfo(tensor, tensor.name, list->Add())) {
+        list->push_back(found->second);
+      } else if (!FillValueInfo(tensor, tensor.name, &list->emplace_back())) {
         Diagnostic error = BadInput("has an element type that the format does not have");
         error.tensor = graph::Describe(id, tensor);
         return Fail(std::move(error));
@@ -188,8 +182,8 @@ class Part {
   bool old_file_;
   pb::GraphProto* graph_;
   std::set<std::string> names_;
-  google::protobuf::RepeatedPtrField<pb::ValueInfoProto> inputs_;
-  google::protobuf::RepeatedPtrField<pb::ValueInfoProto> outputs_;
+  std::vector<pb::ValueInfoProto> inputs_;
+  std::vector<pb::ValueInfoProto> outputs_;
 };
 
 }  // namespace
@@ -197,11 +191,11 @@ class Part {
 Result<std::vector<std::byte>> WritePart(const SourceModel& model, const ModelPart& part) {
   NEAP_TRY(const auto parsed, ParseModel(*model.bytes, model.path));
   const Subgraph& subgraph = model.graph.subgraphs[SubgraphId(0)];
-  if (static_cast<std::size_t>(parsed->graph().node_size()) != subgraph.ops.size()) {
+  if (parsed->graph->node.size() != subgraph.ops.size()) {
     return Fail(UsageError("the graph and the bytes of the model differ"));
   }
-  const bool old_file = parsed->ir_version() < kFirstIrVersionWithoutInputs;
-  NEAP_CHECK_OK(Part(subgraph, part, old_file, parsed->mutable_graph()).Run());
+  const bool old_file = parsed->ir_version.value_or(0) < kFirstIrVersionWithoutInputs;
+  NEAP_CHECK_OK(Part(subgraph, part, old_file, &*parsed->graph).Run());
   return Serialise(*parsed);
 }
 

@@ -8,7 +8,7 @@ namespace neap::formats::onnx {
 namespace {
 
 using graph::ElementType;
-using neap::onnx::AttributeProto;
+using pb::AttributeProto;
 
 // Codes of AttributeProto.type.
 enum AttributeCode : std::int32_t {
@@ -59,28 +59,27 @@ std::optional<std::int32_t> TypeCodeOf(ElementType type) {
   }
 }
 
-bool FillValueInfo(const graph::Tensor& tensor, const std::string& name,
-                   neap::onnx::ValueInfoProto* info) {
+bool FillValueInfo(const graph::Tensor& tensor, const std::string& name, pb::ValueInfoProto* info) {
   const auto code = TypeCodeOf(tensor.type);
   if (!code) return false;
-  info->set_name(name);
-  auto* type = info->mutable_type()->mutable_tensor_type();
-  type->set_elem_type(*code);
+  info->name = name;
+  pb::TensorTypeProto& type = info->type.Make().tensor_type.Make();
+  type.elem_type = *code;
   if (!tensor.shape) return true;
-  auto* shape = type->mutable_shape();
+  pb::TensorShapeProto& shape = type.shape.Make();
   for (std::size_t i = 0; i < tensor.shape->size(); ++i) {
-    auto* dimension = shape->add_dim();
+    pb::Dimension& dimension = shape.dim.emplace_back();
     if ((*tensor.shape)[i] >= 0) {
-      dimension->set_dim_value((*tensor.shape)[i]);
+      dimension.dim_value = (*tensor.shape)[i];
     } else if (i < tensor.symbols.size() && !tensor.symbols[i].empty()) {
-      dimension->set_dim_param(tensor.symbols[i]);
+      dimension.dim_param = tensor.symbols[i];
     }
   }
   return true;
 }
 
 Status FillInitializer(const graph::Tensor& tensor, const std::string& name,
-                       neap::onnx::TensorProto* initializer) {
+                       pb::TensorProto* initializer) {
   NEAP_TRY(const std::int64_t bytes, graph::TensorBytes(tensor));
   if (!tensor.data) return Fail(BadInput("is a constant without its data"));
   const auto& data = tensor.data->bytes;
@@ -90,32 +89,32 @@ Status FillInitializer(const graph::Tensor& tensor, const std::string& name,
   }
   const auto code = TypeCodeOf(tensor.type);
   if (!code) return Fail(BadInput("has an element type that the format does not have"));
-  initializer->set_name(name);
-  initializer->set_data_type(*code);
-  for (const std::int64_t dimension : *tensor.shape) initializer->add_dims(dimension);
-  initializer->set_raw_data(data.data(), data.size());
+  initializer->name = name;
+  initializer->data_type = *code;
+  initializer->dims = *tensor.shape;
+  initializer->raw_data = std::string(reinterpret_cast<const char*>(data.data()), data.size());
   return {};
 }
 
 bool SetAttribute(const graph::Attribute& value, AttributeProto* out) {
   if (const auto* i = std::get_if<std::int64_t>(&value)) {
-    out->set_type(kInt);
-    out->set_i(*i);
+    out->type = kInt;
+    out->i = *i;
   } else if (const auto* f = std::get_if<double>(&value)) {
-    out->set_type(kFloat);
-    out->set_f(static_cast<float>(*f));
+    out->type = kFloat;
+    out->f = static_cast<float>(*f);
   } else if (const auto* s = std::get_if<std::string>(&value)) {
-    out->set_type(kString);
-    out->set_s(*s);
+    out->type = kString;
+    out->s = *s;
   } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&value)) {
-    out->set_type(kInts);
-    for (const std::int64_t item : *ints) out->add_ints(item);
+    out->type = kInts;
+    out->ints = *ints;
   } else if (const auto* floats = std::get_if<std::vector<double>>(&value)) {
-    out->set_type(kFloats);
-    for (const double item : *floats) out->add_floats(static_cast<float>(item));
+    out->type = kFloats;
+    for (const double item : *floats) out->floats.push_back(static_cast<float>(item));
   } else if (const auto* strings = std::get_if<std::vector<std::string>>(&value)) {
-    out->set_type(kStrings);
-    for (const std::string& item : *strings) out->add_strings(item);
+    out->type = kStrings;
+    for (const std::string& item : *strings) out->strings.emplace_back(item);
   } else {
     return false;
   }

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "neap/base/result.h"
+#include "neap/formats/onnx/messages.h"
 #include "neap/graph/graph.h"
-#include "neap_onnx.pb.h"
 
 namespace neap::formats::onnx {
 
@@ -23,15 +23,14 @@ std::optional<std::int32_t> TypeCodeOf(graph::ElementType type);
 
 // Name, element type and shape, with symbols where a dimension is not known. False: the format has
 // no such element type.
-bool FillValueInfo(const graph::Tensor& tensor, const std::string& name,
-                   neap::onnx::ValueInfoProto* info);
+bool FillValueInfo(const graph::Tensor& tensor, const std::string& name, pb::ValueInfoProto* info);
 
 // A constant with its data. Fails with kBadInput where there is none, or fewer or more bytes than
 // the shape requires.
 Status FillInitializer(const graph::Tensor& tensor, const std::string& name,
-                       neap::onnx::TensorProto* initializer);
+                       pb::TensorProto* initializer);
 
 // False for raw bytes: an attribute of the graph has neither their type nor their shape.
-bool SetAttribute(const graph::Attribute& value, neap::onnx::AttributeProto* out);
+bool SetAttribute(const graph::Attribute& value, pb::AttributeProto* out);
 
 }  // namespace neap::formats::onnx

@@ -73,9 +73,9 @@ class Reader {
 
   int DefaultOpset(const pb::ModelProto& model) {
     std::int64_t version = 0;
-    for (const auto& import : model.opset_import()) {
-      if (import.domain().empty() || import.domain() == "ai.onnx") {
-        version = std::max(version, import.version());
+    for (const auto& import : model.opset_import) {
+      if (import.domain.empty() || import.domain == "ai.onnx") {
+        version = std::max(version, import.version.value_or(0));
       }
     }
     if (version >= 1) return static_cast<int>(std::min<std::int64_t>(version, kMaxOpset));
@@ -113,36 +113,35 @@ class Reader {
   }
 
   static bool IsConstantNode(const pb::NodeProto& node) {
-    return node.op_type() == ops::NameOf(OpKind::kOnnxConstant) &&
-           (node.domain().empty() || node.domain() == "ai.onnx");
+    return node.op_type == ops::NameOf(OpKind::kOnnxConstant) &&
+           (node.domain.empty() || node.domain == "ai.onnx");
   }
 
   Status DeclareTensors(SubgraphId id) {
     const pb::GraphProto& proto = ProtoOf(id);
     Subgraph& subgraph = graph_.subgraphs[id];
-    subgraph.name = proto.name();
+    subgraph.name = proto.name.str();
     std::set<std::string> initialised;
-    for (const auto& constant : proto.initializer()) initialised.insert(constant.name());
-    for (const auto& constant : proto.sparse_initializer()) {
-      initialised.insert(constant.values().name());
-    }
-    for (const auto& input : proto.input()) {
+    for (const auto& constant : proto.initializer) initialised.insert(constant.name.str());
+    for (const auto& constant : proto.sparse_initializer) initialised.emplace(constant.Name());
+    for (const auto& input : proto.input) {
       // Older files list their constants among the inputs as well.
-      if (initialised.count(input.name()) != 0) continue;
-      NEAP_TRY(const TensorId tensor, Declare(id, input.name(), "a graph input", false));
+      if (initialised.count(input.name.str()) != 0) continue;
+      NEAP_TRY(const TensorId tensor, Declare(id, input.name.str(), "a graph input", false));
       subgraph.inputs.push_back(tensor);
     }
     NEAP_CHECK_OK(DeclareConstants(id));
-    for (int i = 0; i < proto.node_size(); ++i) {
-      const std::string by = "operator " + DescribeNode(i, proto.node(i));
+    for (std::size_t i = 0; i < proto.node.size(); ++i) {
+      const pb::NodeProto& node = proto.node[i];
+      const std::string by = "operator " + DescribeNode(static_cast<int>(i), node);
       std::vector<TensorId>& outputs = outputs_[id].emplace_back();
-      for (const std::string& output : proto.node(i).output()) {
+      for (const pb::Text& output : node.output) {
         outputs.push_back(TensorId());
         if (output.empty()) continue;
-        NEAP_TRY(outputs.back(), Declare(id, output, by, IsConstantNode(proto.node(i))));
+        NEAP_TRY(outputs.back(), Declare(id, output.str(), by, IsConstantNode(node)));
       }
     }
-    for (const auto* list : {&proto.input(), &proto.output(), &proto.value_info()}) {
+    for (const auto* list : {&proto.input, &proto.output, &proto.value_info}) {
       for (const auto& info : *list) ApplyInfo(id, info);
     }
     // Sizes of the main graph's inputs are the user's to give, by a name of ours if need be.
@@ -155,13 +154,13 @@ class Reader {
   Status DeclareConstants(SubgraphId id) {
     const pb::GraphProto& proto = ProtoOf(id);
     Subgraph& subgraph = graph_.subgraphs[id];
-    for (const auto& constant : proto.initializer()) {
-      NEAP_TRY(const TensorId tensor, Declare(id, constant.name(), "an initializer", true));
+    for (const auto& constant : proto.initializer) {
+      NEAP_TRY(const TensorId tensor, Declare(id, constant.name.str(), "an initializer", true));
       NEAP_CHECK_OK(ReadConstant(constant, &external_, &subgraph.tensors[tensor]));
     }
-    for (const auto& constant : proto.sparse_initializer()) {
+    for (const auto& constant : proto.sparse_initializer) {
       NEAP_TRY(const TensorId tensor,
-               Declare(id, constant.values().name(), "a sparse initializer", true));
+               Declare(id, std::string(constant.Name()), "a sparse initializer", true));
       SetSparse(constant, &subgraph.tensors[tensor]);
     }
     return {};
@@ -169,34 +168,35 @@ class Reader {
 
   static void SetSparse(const pb::SparseTensorProto& proto, Tensor* tensor) {
     tensor->constant = true;
-    tensor->type = ops::OnnxElementType(proto.values().data_type());
-    tensor->shape = graph::Shape(proto.dims().begin(), proto.dims().end());
+    tensor->type = ops::OnnxElementType(proto.values ? proto.values->data_type.value_or(0) : 0);
+    tensor->shape = proto.dims;
     for (std::int64_t& dim : *tensor->shape) dim = std::max<std::int64_t>(dim, -1);
   }
 
   // The file's declaration of a tensor that is defined here; constants override it.
   void ApplyInfo(SubgraphId id, const pb::ValueInfoProto& info) {
-    const auto found = names_[id].find(info.name());
-    if (found == names_[id].end() || !info.has_type()) return;
+    const auto found = names_[id].find(info.name.str());
+    if (found == names_[id].end() || !info.type) return;
     Tensor& tensor = graph_.subgraphs[id].tensors[found->second];
     if (tensor.constant || tensor.type != ElementType::kUnknown || tensor.shape) return;
-    const pb::TypeProto& type = info.type();
-    if (!type.has_tensor_type()) {
+    const pb::TypeProto& type = *info.type;
+    if (!type.tensor_type) {
       // Sequences, maps, optional and sparse values: their bytes are the runtime's.
-      if (type.value_case() != pb::TypeProto::VALUE_NOT_SET) tensor.type = ElementType::kResource;
+      if (type.IsOtherKind()) tensor.type = ElementType::kResource;
       return;
     }
-    tensor.type = ops::OnnxElementType(type.tensor_type().elem_type());
-    if (!type.tensor_type().has_shape()) return;
+    tensor.type = ops::OnnxElementType(type.tensor_type->elem_type.value_or(0));
+    if (!type.tensor_type->shape) return;
     graph::Shape shape;
-    for (const auto& dim : type.tensor_type().shape().dim()) {
-      std::int64_t size = dim.has_dim_value() ? std::max<std::int64_t>(dim.dim_value(), -1) : -1;
-      if (!dim.dim_param().empty()) {
-        symbols_.insert(dim.dim_param());
-        const auto given = options_.dims.find(dim.dim_param());
+    for (const auto& dim : type.tensor_type->shape->dim) {
+      std::int64_t size = std::max<std::int64_t>(dim.dim_value.value_or(-1), -1);
+      const std::string symbol = dim.dim_param.str();
+      if (!symbol.empty()) {
+        symbols_.insert(symbol);
+        const auto given = options_.dims.find(symbol);
         if (given != options_.dims.end()) size = given->second;
       }
-      tensor.symbols.push_back(dim.dim_param());
+      tensor.symbols.push_back(symbol);
       shape.push_back(size);
     }
     tensor.shape = std::move(shape);
@@ -250,16 +250,16 @@ class Reader {
 
   Status AddOperators(SubgraphId id) {
     const pb::GraphProto& proto = ProtoOf(id);
-    graph_.subgraphs[id].ops.reserve(static_cast<std::size_t>(proto.node_size()));
-    for (int i = 0; i < proto.node_size(); ++i) {
-      NEAP_TRY(Op op, MakeOp(id, i, proto.node(i)));
+    graph_.subgraphs[id].ops.reserve(proto.node.size());
+    for (std::size_t i = 0; i < proto.node.size(); ++i) {
+      NEAP_TRY(Op op, MakeOp(id, static_cast<int>(i), proto.node[i]));
       graph_.subgraphs[id].ops.push_back(std::move(op));
     }
-    for (const auto& output : proto.output()) {
-      const TensorId tensor = Resolve(id, output.name());
+    for (const auto& output : proto.output) {
+      const TensorId tensor = Resolve(id, output.name.str());
       if (!tensor.valid()) {
         Diagnostic error = BadInput("is a graph output, but has no producer");
-        error.tensor = "'" + output.name() + "'";
+        error.tensor = "'" + output.name.str() + "'";
         return Fail(std::move(error));
       }
       graph_.subgraphs[id].outputs.push_back(tensor);
@@ -269,13 +269,14 @@ class Reader {
 
   Result<Op> MakeOp(SubgraphId id, int index, const pb::NodeProto& node) {
     Op op;
-    op.type = node.op_type();
-    op.domain = node.domain() == "ai.onnx" ? "" : node.domain();
-    op.name = node.name();
+    op.type = node.op_type.str();
+    op.domain = node.domain == "ai.onnx" ? "" : node.domain.str();
+    op.name = node.name.str();
     op.source_index = index;
     ops::Resolve(&op);
     op.stateful = ops::IsStatefulType(op.domain, op.type);
-    for (const std::string& input : node.input()) {
+    for (const pb::Text& name : node.input) {
+      const std::string input = name.str();
       const TensorId tensor = input.empty() ? TensorId() : Resolve(id, input);
       if (!input.empty() && !tensor.valid()) {
         Diagnostic error = BadInput("is read here, but has no producer");
@@ -286,36 +287,39 @@ class Reader {
       op.inputs.push_back(tensor);
     }
     op.outputs = outputs_[id][static_cast<std::size_t>(index)];
-    for (const auto& attribute : node.attribute()) NEAP_CHECK_OK(AddAttribute(attribute, &op));
+    for (const auto& attribute : node.attribute) NEAP_CHECK_OK(AddAttribute(attribute, &op));
     if (IsConstantNode(node)) NEAP_CHECK_OK(SetConstant(id, node, &op));
     return op;
   }
 
   Status AddAttribute(const pb::AttributeProto& attribute, Op* op) {
+    const std::string name = attribute.name.str();
     graph::Attribute value;
-    if (attribute.has_t()) {
+    if (attribute.t) {
       Tensor tensor;
-      tensor.name = attribute.name();
-      NEAP_CHECK_OK(ReadConstant(attribute.t(), &external_, &tensor));
-      op->attributes[attribute.name() + ".type"] = std::int64_t{attribute.t().data_type()};
+      tensor.name = name;
+      NEAP_CHECK_OK(ReadConstant(*attribute.t, &external_, &tensor));
+      op->attributes[name + ".type"] = std::int64_t{attribute.t->data_type.value_or(0)};
       if (!tensor.data) return {};
       value = std::move(*tensor.data);
-    } else if (attribute.has_i()) {
-      value = attribute.i();
-    } else if (attribute.has_f()) {
-      value = static_cast<double>(attribute.f());
-    } else if (attribute.has_s()) {
-      value = attribute.s();
-    } else if (attribute.floats_size() != 0) {
-      value = std::vector<double>(attribute.floats().begin(), attribute.floats().end());
-    } else if (attribute.strings_size() != 0) {
-      value = std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
-    } else if (attribute.ints_size() != 0 || attribute.type() == 7) {
-      value = std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
+    } else if (attribute.i) {
+      value = *attribute.i;
+    } else if (attribute.f) {
+      value = static_cast<double>(*attribute.f);
+    } else if (attribute.s.present()) {
+      value = attribute.s.str();
+    } else if (!attribute.floats.empty()) {
+      value = std::vector<double>(attribute.floats.begin(), attribute.floats.end());
+    } else if (!attribute.strings.empty()) {
+      std::vector<std::string> strings;
+      for (const pb::Text& text : attribute.strings) strings.push_back(text.str());
+      value = std::move(strings);
+    } else if (!attribute.ints.empty() || attribute.type == 7) {
+      value = attribute.ints;
     } else {
       return {};  // graphs become bodies; shape rules use neither types nor sparse tensors
     }
-    op->attributes[attribute.name()] = std::move(value);
+    op->attributes[name] = std::move(value);
     return {};
   }
 
@@ -329,7 +333,7 @@ class Reader {
       tensor = Tensor();
       tensor.name = name;
       tensor.constant = true;
-      for (const auto& attribute : node.attribute()) {
+      for (const auto& attribute : node.attribute) {
         NEAP_CHECK_OK(SetConstantFrom(attribute, &tensor));
       }
     }
@@ -340,32 +344,32 @@ class Reader {
 
   Status SetConstantFrom(const pb::AttributeProto& attribute, Tensor* tensor) {
     pb::TensorProto proto;
-    if (attribute.name() == "value" && attribute.has_t()) {
-      return ReadConstant(attribute.t(), &external_, tensor);
+    if (attribute.name == "value" && attribute.t) {
+      return ReadConstant(*attribute.t, &external_, tensor);
     }
-    if (attribute.name() == "sparse_value" && attribute.has_sparse_tensor()) {
-      SetSparse(attribute.sparse_tensor(), tensor);
+    if (attribute.name == "sparse_value" && attribute.sparse_tensor) {
+      SetSparse(*attribute.sparse_tensor, tensor);
       return {};
     }
-    if (attribute.name() == "value_int") {
-      proto.set_data_type(7);
-      proto.add_int64_data(attribute.i());
-    } else if (attribute.name() == "value_ints") {
-      proto.set_data_type(7);
-      proto.add_dims(attribute.ints_size());
-      *proto.mutable_int64_data() = attribute.ints();
-    } else if (attribute.name() == "value_float") {
-      proto.set_data_type(1);
-      proto.add_float_data(attribute.f());
-    } else if (attribute.name() == "value_floats") {
-      proto.set_data_type(1);
-      proto.add_dims(attribute.floats_size());
-      *proto.mutable_float_data() = attribute.floats();
-    } else if (attribute.name() == "value_string") {
-      proto.set_data_type(8);
-    } else if (attribute.name() == "value_strings") {
-      proto.set_data_type(8);
-      proto.add_dims(attribute.strings_size());
+    if (attribute.name == "value_int") {
+      proto.data_type = 7;
+      proto.int64_data.values = {attribute.i.value_or(0)};
+    } else if (attribute.name == "value_ints") {
+      proto.data_type = 7;
+      proto.dims = {static_cast<std::int64_t>(attribute.ints.size())};
+      proto.int64_data.values = attribute.ints;
+    } else if (attribute.name == "value_float") {
+      proto.data_type = 1;
+      proto.float_data.values = {attribute.f.value_or(0)};
+    } else if (attribute.name == "value_floats") {
+      proto.data_type = 1;
+      proto.dims = {static_cast<std::int64_t>(attribute.floats.size())};
+      proto.float_data.values = attribute.floats;
+    } else if (attribute.name == "value_string") {
+      proto.data_type = 8;
+    } else if (attribute.name == "value_strings") {
+      proto.data_type = 8;
+      proto.dims = {static_cast<std::int64_t>(attribute.strings.size())};
     } else {
       return {};
     }

@@ -37,18 +37,18 @@ Result<std::int64_t> ParseCount(const pb::TensorProto& tensor, const std::string
   const auto [rest, error] = std::from_chars(text.data(), end, count);
   if (error == std::errc() && rest == end && count >= 0) return count;
   return Fail(
-      AtConstant(tensor.name(), "external data: '" + text + "' is not an offset or length"));
+      AtConstant(tensor.name.str(), "external data: '" + text + "' is not an offset or length"));
 }
 
 Result<Place> ParsePlace(const pb::TensorProto& tensor) {
   Place place;
-  for (const auto& entry : tensor.external_data()) {
-    if (entry.key() == "location") place.location = entry.value();
-    if (entry.key() == "offset") {
-      NEAP_TRY(place.offset, ParseCount(tensor, entry.value()));
+  for (const auto& entry : tensor.external_data) {
+    if (entry.key == "location") place.location = entry.value.str();
+    if (entry.key == "offset") {
+      NEAP_TRY(place.offset, ParseCount(tensor, entry.value.str()));
     }
-    if (entry.key() == "length") {
-      NEAP_TRY(place.length, ParseCount(tensor, entry.value()));
+    if (entry.key == "length") {
+      NEAP_TRY(place.length, ParseCount(tensor, entry.value.str()));
     }
   }
   const fs::path path(place.location);
@@ -56,8 +56,8 @@ Result<Place> ParsePlace(const pb::TensorProto& tensor) {
       std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
   if (place.location.empty() || path.is_absolute() || leaves ||
       place.location.find('\0') != std::string::npos) {
-    return Fail(AtConstant(tensor.name(), "external data: '" + place.location +
-                                              "' is not a file inside the model's folder"));
+    return Fail(AtConstant(tensor.name.str(), "external data: '" + place.location +
+                                                  "' is not a file inside the model's folder"));
   }
   return place;
 }
@@ -88,20 +88,20 @@ std::vector<std::byte> TypedData(const pb::TensorProto& tensor, graph::ElementTy
   switch (type) {
     case kFloat32:
       AppendLittleEndian(
-          tensor.float_data(), size, [](float value) { return BitCast<std::uint32_t>(value); },
+          tensor.float_data.values, size, [](float value) { return BitCast<std::uint32_t>(value); },
           &out);
       break;
     case kFloat64:
       AppendLittleEndian(
-          tensor.double_data(), size, [](double value) { return BitCast<std::uint64_t>(value); },
-          &out);
+          tensor.double_data.values, size,
+          [](double value) { return BitCast<std::uint64_t>(value); }, &out);
       break;
     case kInt64:
-      AppendLittleEndian(tensor.int64_data(), size, as_is, &out);
+      AppendLittleEndian(tensor.int64_data.values, size, as_is, &out);
       break;
     case kUint32:
     case kUint64:
-      AppendLittleEndian(tensor.uint64_data(), size, as_is, &out);
+      AppendLittleEndian(tensor.uint64_data.values, size, as_is, &out);
       break;
     case kBool:
     case kInt8:
@@ -112,7 +112,7 @@ std::vector<std::byte> TypedData(const pb::TensorProto& tensor, graph::ElementTy
     case kFloat16:
     case kBfloat16:
     case kInt32:
-      AppendLittleEndian(tensor.int32_data(), size, as_is, &out);
+      AppendLittleEndian(tensor.int32_data.values, size, as_is, &out);
       break;
     default:
       break;
@@ -123,8 +123,8 @@ std::vector<std::byte> TypedData(const pb::TensorProto& tensor, graph::ElementTy
 // The type and shape, and the bytes that its data must have (-1: the size does not follow from the
 // type).
 Result<std::int64_t> ReadType(const pb::TensorProto& proto, graph::Tensor* tensor) {
-  tensor->type = ops::OnnxElementType(proto.data_type());
-  tensor->shape = graph::Shape(proto.dims().begin(), proto.dims().end());
+  tensor->type = ops::OnnxElementType(proto.data_type.value_or(0));
+  tensor->shape = proto.dims;
   for (const std::int64_t dim : *tensor->shape) {
     if (dim < 0) {
       return Fail(AtConstant(tensor->name, "a constant has dimension " + std::to_string(dim)));
@@ -165,8 +165,9 @@ Result<std::optional<std::vector<std::byte>>> ExternalData::Read(const pb::Tenso
     return Data();
   }
   if (place.length >= 0 && wanted > place.length) {
-    return Fail(AtConstant(tensor.name(), "external data: found " + std::to_string(place.length) +
-                                              " bytes, expected " + std::to_string(wanted)));
+    return Fail(AtConstant(tensor.name.str(), "external data: found " +
+                                                  std::to_string(place.length) +
+                                                  " bytes, expected " + std::to_string(wanted)));
   }
   if (wanted <= 0) return Data();
   std::ifstream file(folder_ / place.location, std::ios::binary);
@@ -202,12 +203,12 @@ Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph:
                          : bits >= 8 && bits <= 64 && expected / (bits / 8) <= kMaxConstantElements;
   std::vector<std::byte> bytes;
   bool present = false;
-  if (proto.data_location() == kExternal) {
+  if (proto.data_location == kExternal) {
     NEAP_TRY(auto data, external->Read(proto, small ? expected : 0));
     present = data.has_value();
     if (present) bytes = std::move(*data);
-  } else if (!proto.raw_data().empty()) {
-    const auto found = static_cast<std::int64_t>(proto.raw_data().size());
+  } else if (!proto.raw_data.empty()) {
+    const auto found = static_cast<std::int64_t>(proto.raw_data.size());
     if (expected >= 0 && found != expected) {
       return Fail(AtConstant(tensor->name, "found " + std::to_string(found) +
                                                " bytes of data, expected " +
@@ -215,8 +216,8 @@ Status ReadConstant(const pb::TensorProto& proto, ExternalData* external, graph:
     }
     present = small;
     if (small) {
-      const auto* begin = reinterpret_cast<const std::byte*>(proto.raw_data().data());
-      bytes.assign(begin, begin + proto.raw_data().size());
+      const auto* begin = reinterpret_cast<const std::byte*>(proto.raw_data.data());
+      bytes.assign(begin, begin + proto.raw_data.size());
     }
   } else if (small) {
     bytes = TypedData(proto, tensor->type);

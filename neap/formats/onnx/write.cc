@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -9,31 +7,26 @@
 #include "neap/formats/onnx/onnx.h"
 #include "neap/formats/onnx/order.h"
 #include "neap/formats/onnx/serialise.h"
+#include "neap/formats/onnx/wire.h"
 
 namespace neap::formats::onnx {
 namespace {
 
 void Permute(const std::vector<graph::OpId>& order, pb::GraphProto* graph) {
-  google::protobuf::RepeatedPtrField<pb::NodeProto> nodes;
-  nodes.Reserve(graph->node_size());
-  for (const graph::OpId id : order) nodes.Add()->Swap(graph->mutable_node(id.value()));
-  graph->mutable_node()->Swap(&nodes);
+  std::vector<pb::NodeProto> nodes;
+  nodes.reserve(graph->node.size());
+  for (const graph::OpId id : order) nodes.push_back(std::move(graph->node[id.index()]));
+  graph->node = std::move(nodes);
 }
 
 }  // namespace
 
 Result<std::vector<std::byte>> Serialise(const pb::ModelProto& model) {
-  std::string text;
-  {
-    google::protobuf::io::StringOutputStream sink(&text);
-    google::protobuf::io::CodedOutputStream stream(&sink);
-    stream.SetSerializationDeterministic(true);
-    if (!model.SerializeToCodedStream(&stream)) {
-      return Fail(BadInput("the model to write is larger than 2 GiB"));
-    }
+  const WireWriter writer(model);
+  if (writer.size() > std::numeric_limits<std::int32_t>::max()) {
+    return Fail(BadInput("the model to write is larger than 2 GiB"));
   }
-  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
-  return std::vector<std::byte>(begin, begin + text.size());
+  return writer.Write();
 }
 
 Result<std::vector<std::byte>> WriteReordered(
@@ -53,7 +46,7 @@ Result<std::vector<std::byte>> WriteReordered(
     const graph::SubgraphId id(i);
     if (order[id].empty()) continue;
     const graph::Subgraph& subgraph = model.graph.subgraphs[id];
-    if (static_cast<std::size_t>(scopes[i].graph->node_size()) != subgraph.ops.size()) {
+    if (scopes[i].graph->node.size() != subgraph.ops.size()) {
       return refuse(UsageError("the graph and the bytes of the model differ"));
     }
     auto file_order = FileOrder(subgraph, order[id]);
