@@ -40,6 +40,7 @@ constexpr const char* kEmitFooter =
     "  neap emit model.tflite -o net --stream off         every tensor as a whole\n"
     "  neap emit model.tflite -o net --prefix kws --single-file --budget 8KiB\n"
     "  neap emit model.tflite -o net --kernels dsp        fast on Cortex-M4, M7, M33\n"
+    "  neap emit model.tflite -o net --kernels mve        fast on Cortex-M55, M85\n"
     "  neap emit model.tflite -o net --fast 32KiB         two memories: an arena of at most that, "
     "a slow\n"
     "                                                     memory, copies by functions of yours\n"
@@ -423,10 +424,10 @@ int EmitCommand(std::vector<std::string> args) {
       ->check(CLI::IsMember({"c", "bin"}));
   app.add_option("--kernels", options.kernels,
                  "portable: C for any processor; dsp: for the DSP extension of Cortex-M4, M7 and "
-                 "M33, with their scratch in the arena; all compute the same bytes with every "
-                 "compiler; default: portable")
+                 "M33; mve: for the vectors of Cortex-M55 and M85; both have their scratch in the "
+                 "arena; all compute the same bytes with every compiler; default: portable")
       ->option_text("SET")
-      ->check(CLI::IsMember({"portable", "dsp"}));
+      ->check(CLI::IsMember({"portable", "dsp", "mve"}));
   app.add_flag("--force", options.force, "overwrite existing files");
   AddOutputOptions(&app, &options.output);
   std::vector<std::string_view> names;

@@ -67,10 +67,15 @@ FORMS = [
     ("layer by layer, DSP kernels", ["--stream", "off", "--kernels", "dsp"], "arena"),
     ("streamed, DSP kernels", ["--stream", "auto", "--kernels", "dsp"], "arena"),
     ("streamed, fed by rows, DSP kernels", ["--stream", "auto", "--input", "rows", "--kernels", "dsp"], "rows"),
+    ("layer by layer, MVE kernels", ["--stream", "off", "--kernels", "mve"], "arena"),
+    ("streamed, MVE kernels", ["--stream", "auto", "--kernels", "mve"], "arena"),
+    ("streamed, fed by rows, MVE kernels", ["--stream", "auto", "--input", "rows", "--kernels", "mve"], "rows"),
 ]
 # From this one on only for processors with the extension, and in tables of their own rows.
 FIRST_DSP_FORM = 4
 DSP_CPUS = ("cortex-m4", "cortex-m55")
+FIRST_MVE_FORM = 7
+MVE_CPUS = ("cortex-m55",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +146,7 @@ python3 lab/tables/firmware_table.py --neap build/release/tools/neap > docs/resu
 - *predicted*: the total arena of TFLM with CMSIS-NN, as `neap plan` reports it.
 - *fixed*: measured once with other programs, whose sources tests cannot install; RAM of TFLM is arena, stack and data.
   The prototype of emitted C had kernels of hand-written DSP instructions.
-- *DSP kernels*: `--kernels dsp`. All other forms have portable C.
+- *DSP kernels*: `--kernels dsp`; *MVE kernels*: `--kernels mve`. All other forms have portable C.
 
 Compilers: {compilers}. Optimization: -O2.
 
@@ -266,8 +271,9 @@ def tables_of(program, network, cpus, forms):
                 for form, total in predicted.items():
                     lines.append(ROW.format(form + ", CMSIS-NN", "predicted", "", f"{total:,}", "", "", ""))
             for number, (form, _, fed) in enumerate(FORMS):
-                whole_only = not network.streams and number not in (0, 1, FIRST_DSP_FORM)
-                for_others = number >= FIRST_DSP_FORM and (cpu not in DSP_CPUS or network.kernels != "tflm")
+                whole_only = not network.streams and number not in (0, 1, FIRST_DSP_FORM, FIRST_MVE_FORM)
+                chosen_for = MVE_CPUS if number >= FIRST_MVE_FORM else DSP_CPUS
+                for_others = number >= FIRST_DSP_FORM and (cpu not in chosen_for or network.kernels != "tflm")
                 left_out = whole_only or for_others or (network.large and cpu != M4 and number != 1)
                 if number not in forms or left_out:
                     continue

@@ -49,11 +49,18 @@ bool IsPrefix(const std::string& prefix) {
 }
 
 std::string_view NameOf(KernelSet kernels) {
-  return kernels == KernelSet::kDsp ? "dsp" : "portable";
+  switch (kernels) {
+    case KernelSet::kDsp:
+      return "dsp";
+    case KernelSet::kMve:
+      return "mve";
+    default:
+      return "portable";
+  }
 }
 
 std::optional<KernelSet> KernelSetNamed(std::string_view name) {
-  for (const KernelSet kernels : {KernelSet::kPortable, KernelSet::kDsp}) {
+  for (const KernelSet kernels : {KernelSet::kPortable, KernelSet::kDsp, KernelSet::kMve}) {
     if (NameOf(kernels) == name) return kernels;
   }
   return std::nullopt;

@@ -22,8 +22,9 @@ namespace neap::emit {
 enum class KernelSet : std::uint8_t {
   kPortable,  // no scratch; C
   kDsp,  // packed weights and scratch, fast on Armv7E-M and Armv8-M cores with the DSP extension
+  kMve,  // packed weights and scratch, fast on Armv8.1-M cores with vectors of integers
 };
-// "portable", "dsp".
+// "portable", "dsp", "mve".
 std::string_view NameOf(KernelSet kernels);
 // nullopt: no such set.
 std::optional<KernelSet> KernelSetNamed(std::string_view name);

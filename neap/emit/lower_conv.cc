@@ -8,6 +8,7 @@
 
 #include "neap/emit/lowering.h"
 #include "neap/emit/pack.h"
+#include "neap/emit/pack_mve.h"
 #include "neap/emit/quantization.h"
 #include "neap/execute/fixed_point.h"
 #include "neap/ops/window.h"
@@ -106,6 +107,21 @@ void SetPacked(Lowering& lowering, const Subject& subject, const Product& produc
   if (!product.depthwise) call->pixel_scratch = (product.length() + 1) / 2 * 4;
 }
 
+// With weights for vectors. The caller sets the driver and bytes from a tap to the next pixel's.
+void SetMve(Lowering& lowering, const Subject& subject, const Int8Product& given,
+            const PackedMve& packed, std::int64_t step, Call* call) {
+  const std::string name = "op" + std::to_string(subject.id.value());
+  const Product& product = given.product;
+  call->kernel = product.depthwise ? "neap_depthwise_mve_s8" : "neap_conv_mve_s8";
+  call->params = Params{
+      "neap_mve", InitialiserOf({lowering.Add(name + "_weights", "int8_t", packed.weights, true),
+                                 lowering.Add(name + "_channels", "uint32_t", packed.channels),
+                                 Number(product.taps), Number(product.inputs), Number(step),
+                                 Number(given.out_zero), Number(given.range.low),
+                                 Number(given.range.high), packed.positive ? "1" : "0"})};
+  if (!product.depthwise) call->pixel_scratch = MveInputBytes(product);
+}
+
 // Weights of a depthwise product of one input channel, which is a convolution.
 std::vector<std::int64_t> Transposed(const std::vector<std::int64_t>& values,
                                      const Product& product) {
@@ -119,7 +135,9 @@ std::vector<std::int64_t> Transposed(const std::vector<std::int64_t>& values,
 }
 
 // Kernel, parameters and taps of a call.
-Status SetKernel(Lowering& lowering, const Subject& subject, Product product, Call* call) {
+// `step`: bytes from a tap to that of the next pixel.
+Status SetKernel(Lowering& lowering, const Subject& subject, Product product, std::int64_t step,
+                 Call* call) {
   const Op& op = subject.op;
   const Tensor& in = InputOf(lowering, op, 0);
   const Tensor& out = OutputOf(lowering, op);
@@ -146,6 +164,13 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product, Ca
       return {};
     }
   }
+  if (lowering.kernels() == KernelSet::kMve && !IsUint8(in)) {
+    const Int8Product given = {product, weights.values, bias, factors, out_quant.zero, range};
+    if (const auto packed = PackMve(given)) {
+      SetMve(lowering, subject, given, *packed, step, call);
+      return {};
+    }
+  }
   std::vector<std::int64_t> fractions;
   std::vector<std::int64_t> shifts;
   for (const execute::FixedFactor& factor : factors) {
@@ -166,6 +191,18 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product, Ca
   return {};
 }
 
+bool IsMve(const Call& call) { return call.params->type == "neap_mve"; }
+
+// Pixels of a pointwise convolution follow each other as those of element-wise operators.
+std::string DriverOf(const Call& call, const ops::Window& window) {
+  if (!IsMve(call)) return "neap_drive_window";
+  const bool pointwise = call.taps == 1 && window.stride_height == 1 && window.stride_width == 1 &&
+                         window.pad_top == 0 && window.pad_left == 0 &&
+                         window.in_height == window.out_height &&
+                         window.in_width == window.out_width;
+  return pointwise ? "neap_drive_pixels" : "neap_drive_strip";
+}
+
 Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
   NEAP_CHECK_OK(Require(HasInput(op, 1), "lacks weights"));
@@ -182,10 +219,15 @@ Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject
                               : product.outputs / (window->in_channels / product.inputs);
   NEAP_CHECK_OK(Require(product.group_outputs > 0, "has more groups than output channels"));
   Call kernel;
-  NEAP_CHECK_OK(SetKernel(lowering, subject, product, &kernel));
+  NEAP_CHECK_OK(
+      SetKernel(lowering, subject, product, window->stride_width * window->in_channels, &kernel));
   NEAP_TRY(const Quant in, QuantOf(InputOf(lowering, op, 0)));
+  kernel.driver = DriverOf(kernel, *window);
+  const bool has_window = kernel.driver != "neap_drive_pixels";
   Window geometry;
-  geometry.padding = lowering.Filled(static_cast<std::int8_t>(in.zero), window->in_channels);
+  if (has_window) {
+    geometry.padding = lowering.Filled(static_cast<std::int8_t>(in.zero), window->in_channels);
+  }
   geometry.height = window->kernel_height;
   geometry.width = window->kernel_width;
   geometry.stride_y = window->stride_height;
@@ -197,8 +239,7 @@ Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject
   std::vector<Call> calls;
   for (std::int64_t batch = 0; batch < window->batches; ++batch) {
     Call call = kernel;
-    call.driver = "neap_drive_window";
-    call.window = geometry;
+    if (has_window) call.window = geometry;
     const std::int64_t in_bytes = window->in_height * window->in_width * window->in_channels;
     const std::int64_t out_bytes = window->out_height * window->out_width * window->out_channels;
     if (window->batches == 1) {
@@ -236,12 +277,12 @@ Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject&
                             *graph::TensorBytes(OutputOf(lowering, op)) == rows * product.outputs,
                         "has shapes that do not fit together"));
   Call call;
-  NEAP_CHECK_OK(SetKernel(lowering, subject, product, &call));
+  NEAP_CHECK_OK(SetKernel(lowering, subject, product, product.inputs, &call));
   NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
   NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
   call.views = {to, from};
-  call.driver = "neap_drive_window";
-  call.window = Window{lowering.Filled(0, 1)};
+  call.driver = IsMve(call) ? "neap_drive_pixels" : "neap_drive_window";
+  if (!IsMve(call)) call.window = Window{lowering.Filled(0, 1)};
   return std::vector<Call>{call};
 }
 

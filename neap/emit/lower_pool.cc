@@ -135,7 +135,7 @@ Result<std::vector<Call>> LowerMean(Lowering& lowering, const Subject& subject) 
   NEAP_TRY(const View to,
            ImageOfSize(lowering, op.outputs[0], shape.rows, shape.columns, shape.channels));
   call.views = {to, from};
-  call.window = Window{.padding = lowering.Filled(0, 1),
+  call.window = Window{.padding = "NULL",  // the window is inside of the input
                        .height = shape.height,
                        .width = shape.width,
                        .stride_y = shape.height,

@@ -29,8 +29,7 @@ std::int64_t LowestGap(std::vector<plan::StreamRange> used, std::int64_t bytes) 
 }
 
 std::int64_t ScratchBytesOf(const Call& call) {
-  const std::int64_t pixels = std::min(PixelsOf(call), kPixelsTogether);
-  return std::max(call.scratch_bytes, call.pixel_scratch * pixels);
+  return std::max(call.scratch_bytes, call.pixel_scratch * ScratchPixelsOf(call));
 }
 
 std::int64_t PlaceScratch(Program* program) {

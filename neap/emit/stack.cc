@@ -3,23 +3,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
+#include <span>
 #include <string_view>
 
 #include "neap/base/check.h"
+#include "neap/emit/stack_frame.h"
+#include "neap/emit/stack_m55.h"
 #include "neap/emit/write.h"
 
 namespace neap::emit {
 namespace {
-
-// Of neap_find_taps: neap_source. Of kernels: memcpy and the like.
-constexpr std::int64_t kLeaf = 16;
-
-struct Frame {
-  std::string_view function;
-  std::int64_t bytes;
-  std::int64_t below = kLeaf;  // of the functions that it calls
-};
 
 // -fstack-usage of arm-none-eabi-gcc 12.2 -mcpu=cortex-m4 -O2, for the files of runtime/. The test
 // emit.test_stack compares them with the compiler, where it is installed.
@@ -30,10 +23,12 @@ constexpr Frame kFrames[] = {
     {"neap_average_pool_u8", 48},
     {"neap_concatenate_pixels", 32},
     {"neap_concatenate_rescaled", 32},
+    {"neap_conv_mve_s8", 200, 28},
     {"neap_conv_packed_s8", 160, 40},
     {"neap_conv_s8", 160},
     {"neap_conv_u8", 176},
     {"neap_copy_pixels", 32},
+    {"neap_depthwise_mve_s8", 56, 32},
     {"neap_depthwise_packed_s8", 96, 20},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 144},
@@ -42,6 +37,7 @@ constexpr Frame kFrames[] = {
     {"neap_drive_pixels", 88},
     {"neap_drive_planes", 104},
     {"neap_drive_rows", 64},
+    {"neap_drive_strip", 160},
     {"neap_drive_sums", 104},
     {"neap_drive_transfer", 64},
     {"neap_drive_wait", 8},
@@ -62,29 +58,35 @@ constexpr std::int64_t kEngine = 32 + 40;
 constexpr std::int64_t kEntry = 48;
 constexpr std::int64_t kPointer = 4;
 
-const Frame& FrameOf(std::string_view function) {
-  const auto* const found =
-      std::find_if(std::begin(kFrames), std::end(kFrames),
-                   [&](const Frame& row) { return row.function == function; });
-  NEAP_CHECK(found != std::end(kFrames),
+// The frames for the processor that the program's kernels are for.
+using Frames = std::span<const Frame>;
+Frames FramesFor(const Program& program) {
+  return HasMve(program) ? Frames(kM55Frames) : Frames(kFrames);
+}
+
+const Frame& FrameOf(Frames frames, std::string_view function) {
+  const auto found = std::find_if(frames.begin(), frames.end(),
+                                  [&](const Frame& row) { return row.function == function; });
+  NEAP_CHECK(found != frames.end(),
              "a function of runtime/ has no row in the table of stack frames");
   return *found;
 }
-std::int64_t DeepestOf(std::string_view function) {
-  const Frame& frame = FrameOf(function);
+std::int64_t DeepestOf(Frames frames, std::string_view function) {
+  const Frame& frame = FrameOf(frames, function);
   return frame.bytes + frame.below;
 }
 
 }  // namespace
 
 std::int64_t StackBytes(const Program& program) {
+  const Frames frames = FramesFor(program);
   std::int64_t deepest = 0;
   for (const Segment& segment : program.segments) {
     for (const Call& call : segment.calls) {
-      std::int64_t below = call.kernel.empty() ? 0 : DeepestOf(call.kernel);
+      std::int64_t below = call.kernel.empty() ? 0 : DeepestOf(frames, call.kernel);
       const bool finds_taps = call.window && call.driver != "neap_drive_mean";
-      if (finds_taps) below = std::max(below, DeepestOf("neap_find_taps"));
-      deepest = std::max(deepest, FrameOf(call.driver).bytes + below);
+      if (finds_taps) below = std::max(below, DeepestOf(frames, "neap_find_taps"));
+      deepest = std::max(deepest, FrameOf(frames, call.driver).bytes + below);
     }
   }
   const auto inputs = static_cast<std::int64_t>(program.inputs.size());
@@ -93,8 +95,10 @@ std::int64_t StackBytes(const Program& program) {
 }
 
 std::string StackMacros(const Program& program, const std::string& upper) {
-  return "/* The most stack of a run, compiled with arm-none-eabi-gcc 12.2, -O2, for Cortex-M4. "
-         "Add\n * that of the caller, start-up code, interrupts and a row function. */\n#define " +
+  const std::string core = HasMve(program) ? "Cortex-M55" : "Cortex-M4";
+  return "/* The most stack of a run, compiled with arm-none-eabi-gcc 12.2, -O2, for " + core +
+         ". Add\n * that of the caller, start-up code, interrupts and a row function. "
+         "*/\n#define " +
          upper + "_STACK_BYTES " + std::to_string(StackBytes(program)) + "\n";
 }
 

@@ -25,12 +25,25 @@ std::int64_t PixelsOf(const Call& call) {
   return std::min(pixels, widest);
 }
 
+std::int64_t ScratchPixelsOf(const Call& call) {
+  std::int64_t widest = call.columns.empty() ? call.views[0].width : 1;
+  for (const StreamRange& columns : call.columns) widest = std::max(widest, columns.size());
+  return std::min(kPixelsTogether, widest);
+}
+
 std::int64_t TapsOf(const Program& program) {
   std::int64_t taps = 1;
   for (const Segment& segment : program.segments) {
     for (const Call& call : segment.calls) taps = std::max(taps, call.taps * PixelsOf(call));
   }
   return taps;
+}
+
+bool HasMve(const Program& program) {
+  const std::set<std::string> functions = FunctionsOf(program);
+  return std::any_of(functions.begin(), functions.end(), [](const std::string& function) {
+    return function.find("_mve_") != std::string::npos;
+  });
 }
 
 namespace {
@@ -283,6 +296,7 @@ class Writer {
            " */\n#include \"" + p_ +
            ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
            "#include \"neap_rt/neap_rt.h\"\n" +
+           (HasMve(program_) ? "#include \"neap_rt/neap_mve.h\"\n" : "") +
            (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
            "\n"
            "#if NEAP_RT_VERSION != 2\n#error \"these tables are for version 2 of "

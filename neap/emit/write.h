@@ -35,6 +35,8 @@ inline constexpr std::int64_t kTapBudget = 18;
 inline constexpr std::int64_t kPixelsTogether = 2;
 // Output pixels for each call of the kernel.
 std::int64_t PixelsOf(const Call& call);
+// The most pixels whose inputs the kernel has in its scratch.
+std::int64_t ScratchPixelsOf(const Call& call);
 // Pointers that any call needs at once; at least one.
 std::int64_t TapsOf(const Program& program);
 
@@ -45,6 +47,8 @@ Result<std::string> SourceText(const Program& program, const Origin& origin, con
                                const Options& options);
 // Of the runtime's drivers and kernels that the program names.
 std::set<std::string> FunctionsOf(const Program& program);
+// Whether kernels of it are those of KernelSet::kMve.
+bool HasMve(const Program& program);
 // The header, the source, and the files of the runtime for `functions`.
 std::vector<File> FilesOf(const std::string& header, const std::string& source,
                           const std::set<std::string>& functions, const Program& program,

@@ -306,8 +306,8 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
       continue;
     }
     if (name == "kernels") {
-      if (value != "portable" && value != "dsp") {
-        return Refuse(400, "kernels: expected portable or dsp");
+      if (value != "portable" && value != "dsp" && value != "mve") {
+        return Refuse(400, "kernels: expected portable, dsp or mve");
       }
       kernels = value;
       continue;

@@ -138,7 +138,8 @@ TEST(ReceivedPlans, ComputeTheBytesOfTheExecutorOrAreRefused) {
     const plan::Plan& plan = delivery->compiled.plan;
     ASSERT_TRUE(check::CheckPlan(source->graph, plan).empty()) << i;
     Options options;
-    options.kernels = i % 2 == 0 ? KernelSet::kPortable : KernelSet::kDsp;
+    constexpr KernelSet kSets[] = {KernelSet::kPortable, KernelSet::kDsp, KernelSet::kMve};
+    options.kernels = kSets[i % 3];
     options.prefix = "n" + std::to_string(i);
     const auto binary = ToBinary(source->graph, plan, options.kernels);
     ASSERT_TRUE(binary.has_value()) << i << ": " << binary.error().ToString();

@@ -69,10 +69,11 @@ class PlansTest(EmitTest):
     def test_packed_weights_compute_the_same_bytes(self):
         model = self.small()
         portable = self.emit(model, "portable", "--stream", "off")
-        packed = self.emit(model, "packed", "--stream", "off", "--kernels", "dsp")
-        self.assertIn("neap_conv_packed_s8", (packed.folder / "net.c").read_text())
-        self.expect_equal(packed, model, flags=emitted.SANITIZERS)
-        self.assertLess(portable.arena_bytes, packed.arena_bytes)
+        for kernels, name in (("dsp", "neap_conv_packed_s8"), ("mve", "neap_conv_mve_s8")):
+            packed = self.emit(model, kernels, "--stream", "off", "--kernels", kernels)
+            self.assertIn(name, (packed.folder / "net.c").read_text())
+            self.expect_equal(packed, model, flags=emitted.SANITIZERS)
+            self.assertLess(portable.arena_bytes, packed.arena_bytes)
 
     def test_a_plan_is_read_and_outputs_differ_between_inputs(self):
         model = self.small()
@@ -248,7 +249,7 @@ class TwoMemoriesTest(EmitTest):
 class CompilersTest(EmitTest):
     def test_all_compilers_accept_it_without_a_warning(self):
         model = self.small()
-        for kernels in ("portable", "dsp"):
+        for kernels in ("portable", "dsp", "mve"):
             network = self.emit(model, kernels, "--kernels", kernels)
             self.give_seeds(network, model, (1,))
             for compiler in emitted.COMPILERS:
@@ -260,7 +261,7 @@ class CompilersTest(EmitTest):
     def test_single_files_of_two_networks_are_linked_together(self):
         model = self.small()
         first = self.emit(model, "first", "--single-file", prefix="one")
-        second = self.emit(model, "second", "--single-file", "--stream", "off", "--kernels", "dsp", prefix="two")
+        second = self.emit(model, "second", "--single-file", "--stream", "off", "--kernels", "mve", prefix="two")
         self.assertFalse((first.folder / "neap_rt").exists())
         self.expect_equal(first, model)
         self.expect_equal(second, model)
@@ -279,7 +280,7 @@ class CompilersTest(EmitTest):
 
     def test_weights_as_a_file(self):
         model = self.small()
-        for kernels in ("portable", "dsp"):
+        for kernels in ("portable", "dsp", "mve"):
             network = self.emit(model, kernels, "--weights", "bin", "--kernels", kernels)
             self.assertNotIn("weights[", (network.folder / "net.c").read_text().replace("net_weights[];", ""))
             data = (network.folder / "net_weights.bin").read_bytes()
@@ -354,8 +355,9 @@ class ModelsTest(EmitTest):
                 continue  # its first operator reads all of the input: there is nothing to stream
             with self.subTest(way=way):
                 self.expect_equal(self.emit(model, way, *words), model)
-        with self.subTest(kernels="dsp"):
-            self.expect_equal(self.emit(model, "dsp", *WAYS["resident"], "--kernels", "dsp"), model)
+        for kernels in ("dsp", "mve"):
+            with self.subTest(kernels=kernels):
+                self.expect_equal(self.emit(model, kernels, *WAYS["resident"], "--kernels", kernels), model)
 
     def test_kws(self):
         self.check("kws")

@@ -202,8 +202,9 @@ class Unit {
   Result<bool> Add(const graph::Graph& graph, const plan::Plan& plan, const Expected& expected,
                    const std::string& what) {
     Options options;
-    // Packed weights in every other network.
-    options.kernels = count_ % 2 == 0 ? KernelSet::kPortable : KernelSet::kDsp;
+    // Packed weights in most networks.
+    constexpr KernelSet kSets[] = {KernelSet::kPortable, KernelSet::kDsp, KernelSet::kMve};
+    options.kernels = kSets[count_ % 3];
     options.prefix = "n" + std::to_string(count_++);
     NEAP_TRY(const Emitted emitted, Emit(graph, plan, options));
     const std::string check = CheckWriter(options.prefix, expected, plan).Text();

@@ -29,9 +29,10 @@ FIGURES = SOURCE / "tests/firmware/figures.json"
 SEEDS = (1, 2)
 # Instructions and flash may change by a hundredth; RAM may not.
 TOLERANCE = 100
-WHOLE, STREAMED, ROWS, FLASH, DSP_WHOLE, DSP_STREAMED, DSP_ROWS = range(7)
+(WHOLE, STREAMED, ROWS, FLASH, DSP_WHOLE, DSP_STREAMED, DSP_ROWS, MVE_WHOLE, MVE_STREAMED,
+ MVE_ROWS) = range(10)
 # Portable and DSP kernels beside each other.
-PAIRS = [("cortex-m4", form) for form in (STREAMED, ROWS, DSP_STREAMED, DSP_ROWS)]
+PAIRS = [("cortex-m4", form) for form in (STREAMED, ROWS, DSP_STREAMED, DSP_ROWS)] + [("cortex-m55", MVE_STREAMED)]
 
 
 class Networks(unittest.TestCase):
@@ -57,7 +58,8 @@ class Networks(unittest.TestCase):
                     self.assertIsNotNone(result, "no board has the memory")
                     self.assertEqual(bench.equal_inputs(result["outputs"]), len(SEEDS))
                     self.assertEqual(bench.equal_inputs(result["outputs"][::-1]) < len(SEEDS), True)  # negative control
-                    if cpu == "cortex-m4" and form not in (ROWS, DSP_ROWS):  # the stack of a row function is the caller's
+                    # The stack of a row function is the caller's.
+                    if (cpu == "cortex-m4" or form >= MVE_WHOLE) and form not in (ROWS, DSP_ROWS, MVE_ROWS):
                         header = (bench.emit(form) / "net.h").read_text()
                         stated = int(re.search(r"NET_STACK_BYTES (\d+)", header)[1])
                         self.assertLessEqual(result["stack_of_run"], stated)
@@ -87,7 +89,8 @@ class Networks(unittest.TestCase):
 
     def test_vww(self):
         self.check("vww-zoo", [("cortex-m4", WHOLE), ("cortex-m4", ROWS), ("cortex-m55", STREAMED),
-                               ("cortex-m4", DSP_WHOLE), ("cortex-m4", DSP_ROWS), ("cortex-m55", DSP_STREAMED)])
+                               ("cortex-m4", DSP_WHOLE), ("cortex-m4", DSP_ROWS), ("cortex-m55", DSP_STREAMED),
+                               ("cortex-m55", MVE_WHOLE), ("cortex-m55", MVE_ROWS)])
 
     def test_person_detect(self):
         self.check_shared("person_detect", PAIRS)
@@ -102,7 +105,7 @@ class Networks(unittest.TestCase):
         self.check_shared("kws", PAIRS)
 
     def test_ad01(self):
-        self.check_shared("ad01", [("cortex-m4", WHOLE), ("cortex-m4", DSP_WHOLE)])
+        self.check_shared("ad01", [("cortex-m4", WHOLE), ("cortex-m4", DSP_WHOLE), ("cortex-m55", MVE_WHOLE)])
 
     def check_shared(self, name, wanted):
         network, = (one for one in firmware_table.NETWORKS if one.name == name)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stack frames of runtime/ on a Cortex-M55. Private to stack.cc.
+#pragma once
+
+#include "neap/emit/stack_frame.h"
+
+namespace neap::emit {
+
+// -fstack-usage of arm-none-eabi-gcc 12.2 -mcpu=cortex-m55 -O2. The test emit.test_stack compares
+// them with the compiler, where it is installed.
+inline constexpr Frame kM55Frames[] = {
+    {"neap_add_s8", 64},
+    {"neap_add_u8", 64},
+    {"neap_average_pool_s8", 48},
+    {"neap_average_pool_u8", 48},
+    {"neap_concatenate_pixels", 32},
+    {"neap_concatenate_rescaled", 32},
+    {"neap_conv_mve_s8", 288, 28},
+    {"neap_conv_packed_s8", 168, 40},
+    {"neap_conv_s8", 168},
+    {"neap_conv_u8", 184},
+    {"neap_copy_pixels", 32},
+    {"neap_depthwise_mve_s8", 192, 32},
+    {"neap_depthwise_packed_s8", 96, 20},
+    {"neap_depthwise_s8", 144},
+    {"neap_depthwise_u8", 152},
+    {"neap_drive_mean", 112},
+    {"neap_drive_nearest", 88},
+    {"neap_drive_pixels", 88},
+    {"neap_drive_planes", 112},
+    {"neap_drive_rows", 64},
+    {"neap_drive_strip", 160},
+    {"neap_drive_sums", 112},
+    {"neap_drive_transfer", 56},
+    {"neap_drive_wait", 8},
+    {"neap_drive_window", 72},
+    {"neap_find_taps", 128},
+    {"neap_finish_mean", 48},
+    {"neap_lookup", 24},
+    {"neap_max_pool_s8", 36},
+    {"neap_max_pool_u8", 36},
+    {"neap_mul_s8", 48},
+    {"neap_mul_u8", 48},
+    {"neap_softmax_s8", 56},
+    {"neap_softmax_u8", 56},
+};
+
+}  // namespace neap::emit

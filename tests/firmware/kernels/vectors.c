@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernels as the compiler's processor has them.
+#include "neap_conv_mve_s8.c"
+#include "neap_depthwise_mve_s8.c"
+
+int has_vectors(void) {
+#ifdef NEAP_MVE_CORE
+  return 1;
+#else
+  return 0;
+#endif
+}
