@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,7 @@ std::string_view TextOf(std::span<const std::byte> bytes) {
 }
 
 std::optional<Format> ByExtension(std::string_view path) {
+  if (path.ends_with(".gz")) path.remove_suffix(3);
   const std::size_t dot = path.find_last_of("./");
   if (dot == std::string_view::npos || path[dot] != '.') return std::nullopt;
   std::string extension(path.substr(dot));
@@ -52,17 +54,22 @@ bool StartsAsOnnx(std::string_view text) {
 
 using SharedBytes = std::shared_ptr<const std::vector<std::byte>>;
 
-// A gzip file of graph JSON as text; other bytes as they are. Text is limited to what reading it
-// can take in memory, so that a small file cannot exhaust the machine.
+// The contents of a gzip file; other bytes as they are. Limited, so that a small file cannot
+// exhaust the machine: text to what reading it can take in memory, models, which are read in place,
+// to 64 times the size of a large file.
 Result<SharedBytes> Expand(SharedBytes bytes) {
   constexpr std::int64_t kMaxTextBytes = std::int64_t{256} << 20;
+  constexpr std::int64_t kMaxModelBytes = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMaxRatio = 64;
   if (!io::IsGzip(*bytes)) return bytes;
-  NEAP_TRY(std::vector<std::byte> expanded, io::ExpandGzip(*bytes, kMaxTextBytes));
-  if (!StartsAsJson(TextOf(expanded))) {
-    Diagnostic error = BadInput("is compressed with gzip and contains no graph JSON");
-    error.hint = "decompress .tflite and .onnx files first";
-    return Fail(std::move(error));
-  }
+  const auto packed_bytes = static_cast<std::int64_t>(bytes->size());
+  const auto limit = [&](std::span<const std::byte> head) -> std::int64_t {
+    const auto format = RecogniseFormat(head, "");
+    if (!format || *format == Format::kGraphJson) return kMaxTextBytes;
+    return std::clamp(packed_bytes * kMaxRatio, kMaxTextBytes, kMaxModelBytes);
+  };
+  NEAP_TRY(std::vector<std::byte> expanded, io::ExpandGzip(*bytes, limit));
+  if (io::IsGzip(expanded)) return Fail(BadInput("is compressed with gzip more than once"));
   return std::make_shared<const std::vector<std::byte>>(std::move(expanded));
 }
 

@@ -40,8 +40,8 @@ struct CarriedPlan {
 };
 
 // A file, as bytes and as a graph that Verify() has accepted. The bytes stay what they were:
-// writing a reordered model starts from them. Of a graph JSON compressed with gzip, bytes and hash
-// are those of the text.
+// writing a reordered model starts from them. Of a file compressed with gzip, bytes and hash are
+// those of its contents.
 struct SourceModel {
   std::string path;  // as given; for messages
   Format format = Format::kTflite;
@@ -52,8 +52,9 @@ struct SourceModel {
   std::optional<CarriedPlan> carried_plan;  // of .tflite
 };
 
-// Reads a file ("-": standard input). The format is recognised by content, then by extension. Graph
-// JSON may be compressed with gzip, up to 256 MiB of text. Every error names the file.
+// Reads a file ("-": standard input). The format is recognised by content, then by extension. Files
+// may be compressed with gzip, up to 256 MiB of text or model, and models of more than 4 MiB up to
+// 64 times their size. Every error names the file.
 Result<SourceModel> Load(const std::string& path, const LoadOptions& options);
 // The same from memory; `path` is for messages and, in .onnx, for the folder of external data.
 Result<SourceModel> LoadBytes(std::shared_ptr<const std::vector<std::byte>> bytes,

@@ -90,15 +90,26 @@ TEST(Formats, ReadsCompressedGraphJson) {
   EXPECT_EQ(half.error().ToString(), "g.json.gz: gzip data ends early");
 }
 
+TEST(Formats, CompressedModelsAreTheirContents) {
+  // An empty ONNX graph with an operator set.
+  const std::string text("\x08\x08\x3a\x00\x42\x02\x10\x11", 8);
+  const auto model = LoadBytes(Compressed(text), "a.onnx.gz", {});
+  ASSERT_TRUE(model) << model.error().ToString();
+  EXPECT_EQ(model->format, Format::kOnnx);
+  EXPECT_EQ(model->bytes->size(), text.size());
+  EXPECT_EQ(RecogniseFormat({}, "b.onnx.gz").error().message, "is empty");
+  EXPECT_THAT(LoadBytes(Compressed("abcdTFL3"), "a.tflite.gz", {}).error().ToString(),
+              HasSubstr("a.tflite.gz: "));
+}
+
 TEST(Formats, RefusesOtherCompressedFiles) {
   const std::string once(reinterpret_cast<const char*>(Compressed(kGraph)->data()),
                          Compressed(kGraph)->size());
-  for (const std::string& content : {std::string("abcdTFL3"), std::string(), once}) {
-    const auto model = LoadBytes(Compressed(content), "a.gz", {});
-    ASSERT_FALSE(model);
-    EXPECT_THAT(model.error().ToString(),
-                HasSubstr("a.gz: is compressed with gzip and contains no graph JSON"));
-  }
+  EXPECT_EQ(LoadBytes(Compressed(once), "a.gz", {}).error().ToString(),
+            "a.gz: is compressed with gzip more than once");
+  EXPECT_EQ(LoadBytes(Compressed(""), "a.gz", {}).error().ToString(), "a.gz: is empty");
+  EXPECT_THAT(LoadBytes(Compressed("nothing"), "a.gz", {}).error().ToString(),
+              HasSubstr("a.gz: is in no format that Neap reads"));
 }
 
 // A few hundred KiB that expand to more than all memory that reading them may take.
@@ -109,6 +120,11 @@ TEST(Formats, RefusesToExpandWithoutBound) {
   const auto model = LoadBytes(packed, "bomb.json.gz", {});
   ASSERT_FALSE(model);
   EXPECT_THAT(model.error().ToString(), HasSubstr("bomb.json.gz: expands to more than"));
+  for (const char* head : {"\x08\x08\x3a", "abcdTFL3"}) {
+    const auto large = LoadBytes(Compressed(head + spaces), "bomb.gz", {});
+    ASSERT_FALSE(large);
+    EXPECT_THAT(large.error().ToString(), HasSubstr("bomb.gz: expands to more than"));
+  }
 }
 
 TEST(Formats, NamesTheFileInEveryError) {

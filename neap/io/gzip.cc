@@ -31,12 +31,18 @@ bool IsGzip(std::span<const std::byte> bytes) {
 
 Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes,
                                           std::int64_t max_bytes) {
+  return ExpandGzip(bytes, [max_bytes](std::span<const std::byte> /*head*/) { return max_bytes; });
+}
+
+Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes,
+                                          const ExpandLimit& max_bytes_by_head) {
   z_stream stream{};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return Fail(IoError("zlib does not start"));
   std::vector<std::byte> out;
   std::size_t read = 0;
   int status = Z_OK;
   std::string wrong;
+  std::int64_t max_bytes = -1;
   while (wrong.empty() && (status != Z_STREAM_END || read < bytes.size())) {
     if (status == Z_STREAM_END && inflateReset(&stream) != Z_OK) wrong = "zlib does not start";
     const std::size_t length = out.size();
@@ -49,6 +55,7 @@ Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes,
     status = inflate(&stream, Z_NO_FLUSH);
     read += given - stream.avail_in;
     out.resize(length + kChunkBytes - stream.avail_out);
+    if (max_bytes < 0) max_bytes = max_bytes_by_head(out);
     if (static_cast<std::int64_t>(out.size()) > max_bytes) {
       wrong = "expands to more than " + FormatBytes(max_bytes);
     } else if (status == Z_BUF_ERROR ||

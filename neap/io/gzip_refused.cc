@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of gzip.cc in builds without zlib.
+// In place of gzip.cc in the program of the page, which expands files before it starts the program:
+// files that arrive here compressed are those that cannot be expanded.
 #include "neap/io/gzip.h"
-
-#include <utility>
 
 namespace neap::io {
 
@@ -13,9 +12,13 @@ bool IsGzip(std::span<const std::byte> bytes) {
 
 Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> /*bytes*/,
                                           std::int64_t /*max_bytes*/) {
-  Diagnostic error = BadInput("is compressed with gzip, which this build of Neap cannot read");
-  error.hint = "expand it first";
-  return Fail(std::move(error));
+  return Fail(
+      BadInput("is compressed with gzip, and truncated, malformed or too large for this page"));
+}
+
+Result<std::vector<std::byte>> ExpandGzip(std::span<const std::byte> bytes,
+                                          const ExpandLimit& /*max_bytes_by_head*/) {
+  return ExpandGzip(bytes, 0);
 }
 
 Result<std::vector<std::byte>> CompressGzip(std::span<const std::byte> /*bytes*/) {

@@ -57,6 +57,15 @@ class Files(CliTest):
         (self.folder / "bomb.json.gz").write_bytes(gzip.compress(b" " * 300_000_000))
         self.assertIn(b"expands to more than", self.expect(FAILED, "plan", "bomb.json.gz").stderr)
 
+    def test_compressed_models_are_the_same_models(self):
+        for format_ in ("tflite", "onnx"):
+            model = f"m.{format_}"
+            self.expect(DONE, "zoo", "swiftnet-cell-a", "-o", model, "--quiet")
+            (self.folder / (model + ".gz")).write_bytes(gzip.compress((self.folder / model).read_bytes()))
+            for name, out in ((model, "a"), (model + ".gz", "b")):
+                self.expect(DONE, "plan", name, "-o", f"{out}.{format_}", "--quiet")
+            self.assertEqual(*((self.folder / f"{out}.{format_}").read_bytes() for out in "ab"))
+
     def test_two_outputs_are_two_files(self):
         self.refused("plan", "g.json", "--plan", "x", "--html", "./x")
         self.refused("plan", "g.json", "--plan", "x", "--emit-c", self.folder / "x")
