@@ -46,7 +46,7 @@ struct TensorProto {
   Text doc_string;
   std::vector<StringStringEntryProto> external_data;
   std::optional<std::int32_t> data_location;  // 0: here, 1: in another file
-  std::vector<Text> metadata_props;
+  std::vector<Unread> metadata_props;
   Unknown unknown;
 
   static void Visit(auto& m, const auto& visitor) {
@@ -161,7 +161,7 @@ struct ValueInfoProto {
   Text name;
   Box<TypeProto> type;
   Text doc_string;
-  std::vector<Text> metadata_props;
+  std::vector<Unread> metadata_props;
   Unknown unknown;
 
   static void Visit(auto& m, const auto& visitor) {
@@ -186,13 +186,13 @@ struct AttributeProto {
   std::vector<GraphProto> graphs;
   Text doc_string;
   Unread tp;
-  std::vector<Text> type_protos;
+  std::vector<Unread> type_protos;
   // 1 float, 2 int, 3 string, 4 tensor, 5 graph, 6 floats, 7 ints, 8 strings, 9 tensors, 10 graphs,
   // 11 sparse tensor, 12 sparse tensors, 13 type, 14 types
   std::optional<std::int32_t> type;
   Text ref_attr_name;
   Box<SparseTensorProto> sparse_tensor;
-  std::vector<Text> sparse_tensors;
+  std::vector<Unread> sparse_tensors;
   Unknown unknown;
 
   static void Visit(auto& m, const auto& visitor) {
@@ -226,7 +226,7 @@ struct NodeProto {
   Text doc_string;
   Text domain;
   Text overload;
-  std::vector<Text> metadata_props;
+  std::vector<Unread> metadata_props;
   Unknown unknown;
 
   static void Visit(auto& m, const auto& visitor) {
@@ -250,9 +250,9 @@ struct GraphProto {
   std::vector<ValueInfoProto> input;
   std::vector<ValueInfoProto> output;
   std::vector<ValueInfoProto> value_info;
-  std::vector<Text> quantization_annotation;
+  std::vector<Unread> quantization_annotation;
   std::vector<SparseTensorProto> sparse_initializer;
-  std::vector<Text> metadata_props;
+  std::vector<Unread> metadata_props;
   Unknown unknown;
 
   static void Visit(auto& m, const auto& visitor) {
@@ -289,9 +289,9 @@ struct ModelProto {
   Text doc_string;
   Box<GraphProto> graph;
   std::vector<OperatorSetIdProto> opset_import;
-  std::vector<Text> metadata_props;
-  std::vector<Text> training_info;
-  std::vector<Text> functions;
+  std::vector<Unread> metadata_props;
+  std::vector<Unread> training_info;
+  std::vector<Unread> functions;
   Unknown unknown;
 
   static void Visit(auto& m, const auto& visitor) {

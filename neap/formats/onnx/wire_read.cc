@@ -211,11 +211,22 @@ class Parser {
     return true;
   }
 
-  bool Read(std::uint32_t type, Unread* field) {
-    if (!field->bytes.present()) return Read(type, &field->bytes);
+  // Its fields have to be whole; those inside of them are not looked at.
+  bool Read(std::uint32_t /*type*/, Unread* field) {
     std::string_view bytes;
     if (!ReadBytes(&bytes)) return false;
-    field->bytes.Append(bytes);
+    const char* const end = std::exchange(end_, at_);
+    at_ -= bytes.size();
+    while (at_ < end_) {
+      std::uint32_t tag = 0;
+      if (!ReadTag(&tag) || !Skip(tag)) return false;
+    }
+    end_ = end;
+    if (field->bytes.present()) {
+      field->bytes.Append(bytes);
+    } else {
+      field->bytes = Text::Of(bytes);
+    }
     return true;
   }
 
@@ -241,7 +252,7 @@ class Parser {
       return ReadNumbers(type, field);
     } else {
       if (!Charge(sizeof(T))) return false;
-      if constexpr (std::is_same_v<T, Text>)
+      if constexpr (std::is_same_v<T, Text> || std::is_same_v<T, Unread>)
         return Read(type, &field->emplace_back());
       else
         return ReadInner(&field->emplace_back());

@@ -147,6 +147,17 @@ TEST(OnnxWire, DamageIsRefusedWithItsPlace) {
   EXPECT_EQ(reason(WithTensor(Bytes(7, "\x80"))), "7 a number has no end");
 }
 
+// Neap does not read the types of an attribute (14 and 15), but they have to be messages.
+TEST(OnnxWire, UnreadMessagesAreWhole) {
+  const Parsed whole(WithAttribute(Bytes(15, Number(1, 1) + Bytes(6, "x")) + Bytes(15, "")));
+  ASSERT_TRUE(whole.good) << whole.error.reason;
+  EXPECT_EQ(whole.Written(), whole.bytes);
+  for (const std::string& cut : {"mode"s, "\x0a\x05zzz"s, "\x08"s, "\xbb\x06"s}) {
+    EXPECT_FALSE(Parsed(WithAttribute(Bytes(15, cut))).good) << cut;
+    EXPECT_FALSE(Parsed(WithAttribute(Bytes(14, cut))).good) << cut;
+  }
+}
+
 TEST(OnnxWire, DepthIsLimited) {
   std::string graph;
   for (int i = 0; i < 40; ++i) graph = Bytes(1, Bytes(5, Bytes(6, graph)));

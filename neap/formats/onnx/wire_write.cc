@@ -98,6 +98,8 @@ class Meter {
         size += SizeOfTag(number) + SizeOfNumber(item);
       else if constexpr (std::is_same_v<T, Text>)
         size += WithLength(number, item.size());
+      else if constexpr (std::is_same_v<T, Unread>)
+        size += WithLength(number, item.bytes.size());
       else
         size += WithLength(number, Message(item));
     }
@@ -177,6 +179,8 @@ class Printer {
         Number(item);
       } else if constexpr (std::is_same_v<T, Text>) {
         Item(number, item.view());
+      } else if constexpr (std::is_same_v<T, Unread>) {
+        Item(number, item.bytes.view());
       } else {
         Length(number, NextSize());
         Message(item);
