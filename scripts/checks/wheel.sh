@@ -78,6 +78,14 @@ for version in "${built[@]}"; do
   in_venv "$version" auditwheel repair -w "$made" "$made"/raw/*.whl >"$made/auditwheel.log" 2>&1 ||
     { cat "$made/auditwheel.log" >&2; exit 1; }
   wheel=$(ls "$made"/*.whl)
+  # The C++ library is inside: neither the module nor a library beside it needs one.
+  rm -rf "$made/unpacked"
+  python3 -m zipfile -e "$wheel" "$made/unpacked"
+  needed=$(find "$made/unpacked" -name '*.so*' -exec readelf -d {} + | grep NEEDED | sort -u)
+  if grep -E 'libstdc|libgcc_s|libprotobuf|libfmt' <<<"$needed"; then
+    echo "the wheel needs a shared C++ library" >&2
+    exit 1
+  fi
   bytes=$(stat -c %s "$wheel")
   echo "$(basename "$wheel"): $bytes bytes"
   [[ $bytes -lt 15000000 ]] || { echo "the wheel has more than 15,000,000 bytes" >&2; exit 1; }
