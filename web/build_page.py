@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-SCRIPTS = ["web/page/runner.js", "neap/show/picture/memory.js", "web/page/files.js", "web/page/view.js",
+SCRIPTS = ["web/page/gzip.js", "web/page/runner.js", "neap/show/picture/memory.js", "web/page/files.js", "web/page/view.js",
            "web/page/chart.js", "web/page/app.js"]
 STYLES = ["neap/show/picture/page.css", "web/page/page.css"]
 WORKER = ["web/page/program.js", "web/page/worker.js"]

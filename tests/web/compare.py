@@ -22,7 +22,10 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SECONDS = ("seconds", "read", "order", "place", "checks", "total")
-OUTPUTS = ["-o", "planned.tflite", "--emit-c", "arena.h", "--plan", "plan.json", "--html", "memory.html"]
+
+
+def outputs(model):
+    return ["-o", "planned" + model.suffix, "--emit-c", "arena.h", "--plan", "plan.json", "--html", "memory.html"]
 
 
 def without_seconds(value):
@@ -85,10 +88,10 @@ class Pair:
             return "; ".join(differences), native[3], page[3], native[0], len(ours)
 
 
-def models_below(folder, max_bytes):
+def models_below(folder, max_bytes, suffix=".tflite"):
     """Those below `max_bytes`, the smallest first; of equal files the first."""
     seen, out = set(), []
-    for path in sorted(folder.rglob("*.tflite"), key=lambda path: (path.stat().st_size, str(path))):
+    for path in sorted(folder.rglob("*" + suffix), key=lambda path: (path.stat().st_size, str(path))):
         data = path.read_bytes() if path.stat().st_size < max_bytes else None
         if data is not None and hash(data) not in seen:
             seen.add(hash(data))
@@ -111,6 +114,29 @@ def ready_seconds(times=5):
         with test_web.Page(server.url) as page:
             page.visit()
             out.append(int(page.run("return document.documentElement.dataset.ready")) / 1000)
+    server.shutdown()
+    return out
+
+
+def first_answers(models):
+    """Seconds from a chosen model to the first figures on the page, by the page's clock."""
+    import test_web
+    server, out = test_web.Server(), []
+    with test_web.Page(server.url) as page:
+        page.visit()
+        for model in models:
+            page.run("""window.seen = null;
+                document.getElementById('file').addEventListener('change', () => { window.begun = performance.now(); },
+                                                                 {once: true, capture: true});
+                new MutationObserver((_, self) => {
+                  const shown = id => !document.getElementById(id).hidden && document.getElementById(id).textContent !== '';
+                  if (!shown('first') && !shown('results') && !shown('error')) return;
+                  window.seen = performance.now() - window.begun;
+                  self.disconnect();
+                }).observe(document.querySelector('main'), {subtree: true, childList: true, attributes: true});""")
+            page.choose(model)
+            out.append(page.wait("window.seen", model) / 1000)
+            page.idle()
     server.shutdown()
     return out
 
@@ -142,6 +168,10 @@ def table(rows, args):
     if ready:
         lines.append(f"| time until the page is ready, s, in headless Chromium: median of {len(ready)}, maximum | "
                      f"{statistics.median(ready):.2f}, {max(ready):.2f} |")
+    first = args.first or []
+    if first:
+        lines.append(f"| time from a model to its first answer, s, of models whose plan takes 1 s and more: median of "
+                     f"{len(first)}, maximum | {statistics.median(first):.2f}, {max(first):.2f} |")
     lines += ["", "| model | bytes | native, s | page, s |", "|---|---|---|---|"]
     for name, size, native, wasm, difference in rows:
         lines.append(f"| {name} | {size:,} | {native:.2f} | {wasm:.2f}{' DIFFERS' if difference else ''} |")
@@ -161,13 +191,16 @@ def main():
     args.neap = str(pathlib.Path(args.neap).resolve())
     pair = Pair(args.neap, args.build)
     rows = []
-    for model in sample(models_below(args.models, args.max_bytes), args.count):
-        arguments = ["plan", model.name, *OUTPUTS, "--json"]
+    models = [model for suffix in (".tflite", ".onnx")
+              for model in sample(models_below(args.models, args.max_bytes, suffix), args.count)]
+    for model in models:
+        arguments = ["plan", model.name, *outputs(model), "--json"]
         differences, native, wasm, code, written = pair.compare(model, arguments)
         print(f"{model.name}: code {code}, {written} files, {native:.2f} s, {wasm:.2f} s "
               f"{'DIFFERS: ' + differences if differences else 'equal'}", flush=True)
         rows.append((model.name, model.stat().st_size, native, wasm, differences))
     args.ready = ready_seconds() if args.browser else None
+    args.first = first_answers([model for model, row in zip(models, rows) if row[3] >= 1]) if args.browser else None
     if args.table:
         args.table.write_text(table(rows, args))
     differing = sum(bool(row[4]) for row in rows)

@@ -9,13 +9,14 @@ const path = require("path");
 
 const [build, out, input, , ...args] = process.argv.slice(2);
 const here = path.dirname(__filename);
-const program = fs.readFileSync(path.join(here, "../../web/page/program.js"), "utf8");
-const runNeap = new Function(program + "; return runNeap;")();
+const source = name => fs.readFileSync(path.join(here, "../../web/page", name), "utf8");
+const runNeap = new Function(source("program.js") + "; return runNeap;")();
+const expanded = new Function(source("gzip.js") + "; return expanded;")();
 const createNeap = require(path.resolve(build, "neap.js"));
 
 async function main() {
   const wasm = await WebAssembly.compile(fs.readFileSync(path.join(build, "neap.wasm")));
-  const inputs = input === "" ? {} : {[path.basename(input)]: new Uint8Array(fs.readFileSync(input))};
+  const inputs = input === "" ? {} : {[path.basename(input)]: await expanded(new Uint8Array(fs.readFileSync(input)))};
   const start = process.hrtime.bigint();
   const result = await runNeap(createNeap, wasm, args, inputs, () => {});
   const seconds = Number(process.hrtime.bigint() - start) / 1e9;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program of the page beside the native one, without a browser: figures, messages and bytes."""
 
+import gzip
 import os
 import pathlib
 import subprocess
@@ -33,7 +34,31 @@ class ProgramTest(unittest.TestCase):
         models = compare.models_below(MODELS, MAX_BYTES)
         for model in models if LONG else compare.sample(models, 20):
             with self.subTest(model=model.name):
-                self.same(model, "plan", model.name, *compare.OUTPUTS, "--json")
+                self.same(model, "plan", model.name, *compare.outputs(model), "--json")
+
+    def test_public_onnx_models(self):
+        """8 of them; with NEAP_LONG=1 all below 5 MB."""
+        if not MODELS.is_dir():
+            self.skipTest("no public models")
+        models = compare.models_below(MODELS, MAX_BYTES, ".onnx")
+        for model in models if LONG else compare.sample(models, 8):
+            with self.subTest(model=model.name):
+                self.same(model, "plan", model.name, *compare.outputs(model), "--json")
+
+    def test_compressed_models(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for made in ("m.tflite", "m.onnx"):
+                subprocess.run([NEAP, "zoo", "swiftnet-cell-a", "-o", str(folder / made), "--quiet"], check=True)
+            (folder / "g.json").write_text('{"tensors": [{"name": "a", "bytes": 64}, {"name": "b", "bytes": 8}],'
+                                           '"inputs": ["a"], "outputs": ["b"],'
+                                           '"ops": [{"name": "n", "inputs": ["a"], "outputs": ["b"]}]}')
+            for plain in ("m.tflite", "m.onnx", "g.json"):
+                packed = folder / (plain + ".gz")
+                packed.write_bytes(gzip.compress((folder / plain).read_bytes()))
+                writes = [] if plain == "g.json" else ["-o", "p" + pathlib.Path(plain).suffix]
+                with self.subTest(model=plain):
+                    self.same(packed, "plan", packed.name, *writes, "--plan", "plan.json", "--json")
 
     def test_verbs(self):
         """Every verb of the page, on networks of the zoo that it makes itself."""
@@ -61,7 +86,7 @@ class ProgramTest(unittest.TestCase):
         model = pathlib.Path(tempfile.mkdtemp(), "graph.json.gz")
         model.write_bytes(b"\x1f\x8b\x08\x00")
         for arguments, message in (
-                (["plan", model.name], "is compressed with gzip, which this build of Neap cannot read"),
+                (["plan", model.name], "is compressed with gzip, and truncated, malformed or too large for this page"),
                 (["batch", model.name], "this build has no verb 'batch'")):
             done = subprocess.run(["node", str(compare.HERE / "run_program.js"), str(BUILD / "web"),
                                    str(model.parent / "out"), str(model), "--", *arguments], capture_output=True, text=True)

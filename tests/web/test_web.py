@@ -6,6 +6,7 @@ NEAP_SCREENSHOTS a folder for pictures."""
 
 import base64
 import functools
+import gzip
 import http.server
 import json
 import os
@@ -34,6 +35,25 @@ SCREENSHOTS = os.environ.get("NEAP_SCREENSHOTS")
 # Minutes of search in the browser: to be cancelled.
 LONG = "#sample=randwire-cell-ws&effort=thorough&budget=1KiB"
 SECONDS = 90
+LONG_FORM = os.environ.get("NEAP_LONG", "0") == "1"
+
+
+def field(number, value):
+    """Of a protocol buffer: a number, or a length and bytes; all below 128."""
+    if isinstance(value, int):
+        return bytes([8 * number, value])
+    data = value.encode() if isinstance(value, str) else value
+    return bytes([8 * number + 2, len(data)]) + data
+
+
+def value_info(name):
+    dims = field(1, field(2, "batch")) + field(1, field(1, 4))
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, dims)))
+
+
+# An ONNX model: y = Relu(x), float [batch, 4].
+RELU_WITH_SYMBOL = field(1, 8) + field(7, field(1, field(1, "x") + field(2, "y") + field(4, "Relu")) + field(2, "g")
+                                       + field(11, value_info("x")) + field(12, value_info("y"))) + field(8, field(2, 17))
 # The Python of the conformance tests.
 VENV = os.environ.get("NEAP_VENV", str(ROOT / ".venv/bin/python"))
 if not pathlib.Path(VENV).exists():
@@ -162,9 +182,9 @@ class WebTest(unittest.TestCase):
 
     def check_figures(self, page, model):
         """Of the page's plan of a model; its downloads have the native program's bytes."""
-        stem = model.name.removesuffix(".tflite")
+        stem, suffix = model.stem, model.suffix
         header = stem + "_arena.h"
-        code, out, _, files = native(model, "plan", model.name, "-o", "planned.tflite", "--emit-c", header,
+        code, out, _, files = native(model, "plan", model.name, "-o", "planned" + suffix, "--emit-c", header,
                                      "--plan", "plan.json", "--html", "memory.html", "--json")
         self.assertEqual(code, 0, model)
         report = json.loads(out)
@@ -173,7 +193,7 @@ class WebTest(unittest.TestCase):
         self.assertIn(f"An arena of {arena} bytes", shown, model)
         if report["file_order"]["arena_bytes"] > arena:
             self.assertIn(f"in place of {report['file_order']['arena_bytes']}:", shown, model)
-        for button, name, written in (("Planned model", f"{stem}-planned.tflite", "planned.tflite"),
+        for button, name, written in (("Planned model", stem + "-planned" + suffix, "planned" + suffix),
                                       ("plan.json", f"{stem}-plan.json", "plan.json"),
                                       ("C header", header, header),
                                       ("Memory report", f"{stem}-memory.html", "memory.html")):
@@ -231,6 +251,58 @@ class WebTest(unittest.TestCase):
             self.assertGreaterEqual(compared, 20)
             self.assertEqual(page.errors(), [])
 
+    def test_figures_of_onnx_models(self):
+        """4 of them, with NEAP_LONG=1 at least 20."""
+        if not MODELS.is_dir():
+            self.skipTest("no public models")
+        models = [model for model in models_below(MODELS, 2_000_000, ".onnx") if model.parent.name != "bad"]
+        models = [model for model in sample(models, 1000 if LONG_FORM else 12)
+                  if native(model, "plan", model.name, "-o", "planned.onnx", "--quiet")[0] == 0]
+        with Page(self.server.url) as page:
+            page.visit()
+            for model in models[:None if LONG_FORM else 4]:
+                page.choose(model)
+                page.wait("document.getElementById('model').textContent.startsWith("
+                          + json.dumps(model.name) + ") && !document.getElementById('results').hidden", model)
+                self.check_figures(page, model)
+            self.assertGreaterEqual(len(models), 20 if LONG_FORM else 4)
+            self.assertIn("reads .tflite alone", page.text("boards-out"))
+            self.assertEqual(page.errors(), [])
+
+    def test_compressed_model(self):
+        packed = gzip.compress(self.small.read_bytes())
+        with Page(self.server.url) as page:
+            page.visit()
+            page.drop("ds-cnn.tflite.gz", packed[:len(packed) // 2])
+            page.wait("!document.getElementById('error').hidden && document.getElementById('work').hidden")
+            self.assertEqual(page.text("error"), "neap plan: ds-cnn.tflite.gz: is compressed with gzip, and truncated, "
+                             "malformed or too large for this page")
+            page.drop("ds-cnn.tflite.gz", packed)
+            page.idle()
+            self.assertEqual(page.text("error"), "")
+            self.assertEqual(page.text("model"), f"ds-cnn.tflite.gz, {self.small.stat().st_size:,} bytes expanded")
+            given = native(self.small, "plan", "ds-cnn.tflite", "-o", "planned.tflite", "--quiet")[3]["planned.tflite"]
+            self.assertEqual(page.download("Planned model", "ds-cnn-planned.tflite"), given)
+            self.assertEqual(page.errors(), [])
+
+    def test_symbols(self):
+        """A dimension without a size: the page offers a size of one, which all commands get."""
+        model = self.work / "symbols.onnx"
+        model.write_bytes(RELU_WITH_SYMBOL)
+        with Page(self.server.url) as page:
+            page.visit()
+            page.choose(model)
+            page.wait("!document.getElementById('error').hidden && document.getElementById('work').hidden")
+            message = native(model, "plan", model.name, "--json")[2].strip()
+            self.assertIn("bind every symbol", message)
+            self.assertEqual(page.text("error"), message + " Plan with --dim batch=1")
+            page.click("Plan with --dim batch=1", "#error")
+            page.idle()
+            self.assertEqual(page.text("error"), "")
+            self.assertIn("An arena of 32 bytes", page.text("headline"))
+            self.assertIn("needs an arena of 32 B", page.text("words").replace("symbols.onnx ", ""))
+            self.assertEqual(page.errors(), [])
+
     def test_no_request(self):
         with Page(self.server.url) as page:
             self.server.paths.clear()
@@ -257,6 +329,7 @@ class WebTest(unittest.TestCase):
         good = self.small.read_bytes()
         bad = {"damaged.tflite": good[:len(good) // 2], "zeros.tflite": good[:8] + bytes(len(good) - 8),
                "photo.jpg": b"\xff\xd8\xff\xe0" + bytes(1000), "empty.tflite": b"", "model.onnx": b"\x08\x07\x12\x00",
+               "cut.onnx": RELU_WITH_SYMBOL[:40],
                "-rf <b>x.tflite": b"no model"}
         with Page(self.server.url) as page:
             page.visit()
@@ -267,8 +340,7 @@ class WebTest(unittest.TestCase):
                 page.wait("!document.getElementById('error').hidden && document.getElementById('work').hidden", name)
                 code, _, err, _ = native(path, "plan", path.name, "--json")
                 self.assertNotEqual(code, 0, name)
-                if name != "model.onnx":  # which only the native program reads
-                    self.assertEqual(page.text("error"), err.strip(), name)
+                self.assertEqual(page.text("error"), err.strip(), name)
                 self.assertEqual(len(page.text("error").splitlines()), 1)
                 self.assertTrue(page.run("return document.getElementById('results').hidden"))
             self.assertEqual(page.run("return document.querySelectorAll('#error *').length"), 0)
@@ -281,7 +353,11 @@ class WebTest(unittest.TestCase):
     def test_cancel_and_second_model(self):
         with Page(self.server.url) as page:
             page.visit(LONG)
+            # A first answer, then progress as text and as a bar.
+            page.wait("document.getElementById('first').textContent.startsWith('Order and addresses alone: An arena of ')")
+            self.assertTrue(page.run("return document.getElementById('results').hidden"))
             page.wait("/^planning: /.test(document.getElementById('progress').textContent)", "progress")
+            page.wait("document.getElementById('bar').position >= 0 && document.getElementById('share').textContent")
             page.click("Cancel")
             self.assertTrue(page.run("return document.getElementById('work').hidden"))
             self.assertTrue(page.run("return document.getElementById('results').hidden"))

@@ -79,19 +79,30 @@
 
   function showWork() {
     at("work").hidden = running.size === 0;
-    at("progress").textContent = [...running].map(job => job.text).join(" · ");
+    at("progress").textContent = [...running].filter(job => job.text !== "").map(job => job.text).join(" · ");
+    const share = [...running].map(job => view.share(job.text)).find(found => found !== null) ?? null;
+    if (share === null) at("bar").removeAttribute("value");
+    else at("bar").value = share;
+    at("share").textContent = share === null ? "" : Math.floor(100 * share) + " %";
+  }
+
+  function showFirst(text) {
+    at("first").textContent = text;
+    at("first").hidden = text === "";
   }
 
   function cancelAll() {
     for (const job of running) job.cancel();
     running.clear();
+    showFirst("");
     showWork();
   }
 
-  // One command; its result, or null where it was cancelled or another model has come.
+  // One command; its result, or null where it was cancelled or another model has come. Without a title it
+  // runs unseen.
   async function run(title, args, inputs) {
     const mine = generation;
-    const job = runner.run(args, inputs, text => { job.text = title + ": " + text; showWork(); });
+    const job = runner.run(args, inputs, text => { if (title !== "") job.text = title + ": " + text; showWork(); });
     job.text = title;
     running.add(job);
     showWork();
@@ -99,7 +110,7 @@
       const done = await job.done;
       return done === runner.CANCELLED || mine !== generation ? null : done;
     } catch (error) {
-      if (mine === generation) fail(title + ": " + error.message);
+      if (mine === generation && title !== "") fail(title + ": " + error.message);
       return null;
     } finally {
       running.delete(job);
@@ -109,7 +120,14 @@
 
   // --- the model ---
 
-  const stem = () => model.name.replace(/\.[^.]*$/, "");
+  const plainName = () => model.name.replace(/\.gz$/i, "");
+  const stem = () => plainName().replace(/\.[^.]*$/, "");
+  // As the program recognises formats: by content, then by name.
+  function format() {
+    if (String.fromCharCode(...model.bytes.slice(4, 8)) === "TFL3") return "tflite";
+    const found = /\.(onnx|json)$/i.exec(plainName());
+    return found ? found[1].toLowerCase() : "tflite";
+  }
   const fileName = name => {
     const plain = [...name.split(/[\\/]/).pop()].filter(c => c.codePointAt(0) > 31 && c !== "\x7f").join("");
     return plain === "" || plain.startsWith("-") || plain.startsWith(".") ? "model" + plain : plain;
@@ -117,7 +135,7 @@
 
   function take(name, bytes) {
     model = {name: fileName(name), bytes};
-    at("model").textContent = `${model.name}, ${view.count(bytes.length)} bytes`;
+    at("model").textContent = `${model.name}, ${view.count(bytes.length)} bytes` + (/\.gz$/i.test(name) ? " expanded" : "");
     plan();
   }
 
@@ -137,7 +155,7 @@
     showSettings();
     const mine = begin();
     try {
-      const bytes = new Uint8Array(await file.arrayBuffer());
+      const bytes = await expanded(new Uint8Array(await file.arrayBuffer()));
       if (mine === generation) take(file.name, bytes);
     } catch {
       fail(`${file.name} cannot be read.`);
@@ -166,10 +184,12 @@
     fail("");
     at("results").hidden = true;
     result = null;
-    const out = stem() + "-planned.tflite", header = stem() + "_arena.h", extra = planArguments();
-    const writes = model.name.endsWith(".json") ? [] : ["-o", out, "--emit-c", header];
+    const out = stem() + "-planned." + format(), header = stem() + "_arena.h", extra = planArguments();
+    const writes = format() === "json" ? [] : ["-o", out, "--emit-c", header];
     const args = ["plan", model.name, ...writes, "--plan", "plan.json", "--html", "memory.html", "--json", ...extra];
+    firstAnswer();
     let done = await run("planning", args, {[model.name]: model.bytes});
+    showFirst("");
     if (!done) return;
     // Some plans have no model file; the message names the reason.
     let note = "";
@@ -178,12 +198,39 @@
       done = await run("planning", args.filter(arg => !writes.includes(arg)), {[model.name]: model.bytes});
       if (!done) return;
     }
-    if (done.out === "") return fail(done.err);
+    if (done.out === "") {
+      fail(done.err);
+      offerSymbols(done.err);
+      return;
+    }
     result = {report: JSON.parse(done.out), files: done.files, out, header};
     if (done.code === OVER_BUDGET || note !== "") fail(done.code === OVER_BUDGET ? done.err : note);
     show(extra);
     if (at("report-box").open) planText();
     explain(true);
+  }
+
+  // Beside the plan, a quick one of order and addresses, shown until the plan is there.
+  async function firstAnswer() {
+    const now = settings(), mine = generation, args = ["plan", model.name, "--json", "--rewrite", "none"];
+    for (const name of ["runtime", "board"]) if (now[name] !== "") args.push("--" + name, now[name]);
+    const done = await run("", [...args, ...dimensions()], {[model.name]: model.bytes});
+    if (!done || done.out === "" || mine !== generation || result !== null || running.size === 0) return;
+    showFirst("Order and addresses alone: " + view.headline(JSON.parse(done.out)));
+  }
+
+  // Symbols without a size, as the message lists them, with a size of one.
+  function offerSymbols(text) {
+    const found = /bind every symbol of the inputs: ((?:--dim [^\s=]+=1 ?)+)\)/.exec(text);
+    if (!found) return;
+    at("error").append(" ", button("Plan with " + found[1], () =>
+      setSettings({options: (settings().options + " " + found[1]).trim()})));
+  }
+
+  // The options --dim among the further options: every command needs them.
+  function dimensions() {
+    const args = split(settings().options);
+    return args.flatMap((arg, i) => arg === "--dim" ? args.slice(i, i + 2) : arg.startsWith("--dim=") ? [arg] : []);
   }
 
   // The report as text, when its box is opened.
@@ -201,7 +248,8 @@
     view.showMemory(at("map"), new TextDecoder().decode(result.files["memory.html"]));
     offerFiles();
     offer("features-out", "Search the saving of every feature (about 20 seconds)", () => explain(false));
-    offer("boards-out", "Find the boards with enough memory (about 20 seconds)", boards);
+    if (format() === "tflite") offer("boards-out", "Find the boards with enough memory (about 20 seconds)", boards);
+    else at("boards-out").replaceChildren(element("p", "Boards run TensorFlow Lite Micro, which reads .tflite alone.", "soft"));
     offer("pareto-out", "Find plans of less memory and more time", pareto);
     at("results").hidden = false;
   }
@@ -237,7 +285,7 @@
 
   // `soon`: what is known after a second.
   async function explain(soon) {
-    const args = ["explain", model.name, "--json"], runtime = settings().runtime;
+    const args = ["explain", model.name, "--json", ...dimensions()], runtime = settings().runtime;
     if (runtime !== "") args.push("--runtime", runtime);
     if (soon) args.push("--time-limit", "1");
     const report = await ask("features-out", soon ? "explaining" : "features", args);
@@ -256,7 +304,7 @@
   }
 
   async function pareto() {
-    const args = ["pareto", model.name, "--json"], runtime = settings().runtime;
+    const args = ["pareto", model.name, "--json", ...dimensions()], runtime = settings().runtime;
     if (runtime !== "") args.push("--runtime", runtime);
     const report = await ask("pareto-out", "memory against time", args);
     if (report) view.showPareto(at("pareto-out"), report);
@@ -292,7 +340,7 @@
   }
 
   async function saveCode() {
-    const done = await run("C code", ["emit", model.name, "-o", "code", "--quiet"], {[model.name]: model.bytes});
+    const done = await run("C code", ["emit", model.name, "-o", "code", "--quiet", ...dimensions()], {[model.name]: model.bytes});
     if (!done) return "";
     if (done.code !== 0) throw new Error(done.err);
     const code = Object.fromEntries(Object.entries(done.files).map(([name, bytes]) => [name.replace(/^code\//, stem() + "/"), bytes]));

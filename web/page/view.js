@@ -15,6 +15,17 @@ const view = (() => {
     return made;
   }
 
+  // The part that a line of progress states as done, from 0 to 1: "3 of 12", or how close the proven lower
+  // bound is to the best plan. null: unknown.
+  function share(text) {
+    const part = /(explain: )?(\d+) of (\d+)/.exec(text), gap = /upper ([\d,]+) +lower ([\d,]+)/.exec(text);
+    const number = digits => Number(digits.replace(/,/g, ""));
+    // The feature that is named is not done yet.
+    const done = part ? number(part[2]) - (part[1] ? 1 : 0) : 0;
+    const found = part ? done / number(part[3]) : gap ? number(gap[2]) / number(gap[1]) : NaN;
+    return found >= 0 && found <= 1 ? found : null;
+  }
+
   function button(text, onClick) {
     const made = element("button", text);
     made.type = "button";
@@ -145,5 +156,5 @@ const view = (() => {
           [point.overlap ? "overlap " + point.overlap : "", point.requires].filter(Boolean).join("; ")])));
   }
 
-  return {count, bytes, element, button, table, showWords, headline, showMemory, showFeatures, showBoards, showPareto};
+  return {count, bytes, share, element, button, table, showWords, headline, showMemory, showFeatures, showBoards, showPareto};
 })();
