@@ -1,131 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Depthwise convolution with a multiplier of one on int8, for cores with Arm's DSP extension; in C
- * elsewhere. Weights: of four channels at a time, a word for each tap. Then, of each channel that is
- * left, words of four taps.
+ * elsewhere. Weights: of four channels at a time, for two taps at a time a word with those of
+ * channels 0 and 1 of the first tap, then of the second, and such a word of channels 2 and 3; of a
+ * last single tap a word of all channels. Then, of each channel that is left, words of four taps.
+ *
+ * Two taps of a channel are one product: the lower halves of two words of inputs together are
+ * channels 0 and 1 of two taps, of which the even and the odd bytes are one channel each.
  */
+#include "neap_dsp.h"
 #include "neap_rt.h"
 
 #define NEAP_NINE 9 /* taps of a 3 x 3 window */
 
 #ifdef NEAP_DSP_CORE
 
-/* Two taps, whose addresses are `offset` bytes from r0 on: sums of channels 0, 2, 1 and 3 in r3 to r6. */
-#define NEAP_NINE_TWO(offset)              \
-  "ldrd r7, r8, [r0, #" offset "] \n\t"    \
-  "ldrd r9, r10, [r1], #8 \n\t"            \
-  "ldr r7, [r7, r2] \n\t"                  \
-  "ldr r8, [r8, r2] \n\t"                  \
-  "sxtb16 r11, r7 \n\t"                    \
-  "sxtb16 r12, r9 \n\t"                    \
-  "smlabb r3, r11, r12, r3 \n\t"           \
-  "smlatt r4, r11, r12, r4 \n\t"           \
-  "sxtb16 r7, r7, ror #8 \n\t"             \
-  "sxtb16 r9, r9, ror #8 \n\t"             \
-  "smlabb r5, r7, r9, r5 \n\t"             \
-  "smlatt r6, r7, r9, r6 \n\t"             \
-  "sxtb16 r11, r8 \n\t"                    \
-  "sxtb16 r12, r10 \n\t"                   \
-  "smlabb r3, r11, r12, r3 \n\t"           \
-  "smlatt r4, r11, r12, r4 \n\t"           \
-  "sxtb16 r8, r8, ror #8 \n\t"             \
-  "sxtb16 r10, r10, ror #8 \n\t"           \
-  "smlabb r5, r8, r10, r5 \n\t"            \
-  "smlatt r6, r8, r10, r6 \n\t"
-/* Of four channels at a time, all nine taps. In memory from sp on: channels, their end, rounding,
- * address of the output, r7. */
-#define NEAP_NINE_RUN(sign)                    \
-  "push {r3, r4, r5, r6, r7} \n\t"             \
-  "mov r2, #0 \n"                              \
-  "1: \n\t"                                    \
-  "ldr r7, [r0] \n\t"                          \
-  "ldr r9, [r1], #4 \n\t"                      \
-  "ldr r7, [r7, r2] \n\t"                      \
-  "sxtb16 r11, r7 \n\t"                        \
-  "sxtb16 r12, r9 \n\t"                        \
-  "smulbb r3, r11, r12 \n\t"                   \
-  "smultt r4, r11, r12 \n\t"                   \
-  "sxtb16 r7, r7, ror #8 \n\t"                 \
-  "sxtb16 r9, r9, ror #8 \n\t"                 \
-  "smulbb r5, r7, r9 \n\t"                     \
-  "smultt r6, r7, r9 \n\t"                     \
-  NEAP_NINE_TWO("4") NEAP_NINE_TWO("12")       \
-  NEAP_NINE_TWO("20") NEAP_NINE_TWO("28")      \
-  "ldr lr, [sp] \n\t"                          \
-  "ldr r12, [sp, #8] \n\t"                     \
-  "ldmia lr!, {r7, r8, r9, r10} \n\t"          \
-  "add r3, r7, r3, lsl #1 \n\t"                \
-  "add r5, r8, r5, lsl #1 \n\t"                \
-  "smmulr r3, r3, r9 \n\t"                     \
-  "smmulr r5, r5, r10 \n\t"                    \
-  "ldmia lr!, {r7, r8, r9, r10, r11} \n\t"     \
-  "str lr, [sp] \n\t"                          \
-  "add r4, r7, r4, lsl #1 \n\t"                \
-  "add r6, r8, r6, lsl #1 \n\t"                \
-  "smmulr r4, r4, r9 \n\t"                     \
-  "smmulr r6, r6, r10 \n\t"                    \
-  sign("r3") sign("r4") sign("r5") sign("r6")  \
-  "asr r3, r3, r11 \n\t"                       \
-  "lsr r11, r11, #8 \n\t"                      \
-  "asr r5, r5, r11 \n\t"                       \
-  "lsr r11, r11, #8 \n\t"                      \
-  "asr r4, r4, r11 \n\t"                       \
-  "lsr r11, r11, #8 \n\t"                      \
-  "asr r6, r6, r11 \n\t"                       \
-  "add r3, r3, r12 \n\t"                       \
-  "add r4, r4, r12 \n\t"                       \
-  "add r5, r5, r12 \n\t"                       \
-  "add r6, r6, r12 \n\t"                       \
-  "ssat r3, #8, r3, asr #1 \n\t"               \
-  "ssat r4, #8, r4, asr #1 \n\t"               \
-  "ssat r5, #8, r5, asr #1 \n\t"               \
-  "ssat r6, #8, r6, asr #1 \n\t"               \
-  "ldr r8, [sp, #4] \n\t"                     \
-  "ldr r7, [sp, #12] \n\t"                     \
-  "add r7, r7, r2 \n\t"                        \
-  "strb r3, [r7] \n\t"                         \
-  "strb r5, [r7, #1] \n\t"                     \
-  "strb r4, [r7, #2] \n\t"                     \
-  "strb r6, [r7, #3] \n\t"                     \
-  "add r2, r2, #4 \n\t"                        \
-  "cmp lr, r8 \n\t"                            \
-  "bne 1b \n\t"                                \
-  "add sp, sp, #16 \n\t"                       \
+/* Two taps, whose addresses are `offset` bytes from r0 on: sums of four channels in r3 to r6. */
+#define NEAP_NINE_TWO(offset, take)       \
+  "ldrd r7, r8, [r0, #" offset "] \n\t"   \
+  "ldr r7, [r7, r2] \n\t"                 \
+  "ldr r8, [r8, r2] \n\t"                 \
+  "ldrd r9, r10, [r1], #8 \n\t"           \
+  "pkhbt r11, r7, r8, lsl #16 \n\t"       \
+  "pkhtb r8, r8, r7, asr #16 \n\t"        \
+  "sxtb16 r7, r11 \n\t"                   \
+  "sxtb16 r12, r9 \n\t"                   \
+  take("r3", "r7", "r12")                 \
+  "sxtb16 r11, r11, ror #8 \n\t"          \
+  "sxtb16 r9, r9, ror #8 \n\t"            \
+  take("r4", "r11", "r9")                 \
+  "sxtb16 r7, r8 \n\t"                    \
+  "sxtb16 r12, r10 \n\t"                  \
+  take("r5", "r7", "r12")                 \
+  "sxtb16 r8, r8, ror #8 \n\t"            \
+  "sxtb16 r10, r10, ror #8 \n\t"          \
+  take("r6", "r8", "r10")
+#define NEAP_ADD_PRODUCTS(sum, a, b) "smlad " sum ", " a ", " b ", " sum " \n\t"
+#define NEAP_FIRST_PRODUCTS(sum, a, b) "smuad " sum ", " a ", " b " \n\t"
+/* Two channels: r7 and r8 are twice their biases, r9 and r10 their fractions. */
+#define NEAP_SCALE(a, b)                \
+  "add " a ", r7, " a ", lsl #1 \n\t"   \
+  "add " b ", r8, " b ", lsl #1 \n\t"   \
+  "smmulr " a ", " a ", r9 \n\t"        \
+  "smmulr " b ", " b ", r10 \n\t"
+#define NEAP_SCALE_SIGN(a, b)               \
+  "add " a ", r7, " a ", lsl #1 \n\t"       \
+  "add " b ", r8, " b ", lsl #1 \n\t"       \
+  "smmulr " a ", " a ", r9 \n\t"            \
+  "smmulr " b ", " b ", r10 \n\t"           \
+  "add " a ", " a ", " a ", asr #31 \n\t"   \
+  "add " b ", " b ", " b ", asr #31 \n\t"
+/* The exponent of each is the lowest byte of r12: r11 is added after the shift. */
+#define NEAP_SHIFT(a)            \
+  "asr " a ", " a ", r12 \n\t"   \
+  "add " a ", " a ", r11 \n\t"   \
+  "lsr r12, r12, #8 \n\t"        \
+  "ssat " a ", #8, " a ", asr #1 \n\t"
+/* Of four channels at a time, all nine taps. r2: from the taps to the first channel; lr: channels.
+ * In memory from sp on: the end of channels, the address of the output less r2, what is added for
+ * rounding, r7. */
+#define NEAP_NINE_RUN(scale)                                                      \
+  "push {r3, r4, r5, r7} \n"                                                      \
+  "1: \n\t"                                                                       \
+  NEAP_NINE_TWO("0", NEAP_FIRST_PRODUCTS) NEAP_NINE_TWO("8", NEAP_ADD_PRODUCTS)   \
+  NEAP_NINE_TWO("16", NEAP_ADD_PRODUCTS) NEAP_NINE_TWO("24", NEAP_ADD_PRODUCTS)   \
+  "ldr r7, [r0, #32] \n\t"                                                        \
+  "ldr r9, [r1], #4 \n\t"                                                         \
+  "ldr r7, [r7, r2] \n\t"                                                         \
+  "sxtb16 r11, r7 \n\t"                                                           \
+  "sxtb16 r12, r9 \n\t"                                                           \
+  "smlabb r3, r11, r12, r3 \n\t"                                                  \
+  "smlatt r5, r11, r12, r5 \n\t"                                                  \
+  "sxtb16 r7, r7, ror #8 \n\t"                                                    \
+  "sxtb16 r9, r9, ror #8 \n\t"                                                    \
+  "smlabb r4, r7, r9, r4 \n\t"                                                    \
+  "smlatt r6, r7, r9, r6 \n\t"                                                    \
+  "ldr r11, [sp, #8] \n\t"                                                        \
+  "ldr r12, [lr], #4 \n\t"                                                        \
+  "ldmia lr!, {r7, r8, r9, r10} \n\t"                                             \
+  scale("r3", "r4")                                                               \
+  "ldmia lr!, {r7, r8, r9, r10} \n\t"                                             \
+  scale("r5", "r6")                                                               \
+  NEAP_SHIFT("r3") NEAP_SHIFT("r4") NEAP_SHIFT("r5") NEAP_SHIFT("r6")             \
+  "ldrd r7, r8, [sp] \n\t"                                                        \
+  "add r8, r8, r2 \n\t"                                                           \
+  "strb r3, [r8] \n\t"                                                            \
+  "strb r4, [r8, #1] \n\t"                                                        \
+  "strb r5, [r8, #2] \n\t"                                                        \
+  "strb r6, [r8, #3] \n\t"                                                        \
+  "add r2, r2, #4 \n\t"                                                           \
+  "cmp lr, r7 \n\t"                                                               \
+  "bne 1b \n\t"                                                                   \
+  "add sp, sp, #12 \n\t"                                                          \
   "pop {r7} \n\t"
-#define NEAP_SIGN(a) "add " a ", " a ", " a ", asr #31 \n\t"
-#define NEAP_NO_SIGN(a)
-#define NEAP_NINE_ASM(sign)                                                                       \
-  __asm__ volatile(NEAP_NINE_RUN(sign)                                                            \
-                   : "+r"(from), "+r"(weights), "+r"(channels), "+r"(last), "+r"(rounding),       \
-                     "+r"(to)                                                                     \
-                   :                                                                              \
-                   : "r2", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory")
+#define NEAP_NINE_ASM(scale)                                                                     \
+  __asm__ volatile(NEAP_NINE_RUN(scale)                                                          \
+                   : "+r"(from), "+r"(weights), "+r"(at), "+r"(last), "+r"(to), "+r"(rounding),  \
+                     "+r"(channels)                                                              \
+                   :                                                                             \
+                   : "r6", "r8", "r9", "r10", "r11", "r12", "cc", "memory")
 
-/* The channels that are four at a time, from the first one on, of nine taps. */
-static void neap_depthwise_nine(const neap_packed* p, const int8_t* const* taps, int8_t* out,
-                                uint32_t four_channels) {
+/* The channels that are four at a time, from the first one on, of nine taps, `skip` bytes behind. */
+static void neap_depthwise_nine(const neap_packed* p, const int8_t* const* taps, uint32_t skip,
+                                int8_t* out, uint32_t four_channels) {
   register const int8_t* const* from __asm__("r0") = taps;
   register const uint32_t* weights __asm__("r1") = p->weights;
-  register const uint32_t* channels __asm__("r3") = p->channels;
-  register const uint32_t* last __asm__("r4") =
+  register uint32_t at __asm__("r2") = skip;
+  register const uint32_t* last __asm__("r3") =
       p->channels + four_channels / 4 * NEAP_FOUR_CHANNELS;
+  register int8_t* to __asm__("r4") = out - skip;
   register int32_t rounding __asm__("r5") = p->rounding;
-  register int8_t* to __asm__("r6") = out;
+  register const uint32_t* channels __asm__("lr") = p->channels;
   if (p->positive != 0) {
-    NEAP_NINE_ASM(NEAP_NO_SIGN);
+    NEAP_NINE_ASM(NEAP_SCALE);
   } else {
-    NEAP_NINE_ASM(NEAP_SIGN);
+    NEAP_NINE_ASM(NEAP_SCALE_SIGN);
   }
 }
 
 #undef NEAP_NINE_TWO
+#undef NEAP_ADD_PRODUCTS
+#undef NEAP_FIRST_PRODUCTS
+#undef NEAP_SCALE
+#undef NEAP_SCALE_SIGN
+#undef NEAP_SHIFT
 #undef NEAP_NINE_RUN
 #undef NEAP_NINE_ASM
-#undef NEAP_SIGN
-#undef NEAP_NO_SIGN
 #endif
 
-/* One channel; `at`: from the first one that taps begin with. */
+/* One channel, `at` bytes behind the taps. */
 static void neap_depthwise_one(const neap_packed* p, const int8_t* const* taps, uint32_t channel,
                                uint32_t at, uint32_t fours, int8_t* out) {
   const uint32_t* weights = p->weights;
@@ -133,14 +136,15 @@ static void neap_depthwise_one(const neap_packed* p, const int8_t* const* taps, 
   uint32_t sum = 0;
   if (channel < fours) {
     const uint32_t lane = channel % 4;
+    const uint32_t pairs = p->taps / 2 * 2;
     weights += channel / 4 * p->taps;
     channels += channel / 4 * NEAP_FOUR_CHANNELS;
     for (uint32_t i = 0; i < p->taps; ++i) {
-      sum += (uint32_t)(taps[i][at] * (int8_t)(uint8_t)(weights[i] >> 8 * lane));
+      const uint32_t word = i < pairs ? weights[i / 2 * 2 + lane / 2] : weights[i];
+      const uint32_t byte = i < pairs ? i % 2 * 2 + lane % 2 : lane;
+      sum += (uint32_t)(taps[i][at] * (int8_t)(uint8_t)(word >> 8 * byte));
     }
-    *out = neap_packed_output(p, (sum << 1) + channels[lane / 2 * 4 + lane % 2],
-                              channels[lane / 2 * 4 + 2 + lane % 2],
-                              channels[8] >> 8 * lane & 0xffU);
+    *out = neap_four_output(p, channels, lane, sum << 1);
   } else {
     weights += fours / 4 * p->taps + (channel - fours) * ((p->taps + 3) / 4);
     channels += fours / 4 * NEAP_FOUR_CHANNELS + (channel - fours) * NEAP_ONE_CHANNEL;
@@ -152,55 +156,65 @@ static void neap_depthwise_one(const neap_packed* p, const int8_t* const* taps, 
   neap_packed_clamp(p, out, 1);
 }
 
-/* Four channels from `channel` on, of any number of taps that begin with channel 0. */
-static void neap_depthwise_four(const neap_packed* p, const int8_t* const* taps, uint32_t channel,
-                                int8_t* out) {
+/* Four channels from `channel` on, of any number of taps; channel 0 is `skip` bytes behind them. */
+static void neap_depthwise_four(const neap_packed* p, const int8_t* const* taps, uint32_t skip,
+                                uint32_t channel, int8_t* out) {
   const uint32_t* weights = p->weights + channel / 4 * p->taps;
   const uint32_t* const channels = p->channels + channel / 4 * NEAP_FOUR_CHANNELS;
-  const int8_t* const* const end = taps + p->taps;
+  const int8_t* const* const end = taps + p->taps / 2 * 2;
   uint32_t a = 0;
   uint32_t b = 0;
   uint32_t c = 0;
   uint32_t d = 0;
-  for (; taps != end; ++taps, ++weights) {
-    const uint32_t in = neap_load_word(*taps + channel);
-    const uint32_t even = neap_even_bytes(in);
-    const uint32_t weight_even = neap_even_bytes(*weights);
-    const uint32_t odd = neap_odd_bytes(in);
-    const uint32_t weight_odd = neap_odd_bytes(*weights);
-    a = neap_add_lower(even, weight_even, a);
-    c = neap_add_upper(even, weight_even, c);
-    b = neap_add_lower(odd, weight_odd, b);
-    d = neap_add_upper(odd, weight_odd, d);
+  for (; taps != end; taps += 2, weights += 2) {
+    const uint32_t first = neap_load_word(taps[0] + skip + channel);
+    const uint32_t second = neap_load_word(taps[1] + skip + channel);
+    const uint32_t lower = (first & 0xffffU) | second << 16;
+    const uint32_t upper = first >> 16 | (second & 0xffff0000U);
+    a = neap_add_products(neap_even_bytes(lower), neap_even_bytes(weights[0]), a);
+    b = neap_add_products(neap_odd_bytes(lower), neap_odd_bytes(weights[0]), b);
+    c = neap_add_products(neap_even_bytes(upper), neap_even_bytes(weights[1]), c);
+    d = neap_add_products(neap_odd_bytes(upper), neap_odd_bytes(weights[1]), d);
   }
-  out[0] = neap_packed_output(p, (a << 1) + channels[0], channels[2], channels[8] & 0xffU);
-  out[1] = neap_packed_output(p, (b << 1) + channels[1], channels[3], channels[8] >> 8 & 0xffU);
-  out[2] = neap_packed_output(p, (c << 1) + channels[4], channels[6], channels[8] >> 16 & 0xffU);
-  out[3] = neap_packed_output(p, (d << 1) + channels[5], channels[7], channels[8] >> 24);
+  if (p->taps % 2 != 0) {
+    const uint32_t in = neap_load_word(taps[0] + skip + channel);
+    a = neap_add_lower(neap_even_bytes(in), neap_even_bytes(weights[0]), a);
+    c = neap_add_upper(neap_even_bytes(in), neap_even_bytes(weights[0]), c);
+    b = neap_add_lower(neap_odd_bytes(in), neap_odd_bytes(weights[0]), b);
+    d = neap_add_upper(neap_odd_bytes(in), neap_odd_bytes(weights[0]), d);
+  }
+  out[0] = neap_four_output(p, channels, 0, a << 1);
+  out[1] = neap_four_output(p, channels, 1, b << 1);
+  out[2] = neap_four_output(p, channels, 2, c << 1);
+  out[3] = neap_four_output(p, channels, 3, d << 1);
   neap_packed_clamp(p, out, 4);
 }
 
 void neap_depthwise_packed_s8(const neap_op* op, const neap_work* work) {
   const neap_packed* const p = (const neap_packed*)op->params;
-  const uint32_t pitch = op->views[0]->pixel_bytes;
-  const uint32_t fours = pitch / 4 * 4;
+  const uint32_t all = op->views[0]->pixel_bytes;
+  const uint32_t fours = all / 4 * 4;
   const int8_t* const* taps = work->taps;
   int8_t* out = work->out;
-  for (uint32_t pixel = 0; pixel < work->pixels; ++pixel, taps += p->taps, out += pitch) {
+  uint32_t skip = 0;
+  for (uint32_t pixel = 0; pixel < work->pixels; ++pixel) {
     uint32_t at = 0;
-    if (work->channels == pitch) {
+    if (work->channels == all) {
 #ifdef NEAP_DSP_CORE
       if (p->taps == NEAP_NINE && fours != 0) {
-        neap_depthwise_nine(p, taps, out, fours);
+        neap_depthwise_nine(p, taps, skip, out, fours);
         neap_packed_clamp(p, out, fours);
         at = fours;
       }
 #endif
-      for (; at < fours; at += 4) neap_depthwise_four(p, taps, at, out + at);
+      for (; at < fours; at += 4) neap_depthwise_four(p, taps, skip, at, out + at);
     }
     for (; at < work->channels; ++at) {
-      neap_depthwise_one(p, taps, work->first + at, at, fours, out + at);
+      neap_depthwise_one(p, taps, work->first + at, skip + at, fours, out + at);
     }
+    taps += work->tap_pitch;
+    skip += work->step;
+    out += work->out_step;
   }
 }
 

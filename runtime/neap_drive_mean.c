@@ -33,7 +33,7 @@ int neap_drive_mean(const neap_op* op, const neap_frame* frame, uint32_t y, uint
     int8_t* const out = neap_target(op->views[0], frame, y, x, &one);
     int32_t sum;
     const int8_t* const sums = (const int8_t*)&sum;
-    neap_work work = {&sums, out, NULL, 1, 0, 1};
+    neap_work work = {&sums, out, NULL, 1, 0, 1, 0, 0, 0};
     for (; work.first < op->views[1]->pixel_bytes; ++work.first, ++work.out) {
       sum = neap_sum_of_window(op, frame, y, x, work.first);
       op->kernel(op, &work);

@@ -13,7 +13,7 @@ int neap_drive_planes(const neap_op* op, const neap_frame* frame, uint32_t y, ui
   const neap_ring ring = {op->scratch, (uint32_t)in->height * in->width};
   const neap_view plane = {NULL, &ring, 1, in->height, in->width, 1, 0};
   int8_t* to = frame->memories[0] + op->scratch;
-  neap_work work = {frame->taps, NULL, NULL, 1, y, 1};
+  neap_work work = {frame->taps, NULL, NULL, 1, y, 1, 0, 0, 0};
   uint32_t one = 1;
   (void)x0;
   (void)x1;
@@ -23,7 +23,7 @@ int neap_drive_planes(const neap_op* op, const neap_frame* frame, uint32_t y, ui
   for (uint32_t row = 0; row < out->height; ++row) {
     for (uint32_t x = 0; x < out->width; ++x) {
       if (op->window != NULL) {
-        neap_find_taps(op->window, &plane, frame, row, x, 1);
+        neap_find_taps(op->window, &plane, frame, frame->taps, row, x, 1);
       } else {
         frame->taps[0] = neap_source(&plane, frame, row, x, &one);
       }

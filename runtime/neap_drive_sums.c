@@ -25,6 +25,21 @@ static void neap_store_sum(int32_t sum, uint32_t bytes, int8_t* to) {
   }
 }
 
+/* Adds pixels to the sums of their channels. Inline: `size` is a constant. */
+static inline void neap_add_pixels(int8_t* sums, uint32_t size, const int8_t* from,
+                                   uint32_t channels, uint32_t count, uint32_t flip) {
+  const int8_t* const end = from + channels;
+  for (; from != end; ++from, sums += size) {
+    int32_t sum = neap_load_sum(sums, size);
+    const int8_t* value = from;
+    for (uint32_t p = count;; value += channels) {
+      sum += (int8_t)((uint8_t)*value ^ flip);
+      if (--p == 0) break;
+    }
+    neap_store_sum(sum, size, sums);
+  }
+}
+
 int neap_drive_sums(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1) {
   const neap_mean* const mean = (const neap_mean*)op->params;
@@ -38,16 +53,15 @@ int neap_drive_sums(const neap_op* op, const neap_frame* frame, uint32_t y, uint
     const int8_t* from;
     count = x1 - x;
     from = neap_source(in, frame, y, x, &count);
-    for (uint32_t c = 0; c < channels; ++c) {
-      int8_t* const at = sums + c * size;
-      int32_t sum = neap_load_sum(at, size);
-      for (uint32_t p = 0; p < count; ++p) sum += (int8_t)(from[p * channels + c] ^ mean->flip);
-      neap_store_sum(sum, size, at);
+    if (size == 2) {
+      neap_add_pixels(sums, 2, from, channels, count, mean->flip);
+    } else {
+      neap_add_pixels(sums, 4, from, channels, count, mean->flip);
     }
   }
   if (y + 1 == mean->end_row && x1 == mean->end_column) {
     const int8_t* const all = sums;
-    const neap_work work = {&all, sums, NULL, 1, 0, channels};
+    const neap_work work = {&all, sums, NULL, 1, 0, channels, 0, 0, 0};
     op->kernel(op, &work);
   }
   return NEAP_OK;

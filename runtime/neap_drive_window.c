@@ -4,72 +4,6 @@
  */
 #include "neap_rt.h"
 
-/* Taps of a row of the window, from column `at` on: those inside the input, from `first` on whose
- * address is `from`; `rest` pixels from there on the ring ends. */
-static void neap_find_row(const neap_window* window, const neap_view* in, const int8_t** tap,
-                          int32_t at, int32_t first, const int8_t* from, uint32_t rest,
-                          uint32_t ring_bytes) {
-  for (uint32_t j = 0; j < window->width; ++j, at += window->dilation_x) {
-    if (at < 0 || at >= (int32_t)in->width) {
-      tap[j] = window->padding;
-    } else {
-      const uint32_t ahead = (uint32_t)(at - first);
-      const ptrdiff_t bytes = (ptrdiff_t)(ahead * in->pixel_bytes);
-      tap[j] = from + (ahead < rest ? bytes : bytes - (ptrdiff_t)ring_bytes);
-    }
-  }
-}
-
-/* Pixel after pixel, row by row. A row of the window has one address in its ring; from there on
- * columns only wrap, at most once, since all pixels of a row that a box reads are there. As a rule
- * all taps are inside the input and before the end of the ring. */
-void neap_find_taps(const neap_window* window, const neap_view* in, const neap_frame* frame,
-                    uint32_t y, uint32_t x, uint32_t pixels) {
-  const uint32_t width = window->width;
-  const uint32_t height = window->height;
-  const uint32_t tap_count = height * width;
-  const int32_t left = (int32_t)(x * window->stride_x) - window->pad_x;
-  const int32_t first = left < 0 ? 0 : left;
-  /* From the first column to the last one. */
-  const uint32_t span = (width - 1) * window->dilation_x + (pixels - 1) * window->stride_x;
-  const int fits = left >= 0 && left + (int32_t)span < (int32_t)in->width;
-  int32_t row = (int32_t)(y * window->stride_y) - window->pad_y;
-  const int8_t** taps = frame->taps;
-  for (uint32_t i = 0; i < height; ++i, row += window->dilation_y, taps += width) {
-    const int8_t** tap = taps;
-    uint32_t rest = UINT32_MAX; /* pixels up to the end of the ring */
-    if (row < 0 || row >= (int32_t)in->height || first >= (int32_t)in->width) {
-      for (uint32_t p = 0; p < pixels; ++p, tap += tap_count) {
-        for (uint32_t j = 0; j < width; ++j) tap[j] = window->padding;
-      }
-    } else {
-      const int8_t* from = neap_source(in, frame, (uint32_t)row, (uint32_t)first, &rest);
-      if (fits && span < rest) {
-        const size_t tap_bytes = (size_t)window->dilation_x * in->pixel_bytes;
-        const size_t pixel_bytes = (size_t)window->stride_x * in->pixel_bytes;
-        const int8_t** const end = tap + pixels * tap_count;
-        for (; tap != end; tap += tap_count, from += pixel_bytes) {
-          const int8_t* address = from;
-          for (uint32_t j = 0;;) {
-            tap[j] = address;
-            if (++j == width) break;
-            address += tap_bytes;
-          }
-        }
-      } else {
-        const uint32_t ring_bytes =
-            in->constant != NULL
-                ? 0
-                : in->pixel_bytes * in->rings[(uint32_t)row % in->ring_count].pixels;
-        int32_t at = left;
-        for (uint32_t p = 0; p < pixels; ++p, at += window->stride_x, tap += tap_count) {
-          neap_find_row(window, in, tap, at, first, from, rest, ring_bytes);
-        }
-      }
-    }
-  }
-}
-
 int neap_drive_window(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1) {
   const neap_view* const out = op->views[0];
@@ -81,7 +15,7 @@ int neap_drive_window(const neap_op* op, const neap_frame* frame, uint32_t y, ui
   while (x0 < x1) {
     work.pixels = x1 - x0 < op->pixels ? x1 - x0 : op->pixels;
     work.out = neap_target(out, frame, y, x0, &work.pixels);
-    neap_find_taps(op->window, op->views[1], frame, y, x0, work.pixels);
+    neap_find_taps(op->window, op->views[1], frame, frame->taps, y, x0, work.pixels);
     op->kernel(op, &work);
     x0 += work.pixels;
   }

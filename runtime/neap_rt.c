@@ -30,6 +30,17 @@ static void neap_next_box(const neap_segment* segment, neap_state* state) {
   ++state->segment;
 }
 
+/* How many rows from `row` on are computed at once. */
+static inline uint32_t neap_rows_together(const neap_op* op, uint32_t row, uint32_t end,
+                                          const uint16_t* columns) {
+  const int pairs = (op->pixels & NEAP_ROW_PAIRS) != 0;
+  return pairs && row + 1 < end && columns[0] + 1 == columns[1] ? 2 : 1;
+}
+static inline int neap_drive(const neap_op* op, const neap_frame* frame, uint32_t row,
+                             uint32_t count, const uint16_t* columns) {
+  return op->driver(op, frame, count == 2 ? row + NEAP_TWO_ROWS : row, columns[0], columns[1]);
+}
+
 /* The moves before a segment, or one row of a box of it; then to what is next. */
 static int neap_advance(const neap_program* program, const neap_frame* frame, neap_state* state) {
   const neap_segment* const segment = &program->segments[state->segment];
@@ -50,10 +61,11 @@ static int neap_advance(const neap_program* program, const neap_frame* frame, ne
   columns = op->columns + (uint32_t)state->column_step * op->column_pitch;
   if (columns[0] < columns[1] && rows[0] < rows[1]) {
     const uint32_t row = (uint32_t)rows[0] + state->row;
-    const int result = op->driver(op, frame, row, columns[0], columns[1]);
+    const uint32_t count = neap_rows_together(op, row, rows[1], columns);
+    const int result = neap_drive(op, frame, row, count, columns);
     if (result != NEAP_OK) return result;
-    ++state->row;
-    if (row + 1 < rows[1]) return NEAP_OK;
+    state->row = (uint16_t)(state->row + count);
+    if (row + count < rows[1]) return NEAP_OK;
   }
   neap_next_box(segment, state);
   return NEAP_OK;
@@ -65,11 +77,34 @@ static int neap_check_arena(const neap_program* program, const neap_frame* frame
   return NEAP_OK;
 }
 
+/* All boxes of a segment. As neap_advance() goes through them, without a state. */
+static int neap_run_segment(const neap_segment* segment, const neap_frame* frame) {
+  const neap_op* const end = segment->ops + segment->op_count;
+  for (uint32_t row_step = 0; row_step < segment->row_steps; ++row_step) {
+    for (uint32_t column_step = 0; column_step < segment->column_steps; ++column_step) {
+      for (const neap_op* op = segment->ops; op != end; ++op) {
+        const uint16_t* const columns = op->columns + column_step * op->column_pitch;
+        const uint16_t* const rows = op->rows + row_step * op->row_pitch;
+        if (columns[0] >= columns[1]) continue;
+        for (uint32_t row = rows[0]; row < rows[1];) {
+          const uint32_t count = neap_rows_together(op, row, rows[1], columns);
+          const int result = neap_drive(op, frame, row, count, columns);
+          if (result != NEAP_OK) return result;
+          row += count;
+        }
+      }
+    }
+  }
+  return NEAP_OK;
+}
+
 int neap_run(const neap_program* program, const neap_frame* frame) {
-  neap_state state = {0, 0, 0, 0, 0, NEAP_MOVES};
+  const neap_segment* segment = program->segments;
+  const neap_segment* const end = segment + program->segment_count;
   int result = neap_check_arena(program, frame);
-  while (result == NEAP_OK && state.segment < program->segment_count) {
-    result = neap_advance(program, frame, &state);
+  for (; result == NEAP_OK && segment != end; ++segment) {
+    neap_moves(segment, frame);
+    result = neap_run_segment(segment, frame);
   }
   return result;
 }

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Tables state the version they were written for; it changes with any type of this header. */
-#define NEAP_RT_VERSION 2
+#define NEAP_RT_VERSION 3
 
 /* Results of the functions of a network. Any other value is that of the caller's row function. */
 #define NEAP_OK 0           /* done */
@@ -89,19 +89,25 @@ typedef struct neap_window {
 
 /* What a driver passes to a kernel: `pixels` output pixels that are one after the other. */
 typedef struct neap_work {
-  /* neap_drive_window: for each output pixel, its taps, row by row. neap_drive_pixels: for each
-   * input, its first pixel; the others follow it (an input of one column: there is one only). */
+  /* neap_drive_window: for each output pixel, its taps, row by row. neap_drive_runs: the same with
+   * tap_pitch pointers from pixel to pixel, or with those of the first pixel alone: tap_pitch is 0,
+   * and the taps of each further one are `step` bytes behind. neap_drive_pixels: for each input,
+   * its first pixel; the others follow it (an input of one column: there is one only). */
   const int8_t* const* taps;
   int8_t* out; /* channel `first` of the first pixel; pixels are views[0]->pixel_bytes apart */
   int8_t* scratch;
   uint32_t pixels;
   uint32_t first; /* the channels first .. first + channels - 1 of the output are computed */
   uint32_t channels;
+  uint32_t tap_pitch; /* from here on: of neap_drive_runs alone */
+  uint32_t step;      /* 0 where tap_pitch is not */
+  ptrdiff_t out_step; /* bytes from output pixel to output pixel */
 } neap_work;
 
 struct neap_op;
 typedef void (*neap_kernel)(const struct neap_op* op, const neap_work* work);
-/* Computes columns [x0, x1) of row y of a box. NEAP_OK, or the result of a row function. */
+/* Computes columns [x0, x1) of row y of a box. NEAP_OK, or the result of a row function. Of
+ * operators with NEAP_ROW_PAIRS, y may have NEAP_TWO_ROWS: the single column x0 of two rows. */
 typedef int (*neap_driver)(const struct neap_op* op, const neap_frame* frame, uint32_t y,
                            uint32_t x0, uint32_t x1);
 
@@ -117,8 +123,11 @@ typedef struct neap_op {
   uint8_t row_pitch; /* 1: boxes follow each other; 2: each has its own bounds */
   uint8_t column_pitch;
   uint8_t inputs; /* views of inputs */
-  uint8_t pixels; /* maximum output pixels of each call of a window kernel */
+  uint8_t pixels; /* maximum output pixels for which taps are found at once, and NEAP_ROW_PAIRS */
 } neap_op;
+/* The kernel computes two pixels faster than twice one: boxes of one column go by two rows. */
+#define NEAP_ROW_PAIRS 0x80U
+#define NEAP_TWO_ROWS 0x10000U /* in a row number: that row and the next one */
 
 /* A copy before a segment begins. */
 typedef struct neap_move {
@@ -168,6 +177,8 @@ int neap_step(const neap_program* program, const neap_frame* frame);
 /* The drivers. */
 int neap_drive_window(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
+int neap_drive_runs(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                    uint32_t x1);
 int neap_drive_pixels(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
 int neap_drive_nearest(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
@@ -187,9 +198,14 @@ const int8_t* neap_source(const neap_view* view, const neap_frame* frame, uint32
 int8_t* neap_target(const neap_view* view, const neap_frame* frame, uint32_t y, uint32_t x,
                     uint32_t* count);
 
-/* Pointers to the taps of `pixels` output pixels from (y, x) on, in frame->taps. */
+/* Pointers to the taps of `pixels` output pixels from (y, x) on. */
 void neap_find_taps(const neap_window* window, const neap_view* in, const neap_frame* frame,
-                    uint32_t y, uint32_t x, uint32_t pixels);
+                    const int8_t** taps, uint32_t y, uint32_t x, uint32_t pixels);
+
+/* Those of a row of the window from column `at` on; `from`: the address of column `first`, from
+ * which on `rest` pixels follow each other in the ring. */
+void neap_find_row(const neap_window* window, const neap_view* in, const int8_t** tap, int32_t at,
+                   int32_t first, const int8_t* from, uint32_t rest, uint32_t ring_bytes);
 
 /* Fixed-point arithmetic of TensorFlow Lite: fraction / 2^31 * 2^shift, rounded twice. */
 
@@ -214,101 +230,6 @@ static inline int32_t neap_scale(int32_t x, int32_t fraction, int32_t shift) {
 
 static inline int32_t neap_clamp(int32_t x, int32_t low, int32_t high) {
   return x < low ? low : x > high ? high : x;
-}
-
-/* Kernel sets, chosen by the macros of the compiler; all compute the same bytes. NEAP_DSP: kernels
- * for cores with two 16-bit products in an instruction; NEAP_DSP_CORE: the compiler is for such a
- * core (Armv7E-M, Armv8-M), whose instructions are the functions below. Elsewhere they are C. */
-#if !defined(NEAP_PORTABLE) && defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && \
-    defined(__ARM_FEATURE_UNALIGNED) && defined(__thumb2__) && !defined(__ARM_BIG_ENDIAN)
-#define NEAP_DSP
-#define NEAP_DSP_CORE
-#endif
-
-#ifdef NEAP_DSP_CORE
-#define NEAP_INSTRUCTION(text, result, ...) __asm__(text : "=r"(result) : __VA_ARGS__)
-#endif
-
-/* Four bytes at any address, the first one lowest. */
-static inline uint32_t neap_load_word(const int8_t* from) {
-#ifdef NEAP_DSP_CORE
-  uint32_t word;
-  __builtin_memcpy(&word, from, sizeof(word)); /* one instruction, also freestanding */
-  return word;
-#else
-  return (uint32_t)(uint8_t)from[0] | (uint32_t)(uint8_t)from[1] << 8 |
-         (uint32_t)(uint8_t)from[2] << 16 | (uint32_t)(uint8_t)from[3] << 24;
-#endif
-}
-/* Bytes 0 and 2 as two 16-bit numbers. */
-static inline uint32_t neap_even_bytes(uint32_t word) {
-#ifdef NEAP_DSP_CORE
-  uint32_t result;
-  NEAP_INSTRUCTION("sxtb16 %0, %1", result, "r"(word));
-  return result;
-#else
-  const uint32_t low = ((word & 0xffU) ^ 0x80U) - 0x80U;
-  const uint32_t high = ((word >> 16 & 0xffU) ^ 0x80U) - 0x80U;
-  return (low & 0xffffU) | high << 16;
-#endif
-}
-/* Bytes 1 and 3. */
-static inline uint32_t neap_odd_bytes(uint32_t word) {
-#ifdef NEAP_DSP_CORE
-  uint32_t result;
-  NEAP_INSTRUCTION("sxtb16 %0, %1, ror #8", result, "r"(word));
-  return result;
-#else
-  return neap_even_bytes(word >> 8);
-#endif
-}
-/* The lower and the upper half of a word, as signed numbers. */
-static inline int32_t neap_lower(uint32_t word) { return (int16_t)(uint16_t)word; }
-static inline int32_t neap_upper(uint32_t word) { return (int16_t)(uint16_t)(word >> 16); }
-/* sum + the product of the lower halves; of the upper ones; both. */
-static inline uint32_t neap_add_lower(uint32_t a, uint32_t b, uint32_t sum) {
-#ifdef NEAP_DSP_CORE
-  NEAP_INSTRUCTION("smlabb %0, %1, %2, %3", sum, "r"(a), "r"(b), "r"(sum));
-  return sum;
-#else
-  return sum + (uint32_t)(neap_lower(a) * neap_lower(b));
-#endif
-}
-static inline uint32_t neap_add_upper(uint32_t a, uint32_t b, uint32_t sum) {
-#ifdef NEAP_DSP_CORE
-  NEAP_INSTRUCTION("smlatt %0, %1, %2, %3", sum, "r"(a), "r"(b), "r"(sum));
-  return sum;
-#else
-  return sum + (uint32_t)(neap_upper(a) * neap_upper(b));
-#endif
-}
-static inline uint32_t neap_add_products(uint32_t a, uint32_t b, uint32_t sum) {
-#ifdef NEAP_DSP_CORE
-  NEAP_INSTRUCTION("smlad %0, %1, %2, %3", sum, "r"(a), "r"(b), "r"(sum));
-  return sum;
-#else
-  return neap_add_upper(a, b, neap_add_lower(a, b, sum));
-#endif
-}
-/* (a * b + 2^31) / 2^32: neap_high_product(a / 2, b) of an even a. */
-static inline int32_t neap_half_product(int32_t a, int32_t b) {
-#ifdef NEAP_DSP_CORE
-  int32_t result;
-  NEAP_INSTRUCTION("smmulr %0, %1, %2", result, "r"(a), "r"(b));
-  return result;
-#else
-  return (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32);
-#endif
-}
-/* a / 2, rounded down, as int8 or the nearest number of that type. */
-static inline int32_t neap_half_byte(int32_t a) {
-#ifdef NEAP_DSP_CORE
-  int32_t result;
-  NEAP_INSTRUCTION("ssat %0, #8, %1, asr #1", result, "r"(a));
-  return result;
-#else
-  return neap_clamp(a >> 1, -128, 127);
-#endif
 }
 
 /* Parameters of kernels. Kernels ending in _s8 compute on int8, in _u8 on uint8. */
@@ -339,8 +260,8 @@ static inline int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, u
 
 /* The same operators on int8, their weights packed as neap_conv_packed_s8.c and
  * neap_depthwise_packed_s8.c describe them. No sum with its bias reaches 2^30, all factors are
- * below 1/2. `channels` has, of four channels: twice the bias of channels 0 and 1, their fractions,
- * the same of 2 and 3, and the exponents of all, the first one lowest; of each channel that is
+ * below 1/2. `channels` has, of four channels: the exponents of all, the first one lowest; twice
+ * the bias of channels 0 and 1, their fractions, and the same of 2 and 3; of each channel that is
  * left, twice its bias, its fraction and its exponent. An exponent is -shift - 1. */
 typedef struct neap_packed {
   const uint32_t* weights;
@@ -356,20 +277,6 @@ typedef struct neap_packed {
 #define NEAP_ONE_CHANNEL 3
 void neap_conv_packed_s8(const neap_op* op, const neap_work* work);
 void neap_depthwise_packed_s8(const neap_op* op, const neap_work* work);
-
-/* The output, from -128 to 127, from twice a sum with its bias. */
-static inline int8_t neap_packed_output(const neap_packed* p, uint32_t twice, uint32_t fraction,
-                                        uint32_t exponent) {
-  int32_t value = neap_half_product((int32_t)twice, (int32_t)fraction);
-  if (p->positive == 0) value += value >> 31;
-  return (int8_t)neap_half_byte((value >> exponent) + p->rounding);
-}
-
-/* Clamps outputs to a range that is not all of int8. */
-static inline void neap_packed_clamp(const neap_packed* p, int8_t* out, uint32_t channels) {
-  if (p->low == -128 && p->high == 127) return;
-  for (; channels > 0; --channels, ++out) *out = (int8_t)neap_clamp(*out, p->low, p->high);
-}
 
 void neap_conv_s8(const neap_op* op, const neap_work* work);
 void neap_conv_u8(const neap_op* op, const neap_work* work);
@@ -430,6 +337,17 @@ typedef struct neap_add {
 } neap_add;
 void neap_add_s8(const neap_op* op, const neap_work* work);
 void neap_add_u8(const neap_op* op, const neap_work* work);
+
+/* ADD and SUB, as (factors[0] * a + factors[1] * b + offset) >> shift, clamped. */
+typedef struct neap_linear {
+  neap_stride strides[2];
+  int32_t factors[2];
+  int32_t offset;
+  int32_t shift;
+  int32_t low;
+  int32_t high;
+} neap_linear;
+void neap_add_linear_s8(const neap_op* op, const neap_work* work);
 
 /* MUL. */
 typedef struct neap_mul {

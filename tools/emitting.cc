@@ -38,10 +38,6 @@ void SetEmitDefaults(deliver::Words* words) {
                        words->cascade != "auto" && !words->keep_inputs && words->memories.empty() &&
                        words->moves == "none" && !words->Has("order-only");
   if (streams) words->stream = "auto";
-  if (words->max_macs_permille == 0 && words->stream == "auto" && !words->Has("max-macs") &&
-      !words->Has("fast")) {
-    words->max_macs_permille = 1000;
-  }
 }
 
 void SetReceivedDefaults(deliver::Words* words) {
@@ -56,6 +52,10 @@ Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::
   std::optional<WorkScope> work;
   if (const std::int64_t limit = deliver::DefaultWorkOf(words)) work.emplace(limit);
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, source, load));
+  // Not in `words`, where it would request a plan with one memory.
+  if (!words.Has("max-macs") && words.max_macs_permille == 0 && words.stream == "auto") {
+    request.streaming.max_macs_permille = 1000;
+  }
   request.sums_in_place = false;  // accumulators have no kernels in neap_rt
   if (request.compile.runtime == plan::Runtime::kNeap &&
       request.compile.kernels == ops::KernelLibrary::kNone) {

@@ -201,12 +201,31 @@ namespace {
 
 class Emitter {
  public:
-  Emitter(const graph::Graph& graph, const plan::Plan& plan, const Options& options)
+  Emitter(const graph::Graph& graph, const plan::Plan& plan, const Options& options,
+          const Lowering::PixelLimits& limits)
       : plan_(plan),
         entry_(plan.entries[0]),
         subgraph_(graph.subgraphs[entry_.subgraph]),
         options_(options),
-        lowering_(subgraph_, options.prefix, options.kernels) {}
+        lowering_(subgraph_, options.prefix, options.kernels) {
+    lowering_.SetPixelLimits(limits);
+  }
+
+  // Fewer pixels together, or none, where scratch exceeds the budget. False: there is no such
+  // scratch.
+  bool Reduce(Lowering::PixelLimits* limits) const {
+    if (!options_.budget_bytes) return false;
+    bool reduced = false;
+    for (const Segment& segment : program_.segments) {
+      for (const Call& call : segment.calls) {
+        const std::int64_t end = call.scratch + ScratchBytesOf(call) + kStateBytes;
+        if (call.pixel_scratch == 0 || !call.op.valid() || end <= *options_.budget_bytes) continue;
+        (*limits)[call.op] = call.driver == "neap_drive_runs" ? PixelsOf(call) - 1 : 0;
+        reduced = true;
+      }
+    }
+    return reduced;
+  }
 
   // Of an Emit() that failed.
   Refusals TakeRefusals() { return std::move(refusals_); }
@@ -312,10 +331,15 @@ Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Op
                         "cannot be emitted: a model with several entry subgraphs"));
   NEAP_CHECK_OK(
       Require(plan.entries[0].arena_bytes > 0, "cannot be emitted: a plan without addresses"));
-  Emitter emitter(graph, plan, options);
-  auto emitted = emitter.Emit();
-  if (refusals != nullptr) *refusals = emitter.TakeRefusals();
-  return emitted;
+  Lowering::PixelLimits limits;
+  for (;;) {
+    Emitter emitter(graph, plan, options, limits);
+    auto emitted = emitter.Emit();
+    const bool over = !emitted && emitted.error().code == ErrorCode::kOverBudget;
+    if (over && emitter.Reduce(&limits)) continue;
+    if (refusals != nullptr) *refusals = emitter.TakeRefusals();
+    return emitted;
+  }
 }
 
 }  // namespace neap::emit

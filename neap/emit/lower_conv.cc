@@ -157,14 +157,15 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product, st
   }
   const auto factors = FactorsOf(scales, in_quant, out_quant, IsUint8(in));
   call->taps = product.taps;
-  if (lowering.kernels() == KernelSet::kDsp && !IsUint8(in)) {
+  call->max_pixels = lowering.MaxPixelsOf(subject.id);
+  if (lowering.kernels() == KernelSet::kDsp && !IsUint8(in) && call->max_pixels > 0) {
     const auto packed = Pack({product, weights.values, bias, factors, out_quant.zero, range});
     if (packed) {
       SetPacked(lowering, subject, product, *packed, range, call);
       return {};
     }
   }
-  if (lowering.kernels() == KernelSet::kMve && !IsUint8(in)) {
+  if (lowering.kernels() == KernelSet::kMve && !IsUint8(in) && call->max_pixels > 0) {
     const Int8Product given = {product, weights.values, bias, factors, out_quant.zero, range};
     if (const auto packed = PackMve(given)) {
       SetMve(lowering, subject, given, *packed, step, call);
@@ -192,10 +193,11 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product, st
 }
 
 bool IsMve(const Call& call) { return call.params->type == "neap_mve"; }
+bool IsPacked(const Call& call) { return call.params->type == "neap_packed"; }
 
 // Pixels of a pointwise convolution follow each other as those of element-wise operators.
 std::string DriverOf(const Call& call, const ops::Window& window) {
-  if (!IsMve(call)) return "neap_drive_window";
+  if (!IsMve(call)) return IsPacked(call) ? "neap_drive_runs" : "neap_drive_window";
   const bool pointwise = call.taps == 1 && window.stride_height == 1 && window.stride_width == 1 &&
                          window.pad_top == 0 && window.pad_left == 0 &&
                          window.in_height == window.out_height &&
@@ -281,7 +283,9 @@ Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject&
   NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
   NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
   call.views = {to, from};
-  call.driver = IsMve(call) ? "neap_drive_pixels" : "neap_drive_window";
+  call.driver = IsMve(call)      ? "neap_drive_pixels"
+                : IsPacked(call) ? "neap_drive_runs"
+                                 : "neap_drive_window";
   if (!IsMve(call)) call.window = Window{lowering.Filled(0, 1)};
   return std::vector<Call>{call};
 }

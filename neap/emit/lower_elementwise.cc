@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "neap/emit/linear.h"
 #include "neap/emit/lowering.h"
 #include "neap/emit/quantization.h"
 #include "neap/execute/evaluate.h"
@@ -125,23 +127,63 @@ Result<Binary> BinaryOf(Lowering& lowering, const Subject& subject, const char* 
   return binary;
 }
 
+// ADD and SUB of int8 as the kernels of TFLM compute them.
+struct AddFactors {
+  execute::FixedFactor a;
+  execute::FixedFactor b;
+  execute::FixedFactor out;
+  int sign = 1;  // of the second operand
+};
+constexpr int kUnitBits = 20;  // operands have 20 more bits
+
+std::optional<Linear> LinearOf(const Binary& binary, const AddFactors& factors) {
+  const auto& [a, b] = binary.in;
+  const auto scaled = [](int value, std::int32_t zero, const execute::FixedFactor& factor) {
+    return execute::Scale((value - zero) * (1 << kUnitBits), factor);
+  };
+  const auto function = [&](int first, int second) {
+    const std::int32_t sum = execute::WrapAdd(scaled(first, a.zero, factors.a),
+                                              factors.sign * scaled(second, b.zero, factors.b));
+    const std::int32_t value = execute::WrapAdd(execute::Scale(sum, factors.out), binary.out.zero);
+    return std::clamp(value, binary.range.low, binary.range.high);
+  };
+  return FindLinear(
+      function,
+      {static_cast<double>(a.scale) / static_cast<double>(binary.out.scale),
+       factors.sign * static_cast<double>(b.scale) / static_cast<double>(binary.out.scale)},
+      binary.range);
+}
+
 Result<std::vector<Call>> LowerAdd(Lowering& lowering, const Subject& subject) {
   NEAP_TRY(Binary binary, BinaryOf(lowering, subject, "neap_add"));
   const auto& [a, b] = binary.in;
   const double twice = 2 * static_cast<double>(std::max(a.scale, b.scale));
-  const auto a_factor = execute::MakeFixedFactor(static_cast<double>(a.scale) / twice);
-  const auto b_factor = execute::MakeFixedFactor(static_cast<double>(b.scale) / twice);
-  constexpr double kUnit = 1 << 20;  // operands have 20 more bits
-  const auto out_factor =
-      execute::MakeFixedFactor(twice / (kUnit * static_cast<double>(binary.out.scale)));
-  binary.call.params = Params{
-      "neap_add",
-      InitialiserOf({binary.strides, binary.zeros,
-                     InitialiserOf({Number(a_factor.fraction), Number(b_factor.fraction)}),
-                     InitialiserOf({Number(a_factor.shift), Number(b_factor.shift)}),
-                     ops::Is(subject.op, ops::OpKind::kSub) ? "-1" : "1",
-                     Number(out_factor.fraction), Number(out_factor.shift), Number(binary.out.zero),
-                     Number(binary.range.low), Number(binary.range.high)})};
+  AddFactors factors;
+  factors.a = execute::MakeFixedFactor(static_cast<double>(a.scale) / twice);
+  factors.b = execute::MakeFixedFactor(static_cast<double>(b.scale) / twice);
+  constexpr double kUnit = 1 << kUnitBits;
+  factors.out = execute::MakeFixedFactor(twice / (kUnit * static_cast<double>(binary.out.scale)));
+  factors.sign = ops::Is(subject.op, ops::OpKind::kSub) ? -1 : 1;
+  const auto linear =
+      IsUint8(OutputOf(lowering, subject.op)) ? std::nullopt : LinearOf(binary, factors);
+  if (linear) {
+    binary.call.kernel = "neap_add_linear_s8";
+    binary.call.params = Params{
+        "neap_linear",
+        InitialiserOf({binary.strides,
+                       InitialiserOf({Number(linear->factors[0]), Number(linear->factors[1])}),
+                       Number(linear->offset), Number(linear->shift), Number(binary.range.low),
+                       Number(binary.range.high)})};
+    return std::vector<Call>{std::move(binary.call)};
+  }
+  binary.call.params =
+      Params{"neap_add",
+             InitialiserOf({binary.strides, binary.zeros,
+                            InitialiserOf({Number(factors.a.fraction), Number(factors.b.fraction)}),
+                            InitialiserOf({Number(factors.a.shift), Number(factors.b.shift)}),
+                            Number(factors.sign), Number(factors.out.fraction),
+                            Number(factors.out.shift), Number(binary.out.zero),
+                            Number(binary.range.low), Number(binary.range.high)})};
   return std::vector<Call>{std::move(binary.call)};
 }
 

@@ -94,6 +94,12 @@ std::vector<Constant> Lowering::TakeConstants() {
   return std::move(constants_);
 }
 
+std::int64_t Lowering::MaxPixelsOf(graph::OpId op) const {
+  constexpr std::int64_t kTogether = 2;
+  const auto limit = limits_.find(op);
+  return limit == limits_.end() ? kTogether : limit->second;
+}
+
 Result<std::string> Lowering::Bytes(TensorId tensor) {
   const graph::Tensor& constant = subgraph_.tensors[tensor];
   NEAP_CHECK_OK(Require(constant.data.has_value() && !constant.compressed,

@@ -32,6 +32,12 @@ class Lowering {
   const std::string& prefix() const { return prefix_; }
   const graph::Tensor& Tensor(graph::TensorId id) const { return subgraph_.tensors[id]; }
 
+  // How many pixels a packed kernel may compute together, which decides its scratch: 2 unless
+  // `limits` has another number; 0: the operator has a portable kernel.
+  using PixelLimits = std::map<graph::OpId, std::int64_t>;
+  void SetPixelLimits(PixelLimits limits) { limits_ = std::move(limits); }
+  std::int64_t MaxPixelsOf(graph::OpId op) const;
+
   // The addresses of the next operators: those of a whole-tensor plan or of a segment.
   void ClearPlaces() { places_.clear(); }
   struct Place {
@@ -70,6 +76,7 @@ class Lowering {
   const graph::Subgraph& subgraph_;
   std::string prefix_;
   KernelSet kernels_;
+  PixelLimits limits_;
   std::map<graph::TensorId, Place> places_;
   std::vector<Constant> constants_;
   std::map<std::pair<std::string, std::vector<std::int64_t>>, std::string> known_;

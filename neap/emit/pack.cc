@@ -98,7 +98,14 @@ class Packer {
   void Depthwise(std::vector<std::int64_t>* words) const {
     const std::int64_t fours = given_.product.outputs / 4 * 4;
     for (std::int64_t output = 0; output < fours; output += 4) {
-      for (std::int64_t tap = 0; tap < length_; ++tap) {
+      for (std::int64_t tap = 0; tap + 1 < length_; tap += 2) {
+        for (const std::int64_t pair : {output, output + 2}) {
+          words->push_back(Bytes({Weight(pair, tap), Weight(pair + 1, tap), Weight(pair, tap + 1),
+                                  Weight(pair + 1, tap + 1)}));
+        }
+      }
+      if (length_ % 2 != 0) {
+        const std::int64_t tap = length_ - 1;
         words->push_back(Bytes({Weight(output, tap), Weight(output + 1, tap),
                                 Weight(output + 2, tap), Weight(output + 3, tap)}));
       }
@@ -172,12 +179,12 @@ std::vector<std::int64_t> ChannelWords(const Int8Product& given) {
   const auto exponent = [&](std::size_t i) { return std::int64_t{-given.factors[i].shift - 1}; };
   std::size_t i = 0;
   for (; i + 4 <= outputs; i += 4) {
+    words.push_back(exponent(i) | exponent(i + 1) << 8 | exponent(i + 2) << 16 |
+                    exponent(i + 3) << 24);
     for (const std::size_t pair : {i, i + 2}) {
       words.insert(words.end(), {doubled(pair), doubled(pair + 1), given.factors[pair].fraction,
                                  given.factors[pair + 1].fraction});
     }
-    words.push_back(exponent(i) | exponent(i + 1) << 8 | exponent(i + 2) << 16 |
-                    exponent(i + 3) << 24);
   }
   for (; i < outputs; ++i) {
     words.insert(words.end(), {doubled(i), given.factors[i].fraction, exponent(i)});

@@ -41,7 +41,7 @@ TEST(Pack, PairsOfChannelsAreOneNumber) {
   EXPECT_EQ(packed->weights[2], word(half(0, 1), half(0, 3)));
   EXPECT_EQ(packed->weights[4], word(half(0, 4), half(2, 4)));
   EXPECT_EQ(packed->channels.size(), 9U);
-  EXPECT_EQ(packed->channels[8], 0x07070707);
+  EXPECT_EQ(packed->channels[0], 0x07070707);
   EXPECT_EQ(packed->rounding, -255);
   EXPECT_TRUE(packed->positive);
 }
@@ -89,9 +89,9 @@ TEST(Pack, ConstantChannelsGetWeightsOfZero) {
   given.bias[3] = (1 << 30) + 5000;
   const auto packed = Pack(given);
   ASSERT_TRUE(packed.has_value());
-  EXPECT_EQ(packed->channels[1], 0);                // -128, as the zero point
-  EXPECT_EQ(packed->channels[5], 8 * (127 + 128));  // 127
-  EXPECT_EQ(packed->channels[8], 0x00070007);
+  EXPECT_EQ(packed->channels[2], 0);                // -128, as the zero point
+  EXPECT_EQ(packed->channels[6], 8 * (127 + 128));  // 127
+  EXPECT_EQ(packed->channels[0], 0x00070007);
   for (const std::int64_t word : packed->weights) EXPECT_EQ(word, 0x00030003);
 }
 

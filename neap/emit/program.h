@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "neap/graph/graph.h"
 #include "neap/plan/stream.h"
 
 namespace neap::emit {
@@ -78,6 +79,9 @@ struct Call {
   std::int64_t pixel_scratch = 0;  // the same for each pixel, of two at most
   // Bytes of memory 0 that are in use while the call runs, by offset.
   std::vector<plan::StreamRange> used;
+  // That a packed kernel computes together.
+  std::int64_t max_pixels = 2;
+  graph::OpId op;         // invalid: of none
   std::int64_t taps = 0;  // pointers for each output pixel, or inputs
   std::string comment;
 };

@@ -23,7 +23,10 @@ std::vector<Call> LowerOrRefuse(Lowering* lowering, OpId id, bool boxed, Refusal
     refusals->push_back({id, op.type, graph::Describe(id, op) + " " + calls.error().message});
     return {};
   }
-  for (Call& call : *calls) call.comment = graph::Describe(id, op);
+  for (Call& call : *calls) {
+    call.comment = graph::Describe(id, op);
+    call.op = id;
+  }
   return *std::move(calls);
 }
 

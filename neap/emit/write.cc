@@ -13,19 +13,39 @@ namespace neap::emit {
 
 using plan::StreamRange;
 
+namespace {
+
+// Whether some box satisfies `takes`.
+template <typename Takes>
+bool HasBox(const std::vector<StreamRange>& boxes, std::int64_t whole, const Takes& takes) {
+  if (boxes.empty()) return takes(whole);
+  return std::any_of(boxes.begin(), boxes.end(),
+                     [&](const StreamRange& box) { return takes(box.size()); });
+}
+bool IsOne(std::int64_t size) { return size == 1; }
+bool IsSeveral(std::int64_t size) { return size > 1; }
+
+}  // namespace
+
+bool HasRowPairs(const Call& call) {
+  return call.driver == "neap_drive_runs" && call.pixel_scratch > 0 && call.max_pixels > 1 &&
+         HasBox(call.columns, call.views[0].width, IsOne) &&
+         HasBox(call.rows, call.views[0].height, IsSeveral);
+}
+
 std::int64_t PixelsOf(const Call& call) {
+  if (call.driver == "neap_drive_runs") {
+    const bool pairs = HasRowPairs(call) || HasBox(call.columns, call.views[0].width, IsSeveral);
+    return call.pixel_scratch > 0 && pairs ? std::min(kPixelsTogether, call.max_pixels) : 1;
+  }
   if (call.driver != "neap_drive_window" || call.taps < 1) return 1;
   constexpr std::int64_t kMaxPixels = 8;
-  const std::int64_t min_pixels = call.pixel_scratch > 0 ? kPixelsTogether : 1;
-  const std::int64_t pixels =
-      std::clamp<std::int64_t>(kTapBudget / call.taps, min_pixels, kMaxPixels);
-  if (call.pixel_scratch == 0) return pixels;
-  std::int64_t widest = call.columns.empty() ? call.views[0].width : 1;
-  for (const StreamRange& columns : call.columns) widest = std::max(widest, columns.size());
-  return std::min(pixels, widest);
+  return std::clamp<std::int64_t>(kTapBudget / call.taps, 1, kMaxPixels);
 }
 
 std::int64_t ScratchPixelsOf(const Call& call) {
+  if (call.pixel_scratch == 0) return 0;
+  if (call.driver == "neap_drive_runs") return PixelsOf(call);
   std::int64_t widest = call.columns.empty() ? call.views[0].width : 1;
   for (const StreamRange& columns : call.columns) widest = std::max(widest, columns.size());
   return std::min(kPixelsTogether, widest);
@@ -260,7 +280,7 @@ class Writer {
             ", " + AddParams(call) + ",\n     " + AddWindow(call) + ", " +
             At("operands", operands_.Add(views)) + ", " + row_table + ", " + column_table + ", " +
             Large(call.scratch) + ", " + row_pitch + ", " + column_pitch + ", " + Number(inputs) +
-            ", " + Number(PixelsOf(call)) + "},\n";
+            ", " + Number(PixelsOf(call) + (HasRowPairs(call) ? kRowPairs : 0)) + "},\n";
     ++op_count_;
   }
 
@@ -299,7 +319,7 @@ class Writer {
            (HasMve(program_) ? "#include \"neap_rt/neap_mve.h\"\n" : "") +
            (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
            "\n"
-           "#if NEAP_RT_VERSION != 2\n#error \"these tables are for version 2 of "
+           "#if NEAP_RT_VERSION != 3\n#error \"these tables are for version 3 of "
            "neap_rt\"\n#endif\n\n";
   }
 

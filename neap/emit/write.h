@@ -33,7 +33,11 @@ struct Extra {
 inline constexpr std::int64_t kTapBudget = 18;
 // Pixels whose inputs a packed kernel has in its scratch.
 inline constexpr std::int64_t kPixelsTogether = 2;
-// Output pixels for each call of the kernel.
+// NEAP_ROW_PAIRS of neap_rt.h.
+inline constexpr std::int64_t kRowPairs = 0x80;
+// Whether boxes of one column may be computed by two rows.
+bool HasRowPairs(const Call& call);
+// Output pixels whose taps are found at once.
 std::int64_t PixelsOf(const Call& call);
 // The most pixels whose inputs the kernel has in its scratch.
 std::int64_t ScratchPixelsOf(const Call& call);

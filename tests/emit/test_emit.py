@@ -209,6 +209,21 @@ class TwoMemoriesTest(EmitTest):
         text = self.expect(DONE, "emit", model, "-o", "other", "--plan", "plan.json").stdout.decode()
         self.assertIn("exceeds the 8,064 B of fast memory of the plan", text)
 
+    def test_packed_kernels_keep_within_a_limit_that_others_need(self):
+        model = self.small()
+        portable = self.emit(model, "portable", "--fast", "4748")
+        limit = portable.arena_bytes
+        packed = self.emit(model, "packed", "--fast", str(limit), "--kernels", "dsp")
+        self.assertLessEqual(packed.arena_bytes, limit)
+        for kernel in ("neap_conv_packed_s8,", "neap_conv_s8,"):
+            self.assertIn(kernel, (packed.folder / "net.c").read_text())
+        self.expect_copies(packed, model, tuple(packed.macro(f"SLOW_{name}_BYTES") for name in ("READ", "WRITTEN")))
+        self.expect(OVER_BUDGET, "emit", model, "-o", "less", "--fast", "500", "--kernels", "dsp")
+
+    def test_a_board_with_two_memories_has_both(self):
+        network = self.emit(self.small(), "board", "--board", "portenta-h7")
+        self.assertGreater(network.macro("SLOW_BYTES"), 0)
+
     def test_slow_memory_is_necessary_and_needs_no_alignment(self):
         model = self.small()
         network = self.emit(model, "out", "--fast", "8KiB")
@@ -324,6 +339,11 @@ class FilesTest(EmitTest):
         network = self.emit(model, "fits", "--budget", "1MiB")
         self.assertEqual(network.macro("BUDGET_BYTES"), 1 << 20)
         self.assertIn("negative", network.compile("gcc", "-DNET_BUDGET_BYTES=16"))
+        # Where the scratch of two pixels exceeds the budget, kernels have that of one, or none.
+        limit = self.emit(model, "portable").arena_bytes
+        packed = self.emit(model, "packed", "--kernels", "dsp", "--budget", str(limit))
+        self.assertEqual(packed.arena_bytes, limit)
+        self.expect_equal(packed, model)
         self.expect(USAGE, "emit", model, "-o", "other", "--prefix", "neap_x")
         self.expect(USAGE, "emit", model, "-o", "other", "--plan", "plan.json", "--stream", "off")
 

@@ -30,11 +30,6 @@ class StackTest(unittest.TestCase):
     def check(self, text, flags):
         rows = re.findall(r'\{"(neap_\w+)", (\d+)(?:, (\d+))?\}', text)
         table = {name: int(size) for name, size, _ in rows}
-        # Assembly saves registers, of which the compiler does not know.
-        for name, _, below in rows:
-            pushed = re.findall(r'"push \{(.*?)\}', (SOURCE / "runtime" / f"{name}.c").read_text()) \
-                if (SOURCE / "runtime" / f"{name}.c").exists() else []
-            self.assertEqual(int(below or 0), 4 * sum(len(registers.split(",")) for registers in pushed), name)
         found = {}
         with tempfile.TemporaryDirectory() as folder:
             for path in sorted((SOURCE / "runtime").glob("neap_*.c")):
@@ -42,16 +37,23 @@ class StackTest(unittest.TestCase):
                 for line in (pathlib.Path(folder) / f"{path.stem}.su").read_text().splitlines():
                     place, size, kind = line.split("\t")
                     self.assertEqual(kind, "static", line)
-                    name = place.split(":")[-1]
+                    name = place.split(":")[-1].split(".")[0]
                     found[name] = max(found.get(name, 0), int(size))
         for name, size in table.items():
             self.assertEqual(found.get(name), size, name)
+        # Assembly saves registers, of which the compiler does not know; functions that are apart have their own frames.
+        for name, _, below in rows:
+            path = SOURCE / "runtime" / f"{name}.c"
+            text = path.read_text() if path.exists() else ""
+            saved = 4 * sum(len(registers.split(",")) for registers in re.findall(r'"push \{(.*?)\}', text))
+            apart = re.findall(r"NEAP_APART [\w *]*?(neap_\w+)\(", text)
+            self.assertEqual(int(below or 0), saved + max((found.get(one, 0) for one in apart), default=0), name)
         kernels = {name for name in found if re.match(r"neap_(drive_\w+|\w+_[su]8)$", name) and "_one_" not in name
                    and "_four_" not in name and "_scaled_" not in name and "_reciprocal_" not in name and "_shift_" not in name}
         self.assertLessEqual(kernels, set(table))
-        engine = max(found["neap_run"], found["neap_step"]) + max(size for name, size in found.items()
-                                                                  if name.startswith("neap_advance"))
-        self.assertLessEqual(engine, 72)
+        advance = [size for name, size in found.items() if name.startswith("neap_advance")]
+        engine = max(found["neap_run"], found["neap_step"] + max(advance, default=0))
+        self.assertLessEqual(engine, 80)
         self.assertLessEqual(max(found["neap_source"], found["neap_target"]), 16)
 
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Instructions of cores with Arm's DSP extension, in C elsewhere, and the outputs of packed
+ * kernels.
+ */
+#ifndef NEAP_DSP_H
+#define NEAP_DSP_H
+
+#include "neap_rt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kernel sets, chosen by the macros of the compiler; all compute the same bytes. NEAP_DSP: kernels
+ * for cores with two 16-bit products in an instruction; NEAP_DSP_CORE: the compiler is for such a
+ * core (Armv7E-M, Armv8-M), whose instructions are the functions below. Elsewhere they are C. */
+#if !defined(NEAP_PORTABLE) && defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && \
+    defined(__ARM_FEATURE_UNALIGNED) && defined(__thumb2__) && !defined(__ARM_BIG_ENDIAN)
+#define NEAP_DSP
+#define NEAP_DSP_CORE
+#endif
+
+/* Functions that would take registers from their caller. */
+#ifdef __GNUC__
+#define NEAP_APART __attribute__((noinline))
+#else
+#define NEAP_APART
+#endif
+
+#ifdef NEAP_DSP_CORE
+#define NEAP_INSTRUCTION(text, result, ...) __asm__(text : "=r"(result) : __VA_ARGS__)
+#endif
+
+/* Four bytes at any address, the first one lowest. */
+static inline uint32_t neap_load_word(const int8_t* from) {
+#ifdef NEAP_DSP_CORE
+  uint32_t word;
+  __builtin_memcpy(&word, from, sizeof(word)); /* one instruction, also freestanding */
+  return word;
+#else
+  return (uint32_t)(uint8_t)from[0] | (uint32_t)(uint8_t)from[1] << 8 |
+         (uint32_t)(uint8_t)from[2] << 16 | (uint32_t)(uint8_t)from[3] << 24;
+#endif
+}
+/* Bytes 0 and 2 as two 16-bit numbers. */
+static inline uint32_t neap_even_bytes(uint32_t word) {
+#ifdef NEAP_DSP_CORE
+  uint32_t result;
+  NEAP_INSTRUCTION("sxtb16 %0, %1", result, "r"(word));
+  return result;
+#else
+  const uint32_t low = ((word & 0xffU) ^ 0x80U) - 0x80U;
+  const uint32_t high = ((word >> 16 & 0xffU) ^ 0x80U) - 0x80U;
+  return (low & 0xffffU) | high << 16;
+#endif
+}
+/* Bytes 1 and 3. */
+static inline uint32_t neap_odd_bytes(uint32_t word) {
+#ifdef NEAP_DSP_CORE
+  uint32_t result;
+  NEAP_INSTRUCTION("sxtb16 %0, %1, ror #8", result, "r"(word));
+  return result;
+#else
+  return neap_even_bytes(word >> 8);
+#endif
+}
+/* The lower and the upper half of a word, as signed numbers. */
+static inline int32_t neap_lower(uint32_t word) { return (int16_t)(uint16_t)word; }
+static inline int32_t neap_upper(uint32_t word) { return (int16_t)(uint16_t)(word >> 16); }
+/* sum + the product of the lower halves; of the upper ones; both. */
+static inline uint32_t neap_add_lower(uint32_t a, uint32_t b, uint32_t sum) {
+#ifdef NEAP_DSP_CORE
+  NEAP_INSTRUCTION("smlabb %0, %1, %2, %3", sum, "r"(a), "r"(b), "r"(sum));
+  return sum;
+#else
+  return sum + (uint32_t)(neap_lower(a) * neap_lower(b));
+#endif
+}
+static inline uint32_t neap_add_upper(uint32_t a, uint32_t b, uint32_t sum) {
+#ifdef NEAP_DSP_CORE
+  NEAP_INSTRUCTION("smlatt %0, %1, %2, %3", sum, "r"(a), "r"(b), "r"(sum));
+  return sum;
+#else
+  return sum + (uint32_t)(neap_upper(a) * neap_upper(b));
+#endif
+}
+static inline uint32_t neap_add_products(uint32_t a, uint32_t b, uint32_t sum) {
+#ifdef NEAP_DSP_CORE
+  NEAP_INSTRUCTION("smlad %0, %1, %2, %3", sum, "r"(a), "r"(b), "r"(sum));
+  return sum;
+#else
+  return neap_add_upper(a, b, neap_add_lower(a, b, sum));
+#endif
+}
+/* (a * b + 2^31) / 2^32: neap_high_product(a / 2, b) of an even a. */
+static inline int32_t neap_half_product(int32_t a, int32_t b) {
+#ifdef NEAP_DSP_CORE
+  int32_t result;
+  NEAP_INSTRUCTION("smmulr %0, %1, %2", result, "r"(a), "r"(b));
+  return result;
+#else
+  return (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32);
+#endif
+}
+/* a / 2, rounded down, as int8 or the nearest number of that type. */
+static inline int32_t neap_half_byte(int32_t a) {
+#ifdef NEAP_DSP_CORE
+  int32_t result;
+  NEAP_INSTRUCTION("ssat %0, #8, %1, asr #1", result, "r"(a));
+  return result;
+#else
+  return neap_clamp(a >> 1, -128, 127);
+#endif
+}
+
+/* The output, from -128 to 127, from twice a sum with its bias. */
+static inline int8_t neap_packed_output(const neap_packed* p, uint32_t twice, uint32_t fraction,
+                                        uint32_t exponent) {
+  int32_t value = neap_half_product((int32_t)twice, (int32_t)fraction);
+  if (p->positive == 0) value += value >> 31;
+  return (int8_t)neap_half_byte((value >> exponent) + p->rounding);
+}
+
+/* The output of channel `lane` of four from twice its sum. */
+static inline int8_t neap_four_output(const neap_packed* p, const uint32_t* channels, uint32_t lane,
+                                      uint32_t twice) {
+  const uint32_t* const pair = channels + 1 + lane / 2 * 4 + lane % 2;
+  return neap_packed_output(p, twice + pair[0], pair[2], channels[0] >> 8 * lane & 0xffU);
+}
+
+/* Clamps outputs to a range that is not all of int8. */
+static inline void neap_packed_clamp(const neap_packed* p, int8_t* out, uint32_t channels) {
+  if (p->low == -128 && p->high == 127) return;
+  for (; channels > 0; --channels, ++out) *out = (int8_t)neap_clamp(*out, p->low, p->high);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
