@@ -303,6 +303,10 @@ class WebTest(unittest.TestCase):
             self.assertIn("needs an arena of 32 B", page.text("words").replace("symbols.onnx ", ""))
             self.assertEqual(page.errors(), [])
 
+    def test_download_size(self):
+        page = (SITE / "index.html").read_bytes()
+        self.assertLess(len(gzip.compress(page, 9)), 3_000_000)
+
     def test_no_request(self):
         with Page(self.server.url) as page:
             self.server.paths.clear()

@@ -312,6 +312,7 @@ class Reader {
       value = std::vector<double>(attribute.floats.begin(), attribute.floats.end());
     } else if (!attribute.strings.empty()) {
       std::vector<std::string> strings;
+      strings.reserve(attribute.strings.size());
       for (const pb::Text& text : attribute.strings) strings.push_back(text.str());
       value = std::move(strings);
     } else if (!attribute.ints.empty() || attribute.type == 7) {
