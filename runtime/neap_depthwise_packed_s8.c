@@ -16,7 +16,7 @@
 #ifdef NEAP_DSP_CORE
 
 /* Two taps, whose addresses are `offset` bytes from r0 on: sums of four channels in r3 to r6. */
-#define NEAP_NINE_TWO(offset, take)       \
+#define NEAP_NINE_TWO(offset, take) \
   "ldrd r7, r8, [r0, #" offset "] \n\t"   \
   "ldr r7, [r7, r2] \n\t"                 \
   "ldr r8, [r8, r2] \n\t"                 \
@@ -38,28 +38,38 @@
 #define NEAP_ADD_PRODUCTS(sum, a, b) "smlad " sum ", " a ", " b ", " sum " \n\t"
 #define NEAP_FIRST_PRODUCTS(sum, a, b) "smuad " sum ", " a ", " b " \n\t"
 /* Two channels: r7 and r8 are twice their biases, r9 and r10 their fractions. */
-#define NEAP_SCALE(a, b)                \
-  "add " a ", r7, " a ", lsl #1 \n\t"   \
-  "add " b ", r8, " b ", lsl #1 \n\t"   \
-  "smmulr " a ", " a ", r9 \n\t"        \
+#define NEAP_SCALE(a, b) \
+  "add " a ", r7, " a    \
+  ", lsl #1 \n\t"        \
+  "add " b ", r8, " b    \
+  ", lsl #1 \n\t"        \
+  "smmulr " a ", " a     \
+  ", r9 \n\t"            \
   "smmulr " b ", " b ", r10 \n\t"
-#define NEAP_SCALE_SIGN(a, b)               \
-  "add " a ", r7, " a ", lsl #1 \n\t"       \
-  "add " b ", r8, " b ", lsl #1 \n\t"       \
-  "smmulr " a ", " a ", r9 \n\t"            \
-  "smmulr " b ", " b ", r10 \n\t"           \
-  "add " a ", " a ", " a ", asr #31 \n\t"   \
+#define NEAP_SCALE_SIGN(a, b) \
+  "add " a ", r7, " a         \
+  ", lsl #1 \n\t"             \
+  "add " b ", r8, " b         \
+  ", lsl #1 \n\t"             \
+  "smmulr " a ", " a          \
+  ", r9 \n\t"                 \
+  "smmulr " b ", " b          \
+  ", r10 \n\t"                \
+  "add " a ", " a ", " a      \
+  ", asr #31 \n\t"            \
   "add " b ", " b ", " b ", asr #31 \n\t"
 /* The exponent of each is the lowest byte of r12: r11 is added after the shift. */
-#define NEAP_SHIFT(a)            \
-  "asr " a ", " a ", r12 \n\t"   \
-  "add " a ", " a ", r11 \n\t"   \
-  "lsr r12, r12, #8 \n\t"        \
+#define NEAP_SHIFT(a)     \
+  "asr " a ", " a         \
+  ", r12 \n\t"            \
+  "add " a ", " a         \
+  ", r11 \n\t"            \
+  "lsr r12, r12, #8 \n\t" \
   "ssat " a ", #8, " a ", asr #1 \n\t"
 /* Of four channels at a time, all nine taps. r2: from the taps to the first channel; lr: channels.
  * In memory from sp on: the end of channels, the address of the output less r2, what is added for
  * rounding, r7. */
-#define NEAP_NINE_RUN(scale)                                                      \
+#define NEAP_NINE_RUN(scale) \
   "push {r3, r4, r5, r7} \n"                                                      \
   "1: \n\t"                                                                       \
   NEAP_NINE_TWO("0", NEAP_FIRST_PRODUCTS) NEAP_NINE_TWO("8", NEAP_ADD_PRODUCTS)   \
@@ -93,14 +103,15 @@
   "bne 1b \n\t"                                                                   \
   "add sp, sp, #12 \n\t"                                                          \
   "pop {r7} \n\t"
-#define NEAP_NINE_ASM(scale)                                                                     \
-  __asm__ volatile(NEAP_NINE_RUN(scale)                                                          \
-                   : "+r"(from), "+r"(weights), "+r"(at), "+r"(last), "+r"(to), "+r"(rounding),  \
-                     "+r"(channels)                                                              \
-                   :                                                                             \
+#define NEAP_NINE_ASM(scale)                                                                    \
+  __asm__ volatile(NEAP_NINE_RUN(scale)                                                         \
+                   : "+r"(from), "+r"(weights), "+r"(at), "+r"(last), "+r"(to), "+r"(rounding), \
+                     "+r"(channels)                                                             \
+                   :                                                                            \
                    : "r6", "r8", "r9", "r10", "r11", "r12", "cc", "memory")
 
-/* The channels that are four at a time, from the first one on, of nine taps, `skip` bytes behind. */
+/* The channels that are four at a time, from the first one on, of nine taps, `skip` bytes behind.
+ */
 static void neap_depthwise_nine(const neap_packed* p, const int8_t* const* taps, uint32_t skip,
                                 int8_t* out, uint32_t four_channels) {
   register const int8_t* const* from __asm__("r0") = taps;

@@ -5,8 +5,8 @@
  */
 #include "neap_rt.h"
 
-/* The taps of pixel (y, x). Returns for how many pixels from it on, at most `pixels`, they are those
- * of the first one, moved: all are inside of the input, and no ring ends between them. */
+/* The taps of pixel (y, x). Returns for how many pixels from it on, at most `pixels`, they are
+ * those of the first one, moved: all are inside of the input, and no ring ends between them. */
 static uint32_t neap_find_run(const neap_op* op, const neap_frame* frame, const int8_t** taps,
                               uint32_t y, uint32_t x, uint32_t pixels) {
   const neap_window* const window = op->window;

@@ -25,17 +25,14 @@ static void neap_store_sum(int32_t sum, uint32_t bytes, int8_t* to) {
   }
 }
 
-/* Adds pixels to the sums of their channels. Inline: `size` is a constant. */
+/* Adds pixels to the sums of their channels. Inline: `size` is a constant, and for the usual case
+ * all of them. */
 static inline void neap_add_pixels(int8_t* sums, uint32_t size, const int8_t* from,
                                    uint32_t channels, uint32_t count, uint32_t flip) {
   const int8_t* const end = from + channels;
   for (; from != end; ++from, sums += size) {
     int32_t sum = neap_load_sum(sums, size);
-    const int8_t* value = from;
-    for (uint32_t p = count;; value += channels) {
-      sum += (int8_t)((uint8_t)*value ^ flip);
-      if (--p == 0) break;
-    }
+    for (uint32_t p = 0; p < count; ++p) sum += (int8_t)((uint8_t)from[p * channels] ^ flip);
     neap_store_sum(sum, size, sums);
   }
 }
@@ -53,7 +50,9 @@ int neap_drive_sums(const neap_op* op, const neap_frame* frame, uint32_t y, uint
     const int8_t* from;
     count = x1 - x;
     from = neap_source(in, frame, y, x, &count);
-    if (size == 2) {
+    if (size == 2 && count == 1 && mean->flip == 0) {
+      neap_add_pixels(sums, 2, from, channels, 1, 0);
+    } else if (size == 2) {
       neap_add_pixels(sums, 2, from, channels, count, mean->flip);
     } else {
       neap_add_pixels(sums, 4, from, channels, count, mean->flip);

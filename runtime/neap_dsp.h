@@ -129,6 +129,15 @@ static inline int8_t neap_four_output(const neap_packed* p, const uint32_t* chan
   return neap_packed_output(p, twice + pair[0], pair[2], channels[0] >> 8 * lane & 0xffU);
 }
 
+/* The inputs of one pixel to words that are `step` apart; `skip`: bytes from the taps to those of
+ * the pixel. */
+void neap_packed_widen(const neap_packed* p, const int8_t* const* taps, uint32_t skip, uint32_t* to,
+                       uint32_t step);
+/* Of one pixel, or of two whose words alternate; taps have a multiple of four inputs. */
+void neap_packed_widen_fours(const neap_packed* p, const int8_t* const* taps,
+                             const int8_t* const* next_taps, uint32_t skip, uint32_t next_skip,
+                             uint32_t* to, uint32_t pixels);
+
 /* Clamps outputs to a range that is not all of int8. */
 static inline void neap_packed_clamp(const neap_packed* p, int8_t* out, uint32_t channels) {
   if (p->low == -128 && p->high == 127) return;

@@ -4,6 +4,40 @@
  */
 #include "neap_rt.h"
 
+#ifdef __GNUC__
+typedef uint32_t __attribute__((__may_alias__)) neap_any_word;
+
+/* Words in either direction: libraries of small processors copy bytes. The empty statements keep
+ * the compiler from calling them. */
+static void neap_move_words(int8_t* to, const int8_t* from, uint32_t bytes) {
+  neap_any_word* target = (neap_any_word*)(void*)to;
+  const neap_any_word* source = (const neap_any_word*)(const void*)from;
+  uint32_t words = bytes / 4;
+  if (target <= source) {
+    for (; words > 0; --words) {
+      *target++ = *source++;
+      __asm__ volatile("");
+    }
+  } else {
+    while (words > 0) {
+      --words;
+      target[words] = source[words];
+      __asm__ volatile("");
+    }
+  }
+}
+#endif
+
+static void neap_move_bytes(int8_t* to, const int8_t* from, uint32_t bytes) {
+#ifdef __GNUC__
+  if ((((uintptr_t)to | (uintptr_t)from | bytes) & 3U) == 0) {
+    neap_move_words(to, from, bytes);
+    return;
+  }
+#endif
+  memmove(to, from, bytes);
+}
+
 static void neap_moves(const neap_segment* segment, const neap_frame* frame) {
   for (uint32_t i = 0; i < segment->move_count; ++i) {
     const neap_move* const move = &segment->moves[i];
@@ -12,7 +46,7 @@ static void neap_moves(const neap_segment* segment, const neap_frame* frame) {
     if (frame->copy != NULL) {
       frame->copy(to, from, move->bytes);
     } else {
-      memmove(to, from, move->bytes);
+      neap_move_bytes(to, from, move->bytes);
     }
   }
 }
@@ -84,10 +118,13 @@ static int neap_run_segment(const neap_segment* segment, const neap_frame* frame
     for (uint32_t column_step = 0; column_step < segment->column_steps; ++column_step) {
       for (const neap_op* op = segment->ops; op != end; ++op) {
         const uint16_t* const columns = op->columns + column_step * op->column_pitch;
-        const uint16_t* const rows = op->rows + row_step * op->row_pitch;
+        const uint16_t* rows;
+        uint32_t row_end;
         if (columns[0] >= columns[1]) continue;
-        for (uint32_t row = rows[0]; row < rows[1];) {
-          const uint32_t count = neap_rows_together(op, row, rows[1], columns);
+        rows = op->rows + row_step * op->row_pitch;
+        row_end = rows[1];
+        for (uint32_t row = rows[0]; row < row_end;) {
+          const uint32_t count = neap_rows_together(op, row, row_end, columns);
           const int result = neap_drive(op, frame, row, count, columns);
           if (result != NEAP_OK) return result;
           row += count;

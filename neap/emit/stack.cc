@@ -25,7 +25,7 @@ constexpr Frame kFrames[] = {
     {"neap_concatenate_pixels", 32},
     {"neap_concatenate_rescaled", 32},
     {"neap_conv_mve_s8", 200, 28},
-    {"neap_conv_packed_s8", 136, 100},
+    {"neap_conv_packed_s8", 136, 132},
     {"neap_conv_s8", 160},
     {"neap_conv_u8", 176},
     {"neap_copy_pixels", 32},

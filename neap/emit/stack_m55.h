@@ -18,7 +18,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_concatenate_pixels", 32},
     {"neap_concatenate_rescaled", 32},
     {"neap_conv_mve_s8", 288, 28},
-    {"neap_conv_packed_s8", 136, 108},
+    {"neap_conv_packed_s8", 136, 132},
     {"neap_conv_s8", 168},
     {"neap_conv_u8", 184},
     {"neap_copy_pixels", 32},
