@@ -13,6 +13,7 @@
 #include "neap/base/index.h"
 #include "neap/base/random.h"
 #include "neap/base/work.h"
+#include "neap/solve/rematerialise/eviction.h"
 #include "neap/solve/rematerialise/trace.h"
 
 namespace neap::rematerialise {
@@ -25,6 +26,10 @@ constexpr int kRounds = 6;
 // Repetitions that cost more than this multiple of the base cost are useless.
 constexpr std::int64_t kMaxCostRatio = 4;
 constexpr std::size_t kMostChain = 512;
+constexpr std::int64_t kAimStep = 16;  // the next aim of executions is this part of it smaller
+constexpr std::int64_t kExecutionShare = 3;  // of the moves, for executions
+constexpr std::uint64_t kExecutionRounds = 24;
+constexpr std::int64_t kMaxExecution = 4'000;  // values of one, in sizes of the problem
 // A score is bytes over cost in units of 2^-kScoreBits; both are cut to fit.
 constexpr int kScoreBits = 20;
 constexpr std::int64_t kMaxScored = std::int64_t{1} << 42;
@@ -79,20 +84,11 @@ class MoveSearch {
         base_cost_(BaseCost(problem)) {}
 
   std::int64_t Run(std::span<const OpIndex> start, std::int64_t floor_bytes) {
-    std::vector<OpIndex> current(start.begin(), start.end());
-    const std::int64_t top = TraceOf(access_, current).peak_bytes;
-    std::int64_t last = top;
-    for (std::int64_t level = 1; level <= kLevels; ++level) {
-      const std::int64_t target = top - (top - floor_bytes) / kLevels * level;
-      if (target >= last) continue;
-      level_end_ = moves_ + (max_moves_ - moves_) / (kLevels + 1 - level);
-      auto reached = Reach(current, target);
-      if (!reached) break;
-      current = Improve(std::move(*reached), target);
-      const Trace trace = TraceOf(access_, current);
-      last = trace.peak_bytes;
-      if (trace.cost > kMaxCostRatio * base_cost_ || IsOver(limits_)) break;
-    }
+    const std::int64_t top = TraceOf(access_, start).peak_bytes;
+    // Both ways: from an execution, later targets may be reached at a greater cost.
+    FollowLevels(start, top, floor_bytes);
+    Execute(start, top, floor_bytes);
+    FollowLevels(start, top, floor_bytes);
     return moves_;
   }
 
@@ -103,6 +99,92 @@ class MoveSearch {
     ++moves_;
     ChargeWork((static_cast<std::int64_t>(sequence.size()) + access_.size()) * 40);
     return TraceOf(access_, sequence);
+  }
+
+  // Reaches one target after the other, each from the sequence of the one before, or from an
+  // execution that costs less.
+  void FollowLevels(std::span<const OpIndex> start, std::int64_t top, std::int64_t floor_bytes) {
+    std::vector<OpIndex> current(start.begin(), start.end());
+    std::int64_t last = top;
+    const std::int64_t end = moves_ + max_moves_;
+    for (std::int64_t level = 1; level <= kLevels; ++level) {
+      const std::int64_t target = top - (top - floor_bytes) / kLevels * level;
+      if (target >= last) continue;
+      level_end_ = moves_ + (end - moves_) / (kLevels + 1 - level);
+      auto reached = Reach(current, target);
+      const std::vector<OpIndex>* const executed = Executed(target);
+      if (executed != nullptr && (!reached || CostOf(*executed) < CostOf(*reached))) {
+        reached = *executed;
+      }
+      if (!reached) break;
+      current = Improve(std::move(*reached), target);
+      const Trace trace = TraceOf(access_, current);
+      last = trace.peak_bytes;
+      if (trace.cost > kMaxCostRatio * base_cost_ || IsOver(limits_)) break;
+    }
+  }
+
+  // Executions of `start` within smaller and smaller peaks, by all rules, in rounds of other seeds.
+  // Keeps the cheapest of every peak, at last without its idle repetitions.
+  void Execute(std::span<const OpIndex> start, std::int64_t top, std::int64_t floor_bytes) {
+    level_end_ = moves_ + max_moves_ / kExecutionShare;
+    for (std::uint64_t round = 0; round < kExecutionRounds; ++round) {
+      std::int64_t peak = top;
+      for (std::int64_t aim = top; peak > floor_bytes;) {
+        aim = std::max(std::min(aim - aim / kAimStep, peak - 1), floor_bytes);
+        const auto reached = ExecuteWithinAim(start, aim, round);
+        if (!reached || IsLevelOver()) break;
+        peak = *reached;
+      }
+      if (IsLevelOver()) break;
+    }
+    level_end_ = moves_ + max_moves_ / kExecutionShare;
+    for (auto& [peak, sequence] : executed_) sequence = WithoutIdle(std::move(sequence), peak);
+  }
+
+  // The lowest peak of the executions, if one costs no more than is useful.
+  std::optional<std::int64_t> ExecuteWithinAim(std::span<const OpIndex> start, std::int64_t aim,
+                                               std::uint64_t round) {
+    std::optional<std::int64_t> least;
+    for (const bool distance : {true, false}) {
+      for (const bool readers : {true, false}) {
+        if (IsLevelOver()) return least;
+        EvictionRule rule;
+        rule.distance = distance;
+        rule.readers = readers;
+        rule.seed = round;
+        auto sequence = ExecuteBy(rule, start, aim);
+        rule.keeps_sources = true;
+        if (!sequence) sequence = ExecuteBy(rule, start, aim);
+        if (!sequence) continue;
+        const Trace trace = Try(*sequence);
+        if (trace.peak_bytes > aim || trace.cost > kMaxCostRatio * base_cost_) continue;
+        least = std::min(least.value_or(trace.peak_bytes), trace.peak_bytes);
+        const auto known = executed_.find(trace.peak_bytes);
+        if (known != executed_.end() && CostOf(known->second) <= trace.cost) continue;
+        executed_[trace.peak_bytes] = std::move(*sequence);
+      }
+    }
+    return least;
+  }
+
+  std::optional<std::vector<OpIndex>> ExecuteBy(const EvictionRule& rule,
+                                                std::span<const OpIndex> start, std::int64_t aim) {
+    std::int64_t work = 0;
+    auto sequence = ExecuteWithin(access_, start, aim, rule, kMaxExecution * access_.size(), &work);
+    moves_ += work / access_.size();
+    ChargeWork(work * 10);
+    return sequence;
+  }
+
+  // The cheapest execution of a peak of at most `target`; nullptr: none.
+  const std::vector<OpIndex>* Executed(std::int64_t target) const {
+    const std::vector<OpIndex>* best = nullptr;
+    for (const auto& [peak, sequence] : executed_) {
+      if (peak > target) break;
+      if (best == nullptr || CostOf(sequence) < CostOf(*best)) best = &sequence;
+    }
+    return best;
   }
 
   // Moves until the peak is at most `target`.
@@ -299,6 +381,7 @@ class MoveSearch {
 
   Access access_;
   const Problem& problem_;
+  std::map<std::int64_t, std::vector<OpIndex>> executed_;  // by peak
   std::int64_t max_moves_;
   std::int64_t level_end_ = 0;
   std::int64_t moves_ = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The search by moves: a move drops a value between two of its uses and computes it again, with
-// whatever that needs. Private to neap/rematerialise.
+// whatever that needs. Executions within a limit (eviction.h) that cost less are improved by moves,
+// too. Private to neap/rematerialise.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 namespace neap::rematerialise {
 
 // Calls `found` with sequences of peaks from that of `start` down to `floor_bytes`. Returns the
-// moves that were tried, which are about max_moves at most. Deterministic without a deadline.
+// moves that were tried, executions included: about 7/3 of max_moves at most. Deterministic without
+// a deadline.
 std::int64_t SearchByMoves(const Problem& problem, std::span<const OpIndex> start,
                            std::int64_t floor_bytes, std::int64_t max_moves, const Limits& limits,
                            const std::function<void(const std::vector<OpIndex>& sequence)>& found);

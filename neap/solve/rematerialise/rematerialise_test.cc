@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "neap/base/index.h"
 #include "neap/base/random.h"
 #include "neap/solve/rematerialise/bound.h"
 #include "neap/solve/rematerialise/check.h"
@@ -248,6 +249,44 @@ TEST(Rematerialise, ChainsNeedTheSquareRootAndLess) {
   EXPECT_EQ(outcome.points.front().peak_bytes, 65);
   // One more forward pass: sqrt(n) checkpoints need 2 * 8 and what a step touches.
   EXPECT_LE(outcome.points.back().peak_bytes, 19);
+}
+
+// Checkpoints of a uniform chain with the fewest forward steps (Revolve): with n slots in memory,
+// reversing `length` steps repeats this many of them.
+std::int64_t RepeatedByRevolve(std::int64_t length, std::int64_t slots) {
+  std::vector<std::vector<std::int64_t>> least;
+  for (std::int64_t free = 0; free <= slots; ++free) {
+    least.push_back({0, 0});
+    for (std::int64_t part = 2; part <= length; ++part) {
+      std::int64_t best = part * (part - 1) / 2;
+      for (std::int64_t first = 1; free > 0 && first < part; ++first) {
+        const auto at = [&](std::int64_t row, std::int64_t steps) {
+          return least[static_cast<std::size_t>(row)][static_cast<std::size_t>(steps)];
+        };
+        best = std::min(best, first + at(free - 1, part - first) + at(free, first));
+      }
+      least.back().push_back(best);
+    }
+  }
+  return least.back().back() - (length - 1);
+}
+
+TEST(Rematerialise, ChainsComeCloseToOptimalCheckpoints) {
+  // Backward step i reads the input of layer i and the gradient; the first one reads the result.
+  Problem problem = TrainingChain(64);
+  for (Value& value : problem.values) value.readers.clear();
+  for (OpIndex layer = 0; layer < 64; ++layer) {
+    problem.values[At(layer)].readers = {layer, 127 - layer};
+    problem.values[At(64 + layer)].readers = {64 + layer};
+  }
+  ASSERT_EQ(Validate(problem), std::nullopt);
+  const std::int64_t base = BaseCost(problem);
+  for (const std::int64_t slots : {6, 10, 30}) {
+    const std::int64_t extra = RepeatedByRevolve(65, slots);
+    const Outcome outcome = Solve(problem, FileOrder(problem), base + extra, {});
+    // The slots, what a backward step reads and writes, and two more.
+    EXPECT_LE(outcome.points.back().peak_bytes, slots + 3 + 2) << slots << ' ' << extra;
+  }
 }
 
 TEST(Rematerialise, TheSameInputGivesTheSameOutcome) {
