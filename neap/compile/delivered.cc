@@ -125,6 +125,11 @@ TflmTotal TotalOnTarget(const Graph& graph, const Compiled& compiled,
   const auto measured = Measure(written, plan::ProfileOf(plan::Runtime::kTflm, target));
   NEAP_CHECK(measured.has_value(), "a planned graph was measured before");
   const Orders& orders = compiled.edited ? measured->file_orders : compiled.order;
+  // TFLM's planner takes quadratic time, and a report has a dozen targets.
+  if (!compiled.edited && !compiled.totals.empty() && compiled.delivered_arena_bytes >= 0 &&
+      HaveEqualScratch(graph, *compiled.totals.front().target, target)) {
+    return TflmTotalOf(measured->merged(), orders, compiled.delivered_arena_bytes, target);
+  }
   const auto arena = ArenaOnTarget(*measured, orders, compiled.offsets, target);
   NEAP_CHECK(arena.has_value(), "a planned order has a timeline");
   return TflmTotalOf(measured->merged(), orders, *arena, target);
