@@ -274,6 +274,30 @@ tl::expected<Caller, Refusal> Admit(const RawRequest& request, const Call& call,
   return caller;
 }
 
+namespace {
+
+// An option of planning, or a dimension.
+tl::expected<void, Refusal> AddOption(const std::string& name, const std::string& value,
+                                      deliver::Words* words, std::vector<std::string>* options) {
+  if (name == "dim") {
+    options->push_back("dim=" + value);
+    return {};
+  }
+  const deliver::Option* const option = deliver::OptionNamed(name);
+  if (option == nullptr) return Refuse(400, "there is no option of that name");
+  const bool is_flag = option->value.empty();
+  if (is_flag && !value.empty() && value != "true") {
+    return Refuse(400, name + ": expected no value or true");
+  }
+  if (const Status status = deliver::Set(name, is_flag ? "" : value, words); !status) {
+    return Refuse(400, OneLine(status.error()));
+  }
+  options->push_back(name + (is_flag ? "" : "=" + value));
+  return {};
+}
+
+}  // namespace
+
 tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
   PlanRequest request;
   deliver::Words words;
@@ -325,21 +349,8 @@ tl::expected<PlanRequest, Refusal> ParsePlanRequest(const Call& call) {
       pipeline.push_back(name + "=" + value);
       continue;
     }
-    const deliver::Option* const option = deliver::OptionNamed(name);
-    if (option == nullptr && name != "dim") {
-      return Refuse(400, "there is no option of that name");
-    }
-    if (option != nullptr) {
-      const bool is_flag = option->value.empty();
-      if (is_flag && !value.empty() && value != "true") {
-        return Refuse(400, name + ": expected no value or true");
-      }
-      if (const Status status = deliver::Set(name, is_flag ? "" : value, &words); !status) {
-        return Refuse(400, OneLine(status.error()));
-      }
-      request.options.push_back(name + (is_flag ? "" : "=" + value));
-    } else {
-      request.options.push_back("dim=" + value);
+    if (const auto added = AddOption(name, value, &words, &request.options); !added) {
+      return tl::unexpected<Refusal>(added.error());
     }
   }
   if (code && binary) return Refuse(400, "code and binary exclude each other");

@@ -116,8 +116,7 @@ constexpr std::uint32_t kArchitecture = 0;
 
 // Calls of a program that computes, and reads and writes files. Everything else fails with EPERM:
 // sockets, other processes, new programs, mounts, keys, io_uring.
-const std::vector<int>& AllowedCalls() {
-  static const std::vector<int> kCalls = {
+constexpr int kAllowedCalls[] = {
     SYS_read,
     SYS_readv,
     SYS_pread64,
@@ -194,9 +193,7 @@ const std::vector<int>& AllowedCalls() {
     SYS_time,
     SYS_arch_prctl,
 #endif
-  };
-  return kCalls;
-}
+};
 
 using Filter = std::vector<sock_filter>;
 
@@ -234,7 +231,7 @@ Filter CallFilter() {
   filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0));
   filter.push_back(Return(SECCOMP_RET_KILL_PROCESS));
   filter.push_back(Load(offsetof(seccomp_data, nr)));
-  for (const int call : AllowedCalls()) {
+  for (const int call : kAllowedCalls) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 1));
     filter.push_back(Return(SECCOMP_RET_ALLOW));
   }

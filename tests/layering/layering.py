@@ -14,7 +14,7 @@ The rules:
    third-party type reaches a user.
 6. The table in cmake/layers.cmake has no cycle: each module lists modules before it.
 7. Headers include each other without a cycle, inside a module too.
-8. A file has at most MAX_LINES lines; a test may be longer.
+8. A file has at most MAX_LINES lines, and a function at most MAX_FUNCTION_LINES; those of tests may be longer.
 9. The name of an operator is quoted only where the table of operators is (neap/ops), where kernels are
    registered (neap/execute), in lab/zoo and in tests. Other code uses ops::OpKind, so that a new
    operator has one place.
@@ -39,6 +39,7 @@ TEST_FILE = re.compile(r"(_test\.cc$|^testing/|^tests/)")
 STRING = re.compile(r"""//[^\n]*|'\\?"'|"((?:[^"\\\n]|\\.)*)\"""")
 FLAG = re.compile(r"--[a-z][a-z-]*")
 MAX_LINES = 600
+MAX_FUNCTION_LINES = 80
 OP_NAME = re.compile(r'\.name = "([^"]+)"')
 OP_NAME_TABLES = "neap/ops/op_table_*.cc"
 MAY_NAME_OPS = re.compile(r"^(neap/ops/|neap/execute/(tflite|onnx|neap)/|lab/zoo/)")
@@ -131,6 +132,24 @@ def check_strings(name, text):
             yield f"{name}: line {line} names {flag[0]}, an option of the command line"
 
 
+def check_functions(name, text):
+    """Formatted code closes a block at the indentation of the line where its statement begins; no other block is
+    as long as the function that contains it, and types and tables close with a semicolon."""
+    if TEST_FILE.search(name):
+        return
+    lines = text.splitlines()
+    for end, line in enumerate(lines):
+        block = re.fullmatch(r"( *)}", line)
+        if not block:
+            continue
+        begin = end - 1
+        while begin > 0 and (not lines[begin] or lines[begin][0] == "#" or lines[begin].startswith(block[1] + " ")):
+            begin -= 1
+        length = end - begin + 1
+        if length > MAX_FUNCTION_LINES:
+            yield f"{name}:{begin + 1}: a function of {length} lines, the limit is {MAX_FUNCTION_LINES}"
+
+
 def find_cycle(uses):
     """A list of nodes, each of which uses the next and the last the first; None without one."""
     done, path = set(), []
@@ -220,6 +239,7 @@ def main():
         breaches += check_file(name, text, layers)
         breaches += check_operator_names(name, text, operators)
         breaches += check_strings(name, text)
+        breaches += check_functions(name, text)
         lines = text.count("\n")
         if lines > MAX_LINES and not TEST_FILE.search(name):
             breaches.append(f"{name}: {lines} lines, the limit is {MAX_LINES}")

@@ -108,6 +108,16 @@ class LayeringTest(unittest.TestCase):
         self.assertEqual(self.breaches(**{"neap/base/id.cc": long}),
                          ["neap/base/id.cc: 601 lines, the limit is 600"])
 
+    def test_a_function_fits_the_limit(self):
+        def text(lines):
+            return ("namespace neap {\nclass Long {\n  void Method(int a) {\n    if (a) {\n"
+                    + "      Call();\n\n" * (lines // 2 - 2) + "    }\n  }\n};\n}  // namespace neap\n")
+
+        self.assertEqual(self.breaches(**{"neap/base/id.cc": text(80)}), [])
+        self.assertEqual(self.breaches(**{"neap/base/id_test.cc": text(82)}), [])
+        self.assertEqual(self.breaches(**{"neap/base/id.cc": text(82)}),
+                         ["neap/base/id.cc:3: a function of 82 lines, the limit is 80"])
+
     def test_names_of_operators_stand_in_the_table(self):
         code = '// "Add"\n/* "ADD"\n */\nconst char* a = "// \\"ADD";\nbool b = type == "ADD" || "Adder" == x || x == "Add";\n'
         lines = self.breaches(**{"neap/compile/compile.cc": code, "tools/neap.cc": "a = R\"(\"ADD\")\";\n"})

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace neap::rematerialise {
 namespace {
@@ -11,6 +12,22 @@ namespace {
 struct LastCopy {
   std::int64_t written = -1;    // step; of an input 0
   std::int64_t last_read = -1;  // step
+};
+
+// Values that operators read and write.
+struct Accesses {
+  explicit Accesses(const Problem& problem)
+      : reads(problem.ops.size()), writes(problem.ops.size()) {
+    for (std::size_t value = 0; value < problem.values.size(); ++value) {
+      const Value& is = problem.values[value];
+      if (is.writer != kNoWriter) writes[static_cast<std::size_t>(is.writer)].push_back(value);
+      for (const OpIndex reader : is.readers) {
+        reads[static_cast<std::size_t>(reader)].push_back(value);
+      }
+    }
+  }
+  std::vector<std::vector<std::size_t>> reads;
+  std::vector<std::vector<std::size_t>> writes;
 };
 
 }  // namespace
@@ -22,19 +39,10 @@ std::optional<Replay> ReplaySequence(const Problem& problem, std::span<const OpI
     return std::nullopt;
   };
   const std::size_t num_ops = problem.ops.size();
-  std::vector<std::vector<std::size_t>> reads(num_ops);
-  std::vector<std::vector<std::size_t>> writes(num_ops);
+  const Accesses accesses(problem);
   std::vector<LastCopy> copies(problem.values.size());
   for (std::size_t value = 0; value < problem.values.size(); ++value) {
-    const Value& is = problem.values[value];
-    if (is.writer == kNoWriter) {
-      copies[value].written = 0;
-    } else {
-      writes[static_cast<std::size_t>(is.writer)].push_back(value);
-    }
-    for (const OpIndex reader : is.readers) {
-      reads[static_cast<std::size_t>(reader)].push_back(value);
-    }
+    if (problem.values[value].writer == kNoWriter) copies[value].written = 0;
   }
   Replay replay;
   const auto steps = static_cast<std::int64_t>(sequence.size());
@@ -59,13 +67,13 @@ std::optional<Replay> ReplaySequence(const Problem& problem, std::span<const OpI
       ++replay.repetitions;
     }
     replay.cost += problem.ops[op].cost;
-    for (const std::size_t value : reads[op]) {
+    for (const std::size_t value : accesses.reads[op]) {
       if (copies[value].written < 0) {
         return refuse(at + " reads value " + std::to_string(value) + " before it is written");
       }
       copies[value].last_read = step;
     }
-    for (const std::size_t value : writes[op]) {
+    for (const std::size_t value : accesses.writes[op]) {
       LastCopy& copy = copies[value];
       if (copy.written >= 0) {
         count(problem.values[value].bytes, copy.written, std::max(copy.written, copy.last_read));

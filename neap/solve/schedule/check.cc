@@ -3,57 +3,79 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace neap::schedule {
+namespace {
+
+constexpr OpIndex kNoStep = -1;
+
+// The closed range of steps in which a buffer is live.
+struct LiveSteps {
+  OpIndex first;
+  OpIndex last;
+};
+
+// "" and the step of each operator, or why the order is none.
+std::string FindSteps(const Problem& problem, std::span<const OpIndex> order,
+                      std::vector<OpIndex>* step_of) {
+  const auto ops = static_cast<std::size_t>(problem.num_ops);
+  if (order.size() != ops) {
+    return "the order has " + std::to_string(order.size()) + " steps, expected " +
+           std::to_string(ops);
+  }
+  step_of->assign(ops, kNoStep);
+  for (std::size_t step = 0; step < ops; ++step) {
+    const OpIndex op = order[step];
+    if (op < 0 || op >= problem.num_ops || (*step_of)[static_cast<std::size_t>(op)] != kNoStep) {
+      return "step " + std::to_string(step) + " names operator " + std::to_string(op) +
+             ", which is out of range or comes twice";
+    }
+    (*step_of)[static_cast<std::size_t>(op)] = static_cast<OpIndex>(step);
+  }
+  for (const auto& [before, after] : problem.precedences) {
+    if ((*step_of)[static_cast<std::size_t>(before)] >=
+        (*step_of)[static_cast<std::size_t>(after)]) {
+      return "operator " + std::to_string(after) + " runs before operator " +
+             std::to_string(before) + ", which it needs";
+    }
+  }
+  return "";
+}
+
+// From its first to its last user; first > last: never.
+LiveSteps LiveStepsOf(const Problem& problem, const Buffer& buffer,
+                      std::span<const OpIndex> step_of) {
+  LiveSteps range{problem.num_ops, -1};
+  for (const OpIndex user : buffer.users) {
+    range.first = std::min(range.first, step_of[static_cast<std::size_t>(user)]);
+    range.last = std::max(range.last, step_of[static_cast<std::size_t>(user)]);
+  }
+  if (buffer.live_at_start) range.first = 0;
+  if (buffer.live_at_end) {
+    range.last = problem.num_ops - 1;
+    if (buffer.users.empty() && !buffer.live_at_start) range.first = problem.num_ops;
+  }
+  return range;
+}
+
+}  // namespace
 
 std::optional<Replay> ReplayOrder(const Problem& problem, std::span<const OpIndex> order,
                                   std::string* why) {
-  const auto refuse = [&](std::string reason) {
-    if (why != nullptr) *why = std::move(reason);
-    return std::nullopt;
-  };
   const auto ops = static_cast<std::size_t>(problem.num_ops);
-  if (order.size() != ops) {
-    return refuse("the order has " + std::to_string(order.size()) + " steps, expected " +
-                  std::to_string(ops));
+  std::vector<OpIndex> step_of;
+  if (std::string wrong = FindSteps(problem, order, &step_of); !wrong.empty()) {
+    if (why != nullptr) *why = std::move(wrong);
+    return std::nullopt;
   }
-  constexpr OpIndex kNone = -1;
-  std::vector<OpIndex> step_of(ops, kNone);
-  for (std::size_t step = 0; step < ops; ++step) {
-    const OpIndex op = order[step];
-    if (op < 0 || op >= problem.num_ops || step_of[static_cast<std::size_t>(op)] != kNone) {
-      return refuse("step " + std::to_string(step) + " names operator " + std::to_string(op) +
-                    ", which is out of range or comes twice");
-    }
-    step_of[static_cast<std::size_t>(op)] = static_cast<OpIndex>(step);
-  }
-  for (const auto& [before, after] : problem.precedences) {
-    if (step_of[static_cast<std::size_t>(before)] >= step_of[static_cast<std::size_t>(after)]) {
-      return refuse("operator " + std::to_string(after) + " runs before operator " +
-                    std::to_string(before) + ", which it needs");
-    }
-  }
-  // A buffer is live over the closed range of steps from its first to its last user.
-  struct Range {
-    OpIndex first;
-    OpIndex last;
-  };
-  std::vector<Range> ranges;
+  std::vector<LiveSteps> ranges;
   ranges.reserve(problem.buffers.size());
   Replay replay;
   replay.live_bytes.assign(ops, 0);
   std::vector<std::int64_t> change(ops + 1, 0);
   for (const Buffer& buffer : problem.buffers) {
-    Range range{problem.num_ops, -1};
-    for (const OpIndex user : buffer.users) {
-      range.first = std::min(range.first, step_of[static_cast<std::size_t>(user)]);
-      range.last = std::max(range.last, step_of[static_cast<std::size_t>(user)]);
-    }
-    if (buffer.live_at_start) range.first = 0;
-    if (buffer.live_at_end) {
-      range.last = problem.num_ops - 1;
-      if (buffer.users.empty() && !buffer.live_at_start) range.first = problem.num_ops;
-    }
+    const LiveSteps range = LiveStepsOf(problem, buffer, step_of);
     ranges.push_back(range);
     if (range.first > range.last) continue;
     change[static_cast<std::size_t>(range.first)] += buffer.bytes;
@@ -69,8 +91,8 @@ std::optional<Replay> ReplayOrder(const Problem& problem, std::span<const OpInde
   }
   for (const InPlace& pair : problem.in_place) {
     const OpIndex step = step_of[static_cast<std::size_t>(pair.op)];
-    const Range& input = ranges[static_cast<std::size_t>(pair.input)];
-    const Range& output = ranges[static_cast<std::size_t>(pair.output)];
+    const LiveSteps& input = ranges[static_cast<std::size_t>(pair.input)];
+    const LiveSteps& output = ranges[static_cast<std::size_t>(pair.output)];
     if (input.last == step && output.first == step) {
       replay.live_bytes[static_cast<std::size_t>(step)] -=
           problem.buffers[static_cast<std::size_t>(pair.output)].bytes;
