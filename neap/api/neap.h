@@ -207,9 +207,7 @@ class Plan {
     const int fits = neap_plan_fits(handle_.get());
     return fits < 0 ? std::nullopt : std::optional<bool>(fits == 1);
   }
-  /// "as given", "rewritten", "streamed", "rewritten and streamed", "tiles" or "rewritten and
-  /// tiles";
-  /// "" for a plan that was read.
+  /// Such as "rewritten and tiles": neap_plan_kind().
   std::string kind() const { return neap_plan_kind(handle_.get()); }
 
   /// The plan as plan.json.

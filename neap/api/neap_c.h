@@ -101,8 +101,9 @@ NEAP_API int64_t neap_plan_total_arena_bytes(const neap_plan* plan);
 /** 1: the plan is within all budgets of its options, or there are none; 0: it exceeds one; -1: its
  * need is unknown. */
 NEAP_API int neap_plan_fits(const neap_plan* plan);
-/** "as given", "rewritten", "streamed", "rewritten and streamed", "tiles" or "rewritten and tiles";
- * "" for a plan that was read. */
+/** "as given", "rewritten", "streamed", "tiles" or "recomputed"; of a rewritten model "rewritten
+ * and streamed", "rewritten and tiles" or "rewritten and recomputed"; "" for a plan that was read.
+ */
 NEAP_API const char* neap_plan_kind(const neap_plan* plan);
 /** The plan as plan.json. */
 NEAP_API neap_bytes* neap_plan_json(const neap_plan* plan, neap_error** error);

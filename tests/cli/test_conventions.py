@@ -209,6 +209,17 @@ class Conventions(CliTest):
             for run in runs[1:]:
                 self.assertEqual(runs[0], run, model)
 
+    def test_names_of_steps_are_those_of_the_schema(self):
+        schema = json.loads((SOURCE / "schemas/plan-report.schema.json").read_text())
+        names = {part: set(schema["properties"][part]["items"]["properties"]["name"]["enum"])
+                 for part in ("steps", "plan_steps")}
+        self.write_json("graph.json", wide_graph(30, 1))
+        for words in (("--recompute", "1.2"), ("--runtime", "neap", "--stream", "auto"), ("--cascade", "auto"),
+                      ("--effort", "quick")):
+            report = self.report_of("plan", "graph.json", "--max-states", "1000", *words)
+            for part, known in names.items():
+                self.assertLessEqual({step["name"] for step in report[part]}, known, words)
+
     def test_check(self):
         self.zoo("m.onnx")
         self.zoo("other.onnx", seed=2)
