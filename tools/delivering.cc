@@ -14,13 +14,13 @@ Result<deliver::Delivery> DeliverWithProgress(const formats::SourceModel& source
   ProgressLine progress(shows_progress);
   CascadeProgressLine tiles_progress(shows_progress);
   request->compile.limits.observer = [&](const Progress& seen) { progress.Show(seen); };
-  request->tiles_observer = [&](const cascade::SearchProgress& seen) {
+  request->tiling.observer = [&](const cascade::SearchProgress& seen) {
     progress.Erase();
     tiles_progress.Show(seen);
   };
   auto delivery = deliver::Deliver(source, *request);
   request->compile.limits.observer = nullptr;
-  request->tiles_observer = nullptr;
+  request->tiling.observer = nullptr;
   tiles_progress.Erase();
   progress.Erase();
   if (!delivery) {

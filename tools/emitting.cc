@@ -54,19 +54,19 @@ Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, source, load));
   // Not in `words`, where it would request a plan with one memory.
   if (!words.Has("max-macs") && words.max_macs_permille == 0 && words.stream == "auto") {
-    request.streaming.max_macs_permille = 1000;
+    request.streaming.settings.max_macs_permille = 1000;
   }
-  request.sums_in_place = false;  // accumulators have no kernels in neap_rt
+  request.rewriting.sums_in_place = false;  // accumulators have no kernels in neap_rt
   if (request.compile.runtime == plan::Runtime::kNeap &&
       request.compile.kernels == ops::KernelLibrary::kNone) {
     request.compile.kernels = ops::kNeapRt;
   }
   PlannedForC planned;
-  if (const std::int64_t fast = request.streaming.fast_bytes; fast > 0) {
+  if (const std::int64_t fast = request.streaming.settings.fast_bytes; fast > 0) {
     planned.fast_bytes = fast;
-    request.streaming.fast_bytes = std::max<std::int64_t>(
+    request.streaming.settings.fast_bytes = std::max<std::int64_t>(
         fast / emit::kArenaAlignment * emit::kArenaAlignment - emit::kStateBytes, 1);
-    request.budgets.arena_bytes = request.streaming.fast_bytes;
+    request.budgets.arena_bytes = request.streaming.settings.fast_bytes;
   }
   NEAP_TRY(deliver::Delivery delivery, DeliverWithProgress(source, shows_progress, &request));
   planned.plan = std::move(delivery.compiled.plan);

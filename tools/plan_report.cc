@@ -94,21 +94,21 @@ void DescribeBudgets(const MadePlan& made, report::PlanReport* report) {
   if (!budgets.memory_bytes) return;
   const compile::TflmTotal* const total = report::TotalOf(made.delivery.compiled);
   const bool of_total = total != nullptr && total->total_arena_bytes >= 0;
-  const cascade::DeviceMemory* const memory = cascade::MemoryFor(made.request.device, false);
-  report->notes.push_back(
-      fmt::format("device '{}' has {} for activations in memory '{}'; compared with the {}",
-                  report::Printable(made.request.device.name), FormatBytes(*budgets.memory_bytes),
-                  report::Printable(memory->name), of_total ? "total arena" : "arena"));
+  const cascade::DeviceMemory* const memory = cascade::MemoryFor(made.request.tiling.device, false);
+  report->notes.push_back(fmt::format(
+      "device '{}' has {} for activations in memory '{}'; compared with the {}",
+      report::Printable(made.request.tiling.device.name), FormatBytes(*budgets.memory_bytes),
+      report::Printable(memory->name), of_total ? "total arena" : "arena"));
 }
 
 void DescribeTiles(const MadePlan& made, report::PlanReport* report) {
-  if (!made.delivery.tiles || made.request.tiles == deliver::Use::kNever) return;
+  if (!made.delivery.tiles || made.request.tiling.use == deliver::Use::kNever) return;
   const bool cut = deliver::HasTiles(made.delivery.kind);
-  if (!cut && made.request.tiles != deliver::Use::kAlways) return;
+  if (!cut && made.request.tiling.use != deliver::Use::kAlways) return;
   const cascade::SearchOutcome& outcome = *made.delivery.tiles;
   const cascade::Proposal& chosen = cut ? outcome.front[outcome.chosen] : outcome.uncut;
   report::CascadeReport cascade;
-  cascade.device = made.request.device.name;
+  cascade.device = made.request.tiling.device.name;
   cascade.tiles = chosen.tiles;
   cascade.macs = chosen.macs;
   cascade.uncut_macs = outcome.macs;
@@ -266,7 +266,7 @@ report::PlanReport DescribePlan(const MadePlan& made, bool writes_model) {
   if (compiled.interrupted) {
     report.notes.emplace_back("interrupted: another plan may need less memory");
   }
-  if (request.compile.runtime == plan::Runtime::kNeap && !request.sums_in_place &&
+  if (request.compile.runtime == plan::Runtime::kNeap && !request.rewriting.sums_in_place &&
       request.rewriting.any) {
     report.notes.emplace_back(
         "rewrites with accumulators of Neap's executor are left out, because no file can contain "

@@ -79,7 +79,7 @@ Result<Numbers> Compute(const formats::SourceModel& model, plan::Runtime runtime
   request.rewriting.any = false;
   if (options.rewrite) {
     request.rewriting = *options.rewrite;
-    request.sums_in_place = runtime == plan::Runtime::kNeap;
+    request.rewriting.sums_in_place = runtime == plan::Runtime::kNeap;
   }
   request.load.dims = options.dims;
   NEAP_TRY(const deliver::Delivery delivery, deliver::Deliver(model, request));

@@ -25,7 +25,7 @@ bool StreamsAreRequested(const Job& job, const Found& /*found*/) {
 
 // Plans with two memories are streams.
 bool HasOneMemory(const Job& job, const Found& /*found*/) {
-  return job.request.streaming.fast_bytes == 0;
+  return job.request.streaming.settings.fast_bytes == 0;
 }
 
 bool RepetitionsAreRequested(const Job& job, const Found& /*found*/) {
@@ -33,7 +33,11 @@ bool RepetitionsAreRequested(const Job& job, const Found& /*found*/) {
 }
 
 bool TilesComeLast(const Job& job, const Found& found) {
-  return job.tiles != Use::kNever && !TilesComeFirst(job, found);
+  return job.tiles != Use::kNever && !TilesComeFirst(job, found) && Misses(found);
+}
+
+bool TilesAreNotNeeded(const Job& job, const Found& found) {
+  return job.tiles == Use::kAlways && !TilesComeFirst(job, found) && !Misses(found);
 }
 
 bool StreamsAreNeeded(const Job& job, const Found& found) {
@@ -56,18 +60,14 @@ bool FileOrderIsUnknown(const Job& /*job*/, const Found& found) {
   return found.best && !found.file_order;
 }
 
-Status PlanTiledIfNeeded(const Job& job, Found* found) {
-  if (Misses(*found)) return PlanTiled(job, found);
-  if (job.tiles == Use::kAlways) {
-    found->notes.emplace_back(
-        "no operators are cut into tiles: a plan without tiles is within the budget");
-  }
+Status NoteNotNeeded(const Job& /*job*/, Found* found) {
+  found->notes.emplace_back(
+      "no operators are cut into tiles: a plan without tiles is within the budget");
   return {};
 }
 
 // The numbers of the file order are those of the model as given.
 Status MeasureFileOrder(const Job& job, Found* found) {
-  const StepTimer timer("file order", found);
   compile::Options options = job.options;
   options.placement_states /= 10;
   NEAP_TRY(const compile::Compiled given, PlanFileOrder(job.source.graph, options));
@@ -76,27 +76,36 @@ Status MeasureFileOrder(const Job& job, Found* found) {
 }
 
 struct Step {
+  // The name of its seconds, by which a request leaves it out. "": a step whose parts have names,
+  // or that takes no time.
+  std::string_view name;
   bool (*is_due)(const Job& job, const Found& found);
   Status (*run)(const Job& job, Found* found);
 };
 
 // In the order in which they run: with a budget, by their price. The searches for tiles and streams
 // plan the model as given, too.
-constexpr std::array<Step, 13> kSteps = {{
-    {&TilesComeFirst, &PlanTiled},
-    {&StreamsAreRequested, &PlanStreamed},
-    {&HasOneMemory, &PlanWhole},
-    {&RepetitionsAreRequested, &PlanRepeated},
-    {&OverlapIsDue, &PlanOverlapped},
-    {&MovesAreDue, &PlanMoved},
-    {&TilesComeLast, &PlanTiledIfNeeded},
-    {&RewrittenTilesAreDue, &PlanRewrittenTiled},
-    {&OverlappedTilesAreDue, &PlanOverlappedTiles},
-    {&SharedBodiesAreDue, &PlanSharedBodies},
-    {&StreamsAreNeeded, &PlanStreamed},
-    {&RewrittenStreamsAreDue, &PlanRewrittenStreamed},
-    {&FileOrderIsUnknown, &MeasureFileOrder},
+constexpr std::array<Step, 14> kSteps = {{
+    {"tiles", &TilesComeFirst, &PlanTiled},
+    {"stream", &StreamsAreRequested, &PlanStreamed},
+    {"", &HasOneMemory, &PlanWhole},
+    {"recompute", &RepetitionsAreRequested, &PlanRepeated},
+    {"overlap", &OverlapIsDue, &PlanOverlapped},
+    {"moves", &MovesAreDue, &PlanMoved},
+    {"", &TilesAreNotNeeded, &NoteNotNeeded},
+    {"tiles", &TilesComeLast, &PlanTiled},
+    {"rewritten and tiles", &RewrittenTilesAreDue, &PlanRewrittenTiled},
+    {"overlap", &OverlappedTilesAreDue, &PlanOverlappedTiles},
+    {"shared bodies", &SharedBodiesAreDue, &PlanSharedBodies},
+    {"stream", &StreamsAreNeeded, &PlanStreamed},
+    {"rewritten and streamed", &RewrittenStreamsAreDue, &PlanRewrittenStreamed},
+    {"file order", &FileOrderIsUnknown, &MeasureFileOrder},
 }};
+
+bool LeavesOut(const Request& request, std::string_view step) {
+  const auto& skipped = request.skipped;
+  return std::find(skipped.begin(), skipped.end(), step) != skipped.end();
+}
 
 // Searches that may follow the plans without tiles and streams, which share the limits with them.
 int KindsOf(const Job& job) {
@@ -137,7 +146,10 @@ Result<Delivery> FindBest(const Job& job) {
   Found found;
   found.kinds_left = KindsOf(job);
   for (const Step& step : kSteps) {
-    if (step.is_due(job, found)) NEAP_CHECK_OK(step.run(job, &found));
+    if (LeavesOut(job.request, step.name) || !step.is_due(job, found)) continue;
+    std::optional<StepTimer> timer;
+    if (!step.name.empty()) timer.emplace(step.name, &found);
+    NEAP_CHECK_OK(step.run(job, &found));
   }
   if (!found.best) return Fail(std::move(*found.error));
   return BestOf(job, std::move(found));

@@ -65,8 +65,24 @@ enum class Use : std::uint8_t {
   kAlways,    // tiles all the same only where a given budget needs them
 };
 
+// Parts of the model are streamed.
+struct Streaming {
+  Use use = Use::kNever;
+  stream::Settings settings;
+};
+
+// Operators are computed in tiles.
+struct Tiling {
+  Use use = Use::kNever;
+  cascade::Device device;
+  cascade::TileBodies bodies = cascade::TileBodies::kClones;
+  cascade::Grids grids;
+  std::function<void(const cascade::SearchProgress&)> observer;  // may be empty
+};
+
 struct Request {
-  // How every model is planned. `limits` has its observer and stop flag; `budget_bytes` is
+  // Order, placement, memories and limits, which are those of every plan: one part, so that a step
+  // can compile a model as it is. `limits` has its observer and stop flag; `budget_bytes` is
   // overwritten.
   compile::Options compile;
   // Whose target and budget are meant; nullptr: none was named.
@@ -74,20 +90,16 @@ struct Request {
   Budgets budgets;
   IntegerIo integer_io = IntegerIo::kNone;
   RewriteSettings rewriting;
-  bool sums_in_place = false;  // see Rewrite()
-  Use streams = Use::kNever;
-  stream::Settings streaming;
-  Use tiles = Use::kNever;
-  cascade::Device device;  // of tiles
-  cascade::TileBodies bodies = cascade::TileBodies::kClones;
-  cascade::Grids grids;
-  std::function<void(const cascade::SearchProgress&)> tiles_observer;  // may be empty
+  Streaming streaming;
+  Tiling tiling;
   // Most total cost of a plan with operators that run again, in thousandths of that of all
   // operators (ops::CostOf); 0: none run again.
   std::int64_t max_cost_permille = 0;
-  // Each of `extras` that is set is tried, where `compile` and `bodies` have none of its kind.
+  // Each of `extras` that is set is tried, where `compile` and `tiling` have none of its kind.
   Use use_extras = Use::kNever;
   Extras extras;
+  // Names of steps that are left out (Delivery::steps).
+  std::vector<std::string_view> skipped;
   // Operator types that the application registers beside those of the model as given: plans that
   // need another one are not made. nullopt: not known, and no plan is left out.
   std::optional<std::set<std::string>> registered;

@@ -106,8 +106,8 @@ TEST(MeasureTest, WhatIsNotKnownIsWithinNoBudget) {
 TEST(DeliverTest, AModelThatNothingImprovesIsPlannedAsGiven) {
   const formats::SourceModel model = ModelOf(kChain);
   Request request;
-  request.device = *cascade::DeviceNamed("cortex-m4");
-  request.tiles = Use::kIfNeeded;
+  request.tiling.device = *cascade::DeviceNamed("cortex-m4");
+  request.tiling.use = Use::kIfNeeded;
   request.budgets.arena_bytes = 10;
   const auto delivery = Deliver(model, request);
   ASSERT_TRUE(delivery) << delivery.error().ToString();
@@ -124,7 +124,7 @@ TEST(DeliverTest, InexactRewritesNeedNoMoreThanExactOnes) {
   Request request;
   request.compile.runtime = plan::Runtime::kNeap;
   request.compile.place = false;
-  request.sums_in_place = true;
+  request.rewriting.sums_in_place = true;
   const auto exact = Deliver(model, request);
   ASSERT_TRUE(exact) << exact.error().ToString();
   ASSERT_EQ(exact->kind, Kind::kRewritten);
@@ -141,6 +141,22 @@ TEST(DeliverTest, InexactRewritesNeedNoMoreThanExactOnes) {
   }
   EXPECT_LE(inexact->rewriting->lower_bound_bytes, exact->rewriting->lower_bound_bytes)
       << "a bound of more choices";
+}
+
+TEST(DeliverTest, AStepIsLeftOutByItsName) {
+  const formats::SourceModel model = TwoConvolutions::Make();
+  Request request;
+  request.compile.runtime = plan::Runtime::kNeap;
+  request.streaming.use = Use::kAlways;
+  const auto streams = [&] {
+    const auto delivery = Deliver(model, request);
+    EXPECT_TRUE(delivery) << delivery.error().ToString();
+    return std::any_of(delivery->steps.begin(), delivery->steps.end(),
+                       [](const StepTime& step) { return step.name == "stream"; });
+  };
+  EXPECT_TRUE(streams());
+  request.skipped = {"stream"};
+  EXPECT_FALSE(streams());
 }
 
 TEST(DeliverTest, FailsWithTheErrorOfTheModelAsGiven) {

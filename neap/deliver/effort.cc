@@ -66,12 +66,13 @@ void SetEffort(const Words& words, const graph::Graph& graph, Request* request) 
   SetExtras(words, graph, request);
   if (words.effort == kQuick) {
     // The searches that take longer, unless they were requested.
-    if (words.cascade.empty()) request->tiles = Use::kNever;
-    if (words.stream.empty()) request->streams = Use::kNever;
+    if (words.cascade.empty()) request->tiling.use = Use::kNever;
+    if (words.stream.empty()) request->streaming.use = Use::kNever;
     return;
   }
-  if (words.cascade.empty() && MayCut(words)) request->tiles = use;
-  if (words.stream.empty() && request->streams == Use::kIfNeeded) request->streams = use;
+  if (words.cascade.empty() && MayCut(words)) request->tiling.use = use;
+  if (words.stream.empty() && request->streaming.use == Use::kIfNeeded)
+    request->streaming.use = use;
 }
 
 std::int64_t DefaultWorkOf(const Words& words) {

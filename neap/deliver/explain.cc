@@ -145,7 +145,7 @@ class Explainer {
     request.compile.limits.stop = request_.stop;
     request.compile.limits.observer = request_.search_observer;
     request.compile.placements = placements_;
-    request.tiles_observer = request_.tiles_observer;
+    request.tiling.observer = request_.tiles_observer;
     return request;
   }
 

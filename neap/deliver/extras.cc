@@ -78,7 +78,6 @@ bool OverlapIsDue(const Job& job, const Found& found) {
 }
 
 Status PlanOverlapped(const Job& job, Found* found) {
-  const StepTimer timer("overlap", found);
   Job overlapped = job;
   overlapped.extras.kernels = job.request.extras.kernels;
   overlapped.options.kernels = job.request.extras.kernels;
@@ -96,7 +95,6 @@ bool MovesAreDue(const Job& job, const Found& found) {
 }
 
 Status PlanMoved(const Job& job, Found* found) {
-  const StepTimer timer("moves", found);
   Job moved = job;
   moved.extras.moves = job.request.extras.moves;
   moved.options.moves = job.request.extras.moves;
@@ -112,7 +110,7 @@ bool OverlappedTilesAreDue(const Job& job, const Found& found) {
 
 bool SharedBodiesAreDue(const Job& job, const Found& found) {
   return IsWanted(job, found) && job.tiles != Use::kNever && job.request.extras.shared_bodies &&
-         job.request.bodies == cascade::TileBodies::kClones && job.options.memory_plan;
+         job.request.tiling.bodies == cascade::TileBodies::kClones && job.options.memory_plan;
 }
 
 }  // namespace neap::deliver

@@ -52,7 +52,7 @@ bool IsRegistered(const Request& request, const Price& price) {
 }  // namespace
 
 Job JobOf(const formats::SourceModel& source, const Request& request) {
-  Job job{source, request, request.compile, {}, nullptr, request.streams, request.tiles};
+  Job job{source, request, request.compile, {}, nullptr, request.streaming.use, request.tiling.use};
   job.options.budget_bytes = request.budgets.arena_bytes.value_or(0);
   if (!request.budgets.Any()) {
     if (job.streams == Use::kIfNeeded) job.streams = Use::kNever;

@@ -147,7 +147,7 @@ class FrontSearch {
     compile::Options options = request_.search.compile;
     options.limits = TakeLimits(1);
     const WorkScope work(1, TakeParts(1));
-    auto rewritten = Rewrite(source_, options, {}, false, request_.load);
+    auto rewritten = Rewrite(source_, options, {}, request_.load);
     if (!rewritten) return {};  // the model as given has been planned
     if (!rewritten->applications.empty()) out_.rewritten = std::move(rewritten->model);
     return {};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -121,9 +122,21 @@ TEST(OptionsTest, SkippedSteps) {
     }
     const auto request = RequestOf(words, Model(formats::Format::kTflite), {});
     EXPECT_TRUE(request) << steps;
-    return std::vector<bool>{request->rewriting.any,        request->streams != Use::kNever,
-                             request->tiles != Use::kNever, request->use_extras != Use::kNever,
-                             request->compile.arena_order,  request->compile.joint_search};
+    const auto has = [&](std::string_view step) {
+      const auto& skipped = request->skipped;
+      return std::find(skipped.begin(), skipped.end(), step) == skipped.end();
+    };
+    return std::vector<bool>{request->rewriting.any,
+                             request->streaming.use != Use::kNever,
+                             request->tiling.use != Use::kNever,
+                             has("rewritten and streamed"),
+                             has("rewritten and tiles"),
+                             request->use_extras != Use::kNever,
+                             has("overlap"),
+                             has("moves"),
+                             has("shared bodies"),
+                             request->compile.arena_order,
+                             request->compile.joint_search};
   };
   EXPECT_EQ(steps_without(""), std::vector<bool>(OptionalSteps().size(), true));
   std::string all;
@@ -171,8 +184,8 @@ TEST(OptionsTest, Runtimes) {
   const auto request = RequestOf(words, Model(formats::Format::kTflite), {});
   ASSERT_TRUE(request);
   EXPECT_EQ(request->compile.runtime, plan::Runtime::kTflm);
-  EXPECT_EQ(request->streams, Use::kNever);
-  EXPECT_EQ(request->tiles, Use::kIfNeeded);
+  EXPECT_EQ(request->streaming.use, Use::kNever);
+  EXPECT_EQ(request->tiling.use, Use::kIfNeeded);
   EXPECT_EQ(RequestOf(words, Model(formats::Format::kOnnx), {})->compile.runtime,
             plan::Runtime::kIdeal);
   ASSERT_TRUE(Set("budget-total", "64KiB", &words));
@@ -188,8 +201,8 @@ TEST(OptionsTest, Runtimes) {
   EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->budgets.arena_bytes, 32768);
   words = {};
   ASSERT_TRUE(Set("runtime", "neap", &words));
-  EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->streams, Use::kIfNeeded);
-  EXPECT_TRUE(RequestOf(words, Model(formats::Format::kTflite), {})->sums_in_place);
+  EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {})->streaming.use, Use::kIfNeeded);
+  EXPECT_TRUE(RequestOf(words, Model(formats::Format::kTflite), {})->rewriting.sums_in_place);
   ASSERT_TRUE(Set("moves", "best", &words));
   EXPECT_EQ(RequestOf(words, Model(formats::Format::kTflite), {}).error().message,
             "moves is not applicable to runtime neap, where tensors share addresses");
@@ -206,21 +219,21 @@ TEST(OptionsTest, AnEffortSetsTheFeaturesThatNoOptionDecidesOn) {
   };
   const auto plain = request_of({});
   EXPECT_EQ(plain.use_extras, Use::kNever);
-  EXPECT_EQ(plain.tiles, Use::kIfNeeded) << "without a budget never";
+  EXPECT_EQ(plain.tiling.use, Use::kIfNeeded) << "without a budget never";
   const auto budget = request_of({{"budget", "64KiB"}});
   EXPECT_EQ(budget.use_extras, Use::kIfNeeded);
-  EXPECT_EQ(budget.tiles, Use::kIfNeeded);
+  EXPECT_EQ(budget.tiling.use, Use::kIfNeeded);
   EXPECT_EQ(budget.extras,
             (Extras{ops::KernelLibrary::kCopies, compile::MoveStrategy::kBest, false}));
   const auto effort = request_of({{"effort", "default"}});
   EXPECT_EQ(effort.use_extras, Use::kAlways);
-  EXPECT_EQ(effort.tiles, Use::kAlways);
+  EXPECT_EQ(effort.tiling.use, Use::kAlways);
   const auto quick = request_of({{"effort", "quick"}, {"budget", "64KiB"}});
-  EXPECT_EQ(quick.tiles, Use::kNever);
+  EXPECT_EQ(quick.tiling.use, Use::kNever);
   EXPECT_EQ(quick.extras,
             (Extras{ops::KernelLibrary::kCopies, compile::MoveStrategy::kNone, false}));
-  EXPECT_EQ(request_of({{"effort", "quick"}, {"cascade", "auto"}}).tiles, Use::kAlways);
-  EXPECT_EQ(request_of({{"effort", "default"}, {"cascade", "off"}}).tiles, Use::kNever);
+  EXPECT_EQ(request_of({{"effort", "quick"}, {"cascade", "auto"}}).tiling.use, Use::kAlways);
+  EXPECT_EQ(request_of({{"effort", "default"}, {"cascade", "off"}}).tiling.use, Use::kNever);
   EXPECT_EQ(request_of({{"board", "nano-33-ble"}}).extras.kernels, ops::KernelLibrary::kCmsisNnDsp)
       << "the kernels of a named target";
   EXPECT_EQ(request_of({{"effort", "default"}, {"overlap", "copies"}}).extras.kernels,

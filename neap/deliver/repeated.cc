@@ -97,7 +97,6 @@ Status PlanBaseRepeated(const Job& job, Found* found) {
 
 Status PlanRepeated(const Job& job, Found* found) {
   if (IsInterrupted(job, found) || !HasOperators(job.source.graph)) return {};
-  const StepTimer timer("recompute", found);
   if (job.request.budgets.Any() && !Misses(*found)) {
     NoteNotRepeated(job, "a plan without repetitions is within the budget", found);
     return {};

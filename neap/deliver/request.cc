@@ -291,14 +291,14 @@ void SetOrder(const Words& words, compile::Options* options) {
 }
 
 void SetStreams(const Words& words, bool has_budget, Request* request) {
-  stream::Settings& settings = request->streaming;
+  stream::Settings& settings = request->streaming.settings;
   // As many as the budget needs, unless there is a limit.
   if (has_budget) settings.max_macs_permille = 1'000'000;
   if (words.stream == "auto") {
-    request->streams = Use::kAlways;
+    request->streaming.use = Use::kAlways;
   } else if (words.stream.empty() && MayStream(words) && !words.keep_inputs &&
              request->compile.runtime == plan::Runtime::kNeap) {
-    request->streams = Use::kIfNeeded;
+    request->streaming.use = Use::kIfNeeded;
   }
   for (const auto input :
        {plan::StreamInput::kResident, plan::StreamInput::kExternal, plan::StreamInput::kRows}) {
@@ -331,11 +331,11 @@ void SetTwoMemories(std::int64_t fast_bytes, Request* request) {
     const std::optional<std::int64_t> slow = target::SlowBytesOf(*request->board);
     if (slow.value_or(0) > 0) request->budgets.slow_bytes = slow;
   }
-  request->streaming.fast_bytes = fast_bytes;
-  request->streaming.input = plan::StreamInput::kSlow;
-  request->streaming.max_macs_permille = 1000;
+  request->streaming.settings.fast_bytes = fast_bytes;
+  request->streaming.settings.input = plan::StreamInput::kSlow;
+  request->streaming.settings.max_macs_permille = 1000;
   request->budgets.arena_bytes = fast_bytes;
-  request->tiles = Use::kNever;
+  request->tiling.use = Use::kNever;
   request->use_extras = Use::kNever;
   request->rewriting.any = false;
 }
@@ -345,10 +345,20 @@ void SetTwoMemories(std::int64_t fast_bytes, Request* request) {
 std::span<const OptionalStep> OptionalSteps() {
   static constexpr OptionalStep kSteps[] = {
       {"rewrite", "the search for rewrites", [](Request* r) { r->rewriting.any = false; }},
-      {"stream", "the search for streams", [](Request* r) { r->streams = Use::kNever; }},
-      {"tiles", "the search for tiles", [](Request* r) { r->tiles = Use::kNever; }},
+      {"stream", "the search for streams", [](Request* r) { r->streaming.use = Use::kNever; }},
+      {"tiles", "the search for tiles", [](Request* r) { r->tiling.use = Use::kNever; }},
+      {"rewritten and streamed", "the search for streams of the rewritten model",
+       [](Request* r) { r->skipped.emplace_back("rewritten and streamed"); }},
+      {"rewritten and tiles", "the search for tiles of the rewritten model",
+       [](Request* r) { r->skipped.emplace_back("rewritten and tiles"); }},
       {"extras", "features that no option states: overlap, moves, shared bodies",
        [](Request* r) { r->use_extras = Use::kNever; }},
+      {"overlap", "overlaps that no option states",
+       [](Request* r) { r->skipped.emplace_back("overlap"); }},
+      {"moves", "moves that no option states",
+       [](Request* r) { r->skipped.emplace_back("moves"); }},
+      {"shared bodies", "shared bodies of tiles that no option states",
+       [](Request* r) { r->skipped.emplace_back("shared bodies"); }},
       {"arena order", "the search for an order whose overlapping tensors need the smallest arena",
        [](Request* r) { r->compile.arena_order = false; }},
       {"joint search", "the search for an order and a placement together",
@@ -519,7 +529,7 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   // An order strategy and sizes of scratch refer to the given graph.
   const bool given_graph = !Rewrites(words) && words.order != "exact";
   if (given_graph || words.has_scratch) request.rewriting.any = false;
-  request.sums_in_place = options.runtime == plan::Runtime::kNeap && !words.writes_model;
+  request.rewriting.sums_in_place = options.runtime == plan::Runtime::kNeap && !words.writes_model;
   request.integer_io = IntegerIoOf(words);
   request.load = load;
   SetLimits(words, &options.limits);
@@ -529,16 +539,16 @@ Result<Request> RequestOf(const Words& words, const formats::SourceModel& source
   options.keep_inputs = words.keep_inputs;
   options.memories = words.memories;
   options.moves = compile::MoveStrategyNamed(words.moves).value_or(compile::MoveStrategy::kNone);
-  NEAP_TRY(request.device, DeviceOf(words));
+  NEAP_TRY(request.tiling.device, DeviceOf(words));
   if (words.cascade == "auto") {
-    request.tiles = Use::kAlways;
+    request.tiling.use = Use::kAlways;
   } else if (words.cascade.empty() && MayCut(words)) {
-    request.tiles = Use::kIfNeeded;
+    request.tiling.use = Use::kIfNeeded;
   }
-  if (words.cascade_bodies == "shared") request.bodies = cascade::TileBodies::kShared;
-  request.grids = words.grids;
+  if (words.cascade_bodies == "shared") request.tiling.bodies = cascade::TileBodies::kShared;
+  request.tiling.grids = words.grids;
   request.max_cost_permille = words.max_cost_permille;
-  request.budgets = BudgetsOf(words, options.runtime, source.graph, request.device);
+  request.budgets = BudgetsOf(words, options.runtime, source.graph, request.tiling.device);
   SetStreams(words, request.budgets.Any(), &request);
   SetEffort(words, source.graph, &request);
   NEAP_TRY(const std::int64_t fast_bytes, FastLimitOf(words, options.runtime));

@@ -54,8 +54,7 @@ Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
 }  // namespace
 
 Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Options& compile,
-                          const RewriteSettings& settings, bool sums_in_place,
-                          const formats::LoadOptions& options) {
+                          const RewriteSettings& settings, const formats::LoadOptions& options) {
   rewrite::SearchOptions search;
   search.exactness = settings.exactness;
   search.measures_unchanged = false;
@@ -63,7 +62,7 @@ Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Opt
   search.dead_channels = settings.dead_channels;
   if (settings.work > 0) search.max_work = settings.work;
   search.everywhere = settings.everywhere;
-  search.settings.sums = sums_in_place ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
+  search.settings.sums = settings.sums_in_place ? rewrite::Sums::kInPlace : rewrite::Sums::kTensors;
   search.settings.accumulator_bytes = settings.accumulator_bytes;
   search.settings.own_kernels = compile.runtime == plan::Runtime::kNeap;
   search.settings.keep_order = settings.exactness == plan::Exactness::kBitwise;

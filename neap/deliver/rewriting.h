@@ -23,6 +23,8 @@ struct RewriteSettings {
   int accumulator_bytes = 4;
   std::int64_t work = 0;    // of the search; 0: its own limit
   bool everywhere = false;  // rewrite::SearchOptions::everywhere
+  // Sums may be held in accumulators of Neap's executor, which no file can hold.
+  bool sums_in_place = false;
 };
 
 struct Rewritten {
@@ -36,11 +38,9 @@ struct Rewritten {
   std::string rewritten_sha256;
 };
 
-// Searches for rewrites and applies them. `sums_in_place`: sums may be held in accumulators of
-// Neap's executor, which no file can hold. The source is read again where constants have to be cut
+// Searches for rewrites and applies them. The source is read again where constants have to be cut
 // whose data was not read; fails with kBadInput where the file lacks that data.
 Result<Rewritten> Rewrite(const formats::SourceModel& source, const compile::Options& compile,
-                          const RewriteSettings& settings, bool sums_in_place,
-                          const formats::LoadOptions& options);
+                          const RewriteSettings& settings, const formats::LoadOptions& options);
 
 }  // namespace neap::deliver

@@ -21,7 +21,7 @@ compile::Options Tflm() {
 
 Result<Rewritten> RewriteWide(const formats::SourceModel& model,
                               const formats::LoadOptions& load = {}) {
-  return Rewrite(model, Tflm(), RewriteSettings(), false, load);
+  return Rewrite(model, Tflm(), RewriteSettings(), load);
 }
 
 TEST(RewritingTest, TheModelIsAFileThatThePlanNames) {
@@ -79,7 +79,7 @@ TEST(RewritingTest, WeightsWithoutValuesAreNotCut) {
 TEST(RewritingTest, WithoutRulesThatHelpThereIsNoModel) {
   RewriteSettings settings;
   settings.rules = {"no-op"};
-  const auto rewritten = Rewrite(WideModel::Make(), Tflm(), settings, false, {});
+  const auto rewritten = Rewrite(WideModel::Make(), Tflm(), settings, {});
   ASSERT_TRUE(rewritten);
   EXPECT_TRUE(rewritten->applications.empty());
   EXPECT_EQ(rewritten->model.bytes, nullptr);

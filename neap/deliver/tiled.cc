@@ -25,9 +25,9 @@ cascade::SearchOptions TileOptions(const Job& job, Found* found) {
   options.compile.limits = TakeShareOfTime(job, found);
   options.compile.memories.clear();
   options.compile.moves = compile::MoveStrategy::kNone;
-  options.device = request.device;
-  options.bodies = job.extras.shared_bodies ? cascade::TileBodies::kShared : request.bodies;
-  options.grids = request.grids;
+  options.device = request.tiling.device;
+  options.bodies = job.extras.shared_bodies ? cascade::TileBodies::kShared : request.tiling.bodies;
+  options.grids = request.tiling.grids;
   const Budgets& budgets = request.budgets;
   options.budget_bytes = budgets.arena_bytes.value_or(0);
   options.budget_total_bytes = budgets.total_bytes.value_or(0);
@@ -42,7 +42,7 @@ cascade::SearchOptions TileOptions(const Job& job, Found* found) {
   if (options.compile.limits.max_states == 0) {
     options.compile.limits.max_states = kStatesForAFewSeconds;
   }
-  options.observer = request.tiles_observer;
+  options.observer = request.tiling.observer;
   return options;
 }
 
@@ -194,7 +194,6 @@ bool CanBeTiledRewritten(const Job& job, const Found& found) {
 
 Status PlanTiled(const Job& job, Found* found) {
   if (IsInterrupted(job, found)) return {};
-  const StepTimer timer("tiles", found);
   if (!HasOperators(job.source.graph)) {
     NoteNotTiled(job, "the model has no operators", found);
     return {};
@@ -205,7 +204,6 @@ Status PlanTiled(const Job& job, Found* found) {
 
 Status PlanRewrittenTiled(const Job& job, Found* found) {
   if (IsInterrupted(job, found)) return {};
-  const StepTimer timer("rewritten and tiles", found);
   const WorkScope work = ShareOfWork(*found);
   Job rewritten = job;
   rewritten.base = &*found->rewritten;
@@ -214,7 +212,6 @@ Status PlanRewrittenTiled(const Job& job, Found* found) {
 
 Status PlanOverlappedTiles(const Job& job, Found* found) {
   if (IsInterrupted(job, found)) return {};
-  const StepTimer timer("overlap", found);
   const WorkScope work = ShareOfWork(*found);
   Job overlapped = job;
   overlapped.extras.kernels = job.request.extras.kernels;
@@ -224,7 +221,6 @@ Status PlanOverlappedTiles(const Job& job, Found* found) {
 
 Status PlanSharedBodies(const Job& job, Found* found) {
   if (IsInterrupted(job, found)) return {};
-  const StepTimer timer("shared bodies", found);
   const WorkScope work = ShareOfWork(*found);
   Job shared = job;
   shared.extras.shared_bodies = true;

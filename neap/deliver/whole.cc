@@ -130,8 +130,7 @@ Rewritings SearchRewrites(const Job& job, const Limits& share, const RewriteSett
     RewriteSettings settings = wanted;
     settings.exactness = exactnesses[i];
     const WorkScope work(1, 2);
-    auto rewritten =
-        Rewrite(job.source, search, settings, job.request.sums_in_place, job.request.load);
+    auto rewritten = Rewrite(job.source, search, settings, job.request.load);
     if (!rewritten) {
       // A graph without sizes fails as it is given, with a better message.
       out.failed = rewritten.error().code != ErrorCode::kBadInput;

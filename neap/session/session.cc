@@ -41,7 +41,7 @@ Diagnostic InModel(Diagnostic diagnostic, const Model& model) {
 void Attach(const Hooks& hooks, deliver::Request* request) {
   request->compile.limits.stop = hooks.stop;
   request->compile.limits.observer = hooks.observer;
-  request->tiles_observer = hooks.tiles_observer;
+  request->tiling.observer = hooks.tiles_observer;
 }
 
 Status RequireModel(const Model& model, const plan::Plan& plan) {

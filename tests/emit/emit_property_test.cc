@@ -43,15 +43,15 @@ Result<deliver::Delivery> PlanIn(const Way& way, const formats::SourceModel& sou
   request.compile.limits.max_states = 20'000;
   request.compile.limits.threads = 1;
   request.rewriting.any = false;
-  request.streams = way.streams ? deliver::Use::kAlways : deliver::Use::kNever;
-  request.streaming.input = way.input;
-  request.streaming.max_macs_permille =
+  request.streaming.use = way.streams ? deliver::Use::kAlways : deliver::Use::kNever;
+  request.streaming.settings.input = way.input;
+  request.streaming.settings.max_macs_permille =
       source.graph.subgraphs[SubgraphId(0)].ops.size() % 2 == 0 ? 1000 : 1500;
   request.load.weights = true;
   if (fast_bytes > 0) {
-    request.streaming.fast_bytes = fast_bytes;
-    request.streaming.max_macs_permille = 1000;
-    request.tiles = deliver::Use::kNever;
+    request.streaming.settings.fast_bytes = fast_bytes;
+    request.streaming.settings.max_macs_permille = 1000;
+    request.tiling.use = deliver::Use::kNever;
     request.use_extras = deliver::Use::kNever;
   }
   return deliver::Deliver(source, request);

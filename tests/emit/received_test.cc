@@ -108,8 +108,8 @@ Result<deliver::Delivery> PlanFor(const formats::SourceModel& source, int number
   request.compile.moves =
       number % 3 == 0 ? compile::MoveStrategy::kBest : compile::MoveStrategy::kNone;
   request.rewriting.any = false;
-  request.sums_in_place = false;
-  request.streams = deliver::Use::kNever;
+  request.rewriting.sums_in_place = false;
+  request.streaming.use = deliver::Use::kNever;
   request.load.weights = true;
   return deliver::Deliver(source, request);
 }
