@@ -76,7 +76,9 @@ class OnnxMaker {
   void AddOperator() {
     const Plane in = Pick();
     if (random_.Below(4) == 0) return AddMove(in);
-    switch (random_.Below(10)) {
+    switch (random_.Below(11)) {
+      case 10:
+        return AddGate(in);
       case 9:
         return AddAttention(in);
       case 0:
@@ -109,7 +111,9 @@ class OnnxMaker {
 
   // Operators that resample, spread or move pixels.
   void AddMove(const Plane& in) {
-    switch (random_.Below(6)) {
+    switch (random_.Below(7)) {
+      case 6:
+        return AddSplit(in);
       case 0:
         return AddResize(in);
       case 1:
@@ -193,6 +197,31 @@ class OnnxMaker {
         {{"blocksize", block}, {"mode", std::string(random_.Below(2) == 0 ? "DCR" : "CRD")}});
   }
 
+  // Parts of channels, rows or columns, even ones where sizes are not given.
+  void AddSplit(const Plane& in) {
+    const std::int64_t axis = random_.Between(1, 3);
+    const std::int64_t along = axis == 1 ? in.channels : axis == 2 ? in.height : in.width;
+    const std::int64_t parts = random_.Between(2, 3);
+    if (along < parts) return AddByChannel(in);
+    const std::int64_t first = random_.Between(1, along - parts + 1);
+    Integers sizes(static_cast<std::size_t>(parts), 1);
+    sizes.front() = first;
+    sizes.back() = along - first - (parts - 2);
+    const bool even = along % parts == 0 && random_.Below(2) == 0;
+    if (even) sizes.assign(sizes.size(), along / parts);
+    std::vector<TensorId> outputs;
+    for (const std::int64_t size : sizes) {
+      open_.push_back(New(axis == 1 ? size : in.channels, axis == 2 ? size : in.height,
+                          axis == 3 ? size : in.width));
+      outputs.push_back(open_.back().id);
+    }
+    std::vector<TensorId> inputs = {in.id};
+    if (!even) inputs.push_back(Whole(sizes));
+    const graph::OpId id =
+        maker_.Op("", "Split", std::move(inputs), std::move(outputs), {{"axis", axis}});
+    maker_.Main().ops[id].version = 13;
+  }
+
   void AddSlice(const Plane& in) {
     const std::int64_t step = random_.Between(1, 2);
     const std::int64_t top = random_.Between(0, in.height - 1);
@@ -266,6 +295,21 @@ class OnnxMaker {
         New(in.channels, axis == 2 ? 2 * in.height : in.height,
             axis == 3 ? 2 * in.width : in.width),
         {{"axis", axis}});
+  }
+
+  // The mean of each channel, a product of them, and the product with the image.
+  void AddGate(const Plane& in) {
+    const Plane mean = New(in.channels, 1, 1);
+    if (random_.Below(2) == 0) {
+      Add("GlobalAveragePool", {in.id}, mean);
+    } else {
+      Add("ReduceMean", {in.id}, mean, {{"axes", Integers{2, 3}}, {"keepdims", std::int64_t{1}}});
+    }
+    const Plane gate = New(in.channels, 1, 1);
+    Add("Conv", {mean.id, Values({in.channels, in.channels, 1, 1}), Values({in.channels})}, gate,
+        {{"kernel_shape", Integers{1, 1}}});
+    open_.resize(open_.size() - 2);
+    Add("Mul", {in.id, gate.id}, New(in.channels, in.height, in.width));
   }
 
   // Rows of scores, normalised, times rows of values: those of another plane, or constants.

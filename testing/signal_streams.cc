@@ -101,7 +101,9 @@ class SignalMaker {
   void AddOperator() {
     const TensorId in = Pick();
     const Shape shape = ShapeOf(in);
-    switch (random_.Below(10)) {
+    switch (random_.Below(11)) {
+      case 10:
+        return AddSplit(in);
       case 0:
       case 1:
         return AddProduct(in);
@@ -159,6 +161,40 @@ class SignalMaker {
     out[axis] *= 2;
     if (CountOf(out) > kMaxElements) return;
     Add("CONCATENATION", "Concat", {in, in}, out, {{"axis", static_cast<std::int64_t>(axis)}});
+  }
+
+  // Parts along any dimension, or, of .tflite, one of each index.
+  void AddSplit(TensorId in) {
+    const Shape shape = ShapeOf(in);
+    const std::size_t axis = random_.Below(shape.size());
+    const std::int64_t parts = shape[axis] % 2 == 0 ? 2 : shape[axis];
+    if (parts < 2 || parts > 5) {
+      Add("RELU", "Relu", {in}, shape);
+      return;
+    }
+    const bool unpacks = !onnx_ && shape[axis] == parts && shape.size() > 2;
+    Shape part = shape;
+    part[axis] /= parts;
+    if (unpacks) part.erase(part.begin() + static_cast<std::ptrdiff_t>(axis));
+    std::vector<TensorId> outputs;
+    for (std::int64_t p = 0; p < parts; ++p) {
+      outputs.push_back(maker_.Tensor(ElementType::kFloat32, part));
+    }
+    open_.insert(open_.end(), outputs.begin(), outputs.end());
+    const auto along = static_cast<std::int64_t>(axis);
+    std::vector<TensorId> inputs = {in};
+    if (!onnx_ && !unpacks) {
+      const TensorId dimension = maker_.Constant(
+          ElementType::kInt32, {}, std::vector<std::int32_t>{static_cast<std::int32_t>(axis)});
+      inputs.insert(inputs.begin(), dimension);
+    }
+    const graph::OpId id =
+        maker_.Op(onnx_ ? "" : "tflite",
+                  onnx_     ? "Split"
+                  : unpacks ? "UNPACK"
+                            : "SPLIT",
+                  inputs, outputs, {{"axis", along}, {"num", parts}, {"num_splits", parts}});
+    maker_.Main().ops[id].version = onnx_ ? 13 : 1;
   }
 
   TensorId Transposed(TensorId in, const Integers& order) {

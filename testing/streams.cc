@@ -284,7 +284,9 @@ class NetworkMaker {
 
   // Operators that move, resample or spread pixels, or mix channels alone.
   void AddMove(const Picture& in) {
-    switch (random_.Below(9)) {
+    switch (random_.Below(10)) {
+      case 8:
+        return AddSplit(in);
       case 0:
         return AddResize(in);
       case 1:
@@ -369,6 +371,39 @@ class NetworkMaker {
            Whole({1, Short(out.height), Short(out.width), Short(out.channels)})},
           out.id);
     open_.push_back(out);
+  }
+
+  // Two to four parts of rows, columns or, mostly, channels; not all of them have consumers.
+  void AddSplit(const Picture& in) {
+    const std::int64_t axis = random_.Below(3) == 0 ? random_.Between(1, 2) : 3;
+    const std::int64_t along = axis == 1 ? in.height : axis == 2 ? in.width : in.channels;
+    const std::int64_t parts = random_.Between(2, 4);
+    if (along < parts) return AddConv(in);
+    const bool even = along % parts == 0 && random_.Below(2) == 0;
+    std::vector<std::int32_t> sizes;
+    for (std::int64_t p = 0, left = along; p < parts; ++p) {
+      const std::int64_t most = left - (parts - 1 - p);
+      const std::int64_t size = even             ? along / parts
+                                : p + 1 == parts ? left
+                                                 : random_.Between(1, most);
+      sizes.push_back(Short(size));
+      left -= size;
+    }
+    const TensorId along_axis =
+        Constant(ElementType::kInt32, {}, std::vector<std::int32_t>{Short(axis)});
+    std::vector<TensorId> inputs = {in.id, Whole(sizes), along_axis};
+    if (even) inputs = {along_axis, in.id};
+    std::vector<TensorId> outputs;
+    for (const std::int32_t size : sizes) {
+      const Picture out = Like(in, axis == 1 ? size : in.height, axis == 2 ? size : in.width,
+                               axis == 3 ? size : in.channels);
+      outputs.push_back(out.id);
+      open_.push_back(out);
+    }
+    AddOp(even ? "SPLIT" : "SPLIT_V", std::move(inputs), outputs[0],
+          {{"num_splits", static_cast<std::int64_t>(parts)}});
+    Main().ops[graph::OpId(static_cast<std::int32_t>(Main().ops.size()) - 1)].outputs =
+        std::move(outputs);
   }
 
   void AddStridedSlice(const Picture& in) {

@@ -16,6 +16,7 @@
 #include "neap/check/check.h"
 #include "neap/check/stream_moments.h"
 #include "neap/ops/dependence.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::check {
 namespace {
@@ -74,13 +75,13 @@ struct AxisNeed {
 };
 
 std::optional<AxisNeed> NeedAlong(const Subgraph& subgraph, const Op& op, std::size_t input,
-                                  std::size_t axis) {
-  const auto& shape = *subgraph.tensors[op.outputs[0]].shape;
+                                  std::size_t output, std::size_t axis) {
+  const auto& shape = *subgraph.tensors[op.outputs[output]].shape;
   AxisNeed need;
   for (std::int64_t y = 0; y < shape[axis]; ++y) {
     ops::Box box = ops::WholeBox(shape);
     box[axis] = {y, y + 1};
-    const auto of_box = ops::NeedOf(subgraph, op, input, box);
+    const auto of_box = ops::NeedOf(subgraph, op, input, box, output);
     if (!of_box || of_box->box.size() != 4 || of_box->box[axis].empty()) return {};
     need.begin.push_back(of_box->box[axis].begin);
     need.end.push_back(of_box->box[axis].end);
@@ -98,13 +99,14 @@ bool HasNoGaps(const AxisNeed& need) {
   return true;
 }
 
-std::optional<RowMap> MapOf(const Subgraph& subgraph, const Op& op, std::size_t input) {
+std::optional<RowMap> MapOf(const Subgraph& subgraph, const Op& op, std::size_t input,
+                            std::size_t output) {
   const std::size_t row = plan::HasChannelsFirst(subgraph) ? 2 : 1;
   const auto from = ImageOf4(subgraph.tensors[op.inputs[input]], row);
-  const auto to = ImageOf4(subgraph.tensors[op.outputs[0]], row);
+  const auto to = ImageOf4(subgraph.tensors[op.outputs[output]], row);
   if (!from || !to) return {};
-  const auto rows = NeedAlong(subgraph, op, input, row);
-  const auto columns = NeedAlong(subgraph, op, input, row + 1);
+  const auto rows = NeedAlong(subgraph, op, input, output, row);
+  const auto columns = NeedAlong(subgraph, op, input, output, row + 1);
   if (!rows || !columns) return {};
   // One row of the output must not need all of the input: that is no chain.
   if (rows->end.front() - rows->begin.front() >= from->height && to->height > 1) return {};
@@ -306,7 +308,10 @@ class StreamBound {
   void CountRows(const plan::StreamSegment& segment, const plan::StreamOp& step) {
     const bool fed = !step.op.valid();
     if (!fed && (!subgraph_.ops.Has(step.op) || subgraph_.ops[step.op].outputs.empty())) return;
-    const TensorId tensor = fed ? step.fed : subgraph_.ops[step.op].outputs[0];
+    const auto& outputs = fed ? subgraph_.inputs : subgraph_.ops[step.op].outputs;
+    const auto output = static_cast<std::size_t>(step.output.value_or(0));
+    if (!fed && output >= outputs.size()) return;
+    const TensorId tensor = fed ? step.fed : outputs[output];
     if (!tensor.valid() || !subgraph_.tensors.Has(tensor)) return;
     if (segment.whole) block_rows_[tensor] = kMaxRows;
     for (const plan::StreamRange& range : step.rows) {
@@ -328,21 +333,29 @@ class StreamBound {
           if (!from.valid() || subgraph_.tensors[from].constant) continue;
           used_.push_back(from);
           const bool once = std::count(op.inputs.begin(), op.inputs.end(), from) == 1;
-          auto map = once && op.outputs.size() == 1 && op.outputs[0].valid()
-                         ? MapOf(subgraph_, op, i)
-                         : std::nullopt;
-          if (!map) continue;
-          ++readers_[from];
-          std::int64_t kept = 0;
-          for (std::size_t y = 0; y + 1 < map->high.size(); ++y) {
-            kept = std::max(kept, (map->high[y] - map->low[y]) * map->row_bytes);
+          for (std::size_t output = 0; once && output < op.outputs.size(); ++output) {
+            AddWay(op, i, output);
           }
-          Way& way = ways_[op.outputs[0]];
-          const std::int64_t sum = ways_[from].kept_bytes + kept + 1;
-          if (sum > way.kept_bytes) way = {sum, from, std::move(*map)};
         }
       }
     }
+  }
+
+  // Of operators with one output, or whose outputs are parts of the input.
+  void AddWay(const Op& op, std::size_t input, std::size_t output) {
+    const bool apart = op.outputs.size() == 1 || ops::Has(op, ops::trait::kSplits);
+    auto map =
+        apart && op.outputs[output].valid() ? MapOf(subgraph_, op, input, output) : std::nullopt;
+    if (!map) return;
+    const TensorId from = op.inputs[input];
+    ++readers_[from];
+    std::int64_t kept = 0;
+    for (std::size_t y = 0; y + 1 < map->high.size(); ++y) {
+      kept = std::max(kept, (map->high[y] - map->low[y]) * map->row_bytes);
+    }
+    Way& way = ways_[op.outputs[output]];
+    const std::int64_t sum = ways_[from].kept_bytes + kept + 1;
+    if (sum > way.kept_bytes) way = {sum, from, std::move(*map)};
   }
 
   // Outputs, and tensors that begin no further row of a chain.

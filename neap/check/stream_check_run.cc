@@ -42,9 +42,12 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
     needs.back() = WholeOf(tensor);
     Read(id, tensor, needs.back());
   }
+  if (!plan::NamesOutput(subgraph_, segment.ops[0], true)) {
+    return Fail(id, TensorId(), "does not compute the output that its step names by itself");
+  }
   bool counted = false;
-  for (const TensorId tensor : op.outputs) {
-    if (!tensor.valid() || Stopped()) continue;
+  for (const TensorId tensor : plan::OutputsOf(subgraph_, segment.ops[0])) {
+    if (Stopped()) continue;
     const plan::StreamImage& image = images_[tensor];
     if (!counted) macs_ += image.height * image.width * plan::MacsOfPixel(subgraph_, op);
     counted = true;
@@ -126,8 +129,7 @@ bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
   for (const plan::StreamOp& step : segment.ops) {
     const bool known =
         step.op.valid() ? subgraph_.ops.Has(step.op) && !subgraph_.ops[step.op].folded &&
-                              subgraph_.ops[step.op].outputs.size() == 1 &&
-                              subgraph_.ops[step.op].outputs[0].valid()
+                              plan::NamesOutput(subgraph_, step, false)
         : stream_.slow ? subgraph_.tensors.Has(step.fed) && IsSlow(step.fed)
                        : stream_.input == plan::StreamInput::kRows && IsInput(step.fed);
     if (!known || step.rows.size() != rows || step.columns.size() != columns) {
@@ -140,10 +142,7 @@ bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
            "is not a mean over all positions, but takes its input as running sums");
       return false;
     }
-    const TensorId boxes = !step.op.valid() ? step.fed
-                           : step.sums      ? subgraph_.ops[step.op].inputs[0]
-                                            : subgraph_.ops[step.op].outputs[0];
-    const plan::StreamImage& image = images_[boxes];
+    const plan::StreamImage& image = images_[plan::BoxedBy(subgraph_, step)];
     const auto outside = [](const plan::StreamRange& range, std::int64_t size) {
       return range.first < 0 || range.first > range.last || range.last > size;
     };
@@ -191,9 +190,8 @@ void StreamChecker::Feed(const plan::StreamOp& step, const Part& part) {
 namespace {
 
 // The part of the tensor that a part of an operator's output is.
-ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const plan::StreamImage& image,
-                   const Part& part) {
-  ops::Box box = ops::WholeBox(*subgraph.tensors[op.outputs[0]].shape);
+ops::Box BoxOfPart(const graph::Tensor& tensor, const plan::StreamImage& image, const Part& part) {
+  ops::Box box = ops::WholeBox(*tensor.shape);
   if (image.row_axis) box[*image.row_axis] = {part.rows.first, part.rows.last};
   if (image.column_axis) box[*image.column_axis] = {part.columns.first, part.columns.last};
   return box;
@@ -201,10 +199,12 @@ ops::Box BoxOfPart(const graph::Subgraph& subgraph, const Op& op, const plan::St
 
 }  // namespace
 
-std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part& part) const {
+std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part& part,
+                                          std::size_t output) const {
   const Op& op = subgraph_.ops[id];
-  const auto need =
-      ops::NeedOf(subgraph_, op, input, BoxOfPart(subgraph_, op, images_[op.outputs[0]], part));
+  const TensorId out = op.outputs[output];
+  const auto need = ops::NeedOf(subgraph_, op, input,
+                                BoxOfPart(subgraph_.tensors[out], images_[out], part), output);
   if (!need) return std::nullopt;
   if (ops::IsEmpty(need->box)) return Part{};
   const plan::StreamImage& image = images_[op.inputs[input]];
@@ -223,21 +223,24 @@ std::optional<Part> StreamChecker::NeedOf(OpId id, std::size_t input, const Part
 
 void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
   const Op& op = subgraph_.ops[step.op];
-  if (!ops::ComputesPart(subgraph_, op, BoxOfPart(subgraph_, op, images_[op.outputs[0]], part))) {
+  const TensorId out = plan::BoxedBy(subgraph_, step);
+  const auto output = static_cast<std::size_t>(step.output.value_or(0));
+  const ops::Box box = BoxOfPart(subgraph_.tensors[out], images_[out], part);
+  if (!step.output && !ops::ComputesPart(subgraph_, op, box)) {
     return Fail(step.op, TensorId(), "is cut, but its arithmetic depends on all of its input");
   }
   std::vector<Part> needs;
   for (std::size_t i = 0; i < op.inputs.size() && !Stopped(); ++i) {
     needs.emplace_back();
     if (!op.inputs[i].valid() || IsConstant(op.inputs[i])) continue;
-    const auto need = NeedOf(step.op, i, part);
+    const auto need = NeedOf(step.op, i, part, output);
     if (!need) return Fail(step.op, TensorId(), "has no dependence map and cannot be streamed");
     needs.back() = *need;
     Read(step.op, op.inputs[i], *need);
   }
   if (Stopped()) return;
   macs_ += part.size() * plan::MacsOfPixel(subgraph_, op);
-  Write(step.op, op.outputs[0], part, needs);
+  Write(step.op, out, part, needs);
 }
 
 void StreamChecker::AddToSums(const plan::StreamOp& step, const Part& part) {

@@ -10,6 +10,7 @@
 
 #include "neap/check/check.h"
 #include "neap/check/stream_checker.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::check {
 
@@ -138,36 +139,42 @@ void StreamChecker::Store(OpId op, TensorId tensor, const Part& part) {
 
 // The pixels that one consumer needs, of the consumer that needs the most.
 std::int64_t StreamChecker::NeededBytes(TensorId input) const {
-  const plan::StreamImage& image = images_[input];
   std::int64_t most = 0;
   for (const OpId id : subgraph_.ops.Ids()) {
     const Op& op = subgraph_.ops[id];
-    if (op.folded || op.outputs.size() != 1 || !op.outputs[0].valid()) continue;
-    if (!subgraph_.tensors[op.outputs[0]].shape) continue;
-    const Part all = WholeOf(op.outputs[0]);
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      if (op.inputs[i] != input) continue;
-      std::vector<bool> needed(static_cast<std::size_t>(image.height * image.width), false);
-      std::int64_t pixels = 0;
-      const auto size = static_cast<std::int64_t>(needed.size());
-      for (std::int64_t y = 0; y < all.rows.last && pixels < size; ++y) {
-        for (std::int64_t x = 0; x < all.columns.last && pixels < size; ++x) {
-          const auto need = NeedOf(id, i, {{y, y + 1}, {x, x + 1}});
-          // Without a map the operator runs as a whole.
-          const Part part = need ? *need : WholeOf(input);
-          for (std::int64_t r = part.rows.first; r < part.rows.last; ++r) {
-            for (std::int64_t c = part.columns.first; c < part.columns.last; ++c) {
-              const auto at = static_cast<std::size_t>(r * image.width + c);
-              pixels += needed[at] ? 0 : 1;
-              needed[at] = true;
-            }
-          }
-        }
+    if (op.folded || (op.outputs.size() != 1 && !ops::Has(op, ops::trait::kSplits))) continue;
+    for (std::size_t output = 0; output < op.outputs.size(); ++output) {
+      if (!op.outputs[output].valid() || !subgraph_.tensors[op.outputs[output]].shape) continue;
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        if (op.inputs[i] == input) most = std::max(most, NeededBytes(id, i, output));
       }
-      most = std::max(most, pixels * image.pixel_bytes);
     }
   }
   return most;
+}
+
+std::int64_t StreamChecker::NeededBytes(OpId id, std::size_t input, std::size_t output) const {
+  const TensorId tensor = subgraph_.ops[id].inputs[input];
+  const plan::StreamImage& image = images_[tensor];
+  const Part all = WholeOf(subgraph_.ops[id].outputs[output]);
+  std::vector<bool> needed(static_cast<std::size_t>(image.height * image.width), false);
+  std::int64_t pixels = 0;
+  const auto size = static_cast<std::int64_t>(needed.size());
+  for (std::int64_t y = 0; y < all.rows.last && pixels < size; ++y) {
+    for (std::int64_t x = 0; x < all.columns.last && pixels < size; ++x) {
+      const auto need = NeedOf(id, input, {{y, y + 1}, {x, x + 1}}, output);
+      // Without a map the operator runs as a whole.
+      const Part part = need ? *need : WholeOf(tensor);
+      for (std::int64_t r = part.rows.first; r < part.rows.last; ++r) {
+        for (std::int64_t c = part.columns.first; c < part.columns.last; ++c) {
+          const auto at = static_cast<std::size_t>(r * image.width + c);
+          pixels += needed[at] ? 0 : 1;
+          needed[at] = true;
+        }
+      }
+    }
+  }
+  return pixels * image.pixel_bytes;
 }
 
 std::int64_t StreamChecker::CompulsoryBytes() const {

@@ -82,6 +82,7 @@ class StreamChecker {
   void CheckSlowNumbers();
   std::int64_t CompulsoryBytes() const;
   std::int64_t NeededBytes(graph::TensorId input) const;
+  std::int64_t NeededBytes(graph::OpId op, std::size_t input, std::size_t output) const;
   void LoadInputs();
   std::int64_t ComputedBytes(graph::TensorId tensor) const;
   void RunMoves(const plan::StreamSegment& segment);
@@ -104,7 +105,8 @@ class StreamChecker {
     return first_name_[tensor] + plan::kMaxStreamBytes;
   }
   void Feed(const plan::StreamOp& step, const Part& part);
-  std::optional<Part> NeedOf(graph::OpId id, std::size_t input, const Part& part) const;
+  std::optional<Part> NeedOf(graph::OpId id, std::size_t input, const Part& part,
+                             std::size_t output = 0) const;
   void Read(graph::OpId op, graph::TensorId tensor, const Part& part);
   void Write(graph::OpId op, graph::TensorId tensor, const Part& part,
              const std::vector<Part>& needs);

@@ -171,7 +171,7 @@ Result<std::vector<Call>> LowerSplit(Lowering& lowering, const Subject& subject)
   const std::size_t input = ops::Is(op, ops::OpKind::kSplit) ? 1 : 0;
   std::vector<Call> calls;
   for (std::size_t output = 0; output < op.outputs.size(); ++output) {
-    if (!op.outputs[output].valid()) continue;
+    if (!op.outputs[output].valid() || (subject.output && output != *subject.output)) continue;
     // A piece that is one stretch of the input may be there already.
     const auto view = ops::ViewRuleOf(lowering.subgraph(), op, output, ops::kNeapRt);
     if (view && !subject.boxed) {

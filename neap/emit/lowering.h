@@ -90,6 +90,7 @@ struct Subject {
   const graph::Op& op;
   graph::OpId id;
   bool boxed = false;
+  std::optional<std::size_t> output = std::nullopt;  // the only one that is computed
 };
 using LowerFunction = Result<std::vector<Call>> (*)(Lowering& lowering, const Subject& subject);
 
@@ -108,6 +109,7 @@ std::span<const LowerRow> ConvRows();
 std::span<const LowerRow> PoolRows();
 std::span<const LowerRow> ElementwiseRows();
 std::span<const LowerRow> MoveRows();
+std::span<const LowerRow> SpreadRows();
 
 // By the table of all families; fails where there is no row, and where types or sizes have no
 // kernel.

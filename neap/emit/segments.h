@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,10 @@ Result<std::vector<Segment>> WholeSegments(const plan::EntryPlan& entry, Lowerin
 Result<std::vector<Segment>> StreamedSegments(const plan::EntryPlan& entry, Lowering* lowering,
                                               Refusals* refusals);
 
-// The calls of operator `id`; on failure none, and an element in *refusals.
-std::vector<Call> LowerOrRefuse(Lowering* lowering, graph::OpId id, bool boxed, Refusals* refusals);
+// The calls of operator `id`, or of its `output` alone; on failure none, and an element in
+// *refusals.
+std::vector<Call> LowerOrRefuse(Lowering* lowering, graph::OpId id, bool boxed, Refusals* refusals,
+                                std::optional<std::size_t> output = std::nullopt);
 
 // A tensor of the interface, without an address; a refusal where it is not of 8 bits.
 Port PortOf(const graph::Subgraph& subgraph, graph::TensorId id, Refusals* refusals);

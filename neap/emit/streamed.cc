@@ -106,16 +106,13 @@ class Streamed {
   void Remember(const StreamSegment& segment) {
     for (const StreamOp& step : segment.ops) {
       if (segment.whole) {
-        for (const TensorId tensor : subgraph_.ops[step.op].outputs) {
-          if (!tensor.valid()) continue;
+        for (const TensorId tensor : plan::OutputsOf(subgraph_, step)) {
           const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[tensor]);
           computed_[tensor] = image.height * image.width;
         }
         continue;
       }
-      const TensorId boxed = !step.op.valid() ? step.fed
-                             : step.sums      ? subgraph_.ops[step.op].inputs[0]
-                                              : subgraph_.ops[step.op].outputs[0];
+      const TensorId boxed = plan::BoxedBy(subgraph_, step);
       const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[boxed]);
       std::int64_t last = 0;
       for (const StreamRange& rows : step.rows) {
@@ -145,9 +142,10 @@ class Streamed {
 
   void AddWhole(const StreamSegment& segment, Segment* made) {
     const OpId id = segment.ops[0].op;
-    made->calls = LowerOrRefuse(&lowering_, id, segment.channel_plane.has_value(), &refusals_);
+    made->calls = LowerOrRefuse(&lowering_, id, segment.channel_plane.has_value(), &refusals_,
+                                segment.ops[0].output);
     if (!segment.channel_plane) {
-      Copy(transfers_.AroundWhole(subgraph_.ops[id], &made->calls), segment.ops[0]);
+      Copy(transfers_.AroundWhole(segment.ops[0], &made->calls), segment.ops[0]);
       return;
     }
     for (Call& call : made->calls) {
@@ -171,7 +169,7 @@ class Streamed {
       if (!step.op.valid()) {
         calls = FeedCalls(step);
       } else {
-        calls = LowerOrRefuse(&lowering_, step.op, true, &refusals_);
+        calls = LowerOrRefuse(&lowering_, step.op, true, &refusals_, step.output);
         if (step.sums && !calls.empty()) TakeSums(step, &calls[0]);
       }
       for (Call& call : calls) {
@@ -230,9 +228,7 @@ class Streamed {
   // Boxes are those of the image that the driver goes through. An output that is one pixel in the
   // plan may have another form for its kernel; it is computed as a whole then.
   void SetBoxes(const StreamOp& step, Call* call) {
-    const TensorId boxed = !step.op.valid() ? step.fed
-                           : step.sums      ? subgraph_.ops[step.op].inputs[0]
-                                            : subgraph_.ops[step.op].outputs[0];
+    const TensorId boxed = plan::BoxedBy(subgraph_, step);
     const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[boxed]);
     const View& view = call->views[step.sums ? 1 : 0];
     call->rows = step.rows;

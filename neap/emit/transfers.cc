@@ -48,7 +48,7 @@ bool Reaches(const std::vector<StreamRange>& ranges, std::int64_t end) {
 
 Status Transfers::StoreOf(const plan::StreamOp& step, std::vector<Call>* calls) const {
   const graph::Op& op = lowering_.subgraph().ops[step.op];
-  const TensorId out = op.outputs[0];
+  const TensorId out = step.sums ? op.outputs[0] : plan::BoxedBy(lowering_.subgraph(), step);
   if (!IsSlow(out)) return {};
   if (!step.sums) {
     NEAP_CHECK_OK(Add(out, false, calls));
@@ -66,7 +66,8 @@ Status Transfers::StoreOf(const plan::StreamOp& step, std::vector<Call>* calls) 
   return {};
 }
 
-Status Transfers::AroundWhole(const graph::Op& op, std::vector<Call>* calls) const {
+Status Transfers::AroundWhole(const plan::StreamOp& step, std::vector<Call>* calls) const {
+  const graph::Op& op = lowering_.subgraph().ops[step.op];
   std::vector<Call> all;
   std::set<TensorId> loaded;
   for (const TensorId tensor : op.inputs) {
@@ -74,7 +75,7 @@ Status Transfers::AroundWhole(const graph::Op& op, std::vector<Call>* calls) con
     NEAP_CHECK_OK(Add(tensor, true, &all));
   }
   std::move(calls->begin(), calls->end(), std::back_inserter(all));
-  for (const TensorId tensor : op.outputs) {
+  for (const TensorId tensor : plan::OutputsOf(lowering_.subgraph(), step)) {
     if (!IsSlow(tensor)) continue;
     NEAP_CHECK_OK(Add(tensor, false, &all));
   }

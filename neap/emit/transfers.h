@@ -33,7 +33,7 @@ class Transfers {
   Status StoreOf(const plan::StreamOp& step, std::vector<Call>* calls) const;
   // Of an operator that runs as a whole: all slow inputs before its calls, all slow outputs behind
   // them.
-  Status AroundWhole(const graph::Op& op, std::vector<Call>* calls) const;
+  Status AroundWhole(const plan::StreamOp& step, std::vector<Call>* calls) const;
 
  private:
   Status Add(graph::TensorId tensor, bool loads, std::vector<Call>* calls) const;

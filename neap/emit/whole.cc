@@ -16,9 +16,10 @@ using graph::OpId;
 using graph::Subgraph;
 using graph::TensorId;
 
-std::vector<Call> LowerOrRefuse(Lowering* lowering, OpId id, bool boxed, Refusals* refusals) {
+std::vector<Call> LowerOrRefuse(Lowering* lowering, OpId id, bool boxed, Refusals* refusals,
+                                std::optional<std::size_t> output) {
   const graph::Op& op = lowering->subgraph().ops[id];
-  auto calls = Lower(*lowering, Subject{op, id, boxed});
+  auto calls = Lower(*lowering, Subject{op, id, boxed, output});
   if (!calls) {
     refusals->push_back({id, op.type, graph::Describe(id, op) + " " + calls.error().message});
     return {};

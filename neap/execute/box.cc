@@ -67,7 +67,6 @@ bool RunsOnSmallerOnnxShapes(const graph::Op& op) {
 bool RunsOnSmallerShapes(const graph::Op& op) {
   if (IsOnnx(op)) return RunsOnSmallerOnnxShapes(op);
   return IsWindow(op) || IsPad(op) || ops::IsElementwise(op) ||
-         (Is(op, OpKind::kSplit) && op.outputs.size() == 1) ||
          Is(op, OpKind::kArgMax, OpKind::kArgMin, OpKind::kBatchMatmul, OpKind::kConcatenation,
             OpKind::kFullyConnected, OpKind::kGather, OpKind::kL2Normalization,
             OpKind::kLocalResponseNormalization, OpKind::kLogSoftmax, OpKind::kMean,
@@ -160,17 +159,20 @@ struct BoxKernels::Shapes {
   std::vector<ops::Need::Padding> padding;  // of input 0, by dimension
 };
 
-Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) const {
+Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part,
+                                                std::size_t output) const {
   const graph::Subgraph& subgraph = program_.subgraph();
   const graph::Op& op = subgraph.ops[id];
-  const ops::Box box = BoxOf(subgraph.tensors[op.outputs[0]], images_[op.outputs[0]], part);
-  NEAP_CHECK_OK(Require(ops::ComputesPart(subgraph, op, box),
+  const TensorId out = op.outputs[output];
+  const ops::Box box = BoxOf(subgraph.tensors[out], images_[out], part);
+  const bool splits = ops::Has(op, ops::trait::kSplits);
+  NEAP_CHECK_OK(Require(splits || ops::ComputesPart(subgraph, op, box),
                         "is cut, and its arithmetic depends on all of its input"));
   Shapes shapes;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     shapes.needs.emplace_back();
     if (!op.inputs[i].valid() || program_.IsConstant(op.inputs[i])) continue;
-    const auto need = ops::NeedOf(subgraph, op, i, box);
+    const auto need = ops::NeedOf(subgraph, op, i, box, output);
     NEAP_CHECK_OK(Require(need.has_value(), "has no dependence map"));
     if (i == 0) shapes.padding = need->padding;
     if (ops::IsEmpty(need->box)) continue;
@@ -185,8 +187,11 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part) 
   return shapes;
 }
 
-Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part) {
-  NEAP_TRY(Shapes shapes, ShapesOf(id, part));
+Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part, std::size_t output) {
+  NEAP_TRY(Shapes shapes, ShapesOf(id, part, output));
+  if (ops::Has(program_.subgraph().ops[id], ops::trait::kSplits)) {
+    return PreparePiece(id, part, output, &shapes);
+  }
   if (RunsWithinShapes(program_.subgraph().ops[id])) return PrepareWithin(id, part, &shapes);
   if (MovesElements(program_.subgraph().ops[id])) return PrepareMoved(id, part, &shapes);
   if (IsPad(program_.subgraph().ops[id]) && shapes.padding.size() == kRank &&
@@ -287,6 +292,26 @@ Result<BoxNeed> BoxKernels::PrepareMoved(OpId id, const ImagePart& part, Shapes*
   NEAP_TRY(within_, MovedPart(in, BoxOf(in, images_[op.inputs[0]], shapes->needs[0]), out,
                               BoxOf(out, images_[op.outputs[0]], part), order));
   return BoxNeed{std::move(shapes->needs), &within_};
+}
+
+// The part of a split's output is that box of its input which the part needs.
+Result<BoxNeed> BoxKernels::PreparePiece(OpId id, const ImagePart& part, std::size_t output,
+                                         Shapes* shapes) {
+  const graph::Subgraph& subgraph = program_.subgraph();
+  const graph::Op& op = subgraph.ops[id];
+  const TensorId to = op.outputs[output];
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    const TensorId from = op.inputs[i];
+    if (!from.valid() || program_.IsConstant(from)) continue;
+    const auto need =
+        ops::NeedOf(subgraph, op, i, BoxOf(subgraph.tensors[to], images_[to], part), output);
+    NEAP_CHECK_OK(Require(need.has_value(), "has no dependence map"));
+    NEAP_TRY(within_, PieceOf(subgraph.tensors[from],
+                              BoxOf(subgraph.tensors[from], images_[from], shapes->needs[i]),
+                              need->box, i, output));
+    return BoxNeed{std::move(shapes->needs), &within_};
+  }
+  return Fail(BadInput("has no input that it splits"));
 }
 
 // Nearly every part has a kernel of its own, which is not kept.

@@ -35,17 +35,20 @@ class BoxKernels {
   BoxKernels(const Program& program, const IdVector<graph::TensorId, plan::StreamImage>& images)
       : program_(program), images_(images) {}
 
-  // For a part of the only output of `op`. Fails when the operator's kernel cannot compute parts:
+  // For a part of the only output of `op`, or of output `output` of one that splits its input,
+  // whose other outputs are not written. Fails when the operator's kernel cannot compute parts:
   // only operators can whose output at a place depends on their inputs around some place
   // (windows, element-wise operators, resampling, moves of data, padding, reductions). The kernel
   // is valid until the next call.
-  Result<BoxNeed> Prepare(graph::OpId op, const ImagePart& part);
+  Result<BoxNeed> Prepare(graph::OpId op, const ImagePart& part, std::size_t output = 0);
 
  private:
   struct Shapes;
-  Result<Shapes> ShapesOf(graph::OpId op, const ImagePart& part) const;
+  Result<Shapes> ShapesOf(graph::OpId op, const ImagePart& part, std::size_t output) const;
   Result<BoxNeed> PrepareWithin(graph::OpId op, const ImagePart& part, Shapes* shapes);
   Result<BoxNeed> PrepareMoved(graph::OpId op, const ImagePart& part, Shapes* shapes);
+  Result<BoxNeed> PreparePiece(graph::OpId op, const ImagePart& part, std::size_t output,
+                               Shapes* shapes);
   Result<std::optional<plan::StreamRange>> IndicesOf(const graph::Op& op, const ImagePart& part,
                                                      const Shapes& shapes,
                                                      Program::PartShapes* prepared) const;

@@ -62,6 +62,43 @@ Result<RunKernel> MovedPart(const graph::Tensor& in, const ops::Box& in_box,
   });
 }
 
+Result<RunKernel> PieceOf(const graph::Tensor& in, const ops::Box& have, const ops::Box& wanted,
+                          std::size_t input, std::size_t output) {
+  const auto bits = static_cast<std::int64_t>(graph::BitsOf(in.type));
+  NEAP_CHECK_OK(Require(bits > 0 && bits % 8 == 0, "has no kernel for a part of its elements"));
+  bool inside = have.size() == wanted.size() && !wanted.empty();
+  for (std::size_t d = 0; inside && d < have.size(); ++d) {
+    inside = wanted[d].begin >= have[d].begin && wanted[d].end <= have[d].end;
+  }
+  NEAP_CHECK_OK(Require(inside, "needs an element outside of its dependence"));
+  // Runs along the last dimension.
+  const auto size = static_cast<std::size_t>(bits / 8);
+  const std::size_t run = static_cast<std::size_t>(wanted.back().size()) * size;
+  std::vector<std::size_t> from;  // their first bytes
+  ops::Box at = wanted;           // begin: the current index
+  const std::int64_t runs = run == 0 ? 0 : ops::ElementsOf(wanted) / wanted.back().size();
+  for (std::int64_t n = 0; n < runs; ++n) {
+    std::int64_t within = 0;
+    for (std::size_t d = 0; d < have.size(); ++d) {
+      within = within * have[d].size() + at[d].begin - have[d].begin;
+    }
+    from.push_back(static_cast<std::size_t>(within) * size);
+    for (std::size_t d = at.size() - 1; d-- > 0;) {
+      if (++at[d].begin < wanted[d].end) break;
+      at[d].begin = wanted[d].begin;
+    }
+  }
+  return RunKernel(
+      [from = std::move(from), run, input, output](const Arguments& arguments) -> Status {
+        std::byte* to = arguments.outputs[output].data();
+        for (const std::size_t first : from) {
+          std::memcpy(to, arguments.inputs[input].data() + first, run);
+          to += run;
+        }
+        return {};
+      });
+}
+
 RunKernel WithPartOfIndices(RunKernel kernel, std::int64_t from, std::int64_t bytes) {
   return [kernel = std::move(kernel), from, bytes](const Arguments& arguments) -> Status {
     std::vector<std::span<const std::byte>> inputs(arguments.inputs.begin(),

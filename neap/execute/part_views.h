@@ -4,6 +4,7 @@
 // BoxKernels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -19,6 +20,11 @@ namespace neap::execute {
 Result<RunKernel> MovedPart(const graph::Tensor& in, const ops::Box& in_box,
                             const graph::Tensor& out, const ops::Box& out_box,
                             const std::vector<std::size_t>& order);
+
+// Copies the elements of `wanted`, in order, from input `input` to output `output`. The input is
+// the part `have` of its tensor, which contains them. O(elements of `wanted`).
+Result<RunKernel> PieceOf(const graph::Tensor& in, const ops::Box& have, const ops::Box& wanted,
+                          std::size_t input, std::size_t output);
 
 // `kernel` with `bytes` bytes of input 1 from `from` on in place of all of it.
 RunKernel WithPartOfIndices(RunKernel kernel, std::int64_t from, std::int64_t bytes);

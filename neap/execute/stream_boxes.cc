@@ -23,7 +23,7 @@ Status StreamMachine::RunBlocks(const StreamSegment& segment) {
         const ImagePart part{step.rows[i], step.columns[j]};
         if (part.empty()) continue;
         NEAP_CHECK_OK(step.sums         ? AddToSums(step.op, part)
-                      : step.op.valid() ? RunBox(step.op, part)
+                      : step.op.valid() ? RunBox(step, part)
                                         : Feed(step, part));
       }
     }
@@ -131,8 +131,9 @@ std::vector<std::byte> StreamMachine::FromPixels(TensorId tensor,
   return Transposed(pixels, pixels.size() / pixel, pixel / element, element);
 }
 
-Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
+Status StreamMachine::RunKernelOn(const StreamOp& step, const std::vector<ImagePart>& needs,
                                   const ImagePart& part, const RunKernel* kernel) {
+  const OpId id = step.op;
   const graph::Op& op = subgraph_.ops[id];
   reads_.clear();
   writes_.clear();
@@ -152,8 +153,10 @@ Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
     working += static_cast<std::int64_t>(inputs.back().size());
   }
   std::vector<std::vector<std::byte>> results;
-  for (const TensorId tensor : op.outputs) {
-    const bool there = tensor.valid();
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    const TensorId tensor = op.outputs[i];
+    const bool computed = !step.output || i == static_cast<std::size_t>(*step.output);
+    const bool there = tensor.valid() && (computed || kernel == nullptr);
     const ImagePart size = there && kernel == nullptr ? WholeOf(tensor) : part;
     results.emplace_back(
         there ? static_cast<std::size_t>(size.pixels() * images_[tensor].pixel_bytes) : 0);
@@ -168,7 +171,8 @@ Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
     result_.kernel_bytes = std::max(result_.kernel_bytes, working);
   }
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-    if (!op.outputs[i].valid()) continue;
+    const bool computed = !step.output || i == static_cast<std::size_t>(*step.output);
+    if (!op.outputs[i].valid() || !computed) continue;
     Scatter(id, op.outputs[i], kernel == nullptr ? WholeOf(op.outputs[i]) : part,
             ToPixels(op.outputs[i], results[i]));
   }
@@ -176,14 +180,16 @@ Status StreamMachine::RunKernelOn(OpId id, const std::vector<ImagePart>& needs,
     StepEvent event{segment_, id, {}, {}, {}};
     for (const auto& range : reads_) event.reads.push_back({TensorId(), range.first, range.size()});
     for (const auto& range : writes_) {
-      event.writes.push_back({op.outputs[0], range.first, range.size()});
+      event.writes.push_back({op.outputs[static_cast<std::size_t>(step.output.value_or(0))],
+                              range.first, range.size()});
     }
     options_.observer(event);
   }
   return {};
 }
 
-Status StreamMachine::RunWhole(OpId id) {
+Status StreamMachine::RunWhole(const StreamOp& step) {
+  const OpId id = step.op;
   NEAP_CHECK_OK(LoadWhole(id));
   const graph::Op& op = subgraph_.ops[id];
   std::vector<ImagePart> needs;
@@ -194,7 +200,7 @@ Status StreamMachine::RunWhole(OpId id) {
   if (!op.outputs.empty() && op.outputs[0].valid()) {
     result_.macs += WholeOf(op.outputs[0]).pixels() * plan::MacsOfPixel(subgraph_, op);
   }
-  return RunKernelOn(id, needs, {}, nullptr);
+  return RunKernelOn(step, needs, {}, nullptr);
 }
 
 // Every channel of the output depends only on that channel of the input: the kernel runs once, and
@@ -256,10 +262,11 @@ Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
   return {};
 }
 
-Status StreamMachine::RunBox(OpId id, const ImagePart& part) {
-  NEAP_TRY(const BoxNeed need, boxes_.Prepare(id, part));
-  result_.macs += part.pixels() * plan::MacsOfPixel(subgraph_, subgraph_.ops[id]);
-  return RunKernelOn(id, need.inputs, part, need.kernel);
+Status StreamMachine::RunBox(const StreamOp& step, const ImagePart& part) {
+  NEAP_TRY(const BoxNeed need,
+           boxes_.Prepare(step.op, part, static_cast<std::size_t>(step.output.value_or(0))));
+  result_.macs += part.pixels() * plan::MacsOfPixel(subgraph_, subgraph_.ops[step.op]);
+  return RunKernelOn(step, need.inputs, part, need.kernel);
 }
 
 std::span<std::byte> StreamMachine::SumsOf(OpId id) {
@@ -305,8 +312,8 @@ Status StreamMachine::AddToSums(OpId id, const ImagePart& part) {
   result_.high_water_bytes = std::max(result_.high_water_bytes, end);
   if (std::find(held.added.begin(), held.added.end(), false) != held.added.end()) return {};
   held.added.clear();
-  const std::vector<std::byte> same =
-      ImageOfSums(sums, size, subgraph_.tensors[in].type, image.height * image.width);
+  const std::vector<std::byte> same = FromPixels(
+      in, ImageOfSums(sums, size, subgraph_.tensors[in].type, image.height * image.width));
   std::vector<std::span<const std::byte>> inputs = {same};
   for (std::size_t i = 1; i < op.inputs.size(); ++i) {
     inputs.push_back(op.inputs[i].valid() ? program_.ConstantBytes(op.inputs[i])

@@ -66,10 +66,10 @@ class StreamMachine {
   std::vector<std::byte> SlowBytes(graph::TensorId tensor);
   void PoisonSlow(std::size_t segment);
   Status RunMoves(const plan::StreamSegment& segment);
-  Status RunWhole(graph::OpId op);
+  Status RunWhole(const plan::StreamOp& step);
   Status RunChannels(graph::OpId op, std::int64_t plane);
   Status RunBlocks(const plan::StreamSegment& segment);
-  Status RunBox(graph::OpId op, const ImagePart& part);
+  Status RunBox(const plan::StreamOp& step, const ImagePart& part);
   Status AddToSums(graph::OpId op, const ImagePart& part);
   std::span<std::byte> SumsOf(graph::OpId op);
   Status Feed(const plan::StreamOp& step, const ImagePart& part);
@@ -86,8 +86,8 @@ class StreamMachine {
   bool IsRearranged(graph::TensorId tensor) const {
     return images_[tensor].IsRearranged(graph::BitsOf(subgraph_.tensors[tensor].type) / 8);
   }
-  Status RunKernelOn(graph::OpId op, const std::vector<ImagePart>& needs, const ImagePart& part,
-                     const RunKernel* kernel);
+  Status RunKernelOn(const plan::StreamOp& step, const std::vector<ImagePart>& needs,
+                     const ImagePart& part, const RunKernel* kernel);
   std::ptrdiff_t InputIndex(graph::TensorId tensor) const {
     const auto at = std::find(subgraph_.inputs.begin(), subgraph_.inputs.end(), tensor);
     return at == subgraph_.inputs.end() ? -1 : at - subgraph_.inputs.begin();

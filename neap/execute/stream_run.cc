@@ -82,18 +82,15 @@ Status StreamMachine::CheckSegment(const StreamSegment& segment, std::int64_t* b
                            : !segment.whole && subgraph_.tensors.Has(step.fed) &&
                                  (stream_.slow ? IsSlow(step.fed) : InputIndex(step.fed) >= 0);
     NEAP_CHECK_OK(Require(known, "a segment of the plan runs no operator of the entry"));
+    const bool single = !step.op.valid() || plan::NamesOutput(subgraph_, step, segment.whole);
+    NEAP_CHECK_OK(Require(single, "a step of the plan computes another output than it may"));
     if (segment.whole) continue;
-    const bool single = !step.op.valid() || (subgraph_.ops[step.op].outputs.size() == 1 &&
-                                             subgraph_.ops[step.op].outputs[0].valid());
     const bool same = step.rows.size() == segment.ops[0].rows.size() &&
                       step.columns.size() == segment.ops[0].columns.size();
-    NEAP_CHECK_OK(Require(single && same, "the boxes of a segment do not fit together"));
+    NEAP_CHECK_OK(Require(same, "the boxes of a segment do not fit together"));
     NEAP_CHECK_OK(Require(!step.sums || ops::IsMeanOfPlaces(subgraph_, subgraph_.ops[step.op]),
                           "the plan treats an operator as a mean that is not one"));
-    const TensorId boxed = !step.op.valid() ? step.fed
-                           : step.sums      ? subgraph_.ops[step.op].inputs[0]
-                                            : subgraph_.ops[step.op].outputs[0];
-    const StreamImage& image = images_[boxed];
+    const StreamImage& image = images_[plan::BoxedBy(subgraph_, step)];
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     for (const auto& range : step.rows) {
@@ -204,7 +201,7 @@ Status StreamMachine::Run() {
     PoisonSlow(i);
     if (segment.whole) {
       NEAP_CHECK_OK(segment.channel_plane ? RunChannels(segment.ops[0].op, *segment.channel_plane)
-                                          : RunWhole(segment.ops[0].op));
+                                          : RunWhole(segment.ops[0]));
     } else {
       NEAP_CHECK_OK(RunBlocks(segment));
     }

@@ -155,34 +155,65 @@ std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op,
 
 constexpr std::size_t kImageRank = 4;
 
+namespace {
+
+constexpr std::int64_t kMaxPlaces = 1 << 22;
+
+// Of images of ONNX, channels first: one value for each channel, which needs that channel alone.
+bool IsMeanOfPlanes(const graph::Subgraph& subgraph, const graph::Op& op, const graph::Shape& in,
+                    const graph::Shape& out) {
+  constexpr std::size_t kChannel = 1;
+  if (in.size() != kImageRank || out.size() <= kChannel || in[2] < 1 || in[3] < 1 ||
+      in[2] > kMaxPlaces || in[2] * in[3] > kMaxPlaces || out[kChannel] != in[kChannel]) {
+    return false;
+  }
+  std::int64_t elements = 1;
+  for (const std::int64_t d : out) elements *= d;
+  if (elements != in[kChannel]) return false;
+  Box first = WholeBox(out);
+  first[kChannel] = {0, 1};
+  Box plane = WholeBox(in);
+  plane[kChannel] = {0, 1};
+  const auto need = NeedOf(subgraph, op, 0, first);
+  return need && need->box == plane;
+}
+
+// Of images and signals whose channels come last: every axis but the last is reduced to one index.
+bool IsMeanOfPixels(const graph::Subgraph& subgraph, const graph::Op& op, const graph::Shape& in,
+                    const graph::Shape& out) {
+  std::int64_t places = 1;
+  for (std::size_t d = 1; d + 1 < in.size(); ++d) places = std::min(places * in[d], kMaxPlaces + 1);
+  std::int64_t channels = 1;
+  for (const std::int64_t d : out) channels *= d;
+  if (places < 1 || places > kMaxPlaces || channels != in.back()) return false;
+  if (out.empty() || out.back() != channels) return false;
+  const auto need = NeedOf(subgraph, op, 0, WholeBox(out));
+  return need && need->box == WholeBox(in);
+}
+
+}  // namespace
+
 bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
-  constexpr std::int64_t kMaxPlaces = 1 << 22;
-  const bool known = Is(op, OpKind::kMean, OpKind::kAveragePool2d, OpKind::kSum) &&
+  const bool onnx =
+      Is(op, OpKind::kOnnxGlobalAveragePool, OpKind::kOnnxReduceMean, OpKind::kOnnxReduceSum);
+  const bool known = (onnx || Is(op, OpKind::kMean, OpKind::kAveragePool2d, OpKind::kSum)) &&
                      op.outputs.size() == 1 && op.outputs[0].valid() && !op.inputs.empty() &&
                      op.inputs[0].valid() && !subgraph.tensors[op.inputs[0]].constant;
-  if (!known) return false;
+  if (!known || (onnx && !IsDefaultOnnxDomain(op.domain))) return false;
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
   const bool small = in.type == out.type && (in.type == graph::ElementType::kInt8 ||
                                              in.type == graph::ElementType::kUint8);
   const bool real = in.type == out.type && in.type == graph::ElementType::kFloat32;
   // Kernels of float pool by windows, and sums of 8 bits are not means.
-  if (real ? Is(op, OpKind::kAveragePool2d) : !small || Is(op, OpKind::kSum)) return false;
+  if (real ? Is(op, OpKind::kAveragePool2d) : !small || onnx || Is(op, OpKind::kSum)) return false;
   if (!in.shape || !out.shape || in.shape->size() < 3 || in.shape->size() > kImageRank ||
       (*in.shape)[0] != 1) {
     return false;
   }
-  std::int64_t places = 1;
-  for (std::size_t d = 1; d + 1 < in.shape->size(); ++d) {
-    places = std::min(places * (*in.shape)[d], kMaxPlaces + 1);
-  }
-  std::int64_t channels = 1;
-  for (const std::int64_t d : *out.shape) channels *= d;
-  if (places < 1 || places > kMaxPlaces || channels != in.shape->back()) return false;
-  // Every axis but the last is reduced to one index, and that one needs all of the input.
-  if (out.shape->empty() || out.shape->back() != channels) return false;
-  const auto need = NeedOf(subgraph, op, 0, WholeBox(*out.shape));
-  return need && need->box == WholeBox(*in.shape);
+  const bool planes = onnx && in.shape->size() == kImageRank;
+  return planes ? IsMeanOfPlanes(subgraph, op, *in.shape, *out.shape)
+                : IsMeanOfPixels(subgraph, op, *in.shape, *out.shape);
 }
 
 bool SumsInOrder(const graph::Subgraph& subgraph, const graph::Op& op) {

@@ -73,9 +73,9 @@ bool IsHybrid(const graph::Subgraph& subgraph, const graph::Op& op);
 bool ComputesPart(const graph::Subgraph& subgraph, const graph::Op& op, const Box& output_box);
 
 // Whether the only output of `op` is one pixel, of which every channel is a function of the sum of
-// that channel over all places of input 0, an image (1, height, width, channels) or a signal
-// (1, time, channels): means over places, pooling of a whole image of 8 bits, sums of floats. Exact
-// sums fit 32 bits.
+// that channel over all places of input 0, an image (1, height, width, channels; of ONNX 1,
+// channels, height, width) or a signal (1, time, channels): means over places, pooling of a whole
+// image of 8 bits, sums of floats. Exact sums fit 32 bits.
 bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op);
 // Of such an operator: whether its sums are rounded (those of float), so that places must be added
 // in ascending order, as its kernel adds them.

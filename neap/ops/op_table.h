@@ -54,6 +54,8 @@ inline constexpr std::uint32_t kNormalises = 1U << 5U;
 inline constexpr std::uint32_t kStablehlo = 1U << 6U;
 // Pools each channel, over a window or over all positions.
 inline constexpr std::uint32_t kPools = 1U << 7U;
+// Every output is a part of one input, and may be computed by itself at a time of its own.
+inline constexpr std::uint32_t kSplits = 1U << 8U;
 }  // namespace trait
 
 // nullptr: the fact is not known for the operator.

@@ -256,7 +256,7 @@ constexpr auto kOnnxRows = std::to_array<OpRow>({
     {.kind = kOnnxSoftplus, .name = "Softplus", .traits = kElementwise},
     {.kind = kOnnxSoftsign, .name = "Softsign", .traits = kElementwise},
     {.kind = kOnnxSpaceToDepth, .name = "SpaceToDepth", .need = dependence::SpaceDepth},
-    {.kind = kOnnxSplit, .name = "Split", .need = dependence::Split},
+    {.kind = kOnnxSplit, .name = "Split", .traits = kSplits, .need = dependence::Split},
     {.kind = kOnnxSplitToSequence, .name = "SplitToSequence"},
     {.kind = kOnnxSqrt, .name = "Sqrt", .traits = kElementwise},
     {.kind = kOnnxSqueeze, .name = "Squeeze", .traits = kReshapeLike, .need = dependence::Reshape},

@@ -51,6 +51,29 @@ StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first) {
   return ImageOf(tensor, graph::TensorBytes(tensor).value_or(0), channels_first);
 }
 
+std::vector<graph::TensorId> OutputsOf(const graph::Subgraph& subgraph, const StreamOp& step) {
+  std::vector<graph::TensorId> outputs = subgraph.ops[step.op].outputs;
+  if (step.output) outputs = {outputs[static_cast<std::size_t>(*step.output)]};
+  outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
+                               [](graph::TensorId tensor) { return !tensor.valid(); }),
+                outputs.end());
+  return outputs;
+}
+
+graph::TensorId BoxedBy(const graph::Subgraph& subgraph, const StreamOp& step) {
+  if (!step.op.valid()) return step.fed;
+  const graph::Op& op = subgraph.ops[step.op];
+  return step.sums ? op.inputs[0] : op.outputs[static_cast<std::size_t>(step.output.value_or(0))];
+}
+
+bool NamesOutput(const graph::Subgraph& subgraph, const StreamOp& step, bool whole) {
+  const graph::Op& op = subgraph.ops[step.op];
+  if (!step.output) return whole || (op.outputs.size() == 1 && op.outputs[0].valid());
+  const auto at = static_cast<std::size_t>(*step.output);
+  return !step.sums && *step.output >= 0 && ops::Has(op, ops::trait::kSplits) &&
+         at < op.outputs.size() && op.outputs[at].valid();
+}
+
 std::int64_t BytesOf(const graph::Subgraph& subgraph, const StreamArea& area) {
   std::int64_t pixels = 0;
   for (const StreamRing& ring : area.rings) pixels += ring.pixels;

@@ -73,6 +73,9 @@ struct StreamOp {
   bool sums = false;
   std::vector<StreamRange> rows;     // of the output, one for each row step
   std::vector<StreamRange> columns;  // one for each column step
+  // Of an operator that splits its input (ops::trait::kSplits): the only output that this step
+  // computes. Without it a whole segment computes all outputs.
+  std::optional<std::int32_t> output = std::nullopt;
 };
 
 // A whole tensor is copied to another place before a segment begins (a memmove).
@@ -159,6 +162,14 @@ bool HasChannelsFirst(const graph::Subgraph& subgraph);
 StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channels_first = false);
 // Of a tensor without a known size: no bytes.
 StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first = false);
+
+// The tensors that `step`, which runs an operator, computes: its `output`, or all that are there.
+std::vector<graph::TensorId> OutputsOf(const graph::Subgraph& subgraph, const StreamOp& step);
+// The tensor of which the boxes of `step` are parts: the fed one, the input of sums, the output.
+graph::TensorId BoxedBy(const graph::Subgraph& subgraph, const StreamOp& step);
+// Whether `step` names an output that its operator, which is known, may compute by itself; or,
+// where it names none, `whole` or the operator has one output.
+bool NamesOutput(const graph::Subgraph& subgraph, const StreamOp& step, bool whole);
 
 // The bytes of the arena that a tensor has during a segment, in all of its rings; the end of the
 // highest byte that the segment uses. `subgraph`: that of the plan.

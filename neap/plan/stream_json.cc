@@ -43,6 +43,7 @@ Json ToJson(const StreamOp& op) {
   } else {
     line["fed"] = op.fed.value();
   }
+  if (op.output) line["output"] = *op.output;
   if (op.sums) line["sums"] = true;
   line["rows"] = RangesJson(op.rows);
   line["columns"] = RangesJson(op.columns);
@@ -182,11 +183,17 @@ Result<SlowMemory> ReadSlow(const Json& json) {
 Result<StreamOp> ReadOp(const Json& json) {
   const bool fed = json.is_object() && json.contains("fed");
   const bool sums = !fed && json.is_object() && json.contains("sums");
+  const bool output = !fed && !sums && json.is_object() && json.contains("output");
   StreamOp op;
   if (sums) {
     NEAP_CHECK_OK(ExpectMembers(json, "an operator", {"op", "sums", "rows", "columns"}));
     if (!json["sums"].is_boolean()) return Refuse("sums is wrong", "true or false");
     op.sums = json["sums"].get<bool>();
+  } else if (output) {
+    NEAP_CHECK_OK(ExpectMembers(json, "an operator", {"op", "output", "rows", "columns"}));
+    NEAP_TRY(const std::int64_t number,
+             ReadCount(json["output"], "output", std::numeric_limits<std::int32_t>::max()));
+    op.output = static_cast<std::int32_t>(number);
   } else {
     NEAP_CHECK_OK(ExpectMembers(json, "an operator", {fed ? "fed" : "op", "rows", "columns"}));
   }

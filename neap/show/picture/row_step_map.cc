@@ -88,7 +88,8 @@ class RowStepMapMaker {
         if (!step.op.valid()) continue;
         const graph::Op& op = subgraph_.ops[step.op];
         if (std::find(op.inputs.begin(), op.inputs.end(), tensor) != op.inputs.end()) return true;
-        if (std::find(op.outputs.begin(), op.outputs.end(), tensor) != op.outputs.end()) {
+        const auto outputs = plan::OutputsOf(subgraph_, step);
+        if (std::find(outputs.begin(), outputs.end(), tensor) != outputs.end()) {
           return false;
         }
       }
@@ -108,7 +109,8 @@ class RowStepMapMaker {
       for (std::int64_t p = 0; p < pixels; ++p) held.now[static_cast<std::size_t>(p)].pixel = p;
     }
     for (const plan::StreamOp& step : segment_.ops) {
-      const TensorId out = step.op.valid() ? subgraph_.ops[step.op].outputs[0] : step.fed;
+      const TensorId out =
+          step.sums ? subgraph_.ops[step.op].outputs[0] : plan::BoxedBy(subgraph_, step);
       const auto found = held_.find(out);
       if (found != held_.end()) found->second.computed = true;
     }
@@ -147,8 +149,8 @@ class RowStepMapMaker {
     });
   }
 
-  Box NeedOf(const graph::Op& op, std::size_t input, const Box& box) const {
-    const graph::Tensor& out = subgraph_.tensors[op.outputs[0]];
+  Box NeedOf(const graph::Op& op, std::size_t input, const Box& box, std::size_t output) const {
+    const graph::Tensor& out = subgraph_.tensors[op.outputs[output]];
     const plan::StreamImage image =
         plan::ImageOf(subgraph_.tensors[op.inputs[input]], channels_first_);
     Box all{{0, image.height}, {0, image.width}};
@@ -156,7 +158,7 @@ class RowStepMapMaker {
     ops::Box wanted = ops::WholeBox(*out.shape);
     if (to.row_axis) wanted[*to.row_axis] = {box.rows.first, box.rows.last};
     if (to.column_axis) wanted[*to.column_axis] = {box.columns.first, box.columns.last};
-    const auto need = ops::NeedOf(subgraph_, op, input, wanted);
+    const auto need = ops::NeedOf(subgraph_, op, input, wanted, output);
     if (!need || image.height * image.width == 1) return all;
     if (ops::IsEmpty(need->box)) return {};
     const auto along = [&](const std::optional<std::size_t>& axis, const plan::StreamRange& size) {
@@ -194,9 +196,10 @@ class RowStepMapMaker {
     if (step.sums) return AddToSums(op, box, block);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.inputs[i].valid() || IsConstant(op.inputs[i])) continue;
-      See(op.inputs[i], NeedOf(op, i, box), block);
+      See(op.inputs[i], NeedOf(op, i, box, static_cast<std::size_t>(step.output.value_or(0))),
+          block);
     }
-    Compute(op.outputs[0], box, block);
+    Compute(plan::BoxedBy(subgraph_, step), box, block);
   }
 
   // Neither written nor read here, or not yet.

@@ -363,7 +363,7 @@ class Assembler {
     const Node& node = network_.node(part.choice->first);
     plan::StreamSegment segment;
     segment.whole = true;
-    segment.ops.push_back({node.op, {}, false, {}, {}});
+    segment.ops.push_back({node.op, {}, false, {}, {}, node.output});
     const std::int64_t pixels = PixelsOf(network_, node);
     result_.stream.macs += pixels * node.macs_per_pixel;
     result_.stream.cycles += CyclesOf(network_, node, pixels) + kCyclesPerCall;
@@ -385,6 +385,7 @@ class Assembler {
       plan::StreamOp op;
       if (lane.node >= 0) {
         op.op = network_.node(lane.node).op;
+        op.output = network_.node(lane.node).output;
         op.sums = network_.node(lane.node).sums;
       } else {
         op.fed = network_.image(lane.image).tensor;

@@ -120,7 +120,7 @@ bool IsMovedOnnx(const Op& op) {
 // Kernels of parts that place elements themselves, and take whole pixels whatever they need of
 // them.
 bool PlacesElements(const Op& op) {
-  return ops::IsReshapeLike(op) || IsMovedOnnx(op) ||
+  return ops::IsReshapeLike(op) || IsMovedOnnx(op) || ops::Has(op, ops::trait::kSplits) ||
          Is(op, OpKind::kDepthToSpace, OpKind::kGather, OpKind::kMirrorPad, OpKind::kOnnxGather,
             OpKind::kOnnxTranspose, OpKind::kSlice, OpKind::kSpaceToDepth, OpKind::kStridedSlice,
             OpKind::kTile, OpKind::kTranspose);
@@ -139,10 +139,10 @@ bool NeedsWholePixels(const ops::Box& need, const graph::Shape& shape,
 // The map of one axis as the dependence map has it, index by index; nullopt: it has none, or every
 // index needs all of an input where that is not permitted. Without an axis there is one index.
 std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::size_t input,
-                                 std::optional<std::size_t> from, std::optional<std::size_t> to,
-                                 bool may_need_all) {
+                                 std::size_t output, std::optional<std::size_t> from,
+                                 std::optional<std::size_t> to, bool may_need_all) {
   const graph::Shape& in_shape = *subgraph.tensors[op.inputs[input]].shape;
-  const graph::Shape& out_shape = *subgraph.tensors[op.outputs[0]].shape;
+  const graph::Shape& out_shape = *subgraph.tensors[op.outputs[output]].shape;
   const std::int64_t in = from ? in_shape[*from] : 1;
   const std::int64_t out = to ? out_shape[*to] : 1;
   const plan::StreamImage image = ImageOf(subgraph, op.inputs[input]);
@@ -152,7 +152,7 @@ std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::si
   for (std::int64_t y = 0; y < out; ++y) {
     ops::Box box = ops::WholeBox(out_shape);
     if (to) box[*to] = {y, y + 1};
-    const auto need = ops::NeedOf(subgraph, op, input, box);
+    const auto need = ops::NeedOf(subgraph, op, input, box, output);
     if (!need || need->box.size() != in_shape.size()) return std::nullopt;
     const ops::Interval along = from ? need->box[*from] : ops::Interval{0, 1};
     const bool none = ops::IsEmpty(need->box);
@@ -183,6 +183,7 @@ bool IsWindow(const Op& op) {
 // Operators that are cut along rows and columns of images with four dimensions as their dependence
 // maps state.
 bool IsListed(const Op& op) {
+  if (ops::Has(op, ops::trait::kSplits)) return true;
   if (IsOnnx(op)) {
     if (IsWindow(op)) return ops::IntegerAttribute(op, "ceil_mode", 0) == 0;
     return IsMovedOnnx(op) || ops::IsElementwise(op) || ops::IsReshapeLike(op) ||
@@ -220,6 +221,7 @@ bool IsListedOfAnyShape(const Subgraph& subgraph, const Op& op) {
   if (Is(op, OpKind::kGather, OpKind::kOnnxGather) && CutsTooManyIndices(subgraph, op)) {
     return false;
   }
+  if (ops::Has(op, ops::trait::kSplits)) return true;
   if (IsWindow(op)) {
     // Images of a batch.
     const std::size_t batch = 0;
@@ -240,16 +242,19 @@ bool IsListedOfAnyShape(const Subgraph& subgraph, const Op& op) {
 
 // Those of them that the kernels of emitted C run in boxes.
 bool IsEmittedInBoxes(const Op& op) {
-  return Is(op, OpKind::kResizeNearestNeighbor, OpKind::kSlice, OpKind::kStridedSlice);
+  return Is(op, OpKind::kDepthToSpace, OpKind::kResizeNearestNeighbor, OpKind::kSlice,
+            OpKind::kSplit, OpKind::kSplitV, OpKind::kStridedSlice, OpKind::kTransposeConv);
 }
 
-std::optional<Maps> ListedMaps(const Subgraph& subgraph, const Op& op, std::size_t input) {
+std::optional<Maps> ListedMaps(const Subgraph& subgraph, const Op& op, std::size_t input,
+                               std::size_t output) {
   const plan::StreamImage in = ImageOf(subgraph, op.inputs[input]);
-  const plan::StreamImage out = ImageOf(subgraph, op.outputs[0]);
+  const plan::StreamImage out = ImageOf(subgraph, op.outputs[output]);
   const auto rows =
-      ListedMap(subgraph, op, input, in.row_axis, out.row_axis, IsSecondMatrix(op, input));
+      ListedMap(subgraph, op, input, output, in.row_axis, out.row_axis, IsSecondMatrix(op, input));
   const auto columns =
-      rows ? ListedMap(subgraph, op, input, in.column_axis, out.column_axis, true) : std::nullopt;
+      rows ? ListedMap(subgraph, op, input, output, in.column_axis, out.column_axis, true)
+           : std::nullopt;
   if (!columns) return std::nullopt;
   // Complete before the first row.
   if (rows->all) return Maps{{0, 0, in.height}, {0, 0, in.width}};
@@ -298,21 +303,23 @@ bool TakesConstantsWhole(const Subgraph& subgraph, const Op& op) {
          ImageShape(subgraph, op.outputs[0]) == nullptr;
 }
 
-std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t input, bool emits) {
-  if (!ImageOf(subgraph, op.outputs[0]).row_axis || !subgraph.tensors[op.inputs[input]].shape) {
+std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t input,
+                           std::size_t output, bool emits) {
+  if (!ImageOf(subgraph, op.outputs[output]).row_axis ||
+      !subgraph.tensors[op.inputs[input]].shape) {
     return std::nullopt;
   }
-  const graph::Shape* out = ImageShape(subgraph, op.outputs[0]);
+  const graph::Shape* out = ImageShape(subgraph, op.outputs[output]);
   const graph::Shape* in = ImageShape(subgraph, op.inputs[input]);
   // Every plan is checked and executed by dependence maps; shapes that contradict an operator have
   // none.
-  const ops::Box all = ops::WholeBox(*subgraph.tensors[op.outputs[0]].shape);
-  if (!ops::NeedOf(subgraph, op, input, all)) return std::nullopt;
+  const ops::Box all = ops::WholeBox(*subgraph.tensors[op.outputs[output]].shape);
+  if (!ops::NeedOf(subgraph, op, input, all, output)) return std::nullopt;
   if (out == nullptr || in == nullptr) {
     const bool cut = !emits && IsListedOfAnyShape(subgraph, op);
-    return cut ? ListedMaps(subgraph, op, input) : std::nullopt;
+    return cut ? ListedMaps(subgraph, op, input, output) : std::nullopt;
   }
-  if (IsOnnx(op)) return IsListed(op) ? ListedMaps(subgraph, op, input) : std::nullopt;
+  if (IsOnnx(op)) return IsListed(op) ? ListedMaps(subgraph, op, input, output) : std::nullopt;
   if (IsWindow(op)) {
     const auto window = ops::WindowOf(subgraph, op);
     if (!window || input != 0) return std::nullopt;
@@ -327,13 +334,12 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
     const bool plain = (axis == 3 || axis == -1) && (*in)[1] == (*out)[1] && (*in)[2] == (*out)[2];
     if (plain) return Maps{};
   }
-  if (Is(op, OpKind::kSplit) && input == 1 && *in == *out) return Maps{};
   if ((Is(op, OpKind::kPad, OpKind::kPadv2)) && input == 0) return PadMaps(subgraph, op);
   if (Is(op, OpKind::kMean) && input == 0) {
     auto maps = MeanMaps(subgraph, op, *in, *out);
     if (maps) return maps;
   }
-  if (emits ? IsEmittedInBoxes(op) : IsListed(op)) return ListedMaps(subgraph, op, input);
+  if (emits ? IsEmittedInBoxes(op) : IsListed(op)) return ListedMaps(subgraph, op, input, output);
   return std::nullopt;
 }
 

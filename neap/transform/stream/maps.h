@@ -21,10 +21,10 @@ struct Maps {
 // The shape of an image of four dimensions; nullptr: the tensor is none.
 const graph::Shape* ImageShape(const graph::Subgraph& subgraph, graph::TensorId id);
 
-// The maps of input `input` of `op`, whose output is cut; nullopt: it does not stream. `emits`:
-// SearchOptions::emits.
+// The maps of input `input` of `op`, whose output `output` is cut; nullopt: it does not stream.
+// `emits`: SearchOptions::emits.
 std::optional<Maps> MapsOf(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
-                           bool emits);
+                           std::size_t output, bool emits);
 
 // Whether `input` is the second matrix of a product, of which every row needs all rows.
 bool IsSecondMatrix(const graph::Op& op, std::size_t input);

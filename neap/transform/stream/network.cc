@@ -36,10 +36,11 @@ Work WorkOf(const Subgraph& subgraph, const Op& op) {
 
 class Maker {
  public:
-  Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits)
+  Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits, bool apart)
       : subgraph_(graph.subgraphs[subgraph]),
         channels_first_(plan::HasChannelsFirst(subgraph_)),
         emits_(emits),
+        apart_(apart),
         index_(subgraph_.tensors.size(), -1) {}
 
   Result<Network> Make(const std::vector<graph::OpId>& order) {
@@ -49,7 +50,15 @@ class Maker {
       NEAP_TRY(const int image, AddImage(tensor));
       if (image >= 0) network_.images[static_cast<std::size_t>(image)].is_input = true;
     }
-    for (const graph::OpId id : order) NEAP_CHECK_OK(AddNode(id));
+    for (const graph::OpId id : order) {
+      const Op& op = subgraph_.ops[id];
+      const auto outputs = static_cast<std::int32_t>(op.outputs.size());
+      const bool apart = apart_ && ops::Has(op, ops::trait::kSplits) && outputs > 1;
+      if (!apart) NEAP_CHECK_OK(AddNode(id, std::nullopt));
+      for (std::int32_t at = 0; apart && at < outputs; ++at) {
+        if (op.outputs[static_cast<std::size_t>(at)].valid()) NEAP_CHECK_OK(AddNode(id, at));
+      }
+    }
     if (network_.nodes.empty()) return Fail(Refuse("it has no operators").error());
     for (const TensorId tensor : subgraph_.outputs) {
       NEAP_TRY(const int image, ReadImageOf(tensor));
@@ -96,14 +105,16 @@ class Maker {
     return Fail(Refuse("tensor " + name + " is read, but has no producer").error());
   }
 
-  Status AddNode(graph::OpId id) {
+  Status AddNode(graph::OpId id, std::optional<std::int32_t> only) {
     const Op& op = subgraph_.ops[id];
+    const auto output = static_cast<std::size_t>(only.value_or(0));
     if (op.stateful || !op.bodies.empty() || !op.captures.empty() || op.scratch_bytes != 0) {
       return Refuse("it has control flow, state or scratch");
     }
     const int at = static_cast<int>(network_.nodes.size());
     Node node;
     node.op = id;
+    node.output = only;
     node.work = WorkOf(subgraph_, op);
     node.macs_per_pixel = plan::MacsOfPixel(subgraph_, op);
     node.sums = ops::IsMeanOfPlaces(subgraph_, op) && (!emits_ || IsSummedInC(op));
@@ -111,7 +122,7 @@ class Maker {
     node.by_channel = Is(op, OpKind::kDepthwiseConv2d) && ops::IsByChannel(subgraph_, op);
     node.streams =
         (channels_first_ ? ops::IsDefaultOnnxDomain(op.domain) : op.domain == "tflite") &&
-        op.outputs.size() == 1 && (node.sums || IsCut(op.outputs[0])) &&
+        (only || op.outputs.size() == 1) && (node.sums || IsCut(op.outputs[output])) &&
         !ops::IsHybrid(subgraph_, op);
     // Floats are added from left to right, row by row.
     node.whole_columns = node.sums && ops::SumsInOrder(subgraph_, op);
@@ -119,8 +130,9 @@ class Maker {
       if (op.inputs[i].valid()) NEAP_CHECK_OK(AddRead(op, i, at, &node));
     }
     bool again = false;
-    for (const TensorId tensor : op.outputs) {
-      if (!tensor.valid()) continue;
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const TensorId tensor = op.outputs[i];
+      if (!tensor.valid() || (only && i != output)) continue;
       // A recomputed tensor is another image from here on.
       const int before = index_[tensor];
       if (before >= 0 && network_.images[static_cast<std::size_t>(before)].producer >= 0) {
@@ -160,7 +172,9 @@ class Maker {
       }
       return {};
     }
-    auto maps = node->streams && !node->sums ? MapsOf(subgraph_, op, input, emits_) : std::nullopt;
+    const auto output = static_cast<std::size_t>(node->output.value_or(0));
+    auto maps =
+        node->streams && !node->sums ? MapsOf(subgraph_, op, input, output, emits_) : std::nullopt;
     if (node->sums) {
       const plan::StreamImage& shape = network_.image(image).shape;
       maps = Maps{{shape.height, 0, shape.height}, {shape.width, 0, shape.width}};
@@ -176,7 +190,8 @@ class Maker {
     for (Read& other : node->reads) {
       if (other.image != image) continue;
       const plan::StreamImage& from = network_.image(image).shape;
-      const plan::StreamImage to = plan::ImageOf(subgraph_.tensors[op.outputs[0]], channels_first_);
+      const plan::StreamImage to =
+          plan::ImageOf(subgraph_.tensors[op.outputs[output]], channels_first_);
       const auto rows = Join(other.rows, read.rows, from.height, to.height);
       const auto columns = Join(other.columns, read.columns, from.width, to.width);
       if (!rows || !columns) {
@@ -226,6 +241,7 @@ class Maker {
   const Subgraph& subgraph_;
   bool channels_first_;
   bool emits_;
+  bool apart_;
   IdVector<TensorId, int> index_;
   Network network_;
   std::int64_t total_bytes_ = 0;
@@ -245,8 +261,8 @@ plan::StreamRange AxisMap::Need(std::int64_t first, std::int64_t last, std::int6
 }
 
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
-                            const std::vector<graph::OpId>& order, bool emits) {
-  return Maker(graph, subgraph, emits).Make(order);
+                            const std::vector<graph::OpId>& order, bool emits, bool apart) {
+  return Maker(graph, subgraph, emits, apart).Make(order);
 }
 
 const AxisMap& RowsOf(const Node& node, const Read& read) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "neap/base/result.h"
@@ -43,6 +44,9 @@ enum class Work : std::uint8_t { kPointwise, kWindow, kDepthwise, kProduct, kEle
 
 struct Node {
   graph::OpId op;
+  // The only output that it computes, of an operator that splits its input (ops::trait::kSplits):
+  // each output is a node.
+  std::optional<std::int32_t> output;
   bool streams = false;  // false: it can only run as a whole
   // Element-wise: it may write a pixel over the pixel of this input; -1: over none.
   int in_place = -1;
@@ -92,9 +96,11 @@ struct Network {
 // come once more, for those after them. Fails when
 // the subgraph has control flow, state, scratch or variables, or when the bytes of a tensor are not
 // known or in sum out of range: such subgraphs have no streamed plan. `emits`:
-// SearchOptions::emits.
+// SearchOptions::emits. `apart`: each output of an operator that splits its input is a node;
+// otherwise the operator is one, which does not stream.
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
-                            const std::vector<graph::OpId>& order, bool emits = false);
+                            const std::vector<graph::OpId>& order, bool emits = false,
+                            bool apart = true);
 
 // Rows and columns of an input that an operator takes for those of its boxes: boxes of sums are
 // those of their input.

@@ -24,7 +24,9 @@ std::vector<int> BodyOf(const Network& network, int image, int product) {
     if (node.outputs.size() != 1 || wanted.count(node.outputs[0]) == 0) continue;
     const bool gated = std::any_of(node.reads.begin(), node.reads.end(),
                                    [](const Read& read) { return read.rows.scale == 0; });
-    if (!node.streams || node.sums || gated || network.image(node.outputs[0]).is_output) break;
+    const bool apart = node.output.has_value();  // its operator is more than this node
+    if (!node.streams || node.sums || gated || apart || network.image(node.outputs[0]).is_output)
+      break;
     wanted.erase(node.outputs[0]);
     for (const Read& read : node.reads) wanted.insert(read.image);
     body.push_back(n);
@@ -75,6 +77,9 @@ std::vector<graph::OpId> OrderWithRecomputedBodies(const Network& network,
       if (gate.product != static_cast<int>(n)) continue;
       for (const int again : gate.body) order.push_back(network.node(again).op);
     }
+    // The nodes of the outputs of one operator are neighbours.
+    if (n > 0 && network.nodes[n].output && network.nodes[n - 1].op == network.nodes[n].op)
+      continue;
     order.push_back(network.nodes[n].op);
   }
   return order;

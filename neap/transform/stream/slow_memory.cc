@@ -60,7 +60,7 @@ class Counter {
       at->second.last = std::max(at->second.last, segment);
       slow_.read_bytes += at->second.bytes;
     }
-    for (const TensorId tensor : op.outputs) {
+    for (const TensorId tensor : plan::OutputsOf(subgraph_, step)) {
       const auto at = lives_.find(tensor);
       if (at == lives_.end()) continue;
       at->second.first = std::min(at->second.first, segment);

@@ -213,16 +213,30 @@ class Spiller {
 Result<Candidate> PlanSpilled(const graph::Graph& graph, graph::SubgraphId subgraph,
                               const std::vector<graph::OpId>& order, const SearchOptions& options,
                               std::int64_t fast_bytes, bool* cut_short) {
-  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order, options.emits));
-  for (const Image& image : network.images) {
-    if (image.producer < 0 && !image.is_input && !image.readers.empty()) {
-      return Fail(BadInput("cannot be planned for two memories: a tensor has no producer"));
+  *cut_short = false;
+  std::optional<Candidate> best;
+  // One output after the other can be streamed; all at once read their input once.
+  for (const bool apart : {true, false}) {
+    NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order, options.emits, apart));
+    const bool splits = std::any_of(
+        network.nodes.begin(), network.nodes.end(),
+        [](const Node& node) { return node.output.has_value() || node.outputs.size() > 1; });
+    for (const Image& image : network.images) {
+      if (image.producer < 0 && !image.is_input && !image.readers.empty()) {
+        return Fail(BadInput("cannot be planned for two memories: a tensor has no producer"));
+      }
     }
+    Spiller spiller(std::move(network), options, fast_bytes);
+    Candidate candidate = spiller.Run(graph.subgraphs[subgraph]);
+    *cut_short = *cut_short || spiller.cut_short();
+    const auto rank = [&](const Candidate& one) {
+      return std::tuple(std::max(one.arena_bytes, fast_bytes), one.stream.slow->TrafficBytes(),
+                        one.stream.cycles);
+    };
+    if (!best || rank(candidate) < rank(*best)) best = std::move(candidate);
+    if (!splits) break;
   }
-  Spiller spiller(std::move(network), options, fast_bytes);
-  Candidate candidate = spiller.Run(graph.subgraphs[subgraph]);
-  *cut_short = spiller.cut_short();
-  return candidate;
+  return *std::move(best);
 }
 
 }  // namespace neap::stream

@@ -90,7 +90,7 @@ Assembled Stacked(const Network& network, const std::vector<const Way*>& path) {
     const Node& node = network.node(n);
     plan::StreamSegment segment;
     segment.whole = true;
-    segment.ops.push_back({node.op, {}, false, {}, {}});
+    segment.ops.push_back({node.op, {}, false, {}, {}, node.output});
     std::int64_t top = 0;
     const auto put = [&](int image) {
       segment.areas.push_back({network.image(image).tensor, {{top, network.Pixels(image)}}});

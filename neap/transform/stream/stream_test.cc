@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,7 @@ std::vector<Value> InputsOf(const graph::Graph& graph, std::uint64_t seed) {
 
 // Whether no operator computes more pixels than its output has.
 bool ComputesOnce(const graph::Graph& graph, const plan::Stream& stream) {
-  std::map<graph::OpId, std::int64_t> pixels;
+  std::map<std::pair<graph::OpId, std::int32_t>, std::int64_t> pixels;  // of each output
   for (const plan::StreamSegment& segment : stream.segments) {
     for (const plan::StreamOp& step : segment.ops) {
       if (!step.op.valid() || step.sums || segment.whole) continue;
@@ -59,14 +60,15 @@ bool ComputesOnce(const graph::Graph& graph, const plan::Stream& stream) {
       std::int64_t columns = 0;
       for (const plan::StreamRange& range : step.rows) rows += range.size();
       for (const plan::StreamRange& range : step.columns) columns += range.size();
-      pixels[step.op] += rows * columns;
+      pixels[{step.op, step.output.value_or(0)}] += rows * columns;
     }
   }
-  return std::all_of(pixels.begin(), pixels.end(), [&](const auto& of_op) {
+  return std::all_of(pixels.begin(), pixels.end(), [&](const auto& of_output) {
     const graph::Subgraph& main = graph.subgraphs[kMain];
-    const graph::Tensor& output = main.tensors[main.ops[of_op.first].outputs[0]];
+    const auto& [op, at] = of_output.first;
+    const graph::Tensor& output = main.tensors[main.ops[op].outputs[static_cast<std::size_t>(at)]];
     const auto image = plan::ImageOf(output, plan::HasChannelsFirst(main));
-    return of_op.second <= image.height * image.width;
+    return of_output.second <= image.height * image.width;
   });
 }
 
@@ -184,9 +186,9 @@ TEST(Stream, MovesAndResamplingAreExact) {
         return RandomNetworkOfMoves(random, static_cast<int>(random->Between(2, 10)));
       },
       &streamed);
-  for (const char* const type :
-       {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "TRANSPOSE_CONV", "SPACE_TO_DEPTH",
-        "DEPTH_TO_SPACE", "SLICE", "STRIDED_SLICE", "MIRROR_PAD", "GATHER", "SOFTMAX"}) {
+  for (const char* const type : {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "TRANSPOSE_CONV",
+                                 "SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "SLICE", "STRIDED_SLICE",
+                                 "MIRROR_PAD", "GATHER", "SOFTMAX", "SPLIT", "SPLIT_V"}) {
     EXPECT_GT(streamed.types[type], rounds / 40) << type;
   }
 }
@@ -201,10 +203,27 @@ TEST(Stream, OnnxNetworksAreExact) {
         return RandomOnnxNetwork(random, static_cast<int>(random->Between(2, 12)));
       },
       &streamed);
-  for (const char* const type :
-       {"Conv", "MaxPool", "AveragePool", "Add", "Concat", "Relu", "Mul", "BatchNormalization",
-        "Softmax", "MatMul", "Resize", "ConvTranspose", "DepthToSpace", "SpaceToDepth", "Slice",
-        "Pad", "Tile"}) {
+  EXPECT_GT(streamed.sums, rounds / 60);
+  for (const char* const type : {"Conv",
+                                 "MaxPool",
+                                 "AveragePool",
+                                 "Add",
+                                 "Concat",
+                                 "Relu",
+                                 "Mul",
+                                 "BatchNormalization",
+                                 "Softmax",
+                                 "MatMul",
+                                 "Resize",
+                                 "ConvTranspose",
+                                 "DepthToSpace",
+                                 "SpaceToDepth",
+                                 "Slice",
+                                 "Pad",
+                                 "Tile",
+                                 "Split",
+                                 "GlobalAveragePool",
+                                 "ReduceMean"}) {
     EXPECT_GT(streamed.types[type], rounds / 60) << type;
   }
 }
@@ -230,6 +249,9 @@ TEST(Stream, SignalsAreExact) {
                                  "MEAN",
                                  "GATHER",
                                  "ARG_MAX",
+                                 "SPLIT",
+                                 "UNPACK",
+                                 "Split",
                                  "MatMul",
                                  "Gemm",
                                  "Relu",
@@ -261,6 +283,50 @@ TEST(Stream, UnreadResultsAreNotKept) {
   const Candidate& least = planned->front[0];
   ExpectExact(maker.graph(), least, 1);
   EXPECT_LT(least.arena_bytes, 2 * 32 * 4 * 4);
+}
+
+// The parts into which an operator splits its input are computed box by box, each by itself.
+TEST(Stream, PartsOfASplitNeverExistAsAWhole) {
+  execute::GraphMaker maker;
+  const graph::Shape part = {1, 32, 32, 4};
+  const graph::TensorId in = maker.Input(graph::ElementType::kFloat32, {1, 32, 32, 8});
+  const graph::TensorId axis =
+      maker.Constant(graph::ElementType::kInt32, {}, std::vector<std::int32_t>{3});
+  const graph::TensorId first = maker.Floats(part);
+  const graph::TensorId second = maker.Floats(part);
+  const graph::TensorId changed = maker.Floats(part);
+  const graph::TensorId joined = maker.Floats({1, 32, 32, 8});
+  const graph::TensorId out = maker.Floats({1, 16, 16, 8});
+  maker.Op("tflite", "SPLIT", {axis, in}, {first, second}, {{"num_splits", std::int64_t{2}}});
+  maker.Op("tflite", "LOGISTIC", {first}, {changed});
+  maker.Op("tflite", "CONCATENATION", {second, changed}, {joined}, {{"axis", std::int64_t{3}}});
+  maker.Op("tflite", "MAX_POOL_2D", {joined}, {out},
+           {{"padding", std::int64_t{1}},
+            {"stride_h", std::int64_t{2}},
+            {"stride_w", std::int64_t{2}},
+            {"filter_height", std::int64_t{2}},
+            {"filter_width", std::int64_t{2}}});
+  maker.Output(out);
+  const graph::Graph& graph = maker.graph();
+  const auto planned = PlanStream(graph, kMain, FileOrder(graph), {});
+  ASSERT_TRUE(planned) << planned.error().ToString();
+  const Candidate& least = planned->front[0];
+  ExpectExact(graph, least, 1);
+  constexpr std::int64_t kInput = 32 * 32 * 8 * 4;
+  EXPECT_LT(least.arena_bytes, kInput + kInput / 16);
+  // A step that names no output, or one that there is not, is refused by checker and run.
+  for (const std::optional<std::int32_t> wrong : {std::optional<std::int32_t>(), {2}, {-1}}) {
+    Candidate changed_plan = least;
+    for (plan::StreamSegment& segment : changed_plan.stream.segments) {
+      for (plan::StreamOp& step : segment.ops) {
+        if (step.output) step.output = wrong;
+      }
+    }
+    const plan::EntryPlan entry = EntryWith(graph, changed_plan.stream.segments, least.arena_bytes);
+    EXPECT_FALSE(check::CheckPlan(graph, PlanOf(entry)).empty());
+    const auto run = execute::Run(graph, entry, InputsOf(graph, 1), {});
+    EXPECT_TRUE(!run || !run->violations.empty());
+  }
 }
 
 // Floats are added from left to right: the same sums in another order are other bytes.
