@@ -183,6 +183,10 @@ int neap_drive_pixels(const neap_op* op, const neap_frame* frame, uint32_t y, ui
                       uint32_t x1);
 int neap_drive_nearest(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                        uint32_t x1);
+int neap_drive_spread(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                      uint32_t x1);
+int neap_drive_blocks(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                      uint32_t x1);
 int neap_drive_planes(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
 int neap_drive_sums(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
@@ -362,6 +366,14 @@ typedef struct neap_mul {
 void neap_mul_s8(const neap_op* op, const neap_work* work);
 void neap_mul_u8(const neap_op* op, const neap_work* work);
 
+/* MAXIMUM and MINIMUM. */
+typedef struct neap_select {
+  neap_stride strides[2];
+  int32_t larger; /* 1: the larger operand, 0: the smaller one */
+} neap_select;
+void neap_select_s8(const neap_op* op, const neap_work* work);
+void neap_select_u8(const neap_op* op, const neap_work* work);
+
 /* Functions of one byte. */
 typedef struct neap_table {
   const int8_t* values; /* 256, by the byte as an unsigned number */
@@ -412,6 +424,9 @@ typedef struct neap_nearest {
   const uint16_t* rows;
   const uint16_t* columns;
 } neap_nearest;
+
+/* TRANSPOSE_CONV: a neap_conv whose bias lacks the input's zero point. */
+void neap_spread_s8(const neap_op* op, const neap_work* work);
 
 /* Plans that arrive while the device runs. Operators and weights are compiled in; order, offsets
  * and moves are those of a received plan (docs/reference/binary-plan.md). Each tensor is a memory

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ADD, SUB, SOFTMAX, and functions of one byte by a table.
+// ADD, SUB, MUL, MAXIMUM, MINIMUM, SOFTMAX, and functions of one byte by a table.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -203,6 +203,15 @@ Result<std::vector<Call>> LowerMul(Lowering& lowering, const Subject& subject) {
   return std::vector<Call>{std::move(binary.call)};
 }
 
+// Kernels compare integers, whatever the scales.
+Result<std::vector<Call>> LowerSelect(Lowering& lowering, const Subject& subject) {
+  NEAP_TRY(Binary binary, BinaryOf(lowering, subject, "neap_select"));
+  binary.call.params = Params{
+      "neap_select",
+      InitialiserOf({binary.strides, ops::Is(subject.op, ops::OpKind::kMaximum) ? "1" : "0"})};
+  return std::vector<Call>{std::move(binary.call)};
+}
+
 }  // namespace
 
 Result<std::vector<std::int64_t>> TableOf(const Lowering& lowering, const Op& op, TensorId input) {
@@ -314,6 +323,7 @@ Result<std::vector<Call>> LowerSoftmax(Lowering& lowering, const Subject& subjec
 constexpr LowerRow kElementwiseRows[] = {
     {ops::OpKind::kAdd, LowerAdd},         {ops::OpKind::kSub, LowerAdd},
     {ops::OpKind::kMul, LowerMul},         {ops::OpKind::kSoftmax, LowerSoftmax},
+    {ops::OpKind::kMaximum, LowerSelect},  {ops::OpKind::kMinimum, LowerSelect},
     {ops::OpKind::kLogistic, LowerTable},  {ops::OpKind::kTanh, LowerTable},
     {ops::OpKind::kHardSwish, LowerTable}, {ops::OpKind::kRelu, LowerTable},
     {ops::OpKind::kRelu6, LowerTable},     {ops::OpKind::kReluN1To1, LowerTable},

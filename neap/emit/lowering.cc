@@ -167,7 +167,7 @@ Result<std::vector<Call>> Lower(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
   NEAP_CHECK_OK(Require(op.domain == "tflite" && op.bodies.empty() && !op.stateful,
                         "has no kernel in neap_rt"));
-  for (const auto& rows : {ConvRows(), PoolRows(), ElementwiseRows(), MoveRows()}) {
+  for (const auto& rows : {ConvRows(), PoolRows(), ElementwiseRows(), MoveRows(), SpreadRows()}) {
     for (const LowerRow& row : rows) {
       if (row.kind != ops::KindOf(op)) continue;
       NEAP_CHECK_OK(Require(!op.inputs.empty() && op.inputs[0].valid() && !op.outputs.empty() &&

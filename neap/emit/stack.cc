@@ -33,12 +33,14 @@ constexpr Frame kFrames[] = {
     {"neap_depthwise_packed_s8", 120, 16},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 144},
+    {"neap_drive_blocks", 112},
     {"neap_drive_mean", 128},
     {"neap_drive_nearest", 104},
     {"neap_drive_pixels", 96},
     {"neap_drive_planes", 136},
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
+    {"neap_drive_spread", 112},
     {"neap_drive_strip", 176},
     {"neap_drive_sums", 128},
     {"neap_drive_transfer", 64},
@@ -51,8 +53,11 @@ constexpr Frame kFrames[] = {
     {"neap_max_pool_u8", 36},
     {"neap_mul_s8", 56},
     {"neap_mul_u8", 56},
+    {"neap_select_s8", 48},
+    {"neap_select_u8", 48},
     {"neap_softmax_s8", 56},
     {"neap_softmax_u8", 56},
+    {"neap_spread_s8", 64},
 };
 // neap_run or neap_step.
 constexpr std::int64_t kEngine = 80;
@@ -86,7 +91,8 @@ std::int64_t StackBytes(const Program& program) {
   for (const Segment& segment : program.segments) {
     for (const Call& call : segment.calls) {
       std::int64_t below = call.kernel.empty() ? 0 : DeepestOf(frames, call.kernel);
-      const bool finds_taps = call.window && call.driver != "neap_drive_mean";
+      const bool finds_taps =
+          call.window && call.driver != "neap_drive_mean" && call.driver != "neap_drive_spread";
       if (finds_taps) below = std::max(below, DeepestOf(frames, "neap_find_taps"));
       deepest = std::max(deepest, FrameOf(frames, call.driver).bytes + below);
     }

@@ -26,12 +26,14 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_depthwise_packed_s8", 120, 16},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 152},
+    {"neap_drive_blocks", 112},
     {"neap_drive_mean", 144},
     {"neap_drive_nearest", 104},
     {"neap_drive_pixels", 96},
     {"neap_drive_planes", 136},
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
+    {"neap_drive_spread", 120},
     {"neap_drive_strip", 176},
     {"neap_drive_sums", 128},
     {"neap_drive_transfer", 56},
@@ -44,8 +46,11 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_max_pool_u8", 36},
     {"neap_mul_s8", 48},
     {"neap_mul_u8", 48},
+    {"neap_select_s8", 48},
+    {"neap_select_u8", 48},
     {"neap_softmax_s8", 56},
     {"neap_softmax_u8", 56},
+    {"neap_spread_s8", 64},
 };
 
 }  // namespace neap::emit

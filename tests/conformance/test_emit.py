@@ -17,7 +17,9 @@ import emitted  # noqa: E402
 # Models whose operators all have kernels, and the runtime whose bytes count.
 MODELS = {
     "Efinix-Inc+tinyml/yolo_person_detect.tflite": "tflm",
+    "Efinix-Inc+tinyml/mediapipe_face_landmark.tflite": "tflm",
     "SiliconLabs+mltk/keyword_spotting_on_off_v3.tflite": "tflm",
+    "anilsathyan7+Portrait-Segmentation/prisma_quant.tflite": "tflm",
     "emza-vs+ModelZoo/ssd_slim_120x160x1_v1_int8.tflite": "tflm",
     "google-coral+edgetpu/mobilenet_edgetpu_0.75_224_post_training_quant.tflite": "litert",
     "google-coral+test_data/mobilenet_v1_0.75_192_quant.tflite": "litert",
@@ -39,6 +41,8 @@ MODELS = {
 FLOAT_INTERFACE = {
     "mit-han-lab+tinyengine/mcunet_detection.tflite": "tflm",
     "terryky+tflite_gles_app/face_detection_front_128_full_integer_quant.tflite": "litert",
+    "terryky+tflite_gles_app/face_landmark_192_full_integer_quant.tflite": "litert",
+    "terryky+tflite_gles_app/object_detection_3d_chair_640x480_integer_quant.tflite": "litert",
     "terryky+tflite_gles_app/pose_detection_128x128_integer_quant.tflite": "litert",
 }
 RUNTIMES = {**MODELS, **FLOAT_INTERFACE}

@@ -63,7 +63,11 @@ const std::set<std::string>& EmittedTypes() {
                                               "PAD",
                                               "PADV2",
                                               "CONCATENATION",
-                                              "RESIZE_NEAREST_NEIGHBOR"};
+                                              "RESIZE_NEAREST_NEIGHBOR",
+                                              "MAXIMUM",
+                                              "MINIMUM",
+                                              "TRANSPOSE_CONV",
+                                              "DEPTH_TO_SPACE"};
   return types;
 }
 
@@ -101,9 +105,20 @@ void Requantize(graph::Graph* graph, bool each, Random* random) {
 }
 
 bool HasScalesOfItsOwn(const std::string& type) {
-  static const std::set<std::string> types = {
-      "ADD",     "SUB",      "MUL",  "QUANTIZE",   "CONV_2D", "DEPTHWISE_CONV_2D", "CONCATENATION",
-      "SOFTMAX", "LOGISTIC", "TANH", "HARD_SWISH", "MEAN",    "FULLY_CONNECTED"};
+  static const std::set<std::string> types = {"ADD",
+                                              "SUB",
+                                              "MUL",
+                                              "QUANTIZE",
+                                              "CONV_2D",
+                                              "DEPTHWISE_CONV_2D",
+                                              "CONCATENATION",
+                                              "SOFTMAX",
+                                              "LOGISTIC",
+                                              "TANH",
+                                              "HARD_SWISH",
+                                              "MEAN",
+                                              "FULLY_CONNECTED",
+                                              "TRANSPOSE_CONV"};
   return types.contains(type);
 }
 
