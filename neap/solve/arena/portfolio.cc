@@ -234,6 +234,7 @@ class Portfolio {
   // Best-fit in both directions, with every tenth of the lengths as the longest short one.
   void PlaceInOrderOfTime() {
     std::vector<std::int64_t> lengths;
+    lengths.reserve(problem_.buffers.size());
     for (const Buffer& buffer : problem_.buffers) {
       lengths.push_back(std::int64_t{buffer.last} - buffer.first);
     }
