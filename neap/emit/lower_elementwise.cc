@@ -137,7 +137,8 @@ struct AddFactors {
 constexpr int kUnitBits = 20;  // operands have 20 more bits
 
 std::optional<Linear> LinearOf(const Binary& binary, const AddFactors& factors) {
-  const auto& [a, b] = binary.in;
+  const auto& a = binary.in[0];  // not a structured binding: clang 14 cannot capture one
+  const auto& b = binary.in[1];
   const auto scaled = [](int value, std::int32_t zero, const execute::FixedFactor& factor) {
     return execute::Scale((value - zero) * (1 << kUnitBits), factor);
   };
@@ -156,7 +157,8 @@ std::optional<Linear> LinearOf(const Binary& binary, const AddFactors& factors) 
 
 Result<std::vector<Call>> LowerAdd(Lowering& lowering, const Subject& subject) {
   NEAP_TRY(Binary binary, BinaryOf(lowering, subject, "neap_add"));
-  const auto& [a, b] = binary.in;
+  const auto& a = binary.in[0];  // not a structured binding: clang 14 cannot capture one
+  const auto& b = binary.in[1];
   const double twice = 2 * static_cast<double>(std::max(a.scale, b.scale));
   AddFactors factors;
   factors.a = execute::MakeFixedFactor(static_cast<double>(a.scale) / twice);
@@ -189,7 +191,8 @@ Result<std::vector<Call>> LowerAdd(Lowering& lowering, const Subject& subject) {
 
 Result<std::vector<Call>> LowerMul(Lowering& lowering, const Subject& subject) {
   NEAP_TRY(Binary binary, BinaryOf(lowering, subject, "neap_mul"));
-  const auto& [a, b] = binary.in;
+  const auto& a = binary.in[0];  // not a structured binding: clang 14 cannot capture one
+  const auto& b = binary.in[1];
   // LiteRT, the reference of uint8, computes the factor in single precision.
   const double real = IsUint8(OutputOf(lowering, subject.op))
                           ? static_cast<double>(a.scale * b.scale / binary.out.scale)
