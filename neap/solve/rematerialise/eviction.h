@@ -28,9 +28,9 @@ struct EvictionRule {
   std::uint64_t seed = 0;
 };
 
-// The order `start` with repetitions, of about at most `limit_bytes`: the caller measures its peak.
-// nullopt: some step does not fit, or more than `max_work` was needed. `work` counts the values
-// that were looked at. Deterministic. O(n) bytes.
+// The order `start` with repetitions, whose peak is at most `limit_bytes`. nullopt: some step does
+// not fit, or more than `max_work` was needed. `work` counts the values that were looked at.
+// Deterministic. O(n) bytes.
 std::optional<std::vector<OpIndex>> ExecuteWithin(const Access& access,
                                                   std::span<const OpIndex> start,
                                                   std::int64_t limit_bytes, EvictionRule rule,

@@ -18,6 +18,8 @@
 #include "neap/base/random.h"
 #include "neap/solve/rematerialise/bound.h"
 #include "neap/solve/rematerialise/check.h"
+#include "neap/solve/rematerialise/eviction.h"
+#include "neap/solve/rematerialise/trace.h"
 #include "testing/cases.h"
 
 namespace neap::rematerialise {
@@ -192,6 +194,39 @@ TEST(Rematerialise, MovesAreSoundWithoutTheExactSearch) {
     if (outcome.points.back().cost > BaseCost(problem)) ++lower;
   }
   EXPECT_GT(lower, cases / 100);
+}
+
+// By every rule: a valid sequence within the limit, the given order where that fits.
+TEST(Rematerialise, ExecutionsWithinALimitAreValid) {
+  Random random(5);
+  const int cases = Cases(2'000);
+  int repeated = 0;
+  int above = 0;
+  for (int i = 0; i < cases; ++i) {
+    SCOPED_TRACE("case " + std::to_string(i));
+    const Problem problem = RandomProblem(&random, 12);
+    const std::vector<OpIndex> start = FileOrder(problem);
+    const std::int64_t peak = ReplaySequence(problem, start)->peak_bytes;
+    const std::int64_t limit = random.Between(peak / 2, peak);
+    EvictionRule rule;
+    rule.distance = random.Chance(1, 2);
+    rule.readers = random.Chance(1, 2);
+    rule.keeps_sources = random.Chance(1, 4);
+    rule.seed = random.Below(3);
+    std::int64_t work = 0;
+    const auto sequence = ExecuteWithin(Access(problem), start, limit, rule, 100'000, &work);
+    if (limit == peak && !rule.keeps_sources) {
+      EXPECT_EQ(sequence, start);
+    }
+    if (!sequence) continue;
+    std::string why;
+    const auto replay = ReplaySequence(problem, *sequence, &why);
+    ASSERT_TRUE(replay) << why;
+    repeated += replay->repetitions > 0 ? 1 : 0;
+    above += replay->peak_bytes > limit ? 1 : 0;
+  }
+  EXPECT_GT(repeated, cases / 50);
+  EXPECT_EQ(above, 0);
 }
 
 // Forward and backward of a chain: step i of the backward pass reads value i of the forward pass.

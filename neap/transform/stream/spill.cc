@@ -218,9 +218,8 @@ Result<Candidate> PlanSpilled(const graph::Graph& graph, graph::SubgraphId subgr
   // One output after the other can be streamed; all at once read their input once.
   for (const bool apart : {true, false}) {
     NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order, options.emits, apart));
-    const bool splits = std::any_of(
-        network.nodes.begin(), network.nodes.end(),
-        [](const Node& node) { return node.output.has_value() || node.outputs.size() > 1; });
+    const bool splits = std::any_of(network.nodes.begin(), network.nodes.end(),
+                                    [](const Node& node) { return node.output.has_value(); });
     for (const Image& image : network.images) {
       if (image.producer < 0 && !image.is_input && !image.readers.empty()) {
         return Fail(BadInput("cannot be planned for two memories: a tensor has no producer"));
