@@ -6,21 +6,6 @@
  */
 #include "neap_mve.h"
 
-/* A row of the window with taps outside of the input, or behind the end of its ring. */
-static void neap_strip_edge(const neap_window* window, const neap_view* in, const int8_t** tap,
-                            int32_t left, int32_t first, const int8_t* from, uint32_t rest,
-                            uint32_t ring_bytes) {
-  for (uint32_t j = 0; j < window->width; ++j, left += window->dilation_x) {
-    if (left < 0 || left >= (int32_t)in->width) {
-      tap[j] = window->padding;
-    } else {
-      const uint32_t ahead = (uint32_t)(left - first);
-      const ptrdiff_t bytes = (ptrdiff_t)(ahead * in->pixel_bytes);
-      tap[j] = from + (ahead < rest ? bytes : bytes - (ptrdiff_t)ring_bytes);
-    }
-  }
-}
-
 /* The taps of output pixel (y, x), and the number of pixels from there on, at most `pixels`, whose
  * taps follow from them. */
 static uint32_t neap_strip_find(const neap_window* window, const neap_view* in,
@@ -75,7 +60,7 @@ static uint32_t neap_strip_find(const neap_window* window, const neap_view* in,
       }
       for (uint32_t j = 0; j < width; ++j, from += tap_bytes) tap[j] = from;
     } else {
-      neap_strip_edge(window, in, tap, left, first, from, rest, ring_bytes);
+      neap_find_row(window, in, tap, left, first, from, rest, ring_bytes);
       pixels = 1;
     }
   }

@@ -41,7 +41,7 @@ constexpr Frame kFrames[] = {
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
     {"neap_drive_spread", 112},
-    {"neap_drive_strip", 176},
+    {"neap_drive_strip", 160},
     {"neap_drive_sums", 128},
     {"neap_drive_transfer", 64},
     {"neap_drive_wait", 8},

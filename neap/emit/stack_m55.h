@@ -34,7 +34,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
     {"neap_drive_spread", 120},
-    {"neap_drive_strip", 176},
+    {"neap_drive_strip", 152},
     {"neap_drive_sums", 128},
     {"neap_drive_transfer", 56},
     {"neap_drive_wait", 8},

@@ -131,9 +131,11 @@ std::string SecondsText(const PlanReport& report) {
   const double order = compile::OrderSeconds(*report.compiled);
   const double place = compile::PlaceSeconds(*report.compiled);
   const double rest = std::max(report.total_seconds - report.read_seconds - order - place, 0.0);
+  // An interrupted search may have found no other plan.
+  const bool others = report.tried.size() > 1 || report.compiled->interrupted;
   return fmt::format("  {:.3f} s: read {:.3f}, order {:.3f}, place {:.3f}, {} {:.3f}\n",
                      report.total_seconds, report.read_seconds, order, place,
-                     report.tried.size() > 1 ? "other plans and checks" : "checks", rest);
+                     others ? "other plans and checks" : "checks", rest);
 }
 
 }  // namespace
