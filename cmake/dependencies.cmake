@@ -5,11 +5,10 @@ if(NEAP_WEB)
 endif()
 find_package(Threads REQUIRED)
 if(NEAP_PYTHON)
-  # The extension module brings its C++ libraries: from the headers, with the definitions of the shared
-  # library, so that ccache shares the objects of other builds.
-  add_library(neap_fmt STATIC python/fmt.cc)
-  target_compile_definitions(neap_fmt PUBLIC FMT_SHARED)
-  add_library(fmt::fmt ALIAS neap_fmt)
+  # The extension module brings its C++ libraries: of fmt, the headers alone.
+  find_path(NEAP_FMT_INCLUDE fmt/format.h REQUIRED)
+  add_library(fmt::fmt INTERFACE IMPORTED)
+  set_target_properties(fmt::fmt PROPERTIES INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY=1)
 else()
   find_package(fmt REQUIRED)
 endif()
