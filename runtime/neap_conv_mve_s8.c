@@ -22,6 +22,8 @@ typedef struct neap_mve_run {
   int32_t out_zero;
   int32_t low;
   int32_t high;
+  uint32_t length; /* inputs */
+  uint32_t fours;
 } neap_mve_run;
 
 /* 16 inputs of two pixels and four channels. Sums: r0, r4, r8, r12 and r2, r6, r10, lr. */
@@ -82,6 +84,92 @@ typedef struct neap_mve_run {
   "ldr r5, [r0, #4] \n\t"                  \
   "ldr r1, [r0, #8] \n"                    \
   "1: \n\t"
+/* Up to 16 inputs, which stay in q0 and q1. */
+#define NEAP_MVE_START_SMALL               \
+  "push {r7, r11} \n\t"                    \
+  "ldr r1, [r0, #32] \n\t"                 \
+  "ldr r3, [r0, #36] \n\t"                 \
+  "ldr r4, [r0, #40] \n\t"                 \
+  "ldrd r6, lr, [r0, #44] \n\t"            \
+  "vdup.32 q5, r1 \n\t"                    \
+  "vdup.32 q6, r3 \n\t"                    \
+  "vdup.32 q7, r4 \n\t"                    \
+  "ldrd r1, r2, [r0] \n\t"                 \
+  "ldrd r9, r3, [r0, #12] \n\t"            \
+  "ldrd r7, r5, [r0, #20] \n\t"            \
+  "vctp.8 r6 \n\t"                         \
+  "vpstt \n\t"                             \
+  "vldrbt.u8 q0, [r1] \n\t"                \
+  "vldrbt.u8 q1, [r2] \n\t"                \
+  "ldr r1, [r0, #28] \n\t"                 \
+  "add r3, r3, r1 \n\t"                    \
+  "add r3, r3, #4 \n\t"
+#define NEAP_MVE_SMALL_TWO(sign)           \
+  NEAP_MVE_START_SMALL                     \
+  "1: \n\t"                                \
+  "vldrb.8 q2, [r5], #16 \n\t"             \
+  "vldrb.8 q3, [r5], #16 \n\t"             \
+  "vmladav.s8 r0, q0, q2 \n\t"             \
+  "vmladav.s8 r2, q1, q2 \n\t"             \
+  "vldrb.8 q2, [r5], #16 \n\t"             \
+  "vmladav.s8 r4, q0, q3 \n\t"             \
+  "vmladav.s8 r6, q1, q3 \n\t"             \
+  "vldrb.8 q3, [r5], #16 \n\t"             \
+  "vmladav.s8 r8, q0, q2 \n\t"             \
+  "vmladav.s8 r10, q1, q2 \n\t"            \
+  "vmladav.s8 r12, q0, q3 \n\t"            \
+  "vmladav.s8 lr, q1, q3 \n\t"             \
+  "vmov d4, r0, r4 \n\t"                   \
+  "vmov d6, r2, r6 \n\t"                   \
+  "vmov d5, r8, r12 \n\t"                  \
+  "vmov d7, r10, lr \n\t"                  \
+  "vldrw.u32 q4, [r7], #16 \n\t"           \
+  "vadd.i32 q2, q2, q4 \n\t"               \
+  "vadd.i32 q3, q3, q4 \n\t"               \
+  "vldrw.u32 q4, [r7], #16 \n\t"           \
+  "vqrdmulh.s32 q2, q2, q4 \n\t"           \
+  "vqrdmulh.s32 q3, q3, q4 \n\t"           \
+  sign("q2") sign("q3")                    \
+  "vldrb.s32 q4, [r7], #4 \n\t"            \
+  "vrshl.s32 q2, q2, q4 \n\t"              \
+  "vrshl.s32 q3, q3, q4 \n\t"              \
+  "vadd.i32 q2, q2, q5 \n\t"               \
+  "vadd.i32 q3, q3, q5 \n\t"               \
+  "vmax.s32 q2, q2, q6 \n\t"               \
+  "vmax.s32 q3, q3, q6 \n\t"               \
+  "vmin.s32 q2, q2, q7 \n\t"               \
+  "vmin.s32 q3, q3, q7 \n\t"               \
+  "vstrb.32 q2, [r1], #4 \n\t"             \
+  "vstrb.32 q3, [r3], #4 \n\t"             \
+  "cmp r7, r9 \n\t"                        \
+  "bne 1b \n\t"                            \
+  "pop {r7, r11} \n\t"
+#define NEAP_MVE_SMALL_ONE(sign)           \
+  NEAP_MVE_START_SMALL                     \
+  "1: \n\t"                                \
+  "vldrb.8 q1, [r5], #16 \n\t"             \
+  "vldrb.8 q2, [r5], #16 \n\t"             \
+  "vmladav.s8 r0, q0, q1 \n\t"             \
+  "vldrb.8 q3, [r5], #16 \n\t"             \
+  "vmladav.s8 r2, q0, q2 \n\t"             \
+  "vldrb.8 q1, [r5], #16 \n\t"             \
+  "vmladav.s8 r4, q0, q3 \n\t"             \
+  "vldrw.u32 q3, [r7], #16 \n\t"           \
+  "vmladav.s8 r6, q0, q1 \n\t"             \
+  "vmov d4, r0, r2 \n\t"                   \
+  "vmov d5, r4, r6 \n\t"                   \
+  "vldrw.u32 q1, [r7], #16 \n\t"           \
+  "vadd.i32 q2, q2, q3 \n\t"               \
+  "vldrb.s32 q3, [r7], #4 \n\t"            \
+  "vqrdmulh.s32 q2, q2, q1 \n\t"           \
+  sign("q2")                               \
+  "vrshl.s32 q2, q2, q3 \n\t"              \
+  "vadd.i32 q2, q2, q5 \n\t"               \
+  "vmax.s32 q2, q2, q6 \n\t"               \
+  "vmin.s32 q2, q2, q7 \n\t"               \
+  "vstrb.32 q2, [r1], #4 \n\t"             \
+  "le lr, 1b \n\t"                         \
+  "pop {r7, r11} \n\t"
 #define NEAP_MVE_END                       \
   "ldr r0, [sp, #12] \n\t"                 \
   "cmp r7, r0 \n\t"                        \
@@ -144,7 +232,23 @@ typedef struct neap_mve_run {
                    : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r12", "lr", "q0", "q1", \
                      "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory")
 
-/* All channels that are four at a time, of one or two pixels. */
+/* All channels that are four at a time, of one or two pixels with up to 16 inputs. */
+static void neap_mve_small_fours(const neap_mve_run* run, uint32_t pixels, uint32_t positive) {
+  register const neap_mve_run* given __asm__("r0") = run;
+  if (pixels == 2) {
+    if (positive != 0) {
+      NEAP_MVE_ASM(NEAP_MVE_SMALL_TWO(NEAP_MVE_NO_SIGN));
+    } else {
+      NEAP_MVE_ASM(NEAP_MVE_SMALL_TWO(NEAP_MVE_SIGN));
+    }
+  } else if (positive != 0) {
+    NEAP_MVE_ASM(NEAP_MVE_SMALL_ONE(NEAP_MVE_NO_SIGN));
+  } else {
+    NEAP_MVE_ASM(NEAP_MVE_SMALL_ONE(NEAP_MVE_SIGN));
+  }
+}
+
+/* The same with any number of inputs, behind which are zeros up to a multiple of 16. */
 static void neap_mve_fours(const neap_mve_run* run, uint32_t pixels, uint32_t positive) {
   register const neap_mve_run* given __asm__("r0") = run;
   if (pixels == 2) {
@@ -166,21 +270,25 @@ static void neap_mve_fours(const neap_mve_run* run, uint32_t pixels, uint32_t po
 #undef NEAP_MVE_SIGN
 #undef NEAP_MVE_NO_SIGN
 #undef NEAP_MVE_START
+#undef NEAP_MVE_START_SMALL
+#undef NEAP_MVE_SMALL_TWO
+#undef NEAP_MVE_SMALL_ONE
 #undef NEAP_MVE_END
 #undef NEAP_MVE_RUN_TWO
 #undef NEAP_MVE_RUN_ONE
 #undef NEAP_MVE_ASM
 
-static void neap_mve_copy(const int8_t* from, uint32_t bytes, int8_t* to) {
-  for (; bytes >= NEAP_MVE_BYTES; bytes -= NEAP_MVE_BYTES) {
-    vstrbq_s8(to, vldrbq_s8(from));
-    from += NEAP_MVE_BYTES;
-    to += NEAP_MVE_BYTES;
-  }
-  if (bytes != 0) {
-    const mve_pred16_t some = vctp8q(bytes);
-    vstrbq_p_s8(to, vldrbq_z_s8(from, some), some);
-  }
+static inline void neap_mve_copy(const int8_t* from, uint32_t bytes, int8_t* to) {
+  __asm__ volatile(
+      "wlstp.8 lr, %2, 2f \n"
+      "1: \n\t"
+      "vldrb.8 q0, [%0], #16 \n\t"
+      "vstrb.8 q0, [%1], #16 \n\t"
+      "letp lr, 1b \n"
+      "2: \n\t"
+      : "+r"(from), "+r"(to)
+      : "r"(bytes)
+      : "lr", "q0", "cc", "memory");
 }
 
 static uint32_t neap_mve_dot(const int8_t* in, const int8_t* weights, uint32_t pitch,
@@ -209,23 +317,36 @@ static uint32_t neap_mve_dot(const int8_t* in, const int8_t* weights, uint32_t p
 
 #endif
 
-/* The inputs of a pixel to `to`. Taps that follow each other in memory are copied as one. */
-static void neap_mve_gather(const neap_mve* p, const int8_t* const* taps, size_t ahead,
+/* The inputs of a pixel to `to`. Taps of a row of the window that follow each other in memory are
+ * copied as one. */
+static NEAP_APART void neap_mve_gather(const neap_mve* p, const int8_t* const* taps, size_t ahead,
                             uint32_t padded, int8_t* to) {
   const int8_t* const* const end = taps + p->taps;
   int8_t* const last = to + padded - NEAP_MVE_BYTES;
+  const uint32_t inputs = p->inputs;
+  const uint32_t width = p->row_taps;
+  const uint32_t row_bytes = width * inputs;
 #ifdef NEAP_MVE_CORE
   vstrbq_s8(last, vdupq_n_s8(0));
 #else
   memset(last, 0, NEAP_MVE_BYTES);
 #endif
-  while (taps != end) {
-    const int8_t* const from = *taps;
-    uint32_t bytes = p->inputs;
-    while (++taps != end && *taps == from + bytes) bytes += p->inputs;
-    neap_mve_copy(from + ahead, bytes, to);
-    to += bytes;
+  for (; taps != end; taps += width) {
+    if (taps[width - 1] + inputs == taps[0] + row_bytes) {
+      neap_mve_copy(taps[0] + ahead, row_bytes, to);
+      to += row_bytes;
+    } else {
+      for (uint32_t i = 0; i < width; ++i, to += inputs) neap_mve_copy(taps[i] + ahead, inputs, to);
+    }
   }
+}
+
+/* Whether the outputs of two pixels are apart from their inputs. */
+static int neap_mve_are_apart(const int8_t* in, uint32_t in_bytes, const int8_t* out,
+                              uint32_t out_bytes) {
+  const uintptr_t a = (uintptr_t)in;
+  const uintptr_t b = (uintptr_t)out;
+  return a + in_bytes <= b || b + out_bytes <= a;
 }
 
 void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
@@ -236,53 +357,78 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
   const uint32_t padded = count * NEAP_MVE_BYTES;
   const uint32_t fours = work->channels / 4;
   const uint32_t rest = work->channels % 4;
-  for (uint32_t done = 0; done < work->pixels;) {
-    const uint32_t pixels = work->pixels - done > 1 ? 2 : 1;
-    const size_t ahead = (size_t)done * p->step;
-    int8_t* const out = work->out + done * pitch;
+  size_t ahead = 0;
+  int8_t* out = work->out;
+  uint32_t pixels;
+#ifdef NEAP_MVE_CORE
+  /* A small vector is read once, and no further than its length. */
+  const int reads_in_place = p->taps == 1 && (length == padded || (count == 1 && rest == 0));
+  neap_mve_run run;
+  run.more = count - 1;
+  run.end = p->channels + fours * NEAP_MVE_ROW;
+  run.pitch = pitch - 4;
+  run.channels = p->channels;
+  run.weights = p->weights;
+  run.out_zero = p->out_zero;
+  run.low = p->low;
+  run.high = p->high;
+  run.length = length;
+  run.fours = fours;
+#else
+  const int reads_in_place = p->taps == 1 && length == padded;
+#endif
+  for (uint32_t left = work->pixels; left > 0; left -= pixels) {
     const int8_t* in[2];
-    const int8_t* weights = p->weights;
-    const uint32_t* row = p->channels;
-    if (pixels == 1 && p->taps == 1 && length == padded) {
-      in[0] = work->taps[0] + ahead;
-    } else {
-      neap_mve_gather(p, work->taps, ahead, padded, work->scratch);
+    pixels = left > 1 ? 2 : 1;
+    in[0] = work->taps[0] + ahead;
+    in[1] = in[0] + p->step;
+    /* Of two pixels, all inputs are read before the first output is written. */
+    if (!reads_in_place ||
+        (pixels == 2 && (count > 1 || rest != 0) &&
+         !neap_mve_are_apart(in[0], p->step + length, out, 2 * pitch))) {
       in[0] = work->scratch;
+      in[1] = in[0] + padded;
+      neap_mve_gather(p, work->taps, ahead, padded, work->scratch);
       if (pixels == 2) {
         neap_mve_gather(p, work->taps, ahead + p->step, padded, work->scratch + padded);
       }
     }
-    in[1] = in[0] + padded;
 #ifdef NEAP_MVE_CORE
     if (fours != 0) {
-      const neap_mve_run run = {{in[0], in[1]}, count - 1, row + fours * NEAP_MVE_ROW, pitch - 4,
-                                row, weights, out, p->out_zero, p->low, p->high};
-      neap_mve_fours(&run, pixels, p->positive);
-      row += fours * NEAP_MVE_ROW;
-      weights += fours * 4 * padded;
+      run.in[0] = in[0];
+      run.in[1] = in[pixels - 1];
+      run.out = out;
+      if (count == 1) {
+        neap_mve_small_fours(&run, pixels, p->positive);
+      } else {
+        neap_mve_fours(&run, pixels, p->positive);
+      }
     }
 #else
-    for (uint32_t i = 0; i < fours; ++i, row += NEAP_MVE_ROW, weights += 4 * padded) {
+    for (uint32_t i = 0; i < fours; ++i) {
+      const int8_t* const weights = p->weights + i * 4 * padded;
       for (uint32_t k = 0; k < pixels; ++k) {
         int8_t results[4];
         for (uint32_t c = 0; c < 4; ++c) {
           const uint32_t sum = neap_mve_dot(in[k], weights + c * NEAP_MVE_BYTES,
                                             4 * NEAP_MVE_BYTES, count);
-          results[c] = neap_mve_output(p, row, c, sum);
+          results[c] = neap_mve_output(p, p->channels + i * NEAP_MVE_ROW, c, sum);
         }
         memcpy(out + k * pitch + i * 4, results, sizeof(results));
       }
     }
 #endif
-    for (uint32_t k = 0; k < pixels; ++k) {
+    for (uint32_t k = 0; rest != 0 && k < pixels; ++k) {
+      const int8_t* const weights = p->weights + fours * 4 * padded;
       int8_t results[4] = {0, 0, 0, 0};
       for (uint32_t c = 0; c < rest; ++c) {
         const uint32_t sum = neap_mve_dot(in[k], weights + c * NEAP_MVE_BYTES,
                                           rest * NEAP_MVE_BYTES, count);
-        results[c] = neap_mve_output(p, row, c, sum);
+        results[c] = neap_mve_output(p, p->channels + fours * NEAP_MVE_ROW, c, sum);
       }
       for (uint32_t c = 0; c < rest; ++c) out[k * pitch + fours * 4 + c] = results[c];
     }
-    done += pixels;
+    out += pixels * pitch;
+    ahead += pixels * p->step;
   }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Depthwise convolution with a multiplier of one on int8, for cores with MVE; in C elsewhere.
- * Weights: of 16 channels at a time, for each tap one of each channel; zeros behind the last channel.
+ * Weights: of 16 channels at a time, for each tap one of each channel. Behind the last channel they are
+ * zeros or, if that many channels divide 16, those of the first channels again.
  * Four rows of `channels` for each 16: channels 0, 4, 8 and 12, then 2, 6, ..., then 1, 5, ..., then
  * 3, 7, ... The products of taps 2n and 2n + 1 of a channel have a sum of 16 bits.
  */
@@ -83,7 +84,7 @@ typedef struct neap_nine_run {
   "vqrdmulh.s32 " q ", " q ", q1 \n\t"     \
   sign(q)                                  \
   "vrshl.s32 " q ", " q ", q2 \n\t"
-#define NEAP_MVE_NINE_RUN(sign)            \
+#define NEAP_MVE_NINE_RUN(sign, first, each) \
   "push {r7, r11} \n\t"                    \
   "ldm r0, {r1, r2, r3, r4, r5, r6} \n\t"  \
   "push {r1, r2, r3, r4, r5, r6} \n\t"     \
@@ -93,9 +94,10 @@ typedef struct neap_nine_run {
   "ldm r10, {r0, r1, r2, r3, r4, r5, r6, r8, r9} \n" \
   "1: \n\t"                                \
   "ldr r10, [sp, #8] \n\t"                  \
-  "dlstp.8 lr, r10 \n\t"                    \
-  "ldrd r10, r7, [sp] \n"                  \
+  "dlstp.8 lr, r10 \n\t"                   \
+  first                                    \
   "2: \n\t"                                \
+  each                                     \
   NEAP_MVE_PAIR("r0", "r1", NEAP_MVE_WIDEN_FIRST) \
   NEAP_MVE_PAIR("r2", "r3", NEAP_MVE_WIDEN) \
   NEAP_MVE_PAIR("r4", "r5", NEAP_MVE_WIDEN) \
@@ -138,6 +140,8 @@ typedef struct neap_nine_run {
   "3: \n\t"                                \
   "add sp, sp, #24 \n\t"                   \
   "pop {r7, r11} \n\t"
+#define NEAP_MVE_TABLES "ldrd r10, r7, [sp] \n\t"
+#define NEAP_MVE_NOTHING ""
 #define NEAP_MVE_ASM(run)                                                                         \
   __asm__ volatile(run                                                                            \
                    : "+r"(given)                                                                  \
@@ -145,13 +149,19 @@ typedef struct neap_nine_run {
                    : "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r12", "lr", "q0", "q1", \
                      "q2", "q3", "q4", "q5", "q6", "q7", "cc", "memory")
 
-/* Nine taps of a multiple of four channels. */
-static void neap_depthwise_mve_nine(const neap_nine_run* run, uint32_t positive) {
+/* Nine taps of a multiple of four channels. `repeats`: all channels are in each 16. */
+static void neap_depthwise_mve_nine(const neap_nine_run* run, uint32_t positive, int repeats) {
   register const neap_nine_run* given __asm__("r0") = run;
-  if (positive != 0) {
-    NEAP_MVE_ASM(NEAP_MVE_NINE_RUN(NEAP_MVE_NO_SIGN));
+  if (repeats) {
+    if (positive != 0) {
+      NEAP_MVE_ASM(NEAP_MVE_NINE_RUN(NEAP_MVE_NO_SIGN, NEAP_MVE_NOTHING, NEAP_MVE_TABLES));
+    } else {
+      NEAP_MVE_ASM(NEAP_MVE_NINE_RUN(NEAP_MVE_SIGN, NEAP_MVE_NOTHING, NEAP_MVE_TABLES));
+    }
+  } else if (positive != 0) {
+    NEAP_MVE_ASM(NEAP_MVE_NINE_RUN(NEAP_MVE_NO_SIGN, NEAP_MVE_TABLES, NEAP_MVE_NOTHING));
   } else {
-    NEAP_MVE_ASM(NEAP_MVE_NINE_RUN(NEAP_MVE_SIGN));
+    NEAP_MVE_ASM(NEAP_MVE_NINE_RUN(NEAP_MVE_SIGN, NEAP_MVE_TABLES, NEAP_MVE_NOTHING));
   }
 }
 
@@ -162,6 +172,8 @@ static void neap_depthwise_mve_nine(const neap_nine_run* run, uint32_t positive)
 #undef NEAP_MVE_NO_SIGN
 #undef NEAP_MVE_SCALE
 #undef NEAP_MVE_NINE_RUN
+#undef NEAP_MVE_TABLES
+#undef NEAP_MVE_NOTHING
 #undef NEAP_MVE_ASM
 
 /* Up to 16 channels from `channel` on, of any number of taps. */
@@ -213,9 +225,13 @@ static void neap_depthwise_mve_all(const neap_mve* p, const neap_work* work, uin
   const uint32_t padded = (pitch + NEAP_MVE_BYTES - 1) / NEAP_MVE_BYTES * NEAP_MVE_BYTES;
   const int clamps = p->low != -128 || p->high != 127;
   if (p->taps == NEAP_MVE_NINE && pitch % 4 == 0) {
-    const neap_nine_run run = {p->weights, p->channels, pitch, work->pixels, p->step - padded,
-                               pitch - padded, work->taps, work->out, p->out_zero};
-    neap_depthwise_mve_nine(&run, p->positive);
+    /* Pixels one after the other in input and output are as one of more channels. */
+    const int repeats = p->step == pitch && pitch < NEAP_MVE_BYTES && NEAP_MVE_BYTES % pitch == 0;
+    const uint32_t pixels = repeats ? 1 : work->pixels;
+    const neap_nine_run run = {p->weights, p->channels, pitch * (work->pixels / pixels), pixels,
+                               p->step - padded, pitch - padded, work->taps, work->out,
+                               p->out_zero};
+    neap_depthwise_mve_nine(&run, p->positive, repeats);
   } else {
     for (uint32_t pixel = 0; pixel < work->pixels; ++pixel) {
       for (uint32_t at = 0; at < pitch; at += NEAP_MVE_BYTES) {

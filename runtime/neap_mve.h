@@ -16,6 +16,15 @@
 #endif
 #endif
 
+/* Functions that would take registers from their caller. */
+#ifndef NEAP_APART
+#ifdef __GNUC__
+#define NEAP_APART __attribute__((noinline))
+#else
+#define NEAP_APART
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,8 +37,9 @@ typedef struct neap_mve {
   const int8_t* weights; /* as neap_conv_mve_s8.c and neap_depthwise_mve_s8.c describe them */
   const uint32_t* channels;
   uint32_t taps;
-  uint32_t inputs; /* of a tap */
-  uint32_t step;   /* bytes from a tap of a pixel to that of the next pixel */
+  uint32_t inputs;   /* of a tap */
+  uint32_t row_taps; /* taps in a row of the window */
+  uint32_t step;     /* bytes from a tap of a pixel to that of the next pixel */
   int32_t out_zero;
   int32_t low;
   int32_t high;
@@ -41,6 +51,8 @@ typedef struct neap_mve {
 /* work->taps: those of the first pixel; those of pixel p are p * step bytes further. */
 void neap_conv_mve_s8(const neap_op* op, const neap_work* work);
 void neap_depthwise_mve_s8(const neap_op* op, const neap_work* work);
+/* neap_add_s8, of a neap_add whose shifts are 0 or negative, that of the output negative. */
+void neap_add_mve_s8(const neap_op* op, const neap_work* work);
 
 /* The driver of such kernels with a window: one call for each run of pixels whose taps are all
  * inside the input and equally far from those of the pixel before. */

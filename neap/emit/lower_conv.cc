@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -107,18 +108,25 @@ void SetPacked(Lowering& lowering, const Subject& subject, const Product& produc
   if (!product.depthwise) call->pixel_scratch = (product.length() + 1) / 2 * 4;
 }
 
-// With weights for vectors. The caller sets the driver and bytes from a tap to the next pixel's.
+// What the kernels for vectors know of a window.
+struct MveGeometry {
+  std::int64_t row_taps = 1;  // taps in a row of it
+  std::int64_t step = 0;      // bytes from a tap to that of the next pixel
+};
+
+// With weights for vectors. The caller sets the driver.
 void SetMve(Lowering& lowering, const Subject& subject, const Int8Product& given,
-            const PackedMve& packed, std::int64_t step, Call* call) {
+            const PackedMve& packed, const MveGeometry& geometry, Call* call) {
   const std::string name = "op" + std::to_string(subject.id.value());
   const Product& product = given.product;
   call->kernel = product.depthwise ? "neap_depthwise_mve_s8" : "neap_conv_mve_s8";
-  call->params = Params{
-      "neap_mve", InitialiserOf({lowering.Add(name + "_weights", "int8_t", packed.weights, true),
-                                 lowering.Add(name + "_channels", "uint32_t", packed.channels),
-                                 Number(product.taps), Number(product.inputs), Number(step),
-                                 Number(given.out_zero), Number(given.range.low),
-                                 Number(given.range.high), packed.positive ? "1" : "0"})};
+  call->params =
+      Params{"neap_mve",
+             InitialiserOf({lowering.Add(name + "_weights", "int8_t", packed.weights, true),
+                            lowering.Add(name + "_channels", "uint32_t", packed.channels),
+                            Number(product.taps), Number(product.inputs), Number(geometry.row_taps),
+                            Number(geometry.step), Number(given.out_zero), Number(given.range.low),
+                            Number(given.range.high), packed.positive ? "1" : "0"})};
   if (!product.depthwise) call->pixel_scratch = MveInputBytes(product);
 }
 
@@ -135,9 +143,8 @@ std::vector<std::int64_t> Transposed(const std::vector<std::int64_t>& values,
 }
 
 // Kernel, parameters and taps of a call.
-// `step`: bytes from a tap to that of the next pixel.
-Status SetKernel(Lowering& lowering, const Subject& subject, Product product, std::int64_t step,
-                 Call* call) {
+Status SetKernel(Lowering& lowering, const Subject& subject, Product product,
+                 const MveGeometry& geometry, Call* call) {
   const Op& op = subject.op;
   const Tensor& in = InputOf(lowering, op, 0);
   const Tensor& out = OutputOf(lowering, op);
@@ -168,7 +175,7 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product, st
   if (lowering.kernels() == KernelSet::kMve && !IsUint8(in) && call->max_pixels > 0) {
     const Int8Product given = {product, weights.values, bias, factors, out_quant.zero, range};
     if (const auto packed = PackMve(given)) {
-      SetMve(lowering, subject, given, *packed, step, call);
+      SetMve(lowering, subject, given, *packed, geometry, call);
       return {};
     }
   }
@@ -205,6 +212,14 @@ std::string DriverOf(const Call& call, const ops::Window& window) {
   return pointwise ? "neap_drive_pixels" : "neap_drive_strip";
 }
 
+// Pixels of padding that neap_drive_strip may read in a row: all of it, if they are few bytes.
+std::int64_t PaddedPixels(const ops::Window& window) {
+  constexpr std::int64_t kMaxBytes = 768;
+  constexpr std::int64_t kMaxPixels = 127;  // below NEAP_ROW_PAIRS
+  return std::clamp<std::int64_t>(kMaxBytes / window.in_channels, 1,
+                                  std::min(window.in_width, kMaxPixels));
+}
+
 Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject) {
   const Op& op = subject.op;
   NEAP_CHECK_OK(Require(HasInput(op, 1), "lacks weights"));
@@ -221,14 +236,18 @@ Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject
                               : product.outputs / (window->in_channels / product.inputs);
   NEAP_CHECK_OK(Require(product.group_outputs > 0, "has more groups than output channels"));
   Call kernel;
-  NEAP_CHECK_OK(
-      SetKernel(lowering, subject, product, window->stride_width * window->in_channels, &kernel));
+  NEAP_CHECK_OK(SetKernel(lowering, subject, product,
+                          {window->kernel_width, window->stride_width * window->in_channels},
+                          &kernel));
   NEAP_TRY(const Quant in, QuantOf(InputOf(lowering, op, 0)));
   kernel.driver = DriverOf(kernel, *window);
   const bool has_window = kernel.driver != "neap_drive_pixels";
   Window geometry;
   if (has_window) {
-    geometry.padding = lowering.Filled(static_cast<std::int8_t>(in.zero), window->in_channels);
+    const std::int64_t pixels = IsMve(kernel) ? PaddedPixels(*window) : 1;
+    kernel.padded_pixels = 1 + (pixels - 1) / window->stride_width;
+    geometry.padding =
+        lowering.Filled(static_cast<std::int8_t>(in.zero), pixels * window->in_channels);
   }
   geometry.height = window->kernel_height;
   geometry.width = window->kernel_width;
@@ -279,7 +298,7 @@ Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject&
                             *graph::TensorBytes(OutputOf(lowering, op)) == rows * product.outputs,
                         "has shapes that do not fit together"));
   Call call;
-  NEAP_CHECK_OK(SetKernel(lowering, subject, product, product.inputs, &call));
+  NEAP_CHECK_OK(SetKernel(lowering, subject, product, {1, product.inputs}, &call));
   NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
   NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
   call.views = {to, from};

@@ -166,8 +166,11 @@ Result<std::vector<Call>> LowerAdd(Lowering& lowering, const Subject& subject) {
   constexpr double kUnit = 1 << kUnitBits;
   factors.out = execute::MakeFixedFactor(twice / (kUnit * static_cast<double>(binary.out.scale)));
   factors.sign = ops::Is(subject.op, ops::OpKind::kSub) ? -1 : 1;
-  const auto linear =
-      IsUint8(OutputOf(lowering, subject.op)) ? std::nullopt : LinearOf(binary, factors);
+  const bool is_int8 = !IsUint8(OutputOf(lowering, subject.op));
+  const bool has_vectors = lowering.kernels() == KernelSet::kMve && is_int8 && factors.sign > 0 &&
+                           factors.a.shift <= 0 && factors.b.shift <= 0 && factors.out.shift < 0;
+  if (has_vectors) binary.call.kernel = "neap_add_mve_s8";
+  const auto linear = is_int8 && !has_vectors ? LinearOf(binary, factors) : std::nullopt;
   if (linear) {
     binary.call.kernel = "neap_add_linear_s8";
     binary.call.params = Params{

@@ -80,16 +80,23 @@ void PackConvolution(const Int8Product& given, PackedMve* packed) {
 
 void PackDepthwise(const Int8Product& given, PackedMve* packed) {
   const Product& product = given.product;
+  // The same channels again fill a vector.
+  const bool repeats = product.outputs < kVector && kVector % product.outputs == 0;
   for (std::int64_t first = 0; first < product.outputs; first += kVector) {
     for (std::int64_t tap = 0; tap < product.length(); ++tap) {
       for (std::int64_t output = first; output < first + kVector; ++output) {
-        packed->weights.push_back(output < product.outputs ? given.weights[product.At(output, tap)]
-                                                           : 0);
+        const std::int64_t channel = repeats ? output % product.outputs : output;
+        packed->weights.push_back(
+            channel < product.outputs ? given.weights[product.At(channel, tap)] : 0);
       }
     }
     for (const std::int64_t lane : kFirstOfRow) {
-      const std::int64_t at = first + lane;
-      AddRow(given, {at, at + kLanes, at + 2 * kLanes, at + 3 * kLanes}, &packed->channels);
+      std::array<std::int64_t, 4> channels = {};
+      for (std::size_t i = 0; i < channels.size(); ++i) {
+        const std::int64_t channel = first + lane + static_cast<std::int64_t>(i) * kLanes;
+        channels[i] = repeats ? channel % product.outputs : channel;
+      }
+      AddRow(given, channels, &packed->channels);
     }
   }
 }

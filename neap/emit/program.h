@@ -81,8 +81,9 @@ struct Call {
   std::vector<plan::StreamRange> used;
   // That a packed kernel computes together.
   std::int64_t max_pixels = 2;
-  graph::OpId op;         // invalid: of none
-  std::int64_t taps = 0;  // pointers for each output pixel, or inputs
+  graph::OpId op;                  // invalid: of none
+  std::int64_t padded_pixels = 1;  // of neap_drive_strip: pixels of a row of padding at once
+  std::int64_t taps = 0;           // pointers for each output pixel, or inputs
   std::string comment;
 };
 

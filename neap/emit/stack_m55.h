@@ -11,13 +11,14 @@ namespace neap::emit {
 // them with the compiler, where it is installed.
 inline constexpr Frame kM55Frames[] = {
     {"neap_add_linear_s8", 80},
+    {"neap_add_mve_s8", 176},
     {"neap_add_s8", 64},
     {"neap_add_u8", 64},
     {"neap_average_pool_s8", 48},
     {"neap_average_pool_u8", 48},
     {"neap_concatenate_pixels", 32},
     {"neap_concatenate_rescaled", 32},
-    {"neap_conv_mve_s8", 288, 28},
+    {"neap_conv_mve_s8", 296, 84},
     {"neap_conv_packed_s8", 136, 132},
     {"neap_conv_s8", 168},
     {"neap_conv_u8", 184},

@@ -43,6 +43,16 @@ std::int64_t PixelsOf(const Call& call) {
   return std::clamp<std::int64_t>(kTapBudget / call.taps, 1, kMaxPixels);
 }
 
+namespace {
+
+// The field `pixels` of an operator.
+std::int64_t DriverPixels(const Call& call) {
+  if (call.driver == "neap_drive_strip") return call.padded_pixels;
+  return PixelsOf(call) + (HasRowPairs(call) ? kRowPairs : 0);
+}
+
+}  // namespace
+
 std::int64_t ScratchPixelsOf(const Call& call) {
   if (call.pixel_scratch == 0) return 0;
   if (call.driver == "neap_drive_runs") return PixelsOf(call);
@@ -280,7 +290,7 @@ class Writer {
             ", " + AddParams(call) + ",\n     " + AddWindow(call) + ", " +
             At("operands", operands_.Add(views)) + ", " + row_table + ", " + column_table + ", " +
             Large(call.scratch) + ", " + row_pitch + ", " + column_pitch + ", " + Number(inputs) +
-            ", " + Number(PixelsOf(call) + (HasRowPairs(call) ? kRowPairs : 0)) + "},\n";
+            ", " + Number(DriverPixels(call)) + "},\n";
     ++op_count_;
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels as the compiler's processor has them.
+#include "neap_add_mve_s8.c"
+#include "neap_add_s8.c"
 #include "neap_conv_mve_s8.c"
 #include "neap_depthwise_mve_s8.c"
 
