@@ -253,6 +253,13 @@ static int neap_plan_walk(neap_walk* walk, uint32_t steps, const void* const* in
   return NEAP_OK;
 }
 
+static int neap_plan_is_of(const neap_network* network, const uint8_t* model) {
+  for (uint32_t i = 0; i < 32; ++i) {
+    if (model[i] != network->model[i]) return 0;
+  }
+  return 1;
+}
+
 static int neap_plan_open(const neap_network* network, const uint8_t* plan, uint32_t bytes,
                           uint32_t capacity, neap_walk* walk) {
   if (plan == NULL || bytes < NEAP_PLAN_HEADER + NEAP_PLAN_CHECKSUM) return NEAP_PLAN_DAMAGED;
@@ -265,7 +272,7 @@ static int neap_plan_open(const neap_network* network, const uint8_t* plan, uint
       neap_plan_crc(plan, bytes - NEAP_PLAN_CHECKSUM)) {
     return NEAP_PLAN_DAMAGED;
   }
-  if (memcmp(plan + 16, network->model, 32) != 0 ||
+  if (!neap_plan_is_of(network, plan + 16) ||
       neap_plan_u16(plan + 48) != network->tensor_count ||
       neap_plan_u16(plan + 50) != network->op_count) {
     return NEAP_PLAN_MODEL;

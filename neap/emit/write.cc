@@ -8,6 +8,7 @@
 
 #include "neap/emit/lowering.h"
 #include "neap/emit/network.h"
+#include "neap/emit/op_rows.h"
 
 namespace neap::emit {
 
@@ -184,14 +185,15 @@ class Writer {
 
   Result<std::string> Text() {
     for (const Segment& segment : program_.segments) AddSegment(segment);
-    if (overflow_) {
+    if (overflow_ || segment_count_ > UINT16_MAX) {
       return Fail(BadInput("the program has a number that exceeds its field in neap_rt"));
     }
     return Head() + Constants() + Tables() + Segments() + Functions();
   }
 
-  // Everything but segments and functions.
+  // Everything but segments and functions. Rows of operators have the numbers of the calls.
   Result<std::string> NetworkTables() {
+    finds_repeated_ = false;
     for (const Segment& segment : program_.segments) AddSegment(segment);
     if (overflow_) {
       return Fail(BadInput("the network has a number that exceeds its field in neap_rt"));
@@ -268,7 +270,7 @@ class Writer {
     return At("bounds", bounds_.Add(bounds.values));
   }
 
-  void AddCall(const Call& call) {
+  OpRow RowOf(const Call& call) {
     std::vector<std::string> views;
     views.reserve(call.views.size());
     for (const View& view : call.views) views.push_back(AddView(view));
@@ -286,29 +288,48 @@ class Writer {
     const auto inputs = static_cast<std::int64_t>(call.views.size()) - 1;
     overflow_ = overflow_ || inputs > UINT8_MAX;
     const std::string kernel = call.kernel.empty() ? "NULL" : call.kernel;
-    ops_ += "    /* " + CommentOf(call.comment) + " */\n    {" + call.driver + ", " + kernel +
-            ", " + AddParams(call) + ",\n     " + AddWindow(call) + ", " +
-            At("operands", operands_.Add(views)) + ", " + row_table + ", " + column_table + ", " +
-            Large(call.scratch) + ", " + row_pitch + ", " + column_pitch + ", " + Number(inputs) +
-            ", " + Number(DriverPixels(call)) + "},\n";
-    ++op_count_;
+    return {"{" + call.driver + ", " + kernel + ", " + AddParams(call) + ",\n     " +
+                AddWindow(call) + ", " + At("operands", operands_.Add(views)) + ", " + row_table +
+                ", " + column_table + ", " + Large(call.scratch) + ", " + row_pitch + ", " +
+                column_pitch + ", " + Number(inputs) + ", " + Number(DriverPixels(call)) + "}",
+            CommentOf(call.comment)};
   }
 
-  void AddSegment(const Segment& segment) {
+  std::string MovesOf(const Segment& segment) {
     const std::size_t first_move = move_count_;
-    const std::size_t first_op = op_count_;
     for (const Move& move : segment.moves) {
       moves_ += "    {" + Large(move.from) + ", " + Large(move.to) + ", " + Large(move.bytes) +
                 ", " + Small(move.from_memory) + ", " + Small(move.to_memory) + "},\n";
       ++move_count_;
     }
-    for (const Call& call : segment.calls) AddCall(call);
-    segments_ += "    {" + (segment.moves.empty() ? "NULL" : At("moves", first_move)) + ", " +
-                 (segment.calls.empty() ? "NULL" : At("ops", first_op)) + ", " +
-                 Small(static_cast<std::int64_t>(segment.moves.size())) + ", " +
-                 Small(static_cast<std::int64_t>(segment.calls.size())) + ", " +
-                 Small(static_cast<std::int64_t>(segment.row_steps)) + ", " +
-                 Small(static_cast<std::int64_t>(segment.column_steps)) + "},\n";
+    return segment.moves.empty() ? "NULL" : At("moves", first_move);
+  }
+
+  void AddSegment(const Segment& segment) {
+    std::vector<OpRow> rows;
+    rows.reserve(segment.calls.size());
+    for (const Call& call : segment.calls) rows.push_back(RowOf(call));
+    // Of several steps, all operators run in each.
+    const bool divisible = finds_repeated_ && segment.row_steps == 1 && segment.column_steps == 1;
+    std::vector<OpStretch> stretches;
+    if (divisible) {
+      stretches = op_rows_.Add(rows);
+    } else {
+      stretches.push_back(op_rows_.Append(rows));
+    }
+    if (stretches.empty()) stretches.emplace_back();
+    std::string moves = MovesOf(segment);
+    auto move_count = static_cast<std::int64_t>(segment.moves.size());
+    for (const OpStretch& stretch : stretches) {
+      segments_ += "    {" + moves + ", " +
+                   (stretch.count == 0 ? "NULL" : At("ops", stretch.first)) + ", " +
+                   Small(move_count) + ", " + Small(static_cast<std::int64_t>(stretch.count)) +
+                   ", " + Small(static_cast<std::int64_t>(segment.row_steps)) + ", " +
+                   Small(static_cast<std::int64_t>(segment.column_steps)) + "},\n";
+      ++segment_count_;
+      moves = "NULL";
+      move_count = 0;
+    }
   }
 
   std::string Head() const {
@@ -409,10 +430,10 @@ class Writer {
       text += "static const neap_move " + p_ + "_moves[] = {\n" + moves_ + "};\n\n";
     }
     // None where nothing needs to be done: C has no empty arrays.
-    if (op_count_ > 0) {
+    if (!op_rows_.empty()) {
       text += "/* Rows and columns of boxes. */\nstatic const uint16_t " + p_ + "_bounds[] = {\n" +
               Numbers(bounds_.items()) + "};\n\n";
-      text += "static const neap_op " + p_ + "_ops[] = {\n" + ops_ + "};\n\n";
+      text += "static const neap_op " + p_ + "_ops[] = {\n" + op_rows_.Text() + "};\n\n";
     }
     return text;
   }
@@ -424,8 +445,7 @@ class Writer {
       text += "static const neap_segment " + segments + "[] = {\n" + segments_ + "};\n\n";
     }
     return text + "static const neap_program " + p_ + "_program = {" + segments + ", " +
-           Large2(extra_.state) + ", " +
-           Number(static_cast<std::int64_t>(program_.segments.size())) + ", 4};\n\n";
+           Large2(extra_.state) + ", " + Number(segment_count_) + ", 4};\n\n";
   }
   static std::string Large2(std::int64_t value) { return Number(value); }
 
@@ -508,10 +528,11 @@ class Writer {
   Rows windows_;
   std::map<std::string, Rows> params_;
   Sequences<std::int64_t> bounds_;
-  std::string ops_;
+  OpRows op_rows_;
   std::string moves_;
   std::string segments_;
-  std::size_t op_count_ = 0;
+  std::int64_t segment_count_ = 0;
+  bool finds_repeated_ = true;
   std::size_t move_count_ = 0;
 };
 

@@ -3,12 +3,13 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli"))
-from neap_cli import DONE, FAILED, OVER_BUDGET, SHARED, USAGE, CliTest  # noqa: E402
+from neap_cli import DONE, FAILED, OVER_BUDGET, SHARED, SOURCE, USAGE, CliTest  # noqa: E402
 
 import emitted  # noqa: E402
 
@@ -95,6 +96,17 @@ class PlansTest(EmitTest):
             self.assertIn(result.returncode, (DONE, OVER_BUDGET), result.stderr)
             network = self.emit(model, name, "--plan", f"{name}.json")
             self.expect_equal(network, model, seeds=(1,))
+
+    def test_a_shared_body_is_in_the_tables_once(self):
+        self.searches_whole_networks()
+        self.expect(DONE, "zoo", "resnet8", "--int8", "-o", "net.tflite", "--quiet")
+        network = self.emit("net.tflite", "out", "--runtime", "tflm", "--cascade", "auto", "--cascade-bodies", "shared")
+        self.expect_equal(network, "net.tflite", flags=emitted.SANITIZERS)
+        text = (network.folder / "net.c").read_text()
+        rows = re.findall(r"^    \{neap_drive_", text, re.MULTILINE)
+        segments = re.findall(r"^    \{NULL, &net_ops\[\d+\], 0, (\d+), 1, 1\},$", text, re.MULTILINE)
+        # 16 tiles call bodies of three or more operators.
+        self.assertGreaterEqual(sum(map(int, segments)), len(rows) + 16 * 2)
 
 
 class MemoriesTest(EmitTest):
@@ -292,6 +304,48 @@ class CompilersTest(EmitTest):
         written = subprocess.run(["nm", "net.o"], cwd=network.folder, capture_output=True, text=True,
                                                check=True).stdout.splitlines()
         self.assertEqual([line for line in written if line.split()[-2] in "bBDC"], [])
+
+    def test_all_of_the_runtime_is_c_and_cpp_without_warnings_or_more_of_the_library(self):
+        runtime = SOURCE / "runtime"
+        (self.folder / "all.c").write_text("".join(f'#include "{path.name}"\n' for path in sorted(runtime.glob("*.c"))))
+        for name, words in emitted.COMPILERS.items():
+            if not emitted.installed(name):
+                continue
+            with self.subTest(compiler=name):
+                result = subprocess.run([*words, "-O1", "-ffreestanding", "-fno-stack-protector", f"-I{runtime}", "-c",
+                                         "all.c", "-o", "all.o"], cwd=self.folder, capture_output=True, text=True, check=False)
+                self.assertEqual(result.stderr, "")
+                symbols = [line.split()[-2:] for line in subprocess.run(
+                    ["nm", "all.o"], cwd=self.folder, capture_output=True, text=True, check=True).stdout.splitlines()]
+                missing = {symbol for kind, symbol in symbols if kind == "U"}
+                self.assertLessEqual(missing, {"memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"})
+                self.assertEqual([symbol for kind, symbol in symbols if kind in "bBdDC"], [])
+
+    def test_several_instances_run_at_once(self):
+        model = self.small()
+        network = self.emit(model, "out")
+        self.give_seeds(network, model, (1, 2))
+        self.assertEqual(network.compile("gcc"), "")
+        (network.folder / "main.c").write_text(
+            '#include <stdio.h>\n#include <string.h>\n#include "net.h"\n'
+            "static int64_t arenas[2][NET_ARENA_BYTES / 8 + 1];\n"
+            "static void load(const char *path, void *to, size_t bytes) {\n"
+            '  FILE *file = fopen(path, "rb");\n  if (fread(to, 1, bytes, file) != bytes) memset(to, 0, bytes);\n'
+            "  fclose(file);\n}\n"
+            "int main(void) {\n  static signed char expected[NET_OUTPUT_BYTES];\n  int more[2] = {1, 1}, steps = 0;\n"
+            '  load("1.input", net_input(arenas[0]), NET_INPUT_BYTES);\n  net_begin(arenas[0]);\n  net_step(arenas[0]);\n'
+            '  load("2.input", net_input(arenas[1]), NET_INPUT_BYTES);\n  net_begin(arenas[1]);\n'
+            "  while (more[0] || more[1]) {\n    for (int i = 0; i < 2; ++i) {\n"
+            "      if (more[i]) more[i] = net_step(arenas[i]) == NET_MORE;\n    }\n    ++steps;\n  }\n"
+            '  load("1.output.expected", expected, NET_OUTPUT_BYTES);\n'
+            "  printf(\"[%d, \", memcmp(expected, net_output(arenas[0]), NET_OUTPUT_BYTES));\n"
+            '  load("2.output.expected", expected, NET_OUTPUT_BYTES);\n'
+            '  printf("%d, %d]\\n", memcmp(expected, net_output(arenas[1]), NET_OUTPUT_BYTES), steps > 100);\n  return 0;\n}\n')
+        objects = [pathlib.Path(source).stem + ".o" for source in network.sources()]
+        run = subprocess.run
+        run(["gcc", "main.c", *objects, "-o", "network"], cwd=network.folder, check=True)
+        found = json.loads(run(["./network"], cwd=network.folder, capture_output=True, text=True, check=True).stdout)
+        self.assertEqual(found, [0, 0, 1])
 
     def test_weights_as_a_file(self):
         model = self.small()
