@@ -28,9 +28,8 @@ class OpRows {
   // In one stretch, behind those that are there.
   OpStretch Append(const std::vector<OpRow>& rows);
 
-  // In the order of the rows. Each stretch is a segment of its own: a part is found again where
-  // that saves more than the segments that it needs. O(rows * equal rows in the table * length of
-  // what is found).
+  // In the order of the rows. Each stretch is a segment of its own: rows are found again where that
+  // saves more than the further segments need. O(rows * equal rows in the table * length found).
   std::vector<OpStretch> Add(const std::vector<OpRow>& rows);
 
   bool empty() const { return rows_.empty(); }
