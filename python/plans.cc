@@ -33,7 +33,6 @@
 #include "python/errors.h"
 #include "python/model.h"
 #include "python/waiting.h"
-#include "tools/emitting.h"
 #include "tools/pictures.h"
 
 namespace neap::python {
@@ -207,28 +206,16 @@ std::pair<std::vector<Output>, Texts> RunPlan(const Plan& plan,
   return {std::move(outputs), run.violations};
 }
 
-Result<emit::Emitted> Emit(const Plan& plan, const emit::Options& options) {
-  tools::PlannedForC planned;
-  planned.plan = plan.Planned().plan;
-  NEAP_TRY(planned.source, session::PlannedModel(plan.Given(), planned.plan, true));
-  NEAP_CHECK_OK(tools::FinishForC(&planned));
-  return emit::Emit(planned.source.graph, planned.plan, options);
-}
-
 // File name -> bytes; the bytes of the arena; the bytes of the stack.
 std::tuple<std::map<std::string, std::string>, std::int64_t, std::int64_t> EmitC(
     const Plan& plan, const std::string& prefix, bool single_file) {
   emit::Options options;
-  options.prefix = prefix.empty() ? emit::PrefixOf(plan.Given().source.path) : prefix;
+  options.prefix = prefix;
   options.single_file = single_file;
-  if (!emit::IsPrefix(options.prefix)) {
-    Raise(UsageError("prefix '" + options.prefix +
-                     "': expected a C identifier of lower-case letters, digits and '_'"));
-  }
   std::optional<Result<emit::Emitted>> emitted;
   {
     const nb::gil_scoped_release release;
-    emitted = Emit(plan, options);
+    emitted = session::EmittedC(plan.Given(), plan.Planned().plan, options);
   }
   emit::Emitted code = ValueOrRaise(*std::move(emitted));
   std::map<std::string, std::string> files;

@@ -10,7 +10,6 @@
 #include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
 #include "neap/emit/emit.h"
-#include "neap/execute/inline_calls.h"
 #include "neap/ops/neap_rt.h"
 #include "neap/show/report/report.h"
 #include "tools/delivering.h"
@@ -85,14 +84,7 @@ Status FinishForC(PlannedForC* planned) {
   if (!violations.empty()) {
     return Fail(BadInput("the plan is not valid: " + violations.front()));
   }
-  const graph::SubgraphId main(0);
-  if (!execute::HasKnownCalls(planned->source.graph, main)) return {};
-  for (plan::EntryPlan& entry : planned->plan.entries) {
-    if (entry.subgraph != main || entry.stream) continue;
-    NEAP_TRY(entry, execute::InlineCalls(planned->source.graph, entry));
-  }
-  planned->source.graph = execute::InlineCalls(planned->source.graph, main);
-  return {};
+  return emit::InlineCalls(&planned->source.graph, &planned->plan);
 }
 
 std::optional<report::CodeNeed> NeedOfCode(const std::string& path, formats::LoadOptions load,

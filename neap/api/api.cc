@@ -14,6 +14,7 @@
 #include "neap/api/handles.h"
 #include "neap/api/neap_c.h"
 #include "neap/deliver/options.h"
+#include "neap/emit/emit.h"
 #include "neap/execute/run.h"
 #include "neap/graph/graph.h"
 #include "neap/plan/plan.h"
@@ -31,6 +32,10 @@ struct neap_options {  // NOLINT(readability-identifier-naming): C's
 struct neap_plan {  // NOLINT(readability-identifier-naming): C's
   neap::session::Planned planned;
   std::string kind;
+};
+
+struct neap_sources {  // NOLINT(readability-identifier-naming): C's
+  neap::emit::Emitted emitted;
 };
 
 namespace neap::api {
@@ -231,6 +236,34 @@ neap_code neap_run(const neap_model* model, const neap_plan* plan, const neap_sp
                           error);
   });
 }
+
+neap_sources* neap_emit_c(const neap_model* model, const neap_plan* plan, const char* prefix,
+                          int single_file, neap_error** error) {
+  return Made<neap_sources>(error, [&]() -> neap::Result<neap_sources*> {
+    neap::emit::Options options;
+    options.prefix = prefix == nullptr ? "" : prefix;
+    options.single_file = single_file != 0;
+    NEAP_TRY(auto emitted,
+             neap::session::EmittedC(model->model, plan->planned.plan, std::move(options)));
+    return new neap_sources{std::move(emitted)};
+  });
+}
+size_t neap_sources_count(const neap_sources* sources) { return sources->emitted.files.size(); }
+const char* neap_sources_name(const neap_sources* sources, size_t index) {
+  const auto& files = sources->emitted.files;
+  return index < files.size() ? files[index].name.c_str() : nullptr;
+}
+const char* neap_sources_text(const neap_sources* sources, size_t index) {
+  const auto& files = sources->emitted.files;
+  return index < files.size() ? files[index].bytes.c_str() : nullptr;
+}
+int64_t neap_sources_arena_bytes(const neap_sources* sources) {
+  return sources->emitted.arena_bytes;
+}
+int64_t neap_sources_stack_bytes(const neap_sources* sources) {
+  return sources->emitted.stack_bytes;
+}
+void neap_sources_free(neap_sources* sources) { delete sources; }
 
 int neap_fits(const neap_model* model, int64_t budget_bytes, const neap_options* options,
               neap_error** error) {

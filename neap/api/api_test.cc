@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface through its C++ face.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "neap/api/neap.h"
+#include "neap/base/random.h"
 #include "neap/deliver/options.h"
 #include "neap/formats/formats.h"
+#include "testing/streams.h"
 
 namespace neap::api {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Two branches that a third operator joins: the order matters.
 constexpr const char* kGraph = R"({
@@ -54,6 +60,39 @@ TEST(ApiTest, PlansAndChecks) {
   EXPECT_EQ(parsed->arena_bytes(), 220);
   EXPECT_TRUE(parsed->Check(model));
   EXPECT_EQ(*parsed->Json(), *json);
+}
+
+TEST(ApiTest, EmitsC) {
+  Random random(1);
+  const auto bytes = formats::ExportTflite(stream::test::Depthwise(&random, 5, 5, 4), "small");
+  ASSERT_TRUE(bytes);
+  const auto model =
+      Model::Parse(std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size()),
+                   "some/Small-1.tflite");
+  ASSERT_TRUE(model) << model.error().message;
+  const auto plan = Plan::Make(*model, Options().Set("runtime", "neap").Set("overlap", "neap-rt"));
+  ASSERT_TRUE(plan) << plan.error().message;
+  const auto sources = plan->EmitC(*model);
+  ASSERT_TRUE(sources) << sources.error().message;
+  ASSERT_GT(sources->files.size(), 2U);
+  EXPECT_EQ(sources->files[0].name, "small_1.h");
+  EXPECT_THAT(sources->files[0].text, HasSubstr("int small_1_run(void *arena);"));
+  EXPECT_EQ(sources->files[1].name, "small_1.c");
+  EXPECT_EQ(sources->files[2].name.rfind("neap_rt/", 0), 0U);
+  EXPECT_EQ(sources->arena_bytes, (plan->arena_bytes() + 3) / 4 * 4 + 12);
+  EXPECT_GT(sources->stack_bytes, 0);
+  const auto single = plan->EmitC(*model, "net", true);
+  ASSERT_TRUE(single) << single.error().message;
+  ASSERT_EQ(single->files.size(), 2U);
+  EXPECT_EQ(single->files[1].name, "net.c");
+  EXPECT_EQ(plan->EmitC(*model, "Net").error().code, NEAP_USAGE);
+  // Operators without a kernel.
+  const Model other = GraphModel();
+  const auto refused = Plan::Make(other)->EmitC(other);
+  EXPECT_EQ(refused.error().code, NEAP_BAD_INPUT);
+  EXPECT_THAT(refused.error().message, HasSubstr("5 of 5 operators cannot be emitted as C"));
+  // The plan is for another model.
+  EXPECT_FALSE(plan->EmitC(other));
 }
 
 TEST(ApiTest, FindsWhatIsWrongWithAPlan) {

@@ -168,6 +168,18 @@ class Options {
   Error error_;
 };
 
+/// C99 source files and what they require.
+struct Sources {
+  /// A file.
+  struct File {
+    std::string name;  ///< relative to the output folder, with '/'
+    std::string text;  ///< its content
+  };
+  std::vector<File> files;       ///< in the order of their names
+  std::int64_t arena_bytes = 0;  ///< activations, lines, scratch, state
+  std::int64_t stack_bytes = 0;  ///< the maximum of a run, with the compiler that the header names
+};
+
 /// A plan: the order of the operators, the offset of each tensor, proven bounds, and the edits of
 /// the graph.
 class Plan {
@@ -244,6 +256,21 @@ class Plan {
       out.push_back(*internal::TakeBytes(bytes, nullptr));
     }
     return out;
+  }
+  /// C99 that runs the planned model in its arena: neap_emit_c().
+  Result<Sources> EmitC(const Model& model, const std::string& prefix = "",
+                        bool single_file = false) const {
+    neap_error* error = nullptr;
+    const internal::Owned<neap_sources, neap_sources_free> made(
+        neap_emit_c(model.handle(), handle_.get(), prefix.c_str(), single_file ? 1 : 0, &error));
+    if (made == nullptr) return internal::Take(error);
+    Sources sources;
+    for (std::size_t i = 0; i < neap_sources_count(made.get()); ++i) {
+      sources.files.push_back({neap_sources_name(made.get(), i), neap_sources_text(made.get(), i)});
+    }
+    sources.arena_bytes = neap_sources_arena_bytes(made.get());
+    sources.stack_bytes = neap_sources_stack_bytes(made.get());
+    return sources;
   }
   /// For functions of neap_c.h; owned by this object.
   const neap_plan* handle() const { return handle_.get(); }

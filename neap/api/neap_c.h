@@ -133,6 +133,29 @@ NEAP_API neap_code neap_run(const neap_model* model, const neap_plan* plan, cons
                             size_t num_inputs, neap_bytes** outputs, size_t num_outputs,
                             neap_error** error);
 
+/** C99 source files. */
+typedef struct neap_sources neap_sources;
+/** Returns C99 that runs the planned model of 8-bit operators in its arena, as the command
+ * `neap emit` writes it: `PREFIX.h` and `PREFIX.c` and, if `single_file` is 0, the files of its
+ * runtime in the folder `neap_rt`. A prefix of NULL or "" is that of the model's name. A plan for
+ * it has the options `runtime` "neap" and `overlap` "neap-rt". Fails with NEAP_BAD_INPUT and the
+ * types of all operators without a kernel, or for a plan that is not valid, and with NEAP_USAGE for
+ * a prefix that is no C identifier of lower-case letters, digits and '_'. */
+NEAP_API neap_sources* neap_emit_c(const neap_model* model, const neap_plan* plan,
+                                   const char* prefix, int single_file, neap_error** error);
+/** The number of files. */
+NEAP_API size_t neap_sources_count(const neap_sources* sources);
+/** The name of a file, relative to the output folder, with '/'; NULL behind the last file. */
+NEAP_API const char* neap_sources_name(const neap_sources* sources, size_t index);
+/** The text of a file; NULL behind the last file. */
+NEAP_API const char* neap_sources_text(const neap_sources* sources, size_t index);
+/** The bytes of the arena that the code requires: activations, lines, scratch, state. */
+NEAP_API int64_t neap_sources_arena_bytes(const neap_sources* sources);
+/** The maximum stack of a run, with the compiler that the header names. */
+NEAP_API int64_t neap_sources_stack_bytes(const neap_sources* sources);
+/** Frees the files. */
+NEAP_API void neap_sources_free(neap_sources* sources);
+
 /** Whether some order has a peak of at most `budget_bytes` under the runtime of `options` (NULL:
  * the default). Returns 1 or 0, -1 if the limits end the search first, and -2 on failure. Stops as
  * soon as the answer is known and places nothing: for architecture searches over thousands of

@@ -322,6 +322,17 @@ class Emitter {
 
 }  // namespace
 
+Status InlineCalls(graph::Graph* graph, plan::Plan* plan) {
+  const graph::SubgraphId main(0);
+  if (!execute::HasKnownCalls(*graph, main)) return {};
+  for (plan::EntryPlan& entry : plan->entries) {
+    if (entry.subgraph != main || entry.stream) continue;
+    NEAP_TRY(entry, execute::InlineCalls(*graph, entry));
+  }
+  *graph = execute::InlineCalls(*graph, main);
+  return {};
+}
+
 Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options,
                      std::vector<Refusal>* refusals) {
   if (!IsPrefix(options.prefix)) {

@@ -93,6 +93,11 @@ bool IsPrefix(const std::string& prefix);
 Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Options& options,
                      std::vector<Refusal>* refusals = nullptr);
 
+// Replaces calls whose body is known beforehand, as those of tiles with shared bodies, by the
+// operators of that body, in the graph and in the plan. Fails with kBadInput where the steps are no
+// run of the main graph.
+Status InlineCalls(graph::Graph* graph, plan::Plan* plan);
+
 // The plan without names: for code that EmitNetwork() wrote from the same model with the same
 // kernels. Fails with kBadInput as Emit() does, and where the plan changes the model's operators,
 // streams tensors or has several memories. The caller has checked the plan.

@@ -236,4 +236,20 @@ Result<execute::RunResult> RunPlan(const Model& model, const plan::Plan& plan,
   return execute::Run(planned.graph, *entry, values, options);
 }
 
+Result<emit::Emitted> EmittedC(const Model& model, const plan::Plan& plan, emit::Options options) {
+  if (options.prefix.empty()) options.prefix = emit::PrefixOf(model.source.path);
+  if (!emit::IsPrefix(options.prefix)) {
+    return Fail(UsageError("prefix '" + options.prefix +
+                           "': expected a C identifier of lower-case letters, digits and '_'"));
+  }
+  plan::Plan inlined = plan;
+  NEAP_TRY(formats::SourceModel planned, PlannedModel(model, plan, true));
+  const auto violations = check::CheckPlan(planned.graph, inlined);
+  if (!violations.empty()) {
+    return Fail(BadInput("the plan is not valid: " + violations.front()));
+  }
+  NEAP_CHECK_OK(emit::InlineCalls(&planned.graph, &inlined));
+  return emit::Emit(planned.graph, inlined, options);
+}
+
 }  // namespace neap::session

@@ -21,6 +21,7 @@
 #include "neap/deliver/deliver.h"
 #include "neap/deliver/measure.h"
 #include "neap/deliver/options.h"
+#include "neap/emit/emit.h"
 #include "neap/execute/run.h"
 #include "neap/formats/formats.h"
 #include "neap/plan/plan.h"
@@ -104,5 +105,10 @@ Result<std::string> WrittenModel(const Model& model, const Planned& planned);
 // byte that does not contain its tensor.
 Result<execute::RunResult> RunPlan(const Model& model, const plan::Plan& plan,
                                    std::span<const std::string_view> inputs);
+
+// C99 that runs the planned model in its arena (neap/emit/emit.h). Without a prefix in `options`:
+// that of the model's name. Fails with kUsage for a prefix that is none, kBadInput for operators
+// without a kernel and for a plan that is not valid.
+Result<emit::Emitted> EmittedC(const Model& model, const plan::Plan& plan, emit::Options options);
 
 }  // namespace neap::session
