@@ -60,6 +60,8 @@ typedef struct neap_view {
 
 /* Writes row `row` of the input to `dst`. 0: done; anything else ends the run and is its result. */
 typedef int (*neap_row_fn)(void* user, int row, int8_t* dst);
+/* The same of several inputs: neap_frame.rows of a plan with neap_drive_input_rows, converted. */
+typedef int (*neap_input_row_fn)(void* user, int input, int row, int8_t* dst);
 /* Copies between two memories, or within one, where source and target may share bytes. */
 typedef void (*neap_copy_fn)(void* to, const void* from, size_t bytes);
 
@@ -195,6 +197,8 @@ int neap_drive_mean(const neap_op* op, const neap_frame* frame, uint32_t y, uint
                     uint32_t x1);
 int neap_drive_rows(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1);
+int neap_drive_input_rows(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                          uint32_t x1);
 
 /* The address of pixel (y, x) of a view; *count is cut to the pixels that follow it there. */
 const int8_t* neap_source(const neap_view* view, const neap_frame* frame, uint32_t y, uint32_t x,
@@ -380,6 +384,11 @@ typedef struct neap_table {
   neap_stride stride;
 } neap_table;
 void neap_lookup(const neap_op* op, const neap_work* work);
+
+/* Of neap_drive_input_rows. */
+typedef struct neap_fed {
+  int32_t input; /* its number */
+} neap_fed;
 
 /* Rows of `length` elements, one after the other in a pixel. */
 typedef struct neap_softmax {

@@ -262,8 +262,9 @@ class Emitter {
         port.memory = kExternal + static_cast<std::int32_t>(i);
       } else if (streamed && entry_.stream->input == plan::StreamInput::kRows) {
         port.rows = plan::ImageOf(subgraph_.tensors[tensor]).height;
-        if (subgraph_.inputs.size() > 1)
-          Refuse(tensor, "is one of several inputs that are fed by rows");
+        if (i > 0 && port.type != program_.inputs[0].type) {
+          Refuse(tensor, "is fed by rows and has another type than the first input");
+        }
       } else {
         Place(tensor, false, &port);
       }

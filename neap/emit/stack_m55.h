@@ -32,6 +32,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_drive_nearest", 104},
     {"neap_drive_pixels", 96},
     {"neap_drive_planes", 136},
+    {"neap_drive_input_rows", 64},
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
     {"neap_drive_spread", 120},

@@ -195,6 +195,11 @@ class Streamed {
     for (const plan::StreamRing& ring : view->rings) {
       if (ring.pixels % view->width != 0) call.scratch_bytes = view->width * view->pixel_bytes;
     }
+    if (const auto& inputs = subgraph_.inputs; inputs.size() > 1) {
+      const auto number = std::find(inputs.begin(), inputs.end(), step.fed) - inputs.begin();
+      call.driver = "neap_drive_input_rows";
+      call.params = Params{"neap_fed", "{" + std::to_string(number) + "}"};
+    }
     call.comment = "rows of input " + graph::Describe(step.fed, subgraph_.tensors[step.fed]);
     call.views = {*std::move(view)};
     return {std::move(call)};

@@ -508,8 +508,10 @@ class Writer {
             "_program, &frame);\n}\n\n";
     return text;
   }
-  // Of uint8, the type of the row function differs in its last argument alone.
+  // Of uint8, the type of the row function differs in its last argument alone. That of several
+  // inputs is converted back by neap_drive_input_rows().
   std::string RowsExpression() const {
+    if (program_.inputs.size() > 1) return "(neap_row_fn)(void (*)(void))rows";
     return program_.inputs[0].type == "int8_t" ? "rows" : "(neap_row_fn)rows";
   }
   std::string CopyHook() const {

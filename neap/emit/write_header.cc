@@ -137,6 +137,28 @@ std::string Budget(const Options& options) {
          "_ARENA_BYTES <= " + upper + "_BUDGET_BYTES ? 1 : -1];\n#endif\n";
 }
 
+// The type of the caller's function that writes rows.
+std::string RowFunction(const Program& program, const std::string& p) {
+  const auto rows_of = [](const Port& port) {
+    return std::to_string(port.rows) + " rows of " + std::to_string(port.bytes / port.rows) +
+           " bytes";
+  };
+  const std::string end =
+      "each requested\n * once, in order. 0: done; anything else ends the run and is its result. "
+      "*/\n";
+  const std::string type = "typedef int (*" + p + "_row_fn)(void *user, ";
+  const std::string row = "int row, " + program.inputs[0].type + " *dst);\n";
+  if (program.inputs.size() == 1) {
+    return "\n/* Writes row `row` of the input to `dst`: " + rows_of(program.inputs[0]) + ", " +
+           end + type + row;
+  }
+  std::string text = "\n/* Writes row `row` of input number `input` to `dst`:\n";
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    text += " * " + std::to_string(i) + ": " + rows_of(program.inputs[i]) + ",\n";
+  }
+  return text + " * " + end + type + "int input, " + row;
+}
+
 std::string Functions(const Program& program, const Origin& origin, const Options& options) {
   const std::string& p = options.prefix;
   const std::string upper = UpperOf(p);
@@ -163,14 +185,8 @@ std::string Functions(const Program& program, const Origin& origin, const Option
   const std::string all = ArgumentsOf(program, origin, true);
   const std::string begin = ArgumentsOf(program, origin, false);
   if (IsFed(program)) {
-    text +=
-        "\n/* Writes row `row` of the input to `dst`: " + std::to_string(program.inputs[0].rows) +
-        " rows of " + std::to_string(program.inputs[0].bytes / program.inputs[0].rows) +
-        " bytes, each requested\n"
-        " * once, in order. 0: done; anything else ends the run and is its result. */\n"
-        "typedef int (*" +
-        p + "_row_fn)(void *user, int row, " + program.inputs[0].type + " *dst);\nint " + p +
-        "_run_rows(" + all + ", " + p + "_row_fn rows, void *user);\n";
+    text += RowFunction(program, p) + "int " + p + "_run_rows(" + all + ", " + p +
+            "_row_fn rows, void *user);\n";
     text += "/* The same in steps of bounded work; 0 after the last. */\nvoid " + p + "_begin(" +
             begin + ");\nint " + p + "_step_rows(" + all + ", " + p +
             "_row_fn rows, void *user);\n";

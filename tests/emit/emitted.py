@@ -33,7 +33,7 @@ PRELUDE = """
 #include <string.h>
 #include <sys/mman.h>
 #include "%(prefix)s.h"
-struct feed { const unsigned char *at; size_t bytes; int next; };
+struct feed { const unsigned char *at[8]; size_t bytes[8]; int next[8]; };
 static unsigned char *guarded(size_t bytes, size_t align) {
   const size_t page = 65536, size = (bytes + page - 1) / page * page;
   unsigned char *base = (unsigned char *)mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -98,11 +98,12 @@ class Network:
         memories = re.findall(r"void \*(memory_\w+|slow)", signature)
         lines = [PRELUDE % {"prefix": p}]
         if fed:
-            of = re.search(r"int row, (u?int8_t) \*dst", self.header)[1]
-            lines.append(f"static int feed_row(void *user, int row, {of} *dst) {{\n"
-                         "  struct feed *feed = (struct feed *)user;\n  if (row != feed->next++) return 77;\n"
-                         "  memcpy(dst, feed->at + (size_t)row * feed->bytes, feed->bytes);\n  return 0;\n}\n"
-                         f"static const int kShape[] = {upper}_INPUT_SHAPE;\n")
+            number, of = re.search(r"void \*user, (int input, )?int row, (u?int8_t) \*dst", self.header).groups()
+            lines.append(f"static int feed_row(void *user, {number or ''}int row, {of} *dst) {{\n"
+                         f"  struct feed *feed = (struct feed *)user;\n  {'' if number else 'const int input = 0;'}\n"
+                         "  if (row != feed->next[input]++) return 77;\n"
+                         "  memcpy(dst, feed->at[input] + (size_t)row * feed->bytes[input], feed->bytes[input]);\n  return 0;\n}\n")
+            lines += [f"static const int kShape_{name}[] = {upper}_{name.upper()}_SHAPE;\n" for name in self.ports("input")]
         # The memory of each input and output.
         of_port = dict(re.findall(rf"{p}_((?:in|out)put(?:_\d+)?)\((?:const )?void \*(\w+)\)", self.header))
         lines.append("int main(void) {\n  int failures = 0, result, steps;\n"
@@ -118,11 +119,14 @@ class Network:
             lines.append("  for (steps = 0; steps < 2; ++steps) {\n")
             lines.append(f"    memset(arena, 0xA5 - steps, {upper}_ARENA_BYTES);\n")
             arguments = ", ".join(["arena", *memories])
-            for name in self.ports("input"):
+            if fed:
+                lines.append("    struct feed feed = {{0}, {0}, {0}};\n")
+            for i, name in enumerate(self.ports("input")):
                 lines.append(f'    unsigned char *{name} = load("{seed}.{name}", {upper}_{name.upper()}_BYTES);\n')
                 if fed:
-                    lines.append(f"    struct feed feed = {{{name}, {upper}_INPUT_BYTES / "
-                                 f"({upper}_INPUT_DIMS == 4 ? (size_t)kShape[1] : 1U), 0}};\n")
+                    port = f"{upper}_{name.upper()}"
+                    lines.append(f"    feed.at[{i}] = {name};\n    feed.bytes[{i}] = {port}_BYTES / "
+                                 f"({port}_DIMS == 4 ? (size_t)kShape_{name}[1] : 1U);\n")
                 elif name not in [external for _, external in externals]:
                     lines.append(f"    memcpy({p}_{name}({of_port[name]}), {name}, {upper}_{name.upper()}_BYTES);\n")
             for of, name in externals:

@@ -43,12 +43,13 @@ constexpr const char* kPrelude = R"(#define _DEFAULT_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-struct feed { const unsigned char *at; size_t bytes; };
-static int feed_row(void *user, int row, int8_t *dst) {
+struct feed { const unsigned char *at[2]; size_t bytes[2]; };
+static int feed_input_row(void *user, int input, int row, int8_t *dst) {
   struct feed *feed = (struct feed *)user;
-  memcpy(dst, feed->at + (size_t)row * feed->bytes, feed->bytes);
+  memcpy(dst, feed->at[input] + (size_t)row * feed->bytes[input], feed->bytes[input]);
   return 0;
 }
+static int feed_row(void *user, int row, int8_t *dst) { return feed_input_row(user, 0, row, dst); }
 static unsigned char *guarded(size_t bytes) {
   const size_t page = 65536, size = (bytes + page - 1) / page * page;
   unsigned char *base = (unsigned char *)mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -84,7 +85,7 @@ class CheckWriter {
       if (!AddSeed(seed)) return "";
     }
     return arrays_ + "static int check_" + name_ +
-           "(void) {\n  int result;\n  struct feed feed = {0, 0};\n" +
+           "(void) {\n  int result;\n  struct feed feed = {{0, 0}, {0, 0}};\n" +
            "  unsigned char *arena = guarded(" + upper_ +
            "_ARENA_BYTES);\n  (void)feed;\n  (void)feed_row;\n" +
            (slow_ ? "  (void)begin_run;\n  (void)end_run;\n  unsigned char *slow = make_slow(" +
@@ -135,11 +136,14 @@ class CheckWriter {
       if (input_ == plan::StreamInput::kExternal) {
         arguments += ", (const void *)" + in;
       } else if (input_ == plan::StreamInput::kRows) {
-        const graph::Tensor& tensor = main_.tensors[main_.inputs[0]];
+        const graph::Tensor& tensor = main_.tensors[main_.inputs[i]];
         const plan::StreamImage image = plan::ImageOf(tensor, *graph::TensorBytes(tensor), false);
-        body_ += "  feed.at = " + in + "; feed.bytes = sizeof(" + in + ") / " +
-                 std::to_string(image.height) + ";\n";
-        arguments += ", (" + name_ + "_row_fn)feed_row, &feed";
+        const std::string number = std::to_string(i);
+        body_ += "  feed.at[" + number + "] = " + in + "; feed.bytes[" + number + "] = sizeof(" +
+                 in + ") / " + std::to_string(image.height) + ";\n";
+        if (i > 0) continue;
+        arguments +=
+            inputs > 1 ? ", feed_input_row, &feed" : ", (" + name_ + "_row_fn)feed_row, &feed";
       } else {
         body_ += "  memcpy(" + name_ + "_" + Port("input", inputs, i) + Home() + ", " + in +
                  ", sizeof(" + in + "));\n";
