@@ -18,6 +18,7 @@
 #include "neap/emit/stack.h"
 #include "neap/emit/transfers.h"
 #include "neap/emit/write.h"
+#include "neap/execute/inline_calls.h"
 #include "neap/io/file.h"
 #include "neap/plan/plan_json.h"
 
