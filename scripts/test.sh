@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs all tests: test.sh [--fast] [--long]. The last line is "N passed, M failed[, K skipped]", and
-# the exit status is 0 only when nothing failed. Logs: build/test-logs.
+# Runs the tests: test.sh [--fast] [--long]. The last line is "N passed, M failed[, K skipped]", and
+# the exit status is 0 only when nothing failed. Logs: build/test-logs. Without options, long tests run in
+# their short form, and the sanitizer build runs a part of its tests (below).
 #   --fast: only the optimised build and its tests, with the packages that are there
-#   --long: the long tests in full, not in their short form, neap-train with its tests (libtorch is
-#     installed from Debian's packages), and the program for arm64, compared with the optimised build
+#   --long: every test in full, neap-train with its tests (libtorch is installed from Debian's packages),
+#     and the program for arm64, compared with the optimised build
 # Tests without their requirements count as skipped and are named. CONTRIBUTING.md has the time of
 # each stage.
 set -uo pipefail
