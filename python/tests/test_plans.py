@@ -244,11 +244,10 @@ def test_a_missing_dimension_is_named():
 def test_an_interrupt_returns_the_best_plan():
     model = hard_model(3000)
     timer = threading.Timer(0.7, lambda: signal.raise_signal(signal.SIGINT))
-    begin = time.monotonic()
     timer.start()
-    plan = neap.plan(model, max_states=10**9)
+    plan = neap.plan(model, max_states=10**12)  # would take days
     timer.join()
-    assert plan.interrupted and time.monotonic() - begin < 60
+    assert plan.interrupted
     plan.check()
 
 
@@ -269,7 +268,8 @@ def test_a_second_interrupt_raises():
     else:  # the search ended between the two
         assert plan.interrupted
         with pytest.raises(KeyboardInterrupt):
-            time.sleep(1)
+            timer.join()  # the signal may reach this thread after it
+            time.sleep(0.01)
     timer.join()
 
 
