@@ -60,7 +60,9 @@ class Faults(ServerTest):
     def test_jobs_have_limits(self):
         server = self.serve("--jobs", 2, "--job-seconds", 1)
         status = server.wait(server.plan(LARGE, LONG))
-        self.assertEqual((status["state"], status["error"]), ("failed", "the job exceeded its processor time"))
+        self.assertEqual(status["state"], "failed")
+        # The elapsed time is limited to 11 s, which come first on a busy machine.
+        self.assertIn(status["error"], ("the job exceeded its processor time", "the job exceeded its time"))
 
     def test_slow_clients_and_aborted_uploads_stop_nobody(self):
         server = self.serve("--uploads", 8, "--streams", 8)
