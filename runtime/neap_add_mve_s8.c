@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * ADD of int8 for cores with MVE: operands of one shape as vectors; all others, SUB, and all on other
- * processors by neap_add_s8. No shift is to the left; that of the output is to the right.
+ * ADD of int8 for cores with MVE, x86-64 with AVX2 and AArch64: operands of one shape as vectors; all
+ * others, SUB, and all on other processors by neap_add_s8. No shift is to the left; that of the output
+ * is to the right.
  */
 #include "neap_mve.h"
+#include "neap_vector.h"
 
-#ifdef NEAP_MVE_CORE
+#if defined(NEAP_MVE_CORE) || defined(NEAP_VECTOR)
 
-/* What the assembly below takes from memory, in this order. */
+/* Operands that are vectors, in the order in which the assembly below reads them from memory. */
 typedef struct neap_add_run {
   const int8_t* a;
   const int8_t* b;
@@ -25,6 +27,10 @@ typedef struct neap_add_run {
   int32_t low;
   int32_t high;
 } neap_add_run;
+
+#endif
+
+#ifdef NEAP_MVE_CORE
 
 /* Four values of an operand, at their common scale. Shifts are 0 or negative: the sign of a value
  * counts for the latter. */
@@ -71,10 +77,45 @@ static void neap_add_mve_run(const neap_add_run* run) {
 }
 
 #undef NEAP_ADD_OPERAND
+
+#elif defined(NEAP_VECTOR)
+
+/* Four values of an operand, at their common scale. */
+static inline neap_four neap_add_operand(const void* from, int32_t zero, int32_t fraction,
+                                         int32_t shift) {
+  neap_four value = neap_four_add(neap_four_widen(from), neap_four_all(-zero));
+  value = neap_four_product(neap_four_shift_left_20(value), neap_four_all(fraction));
+  return shift == 0 ? value : neap_four_round(neap_four_lower(value), neap_four_all(shift));
+}
+
+static inline void neap_add_four(const neap_add_run* run, const neap_vector_range* range,
+                                 const int8_t* a, const int8_t* b, int8_t* out) {
+  const neap_four left = neap_add_operand(a, run->a_zero, run->a_fraction, run->a_shift);
+  const neap_four right = neap_add_operand(b, run->b_zero, run->b_fraction, run->b_shift);
+  neap_four sum = neap_four_product(neap_four_add(left, right), neap_four_all(run->out_fraction));
+  sum = neap_four_round(neap_four_lower(sum), neap_four_all(run->out_shift));
+  neap_four_store(neap_four_clamp(neap_four_add(sum, range->zero), range->low, range->high), out);
+}
+
+static void neap_add_mve_run(const neap_add_run* run) {
+  const neap_vector_range range = neap_vector_range_of(run->out_zero, run->low, run->high);
+  const uint32_t fours = run->count / 4 * 4;
+  for (uint32_t i = 0; i < fours; i += 4) {
+    neap_add_four(run, &range, run->a + i, run->b + i, run->out + i);
+  }
+  if (fours != run->count) {
+    int8_t bytes[3][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    memcpy(bytes[0], run->a + fours, run->count - fours);
+    memcpy(bytes[1], run->b + fours, run->count - fours);
+    neap_add_four(run, &range, bytes[0], bytes[1], bytes[2]);
+    memcpy(run->out + fours, bytes[2], run->count - fours);
+  }
+}
+
 #endif
 
 void neap_add_mve_s8(const neap_op* op, const neap_work* work) {
-#ifdef NEAP_MVE_CORE
+#if defined(NEAP_MVE_CORE) || defined(NEAP_VECTOR)
   const neap_add* const add = (const neap_add*)op->params;
   const uint32_t pitch = op->views[0]->pixel_bytes;
   int is_flat = work->channels == pitch && add->sign > 0;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Convolution, pointwise and fully connected operators on int8, for cores with MVE; in C elsewhere.
+ * Convolution, pointwise and fully connected operators on int8, for cores with MVE, x86-64 with AVX2
+ * and AArch64; in C elsewhere.
  * The inputs of a pixel are copied, one tap after the other, to a multiple of 16 bytes, with zeros
  * behind them. Weights: of four output channels at a time, for each 16 inputs those of the first
  * channel, then of the second and so on, with zeros behind the last input. The same of the one to
  * three channels that are left.
  */
 #include "neap_mve.h"
+#include "neap_vector.h"
 
 #ifdef NEAP_MVE_CORE
 
@@ -315,6 +317,184 @@ static uint32_t neap_mve_dot(const int8_t* in, const int8_t* weights, uint32_t p
   return sum;
 }
 
+#ifdef NEAP_VECTOR
+
+/* 16 * count inputs of one or two pixels and four channels: sums of a pixel each. */
+#ifdef NEAP_VECTOR_VNNI
+/* The sums of a channel are in 128 bits. */
+static inline neap_four neap_vector_collect(__m512i sums) {
+  const __m512i first = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  sums = _mm512_add_epi32(sums, _mm512_shuffle_epi32(sums, _MM_PERM_BADC));
+  sums = _mm512_add_epi32(sums, _mm512_shuffle_epi32(sums, _MM_PERM_CDAB));
+  return _mm512_castsi512_si128(_mm512_permutexvar_epi32(first, sums));
+}
+
+/* 16 * count inputs of one pixel or two; `groups` of four channels, four at most. The instruction
+ * multiplies bytes from 0 to 255 with signed ones: inputs are 128 higher. */
+static inline void neap_vector_groups(const int8_t* const in[2], const int8_t* weights,
+                                      uint32_t count, uint32_t groups, uint32_t pixels,
+                                      __m512i a[4], __m512i b[4]) {
+  const __m512i flip = _mm512_set1_epi8(-128);
+  const size_t pitch = (size_t)count * 4 * NEAP_MVE_BYTES;
+  __m512i higher[4];
+  NEAP_UNROLL
+  for (uint32_t g = 0; g < groups; ++g) higher[g] = a[g] = b[g] = _mm512_setzero_si512();
+  for (uint32_t i = 0; i < count; ++i, weights += 4 * NEAP_MVE_BYTES) {
+    const __m128i* const first = (const __m128i*)(const void*)(in[0] + i * NEAP_MVE_BYTES);
+    const __m128i* const second = (const __m128i*)(const void*)(in[1] + i * NEAP_MVE_BYTES);
+    const __m512i x = _mm512_xor_si512(_mm512_broadcast_i32x4(_mm_loadu_si128(first)), flip);
+    const __m512i y =
+        pixels == 2 ? _mm512_xor_si512(_mm512_broadcast_i32x4(_mm_loadu_si128(second)), flip) : x;
+    NEAP_UNROLL
+    for (uint32_t g = 0; g < groups; ++g) {
+      const __m512i w = _mm512_loadu_si512(weights + g * pitch);
+      higher[g] = _mm512_dpbusd_epi32(higher[g], flip, w);
+      a[g] = _mm512_dpbusd_epi32(a[g], x, w);
+      if (pixels == 2) b[g] = _mm512_dpbusd_epi32(b[g], y, w);
+    }
+  }
+  NEAP_UNROLL
+  for (uint32_t g = 0; g < groups; ++g) {
+    a[g] = _mm512_sub_epi32(a[g], higher[g]);
+    if (pixels == 2) b[g] = _mm512_sub_epi32(b[g], higher[g]);
+  }
+}
+
+static inline void neap_vector_four(const int8_t* const in[2], const int8_t* weights,
+                                    uint32_t count, uint32_t pixels, neap_four sums[2]) {
+  __m512i a[4];
+  __m512i b[4];
+  neap_vector_groups(in, weights, count, 1, pixels, a, b);
+  sums[0] = neap_vector_collect(a[0]);
+  if (pixels == 2) sums[1] = neap_vector_collect(b[0]);
+}
+
+/* The outputs of 16 channels from the sums of four groups. */
+static inline void neap_vector_finish(const neap_mve* p, const uint32_t* row, const __m512i v[4],
+                                      int8_t* out) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i left =
+      _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[0], v[1]));
+  const __m512i right =
+      _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]), _mm512_unpackhi_epi32(v[2], v[3]));
+  const __m512i sums =
+      _mm512_add_epi32(_mm512_unpacklo_epi64(left, right), _mm512_unpackhi_epi64(left, right));
+  const __m512i outputs = neap_sixteen_outputs(p, row, _mm512_permutexvar_epi32(order, sums));
+  _mm_storeu_si128((__m128i*)(void*)out, _mm512_cvtepi32_epi8(outputs));
+}
+#elif defined(NEAP_VECTOR_X86)
+static inline __m256i neap_vector_wide(const int8_t* from) {
+  return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i*)(const void*)from));
+}
+
+static inline neap_four neap_vector_collect(const __m256i sums[4]) {
+  const __m256i low = _mm256_hadd_epi32(sums[0], sums[1]);
+  const __m256i high = _mm256_hadd_epi32(sums[2], sums[3]);
+  const __m256i all = _mm256_hadd_epi32(low, high);
+  return _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+}
+
+static inline void neap_vector_four(const int8_t* const in[2], const int8_t* weights,
+                                    uint32_t count, uint32_t pixels, neap_four sums[2]) {
+  __m256i a[4];
+  __m256i b[4];
+  NEAP_UNROLL
+  for (uint32_t c = 0; c < 4; ++c) a[c] = b[c] = _mm256_setzero_si256();
+  for (uint32_t i = 0; i < count; ++i, weights += 4 * NEAP_MVE_BYTES) {
+    const __m256i x = neap_vector_wide(in[0] + i * NEAP_MVE_BYTES);
+    const __m256i y = pixels == 2 ? neap_vector_wide(in[1] + i * NEAP_MVE_BYTES) : x;
+    NEAP_UNROLL
+    for (uint32_t c = 0; c < 4; ++c) {
+      const __m256i w = neap_vector_wide(weights + c * NEAP_MVE_BYTES);
+      a[c] = _mm256_add_epi32(a[c], _mm256_madd_epi16(x, w));
+      if (pixels == 2) b[c] = _mm256_add_epi32(b[c], _mm256_madd_epi16(y, w));
+    }
+  }
+  sums[0] = neap_vector_collect(a);
+  if (pixels == 2) sums[1] = neap_vector_collect(b);
+}
+#else
+static inline int32x4_t neap_vector_more(int32x4_t sum, int8x16_t x, int8x16_t w) {
+#ifdef __ARM_FEATURE_DOTPROD
+  return vdotq_s32(sum, x, w);
+#else
+  sum = vpadalq_s16(sum, vmull_s8(vget_low_s8(x), vget_low_s8(w)));
+  return vpadalq_s16(sum, vmull_high_s8(x, w));
+#endif
+}
+
+static inline neap_four neap_vector_collect(const int32x4_t sums[4]) {
+  return vpaddq_s32(vpaddq_s32(sums[0], sums[1]), vpaddq_s32(sums[2], sums[3]));
+}
+
+static inline void neap_vector_four(const int8_t* const in[2], const int8_t* weights,
+                                    uint32_t count, uint32_t pixels, neap_four sums[2]) {
+  int32x4_t a[4];
+  int32x4_t b[4];
+  NEAP_UNROLL
+  for (uint32_t c = 0; c < 4; ++c) a[c] = b[c] = vdupq_n_s32(0);
+  for (uint32_t i = 0; i < count; ++i, weights += 4 * NEAP_MVE_BYTES) {
+    const int8x16_t x = vld1q_s8(in[0] + i * NEAP_MVE_BYTES);
+    const int8x16_t y = pixels == 2 ? vld1q_s8(in[1] + i * NEAP_MVE_BYTES) : x;
+    NEAP_UNROLL
+    for (uint32_t c = 0; c < 4; ++c) {
+      const int8x16_t w = vld1q_s8(weights + c * NEAP_MVE_BYTES);
+      a[c] = neap_vector_more(a[c], x, w);
+      if (pixels == 2) b[c] = neap_vector_more(b[c], y, w);
+    }
+  }
+  sums[0] = neap_vector_collect(a);
+  if (pixels == 2) sums[1] = neap_vector_collect(b);
+}
+#endif
+
+/* All channels that are four at a time. `pixels` is a constant where it is called. */
+static inline void neap_vector_fours(const neap_mve* p, const int8_t* const in[2], uint32_t count,
+                                     uint32_t fours, uint32_t pixels, int8_t* out, uint32_t pitch) {
+  const neap_vector_range range = neap_vector_range_of(p->out_zero, p->low, p->high);
+  const int8_t* weights = p->weights;
+  const uint32_t* row = p->channels;
+  const size_t four_bytes = (size_t)count * 4 * NEAP_MVE_BYTES;
+  uint32_t left = fours;
+#ifdef NEAP_VECTOR_VNNI
+  for (; left >= 4; left -= 4, out += 16, row += 4 * NEAP_MVE_ROW, weights += 4 * four_bytes) {
+    __m512i a[4];
+    __m512i b[4];
+    neap_vector_groups(in, weights, count, 4, pixels, a, b);
+    neap_vector_finish(p, row, a, out);
+    if (pixels == 2) neap_vector_finish(p, row, b, out + pitch);
+  }
+#endif
+  for (; left > 0; --left, out += 4, row += NEAP_MVE_ROW, weights += four_bytes) {
+    neap_four sums[2];
+    neap_vector_four(in, weights, count, pixels, sums);
+    neap_four_store(neap_vector_outputs(p, &range, row, sums[0]), out);
+    if (pixels == 2) neap_four_store(neap_vector_outputs(p, &range, row, sums[1]), out + pitch);
+  }
+}
+
+#else
+
+/* The same in C. */
+static NEAP_APART void neap_vector_fours(const neap_mve* p, const int8_t* const in[2],
+                                         uint32_t count, uint32_t fours, uint32_t pixels,
+                                         int8_t* out, uint32_t pitch) {
+  for (uint32_t i = 0; i < fours; ++i) {
+    const int8_t* const weights = p->weights + (size_t)i * 4 * count * NEAP_MVE_BYTES;
+    for (uint32_t k = 0; k < pixels; ++k) {
+      int8_t results[4];
+      for (uint32_t c = 0; c < 4; ++c) {
+        const uint32_t sum =
+            neap_mve_dot(in[k], weights + c * NEAP_MVE_BYTES, 4 * NEAP_MVE_BYTES, count);
+        results[c] = neap_mve_output(p, p->channels + i * NEAP_MVE_ROW, c, sum);
+      }
+      memcpy(out + k * pitch + i * 4, results, sizeof(results));
+    }
+  }
+}
+
+#endif
+
 #endif
 
 /* The inputs of a pixel to `to`. Taps of a row of the window that follow each other in memory are
@@ -363,6 +543,7 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
 #ifdef NEAP_MVE_CORE
   /* A small vector is read once, and no further than its length. */
   const int reads_in_place = p->taps == 1 && (length == padded || (count == 1 && rest == 0));
+  const int reads_once = count == 1 && rest == 0;
   neap_mve_run run;
   run.more = count - 1;
   run.end = p->channels + fours * NEAP_MVE_ROW;
@@ -376,6 +557,7 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
   run.fours = fours;
 #else
   const int reads_in_place = p->taps == 1 && length == padded;
+  const int reads_once = fours == 1 && rest == 0;
 #endif
   for (uint32_t left = work->pixels; left > 0; left -= pixels) {
     const int8_t* in[2];
@@ -384,7 +566,7 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
     in[1] = in[0] + p->step;
     /* Of two pixels, all inputs are read before the first output is written. */
     if (!reads_in_place ||
-        (pixels == 2 && (count > 1 || rest != 0) &&
+        (pixels == 2 && !reads_once &&
          !neap_mve_are_apart(in[0], p->step + length, out, 2 * pitch))) {
       in[0] = work->scratch;
       in[1] = in[0] + padded;
@@ -405,17 +587,10 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
       }
     }
 #else
-    for (uint32_t i = 0; i < fours; ++i) {
-      const int8_t* const weights = p->weights + i * 4 * padded;
-      for (uint32_t k = 0; k < pixels; ++k) {
-        int8_t results[4];
-        for (uint32_t c = 0; c < 4; ++c) {
-          const uint32_t sum = neap_mve_dot(in[k], weights + c * NEAP_MVE_BYTES,
-                                            4 * NEAP_MVE_BYTES, count);
-          results[c] = neap_mve_output(p, p->channels + i * NEAP_MVE_ROW, c, sum);
-        }
-        memcpy(out + k * pitch + i * 4, results, sizeof(results));
-      }
+    if (pixels == 2) {
+      neap_vector_fours(p, in, count, fours, 2, out, pitch);
+    } else {
+      neap_vector_fours(p, in, count, fours, 1, out, pitch);
     }
 #endif
     for (uint32_t k = 0; rest != 0 && k < pixels; ++k) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Depthwise convolution with a multiplier of one on int8, for cores with MVE; in C elsewhere.
+ * Depthwise convolution with a multiplier of one on int8, for cores with MVE, x86-64 with AVX2 and
+ * AArch64; in C elsewhere.
  * Weights: of 16 channels at a time, for each tap one of each channel. Behind the last channel they are
  * zeros or, if that many channels divide 16, those of the first channels again.
  * Four rows of `channels` for each 16: channels 0, 4, 8 and 12, then 2, 6, ..., then 1, 5, ..., then
  * 3, 7, ... The products of taps 2n and 2n + 1 of a channel have a sum of 16 bits.
  */
 #include "neap_mve.h"
+#include "neap_vector.h"
 
 #define NEAP_MVE_NINE 9 /* taps of a 3 x 3 window */
 
@@ -250,10 +252,171 @@ static void neap_depthwise_mve_all(const neap_mve* p, const neap_work* work, uin
 
 #endif
 
+#ifdef NEAP_VECTOR
+
+/* Sums of 16 channels in their order; 16 bytes can be read from each of `taps`. */
+#ifdef NEAP_VECTOR_X86
+static inline __m256i neap_depthwise_products(const int8_t* in, const int8_t* weights) {
+  const __m128i x = _mm_loadu_si128((const __m128i*)(const void*)in);
+  const __m128i w = _mm_loadu_si128((const __m128i*)(const void*)weights);
+  return _mm256_mullo_epi16(_mm256_cvtepi8_epi16(x), _mm256_cvtepi8_epi16(w));
+}
+
+static inline void neap_depthwise_sums(const int8_t* const* taps, size_t ahead, uint32_t count,
+                                       const int8_t* weights, neap_four sums[4]) {
+  __m256i low = _mm256_setzero_si256();
+  __m256i high = low;
+  for (uint32_t i = 0; i < count; i += 2, weights += 2 * NEAP_MVE_BYTES) {
+    __m256i products = neap_depthwise_products(taps[i] + ahead, weights);
+    if (i + 1 < count) {
+      products = _mm256_add_epi16(
+          products, neap_depthwise_products(taps[i + 1] + ahead, weights + NEAP_MVE_BYTES));
+    }
+    low = _mm256_add_epi32(low, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(products)));
+    high = _mm256_add_epi32(high, _mm256_cvtepi16_epi32(_mm256_extracti128_si256(products, 1)));
+  }
+  sums[0] = _mm256_castsi256_si128(low);
+  sums[1] = _mm256_extracti128_si256(low, 1);
+  sums[2] = _mm256_castsi256_si128(high);
+  sums[3] = _mm256_extracti128_si256(high, 1);
+}
+
+#ifndef NEAP_VECTOR_VNNI
+/* From channels 0 to 3, 4 to 7, ... to 0, 4, 8, 12, then 1, 5, ... */
+static inline void neap_depthwise_transpose(neap_four v[4]) {
+  const __m128i a = _mm_unpacklo_epi32(v[0], v[1]);
+  const __m128i b = _mm_unpackhi_epi32(v[0], v[1]);
+  const __m128i c = _mm_unpacklo_epi32(v[2], v[3]);
+  const __m128i d = _mm_unpackhi_epi32(v[2], v[3]);
+  v[0] = _mm_unpacklo_epi64(a, c);
+  v[1] = _mm_unpackhi_epi64(a, c);
+  v[2] = _mm_unpacklo_epi64(b, d);
+  v[3] = _mm_unpackhi_epi64(b, d);
+}
+
+/* The bytes of transposed outputs, in the order of their channels. */
+static inline void neap_depthwise_store(const neap_four v[4], int8_t* to) {
+  const __m128i byte = _mm_set1_epi32(0xff);
+  const __m128i first = _mm_and_si128(v[0], byte);
+  const __m128i second = _mm_slli_epi32(_mm_and_si128(v[1], byte), 8);
+  const __m128i third = _mm_slli_epi32(_mm_and_si128(v[2], byte), 16);
+  const __m128i fourth = _mm_slli_epi32(v[3], 24);
+  const __m128i all = _mm_or_si128(_mm_or_si128(first, second), _mm_or_si128(third, fourth));
+  _mm_storeu_si128((__m128i*)(void*)to, all);
+}
+#endif
+#else
+static inline void neap_depthwise_sums(const int8_t* const* taps, size_t ahead, uint32_t count,
+                                       const int8_t* weights, neap_four sums[4]) {
+  for (uint32_t k = 0; k < 4; ++k) sums[k] = vdupq_n_s32(0);
+  for (uint32_t i = 0; i < count; ++i, weights += NEAP_MVE_BYTES) {
+    const int8x16_t x = vld1q_s8(taps[i] + ahead);
+    const int8x16_t w = vld1q_s8(weights);
+    const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(w));
+    const int16x8_t high = vmull_high_s8(x, w);
+    sums[0] = vaddw_s16(sums[0], vget_low_s16(low));
+    sums[1] = vaddw_high_s16(sums[1], low);
+    sums[2] = vaddw_s16(sums[2], vget_low_s16(high));
+    sums[3] = vaddw_high_s16(sums[3], high);
+  }
+}
+
+static inline void neap_depthwise_transpose(neap_four v[4]) {
+  const int32x4_t a = vzip1q_s32(v[0], v[2]);
+  const int32x4_t b = vzip2q_s32(v[0], v[2]);
+  const int32x4_t c = vzip1q_s32(v[1], v[3]);
+  const int32x4_t d = vzip2q_s32(v[1], v[3]);
+  v[0] = vzip1q_s32(a, c);
+  v[1] = vzip2q_s32(a, c);
+  v[2] = vzip1q_s32(b, d);
+  v[3] = vzip2q_s32(b, d);
+}
+
+static inline void neap_depthwise_store(const neap_four v[4], int8_t* to) {
+  int32x4_t all = vsliq_n_s32(v[0], v[1], 8);
+  all = vsliq_n_s32(all, v[2], 16);
+  vst1q_s8(to, vreinterpretq_s8_s32(vsliq_n_s32(all, v[3], 24)));
+}
+#endif
+
+/* The outputs of 16 channels, whose first row of `channels` is given, from their sums. */
+static inline void neap_depthwise_finish(const neap_mve* p, const neap_vector_range* range,
+                                         const uint32_t* row, neap_four v[4], int8_t* to) {
+#ifdef NEAP_VECTOR_VNNI
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15);
+  const __m512i back = _mm512_setr_epi32(0, 8, 4, 12, 1, 9, 5, 13, 2, 10, 6, 14, 3, 11, 7, 15);
+  __m512i all = _mm512_castsi128_si512(v[0]);
+  (void)range;
+  all = _mm512_inserti32x4(all, v[1], 1);
+  all = _mm512_inserti32x4(all, v[2], 2);
+  all = _mm512_inserti32x4(all, v[3], 3);
+  all = neap_sixteen_outputs(p, row, _mm512_permutexvar_epi32(order, all));
+  all = _mm512_permutexvar_epi32(back, all);
+  _mm_storeu_si128((__m128i*)(void*)to, _mm512_cvtepi32_epi8(all));
+#else
+  neap_depthwise_transpose(v);
+  v[0] = neap_vector_outputs(p, range, row, v[0]);
+  v[2] = neap_vector_outputs(p, range, row + NEAP_MVE_ROW, v[2]);
+  v[1] = neap_vector_outputs(p, range, row + 2 * NEAP_MVE_ROW, v[1]);
+  v[3] = neap_vector_outputs(p, range, row + 3 * NEAP_MVE_ROW, v[3]);
+  neap_depthwise_store(v, to);
+#endif
+}
+
+/* 16 channels, whose first row of `channels` is given, of a pixel. */
+static inline void neap_depthwise_vector(const neap_mve* p, const neap_vector_range* range,
+                                         const int8_t* const* taps, size_t ahead,
+                                         const int8_t* weights, const uint32_t* row, int8_t* to) {
+  neap_four v[4];
+  neap_depthwise_sums(taps, ahead, p->taps, weights, v);
+  neap_depthwise_finish(p, range, row, v, to);
+}
+
+/* The same of the last channels, less than 16, from and to copies of their bytes. */
+static void neap_depthwise_last(const neap_mve* p, const neap_vector_range* range,
+                                const int8_t* const* taps, size_t ahead, uint32_t channels,
+                                const int8_t* weights, const uint32_t* row, int8_t* to) {
+  neap_four v[4];
+  int8_t bytes[2][NEAP_MVE_BYTES];
+  const int8_t* const pair[2] = {bytes[0], bytes[1]};
+  memset(bytes, 0, sizeof(bytes));
+  for (uint32_t k = 0; k < 4; ++k) v[k] = neap_four_zero();
+  for (uint32_t i = 0; i < p->taps; i += 2, weights += 2 * NEAP_MVE_BYTES) {
+    neap_four sums[4];
+    const uint32_t count = p->taps - i < 2 ? 1 : 2;
+    for (uint32_t k = 0; k < count; ++k) memcpy(bytes[k], taps[i + k] + ahead, channels);
+    neap_depthwise_sums(pair, 0, count, weights, sums);
+    for (uint32_t k = 0; k < 4; ++k) v[k] = neap_four_add(v[k], sums[k]);
+  }
+  neap_depthwise_finish(p, range, row, v, bytes[0]);
+  memcpy(to, bytes[0], channels);
+}
+
+/* All channels of all pixels. */
+static void neap_depthwise_mve_all(const neap_mve* p, const neap_work* work, uint32_t pitch) {
+  const neap_vector_range range = neap_vector_range_of(p->out_zero, p->low, p->high);
+  for (uint32_t pixel = 0; pixel < work->pixels; ++pixel) {
+    const size_t ahead = (size_t)pixel * p->step;
+    int8_t* const out = work->out + pixel * pitch;
+    const int8_t* weights = p->weights;
+    const uint32_t* row = p->channels;
+    uint32_t at = 0;
+    for (; at + NEAP_MVE_BYTES <= pitch; at += NEAP_MVE_BYTES, row += 4 * NEAP_MVE_ROW) {
+      neap_depthwise_vector(p, &range, work->taps, ahead + at, weights, row, out + at);
+      weights += p->taps * NEAP_MVE_BYTES;
+    }
+    if (at < pitch) {
+      neap_depthwise_last(p, &range, work->taps, ahead + at, pitch - at, weights, row, out + at);
+    }
+  }
+}
+
+#endif
+
 void neap_depthwise_mve_s8(const neap_op* op, const neap_work* work) {
   const neap_mve* const p = (const neap_mve*)op->params;
   const uint32_t pitch = op->views[0]->pixel_bytes;
-#ifdef NEAP_MVE_CORE
+#if defined(NEAP_MVE_CORE) || defined(NEAP_VECTOR)
   if (work->channels == pitch) {
     neap_depthwise_mve_all(p, work, pitch);
     return;

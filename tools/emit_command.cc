@@ -422,10 +422,12 @@ int EmitCommand(std::vector<std::string> args) {
                  "PREFIX_weights; default: c")
       ->option_text("c|bin")
       ->check(CLI::IsMember({"c", "bin"}));
-  app.add_option("--kernels", options.kernels,
-                 "portable: C for any processor; dsp: for the DSP extension of Cortex-M4, M7 and "
-                 "M33; mve: for the vectors of Cortex-M55 and M85; both have their scratch in the "
-                 "arena; all compute the same bytes with every compiler; default: portable")
+  app.add_option(
+         "--kernels", options.kernels,
+         "portable: C for any processor; dsp: for the DSP extension of Cortex-M4, M7 and "
+         "M33; mve: for the vectors of Cortex-M55 and M85, of x86-64 with AVX2 and of AArch64; "
+         "both have their scratch in the arena; all compute the same bytes with every compiler; "
+         "default: portable")
       ->option_text("SET")
       ->check(CLI::IsMember({"portable", "dsp", "mve"}));
   app.add_flag("--force", options.force, "overwrite existing files");

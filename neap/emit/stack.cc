@@ -25,7 +25,7 @@ constexpr Frame kFrames[] = {
     {"neap_average_pool_u8", 48},
     {"neap_concatenate_pixels", 32},
     {"neap_concatenate_rescaled", 32},
-    {"neap_conv_mve_s8", 208, 92},
+    {"neap_conv_mve_s8", 200, 156},
     {"neap_conv_packed_s8", 136, 132},
     {"neap_conv_s8", 160},
     {"neap_conv_u8", 176},

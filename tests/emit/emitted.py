@@ -24,7 +24,19 @@ COMPILERS = {
     "g++": ["g++", "-x", "c++", "-std=c++17", *STRICT],
     "clang++": ["clang++-16", "-x", "c++", "-std=c++17", *STRICT],
 }
+ARM64 = "aarch64-linux-gnu-gcc"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def vectors_of_this_processor():
+    """Names of the kinds of vectors of neap_vector.h that run here to words for the compiler."""
+    try:
+        words = set(pathlib.Path("/proc/cpuinfo").read_text().split())
+    except OSError:
+        return {}
+    kinds = {"AVX2": (["avx2"], ["-mavx2"]),
+             "AVX-512 VNNI": (["avx512_vnni", "avx512bw"], ["-mavx2", "-mavx512f", "-mavx512bw", "-mavx512vnni"])}
+    return {name: flags for name, (needs, flags) in kinds.items() if words.issuperset(needs)}
 
 PRELUDE = """
 #define _DEFAULT_SOURCE
@@ -162,21 +174,22 @@ class Network:
     def compile(self, compiler, *more):
         """Objects of the network's own files; the output of the compiler if it fails."""
         for source in self.sources():
-            result = subprocess.run([*COMPILERS[compiler], "-O2", *more, "-c", source, "-o", f"{pathlib.Path(source).stem}.o"],
+            words = COMPILERS.get(compiler, [compiler, "-std=c99", *STRICT])
+            result = subprocess.run([*words, "-O2", *more, "-c", source, "-o", f"{pathlib.Path(source).stem}.o"],
                                     cwd=self.folder, capture_output=True, text=True, check=False)
             if result.returncode != 0:
                 return result.stderr
         return ""
 
-    def run(self, seeds, *more, counted=None):
+    def run(self, seeds, *more, counted=None, compiler=("gcc",), emulator=()):
         """"": all outputs are equal; else a report. After compile()."""
         (self.folder / "main.c").write_text(self.program(seeds, counted))
         objects = [f"{pathlib.Path(source).stem}.o" for source in self.sources()]
-        result = subprocess.run(["gcc", "-std=c99", "-O1", *more, "main.c", *objects, "-o", "network"],
+        result = subprocess.run([*compiler, "-std=c99", "-O1", *more, "main.c", *objects, "-o", "network"],
                                 cwd=self.folder, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             return result.stderr
-        result = subprocess.run(["./network"], cwd=self.folder, capture_output=True, text=True, check=False, timeout=600)
+        result = subprocess.run([*emulator, "./network"], cwd=self.folder, capture_output=True, text=True, check=False, timeout=600)
         return "" if result.returncode == 0 else f"exit {result.returncode}: {result.stdout}{result.stderr}"
 
 

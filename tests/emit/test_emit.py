@@ -4,6 +4,7 @@
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -284,6 +285,37 @@ class CompilersTest(EmitTest):
                     self.assertEqual(network.compile(compiler), "", compiler)
             self.assertEqual(network.compile("gcc"), "")
             self.assertEqual(network.run((1,)), "")
+
+    def test_vectors_of_this_processor_compute_the_same_bytes(self):
+        kinds = emitted.vectors_of_this_processor()
+        if not kinds:
+            self.skipTest("the processor has no AVX2")
+        model = self.small()
+        for words in (["--stream", "off"], []):
+            network = self.emit(model, "out", "--kernels", "mve", "--force", *words)
+            self.give_seeds(network, model, (1, 2))
+            for name, flags in kinds.items():
+                for compiler in ("gcc", "clang", "g++"):
+                    if not emitted.installed(compiler):
+                        continue
+                    with self.subTest(vectors=name, compiler=compiler, words=words):
+                        self.assertEqual(network.compile(compiler, *flags), "")
+                        self.assertEqual(network.run((1, 2)), "")
+                        code = subprocess.run(["objdump", "-d", "neap_conv_mve_s8.o"], cwd=network.folder, capture_output=True,
+                                              text=True, check=True).stdout
+                        self.assertIn("vpdpbusd" if "VNNI" in name else "vpmaddwd", code)
+
+    def test_vectors_of_arm64_compute_the_same_bytes(self):
+        missing = [tool for tool in (emitted.ARM64, "qemu-aarch64") if shutil.which(tool) is None]
+        if missing:
+            self.skipTest(f"there is no {missing[0]}")
+        model = self.small()
+        network = self.emit(model, "out", "--kernels", "mve")
+        self.give_seeds(network, model, (1,))
+        for flags in ([], ["-march=armv8.2-a+dotprod"]):
+            with self.subTest(flags=flags):
+                self.assertEqual(network.compile(emitted.ARM64, *flags), "")
+                self.assertEqual(network.run((1,), "-static", compiler=[emitted.ARM64], emulator=["qemu-aarch64"]), "")
 
     def test_single_files_of_two_networks_are_linked_together(self):
         model = self.small()

@@ -8,7 +8,10 @@
 #include "board.h"
 #include "neap_mve.h"
 
-enum { kCases = 400, kMemory = 16384, kWeights = 24576, kRows = 64, kTaps = 16 };
+#ifndef CASES
+#define CASES 400
+#endif
+enum { kCases = CASES, kMemory = 16384, kWeights = 24576, kRows = 64, kTaps = 16 };
 
 int has_vectors(void);
 void scalar_add_s8(const neap_op* op, const neap_work* work);

@@ -7,7 +7,7 @@
 #include "neap_depthwise_mve_s8.c"
 
 int has_vectors(void) {
-#ifdef NEAP_MVE_CORE
+#if defined(NEAP_MVE_CORE) || defined(NEAP_VECTOR)
   return 1;
 #else
   return 0;
