@@ -141,7 +141,7 @@ Result<Compiled> Summed(const Measured& measured, const PlannedEntries& planned,
     return CostOfFileOrder(measured, plan::LargestEntry(compiled.plan).subgraph, file, options);
   }));
   NEAP_TRY(Delivered delivered, steps->Run("allocate", [&] {
-    return DeliveredOf(measured, compiled.plan, planned.orders, options);
+    return DeliveredOf(measured, compiled.plan, planned.orders, file, options);
   }));
   SetDelivered(std::move(delivered), &compiled);
   return compiled;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/compile/delivered.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "neap/base/check.h"
@@ -52,6 +53,17 @@ AllSizes SizesInTflm(const Measured& measured) {
   return SizesOfEverything(measured.merged(), measured.sizes, measured.profile);
 }
 
+bool AreEqual(const Orders& a, const Orders& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+// By TFLM's own planner, without offsets.
+Result<arena::Placement> PlaceOrderInTflm(const Measured& measured, const Orders& orders) {
+  NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
+  return PlaceInTflm(measured.merged(), timeline, SizesInTflm(measured),
+                     plan::TargetOf(measured.profile));
+}
+
 // An allocation without the scratch of every kernel is none.
 Delivered UnknownInTflm(std::vector<UnknownKernel> unknown, const Options& options) {
   Delivered delivered;
@@ -64,12 +76,18 @@ Delivered UnknownInTflm(std::vector<UnknownKernel> unknown, const Options& optio
 
 // TFLM's allocation for the order, with an offline memory plan where that needs no more.
 Result<Delivered> DeliverToTflm(const Measured& measured, const plan::Plan& plan,
-                                const Orders& orders, const Options& options) {
+                                const Orders& orders, FileAllocation* file,
+                                const Options& options) {
   const Graph& graph = measured.merged();
   NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
   const AllSizes sizes = SizesInTflm(measured);
   Delivered delivered;
-  arena::Placement placement = PlaceInTflm(graph, timeline, sizes, *options.target);
+  arena::Placement placement;
+  if (AreEqual(orders, measured.file_orders)) {
+    NEAP_TRY(placement, file->InTflm());
+  } else {
+    placement = PlaceInTflm(graph, timeline, sizes, *options.target);
+  }
   const bool plans = WritesMemoryPlan(options);
   std::optional<MovedModel> moved;
   if (plans && HasMoves(plan)) {
@@ -136,7 +154,7 @@ TflmTotal TotalOnTarget(const Graph& graph, const Compiled& compiled,
 }
 
 Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
-                              const Orders& orders, const Options& options) {
+                              const Orders& orders, FileAllocation* file, const Options& options) {
   Delivered delivered;
   const plan::Runtime runtime = measured.profile.runtime;
   std::vector<UnknownKernel> unknown =
@@ -151,7 +169,7 @@ Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
   }
   if (runtime != plan::Runtime::kTflm) return delivered;
   if (!unknown.empty()) return UnknownInTflm(std::move(unknown), options);
-  return DeliverToTflm(measured, plan, orders, options);
+  return DeliverToTflm(measured, plan, orders, file, options);
 }
 
 Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orders) {
@@ -160,19 +178,27 @@ Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orde
     return LitertArenaBytes(measured.runtime_graph.file(), orders);
   }
   if (runtime != plan::Runtime::kTflm) return -1;
-  NEAP_TRY(const Timeline timeline, MainTimeline(measured, orders));
-  return PlaceInTflm(measured.merged(), timeline, SizesInTflm(measured),
-                     plan::TargetOf(measured.profile))
-      .height_bytes;
+  NEAP_TRY(const arena::Placement placement, PlaceOrderInTflm(measured, orders));
+  return placement.height_bytes;
 }
 
 Result<std::int64_t> FileAllocation::Bytes() {
   if (!bytes_) {
     const auto start = LimitNow();
-    NEAP_TRY(bytes_, DeliveredBytes(measured_, measured_.file_orders));
+    if (measured_.profile.runtime == plan::Runtime::kTflm) {
+      NEAP_TRY(in_tflm_, PlaceOrderInTflm(measured_, measured_.file_orders));
+      bytes_ = in_tflm_.height_bytes;
+    } else {
+      NEAP_TRY(bytes_, DeliveredBytes(measured_, measured_.file_orders));
+    }
     time_taken_ = LimitNow() - start;
   }
   return *bytes_;
+}
+
+Result<arena::Placement> FileAllocation::InTflm() {
+  NEAP_CHECK_OK(Bytes());
+  return in_tflm_;
 }
 
 Result<FileOrder> CostOfFileOrder(const Measured& measured, SubgraphId entry,

@@ -11,6 +11,7 @@
 #include "neap/base/result.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/measured.h"
+#include "neap/solve/arena/problem.h"
 
 namespace neap::compile {
 
@@ -24,10 +25,6 @@ struct Delivered {
   std::vector<UnknownKernel> unknown_kernels;
 };
 
-// `orders` are those of the plan.
-Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
-                              const Orders& orders, const Options& options);
-
 // Given these orders alone; -1 where the runtime's planner is not modelled.
 Result<std::int64_t> DeliveredBytes(const Measured& measured, const Orders& orders);
 
@@ -38,14 +35,21 @@ class FileAllocation {
   // Keeps the reference.
   explicit FileAllocation(const Measured& measured) : measured_(measured) {}
   Result<std::int64_t> Bytes();
+  // Of `--runtime tflm` alone.
+  Result<arena::Placement> InTflm();
   // Zero before Bytes().
   Limits::Clock::duration time_taken() const { return time_taken_; }
 
  private:
   const Measured& measured_;
   std::optional<std::int64_t> bytes_;
+  arena::Placement in_tflm_;
   Limits::Clock::duration time_taken_{};
 };
+
+// `orders` are those of the plan.
+Result<Delivered> DeliveredOf(const Measured& measured, const plan::Plan& plan,
+                              const Orders& orders, FileAllocation* file, const Options& options);
 
 // The file order: the peak of `entry`, and the arena as the runtime places it, or as Neap does
 // where the runtime has no planner.

@@ -127,6 +127,28 @@ Graph Reordered(const Graph& graph, const Compiled& compiled) {
   return out;
 }
 
+// What TFLM allocates for the planned order is not what it allocates for that of the file.
+TEST(Tflm, AllocatesForThePlannedOrder) {
+  Subgraph main;
+  const TensorId in = AddTensor(&main, {160});
+  const TensorId a = AddOp(&main, "TANH", {in}, {1600});
+  const TensorId c = AddOp(&main, "TANH", {in}, {3200});
+  const TensorId b = AddOp(&main, "TANH", {a}, {160});
+  const TensorId d = AddOp(&main, "TANH", {c}, {160});
+  main.inputs = {in};
+  main.outputs = {AddOp(&main, "ADD", {b, d}, {160})};
+  Graph graph;
+  graph.subgraphs.push_back(std::move(main));
+  Options alone = ForTflm();
+  alone.memory_plan = false;
+  const Compiled compiled = MustCompile(graph, alone);
+  EXPECT_EQ(compiled.file_order.arena_bytes, 4960);
+  EXPECT_EQ(compiled.delivered_arena_bytes, 3520);
+  const Compiled again = MustCompile(Reordered(graph, compiled), alone);
+  EXPECT_EQ(again.file_order.arena_bytes, 3520);
+  EXPECT_EQ(again.delivered_arena_bytes, 3520);
+}
+
 // On random graphs: a checker that shares no code with the planner accepts the offsets, and TFLM
 // never needs more for them than for the file as it is.
 TEST(Tflm, OffsetsOfRandomGraphs) {

@@ -58,7 +58,7 @@ FirstFit::FirstFit(const Problem& problem, Pairs pairs) : problem_(problem) {
 Placement FirstFit::Place(std::span<const BufferIndex> order) {
   Placement result;
   result.offsets.assign(problem_.buffers.size(), kUnplaced);
-  placed_.clear();
+  placed_.Clear();
   for (std::size_t i = 0; i < problem_.buffers.size(); ++i) {
     if (!problem_.buffers[i].fixed_offset) continue;
     result.offsets[i] = *problem_.buffers[i].fixed_offset;
@@ -116,11 +116,13 @@ std::int64_t FirstFit::LowestAmongAll(BufferIndex buffer) {
   if (table_ && !table_->Of(buffer).empty()) return LowestAmongAllWithRules(buffer);
   GapFinder gap(problem_.buffers[b].alignment);
   visits_ += static_cast<std::int64_t>(placed_.size()) + 1;
-  for (const PlacedExtent& other : placed_) {
-    if (other.live.last <= live.first || live.last <= other.live.first) continue;
-    // Sorted by offset, and so by the low ends of the intervals that each forbids to this buffer.
-    if (!gap.Pass(other.offset - problem_.buffers[b].bytes, other.end)) break;
-  }
+  // In order of offsets, and so of the low ends of the intervals that each forbids to this buffer.
+  // One that ends below the lowest offset so far forbids nothing more.
+  placed_.Visit(
+      live, [&] { return gap.lowest(); },
+      [&](const PlacedExtent& other) {
+        return gap.Pass(other.offset - problem_.buffers[b].bytes, other.end);
+      });
   return gap.lowest();
 }
 
@@ -128,20 +130,19 @@ std::int64_t FirstFit::LowestAmongAllWithRules(BufferIndex buffer) {
   const LiveRange live = ranges_[static_cast<std::size_t>(buffer)];
   forbidden_.clear();
   visits_ += static_cast<std::int64_t>(placed_.size()) + 1;
-  for (const PlacedExtent& other : placed_) {
-    if (other.live.last <= live.first || live.last <= other.live.first) continue;
-    Forbid(buffer, other.buffer, other.offset);
-  }
+  placed_.Visit(
+      live, [] { return kUnplaced; },
+      [&](const PlacedExtent& other) {
+        Forbid(buffer, other.buffer, other.offset);
+        return true;
+      });
   return LowestAllowed(problem_.buffers[static_cast<std::size_t>(buffer)]);
 }
 
 void FirstFit::InsertByOffset(BufferIndex buffer, std::int64_t offset) {
   const auto b = static_cast<std::size_t>(buffer);
   if (neighbours_ || ranges_[b].empty()) return;
-  const auto at = std::upper_bound(
-      placed_.begin(), placed_.end(), offset,
-      [](std::int64_t value, const PlacedExtent& other) { return value < other.offset; });
-  placed_.insert(at, {buffer, offset, offset + problem_.buffers[b].bytes, ranges_[b]});
+  placed_.Insert({buffer, offset, offset + problem_.buffers[b].bytes}, ranges_[b]);
 }
 
 }  // namespace neap::arena

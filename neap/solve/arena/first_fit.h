@@ -10,6 +10,7 @@
 
 #include "neap/solve/arena/neighbours.h"
 #include "neap/solve/arena/pair_table.h"
+#include "neap/solve/arena/placed_blocks.h"
 #include "neap/solve/arena/problem.h"
 
 namespace neap::arena {
@@ -48,12 +49,6 @@ class FirstFit {
     std::int64_t low = 0;
     std::int64_t high = 0;
   };
-  struct PlacedExtent {
-    BufferIndex buffer = 0;
-    std::int64_t offset = 0;
-    std::int64_t end = 0;
-    LiveRange live;
-  };
 
   std::int64_t LowestAmongNeighbours(BufferIndex buffer, std::span<const std::int64_t> offsets);
   std::int64_t LowestAmongAll(BufferIndex buffer);
@@ -65,9 +60,9 @@ class FirstFit {
   const Problem& problem_;
   std::vector<LiveRange> ranges_;  // empty for a buffer that occupies nothing
   std::optional<Neighbours> neighbours_;
-  std::optional<PairTable> table_;    // none: no rules
-  std::vector<Interval> forbidden_;   // scratch
-  std::vector<PlacedExtent> placed_;  // sorted by offset, without neighbours only
+  std::optional<PairTable> table_;   // none: no rules
+  std::vector<Interval> forbidden_;  // scratch
+  PlacedBlocks placed_;              // without neighbours only
   std::int64_t visits_ = 0;
 };
 

@@ -17,6 +17,7 @@ struct LiveRange {
   Step first = 0;
   Step last = 0;
   bool empty() const { return first >= last; }
+  bool Meets(LiveRange other) const { return first < other.last && other.first < last; }
 };
 
 // Most pairs that the heuristics keep: 32 MB of neighbours.

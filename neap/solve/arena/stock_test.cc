@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -125,6 +126,28 @@ TEST(Tflm, EqualsTheRealLoopOnManyPairs) {
   const Placement placement = PlaceLikeTflm(problem);
   EXPECT_EQ(placement.offsets, GreedyMemoryPlanner(problem));
   EXPECT_EQ(FindViolation(problem, placement), std::nullopt);
+}
+
+// Many pairs, many that share no step, equal offsets, and fixed ones that overlap.
+TEST(Tflm, EqualsTheRealLoopOnLivesOfAllLengths) {
+  Random random(5);
+  for (const std::int64_t longest : {3, 400, 1000}) {
+    for (const std::int64_t fixed_percent : {0, 10}) {
+      Problem problem;
+      for (int i = 0; i < 4000; ++i) {
+        const auto first = static_cast<Step>(random.Between(0, 500));
+        const bool fixed = random.Below(100) < static_cast<std::uint64_t>(fixed_percent);
+        problem.buffers.push_back(
+            {random.Between(1, 20), first, first + static_cast<Step>(random.Between(1, longest)), 1,
+             fixed ? std::optional<std::int64_t>(random.Between(0, 2000)) : std::nullopt});
+      }
+      // Two thousand that live long: too many pairs for the table of neighbours.
+      for (int i = 0; i < 2000; ++i)
+        problem.buffers.push_back({random.Between(1, 9), 0, 400, 1, {}});
+      EXPECT_EQ(PlaceLikeTflm(problem).offsets, GreedyMemoryPlanner(problem))
+          << longest << ", " << fixed_percent;
+    }
+  }
 }
 
 TEST(Tflite, PutsWholeRunBuffersFirst) {
