@@ -127,7 +127,7 @@ Graph Reordered(const Graph& graph, const Compiled& compiled) {
   return out;
 }
 
-// What TFLM allocates for the planned order is not what it allocates for that of the file.
+// The allocation of TFLM is that of the planned order, also where that differs from the file.
 TEST(Tflm, AllocatesForThePlannedOrder) {
   Subgraph main;
   const TensorId in = AddTensor(&main, {160});

@@ -21,7 +21,7 @@ struct PlacedExtent {
   std::int64_t end = 0;
 };
 
-// In blocks: an insertion moves one block, and a visit passes over blocks without a buffer that is
+// In blocks: an insertion moves one block, and a visit skips blocks without a buffer that is
 // live with the one to be placed, or that end below an address.
 class PlacedBlocks {
  public:
