@@ -11,6 +11,13 @@ bool IsReadBy(const Node& op, int image) {
                      [&](const Read& read) { return read.image == image; });
 }
 
+// An input whose rows come one by one is in the arena from the segment of its first consumer on.
+bool IsElsewhere(const Image& value, int node, plan::StreamInput input) {
+  if (!value.is_input) return false;
+  if (input == plan::StreamInput::kExternal) return true;
+  return input == plan::StreamInput::kRows && (value.readers.empty() || value.readers[0] > node);
+}
+
 }  // namespace
 
 SegmentPlacement PlaceWhole(const Network& network, int node, plan::StreamInput input) {
@@ -34,7 +41,7 @@ SegmentPlacement PlaceWhole(const Network& network, int node, plan::StreamInput 
   for (const int image : op.outputs) placement.lanes.push_back(plane(image));
   std::vector<int> held;
   for (const int image : LiveAt(network, node)) {
-    if (network.image(image).is_input && input == plan::StreamInput::kExternal) continue;
+    if (IsElsewhere(network.image(image), node, input)) continue;
     const bool slow = network.image(image).slow;
     if (slow && !IsReadBy(op, image)) continue;
     if (image == over) {
@@ -67,8 +74,8 @@ SegmentPlacement PlaceChannels(const Network& network, int node, plan::StreamInp
   placement.bytes = plane_bytes + in.shape.bytes();
   for (const int image : LiveAt(network, node)) {
     const Image& value = network.image(image);
-    const bool external = value.is_input && input == plan::StreamInput::kExternal;
-    if (image == op.reads[0].image || external || value.slow) continue;
+    const bool elsewhere = IsElsewhere(value, node, input);
+    if (image == op.reads[0].image || elsewhere || value.slow) continue;
     placement.planes.push_back({image, {{placement.bytes, network.Pixels(image)}}});
     placement.bytes += value.shape.bytes();
   }

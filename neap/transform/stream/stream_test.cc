@@ -410,6 +410,30 @@ TEST(Stream, RefusesWhatNoStepComputes) {
   EXPECT_THAT(refusal(empty), testing::HasSubstr("it has no operators"));
 }
 
+// The second input takes no memory while an operator on the first one runs as a whole.
+TEST(Stream, RowsThatHaveNotComeTakeNoMemory) {
+  execute::GraphMaker maker;
+  const graph::TensorId first = maker.Input(graph::ElementType::kFloat32, {2, 4, 3});
+  const graph::TensorId second = maker.Input(graph::ElementType::kFloat32, {1, 40, 5});
+  const graph::TensorId middle = maker.Floats({2, 4, 3});
+  const graph::TensorId part = maker.Floats({2, 4, 1});
+  const graph::TensorId out = maker.Floats({1, 40, 5});
+  const auto numbers = [&](const std::vector<std::int32_t>& values) {
+    return maker.Constant(graph::ElementType::kInt32, {3}, values);
+  };
+  maker.Op("tflite", "LOGISTIC", {first}, {middle});
+  maker.Op("tflite", "SLICE", {middle, numbers({0, 0, 1}), numbers({2, 4, 1})}, {part});
+  maker.Op("tflite", "LOGISTIC", {second}, {out});
+  maker.Output(out);
+  Options options;
+  options.search.input = StreamInput::kRows;
+  const auto planned = PlanStream(maker.graph(), kMain, FileOrder(maker.graph()), options);
+  ASSERT_TRUE(planned) << planned.error().ToString();
+  const Candidate& least = planned->front[0];
+  ExpectExact(maker.graph(), least, 1);
+  EXPECT_LE(least.arena_bytes, 40 * 5 * 4 + 2 * 5 * 4);
+}
+
 // Rows through a callback: each once, in order, and nothing else of the input is touched.
 TEST(Stream, RowsComeOnce) {
   Random random(2);
