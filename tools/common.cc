@@ -190,6 +190,35 @@ Diagnostic Unexpected(const CLI::App& app, std::vector<std::string> extras,
   return diagnostic;
 }
 
+// The message of a wrong command line, without the library's words for numbers of values.
+std::string MessageOf(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  const std::size_t end = message.find(':');
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr || end == std::string::npos) {
+    return message;
+  }
+  const std::string name = message.substr(0, end);
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  if (option == nullptr) return message;
+  if (option->results().size() <= 1) return name + " requires a value";
+  return fmt::format("{} occurs {} times, expected once", name, option->results().size());
+}
+
+// The help that has the option of an error: the first that the message names, or any where the
+// option is unknown.
+std::string HelpFor(const CLI::App& app, const std::string& message, bool is_unknown) {
+  const std::vector<std::string> rare = RareGroups(app);
+  const std::size_t at = message.find("--");
+  bool all = is_unknown && !rare.empty();
+  if (at != std::string::npos) {
+    const std::size_t end = message.find_first_of(" :='", at);
+    const CLI::Option* const option = app.get_option_no_throw(message.substr(at, end - at));
+    all = all || (option != nullptr &&
+                  std::find(rare.begin(), rare.end(), option->get_group()) != rare.end());
+  }
+  return "see '" + app.get_name() + (all ? " --help-all'" : " --help'");
+}
+
 }  // namespace
 
 std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
@@ -201,7 +230,6 @@ std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
   std::reverse(args.begin(), args.end());  // CLI11 takes them off the back
   std::string_view verb = app->get_name();
   verb.remove_prefix(std::min<std::size_t>(verb.size(), std::strlen("neap ")));
-  const std::string help_hint = "see '" + app->get_name() + " --help'";
   try {
     app->parse(std::move(args));
     return std::nullopt;
@@ -211,11 +239,13 @@ std::optional<int> Parse(CLI::App* app, std::vector<std::string> args) {
     return PrintHelp(app, {});
   } catch (const CLI::ExtrasError&) {
     Diagnostic diagnostic = Unexpected(*app, app->remaining(), given);
-    diagnostic.hint += (diagnostic.hint.empty() ? "" : " ") + help_hint;
+    const bool is_option = diagnostic.message.starts_with("there is no option");
+    diagnostic.hint +=
+        (diagnostic.hint.empty() ? "" : " ") + HelpFor(*app, diagnostic.hint, is_option);
     return Report(verb, diagnostic);
   } catch (const CLI::ParseError& error) {
-    Diagnostic diagnostic = UsageError(error.what());
-    diagnostic.hint = help_hint;
+    Diagnostic diagnostic = UsageError(MessageOf(*app, error));
+    diagnostic.hint = HelpFor(*app, diagnostic.message, false);
     return Report(verb, diagnostic);
   }
 }

@@ -144,17 +144,16 @@ std::string PipelineText(const PipelineReport& report, const report::Style& styl
   text += Table(report);
   text += report::Paint(style, report::Ink::kBold, BoundText(report));
   if (assigned.IntervalPicoseconds() > 0) {
-    text += fmt::format("modelled: {:.1f} inferences per second",
+    text += fmt::format("modelled: {:.1f} inferences per second\n",
                         PerSecond(assigned.IntervalPicoseconds()));
     const partition::Simulation& run = report.simulation;
     if (run.items > 0) {
       text += fmt::format(
-          "; simulated, {} items over {}: first after {:.3f} ms, then one every {:.3f} ms",
+          "simulated, {} items over {}: first after {:.3f} ms, then one every {:.3f} ms\n",
           FormatCount(run.items),
           report.simulated.shared_link ? "one shared link" : "separate links",
           Milliseconds(run.first_done), Interval(run));
     }
-    text += "\n";
   }
   text += report::NotesText(report.notes, "");
   for (const std::string& file : report.files) {

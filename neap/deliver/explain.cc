@@ -238,6 +238,22 @@ const Feature* Explanation::Best(const std::function<bool(const Feature&)>& allo
   return best;
 }
 
+Feature Explanation::FileOrderNeed() const {
+  Feature need;
+  need.runtime = runtime;
+  need.state = FeatureState::kPlanned;
+  need.arena_bytes = file_order.arena_bytes;
+  for (const Feature& feature : features) {
+    const bool is_order =
+        std::any_of(feature.options.begin(), feature.options.end(),
+                    [](const FeatureOption& option) { return option.name == "no-memory-plan"; });
+    if (!is_order || !feature.HasPlan() || feature.total_arena_bytes < 0) continue;
+    need.total_arena_bytes =
+        file_order.arena_bytes + feature.total_arena_bytes - feature.arena_bytes;
+  }
+  return need;
+}
+
 Result<Explanation> Explain(const formats::SourceModel& source, const ExplainRequest& request) {
   return Explainer(source, request).Run();
 }

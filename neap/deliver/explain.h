@@ -96,6 +96,11 @@ struct Explanation {
   // Features are compared by the total arena where both are known, else by the arena. Among equal
   // ones the first. nullptr: there is none.
   const Feature* Best(const std::function<bool(const Feature&)>& allowed) const;
+
+  // The model in file order, to be compared with features: its arena, and with the persistent data
+  // of the unchanged model the total. The total is -1 where no feature leaves the operators as
+  // they are, or where it is not known.
+  Feature FileOrderNeed() const;
 };
 
 // Whether `a` needs fewer bytes: of the whole arena where it is known of both, else of the arena.

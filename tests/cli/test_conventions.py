@@ -61,7 +61,14 @@ class Conventions(CliTest):
         self.write_json("g.json", DIAMOND)
         for words, message in (
                 (("plan", "g.json", "--bugdet", "64KiB"), "there is no option '--bugdet' (did you mean '--budget'?"),
-                (("plan", "g.json", "--nosuchoption=1"), "there is no option '--nosuchoption' (see 'neap plan --help')"),
+                (("plan", "g.json", "--nosuchoption=1"), "there is no option '--nosuchoption' (see 'neap plan --help-all')"),
+                (("plan", "g.json", "--slak", "3"), "(did you mean '--slack'? see 'neap plan --help-all')"),
+                (("plan", "g.json", "--order", "best"), "(see 'neap plan --help-all')"),
+                (("plan", "g.json", "--effort", "best"), "(see 'neap plan --help')"),
+                (("plan", "g.json", "--slack"), "neap plan: --slack requires a value (see 'neap plan --help-all')"),
+                (("plan", "g.json", "-o"), "neap plan: --output requires a value (see 'neap plan --help')"),
+                (("plan", "g.json", "--budget", "1KiB", "--budget", "2KiB"), "--budget occurs 2 times, expected once"),
+                (("zoo", "--nosuchoption"), "there is no option '--nosuchoption' (see 'neap zoo --help')"),
                 (("plan", "g.json", "--budget", "64", "KiB"), "'KiB' was not expected (a size has no space: 64KiB"),
                 (("plan", "g.json", "more"), "the argument 'more' was not expected"),
                 (("plan", "g.json", "--board", "nano33ble"), "did you mean 'nano-33-ble'?"),

@@ -59,7 +59,7 @@ class StreamTest(CliTest):
             self.assertEqual(first["bytes"], report["stream"]["lower_bound_bytes"])
             self.assertIn("every pixel once", first["over"])
             self.assertEqual(second, {"bytes": any_plan, "over": "every plan of this graph"})
-            # Whatever the machine: the bound over all plans is an output of two bytes.
+            # On every machine, the bound over all plans is an output of two bytes.
             self.assertLess(20 * any_plan, first["bytes"])
             self.assertLess(arena, 2 * first["bytes"])
             text = self.expect(DONE, "plan", "net.tflite", "--runtime", "neap", "--stream", "auto",

@@ -24,7 +24,10 @@ class Texts(CliTest):
         model = self.vww()
         for words in (["zoo", "--list"], ["boards"], ["boards", model, "--cascade", "off"],
                       ["emit", model, "-o", "network"], ["plan", model, "--board", "nano-33-ble"], ["inspect", model],
-                      ["pareto", model, "--max-region-operators", "4"]):
+                      ["pareto", model, "--max-region-operators", "4"], ["pipeline", model, "--stages", "3"],
+                      ["units", model, "--units", "2"], ["traffic", model, "--on-chip", "64KiB"],
+                      ["plan", model, "--plan", "p.json"], ["check", model, "p.json"], ["run", model, "--plan", "p.json", "--compare"],
+                      ["check-budget", model, "--board", "nano-33-ble"]):
             lines = self.text(*words).splitlines()
             self.assertEqual([line for line in lines if len(line) > COLUMNS], [], words)
             self.assertGreater(len(lines), 2, words)

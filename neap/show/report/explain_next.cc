@@ -95,29 +95,27 @@ std::vector<NextStep> NextStepsOf(const ExplainReport& report) {
     if (!feature.HasPlan() || on_runtime(feature)) continue;
     if (any == nullptr || feature.arena_bytes < any->arena_bytes) any = &feature;
   }
+  const Feature file = explanation.FileOrderNeed();
   std::vector<NextStep> steps;
   const auto add = [&](NextStep::Why why, const Feature* feature) {
     steps.push_back({why, feature, feature->arena_bytes, CommandOf(report, why, *feature)});
   };
-  const Feature* least = nullptr;  // that is suggested already
-  if (free != nullptr && free->arena_bytes < explanation.file_order.arena_bytes) {
+  const Feature* least = &file;  // so far
+  if (free != nullptr && deliver::NeedsLess(*free, *least)) {
     add(NextStep::Why::kFree, least = free);
   }
-  const std::int64_t file_bytes = explanation.file_order.arena_bytes;
-  if (runtime != nullptr && runtime->arena_bytes < file_bytes &&
-      (least == nullptr || deliver::NeedsLess(*runtime, *least))) {
+  if (runtime != nullptr && deliver::NeedsLess(*runtime, *least)) {
     add(NextStep::Why::kRuntime, least = runtime);
   }
-  const std::int64_t total_bytes = least == nullptr               ? file_bytes
-                                   : least->total_arena_bytes < 0 ? least->arena_bytes
-                                                                  : least->total_arena_bytes;
+  const std::int64_t total_bytes =
+      least->total_arena_bytes < 0 ? least->arena_bytes : least->total_arena_bytes;
   if (report.code && report.code->arena_bytes < total_bytes) {
     const std::string folder = OutputName(report.source->path, "-code");
     steps.push_back({NextStep::Why::kCode, nullptr, report.code->arena_bytes,
                      CommandFor(report, "emit") + " -o " + Quoted(folder)});
     if (any != nullptr && any->runtime == plan::Runtime::kNeap) return steps;
   }
-  if (any != nullptr && any->arena_bytes < (least == nullptr ? file_bytes : least->arena_bytes)) {
+  if (any != nullptr && any->arena_bytes < least->arena_bytes) {
     add(NextStep::Why::kAny, any);
   }
   return steps;

@@ -131,6 +131,28 @@ TEST_F(ExplainReportTest, CodeTakesThePlaceOfThePlanForTheExecutor) {
   EXPECT_EQ(NextStepsOf(report_)[1].why, NextStep::Why::kAny);
 }
 
+// Where the total arena is known, it decides, not the activations.
+TEST_F(ExplainReportTest, TotalsDecide) {
+  for (Feature& feature : explanation_.features) feature.total_arena_bytes = 500;
+  Feature& order = Add("order alone", 320);
+  order.total_arena_bytes = 420;
+  order.options = {{"rewrite", "none"}, {"no-memory-plan", ""}};
+  EXPECT_EQ(explanation_.FileOrderNeed().total_arena_bytes, 420);
+  // The activations of every plan are fewer than in file order, and the totals are not.
+  EXPECT_TRUE(NextStepsOf(report_).empty());
+  EXPECT_THAT(Text(), HasSubstr("; order alone needs the smallest total arena, 420 B.\n"));
+  Add("less in all", 310).total_arena_bytes = 410;
+  ASSERT_EQ(NextStepsOf(report_).size(), 1U);
+  EXPECT_EQ(NextStepsOf(report_)[0].feature->label, "less in all");
+  explanation_.features.pop_back();
+  // C code has no persistent data beside its arena.
+  report_.code = CodeNeed{330, 20, 5};
+  ASSERT_EQ(NextStepsOf(report_).size(), 1U);
+  EXPECT_EQ(NextStepsOf(report_)[0].why, NextStep::Why::kCode);
+  report_.code = CodeNeed{420, 20, 5};
+  EXPECT_TRUE(NextStepsOf(report_).empty());
+}
+
 TEST_F(ExplainReportTest, WhatWasNotPlannedIsNamed) {
   Add("late", 0).state = FeatureState::kNotStarted;
   Feature& lacking = Add("lacking", 0);

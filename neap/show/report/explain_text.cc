@@ -205,7 +205,7 @@ void Append(std::string_view label, std::string* list) {
 // Whether a feature needs less than the model in file order and than every row above it with no
 // further requirements.
 bool Gains(const Feature& feature, const Explanation& explanation, const Groups& groups) {
-  if (feature.arena_bytes >= explanation.file_order.arena_bytes) return false;
+  if (!deliver::NeedsLess(feature, explanation.FileOrderNeed())) return false;
   return std::none_of(groups.shown.begin(), groups.shown.end(), [&](const Feature* other) {
     const bool asks_no_more = other->is_free || (other->runtime == feature.runtime &&
                                                  other->requires_text == feature.requires_text);
@@ -321,11 +321,15 @@ std::vector<std::string> FirstLines(const ExplainReport& report, const Style& st
   };
   std::string line = base.arena_bytes < file_bytes ? "Default options need " + saves(base)
                                                    : "Default options need the same";
-  const bool helps = best != nullptr && best->arena_bytes < base.arena_bytes;
-  line += helps ? fmt::format("; {} {}.", best->label, saves(*best))
-                : fmt::format("; no other feature for {} needs less.",
-                              RuntimeText(explanation.runtime));
-  lines.push_back(std::move(line));
+  if (best == nullptr || !deliver::NeedsLess(*best, base)) {
+    line += fmt::format("; no other feature for {} needs less.", RuntimeText(explanation.runtime));
+  } else if (best->arena_bytes < base.arena_bytes) {
+    line += fmt::format("; {} {}.", best->label, saves(*best));
+  } else {
+    line += fmt::format("; {} needs the smallest total arena, {} B.", best->label,
+                        FormatCount(best->total_arena_bytes));
+  }
+  for (std::string& one : Wrapped(line, "  ")) lines.push_back(std::move(one));
   return lines;
 }
 
@@ -417,7 +421,7 @@ std::size_t HideRows(std::size_t most, const Explanation& explanation,
     auto worst = rows->end();
     for (auto row = rows->begin(); row != rows->end(); ++row) {
       if (stays(*row)) continue;
-      if (worst == rows->end() || (*row)->arena_bytes > (*worst)->arena_bytes) worst = row;
+      if (worst == rows->end() || deliver::NeedsLess(**worst, **row)) worst = row;
     }
     if (worst == rows->end()) break;
     rows->erase(worst);

@@ -194,6 +194,10 @@ TEST_F(PlanReportTest, NamesTheKindOfPlanThatWasTaken) {
   EXPECT_THAT(PlanText(report_, Style()),
               HasSubstr("\n  taken: tiles, 301,056 B (fewest bytes); as given 400,000 B\n"));
   EXPECT_TRUE(nlohmann::json::parse(PlanJson(report_))["tried"][1]["fits"].is_null());
+  report_.tried[0].kind = "as given with overlap copies";
+  EXPECT_THAT(PlanText(report_, Style()), HasSubstr("; as given with copies in"));
+  EXPECT_EQ(nlohmann::json::parse(PlanJson(report_))["tried"][0]["kind"], report_.tried[0].kind);
+  report_.tried[0].kind = "as given";
   report_.budgets.arena_bytes = 350000;
   report_.tried[0].fits = false;
   EXPECT_THAT(PlanText(report_, Style()),

@@ -89,8 +89,12 @@ bool RunReport::Comparison::Passes() const {
 std::string RunText(const RunReport& report, const Style& /*style*/) {
   std::string text;
   for (const RunReport::Output& output : report.outputs) {
-    text += fmt::format("output {}: {} {}, sha256 {}\n", Printable(output.name),
-                        graph::NameOf(output.type), ShapeText(output.shape), output.sha256);
+    constexpr std::size_t kColumns = 100;
+    const std::string head = fmt::format("output {}: {} {},", Printable(output.name),
+                                         graph::NameOf(output.type), ShapeText(output.shape));
+    const std::string hash = "sha256 " + output.sha256;
+    const bool fits = ColumnsOf(head) + 1 + hash.size() <= kColumns;
+    text += fmt::format("{}{}{}\n", head, fits ? " " : "\n  ", hash);
   }
   if (!report.plan_file.empty()) {
     text += fmt::format(

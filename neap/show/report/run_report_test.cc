@@ -31,6 +31,14 @@ TEST(RunReport, WithoutAPlanThereIsNoArena) {
   EXPECT_THAT(RunText(Example(), {}), Not(HasSubstr("arena")));
 }
 
+TEST(RunReport, LongOutputsTakeTwoLines) {
+  RunReport report = Example();
+  report.outputs[0].sha256 = std::string(64, 'a');
+  EXPECT_THAT(RunText(report, {}), HasSubstr("int8 [1,2], sha256 aaaa"));
+  report.outputs[0].name = "Identity_int8";
+  EXPECT_THAT(RunText(report, {}), HasSubstr("output Identity_int8: int8 [1,2],\n  sha256 aaaa"));
+}
+
 TEST(RunReport, ArenaViolationsAndComparison) {
   RunReport report = Example();
   report.plan_file = "p.json";

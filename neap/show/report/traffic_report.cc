@@ -75,7 +75,7 @@ std::string TrafficText(const TrafficReport& report, const Style& style) {
     out += fmt::format("(except the inputs and outputs, {})\n",
                        FormatBytes(report.planned.compulsory_bytes));
   }
-  out += fmt::format("\n{:>14}  {:<26}  {:>16}  {:>16}  {:>7}  {:>16}\n", "on-chip bytes", "rule",
+  out += fmt::format("\n{:>12}  {:<26}  {:>15}  {:>15}  {:>7}  {:>15}\n", "on-chip B", "rule",
                      "file order", "planned order", "less", "lower bound");
   for (const traffic::Row& row : report.planned.rows) {
     const traffic::Row* file = Find(report.file_order, row);
@@ -84,7 +84,7 @@ std::string TrafficText(const TrafficReport& report, const Style& style) {
             ? fmt::format("{}, blocks of {}", row.policy, FormatCount(report.block_bytes))
             : fmt::format("{}, tensors", row.policy);
     out += fmt::format(
-        "{:>14}  {:<26}  {:>16}  {:>16}  {:>7}  {:>16}\n", FormatCount(row.on_chip_bytes), rule,
+        "{:>12}  {:<26}  {:>15}  {:>15}  {:>7}  {:>15}\n", FormatCount(row.on_chip_bytes), rule,
         file == nullptr ? "-" : FormatCount(file->counts.total()), FormatCount(row.counts.total()),
         file == nullptr ? "-" : Ratio(file->counts.total(), row.counts.total()),
         FormatCount(row.lower_bound_bytes));

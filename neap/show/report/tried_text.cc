@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
 
 #include "neap/base/bytes.h"
 
@@ -31,8 +34,14 @@ std::string SmallerTotalText(const PlanReport& report, const TriedPlan& taken) {
 }  // namespace
 
 std::string KindText(const TriedPlan& tried) {
-  if (tried.macs <= 0 || tried.whole_macs <= 0) return tried.kind;
-  return fmt::format("{} at {:.3f}x MACs", tried.kind,
+  std::string kind = tried.kind;
+  // The words of `neap explain`; JSON keeps the name of the option's value.
+  constexpr std::string_view kOption = "overlap copies";
+  if (const std::size_t at = kind.find(kOption); at != std::string::npos) {
+    kind.replace(at, kOption.size(), "copies in place");
+  }
+  if (tried.macs <= 0 || tried.whole_macs <= 0) return kind;
+  return fmt::format("{} at {:.3f}x MACs", kind,
                      static_cast<double>(tried.macs) / static_cast<double>(tried.whole_macs));
 }
 
