@@ -126,7 +126,7 @@ class Page(browser.Browser):
               document.getElementById('start').dispatchEvent(new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true}));"""})
 
     def idle(self):
-        """Until a result or an error is there, and nothing runs."""
+        """Until a result or an error is shown, and nothing runs."""
         self.wait("document.getElementById('work').hidden && (!document.getElementById('results').hidden ||"
                   " !document.getElementById('error').hidden)")
 
@@ -458,16 +458,63 @@ class WebTest(unittest.TestCase):
                            for path in pathlib.Path(folder, "code").rglob("*") if path.is_file()}
                 self.assertEqual({name: archive.read(name) for name in archive.namelist()}, emitted)
 
+    CLEAR = "\ue009a\ue000\ue017"  # Ctrl+A, Delete
+
     def test_search_by_name(self):
+        """Typed with the keyboard: the names of the model's tensors, with the sizes, steps and offsets of the plan."""
+        inspected = json.loads(native(self.small, "inspect", "ds-cnn.tflite", "--top", "1000", "--json")[1])
+        sizes = {tensor["name"]: tensor["bytes"] for tensor in inspected["largest_tensors"]}
+        plan = json.loads(native(self.small, "plan", "ds-cnn.tflite", "--plan", "plan.json")[3]["plan.json"])
+        placed = {(t["bytes"], t["first"], t["last"] - 1, t["offset"]) for t in plan["entries"][0]["tensors"]}
+        rows = ("return [...document.querySelectorAll('#found table')].map(t => [...t.rows].slice(1).map("
+                "r => [...r.cells].map(c => c.title || c.textContent)))")
+        full = "return [...document.querySelectorAll('#found td.name span')].map(e => e.title || e.textContent)"
         with Page(self.server.url) as page:
             page.visit()
             page.choose(self.small)
             page.idle()
-            page.run("const f = document.getElementById('find'); f.value = 'BLOCK1/'; f.dispatchEvent(new Event('input'))")
-            found = page.run("return [...document.querySelectorAll('#found td.name')].map(e => e.textContent)")
-            self.assertGreater(len(found), 1)
-            self.assertTrue(all("block1/" in name for name in found), found)
-            self.assertEqual(page.run("return document.querySelectorAll('#map rect.hit').length"), len(found))
+            field = self.field(page, "#find")
+            for text in ("BLOCK1/", "conv", ".", "(", "input"):
+                page.ask("POST", f"/element/{field}/value", {"text": self.CLEAR + text})
+                wanted = sorted(name for name in sizes if text.lower() in name.lower())
+                tables, names = page.run(rows), page.run(full)
+                said = page.run("return [...document.querySelectorAll('#found p')].map(p => p.textContent)")
+                self.assertEqual(len(said), 2, text)
+                if not wanted:
+                    self.assertTrue(all("no tensor has this text in its name." in line for line in said), said)
+                    self.assertEqual((tables, page.run("return document.querySelectorAll('#map rect.hit').length")), ([], 0))
+                    continue
+                shown = min(len(wanted), 12)
+                self.assertTrue(all(f": {len(wanted)} tensor" in line for line in said), said)
+                self.assertEqual([len(table) for table in tables], [shown, shown], text)
+                if len(wanted) <= 12:
+                    self.assertEqual(sorted(names), sorted(2 * wanted))
+                self.assertEqual([sizes[name] for name in names],
+                                 [int(row[2].replace(",", "")) for table in tables for row in table])
+                for table in tables:  # the largest first
+                    found = [int(row[2].replace(",", "")) for row in table]
+                    self.assertEqual(found, sorted(found, reverse=True))
+                for _, _, size, steps, offset in tables[1]:
+                    first, last = steps.split(" to ")
+                    self.assertIn(tuple(int(v.replace(",", "")) for v in (size, first, last, offset)), placed)
+                # In both maps, each found tensor is marked, and no other one.
+                self.assertEqual(page.run("return document.querySelectorAll('#map rect.hit').length"), 2 * len(wanted))
+            # A found row leads to its step.
+            button = self.field(page, "#found table:last-of-type td button")
+            first = page.run("return document.querySelector('#found table:last-of-type td button').textContent").split(" to ")[0]
+            page.ask("POST", f"/element/{button}/click", {})
+            steps = page.run("return [...document.querySelectorAll('#map input.step')].map(e => e.value)")
+            self.assertIn(first, steps)
+            self.assertTrue(any(line.startswith(f"Step {first} of ") for line in page.run(
+                "return [...document.querySelectorAll('#map .shown')].map(e => e.textContent)")))
+            page.ask("POST", f"/element/{field}/value", {"text": self.CLEAR})
+            self.assertEqual(page.run("return [document.querySelectorAll('#map rect.hit').length, "
+                                      "document.getElementById('found').childNodes.length]"), [0, 0])
+            self.assertEqual(page.errors(), [])
+
+    @staticmethod
+    def field(page, selector):
+        return next(iter(page.ask("POST", "/element", {"using": "css selector", "value": selector}).values()))
 
     def test_large_model(self):
         large = self.work / "large.tflite"
