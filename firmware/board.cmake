@@ -14,7 +14,7 @@ if(neap_toolchain)
   set(CMAKE_SYSTEM_NAME Generic)
   set(CMAKE_SYSTEM_PROCESSOR ${neap_cpu})
   set(CMAKE_C_COMPILER ${neap_toolchain}-gcc)
-  # There is no program to link before the linker script and the start-up code are there.
+  # There is no program to link before the linker script and the start-up code exist.
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   string(JSON CMAKE_C_FLAGS_INIT GET "${NEAP_BOARDS}" cpus ${neap_cpu} flags)
   if(neap_toolchain STREQUAL "riscv64-unknown-elf")

@@ -46,7 +46,7 @@ int main(void) {
       break;
     case 'n':
       sink = *(volatile uint8_t*)0x60000000u;
-      break;  // nothing is there on any board
+      break;  // no board has memory there
     default:
       return 3;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The driver of means of an input that is there as a whole: output pixel (y, x) is the mean of the
+ * The driver of means of an input that is stored as a whole: output pixel (y, x) is the mean of the
  * pixels of a window without padding. It goes channel by channel, so that no sums are stored. A
  * channel of the output may replace that of the window's first pixel.
  */

@@ -5,7 +5,7 @@
 #include "neap_rt.h"
 
 /* Pixel after pixel, row by row. A row of the window has one address in its ring; from there on
- * columns only wrap, at most once, since all pixels of a row that a box reads are there. As a rule
+ * columns only wrap, at most once, since all pixels of a row that a box reads are stored. As a rule
  * all taps are inside the input and before the end of the ring. */
 void neap_find_taps(const neap_window* window, const neap_view* in, const neap_frame* frame,
                     const int8_t** taps, uint32_t y, uint32_t x, uint32_t pixels) {

@@ -4,7 +4,7 @@
 
 docs/reference/options.md, docs/reference/boards.md, the manual page share/man/neap.1 and the completions in share/completions come
 from the option table of the program itself (`neap VERB --describe`). --check compares them with the files
-that are there and names the first one that differs."""
+that exist and names the first one that differs."""
 
 import json
 import pathlib

@@ -4,7 +4,7 @@
 # Runs the tests: test.sh [--fast] [--long]. The last line is "N passed, M failed[, K skipped]", and
 # the exit status is 0 only when nothing failed. Logs: build/test-logs. Without options, long tests run in
 # their short form, and the sanitizer build runs a part of its tests (below).
-#   --fast: only the optimised build and its tests, with the packages that are there
+#   --fast: only the optimised build and its tests, with the installed packages
 #   --long: every test in full, neap-train with its tests (libtorch is installed from Debian's packages),
 #     and the program for arm64, compared with the optimised build
 # Tests without their requirements count as skipped and are named. CONTRIBUTING.md has the time of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small random networks that grow operator by operator: each takes tensors that are there or adds
+// Small random networks that grow operator by operator: each takes existing tensors or adds
 // inputs of the graph. Shapes, constants and attributes are drawn at random.
 #pragma once
 
@@ -36,7 +36,7 @@ class Network {
   bool Coin() { return random_.Chance(1, 2); }
   bool Rarely() { return random_.Chance(1, 5); }
 
-  // A tensor of the type that fits: one that is there, or a new input with this shape.
+  // A tensor of the type that fits: an existing one, or a new input with this shape.
   TensorId Take(ElementType type, const Shape& shape, const Fits& fits);
   // Of exactly this shape; with `like`, with its quantisation, too.
   TensorId TakeShaped(ElementType type, const Shape& shape, TensorId like = {});

@@ -92,8 +92,8 @@ std::vector<StripeConfig> GenerateStripes(const std::vector<std::int64_t>& shape
                                           const std::vector<Propagator>& propagators,
                                           const StripeOptions& options);
 
-// Groups of operators that may be cascaded: connected, at most `most` operators, and whatever one
-// hands to another is needed stripe by stripe. In a fixed order.
+// Groups of operators that may be cascaded: connected, at most `most` operators, and values
+// between them are needed stripe by stripe. In a fixed order.
 std::vector<std::vector<graph::OpId>> CascadeGroups(const graph::Subgraph& subgraph,
                                                     std::size_t most);
 

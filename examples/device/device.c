@@ -50,7 +50,7 @@ static int request(const char *method, const char *target, const char **body, si
   return atoi(answer + 9);
 }
 
-/* The text of a member of a JSON object; "" where it is none. */
+/* The text of a member of a JSON object; "" if it is not a text. */
 static void member(const char *json, const char *name, char *text, size_t size) {
   char key[32];
   const char *at;

@@ -33,7 +33,7 @@ Status ForEachNetwork(
     const Networks& networks, const RunOptions& options,
     const std::function<Status(const std::string& name, const graph::Graph& graph)>& add);
 
-// The index of the column with this key, which is there.
+// The index of the column with this key, which exists.
 std::size_t ColumnOf(const Table& table, std::string_view key);
 
 // How a chart of a table is made: a group for each row, a bar for each of `columns` (by key), its

@@ -5,8 +5,8 @@
     lab/tables/order_table.py build/release/tools/neap FILE_OR_FOLDER... [--runs N] [--beside FILE]
         [-- OPTIONS OF neap plan]
 
-Prints Markdown. Seconds are those of the order search alone (median of the runs), on whatever machine
-this runs on: compare within one table only. Every row's plan has passed `plan`'s own checkers.
+Prints Markdown. Seconds are those of the order search alone (median of the runs), on the machine of
+the run: compare within one table only. Every row's plan has passed `plan`'s own checkers.
 --beside adds the columns of a .tsv file whose first column is the graph.
 """
 import argparse

@@ -177,7 +177,7 @@ Placement PlaceByAreaBestFit(const Problem& problem) {
 
 Placement PlaceLikeMemoryPattern(const Problem& problem) {
   const auto start = [&](std::size_t i) { return problem.buffers[i].first; };
-  // In the order of the run whatever is placed already and overlaps in time is live right now.
+  // In the order of the run, placed buffers that overlap in time are all live at the current step.
   return Placer(problem).BestFit(OrderBy(problem.buffers.size(), start));
 }
 

@@ -85,7 +85,7 @@ def candidates(graph):
 
 
 def with_kept(graph, peak, kept):
-    """The file order; behind the peak, whatever is neither kept nor new is computed again when it is needed."""
+    """The file order; after the peak, values that are neither kept nor new are computed again when needed."""
     there = set(kept) | graph.inputs | set(graph.reads[peak]) | set(graph.writes[peak])
     there |= {t for t in graph.outputs if graph.writer.get(t, peak) < peak}
     sequence = list(range(peak + 1))

@@ -6,9 +6,9 @@
         [--runtime PROFILE] [--branched]
 
 Prints Markdown. Without files and names: networks of the zoo, then ../shared/graphs and the branched
-ones of ../shared/models ($NEAP_SHARED names another folder) where they are there. `seconds` are
+ones of ../shared/models ($NEAP_SHARED names another folder) where they exist. `seconds` are
 processor time of all that `neap plan --order-only` does, without rewriting and (the longer of two) with
-it, on whatever machine this runs on. A peak is marked `=` where no choice of these rules has a smaller
+it, on the machine of the run. A peak is marked `=` where no choice of these rules has a smaller
 one; else the bound that was reached follows it. --branched leaves out graphs in which no order saves
 anything and no rewrite is taken.
 """

@@ -5,7 +5,7 @@
     python3 lab/tables/stream_table.py --neap build/release/tools/neap MODEL.tflite ... --rows-only
     python3 lab/tables/stream_table.py --network mobilenet-v2 --network ds-cnn --inputs external --jobs 2
 
-Without models: networks of the zoo in int8 and, where the folder of shared models is there
+Without models: networks of the zoo in int8 and, where the folder of shared models exists
 ($NEAP_SHARED, else ../shared), public ones, those with float inputs and outputs with integer ones, too
 (--integer-io both). For each network and each place of its input, `neap
 pareto --runtime neap` gives the whole front, every plan checked; of it the smallest arena within each

@@ -38,7 +38,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Reads what is there; after the end everything is zero and ok() is false.
+// Reads the available bytes; after the end everything is zero and ok() is false.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}

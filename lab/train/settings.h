@@ -29,7 +29,7 @@ struct Settings {
   std::int64_t test_graphs = 256;
   std::int64_t step_cap = learn::kStepCap;  // memory of a step of ASAP and ALAP labels, thousandths
   // Files of labelled graphs (learn/dataset.h) in place of drawn ones; "": drawn. Their labels are
-  // imitated, whatever produced them.
+  // imitated, regardless of their origin.
   std::string dataset;
   std::string test_dataset;
   std::int64_t stages = 4;  // of the exact labels and the direct reward of Task::kStages

@@ -50,7 +50,7 @@ inline neap_code Refuse(const Diagnostic& diagnostic, neap_error** error) {
   return Refuse(CodeOf(diagnostic.code), diagnostic.ToString(), error);
 }
 
-// Runs `body`, a function of no arguments that returns a code; whatever it throws becomes an error.
+// Runs `body`, a function of no arguments that returns a code; its exceptions become errors.
 template <typename Body>
 neap_code Guarded(neap_error** error, const Body& body) noexcept {
   try {

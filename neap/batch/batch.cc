@@ -84,7 +84,7 @@ class BatchRun {
     return At(task_.manifest_name, "cannot be read: " + Reason(manifest_.Error()));
   }
 
-  // The next line of this shard; nullopt: there is none, for whatever reason.
+  // The next line of this shard; nullopt: there is none, or reading failed.
   std::optional<std::string> NextLine() {
     std::string line;
     for (;;) {
@@ -120,7 +120,7 @@ class BatchRun {
     return true;
   }
 
-  // Goes through the answers that are there and the lines that they answer, side by side.
+  // Goes through the existing answers and the lines that they answer, side by side.
   Status Resume() {
     struct stat status = {};
     if (::fstat(task_.answers, &status) != 0 || !S_ISREG(status.st_mode)) {

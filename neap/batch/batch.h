@@ -38,7 +38,7 @@ struct Options {
 };
 
 // The answer to one line, a line of JSON with its "\n". A pure function of its arguments and of the
-// files that the line names; the answer reports whatever is wrong with the line. Thread-safe.
+// files that the line names; the answer reports the errors of the line. Thread-safe.
 std::string AnswerLine(std::string_view line, const Options& options);
 
 // Where lines come from and where answers go. The descriptors stay the caller's.
@@ -53,7 +53,7 @@ struct Task {
   // `answers` is a regular file that an earlier run of the same task has written the beginning of:
   // its whole lines are kept, a torn last line is cut off, and the run goes on behind them.
   bool resume = false;
-  // An SQLite file: numbers that are there are not computed, and those computed are added. Created
+  // An SQLite file: numbers in it are not computed again, and new ones are added. Created
   // if it does not exist; several processes of one machine may use it at the same time. "": none.
   std::string store;
   int jobs = 1;                             // threads, >= 1; never changes an answer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines from a file, a pipe or a terminal, each as soon as it is there. Private to neap/batch.
+// Lines from a file, a pipe or a terminal, each as soon as it is complete. Private to neap/batch.
 #pragma once
 
 #include <atomic>

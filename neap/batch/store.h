@@ -46,7 +46,7 @@ class Store {
   Status Prepare();
   Status CheckFormat();
   Result<std::optional<Numbers>> Find(const std::string& key);
-  // Takes the lease on `key`, unless the numbers are there or another process has it.
+  // Takes the lease on `key`, unless the numbers exist or another process has it.
   enum class Claim : std::uint8_t { kTaken, kStored, kLeased };
   Result<Claim> Acquire(const std::string& key, std::optional<Numbers>* stored);
   Status Put(const std::string& key, const Numbers& numbers);

@@ -246,7 +246,7 @@ TEST(Check, RefusesAnOutputOverWhatIsStillWanted) {
         main(h).outputs = Tensors({3, 0});
       },
       "the input is needed after operator");
-  // The body's own input is there while the output's place is: it may be no part of it.
+  // The body's own input is live at the same time as the output: they may not overlap.
   refused([&](Handed& h) { entry(h).tensors[3].offset = 0; }, "are shared with tensor");
   refused([&](Handed& h) { entry(h).tensors[4].offset = 0; }, "are shared with tensor");
 }
@@ -308,7 +308,7 @@ TEST(Check, KeepsEveryKindOfOrder) {
       false);
 }
 
-// 2^20 calls if every one were followed: the steps that are there bound the work.
+// 2^20 calls if every one were followed: the existing steps bound the work.
 TEST(Check, IsNotMisledByBodiesThatCallBodies) {
   std::vector<Subgraph> subgraphs(20);
   for (int i = 0; i < 20; ++i) {

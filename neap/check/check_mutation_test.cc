@@ -226,7 +226,7 @@ TEST(CheckRandom, FindsEveryDamage) {
   EXPECT_GT(damaged, 3000);
 }
 
-// Ids and numbers of any value: whatever the answer, there is one.
+// Ids and numbers of any value: the checker answers each.
 TEST(CheckRandom, SurvivesNonsense) {
   Random random(4);
   for (int i = 0; i < 2000; ++i) {

@@ -580,7 +580,7 @@ Piece PieceCase(Random* random) {
     c.op.inputs.push_back(AddIntegers(&c.subgraph, {rank}, Words(steps)));
     c.op.attributes = {{"end_mask", ends_masked}, {"shrink_axis_mask", gone}};
     if (steps[0] != 1) {
-      piece.sources = {0, 2};  // no stretch, whatever it is
+      piece.sources = {0, 2};  // no stretch of any kind
       return piece;
     }
   }

@@ -240,7 +240,7 @@ std::string FindWrongRepetition(const graph::Graph& given, const graph::Graph& r
     if (expected[id] == found[id]) continue;
     return "tensor " + graph::Describe(id, before.tensors[id]) + " has another value";
   }
-  // Every operator is there: by its number, as often as before or, of a function, more often.
+  // Every operator occurs: by its number, as often as before or, of a function, more often.
   std::map<std::int64_t, std::int64_t> surplus;
   for (const std::int64_t number : repeated_ops) ++surplus[number];
   for (const std::int64_t number : given_ops) --surplus[number];

@@ -11,7 +11,7 @@
 
 namespace neap::check {
 
-// Findings for everything that is wrong with `entry.stream`, which is there:
+// Findings for every error of `entry.stream`, which has a value:
 //  - boxes, addresses and moves are inside their tensors and the arena;
 //  - every byte that a box needs of its inputs (neap/ops/dependence.h) is at its planned address
 //    when it is read; outputs of the model likewise at the end;

@@ -55,7 +55,7 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
   }
 }
 
-// Every element of one channel is there; `bytes` is of an element.
+// Every element of one channel is stored; `bytes` is of an element.
 bool StreamChecker::ReadChannel(OpId op, TensorId tensor, std::int64_t channel,
                                 std::int64_t bytes) {
   const plan::StreamImage& image = images_[tensor];

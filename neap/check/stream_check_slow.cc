@@ -18,7 +18,7 @@ using graph::Op;
 using graph::OpId;
 using graph::TensorId;
 
-// Places of tensors; the inputs are there before the first segment.
+// Places of tensors; the inputs are stored before the first segment.
 bool StreamChecker::PrepareSlow() {
   if (stream_.slow.has_value() != (stream_.input == plan::StreamInput::kSlow)) {
     Fail(OpId(), TensorId(), "the slow memory and the place of the input do not fit together");

@@ -44,7 +44,7 @@ bool HaveEqualScratch(const Graph& graph, const target::Target& a, const target:
   return true;
 }
 
-// TFLM plans subgraph 0 with all that it calls, whatever entry is the largest here.
+// TFLM plans subgraph 0 with all that it calls, even if another entry is the largest here.
 Result<Timeline> MainTimeline(const Measured& measured, const Orders& orders) {
   return BuildTimeline(measured.merged(), SubgraphId(0), orders, measured.profile);
 }

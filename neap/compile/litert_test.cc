@@ -311,7 +311,7 @@ class Paper {
   }
 
   bool NothingIsLost() const {
-    std::map<TensorId, TensorId> holds;  // owner -> whose value is there
+    std::map<TensorId, TensorId> holds;  // owner -> whose value it contains
     const auto there = [&](TensorId tensor) {
       const auto at = holds.find(Owner(tensor));
       return at == holds.end() || at->second == Value(tensor);
@@ -467,7 +467,7 @@ TEST(Litert, TheCheckerFindsDamage) {
   EXPECT_GT(damaged, 700);
 }
 
-// Ids and numbers of any value: whatever the answer, there is one.
+// Ids and numbers of any value: the prediction answers each.
 TEST(Litert, TheCheckerSurvivesNonsense) {
   Random random(14);
   for (int i = 0; i < 600; ++i) {

@@ -99,7 +99,7 @@ class Sharing {
       if (!link.overwrites) continue;
       Risk risk;
       risk.op = link.op;
-      // Two that write over one value: it is lost to one of them, whatever the order.
+      // Two that write over one value: it is lost to one of them in every order.
       risk.lost = writers[value_[link.input]] > 1;
       if (!risk.lost) risk.others = readers[value_[link.input]];
       std::erase(risk.others, link.op);

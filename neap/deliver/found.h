@@ -35,7 +35,7 @@ struct Found {
   std::vector<Tried> tried;
   bool as_given_tried = false;
   std::optional<compile::FileOrder> file_order;  // of the model as given
-  // The rewritten model with the best plan, whatever that is worth: other features go with it, too.
+  // The rewritten model with the best plan, better or not: other features combine with it, too.
   std::optional<Rewritten> rewritten;
   Measure rewritten_measure;
   // The plan of the model as given, neither streamed nor in tiles, while a step may stream it.

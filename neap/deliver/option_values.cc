@@ -214,7 +214,7 @@ Status SetBlockColumns(std::string_view text, Words* words) {
 
 namespace {
 
-// All of `text` as a decimal number; nullopt: it is none.
+// All of `text` as a decimal number; nullopt: it is not one.
 std::optional<double> NumberOf(std::string_view text) {
 #ifdef __EMSCRIPTEN__
   // Its C++ library has std::from_chars for integers alone.

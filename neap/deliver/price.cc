@@ -49,7 +49,7 @@ std::int64_t MacsOf(const graph::Graph& graph) {
   const graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
   std::int64_t macs = MacsOf(main);
   for (const graph::Op& op : main.ops) {
-    // A tile calls one body, whatever its condition. Which of several bodies runs is not known.
+    // A tile calls one body for every condition. Which of several bodies runs is not known.
     const auto& bodies = op.bodies;
     if (bodies.empty() || std::count(bodies.begin(), bodies.end(), bodies.front()) !=
                               static_cast<std::ptrdiff_t>(bodies.size())) {

@@ -118,7 +118,7 @@ Status OfferTiled(const Job& job, const cascade::SearchOptions& options,
 Status PlanTilesWith(const Job& job, const cascade::SearchOptions& options, Found* found) {
   auto outcome = cascade::FindPlan(job.Planned().graph, options);
   if (!outcome) {
-    // Whatever the model as given lacks is reported of that.
+    // A requirement that the model as given lacks is reported of that model.
     NoteNotTiled(job, outcome.error().message, found);
     return {};
   }

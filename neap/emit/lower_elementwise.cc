@@ -209,7 +209,7 @@ Result<std::vector<Call>> LowerMul(Lowering& lowering, const Subject& subject) {
   return std::vector<Call>{std::move(binary.call)};
 }
 
-// Kernels compare integers, whatever the scales.
+// Kernels compare integers, regardless of the scales.
 Result<std::vector<Call>> LowerSelect(Lowering& lowering, const Subject& subject) {
   NEAP_TRY(Binary binary, BinaryOf(lowering, subject, "neap_select"));
   binary.call.params = Params{

@@ -126,7 +126,7 @@ std::string InitialiserOf(std::initializer_list<std::string> members);
 std::string Number(std::int64_t value);
 // As int8_t, from -128 to 127.
 std::int64_t SignedByte(std::byte byte);
-// The values of an int32 constant; nullopt: it is none.
+// The values of an int32 constant; nullopt: it is not one.
 std::optional<std::vector<std::int64_t>> Int32sOf(const graph::Tensor& tensor);
 
 }  // namespace neap::emit

@@ -56,7 +56,7 @@ Status Transfers::StoreOf(const plan::StreamOp& step, std::vector<Call>* calls) 
     calls->back().columns = step.columns;
     return {};
   }
-  // The mean is there behind the last pixel.
+  // The mean is available after the last pixel.
   const plan::StreamImage in = plan::ImageOf(lowering_.Tensor(op.inputs[0]));
   if (!Reaches(step.rows, in.height) || !Reaches(step.columns, in.width)) return {};
   const plan::StreamImage image = plan::ImageOf(lowering_.Tensor(out));

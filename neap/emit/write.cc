@@ -134,7 +134,7 @@ class Rows {
   std::map<std::string, std::size_t> known_;
 };
 
-// Sequences of numbers or rows that are found again in what is there already.
+// Sequences of numbers or rows that are found again in the text written so far.
 template <typename T>
 class Sequences {
  public:

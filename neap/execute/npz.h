@@ -22,7 +22,7 @@ struct NamedValue {
 
 // All arrays, in the order of the archive's directory. Integers, floats and booleans of any width
 // in little-endian row-major order; anything else is refused by name. Fails when they need more
-// than `max_bytes`, whatever the archive claims about itself.
+// than `max_bytes`, regardless of the sizes that the archive states.
 Result<std::vector<NamedValue>> ReadNpz(std::span<const std::byte> file, std::int64_t max_bytes);
 
 // An archive that numpy.load() reads; members are stored. Types that NumPy does not have are

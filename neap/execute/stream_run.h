@@ -13,7 +13,7 @@
 
 namespace neap::execute {
 
-// `entry.stream` is there; `inputs` are those of the subgraph. As Run().
+// `entry.stream` has a value; `inputs` are those of the subgraph. As Run().
 Result<RunResult> RunStream(const Program& program, const plan::EntryPlan& entry,
                             std::span<const Value> inputs, const RunOptions& options);
 

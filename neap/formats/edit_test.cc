@@ -287,7 +287,7 @@ TEST(EditBodies, OtherBodiesAreSeen) {
   swapped.subgraphs[kMain].ops[OpId(2)].bodies[1] = SubgraphId(2);
   EXPECT_NE(FindDifference(source, other, swapped), "");
   EXPECT_EQ(FindDifference(source, other, other), "");
-  // One that runs in no order, and one that no subgraph is there for.
+  // One that runs in no order, and one without a subgraph.
   Graph circle = edited;
   std::swap(circle.subgraphs[SubgraphId(1)].ops[OpId(0)].inputs[0],
             circle.subgraphs[SubgraphId(1)].ops[OpId(0)].outputs[0]);

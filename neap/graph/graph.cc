@@ -186,7 +186,7 @@ Result<std::int64_t> TensorBytes(const Tensor& tensor) {
       return Fail(std::move(missing));
     }
     const auto product = CheckedMultiply(elements, dimension);
-    // A zero further on makes the product zero whatever came before.
+    // A zero further on makes the product zero in every case.
     if (!product) overflow = true;
     elements = dimension == 0 ? 0 : product.value_or(1);
     if (dimension == 0) return 0;

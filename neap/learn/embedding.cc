@@ -121,7 +121,7 @@ class Embedder {
     const Node node = rows_.node_of[i];
     Push(Ratio(Level(node), depth_));
     Push(Ratio(heights_[static_cast<std::size_t>(node)], depth_));
-    // How far up the parent is: near ones matter most, whatever the depth.
+    // How far up the parent is: near ones matter most at every depth.
     for (std::size_t k = 0; k < kParentsSeen; ++k) {
       const bool there = k < seen_[i].size();
       Push(there ? 1.0F / static_cast<float>(Level(node) - Level(seen_[i][k])) : 0.0F);

@@ -150,7 +150,7 @@ MaybeNeed Concatenation(const Subject& s) {
   }
   wanted[*axis] = {along.begin - at, along.end - at};
   Need need = Clipped(s.in, wanted);
-  need.padding.assign(s.rank(), {});  // other inputs are there
+  need.padding.assign(s.rank(), {});  // other inputs exist
   return need;
 }
 

@@ -209,7 +209,7 @@ LibraryScratch EspNn(const Subgraph& subgraph, const Op& op, const Target& targe
   const Tensor* input = Operand(subgraph, op.inputs, 0);
   if (!IsOf(input, ElementType::kInt8)) return {};
   if (kind == OpKind::kSoftmax) {
-    // The library reads the second dimension, whatever the rank is.
+    // The library reads the second dimension for every rank.
     if (!IsOf(Operand(subgraph, op.outputs, 0), ElementType::kInt8)) return {};
     if (!input->shape || input->shape->size() < 2 || (*input->shape)[1] < 0 ||
         (*input->shape)[1] > kMaxBytes / 64) {

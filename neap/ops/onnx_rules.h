@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operator as a shape rule sees it, and the tables of rules. Private to neap/ops. A rule never
-// fails: whatever the file contains, dimensions that do not follow stay unknown.
+// fails: for any file, dimensions that do not follow stay unknown.
 #pragma once
 
 #include <cstddef>

@@ -97,14 +97,14 @@ std::int64_t FirstByteRead(const graph::Subgraph& subgraph, const graph::Op& op,
 // any way: IF of TensorFlow Lite, in every kernel library.
 bool CopiesIntoBody(const graph::Op& op, KernelLibrary library);
 
-// An output that is `bytes` above the start of input `input`: the copy of a piece that is there
+// An output that is `bytes` above the start of input `input`: the copy of a stored piece
 // anyway.
 struct ViewRule {
   std::size_t input = 0;
   std::int64_t bytes = 0;
 };
 // Of SPLIT, SPLIT_V, SLICE and STRIDED_SLICE (steps of one) under kNeap, of SLICE under every
-// library, where the piece is one stretch of bytes; nullopt elsewhere. Both values are there
+// library, where the piece is one stretch of bytes; nullopt elsewhere. Both values exist
 // afterwards.
 std::optional<ViewRule> ViewRuleOf(const graph::Subgraph& subgraph, const graph::Op& op,
                                    std::size_t output, KernelLibrary library);

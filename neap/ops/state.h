@@ -43,7 +43,7 @@ class StateTrace {
   // keeps its place among the reads and writes of the same state; reads have no order among
   // themselves; an operator that may touch any state keeps its place among all that touch one.
   // A file whose operators are in no topological order counts as repaired: again and again the
-  // first operator runs whose inputs are there and whose control edges allow it.
+  // first operator runs whose inputs exist and whose control edges allow it.
   std::vector<graph::ControlEdge> EdgesOf(const graph::Subgraph& subgraph,
                                           graph::SubgraphId id) const;
 

@@ -196,7 +196,7 @@ struct Rewrite {
   graph::OpId op;
   std::vector<std::int64_t> parameters;  // parameters of the rule: an order of parts, their number
   Exactness exactness = Exactness::kBitwise;
-  // Of the peak, by this application when all others are there; found by a short search.
+  // Of the peak, by this application beside all others; found by a short search.
   std::int64_t bytes_saved = 0;
 };
 
@@ -212,8 +212,8 @@ struct Plan {
   // The kernels whose order of reading and writing overlaps rely on; kNone: no such overlap.
   ops::KernelLibrary kernels = ops::KernelLibrary::kNone;
   std::vector<Memory> memories;  // empty: one, without a limit
-  // Empty: nothing was cut. Otherwise steps and tensors below are those of the model that regions
-  // in tiles make of the given one, whose operators run in `tiled_order`.
+  // Empty: nothing was cut. Otherwise steps and tensors below are those of the given model with
+  // these regions in tiles, whose operators run in `tiled_order`.
   std::vector<TiledRegion> tiled_regions;
   std::vector<graph::OpId> tiled_order;
   bool tiles_share_bodies = false;  // equal tiles call one body each, where that needs less
@@ -222,11 +222,11 @@ struct Plan {
   // (rewrite::MoveToCaller): what follows, rewrites and regions too, is about the model without
   // them, whose interface is another one.
   std::vector<graph::OpId> caller_ops;
-  // The plan is about the model that these make of the given one: operators and tensors of steps
-  // are those of the rewritten graph. Empty: the model as it is.
+  // The plan refers to the given model after these rewrites: operators and tensors of steps
+  // are those of the rewritten graph. Empty: the given model.
   std::vector<Rewrite> rewrites;
   std::int64_t accumulator_bytes = 0;  // of partial sums held in place; 0: there are none
-  std::string rewritten_sha256;        // of the rewritten model as a file; "": it is none
+  std::string rewritten_sha256;        // of the rewritten model as a file; "": not one
   // Empty: no operator runs again. Otherwise the operators of the main subgraph of the model that
   // the edits above lead to, in a sequence in which some run again: all runs but the last are
   // operators of their own in the planned model (duplicate::Apply).

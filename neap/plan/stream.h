@@ -9,7 +9,7 @@
 // of ONNX (1, channels, height, width). Of any other tensor the first dimension that is not 1 is
 // its rows (time steps, tokens, a batch): it is an image one column wide, whose pixels are all that
 // follows; unless only the last dimension is not 1: that is one pixel, which contains all bytes. A
-// pixel is all channels at one place, and stored as such whatever the order of the dimensions: the
+// pixel is all channels at one place, and stored together in every order of the dimensions: the
 // caller of a streamed plan of ONNX writes inputs and reads outputs in that order.
 //
 // Blocks. A segment has row steps and column steps; for each row step, for each column step, the
@@ -152,7 +152,7 @@ struct StreamImage {
   bool IsRearranged(std::int64_t element_bytes) const {
     return channels_first && height * width > 1 && pixel_bytes > element_bytes;
   }
-  // Whether bytes are in the order of the dimensions, whatever the elements.
+  // Whether bytes are in the order of the dimensions, for elements of any size.
   bool KeepsOrder() const { return !channels_first || height * width == 1; }
 };
 // Whether the images of a subgraph have their channels first: its operators are those of ONNX.
@@ -163,7 +163,7 @@ StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channe
 // Of a tensor without a known size: no bytes.
 StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first = false);
 
-// The tensors that `step`, which runs an operator, computes: its `output`, or all that are there.
+// The tensors that `step`, which runs an operator, computes: its `output`, or all that exist.
 std::vector<graph::TensorId> OutputsOf(const graph::Subgraph& subgraph, const StreamOp& step);
 // The tensor of which the boxes of `step` are parts: the fed one, the input of sums, the output.
 graph::TensorId BoxedBy(const graph::Subgraph& subgraph, const StreamOp& step);

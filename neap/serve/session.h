@@ -209,7 +209,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Serve([this] { return shared_.service->Handle(call_, caller_); });
   }
 
-  // A plan of a model that is there already.
+  // A plan of a stored model.
   void CreateOfKept(bool may_stay) {
     const auto request = ParsePlanRequest(call_);
     if (!request) return Send(ReplyOf(request.error()));

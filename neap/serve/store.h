@@ -84,7 +84,7 @@ class PlanStore {
   Result<std::vector<StoredPlan>> List(const std::string& owner, std::int64_t limit);
   // The oldest in state kQueued becomes kRunning.
   Result<std::optional<StoredPlan>> Take();
-  // Of a running job: its end. The files of `folder` with these names, those that are there, become
+  // Of a running job: its end. The files of `folder` with these names, if they exist, become
   // files of the plan. The model is dropped unless it is to be kept. False where the plan was
   // deleted meanwhile.
   Result<bool> Finish(const std::string& folder, const std::vector<std::string>& names,

@@ -52,7 +52,7 @@ struct AssignOptions {
 
 struct AssignedStage {
   StagePart part;
-  partition::StageCost cost;  // in picoseconds, whatever the objective is
+  partition::StageCost cost;  // in picoseconds for every objective
   std::int64_t cached_bytes = 0;
   ActivationPeak activations;
 };

@@ -15,7 +15,7 @@ namespace neap::stages {
 struct Infeasible {
   enum class Limit : std::uint8_t { kParameters, kActivations, kBoth };
   Limit limit = Limit::kBoth;
-  // The operator that exceeds the limit in whatever stage it is; not valid where all assignments
+  // The operator that exceeds the limit in every stage; not valid where all assignments
   // were ruled out by an exhausted search whose certificate was checked.
   graph::OpId op;
   // With the operators that have to be in its stage, whose parameters count as well.

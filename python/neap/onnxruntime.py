@@ -48,7 +48,7 @@ def session(
     :param profile: with ONNX Runtime's profile, which ``executed_order`` reads.
     :param options: as for ``neap.plan``.
 
-    ONNX Runtime runs `Shape` and `Size` as soon as they are ready, whatever the plan.
+    ONNX Runtime runs `Shape` and `Size` as soon as they are ready, regardless of the plan.
     """
     ort = required("onnxruntime", "neap.onnxruntime")
     if not isinstance(model, Plan):

@@ -82,7 +82,7 @@ def interpreter(model: Plan | bytes, **arguments: Any) -> Any:
 
     :param arguments: of the interpreter's class, such as ``num_threads``.
 
-    Needs the package ai-edge-litert or tensorflow; the first is taken if both are there. LiteRT runs
+    Needs the package ai-edge-litert or tensorflow; the first is taken if both are installed. LiteRT runs
     the operators of a written model in their planned order. It places tensors by its own planner.
     """
     content = model.model_bytes() if isinstance(model, Plan) else bytes(model)

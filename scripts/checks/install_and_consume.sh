@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs a build into a folder of its own and builds and runs the examples against it, from
-# outside the tree: by find_package, by pkg-config and, where rustc is there, from Rust. Compares
+# outside the tree: by find_package, by pkg-config and, where rustc is installed, from Rust. Compares
 # the symbols of the libraries with their headers. Usage: install_and_consume.sh BUILD_FOLDER
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

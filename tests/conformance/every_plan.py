@@ -191,7 +191,7 @@ class Conformance:
         self.cache.mkdir(parents=True, exist_ok=True)
         self.version = file_digest(self.neap)
 
-    # Whatever does not depend on the program is kept between runs: outputs of originals, and verdicts
+    # Results that do not depend on the program are kept between runs: outputs of originals, and verdicts
     # about files with the same bytes.
     def kept(self, key, make):
         path = self.cache / f"{key}.json"

@@ -121,7 +121,7 @@ def test_old_networks_in_tiles(model, neap, tmp_path, request):
     cut = report["cascade"]["stripes"] > 0
     gains = report["plan"]["arena_bytes"] < report["cascade"]["uncut"]["arena_bytes"]
     assert cut == gains, "cut without a gain"
-    # All weights of these files are equal: so are the outputs, whatever the input.
+    # All weights of these files are equal: so are the outputs, for every input.
     assert_same(outputs_of(SHARED / "models" / model), outputs_of(tmp_path / "out.onnx"), varied=False)
 
 

@@ -68,7 +68,7 @@ def test_every_rule(neap, tmp_path, table, long, runtime):
         else:
             assert case["within"], f"beyond the bound: {case}"
             different += not case["same"]
-    # Small images may come out as nothing but zeros.
+    # The outputs of small images may be zeros alone.
     assert sum(case["varies"] for case in verdicts) > 0.85 * len(verdicts)
     for rule in RULES:
         assert any(counted[rule, bitwise] for bitwise in (False, True)), rule

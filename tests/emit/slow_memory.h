@@ -101,7 +101,7 @@ static void begin_run(int late) {
 }
 
 /* Up to here. Whether exactly these bytes were copied, each between the two memories, none is left
- * to be copied, and the canaries are there. */
+ * to be copied, and the canaries exist. */
 static int end_run(size_t read, size_t written) {
   struct slow_memory* const m = &slow_memory;
   const unsigned char* at;

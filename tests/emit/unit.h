@@ -187,7 +187,7 @@ class CheckWriter {
 
 class Unit {
  public:
-  // Networks are compiled and run, `max_networks` together, when so many are there and by Run().
+  // Networks are compiled and run, `max_networks` together, when so many exist and by Run().
   // The files stay where `keeps_files`.
   Unit(const std::string& name, int max_networks, bool keeps_files = false)
       : folder_(fs::path(::testing::TempDir()) / ("emit_" + name + "_" + std::to_string(getpid()))),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // plan.json: refused, or the same after writing and reading again; and the checker has a word on
-// any plan, whatever ids it holds, for a graph that it was not made for.
+// any plan, with any ids, for a graph that it was not made for.
 #include <string_view>
 
 #include "neap/check/check.h"

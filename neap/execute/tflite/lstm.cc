@@ -22,7 +22,7 @@ bool HasElements(const Node& node, std::size_t input, std::int64_t elements) {
   return !node.Has(input) || node.In(input).elements == elements;
 }
 
-// Whether all inputs that are there have the sizes that the plan gives.
+// Whether all existing inputs have the sizes that the plan gives.
 bool Fits(const Node& node, const LstmPlan& plan) {
   bool ok = node.Out().elements == plan.batches * plan.steps * plan.outputs;
   for (std::size_t gate = 0; gate < kGates; ++gate) {

@@ -31,7 +31,7 @@ class Archive {
   }
 
  private:
-  // Little-endian; the caller has made sure that the bytes are there.
+  // Little-endian; the caller has made sure that the bytes exist.
   std::uint64_t At(std::size_t place, std::size_t bytes) const {
     std::uint64_t value = 0;
     for (std::size_t i = bytes; i-- > 0;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of a model as pictures and files for other viewers. Pure functions of values. Whatever a
-// model's names contain, it comes out as text: never as markup, script or a second line.
+// Runs of a model as pictures and files for other viewers. Pure functions of values. Any text of
+// a model's names is written as text: never as markup, script or a second line.
 #pragma once
 
 #include <cstdint>

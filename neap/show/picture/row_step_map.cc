@@ -31,7 +31,7 @@ struct Box {
   bool empty() const { return rows.empty() || columns.empty(); }
 };
 
-// A pixel is there in blocks [first, last].
+// A pixel is stored in blocks [first, last].
 struct Life {
   std::int64_t pixel = 0;
   std::int32_t first = kBefore;

@@ -60,7 +60,7 @@ std::optional<std::string> ValidatePair(const Problem& problem, const PairRule& 
   return std::nullopt;
 }
 
-// Whatever order buffers are placed in, lowest first, no offset goes above the highest fixed buffer
+// In every order of placing, lowest first, no offset is above the highest fixed buffer
 // plus all others with their padding and the reach of their rules: when that fits, no sum in the
 // solvers overflows.
 std::optional<std::string> ValidateSum(const Problem& problem) {

@@ -14,7 +14,7 @@
 namespace neap::partition {
 
 struct SimulationOptions {
-  std::int64_t items = 1000;     // 1 to kMaxItems; all are there at the start
+  std::int64_t items = 1000;     // 1 to kMaxItems; all exist at the start
   std::int64_t queue_items = 2;  // that wait between two stages, at least 1; a full one blocks
   bool shared_link = false;      // all transfers and streams one after the other, first come first
 };

@@ -83,7 +83,7 @@ TEST(Simulate, OfNothingAndOfStagesThatTakeNoTime) {
   EXPECT_EQ(run.all_done, 0);
 }
 
-// Separate links: in the end an item leaves every max of the stages, whatever the queues hold.
+// Separate links: in the end an item leaves every max of the stages, for queues of any length.
 TEST(Simulate, SteadyThroughputIsThatOfTheSlowestStage) {
   Random random(12);
   for (int i = 0; i < 1000; ++i) {

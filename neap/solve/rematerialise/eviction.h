@@ -21,8 +21,8 @@ struct EvictionRule {
   bool distance = true;
   // Whether the cost has that of the dropped copies which need this one.
   bool readers = true;
-  // Whether values that cannot be computed again stay in memory to the end, so that whatever reads
-  // them can run again.
+  // Whether values that cannot be computed again stay in memory to the end, so that their readers
+  // can run again.
   bool keeps_sources = false;
   // With a seed other than 0, costs are up to a fourth larger, at random.
   std::uint64_t seed = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search by moves: a move drops a value between two of its uses and computes it again, with
-// whatever that needs. Executions within a limit (eviction.h) that cost less are improved by moves,
-// too. Private to neap/rematerialise.
+// The search by moves: a move drops a value between two of its uses and computes it again, and
+// its inputs if necessary. Executions within a limit (eviction.h) that cost less are improved by
+// moves, too. Private to neap/rematerialise.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ class Solver {
     Offer({start.begin(), start.end()}, true);
     floor_ = LowerBound(problem_);
     bound_ = floor_;
-    // Whatever is found does not depend on max_cost, which only ends the exact search early: a
+    // The points found do not depend on max_cost, which only ends the exact search early: a
     // larger one keeps every point of a smaller one.
     outcome_.moves =
         SearchByMoves(problem_, start, floor_, effort_.max_moves, effort_.limits,

@@ -23,7 +23,7 @@ class FlatCut {
   // inputs; or `enough` or more as soon as it is known to be at least `enough`.
   std::int64_t LeastHill(OpIndex op, std::int64_t enough);
   // The same among the orders that have the operators of `state` outside of steps [begin, end)
-  // where they are there. `op` is inside.
+  // as far as they exist. `op` is inside.
   std::int64_t LeastHillBetween(OpIndex op, const OrderState& state, std::int32_t begin,
                                 std::int32_t end);
   // After one of the two that returned less than `enough`: the operators that run before `op` where

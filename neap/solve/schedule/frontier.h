@@ -6,7 +6,7 @@
 // The bytes that an operator adds while it runs, and the bytes that it leaves live, only fall as
 // operators run before it ("hills shrink as D grows", docs/algorithms/order.md). So a heap of
 // operators by either number needs no deletions: an entry that is out of date is too large, and
-// the entry that replaces it comes out first.
+// the entry that replaces it is removed first.
 #pragma once
 
 #include <cstdint>

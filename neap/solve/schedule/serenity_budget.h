@@ -10,7 +10,7 @@ namespace neap::schedule {
 
 // Source: SERENITY (MLSys 2020), Algorithm 2: start with the hard budget, the peak of Kahn's order;
 //   halve after a time-out; after "no solution" go to the middle.
-// Deviations: as printed the middle is taken between the last two budgets, whatever they were.
+// Deviations: as printed the middle is taken between the last two budgets in every case.
 // After
 //   a time-out at 100, 50 ("no solution") is followed by 75, 62.5, 68.75, ...: where both "no
 //   solution" at 75 and a time-out from 90 on are true it never ends. Here the middle is taken

@@ -257,7 +257,7 @@ class BoundSearch {
     ChargeWork(2 * (WorkDone() - before));
     bound_.states += found.states;
     if (found.lower_bound_bytes <= bound_.bytes) return;
-    // Of the whole problem it is a search of some of its operators, whatever proved it there.
+    // Of the whole problem it is a search of some of its operators, for every kind of proof.
     Bound better;
     better.bytes = found.lower_bound_bytes;
     better.proof = Proof::kSearch;

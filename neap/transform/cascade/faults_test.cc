@@ -402,7 +402,7 @@ TEST(Faults, WeightsMayBeShared) {
   at = net.ConvWith(at, OpId(0), k3x3);
   net.Output(net.ConvWith(at, OpId(0), k3x3Half));
   SearchOptions options = OptionsOf(plan::Runtime::kTflm);
-  options.budget_bytes = 1;  // cut whatever can be cut
+  options.budget_bytes = 1;  // cut everything that can be cut
   const auto outcome = FindPlan(net.Graph(), options);
   ASSERT_TRUE(outcome) << outcome.error().ToString();
   const Proposal& chosen = outcome->front[outcome->chosen];
@@ -434,7 +434,7 @@ TEST(Faults, EveryRuntimeAndEveryDevice) {
       EXPECT_LE(chosen.arena_bytes, outcome->uncut.arena_bytes);
       arenas.push_back(chosen.arena_bytes);
     }
-    // The least memory is the same whatever cycles are counted on.
+    // The least memory is the same for every device of cycles.
     EXPECT_EQ(std::accumulate(arenas.begin(), arenas.end(), std::int64_t{0}),
               arenas.front() * static_cast<std::int64_t>(arenas.size()));
   }

@@ -33,7 +33,7 @@ struct Shared {
   std::optional<TensorId> truth;  // the condition of all calls
 };
 
-// Writes one region behind the operators that are there already.
+// Writes one region after the existing operators.
 class RegionWriter {
  public:
   RegionWriter(const Subgraph& from, const RegionPlan& plan, std::size_t region, Subgraph* to,

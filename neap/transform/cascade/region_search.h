@@ -58,7 +58,7 @@ class RegionSearch {
                const RegionLimits& limits);
 
   // Every combination of plans of disjoint runs that no other dominates. The search of runs is done
-  // once; whatever the budget, it is in here.
+  // once; the list serves every budget.
   std::vector<Combination> Run(const Progress& progress);
 
   // After Run(): combinations that are not far from the best ones, among which dominated ones are.

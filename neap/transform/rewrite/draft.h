@@ -3,7 +3,7 @@
 // The edited graph while it is being made, in one pass over the operators in an order that can be
 // run. Every tensor of the source has a value: a tensor, or pieces along one axis whose
 // concatenation it is. Rules read values and give their outputs values; only where an operator
-// wants a tensor in one piece does a concatenation come into being. Private to neap/rewrite.
+// needs a tensor in one piece is a concatenation created. Private to neap/rewrite.
 #pragma once
 
 #include <cstdint>

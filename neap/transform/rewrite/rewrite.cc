@@ -107,7 +107,7 @@ std::optional<OpId> Pass(Draft* draft, const std::vector<OpId>& order, const Cho
     const auto match = may_fit ? choice->rule->match(*draft, id) : std::nullopt;
     if (match && exactness != nullptr) exactness->emplace(id, *match);
     if (match && draft->IsFreeInPlace(id)) {
-      // Whatever is chosen: beside or over its input, the output is as many bytes.
+      // Beside its input or in its place, the output has the same size.
       draft->Keep(id);
       applied->push_back(id);
     } else if (!match) {

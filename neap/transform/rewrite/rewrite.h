@@ -60,7 +60,7 @@ struct Settings {
   // Bytes of an accumulator element of models of 8-bit integers: 4 (exact) or 1 (requantised in
   // every part; the accounting of SERENITY).
   int accumulator_bytes = 4;
-  // Neap's executor runs the result: its kernels compute a channel in the same way whatever the
+  // Neap's executor runs the result: its kernels compute a channel in the same way for every
   // number of channels, in floats, too.
   bool own_kernels = false;
   // Sums keep the order of their terms.

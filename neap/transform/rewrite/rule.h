@@ -24,7 +24,7 @@ struct Rule {
   // and its effect on the outputs.
   std::optional<plan::Exactness> (*match)(const Draft& draft, graph::OpId op) = nullptr;
   // Gives the outputs of the operator their values. Called after a match; the parameters are those
-  // that the rule knows, or empty: its own choice. False: they are none.
+  // that the rule knows, or empty: its own choice. False: it knows none.
   bool (*apply)(Draft* draft, graph::OpId op, const Parameters& parameters) = nullptr;
   // A draft for a bound: costs at any step at most what the operator costs, rewritten or not.
   // nullptr: `apply` is that already.

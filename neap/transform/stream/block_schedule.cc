@@ -49,7 +49,7 @@ class AxisPlanner {
     while (AnyProgress(begin)) {
       if (--begin < -static_cast<std::int64_t>(kMaxSteps)) return {};
     }
-    ++begin;  // the first step after which something is there
+    ++begin;  // the first step after which a pixel exists
     const std::int64_t end = (size * parts_ + block_ - 1) / block_;
     if (end - begin + 1 > static_cast<std::int64_t>(kMaxSteps)) return {};
     steps_ = end - begin + 1;

@@ -68,8 +68,8 @@ struct BlockSchedule {
   std::vector<int> drivers;  // images that the segment leaves
   // Images without consumers, which advance like drivers and are not kept; only beside drivers.
   std::vector<int> unread;
-  std::vector<int> dying;  // images that are there before and not after
-  std::vector<int> held;   // images that are there before and after
+  std::vector<int> dying;  // images stored before and not after
+  std::vector<int> held;   // images stored before and after
   std::int64_t macs = 0;
   std::int64_t cycles = 0;
   std::int64_t read_bytes = 0;     // from slow memory
@@ -83,7 +83,7 @@ std::vector<int> LiveAt(const Network& network, int at);
 // Bytes of that for each position up to the end of the order; of inputs where they are resident.
 std::vector<std::int64_t> BytesBetween(const Network& network, plan::StreamInput input);
 
-// The columns of the lanes of some nodes, which are the same whatever becomes of the rows.
+// The columns of the lanes of some nodes, which do not depend on the rows.
 struct ColumnCache {
   int first = 0;
   int last = 0;

@@ -117,7 +117,7 @@ bool IsMovedOnnx(const Op& op) {
             OpKind::kOnnxUpsample);
 }
 
-// Kernels of parts that place elements themselves, and take whole pixels whatever they need of
+// Kernels of parts that place elements themselves, and take whole pixels even if they need parts of
 // them.
 bool PlacesElements(const Op& op) {
   return ops::IsReshapeLike(op) || IsMovedOnnx(op) || ops::Has(op, ops::trait::kSplits) ||

@@ -45,7 +45,7 @@ class Maker {
 
   Result<Network> Make(const std::vector<graph::OpId>& order) {
     // Control edges are between operators with state, which are refused, or stand for folded
-    // operators, whose values are there before the first step.
+    // operators, whose values exist before the first step.
     for (const TensorId tensor : subgraph_.inputs) {
       NEAP_TRY(const int image, AddImage(tensor));
       if (image >= 0) network_.images[static_cast<std::size_t>(image)].is_input = true;

@@ -263,7 +263,7 @@ class SegmentPlacer {
     return IsSum(l) ? shape.pixel_bytes * network_.node(lane(l).node).sum_bytes : shape.bytes();
   }
 
-  // Bytes of the last driver that are there after `block`.
+  // Bytes of the last driver that are stored after `block`.
   std::int64_t GrownAt(std::size_t block) const {
     if (IsSum(last_driver_)) return DriverBytes(last_driver_);
     const Lane& driver = lane(last_driver_);

@@ -432,7 +432,7 @@ class Searcher {
   ColumnCache columns_;
   int size_;
   Edges edges_;
-  std::vector<std::int64_t> floors_;  // bytes before each node whatever the plan
+  std::vector<std::int64_t> floors_;  // bytes before each node in every plan
   Around around_;
   std::int64_t best_bytes_ = kInfinite;
   Front front_;

@@ -224,7 +224,7 @@ bool Ways::PriceWhole(Way way) {
   return true;
 }
 
-// Single nodes are kept whatever their size.
+// Single nodes of any size are kept.
 void Ways::Keep(Way way) {
   const bool single = way.choice.last - way.choice.first == 1;
   if (way.bytes > fast_bytes_ && !single) return;

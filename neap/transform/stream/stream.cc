@@ -109,7 +109,7 @@ class Planner {
         network_(std::move(network)),
         bounds_(network_, options.search.input) {}
 
-  // Whatever the plans are chosen by, a search for the other objective may find one that is better.
+  // For each objective, a search for the other objective may find one that is better.
   Status SearchAll() {
     for (const Objective objective : {Objective::kMacs, Objective::kCycles}) {
       options_.search.objective = objective;
@@ -244,7 +244,7 @@ plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
       entry.steps.push_back({subgraph, op.op, {}});
     }
   }
-  // Whatever the order and the blocks: inputs are there before the first of them, outputs after the
+  // In every order and for all blocks: inputs exist before the first of them, outputs after the
   // last.
   std::int64_t in = 0;
   std::int64_t out = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streamed plans that were changed: whatever a run finds wrong, the checker has found.
+// Streamed plans that were changed: the checker has found every fault that a run finds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -64,7 +64,7 @@ struct WeightedOp {
 };
 
 // nullopt: another operator; weights or bias that are not constants with known data; weights with a
-// zero point; or sums that may exceed 32 bits, whatever the order of their terms. O(weights).
+// zero point; or sums that may exceed 32 bits in some order of their terms. O(weights).
 std::optional<WeightedOp> ReadWeighted(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // The values of the output channels where those of the input channels are `input`: a superset for

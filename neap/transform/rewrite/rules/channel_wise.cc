@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // channel-wise: a convolution over a concatenation is the sum of convolutions over its pieces, each
-// run as soon as its piece is there. Source: SERENITY, equations 3 to 6.
+// run as soon as its piece exists. Source: SERENITY, equations 3 to 6.
 //
 // Pattern: value in pieces along the channels -> CONV_2D / Conv of one group with constant weights.
 // Conditions: input, weights and output float32; or, where sums are in place, 8-bit integers with

@@ -25,7 +25,7 @@ bool IsType(const graph::Op& op, Kinds... kinds) {
 std::int64_t IntOr(const graph::Op& op, const char* name, std::int64_t value);
 std::vector<std::int64_t> IntsOr(const graph::Op& op, const char* name);
 
-// The input or output, where it is there.
+// The input or output, if it exists.
 graph::TensorId InputOf(const graph::Op& op, std::size_t index);
 const graph::Shape* ShapeOf(const Draft& draft, graph::TensorId id);
 
