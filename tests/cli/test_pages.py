@@ -84,6 +84,10 @@ for (const e of document.querySelectorAll('body *')) {
   const found = ratio(rgb(e instanceof SVGElement ? style.fill : style.color), behind(e));
   if (found < 4.5) out.push(e.textContent.slice(0, 40) + ' ' + found.toFixed(2));
 }
+for (const e of document.querySelectorAll('[placeholder]')) {
+  const found = ratio(rgb(getComputedStyle(e, '::placeholder').color), behind(e));
+  if (found < 4.5) out.push(e.placeholder + ' ' + found.toFixed(2));
+}
 for (const e of document.querySelectorAll('.key i:not(.rule)')) {
   const found = ratio(rgb(getComputedStyle(e).backgroundColor), behind(e.parentElement));
   if (found < 3) out.push(e.className + ' ' + found.toFixed(2));
