@@ -37,6 +37,8 @@ def commands(block):
         if line.startswith("$ "):
             command = line[2:]
             while command.endswith("\\"):
+                if command.count("'") % 2:
+                    raise ValueError(f"line {block.line}: in quotes, a shell keeps a backslash and the line break")
                 command = command[:-1].rstrip() + " " + next(lines).strip()
             found.append((command, []))
         elif not found:

@@ -102,12 +102,18 @@ const view = (() => {
     "not applicable": "not applicable",
   };
 
+  // As `neap explain` rounds: only equal numbers are 1000.
+  function thousandths(now, before) {
+    const nearest = Math.round(1000 * now / before);
+    return now > before ? Math.max(nearest, 1001) : now < before ? Math.min(nearest, 999) : 1000;
+  }
+
   function showFeatures(to, report, onUse) {
     const before = report.file_order.arena_bytes;
     const rows = report.features.map(feature => {
       const planned = feature.arena_bytes !== null && feature.arena_bytes > 0;
       const macs = feature.macs === null || !feature.model_macs ? planned ? "1.000" : "-"
-        : (Math.ceil(1000 * feature.macs / feature.model_macs) / 1000).toFixed(3);
+        : (thousandths(feature.macs, feature.model_macs) / 1000).toFixed(3);
       const notes = [feature.requires, feature.new_operators?.length ? "new operators: " + feature.new_operators.join(", ") : "",
                      planned && feature.status === "optimal" ? "proven optimal" : "",
                      STATES[feature.state] ?? feature.state, feature.reason].filter(Boolean).join("; ");

@@ -107,12 +107,17 @@ TEST_F(ExplainReportTest, NextStepsNeedLessAndLess) {
   EXPECT_EQ(steps[2].command, "neap plan folder/graph.json --runtime neap --plan graph-neap.json");
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("some tiles               100   68.8 %  1.001x     +64  much\n"))
-      << "a cost is rounded up";
+      << "a cost is not hidden";
   EXPECT_THAT(text,
               HasSubstr("next, fewest bytes on an ideal runtime: 100 B, 1.001x MACs, much\n"));
   EXPECT_THAT(text, HasSubstr("next, fewest bytes on any runtime: 90 B (unfinished)\n"));
   EXPECT_THAT(text, HasSubstr("+ unfinished: a limit ended it"));
   EXPECT_THAT(text, HasSubstr("No gain: moves, tiles, worse.\n"));
+  Feature& exact = explanation_.features[explanation_.features.size() - 3];
+  exact.macs = 10'204;  // as `neap plan` prints it
+  EXPECT_THAT(Text(), HasSubstr("some tiles               100   68.8 %  1.020x"));
+  exact.macs = 9'999;
+  EXPECT_THAT(Text(), HasSubstr("some tiles               100   68.8 %  0.999x"));
 }
 
 TEST_F(ExplainReportTest, CodeTakesThePlaceOfThePlanForTheExecutor) {

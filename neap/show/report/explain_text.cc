@@ -128,13 +128,16 @@ std::string SavedText(std::int64_t now, std::int64_t before) {
   return now < before ? Percent(before - now, before) : "-" + Percent(now - before, before);
 }
 
-// Ratio in thousandths, rounded up, so that no cost is hidden: "1.021x".
+// Ratio in thousandths, rounded as in the report of `neap plan`: "1.020x". Only equal numbers are
+// "1.000x".
 std::string MacsText(const Feature& feature) {
   if (feature.model_macs <= 0) return "1.000x";
   __extension__ using Wide = __int128;
   const auto model = static_cast<Wide>(feature.model_macs);
-  const auto permille =
-      static_cast<std::int64_t>((static_cast<Wide>(feature.macs) * 1000 + model - 1) / model);
+  auto permille =
+      static_cast<std::int64_t>((static_cast<Wide>(feature.macs) * 2000 + model) / (2 * model));
+  if (feature.macs > feature.model_macs) permille = std::max<std::int64_t>(permille, 1001);
+  if (feature.macs < feature.model_macs) permille = std::min<std::int64_t>(permille, 999);
   return fmt::format("{}.{:03}x", FormatCount(permille / 1000), permille % 1000);
 }
 
