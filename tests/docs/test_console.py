@@ -68,6 +68,12 @@ class Console(unittest.TestCase):
         done = self.run_page(PAGE.replace("  a 1,024\n  ...", "  old words 1,024\n  ..."))
         self.assertEqual((done.errors, done.updated()), ([], PAGE))
 
+    def test_a_line_break_in_quotes_is_refused(self):
+        """There a shell keeps the backslash, and the command is not the one that is run here."""
+        self.assertEqual(self.run_page("```console\n$ echo 'a'\\\n  'b'\na b\n```\n").errors, [])
+        with self.assertRaisesRegex(ValueError, "in quotes, a shell keeps"):
+            self.run_page("```console\n$ echo 'a\\\n  b'\n```\n")
+
     def test_figures(self):
         self.assertEqual(console.figures("Arena 46,080 B (45.0 KiB) in 0.05 s: read 0.006, order 0.000"), ["46080", "45.0"])
         self.assertEqual(console.difference(["a 1", "...", "c 3"], ["a 1", "b 2", "c 3"]), "")
