@@ -75,7 +75,7 @@ static uint32_t neap_find_run(const neap_op* op, const neap_frame* frame, const 
 }
 
 /* A row, or column x0 of two. Kernels of NEAP_ROW_PAIRS, or of several pixels, get two pixels of
- * which each has its own taps where they are no run. */
+ * which each has its own taps where they are not a run. */
 int neap_drive_runs(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1) {
   const neap_view* const out = op->views[0];

@@ -32,7 +32,7 @@ constexpr const char* kUnitsFooter =
     "  neap units graph.json --units 4 --front --html page.html\n"
     "\n"
     "An operator runs for its cost: \"cost\" in graph JSON, else its MACs or, if those are more,\n"
-    "the elements that it writes. Of equal schedules, the one whose other value is least is taken\n"
+    "the elements that it writes. Of equal schedules, the one whose other value is lower is taken\n"
     "(docs/algorithms/units.md).\n"
     "\n"
     "Exit: 0 done, 1 bad input or failure, 2 usage, 3 no schedule is within the limit, none was\n"

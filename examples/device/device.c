@@ -64,7 +64,7 @@ static void member(const char *json, const char *name, char *text, size_t size) 
 }
 
 /* A plan for `capacity` bytes, of malloc: 0. 3: the server has none, and `why` has the bytes
- * that would do. 1: a failure. */
+ * that suffice. 1: a failure. */
 static int receive(const char *model, unsigned capacity, unsigned char **plan, size_t *plan_bytes,
                    char *why, size_t size) {
   char target[256], id[64], state[16];

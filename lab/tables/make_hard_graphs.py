@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs on which least-peak orders are hard to find and to prove, as graph JSON.
+"""Graphs on which minimum-peak orders are hard to find and to prove, as graph JSON.
 
     lab/tables/make_hard_graphs.py FOLDER [--seeds 11,12] [--families layered:100:30:any,ws:128 ...]
 

@@ -77,7 +77,7 @@ inputs, so its equal bytes are weaker evidence than those of the other networks.
 
 
 def print_published(rows):
-    """The figures of others beside the least arena of the table within the same work, as text rows of it."""
+    """The figures of others beside the smallest arena of the table within the same work, as text rows of it."""
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     print("\n## Published figures for the same networks\n")
     print("| network | source | bytes | Neap, bytes | MACs, at most | input |")

@@ -51,7 +51,7 @@ struct Task {
   std::int64_t shard_index = 0;
   std::int64_t shard_count = 1;
   // `answers` is a regular file that an earlier run of the same task has written the beginning of:
-  // its whole lines are kept, a torn last line is cut off, and the run goes on behind them.
+  // its whole lines are kept, a torn last line is cut off, and the run continues after them.
   bool resume = false;
   // An SQLite file: numbers in it are not computed again, and new ones are added. Created
   // if it does not exist; several processes of one machine may use it at the same time. "": none.

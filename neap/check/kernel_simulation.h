@@ -14,7 +14,7 @@
 
 namespace neap::check {
 
-// The least number of bytes (>= 0) that output 0 of `op`, run by a kernel of `library`, has to
+// The smallest number of bytes (>= 0) that output 0 of `op`, run by a kernel of `library`, has to
 // start below its input `input` for it to compute the same as with the two apart; at every larger
 // one it does so, too. None where that is more than `max_bytes`, and for a kernel that is not
 // known. O(reads of the kernel), runs of neighbouring bytes counted once.

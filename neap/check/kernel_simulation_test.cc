@@ -365,7 +365,7 @@ void CheckPlan(const Case& c) {
   if (least >= out_bytes) {
     EXPECT_FALSE(rule) << c.what;
   } else {
-    ASSERT_TRUE(rule) << c.what << ": " << least << " would do of " << out_bytes;
+    ASSERT_TRUE(rule) << c.what << ": " << least << " suffice of " << out_bytes;
     EXPECT_EQ(rule->bytes, least) << c.what;
   }
 }

@@ -13,14 +13,14 @@
 //    folded operators, and after the `before` of its control edges, which contain the order of
 //    operators that share state (state_order.h).
 //  - An operator occupies its own slot and all slots of its bodies.
-//  - Constants, variables and outputs of folded operators are nowhere. Any other tensor lives
+//  - Constants, variables and outputs of folded operators have no address. Another tensor is live
 //      from the own slot of its producer, or without a producer from the first slot of the call, to
 //      the end of the slots of its last consumer, at least of its producer; an output of the
 //      subgraph to the end of the call.
 //  - An input without consumers that is not an output has an address in the first slot of the call,
 //    but does not count as live: no step needs it.
-//  - A tensor without a producer that is no input is like an input if an operator reads it or if it
-//    is an output, and nowhere otherwise.
+//  - A tensor that is neither produced nor an input is treated as one if an operator reads it or it
+//    is an output, and has no address otherwise.
 #pragma once
 
 #include <cstdint>
@@ -89,7 +89,7 @@ struct SubgraphReplay {
   std::int64_t total_bytes = 0;                  // all tensors and scratch, rounded
   bool sound = true;                             // false: findings were added
 
-  // nullptr: the tensor is nowhere.
+  // nullptr: the tensor has no address.
   const Lifetime* Find(graph::TensorId tensor) const;
 };
 
@@ -110,8 +110,8 @@ class Replayer {
   // Both outlive the replayer, and so do the plans given to Replay().
   Replayer(const graph::Graph& graph, const plan::Profile& profile, Findings* findings);
 
-  // nullopt: the steps are no run of the subgraph; findings were added.
-  // O(steps + sizes of the subgraphs met for the first time), logarithms apart.
+  // nullopt: the steps are not a run of the subgraph; findings were added.
+  // O(steps + sizes of the subgraphs met for the first time), up to logarithms.
   std::optional<EntryReplay> Replay(const plan::EntryPlan& entry);
 
   // Of a subgraph that the last replayed entry has called, the entry's own included.

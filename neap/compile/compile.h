@@ -25,7 +25,7 @@ namespace neap::compile {
 enum class MoveStrategy : std::uint8_t {
   kNone,
   // The document's own: addresses are given in the order of the steps, each at the lowest gap that
-  // is large enough; where there is none although the free bytes would do, everything live moves
+  // is large enough; where no gap is, although the free bytes suffice, all live tensors move
   // down until no gap is left.
   kCompact,
   // The fewest bytes among: one tensor moved once, two tensors moved once each, and kCompact.
@@ -75,7 +75,7 @@ struct Options {
   MoveStrategy moves = MoveStrategy::kNone;
   std::int64_t budget_bytes = 0;  // of the arena: the target of moves; default the peak
   // Several memories, at most plan::kMaxMemories: every tensor gets one for its life, so that the
-  // time spent on reading and writing is least. Empty: one, without a limit.
+  // time spent on reading and writing is minimal. Empty: one, without a limit.
   std::vector<plan::Memory> memories;
   bool place = true;  // false: order only; the plan has no addresses
   // The written model carries an offline memory plan, under a runtime that obeys one (tflm); false:
@@ -103,7 +103,7 @@ struct Options {
 // Peak and arena of the file's own order, without planning.
 struct FileOrder {
   std::int64_t peak_bytes = 0;
-  std::int64_t arena_bytes = 0;  // as the profile's runtime places it, or Neap where it has no own
+  std::int64_t arena_bytes = 0;  // as the profile's runtime places it, else as Neap does
 };
 
 struct PeakCause {
@@ -124,7 +124,7 @@ struct PeakCause {
 struct TflmTotal {
   const target::Target* target = &target::DefaultTarget();
   std::int64_t persistent_bytes = -1;   // beside the activations
-  std::int64_t total_arena_bytes = -1;  // the least arena that the model loads and runs with
+  std::int64_t total_arena_bytes = -1;  // the smallest arena in which the model runs
   std::string missing;                  // why there are no numbers
 };
 
@@ -167,7 +167,7 @@ struct Compiled {
   IdVector<graph::SubgraphId, std::vector<graph::OpId>> order;
   bool interrupted = false;  // Limits::stop ended the search
   bool rejected = false;     // by Options::accepts; nothing else is filled in then
-  // The stock runtime's own planner would have needed more for the least-peak order than for the
+  // The stock runtime's own planner would have needed more for the minimum-peak order than the
   // order of the file: the plan keeps the file's.
   bool kept_file_order = false;
   // With several memories: see Placed in neap/compile/place.h. Of the largest entry.

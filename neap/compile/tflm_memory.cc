@@ -111,7 +111,7 @@ class Replay {
       preparing_ = std::max(preparing_, tail_.bytes() + Preparing(kernel));
     }
     for (const Subgraph& subgraph : graph_.subgraphs) {
-      // Handles are taken once for each subgraph, though one list would do.
+      // Handles are taken once for each subgraph, though one list would suffice.
       if (scratch_requests_ > 0) tail_.Take(word * scratch_requests_, word);
       for (const graph::Tensor& tensor : subgraph.tensors) {
         const auto bytes = graph::TensorBytes(tensor);

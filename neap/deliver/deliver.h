@@ -92,7 +92,7 @@ struct Request {
   RewriteSettings rewriting;
   Streaming streaming;
   Tiling tiling;
-  // Most total cost of a plan with operators that run again, in thousandths of that of all
+  // Maximum cost of a plan with operators that run again, in thousandths of that of all
   // operators (ops::CostOf); 0: none run again.
   std::int64_t max_cost_permille = 0;
   // Each of `extras` that is set is tried, where `compile` and `tiling` have none of its kind.

@@ -40,7 +40,7 @@ std::vector<FeatureJob> JobsFor(plan::Runtime runtime, formats::Format format) {
 
 bool IsDefault(const FeatureRow& row) { return row.options[0].name.empty(); }
 
-// Time or work of one row, and whether its searches may have ended for want of it.
+// Time or work of one row, and whether its searches may have ended for lack of it.
 class Share {
  public:
   Share(const ExplainRequest& request, Limits::Clock::time_point end, int weight, int weights)

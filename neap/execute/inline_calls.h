@@ -24,7 +24,7 @@ graph::Graph InlineCalls(const graph::Graph& graph, graph::SubgraphId subgraph);
 // The plan of an entry, about InlineCalls(graph, entry.subgraph): the steps of the chosen bodies
 // with the copies around them, every tensor where the plan has it, a body's at the same place in
 // all calls. An argument lives to its copy, an output from its copy on. Fails with kBadInput where
-// the steps are no run of the subgraph. Streamed plans have no calls.
+// the steps are not a run of the subgraph. Streamed plans have no calls.
 Result<plan::EntryPlan> InlineCalls(const graph::Graph& graph, const plan::EntryPlan& entry);
 
 }  // namespace neap::execute

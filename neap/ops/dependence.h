@@ -60,7 +60,7 @@ std::optional<Need> NeedOf(const graph::Subgraph& subgraph, const graph::Op& op,
                            const Box& output_box, std::size_t output = 0);
 
 // Whether a kernel quantises the float activations of `op` while it runs, by their own range,
-// because its weights are integers ("hybrid"): CONV_2D and its like, FULLY_CONNECTED, BATCH_MATMUL
+// because its weights are integers ("hybrid"): CONV_2D and similar, FULLY_CONNECTED, BATCH_MATMUL
 // with float inputs and integer weights. Every output element then depends on every activation
 // under that range: a row of FULLY_CONNECTED, an image of a convolution.
 bool IsHybrid(const graph::Subgraph& subgraph, const graph::Op& op);

@@ -28,7 +28,7 @@ ELSEWHERE = 256 << 10
 
 
 def quantised(original, quantized):
-    """An integer model: QLinearConv and its like, all tensors between of one byte."""
+    """An integer model: QLinearConv and similar operators, all tensors between of one byte."""
     from onnxruntime import quantization
 
     model = onnx.load(original)

@@ -17,7 +17,7 @@ MODELS = {
 TARGETS = ("cortex-m4+reference", "cortex-m4+cmsis-nn", "cortex-m55+cmsis-nn")
 WAYS = {"planned": ("--cascade", "off"), "tiles": ("--rewrite", "none", "--cascade", "auto"),
         "shared bodies": ("--rewrite", "none", "--cascade", "auto", "--cascade-bodies", "shared")}
-# The least arena with which AllocateTensors succeeded, by target in the order of TARGETS. The plans are those for the
+# The smallest arena with which AllocateTensors succeeded, by target in the order of TARGETS. The plans are those for the
 # default target.
 EMULATED = {
     ("person_detect", "planned"): (68_932, 68_948, 73_460),

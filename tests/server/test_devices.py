@@ -65,7 +65,7 @@ class Devices(ServerTest):
         self.device(server, model, least * 3 // 2, code=0)
         self.assertEqual((self.folder / "output").read_bytes(), expected)
         self.assertEqual((self.folder / "output.2").read_bytes(), expected)
-        # Then it does not fit, and the answer has the bytes that would do.
+        # Then it does not fit, and the answer has the bytes that suffice.
         text = self.device(server, model, least, code=3)
         self.assertIn(f"{least:,} B", text.splitlines()[1])
         self.assertEqual(len(text.splitlines()), 2)

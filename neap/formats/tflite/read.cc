@@ -226,7 +226,7 @@ Result<std::vector<std::int32_t>> Reader::ReadBodies(const schema::Operator& sou
 
 // The decomposition of a STABLEHLO_COMPOSITE is a body: a runtime that knows the composite runs a
 // kernel of its own instead, but the stock runtime falls back to the decomposition, so its memory
-// has to be there, and it is never run from outside. The reducers of STABLEHLO_REDUCE and its like
+// has to be there, and it is never run from outside. The reducers of STABLEHLO_REDUCE and similar
 // are called per element; they are bodies of scalars.
 Result<std::vector<std::int32_t>> Reader::ReadStablehloBodies(const schema::Operator& source) {
   using Kind = schema::OptionsKind2;

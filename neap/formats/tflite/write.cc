@@ -28,7 +28,7 @@ using Operators = flatbuffers::Vector<flatbuffers::Offset<schema::Operator>>;
 
 constexpr std::size_t kSlotBytes = sizeof(flatbuffers::uoffset_t);
 
-// The operators' old indices in the new order; empty: as they are. Refuses what is no order of the
+// The operators' old indices in the new order; empty: as they are. Refuses all but an order of the
 // subgraph.
 Result<Order> CheckedOrder(const graph::Graph& graph, SubgraphId subgraph_id,
                            const std::vector<OpId>& order) {

@@ -82,7 +82,7 @@ TEST(Memories, ChecksPlacements) {
   EXPECT_THAT(with([](auto& p) { p.offsets.pop_back(); }), Optional(HasSubstr("another size")));
 }
 
-// The least cost over all assignments, each memory tried with all offsets; nullopt: none fits.
+// The minimum cost over all assignments, each memory tried with all offsets; nullopt: none fits.
 std::optional<std::int64_t> LeastCost(const MemoryProblem& problem) {
   const std::size_t num_buffers = problem.problem.buffers.size();
   const std::size_t num_memories = problem.capacities_bytes.size();

@@ -15,7 +15,7 @@
 
 namespace neap::rematerialise {
 
-// Which copy is dropped: that of the least cost over bytes.
+// Which copy is dropped: that of the lowest cost over bytes.
 struct EvictionRule {
   // Whether bytes are multiplied by the steps until the next use.
   bool distance = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The least cost of repetitions within a peak, by A*. Private to neap/rematerialise.
+// The minimum cost of repetitions within a peak, by A*. Private to neap/rematerialise.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace neap::rematerialise {
 
 struct Answer {
   enum class Kind : std::uint8_t {
-    kFound,  // `sequence` has the least cost of all with a peak within the bound
+    kFound,  // `sequence` has the minimum cost of all with a peak within the bound
     kNone,   // no sequence whose repetitions cost at most the maximum is within the bound
     kLimit,  // states, time or an interrupt ended the search
   };

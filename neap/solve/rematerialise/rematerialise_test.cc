@@ -68,7 +68,7 @@ std::vector<OpIndex> FileOrder(const Problem& problem) {
   return order;
 }
 
-// The least cost within a peak, from the definition alone: states are the operators that have run
+// The minimum cost within a peak, from the definition alone: states are the operators that have run
 // and the values in memory; a step runs any operator or drops any one value.
 std::int64_t LeastCost(const Problem& problem, std::int64_t peak_bytes) {
   const std::size_t num_ops = problem.ops.size();

@@ -51,7 +51,7 @@ class Clusters {
   std::int64_t find_work() const { return find_work_; }
   const std::vector<Word>& rows() const { return rows_; }
 
-  // The operators of `row` in an order whose largest hill before `last` (-1: none) is least.
+  // The operators of `row` in an order whose largest hill before `last` (-1: none) is lowest.
   void Order(const Word* row, OpIndex last, std::vector<OpIndex>* order) const;
 
  private:

@@ -46,7 +46,7 @@ class CutFinder {
   // bound. The value is returned in `hill`.
   std::vector<Path> Witness(OpIndex op, std::int64_t* hill);
 
-  // The largest downset F with from <= F <= to whose live bytes are least. `from` and `to` are
+  // The largest downset F with from <= F <= to whose live bytes are fewest. `from` and `to` are
   // downsets, from <= to. Writes it to `out` (words() words) and returns its live bytes.
   // `from_live`: live bytes of `from`.
   std::int64_t LargestMinimiser(const Word* from, std::int64_t from_live, const Word* to,

@@ -27,7 +27,7 @@ class FlatCut {
   std::int64_t LeastHillBetween(OpIndex op, const OrderState& state, std::int32_t begin,
                                 std::int32_t end);
   // After one of the two that returned less than `enough`: the operators that run before `op` where
-  // its hill is least; as many of them as possible, or as few.
+  // its hill is lowest; as many of them as possible, or as few.
   enum class Extreme : std::uint8_t { kLargest, kSmallest };
   bool RunsBefore(OpIndex op) const { return before_[At(op)] != 0; }
   void FindBefore(Extreme extreme);

@@ -53,7 +53,7 @@ struct Outcome {
   bool optimal() const { return peak_bytes == lower_bound_bytes; }
 };
 
-// The least-peak order, or, when a limit ends the search, the best order found with a proven lower
+// A minimum-peak order, or, when a limit ends the search, the best order found with a proven lower
 // bound. `problem` must pass Validate(). Method and proofs: docs/algorithms/order.md.
 Outcome Solve(const Problem& problem, const Limits& limits);
 

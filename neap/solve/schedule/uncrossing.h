@@ -12,7 +12,7 @@
 
 namespace neap::schedule {
 
-// For the operator of the highest step, finds what has to run before it so that its hill is least
+// For the operator of the highest step, finds what has to run before it so that its hill is lowest
 // (a minimum cut), puts that first and the rest after it, each in the order it had, and closes the
 // result; among the operators near the step first, then among more of them. Keeps the result where
 // the sum of the fourth powers of the highest hills falls, so that the peak never rises. Goes on

@@ -20,7 +20,7 @@ namespace neap::traffic {
 std::optional<Counts> Replay(const Problem& problem, std::int64_t on_chip_bytes,
                              std::span<const Residency> residencies, std::string* why = nullptr);
 
-// The same for blocks: evicted blocks and their positions. O(accesses of blocks, logarithms apart).
+// The same for blocks: evicted blocks and their positions. O(accesses of blocks, up to logarithms).
 std::optional<Counts> ReplayBlocks(const Problem& problem, const BlockMemory& memory,
                                    std::span<const Eviction> evictions, std::string* why = nullptr);
 

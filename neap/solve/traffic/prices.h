@@ -40,7 +40,7 @@ class Prices {
   // Units of cost as bytes of traffic, rounded up to a sum of whole tensors.
   std::int64_t BytesOf(Wide cost) const;
 
-  // The least cost of the rest of a tensor's life from the boundary before `step` on, `done` of its
+  // The lowest cost of the end of a tensor's life from the boundary before `step` on, `done` of its
   // accesses behind it.
   Wide Rest(TensorIndex tensor, std::size_t done, Status status, Step step) const;
   // The same of all tensors that are written in `step` or later.

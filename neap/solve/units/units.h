@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schedules on identical units: the minimum peak within a makespan, or the minimum makespan within
-// a peak; of equal ones, the one whose other value is least. Deterministic: the same problem and
+// a peak; of equal ones, the one whose other value is smallest. Deterministic: the same problem and
 // the same limits (without max_seconds and stop) give the same outcome. Method and proofs:
 // docs/algorithms/units.md.
 #pragma once

@@ -277,7 +277,7 @@ void RegionSearch::SearchFrom(std::size_t begin) {
        ++at) {
     if (!cuttable_[at]) break;
     most = std::max(most, loads_[at]);
-    // Nothing gets below the floor; a run that is nowhere above it is best left alone.
+    // Nothing gets below the floor; a run that never exceeds it stays as it is.
     if (most <= floor_) continue;
     ChargeWork(static_cast<std::int64_t>(subgraph_.tensors.size()));
     if (MustStop()) return;

@@ -53,7 +53,7 @@ class Edges {
   // where they are equal. Drops those that are worse.
   bool Keep(Edge edge);
 
-  // The least cost of a plan whose segments all fit into `most`, and the bytes of that plan;
+  // The minimum cost of a plan whose segments all fit into `most`, and the bytes of that plan;
   // kInfinite: there is none. O(edges).
   std::pair<std::int64_t, std::int64_t> ShortestWithin(std::int64_t most,
                                                        Ties ties = Ties::kOtherCost);

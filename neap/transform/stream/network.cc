@@ -75,7 +75,7 @@ class Maker {
     return Fail(BadInput("cannot be streamed: " + what));
   }
 
-  // -1: a constant, which is nowhere.
+  // -1: a constant, which has no address.
   Result<int> AddImage(TensorId tensor) {
     const graph::Tensor& value = subgraph_.tensors[tensor];
     if (value.constant) return -1;

@@ -2,7 +2,7 @@
 //
 // Which segments, and how. Every stretch of the order that can be streamed is laid out for real, in
 // several block sizes, and where it helps with rows computed again; the plans put together from
-// these are searched exactly: for every arena the one of the least cost.
+// these are searched exactly: for every arena the one of minimum cost.
 #pragma once
 
 #include <cstdint>

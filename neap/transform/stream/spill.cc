@@ -79,7 +79,7 @@ class Spiller {
   bool cut_short() const { return cut_short_; }
 
  private:
-  // The least arena of a plan with everything in slow memory.
+  // The smallest arena of a plan with everything in slow memory.
   std::int64_t Floor() const {
     std::vector<std::int64_t> peaks(network_.nodes.size() + 1, kInfinite);
     peaks[0] = 0;

@@ -132,7 +132,7 @@ class Cutter {
     return Constant(1, 0, cut_.out_factor) && Constant(2, 0, cut_.out_factor);
   }
 
-  // Scales and zero points of QuantizeLinear and its like: one for the tensor.
+  // Scales and zero points of QuantizeLinear and similar operators: one for the tensor.
   bool ScalarOperands() const {
     for (std::size_t i = 1; i < op_.inputs.size(); ++i) {
       const TensorId id = op_.inputs[i];
