@@ -17,6 +17,7 @@
 #include "neap/deliver/boards.h"
 #include "neap/formats/formats.h"
 #include "neap/show/report/report.h"
+#include "neap/show/report/text.h"
 #include "neap/target/board.h"
 #include "neap/target/target.h"
 #include "tools/common.h"
@@ -96,7 +97,9 @@ std::string CodeText(const std::optional<report::CodeNeed>& code,
   std::string out = fmt::format(
       "As C code (neap emit) it needs {} B, a stack of {} B and {} of flash for weights.\n",
       FormatCount(code->arena_bytes), FormatCount(code->stack_bytes), KiB(code->weights_bytes));
-  if (!more.empty()) out += fmt::format("Boards on which only that fits: {}.\n", more);
+  if (!more.empty()) {
+    out += report::Wrapped(fmt::format("Boards on which only that fits: {}.\n", more), 100);
+  }
   return out;
 }
 

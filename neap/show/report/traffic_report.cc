@@ -67,6 +67,7 @@ std::string TrafficText(const TrafficReport& report, const Style& style) {
       fmt::format("{}: off-chip bytes, {}\n", Printable(report.model, 4096),
                   report.ends_on_chip ? "inputs on chip at the start, outputs may stay on chip"
                                       : "inputs off chip at the start, outputs at the end");
+  out = Wrapped(out, 100);
   out += Paint(style, Ink::kBold,
                fmt::format("no traffic from {} on-chip memory; in file order from {}\n",
                            FormatBytes(report.planned.without_traffic_bytes),
