@@ -155,7 +155,7 @@ std::string PipelineText(const PipelineReport& report, const report::Style& styl
           Milliseconds(run.first_done), Interval(run));
     }
   }
-  text += report::NotesText(report.notes, "");
+  text += report::Wrapped(report::NotesText(report.notes, ""), 100);
   for (const std::string& file : report.files) {
     text += fmt::format("wrote {}\n", report::Printable(file, 4096));
   }

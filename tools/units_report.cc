@@ -150,7 +150,7 @@ std::string UnitsText(const UnitsReport& report, const report::Style& style) {
     }
     if (report.front_complete) text += "no schedule has a smaller peak\n";
   }
-  return text + report::NotesText(report.notes, "");
+  return text + report::Wrapped(report::NotesText(report.notes, ""), 100);
 }
 
 std::string UnitsJson(const UnitsReport& report) {

@@ -79,6 +79,11 @@ TEST_F(InspectReportTest, BlocksWhereTheTerminalHasThem) {
   EXPECT_THAT(InspectText(report_, style), HasSubstr("151,528  █████\n"));
 }
 
+TEST_F(InspectReportTest, WrapsLongNotes) {
+  report_.notes = {std::string(90, 'n') + " longer"};
+  EXPECT_THAT(InspectText(report_, Style()), HasSubstr(std::string(90, 'n') + "\n  longer\n"));
+}
+
 TEST_F(InspectReportTest, ShortensALongChart) {
   MakeChain(1000, 500);
   const std::string text = InspectText(report_, Style());

@@ -307,7 +307,7 @@ std::string InspectText(const InspectReport& report, const Style& style) {
   out += fmt::format("\nConstants {}; variables {}.\n", FormatBytes(largest.constant_bytes),
                      FormatBytes(largest.variable_bytes));
   if (report.memory_plan) out += MemoryPlanText(*report.memory_plan, style);
-  return out + NotesText(report.notes, "");
+  return out + Wrapped(NotesText(report.notes, ""), 100);
 }
 
 std::string CheckText(const CheckReport& report, const Style& style) {

@@ -93,7 +93,7 @@ std::string TrafficText(const TrafficReport& report, const Style& style) {
   out +=
       "\nLower bound: for tensors, the least traffic of any decisions in the planned order;\nfor "
       "blocks, the bytes that every rule has to read.\n";
-  out += NotesText(report.notes, "");
+  out += Wrapped(NotesText(report.notes, ""), 100);
   return out;
 }
 
