@@ -240,6 +240,7 @@ std::string FrontText(const formats::SourceModel& source, const deliver::Front& 
   std::string out = fmt::format("{} {} of {}: none is beaten by another in {}\n\n",
                                 front.points.size(), front.points.size() == 1 ? "plan" : "plans",
                                 report::Printable(source.path, 4096), CriteriaText(front.criteria));
+  out = report::Wrapped(out, 100);
   out += fmt::format("  {:>11}  {:>11}  {:>6}  {:>14}  {:>5}  plan\n", "arena B", "total B", "MACs",
                      "cycles", "tiles");
   for (const deliver::FrontPoint& point : front.points) {
@@ -297,6 +298,7 @@ std::string StreamFrontText(const formats::SourceModel& source, const stream::St
       fmt::format("{} streamed {} of {}, input {}: none is beaten by another in {}\n\n",
                   front.points.size(), front.points.size() == 1 ? "plan" : "plans",
                   report::Printable(source.path, 4096), input, CriteriaText(criteria));
+  out = report::Wrapped(out, 100);
   out += fmt::format("  {:>12}  {:>8}  {:>8}  {:>8}  {}\n", "arena B", "MACs", "cycles", "segments",
                      "bound at 1.0");
   for (const stream::StreamPoint& point : front.points) {

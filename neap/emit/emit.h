@@ -94,8 +94,8 @@ Result<Emitted> Emit(const graph::Graph& graph, const plan::Plan& plan, const Op
                      std::vector<Refusal>* refusals = nullptr);
 
 // Replaces calls whose body is known beforehand, as those of tiles with shared bodies, by the
-// operators of that body, in the graph and in the plan. Fails with kBadInput where the steps are no
-// run of the main graph.
+// operators of that body, in the graph and in the plan. Fails with kBadInput unless the steps are
+// a run of the main graph.
 Status InlineCalls(graph::Graph* graph, plan::Plan* plan);
 
 // The plan without names: for code that EmitNetwork() wrote from the same model with the same

@@ -25,7 +25,7 @@ struct OpStretch {
 
 class OpRows {
  public:
-  // In one stretch, behind those that are there.
+  // In one stretch, after the existing ones.
   OpStretch Append(const std::vector<OpRow>& rows);
 
   // In the order of the rows. Each stretch is a segment of its own: rows are found again where that

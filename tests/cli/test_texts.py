@@ -28,7 +28,7 @@ class Texts(CliTest):
         self.expect(DONE, "zoo", "mobilenet-v1-0.25", "--int8", "-o", "code.tflite")
         for words in (["zoo", "--list"], ["boards"], ["boards", "code.tflite", "--cascade", "off"], ["traffic", wide, "--on-chip", "64KiB"], ["boards", model, "--cascade", "off"],
                       ["emit", model, "-o", "network"], ["plan", model, "--board", "nano-33-ble"], ["inspect", model],
-                      ["pareto", model, "--max-region-operators", "4"], ["pipeline", model, "--stages", "3"],
+                      ["pareto", wide, "--max-region-operators", "4"], ["pipeline", model, "--stages", "3"],
                       ["units", model, "--units", "2"], ["traffic", model, "--on-chip", "64KiB"],
                       ["plan", model, "--plan", "p.json"], ["check", model, "p.json"], ["run", model, "--plan", "p.json", "--compare"],
                       ["check-budget", model, "--board", "nano-33-ble"]):

@@ -32,7 +32,7 @@ def presets():
 
 
 def errors_of(text, steps):
-    """What is wrong with the steps of a job or an action; `text` is the file."""
+    """Errors in the steps of a job or an action; `text` is the file."""
     found = []
     ids = {step["id"] for step in steps if "id" in step}
     for step in steps:
