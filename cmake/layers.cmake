@@ -46,7 +46,7 @@ set(NEAP_MAY_USE_stages    base graph ops compile partition learn)
 set(NEAP_MAY_USE_database  base)
 set(NEAP_MAY_USE_batch     base io graph formats plan compile deliver database)
 set(NEAP_MAY_USE_serve     base io deliver database)
-set(NEAP_MAY_USE_report    base target graph formats plan check compile traffic deliver)
+set(NEAP_MAY_USE_report    base target graph ops formats plan check compile traffic deliver)
 set(NEAP_MAY_USE_picture   base graph ops plan compile report)
 set(NEAP_MAY_USE_session   base graph formats plan check cascade execute emit compile deliver)
 set(NEAP_MAY_USE_api       base schedule arena graph plan execute emit deliver session)
@@ -84,7 +84,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/formats/formats.h
   neap/plan/plan.h neap/plan/plan_json.h neap/plan/profile.h neap/plan/stream.h
   neap/check/channel_check.h neap/check/check.h neap/check/repetition_check.h neap/check/offsets_check.h neap/check/runtime_check.h
-  neap/compile/compile.h neap/compile/entry_memory.h neap/compile/headline.h neap/compile/peak_question.h
+  neap/compile/compile.h neap/compile/decompression.h neap/compile/entry_memory.h neap/compile/headline.h neap/compile/peak_question.h
   neap/compile/repetition.h
   neap/transform/stream/entries.h neap/transform/stream/options.h neap/transform/stream/stream.h
   neap/transform/rewrite/channels/dead.h neap/transform/rewrite/interface.h neap/transform/rewrite/rewrite.h

@@ -150,6 +150,7 @@ constexpr std::array kKernels = {
     Kernel{OpKind::kSignalStacker, {}, {}, 56, 56},
     Kernel{OpKind::kSignalWindow, {}, {}, 8, 8},
     Kernel{OpKind::kDetectionPostprocess, {}, {}, 112, 112},
+    Kernel{OpKind::kTflmDecode, {}, {}},
 };
 
 // Kernels of a library that keep other data than the reference kernels on a 32-bit machine: those
@@ -216,6 +217,7 @@ class Lists {
       : subgraph_(subgraph), op_(op), target_(target), word_(target.structs.word), lists_(*lists) {}
 
   bool Add() {
+    if (Is(op_, OpKind::kTflmDecode)) return AddDecoders();
     if (op_.domain == "custom") return AddSignal();
     if (Is(op_, OpKind::kConv2d, OpKind::kTransposeConv)) return AddChannels(0);
     if (Is(op_, OpKind::kDepthwiseConv2d)) return AddChannels(3);
@@ -326,6 +328,31 @@ class Lists {
     if (is_set("adj_x") && !AddTransposed(Input(0))) return false;
     if (!is_set("adj_y") && !AddTransposed(Input(1))) return false;
     return AddDimensions(Output());
+  }
+
+  // A list of pointers, and for each output the record of its method, which byte 0 of the second
+  // of its two inputs names: a pointer to functions, two to the runtime, and members.
+  bool AddDecoders() {
+    lists_.push_back(word_ * static_cast<std::int64_t>(op_.outputs.size()));
+    for (std::size_t i = 0; i < op_.outputs.size(); ++i) {
+      const graph::Tensor* description = Input(2 * i + 1);
+      if (description == nullptr || !description->data) return false;
+      const std::span<const std::byte> bytes = description->data->bytes;
+      constexpr std::byte kTables{0};
+      constexpr std::byte kHuffman{1};
+      constexpr std::byte kPruned{2};
+      if (bytes.empty()) return false;
+      if (bytes[0] == kTables) {
+        lists_.push_back(9 * word_);
+      } else if (bytes[0] == kHuffman) {
+        lists_.push_back(7 * word_);
+      } else if (bytes[0] == kPruned) {
+        lists_.push_back(10 * word_);
+      } else {
+        return false;
+      }
+    }
+    return true;
   }
 
   // A ring of 16-bit numbers, each there twice, behind its record.

@@ -36,8 +36,13 @@ class Tail {
 
 class Replay {
  public:
-  Replay(const graph::Graph& graph, const Orders& orders, const target::Target& target)
-      : graph_(graph), orders_(orders), target_(target), structs_(target.structs) {}
+  Replay(const graph::Graph& graph, const Orders& orders, const target::Target& target,
+         std::int64_t outside)
+      : graph_(graph),
+        orders_(orders),
+        target_(target),
+        structs_(target.structs),
+        outside_(outside) {}
 
   TflmTotal Run(std::int64_t arena_bytes) {
     TflmTotal total;
@@ -89,6 +94,8 @@ class Replay {
   void Load() {
     const std::int64_t word = structs_.word;
     tail_.Take(structs_.allocator, word);
+    // A counter for the region of memory outside of the arena.
+    if (outside_ > 0) tail_.Take(word, kBufferAlignment);
     tail_.Take(structs_.subgraph * Count(graph_.subgraphs.size()), word);
     for (const Subgraph& subgraph : graph_.subgraphs) {
       tail_.Take(structs_.eval_tensor * Count(subgraph.tensors.size()), word);
@@ -110,9 +117,8 @@ class Replay {
       }
       preparing_ = std::max(preparing_, tail_.bytes() + Preparing(kernel));
     }
+    if (scratch_requests_ > 0) tail_.Take(word * scratch_requests_, word);
     for (const Subgraph& subgraph : graph_.subgraphs) {
-      // Handles are taken once for each subgraph, though one list would suffice.
-      if (scratch_requests_ > 0) tail_.Take(word * scratch_requests_, word);
       for (const graph::Tensor& tensor : subgraph.tensors) {
         const auto bytes = graph::TensorBytes(tensor);
         if (tensor.variable && bytes) tail_.Take(*bytes, kBufferAlignment);
@@ -143,7 +149,7 @@ class Replay {
   // The list of requests, a record for each tensor and request, the planner's own lists.
   std::int64_t Planning() const {
     std::int64_t tensors = scratch_requests_;
-    std::int64_t buffers = scratch_requests_;
+    std::int64_t buffers = scratch_requests_ - outside_;
     for (const Subgraph& subgraph : graph_.subgraphs) {
       tensors += Count(subgraph.tensors.size());
       for (const graph::Tensor& tensor : subgraph.tensors) {
@@ -177,6 +183,7 @@ class Replay {
   const Orders& orders_;
   const target::Target& target_;
   const target::Structs& structs_;
+  std::int64_t outside_;  // tensors in decompression memory
   std::vector<Kernel> kernels_;
   std::int64_t scratch_requests_ = 0;
   std::int64_t preparing_ = 0;  // an upper bound of the bytes for preparing any operator
@@ -186,8 +193,8 @@ class Replay {
 }  // namespace
 
 TflmTotal TflmTotalOf(const graph::Graph& graph, const Orders& orders, std::int64_t arena_bytes,
-                      const target::Target& target) {
-  return Replay(graph, orders, target).Run(arena_bytes);
+                      const target::Target& target, std::int64_t outside) {
+  return Replay(graph, orders, target, outside).Run(arena_bytes);
 }
 
 }  // namespace neap::compile

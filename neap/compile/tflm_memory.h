@@ -19,7 +19,9 @@ namespace neap::compile {
 // No numbers, and the reason, where an operator's kernel is not known, where resources are used
 // (their memory is the application's business), or where loading one operator may take more than
 // everything else.
+// `outside`: so many tensors are in decompression memory (decompression.h), not in the arena; 0:
+// there is none.
 TflmTotal TflmTotalOf(const graph::Graph& graph, const Orders& orders, std::int64_t arena_bytes,
-                      const target::Target& target);
+                      const target::Target& target, std::int64_t outside = 0);
 
 }  // namespace neap::compile

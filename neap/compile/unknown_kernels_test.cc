@@ -64,10 +64,6 @@ TEST(UnknownKernelsTest, EveryReasonIsNamed) {
   op.type = "ethos-u";
   EXPECT_EQ(TextOf(graph),
             "the scratch of operator #0 'ethos-u' is not modelled: its driver decides on it");
-  op.type = "TFLM_DECODE";
-  EXPECT_EQ(
-      TextOf(graph),
-      "the scratch of operator #0 'TFLM_DECODE' is not modelled: it unpacks compressed constants");
   op.domain = "tflite";
   op.type = "MEAN";  // without axes
   op.inputs = {op.inputs[0]};

@@ -55,7 +55,7 @@ constexpr auto kCustomRows = std::to_array<OpRow>({
      .name = "TFLite_Detection_PostProcess",
      .traits = kStateful,
      .scratch = scratch::DetectionPostprocess},
-    {.kind = kTflmDecode, .name = "TFLM_DECODE", .traits = kStateful},
+    {.kind = kTflmDecode, .name = "TFLM_DECODE", .traits = kStateful, .scratch = scratch::None},
 });
 static_assert(AreInOrder(kCustomRows));
 

@@ -212,7 +212,6 @@ std::string WhyScratchUnknown(const Subgraph& subgraph, const Op& op,
            " is compressed";
   }
   if (Is(op, OpKind::kEthosU)) return "its driver decides on it";
-  if (Is(op, OpKind::kTflmDecode)) return "it unpacks compressed constants";
   const LibraryScratch library = LibraryScratchOf(subgraph, op, target);
   if (!library.unknown.empty()) return std::string(library.unknown);
   return RowOf(KindOf(op)).scratch == nullptr

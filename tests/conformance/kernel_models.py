@@ -460,6 +460,65 @@ def shared_body(order):
     return make
 
 
+def scratch_beside_bodies():
+    """Twenty operators with scratch in a model of three subgraphs: their handles are one list."""
+    maker = KernelMaker()
+    main = maker.main
+    for _ in range(2):
+        body = schema.SubGraphT()
+        body.tensors, body.operators = [], []
+        maker.main = body
+        maker.model.subgraphs.append(body)
+        source, target = maker.value("int8", [1, 4]), maker.value("int8", [1, 4])
+        maker.operator(BUILTIN.RELU, [source], [target])
+        body.inputs, body.outputs = [source], [target]
+    maker.main = main
+    image, means = maker.value("int8", [1, 4, 4, 8]), []
+    for _ in range(20):
+        means.append(maker.value("int8", [1, 8]))
+        maker.operator(BUILTIN.MEAN, [image, maker.ints([1, 2])], [means[-1]], schema.BuiltinOptions.ReducerOptions,
+                       schema.ReducerOptionsT())
+    condition = maker.value("bool", [1], numpy.ones(1))
+    source, target = maker.value("int8", [1, 4]), maker.value("int8", [1, 4])
+    options = schema.IfOptionsT()
+    options.thenSubgraphIndex, options.elseSubgraphIndex = 1, 2
+    maker.operator(BUILTIN.IF, [condition, source], [target], schema.BuiltinOptions.IfOptions, options)
+    # The planning of the memory takes less than this.
+    ballast, one = maker.value("int8", [BALLAST]), maker.value("int8", [1])
+    maker.operator(BUILTIN.SLICE, [ballast, maker.ints([0]), maker.ints([1])], [one], schema.BuiltinOptions.SliceOptions,
+                   schema.SliceOptionsT())
+    main.inputs, main.outputs = [image, source, ballast], [*means, target, one]
+    return maker.bytes()
+
+
+CASES["IF-scratch"] = scratch_beside_bodies
+
+# Of TFLM_DECODE: method and version, then the parameters of the method and its values.
+DECODE_METHODS = {
+    "tables": [0, 1, 0, 0, 1, 15 << 4 | 4, 16, *[0] * 9, *range(16)],
+    "huffman": [1, 1, 0, 0, 1, *[0] * 11, *[0] * 64],
+    "pruned": [2, 1, 0, 0, 1, *[0] * 11, *range(48)],
+}
+
+
+def packed_bytes(values):
+    return lambda maker: maker.value("uint8", [len(values)], values)
+
+
+def decoded(shape, scales):
+    """Weights as a convolution has them: a scale for each index of the first dimension."""
+    return lambda maker: maker.value("int8", shape, None, scales)
+
+
+for method, description in DECODE_METHODS.items():
+    both = [packed_bytes([0] * 96), packed_bytes(description)]
+    case(f"TFLM_DECODE-{method}", "TFLM_DECODE", both, [decoded([6, 4, 4], None)])
+    case(f"TFLM_DECODE-{method}-channels", "TFLM_DECODE", both, [decoded([6, 4, 4], 6)])
+case("TFLM_DECODE-several", "TFLM_DECODE",
+     [packed_bytes(values) for one in DECODE_METHODS.values() for values in ([0] * 1000, one)],
+     [decoded([40, 7], None), decoded([6, 4, 4], None), decoded([50, 9], 50)])
+
+
 for order in ("amb", "abm", "mab"):
     CASES[f"IF-{order}"] = shared_body(order)
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Prints Neap's overlap distances for test_library_overlap.py. With models as arguments: of every
-// operator of theirs that a kernel library has. Otherwise a line of input is an operator:
+// operator of theirs that a kernel library has; after --outputs, each line begins with the index of
+// the operator's output. Otherwise a line of input is an operator:
 //   KERNEL n h w c  kh kw  oh ow oc  sh sw  dh dw  SAME
 // KERNEL is 0 (convolution), 1 (depthwise), 2 (fully connected), 3 and 4 (average and maximum
 // pooling), 5 (ADD); SAME is 1 or 0. A line of output has the same numbers with the padding above
@@ -61,7 +62,7 @@ void Print(const std::vector<std::int64_t>& numbers, const Subgraph& subgraph, c
   std::cout << '\n';
 }
 
-void Describe(const Subgraph& subgraph, const Op& op) {
+void Describe(const Subgraph& subgraph, const Op& op, bool with_output) {
   for (std::size_t kernel = 0; kernel < kKinds.size(); ++kernel) {
     if (ops::KindOf(op) != kKinds[kernel] || op.inputs.empty() || op.outputs.size() != 1) continue;
     const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
@@ -96,19 +97,21 @@ void Describe(const Subgraph& subgraph, const Op& op) {
         numbers.push_back(number);
       }
     }
+    if (with_output) std::cout << op.outputs[0].value() << ' ';
     Print(numbers, subgraph, op);
   }
 }
 
 int DescribeModels(int count, char** paths) {
-  for (int i = 0; i < count; ++i) {
+  const bool with_outputs = std::string(paths[0]) == "--outputs";
+  for (int i = with_outputs ? 1 : 0; i < count; ++i) {
     const auto model = formats::Load(paths[i], {});
     if (!model) {
       std::cerr << model.error().ToString() << '\n';
       return 1;
     }
     for (const Subgraph& subgraph : model->graph.subgraphs) {
-      for (const Op& op : subgraph.ops) Describe(subgraph, op);
+      for (const Op& op : subgraph.ops) Describe(subgraph, op, with_outputs);
     }
   }
   return 0;

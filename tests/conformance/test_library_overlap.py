@@ -29,6 +29,7 @@ CORPUS = ("mlcommons+tiny/vww_96_int8.tflite", "mlcommons+tiny/pretrainedResnet_
 # What one emulated board can hold and compute in a test.
 MAX_BYTES = 1 << 21
 MAX_MACS = 12_000_000
+MAX_PLANNED_MACS = 2_500_000
 BOARDS = {  # library -> flags of the compiler, machine, origins of code and data, bytes of data
     "cmsis-nn-dsp": (("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"), "mps2-an386",
                      0x0, 0x21000000, 16 << 20),
@@ -54,6 +55,14 @@ def distances(neap, lines=(), models=()):
     assert done.returncode == 0, done.stderr
     rows = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     return [(row[:len(FIELDS)], dict(zip(LIBRARIES, row[len(FIELDS):]))) for row in rows]
+
+
+def by_output(neap, model):
+    """{index of the output: (operator, distances)} of a model."""
+    done = subprocess.run([pathlib.Path(neap).parents[1] / "tests/overlap_distances", "--outputs", model],
+                          capture_output=True, text=True, check=True)
+    rows = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    return {row[0]: (row[1:1 + len(FIELDS)], dict(zip(LIBRARIES, row[1 + len(FIELDS):]))) for row in rows}
 
 
 def random_line(rng):
@@ -232,3 +241,39 @@ def test_operators_of_models(library, neap, table, tmp_path):
              if max(bytes_of(case)) <= MAX_BYTES and macs(case) <= MAX_MACS]
     assert len(cases) > 20
     check_cases(tmp_path, library, cases, table)
+
+
+@pytest.mark.parametrize("library", ["cmsis-nn-dsp", "cmsis-nn-mve"])
+def test_overlapped_operators_of_plans(library, neap, request, table, tmp_path):
+    """Every operator that the plans of docs/results/overlap.md overlap, under this library and under all of
+    CMSIS-NN. Depthwise convolutions of MobileNetV2 with many rows take long on the emulated boards: by
+    default a part of them."""
+    models = [SHARED / "models" / name for name in CORPUS if (SHARED / "models" / name).exists()]
+    if len(models) != len(CORPUS):
+        pytest.skip("the models are not here: set NEAP_SHARED")
+    models.append(tmp_path / "mobilenet-v2.tflite")
+    assert neap.run("zoo", "mobilenet-v2", "--int8", "-o", models[-1]).returncode == 0
+    # The models as they are, and as they are written with rewrites.
+    rewritten = []
+    for index, model in enumerate(models):
+        rewritten.append(tmp_path / f"rewritten-{index}.tflite")
+        neap.plan(model, "--overlap", library, "-o", rewritten[-1])
+    cases, overlapped = {}, 0
+    for model in models + rewritten:
+        operators = by_output(neap.path, model)
+        for kernels in (library, "cmsis-nn"):
+            for overlap in neap.plan(model, "--rewrite", "none", "--overlap", kernels)["overlaps"]:
+                if overlap["kind"] != "starts-below":
+                    continue
+                case, each = operators[overlap["output"]["index"]]
+                # The plan may keep more than this library needs, never less.
+                assert 0 <= each[library] <= overlap["bytes"], (model, kernels, overlap)
+                overlapped += 1
+                cases[case] = each
+    assert len(cases) > 10
+    count = len(cases)
+    if not request.config.getoption("--long"):
+        cases = {case: each for case, each in cases.items() if macs(case) <= MAX_PLANNED_MACS}
+    table("overlapped operators of plans, executed",
+          f"{library}: {len(cases)} of {count} operators of {overlapped} overlaps in plans of {2 * len(models)} models")
+    check_cases(tmp_path, library, list(cases.items()), table)

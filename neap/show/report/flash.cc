@@ -6,6 +6,7 @@
 #include <set>
 
 #include "neap/base/bytes.h"
+#include "neap/ops/op_table.h"
 
 namespace neap::report {
 
@@ -14,12 +15,19 @@ FlashReport FlashOf(const graph::Graph& graph, std::int64_t file_bytes) {
   flash.file_bytes = file_bytes;
   std::set<const std::byte*> counted;
   for (const graph::Subgraph& subgraph : graph.subgraphs) {
-    for (const graph::Tensor& tensor : subgraph.tensors) {
+    std::set<graph::TensorId> decoded;
+    for (const graph::Op& op : subgraph.ops) {
+      if (ops::Is(op, ops::OpKind::kTflmDecode)) {
+        decoded.insert(op.inputs.begin(), op.inputs.end());
+      }
+    }
+    for (const graph::TensorId id : subgraph.tensors.Ids()) {
+      const graph::Tensor& tensor = subgraph.tensors[id];
       if (!tensor.constant || !tensor.data || tensor.data->bytes.empty()) continue;
       if (!counted.insert(tensor.data->bytes.data()).second) continue;
       const auto bytes = static_cast<std::int64_t>(tensor.data->bytes.size());
       const int bits = graph::BitsOf(tensor.type);
-      if (tensor.compressed) {
+      if (tensor.compressed || decoded.contains(id)) {
         flash.compressed_bytes += bytes;
       } else if (bits > 0 && bits <= 8) {
         flash.weights_bytes += bytes;
@@ -47,6 +55,22 @@ std::string FlashText(const PlanReport& report) {
                      FormatCount(flash.compressed_bytes));
   }
   return out + "; all read in place\n";
+}
+
+std::optional<compile::DecompressionMemory> DecompressionOf(const PlanReport& report) {
+  if (report.refused || report.compiled->plan.runtime != plan::Runtime::kTflm) return std::nullopt;
+  return compile::DecompressionMemoryOf(*report.graph, *report.compiled);
+}
+
+std::string DecompressionText(const PlanReport& report) {
+  const auto memory = DecompressionOf(report);
+  if (!memory) return "";
+  if (!memory->missing.empty()) {
+    return fmt::format("  decompression memory cannot be used: {}\n", memory->missing);
+  }
+  return fmt::format(
+      "  decompression memory: with {} for SetDecompressionMemory the total arena is {}\n",
+      FormatBytes(memory->bytes), FormatBytes(memory->total_arena_bytes));
 }
 
 }  // namespace neap::report

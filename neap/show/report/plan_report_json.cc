@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "neap/plan/profile.h"
+#include "neap/show/report/flash_text.h"
 #include "neap/show/report/json_parts.h"
 #include "neap/show/report/report.h"
 
@@ -126,6 +127,14 @@ Json DeliveredJson(const PlanReport& report) {
   out["persistent_bytes"] = known ? Json(total->persistent_bytes) : Json(nullptr);
   out["total_arena_bytes"] = known ? Json(total->total_arena_bytes) : Json(nullptr);
   out["memory_plan"] = report.carries_plan;
+  out["decompression_memory"] = nullptr;
+  if (const auto decompression = DecompressionOf(report)) {
+    const bool has_total = decompression->missing.empty();
+    out["decompression_memory"] = {
+        {"bytes", decompression->bytes},
+        {"total_arena_bytes", has_total ? Json(decompression->total_arena_bytes) : Json(nullptr)},
+        {"missing", has_total ? Json(nullptr) : Json(decompression->missing)}};
+  }
   out["targets"] = Json::array();
   std::vector<compile::TflmTotal> totals = compiled.totals;
   totals.insert(totals.end(), report.other_totals.begin(), report.other_totals.end());

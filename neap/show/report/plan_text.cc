@@ -250,7 +250,7 @@ std::string PlanText(const PlanReport& report, const Style& style) {
                   CountText(counts.operators, "operator"), CountText(counts.tensors, "tensor"),
                   CountText(plan::LargestEntry(compiled.plan).states, "state"));
   details += SecondsText(report);
-  details += FlashText(report);
+  details += FlashText(report) + DecompressionText(report);
   details += TriedText(report) + RewritesText(report) + RepetitionText(report) +
              EntriesText(report) + OverlapsText(report) + StreamText(report) + MovesText(report) +
              MemoriesText(report) + CascadeText(report);
