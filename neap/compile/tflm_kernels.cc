@@ -4,9 +4,10 @@
 // as their data. Those of the host were measured on the wheel tflite-micro 0.dev20261023182759, an
 // operator at a time. Those of Cortex-M follow from the same members with pointers of four bytes,
 // enumerations of one byte (the rule of the ARM ABI for bare metal) and no members for compressed
-// weights, and are at most that for the signal library and LSTM; docs/reference/memory-model.md has
-// the comparison. Where enumerations have four bytes, options have the host's
-// size, but for pointers, and data those of Cortex-M, but for enumerations.
+// weights. Those of the signal library, LSTM and TFLM_DECODE were measured on TFLM for wasm32
+// (tests/conformance/test_wasm_arena.py); docs/reference/memory-model.md has the comparison. Where
+// enumerations have four bytes, options have the host's size, but for pointers, and data those of
+// Cortex-M, but for enumerations.
 #include "neap/compile/tflm_kernels.h"
 
 #include <algorithm>
@@ -138,16 +139,16 @@ constexpr std::array kKernels = {
     Kernel{OpKind::kSignalDelay, {}, {}, 32, 20},
     Kernel{OpKind::kSignalEnergy, {}, {}, 8, 8},
     Kernel{OpKind::kSignalFftAutoScale, {}, {}},
-    Kernel{OpKind::kSignalFilterBank, {}, {}, 64, 64},
+    Kernel{OpKind::kSignalFilterBank, {}, {}, 64, 36},
     Kernel{OpKind::kSignalFilterBankLog, {}, {}, 8, 8},
-    Kernel{OpKind::kSignalFilterBankSpectralSubtraction, {}, {}, 56, 56},
+    Kernel{OpKind::kSignalFilterBankSpectralSubtraction, {}, {}, 56, 44},
     Kernel{OpKind::kSignalFilterBankSquareRoot, {}, {}},
-    Kernel{OpKind::kSignalFramer, {}, {}, 40, 40},
-    Kernel{OpKind::kSignalIrfft, {}, {}, 32, 32},
-    Kernel{OpKind::kSignalOverlapAdd, {}, {}, 32, 32},
+    Kernel{OpKind::kSignalFramer, {}, {}, 40, 28},
+    Kernel{OpKind::kSignalIrfft, {}, {}, 32, 24},
+    Kernel{OpKind::kSignalOverlapAdd, {}, {}, 32, 24},
     Kernel{OpKind::kSignalPCAN, {}, {}, 4, 4},
-    Kernel{OpKind::kSignalRfft, {}, {}, 48, 48},
-    Kernel{OpKind::kSignalStacker, {}, {}, 56, 56},
+    Kernel{OpKind::kSignalRfft, {}, {}, 48, 32},
+    Kernel{OpKind::kSignalStacker, {}, {}, 56, 36},
     Kernel{OpKind::kSignalWindow, {}, {}, 8, 8},
     Kernel{OpKind::kDetectionPostprocess, {}, {}, 112, 112},
     Kernel{OpKind::kTflmDecode, {}, {}},
@@ -359,7 +360,7 @@ class Lists {
   bool AddRings(std::int64_t count, std::int64_t numbers) {
     constexpr std::int64_t kMax = std::int64_t{1} << 32;
     if (count < 0 || count > 1 << 16 || numbers < 0 || numbers > kMax) return false;
-    lists_.insert(lists_.end(), static_cast<std::size_t>(count), 5 * word_ + 4 * numbers);
+    lists_.insert(lists_.end(), static_cast<std::size_t>(count), 4 * word_ + 8 + 4 * numbers);
     return true;
   }
 
@@ -432,7 +433,7 @@ class Lists {
     constexpr std::int64_t kHeader = 4 + 4 + 256;
     const std::int64_t half = length / 2;
     lists_.push_back(3 * word_ + kHeader + complex * half + complex * (half * 3 / 2) +
-                     (inverse && IsFloat(*output) ? 16 : 0));
+                     (inverse && IsFloat(*output) ? 2 * word_ : 0));
     return true;
   }
 
