@@ -31,6 +31,26 @@ constexpr Rule kRules[] = {
 
 bool IsKnown(const BoardAnswer& answer) { return answer.fit != BoardAnswer::Fit::kUnknown; }
 
+// A path as a URI reference (RFC 3986): other bytes than letters, digits, -._~ and / are encoded.
+std::string UriOf(std::string_view path) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char character : path) {
+    const auto byte = static_cast<unsigned char>(character);
+    const bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    const bool is_digit = byte >= '0' && byte <= '9';
+    if (is_letter || is_digit ||
+        std::string_view("-._~/").find(character) != std::string_view::npos) {
+      out += character;
+      continue;
+    }
+    out += '%';
+    out += kDigits[byte / 16];
+    out += kDigits[byte % 16];
+  }
+  return out;
+}
+
 // "+1,024 B", "-16 B", "equal"
 std::string Change(std::int64_t now, std::int64_t before) {
   if (now == before) return "equal";
@@ -202,7 +222,8 @@ std::string CheckSarif(const BudgetCheck& check) {
   Json results = Json::array();
   for (const CheckedModel& model : check.models) {
     for (const Finding& finding : FindingsOf(check, model)) {
-      const Json location = {{"physicalLocation", {{"artifactLocation", {{"uri", model.path}}}}}};
+      const Json location = {
+          {"physicalLocation", {{"artifactLocation", {{"uri", UriOf(model.path)}}}}}};
       results.push_back({{"ruleId", finding.rule},
                          {"level", "error"},
                          {"message", {{"text", model.path + ": " + finding.message}}},

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import urllib.parse
 
 from neap_cli import DONE, FAILED, NEAP, OVER_BUDGET, SOURCE, USAGE, CliTest
 
@@ -170,6 +171,56 @@ class CheckBudget(CliTest):
         self.assertEqual(location, "vww.tflite")
         # It exists now.
         self.expect(FAILED, "check-budget", "vww.tflite", "--board", "pico", "--sarif", "out.sarif")
+
+    # Names of SARIF 2.1.0 (OASIS, section 3) for the objects that Neap writes: those that must be there, and others that
+    # may be.
+    SARIF = {
+        "sarifLog": ({"version", "runs"}, {"$schema"}),
+        "run": ({"tool"}, {"results"}),
+        "tool": ({"driver"}, set()),
+        "toolComponent": ({"name"}, {"version", "rules"}),
+        "reportingDescriptor": ({"id"}, {"shortDescription"}),
+        "multiformatMessageString": ({"text"}, set()),
+        "result": ({"message"}, {"ruleId", "level", "locations"}),
+        "message": ({"text"}, set()),
+        "location": (set(), {"physicalLocation"}),
+        "physicalLocation": ({"artifactLocation"}, set()),
+        "artifactLocation": ({"uri"}, set()),
+    }
+
+    def is_sarif(self, kind, value):
+        must, may = self.SARIF[kind]
+        self.assertIsInstance(value, dict, kind)
+        self.assertLessEqual(must, set(value), kind)
+        self.assertLessEqual(set(value), must | may, kind)
+        return value
+
+    def test_sarif_is_valid(self):
+        """By the specification, and by what code scanning asks for beyond it: texts, rules, locations."""
+        name = "a model, 100% \u00e9.tflite"
+        (self.folder / "vww.tflite").rename(self.folder / name)
+        self.expect(OVER_BUDGET, "check-budget", name, "--board", "nano-33-iot", "--cascade", "off", "--sarif", "x.sarif")
+        log = self.is_sarif("sarifLog", json.loads((self.folder / "x.sarif").read_text(encoding="utf-8")))
+        self.assertEqual(log["version"], "2.1.0")
+        self.assertRegex(log["$schema"], r"^https://.*sarif.*2\.1\.0.*\.json$")
+        for run in log["runs"]:
+            self.is_sarif("run", run)
+            driver = self.is_sarif("toolComponent", self.is_sarif("tool", run["tool"])["driver"])
+            rules = [self.is_sarif("reportingDescriptor", rule) for rule in driver["rules"]]
+            self.assertEqual(len({rule["id"] for rule in rules}), len(rules))
+            for rule in rules:
+                self.assertTrue(self.is_sarif("multiformatMessageString", rule["shortDescription"])["text"])
+            self.assertTrue(run["results"])
+            for result in run["results"]:
+                self.is_sarif("result", result)
+                self.assertTrue(self.is_sarif("message", result["message"])["text"])
+                self.assertIn(result["ruleId"], [rule["id"] for rule in rules])
+                self.assertIn(result["level"], ("none", "note", "warning", "error"))
+                self.assertEqual(len(result["locations"]), 1)
+                physical = self.is_sarif("location", result["locations"][0])["physicalLocation"]
+                uri = self.is_sarif("artifactLocation", self.is_sarif("physicalLocation", physical)["artifactLocation"])["uri"]
+                self.assertRegex(uri, r"^[A-Za-z0-9._~/%-]+$")
+                self.assertEqual(urllib.parse.unquote(uri), name)
 
     def script(self, name, *words, **environment):
         return subprocess.run(["bash", CI / name, *words], capture_output=True, cwd=self.folder, check=False,
