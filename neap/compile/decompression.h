@@ -2,7 +2,7 @@
 //
 // Compressed models under TFLM: memory beside the arena for the outputs of TFLM_DECODE, which the
 // application passes to TFLM (MicroInterpreter::SetDecompressionMemory), as one region. TFLM uses
-// it anew for every TFLM_DECODE, so that each output has to be read by the next operator alone.
+// it again for every TFLM_DECODE, so that each output has to be read by the next operator alone.
 #pragma once
 
 #include <cstdint>

@@ -196,7 +196,7 @@ class CheckBudget(CliTest):
         return value
 
     def test_sarif_is_valid(self):
-        """By the specification, and by what code scanning asks for beyond it: texts, rules, locations."""
+        """By the specification; code scanning needs texts, rules and locations as well."""
         name = "a model, 100% \u00e9.tflite"
         (self.folder / "vww.tflite").rename(self.folder / name)
         self.expect(OVER_BUDGET, "check-budget", name, "--board", "nano-33-iot", "--cascade", "off", "--sarif", "x.sarif")
