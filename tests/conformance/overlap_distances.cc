@@ -5,9 +5,9 @@
 // the operator's output. Otherwise a line of input is an operator:
 //   KERNEL n h w c  kh kw  oh ow oc  sh sw  dh dw  SAME
 // KERNEL is 0 (convolution), 1 (depthwise), 2 (fully connected), 3 and 4 (average and maximum
-// pooling), 5 (ADD); SAME is 1 or 0. A line of output has the same numbers with the padding above
-// and to the left in place of SAME, then the distance for each library in the order of kLibraries;
-// -1: no overlap.
+// pooling), 5 (ADD), 6 (MUL); SAME is 1 or 0. A line of output has the same numbers with the
+// padding above and to the left in place of SAME, then the distance for each library in the order
+// of kLibraries; -1: no overlap.
 #include <array>
 #include <cstdint>
 #include <iostream>
@@ -32,11 +32,16 @@ using ops::OpKind;
 
 constexpr std::array kLibraries = {KernelLibrary::kCmsisNnScalar, KernelLibrary::kCmsisNnDsp,
                                    KernelLibrary::kCmsisNnMve, KernelLibrary::kEspNn};
-constexpr std::array kKinds = {OpKind::kConv2d,         OpKind::kDepthwiseConv2d,
-                               OpKind::kFullyConnected, OpKind::kAveragePool2d,
-                               OpKind::kMaxPool2d,      OpKind::kAdd};
-constexpr std::array kNames = {"CONV_2D",         "DEPTHWISE_CONV_2D", "FULLY_CONNECTED",
-                               "AVERAGE_POOL_2D", "MAX_POOL_2D",       "ADD"};
+constexpr std::array kKinds = {OpKind::kConv2d,
+                               OpKind::kDepthwiseConv2d,
+                               OpKind::kFullyConnected,
+                               OpKind::kAveragePool2d,
+                               OpKind::kMaxPool2d,
+                               OpKind::kAdd,
+                               OpKind::kMul};
+constexpr std::array kNames = {
+    "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD",
+    "MUL"};
 
 TensorId Add(Subgraph* subgraph, Shape shape, bool constant) {
   graph::Tensor tensor;
@@ -80,15 +85,13 @@ void Describe(const Subgraph& subgraph, const Op& op, bool with_output) {
         numbers.push_back(number);
       }
     } else {
-      const std::int64_t columns = kKinds[kernel] == OpKind::kAdd ? 1 : out.shape->back();
+      const bool add = ops::IsAnyOf(kKinds[kernel], OpKind::kAdd, OpKind::kMul);
+      const std::int64_t columns = add ? 1 : out.shape->back();
       const std::int64_t elements = graph::TensorBytes(in).value();
-      const std::int64_t rows =
-          kKinds[kernel] == OpKind::kAdd ? 1 : graph::TensorBytes(out).value() / columns;
+      const std::int64_t rows = add ? 1 : graph::TensorBytes(out).value() / columns;
       // The runtime of CMSIS-NN runs the kernel of a 1x1 convolution in its place.
       const bool pointwise = out.shape->size() > 2 && rows > 0 && elements / rows % 4 == 0;
-      if (rows == 0 || pointwise || (kKinds[kernel] == OpKind::kAdd && in.shape != out.shape))
-        continue;
-      const bool add = kKinds[kernel] == OpKind::kAdd;
+      if (rows == 0 || pointwise || (add && in.shape != out.shape)) continue;
       for (const std::int64_t number :
            {rows, std::int64_t{1}, std::int64_t{1}, elements / rows, std::int64_t{1},
             std::int64_t{1}, std::int64_t{1}, std::int64_t{1}, add ? elements : columns,
@@ -137,7 +140,7 @@ void DescribeLine(const Line& line) {
     op.inputs.push_back(Add(&subgraph, {1, line.kh, line.kw, line.oc}, true));
   } else if (line.kernel == 2) {
     op.inputs.push_back(Add(&subgraph, {line.oc, line.h * line.w * line.c}, true));
-  } else if (line.kernel == 5) {
+  } else if (line.kernel == 5 || line.kernel == 6) {
     op.inputs.push_back(Add(&subgraph, {line.n, line.h, line.w, line.c}, false));
   }
   op.outputs = {Add(

@@ -16,7 +16,7 @@ import pytest
 from conftest import SHARED, SOURCE
 
 KERNELS = SOURCE / "tests/conformance/kernels"
-CONVOLUTION, DEPTHWISE, FULLY_CONNECTED, AVERAGE_POOL, MAX_POOL, ADD = range(6)
+CONVOLUTION, DEPTHWISE, FULLY_CONNECTED, AVERAGE_POOL, MAX_POOL, ADD, MUL = range(7)
 LIBRARIES = ("cmsis-nn-scalar", "cmsis-nn-dsp", "cmsis-nn-mve", "esp-nn")
 FIELDS = ("kernel", "n", "h", "w", "c", "kh", "kw", "oh", "ow", "oc", "sh", "sw", "dh", "dw", "ph",
           "pw")
@@ -68,12 +68,12 @@ def by_output(neap, model):
 def random_line(rng):
     """An operator as stock models have it, small; the last number is 1 for padding SAME."""
     kernel = rng.choice((CONVOLUTION, CONVOLUTION, DEPTHWISE, DEPTHWISE, AVERAGE_POOL, MAX_POOL,
-                         FULLY_CONNECTED, ADD))
+                         FULLY_CONNECTED, ADD, MUL))
     n = rng.choice((1, 1, 1, 2)) if kernel in (CONVOLUTION, DEPTHWISE, FULLY_CONNECTED) else 1
     channels = rng.choice((1, 2, 3, 4, 5, 8, 16, 17, 24, 32, rng.randint(1, 40)))
     if kernel == FULLY_CONNECTED:
         return (kernel, n, 1, 1, rng.randint(1, 90), 1, 1, 1, 1, rng.randint(1, 40), 1, 1, 1, 1, 0)
-    if kernel == ADD:
+    if kernel in (ADD, MUL):
         size = (rng.randint(1, 9), rng.randint(1, 9))
         return (kernel, 1, *size, channels, 1, 1, *size, channels, 1, 1, 1, 1, 0)
     filters = rng.choice(((1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (1, 3), (2, 2), (7, 3)))
@@ -171,7 +171,8 @@ def executed(folder, library, cases):
                  "convolution/esp_nn_depthwise_conv_ansi.c",
                  "convolution/esp_nn_depthwise_conv_opt.c",
                  "fully_connected/esp_nn_fully_connected_ansi.c", "pooling/esp_nn_avg_pool_ansi.c",
-                 "pooling/esp_nn_max_pool_ansi.c", "basic_math/esp_nn_add_ansi.c")
+                 "pooling/esp_nn_max_pool_ansi.c", "basic_math/esp_nn_add_ansi.c",
+                 "basic_math/esp_nn_mul_ansi.c")
         run([compiler, *runner, KERNELS / "host.c", "-I", root / "include", "-I", root / "src/common",
              *[root / "src" / name for name in names], "-o", program])
         output = run([program])

@@ -25,7 +25,7 @@ void esp_nn_depthwise_conv_s8_opt(const data_dims_t*, const int8_t*, const data_
                                   const dw_conv_params_t*, const quant_data_t*);
 #endif
 
-enum Kernel { kConvolution, kDepthwise, kFullyConnected, kAveragePool, kMaxPool, kAdd };
+enum Kernel { kConvolution, kDepthwise, kFullyConnected, kAveragePool, kMaxPool, kAdd, kMul };
 
 static int8_t input[INPUT_BYTES];
 static int8_t second[INPUT_BYTES];
@@ -143,6 +143,9 @@ static void Run(const struct Case* c, const int8_t* in, int8_t* out) {
       // The second input stays apart.
       esp_nn_add_elementwise_s8_ansi(in, second + b * in_image, 3, -5, 1 << 30, 1 << 30, 0, 0, 8,
                                      out, 1, 1 << 30, -8, -128, 127, in_image);
+    } else if (c->kernel == kMul) {
+      esp_nn_mul_elementwise_s8_ansi(in, second + b * in_image, 3, -5, out, 1, 1 << 30, -6, -128, 127,
+                                     in_image);
     } else {
       (c->kernel == kMaxPool ? esp_nn_max_pool_s8_ansi : esp_nn_avg_pool_s8_ansi)(
           in, (uint16_t)c->w, (uint16_t)c->h, out, (uint16_t)c->ow, (uint16_t)c->oh,
