@@ -10,7 +10,7 @@
 #include "neap/base/bytes.h"
 #include "neap/base/check.h"
 #include "neap/compile/measured.h"
-#include "neap/compile/place.h"
+#include "neap/compile/moved_model.h"
 #include "neap/compile/stock_runtime.h"
 #include "neap/compile/tflm_memory.h"
 #include "neap/compile/timeline.h"
