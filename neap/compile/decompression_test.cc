@@ -137,7 +137,7 @@ TEST(DecompressionTest, RecordsOfMethods) {
   };
   const std::int64_t tables = persistent(std::byte{0});
   // 36, 28 and 40 bytes on Cortex-M, two of each, aligned to 16.
-  EXPECT_EQ(persistent(std::byte{1}), tables - 2 * 16);
+  EXPECT_EQ(persistent(std::byte{1}), tables - std::int64_t{2} * 16);
   EXPECT_EQ(persistent(std::byte{2}), tables);
   const auto unknown = PlanOf(Model(std::byte{200}).graph);
   ASSERT_TRUE(unknown);
