@@ -121,3 +121,18 @@ def test_report(neap, models):
     for target in ("cortex-m4+cmsis-nn", "esp32s3+esp-nn", "wasm32+reference"):
         row = neap.plan(packed, "--target", target)["delivered"]
         assert row["decompression_memory"]["total_arena_bytes"] <= row["total_arena_bytes"] + REGION
+
+
+@pytest.mark.parametrize("words", [("--cascade", "auto"), ("--overlap", "tflm-reference")], ids=lambda words: words[0][2:])
+def test_tiles_and_overlaps(neap, models, tmp_path, words):
+    plain, packed = models
+    written = tmp_path / "written.tflite"
+    report = neap.plan(packed, *words, "--target", "x86-64+reference", "-o", written)
+    delivered = report["delivered"]
+    memory = delivered["decompression_memory"]
+    lines = [(plain, LARGE, 0, 1), (written, delivered["total_arena_bytes"], 0, 1)]
+    if memory["missing"] is None:
+        lines.append((written, memory["total_arena_bytes"], memory["bytes"], 1))
+    else:
+        assert "is not the next one" in memory["missing"]
+    assert len(set(executed(lines))) == 1
