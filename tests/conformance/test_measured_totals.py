@@ -71,7 +71,7 @@ DATA = {"CONV_2D": (56, 60), "DEPTHWISE_CONV_2D": (56, 60), "CONCATENATION": (24
 
 
 def replayed(path, target, head_bytes, fully_connected):
-    """The least arena, by the allocations of MicroAllocator from the end of the arena: independent of the program,
+    """The minimum arena, by the allocations of MicroAllocator from the end of the arena: independent of the program,
     which knows one version of TFLM."""
     from made_models import schema
 
