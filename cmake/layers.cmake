@@ -96,12 +96,13 @@ set(NEAP_PUBLIC_HEADERS
   neap/execute/inline_calls.h neap/execute/inputs.h
   neap/execute/npz.h neap/execute/run.h neap/execute/value.h
   neap/deliver/advice.h neap/deliver/boards.h neap/deliver/deliver.h neap/deliver/dims.h neap/deliver/edits.h neap/deliver/explain.h neap/deliver/front.h neap/deliver/interface.h
+  neap/deliver/kind.h
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/price.h neap/deliver/rewriting.h neap/deliver/written_model.h
   neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
   neap/database/database.h neap/batch/batch.h
   neap/serve/request.h neap/serve/serve.h
   neap/session/session.h
-  neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/report.h
+  neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/printable.h neap/show/report/report.h
   neap/show/report/text.h neap/show/report/traffic_report.h
   neap/show/picture/chart.h neap/show/picture/picture.h
   lab/census/census.h lab/census/natural.h

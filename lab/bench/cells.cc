@@ -39,22 +39,11 @@ constexpr CellSource kCells[] = {
     {"randwire-100-c", "RandWire-100 C", "randwire-ws-cifar100", "conv4/", true, {160, 115, 115}},
 };
 
-// The seeds differ so that the two RandWire networks are two draws, fixed before measuring.
-std::uint64_t SeedOf(std::string_view network) { return network == "randwire-ws-cifar100" ? 1 : 0; }
-
 bool Lists(const std::vector<TensorId>& list, TensorId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
 }
 
 }  // namespace
-
-Result<Graph> TfliteNetwork(std::string_view name) {
-  zoo::ZooOptions options;
-  options.weights = false;
-  options.seed = SeedOf(name);
-  NEAP_TRY(const Graph network, zoo::Build(name, options));
-  return zoo::ConvertToTflite(network);
-}
 
 Graph InBytes(Graph graph) {
   for (Subgraph& subgraph : graph.subgraphs) {

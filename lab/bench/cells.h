@@ -49,8 +49,6 @@ Result<Cell> SwiftnetNetwork();
 // the figure.
 Result<std::vector<Cell>> RunnableSwiftnetCells();
 
-// A network of the zoo in TensorFlow Lite's operators, float32, without weights.
-Result<graph::Graph> TfliteNetwork(std::string_view name);
 // Every activation takes one byte an element.
 graph::Graph InBytes(graph::Graph graph);
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "lab/bench/cells.h"
 #include "lab/bench/suites.h"
+#include "lab/zoo/tflite.h"
 #include "lab/zoo/zoo.h"
 #include "neap/base/check.h"
 
@@ -22,6 +22,9 @@ using ops::Is;
 using ops::OpKind;
 
 constexpr std::string_view kInt8 = ".int8";
+
+// The seeds differ so that the two RandWire networks are two draws, fixed before measuring.
+std::uint64_t SeedOf(std::string_view network) { return network == "randwire-ws-cifar100" ? 1 : 0; }
 
 bool HasBias(const graph::Op& op) {
   return Is(op, OpKind::kConv2d, OpKind::kDepthwiseConv2d, OpKind::kFullyConnected,
@@ -55,6 +58,14 @@ graph::Graph Quantized(graph::Graph graph) {
     }
   }
   return graph;
+}
+
+Result<graph::Graph> TfliteNetwork(std::string_view name) {
+  zoo::ZooOptions options;
+  options.weights = false;
+  options.seed = SeedOf(name);
+  NEAP_TRY(const graph::Graph network, zoo::Build(name, options));
+  return zoo::ConvertToTflite(network);
 }
 
 Result<graph::Graph> NetworkNamed(std::string_view name) {

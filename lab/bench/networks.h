@@ -20,6 +20,9 @@ namespace neap::bench {
 // TensorFlow Lite's operators and 8 bits. Neither has weights.
 Result<graph::Graph> NetworkNamed(std::string_view name);
 
+// A network of the zoo in TensorFlow Lite's operators, float32, without weights.
+Result<graph::Graph> TfliteNetwork(std::string_view name);
+
 // The types of a float graph without weights after quantisation: activations and weights of one
 // byte an element, biases of four, each with a scale (all the same: only sizes count).
 graph::Graph Quantized(graph::Graph graph);

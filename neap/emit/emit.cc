@@ -17,6 +17,7 @@
 #include "neap/emit/segments.h"
 #include "neap/emit/stack.h"
 #include "neap/emit/transfers.h"
+#include "neap/emit/taps.h"
 #include "neap/emit/write.h"
 #include "neap/execute/inline_calls.h"
 #include "neap/io/file.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neap/emit/scratch.h"
+#include "neap/emit/taps.h"
 #include "neap/ops/neap_rt.h"
 #include "neap/ops/overlap.h"
 #include "neap/ops/traits.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "neap/emit/write.h"
+#include "neap/emit/taps.h"
 
 namespace neap::emit {
 namespace {

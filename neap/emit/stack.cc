@@ -9,7 +9,7 @@
 #include "neap/base/check.h"
 #include "neap/emit/stack_frame.h"
 #include "neap/emit/stack_m55.h"
-#include "neap/emit/write.h"
+#include "neap/emit/taps.h"
 
 namespace neap::emit {
 namespace {

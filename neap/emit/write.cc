@@ -9,66 +9,11 @@
 #include "neap/emit/lowering.h"
 #include "neap/emit/network.h"
 #include "neap/emit/op_rows.h"
+#include "neap/emit/taps.h"
 
 namespace neap::emit {
 
 using plan::StreamRange;
-
-namespace {
-
-// Whether some box satisfies `takes`.
-template <typename Takes>
-bool HasBox(const std::vector<StreamRange>& boxes, std::int64_t whole, const Takes& takes) {
-  if (boxes.empty()) return takes(whole);
-  return std::any_of(boxes.begin(), boxes.end(),
-                     [&](const StreamRange& box) { return takes(box.size()); });
-}
-bool IsOne(std::int64_t size) { return size == 1; }
-bool IsSeveral(std::int64_t size) { return size > 1; }
-
-}  // namespace
-
-bool HasRowPairs(const Call& call) {
-  return call.driver == "neap_drive_runs" && call.pixel_scratch > 0 && call.max_pixels > 1 &&
-         HasBox(call.columns, call.views[0].width, IsOne) &&
-         HasBox(call.rows, call.views[0].height, IsSeveral);
-}
-
-std::int64_t PixelsOf(const Call& call) {
-  if (call.driver == "neap_drive_runs") {
-    const bool pairs = HasRowPairs(call) || HasBox(call.columns, call.views[0].width, IsSeveral);
-    return call.pixel_scratch > 0 && pairs ? std::min(kPixelsTogether, call.max_pixels) : 1;
-  }
-  if (call.driver != "neap_drive_window" || call.taps < 1) return 1;
-  constexpr std::int64_t kMaxPixels = 8;
-  return std::clamp<std::int64_t>(kTapBudget / call.taps, 1, kMaxPixels);
-}
-
-namespace {
-
-// The field `pixels` of an operator.
-std::int64_t DriverPixels(const Call& call) {
-  if (call.driver == "neap_drive_strip") return call.padded_pixels;
-  return PixelsOf(call) + (HasRowPairs(call) ? kRowPairs : 0);
-}
-
-}  // namespace
-
-std::int64_t ScratchPixelsOf(const Call& call) {
-  if (call.pixel_scratch == 0) return 0;
-  if (call.driver == "neap_drive_runs") return PixelsOf(call);
-  std::int64_t widest = call.columns.empty() ? call.views[0].width : 1;
-  for (const StreamRange& columns : call.columns) widest = std::max(widest, columns.size());
-  return std::min(kPixelsTogether, widest);
-}
-
-std::int64_t TapsOf(const Program& program) {
-  std::int64_t taps = 1;
-  for (const Segment& segment : program.segments) {
-    for (const Call& call : segment.calls) taps = std::max(taps, call.taps * PixelsOf(call));
-  }
-  return taps;
-}
 
 bool HasMve(const Program& program) {
   const std::set<std::string> functions = FunctionsOf(program);
@@ -78,6 +23,12 @@ bool HasMve(const Program& program) {
 }
 
 namespace {
+
+// The field `pixels` of an operator.
+std::int64_t DriverPixels(const Call& call) {
+  if (call.driver == "neap_drive_strip") return call.padded_pixels;
+  return PixelsOf(call) + (HasRowPairs(call) ? kRowPairs : 0);
+}
 
 constexpr std::size_t kColumns = 100;
 

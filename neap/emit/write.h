@@ -29,21 +29,6 @@ struct Extra {
   std::int64_t arena_bytes = 0;
 };
 
-// The most bytes of pointers to taps that a driver fills at once.
-inline constexpr std::int64_t kTapBudget = 18;
-// Pixels whose inputs a packed kernel has in its scratch.
-inline constexpr std::int64_t kPixelsTogether = 2;
-// NEAP_ROW_PAIRS of neap_rt.h.
-inline constexpr std::int64_t kRowPairs = 0x80;
-// Whether boxes of one column may be computed by two rows.
-bool HasRowPairs(const Call& call);
-// Output pixels whose taps are found at once.
-std::int64_t PixelsOf(const Call& call);
-// The most pixels whose inputs the kernel has in its scratch.
-std::int64_t ScratchPixelsOf(const Call& call);
-// Pointers that any call needs at once; at least one.
-std::int64_t TapsOf(const Program& program);
-
 std::string HeaderText(const Program& program, const Origin& origin, const Extra& extra,
                        const Options& options);
 // Fails where a number exceeds its field.

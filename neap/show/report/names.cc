@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "neap/show/report/text.h"
+#include "neap/show/report/printable.h"
 
 namespace neap::report {
 namespace {

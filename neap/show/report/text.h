@@ -12,6 +12,7 @@
 #include "neap/base/limits.h"
 #include "neap/compile/compile.h"
 #include "neap/graph/graph.h"
+#include "neap/show/report/printable.h"
 
 namespace neap::report {
 
@@ -25,13 +26,6 @@ struct Style {
 enum class Ink : std::uint8_t { kBold, kDim, kGood, kBad };
 // `text` in that ink; unchanged if the style has no colours.
 std::string Paint(const Style& style, Ink ink, std::string_view text);
-
-// A name from a file, safe for a terminal: control characters, characters that change the writing
-// direction and bytes that are not UTF-8 are escaped. A name wider than `max_columns` (at least 8)
-// has "..." in place of its middle.
-std::string Printable(std::string_view name, std::size_t max_columns = 48);
-// Columns that the result of Printable() takes.
-std::size_t ColumnsOf(std::string_view printable);
 
 // `text` with every line broken at spaces so that it fits into `columns`. Continued lines are
 // indented by two more than the line. Words wider than a line stay whole; escape sequences of

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "neap/graph/graph.h"
-#include "neap/transform/stream/network.h"
+#include "neap/transform/stream/axis_map.h"
 
 namespace neap::stream {
 
