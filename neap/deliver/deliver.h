@@ -19,6 +19,7 @@
 #include "neap/compile/compile.h"
 #include "neap/compile/repetition.h"
 #include "neap/deliver/interface.h"
+#include "neap/deliver/kind.h"
 #include "neap/deliver/measure.h"
 #include "neap/deliver/price.h"
 #include "neap/deliver/rewriting.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Output pixels that a call computes together, and the pointers to their inputs. Private to neap/emit.
+// Output pixels that a call computes together, and the pointers to their inputs. Private to
+// neap/emit.
 #pragma once
 
 #include <cstdint>

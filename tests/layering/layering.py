@@ -22,6 +22,9 @@ The rules:
    (neap/show) are those of the command line.
 11. Every module has a row in the table of ARCHITECTURE.md, under its folder.
 12. A module includes headers of every module that its list names.
+13. The parts of a module, a header with its source each, call each other without a cycle: a part can be linked and
+   tested with those below it. Parts may include the header of a part above them for its types. Functions, methods
+   and constructors are found by name; a name that a part defines itself is its own.
 
 The graph of the modules is printed from the bottom up: each module with the modules it includes, without
 those that it reaches through another of them.
@@ -45,6 +48,12 @@ OP_NAME_TABLES = "neap/ops/op_table_*.cc"
 MAY_NAME_OPS = re.compile(r"^(neap/ops/|neap/execute/(tflite|onnx|neap)/|lab/zoo/)")
 # A raw string, a string or a comment.
 STRING_OR_COMMENT = re.compile(r'R"(\w*)\(.*?\)\1"|"((?:\\.|[^"\\\n])*)"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# A function or method: its qualifiers and its name, where a definition begins. Formatted code begins it in column 0.
+DEFINITION = re.compile(r"^(?!namespace|struct|class|enum|using|template|return|static_assert|NEAP_|#|\}|public|private)"
+                        r"(?=[A-Za-z_])[^\n;={]*?\b((?:\w+::)*)(~?\w+)\(", re.MULTILINE)
+# What stands before a called name, and the name; an object of a type with arguments, too.
+CALL = re.compile(r"(\.|->|\b\w+::)?\b([A-Za-z_]\w*)(?:<[^;(){}]*>)?\(")
+OBJECT = re.compile(r"\b([A-Z]\w*)(?:>\(| \w+[({])")
 FOLDERS = ("neap", "lab", "tools", "python", "tests", "testing", "examples")
 
 
@@ -183,6 +192,74 @@ def check_headers(texts, layers):
         yield f"headers in a cycle: {' -> '.join(cycle + cycle[:1])}"
 
 
+def without_comments(text):
+    return STRING_OR_COMMENT.sub('""', text)
+
+
+def definitions(text):
+    """{(name, whether it belongs to a class)} of the functions that the text has bodies of."""
+    found = set()
+    for begin in DEFINITION.finditer(text):
+        depth, at = 1, begin.end()
+        while depth and at < len(text):
+            depth += {"(": 1, ")": -1}.get(text[at], 0)
+            at += 1
+        end = re.compile(r"[^;{]*([;{])").match(text, at)
+        if end and end[1] == "{":
+            found.add((begin[2], begin[1][:1].isupper()))
+    return found
+
+
+def calls(text):
+    """{(name, whether it is one of a class)} of everything that the text may call."""
+    found = set()
+    for before, name in CALL.findall(text):
+        of_class = before in (".", "->") or before[:1].isupper()
+        found.add((name, of_class))
+    return found | {(name, True) for name in OBJECT.findall(text)}
+
+
+def part_of(name):
+    return name.rsplit(".", 1)[0]
+
+
+def part_calls(texts, layers):
+    """{part: parts of its module whose code it calls}; tests do not count."""
+    codes = {name: without_comments(text) for name, text in texts.items()
+             if layers.module_of(name) and not TEST_FILE.search(name)}
+    includes = {name: [included for _, included in INCLUDE.findall(texts[name])
+                       if included in codes and layers.module_of(included) == layers.module_of(name)]
+                for name in codes}
+    defined = {name: definitions(code) for name, code in codes.items()}
+    offers = {}  # {part: what its source defines and its header declares}
+    for name in codes:
+        header = part_of(name) + ".h"
+        if name.endswith(".cc") and header in codes:
+            words = set(re.findall(r"\w+", codes[header]))
+            offers[part_of(name)] = {known for known in defined[name] if known[0] in words}
+    uses = {part_of(name): set() for name in codes}
+    for name, code in codes.items():
+        own = set().union(*(defined.get(part_of(name) + end, set()) for end in (".h", ".cc")))
+        called = calls(code) - own
+        reached, todo = set(), list(includes[name])
+        while todo:
+            header = todo.pop()
+            if header not in reached:
+                reached.add(header)
+                todo += includes[header]
+        uses[part_of(name)] |= {part_of(header) for header in reached
+                                if called & offers.get(part_of(header), set())} - {part_of(name)}
+    return uses
+
+
+def check_parts(texts, layers):
+    uses = part_calls(texts, layers)
+    for module in layers.modules:
+        cycle = find_cycle({part: used for part, used in uses.items() if layers.module_of(part + ".h") == module})
+        if cycle:
+            yield f"parts of {module} in a cycle: {' -> '.join(cycle + cycle[:1])}"
+
+
 def module_uses(texts, layers):
     """{module: modules whose headers its sources include}; tests do not count."""
     uses = {module: set() for module in layers.modules}
@@ -244,6 +321,7 @@ def main():
         if lines > MAX_LINES and not TEST_FILE.search(name):
             breaches.append(f"{name}: {lines} lines, the limit is {MAX_LINES}")
     breaches += check_headers(texts, layers)
+    breaches += check_parts(texts, layers)
     uses = module_uses(texts, layers)
     breaches += check_lists(uses, layers)
     breaches += check_architecture(root, layers)

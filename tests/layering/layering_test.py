@@ -148,6 +148,33 @@ class LayeringTest(unittest.TestCase):
         self.assertEqual(lines, ["headers in a cycle: neap/base/id.h -> neap/base/size.h -> "
                                  "neap/base/id.h"])
 
+    # `low` is called by `high`; CALLER becomes what low.cc does with the header of `high`.
+    PARTS = {
+        "neap/base/low.h": "class Low {\n public:\n  void Step();\n};\nint Lowest(int a);\n",
+        "neap/base/high.h": "struct High {\n  explicit High(int a);\n  int a;\n};\nint Highest(int a);\n"
+                            "inline int Cheap(int a) { return a; }\n",
+        "neap/base/high.cc": "#include \"neap/base/high.h\"\n#include \"neap/base/low.h\"\nHigh::High(int b) : a(b) {}\n"
+                             "int Highest(int a) {\n  Low low;\n  low.Step();\n  return Lowest(a);\n}\n",
+    }
+
+    def test_parts_of_a_module_have_no_cycle(self):
+        def breaches(line):
+            low = f"#include \"neap/base/low.h\"\n#include \"neap/base/high.h\"\n{line}\n" \
+                  "void Low::Step() {}\nint Lowest(int a) { return a; }\n"
+            return self.breaches(**self.PARTS, **{"neap/base/low.cc": low})
+
+        cycle = ["parts of base in a cycle: neap/base/high -> neap/base/low -> neap/base/high"]
+        for harmless in ("using Type = High;", "int F(const High& high) { return high.a; }", "// Highest(1)",
+                         "int F() { return Cheap(1); }", "int F(Other* other) { return other->Highest(1); }",
+                         "static int Highest(int a) { return a; }\nint F() { return Highest(1); }"):
+            self.assertEqual(breaches(harmless), [], harmless)
+        for call in ("int F() { return Highest(1); }", "int F() { return neap::Highest(1); }", "High F() { return High(1); }",
+                     "int F() {\n  const High high(1);\n  return high.a;\n}"):
+            self.assertEqual(breaches(call), cycle, call)
+        header = self.PARTS | {"neap/base/low.h": self.PARTS["neap/base/low.h"] + "#include \"neap/base/high.h\"\n"}
+        called = "#include \"neap/base/low.h\"\nint Lowest(int a) { return Highest(a); }\n"
+        self.assertEqual(self.breaches(**header, **{"neap/base/low.cc": called}), cycle)
+
 
 if __name__ == "__main__":
     unittest.main()
