@@ -8,7 +8,9 @@ values, failures the same exit code and message. In reports, "seconds" and the t
 with --ignore-notes. A line for each difference, then the number of compared runs; exit 1 where something differs.
 
 For a change of texts, file formats or searches, --results compares only what a user gets: exit codes, and the bytes
-of the peak, of the arena and of their bounds, as far as both programs report them."""
+of the peak, of the arena and of their bounds, as far as both programs report them. With --worse it prints only runs
+in which AFTER fails in another way than BEFORE, or has a larger peak or arena. A run that takes longer than
+--timeout ends with exit code "time-out"."""
 
 import argparse
 import concurrent.futures
@@ -47,14 +49,17 @@ def compared_report(text, ignored):
     return without_seconds({key: value for key, value in report.items() if key not in ignored})
 
 
-def outputs_of(program, path, words, writes, limits, ignored):
+def outputs_of(program, path, words, writes, limits, ignored, timeout):
     """{name of an output: its value}."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         model, plan = folder / f"out{path.suffix}", folder / "plan.json"
         outputs = ["--plan", plan.name] + (["-o", model.name] if writes else [])
-        run = subprocess.run([program, "plan", path, *words, *limits, "--json", *outputs], capture_output=True,
-                             stdin=subprocess.DEVNULL, check=False, cwd=folder)
+        try:
+            run = subprocess.run([program, "plan", path, *words, *limits, "--json", *outputs], capture_output=True,
+                                 stdin=subprocess.DEVNULL, check=False, cwd=folder, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return {"exit code": "time-out", "message": "", "report": None, "model": None, "plan": None}
         report = compared_report(run.stdout, ignored) if run.stdout else None
         return {"exit code": run.returncode, "message": run.stderr.decode(errors="replace"), "report": report,
                 "model": model.read_bytes() if model.exists() else None,
@@ -92,12 +97,22 @@ def result_differences(before, after):
     return found
 
 
+def is_worse(before, after):
+    """Whether the second run fails, not as the first, or needs more bytes."""
+    if after["exit code"] != before["exit code"]:
+        return after["exit code"] != 0
+    plans = [(outputs["report"] or {}).get("plan") or {} for outputs in (before, after)]
+    return any(plans[1].get(member, 0) > plans[0].get(member, float("inf")) for member in ("peak_bytes", "arena_bytes"))
+
+
 def compare(job):
-    path, (name, words, writes), before, after, only_results, *settings = job
+    path, (name, words, writes), before, after, only_results, only_worse, *settings = job
     is_model = path.suffix in MODELS
     if not is_model and name in ("cascade", "overlap", "stream"):
         return None
     one, other = (outputs_of(program, path, words, writes and is_model, *settings) for program in (before, after))
+    if only_worse and not is_worse(one, other):
+        return ""
     if only_results:
         found = result_differences(one, other)
         return f"{path.name} {name}: {', '.join(found)}" if found else ""
@@ -133,13 +148,16 @@ def main():
     parser.add_argument("--max-states", default="1000")
     parser.add_argument("--ignore-notes", action="store_true", help="ignore the texts of notes in reports, too")
     parser.add_argument("--results", action="store_true", help="compare only exit codes and bytes of peaks and arenas")
+    parser.add_argument("--worse", action="store_true", help="as --results, but only results that are worse")
+    parser.add_argument("--timeout", type=float, help="seconds for each run; default: no limit")
     arguments = parser.parse_args()
     programs = [str(pathlib.Path(path).resolve()) for path in (arguments.before, arguments.after)]
     with tempfile.TemporaryDirectory() as name:
         files = inputs(pathlib.Path(name), arguments.files)
         limits = ("--max-states", arguments.max_states)
         ignored = ("steps", "plan_steps") + (("notes",) if arguments.ignore_notes else ())
-        jobs = [(path, way, *programs, arguments.results, limits, ignored) for path in files for way in WAYS]
+        settings = (arguments.results or arguments.worse, arguments.worse, limits, ignored, arguments.timeout)
+        jobs = [(path, way, *programs, *settings) for path in files for way in WAYS]
         compared, different = 0, 0
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             for answer in pool.map(compare, jobs):
