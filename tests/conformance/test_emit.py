@@ -26,7 +26,7 @@ MODELS = {
     "google-coral+test_data/mobilenet_v1_1.0_224_quant_embedding_extractor.tflite": "litert",
     "google-coral+test_data/mobilenet_v2_1.0_224_quant.tflite": "litert",
     "google-coral+test_data/split_concat.tflite": "litert",
-    "mit-han-lab+proxylessnas/proxyless_gaze_quantized.tflite": "tflm",
+    "mit-han-lab+proxylessnas/proxyless_gaze_quantized.tflite": "litert",  # TFLM fails to allocate
     "mlcommons+mobile_models/edsr_f32b5_full_qint8.tflite": "tflm",
     "mlcommons+tiny/ad01_int8.tflite": "tflm",
     "mlcommons+tiny/kws_ref_model.tflite": "tflm",
