@@ -29,7 +29,7 @@ constexpr const char* kInspectFooter =
     "  neap inspect model.tflite --html memory.html        a page with the plan, too\n"
     "  neap inspect model.tflite --trace map.json --csv tables\n"
     "\n"
-    "--html also plans the model; all other outputs show the file order.\n";
+    "--html and --svg also plan the model; all other outputs show the file order.\n";
 
 struct InspectOptions {
   ModelOptions model;
@@ -54,7 +54,7 @@ Result<deliver::Delivery> PlanOf(const InspectOptions& options, const formats::S
 Status Draw(const InspectOptions& options, const formats::SourceModel& source,
             const formats::LoadOptions& load, report::InspectReport* report) {
   std::optional<deliver::Delivery> delivery;
-  if (!options.pictures.html.empty()) {
+  if (!options.pictures.html.empty() || !options.pictures.svg.empty()) {
     NEAP_TRY(delivery, PlanOf(options, source, load));
     const compile::Compiled& compiled = delivery->compiled;
     report->planned = {std::string(deliver::NameOf(delivery->kind)),

@@ -84,7 +84,7 @@ Result<picture::Run> PlannedRun(const PictureInput& input, picture::Run* before)
   return after;
 }
 
-std::string Page(const PictureInput& input, picture::Run before, picture::Run after) {
+picture::Picture Beside(const PictureInput& input, picture::Run before, picture::Run after) {
   picture::Picture page;
   page.model = input.source->path;
   page.model_sha256 = input.source->sha256;
@@ -97,7 +97,7 @@ std::string Page(const PictureInput& input, picture::Run before, picture::Run af
   after.note = NoteOn(after, page.planned_bytes, runtime_places);
   page.runs = {std::move(before), std::move(after)};
   NoteRuntime(input, &page);
-  return picture::MemoryPage(page);
+  return page;
 }
 
 // Appends the names of the files that were written.
@@ -118,8 +118,10 @@ Status WritePictures(const PictureOptions& options, const PictureInput& input, b
   if (input.planned != nullptr) {
     NEAP_TRY(picture::Run after, PlannedRun(input, &before));
     if (input.of_plan) run = after;
-    if (!options.html.empty()) {
-      NEAP_CHECK_OK(write(options.html, Page(input, before, std::move(after))));
+    if (!options.html.empty() || !options.svg.empty()) {
+      const picture::Picture page = Beside(input, before, std::move(after));
+      if (!options.html.empty()) NEAP_CHECK_OK(write(options.html, picture::MemoryPage(page)));
+      if (!options.svg.empty()) NEAP_CHECK_OK(write(options.svg, picture::MemorySvg(page)));
     }
   }
   if (!options.csv.empty()) {
@@ -151,20 +153,19 @@ PictureInput InputOf(const formats::SourceModel& source, const deliver::Delivery
 }  // namespace
 
 bool PictureOptions::Any() const {
-  return !(html.empty() && csv.empty() && trace.empty() && timeline.empty() && dot.empty() &&
-           model_explorer.empty());
+  return !(html.empty() && svg.empty() && csv.empty() && trace.empty() && timeline.empty() &&
+           dot.empty() && model_explorer.empty());
 }
 
 bool PictureOptions::TakesStdout() const {
-  return html == "-" || trace == "-" || timeline == "-" || dot == "-" || model_explorer == "-";
+  return html == "-" || svg == "-" || trace == "-" || timeline == "-" || dot == "-" ||
+         model_explorer == "-";
 }
 
 std::vector<NamedFile> PictureOptions::Files() const {
-  std::vector<NamedFile> files = {{"--html", html},
-                                  {"--trace", trace},
-                                  {"--timeline", timeline},
-                                  {"--dot", dot},
-                                  {"--model-explorer", model_explorer}};
+  std::vector<NamedFile> files = {{"--html", html},   {"--svg", svg},
+                                  {"--trace", trace}, {"--timeline", timeline},
+                                  {"--dot", dot},     {"--model-explorer", model_explorer}};
   if (csv.empty()) return files;
   for (const char* name : kTables) files.push_back({"--csv", InFolder(csv, name)});
   return files;
@@ -173,6 +174,8 @@ std::vector<NamedFile> PictureOptions::Files() const {
 void AddPageOptions(CLI::App* app, PictureOptions* options) {
   app->add_option("--html", options->html,
                   "page with live bytes, arena map and a budget slider, before and after planning")
+      ->option_text("FILE");
+  app->add_option("--svg", options->svg, "the drawings of that page alone, as an SVG file")
       ->option_text("FILE");
   app->add_option("--csv", options->csv, "a folder for steps.csv and tensors.csv")
       ->option_text("FOLDER");
@@ -195,8 +198,8 @@ void AddViewerOptions(CLI::App* app, PictureOptions* options) {
 
 Status CheckPictures(const PictureOptions& options, bool force) {
   std::vector<std::string> seen;
-  for (const std::string* path :
-       {&options.html, &options.trace, &options.timeline, &options.dot, &options.model_explorer}) {
+  for (const std::string* path : {&options.html, &options.svg, &options.trace, &options.timeline,
+                                  &options.dot, &options.model_explorer}) {
     if (path->empty()) continue;
     if (std::find(seen.begin(), seen.end(), *path) != seen.end()) {
       return Fail(UsageError("two outputs name '" + *path + "'"));
@@ -225,7 +228,7 @@ Result<std::string> PageOf(const formats::SourceModel& source, const deliver::De
   const graph::Graph& given = input.given != nullptr ? *input.given : input.source->graph;
   NEAP_TRY(picture::Run before, picture::RunOf(given, file_order, "File order"));
   NEAP_TRY(picture::Run after, PlannedRun(input, &before));
-  return Page(input, std::move(before), std::move(after));
+  return picture::MemoryPage(Beside(input, std::move(before), std::move(after)));
 }
 
 Status DrawDelivery(const PictureOptions& options, const formats::SourceModel& source,

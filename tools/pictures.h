@@ -22,6 +22,7 @@ namespace neap::tools {
 
 struct PictureOptions {
   std::string html;   // "": none, here and below
+  std::string svg;
   std::string csv;    // a folder
   std::string trace;  // of inspect only, as are those below
   std::string timeline;
@@ -50,8 +51,8 @@ Status DrawDelivery(const PictureOptions& options, const formats::SourceModel& s
                     const std::optional<std::int64_t>& budget_bytes, bool force,
                     std::vector<std::string>* written);
 
-// All files but the page show file order; the page shows `delivery` beside it, which is not null
-// where a page is wanted.
+// All files but page and drawing show file order; these show `delivery` beside it, which is not
+// null where one of them is wanted.
 Status DrawFileOrder(const PictureOptions& options, const formats::SourceModel& source,
                      plan::Runtime runtime, const deliver::Delivery* delivery, bool force,
                      std::vector<std::string>* written);

@@ -50,9 +50,9 @@ Status CheckStandardOutput(const PlanOptions& options) {
                         (options.c_out == "-" ? 1 : 0) + (options.output.json ? 1 : 0) +
                         (options.pictures.TakesStdout() ? 1 : 0);
   if (on_stdout <= 1) return {};
-  return Fail(
-      UsageError("only one of -o -, --plan -, --emit-c -, --html - and --json can use standard "
-                 "output"));
+  return Fail(UsageError(
+      "only one of -o -, --plan -, --emit-c -, --html -, --svg - and --json can use standard "
+      "output"));
 }
 
 }  // namespace

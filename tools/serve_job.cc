@@ -46,7 +46,9 @@ int PlanJob(const serve::Job& job, const std::string& model) {
                                    "--plan",
                                    Output(serve::kPlanFile),
                                    "--html",
-                                   Output(serve::kPictureFile)};
+                                   Output(serve::kPictureFile),
+                                   "--svg",
+                                   Output(serve::kDrawingFile)};
   if (!IsGraphJson(model)) args.insert(args.end(), {"-o", Output(serve::kModelFile)});
   return Planned(job, std::move(args));
 }

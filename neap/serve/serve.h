@@ -89,6 +89,7 @@ inline constexpr const char* kReportFile = "report.json";
 inline constexpr const char* kPlanFile = "plan.json";
 inline constexpr const char* kModelFile = "model";
 inline constexpr const char* kPictureFile = "picture.html";
+inline constexpr const char* kDrawingFile = "picture.svg";
 inline constexpr const char* kCodeFile = "model.c";
 inline constexpr const char* kHeaderFile = "model.h";
 inline constexpr const char* kCodeReportFile = "code.json";

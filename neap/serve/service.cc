@@ -32,11 +32,12 @@ struct FileType {
   std::string_view name;  // of a file of a plan
   std::string_view type;
 };
-constexpr std::array<FileType, 8> kFileTypes = {{
+constexpr std::array<FileType, 9> kFileTypes = {{
     {kReportFile, "application/json"},
     {kPlanFile, "application/json"},
     {kModelFile, "application/octet-stream"},
     {kPictureFile, "text/html; charset=utf-8"},
+    {kDrawingFile, "image/svg+xml"},
     {kCodeFile, "text/plain; charset=utf-8"},
     {kHeaderFile, "text/plain; charset=utf-8"},
     {kCodeReportFile, "application/json"},

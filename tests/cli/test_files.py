@@ -3,8 +3,9 @@
 
 import gzip
 import json
+import xml.etree.ElementTree
 
-from neap_cli import DIAMOND, DONE, FAILED, USAGE, CliTest
+from neap_cli import DIAMOND, DIAMOND_BEST_PEAK, DONE, FAILED, USAGE, CliTest
 
 
 def without_times(report):
@@ -31,9 +32,9 @@ class Files(CliTest):
     def test_pictures_never_replace_the_model(self):
         (self.folder / "link.json").symlink_to("g.json")
         for path in ("g.json", "./g.json", self.folder / "g.json", "link.json"):
-            for option in ("--html", "--trace", "--timeline", "--dot", "--model-explorer"):
+            for option in ("--html", "--svg", "--trace", "--timeline", "--dot", "--model-explorer"):
                 self.refused("inspect", "g.json", option, path)
-            for option in ("--html", "--plan", "--emit-c"):
+            for option in ("--html", "--svg", "--plan", "--emit-c"):
                 self.refused("plan", "g.json", option, path)
         (self.folder / "s.csv").write_text("0,4\n")
         self.refused("plan", "g.json", "--scratch", "s.csv", "--plan", "s.csv")
@@ -65,6 +66,16 @@ class Files(CliTest):
             for name, out in ((model, "a"), (model + ".gz", "b")):
                 self.expect(DONE, "plan", name, "-o", f"{out}.{format_}", "--quiet")
             self.assertEqual(*((self.folder / f"{out}.{format_}").read_bytes() for out in "ab"))
+
+    def test_drawings_are_an_svg_file(self):
+        for verb in ("plan", "inspect"):
+            self.expect(DONE, verb, "g.json", "--svg", f"{verb}.svg")
+            root = xml.etree.ElementTree.parse(self.folder / f"{verb}.svg").getroot()
+            self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+            texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+            for text in ("g.json", "File order", "Plan", f"peak {DIAMOND_BEST_PEAK} B"):
+                self.assertIn(text, texts)
+        self.assertEqual(*((self.folder / f"{verb}.svg").read_bytes() for verb in ("plan", "inspect")))
 
     def test_two_outputs_are_two_files(self):
         self.refused("plan", "g.json", "--plan", "x", "--html", "./x")

@@ -18,7 +18,7 @@ class Plans(ServerTest):
         status = server.wait(plan)
         self.assertEqual((status["state"], status["error"], status["exit_code"]), ("done", None, 0))
         names = [file["name"] for file in status["files"]]
-        self.assertEqual(names, ["picture.html", "plan.json", "report.json"])
+        self.assertEqual(names, ["picture.html", "picture.svg", "plan.json", "report.json"])
         for file in status["files"]:
             code, headers, body = server.request("GET", f"/v1/plans/{plan}/{file['name']}")
             self.assertEqual((code, len(body), hashlib.sha256(body).hexdigest()),

@@ -118,6 +118,8 @@ inline constexpr std::size_t kMaxDrawnSteps = 5'000;
 // budget slider; the drawings work without script. Runs of more than kMaxDrawnSteps steps are
 // aggregated to that many or fewer.
 std::string MemoryPage(const Picture& picture);
+// The drawings of that page as one SVG file without script, each run beside the one before.
+std::string MemorySvg(const Picture& picture);
 
 // One line a step: step, operator, live bytes.
 std::string StepsCsv(const Run& run);

@@ -248,6 +248,26 @@ TEST(Picture, PagesOfManyStepsAreAggregated) {
   EXPECT_EQ(Count(html, "<tr><td class=\"n\">"), 4001U);
 }
 
+TEST(Picture, DrawingsAreAFileOfTheirOwn) {
+  const graph::Graph graph = Chain(kHostile);
+  const auto compiled = compile::Compile(graph, {});
+  ASSERT_TRUE(compiled);
+  Picture page = PictureOf(graph, *compiled);
+  page.budget_bytes = page.runs[0].peak_bytes - 1;
+  const std::string svg = MemorySvg(page);
+  EXPECT_THAT(svg,
+              AllOf(StartsWith("<svg xmlns="), EndsWith("</svg>\n"), Not(HasSubstr("div")),
+                    Not(HasSubstr("<script")), Not(HasSubstr("<img")), Not(HasSubstr("\xff"))));
+  EXPECT_EQ(Count(svg, "<svg"), Count(svg, "</svg>"));
+  EXPECT_EQ(Count(svg, ">Planned order<"), 1U);
+  // The marks of the page: a rectangle for each buffer of both runs, two charts and two maps.
+  EXPECT_EQ(Count(svg, "<rect class=\"b "), Count(MemoryPage(page), "<rect class=\"b "));
+  EXPECT_GT(Count(svg, "<rect class=\"b "), 0U);
+  EXPECT_EQ(Count(svg, "class=\"plane\""), 4U);
+  EXPECT_EQ(Count(svg, "class=\"budget\""), 4U);
+  EXPECT_THAT(svg, HasSubstr(">peak " + std::to_string(page.runs[0].peak_bytes) + " B<"));
+}
+
 TEST(Picture, OrderOnlyHasNoMap) {
   const graph::Graph graph = Chain("t");
   compile::Options options;
@@ -258,7 +278,9 @@ TEST(Picture, OrderOnlyHasNoMap) {
   ASSERT_TRUE(run);
   EXPECT_EQ(run->arena_bytes, 0);
   Picture page = PictureOf(graph, *compiled);
-  EXPECT_EQ(Count(MemoryPage(page), "Map of the arena"), 0U);
+  EXPECT_EQ(Count(MemoryPage(page), "Arena map"), 0U);
+  EXPECT_EQ(Count(MemorySvg(page), "Arena map"), 0U);
+  EXPECT_EQ(Count(MemorySvg(page), "class=\"plane\""), 2U);
 }
 
 TEST(Chart, DrawsEveryValueAndEscapesNames) {
