@@ -3,6 +3,8 @@
 // The checks of a planned run.
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -25,28 +27,48 @@ namespace {
 
 // Which pairs share bytes on purpose. Whether they may is decided by comparing output bytes. Copies
 // at the address of their original form one group with it, over any number of copies; a tensor that
-// overwrites another may share bytes with that one's group alone.
+// overwrites another may share bytes with that one's group, and with those of all that are in place
+// of it: a plan names one of them.
 class PurposeOfSharing {
  public:
   PurposeOfSharing(const graph::Subgraph& subgraph, const plan::EntryPlan& entry)
       : group_(subgraph.tensors.size()) {
     std::iota(group_.begin(), group_.end(), std::size_t{0});
-    const auto each = [&](bool holds, const auto& visit) {
+    const auto each = [&](const auto& applies, const auto& visit) {
       for (const plan::Overlap& overlap : entry.overlaps) {
         if (overlap.subgraph != entry.subgraph || !subgraph.tensors.Has(overlap.input) ||
             !subgraph.tensors.Has(overlap.output)) {
           continue;
         }
-        const bool copies = overlap.kind == plan::OverlapKind::kHoldsInput ||
-                            overlap.kind == plan::OverlapKind::kHoldsOutput;
-        if (copies == holds) visit(Root(overlap.input), Root(overlap.output));
+        if (applies(overlap.kind)) visit(Root(overlap.input), Root(overlap.output));
       }
     };
-    each(true, [&](std::size_t input, std::size_t output) { group_[input] = output; });
-    each(false, [&](std::size_t input, std::size_t output) {
-      written_over_.insert({input, output});
-      written_over_.insert({output, input});
-    });
+    const auto copies = [](plan::OverlapKind kind) {
+      return kind == plan::OverlapKind::kHoldsInput || kind == plan::OverlapKind::kHoldsOutput;
+    };
+    each(copies, [&](std::size_t input, std::size_t output) { group_[input] = output; });
+    // Groups in place of one another, each with all of them.
+    std::map<std::size_t, std::shared_ptr<std::set<std::size_t>>> in_place;
+    const auto of = [&](std::size_t group) {
+      auto& found = in_place[group];
+      if (!found) found = std::make_shared<std::set<std::size_t>>(std::set{group});
+      return found;
+    };
+    each([](plan::OverlapKind kind) { return kind == plan::OverlapKind::kInPlace; },
+         [&](std::size_t input, std::size_t output) {
+           const auto all = of(input);
+           const auto others = of(output);
+           if (all == others) return;
+           all->insert(others->begin(), others->end());
+           for (const std::size_t group : *others) in_place[group] = all;
+         });
+    each([&](plan::OverlapKind kind) { return !copies(kind); },
+         [&](std::size_t input, std::size_t output) {
+           for (const std::size_t group : *of(input)) {
+             written_over_.insert({group, output});
+             written_over_.insert({output, group});
+           }
+         });
   }
 
   bool Joins(TensorId a, TensorId b) {

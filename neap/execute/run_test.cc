@@ -314,6 +314,17 @@ TEST(Run, WhatMayBeWrittenOverIsApart) {
       {0, SubgraphId(0), TensorId(0), TensorId(1), plan::OverlapKind::kHoldsInput, 0},
       {1, SubgraphId(0), TensorId(1), TensorId(2), plan::OverlapKind::kHoldsInput, 0}};
   EXPECT_THAT(copies.Violations(), IsEmpty());
+  // The last output reads what is in place of the input, and its overlap names the input.
+  Small chain;
+  chain.maker.Main().ops[graph::OpId(1)].type = "RELU";
+  chain.maker.Main().ops[graph::OpId(1)].inputs = {TensorId(1)};
+  for (auto& tensor : chain.entry.tensors) tensor.offset = 0;
+  chain.entry.overlaps = {
+      {1, SubgraphId(0), TensorId(0), TensorId(2), plan::OverlapKind::kStartsBelow, 0}};
+  EXPECT_THAT(chain.Violations(), testing::Contains(HasSubstr("'t0' shares bytes with #1 't1'")));
+  chain.entry.overlaps.push_back(
+      {0, SubgraphId(0), TensorId(0), TensorId(1), plan::OverlapKind::kInPlace, 0});
+  EXPECT_THAT(chain.Violations(), IsEmpty());
 }
 
 TEST(Run, TensorsMoveAndLieInSeveralMemories) {
