@@ -167,7 +167,7 @@ Result<Baseline> ReadBaseline(const std::string& path) {
   Diagnostic diagnostic;
   diagnostic.code = ErrorCode::kBadInput;
   diagnostic.file = path;
-  diagnostic.message = "this is no report of neap check-budget --json";
+  diagnostic.message = "this is not a report of neap check-budget --json";
   return Fail(std::move(diagnostic));
 }
 
@@ -196,7 +196,7 @@ std::string CheckText(const BudgetCheck& check) {
     }
     out += "\n";
     for (const Finding& finding : findings) {
-      out += fmt::format("  {}: {}\n", finding.rule, finding.message);
+      out += report::Wrapped(fmt::format("  {}: {}\n", finding.rule, finding.message), 100);
     }
   }
   return out;

@@ -26,6 +26,11 @@ class Texts(CliTest):
         (self.folder / wide).write_bytes((self.folder / model).read_bytes())
         # As C code it fits on nine more boards.
         self.expect(DONE, "zoo", "mobilenet-v1-0.25", "--int8", "-o", "code.tflite")
+        self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "words.tflite")
+        words = ["check-budget", "words.tflite", "--board", "arduino-zero"]
+        lines = self.expect(OVER_BUDGET, *words).stdout.decode().splitlines()
+        self.assertEqual([line for line in lines if len(line) > COLUMNS], [])
+        self.assertTrue(any(line.startswith("  arena-over-budget: ") for line in lines))
         for words in (["zoo", "--list"], ["boards"], ["boards", "code.tflite", "--cascade", "off"], ["traffic", wide, "--on-chip", "64KiB"], ["boards", model, "--cascade", "off"],
                       ["emit", model, "-o", "network"], ["plan", model, "--board", "nano-33-ble"], ["inspect", model],
                       ["pareto", wide, "--max-region-operators", "4"], ["pipeline", model, "--stages", "3"],

@@ -150,14 +150,14 @@ std::string LargestText(const InspectReport& report) {
     const SizedTensor& sized = largest[at];
     const graph::Subgraph& subgraph = graph.subgraphs[sized.subgraph];
     const graph::Tensor& tensor = subgraph.tensors[sized.tensor];
-    out += fmt::format("  {:>{}}  {:<{}}  #{}", FormatCount(sized.bytes), bytes_columns,
-                       TypeText(tensor), type_columns, sized.tensor.value());
-    if (!names[at].empty()) out += fmt::format(" '{}'", names[at]);
+    std::string row = fmt::format("  {:>{}}  {:<{}}  #{}", FormatCount(sized.bytes), bytes_columns,
+                                  TypeText(tensor), type_columns, sized.tensor.value());
+    if (!names[at].empty()) row += fmt::format(" '{}'", names[at]);
     auto& known = producers[sized.subgraph];
     if (known.empty()) known = graph::Producers(subgraph);
     const graph::OpId producer = known[sized.tensor];
-    out += producer.valid() ? " of " + OpText(graph, sized.subgraph, producer) : ", input";
-    out += "\n";
+    row += producer.valid() ? " of " + OpText(graph, sized.subgraph, producer) : ", input";
+    out += ColumnsOf(row) > 100 ? Wrapped(row + "\n", 100) : row + "\n";
   }
   return out;
 }

@@ -69,9 +69,10 @@ std::string TrafficText(const TrafficReport& report, const Style& style) {
                                       : "inputs off chip at the start, outputs at the end");
   out = Wrapped(out, 100);
   out += Paint(style, Ink::kBold,
-               fmt::format("no traffic from {} on-chip memory; in file order from {}\n",
-                           FormatBytes(report.planned.without_traffic_bytes),
-                           FormatBytes(report.file_order.without_traffic_bytes)));
+               Wrapped(fmt::format("no traffic from {} on-chip memory; in file order from {}\n",
+                                   FormatBytes(report.planned.without_traffic_bytes),
+                                   FormatBytes(report.file_order.without_traffic_bytes)),
+                       100));
   if (report.planned.compulsory_bytes > 0) {
     out += fmt::format("(except the inputs and outputs, {})\n",
                        FormatBytes(report.planned.compulsory_bytes));
