@@ -34,7 +34,7 @@ TOLERANCE = 100
 # Portable and DSP kernels beside each other.
 PAIRS = [("cortex-m4", form) for form in (STREAMED, ROWS, DSP_STREAMED, DSP_ROWS)] + [("cortex-m55", MVE_STREAMED)]
 
-# The most RAM in all of portable kernels on the Cortex-M4, of whatever figures.json has: resident, and fed by rows.
+# Maximum RAM in all of portable kernels on the Cortex-M4: resident, and fed by rows.
 MAX_RAM = {"person_detect": (12_000, 10_150), "vww": (28_600, 11_100), "resnet8": (12_000, 10_000), "kws": (4_700, 4_700)}
 
 

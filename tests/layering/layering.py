@@ -51,7 +51,7 @@ STRING_OR_COMMENT = re.compile(r'R"(\w*)\(.*?\)\1"|"((?:\\.|[^"\\\n])*)"|//[^\n]
 # A function or method: its qualifiers and its name, where a definition begins. Formatted code begins it in column 0.
 DEFINITION = re.compile(r"^(?!namespace|struct|class|enum|using|template|return|static_assert|NEAP_|#|\}|public|private)"
                         r"(?=[A-Za-z_])[^\n;={]*?\b((?:\w+::)*)(~?\w+)\(", re.MULTILINE)
-# What stands before a called name, and the name; an object of a type with arguments, too.
+# The qualifier and the name of a call; the type of an object that is made with arguments.
 CALL = re.compile(r"(\.|->|\b\w+::)?\b([A-Za-z_]\w*)(?:<[^;(){}]*>)?\(")
 OBJECT = re.compile(r"\b([A-Z]\w*)(?:>\(| \w+[({])")
 FOLDERS = ("neap", "lab", "tools", "python", "tests", "testing", "examples")
