@@ -21,7 +21,7 @@ class App;
 namespace neap::tools {
 
 struct PictureOptions {
-  std::string html;   // "": none, here and below
+  std::string html;  // "": none, here and below
   std::string svg;
   std::string csv;    // a folder
   std::string trace;  // of inspect only, as are those below

@@ -15,7 +15,7 @@
 namespace neap::compile {
 
 struct DecompressionMemory {
-  std::int64_t bytes = 0;               // the smallest region that takes every output; aligned to 16
+  std::int64_t bytes = 0;  // the smallest region that takes every output; aligned to 16
   std::int64_t total_arena_bytes = -1;  // then, on the target of the plan
   std::string missing;                  // why there is no total, such as an order that forbids it
 };
