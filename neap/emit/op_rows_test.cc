@@ -68,10 +68,10 @@ TEST(OpRows, WhatIsAppendedIsInOneStretch) {
 TEST(OpRows, RandomRowsRunInTheirOrder) {
   Random random(1);
   for (int i = 0; i < 2000; ++i) {
-    std::vector<std::string> segments(random.Between(1, 4));
+    std::vector<std::string> segments(static_cast<std::size_t>(random.Between(1, 4)));
     std::string all;
     for (std::string& segment : segments) {
-      const std::uint64_t letters = random.Between(1, 4);
+      const auto letters = static_cast<std::uint64_t>(random.Between(1, 4));
       for (std::uint64_t k = random.Below(20); k > 0; --k) {
         segment += static_cast<char>('a' + random.Below(letters));
       }
