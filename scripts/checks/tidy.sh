@@ -43,7 +43,8 @@ for size, module, source in sorted(pieces, reverse=True):
     group = min((group for group in groups if module not in group[1]), key=lambda group: group[0])
     group[0] += size
     group[1].add(module)
-    group[2].append(source)
+    # Programs last: one with `using namespace` would change what the others mean.
+    group[2].insert(0 if module != 'main' else len(group[2]), source)
 options = shlex.join(dict.fromkeys(flags))
 entries = []
 for number, (_, _, sources) in enumerate(groups):

@@ -197,18 +197,19 @@ std::optional<Range> Rounded(std::int64_t sum, double factor) {
   return range;
 }
 
-struct Sums {
+// Of an output channel, without its factor.
+struct SumRange {
   std::int64_t low = 0;
   std::int64_t high = 0;
 };
 
-Sums SumsOf(const WeightedOp& op, std::int64_t out, const Ranges& input) {
-  Sums sums{op.BiasOf(out), op.BiasOf(out)};
+SumRange SumsOf(const WeightedOp& op, std::int64_t out, const Ranges& input) {
+  SumRange sums{op.BiasOf(out), op.BiasOf(out)};
   const std::int64_t first = op.per_channel ? out / op.multiplier : 0;
   const std::int64_t count = op.per_channel ? 1 : op.in_channels;
   for (std::size_t tap = 0; tap < op.taps.size(); ++tap) {
     if (op.taps[tap] == Tap::kPadding) continue;
-    Sums own;
+    SumRange own;
     for (std::int64_t i = 0; i < count; ++i) {
       const Range& range = input[static_cast<std::size_t>(first + i)];
       const std::int64_t weight = op.Weight(out, tap, i);
@@ -304,7 +305,7 @@ std::optional<WeightedOp> ReadWeighted(const Subgraph& subgraph, const Op& op) {
 Ranges OutputRanges(const WeightedOp& op, const Ranges& input) {
   Ranges ranges(static_cast<std::size_t>(op.out_channels));
   for (std::int64_t out = 0; out < op.out_channels; ++out) {
-    const Sums sums = SumsOf(op, out, input);
+    const SumRange sums = SumsOf(op, out, input);
     const double factor = op.factors[static_cast<std::size_t>(out)];
     const auto low = Rounded(sums.low, factor);
     const auto high = Rounded(sums.high, factor);
