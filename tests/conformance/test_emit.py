@@ -27,7 +27,6 @@ MODELS = {
     "google-coral+test_data/mobilenet_v2_1.0_224_quant.tflite": "litert",
     "google-coral+test_data/split_concat.tflite": "litert",
     "mit-han-lab+proxylessnas/proxyless_gaze_quantized.tflite": "litert",  # TFLM fails to allocate
-    "mlcommons+mobile_models/edsr_f32b5_full_qint8.tflite": "tflm",
     "mlcommons+tiny/ad01_int8.tflite": "tflm",
     "mlcommons+tiny/kws_ref_model.tflite": "tflm",
     "mlcommons+tiny/pretrainedResnet_quant.tflite": "tflm",
