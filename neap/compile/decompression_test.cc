@@ -165,6 +165,30 @@ TEST(DecompressionTest, EachOutputIsReadByTheNextOperatorAlone) {
             "operator #0 'TFLM_DECODE' writes an output of the model, but is not the last one");
 }
 
+// The outputs of one operator are beside each other, each at a multiple of 16.
+TEST(DecompressionTest, OutputsOfOneOperatorAreBesideEachOther) {
+  Graph graph;
+  graph.subgraphs.push_back({});
+  Subgraph* const main = &graph.subgraphs[SubgraphId(0)];
+  main->inputs = {Add(main, {8, 64})};
+  const auto packed = [&] { return AddConstant(main, std::vector<std::byte>(64)); };
+  std::vector<std::byte> description(32);
+  description[1] = std::byte{1};
+  const TensorId weights = Add(main, {10, 64});
+  const TensorId bias = Add(main, {10}, ElementType::kInt32);
+  const std::vector<TensorId> inputs = {packed(), AddConstant(main, description), packed(),
+                                        AddConstant(main, description)};
+  AddOp(main, "custom", "TFLM_DECODE", inputs, {bias, weights});
+  main->outputs = {Add(main, {8, 10})};
+  AddOp(main, "tflite", "FULLY_CONNECTED", {main->inputs[0], weights, bias}, main->outputs);
+  const auto compiled = PlanOf(graph);
+  ASSERT_TRUE(compiled) << compiled.error().ToString();
+  const auto memory = DecompressionMemoryOf(graph, *compiled);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->missing, "");
+  EXPECT_EQ(memory->bytes, 48 + 640);
+}
+
 TEST(DecompressionTest, NoneWithoutDecoders) {
   Graph graph;
   graph.subgraphs.push_back({});

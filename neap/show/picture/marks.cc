@@ -40,6 +40,7 @@ std::vector<std::size_t> DrawnBuffers(const Run& run, std::size_t* left_out) {
   for (std::size_t i = 0; i < run.buffers.size(); ++i) {
     if (run.buffers[i].offset >= 0 && run.buffers[i].bytes > 0) drawn.push_back(i);
   }
+  *left_out = 0;
   if (drawn.size() <= kMaxRects) return drawn;
   const auto area = [&](std::size_t i) {
     const Buffer& b = run.buffers[i];

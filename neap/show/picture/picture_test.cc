@@ -12,6 +12,7 @@
 #include "neap/base/random.h"
 #include "neap/compile/compile.h"
 #include "neap/show/picture/chart.h"
+#include "neap/show/picture/marks.h"
 
 namespace neap::picture {
 namespace {
@@ -266,6 +267,24 @@ TEST(Picture, DrawingsAreAFileOfTheirOwn) {
   EXPECT_EQ(Count(svg, "class=\"plane\""), 4U);
   EXPECT_EQ(Count(svg, "class=\"budget\""), 4U);
   EXPECT_THAT(svg, HasSubstr(">peak " + std::to_string(page.runs[0].peak_bytes) + " B<"));
+}
+
+// Two tensors beside each other in an arena of the whole height, in the first and the last of four
+// steps.
+TEST(Picture, RectanglesAreWhereTheBytesAre) {
+  picture::Run run;
+  run.title = "Run";
+  run.steps.resize(4);
+  run.arena_bytes = 1000;
+  run.buffers.push_back({"low", "int8 250", 250, 250, 0, 1, 0});
+  run.buffers.push_back({"high", "int8 750", 750, 750, 3, 4, 250});
+  const Plot plot = PlotOf(run, 1000, 200);
+  std::size_t left_out = 1;
+  const std::string marks = MapMarks(run, plot, &left_out);
+  EXPECT_EQ(left_out, 0U);
+  EXPECT_THAT(marks, HasSubstr(R"(x="0.000%" y="150.0" width="25.000%" height="50.0"><title>low)"));
+  EXPECT_THAT(marks,
+              HasSubstr(R"(x="75.000%" y="0.0" width="25.000%" height="150.0"><title>high)"));
 }
 
 TEST(Picture, OrderOnlyHasNoMap) {
