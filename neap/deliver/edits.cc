@@ -37,7 +37,7 @@ Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
   settings.own_kernels = plan.runtime == plan::Runtime::kNeap;
   auto edited =
       rewrite::Apply(source.graph, plan.rewrites, rewrite::SettingsFor(plan.runtime, settings));
-  if (!edited) return Fail(AtModel(std::move(edited).error(), source));
+  if (!edited) return Fail(std::move(edited).error());
   NEAP_CHECK_OK(CheckDeadChannels(source.graph, plan.rewrites));
   NEAP_CHECK_OK(check::RequireKernels(source.graph, *edited, plan.runtime));
   if (plan.rewritten_sha256.empty()) return GraphAlone(source, std::move(*edited));
@@ -47,10 +47,9 @@ Result<formats::SourceModel> RewrittenModel(const formats::SourceModel& source,
   }
   NEAP_TRY(formats::SourceModel model, formats::WriteEdited(source, *edited, options));
   if (model.sha256 != plan.rewritten_sha256) {
-    return Fail(AtModel(
+    return Fail(
         BadInput("the plan's rewrites of this model do not result in the rewritten model of "
-                 "the plan (another hash)"),
-        source));
+                 "the plan (another hash)"));
   }
   return model;
 }
@@ -70,21 +69,18 @@ Result<formats::SourceModel> TiledModel(const formats::SourceModel& source, cons
   for (const cascade::RegionPlan& region : regions) {
     NEAP_TRY(const std::vector<cascade::Tile> tiles, cascade::TilesOf(main, region));
     const std::string wrong = cascade::FindWrongTile(main, region, tiles);
-    if (!wrong.empty())
-      return Fail(AtModel(BadInput("the plan's tiles are invalid: " + wrong), source));
+    if (!wrong.empty()) return Fail(BadInput("the plan's tiles are invalid: " + wrong));
   }
-  NEAP_TRY(const graph::Graph edited,
-           cascade::Realise(source.graph, regions, plan.tiled_order,
-                            plan.tiles_share_bodies ? cascade::TileBodies::kShared
-                                                    : cascade::TileBodies::kClones));
-  NEAP_CHECK_OK(check::RequireKernels(source.graph, edited, plan.runtime));
-  return formats::WriteEdited(source, edited, options);
+  const auto edited = cascade::Realise(
+      source.graph, regions, plan.tiled_order,
+      plan.tiles_share_bodies ? cascade::TileBodies::kShared : cascade::TileBodies::kClones);
+  if (!edited) return Fail(BadInput("the plan's tiles are invalid: " + edited.error().message));
+  NEAP_CHECK_OK(check::RequireKernels(source.graph, *edited, plan.runtime));
+  return formats::WriteEdited(source, *edited, options);
 }
 
-}  // namespace
-
-Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan,
-                             const formats::LoadOptions& options) {
+Result<Replayed> Replay(formats::SourceModel source, const plan::Plan& plan,
+                        const formats::LoadOptions& options) {
   Replayed replayed;
   NEAP_TRY(replayed.interfaced, InterfacedModel(std::move(source), plan.caller_ops, options));
   const formats::SourceModel& given = replayed.interfaced;
@@ -93,17 +89,14 @@ Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan
   }
   if (!plan.tiled_regions.empty()) {
     if (replayed.edited && plan.rewritten_sha256.empty()) {
-      return Fail(AtModel(
-          BadInput(
-              "the plan cuts rewritten operators into tiles, but has no hash of a rewritten file"),
-          given));
+      return Fail(BadInput(
+          "the plan cuts rewritten operators into tiles, but has no hash of a rewritten file"));
     }
     NEAP_TRY(replayed.edited, TiledModel(replayed.Planned(), plan, options));
   }
   if (!plan.repeated_order.empty()) {
     if (!plan.tiled_regions.empty()) {
-      return Fail(
-          AtModel(BadInput("the plan has operators in tiles and operators that run again"), given));
+      return Fail(BadInput("the plan has operators in tiles and operators that run again"));
     }
     NEAP_TRY(replayed.edited, RepeatedModel(replayed.Planned(), plan.repeated_order, options));
   }
@@ -111,6 +104,16 @@ Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan
     replayed.edited->path = given.path;
     replayed.edited->sha256 = given.sha256;
   }
+  return replayed;
+}
+
+}  // namespace
+
+Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan,
+                             const formats::LoadOptions& options) {
+  const std::string path = source.path;
+  auto replayed = Replay(std::move(source), plan, options);
+  if (!replayed && replayed.error().file.empty()) replayed.error().file = path;
   return replayed;
 }
 

@@ -10,6 +10,7 @@ import unittest
 from neap_cli import DONE, FAILED, OVER_BUDGET, SHARED, USAGE, CliTest
 
 VWW = SHARED / "models/mlcommons+tiny/vww_96_int8.tflite"
+DETECTOR = SHARED / "models/mit-han-lab+tinyengine/mcunet_detection.tflite"
 WITHOUT_WEIGHTS = SHARED / "models/KULeuven-MICAS+stream/resnet18.onnx"
 
 # Switched on one by one: no set of them gives more bytes than a part of the set.
@@ -301,6 +302,35 @@ class BestPlanTest(CliTest):
             message = self.expect(FAILED, *words).stderr.decode()
             messages.append(message.split(": ", 1)[1])
         self.assertEqual(len(set(messages)), 1, messages)
+
+    @unittest.skipUnless(DETECTOR.is_file(), f"no {DETECTOR}")
+    def test_every_verb_sees_the_model_of_all_edits(self):
+        """Plan, check, run and traffic agree on plans that change the interface and cut or rewrite the network."""
+        tiles, rewrites = ("--cascade", "auto"), ("--rewrite", "bitwise")
+        for words, tiled, rewritten in (((*tiles, "--rewrite", "none"), True, False), (rewrites, False, True),
+                                        ((*tiles, *rewrites), True, True)):
+            report = self.report_of("plan", DETECTOR, "--integer-io", "both", "--max-states", "300", *words,
+                                    "--plan", "plan.json", "--force")
+            plan = json.loads((self.folder / "plan.json").read_text())
+            self.assertEqual((len(plan["caller_ops"]), bool(plan.get("cascade")), bool(plan["rewrites"])),
+                             (4, tiled, rewritten), words)
+            planned = report["plan"]
+            checked = self.report_of("check", DETECTOR, "plan.json")["entries"][0]
+            ran = self.report_of("run", DETECTOR, "--plan", "plan.json", "--compare")
+            traffic = self.report_of("traffic", DETECTOR, "--plan", "plan.json", "--on-chip", "64KiB")
+            self.assertEqual((checked["peak_bytes"], traffic["peak_bytes"]), (planned["peak_bytes"],) * 2, words)
+            self.assertEqual((checked["arena_bytes"], ran["high_water_bytes"], ran["equal"]),
+                             (planned["arena_bytes"], planned["arena_bytes"], True), words)
+            # A plan without one of its edits is a plan of another model, for each verb.
+            for edit in ("caller_ops", *(("cascade",) if tiled else ()), *(("rewrites",) if rewritten else ())):
+                self.write_json("other.json", {**plan, edit: plan[edit][:-1] if edit != "cascade" else None})
+                messages = [self.expect(FAILED, *verb).stderr.decode().splitlines()[0].split(": ", 1)[1]
+                            for verb in (("run", DETECTOR, "--plan", "other.json"),
+                                         ("check", DETECTOR, "other.json"),
+                                         ("traffic", DETECTOR, "--plan", "other.json", "--on-chip", "64KiB"))]
+                if edit != "cascade":  # the edits themselves are refused, in the same words
+                    self.assertEqual(set(messages), {messages[0]}, (words, edit))
+                    self.assertIn(DETECTOR.name, messages[0])
 
     def test_batch_and_plan_take_the_same_rewrites(self):
         self.searches_whole_networks()
