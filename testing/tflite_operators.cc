@@ -345,8 +345,8 @@ const std::vector<OperatorCase>& TfliteCases() {
     add(TransposeConv, bytes, {"TRANSPOSE_CONV"});
     add(FullyConnected, bytes, {"FULLY_CONNECTED"});
     add(BatchMatmul, floats, {"BATCH_MATMUL"});
-    add(Reduce, bytes, {"MEAN"});
-    add(Reduce, floats, {"SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"});
+    add(Reduce, bytes, {"MEAN", "SUM"});
+    add(Reduce, floats, {"REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN"});
     add(Resize, bytes, {"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"});
     add(Requantize, bytes, {"QUANTIZE"});
     add(Requantize, {kInt8, kUint8}, {"DEQUANTIZE"});

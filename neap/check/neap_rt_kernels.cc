@@ -235,7 +235,7 @@ bool WalkNeapRt(const Subgraph& subgraph, const Op& op, std::size_t input, Tape*
   if (Is(op, OpKind::kResizeNearestNeighbor)) {
     return WalkNearest(subgraph, op, *in.shape, *out.shape, tape);
   }
-  if (Is(op, OpKind::kMean)) return WalkMean(subgraph, op, *in.shape, tape);
+  if (Is(op, OpKind::kMean, OpKind::kSum)) return WalkMean(subgraph, op, *in.shape, tape);
   const bool pointwise =
       Is(op, OpKind::kLogistic, OpKind::kTanh, OpKind::kHardSwish, OpKind::kRelu, OpKind::kRelu6,
          OpKind::kReluN1To1, OpKind::kLeakyRelu, OpKind::kQuantize, OpKind::kSoftmax);

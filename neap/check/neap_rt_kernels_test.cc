@@ -69,7 +69,8 @@ TEST(NeapRtKernels, PlannerAndWalkAgree) {
   }
   for (const char* const type :
        {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD",
-        "SUB", "MUL", "SOFTMAX", "PAD", "MEAN", "RESIZE_NEAREST_NEIGHBOR", "LOGISTIC", "RELU"}) {
+        "SUB", "MUL", "SOFTMAX", "PAD", "MEAN", "SUM", "RESIZE_NEAREST_NEIGHBOR", "LOGISTIC",
+        "RELU"}) {
     EXPECT_GT(found[type], 0) << type;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN.
+// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN, SUM.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -20,10 +20,8 @@ namespace {
 using graph::Op;
 using graph::Tensor;
 
-// TensorFlow Lite divides the factor of the scales by the number of places first.
-execute::FixedFactor MeanFactor(const Quant& in, const Quant& out, std::int64_t places) {
-  execute::FixedFactor factor =
-      execute::MakeFixedFactor(static_cast<double>(in.scale) / static_cast<double>(out.scale));
+// For a mean, TensorFlow Lite divides the factor of the scales by the number of places.
+execute::FixedFactor MeanFactor(execute::FixedFactor factor, std::int64_t places) {
   const std::int32_t room = std::min(63 - std::countl_zero(static_cast<std::uint64_t>(places)),
                                      std::min(32, 31 + factor.shift));
   factor.fraction = static_cast<std::int32_t>((std::int64_t{factor.fraction} << room) / places);
@@ -107,7 +105,13 @@ Result<Mean> MeanOf(const Lowering& lowering, const Op& op, std::int64_t places)
   if (ops::Is(op, ops::OpKind::kAveragePool2d)) {
     NEAP_TRY(range, OutputRange(op, out));
   } else {
-    const execute::FixedFactor factor = MeanFactor(in_quant, out_quant, places);
+    execute::FixedFactor factor = execute::MakeFixedFactor(static_cast<double>(in_quant.scale) /
+                                                           static_cast<double>(out_quant.scale));
+    const bool sums = ops::Is(op, ops::OpKind::kSum);
+    const bool scales = in_quant.scale != out_quant.scale || in_quant.zero != out_quant.zero;
+    NEAP_CHECK_OK(Require(!sums || !IsUint8(in) || scales,
+                          "is a sum of uint8 without other scales, which LiteRT does not compute"));
+    if (!sums) factor = MeanFactor(factor, places);
     NEAP_CHECK_OK(Require(factor.fraction > 0, "has scales whose ratio is out of range"));
     mean.fraction = factor.fraction;
     mean.shift = factor.shift;
@@ -193,6 +197,7 @@ constexpr LowerRow kPoolRows[] = {
     {ops::OpKind::kAveragePool2d, LowerPool},
     {ops::OpKind::kMaxPool2d, LowerPool},
     {ops::OpKind::kMean, LowerMean},
+    {ops::OpKind::kSum, LowerMean},
 };
 
 }  // namespace

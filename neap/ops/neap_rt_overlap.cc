@@ -152,6 +152,7 @@ std::optional<OverlapRule> OfFirstInput(const Subject& s) {
     case OpKind::kResizeNearestNeighbor:
       return ResizePixels(s);
     case OpKind::kMean:
+    case OpKind::kSum:
       // The windows of output pixels follow each other; each channel is read before it is written.
       return HasConstantAxes(s) && s.in.type == s.out.type ? Below(0) : std::nullopt;
     case OpKind::kSoftmax:

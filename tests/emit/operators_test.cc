@@ -53,6 +53,7 @@ const std::set<std::string>& EmittedTypes() {
                                               "MAX_POOL_2D",
                                               "FULLY_CONNECTED",
                                               "MEAN",
+                                              "SUM",
                                               "RESHAPE",
                                               "SQUEEZE",
                                               "EXPAND_DIMS",
@@ -105,19 +106,13 @@ void Requantize(graph::Graph* graph, bool each, Random* random) {
 }
 
 bool HasScalesOfItsOwn(const std::string& type) {
-  static const std::set<std::string> types = {"ADD",
-                                              "SUB",
-                                              "MUL",
-                                              "QUANTIZE",
-                                              "CONV_2D",
-                                              "DEPTHWISE_CONV_2D",
-                                              "CONCATENATION",
-                                              "SOFTMAX",
-                                              "LOGISTIC",
-                                              "TANH",
-                                              "HARD_SWISH",
-                                              "MEAN",
-                                              "FULLY_CONNECTED",
+  static const std::set<std::string> types = {"ADD",           "SUB",
+                                              "MUL",           "QUANTIZE",
+                                              "CONV_2D",       "DEPTHWISE_CONV_2D",
+                                              "CONCATENATION", "SOFTMAX",
+                                              "LOGISTIC",      "TANH",
+                                              "HARD_SWISH",    "MEAN",
+                                              "SUM",           "FULLY_CONNECTED",
                                               "TRANSPOSE_CONV"};
   return types.contains(type);
 }
@@ -334,7 +329,7 @@ TEST(EmitOperators, DistancesAreThoseOfTheKernels) {
   unit.Run();
   if (only >= 0) return;
   for (const char* const type : {"CONV_2D, tight", "FULLY_CONNECTED, tight", "DEPTHWISE_CONV_2D",
-                                 "AVERAGE_POOL_2D", "ADD", "SOFTMAX", "PAD", "MEAN"}) {
+                                 "AVERAGE_POOL_2D", "ADD", "SOFTMAX", "PAD", "MEAN", "SUM"}) {
     EXPECT_GT(found[type], 0) << type;
   }
   if (std::getenv("NEAP_EMIT_VERBOSE") != nullptr) {

@@ -40,20 +40,25 @@ Result<RunKernel> FloatReduction(const Node& node, float start, Fold fold, Finis
 float Add(float sum, float value) { return sum + value; }
 float AsIs(float sum, std::int64_t /*count*/) { return sum; }
 
-// The stock kernels' way: the factor of the scales is divided by the number of elements first.
-Result<RunKernel> QuantizedMean(const Node& node) {
+// The stock kernels' way to the factor of a mean.
+FixedFactor DividedBy(FixedFactor factor, std::int64_t elements) {
+  const std::int32_t room = std::min(63 - std::countl_zero(static_cast<std::uint64_t>(elements)),
+                                     std::min(32, 31 + factor.shift));
+  factor.fraction = static_cast<std::int32_t>((std::int64_t{factor.fraction} << room) / elements);
+  factor.shift -= room;
+  return factor;
+}
+
+// Sums, or for MEAN, whose factor of the scales is divided by the number of elements, means.
+Result<RunKernel> QuantizedSum(const Node& node, bool divides) {
   NEAP_TRY(const Reduction plan, PlanReduction(node));
   NEAP_TRY(const Quant in, QuantOf(node.In(0)));
   NEAP_TRY(const Quant out, QuantOf(node.Out()));
   const Limits<std::int32_t> limits = TypeLimits(node.Out().type);
-  NEAP_CHECK_OK(Require(plan.folded > 0, "a mean of nothing"));
+  NEAP_CHECK_OK(Require(plan.folded > 0, divides ? "a mean of nothing" : "a sum of nothing"));
   FixedFactor factor =
       MakeFixedFactor(static_cast<double>(in.scale) / static_cast<double>(out.scale));
-  const std::int32_t room = std::min(63 - std::countl_zero(static_cast<std::uint64_t>(plan.folded)),
-                                     std::min(32, 31 + factor.shift));
-  factor.fraction =
-      static_cast<std::int32_t>((std::int64_t{factor.fraction} << room) / plan.folded);
-  factor.shift -= room;
+  if (divides) factor = DividedBy(factor, plan.folded);
   return ForType(QuantizedTypes(), node.In(0).type, node, [&](auto tag) -> Result<RunKernel> {
     using T = typename decltype(tag)::Type;
     return RunKernel([=](const Arguments& arguments) -> Status {
@@ -69,12 +74,24 @@ Result<RunKernel> QuantizedMean(const Node& node) {
 }
 
 Result<RunKernel> PrepareMean(const Node& node) {
-  if (node.Has(0) && IsQuantizedType(node.In(0).type)) return QuantizedMean(node);
+  if (node.Has(0) && IsQuantizedType(node.In(0).type)) return QuantizedSum(node, true);
   return FloatReduction(node, 0.0F, Add, [](float sum, std::int64_t count) {
     return count == 0 ? 0.0F : sum / static_cast<float>(count);
   });
 }
-Result<RunKernel> PrepareSum(const Node& node) { return FloatReduction(node, 0.0F, Add, AsIs); }
+Result<RunKernel> PrepareSum(const Node& node) {
+  if (!node.Has(0) || !IsQuantizedType(node.In(0).type)) {
+    return FloatReduction(node, 0.0F, Add, AsIs);
+  }
+  if (node.kernels == Kernels::kLitert) {
+    // LiteRT's kernels add stored values, which wrap around, but for uint8 with other scales.
+    NEAP_TRY(const Quant in, QuantOf(node.In(0)));
+    NEAP_TRY(const Quant out, QuantOf(node.Out()));
+    const bool scales = in.scale != out.scale || in.zero != out.zero;
+    if (node.In(0).type != kUint8 || !scales) return UnsupportedType(node);
+  }
+  return QuantizedSum(node, false);
+}
 Result<RunKernel> PrepareProd(const Node& node) {
   return FloatReduction(
       node, 1.0F, [](float product, float value) { return product * value; }, AsIs);
