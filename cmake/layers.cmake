@@ -99,7 +99,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/deliver/kind.h
   neap/deliver/measure.h neap/deliver/options.h neap/deliver/price.h neap/deliver/rewriting.h neap/deliver/written_model.h
   neap/stages/assign.h neap/stages/accelerator.h neap/stages/infeasible.h neap/stages/lower.h neap/stages/parts.h
-  neap/database/database.h neap/batch/batch.h
+  neap/database/answers.h neap/database/database.h neap/batch/batch.h
   neap/serve/request.h neap/serve/serve.h
   neap/session/session.h
   neap/show/report/explain_report.h neap/show/report/names.h neap/show/report/printable.h neap/show/report/report.h

@@ -17,6 +17,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/batch/batch.h"
+#include "neap/database/answers.h"
 #include "tools/common.h"
 #include "tools/words.h"
 
@@ -253,7 +254,8 @@ class BatchSession {
   Status OpenAnswers() {
     task_.answers_name = WritesFile() ? options_.out : "standard output";
     task_.answers = STDOUT_FILENO;
-    NEAP_CHECK_OK(CheckDistinct({{"--store", options_.store}}, {{"-o", options_.out}}));
+    NEAP_CHECK_OK(CheckDistinct({{"--store", database::DatabasePath(options_.store)}},
+                                {{"-o", options_.out}}));
     if (!WritesFile()) return {};
     NEAP_CHECK_OK(CheckOutput(options_.out, options_.force || options_.resume));
     const bool may_exist = options_.force || options_.resume;
@@ -292,9 +294,9 @@ void AddOptions(CLI::App* app, BatchOptions* options) {
   app->add_option("--shard", options->shard, "only lines I, I+N, I+2N, ...; counted from 0")
       ->option_text("I/N");
   app->add_option("--store", options->store,
-                  "SQLite file of answers: those of earlier runs and of other processes are read, "
-                  "new ones are added")
-      ->option_text("FILE");
+                  "SQLite file of answers, or the folder of a server: those of earlier runs and of "
+                  "other processes are read, new ones are added")
+      ->option_text("PATH");
   app->add_option("--jobs", options->jobs,
                   "number of threads; answers are always the same; default: all cores")
       ->option_text("N")

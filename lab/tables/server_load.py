@@ -7,6 +7,7 @@ Exits with 1 where an accepted plan is lost, the server ends, or its memory exce
 
 import argparse
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -74,6 +75,7 @@ class Load:
         self.program, self.folder, self.short = program, folder, short
         self.rows, self.accepted, self.outcomes = [], [], {}
         self.server, self.repeated = None, 0
+        self.numbers = itertools.count(1000)  # an equal request would be answered with earlier results
 
     def start(self, *options):
         self.server = of_tests.Server(self.folder, "--queue", 2000, *options,
@@ -123,8 +125,8 @@ class Load:
         count, heavy = (20, 2) if self.short else (100, 10)
         with Pulse(self.server) as pulse, concurrent.futures.ThreadPoolExecutor(count + heavy) as pool:
             start = time.monotonic()
-            made = [pool.submit(self.post, large, "name=large.tflite&effort=quick") for _ in range(heavy)]
-            made += [pool.submit(self.post, small, "name=small.json") for _ in range(count)]
+            made = [pool.submit(self.post, large, f"name=large{number}.tflite&effort=quick") for number in range(heavy)]
+            made += [pool.submit(self.post, small, f"name=small{number}.json") for number in range(count)]
             answers = [one.result() for one in made]
             states = self.wait(plan for _, plan in answers)
             seconds = time.monotonic() - start
@@ -216,7 +218,7 @@ class Load:
             def feed(stop=stop, before=before):
                 while not stop.is_set() and len(plans) < before + 2 * count:
                     try:
-                        plans.append(self.post(of_tests.SMALL, "name=small.json")[1])
+                        plans.append(self.post(of_tests.SMALL, f"name=small{next(self.numbers)}.json")[1])
                     except (OSError, ValueError, of_tests.http.client.HTTPException):
                         return
 

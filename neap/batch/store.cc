@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neap/batch/store.h"
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <span>
 #include <thread>
 #include <utility>
@@ -23,25 +21,8 @@ using database::Query;
 using database::Row;
 using database::Transaction;
 
-constexpr int kFormat = 1;  // PRAGMA user_version of a store
 constexpr int kWaitMilliseconds = 60'000;
 constexpr std::chrono::milliseconds kPoll{20};
-
-// As Python's time.time(), to which the leases of its package refer.
-double Now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string RandomName() {
-  std::random_device device;
-  std::string name;
-  for (int i = 0; i < 4; ++i) {
-    constexpr std::array<char, 17> kDigits = {"0123456789abcdef"};
-    std::uint32_t bits = device();
-    for (int digit = 0; digit < 8; ++digit, bits >>= 4U) name += kDigits.at(bits & 15U);
-  }
-  return name;
-}
 
 Object Optional(const std::optional<std::int64_t>& value) {
   return value ? Object(*value) : Object();
@@ -76,13 +57,14 @@ Store::Store(const std::string& path, database::Database database, const std::at
     : path_(path),
       stop_(stop),
       lease_seconds_(lease_seconds),
-      owner_(RandomName()),
-      database_(std::move(database)) {}
+      database_(std::move(database)),
+      answers_(&database_) {}
 
 Result<std::unique_ptr<Store>> Store::Open(const std::string& path, const std::atomic<bool>* stop,
                                            double lease_seconds) {
-  NEAP_TRY(auto database, database::Database::Open(path, kWaitMilliseconds));
-  std::unique_ptr<Store> store(new Store(path, std::move(database), stop, lease_seconds));
+  const std::string file = database::DatabasePath(path);
+  NEAP_TRY(auto database, database::Database::Open(file, kWaitMilliseconds));
+  std::unique_ptr<Store> store(new Store(file, std::move(database), stop, lease_seconds));
   NEAP_CHECK_OK(store->Prepare());
   return store;
 }
@@ -101,10 +83,12 @@ Status Store::CheckFormat() {
     if (tables.Next() != Row::kNext) return Fail(database_.Error("cannot be read"));
     is_foreign = tables.Integer(0) > 0;
   }
-  if (!is_foreign && (format == 0 || format == kFormat)) return {};
-  Diagnostic error = BadInput(is_foreign ? "is not a store of answers"
-                                         : "is a store of format " + std::to_string(format) +
-                                               ", expected " + std::to_string(kFormat));
+  is_server_ = format == database::kServerFormat;
+  if (!is_foreign && (format == 0 || format == database::kAnswersFormat || is_server_)) return {};
+  Diagnostic error =
+      BadInput(is_foreign ? "is not a store of answers"
+                          : "is a store of format " + std::to_string(format) + ", expected " +
+                                std::to_string(database::kAnswersFormat));
   error.file = path_;
   return Fail(std::move(error));
 }
@@ -117,24 +101,21 @@ Status Store::Prepare() {
     return Fail(database_.Error("cannot be written"));
   }
   Transaction transaction(&database_);
-  const std::string sql =
-      "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"
-      "CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, owner TEXT NOT NULL, "
-      "until REAL NOT NULL);"
-      "PRAGMA user_version = " +
-      std::to_string(kFormat);
-  if (!transaction.IsOpen() || !database_.Execute(sql) || !transaction.Commit()) {
+  // A server may have made the file its own since it was looked at.
+  const std::string format = "PRAGMA user_version = " + std::to_string(database::kAnswersFormat);
+  if (!transaction.IsOpen() || !answers_.Create()) {
+    return Fail(database_.Error("cannot be written"));
+  }
+  NEAP_CHECK_OK(CheckFormat());
+  if ((!is_server_ && !database_.Execute(format)) || !transaction.Commit()) {
     return Fail(database_.Error("cannot be written"));
   }
   return {};
 }
 
 Result<std::optional<Numbers>> Store::Find(const std::string& key) {
-  Query select(&database_, "SELECT answer FROM answers WHERE key = ?");
-  const Row row = select.Bind(key).Next();
-  if (row == Row::kNext) return NumbersIn(select.Text(0));
-  if (row == Row::kNone) return std::optional<Numbers>();
-  return Fail(database_.Error("cannot be read"));
+  NEAP_TRY(const std::optional<std::string> text, answers_.Find(key));
+  return text ? NumbersIn(*text) : std::nullopt;
 }
 
 Result<Store::Claim> Store::Acquire(const std::string& key, std::optional<Numbers>* stored) {
@@ -142,43 +123,25 @@ Result<Store::Claim> Store::Acquire(const std::string& key, std::optional<Number
   if (!transaction.IsOpen()) return Fail(database_.Error("cannot be written"));
   NEAP_TRY(*stored, Find(key));
   if (*stored) return Claim::kStored;
-  {
-    Query lease(&database_, "SELECT owner, until FROM leases WHERE key = ?");
-    const Row row = lease.Bind(key).Next();
-    if (row != Row::kNext && row != Row::kNone) return Fail(database_.Error("cannot be read"));
-    // Threads of one process request a key one after the other: its own lease is a past failure's.
-    if (row == Row::kNext && lease.Text(0) != owner_ && lease.Real(1) > Now()) {
-      return Claim::kLeased;
-    }
-  }
-  Query insert(&database_, "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)");
-  insert.Bind(key).Bind(owner_).Bind(Now() + lease_seconds_);
-  if (!insert.Run() || !transaction.Commit()) {
-    return Fail(database_.Error("cannot be written"));
-  }
+  // Threads of one process request a key one after the other: its own lease is a past failure's.
+  NEAP_TRY(const bool leased, answers_.Lease(key, lease_seconds_));
+  if (!leased) return Claim::kLeased;
+  if (!transaction.Commit()) return Fail(database_.Error("cannot be written"));
   return Claim::kTaken;
 }
 
 Status Store::Put(const std::string& key, const Numbers& numbers) {
   const std::lock_guard lock(mutex_);
   Transaction transaction(&database_);
-  const std::string text = TextOf(numbers);
-  Query insert(&database_, "INSERT OR REPLACE INTO answers VALUES (?, ?)");
-  Query remove(&database_, "DELETE FROM leases WHERE key = ? AND owner = ?");
-  if (!transaction.IsOpen() || !insert.Bind(key).Bind(text).Run() ||
-      !remove.Bind(key).Bind(owner_).Run() || !transaction.Commit()) {
-    return Fail(database_.Error("cannot be written"));
-  }
+  if (!transaction.IsOpen()) return Fail(database_.Error("cannot be written"));
+  NEAP_CHECK_OK(answers_.Put(key, TextOf(numbers)));
+  if (!transaction.Commit()) return Fail(database_.Error("cannot be written"));
   return {};
 }
 
 Status Store::Release(const std::string& key) {
   const std::lock_guard lock(mutex_);
-  Query remove(&database_, "DELETE FROM leases WHERE key = ? AND owner = ?");
-  if (!remove.Bind(key).Bind(owner_).Run()) {
-    return Fail(database_.Error("cannot be written"));
-  }
-  return {};
+  return answers_.Release(key);
 }
 
 Result<Numbers> Store::Get(const std::string& key, const std::function<Result<Numbers>()>& compute,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Numbers by key in an SQLite file, for batches that are interrupted and for several processes:
-// what one computed is read by all. The tables are those of the Python package
-// (python/neap/store.py), and a file may serve both. Private to neap/batch.
+// what one computed is read by all. The tables are those of database::Answers: the file may serve
+// the Python package as well, and a folder of `neap serve` has one. Private to neap/batch.
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 #include "neap/base/result.h"
 #include "neap/batch/batch.h"
 #include "neap/batch/numbers.h"
+#include "neap/database/answers.h"
 #include "neap/database/database.h"
 
 namespace neap::batch {
@@ -26,8 +27,9 @@ class Store {
  public:
   static constexpr double kLeaseSeconds = 60;
 
-  // Creates the file if it does not exist. *stop, if given, ends waiting for other processes.
-  // kIo: the file cannot be opened; kBadInput: it is not a store, or one of another format.
+  // Creates the file if it does not exist; of a folder, the database of its server. *stop, if
+  // given, ends waiting for other processes. kIo: the file cannot be opened; kBadInput: it is not a
+  // store, or one of another format.
   static Result<std::unique_ptr<Store>> Open(const std::string& path, const std::atomic<bool>* stop,
                                              double lease_seconds = kLeaseSeconds);
   Store(const Store&) = delete;
@@ -55,9 +57,10 @@ class Store {
   const std::string path_;
   const std::atomic<bool>* const stop_;
   const double lease_seconds_;
-  std::string owner_;
   std::mutex mutex_;  // of the database
   database::Database database_;
+  database::Answers answers_;  // of database_
+  bool is_server_ = false;     // its file has the plans of a server, too
 };
 
 // The key of an answer: SHA-256 (hex) of Neap's version, the options that may change it and

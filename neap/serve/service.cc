@@ -25,6 +25,7 @@ namespace {
 using Object = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxListed = 1000;
+constexpr std::int64_t kLeaseMargin = 60;  // seconds: of a job beyond its limit
 
 constexpr std::array<const char*, 3> kStageFiles = {kModelFile, kPlanFile, kReportFile};
 
@@ -85,6 +86,23 @@ std::string ErrorText(const std::string& message) {
 tl::unexpected<Refusal> RefuseFor(const Diagnostic& diagnostic) {
   Log("failure", {{"message", diagnostic.ToString()}});
   return Refuse(500, "the server failed; its log has the reason");
+}
+
+// All that decides the results of a plan but its model; "" where the time of a search does.
+std::string RequestText(const StoredPlan& plan, const JobLimits& limits,
+                        const std::vector<std::string>& options) {
+  for (const std::string& option : options) {
+    if (option.starts_with("time-limit")) return "";
+  }
+  Object out;
+  out["neap"] = Version();
+  out["kind"] = "serve";
+  out["job"] = static_cast<int>(plan.kind);
+  out["owner"] = plan.owner;
+  out["name"] = plan.name;
+  out["options"] = options;
+  out["memory_bytes"] = limits.memory_bytes;
+  return Dump(out, -1);
 }
 
 Diagnostic WriteFailed(const std::string& path, int error) {
@@ -331,6 +349,7 @@ Reply Service::FinishUpload(const Call& call, const Caller& caller, const std::s
   plan.options = Dump(Object(request->options), -1);
   plan.kind = request->kind;
   plan.keep_model = request->keep_model;
+  plan.request = RequestText(plan, settings_.job, request->options);
   plan.model_sha256 = request->model;
   Status status;
   if (path.empty()) {
@@ -397,7 +416,7 @@ void Service::Work() {
     {
       std::unique_lock lock(mutex_);
       if (stopping_) return;
-      plan = store_->Take();
+      plan = store_->Take(static_cast<double>(settings_.job.wall_seconds + kLeaseMargin));
       if (plan && *plan) {
         running_[(*plan)->id] = running;
       } else {
@@ -448,6 +467,13 @@ Status Service::PrepareFolder(const StoredPlan& plan, const std::string& folder)
 }
 
 void Service::Run(StoredPlan plan, const std::shared_ptr<Running>& running) {
+  const auto stored = store_->FinishStored(&plan);
+  if (!stored) Log("failure", {{"plan", plan.id}, {"message", stored.error().ToString()}});
+  if (stored && *stored) {
+    metrics_.Add("neap_plans_reused_total", 1);
+    Log("reused", {{"plan", plan.id}});
+    return;
+  }
   const auto start = std::chrono::steady_clock::now();
   const std::string folder = store_->WorkPath(plan.id);
   Log("started", {{"plan", plan.id}, {"attempt", std::to_string(plan.attempts)}});

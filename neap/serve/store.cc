@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -28,12 +29,12 @@ using database::Query;
 using database::Row;
 using database::Transaction;
 
-constexpr int kFormat = 0x4e53'0001;  // PRAGMA user_version
+constexpr int kFormatWithoutKeys = 0x4e53'0001;  // PRAGMA user_version, as database::kServerFormat
+constexpr const char* kAddKeys = "ALTER TABLE plans ADD COLUMN key TEXT NOT NULL DEFAULT ''";
 constexpr int kWaitMilliseconds = 10'000;
 constexpr const char* kColumns =
     "id, owner, name, options, model_sha256, model_bytes, kind, keep_model, state, created, "
-    "started, "
-    "finished, attempts, exit_code, error";
+    "started, finished, attempts, exit_code, error, key";
 
 StoredPlan PlanIn(const Query& row) {
   StoredPlan plan;
@@ -53,6 +54,7 @@ StoredPlan PlanIn(const Query& row) {
   plan.attempts = row.Integer(at++);
   plan.exit_code = row.Integer(at++);
   plan.error = row.Text(at++);
+  plan.key = row.Text(at++);
   return plan;
 }
 
@@ -85,6 +87,35 @@ Result<StoredFile> Hashed(const std::string& path, const std::string& name) {
   ::close(fd);
   if (error != 0) return Fail(PathError(path, "cannot be read", error));
   return file;
+}
+
+// What a plan of the same key needs of a finished one, as the text of an answer.
+std::string ResultText(const StoredPlan& plan) {
+  nlohmann::ordered_json out;
+  out["exit_code"] = plan.exit_code;
+  out["error"] = plan.error;
+  out["files"] = nlohmann::ordered_json::array();
+  for (const StoredFile& file : plan.files) {
+    out["files"].push_back({file.name, file.sha256, file.bytes});
+  }
+  return out.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// False: the text is not one of ResultText(), or has no files.
+bool ReadResult(const std::string& text, StoredPlan* plan) {
+  const auto in = nlohmann::ordered_json::parse(text, nullptr, false);
+  try {
+    in.at("exit_code").get_to(plan->exit_code);
+    in.at("error").get_to(plan->error);
+    plan->files.clear();
+    for (const auto& file : in.at("files")) {
+      plan->files.push_back({file.at(0).get<std::string>(), file.at(1).get<std::string>(),
+                             file.at(2).get<std::int64_t>()});
+    }
+  } catch (const nlohmann::ordered_json::exception&) {
+    return false;
+  }
+  return !plan->files.empty();
 }
 
 }  // namespace
@@ -152,16 +183,20 @@ Result<std::unique_ptr<PlanStore>> PlanStore::Open(const std::string& folder) {
   return store;
 }
 
-Status PlanStore::CheckFormat() {
+Result<std::int64_t> PlanStore::CheckFormat() {
   Query version(&*database_, "PRAGMA user_version");
-  const bool is_read = version.Next() == Row::kNext;
-  Query tables(&*database_, "SELECT count(*) FROM sqlite_master");
-  const bool is_known = is_read && version.Integer(0) == kFormat;
-  const bool is_new =
-      is_read && version.Integer(0) == 0 && tables.Next() == Row::kNext && tables.Integer(0) == 0;
-  if (is_known || is_new) return {};
+  const std::int64_t format = version.Next() == Row::kNext ? version.Integer(0) : -1;
+  const bool is_known = format == database::kServerFormat || format == kFormatWithoutKeys;
+  // A batch or the Python package may have made the file first.
+  Query tables(
+      &*database_,
+      "SELECT count(*) FROM sqlite_master WHERE name NOT IN ('answers', 'leases') AND name "
+      "NOT LIKE 'sqlite_%'");
+  const bool is_new = (format == 0 || format == database::kAnswersFormat) &&
+                      tables.Next() == Row::kNext && tables.Integer(0) == 0;
+  if (is_known || is_new) return format;
   Diagnostic error = BadInput("is not a database of this version of the server");
-  error.file = folder_ + "/plans.sqlite";
+  error.file = folder_ + "/" + database::kServerDatabase;
   return Fail(std::move(error));
 }
 
@@ -179,27 +214,40 @@ Status PlanStore::Prepare() {
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     return Fail(PathError(folder_, "is used by another server", errno));
   }
-  NEAP_TRY(auto database, database::Database::Open(folder_ + "/plans.sqlite", kWaitMilliseconds));
+  NEAP_TRY(auto database,
+           database::Database::Open(folder_ + "/" + database::kServerDatabase, kWaitMilliseconds));
   database_.emplace(std::move(database));
+  answers_.emplace(&*database_);
   NEAP_CHECK_OK(CheckFormat());
-  const std::string sql =
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-      "BEGIN IMMEDIATE;"
+  const std::string pragmas =
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+  const std::string tables =
       "CREATE TABLE IF NOT EXISTS plans (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE "
       "NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL, options TEXT NOT NULL, model_sha256 TEXT "
       "NOT NULL, model_bytes INTEGER NOT NULL, kind INTEGER NOT NULL, keep_model INTEGER NOT NULL, "
       "state INTEGER NOT NULL, created INTEGER NOT NULL, started INTEGER NOT NULL, finished "
-      "INTEGER "
-      "NOT NULL, attempts INTEGER NOT NULL, exit_code INTEGER NOT NULL, error TEXT NOT NULL);"
+      "INTEGER NOT NULL, attempts INTEGER NOT NULL, exit_code INTEGER NOT NULL, error TEXT NOT "
+      "NULL, key "
+      "TEXT NOT NULL DEFAULT '');"
       "CREATE INDEX IF NOT EXISTS plans_by_state ON plans (state, number);"
       "CREATE INDEX IF NOT EXISTS plans_by_owner ON plans (owner, number);"
+      "CREATE INDEX IF NOT EXISTS plans_by_key ON plans (key);"
       "CREATE TABLE IF NOT EXISTS files (plan TEXT NOT NULL REFERENCES plans (id) ON DELETE "
-      "CASCADE, "
-      "name TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (plan, name));"
+      "CASCADE, name TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY "
+      "(plan, name));"
       "CREATE INDEX IF NOT EXISTS files_by_hash ON files (sha256);"
       "PRAGMA user_version = " +
-      std::to_string(kFormat) + "; COMMIT;";
-  if (!database_->Execute(sql)) return Fail(database_->Error("cannot be written"));
+      std::to_string(database::kServerFormat);
+  if (!database_->Execute(pragmas)) return Fail(database_->Error("cannot be written"));
+  {
+    Transaction transaction(&*database_);
+    if (!transaction.IsOpen()) return Fail(database_->Error("cannot be written"));
+    NEAP_TRY(const std::int64_t format, CheckFormat());
+    const bool has_keys = format != kFormatWithoutKeys || database_->Execute(kAddKeys);
+    if (!has_keys || !database_->Execute(tables) || !answers_->Create() || !transaction.Commit()) {
+      return Fail(database_->Error("cannot be written"));
+    }
+  }
   if (const int failed = SyncPath(folder_); failed != 0) {
     return Fail(PathError(folder_, "cannot be written", failed));
   }
@@ -224,9 +272,14 @@ Status PlanStore::Recover() {
       "the server ended " + std::to_string(kMaxAttempts) + " times while this plan was computed";
   fail.Bind(static_cast<std::int64_t>(State::kFailed)).Bind(NowSeconds()).Bind(reason);
   fail.Bind(running).Bind(kMaxAttempts);
+  Query leases(&*database_,
+               "DELETE FROM leases WHERE key IN (SELECT key FROM plans WHERE state = ?)");
+  leases.Bind(running);
   Query queue(&*database_, "UPDATE plans SET state = ?, started = 0 WHERE state = ?");
   queue.Bind(static_cast<std::int64_t>(State::kQueued)).Bind(running);
-  if (!fail.Run() || !queue.Run()) return Fail(database_->Error("cannot be written"));
+  if (!leases.Run() || !fail.Run() || !queue.Run()) {
+    return Fail(database_->Error("cannot be written"));
+  }
   // Blobs of a plan that was never added, or that was removed: a kill may come between the two.
   std::vector<fs::path> orphans;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ + "/blobs", error)) {
@@ -266,9 +319,13 @@ Status PlanStore::CheckQueue(std::int64_t queue) {
 Status PlanStore::Insert(StoredPlan* plan) {
   plan->id = NewId();
   plan->created = NowSeconds();
+  if (!plan->request.empty()) {
+    const std::string subject = plan->request + "\n" + plan->model_sha256;
+    plan->key = io::Sha256(std::as_bytes(std::span(subject)));
+  }
   Transaction transaction(&*database_);
   Query insert(&*database_, std::string("INSERT INTO plans (") + kColumns +
-                                ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, -1, '')");
+                                ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, -1, '', ?)");
   insert.Bind(plan->id)
       .Bind(plan->owner)
       .Bind(plan->name)
@@ -277,7 +334,7 @@ Status PlanStore::Insert(StoredPlan* plan) {
   insert.Bind(plan->model_bytes).Bind(static_cast<std::int64_t>(plan->kind));
   insert.Bind(std::int64_t{plan->keep_model ? 1 : 0})
       .Bind(static_cast<std::int64_t>(State::kQueued));
-  insert.Bind(plan->created);
+  insert.Bind(plan->created).Bind(plan->key);
   Query file(&*database_, "INSERT INTO files VALUES (?, '', ?, ?)");
   file.Bind(plan->id).Bind(plan->model_sha256).Bind(plan->model_bytes);
   if (!transaction.IsOpen() || !insert.Run() || !file.Run() || !transaction.Commit()) {
@@ -342,15 +399,18 @@ Result<std::vector<StoredPlan>> PlanStore::List(const std::string& owner, std::i
   return plans;
 }
 
-Result<std::optional<StoredPlan>> PlanStore::Take() {
+Result<std::optional<StoredPlan>> PlanStore::Take(double lease_seconds) {
   const std::lock_guard lock(mutex_);
   Transaction transaction(&*database_);
   if (!transaction.IsOpen()) return Fail(database_->Error("cannot be written"));
   StoredPlan plan;
   {
-    Query select(&*database_, std::string("SELECT ") + kColumns +
-                                  " FROM plans WHERE state = ? ORDER BY number LIMIT 1");
-    const Row row = select.Bind(static_cast<std::int64_t>(State::kQueued)).Next();
+    Query select(&*database_,
+                 std::string("SELECT ") + kColumns +
+                     " FROM plans WHERE state = ? AND NOT EXISTS (SELECT 1 FROM leases WHERE "
+                     "leases.key = plans.key AND until > ?) ORDER BY number LIMIT 1");
+    select.Bind(static_cast<std::int64_t>(State::kQueued)).Bind(database::Answers::Now());
+    const Row row = select.Next();
     if (row == Row::kNone) return std::optional<StoredPlan>();
     if (row != Row::kNext) return Fail(database_->Error("cannot be read"));
     plan = PlanIn(select);
@@ -360,9 +420,33 @@ Result<std::optional<StoredPlan>> PlanStore::Take() {
   ++plan.attempts;
   Query update(&*database_, "UPDATE plans SET state = ?, started = ?, attempts = ? WHERE id = ?");
   update.Bind(static_cast<std::int64_t>(plan.state)).Bind(plan.started).Bind(plan.attempts);
-  if (!update.Bind(plan.id).Run() || !transaction.Commit())
+  if (!plan.key.empty()) {
+    NEAP_CHECK_OK(answers_->Lease(plan.key, lease_seconds));
+  }
+  if (!update.Bind(plan.id).Run() || !transaction.Commit()) {
     return Fail(database_->Error("cannot be written"));
+  }
   return plan;
+}
+
+Status PlanStore::WriteEnd(const StoredPlan& plan, bool* is_there) {
+  Query update(&*database_,
+               "UPDATE plans SET state = ?, finished = ?, exit_code = ?, error = ? WHERE id = ?");
+  update.Bind(static_cast<std::int64_t>(plan.state)).Bind(NowSeconds()).Bind(plan.exit_code);
+  if (!update.Bind(plan.error).Bind(plan.id).Run()) {
+    return Fail(database_->Error("cannot be written"));
+  }
+  *is_there = database_->ChangedRows() > 0;
+  for (const StoredFile& file : plan.files) {
+    if (!*is_there) break;
+    Query insert(&*database_, "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)");
+    insert.Bind(plan.id).Bind(file.name).Bind(file.sha256).Bind(file.bytes);
+    if (!insert.Run()) return Fail(database_->Error("cannot be written"));
+  }
+  if (plan.keep_model) return {};
+  Query drop(&*database_, "DELETE FROM files WHERE plan = ? AND name = ''");
+  if (!drop.Bind(plan.id).Run()) return Fail(database_->Error("cannot be written"));
+  return {};
 }
 
 Result<bool> PlanStore::Finish(const std::string& folder, const std::vector<std::string>& names,
@@ -377,27 +461,15 @@ Result<bool> PlanStore::Finish(const std::string& folder, const std::vector<std:
   bool is_there = false;
   {
     Transaction transaction(&*database_);
-    Query update(&*database_,
-                 "UPDATE plans SET state = ?, finished = ?, exit_code = ?, error = ? WHERE id = ?");
-    const std::int64_t now = NowSeconds();
-    update.Bind(static_cast<std::int64_t>(plan.state))
-        .Bind(now)
-        .Bind(plan.exit_code)
-        .Bind(plan.error);
-    if (!transaction.IsOpen() || !update.Bind(plan.id).Run())
-      return Fail(database_->Error("cannot be written"));
-    is_there = database_->ChangedRows() > 0;
+    if (!transaction.IsOpen()) return Fail(database_->Error("cannot be written"));
+    NEAP_CHECK_OK(WriteEnd(plan, &is_there));
     for (const StoredFile& file : plan.files) {
       if (!is_there) break;
       NEAP_CHECK_OK(KeepLocked(folder + "/" + file.name, file));
-      Query insert(&*database_, "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)");
-      insert.Bind(plan.id).Bind(file.name).Bind(file.sha256).Bind(file.bytes);
-      if (!insert.Run()) return Fail(database_->Error("cannot be written"));
     }
-    if (!plan.keep_model) {
-      Query drop(&*database_, "DELETE FROM files WHERE plan = ? AND name = ''");
-      if (!drop.Bind(plan.id).Run()) return Fail(database_->Error("cannot be written"));
-    }
+    const bool is_result = is_there && plan.state == State::kDone && !plan.key.empty();
+    NEAP_CHECK_OK(is_result ? answers_->Put(plan.key, ResultText(plan))
+                            : answers_->Release(plan.key));
     if (!transaction.Commit()) return Fail(database_->Error("cannot be written"));
   }
   std::vector<std::string> hashes = {plan.model_sha256};
@@ -406,8 +478,35 @@ Result<bool> PlanStore::Finish(const std::string& folder, const std::vector<std:
   return is_there;
 }
 
+Result<bool> PlanStore::FinishStored(StoredPlan* plan) {
+  if (plan->key.empty()) return false;
+  const std::lock_guard lock(mutex_);
+  NEAP_TRY(const std::optional<std::string> text, answers_->Find(plan->key));
+  StoredPlan done = *plan;
+  done.state = State::kDone;
+  if (!text || !ReadResult(*text, &done)) return false;
+  bool is_there = false;
+  {
+    Transaction transaction(&*database_);
+    if (!transaction.IsOpen()) return Fail(database_->Error("cannot be written"));
+    for (const StoredFile& file : done.files) {
+      // Bytes are kept as long as a plan has them.
+      Query used(&*database_, "SELECT 1 FROM files WHERE sha256 = ? LIMIT 1");
+      if (used.Bind(file.sha256).Next() != Row::kNext) return false;
+    }
+    NEAP_CHECK_OK(WriteEnd(done, &is_there));
+    NEAP_CHECK_OK(answers_->Release(plan->key));
+    if (!transaction.Commit()) return Fail(database_->Error("cannot be written"));
+  }
+  *plan = std::move(done);
+  NEAP_CHECK_OK(RemoveBlobs({plan->model_sha256}));
+  return true;
+}
+
 Status PlanStore::Requeue(const std::string& id) {
   const std::lock_guard lock(mutex_);
+  Query lease(&*database_, "DELETE FROM leases WHERE key = (SELECT key FROM plans WHERE id = ?)");
+  if (!lease.Bind(id).Run()) return Fail(database_->Error("cannot be written"));
   Query update(&*database_,
                "UPDATE plans SET state = ?, started = 0, attempts = attempts - 1 WHERE id = ?");
   if (!update.Bind(static_cast<std::int64_t>(State::kQueued)).Bind(id).Run()) {
@@ -434,9 +533,24 @@ Status PlanStore::RemoveLocked(const std::string& id) {
     files.Bind(id);
     while (files.Next() == Row::kNext) hashes.push_back(files.Text(0));
   }
+  std::string key;
+  {
+    Query plan(&*database_, "SELECT key, state FROM plans WHERE id = ?");
+    if (plan.Bind(id).Next() == Row::kNext) key = plan.Text(0);
+    const bool runs = !key.empty() && plan.Integer(1) == static_cast<std::int64_t>(State::kRunning);
+    if (runs) {
+      NEAP_CHECK_OK(answers_->Release(key));
+    }
+  }
   {
     Query remove(&*database_, "DELETE FROM plans WHERE id = ?");
     if (!remove.Bind(id).Run()) return Fail(database_->Error("cannot be written"));
+    Query forget(
+        &*database_,
+        "DELETE FROM answers WHERE key = ? AND NOT EXISTS (SELECT 1 FROM plans WHERE key = ? "
+        "AND state = ?)");
+    forget.Bind(key).Bind(key).Bind(static_cast<std::int64_t>(State::kDone));
+    if (!forget.Run()) return Fail(database_->Error("cannot be written"));
   }
   return RemoveBlobs(hashes);
 }
@@ -473,8 +587,9 @@ Result<Usage> PlanStore::Count() {
   }
   Query bytes(&*database_,
               "SELECT coalesce(sum(bytes), 0) FROM (SELECT DISTINCT sha256, bytes FROM files)");
-  if (row != Row::kNone || bytes.Next() != Row::kNext)
+  if (row != Row::kNone || bytes.Next() != Row::kNext) {
     return Fail(database_->Error("cannot be read"));
+  }
   usage.bytes = bytes.Integer(0);
   return usage;
 }

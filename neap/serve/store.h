@@ -3,7 +3,8 @@
 // The plans of a server, durable: an SQLite database and a folder of files by their hash. Private
 // to neap/serve.
 //
-//   plans.sqlite    plans and the names of their files
+//   plans.sqlite    plans and the names of their files; results by request (database::Answers),
+//                   beside those of `neap batch --store` for this folder
 //   blobs/ab/...    models and results, by SHA-256; each once
 //   incoming/       uploads that are not complete
 //   work/ID/        folders of running jobs
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "neap/base/result.h"
+#include "neap/database/answers.h"
 #include "neap/database/database.h"
 #include "neap/serve/serve.h"
 
@@ -38,6 +40,10 @@ struct StoredPlan {
   std::string options;  // a JSON array of strings
   std::string model_sha256;
   std::int64_t model_bytes = 0;
+  // All that decides the results but the model: an equal request for the same model is answered
+  // with them. "": each request is computed.
+  std::string request;
+  std::string key;  // set by Add(), of request and model
   JobKind kind = JobKind::kPlan;
   bool keep_model = false;
   State state = State::kQueued;
@@ -82,8 +88,13 @@ class PlanStore {
   Result<std::optional<StoredPlan>> Find(const std::string& id);
   // The newest first; without their files.
   Result<std::vector<StoredPlan>> List(const std::string& owner, std::int64_t limit);
-  // The oldest in state kQueued becomes kRunning.
-  Result<std::optional<StoredPlan>> Take();
+  // The oldest in state kQueued becomes kRunning, without those whose key another plan is
+  // computing. That plan's lease ends with Finish(), Requeue() or Remove(), else after
+  // `lease_seconds`.
+  Result<std::optional<StoredPlan>> Take(double lease_seconds = 3600);
+  // Of a running plan: whether results of an equal request exist. Then they are its files, it is
+  // done, and its model is dropped as by Finish().
+  Result<bool> FinishStored(StoredPlan* plan);
   // Of a running job: its end. The files of `folder` with these names, if they exist, become
   // files of the plan. The model is dropped unless it is to be kept. False where the plan was
   // deleted meanwhile.
@@ -102,18 +113,20 @@ class PlanStore {
  private:
   explicit PlanStore(std::string folder) : folder_(std::move(folder)) {}
   Status Prepare();
-  Status CheckFormat();
+  Result<std::int64_t> CheckFormat();
   Status Recover();
   Status CheckQueue(std::int64_t queue);
   Status Insert(StoredPlan* plan);
   Status KeepLocked(const std::string& path, const StoredFile& file);
   Status RemoveBlobs(const std::vector<std::string>& hashes);
   Status RemoveLocked(const std::string& id);
+  Status WriteEnd(const StoredPlan& plan, bool* is_there);
 
   const std::string folder_;
   int lock_ = -1;
   std::mutex mutex_;                            // of the database and of the blobs
-  std::optional<database::Database> database_;  // set by Prepare()
+  std::optional<database::Database> database_;  // set by Prepare(), as is
+  std::optional<database::Answers> answers_;    // of database_
 };
 
 // Random; 32 hexadecimal digits.

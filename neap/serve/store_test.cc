@@ -153,6 +153,49 @@ TEST_F(PlanStores, DropResultsThatAreNoFiles) {
   EXPECT_TRUE((*store_->Find(plan.id))->files.empty());
 }
 
+TEST_F(PlanStores, ComputeEqualRequestsOnce) {
+  Open();
+  const auto add = [&](const std::string& request, const std::string& model) {
+    StoredPlan plan;
+    plan.name = "model";
+    plan.options = "[]";
+    plan.request = request;
+    const std::string path = store_->NewUpload();
+    Write(path, model);
+    EXPECT_TRUE(store_->Add(100, path, &plan));
+    return plan;
+  };
+  const StoredPlan first = add("r", "m");
+  const StoredPlan second = add("r", "m");
+  const StoredPlan other = add("r", "n");
+  EXPECT_EQ(first.key, second.key);
+  EXPECT_NE(first.key, other.key);
+  StoredPlan taken = **store_->Take();
+  EXPECT_EQ(taken.id, first.id);
+  EXPECT_FALSE(*store_->FinishStored(&taken));
+  // The second waits for the first, the other one does not.
+  EXPECT_EQ((*store_->Take())->id, other.id);
+  EXPECT_FALSE(store_->Take()->has_value());
+  Finish(taken, "plan");
+  taken = **store_->Take();
+  EXPECT_EQ(taken.id, second.id);
+  EXPECT_TRUE(*store_->FinishStored(&taken));
+  const StoredPlan found = **store_->Find(second.id);
+  EXPECT_EQ(found.state, State::kDone);
+  ASSERT_EQ(found.files.size(), 1U);
+  EXPECT_EQ(found.files[0].name, "plan.json");
+  EXPECT_TRUE(fs::exists(store_->BlobPath(found.files[0].sha256)));
+  // Without a plan that has them, results are gone.
+  ASSERT_TRUE(store_->Remove(first.id));
+  ASSERT_TRUE(store_->Remove(second.id));
+  (void)add("r", "m");
+  taken = **store_->Take();
+  EXPECT_FALSE(*store_->FinishStored(&taken));
+  // The lease of a server that was killed ends with it.
+  Open();
+  EXPECT_TRUE(store_->Take()->has_value());
+}
+
 TEST_F(PlanStores, RemoveOldPlans) {
   Open();
   const StoredPlan plan = Added("a");

@@ -12,10 +12,11 @@ import hashlib
 import json
 import os
 import sqlite3
+import threading
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from neap import _neap
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _FORMAT = 1
+# Of a file that has the plans of `neap serve` as well; the tables of answers are the same.
+_SERVER_FORMAT = 0x4e530002
 
 
 def key_of(model: bytes, request: dict[str, Any], version: str = _neap.version) -> str:
@@ -38,18 +41,21 @@ def key_of(model: bytes, request: dict[str, Any], version: str = _neap.version) 
 class Store:
     """Answers by key in an SQLite file. Safe for several threads and processes of one machine.
 
-    :param path: created if it does not exist. Not on a network file system without locks.
+    :param path: created if it does not exist; of a folder, the database of its ``neap serve``. Not on a
+        network file system without locks.
     :param lease_seconds: how long a process may compute an answer before another one may start.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, lease_seconds: float = 60.0) -> None:
         self.path = os.fspath(path)
+        if os.path.isdir(self.path):
+            self.path = os.path.join(self.path, "plans.sqlite")
         self.lease_seconds = lease_seconds
         self._owner = uuid.uuid4().hex
         try:
             with closing(self._connect()) as database, database:
                 (version,) = database.execute("PRAGMA user_version").fetchone()
-                if version not in (0, _FORMAT):
+                if version not in (0, _FORMAT, _SERVER_FORMAT):
                     raise FileError(f"{self.path}: the store has format {version}, expected {_FORMAT}", file=self.path)
                 # A new file has no tables; a database of another program stays as it is.
                 (foreign,) = database.execute(
@@ -60,7 +66,8 @@ class Store:
                 database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
                 database.execute("CREATE TABLE IF NOT EXISTS leases (key TEXT PRIMARY KEY, owner TEXT NOT NULL, "
                                  "until REAL NOT NULL)")
-                database.execute(f"PRAGMA user_version = {_FORMAT}")
+                if version != _SERVER_FORMAT:
+                    database.execute(f"PRAGMA user_version = {_FORMAT}")
         except sqlite3.DatabaseError as error:
             raise FileError(f"{self.path}: not a store: {error}", file=self.path) from None
 
@@ -100,15 +107,43 @@ class Store:
 
     def acquire(self, key: str) -> bool:
         """Takes the lease on a key, or renews it. False: another store's lease has not expired."""
+        return key in self.acquire_many([key])
+
+    def acquire_many(self, keys: list[str]) -> set[str]:
+        """Takes the leases on keys, or renews them: those on which no other store has one that has not expired."""
         now = time.time()
+        taken: set[str] = set()
         with closing(self._connect()) as database, database:
             database.execute("BEGIN IMMEDIATE")
-            row = database.execute("SELECT owner, until FROM leases WHERE key = ?", (key,)).fetchone()
-            if row is not None and row[0] != self._owner and row[1] > now:
-                return False
-            database.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)",
-                             (key, self._owner, now + self.lease_seconds))
-        return True
+            for key in keys:
+                row = database.execute("SELECT owner, until FROM leases WHERE key = ?", (key,)).fetchone()
+                if row is None or row[0] == self._owner or row[1] <= now:
+                    taken.add(key)
+            database.executemany("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)",
+                                 [(key, self._owner, now + self.lease_seconds) for key in taken])
+        return taken
+
+    @contextmanager
+    def leases(self) -> Iterator[Callable[[list[str]], set[str]]]:
+        """Gives ``acquire_many``. A thread renews this store's leases until the end, where they are released."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(self.lease_seconds / 3):
+                # Where it fails, another process may compute the same: both answers are equal.
+                with suppress(sqlite3.Error), closing(self._connect()) as database, database:
+                    database.execute("UPDATE leases SET until = ? WHERE owner = ?",
+                                     (time.time() + self.lease_seconds, self._owner))
+
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
+        try:
+            yield self.acquire_many
+        finally:
+            ended.set()
+            thread.join()
+            with closing(self._connect()) as database, database:
+                database.execute("DELETE FROM leases WHERE owner = ?", (self._owner,))
 
     def release(self, key: str) -> None:
         """Ends this store's lease on a key."""

@@ -18,6 +18,11 @@ from neap.store import Store, key_of
 TIMEOUT = 600  # of anything, on a slow machine
 
 
+def rows(path, statement):
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute(statement).fetchall()
+
+
 def test_keys_include_model_request_and_version():
     base = key_of(b"model", {"a": 1}, "1.0")
     assert base == key_of(b"model", {"a": 1}, "1.0")
@@ -41,6 +46,33 @@ def test_another_file_is_refused(tmp_path):
         Store(tmp_path / "other")
     assert error.value.file == str(tmp_path / "other")
     assert (tmp_path / "other").read_bytes() == b"no database" * 100
+
+
+def test_leases_are_renewed_and_released(tmp_path, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(neap.store, "time", types.SimpleNamespace(time=lambda: now[0]))
+    one, other = Store(tmp_path / "plans.db", lease_seconds=0.03), Store(tmp_path / "plans.db")
+    with one.leases() as acquire:
+        assert acquire(["a", "b"]) == {"a", "b"} and other.acquire_many(["a", "b", "c"]) == {"c"}
+        assert acquire(["c", "d"]) == {"d"}
+        now[0] = 2000.0
+        deadline = time.monotonic() + TIMEOUT
+        while rows(tmp_path / "plans.db", "SELECT min(until) FROM leases WHERE key <> 'c'") != [(2000.03,)]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert other.acquire_many(["a", "b"]) == set()
+    assert rows(tmp_path / "plans.db", "SELECT key FROM leases") == [("c",)]
+    assert other.acquire_many(["a", "b"]) == {"a", "b"}
+
+
+def test_the_folder_of_a_server_is_its_database(tmp_path):
+    # As a server makes it; tests/server has a real one.
+    with closing(sqlite3.connect(tmp_path / "plans.sqlite")) as database, database:
+        database.executescript("CREATE TABLE plans (id TEXT); PRAGMA user_version = 0x4e530002")
+    store = Store(tmp_path)
+    store.put("k", 1)
+    assert Store(tmp_path / "plans.sqlite").get("k") == 1
+    assert rows(tmp_path / "plans.sqlite", "PRAGMA user_version") == [(0x4E530002,)]
 
 
 def test_leases(tmp_path, monkeypatch):

@@ -227,7 +227,7 @@ complete -c neap -n '__fish_seen_subcommand_from zoo' -s h -l help -d 'this help
 complete -c neap -n '__fish_seen_subcommand_from batch' -s o -l output -r -d 'answers'
 complete -c neap -n '__fish_seen_subcommand_from batch' -l resume -d 'continue after the answers in FILE'
 complete -c neap -n '__fish_seen_subcommand_from batch' -l shard -x -d 'only lines I, I+N, I+2N, ...'
-complete -c neap -n '__fish_seen_subcommand_from batch' -l store -r -d 'SQLite file of answers: those of earlier runs and of other processes are read, new ones are added'
+complete -c neap -n '__fish_seen_subcommand_from batch' -l store -x -d 'SQLite file of answers, or the folder of a server: those of earlier runs and of other processes are read, new ones are added'
 complete -c neap -n '__fish_seen_subcommand_from batch' -l jobs -x -d 'number of threads'
 complete -c neap -n '__fish_seen_subcommand_from batch' -l order-only -d 'do not place tensors: no arena_bytes'
 complete -c neap -n '__fish_seen_subcommand_from batch' -l dim -x -d 'value of a symbolic dimension of models with a path'

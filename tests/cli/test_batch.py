@@ -119,6 +119,13 @@ class Batch(CliTest):
         message = self.expect(USAGE, "batch", "in.jsonl", "--store", "s.db", "-o", "./s.db", "--force").stderr.decode()
         self.assertIn("-o would overwrite the file of --store", message)
         self.assertEqual((self.folder / "s.db").read_bytes(), before)
+        # Of a folder, the database in it.
+        (self.folder / "plans").mkdir()
+        self.answers("in.jsonl", "--store", "plans")
+        before = (self.folder / "plans/plans.sqlite").read_bytes()
+        message = self.expect(USAGE, "batch", "in.jsonl", "--store", "plans", "-o", "plans/plans.sqlite", "--force").stderr
+        self.assertIn(b"-o would overwrite the file of --store", message)
+        self.assertEqual((self.folder / "plans/plans.sqlite").read_bytes(), before)
         message = self.expect(FAILED, "batch", "in.jsonl", "--store", "none/s.db").stderr.decode()
         self.assertEqual(message, "neap batch: none/s.db: cannot be opened: unable to open database file\n")
 

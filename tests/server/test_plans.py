@@ -4,10 +4,11 @@
 import hashlib
 import json
 import socket
+import sqlite3
 import subprocess
 import time
 
-from server import DIAMOND_BEST_PEAK, LARGE, LONG, MEDIUM, NEAP, SMALL, SOURCE, TIMEOUT, ServerTest
+from server import DIAMOND_BEST_PEAK, LARGE, LONG, MEDIUM, NEAP, SMALL, SOURCE, TIMEOUT, Server, ServerTest
 
 
 class Plans(ServerTest):
@@ -124,6 +125,29 @@ class Plans(ServerTest):
                 self.assertIn("error", json.loads(answer[2]))
         self.assertEqual(server.json("GET", "/v1/plans")["plans"], [])
         self.assertEqual(list((self.folder / "store/incoming").iterdir()), [])
+
+    def test_an_equal_request_is_computed_once_and_batches_share_the_store(self):
+        server = self.serve()
+        first, second = server.wait(server.plan()), server.wait(server.plan())
+        self.assertEqual(first["files"], second["files"])
+        self.assertEqual(server.metric("neap_plans_reused_total"), 1)
+        self.assertEqual(server.wait(server.plan(query="&budget=1KiB"))["state"], "done")
+        self.assertEqual(server.metric("neap_plans_reused_total"), 1)
+        # The answers of a batch are in the same database, beside a running server.
+        (self.folder / "in.jsonl").write_text(json.dumps({"id": "a", "graph": json.loads(SMALL)}) + "\n")
+        words = [NEAP, "batch", self.folder / "in.jsonl", "--store", self.folder / "store"]
+        answers = [subprocess.run(words, check=True, capture_output=True).stdout for _ in range(2)]
+        self.assertEqual(*answers)
+        database = sqlite3.connect(self.folder / "store/plans.sqlite")
+        self.assertEqual(database.execute("SELECT count(*) FROM answers").fetchone(), (3,))
+        database.close()
+        # And a server begins with the store of a batch.
+        other = self.folder / "other/store"
+        other.mkdir(parents=True)
+        subprocess.run([*words[:-1], other], check=True, capture_output=True)
+        later = Server(self.folder / "other")
+        self.addCleanup(later.kill)
+        self.assertEqual(later.wait(later.plan())["state"], "done")
 
     def test_a_full_queue_is_refused(self):
         server = self.serve("--jobs", 1, "--queue", 2)
