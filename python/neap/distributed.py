@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import inspect
 import os
 import pathlib
+import pickle
+import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +30,10 @@ Item: TypeAlias = "str | os.PathLike[str] | bytes | tuple[Any, Any]"
 # Items that are sent at once. With fewer items the chunks are smaller, so that several workers have some.
 _MAX_CHUNK = 16
 _MIN_CHUNKS = 32
+# Between two looks at the answers of another process.
+_POLL_SECONDS = 0.05
+# Answers that a worker remembers: some 30 MB.
+_MAX_MEMO = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -95,18 +103,36 @@ def _answer(work: _Work, options: dict[str, Option]) -> dict[str, Any]:
         return asdict(Answer(None, None, None, False, str(error)))
 
 
-def _answers(works: list[_Work], options: dict[str, Option]) -> list[tuple[str, dict[str, Any]]]:
-    """The answers of a chunk; equal items are computed once."""
-    memo: dict[str, dict[str, Any]] = {}
-    out: list[tuple[str, dict[str, Any]]] = []
-    for work in works:
-        answer = memo.get(work.key) if work.key else None
+class Planner:
+    """Answers chunks of items; equal items are computed once. Ray keeps one in each of its actors."""
+
+    def __init__(self, options: dict[str, Option]) -> None:
+        self._options = options
+        self._memo: dict[str, dict[str, Any]] = {}
+
+    def answers(self, works: list[_Work]) -> list[tuple[str, dict[str, Any]]]:
+        """The key and the answer of each item, in their order."""
+        return [(work.key, self._answer_of(work)) for work in works]
+
+    def _answer_of(self, work: _Work) -> dict[str, Any]:
+        answer = self._memo.get(work.key) if work.key else None
         if answer is None:
-            answer = _answer(work, options)
+            answer = _answer(work, self._options)
             if work.key:
-                memo[work.key] = answer
-        out.append((work.key, answer))
-    return out
+                if len(self._memo) >= _MAX_MEMO:
+                    del self._memo[next(iter(self._memo))]
+                self._memo[work.key] = answer
+        return answer
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        """For ``ray.data.Dataset.map_batches``: rows of "chunk", its number, and "works", its pickled items."""
+        return {"chunk": list(batch["chunk"]),
+                "answers": [pickle.dumps(self.answers(pickle.loads(works))) for works in batch["works"]]}
+
+
+def _answers(works: Iterable[_Work], options: dict[str, Option]) -> list[tuple[str, dict[str, Any]]]:
+    """The answers of a chunk, by a process that keeps nothing."""
+    return Planner(options).answers(list(works))
 
 
 _Chunks: TypeAlias = "list[list[_Work]]"
@@ -137,21 +163,87 @@ def _local(chunks: _Chunks, options: dict[str, Option], workers: int | None, ret
 
 
 def _dask(chunks: _Chunks, options: dict[str, Option], client: Any, retries: int) -> _Results:
+    """A partition of a bag for each chunk. The scheduler gives the partitions of a killed worker to others; where
+    several workers were killed by one, it gives up, and this process sends that partition again."""
     distributed: Any = required("distributed", "engine='dask'")
+    dask: Any = required("dask", "engine='dask'", "distributed")
+    bag: Any = required("dask.bag", "engine='dask'", "distributed")
     client = client or distributed.get_client()
-    futures = client.map(_answers, chunks, options=options, retries=retries, pure=False)
-    at = {future.key: index for index, future in enumerate(futures)}
-    for future in distributed.as_completed(futures):
-        yield at[future.key], future.result()
+    left = dict.fromkeys(range(len(chunks)), retries)
+    at: dict[Any, int] = {}
+
+    def send(numbers: list[int]) -> list[Any]:
+        # With the items inside of the tasks: data that was sent before the tasks would be lost with its worker.
+        parts = [dask.delayed(chunks[number], pure=False, traverse=False) for number in numbers]
+        futures: list[Any] = client.compute(bag.from_delayed(parts).map_partitions(_answers, options).to_delayed())
+        at.update((future.key, number) for future, number in zip(futures, numbers))
+        return futures
+
+    done = distributed.as_completed(send(list(left)))
+    for future in done:
+        number = at[future.key]
+        if isinstance(future.exception(), distributed.scheduler.KilledWorker) and left[number]:
+            left[number] -= 1
+            done.update(send([number]))
+        else:
+            yield number, future.result()
 
 
 def _ray(chunks: _Chunks, options: dict[str, Option], retries: int) -> _Results:
+    """A block of a dataset for each chunk, which actors answer. Ray starts a killed actor again and repeats what
+    it had not answered."""
     ray: Any = required("ray", "engine='ray'")
-    remote = ray.remote(max_retries=retries)(_answers)
-    waiting = {remote.remote(chunk, options): at for at, chunk in enumerate(chunks)}
-    while waiting:
-        (done,), _ = ray.wait(list(waiting), num_returns=1)
-        yield waiting.pop(done), ray.get(done)
+    required("pyarrow", "engine='ray'", "ray[data]")
+    data: Any = required("ray.data", "engine='ray'")
+    rows = [{"chunk": at, "works": pickle.dumps(chunk)} for at, chunk in enumerate(chunks)]
+    actors = max(1, min(len(chunks), int(ray.cluster_resources().get("CPU", 1))))
+    planned = data.from_items(rows, override_num_blocks=len(rows))
+    # One actor is enough to begin; other work may hold processors.
+    pool = data.ActorPoolStrategy(min_size=1, max_size=actors, initial_size=actors)
+    named = {"fn_constructor_args": (options,), "batch_size": None, "batch_format": "numpy", "compute": pool}
+    # Without this argument, which Ray means to remove in 2.64, Ray repeats without a limit.
+    if "ray_remote_args_fn" in inspect.signature(planned.map_batches).parameters:
+        named["ray_remote_args_fn"] = lambda: {"max_restarts": -1, "max_task_retries": retries}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        answers = planned.map_batches(Planner, **named)
+    answers.context.enable_progress_bars = False
+    for row in answers.iter_rows():
+        yield row["chunk"], pickle.loads(row["answers"])
+
+
+def _stored(todo: list[_Work], store: Store | str | os.PathLike[str] | None,
+            compute: Callable[[list[_Work]], Iterator[dict[str, dict[str, Any]]]]) -> Iterator[dict[str, dict[str, Any]]]:
+    """The answers of a store, then those of ``compute``, which are added to it. If another process computes
+    an answer meanwhile, it is waited for; if its lease expires, it is computed here."""
+    if store is None or not todo:
+        return
+    # A lease is of this call: another one of this process waits for it as one of another process does.
+    kept = Store(store.path, lease_seconds=store.lease_seconds) if isinstance(store, Store) else Store(store)
+    left = {work.key: work for work in todo}
+
+    def read() -> dict[str, dict[str, Any]]:
+        answers = kept.get_many(list(left))
+        for key in answers:
+            del left[key]
+        return answers
+
+    if answers := read():
+        yield answers
+    with kept.leases() as acquire:
+        while left:
+            mine = acquire(list(left))
+            # They may have been stored between the two.
+            if answers := read():
+                yield answers
+            if not (work := [left[key] for key in left if key in mine]):
+                time.sleep(_POLL_SECONDS)
+                continue
+            for answers in compute(work):
+                kept.put_many(answers)
+                for key in answers:
+                    left.pop(key, None)
+                yield answers
 
 
 def plan_many(
@@ -168,10 +260,11 @@ def plan_many(
     """Plans every item and returns the answers in the order of the items.
 
     :param items: paths or bytes of models, or graphs as pairs of arrays ``(sizes, edges)``.
-    :param engine: "local": processes of this machine; "ray": tasks of the Ray cluster that
-        ``ray.init`` connected to; "dask": ``client``, or the current client of ``distributed``.
+    :param engine: "local": processes of this machine; "ray": actors of the Ray cluster that
+        ``ray.init`` connected to (``ray.data``); "dask": ``client``, or the current client of ``distributed``.
     :param store: answers that it contains are not computed, others are added as they arrive: a run
-        that was interrupted resumes. This process alone reads and writes it.
+        that was interrupted resumes. This process alone reads and writes it, not the workers. If another
+        process with this store computes an answer, this one waits for it.
     :param workers: of "local". Default: one for each processor.
     :param retries: how often a chunk of items is computed again after its worker was killed.
     :param progress: called with the number of answers and of items.
@@ -185,19 +278,20 @@ def plan_many(
         raise UsageError(f"engine is '{engine}', expected local, ray or dask")
     request = {name: list(value) if isinstance(value, tuple) else value for name, value in sorted(options.items())}
     works = [_work_of(item, request) for item in items]
-    kept = store if isinstance(store, Store) or store is None else Store(store)
-    found: dict[str, dict[str, Any]] = kept.get_many([work.key for work in works if work.key]) if kept is not None else {}
-    # Each key once; items without one are errors.
-    todo = list({work.key: work for work in works if work.key and work.key not in found}.values())
-    size = max(1, min(_MAX_CHUNK, len(todo) // _MIN_CHUNKS))
-    chunks = [todo[at:at + size] for at in range(0, len(todo), size)]
-    results = (_local(chunks, options, workers, retries) if engine == "local"
-               else _ray(chunks, options, retries) if engine == "ray" else _dask(chunks, options, client, retries))
-    if chunks:
+    found: dict[str, dict[str, Any]] = {}
+
+    def compute(todo: list[_Work]) -> Iterator[dict[str, dict[str, Any]]]:
+        size = max(1, min(_MAX_CHUNK, len(todo) // _MIN_CHUNKS))
+        chunks = [todo[at:at + size] for at in range(0, len(todo), size)]
+        results = (_local(chunks, options, workers, retries) if engine == "local"
+                   else _ray(chunks, options, retries) if engine == "ray" else _dask(chunks, options, client, retries))
         for _, answers in results:
-            found.update(answers)
-            if kept is not None:
-                kept.put_many(dict(answers))
-            if progress:
-                progress(sum(work.key in found or not work.key for work in works), len(works))
+            yield dict(answers)
+
+    # Each key once; items without one are errors.
+    todo = list({work.key: work for work in works if work.key}.values())
+    for answers in compute(todo) if store is None and todo else _stored(todo, store, compute):
+        found.update(answers)
+        if progress:
+            progress(sum(work.key in found or not work.key for work in works), len(works))
     return [Answer(**(found[work.key] if work.key else _answer(work, options))) for work in works]
