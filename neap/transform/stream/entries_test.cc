@@ -32,9 +32,9 @@ compile::Options NeapOptions() {
 }
 
 // A network that streams help.
-graph::Graph Pyramid() {
+graph::Graph Pyramid(std::int64_t size = 24) {
   cascade::Layers net;
-  TensorId at = net.Input({1, 24, 24, 3});
+  TensorId at = net.Input({1, size, size, 3});
   at = net.Conv(at, 16, {{3, 3}, {1, 1}});
   at = net.Depthwise(at, {{3, 3}, {2, 2}});
   at = net.Conv(at, 24, {{1, 1}, {1, 1}});
@@ -150,6 +150,17 @@ TEST(StreamEntries, StopAtTheDeadlineAndAtTheEndOfTheWork) {
     ASSERT_TRUE(compiled) << compiled.error().ToString();
     EXPECT_LE(WorkDone() - before, work + kWorkBehind);
   }
+}
+
+// A placement takes as long as it has rows and columns.
+TEST(StreamEntries, LargeImagesCountAsMoreWork) {
+  const auto work_of = [](std::int64_t size) {
+    const graph::Graph graph = Pyramid(size);
+    const std::int64_t before = WorkDone();
+    EXPECT_TRUE(CompileStreamed(graph, NeapOptions(), {}));
+    return WorkDone() - before;
+  };
+  EXPECT_GT(work_of(512), 3 * work_of(24));
 }
 
 }  // namespace

@@ -57,8 +57,10 @@ class Searcher {
   }
 
  private:
-  // In about nanoseconds, of a placement of so many nodes.
+  // In about nanoseconds, of a placement: for each node of a small image, and for each step of the
+  // rows and columns of a lane where there are more of them.
   static constexpr std::int64_t kNodeWork = 2'500;
+  static constexpr std::int64_t kStepWork = 45;
 
   bool Stopped() const {
     return front_.placements >= options_.max_placements || IsOver(options_.limits);
@@ -108,8 +110,10 @@ class Searcher {
     const auto [at, is_new] = prices_.try_emplace(choice);
     Price& price = at->second;
     if (is_new) {
-      ChargeWork((choice.last - choice.first + 1) * kNodeWork);
       const BlockSchedule schedule = MakeBlockSchedule(network_, choice, options_.input, &columns_);
+      const auto steps = static_cast<std::int64_t>(schedule.lanes.size() *
+                                                   (schedule.row_steps + schedule.column_steps));
+      ChargeWork(std::max((choice.last - choice.first + 1) * kNodeWork, steps * kStepWork));
       if (schedule.valid) {
         price = {true, PlaceSegment(network_, schedule).bytes, schedule.macs, schedule.cycles};
       }
