@@ -196,6 +196,51 @@ TEST_F(PlanStores, ComputeEqualRequestsOnce) {
   EXPECT_TRUE(store_->Take()->has_value());
 }
 
+TEST_F(PlanStores, ReadTheDatabaseOfAnEarlierVersion) {
+  Open();
+  const StoredPlan plan = Added("a");
+  store_.reset();
+  {
+    // Plans had no key then, and there were no answers.
+    auto database = database::Database::Open(folder_ + "/plans.sqlite", 1000);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->Execute(
+        "DROP INDEX plans_by_key; ALTER TABLE plans DROP COLUMN key; DROP TABLE answers; DROP "
+        "TABLE leases; PRAGMA user_version = 0x4e530001"));
+  }
+  Open();
+  const StoredPlan taken = **store_->Take();
+  EXPECT_EQ(taken.id, plan.id);
+  EXPECT_EQ(taken.key, "");
+  Finish(taken, "plan");
+  Open();
+  EXPECT_EQ((*store_->Find(plan.id))->files.size(), 1U);
+}
+
+TEST_F(PlanStores, AFailureIsNoResult) {
+  Open();
+  StoredPlan first;
+  StoredPlan second;
+  for (StoredPlan* plan : {&first, &second}) {
+    plan->options = "[]";
+    plan->request = "r";
+    const std::string path = store_->NewUpload();
+    Write(path, "m");
+    ASSERT_TRUE(store_->Add(100, path, plan));
+  }
+  StoredPlan taken = **store_->Take();
+  EXPECT_FALSE(store_->Take()->has_value());
+  // A job that the server ended gives its lease back, as one that failed does.
+  ASSERT_TRUE(store_->Requeue(taken.id));
+  taken = **store_->Take();
+  EXPECT_EQ(taken.id, first.id);
+  taken.state = State::kFailed;
+  EXPECT_TRUE(*store_->Finish(folder_, {}, &taken));
+  taken = **store_->Take();
+  EXPECT_EQ(taken.id, second.id);
+  EXPECT_FALSE(*store_->FinishStored(&taken));
+}
+
 TEST_F(PlanStores, RemoveOldPlans) {
   Open();
   const StoredPlan plan = Added("a");
