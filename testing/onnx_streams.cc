@@ -111,7 +111,11 @@ class OnnxMaker {
 
   // Operators that resample, spread or move pixels.
   void AddMove(const Plane& in) {
-    switch (random_.Below(7)) {
+    switch (random_.Below(11)) {
+      case 8:
+        return AddShuffle(in);
+      case 7:
+        return AddLine(in);
       case 6:
         return AddSplit(in);
       case 0:
@@ -119,6 +123,8 @@ class OnnxMaker {
       case 1:
         return AddTransposeConv(in);
       case 2:
+      case 9:
+      case 10:
         return AddBlocks(in);
       case 3:
         return AddSlice(in);
@@ -220,6 +226,53 @@ class OnnxMaker {
     const graph::OpId id =
         maker_.Op("", "Split", std::move(inputs), std::move(outputs), {{"axis", axis}});
     maker_.Main().ops[id].version = 13;
+  }
+
+  TensorId Reshaped(TensorId in, const Integers& shape) {
+    const TensorId out = maker_.Floats(shape);
+    maker_.Main().ops[maker_.Op("", "Reshape", {in, Whole(shape)}, {out})].version = 13;
+    return out;
+  }
+
+  // Channels in groups, exchanged: through five dimensions.
+  void AddShuffle(const Plane& in) {
+    Plane from = in;
+    std::int64_t groups = 2;
+    while (groups < in.channels && in.channels % groups != 0) ++groups;
+    if (groups >= in.channels) {
+      from = New(random_.Below(2) == 0 ? 4 : 6, in.height, in.width);
+      Add("Conv", {in.id, Values({from.channels, in.channels, 1, 1}), Values({from.channels})},
+          from, {{"kernel_shape", Integers{1, 1}}});
+      groups = 2;
+    }
+    const std::int64_t each = from.channels / groups;
+    TensorId grouped = Reshaped(from.id, {1, groups, each, from.height, from.width});
+    if (random_.Below(4) == 0) {
+      const TensorId relu = maker_.Floats({1, groups, each, from.height, from.width});
+      maker_.Main().ops[maker_.Op("", "Relu", {grouped}, {relu})].version = 13;
+      grouped = relu;
+    }
+    const TensorId exchanged = maker_.Floats({1, each, groups, from.height, from.width});
+    maker_.Op("", "Transpose", {grouped}, {exchanged}, {{"perm", Integers{0, 2, 1, 3, 4}}});
+    const Plane out = New(from.channels, from.height, from.width);
+    Add("Reshape", {exchanged, Whole(ShapeOf(out))}, out);
+  }
+
+  // Rows and columns as one axis, and two again; tokens of it may be an output.
+  void AddLine(const Plane& in) {
+    const std::int64_t places = in.height * in.width;
+    const TensorId line = Reshaped(in.id, {1, in.channels, places});
+    if (random_.Below(2) == 0) {
+      const TensorId tokens = maker_.Floats({1, places, in.channels});
+      maker_.Op("", "Transpose", {line}, {tokens}, {{"perm", Integers{0, 2, 1}}});
+      const TensorId sums = maker_.Floats({1, places, 3});
+      maker_.Main()
+          .ops[maker_.Op("", "MatMul", {tokens, Values({in.channels, 3})}, {sums})]
+          .version = 13;
+      maker_.Output(sums);
+    }
+    const Plane out = New(in.channels, in.height, in.width);
+    Add("Reshape", {line, Whole(ShapeOf(out))}, out);
   }
 
   void AddSlice(const Plane& in) {

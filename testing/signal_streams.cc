@@ -101,7 +101,9 @@ class SignalMaker {
   void AddOperator() {
     const TensorId in = Pick();
     const Shape shape = ShapeOf(in);
-    switch (random_.Below(11)) {
+    switch (random_.Below(12)) {
+      case 11:
+        return AddSlice(in);
       case 10:
         return AddSplit(in);
       case 0:
@@ -195,6 +197,29 @@ class SignalMaker {
                             : "SPLIT",
                   inputs, outputs, {{"axis", along}, {"num", parts}, {"num_splits", parts}});
     maker_.Main().ops[id].version = onnx_ ? 13 : 1;
+  }
+
+  // From some index of every dimension on, one by one; sometimes every second one.
+  void AddSlice(TensorId in) {
+    const Shape shape = ShapeOf(in);
+    Integers begins;
+    Integers steps;
+    Integers axes;
+    Shape out;
+    for (const std::int64_t d : shape) {
+      axes.push_back(static_cast<std::int64_t>(axes.size()));
+      begins.push_back(random_.Below(3) == 0 ? random_.Between(0, d - 1) : 0);
+      steps.push_back(random_.Below(8) == 0 ? 2 : 1);
+      out.push_back((d - begins.back() + steps.back() - 1) / steps.back());
+    }
+    if (onnx_) {
+      Add("", "Slice", {in, Whole(begins), Whole(shape), Whole(axes), Whole(steps)}, out);
+    } else if (random_.Below(2) == 0) {
+      Add("STRIDED_SLICE", "", {in, Whole(begins), Whole(shape), Whole(steps)}, out);
+    } else {
+      for (std::size_t d = 0; d < shape.size(); ++d) out[d] = shape[d] - begins[d];
+      Add("SLICE", "", {in, Whole(begins), Whole(out)}, out);
+    }
   }
 
   TensorId Transposed(TensorId in, const Integers& order) {

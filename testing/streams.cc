@@ -544,9 +544,10 @@ plan::EntryPlan EntryWith(const graph::Graph& graph, std::vector<plan::StreamSeg
   for (const graph::OpId op : subgraph.ops.Ids()) entry.steps.push_back({main, op, {}});
   plan::Stream& stream = entry.stream.emplace();
   stream.segments = std::move(segments);
+  const plan::StreamImages images = plan::ImagesOf(subgraph);
   for (const graph::Op& op : subgraph.ops) {
-    const plan::StreamImage out = plan::ImageOf(subgraph.tensors[op.outputs[0]]);
-    stream.layerwise_macs += out.height * out.width * plan::MacsOfPixel(subgraph, op);
+    const plan::StreamImage& out = images[op.outputs[0]];
+    stream.layerwise_macs += out.height * out.width * plan::MacsOfPixel(subgraph, images, op);
   }
   stream.macs = stream.layerwise_macs;
   return entry;

@@ -25,6 +25,11 @@ graph::Graph RandomNetworkOfMoves(Random* random, int operators);
 // operators, concatenations along channels, rows and columns, softmax over channels.
 graph::Graph RandomOnnxNetwork(Random* random, int operators);
 
+// A network of ONNX over (1, channels, time): convolutions, pooling and batch normalisation over
+// time, element-wise operators, gates, concatenations, splits, softmax over channels, products of
+// time steps.
+graph::Graph RandomOnnxAudio(Random* random, int operators);
+
 // A network of floats whose tensors have two to four dimensions, in either format: tokens and their
 // embedding, products of rows, attention, softmax, transposes and reshapes, batches, a mean of all
 // places or the best channel at the end.

@@ -25,7 +25,6 @@ bool StreamChecker::NameTensor(TensorId id) {
     Fail(OpId(), id, "has an unknown size, or one that is too large to be checked");
     return false;
   }
-  images_[id] = plan::ImageOf(subgraph_.tensors[id], *bytes, plan::HasChannelsFirst(subgraph_));
   first_name_[id] = static_cast<std::int64_t>(id.index()) * 2 * plan::kMaxStreamBytes;
   written_[id].resize(static_cast<std::size_t>(images_[id].height * images_[id].width));
   return true;
@@ -240,7 +239,7 @@ void StreamChecker::CheckNumbers() {
   for (const Op& op : subgraph_.ops) {
     if (op.folded || op.outputs.empty() || !op.outputs[0].valid()) continue;
     const plan::StreamImage& image = images_[op.outputs[0]];
-    layerwise += image.height * image.width * plan::MacsOfPixel(subgraph_, op);
+    layerwise += image.height * image.width * plan::MacsOfPixel(subgraph_, images_, op);
   }
   std::int64_t in = 0;
   std::int64_t out = 0;

@@ -49,7 +49,7 @@ void StreamChecker::RunWhole(const plan::StreamSegment& segment) {
   for (const TensorId tensor : plan::OutputsOf(subgraph_, segment.ops[0])) {
     if (Stopped()) continue;
     const plan::StreamImage& image = images_[tensor];
-    if (!counted) macs_ += image.height * image.width * plan::MacsOfPixel(subgraph_, op);
+    if (!counted) macs_ += image.height * image.width * plan::MacsOfPixel(subgraph_, images_, op);
     counted = true;
     Write(id, tensor, WholeOf(tensor), needs);
   }
@@ -97,7 +97,7 @@ void StreamChecker::RunChannels(OpId id, std::int64_t plane) {
   if (plane < 0 || plane_bytes > entry_.arena_bytes || plane > entry_.arena_bytes - plane_bytes) {
     return Fail(id, out, "has a plane for a channel outside the arena");
   }
-  macs_ += image.height * image.width * plan::MacsOfPixel(subgraph_, op);
+  macs_ += image.height * image.width * plan::MacsOfPixel(subgraph_, images_, op);
   touched_bytes_ = std::max(touched_bytes_, plane + plane_bytes);
   for (std::int64_t c = 0; c < channels; ++c) {
     if (!ReadChannel(id, in, c, bytes)) return;
@@ -136,8 +136,7 @@ bool StreamChecker::CheckSteps(const plan::StreamSegment& segment) {
       Fail(step.op, TensorId(), "is not an operator with one output that has a box in every block");
       return false;
     }
-    if (step.sums &&
-        (!step.op.valid() || !ops::IsMeanOfPlaces(subgraph_, subgraph_.ops[step.op]))) {
+    if (step.sums && (!step.op.valid() || !IsMeanOfPixels(subgraph_.ops[step.op]))) {
       Fail(step.op, TensorId(),
            "is not a mean over all positions, but takes its input as running sums");
       return false;
@@ -239,7 +238,7 @@ void StreamChecker::RunBox(const plan::StreamOp& step, const Part& part) {
     Read(step.op, op.inputs[i], *need);
   }
   if (Stopped()) return;
-  macs_ += part.size() * plan::MacsOfPixel(subgraph_, op);
+  macs_ += part.size() * plan::MacsOfPixel(subgraph_, images_, op);
   Write(step.op, out, part, needs);
 }
 
@@ -319,7 +318,8 @@ bool StreamChecker::MayReplace(OpId op, TensorId input, TensorId output) const {
   const plan::StreamImage& out = images_[output];
   const Op& operation = subgraph_.ops[op];
   const bool pixelwise = ops::IsElementwise(operation) && in.height == out.height &&
-                         in.width == out.width && in.pixel_bytes == out.pixel_bytes;
+                         in.width == out.width && in.pixel_bytes == out.pixel_bytes &&
+                         in.KeepsOrder() == out.KeepsOrder();
   // Where channels come first, bytes of the same number are other elements in another shape.
   const bool reshapes = ops::IsReshapeLike(operation) && in.KeepsOrder() && out.KeepsOrder();
   return (pixelwise || reshapes) && in.bytes() == out.bytes() &&

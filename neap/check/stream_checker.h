@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "neap/check/stream_check.h"
+#include "neap/ops/dependence.h"
 
 namespace neap::check {
 
@@ -40,7 +41,7 @@ class StreamChecker {
         stream_(*entry.stream),
         subgraph_(graph.subgraphs[entry.subgraph]),
         findings_(*findings),
-        images_(subgraph_.tensors.size()),
+        images_(plan::ImagesOf(subgraph_)),
         first_name_(subgraph_.tensors.size(), kNothing),
         areas_(subgraph_.tensors.size(), nullptr),
         written_(subgraph_.tensors.size()),
@@ -95,6 +96,11 @@ class StreamChecker {
   void RunBox(const plan::StreamOp& step, const Part& part);
   bool CheckSteps(const plan::StreamSegment& segment);
   void AddToSums(const plan::StreamOp& step, const Part& part);
+  // Whether places that a mean adds are pixels of its input.
+  bool IsMeanOfPixels(const graph::Op& op) const {
+    return !op.inputs.empty() && op.inputs[0].valid() &&
+           ops::IsMeanOfPlaces(subgraph_, op, images_[op.inputs[0]].channels_first);
+  }
   bool IsSumming(graph::TensorId tensor) const { return !added_[tensor].empty(); }
   // Of the sums of `tensor`, which is being summed.
   std::int64_t SumBytes(graph::TensorId tensor) const {
@@ -138,7 +144,7 @@ class StreamChecker {
   const plan::Stream& stream_;
   const graph::Subgraph& subgraph_;
   Findings& findings_;
-  IdVector<graph::TensorId, plan::StreamImage> images_;
+  plan::StreamImages images_;
   IdVector<graph::TensorId, std::int64_t> first_name_;
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;  // of the segment
   IdVector<graph::TensorId, std::vector<bool>> written_;      // pixels that have been computed

@@ -30,10 +30,7 @@ class Gates {
  public:
   Gates(const Subgraph& subgraph, const std::vector<OpId>& order,
         const std::vector<TensorId>& outside)
-      : subgraph_(subgraph),
-        order_(order),
-        outside_(outside),
-        first_(plan::HasChannelsFirst(subgraph)) {
+      : subgraph_(subgraph), order_(order), outside_(outside), images_(plan::ImagesOf(subgraph)) {
     for (const OpId id : order) readings_.push_back(ReadingsOf(subgraph.ops[id]));
   }
 
@@ -61,7 +58,7 @@ class Gates {
       const ops::Box all = ops::WholeBox(*input.shape);
       const auto need = ops::NeedOf(subgraph_, op, i, ops::WholeBox(*output.shape));
       Reading reading{tensor, need && need->box == all, false, false};
-      const plan::StreamImage image = plan::ImageOf(output, first_);
+      const plan::StreamImage& image = images_[op.outputs[0]];
       if (image.height * image.width == 1) {
         reading.each_pixel = reading.whole;
         reading.some = need && !ops::IsEmpty(need->box);
@@ -80,7 +77,7 @@ class Gates {
   template <typename Holds>
   bool EveryLine(const Op& op, std::size_t input, const graph::Tensor& output,
                  const Holds& holds) const {
-    const plan::StreamImage image = plan::ImageOf(output, first_);
+    const plan::StreamImage& image = images_[op.outputs[0]];
     for (const auto& axis : {image.row_axis, image.column_axis}) {
       for (std::int64_t at = 0; axis && at < (*output.shape)[*axis]; ++at) {
         ops::Box box = ops::WholeBox(*output.shape);
@@ -95,7 +92,7 @@ class Gates {
   // A broadcast operand has one row and one column.
   bool IsEachPixel(const Op& op, std::size_t input, const graph::Tensor& output,
                    const ops::Box& all) const {
-    const plan::StreamImage image = plan::ImageOf(subgraph_.tensors[op.inputs[input]], first_);
+    const plan::StreamImage& image = images_[op.inputs[input]];
     const bool point = image.height * image.width == 1;
     return point && EveryLine(op, input, output, [&](const ops::Box& box) { return box == all; });
   }
@@ -134,7 +131,7 @@ class Gates {
   const Subgraph& subgraph_;
   const std::vector<OpId>& order_;
   const std::vector<TensorId>& outside_;
-  const bool first_;                            // images have their channels first
+  const plan::StreamImages images_;             // images have their channels first
   std::vector<std::vector<Reading>> readings_;  // by position in the order
 };
 

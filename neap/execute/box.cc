@@ -32,10 +32,11 @@ bool IsWindow(const graph::Op& op) {
 bool IsPad(const graph::Op& op) { return Is(op, OpKind::kPad, OpKind::kPadv2); }
 
 // A constant beside an image must be the same at every place.
-bool VariesInSpace(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input) {
+bool VariesInSpace(const graph::Subgraph& subgraph, const plan::StreamImages& images,
+                   const graph::Op& op, std::size_t input) {
   const graph::Tensor& tensor = subgraph.tensors[op.inputs[input]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
-  const plan::StreamImage image = plan::ImageOf(out, plan::HasChannelsFirst(subgraph));
+  const plan::StreamImage& image = images[op.outputs[0]];
   if (IsOnnx(op) || !image.column_axis || !ops::IsElementwise(op)) {
     if (!tensor.shape || !out.shape) return true;
     ops::Box corner = ops::WholeBox(*out.shape);
@@ -91,39 +92,42 @@ bool MovesElements(const graph::Op& op) {
 // The input that such an operator moves or resamples.
 std::size_t DataInput(const graph::Op& op) { return Is(op, OpKind::kTransposeConv) ? 2 : 0; }
 
-bool IsImage(const graph::Subgraph& subgraph, TensorId tensor) {
-  const bool first = plan::HasChannelsFirst(subgraph);
-  return plan::ImageOf(subgraph.tensors[tensor], first).column_axis.has_value();
+// Of four dimensions.
+bool IsImage(const graph::Subgraph& subgraph, const plan::StreamImages& images, TensorId tensor) {
+  const auto& shape = subgraph.tensors[tensor].shape;
+  return images[tensor].column_axis.has_value() && shape && shape->size() == kRank;
 }
 
 // Rows of other tensors than images: operators whose kernels are made for four dimensions have
 // none.
-bool CutsAnyShape(const graph::Subgraph& subgraph, const graph::Op& op) {
+bool CutsAnyShape(const plan::StreamImages& images, const graph::Op& op) {
   if (MovesElements(op)) return true;
   if (IsPad(op) || RunsWithinShapes(op)) return false;
-  const bool first = plan::HasChannelsFirst(subgraph);
-  const auto row = plan::ImageOf(subgraph.tensors[op.outputs[0]], first).row_axis;
+  const plan::StreamImage& out = images[op.outputs[0]];
   const std::size_t batch = 0;
-  const bool window =
-      IsWindow(op) || Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
-                         OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
-  return !window || row == batch;
+  const bool onnx = Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger,
+                       OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv);
+  if (!onnx && !IsWindow(op)) return true;
+  return out.row_axis == batch || (onnx && out.channels_first);
 }
 
-Status RequireParts(const graph::Subgraph& subgraph, const graph::Op& op) {
+Status RequireParts(const graph::Subgraph& subgraph, const plan::StreamImages& images,
+                    const graph::Op& op) {
   const bool first = plan::HasChannelsFirst(subgraph);
-  const bool known = (first ? IsOnnx(op) : op.domain == "tflite") && op.outputs.size() == 1 &&
-                     op.outputs[0].valid() &&
-                     (RunsOnSmallerShapes(op) || RunsWithinShapes(op) || MovesElements(op)) &&
-                     (IsImage(subgraph, op.outputs[0]) || CutsAnyShape(subgraph, op));
+  const bool known =
+      (first ? IsOnnx(op) : op.domain == "tflite") && op.outputs.size() == 1 &&
+      op.outputs[0].valid() &&
+      (RunsOnSmallerShapes(op) || RunsWithinShapes(op) || MovesElements(op)) &&
+      (!RunsWithinShapes(op) || IsImage(subgraph, images, op.inputs[DataInput(op)])) &&
+      (IsImage(subgraph, images, op.outputs[0]) || CutsAnyShape(images, op));
   NEAP_CHECK_OK(Require(known, "has no kernel for a part of its output"));
   const bool takes_whole = ops::IsElementwise(op) ||
                            Is(op, OpKind::kBatchMatmul, OpKind::kGather, OpKind::kOnnxGather) ||
-                           !IsImage(subgraph, op.outputs[0]);
+                           !IsImage(subgraph, images, op.outputs[0]);
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const TensorId tensor = op.inputs[i];
     const bool varies = takes_whole && tensor.valid() && subgraph.tensors[tensor].constant &&
-                        VariesInSpace(subgraph, op, i);
+                        VariesInSpace(subgraph, images, op, i);
     NEAP_CHECK_OK(Require(!varies, "has a constant that is not the same at every place"));
   }
   return {};
@@ -189,7 +193,7 @@ Result<BoxKernels::Shapes> BoxKernels::ShapesOf(OpId id, const ImagePart& part,
 
 Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part, std::size_t output) {
   NEAP_TRY(Shapes shapes, ShapesOf(id, part, output));
-  if (ops::Has(program_.subgraph().ops[id], ops::trait::kSplits)) {
+  if (ops::CopiesBoxes(program_.subgraph(), program_.subgraph().ops[id])) {
     return PreparePiece(id, part, output, &shapes);
   }
   if (RunsWithinShapes(program_.subgraph().ops[id])) return PrepareWithin(id, part, &shapes);
@@ -212,7 +216,7 @@ Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part, std::size_t 
   auto found = kernels_.find(key);
   if (found == kernels_.end()) {
     const graph::Op& op = program_.subgraph().ops[id];
-    NEAP_CHECK_OK(RequireParts(program_.subgraph(), op));
+    NEAP_CHECK_OK(RequireParts(program_.subgraph(), images_, op));
     Program::PartShapes prepared;
     const plan::StreamImage& out = images_[op.outputs[0]];
     prepared.output = Cut(*program_.subgraph().tensors[op.outputs[0]].shape, out, part);
@@ -227,7 +231,9 @@ Result<BoxNeed> BoxKernels::Prepare(OpId id, const ImagePart& part, std::size_t 
       prepared.inputs.back() =
           nothing ? WithoutAny(op, prepared.output) : Cut(whole, image, shapes.needs[i]);
     }
-    if (shapes.padding.size() == kRank) {
+    if (shapes.padding.size() + 1 == kRank && out.channels_first) {
+      prepared.pad = Padding{shapes.padding[2].before, shapes.padding[2].after, 0, 0};
+    } else if (shapes.padding.size() == kRank) {
       const std::size_t axis = IsOnnx(op) ? 2 : 1;
       const auto& rows = shapes.padding[axis];
       const auto& columns = shapes.padding[axis + 1];
@@ -272,7 +278,7 @@ Result<std::optional<plan::StreamRange>> BoxKernels::IndicesOf(
 Result<BoxNeed> BoxKernels::PrepareMoved(OpId id, const ImagePart& part, Shapes* shapes) {
   const graph::Subgraph& subgraph = program_.subgraph();
   const graph::Op& op = subgraph.ops[id];
-  NEAP_CHECK_OK(RequireParts(subgraph, op));
+  NEAP_CHECK_OK(RequireParts(subgraph, images_, op));
   const graph::Tensor& in = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& out = subgraph.tensors[op.outputs[0]];
   std::vector<std::int64_t> given;
@@ -317,7 +323,7 @@ Result<BoxNeed> BoxKernels::PreparePiece(OpId id, const ImagePart& part, std::si
 // Nearly every part has a kernel of its own, which is not kept.
 Result<BoxNeed> BoxKernels::PrepareWithin(OpId id, const ImagePart& part, Shapes* shapes) {
   const graph::Op& op = program_.subgraph().ops[id];
-  NEAP_CHECK_OK(RequireParts(program_.subgraph(), op));
+  NEAP_CHECK_OK(RequireParts(program_.subgraph(), images_, op));
   const ImagePart& need = shapes->needs[DataInput(op)];
   Program::PartShapes prepared;
   prepared.within = Within{{RangeOf(part.rows), RangeOf(part.columns)},

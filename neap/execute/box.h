@@ -32,7 +32,7 @@ struct BoxNeed {
 class BoxKernels {
  public:
   // Both outlive it.
-  BoxKernels(const Program& program, const IdVector<graph::TensorId, plan::StreamImage>& images)
+  BoxKernels(const Program& program, const plan::StreamImages& images)
       : program_(program), images_(images) {}
 
   // For a part of the only output of `op`, or of output `output` of one that splits its input,
@@ -54,7 +54,7 @@ class BoxKernels {
                                                      Program::PartShapes* prepared) const;
 
   const Program& program_;
-  const IdVector<graph::TensorId, plan::StreamImage>& images_;
+  const plan::StreamImages& images_;
   std::map<std::vector<std::int64_t>, RunKernel> kernels_;
   RunKernel within_;  // of the last part that was prepared by itself
 };

@@ -26,7 +26,7 @@
 
 namespace neap::execute {
 
-// Rows and columns that a window reaches beyond its input.
+// Rows and columns that a window reaches beyond its input; time steps are rows.
 struct Padding {
   std::int64_t top = 0;
   std::int64_t bottom = 0;

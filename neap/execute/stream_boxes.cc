@@ -198,7 +198,7 @@ Status StreamMachine::RunWhole(const StreamOp& step) {
     needs.push_back(read ? WholeOf(tensor) : ImagePart{});
   }
   if (!op.outputs.empty() && op.outputs[0].valid()) {
-    result_.macs += WholeOf(op.outputs[0]).pixels() * plan::MacsOfPixel(subgraph_, op);
+    result_.macs += WholeOf(op.outputs[0]).pixels() * plan::MacsOfPixel(subgraph_, images_, op);
   }
   return RunKernelOn(step, needs, {}, nullptr);
 }
@@ -229,7 +229,7 @@ Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
   }
   const std::vector<std::span<std::byte>> outputs = {after};
   NEAP_CHECK_OK(program_.RunOp(id, {inputs, outputs}));
-  result_.macs += pixels * plan::MacsOfPixel(subgraph_, op);
+  result_.macs += pixels * plan::MacsOfPixel(subgraph_, images_, op);
   Held& held = held_[out];
   bool intact = true;
   const auto bytes = static_cast<std::size_t>(size);
@@ -265,7 +265,7 @@ Status StreamMachine::RunChannels(OpId id, std::int64_t plane) {
 Status StreamMachine::RunBox(const StreamOp& step, const ImagePart& part) {
   NEAP_TRY(const BoxNeed need,
            boxes_.Prepare(step.op, part, static_cast<std::size_t>(step.output.value_or(0))));
-  result_.macs += part.pixels() * plan::MacsOfPixel(subgraph_, subgraph_.ops[step.op]);
+  result_.macs += part.pixels() * plan::MacsOfPixel(subgraph_, images_, subgraph_.ops[step.op]);
   return RunKernelOn(step, need.inputs, part, need.kernel);
 }
 

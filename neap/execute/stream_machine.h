@@ -16,6 +16,7 @@
 #include "neap/execute/program.h"
 #include "neap/execute/run.h"
 #include "neap/execute/value.h"
+#include "neap/ops/dependence.h"
 #include "neap/plan/plan.h"
 
 namespace neap::execute {
@@ -32,7 +33,7 @@ class StreamMachine {
         arena_(entry.arena_bytes),
         slow_(stream_.slow ? stream_.slow->bytes : 0),
         slow_offset_(subgraph_.tensors.size(), -1),
-        images_(subgraph_.tensors.size()),
+        images_(plan::ImagesOf(subgraph_)),
         held_(subgraph_.tensors.size()),
         areas_(subgraph_.tensors.size(), nullptr),
         boxes_(program, images_) {}
@@ -72,6 +73,11 @@ class StreamMachine {
   Status RunBox(const plan::StreamOp& step, const ImagePart& part);
   Status AddToSums(graph::OpId op, const ImagePart& part);
   std::span<std::byte> SumsOf(graph::OpId op);
+  // Whether places that a mean adds are pixels of its input.
+  bool IsMeanOfPixels(const graph::Op& op) const {
+    return !op.inputs.empty() && op.inputs[0].valid() &&
+           ops::IsMeanOfPlaces(subgraph_, op, images_[op.inputs[0]].channels_first);
+  }
   Status Feed(const plan::StreamOp& step, const ImagePart& part);
   ImagePart WholeOf(graph::TensorId tensor) const {
     return {{0, images_[tensor].height}, {0, images_[tensor].width}};
@@ -105,7 +111,7 @@ class StreamMachine {
   // With two memories: the slow one, and the tensors whose home it is; -1: fast memory.
   Arena slow_;
   IdVector<graph::TensorId, std::int64_t> slow_offset_;
-  IdVector<graph::TensorId, plan::StreamImage> images_;
+  plan::StreamImages images_;
   IdVector<graph::TensorId, Held> held_;
   IdVector<graph::TensorId, const plan::StreamArea*> areas_;
   BoxKernels boxes_;

@@ -31,8 +31,9 @@ Status StreamMachine::Prepare() {
   std::int64_t due = 0;
   const auto know = [&](TensorId tensor) {
     if (!tensor.valid() || program_.IsConstant(tensor) || !held_[tensor].written.empty()) return;
-    images_[tensor] = plan::ImageOf(subgraph_.tensors[tensor], program_.BytesOf(tensor),
-                                    plan::HasChannelsFirst(subgraph_));
+    if (images_[tensor].bytes() != program_.BytesOf(tensor)) {
+      images_[tensor] = {1, 1, program_.BytesOf(tensor)};
+    }
     const std::int64_t pixels = images_[tensor].height * images_[tensor].width;
     due += pixels;
     held_[tensor].bytes.assign(static_cast<std::size_t>(images_[tensor].bytes()), kPoison);
@@ -88,7 +89,7 @@ Status StreamMachine::CheckSegment(const StreamSegment& segment, std::int64_t* b
     const bool same = step.rows.size() == segment.ops[0].rows.size() &&
                       step.columns.size() == segment.ops[0].columns.size();
     NEAP_CHECK_OK(Require(same, "the boxes of a segment do not fit together"));
-    NEAP_CHECK_OK(Require(!step.sums || ops::IsMeanOfPlaces(subgraph_, subgraph_.ops[step.op]),
+    NEAP_CHECK_OK(Require(!step.sums || IsMeanOfPixels(subgraph_.ops[step.op]),
                           "the plan treats an operator as a mean that is not one"));
     const StreamImage& image = images_[plan::BoxedBy(subgraph_, step)];
     std::int64_t rows = 0;

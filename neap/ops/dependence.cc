@@ -159,12 +159,14 @@ namespace {
 
 constexpr std::int64_t kMaxPlaces = 1 << 22;
 
-// Of images of ONNX, channels first: one value for each channel, which needs that channel alone.
+// Of images and signals whose channels come first: one value for each channel, which needs that
+// channel alone.
 bool IsMeanOfPlanes(const graph::Subgraph& subgraph, const graph::Op& op, const graph::Shape& in,
                     const graph::Shape& out) {
   constexpr std::size_t kChannel = 1;
-  if (in.size() != kImageRank || out.size() <= kChannel || in[2] < 1 || in[3] < 1 ||
-      in[2] > kMaxPlaces || in[2] * in[3] > kMaxPlaces || out[kChannel] != in[kChannel]) {
+  const std::int64_t width = in.size() == kImageRank ? in[3] : 1;
+  if (out.size() <= kChannel || in[2] < 1 || width < 1 || in[2] > kMaxPlaces ||
+      in[2] * width > kMaxPlaces || out[kChannel] != in[kChannel]) {
     return false;
   }
   std::int64_t elements = 1;
@@ -193,7 +195,7 @@ bool IsMeanOfPixels(const graph::Subgraph& subgraph, const graph::Op& op, const 
 
 }  // namespace
 
-bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
+bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op, bool channels_first) {
   const bool onnx =
       Is(op, OpKind::kOnnxGlobalAveragePool, OpKind::kOnnxReduceMean, OpKind::kOnnxReduceSum);
   const bool known = (onnx || Is(op, OpKind::kMean, OpKind::kAveragePool2d, OpKind::kSum)) &&
@@ -211,9 +213,8 @@ bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op) {
       (*in.shape)[0] != 1) {
     return false;
   }
-  const bool planes = onnx && in.shape->size() == kImageRank;
-  return planes ? IsMeanOfPlanes(subgraph, op, *in.shape, *out.shape)
-                : IsMeanOfPixels(subgraph, op, *in.shape, *out.shape);
+  return channels_first ? IsMeanOfPlanes(subgraph, op, *in.shape, *out.shape)
+                        : IsMeanOfPixels(subgraph, op, *in.shape, *out.shape);
 }
 
 bool SumsInOrder(const graph::Subgraph& subgraph, const graph::Op& op) {
@@ -248,6 +249,37 @@ std::optional<std::int64_t> ResizeFactor(const graph::Subgraph& subgraph, const 
   if (from < 1 || to < from || to > kMaxPlace || to % from != 0) return std::nullopt;
   const std::int64_t factor = to / from;
   return factor <= kMost && (factor & (factor - 1)) == 0 ? std::optional(factor) : std::nullopt;
+}
+
+bool CopiesBoxes(const graph::Subgraph& subgraph, const graph::Op& op) {
+  if (Has(op, trait::kSplits)) return true;
+  if (!Is(op, OpKind::kSlice, OpKind::kStridedSlice, OpKind::kOnnxSlice)) return false;
+  const graph::Tensor* const in = graph::Operand(subgraph, op.inputs, 0);
+  const graph::Tensor* const out = graph::Operand(subgraph, op.outputs, 0);
+  if (in == nullptr || out == nullptr || !in->shape || !out->shape || in->type != out->type ||
+      in->shape->size() != out->shape->size()) {
+    return false;
+  }
+  const int bits = graph::BitsOf(in->type);
+  if (bits == 0 || bits % 8 != 0) return false;
+  Box first;
+  Box last;
+  for (const std::int64_t size : *out->shape) {
+    if (size < 1) return false;
+    first.push_back({0, 1});
+    last.push_back({size - 1, size});
+  }
+  const auto from = NeedOf(subgraph, op, 0, first);
+  const auto to = NeedOf(subgraph, op, 0, last);
+  if (!from || !to) return false;
+  for (std::size_t d = 0; d < first.size(); ++d) {
+    const std::int64_t size = (*out->shape)[d];
+    if (from->box[d].size() != 1 || to->box[d].size() != 1 ||
+        to->box[d].begin - from->box[d].begin != size - 1) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool IsByChannel(const graph::Subgraph& subgraph, const graph::Op& op) {

@@ -73,10 +73,11 @@ bool IsHybrid(const graph::Subgraph& subgraph, const graph::Op& op);
 bool ComputesPart(const graph::Subgraph& subgraph, const graph::Op& op, const Box& output_box);
 
 // Whether the only output of `op` is one pixel, of which every channel is a function of the sum of
-// that channel over all places of input 0, an image (1, height, width, channels; of ONNX 1,
-// channels, height, width) or a signal (1, time, channels): means over places, pooling of a whole
-// image of 8 bits, sums of floats. Exact sums fit 32 bits.
-bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op);
+// that channel over all places of input 0, an image (1, height, width, channels) or a signal (1,
+// time, channels), with `channels_first` (1, channels, height, width) or (1, channels, time): means
+// over places, pooling of a whole image of 8 bits, sums of floats. Exact sums fit 32 bits.
+bool IsMeanOfPlaces(const graph::Subgraph& subgraph, const graph::Op& op,
+                    bool channels_first = false);
 // Of such an operator: whether its sums are rounded (those of float), so that places must be added
 // in ascending order, as its kernel adds them.
 bool SumsInOrder(const graph::Subgraph& subgraph, const graph::Op& op);
@@ -90,6 +91,11 @@ std::int64_t SumBytesOf(const graph::Subgraph& subgraph, const graph::Op& op);
 // of such an axis without rounding, so that those of a part are those of the whole.
 std::optional<std::int64_t> ResizeFactor(const graph::Subgraph& subgraph, const graph::Op& op,
                                          std::size_t axis);
+
+// Whether a part of any output of `op` is the part of its input that NeedOf() names, element by
+// element in the same order: operators that split their input, and slices with steps of one that
+// keep the number of dimensions.
+bool CopiesBoxes(const graph::Subgraph& subgraph, const graph::Op& op);
 
 // Whether `op` has one input that is not a constant and one output, both images (1, height, width,
 // channels) of the same shape and type, and every channel of the output needs only the same channel

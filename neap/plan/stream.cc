@@ -26,7 +26,8 @@ bool HasChannelsFirst(const graph::Subgraph& subgraph) {
   return !subgraph.ops.empty() && ops::IsOnnxDialect(subgraph.ops[graph::OpId(0)].domain);
 }
 
-StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channels_first) {
+StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first) {
+  const std::int64_t bytes = graph::TensorBytes(tensor).value_or(0);
   constexpr std::size_t kRank = 4;
   const StreamImage whole{1, 1, bytes};
   if (!tensor.shape || std::any_of(tensor.shape->begin(), tensor.shape->end(),
@@ -45,10 +46,6 @@ StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channe
     image = {*rows, 1, bytes / *rows, false, static_cast<std::size_t>(rows - shape.begin())};
   }
   return image.pixel_bytes > 0 && image.bytes() == bytes ? image : whole;
-}
-
-StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first) {
-  return ImageOf(tensor, graph::TensorBytes(tensor).value_or(0), channels_first);
 }
 
 std::vector<graph::TensorId> OutputsOf(const graph::Subgraph& subgraph, const StreamOp& step) {
@@ -74,34 +71,33 @@ bool NamesOutput(const graph::Subgraph& subgraph, const StreamOp& step, bool who
          at < op.outputs.size() && op.outputs[at].valid();
 }
 
-std::int64_t BytesOf(const graph::Subgraph& subgraph, const StreamArea& area) {
+std::int64_t BytesOf(const StreamImages& images, const StreamArea& area) {
   std::int64_t pixels = 0;
   for (const StreamRing& ring : area.rings) pixels += ring.pixels;
-  return pixels * ImageOf(subgraph.tensors[area.tensor], HasChannelsFirst(subgraph)).pixel_bytes;
+  return pixels * images[area.tensor].pixel_bytes;
 }
 
-std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamSegment& segment) {
+std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamImages& images,
+                      const StreamSegment& segment) {
   std::int64_t height = 0;
-  const bool first = HasChannelsFirst(subgraph);
   for (const StreamArea& area : segment.areas) {
-    const std::int64_t pixel = ImageOf(subgraph.tensors[area.tensor], first).pixel_bytes;
+    const std::int64_t pixel = images[area.tensor].pixel_bytes;
     for (const StreamRing& ring : area.rings) {
       height = std::max(height, ring.offset + ring.pixels * pixel);
     }
   }
   if (!segment.channel_plane) return height;
-  const graph::Tensor& out = subgraph.tensors[subgraph.ops[segment.ops[0].op].outputs[0]];
-  const StreamImage image = ImageOf(out);
-  const std::int64_t plane = image.height * image.width * (graph::BitsOf(out.type) / 8);
-  return std::max(height, *segment.channel_plane + plane);
+  const graph::TensorId out = subgraph.ops[segment.ops[0].op].outputs[0];
+  const StreamImage& image = images[out];
+  const std::int64_t element = graph::BitsOf(subgraph.tensors[out].type) / 8;
+  return std::max(height, *segment.channel_plane + image.height * image.width * element);
 }
 
-std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const graph::Op& op) {
+std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const StreamImages& images,
+                         const graph::Op& op) {
   if (op.outputs.empty() || !op.outputs[0].valid()) return 0;
-  const graph::Tensor& output = subgraph.tensors[op.outputs[0]];
-  const auto bytes = graph::TensorBytes(output);
-  if (!bytes) return 0;
-  const StreamImage image = ImageOf(output, *bytes, HasChannelsFirst(subgraph));
+  if (!graph::TensorBytes(subgraph.tensors[op.outputs[0]])) return 0;
+  const StreamImage& image = images[op.outputs[0]];
   constexpr std::int64_t kMax = std::int64_t{1} << 40;
   return std::min(ops::MultiplyAccumulates(subgraph, op) / (image.height * image.width), kMax);
 }

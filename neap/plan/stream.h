@@ -6,11 +6,14 @@
 // needs to know how the boxes were chosen.
 //
 // An image is a tensor of four dimensions with batch 1: (1, height, width, channels), in a subgraph
-// of ONNX (1, channels, height, width). Of any other tensor the first dimension that is not 1 is
-// its rows (time steps, tokens, a batch): it is an image one column wide, whose pixels are all that
-// follows; unless only the last dimension is not 1: that is one pixel, which contains all bytes. A
-// pixel is all channels at one place, and stored together in every order of the dimensions: the
-// caller of a streamed plan of ONNX writes inputs and reads outputs in that order.
+// of ONNX (1, channels, height, width). In a subgraph of ONNX, tensors of three dimensions that
+// operators over (1, channels, time) read or write have their time steps as rows, and images whose
+// channels are two dimensions (1, groups, channels, height, width) are images, too: ImagesOf(). Of
+// any other tensor the first dimension that is not 1 is its rows (time steps, tokens, a batch): it
+// is an image one column wide, whose pixels are all that follows; unless only the last dimension is
+// not 1: that is one pixel, which contains all bytes. A pixel is all channels at one place, and
+// stored together in every order of the dimensions: the caller of a streamed plan of ONNX writes
+// inputs and reads outputs in that order.
 //
 // Blocks. A segment has row steps and column steps; for each row step, for each column step, the
 // operators of the segment run in their order, each on the box rows[row step] x columns[column
@@ -158,10 +161,19 @@ struct StreamImage {
 // Whether the images of a subgraph have their channels first: its operators are those of ONNX.
 // O(1).
 bool HasChannelsFirst(const graph::Subgraph& subgraph);
-// `bytes` is of the whole tensor.
-StreamImage ImageOf(const graph::Tensor& tensor, std::int64_t bytes, bool channels_first = false);
-// Of a tensor without a known size: no bytes.
+// The image that a tensor is by its shape alone; `channels_first`: HasChannelsFirst(). Without a
+// known size it has no bytes. ImagesOf() has the same images for a subgraph of .tflite.
 StreamImage ImageOf(const graph::Tensor& tensor, bool channels_first = false);
+
+// By tensor.
+using StreamImages = IdVector<graph::TensorId, StreamImage>;
+// The images that the tensors of a subgraph are, also by the operators that read and write them.
+// In ONNX, (1, channels, time) are the data of convolutions and pooling over one axis and of batch
+// normalisation, of three dimensions; inputs and outputs of element-wise operators, Concat, Split
+// and the like beside them; and images whose rows and columns a reshape makes one axis. (1, groups,
+// channels, height, width) are images of which a reshape splits the channels, and transposes of
+// them with the same height and width. O(operands of all operators).
+StreamImages ImagesOf(const graph::Subgraph& subgraph);
 
 // The tensors that `step`, which runs an operator, computes: its `output`, or all that exist.
 std::vector<graph::TensorId> OutputsOf(const graph::Subgraph& subgraph, const StreamOp& step);
@@ -172,11 +184,13 @@ graph::TensorId BoxedBy(const graph::Subgraph& subgraph, const StreamOp& step);
 bool NamesOutput(const graph::Subgraph& subgraph, const StreamOp& step, bool whole);
 
 // The bytes of the arena that a tensor has during a segment, in all of its rings; the end of the
-// highest byte that the segment uses. `subgraph`: that of the plan.
-std::int64_t BytesOf(const graph::Subgraph& subgraph, const StreamArea& area);
-std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamSegment& segment);
+// highest byte that the segment uses. `subgraph`: that of the plan; `images`: ImagesOf() of it.
+std::int64_t BytesOf(const StreamImages& images, const StreamArea& area);
+std::int64_t HeightOf(const graph::Subgraph& subgraph, const StreamImages& images,
+                      const StreamSegment& segment);
 
 // Multiply-accumulates of one pixel of the output of `op` (ops/macs.h), at most 2^40.
-std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const graph::Op& op);
+std::int64_t MacsOfPixel(const graph::Subgraph& subgraph, const StreamImages& images,
+                         const graph::Op& op);
 
 }  // namespace neap::plan

@@ -137,7 +137,7 @@ class CheckWriter {
         arguments += ", (const void *)" + in;
       } else if (input_ == plan::StreamInput::kRows) {
         const graph::Tensor& tensor = main_.tensors[main_.inputs[i]];
-        const plan::StreamImage image = plan::ImageOf(tensor, *graph::TensorBytes(tensor), false);
+        const plan::StreamImage image = plan::ImageOf(tensor);
         const std::string number = std::to_string(i);
         body_ += "  feed.at[" + number + "] = " + in + "; feed.bytes[" + number + "] = sizeof(" +
                  in + ") / " + std::to_string(image.height) + ";\n";

@@ -52,7 +52,7 @@ Result<Window> MakeWindow(const graph::Op& op, const Operand& input, const Opera
     const std::int64_t reach = (w.kernel[d] - 1) * w.dilation[d] + 1;
     const bool same = automatic.starts_with("SAME");
     std::int64_t end = pads[rank + i];
-    if (input.part_padding && rank == 2) {
+    if (input.part_padding && rank <= 2) {
       const Padding& part = *input.part_padding;
       w.pad[d] = i == 0 ? part.top : part.left;
       end = i == 0 ? part.bottom : part.right;

@@ -58,7 +58,7 @@ class RowStepMapMaker {
         stream_(*entry.stream),
         segment_(entry.stream->segments[index]),
         index_(index),
-        channels_first_(plan::HasChannelsFirst(subgraph_)),
+        images_(plan::ImagesOf(subgraph_)),
         rows_(static_cast<std::int32_t>(segment_.ops[0].rows.size())),
         columns_(static_cast<std::int32_t>(segment_.ops[0].columns.size())) {
     result_.arena_bytes = entry.arena_bytes;
@@ -102,7 +102,7 @@ class RowStepMapMaker {
     for (const plan::StreamArea& area : segment_.areas) {
       Held& held = held_[area.tensor];
       held.area = &area;
-      held.image = plan::ImageOf(subgraph_.tensors[area.tensor], channels_first_);
+      held.image = images_[area.tensor];
       held.wanted = IsWantedLater(area.tensor);
       const auto pixels = held.image.height * held.image.width;
       held.now.resize(static_cast<std::size_t>(pixels));
@@ -151,10 +151,9 @@ class RowStepMapMaker {
 
   Box NeedOf(const graph::Op& op, std::size_t input, const Box& box, std::size_t output) const {
     const graph::Tensor& out = subgraph_.tensors[op.outputs[output]];
-    const plan::StreamImage image =
-        plan::ImageOf(subgraph_.tensors[op.inputs[input]], channels_first_);
+    const plan::StreamImage& image = images_[op.inputs[input]];
     Box all{{0, image.height}, {0, image.width}};
-    const plan::StreamImage to = plan::ImageOf(out, channels_first_);
+    const plan::StreamImage& to = images_[op.outputs[output]];
     ops::Box wanted = ops::WholeBox(*out.shape);
     if (to.row_axis) wanted[*to.row_axis] = {box.rows.first, box.rows.last};
     if (to.column_axis) wanted[*to.column_axis] = {box.columns.first, box.columns.last};
@@ -323,7 +322,7 @@ class RowStepMapMaker {
   const plan::Stream& stream_;
   const plan::StreamSegment& segment_;
   std::size_t index_;
-  bool channels_first_;
+  plan::StreamImages images_;
   std::int32_t rows_;
   std::int32_t columns_;
   std::int32_t peak_ = 0;  // the block with the most bytes
@@ -350,6 +349,7 @@ std::string TensorName(const graph::Subgraph& subgraph, TensorId id) {
 std::vector<RowStepMap> RowStepMapsOf(const graph::Graph& graph, const plan::EntryPlan& entry,
                                       std::size_t most) {
   const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
+  const plan::StreamImages images = plan::ImagesOf(subgraph);
   const auto& segments = entry.stream->segments;
   std::vector<std::size_t> highest;
   for (std::size_t s = 0; s < segments.size(); ++s) {
@@ -357,7 +357,8 @@ std::vector<RowStepMap> RowStepMapsOf(const graph::Graph& graph, const plan::Ent
     if (blocks && !segments[s].ops[0].rows.empty()) highest.push_back(s);
   }
   std::stable_sort(highest.begin(), highest.end(), [&](std::size_t a, std::size_t b) {
-    return plan::HeightOf(subgraph, segments[a]) > plan::HeightOf(subgraph, segments[b]);
+    return plan::HeightOf(subgraph, images, segments[a]) >
+           plan::HeightOf(subgraph, images, segments[b]);
   });
   if (highest.size() > most) highest.resize(most);
   std::vector<RowStepMap> row_step_maps;

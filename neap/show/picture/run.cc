@@ -97,6 +97,7 @@ class Maker {
   void AddSegments() {
     run_.streamed = true;
     const graph::Subgraph& subgraph = graph_.subgraphs[entry_.subgraph];
+    const plan::StreamImages images = plan::ImagesOf(subgraph);
     for (const plan::StreamSegment& segment : entry_.stream->segments) {
       const auto at = static_cast<std::int32_t>(run_.steps.size());
       const graph::OpId first = segment.ops.front().op;
@@ -105,9 +106,9 @@ class Maker {
           first.valid() ? report::OpText(graph_, entry_.subgraph, first) : "rows of the input";
       if (segment.ops.size() > 1) label += " to " + report::OpText(graph_, entry_.subgraph, last);
       if (!segment.whole) label += ", in blocks";
-      run_.steps.push_back({std::move(label), plan::HeightOf(subgraph, segment)});
+      run_.steps.push_back({std::move(label), plan::HeightOf(subgraph, images, segment)});
       for (const plan::StreamArea& area : segment.areas) {
-        const std::int64_t pixel = PixelBytes(subgraph.tensors[area.tensor]);
+        const std::int64_t pixel = images[area.tensor].pixel_bytes;
         for (const plan::StreamRing& ring : area.rings) {
           Buffer buffer = Named(entry_.subgraph, area.tensor);
           buffer.bytes = buffer.counted_bytes = ring.pixels * pixel;
@@ -119,11 +120,6 @@ class Maker {
       }
     }
     run_.row_step_maps = RowStepMapsOf(graph_, entry_, kMaxRowStepMaps);
-  }
-
-  std::int64_t PixelBytes(const graph::Tensor& tensor) const {
-    const bool channels_first = plan::HasChannelsFirst(graph_.subgraphs[entry_.subgraph]);
-    return plan::ImageOf(tensor, channels_first).pixel_bytes;
   }
 
   void AddSteps() {

@@ -62,13 +62,14 @@ std::string OperatorsText(const graph::Graph& graph, graph::SubgraphId subgraph,
 
 // "'input' 27,648 + 'conv1' 102 + 2 more 64 - 40 shared".
 std::string AreasText(const graph::Graph& graph, graph::SubgraphId subgraph_id,
-                      const plan::StreamSegment& segment, std::int64_t height) {
+                      const plan::StreamImages& images, const plan::StreamSegment& segment,
+                      std::int64_t height) {
   constexpr std::size_t kMaxNamed = 3;
   const graph::Subgraph& subgraph = graph.subgraphs[subgraph_id];
   std::vector<std::pair<std::int64_t, graph::TensorId>> areas;
   areas.reserve(segment.areas.size());
   for (const plan::StreamArea& area : segment.areas) {
-    areas.emplace_back(plan::BytesOf(subgraph, area), area.tensor);
+    areas.emplace_back(plan::BytesOf(images, area), area.tensor);
   }
   std::stable_sort(areas.begin(), areas.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -248,16 +249,17 @@ std::string StreamLimitText(const PlanReport& report) {
   const plan::EntryPlan& entry = plan::LargestEntry(report.compiled->plan);
   if (!entry.stream || entry.stream->segments.empty()) return "";
   const graph::Subgraph& subgraph = report.graph->subgraphs[entry.subgraph];
+  const plan::StreamImages images = plan::ImagesOf(subgraph);
   const std::vector<plan::StreamSegment>& segments = entry.stream->segments;
   const auto fullest =
       std::max_element(segments.begin(), segments.end(), [&](const auto& a, const auto& b) {
-        return plan::HeightOf(subgraph, a) < plan::HeightOf(subgraph, b);
+        return plan::HeightOf(subgraph, images, a) < plan::HeightOf(subgraph, images, b);
       });
-  const std::int64_t height = plan::HeightOf(subgraph, *fullest);
+  const std::int64_t height = plan::HeightOf(subgraph, images, *fullest);
   return fmt::format(
       "Arena fullest in segment {} of {}{}: {} = {} B.\n", fullest - segments.begin() + 1,
       segments.size(), OperatorsText(*report.graph, entry.subgraph, *fullest),
-      AreasText(*report.graph, entry.subgraph, *fullest, height), FormatCount(height));
+      AreasText(*report.graph, entry.subgraph, images, *fullest, height), FormatCount(height));
 }
 
 std::string CascadeText(const PlanReport& report) {

@@ -83,10 +83,6 @@ std::optional<Maps> MeanMaps(const Subgraph& subgraph, const Op& op, const graph
   return maps;
 }
 
-plan::StreamImage ImageOf(const Subgraph& subgraph, TensorId id) {
-  return plan::ImageOf(subgraph.tensors[id], plan::HasChannelsFirst(subgraph));
-}
-
 // A map by a list; `in` is the size of the axis of the input.
 AxisMap MapOfList(std::vector<plan::StreamRange> needs, std::int64_t in) {
   const auto out = static_cast<std::int64_t>(needs.size());
@@ -138,14 +134,15 @@ bool NeedsWholePixels(const ops::Box& need, const graph::Shape& shape,
 
 // The map of one axis as the dependence map has it, index by index; nullopt: it has none, or every
 // index needs all of an input where that is not permitted. Without an axis there is one index.
-std::optional<AxisMap> ListedMap(const Subgraph& subgraph, const Op& op, std::size_t input,
+std::optional<AxisMap> ListedMap(const Imaged& imaged, const Op& op, std::size_t input,
                                  std::size_t output, std::optional<std::size_t> from,
                                  std::optional<std::size_t> to, bool may_need_all) {
+  const Subgraph& subgraph = imaged.subgraph;
   const graph::Shape& in_shape = *subgraph.tensors[op.inputs[input]].shape;
   const graph::Shape& out_shape = *subgraph.tensors[op.outputs[output]].shape;
   const std::int64_t in = from ? in_shape[*from] : 1;
   const std::int64_t out = to ? out_shape[*to] : 1;
-  const plan::StreamImage image = ImageOf(subgraph, op.inputs[input]);
+  const plan::StreamImage& image = imaged.images[op.inputs[input]];
   std::vector<plan::StreamRange> needs;
   bool all = true;
   bool same = in == out;
@@ -202,8 +199,9 @@ bool IsListed(const Op& op) {
 
 // GATHER whose rows are those of indices that are constants, or whose columns are those of indices:
 // kernels cut neither.
-bool CutsTooManyIndices(const Subgraph& subgraph, const Op& op) {
-  const plan::StreamImage out = ImageOf(subgraph, op.outputs[0]);
+bool CutsTooManyIndices(const Imaged& imaged, const Op& op) {
+  const Subgraph& subgraph = imaged.subgraph;
+  const plan::StreamImage& out = imaged.images[op.outputs[0]];
   const graph::Tensor& data = subgraph.tensors[op.inputs[0]];
   const graph::Tensor& indices = subgraph.tensors[op.inputs[1]];
   if (!data.shape || !indices.shape) return true;
@@ -217,15 +215,17 @@ bool CutsTooManyIndices(const Subgraph& subgraph, const Op& op) {
 }
 
 // Those that are cut along rows of tensors of any shape.
-bool IsListedOfAnyShape(const Subgraph& subgraph, const Op& op) {
-  if (Is(op, OpKind::kGather, OpKind::kOnnxGather) && CutsTooManyIndices(subgraph, op)) {
+bool IsListedOfAnyShape(const Imaged& imaged, const Op& op) {
+  if (Is(op, OpKind::kGather, OpKind::kOnnxGather) && CutsTooManyIndices(imaged, op)) {
     return false;
   }
-  if (ops::Has(op, ops::trait::kSplits)) return true;
+  if (ops::CopiesBoxes(imaged.subgraph, op)) return true;
   if (IsWindow(op)) {
-    // Images of a batch.
+    // Images of a batch, or time steps of ONNX.
+    const plan::StreamImage& out = imaged.images[op.outputs[0]];
     const std::size_t batch = 0;
-    return ImageOf(subgraph, op.outputs[0]).row_axis == batch && IsListed(op) == IsOnnx(op);
+    const bool time = IsOnnx(op) && out.channels_first;
+    return (out.row_axis == batch || time) && IsListed(op) == IsOnnx(op);
   }
   if (IsOnnx(op)) {
     return (IsListed(op) && !IsMovedOnnx(op)) ||
@@ -246,14 +246,14 @@ bool IsEmittedInBoxes(const Op& op) {
             OpKind::kSplit, OpKind::kSplitV, OpKind::kStridedSlice, OpKind::kTransposeConv);
 }
 
-std::optional<Maps> ListedMaps(const Subgraph& subgraph, const Op& op, std::size_t input,
+std::optional<Maps> ListedMaps(const Imaged& imaged, const Op& op, std::size_t input,
                                std::size_t output) {
-  const plan::StreamImage in = ImageOf(subgraph, op.inputs[input]);
-  const plan::StreamImage out = ImageOf(subgraph, op.outputs[output]);
+  const plan::StreamImage& in = imaged.images[op.inputs[input]];
+  const plan::StreamImage& out = imaged.images[op.outputs[output]];
   const auto rows =
-      ListedMap(subgraph, op, input, output, in.row_axis, out.row_axis, IsSecondMatrix(op, input));
+      ListedMap(imaged, op, input, output, in.row_axis, out.row_axis, IsSecondMatrix(op, input));
   const auto columns =
-      rows ? ListedMap(subgraph, op, input, output, in.column_axis, out.column_axis, true)
+      rows ? ListedMap(imaged, op, input, output, in.column_axis, out.column_axis, true)
            : std::nullopt;
   if (!columns) return std::nullopt;
   // Complete before the first row.
@@ -275,10 +275,11 @@ const graph::Shape* ImageShape(const Subgraph& subgraph, TensorId id) {
 }
 
 // A constant beside an image must be the same at every place.
-bool VariesInSpace(const Subgraph& subgraph, const Op& op, std::size_t input) {
+bool VariesInSpace(const Imaged& imaged, const Op& op, std::size_t input) {
+  const Subgraph& subgraph = imaged.subgraph;
   const graph::Tensor& tensor = subgraph.tensors[op.inputs[input]];
   if (!tensor.shape) return true;
-  const plan::StreamImage out = ImageOf(subgraph, op.outputs[0]);
+  const plan::StreamImage& out = imaged.images[op.outputs[0]];
   if (IsOnnx(op) || !out.column_axis || !ops::IsElementwise(op)) {
     ops::Box corner = ops::WholeBox(*subgraph.tensors[op.outputs[0]].shape);
     if (out.row_axis) corner[*out.row_axis].end = 1;
@@ -303,10 +304,10 @@ bool TakesConstantsWhole(const Subgraph& subgraph, const Op& op) {
          ImageShape(subgraph, op.outputs[0]) == nullptr;
 }
 
-std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t input,
+std::optional<Maps> MapsOf(const Imaged& imaged, const Op& op, std::size_t input,
                            std::size_t output, bool emits) {
-  if (!ImageOf(subgraph, op.outputs[output]).row_axis ||
-      !subgraph.tensors[op.inputs[input]].shape) {
+  const Subgraph& subgraph = imaged.subgraph;
+  if (!imaged.images[op.outputs[output]].row_axis || !subgraph.tensors[op.inputs[input]].shape) {
     return std::nullopt;
   }
   const graph::Shape* out = ImageShape(subgraph, op.outputs[output]);
@@ -316,10 +317,10 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
   const ops::Box all = ops::WholeBox(*subgraph.tensors[op.outputs[output]].shape);
   if (!ops::NeedOf(subgraph, op, input, all, output)) return std::nullopt;
   if (out == nullptr || in == nullptr) {
-    const bool cut = !emits && IsListedOfAnyShape(subgraph, op);
-    return cut ? ListedMaps(subgraph, op, input, output) : std::nullopt;
+    const bool cut = !emits && IsListedOfAnyShape(imaged, op);
+    return cut ? ListedMaps(imaged, op, input, output) : std::nullopt;
   }
-  if (IsOnnx(op)) return IsListed(op) ? ListedMaps(subgraph, op, input, output) : std::nullopt;
+  if (IsOnnx(op)) return IsListed(op) ? ListedMaps(imaged, op, input, output) : std::nullopt;
   if (IsWindow(op)) {
     const auto window = ops::WindowOf(subgraph, op);
     if (!window || input != 0) return std::nullopt;
@@ -339,7 +340,7 @@ std::optional<Maps> MapsOf(const Subgraph& subgraph, const Op& op, std::size_t i
     auto maps = MeanMaps(subgraph, op, *in, *out);
     if (maps) return maps;
   }
-  if (emits ? IsEmittedInBoxes(op) : IsListed(op)) return ListedMaps(subgraph, op, input, output);
+  if (emits ? IsEmittedInBoxes(op) : IsListed(op)) return ListedMaps(imaged, op, input, output);
   return std::nullopt;
 }
 

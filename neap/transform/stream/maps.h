@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "neap/graph/graph.h"
+#include "neap/plan/stream.h"
 #include "neap/transform/stream/axis_map.h"
 
 namespace neap::stream {
@@ -21,9 +22,15 @@ struct Maps {
 // The shape of an image of four dimensions; nullptr: the tensor is none.
 const graph::Shape* ImageShape(const graph::Subgraph& subgraph, graph::TensorId id);
 
+// A subgraph, and the images that its tensors are.
+struct Imaged {
+  const graph::Subgraph& subgraph;
+  const plan::StreamImages& images;
+};
+
 // The maps of input `input` of `op`, whose output `output` is cut; nullopt: it does not stream.
 // `emits`: SearchOptions::emits.
-std::optional<Maps> MapsOf(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input,
+std::optional<Maps> MapsOf(const Imaged& imaged, const graph::Op& op, std::size_t input,
                            std::size_t output, bool emits);
 
 // Whether `input` is the second matrix of a product, of which every row needs all rows.
@@ -31,7 +38,7 @@ bool IsSecondMatrix(const graph::Op& op, std::size_t input);
 // Whether the kernel of `op` takes constants as a whole, so that they must be needed as a whole at
 // every place; whether constant `input` is not.
 bool TakesConstantsWhole(const graph::Subgraph& subgraph, const graph::Op& op);
-bool VariesInSpace(const graph::Subgraph& subgraph, const graph::Op& op, std::size_t input);
+bool VariesInSpace(const Imaged& imaged, const graph::Op& op, std::size_t input);
 
 // The least map that covers both; nullopt: they do not move alike. `in` and `out` are the sizes of
 // the axis.

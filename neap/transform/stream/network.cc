@@ -39,6 +39,7 @@ class Maker {
   Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits, bool apart)
       : subgraph_(graph.subgraphs[subgraph]),
         channels_first_(plan::HasChannelsFirst(subgraph_)),
+        images_(plan::ImagesOf(subgraph_)),
         emits_(emits),
         apart_(apart),
         index_(subgraph_.tensors.size(), -1) {}
@@ -90,7 +91,7 @@ class Maker {
     Image image;
     image.tensor = tensor;
     image.type = value.type;
-    image.shape = plan::ImageOf(value, bytes, channels_first_);
+    image.shape = images_[tensor];
     network_.images.push_back(std::move(image));
     return index_[tensor];
   }
@@ -116,8 +117,8 @@ class Maker {
     node.op = id;
     node.output = only;
     node.work = WorkOf(subgraph_, op);
-    node.macs_per_pixel = plan::MacsOfPixel(subgraph_, op);
-    node.sums = ops::IsMeanOfPlaces(subgraph_, op) && (!emits_ || IsSummedInC(op));
+    node.macs_per_pixel = plan::MacsOfPixel(subgraph_, images_, op);
+    node.sums = IsMeanOfPixels(op) && (!emits_ || IsSummedInC(op));
     if (node.sums) node.sum_bytes = ops::SumBytesOf(subgraph_, op);
     node.by_channel = Is(op, OpKind::kDepthwiseConv2d) && ops::IsByChannel(subgraph_, op);
     node.streams =
@@ -146,7 +147,7 @@ class Maker {
     }
     node.streams = node.streams && !node.reads.empty();
     const bool reshapes = ops::IsReshapeLike(op) && KeepOrder(node);
-    node.whole_in_place = ops::IsElementwise(op) || reshapes;
+    node.whole_in_place = (ops::IsElementwise(op) && KeepPlaces(node)) || reshapes;
     if (node.streams && (ops::IsElementwise(op) || (reshapes && !emits_))) {
       node.in_place = InPlaceInput(node);
     }
@@ -168,13 +169,14 @@ class Maker {
       if (IsSecondMatrix(op, input) && ops::IsDefaultOnnxDomain(op.domain))
         node->whole_columns = true;
       if (node->streams && !node->sums && TakesConstantsWhole(subgraph_, op)) {
-        node->streams = !VariesInSpace(subgraph_, op, input);
+        node->streams = !VariesInSpace({subgraph_, images_}, op, input);
       }
       return {};
     }
     const auto output = static_cast<std::size_t>(node->output.value_or(0));
-    auto maps =
-        node->streams && !node->sums ? MapsOf(subgraph_, op, input, output, emits_) : std::nullopt;
+    auto maps = node->streams && !node->sums
+                    ? MapsOf({subgraph_, images_}, op, input, output, emits_)
+                    : std::nullopt;
     if (node->sums) {
       const plan::StreamImage& shape = network_.image(image).shape;
       maps = Maps{{shape.height, 0, shape.height}, {shape.width, 0, shape.width}};
@@ -190,8 +192,7 @@ class Maker {
     for (Read& other : node->reads) {
       if (other.image != image) continue;
       const plan::StreamImage& from = network_.image(image).shape;
-      const plan::StreamImage to =
-          plan::ImageOf(subgraph_.tensors[op.outputs[output]], channels_first_);
+      const plan::StreamImage& to = images_[op.outputs[output]];
       const auto rows = Join(other.rows, read.rows, from.height, to.height);
       const auto columns = Join(other.columns, read.columns, from.width, to.width);
       if (!rows || !columns) {
@@ -211,8 +212,13 @@ class Maker {
 
   bool IsCut(TensorId tensor) const {
     if (!tensor.valid()) return false;
-    return emits_ ? ImageShape(subgraph_, tensor) != nullptr
-                  : plan::ImageOf(subgraph_.tensors[tensor], channels_first_).row_axis.has_value();
+    return emits_ ? ImageShape(subgraph_, tensor) != nullptr : images_[tensor].row_axis.has_value();
+  }
+
+  // A mean whose places are the pixels of its input.
+  bool IsMeanOfPixels(const Op& op) const {
+    if (op.inputs.empty() || !op.inputs[0].valid()) return false;
+    return ops::IsMeanOfPlaces(subgraph_, op, images_[op.inputs[0]].channels_first);
   }
 
   bool IsSummedInC(const Op& op) const {
@@ -226,20 +232,30 @@ class Maker {
            network_.image(node.outputs[0]).shape.KeepsOrder();
   }
 
+  // Whether pixels of the first input and the output have the same elements.
+  bool KeepPlaces(const Node& node) const {
+    return !node.reads.empty() && !node.outputs.empty() &&
+           HaveSamePlaces(network_.image(node.reads[0].image), network_.image(node.outputs[0]));
+  }
+  static bool HaveSamePlaces(const Image& in, const Image& out) {
+    return in.shape.height == out.shape.height && in.shape.width == out.shape.width &&
+           in.shape.pixel_bytes == out.shape.pixel_bytes &&
+           in.shape.KeepsOrder() == out.shape.KeepsOrder();
+  }
+
   // The first input that is as large as the output in every way.
   int InPlaceInput(const Node& node) const {
     const Image& out = network_.image(node.outputs[0]);
     for (const Read& read : node.reads) {
       const Image& in = network_.image(read.image);
-      const bool same = in.shape.height == out.shape.height && in.shape.width == out.shape.width &&
-                        in.shape.pixel_bytes == out.shape.pixel_bytes && in.type == out.type;
-      if (same) return read.image;
+      if (HaveSamePlaces(in, out) && in.type == out.type) return read.image;
     }
     return -1;
   }
 
   const Subgraph& subgraph_;
   bool channels_first_;
+  plan::StreamImages images_;
   bool emits_;
   bool apart_;
   IdVector<TensorId, int> index_;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "neap/base/work.h"
 #include "neap/transform/stream/edges.h"
@@ -39,7 +41,9 @@ class Searcher {
         prices_(*prices),
         size_(static_cast<int>(network.nodes.size())),
         edges_(network.nodes.size(), options.objective),
-        floors_(BytesBetween(network, options.input)) {}
+        floors_(BytesBetween(network, options.input)) {
+    FindRepeated();
+  }
 
   Front Run() {
     for (int n = 0; n < size_; ++n) AddWhole(n);
@@ -140,8 +144,28 @@ class Searcher {
     return false;
   }
 
+  // Tensors that are computed again.
+  void FindRepeated() {
+    std::map<graph::TensorId, int> last_use;
+    for (const Image& image : network_.images) {
+      const auto [at, is_new] = last_use.try_emplace(image.tensor, image.last_use);
+      if (is_new) continue;
+      repeated_.push_back({image.producer, at->second});
+      at->second = image.last_use;
+    }
+  }
+
+  // Whether a segment of nodes [first, last) computes a tensor again and needs its first values,
+  // too: a segment has one place for a tensor.
+  bool NeedsTwoPlaces(int first, int last) const {
+    return std::any_of(repeated_.begin(), repeated_.end(), [&](const Repeated& again) {
+      return again.producer >= first && again.producer < last && again.last_use_before >= first;
+    });
+  }
+
   // Nodes [first, last) in every block size; false: they cannot be streamed.
   bool AddStretch(int first, int last) {
+    if (NeedsTwoPlaces(first, last)) return false;
     SegmentChoice choice;
     choice.first = first;
     choice.last = last;
@@ -436,6 +460,11 @@ class Searcher {
   ColumnCache columns_;
   int size_;
   Edges edges_;
+  struct Repeated {
+    int producer = -1;
+    int last_use_before = -1;  // of the values that were computed before
+  };
+  std::vector<Repeated> repeated_;
   std::vector<std::int64_t> floors_;  // bytes before each node in every plan
   Around around_;
   std::int64_t best_bytes_ = kInfinite;

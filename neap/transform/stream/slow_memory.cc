@@ -24,7 +24,7 @@ struct Life {
 class Counter {
  public:
   Counter(const graph::Subgraph& subgraph, const Network& network, const plan::Stream& stream)
-      : subgraph_(subgraph), stream_(stream) {
+      : subgraph_(subgraph), images_(plan::ImagesOf(subgraph)), stream_(stream) {
     const auto after = static_cast<std::int64_t>(stream.segments.size());
     for (const Image& image : network.images) {
       if (!image.slow) continue;
@@ -74,8 +74,7 @@ class Counter {
     std::int64_t columns = 0;
     for (const plan::StreamRange& range : step.rows) rows += range.size();
     for (const plan::StreamRange& range : step.columns) columns += range.size();
-    const auto image = plan::ImageOf(subgraph_.tensors[tensor], plan::HasChannelsFirst(subgraph_));
-    return rows * columns * image.pixel_bytes;
+    return rows * columns * images_[tensor].pixel_bytes;
   }
 
   // First fit, the largest first.
@@ -102,6 +101,7 @@ class Counter {
   }
 
   const graph::Subgraph& subgraph_;
+  const plan::StreamImages images_;
   const plan::Stream& stream_;
   std::map<TensorId, Life> lives_;
   plan::SlowMemory slow_;
