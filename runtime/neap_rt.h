@@ -185,6 +185,8 @@ int neap_drive_pixels(const neap_op* op, const neap_frame* frame, uint32_t y, ui
                       uint32_t x1);
 int neap_drive_nearest(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                        uint32_t x1);
+int neap_drive_bilinear(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                        uint32_t x1);
 int neap_drive_spread(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
 int neap_drive_blocks(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
@@ -433,6 +435,13 @@ typedef struct neap_nearest {
   const uint16_t* rows;
   const uint16_t* columns;
 } neap_nearest;
+
+/* RESIZE_BILINEAR: for each row and each column of the output, the two of the input between which
+ * it is, and its distance from the first one in units of 1/1024, below 1024. */
+typedef struct neap_bilinear {
+  const uint16_t* rows;
+  const uint16_t* columns;
+} neap_bilinear;
 
 /* TRANSPOSE_CONV: a neap_conv whose bias lacks the input's zero point. */
 void neap_spread_s8(const neap_op* op, const neap_work* work);

@@ -349,6 +349,49 @@ Result<std::vector<Call>> LowerResize(Lowering& lowering, const Subject& subject
   return std::vector<Call>{call};
 }
 
+// Of each index of the output, the two of the input around its place, and the distance from the
+// first one, in units of 1/1024.
+std::vector<std::int64_t> PlacesOf(const ops::Resize& resize, std::int64_t in, std::int64_t out) {
+  constexpr std::int64_t kUnit = 1 << 10;
+  const std::int64_t scale = resize.align_corners && out > 1
+                                 ? (kUnit * (in - 1) + (out - 1) / 2) / (out - 1)
+                                 : (kUnit * in + out / 2) / out;
+  const std::int64_t shift = resize.half_pixel_centers ? scale / 2 - kUnit / 2 : 0;
+  std::vector<std::int64_t> places;
+  for (std::int64_t o = 0; o < out; ++o) {
+    const std::int64_t place = std::max<std::int64_t>(o * scale + shift, 0);
+    const std::int64_t lower = std::min(place / kUnit, in - 1);
+    const std::int64_t upper = std::min((place + kUnit - 1) / kUnit, in - 1);
+    // Between equal ones the distance does not matter.
+    places.insert(places.end(), {lower, upper, lower == upper ? 0 : place % kUnit});
+  }
+  return places;
+}
+
+Result<std::vector<Call>> LowerBilinear(Lowering& lowering, const Subject& subject) {
+  const Op& op = subject.op;
+  const auto resize = ops::ResizeOf(lowering.subgraph(), op);
+  NEAP_CHECK_OK(Require(resize && !resize->nearest &&
+                            InputOf(lowering, op, 0).type == graph::ElementType::kInt8 &&
+                            OutputOf(lowering, op).shape->front() == 1,
+                        "is not of int8, or has no known sizes, or several images"));
+  Call call;
+  NEAP_TRY(const View to, lowering.ImageOf(op.outputs[0]));
+  NEAP_TRY(const View from, lowering.ImageOf(op.inputs[0]));
+  constexpr std::int64_t kMaxSize = 1 << 15;
+  NEAP_CHECK_OK(Require(std::max({from.height, from.width, to.height, to.width}) <= kMaxSize,
+                        "has more than 32,768 rows or columns"));
+  call.driver = "neap_drive_bilinear";
+  call.views = {to, from};
+  const std::string name = "op" + std::to_string(subject.id.value());
+  const auto table = [&](const char* axis, std::int64_t in, std::int64_t out) {
+    return lowering.Add(name + axis, "uint16_t", PlacesOf(*resize, in, out));
+  };
+  call.params = Params{"neap_bilinear", InitialiserOf({table("_rows", from.height, to.height),
+                                                       table("_columns", from.width, to.width)})};
+  return std::vector<Call>{std::move(call)};
+}
+
 constexpr LowerRow kMoveRows[] = {
     {ops::OpKind::kReshape, LowerReshape},
     {ops::OpKind::kSqueeze, LowerReshape},
@@ -361,6 +404,7 @@ constexpr LowerRow kMoveRows[] = {
     {ops::OpKind::kPadv2, LowerPad},
     {ops::OpKind::kConcatenation, LowerConcatenation},
     {ops::OpKind::kResizeNearestNeighbor, LowerResize},
+    {ops::OpKind::kResizeBilinear, LowerBilinear},
 };
 
 }  // namespace

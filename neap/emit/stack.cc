@@ -10,6 +10,7 @@
 #include "neap/emit/stack_frame.h"
 #include "neap/emit/stack_m55.h"
 #include "neap/emit/taps.h"
+#include "neap/emit/write.h"
 
 namespace neap::emit {
 namespace {
@@ -34,6 +35,7 @@ constexpr Frame kFrames[] = {
     {"neap_depthwise_packed_s8", 120, 16},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 144},
+    {"neap_drive_bilinear", 96},
     {"neap_drive_blocks", 112},
     {"neap_drive_mean", 128},
     {"neap_drive_nearest", 104},

@@ -27,6 +27,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_depthwise_packed_s8", 120, 16},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 152},
+    {"neap_drive_bilinear", 96},
     {"neap_drive_blocks", 112},
     {"neap_drive_mean", 144},
     {"neap_drive_nearest", 104},

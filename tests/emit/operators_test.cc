@@ -64,6 +64,7 @@ const std::set<std::string>& EmittedTypes() {
                                               "PAD",
                                               "PADV2",
                                               "CONCATENATION",
+                                              "RESIZE_BILINEAR",
                                               "RESIZE_NEAREST_NEIGHBOR",
                                               "MAXIMUM",
                                               "MINIMUM",

@@ -242,8 +242,9 @@ bool IsListedOfAnyShape(const Imaged& imaged, const Op& op) {
 
 // Those of them that the kernels of emitted C run in boxes.
 bool IsEmittedInBoxes(const Op& op) {
-  return Is(op, OpKind::kDepthToSpace, OpKind::kResizeNearestNeighbor, OpKind::kSlice,
-            OpKind::kSplit, OpKind::kSplitV, OpKind::kStridedSlice, OpKind::kTransposeConv);
+  return Is(op, OpKind::kDepthToSpace, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor,
+            OpKind::kSlice, OpKind::kSplit, OpKind::kSplitV, OpKind::kStridedSlice,
+            OpKind::kTransposeConv);
 }
 
 std::optional<Maps> ListedMaps(const Imaged& imaged, const Op& op, std::size_t input,
