@@ -40,6 +40,19 @@ class Maker {
     return Finish();
   }
 
+  Network TfliteRows() {
+    const std::int64_t rows = Draw(4, 20);
+    const std::int64_t channels = Draw(1, 6);
+    const Shape shapes[] = {{rows, channels}, {1, rows, channels}, {rows, Draw(1, 2), channels}};
+    const TensorId input = Activation(shapes[random_.Below(3)]);
+    Main().inputs = {input};
+    made_ = {input};
+    for (std::int64_t layers = Draw(1, 6); layers > 0; --layers) {
+      RowLayer(Chance(1, 5) ? Any() : made_.back());
+    }
+    return Finish();
+  }
+
   Network Onnx() {
     const TensorId input = Activation({1, Draw(1, 4), Draw(6, 14), Draw(6, 12)});
     Main().inputs = {input};
@@ -160,6 +173,24 @@ class Maker {
         Like(from, {1, in[1] * rows, in[2] * columns, in[3]}),
         {{"align_corners", std::int64_t{corners ? 1 : 0}},
          {"half_pixel_centers", std::int64_t{!corners && Chance(1, 2) ? 1 : 0}}});
+  }
+
+  // Products of rows, and what is done between them.
+  void RowLayer(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const std::uint64_t way = random_.Below(6);
+    if (way == 0) return Sum(from, "ADD");
+    if (way == 1) return Concatenate(from, "CONCATENATION", in.size() - 1);
+    if (way == 2) return Run("RELU", {from}, Like(from, in), {});
+    if (way == 3 && !quantized_) {
+      return Run(Chance(1, 2) ? "SOFTMAX" : "LOGISTIC", {from}, Activation(in), {{"beta", 1.0}});
+    }
+    Shape out = in;
+    out.back() = Draw(1, 8);
+    std::vector<TensorId> inputs = {from, Weights({out.back(), in.back()}, 0)};
+    if (Chance(3, 4)) inputs.push_back(Bias(out.back()));
+    Run("FULLY_CONNECTED", std::move(inputs), Activation(out),
+        {{"keep_num_dims", std::int64_t{1}}, {"fused_activation_function", std::int64_t{0}}});
   }
 
   void TfliteLayer(TensorId from) {
@@ -378,6 +409,10 @@ Network RandomTflite(Random* random, bool quantized) { return Maker(random, quan
 
 Network RandomTfliteOfMoves(Random* random, bool quantized) {
   return Maker(random, quantized, true).Tflite();
+}
+
+Network RandomTfliteOfRows(Random* random, bool quantized) {
+  return Maker(random, quantized).TfliteRows();
 }
 
 Network RandomOnnx(Random* random) {

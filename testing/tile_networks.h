@@ -24,6 +24,9 @@ struct Network {
 Network RandomTflite(Random* random, bool quantized);
 // The same with resizing and blocks of pixels among them.
 Network RandomTfliteOfMoves(Random* random, bool quantized);
+// The same on tensors of two or three dimensions, whose rows are time steps or tokens: products of
+// rows, softmax, element-wise operators.
+Network RandomTfliteOfRows(Random* random, bool quantized);
 // ONNX operators on float32.
 Network RandomOnnx(Random* random);
 

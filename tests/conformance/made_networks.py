@@ -23,14 +23,16 @@ class Network(Maker):
     def __init__(self, draw, scale):
         super().__init__()
         self.draw = draw
-        self.made = [self.activation([1, scale * self.between(12, 24), scale * self.between(8, 16),
-                                      self.between(1, 4)])]
+        self.made = [self.activation(self.first_shape(scale))]
         self.main.inputs = [self.made[0]]
         for _ in range(self.between(1, 6)):
             source = self.made[self.between(0, len(self.made) - 1)] if self.chance(5) else self.made[-1]
             self.layer()(source)
         self.drop_unused()
         self.main.outputs = [self.made[-1]]
+
+    def first_shape(self, scale):
+        return [1, scale * self.between(12, 24), scale * self.between(8, 16), self.between(1, 4)]
 
     def layer(self):
         return (self.window, self.window, self.window, self.pool, self.add, self.pad,
@@ -141,12 +143,12 @@ class Network(Maker):
 
     def concatenate(self, source):
         for other in reversed(self.made):
-            if (other != source and self.shape(other)[:3] == self.shape(source)[:3]
+            if (other != source and self.shape(other)[:-1] == self.shape(source)[:-1]
                     and self.main.tensors[other].quantization is self.main.tensors[source].quantization):
-                depth = self.shape(other)[3] + self.shape(source)[3]
-                target = self.activation(self.shape(source)[:3] + [depth], like=source)
+                depth = self.shape(other)[-1] + self.shape(source)[-1]
+                target = self.activation(self.shape(source)[:-1] + [depth], like=source)
                 options = schema.ConcatenationOptionsT()
-                options.axis = 3
+                options.axis = len(self.shape(source)) - 1
                 self.operator(OPERATOR.CONCATENATION, [source, other], [target],
                               OPTIONS.ConcatenationOptions, options)
                 self.made.append(target)
@@ -200,6 +202,34 @@ class Decoder(Network):
             return self.resize(source)
         options.blockSize = 2
         self.operator(code, [source], [target], kind, options)
+        self.made.append(target)
+
+
+class Tokens(Network):
+    """Rows of channels: products of each row with a matrix, sums, channels side by side."""
+
+    def first_shape(self, scale):
+        rows, channels = self.between(8, 40), self.between(2, 12)
+        return [1, rows, channels] if self.chance(2) else [rows, channels]
+
+    def layer(self):
+        return (self.product, self.product, self.add, self.concatenate)[self.between(0, 3)]
+
+    def product(self, source):
+        *rows, depth = self.shape(source)
+        channels = self.between(2, 32)
+        weights = self.constant(self.draw.integers(-127, 128, [channels, depth]).astype(numpy.int8),
+                                schema.TensorType.INT8)
+        self.quantised(weights, [0.01], 0)
+        biases = self.constant(self.draw.integers(-500, 500, [channels]).astype("<i4"),
+                               schema.TensorType.INT32)
+        self.quantised(biases, [self.scale_of(source) * 0.01], 0)
+        target = self.activation([*rows, channels], scale=self.scale_of(source) * 0.6 * depth ** 0.5)
+        options = schema.FullyConnectedOptionsT()
+        options.keepNumDims = True
+        options.fusedActivationFunction = ACTIVATION.RELU if self.chance(2) else ACTIVATION.NONE
+        self.operator(OPERATOR.FULLY_CONNECTED, [source, weights, biases], [target],
+                      OPTIONS.FullyConnectedOptions, options)
         self.made.append(target)
 
 

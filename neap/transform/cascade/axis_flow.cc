@@ -168,6 +168,7 @@ class Flow {
     const bool mixes = Is(op, OpKind::kSoftmax, OpKind::kLogSoftmax, OpKind::kL2Normalization,
                           OpKind::kLocalResponseNormalization);
     if (ops::IsElementwise(op) || (mixes && !last)) return Joined(id, op);
+    if (Is(op, OpKind::kFullyConnected) && !last) return ProductOfRows(id, op);
     return Refuse(op, id, "cannot be cut along axis " + std::to_string(axis_));
   }
 
@@ -195,6 +196,21 @@ class Flow {
     const Interval& needed = needed_.at(op.outputs[0]);
     const bool enough = out.right.begin <= needed.begin && out.right.end >= needed.end;
     return enough ? std::optional(out) : std::nullopt;
+  }
+
+  // The same rows, with other channels.
+  std::optional<Extent> ProductOfRows(OpId id, const Op& op) {
+    const graph::Tensor& in = subgraph_.tensors[op.inputs[0]];
+    const graph::Tensor& out = subgraph_.tensors[op.outputs[0]];
+    const bool same = in.shape && in.shape->size() == out.shape->size() &&
+                      (*in.shape)[axis_] == (*out.shape)[axis_] && extents_.contains(op.inputs[0]);
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].valid() && !subgraph_.tensors[op.inputs[i]].constant) {
+        return Refuse(op, id, "has weights that are not constants");
+      }
+    }
+    if (!same) return Refuse(op, id, "does not keep the rows of its input");
+    return IfEnough(op, extents_.at(op.inputs[0]));
   }
 
   // Blocks of pixels that become channels, or the other way round: whole blocks.

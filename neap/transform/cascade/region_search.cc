@@ -37,10 +37,19 @@ bool Has(const std::vector<TensorId>& list, TensorId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
 }
 
-// Height and width of an image in this format.
-std::vector<std::size_t> SpatialAxes(const Op& op, const Shape& shape) {
-  if (shape.size() != 4) return {};
-  return op.domain == "tflite" ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{2, 3};
+// Height and width of an image in this format. Of other tensors the first dimension that is neither
+// 1 nor the last (time steps, tokens); of (1, channels, time) in ONNX time, too.
+std::vector<std::size_t> CutAxes(const Op& op, const Shape& shape) {
+  const bool tflite = op.domain == "tflite";
+  if (shape.size() == 4) {
+    return tflite ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{2, 3};
+  }
+  if (shape.size() != 2 && shape.size() != 3) return {};
+  if (!tflite && shape.size() == 3 && shape[0] == 1) return {1, 2};
+  for (std::size_t d = 0; d + 1 < shape.size(); ++d) {
+    if (shape[d] > 1) return {d};
+  }
+  return {};
 }
 
 // Every number of even parts that gives another largest part.
@@ -153,7 +162,7 @@ void RegionSearch::FindBarriers() {
     if (op.outputs.size() == 1 && op.outputs[0].valid()) {
       const auto& shape = subgraph_.tensors[op.outputs[0]].shape;
       if (shape) {
-        for (const std::size_t axis : SpatialAxes(op, *shape)) {
+        for (const std::size_t axis : CutAxes(op, *shape)) {
           if ((*shape)[axis] < 2) continue;
           const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
           cuttable_[at] = cuttable_[at] || TilesOf(subgraph_, single).has_value();
@@ -181,7 +190,7 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
   run.output = border.outputs[0];
   const graph::Tensor& output = subgraph_.tensors[run.output];
   if (MayJoin(subgraph_, run.output, rules_.runtime)) {
-    run.axes = SpatialAxes(subgraph_.ops[run.ops[0]], *output.shape);
+    run.axes = CutAxes(subgraph_.ops[run.ops[0]], *output.shape);
   }
   for (const TensorId input : border.inputs) {
     run.dies.push_back(lives_[input].last < end && !Has(subgraph_.outputs, input));
@@ -228,15 +237,16 @@ void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
 }
 
 void RegionSearch::TryGrids(const Stretch& run) {
-  if (run.axes.size() != 2) return;
+  if (run.axes.empty()) return;
   const Shape& shape = *subgraph_.tensors[run.output].shape;
   const auto& axes = run.axes;
   const Grids& grids = limits_.grids;
   const auto rows = PartsOf(shape[axes[0]], grids.max_tiles);
-  const auto columns = PartsOf(shape[axes[1]], grids.max_tiles);
   for (const std::int64_t parts : rows) {
     TryGrid(run, {EvenSplit(axes[0], shape[axes[0]], parts)});
   }
+  if (axes.size() < 2) return;
+  const auto columns = PartsOf(shape[axes[1]], grids.max_tiles);
   // Where slices of whole rows are free, tiles of other shapes have to copy.
   const bool few = rules_.kernels != ops::KernelLibrary::kNone && !grids.all;
   const std::int64_t most = few ? std::min<std::int64_t>(grids.max_tiles, 16) : grids.max_tiles;
@@ -256,7 +266,7 @@ void RegionSearch::TryGrids(const Stretch& run) {
 
 std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t end) {
   const Stretch run = StretchOf(begin, end);
-  if (run.axes.size() != 2) return {};
+  if (run.axes.empty()) return {};
   const std::size_t axis = run.axes[0];
   const std::int64_t size = (*subgraph_.tensors[run.output].shape)[axis];
   std::vector<RegionCandidate> others = std::move(plans_);
