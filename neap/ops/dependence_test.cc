@@ -6,8 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "testing/sketch.h"
 
 namespace neap::ops {
 namespace {
@@ -230,6 +234,27 @@ TEST(Dependence, MeansOfAllPlaces) {
   pool.subgraph.tensors[pool.op.inputs[0]].type = ElementType::kFloat32;
   pool.subgraph.tensors[pool.op.outputs[0]].type = ElementType::kFloat32;
   EXPECT_FALSE(IsMeanOfPlaces(pool.subgraph, pool.op));  // the order of a sum of floats matters
+}
+
+TEST(Dependence, MeansOverTimeBehindChannels) {
+  Single mean = Make("", "ReduceMean", {{1, 6, 5}, {1, 6, 1}});
+  for (graph::Tensor& tensor : mean.subgraph.tensors) tensor.type = ElementType::kFloat32;
+  mean.op.attributes = {{"axes", std::vector<std::int64_t>{2}}};
+  EXPECT_TRUE(IsMeanOfPlaces(mean.subgraph, mean.op, true));
+  EXPECT_FALSE(IsMeanOfPlaces(mean.subgraph, mean.op, false));
+}
+
+TEST(Dependence, SlicesInStepsOfOneCopyBoxes) {
+  for (const std::int64_t step : {1, 2, -1}) {
+    Single slice = Make("", "Slice", {{6, 4}, {2, 4}});
+    for (const std::int64_t value : {std::int64_t{3}, std::int64_t{-7}, std::int64_t{0}, step}) {
+      slice.op.inputs.push_back(slice.subgraph.tensors.push_back(
+          graph::ConstantOf(ElementType::kInt64, {1}, std::vector<std::int64_t>{value})));
+    }
+    EXPECT_EQ(CopiesBoxes(slice.subgraph, slice.op), step == 1) << step;
+  }
+  const Single add = Make("", "Add", {{6, 4}, {6, 4}, {6, 4}});
+  EXPECT_FALSE(CopiesBoxes(add.subgraph, add.op));
 }
 
 TEST(Dependence, AveragesOfAPartAreNoMeansOfAllPlaces) {
