@@ -64,7 +64,7 @@ class Searcher {
   // In about nanoseconds, of a placement: for each node of a small image, and for each step of the
   // rows and columns of a lane where there are more of them.
   static constexpr std::int64_t kNodeWork = 2'500;
-  static constexpr std::int64_t kStepWork = 45;
+  static constexpr std::int64_t kStepWork = 30;
 
   bool Stopped() const {
     return front_.placements >= options_.max_placements || IsOver(options_.limits);
