@@ -175,10 +175,30 @@ class Maker {
          {"half_pixel_centers", std::int64_t{!corners && Chance(1, 2) ? 1 : 0}}});
   }
 
-  // Products of rows, and what is done between them.
+  // Each row as a query of all of them.
+  void Attention(TensorId from) {
+    const Shape in = ShapeOf(from);
+    Shape scores = in;
+    scores.back() = in[in.size() - 2];
+    // Constants are not cut matrix by matrix.
+    const bool one = in.size() == 2 || in[0] == 1;
+    const std::int64_t turns = one && Chance(1, 4) ? 0 : 1;
+    TensorId keys = from;
+    if (turns == 0) {
+      Shape back = in;
+      std::swap(back[in.size() - 1], back[in.size() - 2]);
+      keys = Weights(back, 0);
+    }
+    Run("BATCH_MATMUL", {from, keys}, Activation(scores), {{"adj_y", turns}});
+    Run("SOFTMAX", {made_.back()}, Activation(scores), {{"beta", 1.0}});
+    Run("BATCH_MATMUL", {made_.back(), from}, Activation(in), {});
+  }
+
+  // Products of rows, and operators between them.
   void RowLayer(TensorId from) {
     const Shape in = ShapeOf(from);
-    const std::uint64_t way = random_.Below(6);
+    const std::uint64_t way = random_.Below(7);
+    if (way == 6 && !quantized_) return Attention(from);
     if (way == 0) return Sum(from, "ADD");
     if (way == 1) return Concatenate(from, "CONCATENATION", in.size() - 1);
     if (way == 2) return Run("RELU", {from}, Like(from, in), {});

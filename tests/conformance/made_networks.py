@@ -206,14 +206,14 @@ class Decoder(Network):
 
 
 class Tokens(Network):
-    """Rows of channels: products of each row with a matrix, sums, channels side by side."""
+    """Rows of channels: products of each row with a matrix, attention, sums, channels side by side."""
 
     def first_shape(self, scale):
         rows, channels = self.between(8, 40), self.between(2, 12)
         return [1, rows, channels] if self.chance(2) else [rows, channels]
 
     def layer(self):
-        return (self.product, self.product, self.add, self.concatenate)[self.between(0, 3)]
+        return (self.product, self.product, self.add, self.concatenate, self.attention)[self.between(0, 4)]
 
     def product(self, source):
         *rows, depth = self.shape(source)
@@ -230,6 +230,26 @@ class Tokens(Network):
         options.fusedActivationFunction = ACTIVATION.RELU if self.chance(2) else ACTIVATION.NONE
         self.operator(OPERATOR.FULLY_CONNECTED, [source, weights, biases], [target],
                       OPTIONS.FullyConnectedOptions, options)
+        self.made.append(target)
+
+    def matrices(self, first, second, target, turned):
+        options = schema.BatchMatMulOptionsT()
+        options.adjX, options.adjY = False, turned
+        self.operator(OPERATOR.BATCH_MATMUL, [first, second], [target], OPTIONS.BatchMatMulOptions, options)
+
+    def attention(self, source):
+        """Each row is a query, a key and a value."""
+        *rows, depth = self.shape(source)
+        if len(rows) < 2:
+            return
+        scores = self.activation([*rows, rows[-1]], scale=self.scale_of(source) ** 2 * 40 * depth ** 0.5)
+        self.matrices(source, source, scores, True)
+        weights = self.quantised(self.activation([*rows, rows[-1]]), [1 / 256], -128)
+        options = schema.SoftmaxOptionsT()
+        options.beta = 1.0
+        self.operator(OPERATOR.SOFTMAX, [scores], [weights], OPTIONS.SoftmaxOptions, options)
+        target = self.activation(self.shape(source), scale=self.scale_of(source))
+        self.matrices(weights, source, target, False)
         self.made.append(target)
 
 

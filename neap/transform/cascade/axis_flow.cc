@@ -169,6 +169,7 @@ class Flow {
                           OpKind::kLocalResponseNormalization);
     if (ops::IsElementwise(op) || (mixes && !last)) return Joined(id, op);
     if (Is(op, OpKind::kFullyConnected) && !last) return ProductOfRows(id, op);
+    if (Is(op, OpKind::kBatchMatmul)) return ProductOfMatrices(id, op);
     return Refuse(op, id, "cannot be cut along axis " + std::to_string(axis_));
   }
 
@@ -211,6 +212,32 @@ class Flow {
     }
     if (!same) return Refuse(op, id, "does not keep the rows of its input");
     return IfEnough(op, extents_.at(op.inputs[0]));
+  }
+
+  // Matrix by matrix, or by rows of the first matrix: the second one is whole.
+  std::optional<Extent> ProductOfMatrices(OpId id, const Op& op) {
+    const std::size_t rank = subgraph_.tensors[op.outputs[0]].shape->size();
+    for (std::size_t i = 0; i < 2; ++i) {
+      const graph::Tensor& tensor = subgraph_.tensors[op.inputs[i]];
+      if (!tensor.shape || tensor.shape->size() != rank) {
+        return Refuse(op, id, "has operands of different ranks");
+      }
+    }
+    if (axis_ + 2 < rank) return Joined(id, op);
+    const auto first = extents_.find(op.inputs[0]);
+    const auto second = extents_.find(op.inputs[1]);
+    const bool by_rows = axis_ + 2 == rank && ops::IntegerAttribute(op, "adj_x", 0) == 0;
+    if (!by_rows || first == extents_.end()) {
+      return Refuse(op, id, "cannot be cut along axis " + std::to_string(axis_));
+    }
+    if (second != extents_.end() && second->second.right != Interval{0, SizeOf(op.inputs[1])}) {
+      return std::nullopt;
+    }
+    const Interval& needed = needed_.at(op.outputs[0]);
+    const Interval& right = first->second.right;
+    if (right.begin > needed.begin || right.end < needed.end) return std::nullopt;
+    if (first->second.held != needed) flow_.read[{id, 0}] = needed;
+    return Extent{needed, needed};
   }
 
   // Blocks of pixels that become channels, or the other way round: whole blocks.
