@@ -18,6 +18,7 @@ struct ParetoOptions {
   std::string features = "all";  // or "tiles"
   std::string input = "resident";
   std::string plans;     // folder
+  std::string html;      // a page with the points; "": none is made
   std::string criteria;  // "": those of the kind of plans
   bool force = false;
   double time_limit_seconds = 0;  // 0: none
@@ -26,6 +27,7 @@ struct ParetoOptions {
 struct ParetoReport {
   std::string text;  // for people, or with OutputOptions::json as schemas/pareto-report.schema.json
   bool interrupted = false;
+  std::string page;  // where ParetoOptions::html is stated; not written
 };
 
 // The plans of the model `read` that no other plan beats in memory and time, each checked. `stop`

@@ -199,13 +199,28 @@ Result<ParetoReport> FindStreams(const ParetoOptions& options, const Given& give
   if (!options.plans.empty()) {
     NEAP_CHECK_OK(WritePlans(source, options, given.interfaced.caller_ops, &*front));
   }
-  if (options.output.json) {
-    const ParetoAbout about{&source, &given.changes, interrupted, watch.Seconds()};
-    return ParetoReport{StreamFrontJson(about, *front, options.input, criteria), interrupted};
-  }
-  return ParetoReport{report::InterfaceText(given.changes) +
-                          StreamFrontText(source, *front, options.input, criteria),
-                      interrupted};
+  ParetoReport report;
+  report.interrupted = interrupted;
+  report.text = report::InterfaceText(given.changes) +
+                StreamFrontText(source, *front, options.input, criteria);
+  if (!options.output.json && options.html.empty()) return report;
+  const ParetoAbout about{&source, &given.changes, interrupted, watch.Seconds()};
+  std::string json = StreamFrontJson(about, *front, options.input, criteria);
+  if (!options.html.empty()) report.page = StreamFrontPage(source, *front, json);
+  if (options.output.json) report.text = std::move(json);
+  return report;
+}
+
+Result<ParetoReport> ReportOf(const ParetoOptions& options, const ParetoAbout& about,
+                              const deliver::Front& front, const cascade::SearchOptions& search) {
+  ParetoReport report;
+  report.interrupted = about.interrupted;
+  report.text = report::InterfaceText(*about.changes) + FrontText(*about.source, front);
+  if (!options.output.json && options.html.empty()) return report;
+  NEAP_TRY(std::string json, FrontJson(about, front, search));
+  if (!options.html.empty()) report.page = FrontPage(*about.source, front, json);
+  if (options.output.json) report.text = std::move(json);
+  return report;
 }
 
 }  // namespace
@@ -281,12 +296,7 @@ Result<ParetoReport> MakePareto(const ParetoOptions& options, const formats::Sou
   }
   const bool interrupted = front->cut_short && request.search.compile.limits.Interrupted();
   const ParetoAbout about{&source, &given.changes, interrupted, watch.Seconds()};
-  if (!options.output.json) {
-    return ParetoReport{report::InterfaceText(given.changes) + FrontText(source, *front),
-                        interrupted};
-  }
-  NEAP_TRY(std::string json, FrontJson(about, *front, request.search));
-  return ParetoReport{std::move(json), interrupted};
+  return ReportOf(options, about, *front, request.search);
 }
 
 namespace {
@@ -294,8 +304,15 @@ namespace {
 Result<int> RunPareto(const ParetoOptions& options) {
   formats::LoadOptions load;
   NEAP_TRY(load.dims, ParseDims(options.model.dims));
+  if (!options.html.empty()) {
+    NEAP_CHECK_OK(CheckOutput(options.html, options.force));
+    NEAP_CHECK_OK(CheckDistinct({{"INPUT", options.model.input}}, {{"--html", options.html}}));
+  }
   NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
   NEAP_TRY(const ParetoReport report, MakePareto(options, source, load, StopOnInterrupt()));
+  if (!options.html.empty()) {
+    NEAP_CHECK_OK(io::WriteFile(options.html, report.page, options.force));
+  }
   if (options.output.json || !options.output.quiet) NEAP_CHECK_OK(Print(stdout, report.text));
   return report.interrupted ? kInterrupted : kDone;
 }
@@ -323,7 +340,9 @@ int ParetoCommand(std::vector<std::string> args) {
   app.add_option("--plans", options.plans,
                  "with --runtime neap: write the plan of every point, FOLDER/0.json, 1.json, ...")
       ->option_text("FOLDER");
-  app.add_flag("--force", options.force, "overwrite existing plans in FOLDER");
+  app.add_option("--html", options.html, "write a page with the plans as a chart and a table")
+      ->option_text("FILE");
+  app.add_flag("--force", options.force, "overwrite FILE, and existing plans in FOLDER");
   app.add_option("--time-limit", options.time_limit_seconds,
                  "time limit of the search; results may then differ between runs; default: 0, "
                  "no limit")

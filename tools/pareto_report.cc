@@ -9,6 +9,7 @@
 
 #include "neap/base/bytes.h"
 #include "neap/plan/profile.h"
+#include "neap/show/picture/chart.h"
 #include "neap/transform/cascade/copies.h"
 #include "tools/common.h"
 
@@ -222,6 +223,61 @@ std::string PlanText(const deliver::FrontPoint& point, std::string_view mark) {
   return name + std::string(mark) + RegionsLine(point.tiles);
 }
 
+// A point on the page.
+struct PageRow {
+  std::string_view kind;
+  std::string plan;
+  std::string_view needs;  // of the user; "": nothing
+  std::int64_t arena_bytes = 0;
+  std::int64_t total_bytes = -1;
+  std::int64_t cycles = 0;
+  double macs_ratio = 1;
+};
+
+std::string PageTable(const std::vector<PageRow>& rows) {
+  std::string out =
+      "<table>\n<tr><th>arena B</th><th>total B</th><th>MACs</th><th>cycles</th><th>plan</th>"
+      "<th>requires</th></tr>\n";
+  for (const PageRow& row : rows) {
+    out += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td>{:.3f}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        FormatCount(row.arena_bytes), row.total_bytes < 0 ? "-" : FormatCount(row.total_bytes),
+        row.macs_ratio, FormatCount(row.cycles), picture::Escape(row.plan),
+        picture::Escape(std::string(row.needs)));
+  }
+  return out + "</table>\n";
+}
+
+// One curve for each kind of plans, in the order of the points.
+std::string FrontPageOf(const formats::SourceModel& source, const std::vector<PageRow>& rows,
+                        const std::string& json) {
+  picture::Lines lines;
+  lines.label = "Cycles of each plan over its arena, by kind";
+  lines.x_title = "arena, KiB";
+  lines.y_title = "cycles, millions";
+  for (const PageRow& row : rows) {
+    const std::string kind = std::string(row.kind) + (row.needs.empty() ? "" : ", with a consent");
+    auto at = std::find_if(lines.curves.begin(), lines.curves.end(),
+                           [&](const picture::Curve& curve) { return curve.name == kind; });
+    if (at == lines.curves.end()) at = lines.curves.insert(at, {kind, {}, {}});
+    at->x.push_back(static_cast<double>(row.arena_bytes) / 1024);
+    at->y.push_back(static_cast<double>(row.cycles) / 1e6);
+  }
+  for (picture::Curve& curve : lines.curves) {
+    std::reverse(curve.x.begin(), curve.x.end());  // from the smallest arena
+    std::reverse(curve.y.begin(), curve.y.end());
+  }
+  const std::string title =
+      fmt::format("{} {} of {}", rows.size(), rows.size() == 1 ? "plan" : "plans", source.path);
+  const std::string body =
+      fmt::format(
+          "<h1>{}</h1>\n<p>No plan here is beaten by another one. A plan is compared with those "
+          "that require no more.</p>\n",
+          picture::Escape(title)) +
+      picture::LineChart(lines) + PageTable(rows);
+  return picture::ReportPage(title, body, json);
+}
+
 constexpr const char* kMarks[] = {" (a)", " (b)", " (c)"};
 
 }  // namespace
@@ -263,6 +319,31 @@ std::string FrontText(const formats::SourceModel& source, const deliver::Front& 
   if (front.cut_short) out += kCutShort;
   if (!front.note.empty()) out += "\n  " + front.note + "\n";
   return out;
+}
+
+std::string FrontPage(const formats::SourceModel& source, const deliver::Front& front,
+                      const std::string& json) {
+  std::vector<PageRow> rows;
+  for (const deliver::FrontPoint& point : front.points) {
+    rows.push_back({deliver::NameOf(point.kind), PlanText(point, ""), point.requires_text,
+                    point.arena_bytes, point.total_arena_bytes, point.cycles,
+                    Ratio(point.macs, front.macs)});
+  }
+  return FrontPageOf(source, rows, json);
+}
+
+std::string StreamFrontPage(const formats::SourceModel& source, const stream::StreamFront& front,
+                            const std::string& json) {
+  std::vector<PageRow> rows;
+  for (const stream::StreamPoint& point : front.points) {
+    const plan::Stream& stream = *point.plan.entries[0].stream;
+    rows.push_back({deliver::NameOf(deliver::Kind::kStreamed),
+                    fmt::format("streamed in {} {}", stream.segments.size(),
+                                stream.segments.size() == 1 ? "segment" : "segments"),
+                    "", point.arena_bytes, -1, point.cycles,
+                    Ratio(point.macs, stream.layerwise_macs)});
+  }
+  return FrontPageOf(source, rows, json);
 }
 
 Result<std::string> FrontJson(const ParetoAbout& about, const deliver::Front& front,

@@ -44,4 +44,10 @@ std::string StreamFrontText(const formats::SourceModel& source, const stream::St
 std::string StreamFrontJson(const ParetoAbout& about, const stream::StreamFront& front,
                             const std::string& input, const cascade::Criteria& criteria);
 
+// A page with a chart, a table and the JSON report of the points.
+std::string FrontPage(const formats::SourceModel& source, const deliver::Front& front,
+                      const std::string& json);
+std::string StreamFrontPage(const formats::SourceModel& source, const stream::StreamFront& front,
+                            const std::string& json);
+
 }  // namespace neap::tools

@@ -95,7 +95,7 @@ _neap() {
         --color) words="auto never" ;;
       esac ;;
     pareto)
-      options="--dim --runtime --criteria --features --input --plans --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help --help-all"
+      options="--dim --runtime --criteria --features --input --plans --html --force --time-limit --json --quiet --color --device --overlap --integer-io --max-region-operators --max-region-tiles --max-tile-aspect --tile-grids -h --help --help-all"
       case "$before" in
         --features) words="all tiles" ;;
         --input) words="resident external rows" ;;

@@ -2,6 +2,7 @@
 """neap plan --cascade, neap pareto: operators in tiles."""
 
 import json
+import re
 
 from neap_cli import DONE, FAILED, OVER_BUDGET, USAGE, CliTest
 
@@ -106,6 +107,19 @@ class Cascade(CliTest):
         self.expect(USAGE, "pareto", "m.tflite", "--runtime", "neap", "--criteria", "arena,total")
         streams = self.report_of("pareto", "m.tflite", "--runtime", "neap", "--criteria", "arena,cycles")
         self.assertEqual(self.beaten(streams["points"], streams["criteria"]), [])
+
+    def test_the_page_of_a_front(self):
+        for words in (TILES, ("--runtime", "neap")):
+            front = self.report_of("pareto", "m.tflite", *words, "--html", "page.html", "--force")
+            page = (self.folder / "page.html").read_text()
+            data = json.loads(re.search(r'id="neap-data"[^>]*>(.*?)</script>', page, re.S)[1])
+            self.assertEqual(data["points"], front["points"])
+            self.assertEqual(page.count("<tr><td>"), len(front["points"]))
+            self.assertIn(f"<td>{front['points'][-1]['arena_bytes']:,}</td>", page)
+            self.assertIn("<svg", page)
+        self.expect(FAILED, "pareto", "m.tflite", *TILES, "--html", "page.html")
+        self.assertEqual((self.folder / "page.html").read_text(), page)
+        self.expect(USAGE, "pareto", "m.tflite", *TILES, "--html", "m.tflite", "--force")
 
     def test_the_front_of_all_features(self):
         self.searches_whole_networks()
