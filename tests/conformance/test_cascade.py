@@ -200,6 +200,38 @@ def test_networks(neap, network, kernels, request, table, tmp_path):
           f"{report['delivered']['total_arena_bytes']}")
 
 
+# Rewritten and in tiles: limits of the bytes of activations and of the MACs, as a multiple of the model's. SwiftNet:
+# below the rewritten network without tiles; MobileNetV2: no more bytes than tiles alone, and fewer MACs.
+TOGETHER = {
+    "swiftnet": (275_968 - 1, None),
+    "mobilenet-v2": (294_336, 1.156),
+}
+
+
+@pytest.mark.parametrize("network", TOGETHER)
+def test_rewriting_and_tiles(neap, network, request, table, tmp_path):
+    pytest.importorskip("tflite_micro", reason="no wheel of tflite-micro")
+    if network != "swiftnet" and not request.config.getoption("--long"):
+        pytest.skip("takes minutes: with --long")
+    max_bytes, max_ratio = TOGETHER[network]
+    original, cut = tmp_path / "whole.tflite", tmp_path / "cut.tflite"
+    assert neap.run("zoo", network, "--int8", "-o", original).returncode == 0
+    report = neap.plan(original, "--cascade", "auto", "-o", cut, "--plan", tmp_path / "plan.json", timeout=900)
+    taken = next(one for one in report["tried"] if one["taken"])
+    assert taken["kind"] == "rewritten and tiles"
+    before, after = (Run("tflm", path, tmp_path, (1, 2)) for path in (original, cut))
+    assert before.ran and after.ran, after.why_not
+    for seed in (1, 2):
+        assert same_bytes(before.outputs[seed], after.outputs[seed])
+    assert not same_bytes(before.outputs[1], before.outputs[2])
+    assert after.arena_bytes == report["delivered"]["arena_bytes"] <= max_bytes
+    ratio = taken["price"]["macs"] / taken["price"]["model_macs"]
+    assert max_ratio is None or ratio < max_ratio
+    assert neap.run("check", original, tmp_path / "plan.json").returncode == 0
+    table("rewritten and in tiles: activations as TFLM reports them",
+          f"{network}: {before.arena_bytes} -> {after.arena_bytes} at {ratio:.3f}x MACs")
+
+
 @pytest.mark.parametrize("runtime", ["tflm", "neap"])
 def test_pareto_schema(neap, runtime, tmp_path):
     jsonschema = pytest.importorskip("jsonschema", reason="no wheel of jsonschema")
