@@ -26,7 +26,7 @@ constexpr std::size_t kSignalRank = 3;   // (1, channels, time)
 constexpr std::size_t kImageRank = 4;    // (1, channels, height, width)
 constexpr std::size_t kGroupedRank = 5;  // (1, groups, channels, height, width)
 
-// Operators over channels and time, whatever their neighbours.
+// Operators over channels and time.
 bool IsOverTime(const Op& op) {
   return Is(op, OpKind::kOnnxAveragePool, OpKind::kOnnxBatchNormalization, OpKind::kOnnxConv,
             OpKind::kOnnxConvInteger, OpKind::kOnnxConvTranspose, OpKind::kOnnxGlobalAveragePool,
