@@ -175,7 +175,9 @@ def _dask(chunks: _Chunks, options: dict[str, Option], client: Any, retries: int
     def send(numbers: list[int]) -> list[Any]:
         # With the items inside of the tasks: data that was sent before the tasks would be lost with its worker.
         parts = [dask.delayed(chunks[number], pure=False, traverse=False) for number in numbers]
-        futures: list[Any] = client.compute(bag.from_delayed(parts).map_partitions(_answers, options).to_delayed())
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")
+            futures: list[Any] = client.compute(bag.from_delayed(parts).map_partitions(_answers, options).to_delayed())
         at.update((future.key, number) for future, number in zip(futures, numbers))
         return futures
 
