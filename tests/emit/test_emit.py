@@ -77,6 +77,15 @@ class PlansTest(EmitTest):
             self.expect_equal(packed, model, flags=emitted.SANITIZERS)
             self.assertLess(portable.arena_bytes, packed.arena_bytes)
 
+    def test_the_schema_of_the_report_has_every_kernel_set(self):
+        model = self.small()
+        known = json.loads((SOURCE / "schemas/emit-report.schema.json").read_text())["properties"]["kernels"]["enum"]
+        for kernels in ("portable", "dsp", "mve"):
+            report = json.loads(self.expect(DONE, "emit", model, "-o", kernels, "--kernels", kernels, "--stream", "off",
+                                            "--json").stdout)
+            self.assertEqual(report["kernels"], kernels)
+            self.assertIn(kernels, known)
+
     def test_a_plan_is_read_and_outputs_differ_between_inputs(self):
         model = self.small()
         self.expect(DONE, "plan", model, "--runtime", "tflm", "--overlap", "tflm-reference", "--plan", "plan.json", "--quiet")
