@@ -66,15 +66,15 @@ class Mover {
   // Up to two moves, of fewer bytes than `fewer_than` (if that is not negative).
   std::optional<MovedPlacement> Search(std::int64_t fewer_than);
 
- private:
   // Offsets of every stretch of a piece between two moves of it.
   using Offsets = std::vector<std::vector<std::int64_t>>;
+  MovedPlacement PlacementOf(const std::vector<Move>& moves, const Offsets& offsets) const;
 
+ private:
   bool ChargeCompaction(std::size_t pieces);
   std::vector<std::int64_t> LiveBetween() const;
   std::vector<Move> Candidates() const;
   std::optional<MovedPlacement> Try(std::vector<Move> moves) const;
-  MovedPlacement PlacementOf(const std::vector<Move>& moves, const Offsets& offsets) const;
   std::int32_t NewSlot(const std::vector<Move>& moves, std::int32_t slot) const;
   bool MakeRoom(std::int32_t slot, std::vector<std::size_t>* live, Offsets* offsets,
                 std::vector<Move>* moves) const;
@@ -380,6 +380,16 @@ std::optional<MovedPlacement> PlaceWithMoves(const Timeline& timeline, const All
   if (strategy == MoveStrategy::kCompact) return compact;
   auto few = mover.Search(compact ? compact->moved_bytes : -1);
   return few ? few : compact;
+}
+
+MovedPlacement PlacementOfMoves(const Timeline& timeline, const AllSizes& sizes,
+                                const plan::Profile& profile, const std::vector<SlotMove>& moves,
+                                const std::vector<std::vector<std::int64_t>>& offsets) {
+  std::vector<Move> of_pieces;
+  of_pieces.reserve(moves.size());
+  for (const SlotMove& move : moves) of_pieces.push_back({move.slot, move.tensor});
+  const Limits limits;
+  return Mover(timeline, sizes, profile, 0, false, limits).PlacementOf(of_pieces, offsets);
 }
 
 }  // namespace neap::compile

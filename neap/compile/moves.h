@@ -5,6 +5,7 @@
 // Private to neap/compile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -32,5 +33,16 @@ std::optional<MovedPlacement> PlaceWithMoves(const Timeline& timeline, const All
                                              const plan::Profile& profile,
                                              std::int64_t target_bytes, MoveStrategy strategy,
                                              bool disjoint, const Limits& limits);
+
+// A placement that another search found. `offsets`: of each tensor of the timeline, then of each of
+// its scratch, the first offset and one for every move. `moves` run before their slot, in this
+// order; slots rise.
+struct SlotMove {
+  std::int32_t slot = 0;
+  std::size_t tensor = 0;  // an index into Timeline::tensors
+};
+MovedPlacement PlacementOfMoves(const Timeline& timeline, const AllSizes& sizes,
+                                const plan::Profile& profile, const std::vector<SlotMove>& moves,
+                                const std::vector<std::vector<std::int64_t>>& offsets);
 
 }  // namespace neap::compile

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "neap/compile/arena_bound.h"
+#include "neap/compile/moved_plan.h"
 #include "neap/compile/moves.h"
 #include "neap/compile/place_entry.h"
 #include "neap/compile/settings.h"
@@ -48,13 +49,13 @@ plan::EntryPlan WithPlaces(plan::EntryPlan entry, const Placed& placed) {
 
 // The target of the entry's arena for moves; nullopt: no moves.
 std::optional<std::int64_t> TargetOfMoves(const Measured& measured, const plan::EntryPlan& entry,
-                                          const Options& options) {
+                                          std::int64_t peak_bytes, const Options& options) {
   // With shared outputs a move would move several tensors.
   if (options.moves == MoveStrategy::kNone || !measured.runtime_graph.shared().empty() ||
       !options.memories.empty() || KernelsOf(options) != ops::KernelLibrary::kNone) {
     return std::nullopt;
   }
-  const std::int64_t target = std::max(options.budget_bytes, entry.peak_bytes);
+  const std::int64_t target = std::max(options.budget_bytes, peak_bytes);
   if (entry.arena_bytes <= target) return std::nullopt;
   return target;
 }
@@ -74,6 +75,26 @@ std::optional<MovedPlacement> MoveTensors(const Measured& measured, const Timeli
             "moves best tries other moves";
   }
   return moved;
+}
+
+// Order and moves together, where the order may be another one: fewer moved bytes than `moved`, or
+// the lowest peak of the known orders where the placed order has a larger one.
+std::optional<OrderedMoves> MoveInOtherOrder(const Measured& measured, const Orders& orders,
+                                             const plan::EntryPlan& entry,
+                                             const std::optional<MovedPlacement>& moved,
+                                             const Options& options) {
+  if (options.moves != MoveStrategy::kBest ||
+      !MayTakeOtherOrder(measured, entry.subgraph, options)) {
+    return std::nullopt;
+  }
+  const auto searched = TimelineOf(measured, entry.subgraph, orders, options);
+  if (!searched) return std::nullopt;
+  const std::int64_t peak = Largest(LiveBytes(*searched, measured.sizes, measured.profile));
+  const bool is_lower = peak < entry.peak_bytes && options.budget_bytes < entry.peak_bytes;
+  const auto target = TargetOfMoves(measured, entry, std::min(peak, entry.peak_bytes), options);
+  if (!target) return std::nullopt;
+  return FindOrderWithMoves(measured, entry.subgraph, orders, *target,
+                            is_lower || !moved ? -1 : moved->moved_bytes, options);
 }
 
 // The bounds are those of plans without moves, except that no arena is below the peak.
@@ -147,9 +168,19 @@ Result<std::optional<PlannedEntry>> PlanEntry(const Measured& measured, Subgraph
   planned.plan =
       WithPlaces(OrderedEntry(measured, entry, placed.timeline, proofs[entry]), placed.placed);
   auto moved = steps->Run("moves", [&] {
-    return MoveTensors(measured, placed.timeline, TargetOfMoves(measured, planned.plan, options),
-                       options, &planned.note);
+    const auto target = TargetOfMoves(measured, planned.plan, planned.plan.peak_bytes, options);
+    return MoveTensors(measured, placed.timeline, target, options, &planned.note);
   });
+  auto ordered = steps->Run("moves", [&] {
+    return fixed ? std::nullopt : MoveInOtherOrder(measured, orders, planned.plan, moved, options);
+  });
+  if (ordered) {
+    placed.order = std::move(ordered->order);
+    placed.timeline = std::move(ordered->timeline);
+    planned.plan =
+        WithPlaces(OrderedEntry(measured, entry, placed.timeline, proofs[entry]), placed.placed);
+    moved = std::move(ordered->placement);
+  }
   if (moved) planned.plan = WithMoves(std::move(planned.plan), *std::move(moved));
   planned.plan =
       WithArenaBound(std::move(planned.plan), measured, placed, planned.arena_order, options);
