@@ -43,6 +43,10 @@ Verdict AnytimeSearch::Attempt(std::int64_t capacity_bytes, std::int64_t nodes,
                                std::int64_t& restarts, std::int64_t& lower_bytes, Budget& budget) {
   const Verdict verdict = search_->Attempt(capacity_bytes, nodes, restarts, random_, budget);
   if (verdict == Verdict::kPlaced) Keep();
+  if (search_->completed_bytes() < upper_bytes_) {
+    upper_bytes_ = search_->completed_bytes();
+    offsets_ = search_->completed_offsets();
+  }
   if (verdict == Verdict::kImpossible) {
     lower_bytes = std::max(lower_bytes, capacity_bytes + search_->step_bytes());
   }

@@ -6,7 +6,9 @@
 #include <bit>
 #include <utility>
 
+#include "neap/base/bytes.h"
 #include "neap/solve/arena/clause_search.h"
+#include "neap/solve/arena/climb.h"
 #include "neap/solve/arena/sections.h"
 
 namespace neap::arena {
@@ -23,10 +25,78 @@ std::int64_t LengthOf(std::int64_t index) {
   return index > 4 && std::has_single_bit(static_cast<std::uint64_t>(index)) ? index / 4 : 1;
 }
 
-// Restarts of a DecisionSearch, each with rules of its own.
+// Most placements are found by the first restarts. After those, of so many runs one is a restart,
+// the others climb.
+constexpr std::int64_t kRestartsBeforeClimb = 40;
+constexpr std::int64_t kRestartEvery = 4;
+constexpr std::int64_t kManyItems = 128;
+constexpr std::int64_t kCompletionWork = 100;  // of an item, in about nanoseconds
+
+// What a run that failed had placed, and everything else at the lowest offset that is free, larger
+// areas first.
+class Completion {
+ public:
+  explicit Completion(const Sections& sections) : sections_(sections) {}
+
+  std::int64_t height_bytes() const { return height_bytes_; }
+  const std::vector<std::int64_t>& offsets() const { return offsets_; }  // bytes
+
+  // Keeps the lowest.
+  void Try(const DecisionSearch& run, Budget& budget) {
+    if (run.most_offsets().empty() || !sections_.gaps.empty()) return;
+    std::vector<std::int64_t> offsets = run.most_offsets();
+    budget.Work(static_cast<std::int64_t>(offsets.size()) * kCompletionWork);
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      if (offsets[i] >= 0) continue;
+      if (sections_.items[i].fixed >= 0) return;
+      left.push_back(i);
+    }
+    std::stable_sort(left.begin(), left.end(),
+                     [&](std::size_t a, std::size_t b) { return run.AreaOf(a) > run.AreaOf(b); });
+    for (const std::size_t i : left) offsets[i] = LowestFree(i, offsets);
+    std::int64_t height = 0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      height = std::max(height, offsets[i] * sections_.unit + sections_.items[i].bytes);
+    }
+    if (height >= height_bytes_) return;
+    height_bytes_ = height;
+    offsets_ = std::move(offsets);
+    for (std::int64_t& offset : offsets_) offset *= sections_.unit;
+  }
+
+ private:
+  std::int64_t LowestFree(std::size_t i, const std::vector<std::int64_t>& offsets) const {
+    const Sections::Item& item = sections_.items[i];
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+    for (const std::int32_t other : sections_.neighbours.Of(static_cast<std::int32_t>(i))) {
+      const auto o = static_cast<std::size_t>(other);
+      if (offsets[o] >= 0) taken.emplace_back(offsets[o], offsets[o] + sections_.items[o].units);
+    }
+    std::sort(taken.begin(), taken.end());
+    std::int64_t offset = 0;
+    for (const auto& [begin, end] : taken) {
+      if (begin >= offset + item.units) break;
+      offset = std::max(offset, AlignUp(end, item.alignment));
+    }
+    return offset;
+  }
+
+  const Sections& sections_;
+  std::int64_t height_bytes_ = INT64_MAX;
+  std::vector<std::int64_t> offsets_;
+};
+
+// Restarts of a DecisionSearch, each with rules of its own, later climbs in between.
 class Restarts {
  public:
-  explicit Restarts(Sections sections) : sections_(std::move(sections)), search_(sections_) {}
+  explicit Restarts(Sections sections)
+      : sections_(std::move(sections)),
+        search_(sections_),
+        climb_(sections_),
+        completion_(sections_) {}
+  Restarts(const Restarts&) = delete;  // its searches refer to sections_
+  Restarts& operator=(const Restarts&) = delete;
 
   const Sections& sections() const { return sections_; }
   void Begin() { search_.ForgetFailures(); }
@@ -38,6 +108,14 @@ class Restarts {
     // At least enough for a descent without a failure, and some.
     const auto items = static_cast<std::int64_t>(sections_.items.size());
     const std::int64_t nodes_per_restart = std::max(kNodesPerRestart, items + items / 4);
+    climbed_last_ = ++turns_ > kRestartsBeforeClimb && turns_ % kRestartEvery != 0;
+    if (climbed_last_) {
+      const std::int64_t before = budget.states();
+      const Verdict verdict = climb_.Run(capacity_bytes, nodes, random, budget);
+      nodes -= std::max<std::int64_t>(budget.states() - before, 1);
+      completion_.Try(climb_.search(), budget);
+      return verdict;
+    }
     // A long one without enough nodes left waits for the next attempt: cut short it proves nothing.
     const std::int64_t length = nodes_per_restart * LengthOf(restarts + 1);
     if (length <= nodes) ++restarts;
@@ -52,10 +130,15 @@ class Restarts {
     } else if (random.Chance(1, 4)) {
       search_.ForgetFailures();
     }
-    return search_.Run(capacity_bytes, rules, random, share, budget);
+    const Verdict verdict = search_.Run(capacity_bytes, rules, random, share, budget);
+    completion_.Try(search_, budget);
+    return verdict;
   }
 
-  std::int64_t OffsetOf(std::size_t item) const { return search_.OffsetOf(item) * sections_.unit; }
+  std::int64_t OffsetOf(std::size_t item) const {
+    return (climbed_last_ ? climb_.search() : search_).OffsetOf(item) * sections_.unit;
+  }
+  const Completion& completion() const { return completion_; }
 
  private:
   static Rules DrawRules(Random& random) {
@@ -75,6 +158,10 @@ class Restarts {
 
   Sections sections_;
   DecisionSearch search_;
+  Climb climb_;
+  Completion completion_;
+  std::int64_t turns_ = 0;
+  bool climbed_last_ = false;
 };
 
 // The learning searches of one part. Learned clauses of a capacity are lost when a higher one is
@@ -134,19 +221,26 @@ class Alternating final : public CapacitySearch {
   std::int64_t OffsetOf(std::size_t item) const override {
     return learned_last_ ? learners_->OffsetOf(item) : restarts_->OffsetOf(item);
   }
+  std::int64_t completed_bytes() const override {
+    return restarts_ ? restarts_->completion().height_bytes() : INT64_MAX;
+  }
+  const std::vector<std::int64_t>& completed_offsets() const override {
+    return restarts_->completion().offsets();
+  }
   std::int64_t step_bytes() const override {
     const bool exact = restarts_ && restarts_->sections().exact_units;
     return exact && !restarts_->sections().tightened ? restarts_->sections().unit : 1;
   }
 
  private:
-  // As much as for restarts, once those had their chance: the larger the part, the more clauses are
-  // needed before they help.
+  // As much as for restarts and climbs, once those had their chance: the larger the part, the more
+  // clauses are needed before they help. Of large parts, climbs are the better half.
   bool IsTimeToLearn() const {
     const Sections& sections = restarts_->sections();
     const auto items = static_cast<std::int64_t>(sections.items.size());
+    const std::int64_t part = items > kManyItems ? 3 : 1;
     return restarted_nodes_ >= (sections.tightened ? 1 : items * items * items / 64) &&
-           learned_nodes_ < restarted_nodes_;
+           learned_nodes_ < restarted_nodes_ / part;
   }
 
   std::unique_ptr<Restarts> restarts_;

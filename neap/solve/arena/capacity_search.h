@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "neap/base/random.h"
 #include "neap/solve/arena/budget.h"
@@ -29,6 +30,10 @@ class CapacitySearch {
                           Random& random, Budget& budget) = 0;
   // After kPlaced: the offset of an item, in bytes.
   virtual std::int64_t OffsetOf(std::size_t item) const = 0;
+  // A placement of all items above the capacity that attempts came across, the lowest: its height,
+  // INT64_MAX for none, and the offsets, in bytes.
+  virtual std::int64_t completed_bytes() const = 0;
+  virtual const std::vector<std::int64_t>& completed_offsets() const = 0;
   // Every height of this part is a multiple of it, so other capacities need no search. 1 where this
   // is not proven for every placement.
   virtual std::int64_t step_bytes() const = 0;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kNoLevel = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::int64_t kMaxWeight = 1 << 20;
+constexpr int kAreaBits = 36;  // of a size, so that areas of all items add up to less than 2^63
 
 // 1024 * log2(value), interpolated: the same on every machine. value >= 1.
 std::int64_t Log2(std::int64_t value) {
@@ -50,6 +51,11 @@ Levels<Floor> FindLevels(const Floor* floors, std::size_t size) {
   return levels;
 }
 
+std::int64_t DrawNoise(const Rules& rules, Random& random) {
+  const std::int64_t most = std::int64_t{rules.noise} * 1024;
+  return random.Between(-most, most);
+}
+
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 }  // namespace
@@ -73,6 +79,10 @@ DecisionSearch::DecisionSearch(const Sections& sections)
   ceilings_.resize(num_items);
   is_placed_.resize(num_items);
   priorities_.resize(num_items);
+  for (const Sections::Item& item : sections.items) {
+    while ((item.units >> area_shift_) >= (std::int64_t{1} << kAreaBits)) ++area_shift_;
+  }
+  for (std::size_t i = 0; i < num_items; ++i) total_area_ += AreaOf(i);
 }
 
 void DecisionSearch::ForgetFailures() {
@@ -86,8 +96,13 @@ Verdict DecisionSearch::Run(std::int64_t capacity_bytes, const Rules& rules, Ran
   budget_ = &budget;
   nodes_left_ = max_nodes;
   aborted_ = false;
+  stall_end_ = std::max<std::int64_t>(nodes_left_ - rules.max_stall, 0);
+  area_ = 0;
+  most_area_ = 0;
+  kept_area_ = total_area_ / 32 * 31;
+  most_offsets_.clear();
   if (!Start(capacity_bytes)) return Verdict::kImpossible;
-  DrawPriorities();
+  if (!rules.given_priorities) DrawPriorities(rules, random);
   if (Descend(0, problem_.count)) return Verdict::kPlaced;
   return aborted_ ? Verdict::kUndecided : Verdict::kImpossible;
 }
@@ -165,19 +180,12 @@ void DecisionSearch::ChargePartners(Index item, bool placed) {
   }
 }
 
-std::int64_t DecisionSearch::DrawNoise() {
-  const std::int64_t most = std::int64_t{rules_.noise} * 1024;
-  return random_->Between(-most, most);
-}
-
-void DecisionSearch::DrawPriorities() {
+void DecisionSearch::DrawPriorities(const Rules& rules, Random& random) {
   for (std::size_t i = 0; i < priorities_.size(); ++i) {
     const Sections::Item& item = problem_.items[i];
-    priorities_[i] = rules_.length_exponent * Log2(item.last - item.first) +
-                     rules_.size_exponent * Log2(item.units);
-    if (!rules_.noise_per_node) {
-      priorities_[i] += DrawNoise();
-    }
+    priorities_[i] = rules.length_exponent * Log2(item.last - item.first) +
+                     rules.size_exponent * Log2(item.units);
+    if (!rules.noise_per_node) priorities_[i] += DrawNoise(rules, random);
   }
 }
 
@@ -197,14 +205,22 @@ bool DecisionSearch::Descend(Index first, Index last) {
       first = cut;
       continue;
     }
-    if (nodes_left_-- <= 0 || !budget_->Spend(1)) {
+    if (nodes_left_-- <= stall_end_ || !budget_->Spend(1)) {
+      KeepMost();
       aborted_ = true;
       return false;
     }
     const Index item = ChooseCandidate(ChooseSection(first, last));
     const Mark mark = Here();
-    if (Place(item) && Propagate() && Descend(first, last)) return true;
+    if (Place(item) && Propagate()) {
+      if (area_ > most_area_) {
+        most_area_ = area_;
+        stall_end_ = std::max<std::int64_t>(nodes_left_ - rules_.max_stall, 0);
+      }
+      if (Descend(first, last)) return true;
+    }
     if (aborted_) return false;
+    KeepMost();
     DropQueue();
     UndoTo(mark);
     if (!RaiseAbove(item) || !Propagate()) {
@@ -214,9 +230,18 @@ bool DecisionSearch::Descend(Index first, Index last) {
   }
 }
 
+// What is placed is valid even where the rest does not fit any more.
+void DecisionSearch::KeepMost() {
+  if (area_ <= kept_area_) return;
+  kept_area_ = area_;
+  most_offsets_.assign(extents_.size(), -1);
+  for (const Index item : placed_) most_offsets_[static_cast<std::size_t>(item)] = FloorOf(item);
+}
+
 bool DecisionSearch::Place(Index item) {
   is_placed_[static_cast<std::size_t>(item)] = 1;
   placed_.push_back(item);
+  area_ += AreaOf(static_cast<std::size_t>(item));
   RemoveFromSections(item);
   for (Index t = ItemAt(item).first; t < ItemAt(item).last; ++t) MarkDirty(t);
   const std::int64_t top = TopOf(item);
@@ -365,6 +390,7 @@ bool DecisionSearch::RaiseNotLowest(Index section) {
 void DecisionSearch::UndoTo(const Mark& mark) {
   for (; placed_.size() > mark.placed; placed_.pop_back()) {
     is_placed_[static_cast<std::size_t>(placed_.back())] = 0;
+    area_ -= AreaOf(static_cast<std::size_t>(placed_.back()));
     ReturnToSections(placed_.back());
   }
   for (; floor_trail_.size() > mark.floors; floor_trail_.pop_back()) {
@@ -493,7 +519,7 @@ DecisionSearch::Index DecisionSearch::ChooseCandidate(Index section) {
     const Index steps = rules_.flush ? StepsBeside(row[i]) : 0;
     std::int64_t priority = priorities_[static_cast<std::size_t>(row[i])];
     if (rules_.noise_per_node) {
-      priority += DrawNoise();
+      priority += DrawNoise(rules_, *random_);
     }
     const auto better = std::tuple(-steps, priority, -row[i]);
     if (best < 0 || better > std::tuple(-min_steps, best_priority, -best)) {

@@ -41,6 +41,8 @@ struct Rules {
   bool flush = true;            // candidates that leave the fewest steps first
   bool learn = true;            // prefer sections that failed often
   bool lowest_level = false;    // branch in the ripe section with the lowest level
+  std::int64_t max_stall = INT64_MAX;  // nodes in a row that place no more than before
+  bool given_priorities = false;       // those in priorities(); none are drawn
 };
 
 enum class Verdict {
@@ -59,6 +61,22 @@ class DecisionSearch {
 
   // After kPlaced: the offset of an item, in units.
   std::int64_t OffsetOf(std::size_t item) const { return extents_[item].floor; }
+
+  // Of the candidates of a section, the one with the largest is placed first. One per item.
+  std::vector<std::int64_t>& priorities() { return priorities_; }
+  void DrawPriorities(const Rules& rules, Random& random);
+  // Size times sections, in units of its own: of an item, of all, and the most that the last run
+  // placed at once.
+  std::int64_t AreaOf(std::size_t item) const {
+    const Sections::Item& data = problem_.items[item];
+    return ((data.units >> area_shift_) + 1) * (data.last - data.first);
+  }
+  std::int64_t total_area() const { return total_area_; }
+  std::int64_t most_area() const { return most_area_; }
+  // The offsets in the last run when it had placed the most, in units; -1: not placed. Empty where
+  // that was never 31/32 of the area.
+  const std::vector<std::int64_t>& most_offsets() const { return most_offsets_; }
+
   // Forgets which sections failed.
   void ForgetFailures();
 
@@ -106,9 +124,8 @@ class DecisionSearch {
   };
 
   bool Start(std::int64_t capacity_bytes);
-  std::int64_t DrawNoise();
-  void DrawPriorities();
   bool Descend(Index first, Index last);
+  void KeepMost();
   bool Place(Index item);
   bool RaiseAbove(Index item);
   bool Raise(Index item, std::int64_t floor);
@@ -199,6 +216,13 @@ class DecisionSearch {
   Random* random_ = nullptr;
   Budget* budget_ = nullptr;
   std::int64_t nodes_left_ = 0;
+  std::int64_t stall_end_ = 0;  // nodes_left_ at which the run ends unless more is placed
+  int area_shift_ = 0;
+  std::int64_t total_area_ = 0;
+  std::int64_t area_ = 0;  // placed
+  std::int64_t most_area_ = 0;
+  std::int64_t kept_area_ = 0;  // of most_offsets_
+  std::vector<std::int64_t> most_offsets_;
   bool aborted_ = false;
 };
 

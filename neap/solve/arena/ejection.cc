@@ -70,21 +70,12 @@ void Ejection::Insert(BufferIndex index) {
   const Buffer& buffer = problem_.buffers[i];
   begins_.clear();
   ends_.clear();
-  candidates_.assign(1, 0);
-  const std::int64_t most = capacity_bytes_ - buffer.bytes;
-  candidates_.push_back(most / buffer.alignment * buffer.alignment);
   for (const BufferIndex other : neighbours_.Of(index)) {
     const auto o = static_cast<std::size_t>(other);
     const std::int64_t begin = offsets_[o];
     if (begin == kWaits) continue;
-    const std::int64_t end = begin + problem_.buffers[o].bytes;
     begins_.push_back({begin, weights_[o]});
-    ends_.push_back({end, weights_[o]});
-    const std::int64_t above = AlignUp(end, buffer.alignment);
-    if (above <= most) candidates_.push_back(above);
-    if (begin >= buffer.bytes) {
-      candidates_.push_back((begin - buffer.bytes) / buffer.alignment * buffer.alignment);
-    }
+    ends_.push_back({begin + problem_.buffers[o].bytes, weights_[o]});
   }
   std::int64_t ejected_weight = 0;
   const std::int64_t offset = CheapestOffset(buffer, &ejected_weight);
@@ -95,22 +86,23 @@ void Ejection::Insert(BufferIndex index) {
   offsets_[i] = offset;
 }
 
-// Of begins_, ends_ and candidates_: the lowest offset that ejects nothing, otherwise a random one
-// of those that eject the least weight.
+// Next to the sides in begins_ and ends_, at 0 and at the capacity: the lowest offset that ejects
+// nothing, otherwise a random one of those that eject the least weight.
 std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejected_weight) {
   const auto is_lower = [](const Side& a, const Side& b) { return a.at < b.at; };
   std::sort(begins_.begin(), begins_.end(), is_lower);
   std::sort(ends_.begin(), ends_.end(), is_lower);
-  std::sort(candidates_.begin(), candidates_.end());
-  candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
+  const std::int64_t most = (capacity_bytes_ - buffer.bytes) / buffer.alignment * buffer.alignment;
   std::int64_t begun = 0;
   std::int64_t ended = 0;
   std::size_t next_begin = 0;
   std::size_t next_end = 0;
+  std::size_t below = 0;  // the next of begins_ that may end a hole, of ends_ that may begin one
+  std::size_t above = 0;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::int64_t best = 0;
   std::uint64_t equal = 0;
-  for (const std::int64_t offset : candidates_) {
+  for (std::int64_t offset = 0;;) {
     while (next_begin < begins_.size() && begins_[next_begin].at < offset + buffer.bytes) {
       begun += begins_[next_begin++].weight;
     }
@@ -126,6 +118,23 @@ std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejecte
     } else if (weight == least && random_.Below(++equal) == 0) {
       best = offset;
     }
+    if (offset == most) break;
+    // Both lists are sorted, and so are the offsets beside them.
+    std::int64_t next = most;
+    for (; below < begins_.size(); ++below) {
+      const std::int64_t at =
+          (begins_[below].at - buffer.bytes) / buffer.alignment * buffer.alignment;
+      if (begins_[below].at < buffer.bytes || at <= offset) continue;
+      next = std::min(next, at);
+      break;
+    }
+    for (; above < ends_.size(); ++above) {
+      const std::int64_t at = AlignUp(ends_[above].at, buffer.alignment);
+      if (at <= offset) continue;
+      next = std::min(next, at);
+      break;
+    }
+    offset = next;
   }
   *ejected_weight = least;
   return best;

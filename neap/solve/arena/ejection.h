@@ -49,7 +49,6 @@ class Ejection {
   std::vector<BufferIndex> waiting_;
   std::vector<Side> begins_;
   std::vector<Side> ends_;
-  std::vector<std::int64_t> candidates_;
 };
 
 }  // namespace neap::arena
