@@ -450,7 +450,7 @@ static inline void neap_vector_four(const int8_t* const in[2], const int8_t* wei
 
 /* All channels that are four at a time. `pixels` is a constant where it is called. */
 static inline void neap_vector_fours(const neap_mve* p, const int8_t* const in[2], uint32_t count,
-                                     uint32_t fours, uint32_t pixels, int8_t* out, uint32_t pitch) {
+                                     uint32_t fours, uint32_t pixels, int8_t* out, ptrdiff_t pitch) {
   const neap_vector_range range = neap_vector_range_of(p->out_zero, p->low, p->high);
   const int8_t* weights = p->weights;
   const uint32_t* row = p->channels;
@@ -478,7 +478,7 @@ static inline void neap_vector_fours(const neap_mve* p, const int8_t* const in[2
 /* The same in C. */
 static NEAP_APART void neap_vector_fours(const neap_mve* p, const int8_t* const in[2],
                                          uint32_t count, uint32_t fours, uint32_t pixels,
-                                         int8_t* out, uint32_t pitch) {
+                                         int8_t* out, ptrdiff_t pitch) {
   for (uint32_t i = 0; i < fours; ++i) {
     const int8_t* const weights = p->weights + (size_t)i * 4 * count * NEAP_MVE_BYTES;
     for (uint32_t k = 0; k < pixels; ++k) {
@@ -488,7 +488,7 @@ static NEAP_APART void neap_vector_fours(const neap_mve* p, const int8_t* const 
             neap_mve_dot(in[k], weights + c * NEAP_MVE_BYTES, 4 * NEAP_MVE_BYTES, count);
         results[c] = neap_mve_output(p, p->channels + i * NEAP_MVE_ROW, c, sum);
       }
-      memcpy(out + k * pitch + i * 4, results, sizeof(results));
+      memcpy(out + (ptrdiff_t)k * pitch + i * 4, results, sizeof(results));
     }
   }
 }
@@ -521,17 +521,33 @@ static NEAP_APART void neap_mve_gather(const neap_mve* p, const int8_t* const* t
   }
 }
 
-/* Whether the outputs of two pixels are apart from their inputs. */
-static int neap_mve_are_apart(const int8_t* in, uint32_t in_bytes, const int8_t* out,
-                              uint32_t out_bytes) {
+/* Whether bytes that are read are apart from bytes that are written. */
+static inline int neap_mve_are_apart(const int8_t* in, uint32_t in_bytes, const int8_t* out,
+                                     uint32_t out_bytes) {
   const uintptr_t a = (uintptr_t)in;
   const uintptr_t b = (uintptr_t)out;
   return a + in_bytes <= b || b + out_bytes <= a;
 }
 
+/* Whether two pixels of one tap with `bytes` inputs are apart from their outputs. */
+static inline int neap_mve_reads_apart(const neap_work* work, const int8_t* const* in,
+                                       uint32_t bytes, const int8_t* out) {
+  const int8_t* const next = out + work->out_step;
+  const uint32_t size = work->channels;
+  if (work->tap_pitch == 0) {
+    return neap_mve_are_apart(in[0], (uint32_t)(in[1] - in[0]) + bytes, out, 2 * size);
+  }
+  return neap_mve_are_apart(in[0], bytes, out, size) &&
+         neap_mve_are_apart(in[1], bytes, out, size) &&
+         neap_mve_are_apart(in[0], bytes, next, size) &&
+         neap_mve_are_apart(in[1], bytes, next, size);
+}
+
 void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
   const neap_mve* const p = (const neap_mve*)op->params;
-  const uint32_t pitch = op->views[0]->pixel_bytes;
+  /* From a pixel to the next one: of outputs, of inputs from the same taps. */
+  const ptrdiff_t pitch = work->out_step;
+  const size_t step = work->tap_pitch != 0 ? 0 : p->step;
   const uint32_t length = p->taps * p->inputs;
   const uint32_t count = (length + NEAP_MVE_BYTES - 1) / NEAP_MVE_BYTES;
   const uint32_t padded = count * NEAP_MVE_BYTES;
@@ -547,7 +563,7 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
   neap_mve_run run;
   run.more = count - 1;
   run.end = p->channels + fours * NEAP_MVE_ROW;
-  run.pitch = pitch - 4;
+  run.pitch = (uint32_t)(pitch - 4);
   run.channels = p->channels;
   run.weights = p->weights;
   run.out_zero = p->out_zero;
@@ -563,16 +579,16 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
     const int8_t* in[2];
     pixels = left > 1 ? 2 : 1;
     in[0] = work->taps[0] + ahead;
-    in[1] = in[0] + p->step;
+    in[1] = work->taps[work->tap_pitch] + ahead + step;
     /* Of two pixels, all inputs are read before the first output is written. */
     if (!reads_in_place ||
-        (pixels == 2 && !reads_once &&
-         !neap_mve_are_apart(in[0], p->step + length, out, 2 * pitch))) {
+        (pixels == 2 && !reads_once && !neap_mve_reads_apart(work, in, length, out))) {
       in[0] = work->scratch;
       in[1] = in[0] + padded;
       neap_mve_gather(p, work->taps, ahead, padded, work->scratch);
       if (pixels == 2) {
-        neap_mve_gather(p, work->taps, ahead + p->step, padded, work->scratch + padded);
+        neap_mve_gather(p, work->taps + work->tap_pitch, ahead + step, padded,
+                        work->scratch + padded);
       }
     }
 #ifdef NEAP_MVE_CORE
@@ -601,9 +617,9 @@ void neap_conv_mve_s8(const neap_op* op, const neap_work* work) {
                                           rest * NEAP_MVE_BYTES, count);
         results[c] = neap_mve_output(p, p->channels + fours * NEAP_MVE_ROW, c, sum);
       }
-      for (uint32_t c = 0; c < rest; ++c) out[k * pitch + fours * 4 + c] = results[c];
+      memcpy(out + (ptrdiff_t)k * pitch + fours * 4, results, rest);
     }
-    out += pixels * pitch;
-    ahead += pixels * p->step;
+    out += (ptrdiff_t)pixels * pitch;
+    ahead += pixels * step;
   }
 }

@@ -24,7 +24,7 @@
 /* Of four channels at a time, for one or two pixels. The order is known to the code below. */
 typedef struct neap_fours {
   const uint32_t* in;
-  const uint32_t* unrolled; /* the end of those words of `in` that the unrolled loop takes */
+  const uint32_t* unrolled; /* the end of those words of `in` that unrolled loops take */
   const uint32_t* end;      /* the end of those with two inputs */
   const uint32_t* channels;
   const uint32_t* last; /* their end */
@@ -64,40 +64,51 @@ typedef struct neap_fours {
 #define NEAP_FIRST_PRODUCTS(sum, a, b) "smuad " sum ", " a ", " b " \n\t"
 #define NEAP_TWO_ADD NEAP_TWO_STEP(NEAP_ADD_PRODUCTS)
 /* Outputs of two channels and pixels, from the sums of halves a and b and of bytes c and d. r0: the
- * channels; lr: the exponents; r12: rounding. `scale`: with or without an addition that makes
- * rounding symmetric. */
-#define NEAP_TWO_SCALED(a, b, c, d, scale) \
-  "ldmia r0!, {r10, r11} \n\t"             \
-  "sub " a ", " a ", " c                   \
-  " \n\t"                                  \
-  "sub " b ", " b ", " d                   \
-  " \n\t"                                  \
-  "add " a ", r11, " a                     \
-  ", asr #7 \n\t"                          \
-  "add " b ", r11, " b                     \
-  ", asr #7 \n\t"                          \
-  "add " c ", r10, " c                     \
-  ", lsl #1 \n\t"                          \
-  "add " d ", r10, " d                     \
-  ", lsl #1 \n\t"                          \
-  "ldmia r0!, {r10, r11} \n\t" scale(a, "r11") scale(b, "r11") scale(c, "r10") scale(d, "r10")
-#define NEAP_SCALE(a, fraction) "smmulr " a ", " a ", " fraction " \n\t"
-#define NEAP_SCALE_SIGN(a, fraction) \
-  "smmulr " a ", " a ", " fraction   \
-  " \n\t"                            \
+ * channels. */
+#define NEAP_TWO_SCALED(a, b, c, d)      \
+  "ldmia r0!, {r10, r11, r12, lr} \n\t"  \
+  "sub " a ", " a ", " c " \n\t"         \
+  "sub " b ", " b ", " d " \n\t"         \
+  "add " c ", r10, " c ", lsl #8 \n\t"   \
+  "add " d ", r10, " d ", lsl #8 \n\t"   \
+  "add " a ", " a ", r11 \n\t"           \
+  "add " b ", " b ", r11 \n\t"           \
+  "smmul " c ", " c ", r12 \n\t"         \
+  "smmul " d ", " d ", r12 \n\t"         \
+  "smmul " a ", " a ", lr \n\t"          \
+  "smmul " b ", " b ", lr \n\t"          \
+  "ssat " c ", #8, " c ", asr #12 \n\t"  \
+  "ssat " d ", #8, " d ", asr #12 \n\t"  \
+  "ssat " a ", #8, " a ", asr #12 \n\t"  \
+  "ssat " b ", #8, " b ", asr #12 \n\t"
+#define NEAP_TWO_ALL_SCALED            \
+  NEAP_TWO_SCALED("r2", "r3", "r4", "r5") NEAP_TWO_SCALED("r6", "r7", "r8", "r9")
+/* lr: the exponents; r12: what is added for rounding. */
+#define NEAP_SCALE_SIGN(a, fraction)         \
+  "smmulr " a ", " a ", " fraction " \n\t"   \
   "add " a ", " a ", " a ", asr #31 \n\t"
-#define NEAP_SHIFT(a, exponent, rounding) \
-  "asr " a ", " a ", " exponent           \
-  " \n\t"                                 \
-  "add " a ", " a ", " rounding           \
-  " \n\t"                                 \
+#define NEAP_SHIFT(a, exponent, rounding)    \
+  "asr " a ", " a ", " exponent " \n\t"      \
+  "add " a ", " a ", " rounding " \n\t"      \
   "ssat " a ", #8, " a ", asr #1 \n\t"
-#define NEAP_TWO_OUTPUTS(a, b, c, d, scale, next) \
-  NEAP_TWO_SCALED(a, b, c, d, scale)              \
-  NEAP_SHIFT(c, "lr", "r12")                      \
-  NEAP_SHIFT(d, "lr", "r12")                      \
+#define NEAP_TWO_ROUNDED(a, b, c, d, next)   \
+  "ldmia r0!, {r10, r11} \n\t"               \
+  "sub " a ", " a ", " c " \n\t"             \
+  "sub " b ", " b ", " d " \n\t"             \
+  "add " a ", r11, " a ", asr #7 \n\t"       \
+  "add " b ", r11, " b ", asr #7 \n\t"       \
+  "add " c ", r10, " c ", lsl #1 \n\t"       \
+  "add " d ", r10, " d ", lsl #1 \n\t"       \
+  "ldmia r0!, {r10, r11} \n\t"               \
+  NEAP_SCALE_SIGN(a, "r11") NEAP_SCALE_SIGN(b, "r11") NEAP_SCALE_SIGN(c, "r10") \
+  NEAP_SCALE_SIGN(d, "r10") NEAP_SHIFT(c, "lr", "r12") NEAP_SHIFT(d, "lr", "r12") \
   "lsr lr, lr, #8 \n\t" NEAP_SHIFT(a, "lr", "r12") NEAP_SHIFT(b, "lr", "r12") next
-#define NEAP_TWO(scale) \
+#define NEAP_TWO_ALL_ROUNDED                 \
+  "ldr r12, [sp, #28] \n\t"                  \
+  "ldr lr, [r0], #4 \n\t"                    \
+  NEAP_TWO_ROUNDED("r2", "r3", "r4", "r5", "lsr lr, lr, #8 \n\t") \
+  NEAP_TWO_ROUNDED("r6", "r7", "r8", "r9", "")
+#define NEAP_TWO(outputs) \
   NEAP_FOURS_BEGIN      \
   "1: \n\t"                                                                   \
   "ldrd r0, lr, [sp] \n\t"                                                    \
@@ -105,9 +116,12 @@ typedef struct neap_fours {
   "beq 7f \n\t"                                                               \
   NEAP_TWO_STEP(NEAP_FIRST_PRODUCTS) NEAP_TWO_ADD NEAP_TWO_ADD NEAP_TWO_ADD   \
   "ldr r12, [sp, #4] \n\t"                                                    \
-  "cmp r0, r12 \n\t"                                                          \
-  "beq 3f \n"                                                                 \
+  "subs r12, r12, r0 \n\t"                                                    \
+  "beq 3f \n\t"                                                               \
+  "tst r12, #32 \n\t"                                                         \
+  "bne 10f \n"                                                                \
   "2: \n\t" NEAP_TWO_ADD NEAP_TWO_ADD NEAP_TWO_ADD NEAP_TWO_ADD               \
+  "10: \n\t" NEAP_TWO_ADD NEAP_TWO_ADD NEAP_TWO_ADD NEAP_TWO_ADD              \
   "ldr r12, [sp, #4] \n\t"                                                    \
   "cmp r0, r12 \n\t"                                                          \
   "bne 2b \n"                                                                 \
@@ -117,10 +131,7 @@ typedef struct neap_fours {
   "bne 8f \n"                                                                 \
   "6: \n\t"                                                                   \
   "ldr r0, [sp, #12] \n\t"                                                    \
-  "ldr r12, [sp, #28] \n\t"                                                   \
-  "ldr lr, [r0], #4 \n\t"                                                     \
-  NEAP_TWO_OUTPUTS("r2", "r3", "r4", "r5", scale, "lsr lr, lr, #8 \n\t")      \
-  NEAP_TWO_OUTPUTS("r6", "r7", "r8", "r9", scale, "")                         \
+  outputs                                                                     \
   "ldrd r10, r11, [sp, #20] \n\t"                                             \
   "strb r4, [r10], #1 \n\t"                                                   \
   "strb r2, [r10], #1 \n\t"                                                   \
@@ -189,16 +200,30 @@ typedef struct neap_fours {
   "smlad r4, r8, r11, r4 \n\t"            \
   "smlad r6, r8, r12, r6 \n\t"
 #define NEAP_ONE_ADD NEAP_ONE_STEP(NEAP_ADD_PRODUCTS)
-/* Of two channels, from r8 on: twice their biases and fractions. r7: the exponents; r3: rounding.
- */
-#define NEAP_ONE_OUTPUTS(a, c, scale, next)                           \
-  "sub " a ", " a ", " c                                              \
-  " \n\t"                                                             \
-  "add " a ", r9, " a                                                 \
-  ", asr #7 \n\t"                                                     \
-  "add " c ", r8, " c ", lsl #1 \n\t" scale(a, "r11") scale(c, "r10") \
-      NEAP_SHIFT(c, "r7", "r3") "lsr r7, r7, #8 \n\t" NEAP_SHIFT(a, "r7", "r3") next
-#define NEAP_ONE(scale) \
+/* Outputs of two channels of one pixel, from the sums of halves a and of bytes c. */
+#define NEAP_ONE_SCALED(a, c)            \
+  "ldmia r0!, {r7, r8, r9, r10} \n\t"    \
+  "sub " a ", " a ", " c " \n\t"         \
+  "add " c ", r7, " c ", lsl #8 \n\t"    \
+  "add " a ", " a ", r8 \n\t"            \
+  "smmul " c ", " c ", r9 \n\t"          \
+  "smmul " a ", " a ", r10 \n\t"         \
+  "ssat " c ", #8, " c ", asr #12 \n\t"  \
+  "ssat " a ", #8, " a ", asr #12 \n\t"
+#define NEAP_ONE_ALL_SCALED NEAP_ONE_SCALED("r2", "r4") NEAP_ONE_SCALED("r5", "r6")
+/* r7: the exponents; r3: what is added for rounding. */
+#define NEAP_ONE_ROUNDED(a, c, next)     \
+  "sub " a ", " a ", " c " \n\t"         \
+  "add " a ", r9, " a ", asr #7 \n\t"    \
+  "add " c ", r8, " c ", lsl #1 \n\t"    \
+  NEAP_SCALE_SIGN(a, "r11") NEAP_SCALE_SIGN(c, "r10") NEAP_SHIFT(c, "r7", "r3") \
+  "lsr r7, r7, #8 \n\t" NEAP_SHIFT(a, "r7", "r3") next
+#define NEAP_ONE_ALL_ROUNDED                                \
+  "ldmia r0!, {r7, r8, r9, r10, r11} \n\t"                  \
+  NEAP_ONE_ROUNDED("r2", "r4", "lsr r7, r7, #8 \n\t")       \
+  "ldmia r0!, {r8, r9, r10, r11} \n\t"                      \
+  NEAP_ONE_ROUNDED("r5", "r6", "")
+#define NEAP_ONE(outputs) \
   NEAP_FOURS_BEGIN      \
   "ldr r3, [sp, #28] \n"                                                      \
   "1: \n\t"                                                                   \
@@ -217,10 +242,7 @@ typedef struct neap_fours {
   "bne 8f \n"                                                                 \
   "6: \n\t"                                                                   \
   "ldr r0, [sp, #12] \n\t"                                                    \
-  "ldmia r0!, {r7, r8, r9, r10, r11} \n\t"                                    \
-  NEAP_ONE_OUTPUTS("r2", "r4", scale, "lsr r7, r7, #8 \n\t")                  \
-  "ldmia r0!, {r8, r9, r10, r11} \n\t"                                        \
-  NEAP_ONE_OUTPUTS("r5", "r6", scale, "")                                     \
+  outputs                                                                     \
   "ldr r10, [sp, #20] \n\t"                                                   \
   "strb r4, [r10], #1 \n\t"                                                   \
   "strb r2, [r10], #1 \n\t"                                                   \
@@ -273,15 +295,15 @@ static NEAP_APART const uint32_t* neap_fours_run(const neap_packed* p, const nea
   register const void* at __asm__("r0") = fours;
   register const uint32_t* weights __asm__("r1");
   if (pixels == 2) {
-    if (p->positive != 0) {
-      __asm__ volatile(NEAP_TWO(NEAP_SCALE) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
+    if (p->scaled != 0) {
+      __asm__ volatile(NEAP_TWO(NEAP_TWO_ALL_SCALED) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
     } else {
-      __asm__ volatile(NEAP_TWO(NEAP_SCALE_SIGN) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
+      __asm__ volatile(NEAP_TWO(NEAP_TWO_ALL_ROUNDED) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
     }
-  } else if (p->positive != 0) {
-    __asm__ volatile(NEAP_ONE(NEAP_SCALE) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
+  } else if (p->scaled != 0) {
+    __asm__ volatile(NEAP_ONE(NEAP_ONE_ALL_SCALED) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
   } else {
-    __asm__ volatile(NEAP_ONE(NEAP_SCALE_SIGN) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
+    __asm__ volatile(NEAP_ONE(NEAP_ONE_ALL_ROUNDED) : "+r"(at), "=r"(weights) : : NEAP_CLOBBERS);
   }
   return weights;
 }
@@ -293,14 +315,18 @@ static NEAP_APART const uint32_t* neap_fours_run(const neap_packed* p, const nea
 #undef NEAP_ADD_PRODUCTS
 #undef NEAP_FIRST_PRODUCTS
 #undef NEAP_TWO_ADD
-#undef NEAP_TWO_OUTPUTS
+#undef NEAP_TWO_SCALED
+#undef NEAP_TWO_ALL_SCALED
+#undef NEAP_TWO_ROUNDED
+#undef NEAP_TWO_ALL_ROUNDED
 #undef NEAP_TWO
 #undef NEAP_ONE_STEP
 #undef NEAP_ONE_ADD
-#undef NEAP_ONE_OUTPUTS
+#undef NEAP_ONE_SCALED
+#undef NEAP_ONE_ALL_SCALED
+#undef NEAP_ONE_ROUNDED
+#undef NEAP_ONE_ALL_ROUNDED
 #undef NEAP_ONE
-#undef NEAP_TWO_SCALED
-#undef NEAP_SCALE
 #undef NEAP_SCALE_SIGN
 #undef NEAP_SHIFT
 
@@ -313,12 +339,17 @@ static void neap_fours_add(uint32_t in, uint32_t weights, uint32_t* sums) {
   sums[1] = neap_add_products(in, neap_even_bytes(weights), sums[1]);
 }
 
+/* From the sums of two channels, that of the odd one. */
+static uint32_t neap_odd_sum(const uint32_t* sums) {
+  return (uint32_t)((int32_t)(sums[0] - sums[1]) >> 8);
+}
+
 /* Returns the weights that are next. */
 static NEAP_APART const uint32_t* neap_fours_run(const neap_packed* p, const neap_fours* fours,
                                                  uint32_t pixels) {
   const uint32_t* weights = fours->weights;
   const uint32_t* channels = fours->channels;
-  for (uint32_t at = 0; channels != fours->last; channels += NEAP_FOUR_CHANNELS, at += 4) {
+  for (uint32_t at = 0; channels != fours->last; channels += NEAP_FOUR_CHANNELS(p), at += 4) {
     const uint32_t* const begin = weights;
     for (uint32_t pixel = 0; pixel < pixels; ++pixel) {
       int8_t* const out = (pixel == 0 ? fours->out : fours->next) + at;
@@ -336,9 +367,7 @@ static NEAP_APART const uint32_t* neap_fours_run(const neap_packed* p, const nea
       }
       for (uint32_t i = 0; i < 4; ++i) {
         const uint32_t* const sum = sums + i / 2 * 2;
-        const uint32_t twice =
-            i % 2 == 0 ? sum[1] << 1 : (uint32_t)((int32_t)(sum[0] - sum[1]) >> 7);
-        out[i] = neap_four_output(p, channels, i, twice);
+        out[i] = neap_four_output(p, channels, i, i % 2 == 0 ? sum[1] : neap_odd_sum(sum));
       }
     }
   }
@@ -363,11 +392,10 @@ static void neap_packed_rest(const neap_packed* p, const uint32_t* in, uint32_t 
       halves = neap_add_products(in[i * step], word, halves);
       bytes = neap_add_products(in[i * step], neap_even_bytes(word), bytes);
     }
-    out[0] = neap_packed_output(p, (bytes << 1) + channels[0], channels[1], channels[2]);
-    channels += NEAP_ONE_CHANNEL;
-    out[1] = neap_packed_output(p, (uint32_t)((int32_t)(halves - bytes) >> 7) + channels[0],
-                                channels[1], channels[2]);
-    channels += NEAP_ONE_CHANNEL;
+    out[0] = neap_one_output(p, channels, bytes);
+    channels += NEAP_ONE_CHANNEL(p);
+    out[1] = neap_one_output(p, channels, (uint32_t)((int32_t)(halves - bytes) >> 8));
+    channels += NEAP_ONE_CHANNEL(p);
     out += 2;
   }
   if (count % 2 == 0) return;
@@ -378,7 +406,7 @@ static void neap_packed_rest(const neap_packed* p, const uint32_t* in, uint32_t 
   if (i < (length + 1) / 2) {
     sum = neap_add_products(in[i * step], neap_even_bytes(*weights), sum);
   }
-  out[0] = neap_packed_output(p, (sum << 1) + channels[0], channels[1], channels[2]);
+  out[0] = neap_one_output(p, channels, sum);
 }
 
 /* The channels of pixels that are no four, and what is clamped to less than int8. */
@@ -388,54 +416,63 @@ static NEAP_APART void neap_packed_finish(const neap_packed* p, const neap_work*
   const uint32_t* in = (const uint32_t*)(const void*)work->scratch;
   for (uint32_t i = 0; i < pixels; ++i, ++in, out += work->out_step) {
     if (fours != work->channels) {
-      neap_packed_rest(p, in, pixels, weights, p->channels + fours / 4 * NEAP_FOUR_CHANNELS,
+      neap_packed_rest(p, in, pixels, weights, p->channels + fours / 4 * NEAP_FOUR_CHANNELS(p),
                        work->channels - fours, out + fours);
     }
     neap_packed_clamp(p, out, work->channels);
   }
 }
 
+/* What the four channels of `pixels` pixels have in common. */
+static void neap_fours_set(neap_fours* fours, uint32_t pairs, uint32_t pixels) {
+  const uint32_t unrolled = (pixels == 2 ? pairs / 4 : pairs / 8) * 8;
+  fours->unrolled = fours->in + unrolled;
+  fours->end = fours->in + pairs * pixels;
+  fours->rest = pairs + fours->single - unrolled / pixels;
+}
+
 void neap_conv_packed_s8(const neap_op* op, const neap_work* work) {
   const neap_packed* const p = (const neap_packed*)op->params;
-  const uint32_t most = op->pixels & (NEAP_ROW_PAIRS - 1U); /* for which there is scratch */
-  const uint32_t pairs = p->taps * p->inputs / 2;
-  const uint32_t four_words = work->channels / 4 * NEAP_FOUR_CHANNELS;
+  const uint32_t length = p->taps * p->inputs;
+  const uint32_t four_words = work->channels / 4 * NEAP_FOUR_CHANNELS(p);
   const int finishes = work->channels % 4 != 0 || p->low != -128 || p->high != 127;
   const int8_t* const* taps = work->taps;
   uint32_t left = work->pixels;
+  /* op->pixels: for how many there is scratch. */
+  uint32_t pixels = left > 1 && (op->pixels & (NEAP_ROW_PAIRS - 1U)) > 1 ? 2 : 1;
   uint32_t skip = 0;
   neap_fours fours;
   fours.out = work->out;
   fours.in = (const uint32_t*)(const void*)work->scratch;
+  fours.channels = p->channels;
   fours.last = p->channels + four_words;
   fours.rounding = p->rounding;
-  fours.single = p->taps * p->inputs % 2;
-  while (left > 0) {
-    const uint32_t pixels = left > 1 && most > 1 ? 2 : 1;
-    const uint32_t* weights = p->weights;
+  fours.single = length % 2;
+  fours.weights = p->weights;
+  neap_fours_set(&fours, length / 2, pixels);
+  for (;;) {
+    const uint32_t* weights = fours.weights;
     uint32_t* const in = (uint32_t*)(void*)work->scratch;
-    int8_t* const out = fours.out;
     if (p->inputs % 4 == 0) {
       neap_packed_widen_fours(p, taps, taps + work->tap_pitch, skip, skip + work->step, in, pixels);
+    } else if (p->inputs == 1 && pixels == 2 && work->tap_pitch == 0) {
+      neap_packed_widen_ones(taps, p->taps, skip, work->step, in);
     } else {
       for (uint32_t i = 0; i < pixels; ++i) {
         neap_packed_widen(p, taps + i * work->tap_pitch, skip + i * work->step, in + i, pixels);
       }
     }
-    if (four_words != 0) {
-      const uint32_t unrolled = (pixels == 2 ? pairs / 4 : pairs / 8) * 8;
-      fours.unrolled = in + unrolled;
-      fours.end = in + pairs * pixels;
-      fours.rest = pairs + fours.single - unrolled / pixels;
-      fours.channels = p->channels;
-      fours.next = out + work->out_step;
-      fours.weights = weights;
-      weights = neap_fours_run(p, &fours, pixels);
-    }
-    if (finishes) neap_packed_finish(p, work, weights, out, pixels);
-    fours.out = out + (ptrdiff_t)pixels * work->out_step;
+    fours.next = fours.out + work->out_step;
+    if (four_words != 0) weights = neap_fours_run(p, &fours, pixels);
+    if (finishes) neap_packed_finish(p, work, weights, fours.out, pixels);
+    left -= pixels;
+    if (left == 0) break;
+    fours.out += (ptrdiff_t)pixels * work->out_step;
     taps += pixels * work->tap_pitch;
     skip += pixels * work->step;
-    left -= pixels;
+    if (left == 1 && pixels == 2) {
+      pixels = 1;
+      neap_fours_set(&fours, length / 2, pixels);
+    }
   }
 }

@@ -37,39 +37,10 @@
   take("r6", "r8", "r10")
 #define NEAP_ADD_PRODUCTS(sum, a, b) "smlad " sum ", " a ", " b ", " sum " \n\t"
 #define NEAP_FIRST_PRODUCTS(sum, a, b) "smuad " sum ", " a ", " b " \n\t"
-/* Two channels: r7 and r8 are twice their biases, r9 and r10 their fractions. */
-#define NEAP_SCALE(a, b) \
-  "add " a ", r7, " a    \
-  ", lsl #1 \n\t"        \
-  "add " b ", r8, " b    \
-  ", lsl #1 \n\t"        \
-  "smmulr " a ", " a     \
-  ", r9 \n\t"            \
-  "smmulr " b ", " b ", r10 \n\t"
-#define NEAP_SCALE_SIGN(a, b) \
-  "add " a ", r7, " a         \
-  ", lsl #1 \n\t"             \
-  "add " b ", r8, " b         \
-  ", lsl #1 \n\t"             \
-  "smmulr " a ", " a          \
-  ", r9 \n\t"                 \
-  "smmulr " b ", " b          \
-  ", r10 \n\t"                \
-  "add " a ", " a ", " a      \
-  ", asr #31 \n\t"            \
-  "add " b ", " b ", " b ", asr #31 \n\t"
-/* The exponent of each is the lowest byte of r12: r11 is added after the shift. */
-#define NEAP_SHIFT(a)     \
-  "asr " a ", " a         \
-  ", r12 \n\t"            \
-  "add " a ", " a         \
-  ", r11 \n\t"            \
-  "lsr r12, r12, #8 \n\t" \
-  "ssat " a ", #8, " a ", asr #1 \n\t"
-/* Of four channels at a time, all nine taps. r2: from the taps to the first channel; lr: channels.
- * In memory from sp on: the end of channels, the address of the output less r2, what is added for
- * rounding, r7. */
-#define NEAP_NINE_RUN(scale) \
+/* The last tap, then the outputs. r2: from the taps to the first channel; lr: channels. In memory
+ * from sp on: the end of channels, the address of the output less r2, what is added for rounding,
+ * r7. */
+#define NEAP_NINE_RUN(outputs) \
   "push {r3, r4, r5, r7} \n"                                                      \
   "1: \n\t"                                                                       \
   NEAP_NINE_TWO("0", NEAP_FIRST_PRODUCTS) NEAP_NINE_TWO("8", NEAP_ADD_PRODUCTS)   \
@@ -85,16 +56,10 @@
   "sxtb16 r9, r9, ror #8 \n\t"                                                    \
   "smlabb r4, r7, r9, r4 \n\t"                                                    \
   "smlatt r6, r7, r9, r6 \n\t"                                                    \
-  "ldr r11, [sp, #8] \n\t"                                                        \
-  "ldr r12, [lr], #4 \n\t"                                                        \
-  "ldmia lr!, {r7, r8, r9, r10} \n\t"                                             \
-  scale("r3", "r4")                                                               \
-  "ldmia lr!, {r7, r8, r9, r10} \n\t"                                             \
-  scale("r5", "r6")                                                               \
-  NEAP_SHIFT("r3") NEAP_SHIFT("r4") NEAP_SHIFT("r5") NEAP_SHIFT("r6")             \
+  outputs                                                                         \
   "ldrd r7, r8, [sp] \n\t"                                                        \
+  "strb r3, [r8, r2] \n\t"                                                        \
   "add r8, r8, r2 \n\t"                                                           \
-  "strb r3, [r8] \n\t"                                                            \
   "strb r4, [r8, #1] \n\t"                                                        \
   "strb r5, [r8, #2] \n\t"                                                        \
   "strb r6, [r8, #3] \n\t"                                                        \
@@ -103,38 +68,78 @@
   "bne 1b \n\t"                                                                   \
   "add sp, sp, #12 \n\t"                                                          \
   "pop {r7} \n\t"
-#define NEAP_NINE_ASM(scale)                                                                    \
-  __asm__ volatile(NEAP_NINE_RUN(scale)                                                         \
+/* Two channels: their offsets and their factors. */
+#define NEAP_SCALED_TWO(a, b)                                                    \
+  "ldmia lr!, {r7, r8, r9, r10} \n\t"                                            \
+  "add " a ", r7, " a ", lsl #8 \n\t"                                            \
+  "add " b ", r8, " b ", lsl #8 \n\t"                                            \
+  "smmul " a ", " a ", r9 \n\t"                                                  \
+  "smmul " b ", " b ", r10 \n\t"                                                 \
+  "ssat " a ", #8, " a ", asr #12 \n\t"                                          \
+  "ssat " b ", #8, " b ", asr #12 \n\t"
+#define NEAP_SCALED NEAP_SCALED_TWO("r3", "r4") NEAP_SCALED_TWO("r5", "r6")
+/* Twice their biases, their fractions. The exponent of each channel is the lowest byte of r12: r11
+ * is added after the shift. */
+#define NEAP_ROUNDED_ONE(a, bias, fraction)                                      \
+  "add " a ", " bias ", " a ", lsl #1 \n\t"                                      \
+  "smmulr " a ", " a ", " fraction " \n\t"                                       \
+  "add " a ", " a ", " a ", asr #31 \n\t"                                        \
+  "asr " a ", " a ", r12 \n\t"                                                   \
+  "add " a ", " a ", r11 \n\t"                                                   \
+  "lsr r12, r12, #8 \n\t"                                                        \
+  "ssat " a ", #8, " a ", asr #1 \n\t"
+#define NEAP_ROUNDED_TWO(a, b)                                                   \
+  "ldmia lr!, {r7, r8, r9, r10} \n\t"                                            \
+  NEAP_ROUNDED_ONE(a, "r7", "r9") NEAP_ROUNDED_ONE(b, "r8", "r10")
+#define NEAP_ROUNDED                                                             \
+  "ldr r11, [sp, #8] \n\t"                                                       \
+  "ldr r12, [lr], #4 \n\t"                                                       \
+  NEAP_ROUNDED_TWO("r3", "r4") NEAP_ROUNDED_TWO("r5", "r6")
+#define NEAP_NINE_ASM(outputs)                                                                  \
+  __asm__ volatile(NEAP_NINE_RUN(outputs)                                                       \
                    : "+r"(from), "+r"(weights), "+r"(at), "+r"(last), "+r"(to), "+r"(rounding), \
                      "+r"(channels)                                                             \
                    :                                                                            \
                    : "r6", "r8", "r9", "r10", "r11", "r12", "cc", "memory")
 
-/* The channels that are four at a time, from the first one on, of nine taps, `skip` bytes behind.
- */
-static void neap_depthwise_nine(const neap_packed* p, const int8_t* const* taps, uint32_t skip,
-                                int8_t* out, uint32_t four_channels) {
-  register const int8_t* const* from __asm__("r0") = taps;
-  register const uint32_t* weights __asm__("r1") = p->weights;
-  register uint32_t at __asm__("r2") = skip;
-  register const uint32_t* last __asm__("r3") =
-      p->channels + four_channels / 4 * NEAP_FOUR_CHANNELS;
-  register int8_t* to __asm__("r4") = out - skip;
-  register int32_t rounding __asm__("r5") = p->rounding;
-  register const uint32_t* channels __asm__("lr") = p->channels;
-  if (p->positive != 0) {
-    NEAP_NINE_ASM(NEAP_SCALE);
-  } else {
-    NEAP_NINE_ASM(NEAP_SCALE_SIGN);
+/* The channels that are four at a time, from the first one on, of nine taps, of all pixels. */
+static void neap_depthwise_nine(const neap_packed* p, const neap_work* work,
+                                uint32_t four_channels) {
+  const int8_t* const* taps = work->taps;
+  const uint32_t* const all_weights = p->weights;
+  const uint32_t* const first_channel = p->channels;
+  const uint32_t* const end = first_channel + four_channels / 4 * NEAP_FOUR_CHANNELS(p);
+  const uint32_t scaled = p->scaled;
+  int8_t* out = work->out;
+  uint32_t skip = 0;
+  for (uint32_t pixel = work->pixels; pixel > 0; --pixel) {
+    register const int8_t* const* from __asm__("r0") = taps;
+    register const uint32_t* weights __asm__("r1") = all_weights;
+    register uint32_t at __asm__("r2") = skip;
+    register const uint32_t* last __asm__("r3") = end;
+    register int8_t* to __asm__("r4") = out - skip;
+    register int32_t rounding __asm__("r5") = p->rounding;
+    register const uint32_t* channels __asm__("lr") = first_channel;
+    if (scaled != 0) {
+      NEAP_NINE_ASM(NEAP_SCALED);
+    } else {
+      NEAP_NINE_ASM(NEAP_ROUNDED);
+    }
+    neap_packed_clamp(p, out, four_channels);
+    taps += work->tap_pitch;
+    skip += work->step;
+    out += work->out_step;
   }
 }
 
 #undef NEAP_NINE_TWO
 #undef NEAP_ADD_PRODUCTS
 #undef NEAP_FIRST_PRODUCTS
-#undef NEAP_SCALE
-#undef NEAP_SCALE_SIGN
-#undef NEAP_SHIFT
+#undef NEAP_SCALED_TWO
+#undef NEAP_SCALED
+#undef NEAP_ROUNDED_ONE
+#undef NEAP_ROUNDED_TWO
+#undef NEAP_ROUNDED
 #undef NEAP_NINE_RUN
 #undef NEAP_NINE_ASM
 #endif
@@ -149,20 +154,20 @@ static void neap_depthwise_one(const neap_packed* p, const int8_t* const* taps, 
     const uint32_t lane = channel % 4;
     const uint32_t pairs = p->taps / 2 * 2;
     weights += channel / 4 * p->taps;
-    channels += channel / 4 * NEAP_FOUR_CHANNELS;
+    channels += channel / 4 * NEAP_FOUR_CHANNELS(p);
     for (uint32_t i = 0; i < p->taps; ++i) {
       const uint32_t word = i < pairs ? weights[i / 2 * 2 + lane / 2] : weights[i];
       const uint32_t byte = i < pairs ? i % 2 * 2 + lane % 2 : lane;
       sum += (uint32_t)(taps[i][at] * (int8_t)(uint8_t)(word >> 8 * byte));
     }
-    *out = neap_four_output(p, channels, lane, sum << 1);
+    *out = neap_four_output(p, channels, lane, sum);
   } else {
     weights += fours / 4 * p->taps + (channel - fours) * ((p->taps + 3) / 4);
-    channels += fours / 4 * NEAP_FOUR_CHANNELS + (channel - fours) * NEAP_ONE_CHANNEL;
+    channels += fours / 4 * NEAP_FOUR_CHANNELS(p) + (channel - fours) * NEAP_ONE_CHANNEL(p);
     for (uint32_t i = 0; i < p->taps; ++i) {
       sum += (uint32_t)(taps[i][at] * (int8_t)(uint8_t)(weights[i / 4] >> 8 * (i % 4)));
     }
-    *out = neap_packed_output(p, (sum << 1) + channels[0], channels[1], channels[2]);
+    *out = neap_one_output(p, channels, sum);
   }
   neap_packed_clamp(p, out, 1);
 }
@@ -171,7 +176,7 @@ static void neap_depthwise_one(const neap_packed* p, const int8_t* const* taps, 
 static void neap_depthwise_four(const neap_packed* p, const int8_t* const* taps, uint32_t skip,
                                 uint32_t channel, int8_t* out) {
   const uint32_t* weights = p->weights + channel / 4 * p->taps;
-  const uint32_t* const channels = p->channels + channel / 4 * NEAP_FOUR_CHANNELS;
+  const uint32_t* const channels = p->channels + channel / 4 * NEAP_FOUR_CHANNELS(p);
   const int8_t* const* const end = taps + p->taps / 2 * 2;
   uint32_t a = 0;
   uint32_t b = 0;
@@ -194,10 +199,10 @@ static void neap_depthwise_four(const neap_packed* p, const int8_t* const* taps,
     b = neap_add_lower(neap_odd_bytes(in), neap_odd_bytes(weights[0]), b);
     d = neap_add_upper(neap_odd_bytes(in), neap_odd_bytes(weights[0]), d);
   }
-  out[0] = neap_four_output(p, channels, 0, a << 1);
-  out[1] = neap_four_output(p, channels, 1, b << 1);
-  out[2] = neap_four_output(p, channels, 2, c << 1);
-  out[3] = neap_four_output(p, channels, 3, d << 1);
+  out[0] = neap_four_output(p, channels, 0, a);
+  out[1] = neap_four_output(p, channels, 1, b);
+  out[2] = neap_four_output(p, channels, 2, c);
+  out[3] = neap_four_output(p, channels, 3, d);
   neap_packed_clamp(p, out, 4);
 }
 
@@ -208,16 +213,15 @@ void neap_depthwise_packed_s8(const neap_op* op, const neap_work* work) {
   const int8_t* const* taps = work->taps;
   int8_t* out = work->out;
   uint32_t skip = 0;
+#ifdef NEAP_DSP_CORE
+  if (p->taps == NEAP_NINE && work->channels == all && fours == all) {
+    neap_depthwise_nine(p, work, all);
+    return;
+  }
+#endif
   for (uint32_t pixel = 0; pixel < work->pixels; ++pixel) {
     uint32_t at = 0;
     if (work->channels == all) {
-#ifdef NEAP_DSP_CORE
-      if (p->taps == NEAP_NINE && fours != 0) {
-        neap_depthwise_nine(p, taps, skip, out, fours);
-        neap_packed_clamp(p, out, fours);
-        at = fours;
-      }
-#endif
       for (; at < fours; at += 4) neap_depthwise_four(p, taps, skip, at, out + at);
     }
     for (; at < work->channels; ++at) {

@@ -21,13 +21,6 @@ extern "C" {
 #define NEAP_DSP_CORE
 #endif
 
-/* Functions that would take registers from their caller. */
-#ifdef __GNUC__
-#define NEAP_APART __attribute__((noinline))
-#else
-#define NEAP_APART
-#endif
-
 #ifdef NEAP_DSP_CORE
 #define NEAP_INSTRUCTION(text, result, ...) __asm__(text : "=r"(result) : __VA_ARGS__)
 #endif
@@ -103,36 +96,52 @@ static inline int32_t neap_half_product(int32_t a, int32_t b) {
   return (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32);
 #endif
 }
-/* a / 2, rounded down, as int8 or the nearest number of that type. */
-static inline int32_t neap_half_byte(int32_t a) {
+/* a / 2^bits, rounded down, as int8 or the nearest number of that type. */
 #ifdef NEAP_DSP_CORE
-  int32_t result;
-  NEAP_INSTRUCTION("ssat %0, #8, %1, asr #1", result, "r"(a));
-  return result;
+#define NEAP_SHIFTED_BYTE(result, a, bits) \
+  NEAP_INSTRUCTION("ssat %0, #8, %1, asr #" #bits, result, "r"(a))
 #else
-  return neap_clamp(a >> 1, -128, 127);
+#define NEAP_SHIFTED_BYTE(result, a, bits) (result) = neap_clamp((a) >> (bits), -128, 127)
 #endif
-}
 
-/* The output, from -128 to 127, from twice a sum with its bias. */
-static inline int8_t neap_packed_output(const neap_packed* p, uint32_t twice, uint32_t fraction,
-                                        uint32_t exponent) {
-  int32_t value = neap_half_product((int32_t)twice, (int32_t)fraction);
-  if (p->positive == 0) value += value >> 31;
-  return (int8_t)neap_half_byte((value >> exponent) + p->rounding);
+/* The output, from -128 to 127, of a sum, from the words of its channel: scaled, and otherwise. */
+static inline int8_t neap_scaled_output(uint32_t sum, uint32_t offset, uint32_t factor) {
+  const int32_t term = (int32_t)((sum << 8) + offset);
+  int32_t value = (int32_t)((int64_t)term * (int32_t)factor >> 32);
+  NEAP_SHIFTED_BYTE(value, value, 12);
+  return (int8_t)value;
 }
+static inline int8_t neap_rounded_output(const neap_packed* p, uint32_t sum, uint32_t bias,
+                                         uint32_t fraction, uint32_t exponent) {
+  int32_t value = neap_half_product((int32_t)((sum << 1) + bias), (int32_t)fraction);
+  value += value >> 31;
+  value = (value >> exponent) + p->rounding;
+  NEAP_SHIFTED_BYTE(value, value, 1);
+  return (int8_t)value;
+}
+#undef NEAP_SHIFTED_BYTE
 
-/* The output of channel `lane` of four from twice its sum. */
+/* Of channel `lane` of four. */
 static inline int8_t neap_four_output(const neap_packed* p, const uint32_t* channels, uint32_t lane,
-                                      uint32_t twice) {
-  const uint32_t* const pair = channels + 1 + lane / 2 * 4 + lane % 2;
-  return neap_packed_output(p, twice + pair[0], pair[2], channels[0] >> 8 * lane & 0xffU);
+                                      uint32_t sum) {
+  const uint32_t* const pair = channels + lane / 2 * 4 + lane % 2;
+  if (p->scaled != 0) return neap_scaled_output(sum, pair[0], pair[2]);
+  return neap_rounded_output(p, sum, pair[1], pair[3], channels[0] >> 8 * lane & 0xffU);
+}
+/* Of a channel that is left. */
+static inline int8_t neap_one_output(const neap_packed* p, const uint32_t* channel, uint32_t sum) {
+  if (p->scaled != 0) return neap_scaled_output(sum, channel[0], channel[1]);
+  return neap_rounded_output(p, sum, channel[0], channel[1], channel[2]);
 }
 
 /* The inputs of one pixel to words that are `step` apart; `skip`: bytes from the taps to those of
  * the pixel. */
 void neap_packed_widen(const neap_packed* p, const int8_t* const* taps, uint32_t skip, uint32_t* to,
                        uint32_t step);
+/* Of two pixels whose words alternate, taps of one input, those of the second pixel `next` bytes
+ * behind those of the first one. */
+void neap_packed_widen_ones(const int8_t* const* taps, uint32_t count, uint32_t skip, uint32_t next,
+                            uint32_t* to);
 /* Of one pixel, or of two whose words alternate; taps have a multiple of four inputs. */
 void neap_packed_widen_fours(const neap_packed* p, const int8_t* const* taps,
                              const int8_t* const* next_taps, uint32_t skip, uint32_t next_skip,

@@ -16,15 +16,6 @@
 #endif
 #endif
 
-/* Functions that would take registers from their caller. */
-#ifndef NEAP_APART
-#ifdef __GNUC__
-#define NEAP_APART __attribute__((noinline))
-#else
-#define NEAP_APART
-#endif
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif

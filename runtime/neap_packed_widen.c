@@ -11,8 +11,8 @@ static inline uint32_t neap_halves(int32_t lower, int32_t upper) {
 }
 
 /* As neap_packed_widen(), of taps with one input. */
-static NEAP_APART void neap_packed_widen_ones(const int8_t* const* taps, uint32_t count,
-                                              uint32_t skip, uint32_t* to, uint32_t step) {
+static NEAP_APART void neap_packed_widen_one(const int8_t* const* taps, uint32_t count,
+                                             uint32_t skip, uint32_t* to, uint32_t step) {
   for (; count >= 4; count -= 4, taps += 4, to += 2 * step) {
     to[0] = neap_halves(taps[0][skip], taps[2][skip]);
     to[step] = neap_halves(taps[1][skip], taps[3][skip]);
@@ -20,6 +20,23 @@ static NEAP_APART void neap_packed_widen_ones(const int8_t* const* taps, uint32_
   if (count == 0) return;
   to[0] = neap_halves(taps[0][skip], count == 1 ? 0 : taps[count - 1][skip]);
   if (count == 3) to[step] = neap_halves(taps[1][skip], 0);
+}
+
+/* The same of two pixels whose words alternate; the second one has its taps `next` bytes behind. */
+void neap_packed_widen_ones(const int8_t* const* taps, uint32_t count, uint32_t skip, uint32_t next,
+                            uint32_t* to) {
+  for (; count >= 4; count -= 4, taps += 4, to += 4) {
+    const int8_t* const a = taps[0] + skip;
+    const int8_t* const b = taps[1] + skip;
+    const int8_t* const c = taps[2] + skip;
+    const int8_t* const d = taps[3] + skip;
+    to[0] = neap_halves(a[0], c[0]);
+    to[1] = neap_halves(a[next], c[next]);
+    to[2] = neap_halves(b[0], d[0]);
+    to[3] = neap_halves(b[next], d[next]);
+  }
+  neap_packed_widen_one(taps, count, skip, to, 2);
+  neap_packed_widen_one(taps, count, skip + next, to + 1, 2);
 }
 
 /* As neap_packed_widen(), of taps with three inputs: four of them. */
@@ -49,7 +66,7 @@ void neap_packed_widen(const neap_packed* p, const int8_t* const* taps, uint32_t
   uint32_t waiting = 0; /* bytes, lowest first */
   uint32_t bits = 0;    /* of them */
   if (p->inputs == 1) {
-    neap_packed_widen_ones(taps, p->taps, skip, to, step);
+    neap_packed_widen_one(taps, p->taps, skip, to, step);
     return;
   }
   if (p->inputs == 3) {

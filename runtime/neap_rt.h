@@ -27,8 +27,15 @@
 extern "C" {
 #endif
 
+/* Functions that would take registers from their caller. */
+#ifdef __GNUC__
+#define NEAP_APART __attribute__((noinline))
+#else
+#define NEAP_APART
+#endif
+
 /* Tables state the version they were written for; it changes with any type of this header. */
-#define NEAP_RT_VERSION 3
+#define NEAP_RT_VERSION 4
 
 /* Results of the functions of a network. Any other value is that of the caller's row function. */
 #define NEAP_OK 0           /* done */
@@ -101,7 +108,7 @@ typedef struct neap_work {
   uint32_t pixels;
   uint32_t first; /* the channels first .. first + channels - 1 of the output are computed */
   uint32_t channels;
-  uint32_t tap_pitch; /* from here on: of neap_drive_runs alone */
+  uint32_t tap_pitch; /* from here on: of packed kernels and neap_conv_mve_s8 */
   uint32_t step;      /* 0 where tap_pitch is not */
   ptrdiff_t out_step; /* bytes from output pixel to output pixel */
 } neap_work;
@@ -181,6 +188,8 @@ int neap_drive_window(const neap_op* op, const neap_frame* frame, uint32_t y, ui
                       uint32_t x1);
 int neap_drive_runs(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                     uint32_t x1);
+int neap_drive_points(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
+                      uint32_t x1);
 int neap_drive_pixels(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
                       uint32_t x1);
 int neap_drive_nearest(const neap_op* op, const neap_frame* frame, uint32_t y, uint32_t x0,
@@ -211,6 +220,19 @@ int8_t* neap_target(const neap_view* view, const neap_frame* frame, uint32_t y, 
 /* Pointers to the taps of `pixels` output pixels from (y, x) on. */
 void neap_find_taps(const neap_window* window, const neap_view* in, const neap_frame* frame,
                     const int8_t** taps, uint32_t y, uint32_t x, uint32_t pixels);
+
+/* Those of pixel (y, x) of an operator with a window. The result is for how many pixels from it on,
+ * at most `pixels`, they are those of the first one, moved. 0: some are padding, or behind the end
+ * of a ring; pointers may have been written. With NEAP_TWO_ROWS in y, stride_y rows more. */
+uint32_t neap_find_run(const neap_op* op, const neap_frame* frame, const int8_t** taps, uint32_t y,
+                       uint32_t x, uint32_t pixels);
+/* The same of any pixel, never 0; `padded`: pixels for which the window's padding has bytes. */
+uint32_t neap_find_edge(const neap_op* op, const neap_frame* frame, const int8_t** taps, uint32_t y,
+                        uint32_t x, uint32_t pixels, uint32_t padded);
+
+/* Those of pixels (y, x) and (y + 1, x): from which one on those of the second are. */
+uint32_t neap_find_pair(const neap_op* op, const neap_frame* frame, const int8_t** taps, uint32_t y,
+                        uint32_t x);
 
 /* Those of a row of the window from column `at` on; `from`: the address of column `first`, from
  * which on `rest` pixels follow each other in the ring. */
@@ -269,7 +291,11 @@ static inline int8_t neap_conv_output(const neap_conv* conv, uint32_t channel, u
 }
 
 /* The same operators on int8, their weights packed as neap_conv_packed_s8.c and
- * neap_depthwise_packed_s8.c describe them. No sum with its bias reaches 2^30, all factors are
+ * neap_depthwise_packed_s8.c describe them. An output is in one of two forms, clamped.
+ * Scaled: (256 * sum + offset) * factor / 2^44, rounded down, where the emitter has compared all
+ * sums. `channels` has, of four channels: the offsets of channels 0 and 1, their factors, and the
+ * same of 2 and 3; of each channel that is left, its offset and its factor.
+ * Otherwise as the stock kernels compute it. No sum with its bias reaches 2^30, all factors are
  * below 1/2. `channels` has, of four channels: the exponents of all, the first one lowest; twice
  * the bias of channels 0 and 1, their fractions, and the same of 2 and 3; of each channel that is
  * left, twice its bias, its fraction and its exponent. An exponent is -shift - 1. */
@@ -281,10 +307,11 @@ typedef struct neap_packed {
   int32_t rounding; /* 2 * the output's zero point + 1 */
   int32_t low;
   int32_t high;
-  uint32_t positive; /* low is the zero point: how negative sums are rounded is lost */
+  uint32_t scaled;
 } neap_packed;
-#define NEAP_FOUR_CHANNELS 9 /* words of neap_packed.channels */
-#define NEAP_ONE_CHANNEL 3
+/* Words of neap_packed.channels. */
+#define NEAP_FOUR_CHANNELS(p) ((p)->scaled != 0 ? 8U : 9U)
+#define NEAP_ONE_CHANNEL(p) ((p)->scaled != 0 ? 2U : 3U)
 void neap_conv_packed_s8(const neap_op* op, const neap_work* work);
 void neap_depthwise_packed_s8(const neap_op* op, const neap_work* work);
 

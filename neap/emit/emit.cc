@@ -222,7 +222,7 @@ class Emitter {
       for (const Call& call : segment.calls) {
         const std::int64_t end = call.scratch + ScratchBytesOf(call) + kStateBytes;
         if (call.pixel_scratch == 0 || !call.op.valid() || end <= *options_.budget_bytes) continue;
-        (*limits)[call.op] = call.driver == "neap_drive_runs" ? PixelsOf(call) - 1 : 0;
+        (*limits)[call.op] = IsPacked(call) ? PixelsOf(call) - 1 : 0;
         reduced = true;
       }
     }

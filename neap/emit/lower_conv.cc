@@ -11,6 +11,7 @@
 #include "neap/emit/pack.h"
 #include "neap/emit/pack_mve.h"
 #include "neap/emit/quantization.h"
+#include "neap/emit/taps.h"
 #include "neap/execute/fixed_point.h"
 #include "neap/ops/window.h"
 
@@ -103,7 +104,7 @@ void SetPacked(Lowering& lowering, const Subject& subject, const Product& produc
              InitialiserOf({lowering.Add(name + "_weights", "uint32_t", packed.weights, true),
                             lowering.Add(name + "_channels", "uint32_t", packed.channels),
                             Number(product.taps), Number(product.inputs), Number(packed.rounding),
-                            Number(range.low), Number(range.high), packed.positive ? "1" : "0"})};
+                            Number(range.low), Number(range.high), packed.scaled ? "1" : "0"})};
   // Words of two inputs of a pixel, of two pixels at a time.
   if (!product.depthwise) call->pixel_scratch = (product.length() + 1) / 2 * 4;
 }
@@ -200,16 +201,16 @@ Status SetKernel(Lowering& lowering, const Subject& subject, Product product,
 }
 
 bool IsMve(const Call& call) { return call.params->type == "neap_mve"; }
-bool IsPacked(const Call& call) { return call.params->type == "neap_packed"; }
 
-// Pixels of a pointwise convolution follow each other as those of element-wise operators.
+// Pixels of a pointwise convolution follow each other in input and output.
 std::string DriverOf(const Call& call, const ops::Window& window) {
-  if (!IsMve(call)) return IsPacked(call) ? "neap_drive_runs" : "neap_drive_window";
+  if (!IsMve(call) && !IsPacked(call)) return "neap_drive_window";
   const bool pointwise = call.taps == 1 && window.stride_height == 1 && window.stride_width == 1 &&
                          window.pad_top == 0 && window.pad_left == 0 &&
                          window.in_height == window.out_height &&
                          window.in_width == window.out_width;
-  return pointwise ? "neap_drive_pixels" : "neap_drive_strip";
+  if (pointwise) return "neap_drive_points";
+  return IsMve(call) ? "neap_drive_strip" : "neap_drive_runs";
 }
 
 // Pixels of padding that neap_drive_strip may read in a row: all of it, if they are few bytes.
@@ -241,7 +242,7 @@ Result<std::vector<Call>> LowerWindow(Lowering& lowering, const Subject& subject
                           &kernel));
   NEAP_TRY(const Quant in, QuantOf(InputOf(lowering, op, 0)));
   kernel.driver = DriverOf(kernel, *window);
-  const bool has_window = kernel.driver != "neap_drive_pixels";
+  const bool has_window = kernel.driver != "neap_drive_points";
   Window geometry;
   if (has_window) {
     const std::int64_t pixels = IsMve(kernel) ? PaddedPixels(*window) : 1;
@@ -302,10 +303,8 @@ Result<std::vector<Call>> LowerFullyConnected(Lowering& lowering, const Subject&
   NEAP_TRY(const View from, lowering.FormOf(op.inputs[0], {rows, 1, product.inputs}));
   NEAP_TRY(const View to, lowering.FormOf(op.outputs[0], {rows, 1, product.outputs}));
   call.views = {to, from};
-  call.driver = IsMve(call)      ? "neap_drive_pixels"
-                : IsPacked(call) ? "neap_drive_runs"
-                                 : "neap_drive_window";
-  if (!IsMve(call)) call.window = Window{lowering.Filled(0, 1)};
+  call.driver = IsMve(call) || IsPacked(call) ? "neap_drive_points" : "neap_drive_window";
+  if (call.driver == "neap_drive_window") call.window = Window{lowering.Filled(0, 1)};
   return std::vector<Call>{call};
 }
 

@@ -5,17 +5,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "neap/emit/scaling.h"
+
 namespace neap::emit {
 namespace {
 
 constexpr std::int64_t kMaxSum = std::int64_t{1} << 30;     // exclusive, of a sum with its bias
 constexpr std::int64_t kMaxOddSum = std::int64_t{1} << 23;  // exclusive, without it
 constexpr std::int64_t kNoWeight = -1;                      // no weight: 0
-
-struct Interval {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-};
 
 bool IsBelow(const Interval& sums, std::int64_t limit) {
   return sums.low > -limit && sums.high < limit;
@@ -32,12 +29,9 @@ Interval SumsOf(const Int8Product& given, std::int64_t output) {
   return sums;
 }
 
-// What the stock kernel makes of a sum.
-std::int32_t OutputOf(const Int8Product& given, std::int64_t output, std::int64_t sum) {
+Stage StageOf(const Int8Product& given, std::int64_t output) {
   const auto channel = static_cast<std::size_t>(output);
-  const std::int32_t scaled =
-      execute::Scale(static_cast<std::int32_t>(sum), given.factors[channel]);
-  return std::clamp(execute::WrapAdd(scaled, given.out_zero), given.range.low, given.range.high);
+  return {given.bias[channel], given.factors[channel], given.out_zero, given.range};
 }
 
 // A channel of zero weights whose output is `value` for every input: with the fraction 1/2 and the
@@ -57,15 +51,15 @@ bool MakeExact(Int8Product* given, std::int64_t output) {
   const auto channel = static_cast<std::size_t>(output);
   execute::FixedFactor& factor = given->factors[channel];
   if (factor.fraction == 0) factor.shift = -1;
-  Interval sums = SumsOf(*given, output);
-  const bool is_odd = IsBelow(sums, kMaxOddSum);
-  sums.low += given->bias[channel];
-  sums.high += given->bias[channel];
+  const Interval products = SumsOf(*given, output);
+  const bool is_odd = IsBelow(products, kMaxOddSum);
+  const Interval sums = {products.low + given->bias[channel], products.high + given->bias[channel]};
   if (is_odd && factor.shift < 0 && IsBelow(sums, kMaxSum)) return true;
   // Scaling is monotonic as long as shifts to the left lose nothing.
   if (factor.shift > 0 || sums.low < INT32_MIN || sums.high > INT32_MAX) return false;
-  const std::int32_t value = OutputOf(*given, output, sums.low);
-  if (value != OutputOf(*given, output, sums.high)) return false;
+  const Stage stage = StageOf(*given, output);
+  const std::int32_t value = OutputOf(stage, products.low);
+  if (value != OutputOf(stage, products.high)) return false;
   MakeConstant(given, output, value);
   return true;
 }
@@ -192,6 +186,48 @@ std::vector<std::int64_t> ChannelWords(const Int8Product& given) {
   return words;
 }
 
+// The weights of an output channel times `gain`; false: one exceeds 7 bits, or a sum its limit.
+bool Multiply(Int8Product* given, std::int64_t output, std::int64_t gain) {
+  for (std::int64_t k = 0; k < given->product.length(); ++k) {
+    std::int64_t& weight = given->weights[given->product.At(output, k)];
+    weight *= gain;
+    if (weight < -127 || weight > 127) return false;
+  }
+  return IsBelow(SumsOf(*given, output), kMaxOddSum);
+}
+
+// The scaling of a channel, whose weights may be multiplied for it.
+std::optional<Scaling> ScaleChannel(Int8Product* given, std::int64_t output) {
+  const Stage stage = StageOf(*given, output);
+  const Interval sums = SumsOf(*given, output);
+  constexpr std::int64_t kMaxGain = 64;
+  for (std::int64_t gain = 1;; gain *= 2) {
+    if (const auto scaling = FindScaling(stage, sums, gain)) return scaling;
+    if (gain == kMaxGain || !Multiply(given, output, 2)) return std::nullopt;
+  }
+}
+
+// Offsets and factors of the outputs of all channels, where each is one product. Otherwise `given`
+// is of no use any more.
+std::optional<std::vector<std::int64_t>> ScaledWords(Int8Product* given) {
+  std::vector<Scaling> scalings;
+  for (std::int64_t output = 0; output < given->product.outputs; ++output) {
+    const auto scaling = ScaleChannel(given, output);
+    if (!scaling) return std::nullopt;
+    scalings.push_back(*scaling);
+  }
+  std::vector<std::int64_t> words;
+  const auto add = [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      words.push_back(scalings[first + i].offset & 0xffffffff);
+    for (std::size_t i = 0; i < count; ++i) words.push_back(scalings[first + i].factor);
+  };
+  const std::size_t fours = scalings.size() / 4 * 4;
+  for (std::size_t i = 0; i < fours; i += 2) add(i, 2);
+  for (std::size_t i = fours; i < scalings.size(); ++i) add(i, 1);
+  return words;
+}
+
 }  // namespace
 
 std::optional<Packed> Pack(const Int8Product& given) {
@@ -204,15 +240,17 @@ std::optional<Packed> Pack(const Int8Product& given) {
     if (!MakeExact(&exact, output)) return std::nullopt;
   }
   Packed packed;
-  Packer packer(exact);
+  Int8Product scaled = exact;
+  auto scaled_words = ScaledWords(&scaled);
+  packed.scaled = scaled_words.has_value();
+  packed.channels = scaled_words ? *std::move(scaled_words) : ChannelWords(exact);
+  packed.rounding = 2 * std::int64_t{given.out_zero} + 1;
+  Packer packer(packed.scaled ? scaled : exact);
   if (product.depthwise) {
     packer.Depthwise(&packed.weights);
   } else if (!packer.Convolution(&packed.weights)) {
     return std::nullopt;
   }
-  packed.channels = ChannelWords(exact);
-  packed.rounding = 2 * std::int64_t{given.out_zero} + 1;
-  packed.positive = given.out_zero == given.range.low;
   return packed;
 }
 

@@ -46,7 +46,7 @@ struct Packed {
   std::vector<std::int64_t> weights;   // uint32
   std::vector<std::int64_t> channels;  // uint32
   std::int64_t rounding = 0;
-  bool positive = false;
+  bool scaled = false;  // outputs are one product each (scaling.h)
 };
 
 // nullopt: a packed kernel would compute other bytes, or has no such form (groups,

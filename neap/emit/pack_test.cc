@@ -40,10 +40,9 @@ TEST(Pack, PairsOfChannelsAreOneNumber) {
   EXPECT_EQ(packed->weights[1], word(half(2, 0), half(2, 2)));
   EXPECT_EQ(packed->weights[2], word(half(0, 1), half(0, 3)));
   EXPECT_EQ(packed->weights[4], word(half(0, 4), half(2, 4)));
-  EXPECT_EQ(packed->channels.size(), 9U);
-  EXPECT_EQ(packed->channels[0], 0x07070707);
+  EXPECT_TRUE(packed->scaled);
+  EXPECT_EQ(packed->channels.size(), 8U);
   EXPECT_EQ(packed->rounding, -255);
-  EXPECT_TRUE(packed->positive);
 }
 
 TEST(Pack, TablesAreAsLargeAsTheWeights) {
@@ -84,15 +83,18 @@ TEST(Pack, IsRefusedWhereAShortcutIsNotExact) {
 
 // A channel whose sums are too large, but whose output is the same for every input.
 TEST(Pack, ConstantChannelsGetWeightsOfZero) {
-  Int8Product given = Pointwise(4, 8, 3);
+  Int8Product given = Pointwise(4, 64, 127);
+  given.out_zero = 0;
   given.bias[1] = -(1 << 30);
   given.bias[3] = (1 << 30) + 5000;
   const auto packed = Pack(given);
   ASSERT_TRUE(packed.has_value());
-  EXPECT_EQ(packed->channels[2], 0);                // -128, as the zero point
-  EXPECT_EQ(packed->channels[6], 8 * (127 + 128));  // 127
+  EXPECT_FALSE(packed->scaled);  // values of both signs
+  EXPECT_EQ(packed->channels.size(), 9U);
+  EXPECT_EQ(packed->channels[2], (8 * -128) & 0xffffffff);
+  EXPECT_EQ(packed->channels[6], 8 * 127);
   EXPECT_EQ(packed->channels[0], 0x00070007);
-  for (const std::int64_t word : packed->weights) EXPECT_EQ(word, 0x00030003);
+  for (const std::int64_t word : packed->weights) EXPECT_EQ(word, 0x007f007f);
 }
 
 }  // namespace

@@ -26,13 +26,13 @@ constexpr Frame kFrames[] = {
     {"neap_average_pool_u8", 48},
     {"neap_concatenate_pixels", 32},
     {"neap_concatenate_rescaled", 32},
-    {"neap_conv_mve_s8", 200, 156},
-    {"neap_conv_packed_s8", 136, 132},
+    {"neap_conv_mve_s8", 192, 156},
+    {"neap_conv_packed_s8", 120, 140},
     {"neap_conv_s8", 160},
     {"neap_conv_u8", 176},
     {"neap_copy_pixels", 32},
     {"neap_depthwise_mve_s8", 56, 32},
-    {"neap_depthwise_packed_s8", 120, 16},
+    {"neap_depthwise_packed_s8", 136, 16},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 144},
     {"neap_drive_bilinear", 96},
@@ -40,16 +40,19 @@ constexpr Frame kFrames[] = {
     {"neap_drive_mean", 128},
     {"neap_drive_nearest", 104},
     {"neap_drive_pixels", 96},
+    {"neap_drive_points", 112},
     {"neap_drive_planes", 136},
     {"neap_drive_input_rows", 64},
     {"neap_drive_rows", 64},
     {"neap_drive_runs", 104},
     {"neap_drive_spread", 112},
-    {"neap_drive_strip", 152},
+    {"neap_drive_strip", 96},
     {"neap_drive_sums", 128},
     {"neap_drive_transfer", 64},
     {"neap_drive_wait", 8},
     {"neap_drive_window", 96},
+    {"neap_find_edge", 112},
+    {"neap_find_row", 28},
     {"neap_find_taps", 120},
     {"neap_finish_mean", 40},
     {"neap_lookup", 24},
@@ -87,6 +90,14 @@ std::int64_t DeepestOf(Frames frames, std::string_view function) {
   return frame.bytes + frame.below;
 }
 
+// What finds the taps of a call.
+std::int64_t FinderOf(Frames frames, const Call& call) {
+  if (!IsOfRuns(call) && call.driver != "neap_drive_strip") {
+    return DeepestOf(frames, "neap_find_taps");
+  }
+  return DeepestOf(frames, "neap_find_edge") + DeepestOf(frames, "neap_find_row");
+}
+
 }  // namespace
 
 std::int64_t StackBytes(const Program& program) {
@@ -97,7 +108,7 @@ std::int64_t StackBytes(const Program& program) {
       std::int64_t below = call.kernel.empty() ? 0 : DeepestOf(frames, call.kernel);
       const bool finds_taps =
           call.window && call.driver != "neap_drive_mean" && call.driver != "neap_drive_spread";
-      if (finds_taps) below = std::max(below, DeepestOf(frames, "neap_find_taps"));
+      if (finds_taps) below = std::max(below, FinderOf(frames, call));
       deepest = std::max(deepest, FrameOf(frames, call.driver).bytes + below);
     }
   }

@@ -22,17 +22,24 @@ bool IsSeveral(std::int64_t size) { return size > 1; }
 
 }  // namespace
 
+bool IsOfRuns(const Call& call) {
+  return call.driver == "neap_drive_runs" || call.driver == "neap_drive_points";
+}
+
+bool IsPacked(const Call& call) { return call.kernel.ends_with("_packed_s8"); }
+
 bool HasRowPairs(const Call& call) {
-  return call.driver == "neap_drive_runs" && call.pixel_scratch > 0 && call.max_pixels > 1 &&
-         HasBox(call.columns, call.views[0].width, IsOne) &&
+  return (IsOfRuns(call) || call.driver == "neap_drive_strip") && call.pixel_scratch > 0 &&
+         call.max_pixels > 1 && HasBox(call.columns, call.views[0].width, IsOne) &&
          HasBox(call.rows, call.views[0].height, IsSeveral);
 }
 
 std::int64_t PixelsOf(const Call& call) {
-  if (call.driver == "neap_drive_runs") {
+  if (IsOfRuns(call)) {
     const bool pairs = HasRowPairs(call) || HasBox(call.columns, call.views[0].width, IsSeveral);
     return call.pixel_scratch > 0 && pairs ? std::min(kPixelsTogether, call.max_pixels) : 1;
   }
+  if (call.driver == "neap_drive_strip") return HasRowPairs(call) ? kPixelsTogether : 1;
   if (call.driver != "neap_drive_window" || call.taps < 1) return 1;
   constexpr std::int64_t kMaxPixels = 8;
   return std::clamp<std::int64_t>(kTapBudget / call.taps, 1, kMaxPixels);
@@ -40,7 +47,7 @@ std::int64_t PixelsOf(const Call& call) {
 
 std::int64_t ScratchPixelsOf(const Call& call) {
   if (call.pixel_scratch == 0) return 0;
-  if (call.driver == "neap_drive_runs") return PixelsOf(call);
+  if (IsOfRuns(call) || HasRowPairs(call)) return PixelsOf(call);
   std::int64_t widest = call.columns.empty() ? call.views[0].width : 1;
   for (const StreamRange& columns : call.columns) widest = std::max(widest, columns.size());
   return std::min(kPixelsTogether, widest);

@@ -16,6 +16,10 @@ inline constexpr std::int64_t kTapBudget = 18;
 inline constexpr std::int64_t kPixelsTogether = 2;
 // NEAP_ROW_PAIRS of neap_rt.h.
 inline constexpr std::int64_t kRowPairs = 0x80;
+// Whether the driver is neap_drive_runs or neap_drive_points.
+bool IsOfRuns(const Call& call);
+// Whether the kernel computes one pixel at a time where there is scratch for no more.
+bool IsPacked(const Call& call);
 // Whether boxes of one column may be computed by two rows.
 bool HasRowPairs(const Call& call);
 // Output pixels whose taps are found at once.

@@ -26,8 +26,8 @@ namespace {
 
 // The field `pixels` of an operator.
 std::int64_t DriverPixels(const Call& call) {
-  if (call.driver == "neap_drive_strip") return call.padded_pixels;
-  return PixelsOf(call) + (HasRowPairs(call) ? kRowPairs : 0);
+  const bool strip = call.driver == "neap_drive_strip";
+  return (strip ? call.padded_pixels : PixelsOf(call)) + (HasRowPairs(call) ? kRowPairs : 0);
 }
 
 constexpr std::size_t kColumns = 100;
@@ -301,7 +301,7 @@ class Writer {
            (HasMve(program_) ? "#include \"neap_rt/neap_mve.h\"\n" : "") +
            (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
            "\n"
-           "#if NEAP_RT_VERSION != 3\n#error \"these tables are for version 3 of "
+           "#if NEAP_RT_VERSION != 4\n#error \"these tables are for version 4 of "
            "neap_rt\"\n#endif\n\n";
   }
 
