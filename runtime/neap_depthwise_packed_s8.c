@@ -102,51 +102,12 @@
                    :                                                                            \
                    : "r6", "r8", "r9", "r10", "r11", "r12", "cc", "memory")
 
-/* The channels that are four at a time, from the first one on, of nine taps, of all pixels. */
-static void neap_depthwise_nine(const neap_packed* p, const neap_work* work,
-                                uint32_t four_channels) {
-  const int8_t* const* taps = work->taps;
-  const uint32_t* const all_weights = p->weights;
-  const uint32_t* const first_channel = p->channels;
-  const uint32_t* const end = first_channel + four_channels / 4 * NEAP_FOUR_CHANNELS(p);
-  const uint32_t scaled = p->scaled;
-  int8_t* out = work->out;
-  uint32_t skip = 0;
-  for (uint32_t pixel = work->pixels; pixel > 0; --pixel) {
-    register const int8_t* const* from __asm__("r0") = taps;
-    register const uint32_t* weights __asm__("r1") = all_weights;
-    register uint32_t at __asm__("r2") = skip;
-    register const uint32_t* last __asm__("r3") = end;
-    register int8_t* to __asm__("r4") = out - skip;
-    register int32_t rounding __asm__("r5") = p->rounding;
-    register const uint32_t* channels __asm__("lr") = first_channel;
-    if (scaled != 0) {
-      NEAP_NINE_ASM(NEAP_SCALED);
-    } else {
-      NEAP_NINE_ASM(NEAP_ROUNDED);
-    }
-    neap_packed_clamp(p, out, four_channels);
-    taps += work->tap_pitch;
-    skip += work->step;
-    out += work->out_step;
-  }
-}
-
-#undef NEAP_NINE_TWO
-#undef NEAP_ADD_PRODUCTS
-#undef NEAP_FIRST_PRODUCTS
-#undef NEAP_SCALED_TWO
-#undef NEAP_SCALED
-#undef NEAP_ROUNDED_ONE
-#undef NEAP_ROUNDED_TWO
-#undef NEAP_ROUNDED
-#undef NEAP_NINE_RUN
-#undef NEAP_NINE_ASM
 #endif
 
 /* One channel, `at` bytes behind the taps. */
-static void neap_depthwise_one(const neap_packed* p, const int8_t* const* taps, uint32_t channel,
-                               uint32_t at, uint32_t fours, int8_t* out) {
+static NEAP_APART void neap_depthwise_one(const neap_packed* p, const int8_t* const* taps,
+                                          uint32_t channel, uint32_t at, uint32_t fours,
+                                          int8_t* out) {
   const uint32_t* weights = p->weights;
   const uint32_t* channels = p->channels;
   uint32_t sum = 0;
@@ -206,6 +167,55 @@ static void neap_depthwise_four(const neap_packed* p, const int8_t* const* taps,
   neap_packed_clamp(p, out, 4);
 }
 
+#ifdef NEAP_DSP_CORE
+/* All channels of all pixels, of nine taps. */
+static void neap_depthwise_nine(const neap_packed* p, const neap_work* work) {
+  const uint32_t four_channels = work->channels / 4 * 4;
+  const int8_t* const* taps = work->taps;
+  const uint32_t* const all_weights = p->weights;
+  const uint32_t* const first_channel = p->channels;
+  const uint32_t* const end = first_channel + four_channels / 4 * NEAP_FOUR_CHANNELS(p);
+  const uint32_t scaled = p->scaled;
+  const int finishes = four_channels != work->channels || p->low != -128 || p->high != 127;
+  int8_t* out = work->out;
+  uint32_t skip = 0;
+  for (uint32_t pixel = work->pixels; pixel > 0; --pixel) {
+    register const int8_t* const* from __asm__("r0") = taps;
+    register const uint32_t* weights __asm__("r1") = all_weights;
+    register uint32_t at __asm__("r2") = skip;
+    register const uint32_t* last __asm__("r3") = end;
+    register int8_t* to __asm__("r4") = out - skip;
+    register int32_t rounding __asm__("r5") = p->rounding;
+    register const uint32_t* channels __asm__("lr") = first_channel;
+    if (scaled != 0) {
+      NEAP_NINE_ASM(NEAP_SCALED);
+    } else {
+      NEAP_NINE_ASM(NEAP_ROUNDED);
+    }
+    if (finishes) {
+      neap_packed_clamp(p, out, four_channels);
+      for (uint32_t i = four_channels; i < work->channels; ++i) {
+        neap_depthwise_one(p, taps, i, skip + i, four_channels, out + i);
+      }
+    }
+    taps += work->tap_pitch;
+    skip += work->step;
+    out += work->out_step;
+  }
+}
+
+#undef NEAP_NINE_TWO
+#undef NEAP_ADD_PRODUCTS
+#undef NEAP_FIRST_PRODUCTS
+#undef NEAP_SCALED_TWO
+#undef NEAP_SCALED
+#undef NEAP_ROUNDED_ONE
+#undef NEAP_ROUNDED_TWO
+#undef NEAP_ROUNDED
+#undef NEAP_NINE_RUN
+#undef NEAP_NINE_ASM
+#endif
+
 void neap_depthwise_packed_s8(const neap_op* op, const neap_work* work) {
   const neap_packed* const p = (const neap_packed*)op->params;
   const uint32_t all = op->views[0]->pixel_bytes;
@@ -214,8 +224,8 @@ void neap_depthwise_packed_s8(const neap_op* op, const neap_work* work) {
   int8_t* out = work->out;
   uint32_t skip = 0;
 #ifdef NEAP_DSP_CORE
-  if (p->taps == NEAP_NINE && work->channels == all && fours == all) {
-    neap_depthwise_nine(p, work, all);
+  if (p->taps == NEAP_NINE && work->channels == all && fours != 0) {
+    neap_depthwise_nine(p, work);
     return;
   }
 #endif

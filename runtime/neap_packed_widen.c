@@ -35,8 +35,13 @@ void neap_packed_widen_ones(const int8_t* const* taps, uint32_t count, uint32_t 
     to[2] = neap_halves(b[0], d[0]);
     to[3] = neap_halves(b[next], d[next]);
   }
-  neap_packed_widen_one(taps, count, skip, to, 2);
-  neap_packed_widen_one(taps, count, skip + next, to + 1, 2);
+  if (count == 1) {
+    to[0] = neap_halves(taps[0][skip], 0);
+    to[1] = neap_halves(taps[0][skip + next], 0);
+  } else if (count != 0) {
+    neap_packed_widen_one(taps, count, skip, to, 2);
+    neap_packed_widen_one(taps, count, skip + next, to + 1, 2);
+  }
 }
 
 /* As neap_packed_widen(), of taps with three inputs: four of them. */

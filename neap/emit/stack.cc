@@ -32,7 +32,7 @@ constexpr Frame kFrames[] = {
     {"neap_conv_u8", 176},
     {"neap_copy_pixels", 32},
     {"neap_depthwise_mve_s8", 56, 32},
-    {"neap_depthwise_packed_s8", 136, 16},
+    {"neap_depthwise_packed_s8", 128, 64},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 144},
     {"neap_drive_bilinear", 96},

@@ -24,7 +24,7 @@ inline constexpr Frame kM55Frames[] = {
     {"neap_conv_u8", 184},
     {"neap_copy_pixels", 32},
     {"neap_depthwise_mve_s8", 192, 32},
-    {"neap_depthwise_packed_s8", 136, 16},
+    {"neap_depthwise_packed_s8", 128, 64},
     {"neap_depthwise_s8", 144},
     {"neap_depthwise_u8", 152},
     {"neap_drive_bilinear", 96},
