@@ -57,6 +57,13 @@ class EmitTest(CliTest):
 
 
 class PlansTest(EmitTest):
+    def test_boxes_of_a_segment_with_one_operator_are_rows(self):
+        # In the plan, the first convolution is 48 x 48 boxes of one pixel.
+        network = self.emit(self.small(), "joined")
+        segments = re.findall(r"^    \{\S+, &net_ops\[\d+\], \d+, (\d+), (\d+), (\d+)\},$", (network.folder / "net.c").read_text(),
+                              re.MULTILINE)
+        self.assertEqual(segments[0], ("1", "1", "1"))
+
     def test_plans_of_all_kinds_compute_the_same_bytes(self):
         self.searches_whole_networks()
         model = self.small()
