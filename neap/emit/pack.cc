@@ -207,8 +207,8 @@ std::optional<Scaling> ScaleChannel(Int8Product* given, std::int64_t output) {
   }
 }
 
-// Offsets and factors of the outputs of all channels, where each is one product. Otherwise `given`
-// is of no use any more.
+// Offsets and factors of the outputs of all channels, where each is one product. Changes weights of
+// `given`, also where there are none.
 std::optional<std::vector<std::int64_t>> ScaledWords(Int8Product* given) {
   std::vector<Scaling> scalings;
   for (std::int64_t output = 0; output < given->product.outputs; ++output) {
