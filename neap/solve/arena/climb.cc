@@ -11,7 +11,7 @@ namespace {
 constexpr int kStarts = 20;
 constexpr std::uint64_t kMaxChanges = 24;  // of priorities at a time
 // Of priorities, in their unit: a factor of 1.5, and next to another item.
-constexpr std::int64_t kFarChange = 600 * 1024;
+constexpr std::int64_t kFarChange = 614'400;
 constexpr std::int64_t kNearChange = 50;
 
 }  // namespace

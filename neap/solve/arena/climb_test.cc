@@ -94,6 +94,7 @@ TEST(Anytime, CompletesWhatDoesNotFit) {
   for (int round = 0; round < 400; ++round) {
     const Problem problem = Sliced(random, 40);
     std::vector<std::int64_t> bytes;
+    bytes.reserve(problem.buffers.size());
     for (const Buffer& buffer : problem.buffers) bytes.push_back(buffer.bytes);
     const std::int64_t all = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
     const PairTable table(problem);
