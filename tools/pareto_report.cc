@@ -324,6 +324,7 @@ std::string FrontText(const formats::SourceModel& source, const deliver::Front& 
 std::string FrontPage(const formats::SourceModel& source, const deliver::Front& front,
                       const std::string& json) {
   std::vector<PageRow> rows;
+  rows.reserve(front.points.size());
   for (const deliver::FrontPoint& point : front.points) {
     rows.push_back({deliver::NameOf(point.kind), PlanText(point, ""), point.requires_text,
                     point.arena_bytes, point.total_arena_bytes, point.cycles,
@@ -335,6 +336,7 @@ std::string FrontPage(const formats::SourceModel& source, const deliver::Front& 
 std::string StreamFrontPage(const formats::SourceModel& source, const stream::StreamFront& front,
                             const std::string& json) {
   std::vector<PageRow> rows;
+  rows.reserve(front.points.size());
   for (const stream::StreamPoint& point : front.points) {
     const plan::Stream& stream = *point.plan.entries[0].stream;
     rows.push_back({deliver::NameOf(deliver::Kind::kStreamed),
