@@ -269,6 +269,18 @@ def test_dask(items, expected, many, tmp_path, monkeypatch, allowed_failures):
             plan_many(many[0][200:201], engine="dask", retries=0)
 
 
+def start_ray(ray):
+    for tries_left in range(9, -1, -1):
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
+            return
+        except Exception as error:
+            # Ray waits 30 s for its own processes, which is not enough on a machine with much other work.
+            ray.shutdown()
+            if "timed out during startup" not in str(error) or not tries_left:
+                raise
+
+
 def test_ray(items, expected, many, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     pytest.importorskip("pyarrow")
@@ -279,7 +291,7 @@ def test_ray(items, expected, many, tmp_path, monkeypatch):
             die(works)
             return distributed.Planner.answers(self, works)
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
+    start_ray(ray)
     try:
         with monkeypatch.context() as patch:
             patch.setattr(distributed, "Planner", Dying)
