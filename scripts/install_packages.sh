@@ -22,7 +22,7 @@ test_packages=(git python3 python3-venv python3-dev libgtest-dev libgmock-dev
 firmware_packages=(cmake ninja-build gcc python3 gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
   gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc)
 web_packages=(emscripten nodejs python3 cmake ninja-build ccache libexpected-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler)
+  nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler zopfli)
 train_packages=(libtorch-dev libopenblas0-pthread)
 cross_packages=(g++-aarch64-linux-gnu qemu-user)
 # Those of build_packages that are linked or included, with their shared libraries.

@@ -10,7 +10,10 @@ import gzip
 import hashlib
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 
 SCRIPTS = ["web/page/gzip.js", "web/page/runner.js", "neap/show/picture/memory.js", "web/page/files.js", "web/page/view.js",
            "web/page/chart.js", "web/page/app.js"]
@@ -25,7 +28,15 @@ def without_comments(text):
 
 
 def packed(data):
-    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+    """As gzip, in base64. Zopfli, where it is installed, makes it a twentieth smaller."""
+    program = shutil.which("zopfli")
+    if program is None:
+        return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        made = subprocess.run([program, "--i1", "-c", file.name], capture_output=True, check=True).stdout
+    return base64.b64encode(made).decode()
 
 
 def policy(script):
