@@ -202,7 +202,7 @@ TEST(MovedOrder, MovesTheFewestBytesOverAllOrdersAndPlacements) {
   RecordProperty("impossible", impossible);
   // Problems of which every order needs moves are rare.
   for (const std::uint64_t seed :
-       {323, 959, 2835, 3029, 3894, 8164, 11703, 16326, 20270, 32208, 38358}) {
+       {323U, 959U, 2835U, 3029U, 3894U, 8164U, 11703U, 16326U, 20270U, 32208U, 38358U}) {
     const std::int64_t least = CompareWithAllOrders(seed);
     EXPECT_GT(least, 0) << seed;
     EXPECT_LT(least, kNever) << seed;

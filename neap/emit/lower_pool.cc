@@ -107,11 +107,7 @@ Result<Mean> MeanOf(const Lowering& lowering, const Op& op, std::int64_t places)
   } else {
     execute::FixedFactor factor = execute::MakeFixedFactor(static_cast<double>(in_quant.scale) /
                                                            static_cast<double>(out_quant.scale));
-    const bool sums = ops::Is(op, ops::OpKind::kSum);
-    const bool scales = in_quant.scale != out_quant.scale || in_quant.zero != out_quant.zero;
-    NEAP_CHECK_OK(Require(!sums || !IsUint8(in) || scales,
-                          "is a sum of uint8 without other scales, which LiteRT does not compute"));
-    if (!sums) factor = MeanFactor(factor, places);
+    if (!ops::Is(op, ops::OpKind::kSum)) factor = MeanFactor(factor, places);
     NEAP_CHECK_OK(Require(factor.fraction > 0, "has scales whose ratio is out of range"));
     mean.fraction = factor.fraction;
     mean.shift = factor.shift;

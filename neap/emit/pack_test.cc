@@ -91,7 +91,7 @@ TEST(Pack, ConstantChannelsGetWeightsOfZero) {
   ASSERT_TRUE(packed.has_value());
   EXPECT_FALSE(packed->scaled);  // values of both signs
   EXPECT_EQ(packed->channels.size(), 9U);
-  EXPECT_EQ(packed->channels[2], (8 * -128) & 0xffffffff);
+  EXPECT_EQ(packed->channels[2], std::int64_t{8 * -128} & 0xffffffff);
   EXPECT_EQ(packed->channels[6], 8 * 127);
   EXPECT_EQ(packed->channels[0], 0x00070007);
   for (const std::int64_t word : packed->weights) EXPECT_EQ(word, 0x007f007f);

@@ -49,32 +49,51 @@ FixedFactor DividedBy(FixedFactor factor, std::int64_t elements) {
   return factor;
 }
 
-// Sums, or for MEAN, whose factor of the scales is divided by the number of elements, means.
-Result<RunKernel> QuantizedSum(const Node& node, bool divides) {
-  NEAP_TRY(const Reduction plan, PlanReduction(node));
+struct QuantizedFold {
+  Reduction plan;
+  std::int32_t in_zero = 0;
+  std::int32_t out_zero = 0;
+  FixedFactor factor;
+};
+
+Result<QuantizedFold> PlanQuantized(const Node& node) {
+  QuantizedFold fold;
+  NEAP_TRY(fold.plan, PlanReduction(node));
+  NEAP_CHECK_OK(Require(fold.plan.folded > 0, "reduces nothing"));
   NEAP_TRY(const Quant in, QuantOf(node.In(0)));
   NEAP_TRY(const Quant out, QuantOf(node.Out()));
+  fold.in_zero = in.zero;
+  fold.out_zero = out.zero;
+  fold.factor = MakeFixedFactor(static_cast<double>(in.scale) / static_cast<double>(out.scale));
+  return fold;
+}
+
+template <typename T>
+RunKernel QuantizedKernel(const QuantizedFold& fold, const Limits<std::int32_t>& limits) {
+  return [=](const Arguments& arguments) -> Status {
+    Reduce<T, T>(
+        fold.plan, Input<T>(arguments, 0), Output<T>(arguments), std::int32_t{0},
+        [zero = fold.in_zero](std::int32_t sum, T value) { return WrapAdd(sum, value - zero); },
+        [&](std::int32_t sum, std::int64_t /*count*/) {
+          return static_cast<T>(limits(WrapAdd(Scale(sum, fold.factor), fold.out_zero)));
+        });
+    return {};
+  };
+}
+
+Result<RunKernel> QuantizedSum(const Node& node, const QuantizedFold& fold) {
   const Limits<std::int32_t> limits = TypeLimits(node.Out().type);
-  NEAP_CHECK_OK(Require(plan.folded > 0, divides ? "a mean of nothing" : "a sum of nothing"));
-  FixedFactor factor =
-      MakeFixedFactor(static_cast<double>(in.scale) / static_cast<double>(out.scale));
-  if (divides) factor = DividedBy(factor, plan.folded);
   return ForType(QuantizedTypes(), node.In(0).type, node, [&](auto tag) -> Result<RunKernel> {
-    using T = typename decltype(tag)::Type;
-    return RunKernel([=](const Arguments& arguments) -> Status {
-      Reduce<T, T>(
-          plan, Input<T>(arguments, 0), Output<T>(arguments), std::int32_t{0},
-          [zero = in.zero](std::int32_t sum, T value) { return WrapAdd(sum, value - zero); },
-          [&](std::int32_t sum, std::int64_t /*count*/) {
-            return static_cast<T>(limits(WrapAdd(Scale(sum, factor), out.zero)));
-          });
-      return {};
-    });
+    return QuantizedKernel<typename decltype(tag)::Type>(fold, limits);
   });
 }
 
 Result<RunKernel> PrepareMean(const Node& node) {
-  if (node.Has(0) && IsQuantizedType(node.In(0).type)) return QuantizedSum(node, true);
+  if (node.Has(0) && IsQuantizedType(node.In(0).type)) {
+    NEAP_TRY(QuantizedFold fold, PlanQuantized(node));
+    fold.factor = DividedBy(fold.factor, fold.plan.folded);
+    return QuantizedSum(node, fold);
+  }
   return FloatReduction(node, 0.0F, Add, [](float sum, std::int64_t count) {
     return count == 0 ? 0.0F : sum / static_cast<float>(count);
   });
@@ -83,14 +102,11 @@ Result<RunKernel> PrepareSum(const Node& node) {
   if (!node.Has(0) || !IsQuantizedType(node.In(0).type)) {
     return FloatReduction(node, 0.0F, Add, AsIs);
   }
-  if (node.kernels == Kernels::kLitert) {
-    // LiteRT's kernels add stored values, which wrap around, but for uint8 with other scales.
-    NEAP_TRY(const Quant in, QuantOf(node.In(0)));
-    NEAP_TRY(const Quant out, QuantOf(node.Out()));
-    const bool scales = in.scale != out.scale || in.zero != out.zero;
-    if (node.In(0).type != kUint8 || !scales) return UnsupportedType(node);
-  }
-  return QuantizedSum(node, false);
+  NEAP_TRY(const QuantizedFold fold, PlanQuantized(node));
+  if (node.kernels == Kernels::kTflm) return QuantizedSum(node, fold);
+  // LiteRT's kernel of 8 bits reads and writes int8 as if it were uint8; it has none of 16.
+  if (node.In(0).type == kInt16) return UnsupportedType(node);
+  return QuantizedKernel<std::uint8_t>(fold, TypeLimits(kUint8));
 }
 Result<RunKernel> PrepareProd(const Node& node) {
   return FloatReduction(
