@@ -118,15 +118,18 @@ class Explain(CliTest):
         self.assertIn(", register CONCATENATION\n", text)
 
     def test_commands_of_other_models(self):
-        """Pasted one after the other they give the promised bytes."""
+        """Pasted one after the other they give the promised bytes, or fewer where a limit ended the search of the
+        report."""
         for name, *words in (("kws.tflite", "ds-cnn", "--int8"),
                              ("cell.tflite", "randwire-cell-ba", "--nodes", "6", "--width", "8", "--int8"),
                              ("transformer.onnx", "transformer-encoder")):
             self.expect(DONE, "zoo", *words, "-o", name)
             report = self.report_of("explain", name)
             self.assertTrue(report["next"], name)
+            state = {feature["label"]: feature["state"] for feature in report["features"]}
             for step in report["next"]:
-                self.assertEqual(arena_of(self.run_command(step["command"])), step["arena_bytes"], step["command"])
+                compare = self.assertLessEqual if state.get(step["feature"]) == "unfinished" else self.assertEqual
+                compare(arena_of(self.run_command(step["command"])), step["arena_bytes"], step["command"])
             self.text_of(name)
 
     def test_a_chain_that_nothing_helps(self):
