@@ -40,7 +40,10 @@ std::optional<Problem> Drawn(Random* random) {
     last.push_back(read_by);
   };
   const std::int64_t ops = random->Between(5, 7);
-  for (int i = 0; i < 3; ++i) add(random->Between(1, 4), -1, random->Between(0, 4));
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t read_by = random->Between(0, 4);
+    add(random->Between(1, 4), -1, read_by);
+  }
   for (std::int64_t i = 0; i < ops; ++i) {
     Problem::Op op;
     std::int64_t live = 0;
