@@ -23,6 +23,8 @@ constexpr std::int64_t kAnyCost = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kNoParent = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kCornerStates = 40'000;
 constexpr std::size_t kAllStates = 150'000;
+constexpr std::size_t kReachedStates = 2 * kAllStates;
+constexpr std::int64_t kMaxTableBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kStateWork = 2'000;  // in about nanoseconds
 
 // Offsets by tensor; kUnplaced: it is not live, or has no units.
@@ -39,6 +41,7 @@ class StateSearch {
         all_(problem.ops.size() == MoveProblem::kMaxOps
                  ? ~std::uint64_t{0}
                  : (std::uint64_t{1} << problem.ops.size()) - 1),
+        most_states_(MostStates(problem, limits)),
         readers_(problem.tensors.size(), 0) {
     for (std::size_t op = 0; op < problem.ops.size(); ++op) {
       for (const std::size_t input : problem.ops[op].inputs) readers_[input] |= Bit(op);
@@ -57,13 +60,13 @@ class StateSearch {
       Reach({0, places}, kNoParent, {});
       return true;
     });
-    const std::size_t most = corners_ ? kCornerStates : kAllStates;
+    const std::size_t most = std::min(corners_ ? kCornerStates : kAllStates, most_states_);
     while (!queue_.empty()) {
       const std::size_t at = std::get<2>(queue_.top());
       const bool stale = std::get<0>(queue_.top()) > states_[at].cost || states_[at].expanded;
       queue_.pop();
       if (stale) continue;
-      if (states_[at].done == all_) {
+      if (states_[at].done() == all_) {
         outcome.best = Trace(at);
         outcome.complete = !corners_ && !cut_short_;
         return outcome;
@@ -80,13 +83,22 @@ class StateSearch {
  private:
   using Key = std::pair<std::uint64_t, Places>;  // executed operators
   struct State {
-    std::uint64_t done = 0;
-    Places places;
+    const Key* key = nullptr;  // in known_
     std::int64_t cost = 0;
     std::size_t parent = kNoParent;
     MovedOrder::Step step;  // from the parent
     bool expanded = false;
+
+    std::uint64_t done() const { return key->first; }
+    const Places& places() const { return key->second; }
   };
+
+  // As many as fit into the memory: each has its places, and some 300 bytes beside them.
+  static std::size_t MostStates(const MoveProblem& problem, const Limits& limits) {
+    const auto places = static_cast<std::int64_t>(problem.tensors.size() * sizeof(std::int64_t));
+    const std::int64_t bytes = std::min(limits.max_memory_bytes, kMaxTableBytes);
+    return std::min(kReachedStates, static_cast<std::size_t>(bytes / (places + 300)));
+  }
 
   static std::uint64_t Bit(std::size_t op) { return std::uint64_t{1} << op; }
   bool IsKept(std::size_t tensor) const { return problem_.tensors[tensor].at_end; }
@@ -95,10 +107,10 @@ class StateSearch {
     const std::int64_t own = step.is_move ? problem_.tensors[step.subject].move_bytes : 0;
     const std::int64_t cost = (parent == kNoParent ? 0 : states_[parent].cost) + own;
     if (cost >= fewer_than_) return;
-    const auto [known, is_new] = known_.try_emplace(key, states_.size());
+    const auto [known, is_new] = known_.try_emplace(std::move(key), states_.size());
     const std::size_t at = known->second;
     if (is_new) {
-      states_.push_back({key.first, std::move(key.second), cost, parent, std::move(step), false});
+      states_.push_back({&known->first, cost, parent, std::move(step), false});
     } else if (cost < states_[at].cost) {
       states_[at].cost = cost;
       states_[at].parent = parent;
@@ -106,7 +118,7 @@ class StateSearch {
     } else {
       return;
     }
-    queue_.emplace(cost, -std::popcount(states_[at].done), at);
+    queue_.emplace(cost, -std::popcount(states_[at].done()), at);
   }
 
   // Of live tensors, by offset.
@@ -141,7 +153,7 @@ class StateSearch {
   template <typename Visit>
   bool PlaceAll(const std::vector<std::size_t>& tensors, std::size_t from, Places* places,
                 const Visit& visit) {
-    cut_short_ = cut_short_ || states_.size() > 2 * kAllStates;
+    cut_short_ = cut_short_ || states_.size() > most_states_;
     if (cut_short_) return false;
     if (from == tensors.size()) return visit(*places);
     const std::int64_t units = problem_.tensors[tensors[from]].units;
@@ -156,12 +168,12 @@ class StateSearch {
   }
 
   void Expand(std::size_t at) {
-    const std::uint64_t done = states_[at].done;
+    const std::uint64_t done = states_[at].done();
     for (std::size_t op = 0; op < problem_.ops.size(); ++op) {
       const bool ready = (done & Bit(op)) == 0 && (problem_.ops[op].before & ~done) == 0;
       if (ready) Execute(at, op);
     }
-    const Places places = states_[at].places;
+    const Places places = states_[at].places();
     for (std::size_t t = 0; t < places.size(); ++t) {
       if (places[t] != kUnplaced) Move(at, places, t);
     }
@@ -169,8 +181,8 @@ class StateSearch {
 
   void Execute(std::size_t at, std::size_t op) {
     const MoveProblem::Op& operation = problem_.ops[op];
-    const std::uint64_t done = states_[at].done | Bit(op);
-    Places places = states_[at].places;
+    const std::uint64_t done = states_[at].done() | Bit(op);
+    Places places = states_[at].places();
     PlaceAll(operation.outputs, 0, &places, [&](const Places& during) {
       MovedOrder::Step step;
       step.subject = op;
@@ -200,7 +212,7 @@ class StateSearch {
       if (offset == places[tensor]) continue;
       Places after = places;
       after[tensor] = offset;
-      Reach({states_[at].done, std::move(after)}, at, {true, tensor, {offset}, 0});
+      Reach({states_[at].done(), std::move(after)}, at, {true, tensor, {offset}, 0});
     }
   }
 
@@ -211,7 +223,7 @@ class StateSearch {
       order.steps.push_back(states_[at].step);
     }
     std::reverse(order.steps.begin(), order.steps.end());
-    for (const std::int64_t offset : states_[at].places) {
+    for (const std::int64_t offset : states_[at].places()) {
       order.start_offsets.push_back(std::max<std::int64_t>(offset, 0));
     }
     return order;
@@ -222,6 +234,7 @@ class StateSearch {
   const Limits& limits_;
   const std::int64_t fewer_than_;
   const std::uint64_t all_;
+  const std::size_t most_states_;
   std::vector<std::uint64_t> readers_;  // of each tensor
   std::vector<State> states_;
   bool cut_short_ = false;  // some placement was not tried

@@ -56,7 +56,8 @@ struct MovedOrderOutcome {
 
 // Moves fewer than `fewer_than` bytes (negative: any number). First with offsets next to other
 // tensors and the ends of the arena alone, then with all offsets, each up to a number of states.
-// Least cost first, then the most operators executed. Deterministic. O(states x units x tensors).
+// Least cost first, then the most operators executed. Deterministic. O(states x units x tensors);
+// tables of at most limits.max_memory_bytes and 256 MiB.
 // At most kMaxOps operators; for more, nothing is found.
 MovedOrderOutcome SearchMovedOrder(const MovedOrderProblem& problem, std::int64_t fewer_than,
                                    const Limits& limits);

@@ -220,6 +220,13 @@ TEST(MovedOrder, EndsWithTheWork) {
   EXPECT_FALSE(found.complete);
 }
 
+TEST(MovedOrder, EndsWithTheMemory) {
+  Limits limits;
+  limits.max_memory_bytes = 1 << 14;
+  const MovedOrderOutcome found = SearchMovedOrder(RandomProblem(323), -1, limits);
+  EXPECT_FALSE(found.complete);
+}
+
 TEST(MovedOrder, LeavesLargerGraphs) {
   Problem problem;
   problem.ops.resize(Problem::kMaxOps + 1);

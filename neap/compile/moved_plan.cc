@@ -39,16 +39,18 @@ class MovedEntry {
     if (ops_.empty() || ops_.size() > MovedOrderProblem::kMaxOps) return false;
     const TensorSizes& sizes = measured_.sizes[entry_];
     unit_ = 0;
-    for (const TensorId id : Main().tensors.Ids()) unit_ = std::gcd(unit_, sizes.counted[id]);
+    FindTensors();
+    for (const TensorId id : tensors_) unit_ = std::gcd(unit_, sizes.counted[id]);
     for (const OpId id : ops_) unit_ = std::gcd(unit_, ScratchOf(id));
     if (unit_ == 0) return false;
     problem_.capacity_units = target_bytes_ / unit_;
     problem_.disjoint = measured_.profile.runtime == plan::Runtime::kTflm;
-    problem_.tensors.resize(Main().tensors.size());
-    for (const TensorId id : Main().tensors.Ids()) {
-      problem_.tensors[id.index()] = {sizes.counted[id] / unit_, sizes.exact[id], true, false};
+    for (const TensorId id : tensors_) {
+      problem_.tensors.push_back({sizes.counted[id] / unit_, sizes.exact[id], true, false});
     }
-    for (const TensorId id : Main().outputs) problem_.tensors[id.index()].at_end = true;
+    for (const TensorId id : Main().outputs) {
+      if (number_[id] >= 0) problem_.tensors[NumberOf(id)].at_end = true;
+    }
     for (const OpId id : ops_) problem_.ops.push_back(OpOf(id));
     for (const auto& [before, after] : PrecedencesOf(Main())) {
       problem_.ops[static_cast<std::size_t>(index[after.index()])].before |=
@@ -71,14 +73,16 @@ class MovedEntry {
   std::optional<MovedPlacement> PlacementOf(const MovedOrder& found,
                                             const Timeline& timeline) const {
     if (timeline.steps.size() != ops_.size() || !timeline.overlaps.empty()) return std::nullopt;
-    std::vector<std::int64_t> live(Main().tensors.size(), -1);  // buffers of the timeline
+    std::vector<std::int64_t> live(tensors_.size(), -1);  // buffers of the timeline
     const std::size_t tensors = timeline.tensors.size();
     std::vector<std::vector<std::int64_t>> offsets(tensors + timeline.scratch.size());
     for (std::size_t i = 0; i < tensors; ++i) {
       const LiveTensor& tensor = timeline.tensors[i];
-      if (tensor.unread || live[tensor.tensor.index()] >= 0) return std::nullopt;
-      live[tensor.tensor.index()] = static_cast<std::int64_t>(i);
-      offsets[i] = {found.start_offsets[tensor.tensor.index()] * unit_};
+      if (tensor.unread || number_[tensor.tensor] < 0) return std::nullopt;
+      const std::size_t number = NumberOf(tensor.tensor);
+      if (live[number] >= 0) return std::nullopt;
+      live[number] = static_cast<std::int64_t>(i);
+      offsets[i] = {found.start_offsets[number] * unit_};
     }
     std::vector<SlotMove> moves;
     std::int32_t slot = 0;
@@ -108,6 +112,21 @@ class MovedEntry {
  private:
   const Subgraph& Main() const { return measured_.merged().subgraphs[entry_]; }
 
+  // Those that the operators read or write and that have a place.
+  void FindTensors() {
+    number_ = IdVector<TensorId, std::int64_t>(Main().tensors.size(), -1);
+    const auto add = [&](TensorId id) {
+      if (!id.valid() || number_[id] >= 0 || !IsPlanned(Main().tensors[id])) return;
+      number_[id] = static_cast<std::int64_t>(tensors_.size());
+      tensors_.push_back(id);
+    };
+    for (const OpId op : ops_) {
+      std::for_each(Main().ops[op].inputs.begin(), Main().ops[op].inputs.end(), add);
+      std::for_each(Main().ops[op].outputs.begin(), Main().ops[op].outputs.end(), add);
+    }
+  }
+  std::size_t NumberOf(TensorId id) const { return static_cast<std::size_t>(number_[id]); }
+
   std::int64_t ScratchOf(OpId id) const {
     return AlignUp(Main().ops[id].scratch_bytes, measured_.profile.alignment);
   }
@@ -116,15 +135,16 @@ class MovedEntry {
     MovedOrderProblem::Op op;
     op.scratch_units = ScratchOf(id) / unit_;
     const auto add = [&](TensorId tensor, std::vector<std::size_t>* list) {
-      if (!tensor.valid() || !IsPlanned(Main().tensors[tensor])) return;
-      if (std::find(list->begin(), list->end(), tensor.index()) == list->end()) {
-        list->push_back(tensor.index());
-      }
+      if (!tensor.valid() || number_[tensor] < 0) return;
+      const std::size_t number = NumberOf(tensor);
+      if (std::find(list->begin(), list->end(), number) == list->end()) list->push_back(number);
     };
     for (const TensorId input : Main().ops[id].inputs) add(input, &op.inputs);
     for (const TensorId output : Main().ops[id].outputs) {
       add(output, &op.outputs);
-      if (output.valid()) problem_.tensors[output.index()].at_start = false;
+      if (output.valid() && number_[output] >= 0) {
+        problem_.tensors[NumberOf(output)].at_start = false;
+      }
     }
     return op;
   }
@@ -134,6 +154,8 @@ class MovedEntry {
   const std::int64_t target_bytes_;
   std::int64_t unit_ = 0;
   std::vector<OpId> ops_;  // of the problem
+  std::vector<TensorId> tensors_;
+  IdVector<TensorId, std::int64_t> number_;  // of each tensor in the problem; -1: not in it
   MovedOrderProblem problem_;
 };
 
