@@ -17,6 +17,11 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(ZLIB REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
+# The allocator of the program, where it is installed: plans of small networks take a fifth to a quarter
+# less time than with that of the C library. Sanitizers have their own.
+if(NOT NEAP_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  find_package(mimalloc QUIET)
+endif()
 find_path(NEAP_TL_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 find_path(NEAP_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
 find_program(NEAP_FLATC flatc REQUIRED)

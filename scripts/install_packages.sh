@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(g++ cmake ninja-build ccache pkgconf libexpected-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libflatbuffers-dev flatbuffers-compiler
-  libssl-dev zlib1g-dev libsqlite3-dev libboost-dev)
+  libssl-dev zlib1g-dev libsqlite3-dev libmimalloc-dev libboost-dev)
 test_packages=(git python3 python3-venv python3-dev libgtest-dev libgmock-dev
   clang-16 lld-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev doxygen coinor-cbc
   chromium chromium-driver

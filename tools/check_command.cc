@@ -72,7 +72,8 @@ Result<int> Check(const CheckOptions& options) {
     report.violations = report.replayed->refuted;
   }
   for (const std::string& violation : report.violations) {
-    fmt::print(stderr, "neap check: {}\n", report::Printable(violation, 4096));
+    fmt::print(stderr, "neap check: {}: {}\n", report::Printable(options.plan, 4096),
+               report::Printable(violation, 4096));
   }
   // --dim replaces the values of the plan, all of them.
   const Diagnostic unbound = WithAllSymbols(MissingSize(""), source.graph);

@@ -350,7 +350,8 @@ Result<int> Run(const RunOptions& options) {
   }
   report.violations = std::move(result.violations);
   for (const std::string& violation : report.violations) {
-    fmt::print(stderr, "neap run: {}\n", report::Printable(violation, 4096));
+    fmt::print(stderr, "neap run: {}: {}\n", report::Printable(options.plan, 4096),
+               report::Printable(violation, 4096));
   }
   if (options.output.json) {
     NEAP_CHECK_OK(Print(stdout, report::RunJson(report)));

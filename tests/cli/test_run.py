@@ -36,7 +36,11 @@ class RunTest(CliTest):
         self.write_json("bad.json", plan)
         result = self.run_neap("run", "net.onnx", "--plan", "bad.json")
         self.assertEqual(result.returncode, FAILED)
-        self.assertIn(b"outside of its lifetime", result.stderr)
+        self.assertRegex(result.stderr, rb"(?m)^neap run: bad.json: .*outside of its lifetime")
+        result = self.run_neap("check", "net.onnx", "bad.json")
+        self.assertEqual(result.returncode, FAILED)
+        for line in result.stderr.splitlines():
+            self.assertTrue(line.startswith(b"neap check: bad.json: "), line)
 
     def test_inputs_are_saved_and_read_again(self):
         self.planned()
