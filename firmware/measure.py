@@ -27,6 +27,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import zipfile
 
@@ -93,6 +94,17 @@ def tensor_bytes(paths):
     return found
 
 
+def find_cmsis_nn():
+    """The folder of CMSIS-NN 4.0.0: $NEAP_CMSIS_NN, else in the Python package bakenn of this interpreter or of .venv;
+    None: there is none."""
+    given = os.environ.get("NEAP_CMSIS_NN")
+    if given:
+        return pathlib.Path(given)
+    packages = [pathlib.Path(sysconfig.get_paths()["purelib"]), *FOLDER.parent.glob(".venv/lib/python3*/site-packages")]
+    return next((found for found in (folder / "bakenn/backend/cmsis_nn/vendor" for folder in packages) if found.is_dir()),
+                None)
+
+
 def run(command, **options):
     done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
     if done.returncode != 0:
@@ -144,12 +156,13 @@ def plugin():
 
 
 def build(board, folder, program, network=None, fed="arena", inputs=None, stack_bytes=STACK_BYTES, ram_bytes=None,
-          optimization=None):
-    """Builds `program` (measure, overrun) for a board in `folder`; the path of the executable."""
+          optimization=None, cmsis_nn=None):
+    """Builds `program` (measure, overrun) for a board in `folder`; the path of the executable. `cmsis_nn`: the folder of
+    that library, for a network that calls it."""
     settings = {"CMAKE_TOOLCHAIN_FILE": FOLDER / "board.cmake", "NEAP_BOARD": board.name,
                 "NEAP_NETWORK": pathlib.Path(network).resolve() if network else "", "NEAP_FED": fed,
                 "NEAP_INPUTS": pathlib.Path(inputs).resolve() if inputs else "", "NEAP_STACK_BYTES": stack_bytes,
-                "NEAP_RAM_BYTES": ram_bytes or ""}
+                "NEAP_RAM_BYTES": ram_bytes or "", "NEAP_CMSIS_NN": pathlib.Path(cmsis_nn).resolve() if cmsis_nn else ""}
     if optimization:
         settings["NEAP_OPTIMIZATION"] = optimization
     run(["cmake", "-S", FOLDER, "-B", folder, "-G", "Ninja", *(f"-D{key}={value}" for key, value in settings.items())])
@@ -240,9 +253,9 @@ def input_bytes(network):
     return int(found[1])
 
 
-def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, optimization, count, timeout):
+def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, optimization, cmsis_nn, count, timeout):
     executable = build(board, work / "build", "measure", network, fed, inputs if fed == "flash" else None, stack_bytes,
-                       ram_bytes, optimization)
+                       ram_bytes, optimization, cmsis_nn)
     if fed == "flash":
         (work / "input.bin").write_bytes(b"")
     else:
@@ -273,14 +286,14 @@ def measure_once(board, work, network, inputs, *, fed, stack_bytes, ram_bytes, o
 
 
 def measure(board, network, inputs, *, fed="arena", stack_bytes=STACK_BYTES, ram_bytes=None, tight=False,
-            optimization=None, count=True, timeout=300):
+            optimization=None, cmsis_nn=None, count=True, timeout=300):
     """Measures a network on the inputs of a file. A dictionary: board, cpu, fed, outputs (bytes) and, on emulated
     boards, ram, flash, stack_of_run (without that of the caller), instructions (whole, runs, functions), with two
     memories slow (bytes, runs). `tight`: the second of two runs, in exactly the RAM that
     the first one used, rounded up to 32 bytes."""
     with tempfile.TemporaryDirectory(prefix="neap-measure-") as work:
         work = pathlib.Path(work)
-        settings = {"fed": fed, "optimization": optimization, "timeout": timeout}
+        settings = {"fed": fed, "optimization": optimization, "cmsis_nn": cmsis_nn, "timeout": timeout}
         if not tight or board.is_host:
             return measure_once(board, work, network, inputs, stack_bytes=stack_bytes, ram_bytes=ram_bytes, count=count,
                                 **settings)
@@ -333,6 +346,8 @@ def main():
     parser.add_argument("--stack-bytes", type=int, default=STACK_BYTES)
     parser.add_argument("--tight", action="store_true", help="run in exactly the RAM that was used")
     parser.add_argument("--optimization", help="of the compiler; -O2 by default")
+    parser.add_argument("--cmsis-nn", metavar="FOLDER", help="with cmsis_nn/ and cmsis_core/, for a network of "
+                        "--kernels cmsis-nn")
     parser.add_argument("--functions", type=int, default=0, metavar="N", help="list the N functions with most instructions")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS")
     parser.add_argument("--json", action="store_true")
@@ -356,7 +371,7 @@ def main():
             inputs.flush()
             result = measure(board, options.network, inputs.name, fed=options.fed, stack_bytes=options.stack_bytes,
                              ram_bytes=options.ram_bytes, tight=options.tight, optimization=options.optimization,
-                             timeout=options.timeout)
+                             cmsis_nn=options.cmsis_nn, timeout=options.timeout)
     except (Failure, OSError, zipfile.BadZipFile) as error:
         print(f"measure.py: {error}", file=sys.stderr)
         return 1

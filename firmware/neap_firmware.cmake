@@ -2,6 +2,8 @@
 #
 # neap_network(<target> FOLDER <folder>): the C files that `neap emit` wrote to a folder, as a library. Its property
 # NEAP_PREFIX is the prefix of all names.
+# neap_cmsis_nn(<target> FOLDER <folder>): the library CMSIS-NN from cmsis_nn/Source, cmsis_nn/Include and
+# cmsis_core/Include of a folder.
 # neap_firmware(<target> SOURCES ... [LIBRARIES ...] [STACK_BYTES n] [RAM_BYTES n]): a program for the board NEAP_BOARD of
 # boards.json. RAM_BYTES: the RAM for which the program is linked and to which a protection unit
 # limits it; all RAM of the board by default.
@@ -55,6 +57,21 @@ function(neap_network target)
   target_include_directories(${target} PUBLIC ${ARG_FOLDER})
   target_compile_definitions(${target} PRIVATE "${macros}_WEIGHTS=__attribute__((section(\".neap_weights\")))")
   target_link_libraries(${target} PRIVATE neap_firmware_flags)
+endfunction()
+
+function(neap_cmsis_nn target)
+  cmake_parse_arguments(ARG "" "FOLDER" "" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/cmsis_nn/Source/*/arm_*.c)
+  if(NOT sources)
+    message(FATAL_ERROR "${ARG_FOLDER}: expected cmsis_nn/Source and cmsis_core/Include")
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} SYSTEM PUBLIC ${ARG_FOLDER}/cmsis_nn/Include ${ARG_FOLDER}/cmsis_core/Include)
+  target_compile_options(${target} PRIVATE ${NEAP_OPTIMIZATION} -std=gnu11 -ffunction-sections -w)
+  if(neap_cpu STREQUAL "host")
+    # What the library's own builds for hosts define.
+    target_compile_definitions(${target} PUBLIC __GNUC_PYTHON__ __RESTRICT=__restrict__)
+  endif()
 endfunction()
 
 function(neap_firmware target)

@@ -24,6 +24,7 @@
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
 #include "neap/show/report/report.h"
+#include "neap/target/target.h"
 #include "tools/common.h"
 #include "tools/emitting.h"
 #include "tools/plan_file.h"
@@ -41,6 +42,8 @@ constexpr const char* kEmitFooter =
     "  neap emit model.tflite -o net --prefix kws --single-file --budget 8KiB\n"
     "  neap emit model.tflite -o net --kernels dsp        fast on Cortex-M4, M7, M33\n"
     "  neap emit model.tflite -o net --kernels mve        fast on Cortex-M55, M85\n"
+    "  neap emit model.tflite -o net --kernels cmsis-nn --target cortex-m4+cmsis-nn\n"
+    "                                                     calls of that library, which you link\n"
     "  neap emit model.tflite -o net --fast 32KiB         two memories: an arena of at most that, "
     "a slow\n"
     "                                                     memory, copies by functions of yours\n"
@@ -64,6 +67,7 @@ struct EmitOptions {
   std::string prefix;
   std::string weights;
   std::string kernels = "portable";
+  std::optional<target::Simd> simd;  // of --target
   std::string binary_plan;
   bool received_plans = false;
   bool single_file = false;
@@ -71,6 +75,10 @@ struct EmitOptions {
 
   bool ForReceivers() const { return received_plans || !binary_plan.empty(); }
 };
+
+emit::KernelSet KernelsOf(const EmitOptions& options) {
+  return emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
+}
 
 Result<PlannedForC> ReadPlan(const EmitOptions& options, formats::LoadOptions load) {
   PlannedForC planned;
@@ -93,7 +101,8 @@ Result<PlannedForC> ReadPlan(const EmitOptions& options, formats::LoadOptions lo
 Result<PlannedForC> MakePlan(const EmitOptions& options, const formats::LoadOptions& load) {
   NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
-  return PlanForC(source, options.model.words, load, shows_progress);
+  return PlanForC(source, options.model.words, load, shows_progress,
+                  emit::LibraryOf(KernelsOf(options), options.simd));
 }
 
 Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& files) {
@@ -245,7 +254,7 @@ Result<int> EmitReceiver(const EmitOptions& options, const formats::LoadOptions&
   emitting.prefix = options.prefix.empty() ? emit::PrefixOf(options.model.input) : options.prefix;
   emitting.single_file = options.single_file;
   emitting.binary_weights = options.weights == "bin";
-  emitting.kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
+  emitting.kernels = KernelsOf(options);
   std::vector<emit::Refusal> refusals;
   auto emitted = emit::EmitNetwork(
       source.graph, {std::string(Version()), BaseName(options.model.input), source.sha256},
@@ -279,7 +288,7 @@ Result<int> WriteBinaryPlan(const EmitOptions& options, const formats::LoadOptio
   NEAP_TRY(PlannedForC planned,
            options.plan.empty() ? MakePlan(options, load) : ReadPlan(options, load));
   NEAP_CHECK_OK(FinishForC(&planned));
-  const auto kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
+  const emit::KernelSet kernels = KernelsOf(options);
   auto binary = emit::ToBinary(planned.source.graph, planned.plan, kernels);
   if (!binary) {
     return Fail(WithFile(options, std::move(binary).error(), planned.source.format, false));
@@ -331,7 +340,8 @@ Result<int> Emit(const EmitOptions& options) {
   emitting.prefix = options.prefix.empty() ? emit::PrefixOf(options.model.input) : options.prefix;
   emitting.single_file = options.single_file;
   emitting.binary_weights = options.weights == "bin";
-  emitting.kernels = emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
+  emitting.kernels = KernelsOf(options);
+  emitting.simd = options.simd;
   emitting.budget_bytes =
       planned.fast_bytes ? planned.fast_bytes : options.model.words.budget_bytes;
   std::vector<emit::Refusal> refusals;
@@ -370,6 +380,16 @@ Status CheckEmitOptions(const EmitOptions& options) {
   if (options.received_plans && !options.plan.empty()) {
     return Fail(UsageError("--received-plans cannot be combined with --plan"));
   }
+  if (KernelsOf(options) == emit::KernelSet::kCmsisNn) {
+    if (options.ForReceivers()) {
+      return Fail(UsageError(
+          "--kernels cmsis-nn cannot be combined with --received-plans and --binary-plan"));
+    }
+    if (options.model.words.stream == "auto") {
+      return Fail(UsageError(
+          "--kernels cmsis-nn computes whole layers: it cannot be combined with --stream auto"));
+    }
+  }
   NEAP_CHECK_OK(CheckOutput(options.binary_plan, options.force));
   NEAP_CHECK_OK(CheckDistinct({{"the model", options.model.input}, {"--plan", options.plan}},
                               {{"--binary-plan", options.binary_plan}}));
@@ -386,6 +406,24 @@ Status CheckEmitOptions(const EmitOptions& options) {
     return {};
   }
   return deliver::CheckWords(options.model.words);
+}
+
+// Of --kernels cmsis-nn: whole tensors, and a target that is a compilation of the library. Planning
+// itself has no target.
+Status SetLibraryDefaults(EmitOptions* options) {
+  deliver::Words& words = options->model.words;
+  if (words.stream.empty() && options->plan.empty()) words.stream = "off";
+  if (!words.Has("target")) return {};
+  const target::Target* const target = target::TargetNamed(words.target);
+  if (target == nullptr || target->kernels != target::Kernels::kCmsisNn) {
+    return Fail(
+        UsageError("--kernels cmsis-nn requires a --target with that library, such as "
+                   "cortex-m4+cmsis-nn"));
+  }
+  options->simd = target->simd;
+  words.target.clear();
+  words.given.erase("target");
+  return {};
 }
 
 // Replaces the default in the help of an option of the library, which is that of `neap plan`.
@@ -426,10 +464,11 @@ int EmitCommand(std::vector<std::string> args) {
          "--kernels", options.kernels,
          "portable: C for any processor; dsp: for the DSP extension of Cortex-M4, M7 and "
          "M33; mve: for the vectors of Cortex-M55 and M85, of x86-64 with AVX2 and of AArch64; "
-         "both have their scratch in the arena; all compute the same bytes with every compiler; "
-         "default: portable")
+         "both have their scratch in the arena; cmsis-nn: layers are calls of CMSIS-NN, which you "
+         "link, compiled for --target (default: any); all compute the same bytes with every "
+         "compiler; default: portable")
       ->option_text("SET")
-      ->check(CLI::IsMember({"portable", "dsp", "mve"}));
+      ->check(CLI::IsMember({"portable", "dsp", "mve", "cmsis-nn"}));
   app.add_flag("--force", options.force, "overwrite existing files");
   AddOutputOptions(&app, &options.output);
   std::vector<std::string_view> names;
@@ -438,6 +477,11 @@ int EmitCommand(std::vector<std::string> args) {
   SetDefaultText(app.get_option("--runtime"), "neap");
   SetDefaultText(app.get_option("--stream"), "auto with that runtime");
   if (const auto code = Parse(&app, std::move(args))) return *code;
+  if (KernelsOf(options) == emit::KernelSet::kCmsisNn) {
+    if (const Status status = SetLibraryDefaults(&options); !status) {
+      return tools::Report("emit", status.error());
+    }
+  }
   if (options.ForReceivers()) {
     SetReceivedDefaults(&options.model.words);
   } else if (options.plan.empty()) {

@@ -10,7 +10,6 @@
 #include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
 #include "neap/emit/emit.h"
-#include "neap/ops/neap_rt.h"
 #include "neap/show/report/report.h"
 #include "tools/delivering.h"
 
@@ -47,7 +46,8 @@ void SetReceivedDefaults(deliver::Words* words) {
 }
 
 Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
-                             const formats::LoadOptions& load, bool shows_progress) {
+                             const formats::LoadOptions& load, bool shows_progress,
+                             ops::KernelLibrary kernels) {
   std::optional<WorkScope> work;
   if (const std::int64_t limit = deliver::DefaultWorkOf(words)) work.emplace(limit);
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, source, load));
@@ -58,7 +58,7 @@ Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::
   request.rewriting.sums_in_place = false;  // accumulators have no kernels in neap_rt
   if (request.compile.runtime == plan::Runtime::kNeap &&
       request.compile.kernels == ops::KernelLibrary::kNone) {
-    request.compile.kernels = ops::kNeapRt;
+    request.compile.kernels = kernels;
   }
   PlannedForC planned;
   if (const std::int64_t fast = request.streaming.settings.fast_bytes; fast > 0) {

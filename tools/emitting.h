@@ -9,6 +9,7 @@
 #include "neap/base/result.h"
 #include "neap/deliver/options.h"
 #include "neap/formats/formats.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/plan/plan.h"
 #include "neap/show/report/explain_report.h"
 
@@ -30,9 +31,10 @@ void SetReceivedDefaults(deliver::Words* words);
 
 // `source` has its weights; `words` are complete (SetEmitDefaults()). The plan is not checked yet.
 // Of a fast memory, the plan leaves the bytes of the state of steps. kOverBudget: the board's slow
-// memory is exceeded.
+// memory is exceeded. `kernels`: by whose order of reads and writes tensors overlap.
 Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
-                             const formats::LoadOptions& load, bool shows_progress);
+                             const formats::LoadOptions& load, bool shows_progress,
+                             ops::KernelLibrary kernels = ops::kNeapRt);
 
 // Runs the checker, which is independent of the planner and of emitted code. Then puts bodies that
 // are called for certain in the place of their calls.

@@ -70,12 +70,23 @@ FORMS = [
     ("layer by layer, MVE kernels", ["--stream", "off", "--kernels", "mve"], "arena"),
     ("streamed, MVE kernels", ["--stream", "auto", "--kernels", "mve"], "arena"),
     ("streamed, fed by rows, MVE kernels", ["--stream", "auto", "--input", "rows", "--kernels", "mve"], "rows"),
+    ("layer by layer, calls of CMSIS-NN", ["--kernels", "cmsis-nn", "--target", "cortex-m4+cmsis-nn"], "arena"),
+    ("layer by layer, calls of CMSIS-NN", ["--kernels", "cmsis-nn", "--target", "cortex-m55+cmsis-nn"], "arena"),
 ]
 # From this one on only for processors with the extension, and in tables of their own rows.
 FIRST_DSP_FORM = 4
 DSP_CPUS = ("cortex-m4", "cortex-m55")
 FIRST_MVE_FORM = 7
 MVE_CPUS = ("cortex-m55",)
+# Where the library is (measure.find_cmsis_nn()).
+CMSIS_NN_FORMS = {10: "cortex-m4", 11: "cortex-m55"}
+
+
+def processors_of(form):
+    """None: all."""
+    if form in CMSIS_NN_FORMS:
+        return (CMSIS_NN_FORMS[form],)
+    return None if form < FIRST_DSP_FORM else DSP_CPUS if form < FIRST_MVE_FORM else MVE_CPUS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,6 +158,8 @@ python3 lab/tables/firmware_table.py --neap build/release/tools/neap > docs/resu
 - *fixed*: measured once with other programs, whose sources tests cannot install; RAM of TFLM is arena, stack and data.
   The prototype of emitted C had kernels of hand-written DSP instructions.
 - *DSP kernels*: `--kernels dsp`; *MVE kernels*: `--kernels mve`. All other forms have portable C.
+- *calls of CMSIS-NN*: `--kernels cmsis-nn`, with version 4.0.0 of the library from the Python package bakenn 1.0.0,
+  compiled at -O2. *TFLM, CMSIS-NN* has a newer version.
 
 Compilers: {compilers}. Optimization: -O2.
 
@@ -218,6 +231,7 @@ class Bench:
             board = judge(name)
             try:
                 return measure.measure(board, emitted, self.folder / "inputs.bin", fed=FORMS[number][2], tight=True,
+                                       cmsis_nn=measure.find_cmsis_nn() if number in CMSIS_NN_FORMS else None,
                                        timeout=1200)
             except measure.Failure as failure:
                 if "overflowed" not in str(failure) and "will not fit" not in str(failure):
@@ -271,9 +285,11 @@ def tables_of(program, network, cpus, forms):
                 for form, total in predicted.items():
                     lines.append(ROW.format(form + ", CMSIS-NN", "predicted", "", f"{total:,}", "", "", ""))
             for number, (form, _, fed) in enumerate(FORMS):
-                whole_only = not network.streams and number not in (0, 1, FIRST_DSP_FORM, FIRST_MVE_FORM)
-                chosen_for = MVE_CPUS if number >= FIRST_MVE_FORM else DSP_CPUS
-                for_others = number >= FIRST_DSP_FORM and (cpu not in chosen_for or network.kernels != "tflm")
+                whole_only = not network.streams and number not in (0, 1, FIRST_DSP_FORM, FIRST_MVE_FORM, *CMSIS_NN_FORMS)
+                chosen_for = processors_of(number)
+                for_others = chosen_for is not None and (cpu not in chosen_for or network.kernels != "tflm")
+                if number in CMSIS_NN_FORMS and measure.find_cmsis_nn() is None:
+                    continue
                 left_out = whole_only or for_others or (network.large and cpu != M4 and number != 1)
                 if number not in forms or left_out:
                     continue

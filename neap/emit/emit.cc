@@ -21,6 +21,7 @@
 #include "neap/emit/write.h"
 #include "neap/execute/inline_calls.h"
 #include "neap/io/file.h"
+#include "neap/ops/neap_rt.h"
 #include "neap/plan/plan_json.h"
 
 namespace neap::emit {
@@ -56,16 +57,28 @@ std::string_view NameOf(KernelSet kernels) {
       return "dsp";
     case KernelSet::kMve:
       return "mve";
+    case KernelSet::kCmsisNn:
+      return "cmsis-nn";
     default:
       return "portable";
   }
 }
 
 std::optional<KernelSet> KernelSetNamed(std::string_view name) {
-  for (const KernelSet kernels : {KernelSet::kPortable, KernelSet::kDsp, KernelSet::kMve}) {
+  for (const KernelSet kernels :
+       {KernelSet::kPortable, KernelSet::kDsp, KernelSet::kMve, KernelSet::kCmsisNn}) {
     if (NameOf(kernels) == name) return kernels;
   }
   return std::nullopt;
+}
+
+ops::KernelLibrary LibraryOf(KernelSet kernels, std::optional<target::Simd> simd) {
+  using ops::KernelLibrary;
+  if (kernels != KernelSet::kCmsisNn) return ops::kNeapRt;
+  if (!simd) return ops::kNeapRt | KernelLibrary::kCmsisNn;
+  return ops::kNeapRt | (*simd == target::Simd::kMve   ? KernelLibrary::kCmsisNnMve
+                         : *simd == target::Simd::kDsp ? KernelLibrary::kCmsisNnDsp
+                                                       : KernelLibrary::kCmsisNnScalar);
 }
 
 namespace {
@@ -209,7 +222,8 @@ class Emitter {
         entry_(plan.entries[0]),
         subgraph_(graph.subgraphs[entry_.subgraph]),
         options_(options),
-        lowering_(subgraph_, options.prefix, options.kernels) {
+        lowering_(subgraph_, options.prefix, options.kernels,
+                  {options.simd, LibraryOf(options.kernels, options.simd)}) {
     lowering_.SetPixelLimits(limits);
   }
 
@@ -233,6 +247,9 @@ class Emitter {
   Refusals TakeRefusals() { return std::move(refusals_); }
 
   Result<Emitted> Emit() {
+    NEAP_CHECK_OK(Require(!entry_.stream || options_.kernels != KernelSet::kCmsisNn,
+                          "cannot be emitted for CMSIS-NN, which computes whole layers: a streamed "
+                          "plan"));
     NEAP_TRY(program_.segments, entry_.stream ? StreamedSegments(entry_, &lowering_, &refusals_)
                                               : WholeSegments(entry_, &lowering_, &refusals_));
     AddPorts();

@@ -13,7 +13,9 @@
 
 #include "neap/base/result.h"
 #include "neap/graph/graph.h"
+#include "neap/ops/overlap.h"
 #include "neap/plan/plan.h"
+#include "neap/target/target.h"
 
 namespace neap::emit {
 
@@ -23,11 +25,16 @@ enum class KernelSet : std::uint8_t {
   kPortable,  // no scratch; C
   kDsp,  // packed weights and scratch, fast on Armv7E-M and Armv8-M cores with the DSP extension
   kMve,  // packed weights and scratch, fast on Armv8.1-M cores with vectors of integers
+  // Whole layers are calls of the library CMSIS-NN, which the user links; the others are portable.
+  kCmsisNn,
 };
-// "portable", "dsp", "mve".
+// "portable", "dsp", "mve", "cmsis-nn".
 std::string_view NameOf(KernelSet kernels);
 // nullopt: no such set.
 std::optional<KernelSet> KernelSetNamed(std::string_view name);
+// The libraries by whose order of reads and writes a plan for these kernels may overlap tensors.
+// `simd`: that CMSIS-NN is compiled for; nullopt: any.
+ops::KernelLibrary LibraryOf(KernelSet kernels, std::optional<target::Simd> simd);
 
 // Bytes of the arena behind tensors and scratch: the state of steps.
 inline constexpr std::int64_t kStateBytes = 12;
@@ -43,6 +50,9 @@ struct Options {
   // `<prefix>_weights`.
   bool binary_weights = false;
   KernelSet kernels = KernelSet::kPortable;
+  // Of kCmsisNn: the instructions that the library is compiled for. nullopt: any, with the largest
+  // of its buffers.
+  std::optional<target::Simd> simd = std::nullopt;
   // The bytes that the arena may have; the header asserts it.
   std::optional<std::int64_t> budget_bytes;
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "neap/base/random.h"
@@ -103,6 +104,52 @@ TEST(Emit, OperatorsWithoutAKernelAreCountedByType) {
   ASSERT_EQ(refusals.size(), 1U);
   EXPECT_EQ(refusals[0].op, OpId(0));
   EXPECT_EQ(refusals[0].type, "L2_NORMALIZATION");
+}
+
+Options OfLibrary(std::optional<target::Simd> simd) {
+  Options options;
+  options.kernels = KernelSet::kCmsisNn;
+  options.simd = simd;
+  return options;
+}
+
+TEST(Emit, LayersOfCmsisNnHaveItsBufferInTheArena) {
+  using target::Simd;
+  const Small small = Apart();
+  const auto arena_of = [&](std::optional<Simd> simd) {
+    const auto emitted = Emit(small.graph, small.plan, OfLibrary(simd));
+    return emitted ? emitted->arena_bytes : -1;
+  };
+  // Two input columns of 9 taps x 4 channels as 16-bit numbers; four of 124 channels as bytes.
+  constexpr std::int64_t kPlain = 200 + 12;
+  EXPECT_EQ(arena_of(Simd::kNone), kPlain);
+  EXPECT_EQ(arena_of(Simd::kDsp), kPlain + 2 * 9 * 4);
+  EXPECT_EQ(arena_of(Simd::kMve), kPlain + 4 * 124 * 9);
+  EXPECT_EQ(arena_of(std::nullopt), kPlain + 4 * 124 * 9);
+  const auto emitted = Emit(small.graph, small.plan, OfLibrary(Simd::kDsp));
+  ASSERT_TRUE(emitted.has_value());
+  EXPECT_NE(TextOf(*emitted, "neap_rt/neap_drive_cmsis_nn_depthwise.c"), "");
+  EXPECT_NE(TextOf(*emitted, "neap_rt/neap_cmsis_nn.h"), "");
+  EXPECT_EQ(TextOf(*emitted, "neap_rt/neap_depthwise_s8.c"), "");
+  EXPECT_NE(TextOf(*emitted, "model.h").find("MODEL_BAD_LIBRARY (-4)"), std::string::npos);
+  const auto portable = Emit(small.graph, small.plan, Options{});
+  EXPECT_EQ(TextOf(*portable, "model.h").find("BAD_LIBRARY"), std::string::npos);
+}
+
+TEST(Emit, OverlapsOfLayersAreThoseOfCmsisNn) {
+  Small small = Apart();
+  plan::EntryPlan& entry = small.plan.entries[0];
+  entry.tensors[0].offset = 24;
+  entry.overlaps = {{0, graph::SubgraphId(0), entry.tensors[0].tensor, entry.tensors[1].tensor,
+                     plan::OverlapKind::kStartsBelow, 24}};
+  EXPECT_TRUE(Emit(small.graph, small.plan, OfLibrary(target::Simd::kDsp)).has_value());
+  // Four pixels are gathered before they are written: less than that is too near.
+  entry.overlaps[0].bytes = 12;
+  const auto refused = Emit(small.graph, small.plan, OfLibrary(target::Simd::kDsp));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("further than the kernels of CMSIS-NN permit"),
+            std::string::npos)
+      << refused.error().message;
 }
 
 TEST(Emit, BudgetsCountEverything) {

@@ -13,8 +13,9 @@ using graph::Op;
 using graph::Tensor;
 using graph::TensorId;
 
-Lowering::Lowering(const graph::Subgraph& subgraph, std::string prefix, KernelSet kernels)
-    : subgraph_(subgraph), prefix_(std::move(prefix)), kernels_(kernels) {}
+Lowering::Lowering(const graph::Subgraph& subgraph, std::string prefix, KernelSet kernels,
+                   LibraryCalls library)
+    : subgraph_(subgraph), prefix_(std::move(prefix)), kernels_(kernels), library_(library) {}
 
 const Lowering::Place* Lowering::PlaceOf(TensorId tensor) const {
   const auto found = places_.find(tensor);
@@ -178,6 +179,10 @@ Result<std::vector<Call>> Lower(Lowering& lowering, const Subject& subject) {
           const bool known = !tensor.valid() || graph::TensorBytes(lowering.Tensor(tensor));
           NEAP_CHECK_OK(Require(known, "has a tensor of unknown size"));
         }
+      }
+      if (lowering.kernels() == KernelSet::kCmsisNn && !subject.boxed) {
+        NEAP_TRY(auto calls, LowerCmsisNn(lowering, subject));
+        if (calls) return *std::move(calls);
       }
       return row.lower(lowering, subject);
     }

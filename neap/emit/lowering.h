@@ -17,18 +17,27 @@
 #include "neap/emit/program.h"
 #include "neap/graph/graph.h"
 #include "neap/ops/op_kind.h"
+#include "neap/ops/overlap.h"
+#include "neap/target/target.h"
 
 namespace neap::emit {
+
+// Of KernelSet::kCmsisNn.
+struct LibraryCalls {
+  std::optional<target::Simd> simd = std::nullopt;          // of Options
+  ops::KernelLibrary overlaps = ops::KernelLibrary::kNone;  // that they permit
+};
 
 // Where the tensors are while an operator runs, and the constants of the program.
 class Lowering {
  public:
   // `subgraph` outlives it. Names of constants begin with `prefix`.
   Lowering(const graph::Subgraph& subgraph, std::string prefix,
-           KernelSet kernels = KernelSet::kPortable);
+           KernelSet kernels = KernelSet::kPortable, LibraryCalls library = {});
 
   const graph::Subgraph& subgraph() const { return subgraph_; }
   KernelSet kernels() const { return kernels_; }
+  const LibraryCalls& library() const { return library_; }
   const std::string& prefix() const { return prefix_; }
   const graph::Tensor& Tensor(graph::TensorId id) const { return subgraph_.tensors[id]; }
 
@@ -76,6 +85,7 @@ class Lowering {
   const graph::Subgraph& subgraph_;
   std::string prefix_;
   KernelSet kernels_;
+  LibraryCalls library_;
   PixelLimits limits_;
   std::map<graph::TensorId, Place> places_;
   std::vector<Constant> constants_;
@@ -110,6 +120,8 @@ std::span<const LowerRow> PoolRows();
 std::span<const LowerRow> ElementwiseRows();
 std::span<const LowerRow> MoveRows();
 std::span<const LowerRow> SpreadRows();
+// Calls of CMSIS-NN; nullopt: the library has no function for these types, shapes or scales.
+Result<std::optional<std::vector<Call>>> LowerCmsisNn(Lowering& lowering, const Subject& subject);
 
 // By the table of all families; fails where there is no row, and where types or sizes have no
 // kernel.

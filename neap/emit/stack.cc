@@ -37,6 +37,11 @@ constexpr Frame kFrames[] = {
     {"neap_depthwise_u8", 144},
     {"neap_drive_bilinear", 96},
     {"neap_drive_blocks", 112},
+    {"neap_drive_cmsis_nn_average_pool", 152},
+    {"neap_drive_cmsis_nn_conv", 200},
+    {"neap_drive_cmsis_nn_depthwise", 192},
+    {"neap_drive_cmsis_nn_fully_connected", 200},
+    {"neap_drive_cmsis_nn_max_pool", 152},
     {"neap_drive_mean", 128},
     {"neap_drive_nearest", 104},
     {"neap_drive_pixels", 96},
@@ -120,9 +125,10 @@ std::int64_t StackBytes(const Program& program) {
 std::string StackMacros(const Program& program, const std::string& upper) {
   const std::string core = HasMve(program) ? "Cortex-M55" : "Cortex-M4";
   return "/* The most stack of a run, compiled with arm-none-eabi-gcc 12.2, -O2, for " + core +
-         ". Add\n * that of the caller, start-up code, interrupts and a row function. "
-         "*/\n#define " +
-         upper + "_STACK_BYTES " + std::to_string(StackBytes(program)) + "\n";
+         ". Add\n * that of the caller, start-up code, interrupts" +
+         (HasCmsisNn(program) ? ", functions of CMSIS-NN" : "") +
+         " and a row function. */\n#define " + upper + "_STACK_BYTES " +
+         std::to_string(StackBytes(program)) + "\n";
 }
 
 }  // namespace neap::emit

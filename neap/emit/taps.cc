@@ -26,6 +26,8 @@ bool IsOfRuns(const Call& call) {
   return call.driver == "neap_drive_runs" || call.driver == "neap_drive_points";
 }
 
+bool IsCmsisNn(const Call& call) { return call.driver.starts_with("neap_drive_cmsis_nn_"); }
+
 bool IsPacked(const Call& call) { return call.kernel.ends_with("_packed_s8"); }
 
 bool HasRowPairs(const Call& call) {

@@ -20,6 +20,8 @@ inline constexpr std::int64_t kRowPairs = 0x80;
 bool IsOfRuns(const Call& call);
 // Whether the kernel computes one pixel at a time where there is scratch for no more.
 bool IsPacked(const Call& call);
+// Whether it is a call of CMSIS-NN.
+bool IsCmsisNn(const Call& call);
 // Whether boxes of one column may be computed by two rows.
 bool HasRowPairs(const Call& call);
 // Output pixels whose taps are found at once.

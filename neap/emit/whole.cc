@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "neap/emit/segments.h"
+#include "neap/emit/taps.h"
 #include "neap/graph/graph.h"
 #include "neap/ops/neap_rt.h"
 #include "neap/ops/overlap.h"
@@ -38,8 +39,9 @@ Lowering::Place PlaceOf(const Subgraph& subgraph, const plan::TensorPlacement& p
   return {{{placed.offset, image.height * image.width}}, placed.memory};
 }
 
-// Whether the kernels of neap_rt permit what `overlap` claims of `op`.
-bool IsPermitted(const Subgraph& subgraph, const graph::Op& op, const plan::Overlap& overlap) {
+// Whether the kernels of `library` permit what `overlap` claims of `op`.
+bool IsPermitted(const Subgraph& subgraph, const graph::Op& op, const plan::Overlap& overlap,
+                 ops::KernelLibrary library) {
   // From that slot on only slices read the input, which read only bytes from their own first one
   // on.
   if (overlap.kind == plan::OverlapKind::kDeadPart) return true;
@@ -57,7 +59,7 @@ bool IsPermitted(const Subgraph& subgraph, const graph::Op& op, const plan::Over
       }
       continue;
     }
-    const auto rule = ops::OverlapRuleOf(subgraph, op, i, ops::kNeapRt);
+    const auto rule = ops::OverlapRuleOf(subgraph, op, i, library);
     if (!rule) continue;
     const bool below = rule->kind == ops::OverlapRule::Kind::kStartsBelow;
     if (below && overlap.kind == plan::OverlapKind::kStartsBelow && rule->bytes <= overlap.bytes) {
@@ -128,11 +130,13 @@ class Whole {
     if (segments_.empty()) segments_.emplace_back();
     const std::size_t refused = refusals_.size();
     const std::vector<plan::StreamRange> used = UsedBytes(slot);
+    ops::KernelLibrary library = ops::kNeapRt;
     for (Call& call : LowerOrRefuse(&lowering_, id, false, &refusals_)) {
       call.used = used;
+      if (IsCmsisNn(call)) library = lowering_.library().overlaps;
       segments_.back().calls.push_back(std::move(call));
     }
-    if (refusals_.size() == refused) RefuseOverlaps(slot, id);
+    if (refusals_.size() == refused) RefuseOverlaps(slot, id, library);
   }
 
   // Of memory 0.
@@ -145,16 +149,17 @@ class Whole {
     return used;
   }
 
-  void RefuseOverlaps(std::size_t slot, OpId id) {
+  void RefuseOverlaps(std::size_t slot, OpId id, ops::KernelLibrary library) {
     const graph::Op& op = subgraph_.ops[id];
     for (const plan::Overlap& overlap : entry_.overlaps) {
       const bool here =
           overlap.subgraph == entry_.subgraph && overlap.slot == static_cast<std::int32_t>(slot);
-      if (!here || IsPermitted(subgraph_, op, overlap)) continue;
+      if (!here || IsPermitted(subgraph_, op, overlap, library)) continue;
       refusals_.push_back({id, op.type,
                            graph::Describe(id, op) + " overlaps " +
                                graph::Describe(overlap.input, subgraph_.tensors[overlap.input]) +
-                               " further than the kernels of neap_rt permit"});
+                               " further than the kernels of " +
+                               (library == ops::kNeapRt ? "neap_rt" : "CMSIS-NN") + " permit"});
       return;
     }
   }

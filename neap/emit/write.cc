@@ -22,6 +22,13 @@ bool HasMve(const Program& program) {
   });
 }
 
+bool HasCmsisNn(const Program& program) {
+  const auto calls_it = [](const Segment& segment) {
+    return std::any_of(segment.calls.begin(), segment.calls.end(), IsCmsisNn);
+  };
+  return std::any_of(program.segments.begin(), program.segments.end(), calls_it);
+}
+
 namespace {
 
 // The field `pixels` of an operator.
@@ -299,6 +306,7 @@ class Writer {
            ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
            "#include \"neap_rt/neap_rt.h\"\n" +
            (HasMve(program_) ? "#include \"neap_rt/neap_mve.h\"\n" : "") +
+           (HasCmsisNn(program_) ? "#include \"neap_rt/neap_cmsis_nn.h\"\n" : "") +
            (program_.slow ? "#include \"neap_rt/neap_transfers.h\"\n" : "") +
            "\n"
            "#if NEAP_RT_VERSION != 4\n#error \"these tables are for version 4 of "

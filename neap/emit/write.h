@@ -38,6 +38,8 @@ Result<std::string> SourceText(const Program& program, const Origin& origin, con
 std::set<std::string> FunctionsOf(const Program& program);
 // Whether kernels of it are those of KernelSet::kMve.
 bool HasMve(const Program& program);
+// Whether it calls CMSIS-NN.
+bool HasCmsisNn(const Program& program);
 // The header, the source, and the files of the runtime for `functions`.
 std::vector<File> FilesOf(const std::string& header, const std::string& source,
                           const std::set<std::string>& functions, const Program& program,

@@ -167,8 +167,13 @@ std::string Functions(const Program& program, const Origin& origin, const Option
   text += "#define " + upper + "_BAD_ARENA (-1) /* no arena, or not aligned" +
           (program.slow ? "; no slow memory" : "") + " */\n";
   text += "#define " + upper + "_NO_ROWS (-2)   /* no row function */\n";
-  text +=
-      "#define " + upper + "_NOT_BEGUN (-3) /* a step without a begin, or after the last */\n\n";
+  text += "#define " + upper + "_NOT_BEGUN (-3) /* a step without a begin, or after the last */\n";
+  if (HasCmsisNn(program)) {
+    text += "#define " + upper +
+            "_BAD_LIBRARY (-4) /* CMSIS-NN needs a larger buffer than the arena has, or refuses "
+            "*/\n";
+  }
+  text += "\n";
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const Port& port = program.inputs[i];
     if (IsExternal(port) || port.rows > 0) continue;

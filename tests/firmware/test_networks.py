@@ -30,7 +30,7 @@ SEEDS = (1, 2)
 # Instructions and flash may change by a hundredth; RAM may not.
 TOLERANCE = 100
 (WHOLE, STREAMED, ROWS, FLASH, DSP_WHOLE, DSP_STREAMED, DSP_ROWS, MVE_WHOLE, MVE_STREAMED,
- MVE_ROWS) = range(10)
+ MVE_ROWS, CMSIS_NN_M4, CMSIS_NN_M55) = range(12)
 # Portable and DSP kernels beside each other.
 PAIRS = [("cortex-m4", form) for form in (STREAMED, ROWS, DSP_STREAMED, DSP_ROWS)] + [("cortex-m55", MVE_STREAMED)]
 
@@ -41,8 +41,8 @@ MAX_RAM = {"person_detect": (12_000, 10_150), "vww": (28_600, 11_100), "resnet8"
 class Networks(unittest.TestCase):
     maxDiff = None
 
-    def check(self, name, wanted):
-        """Measures the forms of a network; `wanted` has pairs of processor and form."""
+    def check(self, name, wanted, key=None):
+        """Measures the forms of a network; `wanted` has pairs of processor and form. `key`: of its figures."""
         network, = (one for one in firmware_table.NETWORKS if one.name == name)
         for cpu in {cpu for cpu, _ in wanted}:
             for board in firmware_table.BOARDS[cpu]:
@@ -61,8 +61,9 @@ class Networks(unittest.TestCase):
                     self.assertIsNotNone(result, "no board has the memory")
                     self.assertEqual(bench.equal_inputs(result["outputs"]), len(SEEDS))
                     self.assertEqual(bench.equal_inputs(result["outputs"][::-1]) < len(SEEDS), True)  # negative control
-                    # The stack of a row function is the caller's.
-                    if (cpu == "cortex-m4" or form >= MVE_WHOLE) and form not in (ROWS, DSP_ROWS, MVE_ROWS):
+                    # The stack of a row function is the caller's; that of CMSIS-NN is not known.
+                    if (cpu == "cortex-m4" or form >= MVE_WHOLE) and form not in (ROWS, DSP_ROWS, MVE_ROWS, CMSIS_NN_M4,
+                                                                                  CMSIS_NN_M55):
                         header = (bench.emit(form) / "net.h").read_text()
                         stated = int(re.search(r"NET_STACK_BYTES (\d+)", header)[1])
                         self.assertLessEqual(result["stack_of_run"], stated)
@@ -73,10 +74,10 @@ class Networks(unittest.TestCase):
                         "instructions": result["instructions"]["runs"][0]}
         if os.environ.get("NEAP_UPDATE_FIGURES"):
             stored["compilers"] = versions()
-            stored["networks"][name] = found
+            stored["networks"][key or name] = found
             FIGURES.write_text(json.dumps(stored, indent=1) + "\n")
         elif stored["compilers"] == versions():
-            self.compare(found, stored["networks"].get(name, {}))
+            self.compare(found, stored["networks"].get(key or name, {}))
 
     def compare(self, found, stored):
         self.assertEqual(set(found), set(stored))
@@ -112,11 +113,50 @@ class Networks(unittest.TestCase):
     def test_ad01(self):
         self.check_shared("ad01", [("cortex-m4", WHOLE), ("cortex-m4", DSP_WHOLE), ("cortex-m55", MVE_WHOLE)])
 
-    def check_shared(self, name, wanted):
+    def check_cmsis_nn(self, name):
+        if measure.find_cmsis_nn() is None:
+            self.skipTest("there is no CMSIS-NN: pip install bakenn==1.0.0 (scripts/checks/venv.sh), or NEAP_CMSIS_NN")
+        self.check_shared(name, [("cortex-m4", CMSIS_NN_M4), ("cortex-m55", CMSIS_NN_M55)], f"{name}, CMSIS-NN")
+
+    def test_cmsis_nn_person_detect(self):
+        self.check_cmsis_nn("person_detect")
+
+    def test_cmsis_nn_vww(self):
+        self.check_cmsis_nn("vww")
+
+    def test_cmsis_nn_resnet8(self):
+        self.check_cmsis_nn("resnet8")
+
+    def test_cmsis_nn_kws(self):
+        self.check_cmsis_nn("kws")
+
+    def test_cmsis_nn_ad01(self):
+        self.check_cmsis_nn("ad01")
+
+    def test_a_buffer_of_another_processor_is_refused(self):
+        library, board = measure.find_cmsis_nn(), measure.boards()["netduinoplus2"]
+        if library is None or board.missing_tools():
+            self.skipTest("there is no CMSIS-NN, no compiler or no QEMU")
+        network, = (one for one in firmware_table.NETWORKS if one.name == "ds-cnn-zoo")
+        with tempfile.TemporaryDirectory(prefix="neap-networks-") as folder:
+            bench = firmware_table.Bench(NEAP, dataclasses.replace(network, seeds=SEEDS[:1]), pathlib.Path(folder))
+            inputs = pathlib.Path(folder) / "inputs.bin"
+            # Without instructions of the DSP extension, a depthwise convolution has no buffer.
+            for target, works in (("cortex-m4+cmsis-nn", True), ("cortex-m0+cmsis-nn", False)):
+                code = pathlib.Path(folder) / target
+                firmware_table.neap(NEAP, folder, "emit", bench.model, "-o", code, "--quiet", "--kernels", "cmsis-nn",
+                                    "--target", target)
+                if works:
+                    self.assertEqual(measure.measure(board, code, inputs, cmsis_nn=library)["outputs"], bench.expected)
+                else:
+                    with self.assertRaisesRegex(measure.Failure, "the network returned an error"):
+                        measure.measure(board, code, inputs, cmsis_nn=library)
+
+    def check_shared(self, name, wanted, key=None):
         network, = (one for one in firmware_table.NETWORKS if one.name == name)
         if not (firmware_table.SHARED / network.file).exists():
             self.skipTest(f"{network.file} is not there (NEAP_SHARED)")
-        self.check(name, wanted)
+        self.check(name, wanted, key)
 
 
 def versions():
