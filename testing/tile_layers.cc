@@ -131,6 +131,23 @@ TensorId Layers::Relu(TensorId from) {
   return Run("RELU", {from}, *Main().tensors[from].shape, {});
 }
 
+TensorId Layers::Reshape(TensorId from, const Shape& shape) {
+  const std::vector<std::int32_t> sizes(shape.begin(), shape.end());
+  const TensorId constant = Main().tensors.push_back(
+      ConstantOf(ElementType::kInt32, {static_cast<std::int64_t>(sizes.size())}, sizes));
+  const TensorId out = Run("RESHAPE", {from, constant}, shape, {{"new_shape", shape}});
+  Main().tensors[out].quantization = Main().tensors[from].quantization;
+  return out;
+}
+
+TensorId Layers::Mean(TensorId from, bool keeps) {
+  const Shape& in = *Main().tensors[from].shape;
+  const Shape out = keeps ? Shape{in[0], 1, 1, in[3]} : Shape{in[0], in[3]};
+  const TensorId axes = Main().tensors.push_back(
+      ConstantOf(ElementType::kInt32, {2}, std::vector<std::int32_t>{1, 2}));
+  return Run("MEAN", {from, axes}, out, {{"keep_dims", std::int64_t{keeps ? 1 : 0}}});
+}
+
 TensorId Layers::Softmax(TensorId from) {
   return Run("SOFTMAX", {from}, *Main().tensors[from].shape, {{"beta", 1.0}});
 }

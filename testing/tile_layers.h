@@ -35,6 +35,9 @@ class Layers {
   graph::TensorId MaxPool(graph::TensorId from, const LayerShape& shape);
   graph::TensorId Add(graph::TensorId a, graph::TensorId b);
   graph::TensorId Relu(graph::TensorId from);
+  graph::TensorId Reshape(graph::TensorId from, const graph::Shape& shape);
+  // The mean of all rows and columns, with both axes or without them.
+  graph::TensorId Mean(graph::TensorId from, bool keeps);
   // Needs all of its input for every part of its output.
   graph::TensorId Softmax(graph::TensorId from);
   void Output(graph::TensorId id) { Main().outputs.push_back(id); }

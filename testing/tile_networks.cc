@@ -40,6 +40,27 @@ class Maker {
     return Finish();
   }
 
+  // A batch of images, or one image of one row, some of whose axes are moved or reduced on the way.
+  Network TfliteAxes() {
+    const bool signal = Chance(1, 4);
+    const std::int64_t rows = signal ? 1 : Draw(3, 8);
+    const TensorId input = Activation({signal ? 1 : Draw(1, 4), rows, Draw(4, 12), Draw(1, 4)});
+    Main().inputs = {input};
+    made_ = {input};
+    for (std::int64_t layers = Draw(1, 6); layers > 0; --layers) {
+      const TensorId from = Chance(1, 6) ? Any() : made_.back();
+      const std::size_t rank = ShapeOf(from).size();
+      if (Chance(1, 3)) {
+        AxisMove(from);
+      } else if (rank == 4) {
+        TfliteLayer(from);
+      } else if (rank > 1) {
+        RowLayer(from);
+      }
+    }
+    return Finish();
+  }
+
   Network TfliteRows() {
     const std::int64_t rows = Draw(4, 20);
     const std::int64_t channels = Draw(1, 6);
@@ -175,6 +196,70 @@ class Maker {
          {"half_pixel_centers", std::int64_t{!corners && Chance(1, 2) ? 1 : 0}}});
   }
 
+  // Operators that move, add, remove or mirror axes.
+  void AxisMove(TensorId from) {
+    const Shape in = ShapeOf(from);
+    const std::int64_t way = Draw(0, 5);
+    if (way == 0) {
+      // Two neighbouring axes become one, or one becomes two.
+      Shape out = in;
+      if (in.size() > 2 && Chance(1, 2)) {
+        const std::size_t at = random_.Below(in.size() - 1);
+        out[at] *= out[at + 1];
+        out.erase(out.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+      } else if (in.size() < 4) {
+        out.insert(out.begin() + static_cast<std::ptrdiff_t>(random_.Below(in.size())), 1);
+      }
+      const std::vector<std::int32_t> sizes(out.begin(), out.end());
+      const TensorId shape =
+          Constant(ElementType::kInt32, {static_cast<std::int64_t>(out.size())}, sizes);
+      return Run("RESHAPE", {from, shape}, Like(from, out), {{"new_shape", out}});
+    }
+    if (way == 1 && in.size() > 1) {
+      std::vector<std::int32_t> order;
+      for (std::size_t d = 0; d < in.size(); ++d) order.push_back(static_cast<std::int32_t>(d));
+      random_.Shuffle(order);
+      Shape out;
+      for (const std::int32_t d : order) out.push_back(in[static_cast<std::size_t>(d)]);
+      const TensorId moved =
+          Constant(ElementType::kInt32, {static_cast<std::int64_t>(order.size())}, order);
+      return Run("TRANSPOSE", {from, moved}, Like(from, out), {});
+    }
+    if (way == 2 && in.size() > 2) {
+      const auto axis =
+          static_cast<std::int32_t>(Draw(0, static_cast<std::int64_t>(in.size()) - 1));
+      const bool keeps = Chance(1, 2);
+      Shape out = in;
+      out[static_cast<std::size_t>(axis)] = 1;
+      if (!keeps) out.erase(out.begin() + axis);
+      const TensorId axes = Constant(ElementType::kInt32, {1}, std::vector<std::int32_t>{axis});
+      return Run("MEAN", {from, axes}, Activation(out),
+                 {{"keep_dims", std::int64_t{keeps ? 1 : 0}}});
+    }
+    if (way == 3 && in.size() < 4) {
+      const auto at = static_cast<std::int32_t>(Draw(0, static_cast<std::int64_t>(in.size())));
+      Shape out = in;
+      out.insert(out.begin() + at, 1);
+      const TensorId axis = Constant(ElementType::kInt32, Shape{}, std::vector<std::int32_t>{at});
+      return Run("EXPAND_DIMS", {from, axis}, Like(from, out), {});
+    }
+    const auto one = std::find(in.begin(), in.end(), 1);
+    if (way == 4 && one != in.end() && in.size() > 2) {
+      const std::int64_t axis = one - in.begin();
+      Shape out = in;
+      out.erase(out.begin() + axis);
+      return Run("SQUEEZE", {from}, Like(from, out),
+                 {{"squeeze_dims", std::vector<std::int64_t>{axis}}});
+    }
+    if (in.size() == 4 && in[1] > 2 && in[2] > 2) {
+      const std::vector<std::int32_t> amounts = {0, 0, 1, 0, 0, 1, 0, 0};
+      const TensorId paddings = Constant(ElementType::kInt32, {4, 2}, amounts);
+      return Run("MIRROR_PAD", {from, paddings}, Like(from, {in[0], in[1] + 1, in[2] + 1, in[3]}),
+                 {{"mode", Draw(0, 1)}});
+    }
+    Run("RELU", {from}, Like(from, in), {});
+  }
+
   // Each row as a query of all of them.
   void Attention(TensorId from) {
     const Shape in = ShapeOf(from);
@@ -248,7 +333,7 @@ class Maker {
       const bool same = Chance(3, 4);
       const std::int64_t oh = Slides(in[1], kh, sh, dh, same);
       const std::int64_t ow = Slides(in[2], kw, sw, dw, same);
-      if (oh < 2 || ow < 2) continue;
+      if (oh < std::min<std::int64_t>(in[1], 2) || ow < 2) continue;
       Attributes attributes = {{"padding", std::int64_t{same ? 0 : 1}},
                                {"stride_h", sh},
                                {"stride_w", sw},
@@ -256,7 +341,7 @@ class Maker {
       if (pool) {
         attributes["filter_height"] = kh;
         attributes["filter_width"] = kw;
-        return Run(type, {from}, Like(from, {1, oh, ow, in[3]}), std::move(attributes));
+        return Run(type, {from}, Like(from, {in[0], oh, ow, in[3]}), std::move(attributes));
       }
       const bool conv = type == "CONV_2D";
       const std::int64_t multiplier = conv ? 1 : Draw(1, 2);
@@ -269,7 +354,8 @@ class Maker {
       const auto sums = static_cast<float>(kh * kw * (conv ? in[3] : 1));
       const TensorId bias = Bias(channels);
       return Run(type, {from, weights, bias},
-                 Activation({1, oh, ow, channels}, 0.04F * std::sqrt(sums)), std::move(attributes));
+                 Activation({in[0], oh, ow, channels}, 0.04F * std::sqrt(sums)),
+                 std::move(attributes));
     }
   }
 
@@ -301,7 +387,8 @@ class Maker {
                                                0,
                                                0};
     const TensorId paddings = Constant(ElementType::kInt32, {4, 2}, amounts);
-    const Shape out = {1, in[1] + amounts[2] + amounts[3], in[2] + amounts[4] + amounts[5], in[3]};
+    const Shape out = {in[0], in[1] + amounts[2] + amounts[3], in[2] + amounts[4] + amounts[5],
+                       in[3]};
     Run("PAD", {from, paddings}, Like(from, out), {});
   }
 
@@ -431,6 +518,10 @@ Network RandomTfliteOfMoves(Random* random, bool quantized) {
   return Maker(random, quantized, true).Tflite();
 }
 
+Network RandomTfliteOfAxes(Random* random, bool quantized) {
+  return Maker(random, quantized).TfliteAxes();
+}
+
 Network RandomTfliteOfRows(Random* random, bool quantized) {
   return Maker(random, quantized).TfliteRows();
 }
@@ -449,6 +540,20 @@ std::vector<Split> RandomSplits(const Shape& shape, std::size_t first_axis, Rand
     const std::size_t axis = first_axis + a;
     Split split;
     split.axis = axis;
+    for (std::int64_t at = 1; at < shape[axis]; ++at) {
+      if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
+    }
+    if (!split.cuts.empty()) splits.push_back(std::move(split));
+  }
+  return splits;
+}
+
+std::vector<Split> RandomSplitsOfAnyAxis(const Shape& shape, Random* random) {
+  std::vector<Split> splits;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    Split split;
+    split.axis = axis;
+    if (!random->Chance(1, 2)) continue;
     for (std::int64_t at = 1; at < shape[axis]; ++at) {
       if (random->Chance(2, static_cast<std::uint64_t>(shape[axis]))) split.cuts.push_back(at);
     }

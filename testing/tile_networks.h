@@ -27,11 +27,16 @@ Network RandomTfliteOfMoves(Random* random, bool quantized);
 // The same on tensors of two or three dimensions, whose rows are time steps or tokens: products of
 // rows, softmax, element-wise operators.
 Network RandomTfliteOfRows(Random* random, bool quantized);
+// Batches of images and signals of one row, in which operators move, add, remove and reduce axes.
+Network RandomTfliteOfAxes(Random* random, bool quantized);
 // ONNX operators on float32.
 Network RandomOnnx(Random* random);
 
 // A few cuts along one axis or two of a tensor of this shape; empty: nothing to cut.
 std::vector<Split> RandomSplits(const graph::Shape& shape, std::size_t first_axis, Random* random);
+
+// The same along any axes.
+std::vector<Split> RandomSplitsOfAnyAxis(const graph::Shape& shape, Random* random);
 
 // For networks of this size: a Cortex-M4, and searches that end soon.
 SearchOptions QuickOptions(plan::Runtime runtime);

@@ -20,6 +20,8 @@ class Network(Maker):
     """`draw`: numpy's generator. The network's output is the last tensor; every tensor leads to it.
     Images are `scale` times as high and wide as the least ones."""
 
+    least_rows = 2  # of the output of a layer
+
     def __init__(self, draw, scale):
         super().__init__()
         self.draw = draw
@@ -75,13 +77,13 @@ class Network(Maker):
         return self.main.tensors[index].quantization.scale[0]
 
     def window(self, source):
-        _, height, width, depth = self.shape(source)
+        batch, height, width, depth = self.shape(source)
         depthwise = self.chance(2)
         kernel, stride = (self.between(1, 5), self.between(1, 3)), (self.between(1, 3), self.between(1, 2))
         dilation = (self.between(1, 2), self.between(1, 2)) if stride == (1, 1) else (1, 1)
         padding = VALID if self.chance(4) else SAME
         out = [length(*sizes, padding) for sizes in zip((height, width), kernel, stride, dilation)]
-        if min(out) < 2:
+        if out[0] < self.least_rows or out[1] < 2:
             return
         channels = depth * self.between(1, 2) if depthwise else self.between(1, 8)
         shape = [1, *kernel, channels] if depthwise else [channels, *kernel, depth]
@@ -93,7 +95,7 @@ class Network(Maker):
                                schema.TensorType.INT32)
         self.quantised(biases, [self.scale_of(source) * scale for scale in scales], 0)
         sums = kernel[0] * kernel[1] * (1 if depthwise else depth)
-        target = self.activation([1, *out, channels], scale=self.scale_of(source) * 0.8 * sums ** 0.5)
+        target = self.activation([batch, *out, channels], scale=self.scale_of(source) * 0.8 * sums ** 0.5)
         options = schema.DepthwiseConv2DOptionsT() if depthwise else schema.Conv2DOptionsT()
         options.padding = padding
         options.strideH, options.strideW = stride
@@ -107,13 +109,13 @@ class Network(Maker):
         self.made.append(target)
 
     def pool(self, source):
-        _, height, width, depth = self.shape(source)
+        batch, height, width, depth = self.shape(source)
         kernel, stride = (self.between(1, 3), self.between(1, 3)), (self.between(1, 2), self.between(1, 2))
         padding = VALID if self.chance(4) else SAME
         out = [length(*sizes, 1, padding) for sizes in zip((height, width), kernel, stride)]
-        if min(out) < 2:
+        if out[0] < self.least_rows or out[1] < 2:
             return
-        target = self.activation([1, *out, depth], like=source)
+        target = self.activation([batch, *out, depth], like=source)
         options = schema.Pool2DOptionsT()
         options.padding = padding
         options.strideH, options.strideW = stride
@@ -132,11 +134,11 @@ class Network(Maker):
                 return
 
     def pad(self, source):
-        _, height, width, depth = self.shape(source)
+        batch, height, width, depth = self.shape(source)
         amounts = numpy.array([[0, 0], [self.between(0, 2), self.between(0, 2)],
                                [self.between(0, 1), self.between(0, 1)], [0, 0]], "<i4")
-        target = self.activation([1, height + int(amounts[1].sum()), width + int(amounts[2].sum()), depth],
-                                 like=source)
+        target = self.activation([batch, height + int(amounts[1].sum()), width + int(amounts[2].sum()),
+                                  depth], like=source)
         self.operator(OPERATOR.PAD, [source, self.constant(amounts, schema.TensorType.INT32)], [target],
                       OPTIONS.PadOptions, schema.PadOptionsT())
         self.made.append(target)
@@ -251,6 +253,58 @@ class Tokens(Network):
         target = self.activation(self.shape(source), scale=self.scale_of(source))
         self.matrices(weights, source, target, False)
         self.made.append(target)
+
+
+class Batch(Network):
+    """Several images, often with the mean of each at the end."""
+
+    def __init__(self, draw, scale):
+        self.ends = draw.integers(2) == 1
+        super().__init__(draw, scale)
+
+    def first_shape(self, scale):
+        return [self.between(2, 6), *super().first_shape(scale)[1:]]
+
+    def drop_unused(self):
+        if self.ends:
+            self.mean(self.made[-1])
+        super().drop_unused()
+
+    def mean(self, source):
+        batch, _, _, depth = self.shape(source)
+        options = schema.ReducerOptionsT()
+        options.keepDims = self.chance(2)
+        target = self.activation([batch, 1, 1, depth] if options.keepDims else [batch, depth], like=source)
+        axes = self.constant(numpy.array([1, 2], "<i4"), schema.TensorType.INT32)
+        self.operator(OPERATOR.MEAN, [source, axes], [target], OPTIONS.ReducerOptions, options)
+        self.made.append(target)
+
+
+class Signal(Network):
+    """Convolutions over time as images of one row, and sums of three dimensions between them."""
+
+    least_rows = 1
+
+    def first_shape(self, scale):
+        return [1, 1, scale * self.between(60, 200), self.between(1, 4)]
+
+    def layer(self):
+        return (self.window, self.window, self.pool, self.turn)[self.between(0, 3)]
+
+    def reshape(self, source, shape):
+        target = self.activation(shape, like=source)
+        options = schema.ReshapeOptionsT()
+        options.newShape = shape
+        sizes = self.constant(numpy.array(shape, "<i4"), schema.TensorType.INT32)
+        self.operator(OPERATOR.RESHAPE, [source, sizes], [target], OPTIONS.ReshapeOptions, options)
+        return target
+
+    def turn(self, source):
+        shape = self.shape(source)
+        signal = self.reshape(source, shape[1:] if self.chance(2) else [shape[0], shape[2], shape[3]])
+        total = self.activation(self.shape(signal), scale=0.1)
+        self.operator(OPERATOR.ADD, [signal, signal], [total], OPTIONS.AddOptions, schema.AddOptionsT())
+        self.made.append(self.reshape(total, shape))
 
 
 def random_network(seed, scale=1, layers=1, kind=Network):

@@ -124,6 +124,31 @@ def test_random_rows(neap, request, table, tmp_path):
           f"{cut} of {count} networks of rows are cut, in {' and '.join(runtimes())}")
 
 
+@pytest.mark.parametrize("kind", ["Batch", "Signal"])
+def test_random_axes(neap, request, table, tmp_path, kind):
+    """Images of a batch one by one; time through operators that move its axis."""
+    count = 400 if request.config.getoption("--long") else 30
+    cut, varied = 0, 0
+    for seed in range(count):
+        original, written = tmp_path / "whole.tflite", tmp_path / "cut.tflite"
+        original.write_bytes(made_networks.random_network(seed, layers=2, kind=getattr(made_networks, kind)))
+        whole = neap.plan(original)
+        result = neap.run("plan", original, "--cascade", "auto", "-o", written, "--force",
+                          "--budget-activations", whole["delivered"]["arena_bytes"] - 1)
+        assert result.returncode in (0, 3), result.stderr.decode(errors="replace")
+        if result.returncode == 3:
+            continue
+        cut += 1
+        for name, outputs_of in runtimes().items():
+            before, after = outputs_of(original.read_bytes()), outputs_of(written.read_bytes())
+            assert same_bytes(before, after), f"network {seed} in {name}"
+            varied += not same_bytes(before[:1], before[1:])
+    assert cut > count // 4
+    assert varied > cut // 2
+    table("random int8 networks in tiles, byte by byte",
+          f"{kind}: {cut} of {count} networks are cut, in {' and '.join(runtimes())}")
+
+
 def test_random_networks_with_shared_bodies(neap, request, table, tmp_path):
     """Bodies are for many tiles of large images: of others the operators that call cost more."""
     count = 400 if request.config.getoption("--long") else 60

@@ -9,6 +9,7 @@
 #include "neap/ops/traits.h"
 #include "neap/ops/window.h"
 #include "neap/transform/cascade/constants.h"
+#include "neap/transform/cascade/cut_axes.h"
 
 namespace neap::cascade {
 namespace {
@@ -111,9 +112,10 @@ Interval Common(const Interval& a, const Interval& b) {
 
 class Flow {
  public:
-  Flow(const Subgraph& subgraph, const std::vector<OpId>& ops, std::size_t axis,
-       const std::map<TensorId, Interval>& needed, std::string* why)
-      : subgraph_(subgraph), ops_(ops), axis_(axis), needed_(needed), why_(*why) {}
+  Flow(const Subgraph& subgraph, const std::vector<OpId>& ops,
+       const std::map<TensorId, std::size_t>& axes, const std::map<TensorId, Interval>& needed,
+       std::string* why)
+      : subgraph_(subgraph), ops_(ops), axes_(axes), needed_(needed), why_(*why) {}
 
   // With these parts of the inputs; nullopt: they do not do.
   std::optional<AxisFlow> Try(const std::map<TensorId, Interval>& inputs) {
@@ -121,6 +123,7 @@ class Flow {
     flow_ = {};
     for (const auto& [id, held] : inputs) extents_[id] = {held, held};
     for (const OpId id : ops_) {
+      axis_ = axes_.at(subgraph_.ops[id].outputs[0]);
       const auto out = After(id, subgraph_.ops[id]);
       if (!out) return std::nullopt;
       extents_[subgraph_.ops[id].outputs[0]] = *out;
@@ -138,7 +141,10 @@ class Flow {
     return std::nullopt;
   }
 
-  std::int64_t SizeOf(TensorId id) const { return (*subgraph_.tensors[id].shape)[axis_]; }
+  std::int64_t SizeOf(TensorId id) const {
+    const auto axis = axes_.find(id);
+    return (*subgraph_.tensors[id].shape)[axis == axes_.end() ? axis_ : axis->second];
+  }
 
   std::optional<Extent> After(OpId id, const Op& op) {
     const Interval& needed = needed_.at(op.outputs[0]);
@@ -170,6 +176,11 @@ class Flow {
     if (ops::IsElementwise(op) || (mixes && !last)) return Joined(id, op);
     if (Is(op, OpKind::kFullyConnected) && !last) return ProductOfRows(id, op);
     if (Is(op, OpKind::kBatchMatmul)) return ProductOfMatrices(id, op);
+    const auto sliced = SlicedAxis(subgraph_, op, axis_);
+    const auto first = extents_.find(op.inputs[0]);
+    if (sliced && first != extents_.end() && axes_.at(op.inputs[0]) == *sliced) {
+      return IfEnough(op, first->second);
+    }
     return Refuse(op, id, "cannot be cut along axis " + std::to_string(axis_));
   }
 
@@ -306,7 +317,8 @@ class Flow {
 
   const Subgraph& subgraph_;
   const std::vector<OpId>& ops_;
-  const std::size_t axis_;
+  const std::map<TensorId, std::size_t>& axes_;
+  std::size_t axis_ = 0;  // of the output of the operator in question
   const std::map<TensorId, Interval>& needed_;
   std::string& why_;
   bool hopeless_ = false;
@@ -317,9 +329,10 @@ class Flow {
 }  // namespace
 
 std::optional<AxisFlow> FlowAlong(const Subgraph& subgraph, const std::vector<OpId>& ops,
-                                  const std::vector<TensorId>& inputs, std::size_t axis,
+                                  const std::vector<TensorId>& inputs,
+                                  const std::map<TensorId, std::size_t>& axes,
                                   const std::map<TensorId, Interval>& needed, std::string* why) {
-  Flow flow(subgraph, ops, axis, needed, why);
+  Flow flow(subgraph, ops, axes, needed, why);
   // How much more than is needed may be taken on either side: strides multiply, and a row that is
   // computed wrong goes on through windows.
   constexpr std::int64_t kMax = 48;
@@ -330,7 +343,7 @@ std::optional<AxisFlow> FlowAlong(const Subgraph& subgraph, const std::vector<Op
       for (const TensorId id : inputs) {
         const auto found = needed.find(id);
         if (found == needed.end()) continue;
-        const std::int64_t size = (*subgraph.tensors[id].shape)[axis];
+        const std::int64_t size = (*subgraph.tensors[id].shape)[axes.at(id)];
         const Interval part = {found->second.begin - before, found->second.end + more - before};
         beyond = beyond || (part.begin < 0 && before > 0 && found->second.begin == 0) ||
                  (part.end > size && more > before && found->second.end == size);
@@ -342,7 +355,7 @@ std::optional<AxisFlow> FlowAlong(const Subgraph& subgraph, const std::vector<Op
     }
   }
   *why = "no part of the inputs gives the operators' own padding the required size along axis " +
-         std::to_string(axis);
+         std::to_string(axes.at(subgraph.ops[ops.back()].outputs[0]));
   return std::nullopt;
 }
 

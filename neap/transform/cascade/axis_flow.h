@@ -21,14 +21,15 @@ struct AxisFlow {
   std::map<std::pair<graph::OpId, std::size_t>, ops::Interval> read;
 };
 
-// `needed[t]`: the part that the consumers of t need, for every tensor of the region that is cut;
-// the region's inputs are `inputs`. Finds the smallest parts of the inputs from which the
-// operators, with the padding that they choose for such sizes, compute all needed parts. nullopt
-// with the reason: an operator cannot be cut along the axis, or no slightly larger part is
-// sufficient.
+// `axes`: the axis of every tensor that is cut (AxesOfRegion()). `needed[t]`: the part along it
+// that the consumers of t need; the region's inputs are `inputs`. Finds the smallest parts of the
+// inputs from which the operators, with the padding that they choose for such sizes, compute all
+// needed parts. nullopt with the reason: an operator cannot be cut along the axis, or no slightly
+// larger part is sufficient.
 std::optional<AxisFlow> FlowAlong(const graph::Subgraph& subgraph,
                                   const std::vector<graph::OpId>& ops,
-                                  const std::vector<graph::TensorId>& inputs, std::size_t axis,
+                                  const std::vector<graph::TensorId>& inputs,
+                                  const std::map<graph::TensorId, std::size_t>& axes,
                                   const std::map<graph::TensorId, ops::Interval>& needed,
                                   std::string* why);
 

@@ -12,6 +12,7 @@
 #include "neap/execute/run.h"
 #include "neap/transform/cascade/cost.h"
 #include "neap/transform/cascade/region_search.h"
+#include "testing/tile_layers.h"
 #include "testing/tile_networks.h"
 
 namespace neap::cascade {
@@ -294,6 +295,68 @@ TEST(Plan, RegionsReachOverForks) {
     forks += TilesOf(main, region).has_value() ? 1 : 0;
   }
   EXPECT_GT(forks, 20);
+}
+
+// The axes along which the plan of a network of int8 is cut, and its arena before and after.
+struct Found {
+  std::vector<std::size_t> axes;
+  int reshapes = 0;  // operators that are cut
+  std::int64_t arena = 0;
+  std::int64_t uncut = 0;
+};
+Found FoundFor(const Layers& layers) {
+  const auto found = FindPlan(layers.Graph(), QuickOptions(plan::Runtime::kTflm));
+  EXPECT_TRUE(found) << found.error().ToString();
+  Found result;
+  const Proposal& best = found->front[found->chosen];
+  for (const RegionPlan& region : best.regions) {
+    for (const Split& split : region.splits) result.axes.push_back(split.axis);
+    for (const OpId id : region.ops) {
+      result.reshapes += layers.Graph().subgraphs[SubgraphId(0)].ops[id].type == "RESHAPE" ? 1 : 0;
+    }
+  }
+  result.arena = best.arena_bytes;
+  result.uncut = found->uncut.arena_bytes;
+  return result;
+}
+
+// Rows of all images at once need more than image by image, whose mean no band of rows can reach.
+TEST(Axes, ABatchIsCutImageByImage) {
+  Layers layers;
+  const TensorId input = layers.Input({8, 16, 16, 4});
+  TensorId at = layers.Conv(input, 16, {{3, 3}});
+  at = layers.Depthwise(at, {{3, 3}});
+  layers.Output(layers.Mean(at, false));
+  const Found found = FoundFor(layers);
+  EXPECT_EQ(found.axes, std::vector<std::size_t>{0});
+  // The input, and two tensors of one image.
+  EXPECT_LE(found.arena, 8 * 16 * 16 * 4 + 2 * 16 * 16 * 16 + 8 * 16 + 64);
+  EXPECT_GT(found.uncut, 2 * 8 * 16 * 16 * 16 - 1);
+}
+
+// Convolutions over time, as converters write them: images of one row, RESHAPE between.
+TEST(Axes, SignalsOfOneRowAreCutOverTime) {
+  Layers layers;
+  const TensorId input = layers.Input({1, 512, 4});
+  TensorId at = layers.Conv(layers.Reshape(input, {1, 1, 512, 4}), 32, {{1, 5}});
+  at = layers.Relu(layers.Reshape(at, {1, 512, 32}));
+  at = layers.Conv(layers.Reshape(at, {1, 1, 512, 32}), 4, {{1, 5}, {1, 4}});
+  layers.Output(layers.Reshape(at, {1, 128, 4}));
+  const Found found = FoundFor(layers);
+  EXPECT_EQ(found.axes.size(), 1);
+  EXPECT_GE(found.reshapes, 2);
+  EXPECT_LT(found.arena, found.uncut / 4);
+}
+
+// A mean needs all rows of a channel, and nothing of the others.
+TEST(Axes, MeansAreCutByChannels) {
+  Layers layers;
+  const TensorId input = layers.Input({1, 16, 16, 32});
+  TensorId at = layers.Relu(layers.MaxPool(layers.Add(input, input), {{5, 5}}));
+  layers.Output(layers.Mean(at, true));
+  const Found found = FoundFor(layers);
+  EXPECT_TRUE(std::find(found.axes.begin(), found.axes.end(), 3) != found.axes.end());
+  EXPECT_LT(found.arena, found.uncut * 3 / 4);
 }
 
 TEST(Regions, WhatIsNoRegionIsRefused) {

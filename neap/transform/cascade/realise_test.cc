@@ -19,7 +19,7 @@ namespace {
 using graph::Graph;
 using graph::SubgraphId;
 
-enum class Kind { kInt8, kFloat, kOnnx, kMoves, kRows };
+enum class Kind { kInt8, kFloat, kOnnx, kMoves, kRows, kAxes };
 
 struct Counts {
   int equal = 0;
@@ -72,6 +72,7 @@ Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
                             : kind == Kind::kMoves
                                 ? RandomTfliteOfMoves(&random, random.Chance(1, 2))
                             : kind == Kind::kRows ? RandomTfliteOfRows(&random, random.Chance(1, 2))
+                            : kind == Kind::kAxes ? RandomTfliteOfAxes(&random, random.Chance(1, 2))
                                                   : RandomTflite(&random, kind == Kind::kInt8);
     const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
     RegionPlan plan;
@@ -84,8 +85,9 @@ Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
     const Border border = BorderOf(main, plan.ops);
     if (border.outputs.size() != 1) continue;
     const graph::Shape& shape = *main.tensors[border.outputs[0]].shape;
-    plan.splits = kind == Kind::kRows ? RandomRows(shape, &random)
-                                      : RandomSplits(shape, kind == Kind::kOnnx ? 2 : 1, &random);
+    plan.splits = kind == Kind::kRows   ? RandomRows(shape, &random)
+                  : kind == Kind::kAxes ? RandomSplitsOfAnyAxis(shape, &random)
+                                        : RandomSplits(shape, kind == Kind::kOnnx ? 2 : 1, &random);
     if (plan.splits.empty()) continue;
     const auto tiled = Realise(network.graph, {plan});
     if (!tiled) {
@@ -130,6 +132,16 @@ TEST(Realise, RowsOfSignalsAreByteIdentical) {
   EXPECT_GT(counts.equal, rounds / 2);
   EXPECT_GT(counts.varied, counts.equal * 8 / 10);
   EXPECT_EQ(counts.refused, 0);
+}
+
+// Batches, channels and time, through operators that move, add, remove and reduce axes.
+TEST(Realise, AnyAxisIsByteIdentical) {
+  const int rounds = Cases(4000);
+  const Counts counts = RunMany(Kind::kAxes, rounds, 6);
+  EXPECT_GT(counts.equal, rounds / 5);
+  EXPECT_GT(counts.varied, counts.equal * 8 / 10);
+  RecordProperty("equal", counts.equal);
+  RecordProperty("refused", counts.refused);
 }
 
 TEST(Realise, OnnxNetworksAreByteIdenticalInTheExecutor) {

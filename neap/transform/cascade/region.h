@@ -79,7 +79,7 @@ struct TileStep {
   std::vector<std::pair<std::string, graph::Attribute>> attributes;
   std::vector<std::string> removed;    // attributes
   std::vector<std::int64_t> paddings;  // of PAD, in place of its second input; empty: as it is
-  std::vector<std::int64_t> sizes;     // of a resize, the same
+  std::vector<std::int64_t> sizes;     // of a resize or a RESHAPE, the same
 };
 
 struct Tile {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "neap/base/work.h"
+#include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/inserted.h"
 
 namespace neap::cascade {
@@ -35,21 +36,6 @@ std::int64_t NumTiles(const RegionPlan& region) {
 
 bool Has(const std::vector<TensorId>& list, TensorId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
-}
-
-// Height and width of an image in this format. Of other tensors the first dimension that is neither
-// 1 nor the last (time steps, tokens); of (1, channels, time) in ONNX time, too.
-std::vector<std::size_t> CutAxes(const Op& op, const Shape& shape) {
-  const bool tflite = op.domain == "tflite";
-  if (shape.size() == 4) {
-    return tflite ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{2, 3};
-  }
-  if (shape.size() != 2 && shape.size() != 3) return {};
-  if (!tflite && shape.size() == 3 && shape[0] == 1) return {1, 2};
-  for (std::size_t d = 0; d + 1 < shape.size(); ++d) {
-    if (shape[d] > 1) return {d};
-  }
-  return {};
 }
 
 // Every number of even parts that gives another largest part.
@@ -106,7 +92,8 @@ RegionSearch::RegionSearch(const Subgraph& subgraph, std::vector<OpId> order, co
       order_(std::move(order)),
       rules_(rules),
       limits_(limits),
-      lives_(subgraph.tensors.size()) {
+      lives_(subgraph.tensors.size()),
+      parted_(subgraph.tensors.size()) {
   FindLives();
   FindLoads();
   FindBarriers();
@@ -162,10 +149,13 @@ void RegionSearch::FindBarriers() {
     if (op.outputs.size() == 1 && op.outputs[0].valid()) {
       const auto& shape = subgraph_.tensors[op.outputs[0]].shape;
       if (shape) {
-        for (const std::size_t axis : CutAxes(op, *shape)) {
-          if ((*shape)[axis] < 2) continue;
-          const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
-          cuttable_[at] = cuttable_[at] || TilesOf(subgraph_, single).has_value();
+        for (const auto& axes : GridAxesOf(op, *shape)) {
+          for (const std::size_t axis : axes) {
+            const RegionPlan single = {{order_[at]}, {EvenSplit(axis, (*shape)[axis], 2)}};
+            if (!TilesOf(subgraph_, single)) continue;
+            cuttable_[at] = true;
+            parted_[op.outputs[0]].push_back(axis);
+          }
         }
       }
     }
@@ -190,7 +180,15 @@ RegionSearch::Stretch RegionSearch::StretchOf(std::size_t begin, std::size_t end
   run.output = border.outputs[0];
   const graph::Tensor& output = subgraph_.tensors[run.output];
   if (MayJoin(subgraph_, run.output, rules_.runtime)) {
-    run.axes = CutAxes(subgraph_.ops[run.ops[0]], *output.shape);
+    run.grids = GridAxesOf(subgraph_.ops[run.ops[0]], *output.shape);
+    // Axes beside those of the first grid are rarely possible.
+    const auto impossible = [&](const std::vector<std::size_t>& axes) {
+      const std::vector<std::size_t>& parted = parted_[run.output];
+      return axes != run.grids[0] &&
+             std::find(parted.begin(), parted.end(), axes[0]) == parted.end();
+    };
+    const auto kept = std::remove_if(run.grids.begin(), run.grids.end(), impossible);
+    run.grids.erase(kept, run.grids.end());
   }
   for (const TensorId input : border.inputs) {
     run.dies.push_back(lives_[input].last < end && !Has(subgraph_.outputs, input));
@@ -237,9 +235,11 @@ void RegionSearch::TryGrid(const Stretch& run, std::vector<Split> splits) {
 }
 
 void RegionSearch::TryGrids(const Stretch& run) {
-  if (run.axes.empty()) return;
+  for (const std::vector<std::size_t>& axes : run.grids) TryGridsAlong(run, axes);
+}
+
+void RegionSearch::TryGridsAlong(const Stretch& run, const std::vector<std::size_t>& axes) {
   const Shape& shape = *subgraph_.tensors[run.output].shape;
-  const auto& axes = run.axes;
   const Grids& grids = limits_.grids;
   const auto rows = PartsOf(shape[axes[0]], grids.max_tiles);
   for (const std::int64_t parts : rows) {
@@ -266,8 +266,8 @@ void RegionSearch::TryGrids(const Stretch& run) {
 
 std::vector<RegionCandidate> RegionSearch::Uneven(std::size_t begin, std::size_t end) {
   const Stretch run = StretchOf(begin, end);
-  if (run.axes.empty()) return {};
-  const std::size_t axis = run.axes[0];
+  if (run.grids.empty()) return {};
+  const std::size_t axis = run.grids[0][0];
   const std::int64_t size = (*subgraph_.tensors[run.output].shape)[axis];
   std::vector<RegionCandidate> others = std::move(plans_);
   plans_.clear();

@@ -107,17 +107,18 @@ class RegionSearch {
     std::size_t end = 0;
     std::vector<graph::OpId> ops;
     graph::TensorId output;
-    std::vector<std::size_t> axes;  // of the output; none: cannot be cut
-    std::vector<bool> dies;         // border inputs without consumers after it
-    std::int64_t beside = 0;        // bytes that live all the while, its border apart
-    std::int64_t macs = 0;          // of the operators whole
-    std::int64_t most = 0;          // bytes at once, one operator after the other
+    std::vector<std::vector<std::size_t>> grids;  // GridAxesOf() its output; none: cannot be cut
+    std::vector<bool> dies;                       // border inputs without consumers after it
+    std::int64_t beside = 0;                      // bytes that live all the while, its border apart
+    std::int64_t macs = 0;                        // of the operators whole
+    std::int64_t most = 0;                        // bytes at once, one operator after the other
     // Lower bound of all grids: its output exists at the end; twice, where the parts are copied
     // together.
     std::int64_t least = 0;
   };
   Stretch StretchOf(std::size_t begin, std::size_t end) const;
   void TryGrids(const Stretch& run);
+  void TryGridsAlong(const Stretch& run, const std::vector<std::size_t>& axes);
   void TryGrid(const Stretch& run, std::vector<Split> splits);
   bool MustStop();
   RegionPlan RegionOf(const RegionCandidate& plan) const;
@@ -136,6 +137,8 @@ class RegionSearch {
   IdVector<graph::TensorId, Life> lives_;
   std::vector<std::int64_t> loads_;
   std::vector<bool> cuttable_;
+  // Of the output of an operator: axes along which that operator by itself can be cut in two.
+  IdVector<graph::TensorId, std::vector<std::size_t>> parted_;
   std::int64_t floor_ = 0;
   std::int64_t searched_ = 0;
   bool cut_short_ = false;

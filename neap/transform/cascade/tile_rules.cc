@@ -19,9 +19,12 @@ constexpr auto kWindows = std::to_array<OpKind>(
     {OpKind::kOnnxAveragePool, OpKind::kOnnxConv, OpKind::kOnnxConvInteger, OpKind::kOnnxFusedConv,
      OpKind::kOnnxLpPool, OpKind::kOnnxMaxPool, OpKind::kOnnxQLinearConv});
 constexpr auto kOthers = std::to_array<OpKind>(
-    {OpKind::kOnnxConcat, OpKind::kOnnxGemm, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
+    {OpKind::kOnnxConcat, OpKind::kOnnxDepthToSpace, OpKind::kOnnxFlatten, OpKind::kOnnxGemm,
+     OpKind::kOnnxGlobalAveragePool, OpKind::kOnnxGlobalMaxPool, OpKind::kOnnxIdentity,
+     OpKind::kOnnxLayerNormalization, OpKind::kOnnxLogSoftmax, OpKind::kOnnxMatMul,
      OpKind::kOnnxQLinearMatMul, OpKind::kOnnxReduceMax, OpKind::kOnnxReduceMean,
-     OpKind::kOnnxReduceMin, OpKind::kOnnxReduceSum, OpKind::kOnnxSoftmax, OpKind::kOnnxTranspose});
+     OpKind::kOnnxReduceMin, OpKind::kOnnxReduceSum, OpKind::kOnnxSoftmax,
+     OpKind::kOnnxSpaceToDepth, OpKind::kOnnxTranspose, OpKind::kOnnxUnsqueeze});
 
 bool IsOnnx(const graph::Op& op) {
   return ops::IsDefaultOnnxDomain(op.domain) || Is(op, OpKind::kOnnxFusedConv);
@@ -39,11 +42,17 @@ bool RunsOnParts(const graph::Op& op) {
   if (!IsOnnx(op)) return false;
   // Where the last window hangs over the end, a mean would count what is not there.
   if (Contains(kWindows, ops::KindOf(op))) return ops::IntegerAttribute(op, "ceil_mode", 0) == 0;
+  // Without axes, it removes the axis of a part of one index, too.
+  if (Is(op, OpKind::kOnnxSqueeze)) return op.inputs.size() > 1 || op.attributes.contains("axes");
   return Contains(kOthers, ops::KindOf(op));
 }
 
 bool WritesWhatItReads(const graph::Op& op) {
-  return Is(op, OpKind::kOnnxSoftmax, OpKind::kOnnxLogSoftmax);
+  return Is(op, OpKind::kOnnxLayerNormalization, OpKind::kOnnxLogSoftmax, OpKind::kOnnxSoftmax);
+}
+
+bool KeepsElements(const graph::Op& op) {
+  return ops::IsReshapeLike(op) || Is(op, OpKind::kOnnxDepthToSpace, OpKind::kOnnxSpaceToDepth);
 }
 
 bool LacksAttribute(const graph::Op& op) {

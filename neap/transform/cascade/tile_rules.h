@@ -18,6 +18,10 @@ bool RunsOnParts(const graph::Op& op);
 // that: a part that reads more than it writes is no such operator.
 bool WritesWhatItReads(const graph::Op& op);
 
+// True if the operator writes as many elements as it reads, wherever they are: a part that reads
+// more than it writes is no such operator.
+bool KeepsElements(const graph::Op& op);
+
 // True if an attribute of the operator is a tensor whose data is not known: it has a type alone.
 bool LacksAttribute(const graph::Op& op);
 

@@ -150,7 +150,10 @@ void TileWriter::AddClone(const TileStep& step, const std::vector<TensorId>& ids
     op.inputs[1] = to_.tensors.push_back(
         IntegerConstant(to_.tensors[op.outputs[0]].name + "/paddings", step.paddings, false, true));
   }
-  if (!step.sizes.empty()) {
+  if (ops::Is(op, OpKind::kReshape) && !step.sizes.empty()) {
+    op.attributes["new_shape"] = step.sizes;
+  }
+  if (!step.sizes.empty() && op.inputs.size() > 1) {
     op.inputs[1] = AddConstant(to_.tensors[op.outputs[0]].name + "/size", step.sizes);
   }
   to_.ops.push_back(std::move(op));

@@ -9,6 +9,7 @@
 #include "neap/ops/window.h"
 #include "neap/transform/cascade/axis_flow.h"
 #include "neap/transform/cascade/constants.h"
+#include "neap/transform/cascade/cut_axes.h"
 #include "neap/transform/cascade/region.h"
 #include "neap/transform/cascade/tile_rules.h"
 
@@ -41,6 +42,7 @@ class Tiler {
 
   Result<std::vector<Tile>> Run() {
     NEAP_CHECK_OK(Check());
+    NEAP_CHECK_OK(FindAxes());
     std::size_t count = 1;
     for (const Split& split : plan_.splits) {
       count *= split.cuts.size() + 1;
@@ -68,6 +70,12 @@ class Tiler {
   }
 
  private:
+  // One split: the axis of every tensor that it cuts, and the parts along it.
+  struct Cut {
+    std::map<TensorId, std::size_t> axes;
+    AxisFlow flow;
+  };
+
   Status Check() {
     if (plan_.ops.empty() || plan_.splits.empty()) return Fail(BadInput("a region has no tiles"));
     if (border_.outputs.size() != 1) {
@@ -113,6 +121,18 @@ class Tiler {
         return Refuse(id, op, "an attribute of it is not known");
       }
       if (onnx_ && !RunsOnParts(op)) return Refuse(id, op, "cannot run in tiles");
+    }
+    return {};
+  }
+
+  // Operators of ONNX have explicit padding: boxes are sufficient.
+  Status FindAxes() {
+    for (const Split& split : plan_.splits) {
+      if (onnx_) return {};
+      std::string why;
+      auto axes = AxesOfRegion(subgraph_, plan_.ops, output_, split.axis, &why);
+      if (!axes) return Fail(BadInput(why));
+      cuts_.push_back({std::move(*axes), {}});
     }
     return {};
   }
@@ -208,6 +228,10 @@ class Tiler {
         if (WritesWhatItReads(op) && need.box != needed_.at(op.outputs[0])) {
           return Refuse(id, op, "cannot be cut along an axis over which it normalises");
         }
+        if (i == 0 && KeepsElements(op) &&
+            ops::ElementsOf(need.box) != ops::ElementsOf(needed_.at(op.outputs[0]))) {
+          return Refuse(id, op, "would write another part of its output");
+        }
         step.inputs.push_back(PartOf(op.inputs[i], need.box));
         if (i == 0 && !PadExplicitly(op, need, &step)) {
           return Refuse(id, op, "its padding cannot be computed for a part");
@@ -230,42 +254,43 @@ class Tiler {
 
   // Operators that choose their padding by the size of their input.
   Status MakeWithOwnPadding() {
-    std::map<std::size_t, AxisFlow> flows;
-    for (const Split& split : plan_.splits) {
+    std::vector<Cut> cuts;
+    for (Cut cut : cuts_) {
+      std::string why;
       std::map<TensorId, Interval> needed;
       std::vector<TensorId> inputs;
-      const std::size_t rank = subgraph_.tensors[output_].shape->size();
       for (const auto& [id, box] : needed_) {
-        const Shape& shape = *subgraph_.tensors[id].shape;
         const bool input =
             std::find(border_.inputs.begin(), border_.inputs.end(), id) != border_.inputs.end();
-        if (shape.size() != rank || (input && shape[split.axis] == 1)) {
+        const auto axis = cut.axes.find(id);
+        if (axis == cut.axes.end() ||
+            (input && (*subgraph_.tensors[id].shape)[axis->second] == 1)) {
           if (input) continue;
-          return Fail(BadInput("a region changes the rank of its tensors"));
+          return Fail(BadInput("a region has a tensor without the axis that is cut"));
         }
-        needed[id] = box[split.axis];
+        needed[id] = box[axis->second];
         if (input) inputs.push_back(id);
       }
-      std::string why;
-      auto flow = FlowAlong(subgraph_, plan_.ops, inputs, split.axis, needed, &why);
+      auto flow = FlowAlong(subgraph_, plan_.ops, inputs, cut.axes, needed, &why);
       if (!flow) return Fail(BadInput(why));
-      flows[split.axis] = std::move(*flow);
+      cut.flow = std::move(*flow);
+      cuts.push_back(std::move(cut));
     }
     const auto box_of = [&](TensorId id) {
       Box box = ops::WholeBox(*subgraph_.tensors[id].shape);
-      for (const auto& [axis, flow] : flows) {
-        const auto held = flow.held.find(id);
-        if (held != flow.held.end()) box[axis] = held->second;
+      for (const Cut& cut : cuts) {
+        const auto held = cut.flow.held.find(id);
+        if (held != cut.flow.held.end()) box[cut.axes.at(id)] = held->second;
       }
       return box;
     };
     for (const TensorId input : border_.inputs) TakeInput(input, box_of(input));
-    for (const OpId id : plan_.ops) NEAP_CHECK_OK(AddClone(id, flows, box_of));
+    for (const OpId id : plan_.ops) NEAP_CHECK_OK(AddClone(id, cuts, box_of));
     return {};
   }
 
   template <typename BoxOf>
-  Status AddClone(OpId id, const std::map<std::size_t, AxisFlow>& flows, const BoxOf& box_of) {
+  Status AddClone(OpId id, const std::vector<Cut>& cuts, const BoxOf& box_of) {
     const Op& op = subgraph_.ops[id];
     TileStep step;
     step.op = id;
@@ -275,9 +300,9 @@ class Tiler {
         continue;
       }
       Box box = box_of(op.inputs[i]);
-      for (const auto& [axis, flow] : flows) {
-        const auto read = flow.read.find({id, i});
-        if (read != flow.read.end()) box[axis] = read->second;
+      for (const Cut& cut : cuts) {
+        const auto read = cut.flow.read.find({id, i});
+        if (read != cut.flow.read.end()) box[cut.axes.at(op.inputs[i])] = read->second;
       }
       step.inputs.push_back(PartOf(op.inputs[i], box));
     }
@@ -285,14 +310,18 @@ class Tiler {
     if (Is(op, OpKind::kPad, OpKind::kPadv2)) {
       auto paddings = IntegersOf(subgraph_, op, 1).value_or(std::vector<std::int64_t>());
       const Shape& whole = *subgraph_.tensors[op.outputs[0]].shape;
-      for (const Split& split : plan_.splits) {
-        if (out[split.axis].begin > 0) paddings[2 * split.axis] = 0;
-        if (out[split.axis].end < whole[split.axis]) paddings[2 * split.axis + 1] = 0;
+      for (const Cut& cut : cuts) {
+        const std::size_t axis = cut.axes.at(op.outputs[0]);
+        if (out[axis].begin > 0) paddings[2 * axis] = 0;
+        if (out[axis].end < whole[axis]) paddings[2 * axis + 1] = 0;
       }
       step.paddings = std::move(paddings);
     }
     if (Is(op, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor)) {
       step.sizes = {out[1].size(), out[2].size()};
+    }
+    if (Is(op, OpKind::kReshape)) {
+      for (const Interval& interval : out) step.sizes.push_back(interval.size());
     }
     step.output = AddTensor(op.outputs[0], out);
     parts_[op.outputs[0]] = step.output;
@@ -307,6 +336,7 @@ class Tiler {
   const Border border_;
   TensorId output_;
   bool onnx_ = false;
+  std::vector<Cut> cuts_;  // of TensorFlow Lite, by split; without flows
   std::map<TensorId, Box> needed_;
   std::vector<std::map<std::size_t, ops::Need>> needs_;  // of each operator, by input
   std::map<TensorId, int> parts_;                // the part of each tensor that the tile has

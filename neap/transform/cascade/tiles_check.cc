@@ -84,6 +84,39 @@ bool HasSizeOfKernel(const Subgraph& subgraph, const Op& op) {
   return true;
 }
 
+// RESHAPE writes the shape that it is given; SQUEEZE removes the axes of a list, or all of one
+// index.
+bool HasShapeOfKernel(const Subgraph& subgraph, const Op& op) {
+  if (op.domain != "tflite") return true;
+  const Shape& in = *subgraph.tensors[op.inputs[0]].shape;
+  const Shape& out = *subgraph.tensors[op.outputs[0]].shape;
+  const auto list = [&](const char* name) {
+    const auto found = op.attributes.find(name);
+    const auto* values = found == op.attributes.end()
+                             ? nullptr
+                             : std::get_if<std::vector<std::int64_t>>(&found->second);
+    return values == nullptr ? std::vector<std::int64_t>() : *values;
+  };
+  if (ops::Is(op, ops::OpKind::kReshape)) {
+    const auto shape = IntegersOf(subgraph, op, 1);
+    return list("new_shape") == out && (op.inputs.size() < 2 || (shape && *shape == out));
+  }
+  if (!ops::Is(op, ops::OpKind::kSqueeze)) return true;
+  std::vector<std::int64_t> gone = list("squeeze_dims");
+  const auto rank = static_cast<std::int64_t>(in.size());
+  Shape left;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    const std::int64_t size = in[static_cast<std::size_t>(d)];
+    const bool named =
+        gone.empty() ? size == 1 : std::any_of(gone.begin(), gone.end(), [&](std::int64_t axis) {
+          return axis == d || axis + rank == d;
+        });
+    if (!named) left.push_back(size);
+    if (named && size != 1) return false;
+  }
+  return left == out;
+}
+
 class TileCheck {
  public:
   TileCheck(const Subgraph& subgraph, const Tile& tile)
@@ -148,6 +181,7 @@ class TileCheck {
     op.outputs = {add(op.outputs.front(), &PartOf(step.output))};
     for (const std::string& gone : step.removed) op.attributes.erase(gone);
     for (const auto& [name, value] : step.attributes) op.attributes[name] = value;
+    if (ops::Is(op, ops::OpKind::kReshape)) op.attributes["new_shape"] = step.sizes;
     return op;
   }
 
@@ -169,7 +203,7 @@ class TileCheck {
     }
     Subgraph parts;
     const Op op = OnParts(step, &parts);
-    if (!HasSizeOfWindow(parts, op) || !HasSizeOfKernel(parts, op))
+    if (!HasSizeOfWindow(parts, op) || !HasSizeOfKernel(parts, op) || !HasShapeOfKernel(parts, op))
       return wrong("computes another size than its part has");
     for (std::size_t i = 0; i < whole.inputs.size(); ++i) {
       if (!whole.inputs[i].valid() || (i == 1 && (!step.paddings.empty() || !step.sizes.empty()))) {

@@ -147,6 +147,40 @@ TEST_F(TilesCheckTest, AnotherStrideOrPaddingIsFound) {
   }
 }
 
+// A batch through a RESHAPE and a mean: no other shape, no other image.
+TEST(TilesCheck, OtherShapesAndImagesAreFound) {
+  Layers layers;
+  const auto input = layers.Input({4, 6, 6, 3});
+  const auto pixels = layers.Reshape(layers.Relu(input), {4, 36, 3});
+  layers.Output(layers.Mean(layers.Reshape(pixels, {4, 36, 1, 3}), false));
+  RegionPlan plan;
+  plan.ops = layers.Ops();
+  plan.splits = {{0, {1, 3}}};
+  const auto tiles = TilesOf(layers.Main(), plan);
+  ASSERT_TRUE(tiles) << tiles.error().ToString();
+  EXPECT_EQ(FindWrongTile(layers.Main(), plan, *tiles), "");
+  int shapes = 0;
+  for (std::size_t t = 0; t < tiles->size(); ++t) {
+    for (std::size_t s = 0; s < (*tiles)[t].steps.size(); ++s) {
+      if ((*tiles)[t].steps[s].sizes.empty()) continue;
+      Tiles changed = *tiles;
+      std::vector<std::int64_t>& sizes = changed[t].steps[s].sizes;
+      std::swap(sizes[0], sizes[1]);
+      EXPECT_NE(FindWrongTile(layers.Main(), plan, changed), "") << t << ", " << s;
+      sizes.clear();
+      EXPECT_NE(FindWrongTile(layers.Main(), plan, changed), "") << t << ", " << s;
+      ++shapes;
+    }
+    for (std::size_t k = 0; k < (*tiles)[t].tensors.size(); ++k) {
+      Tiles changed = *tiles;
+      ++changed[t].tensors[k].box[0].begin;
+      ++changed[t].tensors[k].box[0].end;
+      EXPECT_NE(FindWrongTile(layers.Main(), plan, changed), "") << t << ", tensor " << k;
+    }
+  }
+  EXPECT_EQ(shapes, 6);
+}
+
 TEST(TilesCheck, OperatorsThatNeedAllOfTheirInputAreNotCut) {
   Layers layers;
   const auto input = layers.Input({1, 8, 8, 4});

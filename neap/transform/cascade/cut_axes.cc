@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "neap/transform/cascade/cut_axes.h"
+
+#include <array>
+
+#include "neap/ops/dependence.h"
+#include "neap/ops/op_table.h"
+#include "neap/ops/traits.h"
+#include "neap/ops/window.h"
+
+namespace neap::cascade {
+namespace {
+
+using graph::Op;
+using graph::OpId;
+using graph::Shape;
+using graph::Subgraph;
+using graph::TensorId;
+using ops::Box;
+using ops::Interval;
+using ops::Is;
+using ops::OpKind;
+
+constexpr std::size_t kImageRank = 4;
+
+// Operators whose output has an axis for every axis of their first input, moved or left out.
+bool MovesAxes(const Op& op) {
+  // Without a list, it removes the axis of a tile of one index, too.
+  if (Is(op, OpKind::kSqueeze)) return op.attributes.contains("squeeze_dims");
+  return ops::IsReshapeLike(op) ||
+         Is(op, OpKind::kTranspose, OpKind::kMean, OpKind::kSum, OpKind::kReduceMax,
+            OpKind::kReduceMin, OpKind::kReduceProd, OpKind::kReduceAny, OpKind::kReduceAll,
+            OpKind::kArgMax, OpKind::kArgMin, OpKind::kGather);
+}
+
+bool HasSlices(const Subgraph& subgraph, const Op& op) {
+  return MovesAxes(op) || ops::WindowOf(subgraph, op) ||
+         Is(op, OpKind::kMirrorPad, OpKind::kResizeBilinear, OpKind::kResizeNearestNeighbor,
+            OpKind::kDepthToSpace, OpKind::kSpaceToDepth);
+}
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> GridAxesOf(const Op& op, const Shape& shape) {
+  const bool tflite = op.domain == "tflite";
+  std::vector<std::vector<std::size_t>> candidates;
+  if (shape.size() == kImageRank) {
+    candidates = tflite ? std::vector<std::vector<std::size_t>>{{1, 2}, {0}, {3}}
+                        : std::vector<std::vector<std::size_t>>{{2, 3}, {0}, {1}};
+  } else if (shape.size() == 3 && !tflite && shape[0] == 1) {
+    candidates = {{1, 2}};
+  } else if (shape.size() == 3) {
+    candidates = {{0}, {1}};
+  } else if (shape.size() == 2) {
+    candidates = {{0}};
+  }
+  std::vector<std::vector<std::size_t>> grids;
+  for (const std::vector<std::size_t>& axes : candidates) {
+    std::vector<std::size_t> longer;
+    for (const std::size_t axis : axes) {
+      if (shape[axis] > 1) longer.push_back(axis);
+    }
+    if (!longer.empty()) grids.push_back(std::move(longer));
+  }
+  return grids;
+}
+
+std::optional<std::size_t> SlicedAxis(const Subgraph& subgraph, const Op& op, std::size_t axis) {
+  if (!HasSlices(subgraph, op) || op.outputs.size() != 1 || op.inputs.empty() ||
+      !op.inputs[0].valid() || subgraph.tensors[op.inputs[0]].constant) {
+    return std::nullopt;
+  }
+  const auto& in = subgraph.tensors[op.inputs[0]].shape;
+  const auto& out = subgraph.tensors[op.outputs[0]].shape;
+  if (!in || !out || axis >= out->size() || (*out)[axis] < 2) return std::nullopt;
+  const auto all = ops::NeedOf(subgraph, op, 0, ops::WholeBox(*out));
+  if (!all || all->box.size() != in->size()) return std::nullopt;
+  std::optional<std::size_t> found;
+  for (const std::int64_t at : {std::int64_t{0}, (*out)[axis] - 1}) {
+    Box slice = ops::WholeBox(*out);
+    slice[axis] = {at, at + 1};
+    const auto need = ops::NeedOf(subgraph, op, 0, slice);
+    if (!need) return std::nullopt;
+    for (std::size_t d = 0; d < in->size(); ++d) {
+      if (need->box[d] == all->box[d] && need->padding[d] == all->padding[d]) continue;
+      const bool same = need->box[d] == Interval{at, at + 1} && (*in)[d] == (*out)[axis];
+      if (!same || found.value_or(d) != d) return std::nullopt;
+      found = d;
+    }
+  }
+  return found;
+}
+
+std::optional<std::map<TensorId, std::size_t>> AxesOfRegion(const Subgraph& subgraph,
+                                                            const std::vector<OpId>& ops,
+                                                            TensorId output, std::size_t axis,
+                                                            std::string* why) {
+  std::map<TensorId, std::size_t> axes = {{output, axis}};
+  for (std::size_t k = ops.size(); k-- > 0;) {
+    const Op& op = subgraph.ops[ops[k]];
+    const auto refuse = [&](const char* what) {
+      *why = "operator " + graph::Describe(ops[k], op) + ": " + what;
+      return std::nullopt;
+    };
+    const auto cut = axes.find(op.outputs[0]);
+    if (cut == axes.end()) return refuse("has an output that is not cut");
+    const std::size_t rank = subgraph.tensors[op.outputs[0]].shape->size();
+    // Of windows and products the data alone are cut: kernels take weights whole.
+    const bool alike =
+        ops::IsElementwise(op) || Is(op, OpKind::kConcatenation, OpKind::kBatchMatmul);
+    for (std::size_t i = 0; i < (alike ? op.inputs.size() : 1); ++i) {
+      const TensorId input = op.inputs[i];
+      if (!input.valid() || subgraph.tensors[input].constant) continue;
+      std::size_t from = cut->second;
+      if (MovesAxes(op)) {
+        const auto sliced = SlicedAxis(subgraph, op, cut->second);
+        if (!sliced) return refuse("does not keep the axis that is cut");
+        from = *sliced;
+      } else if (subgraph.tensors[input].shape->size() != rank) {
+        continue;  // it repeats along the axis, or cannot be cut
+      } else if ((*subgraph.tensors[input].shape)[from] == 1 &&
+                 (*subgraph.tensors[op.outputs[0]].shape)[from] > 1) {
+        continue;
+      }
+      const auto [at, first] = axes.emplace(input, from);
+      if (!first && at->second != from) return refuse("needs its input along two axes");
+    }
+  }
+  return axes;
+}
+
+}  // namespace neap::cascade

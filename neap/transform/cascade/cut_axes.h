@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The axes along which regions are cut, and the axis of every tensor inside a region that
+// corresponds to an axis of its output. Private to neap/transform/cascade.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neap/graph/graph.h"
+
+namespace neap::cascade {
+
+// The grids of a region whose output has this shape: each is one axis or two, which are cut alone
+// and together. Height and width of an image first, then its batch and its channels. Of two or
+// three dimensions all but the last (time steps, tokens, heads); of (1, channels, time) in ONNX
+// time, too. Axes of one index are left out. `op`: an operator of the region, for the format.
+std::vector<std::vector<std::size_t>> GridAxesOf(const graph::Op& op, const graph::Shape& shape);
+
+// The axis of input 0 of which index i alone is needed by index i of `axis` of the output, for
+// every i, where the kernel computes slices of these axes one like the other: windows and resizing
+// beside the axes along which they move, reductions of other axes, GATHER and MIRROR_PAD along
+// others, moved axes (RESHAPE and similar, TRANSPOSE). nullopt: there is none.
+std::optional<std::size_t> SlicedAxis(const graph::Subgraph& subgraph, const graph::Op& op,
+                                      std::size_t axis);
+
+// Of operators of TensorFlow Lite, in an order that can be run: the axis of every tensor that is
+// cut when `output`, the output of their region, is cut along `axis`. nullopt with the reason: an
+// operator has no such axis, or two operators need different ones.
+std::optional<std::map<graph::TensorId, std::size_t>> AxesOfRegion(
+    const graph::Subgraph& subgraph, const std::vector<graph::OpId>& ops, graph::TensorId output,
+    std::size_t axis, std::string* why);
+
+}  // namespace neap::cascade
