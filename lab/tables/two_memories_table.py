@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans for two memories: bytes of the fast one and traffic with the slow one, every plan checked and executed.
+r"""Plans for two memories: bytes of the fast one and traffic with the slow one, every plan checked and executed.
 
-    python3 lab/tables/two_memories_table.py --neap build/release/tools/neap > docs/results/two-memories.md
+    pip install tigris-ml==0.12.1
+    python3 lab/tables/two_memories_table.py --neap build/release/tools/neap --tigris tigris \
+        > docs/results/two-memories.md
     python3 lab/tables/two_memories_table.py --neap build/release/tools/neap --networks 'vww|kws' --rows-only
 
 Networks of the zoo are made in int8; the others are public ones in the folder of shared models ($NEAP_SHARED, else
-../shared).
+../shared). Without --tigris its column is empty.
 """
 
 import argparse
@@ -21,9 +23,6 @@ ZOO = ["mobilenet-v1", "mobilenet-v2", "darts-imagenet-cell", "randwire-cell-ws"
 SHARED = ["mlcommons+tiny/vww_96_int8.tflite", "mlcommons+tiny/pretrainedResnet_quant.tflite",
           "mlcommons+tiny/kws_ref_model.tflite", "tensorflow+tflite-micro/person_detect.tflite"]
 BUDGETS = [4 * KIB, 8 * KIB, 12 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 256 * KIB]
-# TiGrIS 0.12.1 (PyPI tigris-ml) on the same files: bytes of traffic that it reports, by network and budget.
-TIGRIS = {("vww_96_int8", 12 * KIB): "175,874", ("vww_96_int8", 32 * KIB): "111,746",
-          ("mobilenet-v2", 32 * KIB): "9.9 MB", ("mobilenet-v2", 256 * KIB): "1.9 MB"}
 
 HEAD = """# Two memories
 
@@ -33,14 +32,16 @@ are in slow memory, and all operators access fast memory alone. Every plan was c
 slow memory are those of the plan. Networks of the zoo are int8 with seeded weights; the others are as published.
 
 ```
-python3 lab/tables/two_memories_table.py --neap build/release/tools/neap > docs/results/two-memories.md
+pip install tigris-ml==0.12.1
+python3 lab/tables/two_memories_table.py --neap build/release/tools/neap --tigris "$(which tigris)" > two-memories.md
 ```
 
 - *fast*: bytes of the arena. Above the limit, it is the smallest arena that the search knows; no such plan is accepted.
 - *slow traffic*: bytes read from and written to slow memory, without weights.
 - *bound*: every plan reads each input and writes each output. *gap*: how much of the traffic the bound leaves open.
-- *TiGrIS*: traffic that TiGrIS 0.12.1 reports for the same file and limit, where it is known. It was not checked
-  whether it counts the same bytes.
+- *TiGrIS*: traffic that `tigris analyze --mem LIMIT+64M` of TiGrIS 0.12.1 measures for the same file: bytes that its
+  runtime loads and spills. Where everything fits, that is the input and the output, as here. *none*: it has no plan for
+  this limit. It moves less than Neap in the rows with *(less)* only, if there are any.
 - *s*: processor seconds of `neap plan`.
 
 | network | limit | fast | slow traffic | bound | gap | TiGrIS | equal | s |
@@ -59,7 +60,20 @@ def report(neap, *words, codes=(0,)):
     return json.loads(out), usage.ru_utime + usage.ru_stime
 
 
-def row(neap, folder, name, model, limit):
+def tigris_traffic(tigris, model, limit, own):
+    """Bytes that TiGrIS loads and spills, beside Neap's own; none: it has no plan."""
+    if not tigris:
+        return ""
+    done = subprocess.run([tigris, "analyze", model, "--mem", f"{limit // KIB}K+64M", "--json"], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    found = json.loads(done.stdout)
+    if found["fast"]["verdict"] not in ("ok", "tiled") or not isinstance(found["slow"]["traffic"], dict):
+        return "none"
+    moved = found["slow"]["traffic"]["read"] + found["slow"]["traffic"]["written"]
+    return f"{moved:,}" + (" (less)" if moved < own else "")
+
+
+def row(neap, tigris, folder, name, model, limit):
     plan = folder / "plan.json"
     made, seconds = report(neap, "plan", model, "--runtime", "neap", "--stream", "auto", "--fast", limit, "--plan", plan,
                            "--force", codes=(0, 3))
@@ -72,12 +86,13 @@ def row(neap, folder, name, model, limit):
     above = "" if arena <= limit else " (above)"
     gap = "0" if traffic == bound else f"{1 - bound / traffic:.1%}"
     return (f"| {name} | {limit // KIB} KiB | {arena:,}{above} | {traffic:,} | {bound:,} | {gap} "
-            f"| {TIGRIS.get((name, limit), '')} | {'yes' if equal else 'NO'} | {seconds:.1f} |")
+            f"| {tigris_traffic(tigris, model, limit, traffic)} | {'yes' if equal else 'NO'} | {seconds:.1f} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--neap", default="build/release/tools/neap")
+    parser.add_argument("--tigris", default="", help="the program of TiGrIS, to measure its traffic as well")
     parser.add_argument("--networks", default="", help="regular expression of names")
     parser.add_argument("--rows-only", action="store_true")
     options = parser.parse_args()
@@ -94,7 +109,7 @@ def main():
             if name in ZOO:
                 subprocess.run([options.neap, "zoo", name, "--int8", "-o", model, "--quiet"], check=True)
             for limit in BUDGETS:
-                print(row(options.neap, folder, name, model, limit), flush=True)
+                print(row(options.neap, options.tigris, folder, name, model, limit), flush=True)
 
 
 if __name__ == "__main__":
