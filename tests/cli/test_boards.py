@@ -54,6 +54,26 @@ class Boards(CliTest):
         self.assertIn(f"does not fit: {missing:.1f} KiB missing, the least known is "
                       f"{iot['total_arena_bytes']:,} B", text)
 
+    def test_every_board_limits_a_plan(self):
+        """Every board and memory system states its memories; what exceeds the first one has the exit code for it."""
+        self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "kws.tflite")
+        table = self.report_of("boards")
+        names = []
+        for board in table["boards"] + table["systems"]:
+            memories = board["memories"]
+            for memory in memories:
+                self.assertTrue(memory["name"] and memory["source"], board["name"])
+            first = min(memories[0]["bytes"], board.get("ram_bytes") or memories[0]["bytes"])
+            fits = [(16 << 10, DONE)] if len(memories) > 1 else []
+            for left, code in [(128, OVER_BUDGET), *fits]:
+                plan = json.loads(self.expect(
+                    code, "plan", "kws.tflite", "--runtime", "neap", "--stream", "auto", "--board", board["name"],
+                    "--reserve", str(first - left), "--json").stdout)
+                self.assertEqual(plan["plan"]["arena_bytes"] <= left, code == DONE, board["name"])
+                self.assertEqual("slow" in plan["stream"], len(memories) > 1, board["name"])
+            names.append(board["name"])
+        self.assertGreaterEqual(len(set(names)), 37)
+
     def test_boards_on_which_only_c_code_fits(self):
         """`boards` and `emit` state the same C code."""
         self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "kws.tflite")
