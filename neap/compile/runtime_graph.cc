@@ -310,6 +310,8 @@ RuntimeGraph::RuntimeGraph(const graph::Graph& given, const plan::Profile& profi
     if (profile.keeps_inputs) keeper.Inputs();
     of_subgraph.emplace_back(std::move(readers), std::move(links));
   }
+  const auto shares = [](const auto& of) { return !of.second.empty(); };
+  if (std::none_of(of_subgraph.begin(), of_subgraph.end(), shares)) return;
   merged_ = apart_;
   for (const SubgraphId id : graph.subgraphs.Ids()) {
     const auto& [readers, links] = of_subgraph[id.index()];
