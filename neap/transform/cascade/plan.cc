@@ -12,9 +12,11 @@
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "neap/check/runtime_check.h"
+#include "neap/compile/attention_order.h"
 #include "neap/compile/headline.h"
 #include "neap/plan/profile.h"
 #include "neap/transform/cascade/cost.h"
+#include "neap/transform/cascade/graph_work.h"
 #include "neap/transform/cascade/region_search.h"
 #include "neap/transform/cascade/tiles_check.h"
 
@@ -39,24 +41,6 @@ void SetMemory(const compile::Compiled& compiled, Proposal* proposal) {
   proposal->total_arena_bytes = TotalOf(compiled);
   proposal->delivered_arena_bytes = compiled.delivered_arena_bytes;
   proposal->unknown_scratch = compile::UnknownScratchText(compiled.unknown_kernels);
-}
-
-// Of the main subgraph and of the bodies of tiles, at every call.
-struct Work {
-  std::int64_t macs = 0;
-  std::int64_t cycles = 0;
-};
-Work WorkOf(const Graph& graph, const Device& device) {
-  const Subgraph& main = graph.subgraphs[SubgraphId(0)];
-  Work work{MacsOf(main), CyclesOf(main, device)};
-  for (const graph::Op& op : main.ops) {
-    // Calls that the model has of its own count as before: not at all.
-    if (op.source_index >= 0 || op.bodies.empty()) continue;
-    const Subgraph& body = graph.subgraphs[op.bodies.front()];
-    work.macs += MacsOf(body);
-    work.cycles += CyclesOf(body, device);
-  }
-  return work;
 }
 
 class Planner {
@@ -95,6 +79,7 @@ class Planner {
     plans_.emplace_back();  // was checked
     order_ = base.order[SubgraphId(0)];
     NEAP_CHECK_OK(Search());
+    NEAP_CHECK_OK(SearchOtherOrder());
     NEAP_CHECK_OK(Finish());
     return std::move(outcome_);
   }
@@ -187,10 +172,10 @@ class Planner {
   Status Search() {
     RegionSearch search(Main(), order_, rules_, {options_.grids, options_.compile.limits});
     std::vector<Combination> front = SearchRegions(&search);
-    outcome_.regions_searched = search.Searched();
-    outcome_.arena_lower_bound_bytes =
-        rules_.kernels == ops::KernelLibrary::kNone ? search.LeastPossible() : 0;
-    outcome_.proposals = static_cast<std::int64_t>(front.size());
+    outcome_.regions_searched += search.Searched();
+    least_ = std::min(least_, search.LeastPossible());
+    outcome_.arena_lower_bound_bytes = rules_.kernels == ops::KernelLibrary::kNone ? least_ : 0;
+    outcome_.proposals = std::max(outcome_.proposals, static_cast<std::int64_t>(front.size()));
     // By the model's estimate, the best first: it does not exceed the need of a placement, up to
     // overlaps inside operators.
     SortByModel(&front, false);
@@ -219,6 +204,16 @@ class Planner {
     outcome_.cut_short = outcome_.cut_short || Stopped();
     if (!Stopped()) NEAP_CHECK_OK(ReorderBest());
     return {};
+  }
+
+  // Where nothing is cut: runs of an order in which attention is one run.
+  Status SearchOtherOrder() {
+    std::vector<OpId> other = compile::SecondMatricesFirst(Main(), order_);
+    if (!proposals_[Best()].regions.empty() || Stopped() || other == order_) return {};
+    order_ = std::move(other);
+    tried_.clear();
+    uneven_.clear();
+    return Search();
   }
 
   // Prices a proposal, which is kept only if it is better than `reference`.
@@ -559,6 +554,7 @@ class Planner {
   std::vector<Proposal> proposals_;  // [0]: nothing is cut; the others were candidates when added
   std::vector<plan::Plan> plans_;    // of each
   std::int64_t realised_ = 0;
+  std::int64_t least_ = kMaxBytes;  // of all orders searched
   std::set<Key> tried_;
   std::size_t reference_ = 0;  // the best result so far
   std::map<Stretch, std::vector<RegionCandidate>> uneven_;

@@ -12,6 +12,7 @@
 #include "neap/execute/run.h"
 #include "neap/transform/cascade/cost.h"
 #include "neap/transform/cascade/region_search.h"
+#include "testing/random_network.h"
 #include "testing/tile_layers.h"
 #include "testing/tile_networks.h"
 
@@ -357,6 +358,35 @@ TEST(Axes, MeansAreCutByChannels) {
   const Found found = FoundFor(layers);
   EXPECT_TRUE(std::find(found.axes.begin(), found.axes.end(), 3) != found.axes.end());
   EXPECT_LT(found.arena, found.uncut * 3 / 4);
+}
+
+// Values are computed behind the scores in the file, by operators that are not cut.
+TEST(Axes, AttentionIsCutWhereValuesComeLate) {
+  Random random(3);
+  property::Network network(&random);
+  const auto add = [&](const char* type, std::vector<TensorId> inputs, const graph::Shape& shape) {
+    const TensorId out = network.Out(graph::ElementType::kFloat32, shape);
+    network.Add("", type, std::move(inputs), {out});
+    return out;
+  };
+  const TensorId x = network.TakeShaped(graph::ElementType::kFloat32, {64, 4});
+  const TensorId keys = add("Transpose", {x}, {4, 64});
+  const TensorId scores = add("MatMul", {x, keys}, {64, 64});
+  const TensorId weights = add("Softmax", {add("Relu", {scores}, {64, 64})}, {64, 64});
+  const TensorId turned = add("Reshape", {x, network.Longs({4, 64})}, {4, 64});
+  const TensorId values = add("Reshape", {turned, network.Longs({64, 4})}, {64, 4});
+  add("MatMul", {weights, values}, {64, 4});
+  Graph graph = network.Finish();
+  Subgraph& main = graph.subgraphs[SubgraphId(0)];
+  main.control_edges.clear();
+  main.outputs = {main.ops[OpId(main.ops.size() - 1)].outputs[0]};
+  for (Op& op : main.ops) {
+    op.scratch_bytes = 0;
+    op.stateful = false;
+  }
+  const auto found = FindPlan(graph, QuickOptions(plan::Runtime::kIdeal));
+  ASSERT_TRUE(found) << found.error().ToString();
+  EXPECT_LT(found->front[found->chosen].arena_bytes, found->uncut.arena_bytes / 2);
 }
 
 TEST(Regions, WhatIsNoRegionIsRefused) {

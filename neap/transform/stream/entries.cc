@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "neap/base/check.h"
 #include "neap/base/work.h"
 #include "neap/check/check.h"
+#include "neap/compile/attention_order.h"
 #include "neap/ops/neap_rt.h"
 #include "neap/transform/stream/spill.h"
 #include "neap/transform/stream/stream.h"
@@ -52,8 +54,20 @@ std::vector<graph::OpId> OrderFor(const graph::Subgraph& subgraph, const plan::E
 
 Result<Planned> PlanEntry(const graph::Graph& graph, const plan::EntryPlan& entry,
                           const Options& planning, std::int64_t fast_bytes) {
-  const std::vector<graph::OpId> order = OrderFor(graph.subgraphs[entry.subgraph], entry);
-  if (fast_bytes == 0) return PlanStream(graph, entry.subgraph, order, planning);
+  const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
+  const std::vector<graph::OpId> order = OrderFor(subgraph, entry);
+  if (fast_bytes == 0) {
+    auto planned = PlanStream(graph, entry.subgraph, order, planning);
+    const auto other = compile::SecondMatricesFirst(subgraph, order);
+    if (other == order || IsOver(planning.search.limits)) return planned;
+    auto also = PlanStream(graph, entry.subgraph, other, planning);
+    const auto is_better = [&](const Planned& a, const Planned& b) {
+      const std::int64_t bytes = a.front[a.chosen].arena_bytes;
+      const std::int64_t others = b.front[b.chosen].arena_bytes;
+      return bytes < others && (planning.budget_bytes == 0 || others > planning.budget_bytes);
+    };
+    return also && (!planned || is_better(*also, *planned)) ? std::move(also) : std::move(planned);
+  }
   Planned planned;
   NEAP_TRY(Candidate candidate, PlanSpilled(graph, entry.subgraph, order, planning.search,
                                             fast_bytes, &planned.cut_short));
@@ -136,7 +150,12 @@ Result<StreamFront> FindStreamFront(const graph::Graph& graph, const compile::Op
   Options planning = PlanningOf(options, settings);
   planning.max_macs_permille = kWhateverItTakes;
   constexpr Objective kObjectives[] = {Objective::kMacs, Objective::kCycles};
-  NEAP_TRY(const auto found, PlanStreams(graph, entry.subgraph, order, planning, kObjectives));
+  NEAP_TRY(auto found, PlanStreams(graph, entry.subgraph, order, planning, kObjectives));
+  const auto attention = compile::SecondMatricesFirst(graph.subgraphs[entry.subgraph], order);
+  if (attention != order && !IsOver(planning.search.limits)) {
+    auto also = PlanStreams(graph, entry.subgraph, attention, planning, kObjectives);
+    if (also) std::move(also->begin(), also->end(), std::back_inserter(found));
+  }
   for (const Planned& planned : found) {
     front.cut_short = front.cut_short || planned.cut_short;
     for (const Candidate& candidate : planned.front) {

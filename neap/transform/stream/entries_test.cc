@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "neap/base/random.h"
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "testing/limits.h"
+#include "testing/random_network.h"
 #include "testing/sketch.h"
 #include "testing/streams.h"
 #include "testing/tile_layers.h"
@@ -62,6 +64,36 @@ TEST(StreamEntries, AreTakenWhereTheyNeedLess) {
   EXPECT_THAT(streamed->peak_at.tensors, IsEmpty());
   EXPECT_THAT(streamed->notes, IsEmpty());
   EXPECT_EQ(NamesOf(streamed->steps).back(), "stream");
+}
+
+// Values are computed behind the scores in the file: attention is a stretch of another order.
+TEST(StreamEntries, AttentionIsOneStretch) {
+  Random random(3);
+  property::Network network(&random);
+  const auto add = [&](const char* type, std::vector<TensorId> inputs, const graph::Shape& shape) {
+    const TensorId out = network.Out(ElementType::kFloat32, shape);
+    network.Add("", type, std::move(inputs), {out});
+    return out;
+  };
+  const TensorId x = network.TakeShaped(ElementType::kFloat32, {64, 4});
+  const TensorId keys = add("Transpose", {x}, {4, 64});
+  const TensorId scores = add("MatMul", {x, keys}, {64, 64});
+  const TensorId weights = add("Softmax", {add("Relu", {scores}, {64, 64})}, {64, 64});
+  const TensorId turned = add("Reshape", {x, network.Longs({4, 64})}, {4, 64});
+  const TensorId values = add("Reshape", {turned, network.Longs({64, 4})}, {64, 4});
+  add("MatMul", {weights, values}, {64, 4});
+  graph::Graph graph = network.Finish();
+  graph::Subgraph& main = graph.subgraphs[graph::SubgraphId(0)];
+  main.control_edges.clear();
+  main.outputs = {main.ops[graph::OpId(main.ops.size() - 1)].outputs[0]};
+  for (graph::Op& op : main.ops) {
+    op.scratch_bytes = 0;
+    op.stateful = false;
+  }
+  const auto streamed = CompileStreamed(graph, NeapOptions(), {});
+  ASSERT_TRUE(streamed) << streamed.error().ToString();
+  // Less than the scores.
+  EXPECT_LT(streamed->plan.entries[0].arena_bytes, 64 * 64 * 4 / 2);
 }
 
 TEST(StreamEntries, StayLayerByLayerWhereStreamsSaveNothing) {
