@@ -244,10 +244,13 @@ class NetworkMaker {
     const std::int64_t left = random_.Between(0, 2);
     const std::int64_t bottom = random_.Between(0, 2);
     const std::int64_t right = random_.Between(0, 2);
-    const Picture out = Like(in, in.height + top + bottom, in.width + left + right, in.channels);
+    const std::int64_t front = moves_ ? random_.Between(0, 1) : 0;
+    const std::int64_t back = moves_ ? random_.Between(0, 3) : 0;
+    const Picture out =
+        Like(in, in.height + top + bottom, in.width + left + right, in.channels + front + back);
     std::vector<std::int32_t> amounts;
-    for (const std::int64_t amount : {std::int64_t{0}, std::int64_t{0}, top, bottom, left, right,
-                                      std::int64_t{0}, std::int64_t{0}}) {
+    for (const std::int64_t amount :
+         {std::int64_t{0}, std::int64_t{0}, top, bottom, left, right, front, back}) {
       amounts.push_back(static_cast<std::int32_t>(amount));
     }
     AddOp("PAD", {in.id, Constant(ElementType::kInt32, {4, 2}, amounts)}, out.id);
@@ -298,7 +301,7 @@ class NetworkMaker {
       case 4:
         return AddStridedSlice(in);
       case 5:
-        return AddMirrorPad(in);
+        return random_.Below(2) == 0 ? AddPad(in) : AddMirrorPad(in);
       case 6:
         return AddJoinOfRows(in);
       case 7:

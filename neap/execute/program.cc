@@ -205,9 +205,11 @@ Result<RunKernel> Program::PreparePart(OpId id, const PartShapes& shapes, bool p
   }
   resize(node->outputs[0], shapes.output);
   node->inputs[0].part_padding = shapes.pad;
-  std::vector<std::int64_t> amounts(8);  // pairs for each dimension; lives while the kernel is made
-  std::vector<std::byte> data;
+  std::vector<std::byte> data;  // lives while the kernel is made
   if (pads && shapes.pad && node->Has(1)) {
+    // Pairs for each dimension; channels are not cut.
+    std::vector<std::int64_t> amounts = ReadIntegers(node->In(1).type, node->In(1).data);
+    amounts.resize(8);
     amounts[2] = shapes.pad->top;
     amounts[3] = shapes.pad->bottom;
     amounts[4] = shapes.pad->left;

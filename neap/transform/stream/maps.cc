@@ -56,12 +56,11 @@ std::optional<Maps> SameMaps(const graph::Shape& in, const graph::Shape& out) {
   return Maps{*rows, *columns};
 }
 
-std::optional<Maps> PadMaps(const Subgraph& subgraph, const Op& op) {
+std::optional<Maps> PadMaps(const Subgraph& subgraph, const Op& op, bool pads_channels) {
   const auto amounts = Integers(subgraph, op.inputs[1]);
   if (!amounts || amounts->size() != 2 * kRank) return std::nullopt;
-  if ((*amounts)[0] != 0 || (*amounts)[1] != 0 || (*amounts)[6] != 0 || (*amounts)[7] != 0) {
-    return std::nullopt;
-  }
+  if ((*amounts)[0] != 0 || (*amounts)[1] != 0) return std::nullopt;
+  if (!pads_channels && ((*amounts)[6] != 0 || (*amounts)[7] != 0)) return std::nullopt;
   return Maps{{1, (*amounts)[2], 1}, {1, (*amounts)[4], 1}};
 }
 
@@ -336,7 +335,7 @@ std::optional<Maps> MapsOf(const Imaged& imaged, const Op& op, std::size_t input
     const bool plain = (axis == 3 || axis == -1) && (*in)[1] == (*out)[1] && (*in)[2] == (*out)[2];
     if (plain) return Maps{};
   }
-  if ((Is(op, OpKind::kPad, OpKind::kPadv2)) && input == 0) return PadMaps(subgraph, op);
+  if ((Is(op, OpKind::kPad, OpKind::kPadv2)) && input == 0) return PadMaps(subgraph, op, !emits);
   if (Is(op, OpKind::kMean) && input == 0) {
     auto maps = MeanMaps(subgraph, op, *in, *out);
     if (maps) return maps;
