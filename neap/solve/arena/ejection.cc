@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <span>
+#include <tuple>
 
 #include "neap/base/bytes.h"
 
@@ -15,6 +17,8 @@ constexpr std::int64_t kWaits = -1;
 constexpr std::int64_t kGreatestWeight = std::int64_t{1} << 38;
 // Every so many insertions are of a random buffer, the others of the last one that was ejected.
 constexpr std::uint64_t kRandomEvery = 4;
+constexpr std::int64_t kMaxNeighbourVisits = 48'000'000;  // neighbours looked at, over all runs
+constexpr std::size_t kMostShifts = 8;                    // of an entry of a row, on average
 constexpr std::int64_t kInsertionsPerState = 2;
 constexpr std::int64_t kWorkPerNeighbour = 40;  // in about nanoseconds, beyond that of the states
 
@@ -35,6 +39,12 @@ Ejection::Ejection(const Problem& problem, const Neighbours& neighbours, std::ui
   for (const Buffer& buffer : problem.buffers) {
     base_weights_.push_back(std::clamp<std::int64_t>(SquareRoot(buffer.bytes), 1, kGreatestWeight));
   }
+  by_begin_.reserve(static_cast<std::size_t>(neighbours.num_entries()));
+  for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
+    const auto row = neighbours.Of(static_cast<BufferIndex>(i));
+    by_begin_.insert(by_begin_.end(), row.begin(), row.end());
+  }
+  by_end_ = by_begin_;
 }
 
 bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
@@ -51,13 +61,16 @@ bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
     waiting_.push_back(static_cast<BufferIndex>(i));
   }
   for (std::int64_t inserted = 0; !waiting_.empty(); ++inserted) {
-    if (inserted >= max_insertions || budget.Ended()) return false;
+    if (inserted >= max_insertions || visits_ >= kMaxNeighbourVisits || budget.Ended())
+      return false;
     if (random_.Below(kRandomEvery) == 0) {
       std::swap(waiting_[random_.Below(waiting_.size())], waiting_.back());
     }
     const BufferIndex buffer = waiting_.back();
     waiting_.pop_back();
-    budget.Work(static_cast<std::int64_t>(neighbours_.Of(buffer).size()) * kWorkPerNeighbour);
+    const auto neighbours = static_cast<std::int64_t>(neighbours_.Of(buffer).size());
+    visits_ += neighbours;
+    budget.Work(neighbours * kWorkPerNeighbour);
     if (inserted % kInsertionsPerState == 0) budget.Spend(1);
     Insert(buffer);
   }
@@ -65,18 +78,49 @@ bool Ejection::Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
   return true;
 }
 
+// Insertion sort, unless the row is too far from sorted. Buffers that wait are last.
+void Ejection::CollectSides(BufferIndex around, By by, std::vector<BufferIndex>& rows,
+                            std::vector<Side>& sides) {
+  const auto neighbours = neighbours_.Of(around);
+  if (neighbours.empty()) return sides.clear();
+  const auto first = neighbours.data() - neighbours_.Of(0).data();
+  const std::span<BufferIndex> row(rows.data() + first, neighbours.size());
+  const auto key_of = [&](BufferIndex other) {
+    const auto o = static_cast<std::size_t>(other);
+    if (offsets_[o] == kWaits) return std::numeric_limits<std::int64_t>::max();
+    return by == By::kBegin ? offsets_[o] : offsets_[o] + problem_.buffers[o].bytes;
+  };
+  keys_.resize(row.size());
+  std::size_t shifts_left = row.size() * kMostShifts;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const BufferIndex other = row[i];
+    const std::int64_t key = key_of(other);
+    std::size_t at = i;
+    for (; at > 0 && keys_[at - 1] > key && shifts_left > 0; --at, --shifts_left) {
+      keys_[at] = keys_[at - 1];
+      row[at] = row[at - 1];
+    }
+    keys_[at] = key;
+    row[at] = other;
+    if (shifts_left > 0) continue;
+    sorted_.clear();
+    for (const BufferIndex any : row) sorted_.emplace_back(key_of(any), any);
+    std::sort(sorted_.begin(), sorted_.end());
+    for (std::size_t k = 0; k < row.size(); ++k) std::tie(keys_[k], row[k]) = sorted_[k];
+    break;
+  }
+  sides.clear();
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (keys_[i] == std::numeric_limits<std::int64_t>::max()) break;
+    sides.push_back({keys_[i], weights_[static_cast<std::size_t>(row[i])]});
+  }
+}
+
 void Ejection::Insert(BufferIndex index) {
   const auto i = static_cast<std::size_t>(index);
   const Buffer& buffer = problem_.buffers[i];
-  begins_.clear();
-  ends_.clear();
-  for (const BufferIndex other : neighbours_.Of(index)) {
-    const auto o = static_cast<std::size_t>(other);
-    const std::int64_t begin = offsets_[o];
-    if (begin == kWaits) continue;
-    begins_.push_back({begin, weights_[o]});
-    ends_.push_back({begin + problem_.buffers[o].bytes, weights_[o]});
-  }
+  CollectSides(index, By::kBegin, by_begin_, begins_);
+  CollectSides(index, By::kEnd, by_end_, ends_);
   std::int64_t ejected_weight = 0;
   const std::int64_t offset = CheapestOffset(buffer, &ejected_weight);
   if (ejected_weight > 0) {
@@ -89,9 +133,6 @@ void Ejection::Insert(BufferIndex index) {
 // Next to the sides in begins_ and ends_, at 0 and at the capacity: the lowest offset that ejects
 // nothing, otherwise a random one of those that eject the least weight.
 std::int64_t Ejection::CheapestOffset(const Buffer& buffer, std::int64_t* ejected_weight) {
-  const auto is_lower = [](const Side& a, const Side& b) { return a.at < b.at; };
-  std::sort(begins_.begin(), begins_.end(), is_lower);
-  std::sort(ends_.begin(), ends_.end(), is_lower);
   const std::int64_t most = (capacity_bytes_ - buffer.bytes) / buffer.alignment * buffer.alignment;
   std::int64_t begun = 0;
   std::int64_t ended = 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "neap/base/random.h"
@@ -23,8 +24,9 @@ class Ejection {
 
   // Takes the buffers that end above `capacity_bytes` out of a valid placement and inserts them
   // below it. An insertion ejects the buffers that are in its way, those that were hard to insert
-  // last. False, with `offsets` unchanged, if some are left after `max_insertions`. An insertion
-  // costs O(k log k) for k neighbours.
+  // last. False, with `offsets` unchanged, if some are left after `max_insertions`, or when
+  // all runs have looked at very many neighbours. An insertion
+  // costs O(k log k) for k neighbours, O(k) where few of them have moved.
   bool Run(std::int64_t capacity_bytes, std::int64_t max_insertions,
            std::vector<std::int64_t>& offsets, Budget& budget);
 
@@ -35,6 +37,10 @@ class Ejection {
     std::int64_t weight = 0;
   };
 
+  // By starts or by ends. A row is nearly sorted when it is sorted again.
+  enum class By : std::uint8_t { kBegin, kEnd };
+  void CollectSides(BufferIndex around, By by, std::vector<BufferIndex>& rows,
+                    std::vector<Side>& sides);
   void Insert(BufferIndex buffer);
   std::int64_t CheapestOffset(const Buffer& buffer, std::int64_t* ejected_weight);
   void Eject(BufferIndex around, std::int64_t begin, std::int64_t end);
@@ -47,6 +53,12 @@ class Ejection {
   std::vector<std::int64_t> weights_;
   std::vector<std::int64_t> offsets_;
   std::vector<BufferIndex> waiting_;
+  // The rows of neighbours_, each in the order in which it was needed last.
+  std::vector<BufferIndex> by_begin_;
+  std::vector<BufferIndex> by_end_;
+  std::vector<std::int64_t> keys_;
+  std::vector<std::pair<std::int64_t, BufferIndex>> sorted_;
+  std::int64_t visits_ = 0;
   std::vector<Side> begins_;
   std::vector<Side> ends_;
 };

@@ -151,7 +151,7 @@ class Portfolio {
     } else if (Unfinished()) {
       Repair();
     }
-    if (Unfinished() && IsLarge() && problem_.pairs.empty()) RepairWindows();
+    if (Unfinished() && IsLarge() && problem_.pairs.empty() && !CanEject()) RepairWindows();
     if (Unfinished()) Search();
     return Result();
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,9 @@ constexpr std::int64_t kWorkOfStep = 5;
 constexpr std::int64_t kWorkOfShift = 10;
 constexpr std::int64_t kWorkOfEntry = 20;
 constexpr std::uint64_t kReaches = 6;  // the farthest place halves up to so many times less one
+// Of the run that lowers the other hills.
+constexpr std::int64_t kSettleShare = 60;
+constexpr std::int64_t kSettleHottest = std::int64_t{1} << 18;
 
 // About -log2(u) * 2^16 of a random u in (0, 1], linear between powers of two.
 std::int64_t NegativeLog(std::uint64_t bits) {
@@ -61,6 +65,26 @@ class Annealer {
     }
     if (state_.Peak() > best_peak_) state_.Replace(0, best_);
     return state_.Peak() < before;
+  }
+
+  // No hill above the peak; the temperature falls to zero.
+  bool Settle(std::int64_t work) {
+    best_peak_ = 0;
+    best_ = state_.order();
+    ceiling_ = state_.Peak();
+    share_ = kSettleShare;
+    Rebase();
+    const std::int64_t before = CostOf(0, state_.size());
+    const std::int64_t begin = WorkDone();
+    while (state_.Peak() > base_) {
+      const std::int64_t left = work - (WorkDone() - begin);
+      if (left <= 0 || IsOver(limits_)) break;
+      temperature_ = kSettleHottest / kTemperatures * (kTemperatures * left / work);
+      for (int i = 0; i < kMovesPerLook && state_.Peak() > base_; ++i) Move();
+    }
+    if (CostOf(0, state_.size()) < before) return true;
+    state_.Replace(0, best_);
+    return false;
   }
 
  private:
@@ -143,9 +167,11 @@ class Annealer {
     std::int64_t passed = 0;
     std::uint64_t fitting = 0;
     std::int32_t chosen = 0;
+    bool high = false;
     passage_.ForEach(most, [&](std::int32_t distance, const Passage::Place& place) {
       if (place.change != 0) passed += Cost(place.hill + place.change) - Cost(place.hill);
-      if (passed + Cost(place.own) - old_cost > bound) return;
+      high = high || place.hill + place.change > ceiling_;
+      if (high || place.own > ceiling_ || passed + Cost(place.own) - old_cost > bound) return;
       if (random_.Next() % ++fitting == 0) chosen = distance;
     });
     if (chosen == 0) return;
@@ -159,7 +185,7 @@ class Annealer {
     const std::int32_t end = std::max(from, to) + 1;
     const std::int64_t cost = CostOf(first, end);
     Apply(op, from, to);
-    if (CostOf(first, end) - cost > bound) Apply(op, to, from);
+    if (state_.Peak() > ceiling_ || CostOf(first, end) - cost > bound) Apply(op, to, from);
   }
 
   std::int64_t CostOf(std::int32_t first, std::int32_t end) const {
@@ -199,6 +225,7 @@ class Annealer {
   std::int64_t base_ = 0;
   int shift_ = 0;
   std::int64_t temperature_ = 0;
+  std::int64_t ceiling_ = std::numeric_limits<std::int64_t>::max();  // of all hills
   std::int64_t best_peak_ = 0;
   std::vector<OpIndex> best_;
   std::vector<OpIndex> moved_;
@@ -210,6 +237,10 @@ class Annealer {
 bool Anneal(OrderState* state, std::int64_t floor_bytes, std::int64_t work, Random* random,
             const Limits& limits) {
   return Annealer(state, floor_bytes, random, limits).Run(work);
+}
+
+bool LowerOtherHills(OrderState* state, std::int64_t work, Random* random, const Limits& limits) {
+  return Annealer(state, 0, random, limits).Settle(work);
 }
 
 }  // namespace neap::schedule

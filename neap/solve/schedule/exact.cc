@@ -64,6 +64,7 @@ class ExactSearch {
       if (stopper_.limits().HasTimeLimit() && IsOpen()) {
         ImproveHighest(portfolio_work_, stopper_.end());
       }
+      if (!stopper_.limits().HasTimeLimit() && IsOpen()) LowerOtherHills();
     }
     return Result();
   }
@@ -136,6 +137,17 @@ class ExactSearch {
                                 portfolio_runs_++, limits));
       Publish();
     }
+  }
+
+  // The peak of a large part stays above its bound: what can still be lowered is its arena.
+  void LowerOtherHills() {
+    const Limits& limits = stopper_.limits();
+    for (PartSearch& search : searches_) {
+      if (search.problem().num_ops < kLookFirst || IsOver(limits)) continue;
+      search.AdoptOther(schedule::LowerOtherHills(
+          search.problem(), {search.order(), search.upper_bytes()}, portfolio_runs_++, limits));
+    }
+    Publish();
   }
 
   std::vector<std::size_t> ByHeight() const {

@@ -195,6 +195,12 @@ void PartSearch::Adopt(Improved improved) {
   given_ = std::move(improved.bound);
 }
 
+void PartSearch::AdoptOther(RankedOrder order) {
+  if (order.peak_bytes > upper_bytes()) return;
+  upper_ = order.peak_bytes / unit_;
+  order_ = std::move(order.order);
+}
+
 std::int64_t PartSearch::AloneHill(OpIndex op) const {
   std::int64_t bytes = base_ + forward().Scratch(op);
   for (const BufferIndex index : forward().BuffersOf(op)) {

@@ -42,6 +42,8 @@ class PartSearch {
   const std::vector<OpIndex>& order() const { return order_; }
   // Takes over an order and a bound of the part, as far as they are better.
   void Adopt(Improved improved);
+  // Takes over an order whose peak is not larger.
+  void AdoptOther(RankedOrder order);
 
   // Cheap orders, the min-cut bound, and short searches: on most networks that is all there is to
   // do.

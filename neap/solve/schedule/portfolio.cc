@@ -31,6 +31,19 @@ constexpr OpIndex kLarge = 2'000;
 constexpr std::int64_t kSliceOfAll = 50'000'000;
 constexpr std::int64_t kSliceOfOp = 4'000;
 
+// Of the run that lowers the other hills.
+constexpr std::int64_t kSettleWork = 1'500'000'000;
+
+// Of the steps, those of more than nine tenths of the peak.
+bool HasManyHighSteps(const OrderState& state) {
+  const std::int64_t high = state.Peak() / 10 * 9;
+  std::int32_t steps = 0;
+  for (std::int32_t step = 0; step < state.size(); ++step) {
+    if (state.Hill(step) > high) ++steps;
+  }
+  return steps > state.size() / 20;
+}
+
 // The work that is left, or the time where that is limited; 0: neither is limited.
 std::int64_t Available(const Limits& limits) {
   std::int64_t left = WorkLeft();
@@ -124,14 +137,7 @@ class Portfolio {
 
   // Many steps near the peak: single moves find more than windows, and one long run more than many
   // short ones.
-  bool WantsAnnealing() const {
-    const std::int64_t high = state_.Peak() / 10 * 9;
-    std::int32_t steps = 0;
-    for (std::int32_t step = 0; step < state_.size(); ++step) {
-      if (state_.Hill(step) > high) ++steps;
-    }
-    return steps > state_.size() / 20;
-  }
+  bool WantsAnnealing() const { return HasManyHighSteps(state_); }
 
   const FlatProblem& flat_;
   const Limits& limits_;
@@ -163,6 +169,20 @@ Improved ImproveOrder(const Problem& problem, RankedOrder start, std::int64_t fl
   NEAP_CHECK(replay && replay->peak_bytes == best.peak_bytes && best.peak_bytes <= before,
              "the portfolio returned a wrong order");
   return improved;
+}
+
+RankedOrder LowerOtherHills(const Problem& problem, RankedOrder start, std::uint64_t seed,
+                            const Limits& limits) {
+  if (problem.num_ops == 0 || start.peak_bytes == 0) return start;
+  const FlatProblem flat(problem);
+  OrderState state(flat, std::move(start.order));
+  if (!HasManyHighSteps(state)) {
+    Random random(seed);
+    LowerOtherHills(&state, kSettleWork, &random, limits);
+  }
+  const auto replay = ReplayOrder(problem, state.order());
+  NEAP_CHECK(replay && replay->peak_bytes <= start.peak_bytes, "the peak has risen");
+  return {state.order(), replay->peak_bytes};
 }
 
 RankedOrder AnnealOrder(const Problem& problem, RankedOrder start, std::int64_t floor_bytes,

@@ -30,6 +30,12 @@ struct Improved {
 Improved ImproveOrder(const Problem& problem, RankedOrder start, std::int64_t floor_bytes,
                       std::uint64_t seed, const Limits& limits);
 
+// An order with the peak of `start` or less, and with fewer steps near it where that is found: the
+// arena of such an order is lower. Only for orders that have few steps near the peak and many below
+// it, and as far as work or time is left. Deterministic without a deadline.
+RankedOrder LowerOtherHills(const Problem& problem, RankedOrder start, std::uint64_t seed,
+                            const Limits& limits);
+
 // Annealing alone from `start`, with the work of the whole portfolio, or until limits.deadline;
 // not below `floor_bytes`, a proven bound. max_states limits it as it limits Solve(). Never higher
 // than `start`. Deterministic without a deadline.

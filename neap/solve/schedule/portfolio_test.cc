@@ -182,6 +182,35 @@ TEST(Annealing, KeepsOrdersValidAndNeverRaisesThePeak) {
   EXPECT_GT(best, Cases(1000) * 3 / 4);
 }
 
+// The sum of the squares by which hills exceed three fifths of the peak falls, and never rises.
+TEST(Annealing, LowersTheOtherHills) {
+  Random random(37);
+  int fell = 0;
+  const auto excess = [](const OrderState& state) {
+    double sum = 0;
+    for (std::int32_t step = 0; step < state.size(); ++step) {
+      const double high =
+          std::max(0.0, static_cast<double>(state.Hill(step) - state.Peak() / 100 * 60));
+      sum += high * high;
+    }
+    return sum;
+  };
+  for (int i = 0; i < Cases(1000); ++i) {
+    const Problem problem = AnyKind(random, 12);
+    const FlatProblem flat(problem);
+    OrderState state(flat, AnyOrder(random, problem));
+    const std::int64_t peak = state.Peak();
+    const double before = excess(state);
+    if (LowerOtherHills(&state, 300'000, &random, Limits{})) ++fell;
+    ASSERT_NO_FATAL_FAILURE(ExpectMeasured(problem, state));
+    ASSERT_LE(state.Peak(), peak);
+    if (state.Peak() == peak) {
+      ASSERT_LE(excess(state), before);
+    }
+  }
+  EXPECT_GT(fell, Cases(1000) / 3);
+}
+
 TEST(Portfolio, IsNeverBelowTheOptimumNorAboveItsStart) {
   Random random(35);
   for (int i = 0; i < Cases(3000); ++i) {
