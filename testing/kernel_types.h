@@ -23,6 +23,7 @@ inline std::vector<KernelName> AllKernels() {
   };
   for (const KernelFamily family : TfliteFamilies()) add("tflite", family());
   for (const KernelFamily family : OnnxFamilies()) add("", family());
+  add("custom", tflite::CustomKernels());
   add("neap", NeapKernels());
   return names;
 }

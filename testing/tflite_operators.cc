@@ -2,7 +2,14 @@
 //
 // Every operator of TensorFlow Lite that the executor has a kernel for, and Neap's own.
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
+
+#include "neap/base/bit_cast.h"
 
 #include "testing/random_network.h"
 
@@ -314,6 +321,79 @@ void EndSums(Network& n, const OperatorCase& c, ElementType type) {
         {{"input_scale", 0.05}, {"fused_activation_function", n.Draw(0, 1)}});
 }
 
+// A FlexBuffers map of integers and reals, every value in four bytes; names in ascending order.
+std::vector<std::byte> FlexMap(const std::map<std::string, std::variant<int, float>>& values) {
+  std::vector<std::byte> bytes;
+  const auto add = [&](std::uint32_t value, std::size_t width) {
+    for (std::size_t i = 0; i < width; ++i) bytes.push_back(std::byte(value >> 8 * i & 0xffU));
+  };
+  std::vector<std::size_t> names;
+  for (const auto& [name, value] : values) {
+    names.push_back(bytes.size());
+    for (const char letter : name) bytes.push_back(static_cast<std::byte>(letter));
+    bytes.push_back({});
+  }
+  const auto back_to = [&](std::size_t at) {
+    return static_cast<std::uint32_t>(bytes.size() - at);
+  };
+  const auto count = static_cast<std::uint32_t>(values.size());
+  add(count, 4);
+  const std::size_t keys = bytes.size();
+  for (const std::size_t name : names) add(back_to(name), 4);
+  add(back_to(keys), 4);
+  add(4, 4);
+  add(count, 4);
+  const std::size_t map = bytes.size();
+  for (const auto& [name, value] : values) {
+    const float* const real = std::get_if<float>(&value);
+    add(real == nullptr ? static_cast<std::uint32_t>(std::get<int>(value))
+                        : BitCast<std::uint32_t>(*real),
+        4);
+  }
+  constexpr std::uint32_t kFourBytes = 2;
+  for (const auto& [name, value] : values) {
+    add((std::holds_alternative<float>(value) ? 3U : 1U) << 2U | kFourBytes, 1);
+  }
+  add(back_to(map), 4);
+  add(9U << 2U | kFourBytes, 1);
+  add(4, 1);
+  return bytes;
+}
+
+void DetectionPostprocess(Network& n, const OperatorCase& c, ElementType type) {
+  const std::int64_t boxes = n.Draw(1, 6);
+  const std::int64_t classes = n.Draw(1, 4);
+  const std::int64_t most = n.Draw(1, 5);
+  const std::int64_t each = n.Draw(1, classes);
+  const bool regular = n.Coin();
+  const TensorId encodings = n.TakeShaped(type, {1, boxes, 4 + n.Draw(0, 1)});
+  const TensorId scores = n.TakeShaped(type, {1, boxes, classes + n.Draw(0, 1)});
+  std::vector<float> anchors;
+  for (std::int64_t i = 0; i < boxes; ++i) {
+    const auto at = 0.1F * static_cast<float>(i);
+    anchors.insert(anchors.end(), {at, 0.5F, 0.3F, 0.2F});
+  }
+  const std::int64_t places = most * (regular ? 1 : each);
+  const auto bytes = std::make_shared<std::vector<std::byte>>(
+      FlexMap({{"detections_per_class", static_cast<int>(n.Draw(1, 5))},
+               {"h_scale", 5.0F},
+               {"max_classes_per_detection", static_cast<int>(each)},
+               {"max_detections", static_cast<int>(most)},
+               {"nms_iou_threshold", 0.4F},
+               {"nms_score_threshold", -0.5F},
+               {"num_classes", static_cast<int>(classes)},
+               {"use_regular_nms", regular ? 1 : 0},
+               {"w_scale", 5.0F},
+               {"x_scale", 10.0F},
+               {"y_scale", 10.0F}}));
+  const TensorId anchors_of_boxes =
+      type == kFloat32 ? n.Floats(anchors, {boxes, 4}) : n.Constant(type, {boxes, 4});
+  n.Add(c.domain, c.type, {encodings, scores, anchors_of_boxes},
+        {n.Out(kFloat32, {1, places, 4}), n.Out(kFloat32, {1, places}),
+         n.Out(kFloat32, {1, places}), n.Out(kFloat32, {1})},
+        {{"custom_options", graph::ConstantData{bytes, *bytes}}});
+}
+
 }  // namespace
 
 const std::vector<OperatorCase>& TfliteCases() {
@@ -352,6 +432,7 @@ const std::vector<OperatorCase>& TfliteCases() {
     add(Requantize, {kInt8, kUint8}, {"DEQUANTIZE"});
     add(Lstm, floats, {"UNIDIRECTIONAL_SEQUENCE_LSTM"});
     add(Svdf, {kFloat32, kInt8}, {"SVDF"});
+    all.push_back({"custom", "TFLite_Detection_PostProcess", DetectionPostprocess, bytes});
     all.push_back({"neap", "ACCUMULATE", Accumulate, bytes});
     all.push_back({"neap", "REQUANTIZE", EndSums, {kInt8, kUint8}});
     return all;

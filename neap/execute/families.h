@@ -32,6 +32,8 @@ std::span<const KernelEntry> ResizeKernels();
 std::span<const KernelEntry> QuantizeKernels();
 std::span<const KernelEntry> TransposeConvKernels();
 std::span<const KernelEntry> RecurrentKernels();
+// Custom operators (domain "custom").
+std::span<const KernelEntry> CustomKernels();
 }  // namespace tflite
 
 namespace onnx {

@@ -48,6 +48,10 @@ PrepareKernel FindKernel(std::string_view domain, std::string_view type) {
     const KernelEntry* entry = FindIn(NeapKernels(), type);
     return entry == nullptr ? nullptr : entry->prepare;
   }
+  if (domain == "custom") {
+    const KernelEntry* entry = FindIn(tflite::CustomKernels(), type);
+    return entry == nullptr ? nullptr : entry->prepare;
+  }
   const std::span<const KernelFamily> families = domain == "tflite" ? TfliteFamilies()
                                                  : IsOnnxDomain(domain)
                                                      ? OnnxFamilies()

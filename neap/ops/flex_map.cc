@@ -5,13 +5,18 @@
 // offset and the offset of the vector of keys.
 #include "neap/ops/flex_map.h"
 
+#include "neap/base/bit_cast.h"
+#include "neap/ops/custom_options.h"
+
 namespace neap::ops {
 namespace {
 
 constexpr std::uint64_t kInt = 1;
 constexpr std::uint64_t kUInt = 2;
+constexpr std::uint64_t kFloat = 3;
 constexpr std::uint64_t kIndirectInt = 6;
 constexpr std::uint64_t kIndirectUInt = 7;
+constexpr std::uint64_t kIndirectFloat = 8;
 constexpr std::uint64_t kMap = 9;
 constexpr std::uint64_t kBool = 26;
 
@@ -59,9 +64,15 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-// The value of `type` at `at`, of `width` bytes.
-std::optional<std::int64_t> IntegerAt(const Reader& reader, std::uint64_t at, std::uint64_t width,
-                                      std::uint64_t packed_type) {
+// A value: where it is, the width of its vector, and its type.
+struct Entry {
+  std::uint64_t at = 0;
+  std::uint64_t width = 0;
+  std::uint64_t packed_type = 0;
+};
+
+std::optional<std::int64_t> IntegerAt(const Reader& reader, const Entry& entry) {
+  auto [at, width, packed_type] = entry;
   const std::uint64_t type = packed_type >> 2U;
   if (type == kIndirectInt || type == kIndirectUInt) {
     const auto target = reader.Target(at, width);
@@ -76,10 +87,25 @@ std::optional<std::int64_t> IntegerAt(const Reader& reader, std::uint64_t at, st
   return static_cast<std::int64_t>(*value);
 }
 
-}  // namespace
+std::optional<double> RealAt(const Reader& reader, const Entry& entry) {
+  auto [at, width, packed_type] = entry;
+  const std::uint64_t type = packed_type >> 2U;
+  if (type == kIndirectFloat) {
+    const auto target = reader.Target(at, width);
+    if (!target) return std::nullopt;
+    at = *target;
+    width = std::uint64_t{1} << (packed_type & 3U);
+  } else if (type != kFloat) {
+    const auto whole = IntegerAt(reader, entry);
+    return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+  }
+  const auto bits = width == 4 || width == 8 ? reader.Unsigned(at, width) : std::nullopt;
+  if (!bits) return std::nullopt;
+  if (width == 8) return BitCast<double>(*bits);
+  return static_cast<double>(BitCast<float>(static_cast<std::uint32_t>(*bits)));
+}
 
-std::optional<std::int64_t> FlexMapInteger(std::span<const std::byte> bytes, std::string_view key) {
-  const Reader reader(bytes);
+std::optional<Entry> Find(const Reader& reader, std::string_view key) {
   if (reader.size() < 3) return std::nullopt;
   const std::uint64_t root_width = *reader.Unsigned(reader.size() - 1, 1);
   const std::uint64_t root_type = *reader.Unsigned(reader.size() - 2, 1);
@@ -97,9 +123,30 @@ std::optional<std::int64_t> FlexMapInteger(std::span<const std::byte> bytes, std
     if (!reader.IsKey(*name, key)) continue;
     const auto type = reader.Unsigned(*values + *count * width + i, 1);
     if (!type) return std::nullopt;
-    return IntegerAt(reader, *values + i * width, width, *type);
+    return Entry{*values + i * width, width, *type};
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> FlexMapInteger(std::span<const std::byte> bytes, std::string_view key) {
+  const Reader reader(bytes);
+  const auto entry = Find(reader, key);
+  return entry ? IntegerAt(reader, *entry) : std::nullopt;
+}
+
+std::optional<double> CustomRealOption(const graph::Op& op, const char* name) {
+  const auto found = op.attributes.find("custom_options");
+  if (op.domain != "custom" || found == op.attributes.end()) return std::nullopt;
+  const auto* data = std::get_if<graph::ConstantData>(&found->second);
+  return data == nullptr ? std::nullopt : FlexMapReal(data->bytes, name);
+}
+
+std::optional<double> FlexMapReal(std::span<const std::byte> bytes, std::string_view key) {
+  const Reader reader(bytes);
+  const auto entry = Find(reader, key);
+  return entry ? RealAt(reader, *entry) : std::nullopt;
 }
 
 }  // namespace neap::ops

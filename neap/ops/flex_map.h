@@ -15,4 +15,7 @@ namespace neap::ops {
 // map, it lacks the key, or the value is of another kind. Any bytes are safe. O(bytes).
 std::optional<std::int64_t> FlexMapInteger(std::span<const std::byte> bytes, std::string_view key);
 
+// The same of a real number, or of an integer as one.
+std::optional<double> FlexMapReal(std::span<const std::byte> bytes, std::string_view key);
+
 }  // namespace neap::ops

@@ -31,6 +31,18 @@ TEST(FlexMap, ReadsIntegers) {
   EXPECT_EQ(FlexMapInteger(Bytes(kMap), "maximum"), std::nullopt);
 }
 
+TEST(FlexMap, ReadsReals) {
+  // An integer is a real number, too.
+  EXPECT_EQ(FlexMapReal(Bytes(kMap), "minus"), -7.0);
+  EXPECT_EQ(FlexMapReal(Bytes(kMap), "text"), std::nullopt);
+  // {"a": 0.5}, in four bytes.
+  std::vector<unsigned char> real = {'a', 0, 1, 0, 0, 0, 6, 0, 0,    0,    4, 0, 0, 0, 4,    0, 0,
+                                     0,   1, 0, 0, 0, 0, 0, 0, 0x3f, 0x0e, 5, 0, 0, 0, 0x26, 4};
+  EXPECT_EQ(FlexMapReal(Bytes(real), "a"), 0.5);
+  EXPECT_EQ(FlexMapInteger(Bytes(real), "a"), std::nullopt);
+  EXPECT_EQ(FlexMapReal(Bytes(real), "b"), std::nullopt);
+}
+
 // Every prefix and every changed byte: an answer or none, and no read outside.
 TEST(FlexMap, AnyBytesAreSafe) {
   for (std::size_t size = 0; size < kMap.size(); ++size) {

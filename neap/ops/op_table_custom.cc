@@ -53,7 +53,6 @@ constexpr auto kCustomRows = std::to_array<OpRow>({
     {.kind = kSignalWindow, .name = "SignalWindow", .traits = kStateful, .scratch = scratch::None},
     {.kind = kDetectionPostprocess,
      .name = "TFLite_Detection_PostProcess",
-     .traits = kStateful,
      .scratch = scratch::DetectionPostprocess},
     {.kind = kTflmDecode, .name = "TFLM_DECODE", .traits = kStateful, .scratch = scratch::None},
 });

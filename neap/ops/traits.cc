@@ -32,7 +32,9 @@ bool IsStatefulType(std::string_view domain, std::string_view type) {
   const auto stateful = [&](Dialect dialect) {
     return (RowOf(KindNamed(dialect, type)).traits & trait::kStateful) != 0;
   };
-  if (domain == "custom") return true;
+  if (domain == "custom") {
+    return KindNamed(Dialect::kCustom, type) == OpKind::kUnknown || stateful(Dialect::kCustom);
+  }
   if (domain == "tflite") return stateful(Dialect::kTflite) || type.starts_with("BUILTIN_");
   return IsDefaultOnnxDomain(domain) && stateful(Dialect::kOnnx);
 }

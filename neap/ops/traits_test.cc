@@ -87,6 +87,8 @@ TEST(Traits, KnowsState) {
     EXPECT_TRUE(IsStatefulType("", type)) << type;
   }
   EXPECT_TRUE(IsStatefulType("custom", "anything"));
+  EXPECT_TRUE(IsStatefulType("custom", "SignalDelay"));
+  EXPECT_FALSE(IsStatefulType("custom", "TFLite_Detection_PostProcess"));
   EXPECT_TRUE(IsStatefulType("tflite", "BUILTIN_999"));  // an operator of a newer schema
   EXPECT_FALSE(IsStatefulType("tflite", "ADD"));
   EXPECT_FALSE(IsStatefulType("", "Add"));

@@ -112,6 +112,11 @@ class Maker {
     if (op.stateful || !op.bodies.empty() || !op.captures.empty() || op.scratch_bytes != 0) {
       return Refuse("it has control flow, state or scratch");
     }
+    // Converters leave these sizes to the runtime.
+    if (Is(op, OpKind::kDetectionPostprocess) && op.outputs[0].valid() &&
+        subgraph_.tensors[op.outputs[0]].shape == graph::Shape()) {
+      return Refuse("the model lacks the sizes of its detections");
+    }
     const int at = static_cast<int>(network_.nodes.size());
     Node node;
     node.op = id;
