@@ -35,7 +35,7 @@ set(NEAP_MAY_USE_formats   base io graph ops)
 set(NEAP_MAY_USE_plan      base target graph ops)
 set(NEAP_MAY_USE_check     base graph ops plan)
 set(NEAP_MAY_USE_compile   base target graph ops schedule rematerialise learn arena traffic plan check)
-set(NEAP_MAY_USE_stream    base graph ops plan check compile)
+set(NEAP_MAY_USE_stream    base graph ops schedule plan check compile)
 set(NEAP_MAY_USE_rewrite   base graph ops plan check compile)
 set(NEAP_MAY_USE_cascade   base graph ops plan check compile)
 set(NEAP_MAY_USE_duplicate base graph ops)
@@ -64,7 +64,7 @@ set(NEAP_PUBLIC_HEADERS
   neap/io/file.h neap/io/gzip.h
   neap/target/board.h neap/target/cmsis_nn.h neap/target/esp_nn.h neap/target/target.h neap/target/window_sizes.h
   neap/graph/element_type.h neap/graph/graph.h
-  neap/solve/schedule/check.h neap/solve/schedule/problem.h neap/solve/schedule/question.h
+  neap/solve/schedule/check.h neap/solve/schedule/max_flow.h neap/solve/schedule/problem.h neap/solve/schedule/question.h
   neap/solve/schedule/schedule.h
   neap/solve/arena/arena.h neap/solve/arena/check.h neap/solve/arena/csv.h neap/solve/arena/memories.h
   neap/solve/arena/problem.h

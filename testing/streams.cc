@@ -50,6 +50,24 @@ class NetworkMaker {
     return std::move(graph_);
   }
 
+  graph::Graph MakeNested(std::int64_t side, std::int64_t channels, int depth) {
+    std::vector<Picture> chain{AddInput(side, side, channels)};
+    for (int i = 0; i < 2 * depth; ++i) {
+      const Picture out = NewPicture(side, side, channels);
+      AddOp("CONV_2D", {chain.back().id, Weights({channels, 3, 3, channels}), Bias(channels)},
+            out.id, WindowAttributes({3, 3, 1, 1, kSame}, false));
+      chain.push_back(out);
+    }
+    Picture sum = chain.back();
+    for (std::size_t i = 1; i <= static_cast<std::size_t>(depth); ++i) {
+      const Picture out = NewPicture(side, side, channels);
+      AddOp("ADD", {sum.id, chain[i].id}, out.id);
+      sum = out;
+    }
+    Main().outputs = {sum.id};
+    return std::move(graph_);
+  }
+
   graph::Graph MakeSqueeze(std::int64_t height, std::int64_t width, std::int64_t channels) {
     const TensorId mean = AddMean(AddSmallDepthwise(AddInput(height, width, channels)));
     const Picture out = NewPicture(1, 1, channels);
@@ -523,6 +541,10 @@ graph::Graph RandomNetworkOfMoves(Random* random, int operators) {
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
                        std::int64_t channels) {
   return NetworkMaker(random).MakeDepthwise(height, width, channels);
+}
+
+graph::Graph Nested(Random* random, std::int64_t side, std::int64_t channels, int depth) {
+  return NetworkMaker(random).MakeNested(side, channels, depth);
 }
 
 graph::Graph Squeeze(Random* random, std::int64_t height, std::int64_t width,

@@ -38,6 +38,8 @@ graph::Graph RandomSignals(Random* random, int operators, bool onnx);
 // One depthwise convolution of 3x3 that keeps the size.
 graph::Graph Depthwise(Random* random, std::int64_t height, std::int64_t width,
                        std::int64_t channels);
+// A chain of 2 * `depth` convolutions; the outputs of the first half are added to that of the last.
+graph::Graph Nested(Random* random, std::int64_t side, std::int64_t channels, int depth);
 // The same, the mean of its places, and a convolution of that.
 graph::Graph Squeeze(Random* random, std::int64_t height, std::int64_t width,
                      std::int64_t channels);

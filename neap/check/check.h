@@ -47,7 +47,8 @@ ReplayedBounds ReplayBounds(const graph::Graph& graph, const plan::Plan& plan,
 std::int64_t CheckedStreamBound(const graph::Graph& graph, const plan::EntryPlan& entry);
 
 // Of a plan with two memories (plan::SlowMemory): the bytes that every plan of the entry moves, its
-// inputs as far as one of their consumers needs them and its outputs. 0 for other plans.
+// inputs as far as one of their consumers needs them and its outputs; with moments that hold, those
+// that every plan moves that computes every pixel once. 0 for other plans.
 std::int64_t CheckedTrafficBound(const graph::Graph& graph, const plan::EntryPlan& entry);
 
 }  // namespace neap::check

@@ -10,6 +10,7 @@
 
 #include "neap/check/check.h"
 #include "neap/check/stream_checker.h"
+#include "neap/check/traffic_moments.h"
 #include "neap/ops/op_table.h"
 
 namespace neap::check {
@@ -188,6 +189,15 @@ std::int64_t StreamChecker::CompulsoryBytes() const {
   return bytes;
 }
 
+// With the moments of the plan, if all hold.
+std::int64_t StreamChecker::ProvenTraffic() {
+  const ProvenMoments proven = ProveMoments(subgraph_, images_, *stream_.slow);
+  if (!proven.wrong.empty()) {
+    findings_.Add(entry_.subgraph, "stream.slow.moments " + proven.wrong);
+  }
+  return CompulsoryBytes() + proven.bytes;
+}
+
 void StreamChecker::CheckSlowNumbers() {
   if (!stream_.slow) return;
   const auto expect = [&](const char* what, std::int64_t found, std::int64_t expected) {
@@ -198,7 +208,7 @@ void StreamChecker::CheckSlowNumbers() {
   };
   expect("read_bytes", stream_.slow->read_bytes, slow_read_bytes_);
   expect("written_bytes", stream_.slow->written_bytes, slow_written_bytes_);
-  const std::int64_t bound = CompulsoryBytes();
+  const std::int64_t bound = ProvenTraffic();
   if (stream_.slow->traffic_lower_bound_bytes < 0 ||
       stream_.slow->traffic_lower_bound_bytes > bound) {
     findings_.Add(entry_.subgraph, "stream.slow.traffic_lower_bound_bytes is " +

@@ -56,7 +56,7 @@ class StreamChecker {
   }
 
   // CheckedTrafficBound().
-  std::int64_t TrafficBound() { return stream_.slow && Prepare() ? CompulsoryBytes() : 0; }
+  std::int64_t TrafficBound() { return stream_.slow && Prepare() ? ProvenTraffic() : 0; }
 
  private:
   bool Stopped() const { return failed_; }
@@ -82,6 +82,7 @@ class StreamChecker {
   void ReadSlow(graph::OpId op, graph::TensorId tensor, const Part& part);
   void CheckSlowNumbers();
   std::int64_t CompulsoryBytes() const;
+  std::int64_t ProvenTraffic();
   std::int64_t NeededBytes(graph::TensorId input) const;
   std::int64_t NeededBytes(graph::OpId op, std::size_t input, std::size_t output) const;
   void LoadInputs();

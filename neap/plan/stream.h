@@ -112,6 +112,27 @@ struct SlowPlace {
   std::int64_t offset = 0;
 };
 
+// Bytes of each pixel of a region of `from`, which the pixels of `to` need: those at the
+// same places, unless it is the last step of a path.
+struct SlowPath {
+  graph::TensorId from;
+  graph::TensorId to;
+  std::int64_t bytes = 0;
+  bool last = false;  // the path ends: pixels of `to` that have not been computed need them
+};
+
+// A part of the proof of a traffic bound: the moment at which one pixel has been computed. The
+// paths lead, at each place of a region, from tensors that are known there to operators that have
+// not run, and every byte is on one path at most (docs/algorithms/streams.md).
+struct SlowMoment {
+  graph::TensorId tensor;  // the pixel
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+  StreamRange rows;  // the region
+  StreamRange columns;
+  std::vector<SlowPath> paths;
+};
+
 // Plans with two memories: the arena is fast memory, and every tensor has one home for its whole
 // life. Operators access fast memory alone. The area of a tensor whose home is slow memory is a
 // buffer of one segment: steps `fed` read boxes into it, a whole segment reads the whole input
@@ -122,9 +143,11 @@ struct SlowMemory {
   std::int64_t bytes = 0;          // height of `tensors`
   std::int64_t read_bytes = 0;     // from slow memory, each access counted
   std::int64_t written_bytes = 0;  // to slow memory
-  // No plan reads and writes fewer bytes together.
+  // No plan that computes every pixel once reads and writes fewer bytes together; without `moments`
+  // no plan at all.
   std::int64_t traffic_lower_bound_bytes = 0;
-  std::vector<SlowPlace> tensors;  // by index
+  std::vector<SlowMoment> moments;  // no place of a tensor is `from` in two of them
+  std::vector<SlowPlace> tensors;   // by index
   std::int64_t TrafficBytes() const { return read_bytes + written_bytes; }
 };
 

@@ -50,17 +50,39 @@ Json ToJson(const StreamOp& op) {
   return line;
 }
 
+Json ToJson(const SlowMoment& moment) {
+  Json paths = Json::array();
+  for (const SlowPath& path : moment.paths) {
+    paths.push_back({{"from", path.from.value()},
+                     {"to", path.to.value()},
+                     {"bytes", path.bytes},
+                     {"last", path.last}});
+  }
+  return {{"tensor", moment.tensor.value()},
+          {"row", moment.row},
+          {"column", moment.column},
+          {"rows", Json::array({moment.rows.first, moment.rows.last})},
+          {"columns", Json::array({moment.columns.first, moment.columns.last})},
+          {"paths", paths}};
+}
+
 Json ToJson(const SlowMemory& slow) {
   Json tensors = Json::array();
   for (const SlowPlace& place : slow.tensors) {
     tensors.push_back({{"tensor", place.tensor.value()}, {"offset", place.offset}});
   }
-  return {{"fast_bytes", slow.fast_bytes},
-          {"bytes", slow.bytes},
-          {"read_bytes", slow.read_bytes},
-          {"written_bytes", slow.written_bytes},
-          {"traffic_lower_bound_bytes", slow.traffic_lower_bound_bytes},
-          {"tensors", tensors}};
+  Json json = {{"fast_bytes", slow.fast_bytes},
+               {"bytes", slow.bytes},
+               {"read_bytes", slow.read_bytes},
+               {"written_bytes", slow.written_bytes},
+               {"traffic_lower_bound_bytes", slow.traffic_lower_bound_bytes}};
+  if (!slow.moments.empty()) {
+    Json moments = Json::array();
+    for (const SlowMoment& moment : slow.moments) moments.push_back(ToJson(moment));
+    json["moments"] = std::move(moments);
+  }
+  json["tensors"] = std::move(tensors);
+  return json;
 }
 
 template <typename T>
@@ -165,11 +187,42 @@ Result<SlowPlace> ReadSlowPlace(const Json& json) {
   return place;
 }
 
+Result<SlowPath> ReadSlowPath(const Json& json) {
+  NEAP_CHECK_OK(ExpectMembers(json, "a path", {"from", "to", "bytes", "last"}));
+  SlowPath path;
+  NEAP_TRY(path.from, ReadId<graph::TensorId>(json["from"], "from"));
+  NEAP_TRY(path.to, ReadId<graph::TensorId>(json["to"], "to"));
+  NEAP_TRY(path.bytes, ReadCount(json["bytes"], "bytes", kMaxStreamBytes));
+  if (!json["last"].is_boolean()) return Refuse("last is wrong", "true or false");
+  path.last = json["last"].get<bool>();
+  return path;
+}
+
+Result<SlowMoment> ReadSlowMoment(const Json& json) {
+  NEAP_CHECK_OK(
+      ExpectMembers(json, "a moment", {"tensor", "row", "column", "rows", "columns", "paths"}));
+  SlowMoment moment;
+  NEAP_TRY(moment.tensor, ReadId<graph::TensorId>(json["tensor"], "tensor"));
+  NEAP_TRY(moment.row, ReadCount(json["row"], "row", kMaxStreamBytes));
+  NEAP_TRY(moment.column, ReadCount(json["column"], "column", kMaxStreamBytes));
+  NEAP_TRY(moment.rows, ReadRange(json["rows"]));
+  NEAP_TRY(moment.columns, ReadRange(json["columns"]));
+  NEAP_TRY(moment.paths, ReadAll<SlowPath>(json["paths"], "paths", ReadSlowPath));
+  return moment;
+}
+
 Result<SlowMemory> ReadSlow(const Json& json) {
-  NEAP_CHECK_OK(ExpectMembers(json, "slow",
-                              {"fast_bytes", "bytes", "read_bytes", "written_bytes",
-                               "traffic_lower_bound_bytes", "tensors"}));
   SlowMemory slow;
+  if (json.is_object() && json.contains("moments")) {
+    NEAP_CHECK_OK(ExpectMembers(json, "slow",
+                                {"fast_bytes", "bytes", "read_bytes", "written_bytes",
+                                 "traffic_lower_bound_bytes", "moments", "tensors"}));
+    NEAP_TRY(slow.moments, ReadAll<SlowMoment>(json["moments"], "moments", ReadSlowMoment));
+  } else {
+    NEAP_CHECK_OK(ExpectMembers(json, "slow",
+                                {"fast_bytes", "bytes", "read_bytes", "written_bytes",
+                                 "traffic_lower_bound_bytes", "tensors"}));
+  }
   NEAP_TRY(slow.fast_bytes, ReadCount(json["fast_bytes"], "fast_bytes"));
   NEAP_TRY(slow.bytes, ReadCount(json["bytes"], "bytes", kMaxStreamBytes));
   NEAP_TRY(slow.read_bytes, ReadCount(json["read_bytes"], "read_bytes"));

@@ -55,7 +55,7 @@ class Boards(CliTest):
                       f"{iot['total_arena_bytes']:,} B", text)
 
     def test_every_board_limits_a_plan(self):
-        """Every board and memory system states its memories; what exceeds the first one has the exit code for it."""
+        """Every board and memory system states its memories; a plan above the first one has the exit code for it."""
         self.expect(DONE, "zoo", "ds-cnn", "--int8", "-o", "kws.tflite")
         table = self.report_of("boards")
         names = []

@@ -54,8 +54,8 @@ std::string TrafficText(const plan::SlowMemory& slow) {
   const std::int64_t bytes = slow.TrafficBytes();
   const std::string bound = FormatCount(slow.traffic_lower_bound_bytes);
   if (bytes <= slow.traffic_lower_bound_bytes) {
-    return fmt::format("slow traffic {} B, optimal (every plan with inputs and outputs there)",
-                       bound);
+    return fmt::format("slow traffic {} B, optimal (every plan {}with inputs and outputs there)",
+                       bound, slow.moments.empty() ? "" : "that computes every pixel once, ");
   }
   return fmt::format("slow traffic {} B, gap {} (lower bound {} B)", FormatCount(bytes),
                      Gap(bytes, slow.traffic_lower_bound_bytes), bound);

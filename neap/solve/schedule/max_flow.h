@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Maximum flow and minimum cut with 64-bit capacities (Dinic 1970). Private to neap/schedule. One
+// Maximum flow and minimum cut with 64-bit capacities (Dinic 1970). One
 // object is reused for many small networks without giving memory back.
 #pragma once
 

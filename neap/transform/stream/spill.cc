@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "neap/transform/stream/assemble.h"
+#include "neap/transform/stream/moments.h"
 #include "neap/transform/stream/slow_memory.h"
 #include "neap/transform/stream/spill_single.h"
 #include "neap/transform/stream/spill_ways.h"
@@ -77,6 +78,14 @@ class Spiller {
   }
 
   bool cut_short() const { return cut_short_; }
+
+  // A bound of the traffic that depends on the limit.
+  void AddMoments(const graph::Subgraph& subgraph, plan::SlowMemory* slow) const {
+    if (slow->TrafficBytes() == slow->traffic_lower_bound_bytes) return;
+    Moments moments = FindMoments(subgraph, network_, slow->fast_bytes);
+    slow->traffic_lower_bound_bytes += moments.bytes;
+    slow->moments = std::move(moments.moments);
+  }
 
  private:
   // The smallest arena of a plan with everything in slow memory.
@@ -227,6 +236,7 @@ Result<Candidate> PlanSpilled(const graph::Graph& graph, graph::SubgraphId subgr
     }
     Spiller spiller(std::move(network), options, fast_bytes);
     Candidate candidate = spiller.Run(graph.subgraphs[subgraph]);
+    spiller.AddMoments(graph.subgraphs[subgraph], &*candidate.stream.slow);
     *cut_short = *cut_short || spiller.cut_short();
     const auto rank = [&](const Candidate& one) {
       return std::tuple(std::max(one.arena_bytes, fast_bytes), one.stream.slow->TrafficBytes(),

@@ -169,7 +169,7 @@ OneByOne Best(const Small& small, const std::vector<std::size_t>& order, std::in
 }
 
 plan::EntryPlan Written(const graph::Graph& graph, const Small& small, const OneByOne& one,
-                        std::int64_t limit, std::int64_t bound) {
+                        std::int64_t limit, const plan::SlowMemory& searched) {
   const OneByOne laid = Lay(small, one.order, one.fast, true);
   plan::EntryPlan entry = test::EntryWith(graph, laid.segments, laid.arena_bytes);
   entry.steps.clear();
@@ -180,7 +180,8 @@ plan::EntryPlan Written(const graph::Graph& graph, const Small& small, const One
   slow.fast_bytes = limit;
   slow.read_bytes = laid.read_bytes;
   slow.written_bytes = laid.written_bytes;
-  slow.traffic_lower_bound_bytes = bound;
+  slow.traffic_lower_bound_bytes = searched.traffic_lower_bound_bytes;
+  slow.moments = searched.moments;
   std::set<TensorId> placed;
   for (const auto* list : {&small.main.inputs, &small.main.outputs, &small.inner}) {
     for (const TensorId tensor : *list) {
@@ -200,9 +201,10 @@ TEST(SpillBrute, NoPlanOneByOneMovesLess) {
   const int rounds = Cases(500);
   int fit = 0;
   int equal = 0;
-  int less = 0;       // the search moves less: it streams
-  int spilled = 0;    // the best has tensors of both homes between operators
-  int optimal = 0;    // and the search reports it
+  int less = 0;     // the search moves less: it streams
+  int spilled = 0;  // the best has tensors of both homes between operators
+  int optimal = 0;  // and the search reports it
+  int with_moments = 0;
   int orders_of = 0;  // networks of several orders
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE("network " + std::to_string(round));
@@ -235,8 +237,7 @@ TEST(SpillBrute, NoPlanOneByOneMovesLess) {
       const OneByOne best = Best(small, positions, limit);
       if (best.order.empty()) continue;
       ++fit;
-      const plan::EntryPlan written =
-          Written(graph, small, best, limit, slow.traffic_lower_bound_bytes);
+      const plan::EntryPlan written = Written(graph, small, best, limit, slow);
       ASSERT_THAT(check::CheckPlan(graph, test::PlanOf(written)), IsEmpty());
       EXPECT_LE(searched.arena_bytes, limit);
       EXPECT_LE(slow.TrafficBytes(), best.TrafficBytes());
@@ -246,6 +247,7 @@ TEST(SpillBrute, NoPlanOneByOneMovesLess) {
       less += slow.TrafficBytes() < best.TrafficBytes() ? 1 : 0;
       spilled += !best.fast.empty() && best.fast.size() < small.inner.size() ? 1 : 0;
       optimal += slow.TrafficBytes() == slow.traffic_lower_bound_bytes ? 1 : 0;
+      with_moments += slow.moments.empty() ? 0 : 1;
     }
     orders_of += orders.size() > 1 ? 1 : 0;
   }
@@ -259,6 +261,7 @@ TEST(SpillBrute, NoPlanOneByOneMovesLess) {
   RecordProperty("equal", equal);
   RecordProperty("less", less);
   RecordProperty("optimal", optimal);
+  RecordProperty("with_moments", with_moments);
 }
 
 }  // namespace

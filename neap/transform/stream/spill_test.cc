@@ -240,6 +240,59 @@ TEST(Spill, RefusesUntrueNumbers) {
   EXPECT_THAT(check::CheckPlan(graph, PlanOf(one)), testing::Not(IsEmpty()));
 }
 
+// The outputs of half of the chain are live when the other half is computed.
+TEST(Spill, MomentsBoundTheTraffic) {
+  Random random(38);
+  const graph::Graph graph = test::Nested(&random, 4, 8, 8);
+  constexpr std::int64_t kBytes = 4 * 4 * 8;  // of each tensor
+  const plan::EntryPlan entry = Planned(graph, 3 * kBytes);
+  const plan::SlowMemory& slow = *entry.stream->slow;
+  EXPECT_LE(entry.arena_bytes, 3 * kBytes);
+  // At a pixel of the eighth output, the first six are known, and the last two hold nothing more.
+  EXPECT_GE(slow.traffic_lower_bound_bytes, 2 * kBytes + 2 * (6 - 3) * kBytes);
+  EXPECT_LE(slow.traffic_lower_bound_bytes, slow.TrafficBytes());
+  EXPECT_THAT(Planned(graph, 1 << 20).stream->slow->moments, IsEmpty());
+}
+
+// What a moment states that does not hold.
+TEST(Spill, RefusesUntrueMoments) {
+  Random random(37);
+  const int rounds = Cases(20);
+  int found = 0;
+  for (int n = 0; n < rounds; ++n) {
+    SCOPED_TRACE("network " + std::to_string(n));
+    const std::int64_t side = random.Between(2, 8);
+    const std::int64_t channels = random.Between(1, 8);
+    const graph::Graph graph =
+        test::Nested(&random, side, channels, static_cast<int>(random.Between(2, 9)));
+    const plan::EntryPlan entry = Planned(graph, side * side * channels * random.Between(2, 4));
+    ASSERT_THAT(check::CheckPlan(graph, PlanOf(entry)), IsEmpty());
+    EXPECT_LE(entry.stream->slow->traffic_lower_bound_bytes, entry.stream->slow->TrafficBytes());
+    if (entry.stream->slow->moments.empty()) continue;
+    ++found;
+    const auto refuses = [&](const auto& change) {
+      plan::EntryPlan changed = entry;
+      change(&changed.stream->slow->moments);
+      return !check::CheckPlan(graph, PlanOf(changed)).empty();
+    };
+    using Moments = std::vector<plan::SlowMoment>;
+    EXPECT_TRUE(refuses([](Moments* moments) { moments->pop_back(); }));
+    EXPECT_TRUE(refuses([](Moments* moments) { moments->push_back(moments->front()); }));
+    EXPECT_TRUE(refuses([](Moments* moments) { moments->front().paths.clear(); }));
+    EXPECT_TRUE(refuses([](Moments* moments) { ++moments->front().paths.front().bytes; }));
+    EXPECT_TRUE(refuses([](Moments* moments) {
+      std::erase_if(moments->front().paths, [](const plan::SlowPath& path) { return path.last; });
+    }));
+    EXPECT_TRUE(refuses([](Moments* moments) { moments->front().rows.last = 100; }));
+    EXPECT_TRUE(refuses([&](Moments* moments) {
+      moments->front().tensor = graph.subgraphs[kSpilled].inputs[0];
+      moments->front().row = moments->front().column = 0;
+    }));
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(found, rounds / 5);
+}
+
 // With enough memory every byte moves once; with little, pixels are read again.
 TEST(Spill, MovesMoreBytesInLessMemory) {
   Random random(35);

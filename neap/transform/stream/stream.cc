@@ -257,8 +257,12 @@ plan::EntryPlan EntryOf(const graph::Graph& graph, graph::SubgraphId subgraph,
   if (candidate.stream.input != plan::StreamInput::kResident) in = 0;
   if (entry.stream->slow) {
     plan::SlowMemory& slow = *entry.stream->slow;
-    slow.traffic_lower_bound_bytes =
-        std::min(slow.traffic_lower_bound_bytes, check::CheckedTrafficBound(graph, entry));
+    std::int64_t checked = check::CheckedTrafficBound(graph, entry);
+    if (checked < slow.traffic_lower_bound_bytes && !slow.moments.empty()) {
+      slow.moments.clear();
+      checked = check::CheckedTrafficBound(graph, entry);
+    }
+    slow.traffic_lower_bound_bytes = std::min(slow.traffic_lower_bound_bytes, checked);
   }
   for (const graph::TensorId tensor : entry_graph.outputs) {
     if (entry_graph.tensors[tensor].constant || candidate.stream.slow) continue;
