@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* The library refuses its arguments, or needs a larger buffer than the arena has: it is another
- * version, or compiled for another processor than the one that the emitter was told. */
+ * version, or compiled for another processor than that of the emitted code. */
 #define NEAP_BAD_LIBRARY (-4)
 
 /* Tensors are whole; each view is one pixel that contains all bytes. Rows before columns. */

@@ -80,6 +80,17 @@ emit::KernelSet KernelsOf(const EmitOptions& options) {
   return emit::KernelSetNamed(options.kernels).value_or(emit::KernelSet::kPortable);
 }
 
+stream::Processor ProcessorOf(const EmitOptions& options) {
+  switch (KernelsOf(options)) {
+    case emit::KernelSet::kDsp:
+      return stream::Processor::kCortexM4Dsp;
+    case emit::KernelSet::kMve:
+      return stream::Processor::kCortexM55Mve;
+    default:
+      return stream::Processor::kCortexM7;
+  }
+}
+
 Result<PlannedForC> ReadPlan(const EmitOptions& options, formats::LoadOptions load) {
   PlannedForC planned;
   NEAP_TRY(planned.plan, LoadPlan(options.plan));
@@ -98,11 +109,12 @@ Result<PlannedForC> ReadPlan(const EmitOptions& options, formats::LoadOptions lo
   return planned;
 }
 
-Result<PlannedForC> MakePlan(const EmitOptions& options, const formats::LoadOptions& load) {
+Result<PlannedForC> MakePlan(const EmitOptions& options, const formats::LoadOptions& load,
+                             stream::Processor processor = stream::Processor::kCortexM7) {
   NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load));
   const bool shows_progress = !options.output.quiet && ::isatty(::fileno(stderr)) != 0;
   return PlanForC(source, options.model.words, load, shows_progress,
-                  emit::LibraryOf(KernelsOf(options), options.simd));
+                  {emit::LibraryOf(KernelsOf(options), options.simd), processor});
 }
 
 Status WriteFiles(const EmitOptions& options, const std::vector<emit::File>& files) {
@@ -333,8 +345,9 @@ Result<int> Emit(const EmitOptions& options) {
   NEAP_TRY(load.dims, ParseDims(options.model.dims));
   if (!options.binary_plan.empty()) return WriteBinaryPlan(options, load);
   if (options.received_plans) return EmitReceiver(options, load);
+  const stream::Processor processor = ProcessorOf(options);
   NEAP_TRY(PlannedForC planned,
-           options.plan.empty() ? MakePlan(options, load) : ReadPlan(options, load));
+           options.plan.empty() ? MakePlan(options, load, processor) : ReadPlan(options, load));
   NEAP_CHECK_OK(FinishForC(&planned));
   emit::Options emitting;
   emitting.prefix = options.prefix.empty() ? emit::PrefixOf(options.model.input) : options.prefix;
@@ -346,6 +359,18 @@ Result<int> Emit(const EmitOptions& options) {
       planned.fast_bytes ? planned.fast_bytes : options.model.words.budget_bytes;
   std::vector<emit::Refusal> refusals;
   auto emitted = emit::Emit(planned.source.graph, planned.plan, emitting, &refusals);
+  const bool modelled = options.plan.empty() && processor != stream::Processor::kCortexM7;
+  if (modelled && planned.plan.entries[0].stream) {
+    // Plans of equal arenas may have more scratch outside of them.
+    NEAP_TRY(PlannedForC other, MakePlan(options, load));
+    NEAP_CHECK_OK(FinishForC(&other));
+    auto smaller = emit::Emit(other.source.graph, other.plan, emitting);
+    if (smaller && (!emitted || smaller->arena_bytes < emitted->arena_bytes)) {
+      emitted = std::move(smaller);
+      planned = std::move(other);
+      refusals.clear();
+    }
+  }
   if (!emitted) {
     if (options.output.json && !refusals.empty()) {
       NEAP_CHECK_OK(Print(stdout, RefusedJson(options, planned, refusals)));

@@ -47,7 +47,7 @@ void SetReceivedDefaults(deliver::Words* words) {
 
 Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress,
-                             ops::KernelLibrary kernels) {
+                             const CodeKernels& kernels) {
   std::optional<WorkScope> work;
   if (const std::int64_t limit = deliver::DefaultWorkOf(words)) work.emplace(limit);
   NEAP_TRY(deliver::Request request, deliver::RequestOf(words, source, load));
@@ -58,8 +58,9 @@ Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::
   request.rewriting.sums_in_place = false;  // accumulators have no kernels in neap_rt
   if (request.compile.runtime == plan::Runtime::kNeap &&
       request.compile.kernels == ops::KernelLibrary::kNone) {
-    request.compile.kernels = kernels;
+    request.compile.kernels = kernels.library;
   }
+  request.streaming.settings.processor = kernels.processor;
   PlannedForC planned;
   if (const std::int64_t fast = request.streaming.settings.fast_bytes; fast > 0) {
     planned.fast_bytes = fast;

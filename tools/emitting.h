@@ -12,6 +12,7 @@
 #include "neap/ops/neap_rt.h"
 #include "neap/plan/plan.h"
 #include "neap/show/report/explain_report.h"
+#include "neap/transform/stream/options.h"
 
 namespace neap::tools {
 
@@ -20,6 +21,12 @@ struct PlannedForC {
   formats::SourceModel source;  // with all edits of the plan
   plan::Plan plan;
   std::optional<std::int64_t> fast_bytes;  // that the options give to the arena of two memories
+};
+
+// Of emitted code.
+struct CodeKernels {
+  ops::KernelLibrary library = ops::kNeapRt;  // by whose order of reads and writes tensors overlap
+  stream::Processor processor = stream::Processor::kCortexM7;  // of which work is modelled
 };
 
 // Where the options leave it open: the plan of least RAM for the runtime of emitted C, with no MAC
@@ -31,10 +38,10 @@ void SetReceivedDefaults(deliver::Words* words);
 
 // `source` has its weights; `words` are complete (SetEmitDefaults()). The plan is not checked yet.
 // Of a fast memory, the plan leaves the bytes of the state of steps. kOverBudget: the board's slow
-// memory is exceeded. `kernels`: by whose order of reads and writes tensors overlap.
+// memory is exceeded.
 Result<PlannedForC> PlanForC(const formats::SourceModel& source, const deliver::Words& words,
                              const formats::LoadOptions& load, bool shows_progress,
-                             ops::KernelLibrary kernels = ops::kNeapRt);
+                             const CodeKernels& kernels = {});
 
 // Runs the checker, which is independent of the planner and of emitted code. Then puts bodies that
 // are called for certain in the place of their calls.

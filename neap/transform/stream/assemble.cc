@@ -366,7 +366,7 @@ class Assembler {
     segment.ops.push_back({node.op, {}, false, {}, {}, node.output});
     const std::int64_t pixels = PixelsOf(network_, node);
     result_.stream.macs += pixels * node.macs_per_pixel;
-    result_.stream.cycles += CyclesOf(network_, node, pixels) + kCyclesPerCall;
+    result_.stream.cycles += WholeCycles(network_, node);
     if (part.choice->by_channel) {
       segment.channel_plane = placement.plane_offset;
       result_.stream.cycles += ChannelCycles(network_, node);

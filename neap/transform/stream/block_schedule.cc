@@ -364,19 +364,10 @@ class Builder {
   void Count() {
     for (const Lane& lane : schedule_.lanes) {
       if (lane.node < 0 && !IsLoaded(lane)) continue;
-      const auto total = [](const std::vector<StreamRange>& ranges) {
-        std::array<std::int64_t, 2> sums = {0, 0};  // of sizes, of ranges that are not empty
-        for (const StreamRange& range : ranges) {
-          sums[0] += range.size();
-          sums[1] += range.empty() ? 0 : 1;
-        }
-        return sums;
-      };
-      const auto rows = total(lane.rows);
-      const auto columns = total(lane.columns);
+      const BoxCounts counts = CountBoxes(lane.rows, lane.columns);
       const plan::StreamImage& shape = network_.image(lane.image).shape;
       if (IsLoaded(lane)) {
-        const std::int64_t bytes = rows[0] * columns[0] * shape.pixel_bytes;
+        const std::int64_t bytes = counts.pixels * shape.pixel_bytes;
         schedule_.read_bytes += bytes;
         schedule_.cycles += bytes / kCopyBytesPerCycle;
         continue;
@@ -386,9 +377,8 @@ class Builder {
         schedule_.written_bytes += shape.bytes();
         schedule_.cycles += shape.bytes() / kCopyBytesPerCycle;
       }
-      schedule_.macs += rows[0] * columns[0] * node.macs_per_pixel;
-      schedule_.cycles +=
-          CyclesOf(network_, node, rows[0] * columns[0]) + rows[1] * columns[1] * kCyclesPerCall;
+      schedule_.macs += counts.pixels * node.macs_per_pixel;
+      schedule_.cycles += CyclesOf(network_, node, counts);
     }
   }
 

@@ -36,13 +36,16 @@ Work WorkOf(const Subgraph& subgraph, const Op& op) {
 
 class Maker {
  public:
-  Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits, bool apart)
+  Maker(const graph::Graph& graph, graph::SubgraphId subgraph, bool emits, bool apart,
+        Processor processor)
       : subgraph_(graph.subgraphs[subgraph]),
         channels_first_(plan::HasChannelsFirst(subgraph_)),
         images_(plan::ImagesOf(subgraph_)),
         emits_(emits),
         apart_(apart),
-        index_(subgraph_.tensors.size(), -1) {}
+        index_(subgraph_.tensors.size(), -1) {
+    network_.rates = RatesOf(processor);
+  }
 
   Result<Network> Make(const std::vector<graph::OpId>& order) {
     // Control edges are between operators with state, which are refused, or stand for folded
@@ -159,8 +162,7 @@ class Maker {
     if (!again) {
       const std::int64_t pixels = PixelsOf(network_, node);
       network_.macs += pixels * node.macs_per_pixel;
-      if (!node.outputs.empty())
-        network_.cycles += CyclesOf(network_, node, pixels) + kCyclesPerCall;
+      if (!node.outputs.empty()) network_.cycles += WholeCycles(network_, node);
     }
     network_.nodes.push_back(std::move(node));
     return {};
@@ -271,8 +273,9 @@ class Maker {
 }  // namespace
 
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
-                            const std::vector<graph::OpId>& order, bool emits, bool apart) {
-  return Maker(graph, subgraph, emits, apart).Make(order);
+                            const std::vector<graph::OpId>& order, bool emits, bool apart,
+                            Processor processor) {
+  return Maker(graph, subgraph, emits, apart, processor).Make(order);
 }
 
 const AxisMap& RowsOf(const Node& node, const Read& read) {
@@ -296,22 +299,56 @@ std::int64_t PixelsOf(const Network& network, const Node& node) {
   return boxes.height * boxes.width;
 }
 
-std::int64_t CyclesOf(const Network& network, const Node& node, std::int64_t pixels) {
-  if (node.outputs.empty()) return 0;
-  const std::int64_t macs = pixels * node.macs_per_pixel;
-  switch (node.work) {
-    case Work::kPointwise:
-      return macs * 10 / 7;
-    case Work::kWindow:
-      return macs * 10 / 6;
-    case Work::kDepthwise:
-      return macs * 4;
-    case Work::kProduct:
-      return macs * 2;
-    case Work::kElements:
-      break;
+BoxCounts CountBoxes(const std::vector<plan::StreamRange>& rows,
+                     const std::vector<plan::StreamRange>& columns) {
+  std::int64_t row_ranges = 0;
+  std::int64_t height = 0;
+  std::int64_t odd_heights = 0;
+  for (const plan::StreamRange& range : rows) {
+    if (range.empty()) continue;
+    ++row_ranges;
+    height += range.size();
+    odd_heights += range.size() % 2;
   }
-  return pixels * network.image(node.outputs[0]).shape.pixel_bytes * 4;
+  std::int64_t wide = 0;  // ranges of several columns, and those of one
+  std::int64_t one = 0;
+  std::int64_t width = 0;
+  std::int64_t odd_widths = 0;  // of the wide ones
+  for (const plan::StreamRange& range : columns) {
+    if (range.empty()) continue;
+    width += range.size();
+    if (range.size() == 1) {
+      ++one;
+    } else {
+      ++wide;
+      odd_widths += range.size() % 2;
+    }
+  }
+  BoxCounts counts;
+  counts.boxes = row_ranges * (wide + one);
+  counts.pixels = height * width;
+  counts.calls = one * (height + odd_heights) / 2 + wide * height;
+  counts.single = one * odd_heights + odd_widths * height;
+  return counts;
+}
+
+std::int64_t CyclesOf(const Network& network, const Node& node, const BoxCounts& counts) {
+  const Rates& rates = network.rates;
+  const auto work = static_cast<std::size_t>(node.work);
+  std::int64_t cycles = counts.boxes * rates.box + counts.calls * rates.call[work];
+  if (node.outputs.empty()) return cycles;
+  const std::int64_t amount = node.work == Work::kElements
+                                  ? network.image(node.outputs[0]).shape.pixel_bytes
+                                  : node.macs_per_pixel;
+  return cycles + rates.each[work].Of(counts.pixels * amount) +
+         rates.single[work].Of(counts.single * amount);
+}
+
+std::int64_t WholeCycles(const Network& network, const Node& node) {
+  if (node.outputs.empty()) return network.rates.box;
+  const plan::StreamImage& image =
+      node.sums ? BoxesOf(network, node) : network.image(node.outputs[0]).shape;
+  return CyclesOf(network, node, CountBoxes({{0, image.height}}, {{0, image.width}}));
 }
 
 std::int64_t ConversionCycles(const Network& network) {
@@ -330,7 +367,7 @@ std::int64_t ConversionCycles(const Network& network) {
 std::int64_t ChannelCycles(const Network& network, const Node& node) {
   const Image& out = network.image(node.outputs[0]);
   const std::int64_t channels = out.shape.pixel_bytes / (graph::BitsOf(out.type) / 8);
-  return out.shape.bytes() + (channels - 1) * kCyclesPerCall;
+  return out.shape.bytes() * network.rates.plane_byte + (channels - 1) * network.rates.plane;
 }
 
 }  // namespace neap::stream

@@ -13,6 +13,7 @@
 #include "neap/graph/graph.h"
 #include "neap/plan/stream.h"
 #include "neap/transform/stream/axis_map.h"
+#include "neap/transform/stream/rates.h"
 
 namespace neap::stream {
 
@@ -21,10 +22,6 @@ struct Read {
   AxisMap rows;
   AxisMap columns;
 };
-
-// How fast a processor does the work of an operator (docs/algorithms/streams.md); for comparison
-// only.
-enum class Work : std::uint8_t { kPointwise, kWindow, kDepthwise, kProduct, kElements };
 
 struct Node {
   graph::OpId op;
@@ -67,6 +64,7 @@ struct Network {
   std::vector<Image> images;
   std::int64_t macs = 0;    // every operator once
   std::int64_t cycles = 0;  // modelled, every operator once and as a whole
+  Rates rates;              // of the modelled cycles
 
   std::int64_t Pixels(int image) const {
     const plan::StreamImage& shape = images[static_cast<std::size_t>(image)].shape;
@@ -84,7 +82,7 @@ struct Network {
 // otherwise the operator is one, which does not stream.
 Result<Network> MakeNetwork(const graph::Graph& graph, graph::SubgraphId subgraph,
                             const std::vector<graph::OpId>& order, bool emits = false,
-                            bool apart = true);
+                            bool apart = true, Processor processor = Processor::kCortexM7);
 
 // Rows and columns of an input that an operator takes for those of its boxes: boxes of sums are
 // those of their input.
@@ -95,15 +93,26 @@ const plan::StreamImage& BoxesOf(const Network& network, const Node& node);
 // Pixels of the first output, or of the summed input.
 std::int64_t PixelsOf(const Network& network, const Node& node);
 
-// Modelled cycles of `pixels` output pixels of `node`.
-std::int64_t CyclesOf(const Network& network, const Node& node, std::int64_t pixels);
+// The boxes of an operator, of every combination of `rows` and `columns`.
+struct BoxCounts {
+  std::int64_t boxes = 0;  // that are not empty
+  std::int64_t pixels = 0;
+  // Kernels compute two neighbouring pixels of a row together, or two rows of one column.
+  std::int64_t calls = 0;   // rows of boxes; two rows of one column are one
+  std::int64_t single = 0;  // pixels that are computed alone
+};
+BoxCounts CountBoxes(const std::vector<plan::StreamRange>& rows,
+                     const std::vector<plan::StreamRange>& columns);
+// Modelled cycles of the boxes of `node`.
+std::int64_t CyclesOf(const Network& network, const Node& node, const BoxCounts& counts);
+// The same as a whole.
+std::int64_t WholeCycles(const Network& network, const Node& node);
 // Of the copies of channels, and a call for each, beside that (Node::by_channel).
 std::int64_t ChannelCycles(const Network& network, const Node& node);
 // Of the exchange of dimensions that brings an input of the model, or an output, from and into the
 // form that the caller has (StreamImage::IsRearranged).
 std::int64_t ConversionCycles(const Network& network);
-// Of one call of a kernel, and of copying bytes.
-inline constexpr std::int64_t kCyclesPerCall = 150;
+// Of copying bytes.
 inline constexpr std::int64_t kCopyBytesPerCycle = 4;
 
 }  // namespace neap::stream

@@ -10,6 +10,10 @@ namespace neap::stream {
 
 enum class Objective : std::uint8_t { kMacs, kCycles };
 
+// What the modelled cycles are (docs/algorithms/streams.md, rates.h): those of a Cortex-M7 with
+// stock kernels, or instructions of emitted C with its kernels for a processor.
+enum class Processor : std::uint8_t { kCortexM7, kCortexM4Dsp, kCortexM55Mve };
+
 struct SearchOptions {
   plan::StreamInput input = plan::StreamInput::kResident;
   Objective objective = Objective::kMacs;
@@ -18,6 +22,7 @@ struct SearchOptions {
   bool recompute = true;
   // Only operators that the kernels of emitted C (ops::kNeapRt) run in boxes are streamed.
   bool emits = false;
+  Processor processor = Processor::kCortexM7;
   std::int64_t max_placements = 400'000;  // that are made; the same on every machine
   Limits limits;  // stop, deadline and observer, whose states are placements
 };
@@ -29,6 +34,7 @@ struct Settings {
   std::int64_t column_block = 0;  // see SearchOptions
   // Most multiply-accumulates of a plan, in thousandths of the network's; with a budget too.
   std::int64_t max_macs_permille = 1000;
+  Processor processor = Processor::kCortexM7;
   // Two memories: the limit of the arena, which is the fast one; with StreamInput::kSlow, and only
   // then. 0: one memory.
   std::int64_t fast_bytes = 0;

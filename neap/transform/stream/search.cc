@@ -55,6 +55,7 @@ class Searcher {
       Recompute();
       Polish();
     }
+    if (options_.processor != Processor::kCortexM7) KeepKnown();
     Sweep();
     front_.cut_short = Stopped();
     return std::move(front_);
@@ -98,7 +99,7 @@ class Searcher {
     const Node& node = network_.node(n);
     const std::int64_t pixels = PixelsOf(network_, node);
     edge.macs = pixels * node.macs_per_pixel;
-    edge.cycles = CyclesOf(network_, node, pixels) + kCyclesPerCall;
+    edge.cycles = WholeCycles(network_, node);
     edges_.Keep(edge);
     if (by_channel.bytes == 0) return;
     edge.choice.by_channel = true;
@@ -432,6 +433,16 @@ class Searcher {
       if (PriceOf(choice, &edge)) better = edges_.Keep(std::move(edge)) || better;
     }
     return better;
+  }
+
+  // Segments of the search for the other objective, too: those with the minimum of bytes leave
+  // others the space to be fast.
+  void KeepKnown() {
+    for (const auto& [choice, price] : prices_) {
+      if (!price.streams || price.bytes > best_bytes_) continue;
+      if (!options_.recompute && !choice.recomputed.empty()) continue;
+      edges_.Keep({price.bytes, price.macs, price.cycles, choice});
+    }
   }
 
   // Copies between segments are not known here: of equal plans those with most promise.

@@ -58,8 +58,7 @@ Way WayOf(const Network& network, int n, const FreeHomes& homes, std::uint32_t b
     way.bytes += bytes;
     way.traffic += network.image(image).slow && !Contains(way.fast_out, image) ? bytes : 0;
   }
-  way.cycles = CyclesOf(network, node, PixelsOf(network, node)) + kCyclesPerCall +
-               way.traffic / kCopyBytesPerCycle;
+  way.cycles = WholeCycles(network, node) + way.traffic / kCopyBytesPerCycle;
   return way;
 }
 

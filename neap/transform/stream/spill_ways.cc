@@ -205,8 +205,7 @@ bool Ways::PriceWhole(Way way) {
   const auto keep = [&](const SegmentPlacement& placement, std::int64_t extra_cycles) {
     Way whole = way;
     whole.bytes = placement.bytes;
-    whole.cycles = CyclesOf(network_, node, PixelsOf(network_, node)) + kCyclesPerCall +
-                   extra_cycles + whole.traffic / kCopyBytesPerCycle;
+    whole.cycles = WholeCycles(network_, node) + extra_cycles + whole.traffic / kCopyBytesPerCycle;
     Keep(std::move(whole));
   };
   way.choice.whole = true;

@@ -111,8 +111,13 @@ class Planner {
 
   // For each objective, a search for the other objective may find one that is better.
   Status SearchAll() {
+    const bool recompute = options_.search.recompute;
     for (const Objective objective : {Objective::kMacs, Objective::kCycles}) {
       options_.search.objective = objective;
+      // Faster plans that compute rows again, which are not allowed, would beat others.
+      options_.search.recompute =
+          recompute && (objective == Objective::kMacs || options_.max_macs_permille > kLayerwise ||
+                        options_.search.processor == Processor::kCortexM7);
       found_from_ = all_.size();
       if (!Add(network_, &prices_[{}])) {
         return Fail(
@@ -176,7 +181,7 @@ class Planner {
       if (!tried.insert(some.size()).second) return {};
       NEAP_TRY(const Network recomputed,
                MakeNetwork(graph_, subgraph_, OrderWithRecomputedBodies(network_, some),
-                           options_.search.emits));
+                           options_.search.emits, true, options_.search.processor));
       Add(recomputed, &prices_[products]);
       return {};
     };
@@ -208,7 +213,8 @@ Result<std::vector<Planned>> PlanStreams(const graph::Graph& graph, graph::Subgr
                                          const std::vector<graph::OpId>& order,
                                          const Options& options,
                                          std::span<const Objective> objectives) {
-  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order, options.search.emits));
+  NEAP_TRY(Network network, MakeNetwork(graph, subgraph, order, options.search.emits, true,
+                                        options.search.processor));
   Planner planner(graph, subgraph, options, std::move(network));
   NEAP_CHECK_OK(planner.SearchAll());
   std::vector<Planned> all;

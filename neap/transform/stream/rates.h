@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the work of operators takes on a processor, for the comparison of plans alone. Integers.
+// Private to neap/transform/stream.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "neap/transform/stream/options.h"
+
+namespace neap::stream {
+
+// Kinds of work; the first four are of multiply-accumulates.
+enum class Work : std::uint8_t { kPointwise, kWindow, kDepthwise, kProduct, kElements };
+inline constexpr std::size_t kWorks = 5;
+
+// An amount times `times`, divided by `by`, rounded down.
+struct Rate {
+  std::int64_t times = 0;
+  std::int64_t by = 1;
+
+  std::int64_t Of(std::int64_t amount) const { return amount * times / by; }
+};
+
+struct Rates {
+  std::array<Rate, kWorks> each = {};          // MAC, or byte of the output
+  std::array<Rate, kWorks> single = {};        // more for a MAC of a pixel that is computed alone
+  std::array<std::int64_t, kWorks> call = {};  // of a row of a box, or of two rows of one column
+  std::int64_t box = 0;
+  // More for a byte of the output, and for a channel, of an operator that runs channel by channel.
+  std::int64_t plane_byte = 0;
+  std::int64_t plane = 0;
+};
+
+const Rates& RatesOf(Processor processor);
+
+}  // namespace neap::stream
