@@ -130,6 +130,17 @@ class StreamTest(CliTest):
         ran = self.run_plan()
         self.assertGreater(ran["arena_bytes"], 1000)
 
+    def test_the_order_of_least_traffic(self):
+        """A network of several orders gets the one that moves the fewest bytes."""
+        self.expect(DONE, "zoo", "darts-imagenet-cell", "--int8", "-o", "cell.tflite", "--quiet")
+
+        def slow(*more):
+            return self.report_of("plan", "cell.tflite", "--runtime", "neap", "--stream", "auto", "--fast", "16KiB",
+                                  *more)["stream"]["slow"]
+        traffic = {order: slow("--order", order)["traffic_bytes"] for order in ("file", "lpmf")}
+        self.assertLess(traffic["file"], traffic["lpmf"])
+        self.assertLessEqual(slow()["traffic_bytes"], traffic["file"])
+
     def test_memories_of_a_board(self):
         """A board with several memories gives both limits; --fast replaces the first."""
         slow = lambda *words: self.plan(*words)["stream"]["slow"]

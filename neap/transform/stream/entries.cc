@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "neap/base/check.h"
@@ -17,6 +18,8 @@
 
 namespace neap::stream {
 namespace {
+
+constexpr std::int64_t kOtherPlacements = 10'000;  // of each order but the first
 
 std::vector<graph::OpId> OrderOfFile(const graph::Subgraph& subgraph) {
   std::vector<graph::OpId> order;
@@ -53,8 +56,81 @@ std::vector<graph::OpId> OrderFor(const graph::Subgraph& subgraph, const plan::E
   return order.size() == of_file.size() ? order : of_file;
 }
 
+// Runs what has become ready last, so that tensors are read soon after they are written.
+std::vector<graph::OpId> DepthFirst(const graph::Subgraph& subgraph) {
+  const std::vector<graph::OpId> of_file = OrderOfFile(subgraph);
+  IdVector<graph::TensorId, std::vector<graph::OpId>> readers(subgraph.tensors.size());
+  IdVector<graph::TensorId, bool> is_written(subgraph.tensors.size(), false);
+  IdVector<graph::OpId, int> missing(subgraph.ops.size(), 0);
+  for (const graph::OpId id : of_file) {
+    for (const graph::TensorId tensor : subgraph.ops[id].outputs) {
+      if (tensor.valid()) is_written[tensor] = true;
+    }
+  }
+  std::vector<graph::OpId> ready;
+  for (auto id = of_file.rbegin(); id != of_file.rend(); ++id) {
+    for (const graph::TensorId tensor : subgraph.ops[*id].inputs) {
+      if (!tensor.valid() || !is_written[tensor]) continue;
+      readers[tensor].push_back(*id);
+      ++missing[*id];
+    }
+    if (missing[*id] == 0) ready.push_back(*id);
+  }
+  std::vector<graph::OpId> order;
+  while (!ready.empty()) {
+    order.push_back(ready.back());
+    ready.pop_back();
+    for (const graph::TensorId tensor : subgraph.ops[order.back()].outputs) {
+      if (!tensor.valid()) continue;
+      for (const graph::OpId reader : readers[tensor]) {
+        if (--missing[reader] == 0) ready.push_back(reader);
+      }
+    }
+  }
+  return order;
+}
+
+// The least traffic of the order of the plan and, where the order is free, of that of the file and
+// of one that is depth-first: an order of small peak may move more.
+Result<Planned> PlanOrders(const graph::Graph& graph, const plan::EntryPlan& entry,
+                           const std::vector<graph::OpId>& order, const SearchOptions& options,
+                           std::int64_t fast_bytes, bool is_free) {
+  const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
+  std::vector<std::vector<graph::OpId>> orders{order};
+  for (const auto& other : {OrderOfFile(subgraph), DepthFirst(subgraph)}) {
+    if (!is_free || other.size() != order.size()) continue;
+    if (std::find(orders.begin(), orders.end(), other) == orders.end()) orders.push_back(other);
+  }
+  Planned planned;
+  for (const std::vector<graph::OpId>& next : orders) {
+    const bool is_first = planned.front.empty();
+    SearchOptions each = options;
+    if (!is_first) {
+      const plan::SlowMemory& slow = *planned.front[0].stream.slow;
+      const bool is_optimal = planned.front[0].arena_bytes <= fast_bytes &&
+                              slow.TrafficBytes() == slow.traffic_lower_bound_bytes;
+      if (is_optimal || IsOver(options.limits)) break;
+      each.max_placements = std::min(each.max_placements, kOtherPlacements);
+    }
+    bool cut_short = false;
+    NEAP_TRY(Candidate found,
+             PlanSpilled(graph, entry.subgraph, next, each, fast_bytes, &cut_short));
+    const auto rank = [&](const Candidate& one) {
+      return std::tuple(std::max(one.arena_bytes, fast_bytes), one.stream.slow->TrafficBytes(),
+                        one.stream.cycles);
+    };
+    if (is_first) {
+      planned.cut_short = cut_short;
+      planned.front.push_back(std::move(found));
+    } else if (rank(found) < rank(planned.front[0])) {
+      planned.front[0] = std::move(found);
+    }
+  }
+  return planned;
+}
+
 Result<Planned> PlanEntry(const graph::Graph& graph, const plan::EntryPlan& entry,
-                          const Options& planning, std::int64_t fast_bytes) {
+                          const Options& planning, std::int64_t fast_bytes, bool is_free) {
   const graph::Subgraph& subgraph = graph.subgraphs[entry.subgraph];
   const std::vector<graph::OpId> order = OrderFor(subgraph, entry);
   if (fast_bytes == 0) {
@@ -69,11 +145,7 @@ Result<Planned> PlanEntry(const graph::Graph& graph, const plan::EntryPlan& entr
     };
     return also && (!planned || is_better(*also, *planned)) ? std::move(also) : std::move(planned);
   }
-  Planned planned;
-  NEAP_TRY(Candidate candidate, PlanSpilled(graph, entry.subgraph, order, planning.search,
-                                            fast_bytes, &planned.cut_short));
-  planned.front.push_back(std::move(candidate));
-  return planned;
+  return PlanOrders(graph, entry, order, planning.search, fast_bytes, is_free);
 }
 
 Status ReplaceEntries(const graph::Graph& graph, const compile::Options& options,
@@ -81,7 +153,8 @@ Status ReplaceEntries(const graph::Graph& graph, const compile::Options& options
   const Options planning = PlanningOf(options, settings);
   const bool resident = settings.input == plan::StreamInput::kResident;
   for (plan::EntryPlan& entry : compiled->plan.entries) {
-    auto planned = PlanEntry(graph, entry, planning, settings.fast_bytes);
+    auto planned = PlanEntry(graph, entry, planning, settings.fast_bytes,
+                             options.order == compile::kExactOrder);
     if (!planned) {
       if (!resident) return Fail(std::move(planned).error());
       compiled->notes.push_back("no part is streamed: " + planned.error().ToString());
