@@ -38,7 +38,8 @@ python3 lab/tables/two_memories_table.py --neap build/release/tools/neap --tigri
 
 - *fast*: bytes of the arena. Above the limit, it is the smallest arena that the search knows; no such plan is accepted.
 - *slow traffic*: bytes read from and written to slow memory, without weights.
-- *bound*: every plan reads each input and writes each output. *gap*: how much of the traffic the bound leaves open.
+- *bound*: no plan that computes every pixel once moves less, in any order
+  ([proof](../algorithms/streams.md#bound-of-the-traffic)). *gap*: how much of the traffic the bound leaves open.
 - *TiGrIS*: traffic that `tigris analyze --mem LIMIT+64M` of TiGrIS 0.12.1 measures for the same file: bytes that its
   runtime loads and spills. Where everything fits, that is the input and the output, as here. *none*: it has no plan for
   this limit. It moves less than Neap in the rows with *(less)* only, if there are any.
