@@ -15,6 +15,7 @@
 
 #include "neap/check/check.h"
 #include "neap/check/stream_moments.h"
+#include "neap/check/stream_pixels.h"
 #include "neap/ops/dependence.h"
 #include "neap/ops/op_table.h"
 
@@ -301,7 +302,15 @@ class StreamBound {
     if (stream_.input != plan::StreamInput::kResident) in = 0;
     std::vector<TensorId> outside;
     if (stream_.input != plan::StreamInput::kResident) outside = subgraph_.inputs;
-    return std::max({bound, in, out, BytesAtGates(subgraph_, order_, outside)});
+    bound = std::max({bound, in, out, BytesAtGates(subgraph_, order_, outside)});
+    if (stream_.slow || stream_.macs != stream_.layerwise_macs) return bound;
+    // Only as far as the plan states one, and where that is worth the time. The result is the same
+    // for a plan that states it.
+    const auto is_near = [&](std::int64_t better) { return bound >= better - better / 64; };
+    if (is_near(stream_.lower_bound_bytes)) return bound;
+    const std::int64_t better = BytesAtPixels(subgraph_, {stream_.input, order_, block_rows_},
+                                              bound, stream_.lower_bound_bytes);
+    return is_near(better) ? bound : better;
   }
 
  private:

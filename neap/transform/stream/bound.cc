@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "neap/transform/stream/bound_chain.h"
+#include "neap/transform/stream/bound_moments.h"
 
 namespace neap::stream {
 
@@ -39,6 +40,10 @@ class BoundsOfNetwork {
       bound = std::max(bound, at->second);
     }
     return bound;
+  }
+
+  std::int64_t ByMoments(const std::vector<std::int64_t>& heights, std::int64_t enough) {
+    return BoundOfMoments(network_, input_, heights, For(heights), enough);
   }
 
  private:
@@ -250,5 +255,9 @@ Bounds::Bounds(const Network& network, StreamInput input)
 Bounds::~Bounds() = default;
 
 std::int64_t Bounds::For(const std::vector<std::int64_t>& heights) { return of_->For(heights); }
+
+std::int64_t Bounds::ByMoments(const std::vector<std::int64_t>& heights, std::int64_t enough) {
+  return of_->ByMoments(heights, enough);
+}
 
 }  // namespace neap::stream

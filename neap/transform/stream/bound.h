@@ -27,6 +27,9 @@ class Bounds {
   // only one of them counts; halos of columns and kernels' scratch count nothing. O(nodes x
   // places), some hundred places a tensor (BoundOfChain); results are cached.
   std::int64_t For(const std::vector<std::int64_t>& heights);
+  // The same, with halos, skips and branches (BoundOfMoments); not above `enough` unless that is
+  // known anyway.
+  std::int64_t ByMoments(const std::vector<std::int64_t>& heights, std::int64_t enough);
 
  private:
   std::unique_ptr<BoundsOfNetwork> of_;

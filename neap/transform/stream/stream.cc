@@ -132,11 +132,21 @@ class Planner {
   Planned PlanFor(Objective objective) {
     Planned planned;
     planned.cut_short = cut_short_;
-    for (const Found* found : Undominated(all_, objective)) {
+    const std::vector<const Found*> front = Undominated(all_, objective);
+    for (const Found* found : front) {
       planned.front.push_back(found->candidate);
       planned.front.back().stream.lower_bound_bytes = bounds_.For(found->heights);
     }
     planned.chosen = Choose(planned.front, options_);
+    // The better bound takes longer: of the chosen plan and of the smallest, of those that compute
+    // every pixel once.
+    bool first = true;
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      plan::Stream& stream = planned.front[i].stream;
+      if (stream.macs != stream.layerwise_macs || (!first && i != planned.chosen)) continue;
+      first = false;
+      stream.lower_bound_bytes = bounds_.ByMoments(front[i]->heights, planned.front[i].arena_bytes);
+    }
     return planned;
   }
 
