@@ -18,6 +18,8 @@ using plan::StreamInput;
 using MomentNumbers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMaxCutSteps = 6'000'000;  // of one bound, in edges of cuts
+// A bound takes at most this part of the work that is left: what follows may find a smaller plan.
+constexpr std::int64_t kPartsOfWork = 4;
 constexpr std::int64_t kStepNanoseconds = 10;
 constexpr std::size_t kMaxBoundImages = 2000;
 constexpr int kMaxRounds = 40;             // of one moment
@@ -453,7 +455,7 @@ class NetworkMoments {
     return divided;
   }
 
-  bool Ends(std::int64_t enough) const { return best_ >= enough || steps_ > kMaxCutSteps; }
+  bool Ends(std::int64_t enough) const { return best_ >= enough || steps_ > max_steps_; }
 
   // At least the minimum of the moment: everything is as far as it must be, or what the moment does
   // not need as far as it may be.
@@ -472,7 +474,7 @@ class NetworkMoments {
     std::int64_t most = MostOf(moment);
     if (most <= best_) return;
     FirstGrid();
-    for (int round = 0; round < kMaxRounds && steps_ <= kMaxCutSteps; ++round) {
+    for (int round = 0; round < kMaxRounds && steps_ <= max_steps_; ++round) {
       const std::int64_t least = Cut(moment);
       best_ = std::max(best_, least);
       most = std::min(most, BytesNear(moment));
@@ -552,6 +554,8 @@ class NetworkMoments {
   MomentNumbers found_;
   std::int64_t best_ = 0;
   std::int64_t steps_ = 0;
+  const std::int64_t max_steps_ =
+      std::min(kMaxCutSteps, WorkLeft() / kPartsOfWork / kStepNanoseconds);
 };
 
 }  // namespace
