@@ -12,6 +12,7 @@
 #include "neap/emit/quantization.h"
 #include "neap/emit/weights.h"
 #include "neap/execute/fixed_point.h"
+#include "neap/ops/op_table.h"
 #include "neap/ops/window.h"
 #include "neap/target/cmsis_nn.h"
 

@@ -352,7 +352,9 @@ class CompilersTest(EmitTest):
 
     def test_all_of_the_runtime_is_c_and_cpp_without_warnings_or_more_of_the_library(self):
         runtime = SOURCE / "runtime"
-        (self.folder / "all.c").write_text("".join(f'#include "{path.name}"\n' for path in sorted(runtime.glob("*.c"))))
+        # Calls of CMSIS-NN need its headers: tests/firmware compiles them.
+        files = [path.name for path in sorted(runtime.glob("*.c")) if "_cmsis_nn_" not in path.name]
+        (self.folder / "all.c").write_text("".join(f'#include "{name}"\n' for name in files))
         for name, words in emitted.COMPILERS.items():
             if not emitted.installed(name):
                 continue

@@ -255,8 +255,8 @@ Result<RunKernel> PrepareDetection(const Node& node) {
     }
     // The fast form counts boxes, each of which has several places.
     const std::int64_t each = plan.regular ? 1 : plan.classes_per_box;
-    Output<float>(arguments, 3)[0].value =
-        static_cast<float>(static_cast<std::int64_t>(found.size()) / each);
+    const std::int64_t count = static_cast<std::int64_t>(found.size()) / each;
+    Output<float>(arguments, 3)[0].value = static_cast<float>(count);
     return {};
   });
 }

@@ -116,11 +116,10 @@ std::optional<std::map<TensorId, std::size_t>> AxesOfRegion(const Subgraph& subg
         const auto sliced = SlicedAxis(subgraph, op, cut->second);
         if (!sliced) return refuse("does not keep the axis that is cut");
         from = *sliced;
-      } else if (subgraph.tensors[input].shape->size() != rank) {
+      } else if (subgraph.tensors[input].shape->size() != rank ||
+                 ((*subgraph.tensors[input].shape)[from] == 1 &&
+                  (*subgraph.tensors[op.outputs[0]].shape)[from] > 1)) {
         continue;  // it repeats along the axis, or cannot be cut
-      } else if ((*subgraph.tensors[input].shape)[from] == 1 &&
-                 (*subgraph.tensors[op.outputs[0]].shape)[from] > 1) {
-        continue;
       }
       const auto [at, first] = axes.emplace(input, from);
       if (!first && at->second != from) return refuse("needs its input along two axes");

@@ -79,7 +79,7 @@ std::optional<StreamRange> NeedAll(const AxisMap& map, const StreamRange& out, s
     if (one.first > all.last || one.first < all.first) return std::nullopt;
     all.last = std::max(all.last, one.last);
   }
-  if (all.size() == 0) return std::nullopt;
+  if (all.empty()) return std::nullopt;
   return all;
 }
 
@@ -88,7 +88,7 @@ std::optional<StreamRange> Needing(const AxisMap& map, const StreamRange& in, st
                                    std::int64_t outputs) {
   std::optional<StreamRange> all;
   for (std::int64_t i = 0; i < outputs; ++i) {
-    if (Common(map.Need(i, i + 1, size), in).size() == 0) continue;
+    if (Common(map.Need(i, i + 1, size), in).empty()) continue;
     if (!all) all = StreamRange{i, i};
     if (all->last != i) return std::nullopt;
     all->last = i + 1;
