@@ -157,25 +157,37 @@ std::int64_t Chord(const Numbers& points, std::int64_t at, std::int64_t most, st
 
 // The same with blocks of any height: the hull of the points, found from all chords of one end.
 // Parts of a rise make it no hull: they are taken of all of it.
-std::int64_t FarChord(const Numbers& points, std::int64_t at, std::int64_t parts, bool least) {
-  const auto size = static_cast<std::int64_t>(points.size()) - 1;
-  // The line through the origin that touches the points from below; likewise from the end, from
-  // above.
-  if (least) {
-    std::int64_t slope = kUnreachable;
-    for (std::int64_t y = 1; y <= size; ++y) {
-      slope = std::min(slope, points[static_cast<std::size_t>(y)] * kRow / y);
+class FarChords {
+ public:
+  FarChords(const Numbers& points, std::int64_t parts, bool least)
+      : size_(static_cast<std::int64_t>(points.size()) - 1),
+        end_(points.back()),
+        parts_(parts),
+        least_(least) {
+    // The line through the origin that touches the points from below; likewise from the end, from
+    // above.
+    for (std::int64_t y = least ? 1 : 0; y < size_ + (least ? 1 : 0); ++y) {
+      const std::int64_t point = points[static_cast<std::size_t>(y)];
+      slope_ = std::min(slope_, least ? point * kRow / y : (end_ - point) * kRow / (size_ - y));
     }
-    return at / kRow * slope / kRow * parts + at % kRow * slope / kRow * parts / kRow;
   }
-  const std::int64_t end = points.back();
-  std::int64_t slope = kUnreachable;
-  for (std::int64_t y = 0; y < size; ++y) {
-    slope = std::min(slope, (end - points[static_cast<std::size_t>(y)]) * kRow / (size - y));
+
+  std::int64_t At(std::int64_t at) const {
+    if (least_) {
+      return at / kRow * slope_ / kRow * parts_ + at % kRow * slope_ / kRow * parts_ / kRow;
+    }
+    if (parts_ != kRow) return end_ * kRow;
+    const std::int64_t left = size_ * kRow - at;
+    return end_ * kRow - left / kRow * slope_ - left % kRow * slope_ / kRow;
   }
-  if (parts != kRow) return end * kRow;
-  return end * kRow - (size * kRow - at) / kRow * slope - (size * kRow - at) % kRow * slope / kRow;
-}
+
+ private:
+  std::int64_t size_;
+  std::int64_t end_;
+  std::int64_t parts_;
+  bool least_;
+  std::int64_t slope_ = kUnreachable;
+};
 
 // A tensor of a chain, its progress in cells: cell k is [k, k + 1) steps, the last one complete.
 struct ChainLink {
@@ -417,19 +429,21 @@ class StreamBound {
   static void Connect(const RowMap& map, const ChainLink& next, std::int64_t most,
                       ChainLink* link) {
     const auto last = next.rows * kRow;
-    const auto value = [&](std::int64_t at, bool least) {
-      const Numbers& points = least ? map.high : map.low;
-      const std::int64_t parts = least ? map.need_parts : map.dead_parts;
-      return most > kHighBlock ? FarChord(points, at, parts, least)
-                               : Chord(points, at, most, parts, least);
+    const FarChords far_need(map.high, map.need_parts, true);
+    const FarChords far_dead(map.low, map.dead_parts, false);
+    const auto needed = [&](std::int64_t at) {
+      return most > kHighBlock ? far_need.At(at) : Chord(map.high, at, most, map.need_parts, true);
+    };
+    const auto dead = [&](std::int64_t at) {
+      return most > kHighBlock ? far_dead.At(at) : Chord(map.low, at, most, map.dead_parts, false);
     };
     for (std::size_t k = 0; k < next.cells; ++k) {
       const std::int64_t at = std::min(last, static_cast<std::int64_t>(k) * next.step);
-      const std::int64_t need = at == 0 ? 0 : value(at, true);
+      const std::int64_t need = at == 0 ? 0 : needed(at);
       link->first_cell.push_back(std::min(
           link->cells - 1, static_cast<std::size_t>(std::max<std::int64_t>(need, 0) / link->step)));
       // Of a cell its end.
-      link->dead.push_back(value(std::min(last, at + next.step), false));
+      link->dead.push_back(dead(std::min(last, at + next.step)));
     }
     for (std::size_t k = next.cells; k-- > 1;) {
       link->first_cell[k - 1] = std::min(link->first_cell[k - 1], link->first_cell[k]);

@@ -285,7 +285,7 @@ TEST(Compile, BoundsAreConfirmedByTheCheckersOwnCode) {
   Random random(4);
   int cuts = 0;
   int searches = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < Cases(1500); ++i) {
     Graph graph = RandomGraph(random);
     for (Op& op : graph.subgraphs[SubgraphId(0)].ops) op.bodies.clear();
     for (const plan::Profile& profile : plan::Profiles()) {
@@ -309,8 +309,8 @@ TEST(Compile, BoundsAreConfirmedByTheCheckersOwnCode) {
       EXPECT_EQ(again.refuted.empty(), entry.certificate.kind != plan::CertificateKind::kSearch);
     }
   }
-  EXPECT_GT(cuts, 20);
-  EXPECT_GT(searches, 20);
+  EXPECT_GT(cuts, Cases(20));
+  EXPECT_GT(searches, Cases(20));
 }
 
 // Every number of a cut matters.

@@ -15,6 +15,7 @@
 #include "neap/check/offsets_check.h"
 #include "neap/compile/compile.h"
 #include "neap/compile/moved_model.h"
+#include "testing/cases.h"
 
 namespace neap::compile {
 namespace {
@@ -132,8 +133,8 @@ TEST(MovesTest, ReachThePeakWhereNoPlacementDoes) {
   int needed = 0;
   std::int64_t best_total = 0;
   std::int64_t compact_total = 0;
-  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
-    const Graph graph = RandomGraph(seed);
+  for (int seed = 0; seed < Cases(10'000); ++seed) {
+    const Graph graph = RandomGraph(static_cast<std::uint64_t>(seed));
     const Compiled still = MustCompile(graph, plan::Runtime::kIdeal, MoveStrategy::kNone);
     if (still.plan.entries[0].arena_bytes <= still.plan.entries[0].peak_bytes) continue;
     ++needed;
@@ -149,7 +150,7 @@ TEST(MovesTest, ReachThePeakWhereNoPlacementDoes) {
     best_total += MovedBytes(graph, best.plan.entries[0]);
     compact_total += MovedBytes(graph, compact.plan.entries[0]);
   }
-  EXPECT_GT(needed, 20);
+  EXPECT_GT(needed, Cases(20));
   EXPECT_LT(best_total, compact_total);
 }
 
@@ -186,8 +187,8 @@ TEST(MovesTest, ALongCompactionEndsWithTheWorkAndAShortOneByItself) {
 
 TEST(MovesTest, WrongMovesAreCaught) {
   int caught = 0;
-  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
-    const Graph graph = RandomGraph(seed);
+  for (int seed = 0; seed < Cases(10'000); ++seed) {
+    const Graph graph = RandomGraph(static_cast<std::uint64_t>(seed));
     const Compiled moved = MustCompile(graph, plan::Runtime::kIdeal, MoveStrategy::kBest);
     const plan::EntryPlan& entry = moved.plan.entries[0];
     for (std::size_t slot = 0; slot < entry.steps.size(); ++slot) {
@@ -215,7 +216,7 @@ TEST(MovesTest, WrongMovesAreCaught) {
       EXPECT_FALSE(check::CheckPlan(graph, wrong).empty()) << seed;
     }
   }
-  EXPECT_GT(caught, 20);
+  EXPECT_GT(caught, Cases(20));
 }
 
 // For TensorFlow Lite Micro: copies are operators, whose inputs and outputs are disjoint.
@@ -225,8 +226,8 @@ TEST_P(MovesAsOperatorsTest, HaveOffsetsOfTheirOwn) {
   const plan::Profile& profile = plan::ProfileOf(plan::Runtime::kTflm);
   int moved = 0;
   int needed = 0;
-  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
-    Graph graph = RandomGraph(seed);
+  for (int seed = 0; seed < Cases(10'000); ++seed) {
+    Graph graph = RandomGraph(static_cast<std::uint64_t>(seed));
     Subgraph& main = graph.subgraphs[SubgraphId(0)];
     for (graph::Tensor& tensor : main.tensors) tensor.shape->front() *= 16;
     for (Op& op : main.ops) op.domain = "tflite";
@@ -261,7 +262,7 @@ TEST_P(MovesAsOperatorsTest, HaveOffsetsOfTheirOwn) {
       EXPECT_GE(std::abs(offset(op.inputs[0]) - offset(op.outputs[0])), bytes) << seed;
     }
   }
-  EXPECT_GT(moved, 10);
+  EXPECT_GT(moved, Cases(10));
   RecordProperty("needed", needed);
   RecordProperty("moved", moved);
 }

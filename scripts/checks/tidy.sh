@@ -18,9 +18,15 @@ import collections, json, os, pathlib, re, shlex, shutil, sys
 root, folder = os.getcwd(), pathlib.Path(sys.argv[2]).absolute()
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir(parents=True)
+commands = json.load(open(os.path.join(sys.argv[1], 'compile_commands.json')))
+names = [os.path.join(entry['directory'], entry['file']) for entry in commands]
+# A source compiled into two libraries is read once: in its batch if it is in one.
+batched = {source for name in names if '/Unity/' in name
+           for source in re.findall(r'#include "(/.*)"', pathlib.Path(name).read_text())}
 pieces, flags = [], []
-for entry in json.load(open(os.path.join(sys.argv[1], 'compile_commands.json'))):
-    source = os.path.join(entry['directory'], entry['file'])
+for entry, source in zip(commands, names):
+    if source in batched:
+        continue
     path = os.path.relpath(source, root)
     ours = re.match(r'(neap|tools|lab)/', path) or '/Unity/' in path
     target = re.search(r'CMakeFiles/([^/]*)\.dir/', entry['command']).group(1)

@@ -17,6 +17,7 @@
 #include "neap/execute/inputs.h"
 #include "neap/execute/run.h"
 #include "neap/transform/cascade/plan.h"
+#include "testing/cases.h"
 #include "testing/tile_layers.h"
 #include "testing/tile_networks.h"
 
@@ -166,7 +167,7 @@ TEST(Bodies, PlansRunAtTheirAddresses) {
   int ran = 0;
   int inside = 0;  // overlaps inside bodies
   int handed = 0;  // outputs of calls over the inputs of the body
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < Cases(500); ++round) {
     const Network network = RandomTflite(&random, true);
     const auto tiled = InRows(network, &random);
     if (!tiled) continue;
@@ -193,9 +194,9 @@ TEST(Bodies, PlansRunAtTheirAddresses) {
     EXPECT_EQ(result->arena_bytes, entry.arena_bytes);
     ++ran;
   }
-  EXPECT_GT(ran, 100);
-  EXPECT_GT(inside, 100);
-  EXPECT_GT(handed, 20);
+  EXPECT_GT(ran, Cases(100));
+  EXPECT_GT(inside, Cases(100));
+  EXPECT_GT(handed, Cases(20));
 }
 
 // Every tensor of a body has one place for all calls. Put somewhere else it is wrong in some call:
@@ -205,7 +206,7 @@ TEST(Bodies, ChangedPlacesOfBodiesAreFound) {
   Random random(33);
   int refused = 0;
   int shown = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < Cases(200); ++round) {
     const Network network = RandomTflite(&random, true);
     const auto tiled = InRows(network, &random);
     if (!tiled) continue;
@@ -236,8 +237,8 @@ TEST(Bodies, ChangedPlacesOfBodiesAreFound) {
     shown += wrong ? 1 : 0;
     EXPECT_TRUE(found || !wrong) << "round " << round;
   }
-  EXPECT_GT(refused, 20);
-  EXPECT_GT(shown, 10);
+  EXPECT_GT(refused, Cases(20));
+  EXPECT_GT(shown, Cases(10));
 }
 
 TEST(Bodies, AreTakenWhereTheyNeedLess) {

@@ -12,6 +12,7 @@
 #include "neap/execute/run.h"
 #include "neap/transform/cascade/cost.h"
 #include "neap/transform/cascade/region_search.h"
+#include "testing/cases.h"
 #include "testing/random_network.h"
 #include "testing/tile_layers.h"
 #include "testing/tile_networks.h"
@@ -32,7 +33,7 @@ TEST(Plan, RealisedPlansRunAtTheirAddresses) {
   Random random(21);
   int cut = 0;
   int dead_parts = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < Cases(400); ++round) {
     const Network network = RandomTflite(&random, true);
     const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
     RegionPlan region;
@@ -94,7 +95,7 @@ void Enumerate(const std::vector<std::int64_t>& loads, const std::vector<RegionC
 TEST(Plan, TheFrontIsThatOfBruteForce) {
   Random random(22);
   int several = 0;
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < Cases(150); ++round) {
     const Network network = RandomTflite(&random, true);
     if (network.ops.size() > 5) continue;
     const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
@@ -119,14 +120,14 @@ TEST(Plan, TheFrontIsThatOfBruteForce) {
     }
     several += front.size() > 1 ? 1 : 0;
   }
-  EXPECT_GT(several, 30);
+  EXPECT_GT(several, Cases(30));
 }
 
 TEST(Plan, NearCombinationsAreThoseOfBruteForce) {
   Random random(31);
   int several = 0;
   int neighbours = 0;
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < Cases(1000); ++round) {
     const Network network = RandomTflite(&random, true);
     if (network.ops.size() > 5) continue;
     Rules rules;
@@ -168,8 +169,8 @@ TEST(Plan, NearCombinationsAreThoseOfBruteForce) {
       ++neighbours;
     }
   }
-  EXPECT_GT(several, 20);
-  EXPECT_GT(neighbours, 500);
+  EXPECT_GT(several, Cases(20));
+  EXPECT_GT(neighbours, Cases(500));
 }
 
 // The memory of a proposal is the arena of the plan that runs, not a sum of buffers.
@@ -201,7 +202,7 @@ TEST(Plan, OnlyPlansAboveTheAcceptedArenaAreRejected) {
   Random random(27);
   int left_out = 0;
   int placed = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < Cases(60); ++round) {
     const Network network = RandomTflite(&random, true);
     const Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
     RegionPlan region;
@@ -232,8 +233,8 @@ TEST(Plan, OnlyPlansAboveTheAcceptedArenaAreRejected) {
       }
     }
   }
-  EXPECT_GT(left_out, 20);
-  EXPECT_GT(placed, 20);
+  EXPECT_GT(left_out, Cases(20));
+  EXPECT_GT(placed, Cases(20));
 }
 
 TEST(Plan, TheSameInputGivesTheSamePlan) {

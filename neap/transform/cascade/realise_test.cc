@@ -104,16 +104,16 @@ Counts RunMany(Kind kind, int rounds, std::uint64_t seed) {
 }
 
 TEST(Realise, Int8NetworksAreByteIdentical) {
-  const Counts counts = RunMany(Kind::kInt8, 3000, 1);
-  EXPECT_GT(counts.equal, 1500);
+  const Counts counts = RunMany(Kind::kInt8, Cases(3000), 1);
+  EXPECT_GT(counts.equal, Cases(1500));
   EXPECT_GT(counts.varied, counts.equal * 9 / 10);
   RecordProperty("equal", counts.equal);
   RecordProperty("refused", counts.refused);
 }
 
 TEST(Realise, FloatNetworksAreByteIdenticalInTheExecutor) {
-  const Counts counts = RunMany(Kind::kFloat, 1500, 2);
-  EXPECT_GT(counts.equal, 700);
+  const Counts counts = RunMany(Kind::kFloat, Cases(1500), 2);
+  EXPECT_GT(counts.equal, Cases(700));
   EXPECT_GT(counts.varied, counts.equal * 9 / 10);
 }
 
@@ -158,7 +158,7 @@ TEST(Realise, HybridConvolutionsAreNotCut) {
   Random random(5);
   int refused = 0;
   int found = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < Cases(400); ++round) {
     const Network network = RandomTflite(&random, false);
     const graph::Subgraph& main = network.graph.subgraphs[SubgraphId(0)];
     const RegionPlan plan = AllInTiles(network, &random);
@@ -187,7 +187,7 @@ TEST(Realise, HybridConvolutionsAreNotCut) {
     found += FindWrongTile(hybrid, plan, *tiles).empty() ? 0 : 1;
     ++refused;
   }
-  EXPECT_GT(refused, 100);
+  EXPECT_GT(refused, Cases(100));
   // Where every tile computes all of the convolution, its part is right.
   EXPECT_GT(found, refused / 2);
 }
