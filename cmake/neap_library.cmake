@@ -2,6 +2,8 @@
 # with brute force, are optimised a little. The others are compiled without, in a quarter of the time.
 set(NEAP_HOT_MODULES base graph plan check schedule arena traffic partition learn compile stream rewrite
     cascade execute)
+# On a page, their size matters more than their speed: searches run elsewhere.
+set(NEAP_SMALL_MODULES execute formats report picture emit deliver plan zoo stages)
 # neap_library(<module> SOURCES ... [ALONE files] [DEPS modules] [PRIVATE_LIBS targets] [TESTS files])
 # One static library per module, neap::<module>, and one test program, <module>_test. Sources are
 # compiled in batches if CMAKE_UNITY_BUILD is set, which halves the time of a whole build: names in
@@ -30,6 +32,9 @@ function(neap_library module)
   target_compile_features(neap_${module} PUBLIC cxx_std_20)
   if(NEAP_SANITIZE AND module IN_LIST NEAP_HOT_MODULES)
     target_compile_options(neap_${module} PRIVATE -O1)
+  endif()
+  if(NEAP_WEB AND module IN_LIST NEAP_SMALL_MODULES)
+    target_compile_options(neap_${module} PRIVATE -Os)
   endif()
   if(NEAP_FUZZERS AND module IN_LIST NEAP_COVERED_MODULES)
     target_compile_options(neap_${module} PRIVATE -fsanitize=fuzzer-no-link)

@@ -198,7 +198,7 @@ else
   left_out+='|^Rematerialise\.ChainsComeClose|^Bodies\.WorkIs|^Challenging/MiniMalloc\.'
   left_out+='|^cli\.test_(bench|best_plan|boards|cascade|compare|deliver|explain|interface|learned|pages|pipeline'
   left_out+='|stream|texts|traffic|zoo)\.|^server\.test_pipelines\.|^(emit|firmware|docs)\.'
-  NEAP_PROPERTY_FACTOR=0.1 tests_of dev -E "$left_out"
+  NEAP_PROPERTY_FACTOR=0.2 tests_of dev -E "$left_out"
 fi
 
 if [[ $long -eq 1 ]]; then

@@ -232,7 +232,7 @@ int CountWrongFusedMoves(const Clusters::Rules& rules, int* with_early_sets) {
 TEST(Rules, NextFreedMovesAreEnoughOnFusedProblems) {
   int with_early_sets = 0;
   EXPECT_EQ(CountWrongFusedMoves({}, &with_early_sets), 0);
-  EXPECT_GT(with_early_sets, 1000);
+  EXPECT_GT(with_early_sets, Cases(1000));
 }
 
 TEST(Rules, NextFreedMovesNeedEarlySetsOnFusedProblems) {
