@@ -31,9 +31,9 @@ enum class ReplayVerdict : std::uint8_t {
 
 // "search": exhausts the orders below `bound_bytes` again, between the hourglass operators around
 // `certificate.op`, in the direction of the certificate. A separate search, simpler than the
-// planner's: forced operators, next-freed tensors where their conditions hold, a table of refuted
-// states. Scratch of bodies is left out, so bounds that depend on it end in kRefuted only if the
-// rest already allows less; that case is reported as kOutOfReach.
+// planner's: forced operators, next-freed tensors where their conditions hold, commitment to
+// cheapest states, a table of refuted states. Scratch of bodies is left out, so bounds that depend
+// on it end in kRefuted only if the rest already allows less; that case is reported as kOutOfReach.
 ReplayVerdict ReplaySearch(const BoundModel& model, const plan::Certificate& certificate,
                            std::int64_t bound_bytes, std::int64_t max_states, std::int64_t* states);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The exhausted search, once more and plainer. Written from the definitions in
-// docs/reference/memory-model.md and the theorems of docs/algorithms/order.md; no bounds, no beams,
-// no commitment.
+// docs/reference/memory-model.md and the theorems of docs/algorithms/order.md: forced operators,
+// next freed buffers, commitment, refuted states. No bounds, no beams, no fusion.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,25 +14,12 @@
 
 #include "neap/check/bound_check.h"
 #include "neap/check/bound_model.h"
+#include "neap/check/min_cut.h"
+#include "neap/check/replay_state.h"
 
 namespace neap::check {
 namespace {
 
-using Set = std::vector<std::uint64_t>;
-
-bool Has(const Set& set, std::int32_t op) {
-  return ((set[static_cast<std::size_t>(op) / 64] >> (static_cast<unsigned>(op) % 64U)) & 1U) != 0;
-}
-void Insert(Set* set, std::int32_t op) {
-  (*set)[static_cast<std::size_t>(op) / 64] |= std::uint64_t{1}
-                                               << (static_cast<unsigned>(op) % 64U);
-}
-bool Contains(const Set& set, const Set& part) {
-  for (std::size_t w = 0; w < set.size(); ++w) {
-    if ((part[w] & ~set[w]) != 0) return false;
-  }
-  return true;
-}
 struct HashSet {
   std::size_t operator()(const Set& set) const {
     return std::hash<std::string_view>()(
@@ -43,7 +31,7 @@ class Search {
  public:
   // A backward search is a forward one with everything turned round.
   Search(BoundModel model, std::int32_t around, bool reversed)
-      : model_(std::move(model)), reversed_(reversed) {
+      : model_(std::move(model)), reversed_(reversed), state_(model_), clusters_(model_) {
     if (reversed) {
       std::swap(model_.predecessors, model_.successors);
       for (auto& value : model_.values) std::swap(value.at_start, value.at_end);
@@ -53,8 +41,13 @@ class Search {
     Close(&ancestors_, model_.predecessors);
     Close(&descendants_, model_.successors);
     seen_.assign(words_, 0);
+    counted_.assign(model_.values.size(), {0, 0});
+    node_.assign(static_cast<std::size_t>(model_.num_ops), 0);
     Enter(around);
   }
+  // The parts refer to model_.
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
 
   // Goes on to a part of the problem that was not looked at yet. False: there is none.
   bool NextSegment() {
@@ -68,45 +61,141 @@ class Search {
 
   ReplayVerdict Run(std::int64_t budget, std::int64_t max_states, std::int64_t* states) {
     budget_ = budget;
-    struct Frame {
-      Set done;
-      std::int64_t live;
-      std::vector<std::pair<Set, std::int64_t>> moves;  // operators to run, live bytes afterwards
-      std::size_t next;
-    };
-    std::unordered_set<Set, HashSet> refuted;
-    std::vector<Frame> stack;
-    const auto enter = [&](Set done, std::int64_t live) {
-      live = RunForced(&done, live);
-      if (done == end_) return true;
-      if (refuted.count(done) == 0) {
-        auto moves = MovesFrom(done, live);
-        stack.push_back({std::move(done), live, std::move(moves), 0});
-      }
-      return false;
-    };
+    refuted_.clear();
+    stack_.clear();
     const std::int64_t live = LiveAt(begin_);
     // Buffers live at either end are live while the operator beside it runs.
     if (begin_ != end_ && std::max(live, LiveAt(end_)) > budget) return ReplayVerdict::kProven;
     if (begin_ == end_) return ReplayVerdict::kRefuted;
-    if (enter(begin_, live)) return ReplayVerdict::kRefuted;
-    while (!stack.empty()) {
-      Frame& top = stack.back();
+    state_.Start(begin_, end_);
+    if (Enter({}, live)) return ReplayVerdict::kRefuted;
+    while (!stack_.empty()) {
+      Frame& top = stack_.back();
       if (top.next == top.moves.size()) {
-        refuted.insert(top.done);
-        stack.pop_back();
+        refuted_.insert(state_.done());
+        Return(top.ran);
+        stack_.pop_back();
         continue;
       }
       if (++*states > max_states) return ReplayVerdict::kGaveUp;
-      auto& [ops, after] = top.moves[top.next++];
-      Set done = top.done;
-      for (std::size_t w = 0; w < words_; ++w) done[w] |= ops[w];
-      if (enter(std::move(done), after)) return ReplayVerdict::kRefuted;
+      Move& move = top.moves[top.next++];
+      if (Enter(std::move(move.ops), move.live)) return ReplayVerdict::kRefuted;
     }
     return ReplayVerdict::kProven;
   }
 
  private:
+  struct Move {
+    Ops ops;
+    std::int64_t live;  // afterwards
+  };
+  struct Frame {
+    Ops ran;  // by the move that led here, with the forced operators
+    std::int64_t live;
+    std::vector<Move> moves;
+    std::size_t next;
+  };
+
+  // Makes a move. True: the end is reached.
+  bool Enter(Ops ops, std::int64_t live) {
+    for (const std::int32_t op : ops) state_.Run(op);
+    live = RunForced(&ops, live);
+    Commit(&ops, &live);
+    if (state_.done() == end_) return true;
+    if (refuted_.count(state_.done()) != 0) {
+      Return(ops);
+      return false;
+    }
+    std::vector<Move> moves = MovesFrom(live);
+    // Least live bytes first: states that come back to little memory are met, and refuted, early.
+    std::stable_sort(moves.begin(), moves.end(),
+                     [](const Move& a, const Move& b) { return a.live < b.live; });
+    stack_.push_back({std::move(ops), live, std::move(moves), 0});
+    return false;
+  }
+
+  // Where the state is no higher than one on the stack, the cheapest set between the two takes the
+  // place of both (commit theorem). `ops` ran after the top of the stack.
+  void Commit(Ops* ops, std::int64_t* live) {
+    while (!stack_.empty() && stack_.back().live >= *live) {
+      std::size_t at = stack_.size() - 1;
+      while (at > 0 && stack_[at - 1].live >= *live) --at;
+      Ops between = std::move(*ops);
+      for (std::size_t above = at + 1; above < stack_.size(); ++above) {
+        between.insert(between.end(), stack_[above].ran.begin(), stack_[above].ran.end());
+      }
+      *live = ReturnToCheapest(&between, stack_[at].live);
+      *ops = std::move(stack_[at].ran);
+      ops->insert(ops->end(), between.begin(), between.end());
+      stack_.resize(at);
+      *live = RunForced(ops, *live);
+    }
+  }
+
+  // Returns those of `between`, which have run, that are not in the largest of the cheapest sets up
+  // to here. `live` bytes were live before them; the result is live afterwards. A minimum cut, in
+  // which the sink's side has run: a value costs its bytes if it is touched and not finished.
+  std::int64_t ReturnToCheapest(Ops* between, std::int64_t live) {
+    Return(*between);
+    std::int64_t work = 0;
+    MinCut cut(&work);
+    ++count_call_;
+    std::vector<std::int32_t> values;
+    for (const std::int32_t op : *between) {
+      node_[static_cast<std::size_t>(op)] = cut.AddNode();
+      for (const std::int32_t t : model_.values_of[static_cast<std::size_t>(op)]) {
+        auto& [call, users] = counted_[static_cast<std::size_t>(t)];
+        if (std::exchange(call, count_call_) != count_call_) {
+          values.push_back(t);
+          users = 0;
+        }
+        ++users;
+      }
+    }
+    for (const std::int32_t op : *between) {
+      for (const std::int32_t before : model_.predecessors[static_cast<std::size_t>(op)]) {
+        if (!state_.Ran(before)) cut.AddEdge(Node(before), Node(op), MinCut::kWide);
+      }
+    }
+    for (const std::int32_t t : values) AddCost(t, &cut);
+    cut.Flow();
+    Ops cheapest;
+    for (const std::int32_t op : *between) {
+      if (!cut.OnSourceSide(Node(op))) cheapest.push_back(op);
+    }
+    for (const std::int32_t op : *between) node_[static_cast<std::size_t>(op)] = 0;
+    *between = std::move(cheapest);
+    for (const std::int32_t op : *between) {
+      for (const std::int32_t t : model_.values_of[static_cast<std::size_t>(op)]) {
+        if (state_.Begins(t)) live += model_.values[static_cast<std::size_t>(t)].bytes;
+        if (state_.EndsAfter(t, 1)) live -= model_.values[static_cast<std::size_t>(t)].bytes;
+      }
+      state_.Run(op);
+    }
+    return live;
+  }
+  std::size_t Node(std::int32_t op) const { return node_[static_cast<std::size_t>(op)]; }
+
+  void AddCost(std::int32_t t, MinCut* cut) const {
+    const BoundModel::Value& value = model_.values[static_cast<std::size_t>(t)];
+    const bool ends = state_.EndsAfter(t, counted_[static_cast<std::size_t>(t)].second);
+    const bool begins = state_.Begins(t);
+    if (value.bytes == 0 || (!ends && !begins)) return;
+    const std::size_t unfinished = ends ? cut->AddNode() : MinCut::kSource;
+    const std::size_t untouched = begins ? cut->AddNode() : MinCut::kSink;
+    cut->AddEdge(unfinished, untouched, value.bytes);
+    for (const std::int32_t user : value.users) {
+      // Users that may run now are between the two states; the others run later.
+      if (state_.Ran(user) || Node(user) == 0) continue;
+      if (ends) cut->AddEdge(Node(user), unfinished, MinCut::kWide);
+      if (begins) cut->AddEdge(untouched, Node(user), MinCut::kWide);
+    }
+  }
+
+  void Return(const Ops& ran) {
+    for (const std::int32_t op : ran) state_.Return(op);
+  }
+
   void Enter(std::int32_t around) {
     FindSegment(around);
     for (std::size_t w = 0; w < words_; ++w) seen_[w] |= end_[w] & ~begin_[w];
@@ -143,9 +232,7 @@ class Search {
 
   static std::size_t Count(const Set& set) {
     std::size_t count = 0;
-    for (std::uint64_t word : set) {
-      for (; word != 0; word &= word - 1) ++count;
-    }
+    for (const std::uint64_t word : set) count += static_cast<std::size_t>(std::popcount(word));
     return count;
   }
 
@@ -186,32 +273,22 @@ class Search {
   }
 
   void JudgeValues() {
-    users_.clear();
-    freeable_.clear();
+    freeable_.assign(model_.values.size(), 0);
     next_freed_holds_ = true;
     for (std::size_t t = 0; t < model_.values.size(); ++t) {
       const BoundModel::Value& value = model_.values[t];
-      Set users(words_, 0);
-      for (const std::int32_t op : value.users) Insert(&users, op);
-      // The users with everything that they wait for.
-      Set needed = users;
-      for (const std::int32_t op : value.users) {
-        const Set& before = ancestors_[static_cast<std::size_t>(op)];
-        for (std::size_t w = 0; w < words_; ++w) needed[w] |= before[w];
-      }
-      const bool one_first =
-          value.at_start || value.users.empty() ||
-          std::any_of(value.users.begin(), value.users.end(), [&](std::int32_t op) {
-            Set rest = users;
-            rest[static_cast<std::size_t>(op) / 64] &=
-                ~(std::uint64_t{1} << (static_cast<unsigned>(op) % 64U));
-            return Contains(descendants_[static_cast<std::size_t>(op)], rest);
-          });
+      const auto first = [&](std::int32_t op) {
+        const Set& after = descendants_[static_cast<std::size_t>(op)];
+        return std::all_of(value.users.begin(), value.users.end(),
+                           [&](std::int32_t user) { return user == op || Has(after, user); });
+      };
+      const bool one_first = value.at_start || value.users.empty() ||
+                             std::any_of(value.users.begin(), value.users.end(), first);
       if (!one_first && value.bytes > 0) next_freed_holds_ = false;
-      const bool freeable =
-          !value.at_end && !value.users.empty() && value.bytes > 0 && Contains(end_, users);
-      if (freeable) freeable_.emplace_back(static_cast<std::int32_t>(t), std::move(needed));
-      users_.push_back(std::move(users));
+      const bool ends_here = std::all_of(value.users.begin(), value.users.end(),
+                                         [&](std::int32_t user) { return Has(end_, user); });
+      const bool freed = !value.at_end && !value.users.empty() && value.bytes > 0;
+      freeable_[t] = freed && ends_here ? 1 : 0;
     }
     for (const std::int64_t bytes : model_.scratch) {
       if (bytes > 0) next_freed_holds_ = false;
@@ -222,76 +299,60 @@ class Search {
     if (!model_.savings.empty()) next_freed_holds_ = false;
   }
 
-  bool Touched(std::size_t t, const Set& done) const {
-    if (model_.values[t].at_start) return true;
-    return std::any_of(model_.values[t].users.begin(), model_.values[t].users.end(),
-                       [&](std::int32_t op) { return Has(done, op); });
-  }
-  bool Finished(std::size_t t, const Set& done) const {
-    return !model_.values[t].at_end && Contains(done, users_[t]);
-  }
-
   std::int64_t LiveAt(const Set& done) const {
     std::int64_t live = 0;
-    for (std::size_t t = 0; t < model_.values.size(); ++t) {
-      const BoundModel::Value& value = model_.values[t];
+    for (const BoundModel::Value& value : model_.values) {
       if (value.users.empty() && !(value.at_start && value.at_end)) continue;
-      if (Touched(t, done) && !Finished(t, done)) live += value.bytes;
+      const auto ran = std::count_if(value.users.begin(), value.users.end(),
+                                     [&](std::int32_t op) { return Has(done, op); });
+      const bool finished = !value.at_end && static_cast<std::size_t>(ran) == value.users.size();
+      if ((value.at_start || ran > 0) && !finished) live += value.bytes;
     }
     return live;
   }
 
-  bool IsReady(const Set& done, std::int32_t op) const {
-    return !Has(done, op) && Has(end_, op) &&
-           Contains(done, ancestors_[static_cast<std::size_t>(op)]);
-  }
-
   // (live bytes while `op` runs, live bytes afterwards)
-  std::pair<std::int64_t, std::int64_t> Effect(const Set& done, std::int64_t live,
-                                               std::int32_t op) const {
-    Set after = done;
-    Insert(&after, op);
+  std::pair<std::int64_t, std::int64_t> Effect(std::int64_t live, std::int32_t op) const {
     std::int64_t adds = 0;
     std::int64_t frees = 0;
     const auto [input, output] = model_.in_place[static_cast<std::size_t>(op)];
     bool input_ends = false;
     bool output_begins = false;
-    for (const std::int32_t id : model_.values_of[static_cast<std::size_t>(op)]) {
-      const auto t = static_cast<std::size_t>(id);
-      const bool begins = !Touched(t, done);
-      const bool ends = Finished(t, after);
-      if (begins) adds += model_.values[t].bytes;
-      if (ends) frees += model_.values[t].bytes;
-      if (id == input) input_ends = ends;
-      if (id == output) output_begins = begins;
+    for (const std::int32_t t : model_.values_of[static_cast<std::size_t>(op)]) {
+      const bool begins = state_.Begins(t);
+      const bool ends = state_.EndsAfter(t, 1);
+      if (begins) adds += model_.values[static_cast<std::size_t>(t)].bytes;
+      if (ends) frees += model_.values[static_cast<std::size_t>(t)].bytes;
+      if (t == input) input_ends = ends;
+      if (t == output) output_begins = begins;
     }
     std::int64_t hill = live + adds + model_.scratch[static_cast<std::size_t>(op)];
     if (input_ends && output_begins) hill -= model_.values[static_cast<std::size_t>(output)].bytes;
-    if (!model_.savings.empty()) hill -= Saved(op, done, after);
+    if (!model_.savings.empty()) hill -= Saved(op);
     return {hill, live + adds - frees};
   }
 
   // An input that is freed where `op` runs begins there when time is reversed.
-  std::int64_t Saved(std::int32_t op, const Set& done, const Set& after) const {
+  std::int64_t Saved(std::int32_t op) const {
     const BoundModel::Savings& savings = model_.savings[static_cast<std::size_t>(op)];
     std::int64_t saved = 0;
     for (const auto& [value, bytes] : savings.inputs) {
-      const auto t = static_cast<std::size_t>(value);
-      const auto& users = model_.values[t].users;
+      const auto& users = model_.values[static_cast<std::size_t>(value)].users;
       if (std::find(users.begin(), users.end(), op) == users.end()) continue;
-      if (reversed_ ? !Touched(t, done) : Finished(t, after)) saved += bytes;
+      if (reversed_ ? state_.Begins(value) : state_.EndsAfter(value, 1)) saved += bytes;
     }
     return std::min(saved, savings.most);
   }
 
-  std::int64_t RunForced(Set* done, std::int64_t live) const {
+  // Appends the forced operators to `ran`; returns the live bytes afterwards.
+  std::int64_t RunForced(Ops* ran, std::int64_t live) {
     for (bool again = true; again;) {
       again = false;
-      for (std::int32_t op = 0; op < model_.num_ops; ++op) {
-        if (!IsReady(*done, op)) continue;
-        const auto [hill, after] = Effect(*done, live, op);
+      for (const std::int32_t op : Members(state_.ready())) {
+        const auto [hill, after] = Effect(live, op);
         if (hill > budget_ || after > live) continue;
-        Insert(done, op);
+        state_.Run(op);
+        ran->push_back(op);
         live = after;
         again = true;
       }
@@ -299,84 +360,48 @@ class Search {
     return live;
   }
 
-  // Least live bytes first: states that come back to little memory are met, and refuted, early.
-  std::vector<std::pair<Set, std::int64_t>> MovesFrom(const Set& done, std::int64_t live) const {
-    std::vector<std::pair<Set, std::int64_t>> moves;
-    if (next_freed_holds_) {
-      NextFreedMoves(done, live, &moves);
-    } else {
-      for (std::int32_t op = 0; op < model_.num_ops; ++op) {
-        if (!IsReady(done, op)) continue;
-        const auto [hill, after] = Effect(done, live, op);
-        if (hill > budget_) continue;
-        moves.emplace_back(Set(words_, 0), after);
-        Insert(&moves.back().first, op);
-      }
+  std::vector<Move> MovesFrom(std::int64_t live) {
+    if (next_freed_holds_) return NextFreedMoves(live);
+    std::vector<Move> moves;
+    for (const std::int32_t op : Members(state_.ready())) {
+      const auto [hill, after] = Effect(live, op);
+      if (hill <= budget_) moves.push_back({{op}, after});
     }
-    std::stable_sort(moves.begin(), moves.end(),
-                     [](const auto& a, const auto& b) { return a.second < b.second; });
     return moves;
   }
 
-  void NextFreedMoves(const Set& done, std::int64_t live,
-                      std::vector<std::pair<Set, std::int64_t>>* moves) const {
-    std::vector<Set> clusters;
-    for (const auto& [t, needed] : freeable_) {
-      if (Contains(done, users_[static_cast<std::size_t>(t)])) continue;
-      Set cluster = needed;
-      for (std::size_t w = 0; w < words_; ++w) cluster[w] &= ~done[w];
-      clusters.push_back(std::move(cluster));
-    }
+  std::vector<Move> NextFreedMoves(std::int64_t live) {
+    std::vector<Move> moves;
+    std::vector<Ops> clusters = clusters_.Find(state_, end_, freeable_);
     if (clusters.empty()) {
       Set rest = end_;
-      for (std::size_t w = 0; w < words_; ++w) rest[w] &= ~done[w];
-      clusters.push_back(std::move(rest));
+      for (std::size_t w = 0; w < words_; ++w) rest[w] &= ~state_.done()[w];
+      clusters.push_back(Members(rest));
     }
-    std::sort(clusters.begin(), clusters.end(), [](const Set& a, const Set& b) {
-      const std::size_t count_a = Count(a);
-      const std::size_t count_b = Count(b);
-      return count_a != count_b ? count_a < count_b : a < b;
-    });
-    std::vector<const Set*> minimal;
-    for (const Set& cluster : clusters) {
-      const bool redundant = std::any_of(minimal.begin(), minimal.end(),
-                                         [&](const Set* kept) { return Contains(cluster, *kept); });
-      if (redundant) continue;
-      minimal.push_back(&cluster);
+    for (Ops& cluster : clusters) {
       std::int64_t adds = 0;
-      Set after = done;
-      for (std::int32_t op = 0; op < model_.num_ops; ++op) {
-        if (Has(cluster, op)) Insert(&after, op);
-      }
       std::int64_t frees = 0;
-      for (std::int32_t op = 0; op < model_.num_ops; ++op) {
-        if (!Has(cluster, op)) continue;
-        for (const std::int32_t id : model_.values_of[static_cast<std::size_t>(op)]) {
-          const auto t = static_cast<std::size_t>(id);
-          // Counted at the first of its users, which is the one that writes it.
-          if (!Touched(t, done) && IsFirstUser(t, op)) adds += model_.values[t].bytes;
-          if (Finished(t, after) && IsLastIn(t, op, cluster)) frees += model_.values[t].bytes;
+      ++count_call_;
+      for (const std::int32_t op : cluster) {
+        for (const std::int32_t t : model_.values_of[static_cast<std::size_t>(op)]) {
+          const auto at = static_cast<std::size_t>(t);
+          if (counted_[at].first != count_call_) {
+            counted_[at] = {count_call_, 0};
+            if (state_.Begins(t)) adds += model_.values[at].bytes;
+          }
+          if (state_.EndsAfter(t, ++counted_[at].second)) frees += model_.values[at].bytes;
         }
       }
-      if (live + adds <= budget_) moves->emplace_back(cluster, live + adds - frees);
+      if (live + adds > budget_) continue;
+      moves.push_back({std::move(cluster), live + adds - frees});
     }
-  }
-  bool IsFirstUser(std::size_t t, std::int32_t op) const {
-    for (const std::int32_t user : model_.values[t].users) {
-      if (user != op && Has(ancestors_[static_cast<std::size_t>(op)], user)) return false;
-    }
-    return true;
-  }
-  // `op` is the user of t in the cluster with the largest index: one of them represents all.
-  bool IsLastIn(std::size_t t, std::int32_t op, const Set& cluster) const {
-    for (const std::int32_t user : model_.values[t].users) {
-      if (user > op && Has(cluster, user)) return false;
-    }
-    return true;
+    return moves;
   }
 
   BoundModel model_;
   bool reversed_;
+  Progress state_;
+  Clusters clusters_;
   std::size_t words_ = 0;
   std::int64_t budget_ = 0;
   bool next_freed_holds_ = true;
@@ -385,8 +410,12 @@ class Search {
   Set seen_;  // operators of the segments entered so far
   std::vector<Set> ancestors_;
   std::vector<Set> descendants_;
-  std::vector<Set> users_;
-  std::vector<std::pair<std::int32_t, Set>> freeable_;
+  std::vector<char> freeable_;  // by value: this segment frees it
+  std::vector<Frame> stack_;    // live bytes increase
+  std::unordered_set<Set, HashSet> refuted_;
+  std::vector<std::size_t> node_;  // by operator, in a cut; 0: in none
+  std::int64_t count_call_ = 0;
+  std::vector<std::pair<std::int64_t, std::int32_t>> counted_;  // by value: call, users
 };
 
 }  // namespace

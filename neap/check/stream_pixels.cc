@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <utility>
 
+#include "neap/check/min_cut.h"
 #include "neap/check/stream_reads.h"
 
 namespace neap::check {
@@ -18,104 +18,13 @@ using graph::TensorId;
 using Numbers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMaxWork = 6'000'000;  // edges that the cuts look at
-constexpr std::int64_t kWide = std::numeric_limits<std::int64_t>::max() / 8;
+constexpr std::int64_t kWide = MinCut::kWide;
 constexpr std::size_t kMaxTensors = 2000;
 constexpr int kMaxCuts = 40;  // of one pixel
 constexpr int kMaxExamined = 4;
 constexpr std::size_t kMaxHopes = 40'000;  // events and tensors
 constexpr std::size_t kMaxLikely = 12;
 constexpr std::int64_t kStepParts = 12;  // of a distance
-
-// A flow network: source, sink, and edges with a residual capacity in both directions.
-class PixelCut {
- public:
-  explicit PixelCut(std::int64_t* work) : work_(*work), out_(2) {}
-
-  std::size_t AddNode() {
-    out_.emplace_back();
-    return out_.size() - 1;
-  }
-  static constexpr std::size_t kSource = 0;
-  static constexpr std::size_t kSink = 1;
-
-  void AddEdge(std::size_t from, std::size_t to, std::int64_t room) {
-    out_[from].push_back(edges_.size());
-    edges_.push_back({to, room});
-    out_[to].push_back(edges_.size());
-    edges_.push_back({from, 0});
-  }
-
-  // The maximum flow: saturates shortest paths of one length after the other.
-  std::int64_t Flow() {
-    std::int64_t flow = 0;
-    while (Label()) {
-      tried_.assign(out_.size(), 0);
-      for (std::int64_t more = Augment(); more > 0; more = Augment()) flow += more;
-    }
-    return flow;
-  }
-  // Behind the cut of Flow().
-  bool OnSourceSide(std::size_t node) const { return label_[node] < out_.size(); }
-
- private:
-  struct Edge {
-    std::size_t to = 0;
-    std::int64_t room = 0;
-  };
-
-  bool Label() {
-    label_.assign(out_.size(), out_.size());
-    label_[kSource] = 0;
-    std::vector<std::size_t> line = {kSource};
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      work_ += static_cast<std::int64_t>(out_[line[i]].size());
-      for (const std::size_t e : out_[line[i]]) {
-        const Edge& edge = edges_[e];
-        if (edge.room <= 0 || label_[edge.to] <= label_[line[i]] + 1) continue;
-        label_[edge.to] = label_[line[i]] + 1;
-        line.push_back(edge.to);
-      }
-    }
-    return label_[kSink] < out_.size();
-  }
-
-  std::int64_t Augment() {
-    std::vector<std::size_t> trail;
-    std::size_t node = kSource;
-    while (node != kSink) {
-      std::size_t& next = tried_[node];
-      bool stuck = true;
-      for (; next < out_[node].size(); ++next) {
-        ++work_;
-        const Edge& edge = edges_[out_[node][next]];
-        if (edge.room > 0 && label_[edge.to] == label_[node] + 1) {
-          trail.push_back(out_[node][next]);
-          node = edge.to;
-          stuck = false;
-          break;
-        }
-      }
-      if (!stuck) continue;
-      if (trail.empty()) return 0;
-      node = edges_[trail.back() ^ 1U].to;
-      ++tried_[node];
-      trail.pop_back();
-    }
-    std::int64_t room = kWide;
-    for (const std::size_t e : trail) room = std::min(room, edges_[e].room);
-    for (const std::size_t e : trail) {
-      edges_[e].room -= room;
-      edges_[e ^ 1U].room += room;
-    }
-    return room;
-  }
-
-  std::int64_t& work_;
-  std::vector<std::vector<std::size_t>> out_;
-  std::vector<Edge> edges_;
-  std::vector<std::size_t> label_;
-  std::vector<std::size_t> tried_;
-};
 
 class Pixels {
  public:
@@ -286,7 +195,7 @@ class Pixels {
   }
 
   std::int64_t LeastBytes(const PixelEvent& event) {
-    PixelCut cut(&work_);
+    MinCut cut(&work_);
     std::int64_t bytes = 0;
     nodes_.assign(tensors_.size(), {});
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
@@ -298,10 +207,10 @@ class Pixels {
         counted.push_back(pixels * tensor.pixel_bytes);
       }
       bytes += counted[0];
-      nodes_[t].push_back(PixelCut::kSource);
+      nodes_[t].push_back(MinCut::kSource);
       for (std::size_t i = 1; i < counted.size(); ++i) {
         nodes_[t].push_back(cut.AddNode());
-        cut.AddEdge(nodes_[t][i], PixelCut::kSink, counted[i] - counted[i - 1]);
+        cut.AddEdge(nodes_[t][i], MinCut::kSink, counted[i] - counted[i - 1]);
         if (i > 1) cut.AddEdge(nodes_[t][i], nodes_[t][i - 1], kWide);
       }
     }
@@ -327,7 +236,7 @@ class Pixels {
   }
 
   // An interval of `to` requires the interval of `from` that contains the needed pixels.
-  void Require(const PixelReading& reading, PixelCut* cut) const {
+  void Require(const PixelReading& reading, MinCut* cut) const {
     const Numbers& places = places_[reading.from];
     std::size_t last = 0;
     for (std::size_t i = 1; i < places_[reading.to].size(); ++i) {
@@ -343,7 +252,7 @@ class Pixels {
 
   // What is regained where all consumers are far enough; the sum of it.
   std::int64_t Regain(const PixelTensor& tensor, const PixelGroup& group, const PixelEvent& event,
-                      PixelCut* cut) {
+                      MinCut* cut) {
     if (group.readers.empty()) return 0;
     std::vector<Numbers> gone;  // of each reader, by interval
     Numbers levels;
@@ -361,7 +270,7 @@ class Pixels {
     for (const std::int64_t level : levels) {
       if (level <= last || level > all) continue;
       const std::size_t node = cut->AddNode();
-      cut->AddEdge(PixelCut::kSource, node, (level - last) * tensor.pixel_bytes);
+      cut->AddEdge(MinCut::kSource, node, (level - last) * tensor.pixel_bytes);
       last = level;
       for (std::size_t r = 0; r < gone.size(); ++r) {
         const auto at = std::lower_bound(gone[r].begin(), gone[r].end(), level) - gone[r].begin();
