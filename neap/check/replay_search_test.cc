@@ -119,7 +119,7 @@ ReplayVerdict Replay(const BoundModel& model, bool reversed, std::int64_t bound,
   return ReplaySearch(model, certificate, bound, max_states, states);
 }
 
-// The least peak of all orders is confirmed and a byte more is refuted.
+// The minimum peak of all orders is confirmed and a byte more is refuted.
 TEST(ReplaySearch, AgreesWithAllOrders) {
   Random random(24);
   std::int64_t states = 0;
