@@ -83,11 +83,13 @@ class MoveSearch {
         made_(problem.values.size(), 0),
         base_cost_(BaseCost(problem)) {}
 
-  std::int64_t Run(std::span<const OpIndex> start, std::int64_t floor_bytes) {
+  std::int64_t Run(std::span<const OpIndex> start, const std::vector<std::vector<OpIndex>>& others,
+                   std::int64_t floor_bytes) {
     const std::int64_t top = TraceOf(access_, start).peak_bytes;
     // Both ways: from an execution, later targets may be reached at a greater cost.
     FollowLevels(start, top, floor_bytes);
     Execute(start, top, floor_bytes);
+    for (const std::vector<OpIndex>& other : others) Keep(other, Try(other));
     FollowLevels(start, top, floor_bytes);
     return moves_;
   }
@@ -160,12 +162,16 @@ class MoveSearch {
         const Trace trace = Try(*sequence);
         if (trace.peak_bytes > aim || trace.cost > kMaxCostRatio * base_cost_) continue;
         least = std::min(least.value_or(trace.peak_bytes), trace.peak_bytes);
-        const auto known = executed_.find(trace.peak_bytes);
-        if (known != executed_.end() && CostOf(known->second) <= trace.cost) continue;
-        executed_[trace.peak_bytes] = std::move(*sequence);
+        Keep(std::move(*sequence), trace);
       }
     }
     return least;
+  }
+
+  void Keep(std::vector<OpIndex> sequence, const Trace& trace) {
+    const auto known = executed_.find(trace.peak_bytes);
+    if (known != executed_.end() && CostOf(known->second) <= trace.cost) return;
+    executed_[trace.peak_bytes] = std::move(sequence);
   }
 
   std::optional<std::vector<OpIndex>> ExecuteBy(const EvictionRule& rule,
@@ -398,9 +404,10 @@ class MoveSearch {
 }  // namespace
 
 std::int64_t SearchByMoves(const Problem& problem, std::span<const OpIndex> start,
+                           const std::vector<std::vector<OpIndex>>& others,
                            std::int64_t floor_bytes, std::int64_t max_moves, const Limits& limits,
                            const std::function<void(const std::vector<OpIndex>& sequence)>& found) {
-  return MoveSearch(problem, max_moves, limits, found).Run(start, floor_bytes);
+  return MoveSearch(problem, max_moves, limits, found).Run(start, others, floor_bytes);
 }
 
 }  // namespace neap::rematerialise

@@ -11,9 +11,11 @@
 #include "neap/base/check.h"
 #include "neap/base/work.h"
 #include "neap/solve/rematerialise/bound.h"
+#include "neap/solve/rematerialise/chain.h"
 #include "neap/solve/rematerialise/check.h"
 #include "neap/solve/rematerialise/exact.h"
 #include "neap/solve/rematerialise/moves.h"
+#include "neap/solve/rematerialise/trace.h"
 
 namespace neap::rematerialise {
 namespace {
@@ -30,10 +32,15 @@ class Solver {
     Offer({start.begin(), start.end()}, true);
     floor_ = LowerBound(problem_);
     bound_ = floor_;
+    std::vector<std::vector<OpIndex>> chain = ChainSequences(Access(problem_), start);
+    std::erase_if(chain, [&](const std::vector<OpIndex>& sequence) {
+      return !ReplaySequence(problem_, sequence);  // a precedence is against it
+    });
+    for (const std::vector<OpIndex>& sequence : chain) Offer(sequence, false);
     // The points found do not depend on max_cost, which only ends the exact search early: a
     // larger one keeps every point of a smaller one.
     outcome_.moves =
-        SearchByMoves(problem_, start, floor_, effort_.max_moves, effort_.limits,
+        SearchByMoves(problem_, start, chain, floor_, effort_.max_moves, effort_.limits,
                       [&](const std::vector<OpIndex>& sequence) { Offer(sequence, false); });
     if (effort_.max_states > 0 && ExactSearch::Accepts(problem_)) SearchExactly();
     Collect();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <queue>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "neap/base/index.h"
 #include "neap/base/random.h"
 #include "neap/solve/rematerialise/bound.h"
+#include "neap/solve/rematerialise/chain.h"
 #include "neap/solve/rematerialise/check.h"
 #include "neap/solve/rematerialise/eviction.h"
 #include "neap/solve/rematerialise/trace.h"
@@ -306,22 +308,90 @@ std::int64_t RepeatedByRevolve(std::int64_t length, std::int64_t slots) {
   return least.back().back() - (length - 1);
 }
 
-TEST(Rematerialise, ChainsComeCloseToOptimalCheckpoints) {
-  // Backward step i reads the input of layer i and the gradient; the first one reads the result.
-  Problem problem = TrainingChain(64);
+// Backward step i reads the input of layer i and the gradient; the first one reads the result.
+Problem CheckpointChain(OpIndex layers) {
+  Problem problem = TrainingChain(layers);
   for (Value& value : problem.values) value.readers.clear();
-  for (OpIndex layer = 0; layer < 64; ++layer) {
-    problem.values[At(layer)].readers = {layer, 127 - layer};
-    problem.values[At(64 + layer)].readers = {64 + layer};
+  for (OpIndex layer = 0; layer < layers; ++layer) {
+    problem.values[At(layer)].readers = {layer, 2 * layers - 1 - layer};
+    problem.values[At(layers + layer)].readers = {layers + layer};
   }
+  return problem;
+}
+
+TEST(Rematerialise, ChainsAreNoHigherThanOptimalCheckpoints) {
+  const Problem problem = CheckpointChain(64);
   ASSERT_EQ(Validate(problem), std::nullopt);
   const std::int64_t base = BaseCost(problem);
-  for (const std::int64_t slots : {6, 10, 30}) {
+  Effort effort;
+  effort.max_moves = 500;
+  for (const std::int64_t slots : {3, 5, 6, 10, 30}) {
     const std::int64_t extra = RepeatedByRevolve(65, slots);
-    const Outcome outcome = Solve(problem, FileOrder(problem), base + extra, {});
-    // The slots, what a backward step reads and writes, and two more.
-    EXPECT_LE(outcome.points.back().peak_bytes, slots + 3 + 2) << slots << ' ' << extra;
+    const Outcome outcome = Solve(problem, FileOrder(problem), base + extra, effort);
+    // The input, the slots, and the three values of a backward step.
+    EXPECT_LE(outcome.points.back().peak_bytes, slots + 4) << slots << ' ' << extra;
   }
+}
+
+// The chain's values in `kept` stay in memory, all others of a part are computed once more before
+// the backward steps of this part.
+std::vector<OpIndex> WithKept(OpIndex layers, std::uint32_t kept) {
+  std::vector<OpIndex> sequence(At(layers));
+  std::iota(sequence.begin(), sequence.end(), 0);
+  OpIndex end = layers;  // its backward step ran last
+  for (OpIndex begin = layers - 1; begin >= 0; --begin) {
+    if (begin > 0 && (kept >> begin & 1U) == 0) continue;
+    if (end < layers) {
+      for (OpIndex layer = begin; layer + 1 < end; ++layer) sequence.push_back(layer);
+    }
+    for (OpIndex layer = end - 1; layer >= begin; --layer) {
+      sequence.push_back(2 * layers - 1 - layer);
+    }
+    end = begin;
+  }
+  return sequence;
+}
+
+TEST(ChainSequences, AreNoWorseThanAnyKeptValues) {
+  Random random(7);
+  std::size_t sequences = 0;
+  for (int i = 0; i < Cases(60); ++i) {
+    constexpr OpIndex kLayers = 9;
+    Problem problem = CheckpointChain(kLayers);
+    for (Value& value : problem.values) value.bytes = random.Between(1, 9);
+    for (Op& op : problem.ops) op.cost = random.Between(1, 9);
+    const Access access(problem);
+    const std::vector<OpIndex> start = FileOrder(problem);
+    std::vector<std::pair<std::int64_t, std::int64_t>> found;  // peak, cost
+    for (const auto& sequence : ChainSequences(access, start)) {
+      const auto replay = ReplaySequence(problem, sequence);
+      ASSERT_TRUE(replay);
+      found.emplace_back(replay->peak_bytes, replay->cost);
+    }
+    sequences += found.size();
+    for (std::uint32_t kept = 0; kept < 1U << kLayers; kept += 2) {
+      const auto replay = ReplaySequence(problem, WithKept(kLayers, kept));
+      ASSERT_TRUE(replay);
+      // Without repetitions the start is as good.
+      if (replay->repetitions == 0) continue;
+      EXPECT_TRUE(std::any_of(found.begin(), found.end(),
+                              [&](const auto& point) {
+                                return point.first <= replay->peak_bytes &&
+                                       point.second <= replay->cost;
+                              }))
+          << i << ' ' << kept << ' ' << replay->peak_bytes << ' ' << replay->cost;
+    }
+  }
+  EXPECT_GT(sequences, 0U);
+}
+
+TEST(ChainSequences, NeedAChain) {
+  Problem problem = CheckpointChain(9);
+  EXPECT_FALSE(ChainSequences(Access(problem), FileOrder(problem)).empty());
+  problem.ops[4].repeatable =
+      false;  // the chain ends before it, and its values are read out of order
+  problem.values[3].live_at_end = true;
+  EXPECT_TRUE(ChainSequences(Access(problem), FileOrder(problem)).empty());
 }
 
 TEST(Rematerialise, TheSameInputGivesTheSameOutcome) {
