@@ -20,6 +20,7 @@ constexpr int kMaxRounds = 4;
 constexpr int kMaxBases = 60;
 constexpr int kMaxRecomputed = 6;
 constexpr int kMaxPolishing = 8;
+constexpr std::int64_t kWorthwhileShare = 256;
 constexpr int kAlways = 256;    // SegmentChoice::switch_step
 constexpr int kSwitchStep = 8;  // of 256
 // Of a segment's output, as fractions.
@@ -51,7 +52,7 @@ class Searcher {
     best_bytes_ = edges_.ShortestWithin(kInfinite).second;
     TightenBest();
     AddStretches();
-    if (options_.recompute) {
+    if (options_.recompute && !IsNearFloor()) {
       Recompute();
       Polish();
     }
@@ -218,6 +219,12 @@ class Searcher {
       if (cost >= kInfinite) return;
       best_bytes_ = bytes;
     }
+  }
+
+  // No plan is smaller by a part that rows computed again would be worth.
+  bool IsNearFloor() const {
+    const std::int64_t floor = *std::max_element(floors_.begin(), floors_.end());
+    return best_bytes_ - floor <= best_bytes_ / kWorthwhileShare;
   }
 
   // Recomputes rows of some tensors, in the ranges that prevent a smaller arena: greedily the
