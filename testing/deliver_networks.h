@@ -14,6 +14,7 @@
 
 #include "neap/formats/formats.h"
 #include "neap/graph/graph.h"
+#include "testing/flex_map.h"
 
 namespace neap::deliver {
 
@@ -121,6 +122,61 @@ class TwoConvolutions : private ModelBuilder {
     const auto first = Convolve(in, AddWeights({16, 1, 1, 4}, 0.5F), {1, 8, 8, 16});
     const auto second = Convolve(first, AddWeights({64, 1, 1, 16}, 0.25F), {1, 8, 8, 64});
     Main().outputs = {Pool(second, {1, 2, 2, 64})};
+  }
+};
+
+// A wide convolution with weights of half precision, which a DEQUANTIZE unpacks, and a pool.
+class HalfWeights : private ModelBuilder {
+ public:
+  static formats::SourceModel Make() { return HalfWeights().Built("half"); }
+
+ private:
+  HalfWeights() : ModelBuilder(graph::ElementType::kFloat32) {
+    const auto in = Add("in", {1, 8, 8, 2});
+    Main().inputs = {in};
+    const graph::Shape shape = {64, 3, 3, 2};
+    const auto packed = AddWeights<std::uint16_t>(shape, 0x3800);  // a half
+    Main().tensors[packed].type = graph::ElementType::kFloat16;
+    const auto wide = Convolve(in, Run("DEQUANTIZE", {packed}, shape, {}), {1, 8, 8, 64});
+    Main().outputs = {Pool(wide, {1, 2, 2, 64})};
+  }
+};
+
+// A wide image, boxes and scores of its places, and their detections, whose shapes the file leaves
+// out.
+class Detector : private ModelBuilder {
+ public:
+  static formats::SourceModel Make() { return Detector().Built("detector"); }
+  static constexpr std::int64_t kPlaces = 6;  // three detections of two classes
+
+ private:
+  Detector() : ModelBuilder(graph::ElementType::kFloat32) {
+    const auto in = Add("in", {1, 8, 8, 2});
+    Main().inputs = {in};
+    const auto wide = Convolve(in, AddWeights({64, 3, 3, 2}, 0.5F), {1, 8, 8, 64});
+    const auto boxes = Run("RESHAPE", {Pool(wide, {1, 2, 2, 64})}, {1, 64, 4}, {});
+    const auto scores = Run("RESHAPE", {Convolve(in, AddWeights({2, 1, 1, 2}, 0.1F), {1, 8, 8, 2})},
+                            {1, 64, 2}, {});
+    const auto bytes = std::make_shared<std::vector<std::byte>>(
+        property::FlexMap({{"h_scale", 5.0F},
+                           {"max_classes_per_detection", 2},
+                           {"max_detections", 3},
+                           {"nms_iou_threshold", 0.4F},
+                           {"nms_score_threshold", -0.5F},
+                           {"num_classes", 2},
+                           {"w_scale", 5.0F},
+                           {"x_scale", 10.0F},
+                           {"y_scale", 10.0F}}));
+    graph::Op op;
+    op.type = "TFLite_Detection_PostProcess";
+    op.domain = "custom";
+    op.inputs = {boxes, scores, AddWeights({64, 4}, 0.5F)};
+    for (const char* name : {"boxes", "classes", "scores", "count"}) {
+      op.outputs.push_back(Add(name, {}));
+    }
+    op.attributes = {{"custom_options", graph::ConstantData{bytes, *bytes}}};
+    Main().outputs = op.outputs;
+    Main().ops.push_back(op);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "neap/base/work.h"
 #include "neap/compile/compile.h"
 #include "neap/deliver/deliver.h"
+#include "neap/deliver/edits.h"
 #include "neap/formats/formats.h"
 #include "neap/show/report/report.h"
 #include "tools/common.h"
@@ -82,9 +83,10 @@ Status Inspect(const InspectOptions& options) {
   report::InspectReport report;
   formats::LoadOptions load_options;
   NEAP_TRY(load_options.dims, ParseDims(options.model.dims));
-  NEAP_TRY(const formats::SourceModel source, formats::Load(options.model.input, load_options));
-  report.read_seconds = watch.Seconds();
+  NEAP_TRY(formats::SourceModel source, formats::Load(options.model.input, load_options));
   NEAP_TRY(report.runtime, deliver::RuntimeOf(options.model.words, source.format));
+  NEAP_TRY(source, deliver::AsSeenBy(std::move(source), report.runtime, load_options));
+  report.read_seconds = watch.Seconds();
   auto inspections = compile::Inspect(source.graph, report.runtime);
   if (!inspections) {
     Diagnostic diagnostic = WithAllSymbols(std::move(inspections).error(), source.graph);

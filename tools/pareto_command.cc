@@ -19,6 +19,7 @@
 #include "neap/base/work.h"
 #include "neap/check/check.h"
 #include "neap/deliver/deliver.h"
+#include "neap/deliver/edits.h"
 #include "neap/deliver/front.h"
 #include "neap/formats/formats.h"
 #include "neap/io/file.h"
@@ -132,8 +133,10 @@ struct Given {
 Result<Given> GivenModel(const ParetoOptions& options, const formats::SourceModel& read,
                          const formats::LoadOptions& load) {
   Given given;
+  NEAP_TRY(const plan::Runtime runtime, deliver::RuntimeOf(options.model.words, read.format));
+  NEAP_TRY(const formats::SourceModel seen, deliver::AsSeenBy(read, runtime, load));
   NEAP_TRY(given.interfaced,
-           deliver::WithIntegerIo(read, deliver::IntegerIoOf(options.model.words), load));
+           deliver::WithIntegerIo(seen, deliver::IntegerIoOf(options.model.words), load));
   given.changes = InterfaceChanges(read.graph, given.interfaced.caller_ops);
   return given;
 }

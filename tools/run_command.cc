@@ -160,6 +160,7 @@ Status WriteOutCalls(const RunOptions& options, Job* job) {
 // Applies the plan's edits to the loaded model.
 Status ApplyPlan(const formats::LoadOptions& load_options, Job* job) {
   const plan::Plan& plan = *job->plan;
+  NEAP_TRY(job->source, deliver::AsSeenBy(std::move(job->source), plan.runtime, load_options));
   if (!plan::HasEdits(plan)) return {};
   job->given = job->source.graph;
   if (!plan.caller_ops.empty()) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neap/base/version.h"
+#include "neap/deliver/edits.h"
 #include "neap/deliver/found.h"
 
 namespace neap::deliver {
@@ -211,8 +212,13 @@ bool HasOperators(const graph::Graph& graph) {
 
 Result<Delivery> Deliver(const formats::SourceModel& source, const Request& request) {
   std::optional<Interfaced> interfaced;
+  const plan::Runtime runtime = request.compile.runtime;
+  if (!IsSeenBy(source, runtime)) {
+    NEAP_TRY(interfaced.emplace().model, AsSeenBy(source, runtime, request.load));
+  }
   if (request.integer_io != IntegerIo::kNone) {
-    NEAP_TRY(interfaced, WithIntegerIo(source, request.integer_io, request.load));
+    NEAP_TRY(interfaced, WithIntegerIo(interfaced ? interfaced->model : source, request.integer_io,
+                                       request.load));
   }
   const formats::SourceModel& model = interfaced ? interfaced->model : source;
   NEAP_TRY(Delivery delivery, FindBest(JobOf(model, request)));

@@ -102,8 +102,8 @@ std::string LabelOf(const Tried& tried);
 struct Delivery {
   Kind kind = Kind::kAsGiven;
   Extras extras;
-  // The given model with the requested interface, and the planned model, each only if it differs
-  // from the one before; with the path and the hash of the given one.
+  // The given model as its runtime sees it, with the requested interface, and the planned model,
+  // each only if it differs from the one before; with the path and the hash of the given one.
   std::optional<formats::SourceModel> interfaced;
   std::vector<graph::OpId> caller_ops;  // of the given model, which its caller runs
   std::optional<formats::SourceModel> edited;

@@ -82,6 +82,7 @@ Result<formats::SourceModel> TiledModel(const formats::SourceModel& source, cons
 Result<Replayed> Replay(formats::SourceModel source, const plan::Plan& plan,
                         const formats::LoadOptions& options) {
   Replayed replayed;
+  NEAP_TRY(source, AsSeenBy(std::move(source), plan.runtime, options));
   NEAP_TRY(replayed.interfaced, InterfacedModel(std::move(source), plan.caller_ops, options));
   const formats::SourceModel& given = replayed.interfaced;
   if (!plan.rewrites.empty()) {
@@ -108,6 +109,20 @@ Result<Replayed> Replay(formats::SourceModel source, const plan::Plan& plan,
 }
 
 }  // namespace
+
+bool IsSeenBy(const formats::SourceModel& source, plan::Runtime runtime) {
+  return (!source.defines_shapes || source.file_shapes == (runtime == plan::Runtime::kTflm)) &&
+         (!source.computes_constants || source.folds == (runtime == plan::Runtime::kNeap));
+}
+
+Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime runtime,
+                                      const formats::LoadOptions& options) {
+  if (IsSeenBy(source, runtime)) return source;
+  formats::LoadOptions load = options;
+  load.file_shapes = runtime == plan::Runtime::kTflm;
+  load.folds = runtime == plan::Runtime::kNeap;
+  return formats::LoadBytes(source.bytes, source.path, load);
+}
 
 Result<Replayed> ReplayEdits(formats::SourceModel source, const plan::Plan& plan,
                              const formats::LoadOptions& options) {

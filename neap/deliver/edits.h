@@ -16,10 +16,19 @@
 
 namespace neap::deliver {
 
+// The model as `runtime` sees it (formats::LoadOptions::file_shapes and folds): read again where
+// that is not `source`, with the same bytes, path and hash. `options` are those that `source` was
+// read with.
+Result<formats::SourceModel> AsSeenBy(formats::SourceModel source, plan::Runtime runtime,
+                                      const formats::LoadOptions& options);
+
+bool IsSeenBy(const formats::SourceModel& source, plan::Runtime runtime);
+
 // The models along the way. All of them have the path and the hash of the given model: a plan is
 // checked against those.
 struct Replayed {
-  formats::SourceModel interfaced;  // without the conversions that the caller runs
+  // As the plan's runtime sees it, without the conversions that the caller runs.
+  formats::SourceModel interfaced;
   // Rewritten, in tiles, or with operators that run again; nullopt: none of these.
   std::optional<formats::SourceModel> edited;
 

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neap/check/check.h"
+#include "neap/deliver/deliver.h"
+#include "neap/deliver/written_model.h"
 #include "testing/deliver_networks.h"
 
 namespace neap::deliver {
@@ -106,6 +109,82 @@ TEST(EditsTest, ARewrittenFileThatIsAnotherIsRefused) {
   const auto refused = ReplayEdits(model, plan, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().file, model.path);
+}
+
+// TensorFlow Lite Micro allocates the shapes of the file, other runtimes those that the operator
+// defines.
+TEST(AsSeenBy, DetectionsHaveTheShapesOfTheRuntime) {
+  const formats::SourceModel model = Detector::Make();
+  const auto shapes = [](const formats::SourceModel& of) {
+    const graph::Subgraph& main = of.graph.subgraphs[graph::SubgraphId(0)];
+    std::vector<graph::Shape> all;
+    for (const graph::TensorId id : main.outputs) all.push_back(*main.tensors[id].shape);
+    return all;
+  };
+  constexpr std::int64_t kPlaces = Detector::kPlaces;
+  const std::vector<graph::Shape> defined = {{1, kPlaces, 4}, {1, kPlaces}, {1, kPlaces}, {1}};
+  const std::vector<graph::Shape> file = {{}, {}, {}, {}};
+  EXPECT_TRUE(model.defines_shapes);
+  EXPECT_EQ(shapes(model), defined);
+  const auto in_tflm = AsSeenBy(model, plan::Runtime::kTflm, {});
+  ASSERT_TRUE(in_tflm) << in_tflm.error().ToString();
+  EXPECT_EQ(shapes(*in_tflm), file);
+  const auto back = AsSeenBy(*in_tflm, plan::Runtime::kNeap, {});
+  ASSERT_TRUE(back);
+  EXPECT_EQ(shapes(*back), defined);
+  EXPECT_FALSE(WideModel::Make().defines_shapes);
+}
+
+TEST(AsSeenBy, PlansHaveTheShapesOfTheirRuntime) {
+  const formats::SourceModel model = Detector::Make();
+  for (const plan::Runtime runtime :
+       {plan::Runtime::kTflm, plan::Runtime::kLitert, plan::Runtime::kNeap}) {
+    Request request;
+    request.compile.runtime = runtime;
+    if (runtime == plan::Runtime::kNeap) request.streaming.use = Use::kAlways;
+    const auto delivery = Deliver(model, request);
+    ASSERT_TRUE(delivery) << delivery.error().ToString();
+    const plan::Plan& plan = delivery->compiled.plan;
+    EXPECT_EQ(delivery->interfaced.has_value(), runtime == plan::Runtime::kTflm);
+    // As `neap check` reads them.
+    const auto replayed = ReplayEdits(model, plan, {});
+    ASSERT_TRUE(replayed) << replayed.error().ToString();
+    EXPECT_TRUE(check::CheckPlan(replayed->Planned().graph, plan).empty());
+    if (runtime == plan::Runtime::kNeap) {
+      ASSERT_TRUE(plan.entries[0].stream);
+      EXPECT_LT(plan.entries[0].arena_bytes, 8 * 8 * 64 * 4);  // the wide image
+      continue;
+    }
+    std::vector<std::string> notes;
+    const auto written =
+        WrittenModel(delivery->Planned(model), delivery->compiled, "-", {}, &notes);
+    EXPECT_TRUE(written) << written.error().ToString();
+  }
+}
+
+// Stock runtimes unpack weights in a step of the plan, the executor before the first one.
+TEST(AsSeenBy, UnpackedWeightsAreConstantsOfTheExecutor) {
+  const formats::SourceModel model = HalfWeights::Make();
+  EXPECT_TRUE(model.computes_constants);
+  const auto in_neap = AsSeenBy(model, plan::Runtime::kNeap, {});
+  ASSERT_TRUE(in_neap) << in_neap.error().ToString();
+  for (const auto* const seen : {&model, &*in_neap}) {
+    const graph::Subgraph& main = seen->graph.subgraphs[graph::SubgraphId(0)];
+    const graph::Op& unpacks = main.ops[graph::OpId(0)];
+    EXPECT_EQ(unpacks.folded, seen != &model);
+    EXPECT_EQ(main.tensors[unpacks.outputs[0]].constant, seen != &model);
+  }
+  Request request;
+  request.compile.runtime = plan::Runtime::kNeap;
+  request.streaming.use = Use::kAlways;
+  const auto delivery = Deliver(model, request);
+  ASSERT_TRUE(delivery) << delivery.error().ToString();
+  const plan::EntryPlan& entry = delivery->compiled.plan.entries[0];
+  ASSERT_TRUE(entry.stream);
+  EXPECT_LT(entry.arena_bytes, 8 * 8 * 64 * 4);  // the wide image
+  const auto replayed = ReplayEdits(model, delivery->compiled.plan, {});
+  ASSERT_TRUE(replayed);
+  EXPECT_TRUE(check::CheckPlan(replayed->Planned().graph, delivery->compiled.plan).empty());
 }
 
 }  // namespace

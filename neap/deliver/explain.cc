@@ -164,7 +164,8 @@ class Explainer {
     NEAP_TRY(out_.plan, Deliver(source_, request));
     Measure(out_.plan, share, &job->feature);
     out_.file_order = out_.plan.compiled.file_order;
-    NEAP_TRY(const auto inspections, compile::Inspect(source_.graph, out_.runtime));
+    NEAP_TRY(const auto inspections,
+             compile::Inspect(out_.plan.Interfaced(source_).graph, out_.runtime));
     out_.file_peak =
         std::max_element(inspections.begin(), inspections.end(), [](const auto& a, const auto& b) {
           return a.peak_bytes < b.peak_bytes;

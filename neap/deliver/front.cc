@@ -8,6 +8,7 @@
 #include "neap/base/check.h"
 #include "neap/base/work.h"
 #include "neap/check/check.h"
+#include "neap/deliver/edits.h"
 #include "neap/deliver/rewriting.h"
 
 namespace neap::deliver {
@@ -159,11 +160,13 @@ class FrontSearch {
     options.kernels = ops::KernelLibrary::kNeap;
     options.limits = TakeLimits(2);
     const WorkScope work(2, TakeParts(2));
-    auto front = stream::FindStreamFront(source_.graph, options, {});
+    const auto seen = AsSeenBy(source_, options.runtime, request_.load);
+    if (!seen) return;
+    auto front = stream::FindStreamFront(seen->graph, options, {});
     if (!front) return;  // the model cannot be streamed
     out_.cut_short = out_.cut_short || front->cut_short;
     for (stream::StreamPoint& streamed : front->points) {
-      NEAP_CHECK(check::CheckPlan(source_.graph, streamed.plan).empty(),
+      NEAP_CHECK(check::CheckPlan(seen->graph, streamed.plan).empty(),
                  "a streamed plan does not pass its check");
       const plan::Stream& stream = *streamed.plan.entries[0].stream;
       FrontPoint point;

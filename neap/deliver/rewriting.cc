@@ -34,6 +34,8 @@ Status MakeModel(const formats::SourceModel& source, graph::Graph edited,
   bool lacks = LacksData(source.graph, edited);
   if (lacks && !options.weights) {
     load.weights = true;
+    load.file_shapes = source.file_shapes;
+    load.folds = source.folds;
     NEAP_TRY(whole, formats::LoadBytes(source.bytes, source.path, load));
     NEAP_TRY(edited, rewrite::Apply(whole->graph, out->applications, settings));
     lacks = LacksData(whole->graph, edited);

@@ -149,10 +149,13 @@ Result<std::shared_ptr<const std::vector<std::byte>>> MakeFile(const formats::So
            : blanked ? formats::WritePlanned(source, order, NoOffsets(source.graph), "")
                      : formats::WriteReordered(source, order));
   auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(raw));
-  auto written = formats::LoadBytes(bytes, path == "-" ? source.path : path, options);
+  formats::LoadOptions load = options;
+  load.file_shapes = source.file_shapes;
+  load.folds = source.folds;
+  auto written = formats::LoadBytes(bytes, path == "-" ? source.path : path, load);
   if (!written && path != "-") {
     // The folder of a file is where its external data is looked for.
-    written = formats::LoadBytes(bytes, source.path, options);
+    written = formats::LoadBytes(bytes, source.path, load);
     if (written) {
       notes->insert(notes->begin(), "the model refers to files in the folder of '" + source.path +
                                         "': copy them to the folder of '" + path + "'");

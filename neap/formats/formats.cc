@@ -145,6 +145,8 @@ Result<SourceModel> LoadBytes(std::shared_ptr<const std::vector<std::byte>> byte
   const auto load = [&]() -> Result<SourceModel> {
     SourceModel model;
     model.path = path;
+    model.file_shapes = options.file_shapes;
+    model.folds = options.folds;
     NEAP_TRY(model.bytes, Expand(std::move(bytes)));
     NEAP_TRY(model.format, RecogniseFormat(*model.bytes, path));
     NEAP_TRY(model.graph, ReadGraph(&model, options));
@@ -192,8 +194,11 @@ Result<SourceModel> WriteEdited(const SourceModel& model, const graph::Graph& ed
     return Fail(UsageError("is graph JSON: only .tflite and .onnx can be written back"));
   };
   NEAP_TRY(std::vector<std::byte> bytes, AtFile(write(), model.path));
-  auto written = LoadBytes(std::make_shared<const std::vector<std::byte>>(std::move(bytes)),
-                           model.path, options);
+  LoadOptions load = options;
+  load.file_shapes = model.file_shapes;
+  load.folds = model.folds;
+  auto written =
+      LoadBytes(std::make_shared<const std::vector<std::byte>>(std::move(bytes)), model.path, load);
   std::string why;
   if (written) {
     why = FindDifference(model, edited, written->graph);

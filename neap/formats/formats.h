@@ -27,6 +27,12 @@ struct LoadOptions {
   // The bytes of all constants, which running a model needs; else .onnx keeps those of small ones
   // only.
   bool weights = false;
+  // Of .tflite: outputs without sizes in the file stay so, as in TensorFlow Lite Micro. Else they
+  // have the sizes that their operators define (ops::DefinedShapes).
+  bool file_shapes = false;
+  // Of .tflite: operators that read constants alone are folded, as in Neap's executor. Else their
+  // outputs are activations.
+  bool folds = false;
 };
 
 // The offline memory plan that a TensorFlow Lite file carries in its metadata for TensorFlow Lite
@@ -50,6 +56,11 @@ struct SourceModel {
   graph::Graph graph;
   std::vector<std::string> notes;           // remarks for the user, a line each
   std::optional<CarriedPlan> carried_plan;  // of .tflite
+  // How it was read: LoadOptions of these names, and whether each makes a difference to this file.
+  bool file_shapes = false;
+  bool folds = false;
+  bool defines_shapes = false;
+  bool computes_constants = false;
 };
 
 // Reads a file ("-": standard input). The format is recognised by content, then by extension. Files

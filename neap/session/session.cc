@@ -174,7 +174,12 @@ Result<compile::PeakOfOrder> FindPeakWithin(const Model& model, std::int64_t bud
   const std::int64_t below = budget_bytes == std::numeric_limits<std::int64_t>::max()
                                  ? budget_bytes
                                  : std::max<std::int64_t>(budget_bytes + 1, 1);
-  auto peak = compile::FindPeakBelow(model.source.graph, request.compile, false, below);
+  std::optional<formats::SourceModel> seen;
+  if (!deliver::IsSeenBy(model.source, request.compile.runtime)) {
+    NEAP_TRY(seen, deliver::AsSeenBy(model.source, request.compile.runtime, model.load));
+  }
+  const graph::Graph& graph = seen ? seen->graph : model.source.graph;
+  auto peak = compile::FindPeakBelow(graph, request.compile, false, below);
   if (!peak) return Fail(InModel(std::move(peak).error(), model));
   return peak;
 }

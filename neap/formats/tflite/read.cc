@@ -11,6 +11,7 @@
 #include "neap/formats/tflite/memory_plan.h"
 #include "neap/formats/tflite/model_view.h"
 #include "neap/formats/tflite/options.h"
+#include "neap/formats/tflite/runtime_view.h"
 #include "neap/formats/tflite/tflite.h"
 #include "neap/ops/op_table.h"
 #include "neap/ops/traits.h"
@@ -45,10 +46,17 @@ class Budget {
 
 class Reader {
  public:
-  Reader(Bytes bytes, std::vector<std::string>* notes)
-      : bytes_(std::move(bytes)), file_(*bytes_), notes_(notes), budget_(bytes_->size()) {}
+  Reader(Bytes bytes, const LoadOptions& options, std::vector<std::string>* notes)
+      : bytes_(std::move(bytes)),
+        file_(*bytes_),
+        file_shapes_(options.file_shapes),
+        folds_(options.folds),
+        notes_(notes),
+        budget_(bytes_->size()) {}
 
   Result<graph::Graph> Run();
+  bool defines_shapes() const { return defines_shapes_; }          // DefineShapes()
+  bool computes_constants() const { return computes_constants_; }  // FoldConstants()
 
  private:
   Status ReadSubgraph(const schema::SubGraph& source);
@@ -75,6 +83,10 @@ class Reader {
 
   Bytes bytes_;
   std::span<const std::byte> file_;
+  bool file_shapes_;
+  bool folds_;
+  bool defines_shapes_ = false;
+  bool computes_constants_ = false;
   std::vector<std::string>* notes_;
   Budget budget_;
   const schema::Model* model_ = nullptr;
@@ -553,11 +565,15 @@ Result<graph::Graph> Reader::Run() {
   NEAP_CHECK_OK(graph::Verify(graph_));
   for (const SubgraphId id : graph_.subgraphs.Ids()) {
     Settle(&graph_.subgraphs[id]);
+    defines_shapes_ = DefineShapes(&graph_.subgraphs[id], !file_shapes_) || defines_shapes_;
     NoteDynamic(id, *model_->subgraphs()->Get(static_cast<std::uint32_t>(id.value())),
                 graph_.subgraphs[id]);
     NoteOrder(graph_.subgraphs[id]);
   }
   MarkStateful(&graph_);
+  for (graph::Subgraph& subgraph : graph_.subgraphs) {
+    computes_constants_ = FoldConstants(&subgraph, folds_) || computes_constants_;
+  }
   NoteCompression();
   return std::move(graph_);
 }
@@ -566,7 +582,10 @@ Result<graph::Graph> Reader::Run() {
 
 Result<graph::Graph> Read(const std::shared_ptr<const std::vector<std::byte>>& bytes,
                           const std::string& path, const LoadOptions& options, SourceModel* model) {
-  auto graph = Reader(bytes, &model->notes).Run();
+  Reader reader(bytes, options, &model->notes);
+  auto graph = reader.Run();
+  model->defines_shapes = reader.defines_shapes();
+  model->computes_constants = reader.computes_constants();
   if (graph) model->carried_plan = ReadMemoryPlan(*bytes);
   if (graph && !options.dims.empty()) {
     Diagnostic error = UsageError("has no symbolic dimension '" + options.dims.begin()->first +

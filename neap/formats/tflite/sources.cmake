@@ -19,6 +19,7 @@ list(APPEND formats_sources
   tflite/part.cc
   tflite/parts.cc
   tflite/read.cc
+  tflite/runtime_view.cc
   tflite/splice.cc
   tflite/write.cc
   tflite/zip_shift.cc)
