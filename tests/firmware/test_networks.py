@@ -38,6 +38,10 @@ PAIRS = [("cortex-m4", form) for form in (STREAMED, ROWS, DSP_STREAMED, DSP_ROWS
 MAX_RAM = {"person_detect": (12_000, 10_150), "vww": (28_600, 11_100), "resnet8": (12_000, 10_000), "kws": (4_700, 4_700)}
 
 
+# The other networks have the same operators and kernels.
+long = unittest.skipUnless(os.environ.get("NEAP_LONG") or os.environ.get("NEAP_UPDATE_FIGURES"), "only with NEAP_LONG=1")
+
+
 class Networks(unittest.TestCase):
     maxDiff = None
 
@@ -93,6 +97,7 @@ class Networks(unittest.TestCase):
         self.check("ds-cnn-zoo", [("cortex-m0", STREAMED), ("cortex-m3", ROWS), ("cortex-m4", FLASH), ("rv32imc", STREAMED),
                                   ("cortex-m4", DSP_STREAMED)])
 
+    @long
     def test_vww(self):
         self.check("vww-zoo", [("cortex-m4", WHOLE), ("cortex-m4", ROWS), ("cortex-m55", STREAMED),
                                ("cortex-m4", DSP_WHOLE), ("cortex-m4", DSP_ROWS), ("cortex-m55", DSP_STREAMED),
@@ -101,9 +106,11 @@ class Networks(unittest.TestCase):
     def test_person_detect(self):
         self.check_shared("person_detect", PAIRS)
 
+    @long
     def test_vww_of_mlperf(self):
         self.check_shared("vww", PAIRS)
 
+    @long
     def test_resnet8(self):
         self.check_shared("resnet8", PAIRS)
 
@@ -121,9 +128,11 @@ class Networks(unittest.TestCase):
     def test_cmsis_nn_person_detect(self):
         self.check_cmsis_nn("person_detect")
 
+    @long
     def test_cmsis_nn_vww(self):
         self.check_cmsis_nn("vww")
 
+    @long
     def test_cmsis_nn_resnet8(self):
         self.check_cmsis_nn("resnet8")
 
